@@ -1,0 +1,19 @@
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+# Compiler flags, sanitizers, ccache and linker for every target of the project.
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+  set(CMAKE_C_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+endif()
+add_compile_options(-Wall -Wextra -Wno-unused-parameter)
+find_program(LLD_PROGRAM ld.lld)
+if(LLD_PROGRAM)
+  add_link_options(-fuse-ld=lld)
+endif()
+if(COMMSCHED_SANITIZE)
+  add_compile_options(-fsanitize=${COMMSCHED_SANITIZE} -fno-omit-frame-pointer -g1)
+  add_link_options(-fsanitize=${COMMSCHED_SANITIZE})
+endif()
+include_directories(${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
