@@ -1,0 +1,87 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef COMMSCHED_IR_CSATTRIBUTES_TD
+#define COMMSCHED_IR_CSATTRIBUTES_TD
+
+include "ir/CsDialect.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+
+class Cs_Attr<string name, string attrMnemonic, list<Trait> traits = []>
+    : AttrDef<Cs_Dialect, name, traits> {
+  let mnemonic = attrMnemonic;
+}
+
+def Cs_DeviceKind : I32Enum<"DeviceKind", "kind of compute device", [
+    I32EnumCase<"cpu", 0>, I32EnumCase<"cuda", 1>]> {
+  let cppNamespace = "::commsched::cs";
+}
+
+def Cs_MemoryKind : I32Enum<"MemoryKind", "memory in which a placed value lives", [
+    I32EnumCase<"device", 0>, I32EnumCase<"host", 1>]> {
+  let cppNamespace = "::commsched::cs";
+}
+
+def Cs_Reduction : I32Enum<"Reduction", "how values of several ranks combine", [
+    I32EnumCase<"sum", 0>, I32EnumCase<"mean", 1>, I32EnumCase<"max", 2>,
+    I32EnumCase<"min", 3>]> {
+  let cppNamespace = "::commsched::cs";
+}
+def Cs_ReductionAttr : EnumAttr<Cs_Dialect, Cs_Reduction, "reduction">;
+
+def Cs_Combine : I32Enum<"Combine", "what a received part does to the own one", [
+    I32EnumCase<"replace", 0>, I32EnumCase<"sum", 1>, I32EnumCase<"max", 2>,
+    I32EnumCase<"min", 3>]> {
+  let cppNamespace = "::commsched::cs";
+}
+def Cs_CombineAttr : EnumAttr<Cs_Dialect, Cs_Combine, "combine">;
+
+def Cs_DeviceAttr : Cs_Attr<"Device", "device"> {
+  let summary = "peak rates of a compute device";
+  let description = [{
+    `gflops`: 1e9 floating-point operations per second; `gb_per_s`: 1e9 bytes
+    per second of its memory. Both positive.
+  }];
+  let parameters = (ins EnumParameter<Cs_DeviceKind>:$kind, "int64_t":$gflops,
+                        "int64_t":$gb_per_s);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
+def Cs_LinkAttr : Cs_Attr<"Link", "link"> {
+  let summary = "speed and latency of a link";
+  let description = [{
+    A message of n bytes takes `latency_ns` + 8000 n / `mbit_per_s` nanoseconds.
+    Bandwidth positive, latency not negative.
+  }];
+  let parameters = (ins "int64_t":$mbit_per_s, "int64_t":$latency_ns);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
+def Cs_CostAttr : Cs_Attr<"Cost", "cost"> {
+  let summary = "what a fragment costs";
+  let description = [{
+    Floating-point operations, bytes read and written, and nanoseconds (0:
+    not measured; estimated from the others and the device's rates).
+  }];
+  let parameters = (ins "int64_t":$flops, "int64_t":$bytes, "int64_t":$ns);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
+def Cs_SideAttr : Cs_Attr<"Side", "side"> {
+  let summary = "what one side of an exchange does, for every rank and round";
+  let description = [{
+    `parts` maps (rank, round) to (first part, number of parts); `peer` maps
+    (rank, round) to the other rank; the side acts only where (rank, round) lies
+    in `when` (an integer set over two dimensions).
+  }];
+  let parameters = (ins "::mlir::AffineMap":$parts, "::mlir::AffineMap":$peer,
+                        "::mlir::IntegerSet":$when);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+#endif // COMMSCHED_IR_CSATTRIBUTES_TD

@@ -1,0 +1,44 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef COMMSCHED_IR_CSDIALECT_TD
+#define COMMSCHED_IR_CSDIALECT_TD
+
+include "mlir/IR/OpBase.td"
+
+def Cs_Dialect : Dialect {
+  let name = "cs";
+  let cppNamespace = "::commsched::cs";
+  let summary = "training steps as multi-device graphs with communication";
+  let description = [{
+    A training step for one device, step by step turned into what every process
+    of a cluster executes: level 0 is a program in upstream dialects with `cs`
+    attributes, level 1 a graph of compute fragments and communications over
+    placed values, level 2 the same graph with time in it. See `docs/levels.md`.
+  }];
+  let dependentDialects = ["::mlir::func::FuncDialect",
+                           "::mlir::tensor::TensorDialect",
+                           "::mlir::arith::ArithDialect"];
+  let useDefaultTypePrinterParser = 1;
+  let useDefaultAttributePrinterParser = 1;
+  let hasConstantMaterializer = 1;
+  let hasOperationAttrVerify = 1;
+  let hasRegionArgAttrVerify = 1;
+  let hasRegionResultAttrVerify = 1;
+  let extraClassDeclaration = [{
+    // Names of the discardable attributes of functions (see docs/levels.md).
+    static constexpr ::llvm::StringLiteral kStepAttr = "cs.step";
+    static constexpr ::llvm::StringLiteral kGlobalBatchAttr = "cs.global_batch";
+    static constexpr ::llvm::StringLiteral kParamAttr = "cs.param";
+    static constexpr ::llvm::StringLiteral kStateAttr = "cs.state";
+    static constexpr ::llvm::StringLiteral kBatchAttr = "cs.batch";
+    static constexpr ::llvm::StringLiteral kUpdatesAttr = "cs.updates";
+    static constexpr ::llvm::StringLiteral kMetricAttr = "cs.metric";
+    // Rank that a function made by --specialize-ranks belongs to (i64).
+    static constexpr ::llvm::StringLiteral kRankAttr = "cs.rank";
+    // Version written into bytecode.
+    static constexpr unsigned kBytecodeVersion = 1;
+  }];
+}
+
+#endif // COMMSCHED_IR_CSDIALECT_TD

@@ -1,0 +1,55 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef COMMSCHED_IR_CSPROGRAMOPS_TD
+#define COMMSCHED_IR_CSPROGRAMOPS_TD
+
+// Level 0: what a program says about itself and its cluster.
+
+include "ir/CsTypes.td"
+include "ir/CsInterfaces.td"
+include "mlir/IR/OpAsmInterface.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+class Cs_Op<string mnemonic, list<Trait> traits = []>
+    : Op<Cs_Dialect, mnemonic, traits>;
+
+def Cs_ClusterOp : Cs_Op<"cluster", [Symbol, HasParent<"::mlir::ModuleOp">]> {
+  let summary = "the machines that the program will run on";
+  let description = [{
+    ```mlir
+    cs.cluster @lab nodes = 4 devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>
+        intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
+    ```
+    `devices` is per node; `intra` links devices of a node, `inter` links nodes.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$nodes, I64Attr:$devices,
+                       Cs_DeviceAttr:$device, Cs_LinkAttr:$intra, Cs_LinkAttr:$inter);
+  let assemblyFormat = [{
+    $sym_name `nodes` `=` $nodes `devices` `=` $devices `device` `=` $device
+    `intra` `=` $intra `inter` `=` $inter attr-dict
+  }];
+  let hasVerifier = 1;
+}
+
+def Cs_GradientOp : Cs_Op<"gradient", [AllTypesMatch<["value", "result"]>]> {
+  let summary = "marks the gradient of a parameter";
+  let description = [{
+    The identity on one device; the seam where communication goes in. Every
+    parameter has at most one. Not pure: common subexpression elimination and
+    dead code elimination must leave it.
+
+    ```mlir
+    %g1 = cs.gradient %g of "w" : tensor<784x10xf32>
+    ```
+  }];
+  let arguments = (ins Cs_Tensor:$value, StrAttr:$param);
+  let results = (outs Cs_Tensor:$result);
+  let assemblyFormat = "$value `of` $param attr-dict `:` type($value)";
+  let hasVerifier = 1;
+}
+
+#endif // COMMSCHED_IR_CSPROGRAMOPS_TD

@@ -1,0 +1,96 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef COMMSCHED_IR_CSSCHEDULEOPS_TD
+#define COMMSCHED_IR_CSSCHEDULEOPS_TD
+
+// Level 2: the graph with time.
+
+include "ir/CsGraphOps.td"
+
+def Cs_StartOp : Cs_CommOp<"start", [IsolatedFromAbove, SingleBlock, AttrSizedOperandSegments]> {
+  let summary = "begins a communication and does not wait for it";
+  let description = [{
+    The region holds exactly one communication, or the `cs.shard`, `cs.exchange`
+    and `cs.unshard` that it was expanded into. `after`: communications that
+    must have completed before. `priority`: smaller is more urgent.
+
+    ```mlir
+    %f = cs.start "w" priority 3 (%g) : (!cs.placed<tensor<8xf32>, device 0>)
+        -> !cs.future<!cs.placed<tensor<8xf32>, device 0>> {
+    ^bb0(%x: !cs.placed<tensor<8xf32>, device 0>):
+      %r = cs.all_reduce "w" mean %x : !cs.placed<tensor<8xf32>, device 0>
+      cs.return %r : !cs.placed<tensor<8xf32>, device 0>
+    }
+    ```
+  }];
+  let arguments = (ins StrAttr:$key, Variadic<Cs_PlacedType>:$inputs,
+                       Variadic<Cs_FutureType>:$after,
+                       DefaultValuedAttr<I64Attr, "0">:$priority);
+  let results = (outs Cs_FutureType:$future);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    $key (`priority` $priority^)? `(` $inputs `)` (`after` `(` $after^ `:` qualified(type($after)) `)`)? `:`
+    functional-type($inputs, $future) attr-dict-with-keyword $body
+  }];
+  let hasVerifier = 1;
+}
+
+def Cs_AwaitOp : Cs_Op<"await", [DeclareOpInterfaceMethods<InferTypeOpInterface>,
+    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+  let summary = "waits for a communication";
+  let description = [{
+    Every future is awaited exactly once (`--verify-distributed`).
+  }];
+  let arguments = (ins Cs_FutureType:$future);
+  let results = (outs Cs_PlacedType:$result);
+  let assemblyFormat = "$future attr-dict `:` qualified(type($future))";
+}
+
+def Cs_ExchangeOp : Cs_CommOp<"exchange", [AllTypesMatch<["value", "result"]>]> {
+  let summary = "one phase of a chunked algorithm, written once for all ranks";
+  let description = [{
+    The tensor's n elements are cut into `chunks` parts; part c holds elements
+    floor(c n / chunks) up to floor((c + 1) n / chunks). In round s = 0 ..
+    `rounds` - 1, rank r sends the parts that `send` names, and receives those
+    that `recv` names; received elements are combined with its own. `scale`
+    multiplies the elements received in the last round, after combining. What a
+    rank sends in a round is what its peer receives in the same round
+    (`--verify-distributed` proves it).
+
+    The reduce-scatter half of a ring over 4 ranks:
+    ```mlir
+    %r = cs.exchange %x chunks 4 rounds 3 sum scale 2.5e-01
+        send <parts affine_map<(r, s) -> ((r - s) mod 4, 1)> to affine_map<(r, s) -> ((r + 1) mod 4)>>
+        recv <parts affine_map<(r, s) -> ((r - s - 1) mod 4, 1)> to affine_map<(r, s) -> ((r - 1) mod 4)>>
+        : !cs.placed<tensor<10xf32>, device 0>
+    ```
+  }];
+  let arguments = (ins Cs_PlacedType:$value, I64Attr:$chunks, I64Attr:$rounds,
+                       Cs_CombineAttr:$combine, OptionalAttr<F64Attr>:$scale,
+                       Cs_SideAttr:$send, Cs_SideAttr:$recv);
+  let results = (outs Cs_PlacedType:$result);
+  let assemblyFormat = [{
+    $value `chunks` $chunks `rounds` $rounds $combine (`scale` $scale^)?
+    `send` $send `recv` $recv attr-dict `:` qualified(type($value))
+  }];
+  let hasVerifier = 1;
+}
+
+def Cs_ShardOp : Cs_Op<"shard", [Pure]> {
+  let summary = "this rank's part of a tensor: the r-th of equal parts of dimension 0";
+  let arguments = (ins Cs_PlacedType:$value);
+  let results = (outs Cs_PlacedType:$result);
+  let assemblyFormat = "$value attr-dict `:` qualified(type($value)) `->` qualified(type($result))";
+  let hasVerifier = 1;
+}
+
+def Cs_UnshardOp : Cs_Op<"unshard", [Pure]> {
+  let summary = "a tensor whose r-th part of dimension 0 is the operand, the rest unspecified";
+  let arguments = (ins Cs_PlacedType:$value);
+  let results = (outs Cs_PlacedType:$result);
+  let assemblyFormat = "$value attr-dict `:` qualified(type($value)) `->` qualified(type($result))";
+  let hasVerifier = 1;
+}
+
+#endif // COMMSCHED_IR_CSSCHEDULEOPS_TD
