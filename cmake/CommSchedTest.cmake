@@ -1,0 +1,29 @@
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+# Finds what the tests need and defines commsched_gtest().
+find_package(GTest REQUIRED)
+find_package(Threads REQUIRED)
+if(NOT Python3_EXECUTABLE AND EXISTS ${CMAKE_SOURCE_DIR}/.venv/bin/python)
+  set(Python3_EXECUTABLE ${CMAKE_SOURCE_DIR}/.venv/bin/python)
+endif()
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+
+# commsched_gtest(<name> SOURCES <files> [LINK <targets>] [TIMEOUT <seconds>]
+#                 [PROCESSORS <n>] [ENVIRONMENT <NAME=value>...]):
+# a gtest/gmock program and a ctest test, both called <name>. The time limit
+# only ends a hang; it says nothing about speed.
+function(commsched_gtest name)
+  cmake_parse_arguments(ARG "" "TIMEOUT;PROCESSORS" "SOURCES;LINK;ENVIRONMENT" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gmock GTest::gtest_main Threads::Threads)
+  add_test(NAME ${name} COMMAND ${name})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 600)
+  endif()
+  if(NOT ARG_PROCESSORS)
+    set(ARG_PROCESSORS 1)
+  endif()
+  set_tests_properties(${name} PROPERTIES
+    TIMEOUT ${ARG_TIMEOUT} PROCESSORS ${ARG_PROCESSORS} ENVIRONMENT "${ARG_ENVIRONMENT}")
+endfunction()

@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# Usage: scripts/setup.sh [--tests]
+#
+# Installs what a fresh Debian 12 lacks for building and running CommSched;
+# with --tests also what the tests and the Python front end need, the Python
+# packages in .venv. Takes under a second when nothing is missing.
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+with_tests=
+case "${1-}" in
+--tests) with_tests=1 ;;
+'') ;;
+*) die "unknown argument '$1'; usage: scripts/setup.sh [--tests]" ;;
+esac
+
+packages=(
+  g++ cmake ninja-build ccache lld
+  libmlir-22-dev mlir-22-tools llvm-22-dev llvm-22-tools
+  libgrpc++-dev protobuf-compiler-grpc protobuf-compiler libprotobuf-dev
+  libabsl-dev libdnnl-dev zlib1g-dev
+)
+[ -n "$with_tests" ] && packages+=(
+  libgtest-dev libgmock-dev iperf3 python3 python3-venv python3-dev
+)
+
+missing=()
+for package in "${packages[@]}"; do
+  status=$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null) || true
+  [ "$status" = installed ] || missing+=("$package")
+done
+if [ ${#missing[@]} -gt 0 ]; then
+  step "installing ${#missing[@]} Debian packages: ${missing[*]}"
+  sudo=
+  if [ "$(id -u)" != 0 ]; then
+    command -v sudo >/dev/null || die "need root to install: ${missing[*]}"
+    sudo=sudo
+  fi
+  $sudo apt-get update -q
+  # MLIR 22 comes from bookworm-security, which a stock Debian 12 has enabled.
+  for package in "${missing[@]}"; do
+    if [ -z "$(apt-cache madison "$package")" ]; then
+      die "no Debian package '$package'; Debian 12 with main and bookworm-security is needed"
+    fi
+  done
+  $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${missing[@]}"
+fi
+
+if [ -n "$with_tests" ]; then
+  stamp=.venv/requirements.stamp
+  if ! cmp -s scripts/requirements.txt "$stamp"; then
+    step "installing Python packages in .venv"
+    [ -x .venv/bin/python ] || /usr/bin/python3 -m venv .venv
+    .venv/bin/python -m pip install --disable-pip-version-check --progress-bar off -r scripts/requirements.txt
+    cp scripts/requirements.txt "$stamp"
+  fi
+fi
