@@ -21,11 +21,12 @@ def Cs_Dialect : Dialect {
                            "::mlir::arith::ArithDialect"];
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;
-  let hasConstantMaterializer = 1;
   let hasOperationAttrVerify = 1;
   let hasRegionArgAttrVerify = 1;
   let hasRegionResultAttrVerify = 1;
   let extraClassDeclaration = [{
+    void registerTypes();
+    void registerAttributes();
     // Names of the discardable attributes of functions (see docs/levels.md).
     static constexpr ::llvm::StringLiteral kStepAttr = "cs.step";
     static constexpr ::llvm::StringLiteral kGlobalBatchAttr = "cs.global_batch";

@@ -170,7 +170,7 @@ def Cs_SplitOp : Cs_Op<"split", [Pure]> {
   let hasCanonicalizer = 1;
 }
 
-def Cs_ConcatOp : Cs_Op<"concat", [Pure, DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
+def Cs_ConcatOp : Cs_Op<"concat", [Pure, InferTypeOpAdaptor]> {
   let summary = "joins blocks along dimension 0";
   let arguments = (ins Variadic<Cs_PlacedType>:$blocks);
   let results = (outs Cs_PlacedType:$result);

@@ -36,7 +36,7 @@ def Cs_StartOp : Cs_CommOp<"start", [IsolatedFromAbove, SingleBlock, AttrSizedOp
   let hasVerifier = 1;
 }
 
-def Cs_AwaitOp : Cs_Op<"await", [DeclareOpInterfaceMethods<InferTypeOpInterface>,
+def Cs_AwaitOp : Cs_Op<"await", [InferTypeOpAdaptor,
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "waits for a communication";
   let description = [{

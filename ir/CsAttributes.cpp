@@ -1,0 +1,123 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "ir/Cs.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace commsched::cs;
+
+#include "ir/CsEnums.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "ir/CsAttributes.cpp.inc"
+
+void CsDialect::registerAttributes() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "ir/CsAttributes.cpp.inc"
+      >();
+}
+
+LogicalResult DeviceAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                 DeviceKind, int64_t gflops, int64_t gbPerS) {
+  if (gflops <= 0)
+    return emitError() << "gflops of a device must be positive, got: "
+                       << gflops;
+  if (gbPerS <= 0)
+    return emitError() << "gb_per_s of a device must be positive, got: "
+                       << gbPerS;
+  return success();
+}
+
+LogicalResult LinkAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                               int64_t mbitPerS, int64_t latencyNs) {
+  if (mbitPerS <= 0)
+    return emitError() << "mbit_per_s of a link must be positive, got: "
+                       << mbitPerS;
+  if (latencyNs < 0)
+    return emitError() << "latency_ns of a link must not be negative, got: "
+                       << latencyNs;
+  return success();
+}
+
+LogicalResult CostAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                               int64_t flops, int64_t bytes, int64_t ns) {
+  if (flops < 0 || bytes < 0 || ns < 0)
+    return emitError() << "cost must not be negative, got: flops = " << flops
+                       << ", bytes = " << bytes << ", ns = " << ns;
+  return success();
+}
+
+/// The set of all (rank, round).
+static IntegerSet allRanksAndRounds(MLIRContext *context) {
+  return IntegerSet::get(2, 0, {getAffineConstantExpr(0, context)}, {true});
+}
+
+Attribute SideAttr::parse(AsmParser &parser, Type) {
+  SMLoc loc = parser.getCurrentLocation();
+  AffineMapAttr parts, peer;
+  IntegerSet when = allRanksAndRounds(parser.getContext());
+  if (parser.parseLess() || parser.parseKeyword("parts") ||
+      parser.parseAttribute(parts) || parser.parseKeyword("to") ||
+      parser.parseAttribute(peer))
+    return {};
+  if (succeeded(parser.parseOptionalKeyword("when"))) {
+    IntegerSetAttr set;
+    if (parser.parseAttribute(set))
+      return {};
+    when = set.getValue();
+  }
+  if (parser.parseGreater())
+    return {};
+  return parser.getChecked<SideAttr>(loc, parser.getContext(),
+                                     parts.getValue(), peer.getValue(), when);
+}
+
+void SideAttr::print(AsmPrinter &printer) const {
+  printer << "<parts " << AffineMapAttr::get(getParts()) << " to "
+          << AffineMapAttr::get(getPeer());
+  if (getWhen() != allRanksAndRounds(getContext()))
+    printer << " when " << IntegerSetAttr::get(getWhen());
+  printer << ">";
+}
+
+LogicalResult SideAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                               AffineMap parts, AffineMap peer,
+                               IntegerSet when) {
+  if (parts.getNumDims() != 2 || parts.getNumSymbols() != 0 ||
+      parts.getNumResults() != 2)
+    return emitError() << "parts must map (rank, round) to (begin, count), "
+                          "got: "
+                       << AffineMapAttr::get(parts);
+  if (peer.getNumDims() != 2 || peer.getNumSymbols() != 0 ||
+      peer.getNumResults() != 1)
+    return emitError() << "peer must map (rank, round) to a rank, got: "
+                       << AffineMapAttr::get(peer);
+  if (when.getNumDims() != 2 || when.getNumSymbols() != 0)
+    return emitError() << "when must be a set of (rank, round), got: "
+                       << IntegerSetAttr::get(when);
+  // Division and remainder by zero or by a rank would have no value.
+  auto divides = [](AffineExpr root) {
+    bool bad = false;
+    root.walk([&](AffineExpr expr) {
+      if (expr.getKind() != AffineExprKind::Mod &&
+          expr.getKind() != AffineExprKind::FloorDiv &&
+          expr.getKind() != AffineExprKind::CeilDiv)
+        return;
+      auto by = dyn_cast<AffineConstantExpr>(
+          cast<AffineBinaryOpExpr>(expr).getRHS());
+      bad |= !by || by.getValue() <= 0;
+    });
+    return bad;
+  };
+  bool bad = llvm::any_of(parts.getResults(), divides) ||
+             llvm::any_of(peer.getResults(), divides) ||
+             llvm::any_of(when.getConstraints(), divides);
+  if (bad)
+    return emitError() << "divisors must be positive constants";
+  return success();
+}

@@ -1,0 +1,128 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "ir/Cs.h"
+
+#include "ir/CsBytecode.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/Transforms/InliningUtils.h"
+
+using namespace mlir;
+using namespace commsched::cs;
+
+#include "ir/CsDialect.cpp.inc"
+
+#include "ir/CsInterfaces.cpp.inc"
+
+namespace {
+
+/// Everything of the dialect may be inlined: a helper function of a training
+/// step may mark gradients too.
+struct CsInliner : DialectInlinerInterface {
+  using DialectInlinerInterface::DialectInlinerInterface;
+  bool isLegalToInline(Operation *, Region *, bool, IRMapping &) const final {
+    return true;
+  }
+  bool isLegalToInline(Region *, Region *, bool, IRMapping &) const final {
+    return true;
+  }
+};
+
+} // namespace
+
+void CsDialect::initialize() {
+  registerAttributes();
+  registerTypes();
+  addOperations<
+#define GET_OP_LIST
+#include "ir/CsOps.cpp.inc"
+      >();
+  addInterfaces<CsInliner>();
+  addBytecodeInterface(*this);
+}
+
+LogicalResult CsDialect::verifyOperationAttribute(Operation *op,
+                                                  NamedAttribute attr) {
+  StringRef name = attr.getName();
+  if (name == kStepAttr) {
+    if (!isa<FunctionOpInterface>(op))
+      return op->emitOpError() << "'" << name << "' belongs on a function";
+    if (!isa<UnitAttr>(attr.getValue()))
+      return op->emitOpError()
+             << "'" << name << "' must be a unit attribute, got: "
+             << attr.getValue();
+    return success();
+  }
+  if (name == kGlobalBatchAttr || name == kRankAttr) {
+    if (!isa<FunctionOpInterface>(op))
+      return op->emitOpError() << "'" << name << "' belongs on a function";
+    auto value = dyn_cast<IntegerAttr>(attr.getValue());
+    int64_t least = name == kRankAttr ? 0 : 1;
+    if (!value || !value.getType().isInteger(64) || value.getInt() < least)
+      return op->emitOpError() << "'" << name << "' must be an i64 of at least "
+                               << least << ", got: " << attr.getValue();
+    return success();
+  }
+  if (name == kParamAttr || name == kStateAttr || name == kBatchAttr ||
+      name == kUpdatesAttr || name == kMetricAttr)
+    return op->emitOpError() << "'" << name
+                             << "' belongs on an argument or result";
+  return success();
+}
+
+static LogicalResult verifyName(Operation *op, NamedAttribute attr, Type type,
+                                StringRef where, unsigned index) {
+  auto name = dyn_cast<StringAttr>(attr.getValue());
+  if (!name || name.empty())
+    return op->emitOpError()
+           << where << " " << index << ": '" << attr.getName()
+           << "' must be a non-empty string, got: " << attr.getValue();
+  if (!isa<RankedTensorType, PlacedType, FutureType>(type))
+    return op->emitOpError() << where << " " << index << ": '" << attr.getName()
+                             << "' needs a tensor, got: " << type;
+  return success();
+}
+
+LogicalResult CsDialect::verifyRegionArgAttribute(Operation *op,
+                                                  unsigned regionIndex,
+                                                  unsigned argIndex,
+                                                  NamedAttribute attr) {
+  StringRef name = attr.getName();
+  if (name != kParamAttr && name != kStateAttr && name != kBatchAttr)
+    return op->emitOpError() << "argument " << argIndex << ": '" << name
+                             << "' is not an argument attribute of cs";
+  auto function = dyn_cast<FunctionOpInterface>(op);
+  if (!function)
+    return op->emitOpError() << "'" << name << "' belongs on a function";
+  int roles = 0;
+  for (StringRef role : {kParamAttr, kStateAttr, kBatchAttr})
+    roles += function.getArgAttr(argIndex, role) ? 1 : 0;
+  if (roles > 1)
+    return op->emitOpError() << "argument " << argIndex
+                             << " must have one role, got: " << roles;
+  return verifyName(op, attr, function.getArgumentTypes()[argIndex], "argument",
+                    argIndex);
+}
+
+LogicalResult CsDialect::verifyRegionResultAttribute(Operation *op,
+                                                     unsigned regionIndex,
+                                                     unsigned resultIndex,
+                                                     NamedAttribute attr) {
+  StringRef name = attr.getName();
+  if (name != kUpdatesAttr && name != kMetricAttr)
+    return op->emitOpError() << "result " << resultIndex << ": '" << name
+                             << "' is not a result attribute of cs";
+  auto function = dyn_cast<FunctionOpInterface>(op);
+  if (!function)
+    return op->emitOpError() << "'" << name << "' belongs on a function";
+  if (function.getResultAttr(resultIndex, kUpdatesAttr) &&
+      function.getResultAttr(resultIndex, kMetricAttr))
+    return op->emitOpError() << "result " << resultIndex
+                             << " must have one role, got: 2";
+  return verifyName(op, attr, function.getResultTypes()[resultIndex], "result",
+                    resultIndex);
+}

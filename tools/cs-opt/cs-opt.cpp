@@ -1,0 +1,21 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// cs-opt: runs the passes of CommSched, and the upstream ones that go with
+// them, over a module.
+
+#include "ir/Register.h"
+#include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "mlir/Transforms/Passes.h"
+#include "passes/Passes.h"
+
+int main(int argc, char **argv) {
+  mlir::DialectRegistry registry;
+  commsched::registerDialects(registry);
+  mlir::registerTransformsPasses();
+  commsched::registerPasses();
+  commsched::registerPipelines();
+  return mlir::asMainReturnCode(mlir::MlirOptMain(
+      argc, argv, "CommSched: training steps for one device, distributed\n",
+      registry));
+}
