@@ -3,7 +3,7 @@
 
 # Finds MLIR 22 and defines commsched_mlir_library(). Only the shared libraries
 # MLIR and LLVM are linked: mixing in a static component duplicates its state.
-find_package(MLIR 22 REQUIRED CONFIG HINTS /usr/lib/llvm-22/lib/cmake/mlir)
+find_package(MLIR 22.1 REQUIRED CONFIG HINTS /usr/lib/llvm-22/lib/cmake/mlir)
 list(APPEND CMAKE_MODULE_PATH ${MLIR_CMAKE_DIR} ${LLVM_CMAKE_DIR})
 include(TableGen)
 

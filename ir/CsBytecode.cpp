@@ -17,7 +17,7 @@ struct CsVersion : DialectVersion {
 };
 
 struct CsBytecode : BytecodeDialectInterface {
-  using BytecodeDialectInterface::BytecodeDialectInterface;
+  explicit CsBytecode(Dialect *dialect) : BytecodeDialectInterface(dialect) {}
 
   void writeVersion(DialectBytecodeWriter &writer) const final {
     writer.writeVarInt(CsDialect::kBytecodeVersion);

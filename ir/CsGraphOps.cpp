@@ -35,11 +35,12 @@ static void useNetwork(Effects &effects) {
 
 /// An SSA name from a key or label: letters and digits stay, the rest becomes _.
 static std::string ssaName(StringRef text) {
+  // The prefix keeps names that begin with a digit apart from numbered values.
   std::string name;
+  if (text.empty() || llvm::isDigit(text.front()))
+    name = "v";
   for (char c : text.take_front(40))
     name += llvm::isAlnum(c) ? c : '_';
-  if (name.empty() || llvm::isDigit(name.front()))
-    name.insert(0, "v");
   return name;
 }
 
@@ -91,8 +92,9 @@ static LogicalResult verifyUnwrapped(Operation *op, StringRef what,
 }
 
 LogicalResult FragmentOp::verify() {
-  if (getDevice() < 0)
-    return emitOpError() << "device must not be negative, got: " << getDevice();
+  auto index = static_cast<int64_t>(getDevice());
+  if (index < 0)
+    return emitOpError() << "device must not be negative, got: " << index;
   auto onDevice = [&](TypeRange types, StringRef what) -> LogicalResult {
     for (auto [index, type] : llvm::enumerate(types)) {
       auto placed = cast<PlacedType>(type);
@@ -129,6 +131,12 @@ LogicalResult FragmentOp::verify() {
 static LogicalResult verifyKey(Operation *op, StringRef key) {
   if (key.empty())
     return op->emitOpError("needs a key");
+  return success();
+}
+
+static LogicalResult verifyRoot(Operation *op, int64_t root) {
+  if (root < 0)
+    return op->emitOpError() << "root must not be negative, got: " << root;
   return success();
 }
 
@@ -173,14 +181,14 @@ LogicalResult AllReduceOp::verify() {
 }
 
 LogicalResult ReduceOp::verify() {
-  if (getRoot() < 0)
-    return emitOpError() << "root must not be negative, got: " << getRoot();
+  if (failed(verifyRoot(*this, getRoot())))
+    return failure();
   return verifyReduction(*this, getKey(), getReduction(), getValue().getType());
 }
 
 LogicalResult BroadcastOp::verify() {
-  if (getRoot() < 0)
-    return emitOpError() << "root must not be negative, got: " << getRoot();
+  if (failed(verifyRoot(*this, getRoot())))
+    return failure();
   return verifyKey(*this, getKey());
 }
 

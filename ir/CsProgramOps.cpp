@@ -16,17 +16,18 @@ using namespace commsched::cs;
 #include "ir/CsOps.cpp.inc"
 
 LogicalResult ClusterOp::verify() {
-  if (getNodes() <= 0)
-    return emitOpError() << "must have at least 1 node, got: " << getNodes();
-  if (getDevices() <= 0)
+  auto nodes = static_cast<int64_t>(getNodes());
+  auto devices = static_cast<int64_t>(getDevices());
+  if (nodes <= 0)
+    return emitOpError() << "must have at least 1 node, got: " << nodes;
+  if (devices <= 0)
     return emitOpError() << "must have at least 1 device per node, got: "
-                         << getDevices();
+                         << devices;
   // Bounds what passes multiply; far beyond any machine.
   constexpr int64_t kMost = int64_t(1) << 24;
-  if (getNodes() > kMost || getDevices() > kMost)
+  if (nodes > kMost || devices > kMost)
     return emitOpError() << "must have at most " << kMost
-                         << " nodes and devices, got: " << getNodes() << " and "
-                         << getDevices();
+                         << " nodes and devices, got: " << nodes << " and " << devices;
   return success();
 }
 

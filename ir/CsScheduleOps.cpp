@@ -57,10 +57,12 @@ AwaitOp::inferReturnTypes(MLIRContext *, std::optional<Location> location,
 LogicalResult ExchangeOp::verify() {
   if (!isa_and_nonnull<StartOp>((*this)->getParentOp()))
     return emitOpError("belongs into cs.start");
-  if (getChunks() < 1)
-    return emitOpError() << "needs at least 1 chunk, got: " << getChunks();
-  if (getRounds() < 1)
-    return emitOpError() << "needs at least 1 round, got: " << getRounds();
+  auto chunks = static_cast<int64_t>(getChunks());
+  auto rounds = static_cast<int64_t>(getRounds());
+  if (chunks < 1)
+    return emitOpError() << "needs at least 1 chunk, got: " << chunks;
+  if (rounds < 1)
+    return emitOpError() << "needs at least 1 round, got: " << rounds;
   Type element = getValue().getType().getTensor().getElementType();
   if (getScale() && !isa<FloatType>(element))
     return emitOpError()

@@ -23,7 +23,7 @@ void CsDialect::registerTypes() {
 Type PlacedType::parse(AsmParser &parser) {
   SMLoc loc = parser.getCurrentLocation();
   RankedTensorType tensor;
-  unsigned device;
+  unsigned device = 0;
   if (parser.parseLess() || parser.parseType(tensor) || parser.parseComma() ||
       parser.parseKeyword("device") || parser.parseInteger(device))
     return {};
