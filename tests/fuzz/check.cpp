@@ -1,0 +1,122 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "tests/fuzz/check.h"
+
+#include "ir/Register.h"
+#include "mlir/Bytecode/BytecodeWriter.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
+#include "passes/Passes.h"
+
+namespace commsched::fuzz {
+namespace {
+
+// Each is run on a copy of what the input verified as. The first is the whole
+// way; the others put passes before inputs that they are not meant for.
+constexpr const char *kPipelines[] = {
+    "cs-all-reduce-pipeline",
+    "canonicalize,cse,insert-dist-comm,canonicalize,cse,schedule-comm",
+    "schedule-comm,canonicalize",
+    "expand-collectives,canonicalize",
+    "verify-distributed",
+};
+
+} // namespace
+
+const char *outcomeName(Outcome outcome) {
+  switch (outcome) {
+  case kRefused:
+    return "refused";
+  case kVerified:
+    return "verified";
+  default:
+    return "through the pipeline";
+  }
+}
+
+struct Checker::Impl {
+  mlir::DialectRegistry registry;
+  std::unique_ptr<mlir::MLIRContext> context;
+  std::vector<std::unique_ptr<mlir::PassManager>> pipelines;
+  unsigned errors = 0;
+
+  mlir::OwningOpRef<mlir::ModuleOp> parse(llvm::StringRef text) {
+    mlir::ParserConfig config(context.get());
+    return mlir::parseSourceString<mlir::ModuleOp>(text, config);
+  }
+};
+
+Checker::Checker() : impl(std::make_unique<Impl>()) {
+  static bool registered = [] {
+    mlir::registerTransformsPasses();
+    registerPasses();
+    registerPipelines();
+    return true;
+  }();
+  (void)registered;
+  registerDialects(impl->registry);
+  impl->context = std::make_unique<mlir::MLIRContext>(
+      impl->registry, mlir::MLIRContext::Threading::DISABLED);
+  impl->context->getDiagEngine().registerHandler(
+      [this](mlir::Diagnostic &diagnostic) {
+        impl->errors +=
+            diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error;
+        return mlir::success();
+      });
+  for (const char *text : kPipelines) {
+    impl->pipelines.push_back(std::make_unique<mlir::PassManager>(
+        impl->context.get(), "builtin.module"));
+    if (mlir::failed(
+            mlir::parsePassPipeline(text, *impl->pipelines.back()))) {
+      llvm::errs() << "error: no such pipeline: " << text << "\n";
+      std::exit(2);
+    }
+  }
+}
+
+Checker::~Checker() = default;
+
+Outcome Checker::check(const std::string &text, std::string &finding) {
+  impl->errors = 0;
+  mlir::OwningOpRef<mlir::ModuleOp> module = impl->parse(text);
+  if (!module) {
+    if (!impl->errors)
+      finding = "the parser refuses it without a diagnostic";
+    return kRefused;
+  }
+
+  // What verifies can be printed and read again, as text and as bytecode.
+  std::string printed, bytecode;
+  llvm::raw_string_ostream(printed) << *module;
+  if (!impl->parse(printed)) {
+    finding = "what is printed does not parse";
+    return kVerified;
+  }
+  llvm::raw_string_ostream bytes(bytecode);
+  if (mlir::succeeded(mlir::writeBytecodeToFile(*module, bytes)) &&
+      !impl->parse(bytecode)) {
+    finding = "its bytecode does not parse";
+    return kVerified;
+  }
+
+  Outcome outcome = kVerified;
+  for (auto [name, pipeline] : llvm::zip(kPipelines, impl->pipelines)) {
+    mlir::OwningOpRef<mlir::ModuleOp> copy = module->clone();
+    impl->errors = 0;
+    if (mlir::succeeded(pipeline->run(*copy))) {
+      if (pipeline == impl->pipelines.front())
+        outcome = kDistributed;
+    } else if (!impl->errors) {
+      finding = std::string("fails without a diagnostic: ") + name;
+      return outcome;
+    }
+  }
+  return outcome;
+}
+
+} // namespace commsched::fuzz

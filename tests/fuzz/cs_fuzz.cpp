@@ -1,0 +1,239 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// cs-fuzz: no text may crash or hang the parser, the verifiers or a pipeline.
+//
+//   cs-fuzz --runs N [--seed S] [--first I] [--save DIR] FILE...
+//       mutants I .. I+N-1 of the FILEs (each split at "// -----")
+//   cs-fuzz --replay FILE...
+//       the FILEs as they are
+//
+// Every input is parsed, printed, parsed again and run through all pipelines,
+// in child processes that take a batch each. A child that ends by a signal,
+// runs out of memory or spends too long on one input, and a failure without a
+// diagnostic, are findings: named on stderr, saved to DIR, exit status 1.
+
+#include "tests/fuzz/check.h"
+#include "tests/fuzz/mutate.h"
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+namespace {
+using namespace commsched::fuzz;
+
+constexpr uint64_t kBatch = 400;
+constexpr double kSecondsPerInput = 20;
+constexpr rlim_t kMemory = rlim_t(8) << 30;
+
+// What a child tells its parent while it runs.
+struct Shared {
+  volatile uint64_t index;
+  volatile uint64_t stats[kOutcomes];
+  char finding[500];
+};
+
+struct Options {
+  uint64_t runs = 0, seed = 1, first = 0;
+  bool replay = false;
+  std::string save;
+  std::vector<std::string> files;
+};
+
+std::string readFile(const std::string &path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) {
+    std::fprintf(stderr, "error: cannot read '%s'\n", path.c_str());
+    std::exit(2);
+  }
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+std::vector<std::string> splitInputs(const std::string &text) {
+  std::vector<std::string> parts;
+  size_t begin = 0;
+  while (begin <= text.size()) {
+    size_t end = text.find("// -----", begin);
+    size_t stop = end == std::string::npos ? text.size() : end;
+    if (stop > begin)
+      parts.push_back(text.substr(begin, stop - begin));
+    if (end == std::string::npos)
+      break;
+    begin = end + 8;
+  }
+  return parts;
+}
+
+// Runs inputs [from, to) in this process, which is a child.
+[[noreturn]] void child(uint64_t from, uint64_t to, Shared *shared,
+                        const std::function<std::string(uint64_t)> &input) {
+  rlimit limit{kMemory, kMemory};
+  setrlimit(RLIMIT_AS, &limit);
+  rlimit noCore{0, 0};
+  setrlimit(RLIMIT_CORE, &noCore);
+  Checker checker;
+  for (uint64_t i = from; i < to; ++i) {
+    shared->index = i;
+    std::string finding;
+    Outcome outcome = checker.check(input(i), finding);
+    shared->stats[outcome] = shared->stats[outcome] + 1;
+    if (!finding.empty()) {
+      std::strncpy(shared->finding, finding.c_str(),
+                   sizeof(shared->finding) - 1);
+      _exit(3);
+    }
+  }
+  _exit(0);
+}
+
+// Runs inputs [from, to) in a child. Returns the first index not done; if that
+// input was a finding, says why in `why`.
+uint64_t batch(uint64_t from, uint64_t to, Shared *shared,
+               const std::function<std::string(uint64_t)> &input,
+               std::string &why) {
+  shared->index = from;
+  shared->finding[0] = 0;
+  std::fflush(nullptr);
+  pid_t pid = fork();
+  if (pid < 0) {
+    std::perror("fork");
+    std::exit(2);
+  }
+  if (pid == 0)
+    child(from, to, shared, input);
+  using Clock = std::chrono::steady_clock;
+  uint64_t seen = from;
+  Clock::time_point since = Clock::now();
+  int status = 0;
+  while (waitpid(pid, &status, WNOHANG) == 0) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    if (shared->index != seen) {
+      seen = shared->index;
+      since = Clock::now();
+    } else if (std::chrono::duration<double>(Clock::now() - since).count() >
+               kSecondsPerInput) {
+      kill(pid, SIGKILL);
+      waitpid(pid, &status, 0);
+      why = "hangs";
+      return shared->index;
+    }
+  }
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+    return to;
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 3)
+    why = shared->finding;
+  else if (WIFSIGNALED(status))
+    why = std::string("crashes: ") + strsignal(WTERMSIG(status));
+  else
+    why = "exits with " + std::to_string(WEXITSTATUS(status));
+  return shared->index;
+}
+
+uint64_t number(const char *text) {
+  char *end = nullptr;
+  uint64_t value = std::strtoull(text, &end, 10);
+  if (!*text || *end) {
+    std::fprintf(stderr, "error: not a number: '%s'\n", text);
+    std::exit(2);
+  }
+  return value;
+}
+
+Options parse(int argc, char **argv) {
+  Options options;
+  for (int i = 1; i < argc; ++i) {
+    std::string arg = argv[i];
+    bool hasNext = i + 1 < argc;
+    if (arg == "--runs" && hasNext)
+      options.runs = number(argv[++i]);
+    else if (arg == "--seed" && hasNext)
+      options.seed = number(argv[++i]);
+    else if (arg == "--first" && hasNext)
+      options.first = number(argv[++i]);
+    else if (arg == "--save" && hasNext)
+      options.save = argv[++i];
+    else if (arg == "--replay")
+      options.replay = true;
+    else if (arg.rfind("--", 0) == 0) {
+      std::fprintf(stderr, "error: unknown or incomplete argument '%s'\n",
+                   arg.c_str());
+      std::exit(2);
+    } else
+      options.files.push_back(arg);
+  }
+  if (options.files.empty() && !options.replay) {
+    std::fprintf(stderr, "error: no input files\n");
+    std::exit(2);
+  }
+  return options;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  Options options = parse(argc, argv);
+  std::vector<std::string> texts;
+  for (const std::string &file : options.files) {
+    std::string text = readFile(file);
+    if (options.replay)
+      texts.push_back(text);
+    else // data of megabytes would only be mutated in its constants
+      for (std::string &part : splitInputs(text))
+        if (part.size() < 60000)
+          texts.push_back(std::move(part));
+  }
+  if (options.replay)
+    options.first = 0, options.runs = texts.size();
+  else if (texts.empty()) {
+    std::fprintf(stderr, "error: no input is small enough\n");
+    return 2;
+  }
+  Mutator mutator(texts, options.seed);
+  auto input = [&](uint64_t i) {
+    return options.replay ? texts[i] : mutator.mutant(i);
+  };
+
+  auto *shared = static_cast<Shared *>(mmap(nullptr, sizeof(Shared),
+                                            PROT_READ | PROT_WRITE,
+                                            MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  if (shared == MAP_FAILED) {
+    std::perror("mmap");
+    return 2;
+  }
+  std::memset(shared, 0, sizeof(Shared));
+  uint64_t findings = 0, last = options.first + options.runs;
+  for (uint64_t i = options.first; i < last;) {
+    std::string why;
+    i = batch(i, std::min(i + kBatch, last), shared, input, why);
+    if (why.empty())
+      continue;
+    ++findings;
+    std::string name = options.replay
+                           ? options.files[i]
+                           : "seed-" + std::to_string(options.seed) + "-" +
+                                 std::to_string(i) + ".mlir";
+    std::fprintf(stderr, "finding: %s: %s\n", name.c_str(), why.c_str());
+    if (!options.save.empty() && !options.replay)
+      std::ofstream(options.save + "/" + name, std::ios::binary) << input(i);
+    ++i;
+  }
+  std::printf("%llu inputs of %zu texts: ", (unsigned long long)options.runs,
+              texts.size());
+  for (int i = 0; i < kOutcomes; ++i)
+    std::printf("%llu %s, ", (unsigned long long)shared->stats[i],
+                outcomeName(Outcome(i)));
+  std::printf("%llu findings\n", (unsigned long long)findings);
+  return findings != 0;
+}
