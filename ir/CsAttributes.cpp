@@ -66,10 +66,36 @@ Attribute SideAttr::parse(AsmParser &parser, Type) {
       parser.parseAttribute(peer))
     return {};
   if (succeeded(parser.parseOptionalKeyword("when"))) {
-    IntegerSetAttr set;
-    if (parser.parseAttribute(set))
+    // One map per constraint: an affine_set has '>=' in it, which the generic
+    // form of a dialect attribute cannot hold.
+    SmallVector<AffineExpr> constraints;
+    SmallVector<bool> equalities;
+    auto parseConstraint = [&](bool equality) -> ParseResult {
+      AffineMapAttr map;
+      if (parser.parseAttribute(map))
+        return failure();
+      if (map.getValue().getNumDims() != 2 ||
+          map.getValue().getNumSymbols() != 0 ||
+          map.getValue().getNumResults() != 1)
+        return parser.emitError(loc, "constraint must map (rank, round) to one "
+                                     "value, got: ")
+               << map;
+      constraints.push_back(map.getValue().getResult(0));
+      equalities.push_back(equality);
+      return success();
+    };
+    while (true) {
+      bool zero = succeeded(parser.parseOptionalKeyword("zero"));
+      if (!zero && failed(parser.parseOptionalKeyword("nonnegative")))
+        break;
+      if (parseConstraint(zero))
+        return {};
+    }
+    if (constraints.empty()) {
+      parser.emitError(loc, "expected 'zero' or 'nonnegative' after 'when'");
       return {};
-    when = set.getValue();
+    }
+    when = IntegerSet::get(2, 0, constraints, equalities);
   }
   if (parser.parseGreater())
     return {};
@@ -80,8 +106,12 @@ Attribute SideAttr::parse(AsmParser &parser, Type) {
 void SideAttr::print(AsmPrinter &printer) const {
   printer << "<parts " << AffineMapAttr::get(getParts()) << " to "
           << AffineMapAttr::get(getPeer());
-  if (getWhen() != allRanksAndRounds(getContext()))
-    printer << " when " << IntegerSetAttr::get(getWhen());
+  if (getWhen() != allRanksAndRounds(getContext())) {
+    printer << " when";
+    for (auto [index, expr] : llvm::enumerate(getWhen().getConstraints()))
+      printer << (getWhen().isEq(index) ? " zero " : " nonnegative ")
+              << AffineMapAttr::get(AffineMap::get(2, 0, expr));
+  }
   printer << ">";
 }
 

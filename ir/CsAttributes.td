@@ -76,7 +76,9 @@ def Cs_SideAttr : Cs_Attr<"Side", "side"> {
   let description = [{
     `parts` maps (rank, round) to (first part, number of parts); `peer` maps
     (rank, round) to the other rank; the side acts only where (rank, round) lies
-    in `when` (an integer set over two dimensions).
+    in `when` (an integer set over two dimensions; everywhere if absent). In text
+    every constraint of the set is a map whose value must be `zero` or `nonnegative`:
+    `<parts affine_map<(r, s) -> (0, 4)> to affine_map<(r, s) -> (r - 4)> when nonnegative affine_map<(r, s) -> (r - 4)>>`.
   }];
   let parameters = (ins "::mlir::AffineMap":$parts, "::mlir::AffineMap":$peer,
                         "::mlir::IntegerSet":$when);

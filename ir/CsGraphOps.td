@@ -33,7 +33,7 @@ def Cs_FragmentOp : Cs_Op<"fragment", [IsolatedFromAbove, RecursiveMemoryEffects
   let results = (outs Variadic<Cs_PlacedType>:$outputs);
   let regions = (region AnyRegion:$body);
   let assemblyFormat = [{
-    $label `on` $device `(` $inputs `)` (`deferred` $deferred^)? (`cost` $cost^)? `:`
+    $label `on` $device ` ` `(` $inputs `)` (`deferred` $deferred^)? (`cost` $cost^)? `:`
     functional-type($inputs, $outputs) attr-dict-with-keyword ($body^)?
   }];
   let hasVerifier = 1;
@@ -48,7 +48,7 @@ def Cs_ReturnOp : Cs_Op<"return", [Pure, ReturnLike, Terminator,
     ParentOneOf<["FragmentOp", "StartOp"]>]> {
   let summary = "ends the body of a fragment or of a start";
   let arguments = (ins Variadic<AnyType>:$operands);
-  let builders = [OpBuilder<(ins), [{}]>];
+  let builders = [OpBuilder<(ins), [{ build($_builder, $_state, ::mlir::ValueRange()); }]>];
   let assemblyFormat = "($operands^ `:` type($operands))? attr-dict";
 }
 
@@ -71,7 +71,7 @@ def Cs_AllReduceOp : Cs_CollectiveOp<"all_reduce", [AllTypesMatch<["value", "res
   }];
   let arguments = (ins StrAttr:$key, Cs_ReductionAttr:$reduction, Cs_PlacedType:$value);
   let results = (outs Cs_PlacedType:$result);
-  let assemblyFormat = "$key $reduction $value attr-dict `:` qualified(type($value))";
+  let assemblyFormat = "$key `` $reduction $value attr-dict `:` qualified(type($value))";
   let hasVerifier = 1;
 }
 
@@ -83,7 +83,7 @@ def Cs_ReduceOp : Cs_CollectiveOp<"reduce", [AllTypesMatch<["value", "result"]>]
   let arguments = (ins StrAttr:$key, Cs_ReductionAttr:$reduction, Cs_PlacedType:$value,
                        I64Attr:$root);
   let results = (outs Cs_PlacedType:$result);
-  let assemblyFormat = "$key $reduction $value `to` $root attr-dict `:` qualified(type($value))";
+  let assemblyFormat = "$key `` $reduction $value `to` $root attr-dict `:` qualified(type($value))";
   let hasVerifier = 1;
 }
 
@@ -99,7 +99,7 @@ def Cs_ReduceScatterOp : Cs_CollectiveOp<"reduce_scatter"> {
   let summary = "combines a tensor over all nodes; rank r gets the r-th of equal parts of dimension 0";
   let arguments = (ins StrAttr:$key, Cs_ReductionAttr:$reduction, Cs_PlacedType:$value);
   let results = (outs Cs_PlacedType:$result);
-  let assemblyFormat = "$key $reduction $value attr-dict `:` qualified(type($value)) `->` qualified(type($result))";
+  let assemblyFormat = "$key `` $reduction $value attr-dict `:` qualified(type($value)) `->` qualified(type($result))";
   let hasVerifier = 1;
 }
 

@@ -30,7 +30,7 @@ def Cs_StartOp : Cs_CommOp<"start", [IsolatedFromAbove, SingleBlock, AttrSizedOp
   let results = (outs Cs_FutureType:$future);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
-    $key (`priority` $priority^)? `(` $inputs `)` (`after` `(` $after^ `:` qualified(type($after)) `)`)? `:`
+    $key (`priority` $priority^)? ` ` `(` $inputs `)` (`after` ` ` `(` $after^ `:` qualified(type($after)) `)`)? `:`
     functional-type($inputs, $future) attr-dict-with-keyword $body
   }];
   let hasVerifier = 1;
@@ -71,7 +71,7 @@ def Cs_ExchangeOp : Cs_CommOp<"exchange", [AllTypesMatch<["value", "result"]>]> 
                        Cs_SideAttr:$send, Cs_SideAttr:$recv);
   let results = (outs Cs_PlacedType:$result);
   let assemblyFormat = [{
-    $value `chunks` $chunks `rounds` $rounds $combine (`scale` $scale^)?
+    $value `chunks` $chunks `rounds` $rounds `` $combine (`scale` $scale^)?
     `send` $send `recv` $recv attr-dict `:` qualified(type($value))
   }];
   let hasVerifier = 1;
