@@ -4,7 +4,7 @@
 # Finds what the tests need and defines commsched_gtest().
 find_package(GTest REQUIRED)
 find_package(Threads REQUIRED)
-if(NOT Python3_EXECUTABLE AND EXISTS ${CMAKE_SOURCE_DIR}/.venv/bin/python)
+if(EXISTS ${CMAKE_SOURCE_DIR}/.venv/bin/python)
   set(Python3_EXECUTABLE ${CMAKE_SOURCE_DIR}/.venv/bin/python)
 endif()
 find_package(Python3 REQUIRED COMPONENTS Interpreter)

@@ -22,14 +22,14 @@ die() {
   exit 1
 }
 
-# build PRESET [TARGET...]: configures when needed and builds.
+# build PRESET [TARGET...]: configures and builds. Tests are part of the build
+# where what they need is installed (scripts/setup.sh --tests).
 build() {
-  local preset=$1
+  local preset=$1 tests=OFF
   shift
-  # CMake configures a build folder again by itself when its inputs change.
-  if [ ! -f "build/$preset/build.ninja" ]; then
-    "$CMAKE" --preset "$preset" -DPython3_EXECUTABLE="$(python_for_tests)" || die "configuring $preset failed"
-  fi
+  [ -e /usr/include/gtest/gtest.h ] && tests=ON
+  "$CMAKE" --preset "$preset" -DPython3_EXECUTABLE="$(python_for_tests)" \
+    -DCOMMSCHED_BUILD_TESTS=$tests --log-level=WARNING || die "configuring $preset failed"
   "$CMAKE" --build --preset "$preset" ${1:+--target "$@"}
 }
 
