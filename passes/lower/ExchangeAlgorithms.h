@@ -1,0 +1,66 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Collectives as sequences of exchanges, for any number of ranks, and what they
+// take by the latency and bandwidth of a link.
+
+#ifndef COMMSCHED_PASSES_LOWER_EXCHANGEALGORITHMS_H
+#define COMMSCHED_PASSES_LOWER_EXCHANGEALGORITHMS_H
+
+#include "ir/Cs.h"
+#include "llvm/ADT/SmallVector.h"
+
+namespace commsched {
+
+enum class CollectiveKind {
+  allReduce,
+  reduce,
+  broadcast,
+  reduceScatter,
+  allGather
+};
+
+enum class ExchangeAlgorithm { ring, halvingDoubling, tree };
+
+llvm::StringRef stringify(CollectiveKind kind);
+llvm::StringRef stringify(ExchangeAlgorithm algorithm);
+
+/// The attributes of one cs.exchange.
+struct ExchangePhase {
+  int64_t chunks;
+  int64_t rounds;
+  cs::Combine combine;
+  bool scaled; // by 1 / ranks
+  cs::SideAttr send;
+  cs::SideAttr recv;
+};
+
+struct Collective {
+  CollectiveKind kind;
+  cs::Reduction reduction = cs::Reduction::sum; // of reductions
+  int64_t root = 0;                             // of reduce and broadcast
+};
+
+/// True if `algorithm` can do `kind` with this number of ranks.
+bool isApplicable(ExchangeAlgorithm algorithm, CollectiveKind kind,
+                  int64_t ranks);
+
+/// The exchanges of `collective` over the whole tensor. For reduce_scatter rank
+/// r ends with part r of `ranks` parts; for all_gather it begins with it. Empty
+/// for one rank. `algorithm` must be applicable.
+///
+/// Ring: Patarasu, Yuan, "Bandwidth optimal all-reduce algorithms", JPDC 2009.
+/// Halving/doubling and binomial trees: Thakur, Rabenseifner, Gropp,
+/// "Optimization of collective communication operations in MPICH", IJHPCA 2005.
+llvm::SmallVector<ExchangePhase> buildExchanges(mlir::MLIRContext *context,
+                                                const Collective &collective,
+                                                ExchangeAlgorithm algorithm,
+                                                int64_t ranks);
+
+/// Nanoseconds that the exchanges of a tensor of `bytes` bytes take.
+double predictNanoseconds(CollectiveKind kind, ExchangeAlgorithm algorithm,
+                          int64_t ranks, int64_t bytes, cs::LinkAttr link);
+
+} // namespace commsched
+
+#endif // COMMSCHED_PASSES_LOWER_EXCHANGEALGORITHMS_H

@@ -1,0 +1,251 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "passes/Passes.h"
+
+#include "passes/lower/ExchangeAlgorithms.h"
+#include "passes/lower/Module.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/Remarks.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+namespace commsched {
+#define GEN_PASS_DEF_EXPANDCOLLECTIVES
+#include "passes/lower/Passes.h.inc"
+} // namespace commsched
+
+using namespace mlir;
+using namespace commsched;
+using namespace commsched::cs;
+
+namespace {
+
+/// A collective op as data; nothing for other ops.
+std::optional<Collective> describe(Operation *op) {
+  return llvm::TypeSwitch<Operation *, std::optional<Collective>>(op)
+      .Case([](AllReduceOp op) {
+        return Collective{CollectiveKind::allReduce, op.getReduction(), 0};
+      })
+      .Case([](ReduceOp op) {
+        return Collective{CollectiveKind::reduce, op.getReduction(),
+                          static_cast<int64_t>(op.getRoot())};
+      })
+      .Case([](BroadcastOp op) {
+        return Collective{CollectiveKind::broadcast, Reduction::sum,
+                          static_cast<int64_t>(op.getRoot())};
+      })
+      .Case([](ReduceScatterOp op) {
+        return Collective{CollectiveKind::reduceScatter, op.getReduction(), 0};
+      })
+      .Case([](AllGatherOp op) {
+        return Collective{CollectiveKind::allGather, Reduction::sum, 0};
+      })
+      .Default([](Operation *) { return std::nullopt; });
+}
+
+class ExpandCollectives
+    : public commsched::impl::ExpandCollectivesBase<ExpandCollectives> {
+public:
+  using ExpandCollectivesBase::ExpandCollectivesBase;
+
+  void runOnOperation() override {
+    if (algorithm != "auto" && algorithm != "ring" &&
+        algorithm != "halving-doubling") {
+      getOperation().emitError()
+          << "algorithm must be auto, ring or halving-doubling, got: "
+          << algorithm.getValue();
+      return signalPassFailure();
+    }
+    SmallVector<Operation *> collectives;
+    WalkResult walked = getOperation().walk([&](Operation *op) {
+      if (!describe(op))
+        return WalkResult::advance();
+      if (!isa<StartOp>(op->getParentOp())) {
+        op->emitOpError("is not in a cs.start; run --schedule-comm first");
+        return WalkResult::interrupt();
+      }
+      collectives.push_back(op);
+      return WalkResult::advance();
+    });
+    if (walked.wasInterrupted())
+      return signalPassFailure();
+    if (collectives.empty())
+      return markAllAnalysesPreserved();
+    FailureOr<ClusterOp> cluster = findCluster(getOperation());
+    if (failed(cluster))
+      return signalPassFailure();
+    ranks = static_cast<int64_t>(cluster->getNodes());
+    link = cluster->getInter();
+    for (Operation *op : collectives)
+      if (failed(expand(op, *describe(op))))
+        return signalPassFailure();
+  }
+
+private:
+  LogicalResult expand(Operation *op, const Collective &collective) {
+    auto part = cast<PlacedType>(op->getOperand(0).getType());
+    auto result = cast<PlacedType>(op->getResult(0).getType());
+    if (failed(verifyRanks(op, part, result, collective)))
+      return failure();
+    auto start = cast<StartOp>(op->getParentOp());
+    if (ranks == 1) {
+      op->getResult(0).replaceAllUsesWith(op->getOperand(0));
+      op->erase();
+      remark::passed(start.getLoc(), remarkOf(start))
+          << remark::add("{0} \"{1}\" of one node is the identity",
+                         stringify(collective.kind).str(),
+                         start.getKey().str());
+      removeIdentity(start);
+      return success();
+    }
+
+    PlacedType whole =
+        collective.kind == CollectiveKind::allGather ? result : part;
+    ExchangeAlgorithm chosen = choose(start, collective.kind, whole);
+    OpBuilder builder(op);
+    Location loc = op->getLoc();
+    Value value = op->getOperand(0);
+    if (collective.kind == CollectiveKind::allGather)
+      value = UnshardOp::create(builder, loc, whole, value);
+    FloatAttr mean = builder.getF64FloatAttr(1.0 / static_cast<double>(ranks));
+    for (const ExchangePhase &phase :
+         buildExchanges(&getContext(), collective, chosen, ranks))
+      value = ExchangeOp::create(builder, loc, value, phase.chunks,
+                                 phase.rounds, phase.combine,
+                                 phase.scaled ? mean : FloatAttr(), phase.send,
+                                 phase.recv);
+    if (collective.kind == CollectiveKind::reduceScatter)
+      value = ShardOp::create(builder, loc, result, value);
+    record(start, op, collective);
+    op->getResult(0).replaceAllUsesWith(value);
+    op->erase();
+    return success();
+  }
+
+  /// What depends on the number of ranks, and so is not the op's to verify.
+  LogicalResult verifyRanks(Operation *op, PlacedType value, PlacedType result,
+                            const Collective &collective) {
+    if (collective.root >= ranks)
+      return op->emitOpError() << "root must be below the number of nodes, "
+                               << ranks << ", got: " << collective.root;
+    int64_t whole, part;
+    if (collective.kind == CollectiveKind::reduceScatter) {
+      whole = value.getTensor().getDimSize(0);
+      part = result.getTensor().getDimSize(0);
+    } else if (collective.kind == CollectiveKind::allGather) {
+      whole = result.getTensor().getDimSize(0);
+      part = value.getTensor().getDimSize(0);
+    } else {
+      return success();
+    }
+    if (whole % ranks != 0 || whole / ranks != part)
+      return op->emitOpError()
+             << "dimension 0 of the whole must be " << ranks
+             << " (nodes) times the part's, got: " << whole << " and " << part;
+    return success();
+  }
+
+  /// The algorithm to use; leaves a remark.
+  ExchangeAlgorithm choose(StartOp start, CollectiveKind kind,
+                           PlacedType whole) {
+    Type element = whole.getTensor().getElementType();
+    // Elements of one bit take a byte.
+    int64_t bytes = whole.getTensor().getNumElements() *
+                    ((element.getIntOrFloatBitWidth() + 7) / 8);
+    auto time = [&](ExchangeAlgorithm algorithm) {
+      return predictNanoseconds(kind, algorithm, ranks, bytes, link);
+    };
+    if (isApplicable(ExchangeAlgorithm::tree, kind, ranks)) {
+      remark::passed(start.getLoc(), remarkOf(start)) << remark::add(
+          "{0} \"{1}\" of {2} bytes: tree takes {3:F0} ns",
+          stringify(kind).str(), start.getKey().str(), bytes,
+          time(ExchangeAlgorithm::tree));
+      return ExchangeAlgorithm::tree;
+    }
+    double ring = time(ExchangeAlgorithm::ring);
+    if (!isApplicable(ExchangeAlgorithm::halvingDoubling, kind, ranks)) {
+      remark::passed(start.getLoc(), remarkOf(start)) << remark::add(
+          "{0} \"{1}\" of {2} bytes: ring takes {3:F0} ns; halving-doubling "
+          "needs a power of two of nodes, not {4}",
+          stringify(kind).str(), start.getKey().str(), bytes, ring, ranks);
+      return ExchangeAlgorithm::ring;
+    }
+    double halving = time(ExchangeAlgorithm::halvingDoubling);
+    ExchangeAlgorithm chosen =
+        algorithm == "ring" || (algorithm == "auto" && ring <= halving)
+            ? ExchangeAlgorithm::ring
+            : ExchangeAlgorithm::halvingDoubling;
+    remark::passed(start.getLoc(), remarkOf(start)) << remark::add(
+        "{0} \"{1}\" of {2} bytes: ring takes {3:F0} ns, halving-doubling "
+        "{4:F0} ns; took {5}",
+        stringify(kind).str(), start.getKey().str(), bytes, ring, halving,
+        stringify(chosen).str());
+    return chosen;
+  }
+
+  remark::RemarkOpts remarkOf(StartOp start) {
+    auto function = start->getParentOfType<func::FuncOp>();
+    return remark::RemarkOpts::name("ExpandCollectives")
+        .category(getArgument())
+        .function(function ? function.getName() : StringRef());
+  }
+
+  /// Keeps what the exchanges compute: --verify-distributed proves it, and
+  /// traces name it.
+  void record(StartOp start, Operation *op, const Collective &collective) {
+    OpBuilder builder(&getContext());
+    start->setAttr(kCollectiveAttr,
+                   builder.getStringAttr(stringify(collective.kind)));
+    if (collective.kind == CollectiveKind::reduce ||
+        collective.kind == CollectiveKind::broadcast)
+      start->setAttr(kRootAttr, builder.getI64IntegerAttr(collective.root));
+    if (collective.kind != CollectiveKind::broadcast &&
+        collective.kind != CollectiveKind::allGather)
+      start->setAttr(kReductionAttr, builder.getStringAttr(stringifyReduction(
+                                         collective.reduction)));
+  }
+
+  /// Replaces the awaits of a start that only returns its input; what must
+  /// come after it must come after what it came after.
+  void removeIdentity(StartOp start) {
+    auto returned = dyn_cast<BlockArgument>(
+        start.getBody().front().getTerminator()->getOperand(0));
+    if (!returned || returned.getOwner() != &start.getBody().front())
+      return;
+    Value input = start.getInputs()[returned.getArgNumber()];
+    SmallVector<Value> before(start.getAfter());
+    for (Operation *user :
+         llvm::make_early_inc_range(start.getFuture().getUsers())) {
+      if (auto await = dyn_cast<AwaitOp>(user)) {
+        await.getResult().replaceAllUsesWith(input);
+        await.erase();
+      }
+    }
+    SmallVector<StartOp> later;
+    for (Operation *user : start.getFuture().getUsers())
+      if (auto other = dyn_cast<StartOp>(user);
+          other && !llvm::is_contained(later, other))
+        later.push_back(other);
+    for (StartOp other : later) {
+      SmallVector<Value> after;
+      for (Value future : other.getAfter()) {
+        ArrayRef<Value> with = future == start.getFuture()
+                                   ? ArrayRef<Value>(before)
+                                   : ArrayRef<Value>(future);
+        for (Value value : with)
+          if (!llvm::is_contained(after, value))
+            after.push_back(value);
+      }
+      other.getAfterMutable().assign(after);
+    }
+    if (start.getFuture().use_empty())
+      start.erase();
+  }
+
+  int64_t ranks = 1;
+  LinkAttr link;
+};
+
+} // namespace

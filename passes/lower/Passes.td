@@ -1,0 +1,82 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef COMMSCHED_PASSES_LOWER_PASSES_TD
+#define COMMSCHED_PASSES_LOWER_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def ExpandCollectives : Pass<"expand-collectives", "::mlir::ModuleOp"> {
+  let summary = "writes every collective as exchanges between pairs of nodes";
+  let description = [{
+    Replaces the collective in each `cs.start` by `cs.exchange`, `cs.shard` and
+    `cs.unshard`, for transports without collectives of their own. The number
+    of nodes P is that of the module's `cs.cluster`; any P works, and any number
+    of elements (the parts of a tensor may differ by one element, or be empty).
+    The result of a reduction is bitwise the same on all nodes: each part is
+    reduced on one node and copied from there.
+
+    | collective | ring | halving-doubling |
+    |---|---|---|
+    | `all_reduce` | 2 (P - 1) rounds of 1/P of the tensor | 2 log2 Q exchanges of halves, quarters, ...; if P is not a power of two, the P - Q nodes beyond the largest power of two Q send all they have to a partner first, and get the result from it at the end |
+    | `reduce_scatter`, `all_gather` | P - 1 rounds | half of the above; only for P a power of two, else ring |
+
+    `reduce` and `broadcast` go along a binomial tree, ceil(log2 P) exchanges.
+    With `algorithm=auto` each collective gets the algorithm that takes less
+    time by the cluster's `inter` link (latency per round + bytes / bandwidth);
+    a remark states both times. With one node a collective is the identity, and
+    goes away.
+
+    The `cs.start` keeps what it was in `cs.collective`, `cs.reduction` and
+    `cs.root`: `--verify-distributed` proves that the exchanges compute it.
+
+    Needs level 2: run `--schedule-comm` first.
+  }];
+  let options = [
+    Option<"algorithm", "algorithm", "std::string", /*default=*/"\"auto\"",
+           "auto, ring or halving-doubling">
+  ];
+  let dependentDialects = ["::commsched::cs::CsDialect"];
+}
+
+def SpecializeRanks : Pass<"specialize-ranks", "::mlir::ModuleOp"> {
+  let summary = "makes one function per rank";
+  let description = [{
+    Replaces each function that communicates, `@step`, by `@step.rank0`,
+    `@step.rank1`, ... with `cs.rank = 0 : i64`, ..., in which the maps and sets
+    of communications have this rank filled in: to see, or to edit and verify
+    by `--verify-distributed`, what one node does. Grows with the number of
+    nodes; not part of a pipeline.
+  }];
+  let dependentDialects = ["::commsched::cs::CsDialect"];
+}
+
+def VerifyDistributed : Pass<"verify-distributed", "::mlir::ModuleOp"> {
+  let summary = "proves that the nodes' programs fit together";
+  let description = [{
+    Proves, or ends with a diagnostic at the op that is at fault:
+
+    1. every future is awaited exactly once, on every path;
+    2. a key names one communication of a function;
+    3. all nodes issue the same collectives in the same order, with the same
+       types, reductions and roots (compares the functions of
+       `--specialize-ranks`; without them nodes run the same function);
+    4. every `cs.send` has its `cs.recv` of the same type, and the reverse;
+    5. in every round of every `cs.exchange`, what a node sends is what its peer
+       receives; peers and parts exist; no node sends and receives the same part
+       in one round, which would make the result depend on timing;
+    6. the exchanges that a collective was expanded into compute it: every
+       element of the result has the contribution of every node exactly once,
+       scaled once for a mean, and bitwise the same on all nodes;
+    7. roots, and the leading dimensions of `reduce_scatter`, `all_gather`,
+       `cs.shard` and `cs.unshard`, fit the number of nodes;
+    8. nobody waits in a circle, even if every await blocks its node.
+
+    Equal exchanges are checked once. Beyond about 4 million (node, round) pairs
+    of an exchange, 5 is checked on a sample, and 6 up to 256 nodes; the remark
+    says so.
+  }];
+  let dependentDialects = ["::commsched::cs::CsDialect"];
+}
+
+#endif // COMMSCHED_PASSES_LOWER_PASSES_TD
