@@ -79,10 +79,10 @@ static LogicalResult verifyName(Operation *op, NamedAttribute attr, Type type,
   auto name = dyn_cast<StringAttr>(attr.getValue());
   if (!name || name.empty())
     return op->emitOpError()
-           << where << " " << index << ": '" << attr.getName()
+           << where << " " << index << ": '" << attr.getName().getValue()
            << "' must be a non-empty string, got: " << attr.getValue();
   if (!isa<RankedTensorType, PlacedType, FutureType>(type))
-    return op->emitOpError() << where << " " << index << ": '" << attr.getName()
+    return op->emitOpError() << where << " " << index << ": '" << attr.getName().getValue()
                              << "' needs a tensor, got: " << type;
   return success();
 }

@@ -1,0 +1,110 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// RUN: cs-opt --split-input-file --verify-diagnostics %s
+
+!w = !cs.placed<tensor<10xf32>, device 0>
+func.func @f(%w: !w) {
+  // expected-error @+1 {{key of the communication must match "w", got: "v"}}
+  %f = cs.start "w" (%w) : (!w) -> !cs.future<!w> {
+  ^bb0(%x: !w):
+    %r = cs.all_reduce "v" mean %x : !w
+    cs.return %r : !w
+  }
+  return
+}
+
+// -----
+
+!w = !cs.placed<tensor<10xf32>, device 0>
+func.func @f(%w: !w) {
+  // expected-error @+1 {{must hold one communication, got: 2}}
+  %f = cs.start "w" (%w) : (!w) -> !cs.future<!w> {
+  ^bb0(%x: !w):
+    %r = cs.all_reduce "w" mean %x : !w
+    %s = cs.all_reduce "w" mean %r : !w
+    cs.return %s : !w
+  }
+  return
+}
+
+// -----
+
+!w = !cs.placed<tensor<10xf32>, device 0>
+func.func @f(%w: !w) {
+  %f = cs.start "w" (%w) : (!w) -> !cs.future<!w> {
+  ^bb0(%x: !w):
+    // expected-error @+1 {{is not a communication}}
+    %r = cs.fragment "c" on 0 (%x) cost <flops = 1, bytes = 1, ns = 1> : (!w) -> !w
+    cs.return %r : !w
+  }
+  return
+}
+
+// -----
+
+!w = !cs.placed<tensor<10xf32>, device 0>
+func.func @f(%w: !w) {
+  // expected-error @+1 {{must return one value of type '!cs.placed<tensor<10xf32>, device 0>'}}
+  %f = cs.start "w" (%w) : (!w) -> !cs.future<!w> {
+  ^bb0(%x: !w):
+    cs.return
+  }
+  return
+}
+
+// -----
+
+!w = !cs.placed<tensor<10xf32>, device 0>
+func.func @f(%w: !w) {
+  // expected-error @+1 {{belongs into cs.start}}
+  %e = cs.exchange %w chunks 2 rounds 1 sum
+      send <parts affine_map<(r, s) -> (r, 1)> to affine_map<(r, s) -> (1 - r)>>
+      recv <parts affine_map<(r, s) -> (1 - r, 1)> to affine_map<(r, s) -> (1 - r)>> : !w
+  return
+}
+
+// -----
+
+!w = !cs.placed<tensor<10xf32>, device 0>
+func.func @f(%w: !w) {
+  %f = cs.start "w" (%w) : (!w) -> !cs.future<!w> {
+  ^bb0(%x: !w):
+    // expected-error @+1 {{needs at least 1 round, got: 0}}
+    %e = cs.exchange %x chunks 2 rounds 0 sum
+        send <parts affine_map<(r, s) -> (r, 1)> to affine_map<(r, s) -> (1 - r)>>
+        recv <parts affine_map<(r, s) -> (1 - r, 1)> to affine_map<(r, s) -> (1 - r)>> : !w
+    cs.return %e : !w
+  }
+  return
+}
+
+// -----
+
+!w = !cs.placed<tensor<10xf32>, device 0>
+func.func @f(%w: !w) {
+  %f = cs.start "w" (%w) : (!w) -> !cs.future<!w> {
+  ^bb0(%x: !w):
+    %e = cs.exchange %x chunks 2 rounds 1 sum
+        // expected-error @+1 {{parts must map (rank, round) to (begin, count)}}
+        send <parts affine_map<(r, s) -> (r)> to affine_map<(r, s) -> (1 - r)>>
+        recv <parts affine_map<(r, s) -> (1 - r, 1)> to affine_map<(r, s) -> (1 - r)>> : !w
+    cs.return %e : !w
+  }
+  return
+}
+
+// -----
+
+!w = !cs.placed<tensor<10xf32>, device 0>
+func.func @f(%w: !w) {
+  %f = cs.start "w" (%w) : (!w) -> !cs.future<!w> {
+  ^bb0(%x: !w):
+    %e = cs.exchange %x chunks 2 rounds 1 sum
+        // expected-error @+1 {{divisors must be positive constants}}
+        send <parts affine_map<(r, s) -> (r mod 0, 1)> to affine_map<(r, s) -> (1 - r)>>
+        recv <parts affine_map<(r, s) -> (1 - r, 1)> to affine_map<(r, s) -> (1 - r)>> : !w
+    cs.return %e : !w
+  }
+  return
+}
