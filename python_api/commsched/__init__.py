@@ -1,0 +1,21 @@
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""CommSched: distributed training from one single-device step.
+
+    program = commsched.transpile(step, params, opt_state, batch, cluster=4)
+    for metrics in program.run(batches, workers=4): ...
+"""
+
+from .cluster import Cluster
+from .errors import CommSchedError, FrontEndError, RuntimeFailure, ToolError, UnsupportedOp
+from .program import Program, transpile
+
+__all__ = ["Cluster", "CommSchedError", "FrontEndError", "Program", "RuntimeFailure", "ToolError", "UnsupportedOp",
+           "grad", "mark_gradients", "transpile", "value_and_grad"]
+
+
+def __getattr__(name):
+    if name in ("grad", "mark_gradients", "value_and_grad"):  # these need JAX
+        from .frontend import jax_gradient
+        return getattr(jax_gradient, name)
+    raise AttributeError(f"module 'commsched' has no attribute '{name}'")

@@ -1,0 +1,30 @@
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What can go wrong, as exceptions of one family."""
+
+
+class CommSchedError(Exception):
+    """Any error of this package."""
+
+
+class FrontEndError(CommSchedError, ValueError):
+    """The step cannot be turned into a program: the message says what to change."""
+
+
+class UnsupportedOp(FrontEndError):
+    """An operation of the framework that is not covered.
+
+    name: the operation ("stablehlo.sort"); location: source line of the user, or None.
+    """
+
+    def __init__(self, name: str, location=None):
+        self.name, self.location = name, location
+        super().__init__(f"{location.replace(chr(34), '') + ': ' if location else ''}operation {name} is not supported")
+
+
+class ToolError(CommSchedError):
+    """A compiler tool is missing or failed: the message holds its diagnostics."""
+
+
+class RuntimeFailure(CommSchedError):
+    """The runtime reported an error."""

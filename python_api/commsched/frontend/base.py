@@ -1,0 +1,59 @@
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The interface between the frameworks and the rest of the package.
+
+A front end turns a training step of its framework into a Description; nothing
+above it imports a framework. One module each: jax_frontend.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Callable, Mapping, Optional, Protocol, Sequence
+
+import numpy as np
+
+
+@dataclasses.dataclass
+class Slot:
+    """A carried tensor. initial: its first value (shape and dtype of the slot)."""
+
+    name: str
+    kind: str  # "param" or "state"
+    initial: np.ndarray
+
+
+@dataclasses.dataclass
+class BatchArgument:
+    """shape: of one worker's part; dimension 0 counts samples."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: np.dtype
+
+
+@dataclasses.dataclass
+class Description:
+    """A program as its front end hands it over.
+
+    functions: text of the level-0 functions (module without cs.cluster).
+    batches, metrics: of each function, by its name.
+    flatten: (function, a batch as the user gives it) -> global arrays by batch name.
+    restore: slot values by name -> the carried arguments, by position.
+    """
+
+    text: Callable[[Sequence[str]], str]
+    slots: list[Slot]
+    batches: dict[str, list[BatchArgument]]
+    metrics: dict[str, list[str]]
+    flatten: Callable[[str, Any], dict[str, np.ndarray]]
+    restore: Callable[[Mapping[str, np.ndarray]], dict[int, Any]]
+    params_position: int
+
+
+class FrontEnd(Protocol):
+    """What a framework's module provides."""
+
+    def __call__(self, step: Callable, arguments: tuple, *, params: int, batch: Sequence[int], workers: int,
+                 functions: Mapping[str, tuple], name: str, location_root: Optional[str]) -> Description:
+        """Traces the step for `workers` workers. Raises FrontEndError."""

@@ -1,0 +1,341 @@
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""JAX: traces a training step and hands over its level 0."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import os
+import re
+from typing import Any, Callable, Mapping, Optional, Sequence
+
+import jax
+import numpy as np
+
+from ..errors import FrontEndError
+from .base import BatchArgument, Description, Slot
+from .jax_gradient import marking
+from .stablehlo import level0_function, level0_module
+from .stablehlo.function import FunctionSpec
+from .stablehlo.ir import Printer
+
+
+def path_name(path) -> str:
+    """A readable name of a place in a pytree: conv1.w, 0.mu.conv1.w."""
+    parts = []
+    for key in path:
+        for attribute in ("key", "name", "idx"):
+            if hasattr(key, attribute):
+                parts.append(str(getattr(key, attribute)))
+                break
+        else:
+            parts.append(str(key))
+    return ".".join(parts)
+
+
+class Leaves:
+    """An argument taken apart: names relative to it, and arrays."""
+
+    def __init__(self, value: Any, what: str):
+        pairs, self.tree = jax.tree_util.tree_flatten_with_path(value)
+        self.names = [path_name(p) for p, _ in pairs]
+        self.arrays = [_array(leaf, f"{what}{'.' if n else ''}{n}") for (_, leaf), n in zip(pairs, self.names)]
+
+    @property
+    def avals(self):
+        return [(a.shape, np.dtype(a.dtype)) for a in self.arrays]
+
+
+def _array(leaf, what: str) -> np.ndarray:
+    dtype = getattr(leaf, "dtype", None)
+    if dtype is not None and jax.dtypes.issubdtype(dtype, jax.dtypes.prng_key):
+        raise FrontEndError(f"argument '{what}' is a typed random key; pass jax.random.key_data(key) and wrap it in "
+                            "the step with jax.random.wrap_key_data")
+    if isinstance(leaf, jax.ShapeDtypeStruct):
+        return np.zeros(leaf.shape, jax.dtypes.canonicalize_dtype(leaf.dtype))
+    try:
+        array = np.asarray(leaf)
+    except Exception:  # jax explains it in many ways
+        raise FrontEndError(f"argument '{what}' must be an array or a number, got: {type(leaf).__name__}") from None
+    if array.dtype == object:
+        raise FrontEndError(f"argument '{what}' must be an array or a number, got: {type(leaf).__name__}")
+    return np.asarray(array, jax.dtypes.canonicalize_dtype(array.dtype))
+
+
+def _names_of(function: Callable, count: int) -> list[str]:
+    try:
+        names = [p.name for p in inspect.signature(function).parameters.values()
+                 if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    except (TypeError, ValueError):
+        names = []
+    return [names[i] if i < len(names) else f"arg{i}" for i in range(count)]
+
+
+def _local(leaves: Leaves, argument: str, workers: int) -> list[tuple[int, ...]]:
+    shapes = []
+    for name, array in zip(leaves.names, leaves.arrays):
+        what = f"{argument}{'.' + name if name else ''}"
+        if array.ndim == 0:
+            raise FrontEndError(f"batch argument '{what}' must have a dimension of samples, got: a scalar")
+        if array.shape[0] % workers:
+            raise FrontEndError(f"batch argument '{what}': {array.shape[0]} samples are not divisible by "
+                                f"{workers} workers")
+        shapes.append((array.shape[0] // workers, *array.shape[1:]))
+    return shapes
+
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+
+def make_locate(root: Optional[str]) -> Callable[[str], Optional[str]]:
+    """Finds the user's source line in the text of a JAX location."""
+    root = os.path.abspath(root or os.getcwd())
+
+    def locate(text: str) -> Optional[str]:
+        frames = [(f, l, c) for f, l, c in re.findall(r'"([^"]+)":(\d+):(\d+)', text)]
+        frames = [f for f in frames if not os.path.abspath(f[0]).startswith(_PACKAGE)]
+        own = [f for f in frames if "site-packages" not in f[0]] or frames
+        if not own:
+            return None
+        file, line, column = own[0]
+        if "site-packages/" in file:
+            file = file.split("site-packages/")[-1]
+        elif os.path.abspath(file).startswith(root + os.sep):
+            file = os.path.relpath(file, root)
+        return f'"{file}":{line}:{column}'
+    return locate
+
+
+@contextlib.contextmanager
+def _without_shardy():
+    """StableHLO with nothing of Shardy in it."""
+    saved = getattr(jax.config, "jax_use_shardy_partitioner", None)
+    if saved:
+        jax.config.update("jax_use_shardy_partitioner", False)
+    try:
+        yield
+    finally:
+        if saved:
+            jax.config.update("jax_use_shardy_partitioner", True)
+
+
+def _lower(flat: Callable, specs):
+    with _without_shardy():
+        return jax.jit(flat, keep_unused=True).lower(*specs).compiler_ir("stablehlo")
+
+
+def _lower_step(flat: Callable, specs):
+    """Traces; if the user marks gradients, a second time with only those marks."""
+    def attempt(automatic):
+        with marking(automatic) as state:
+            module = _lower(lambda *a: flat(*a), specs)
+        return module, state.explicit
+    module, explicit = attempt(True)
+    if not explicit and "@cs.gradient" not in str(module):
+        jax.clear_caches()  # functions jitted and traced before are in the way
+        module, explicit = attempt(True)
+    if explicit:
+        jax.clear_caches()
+        module, _ = attempt(False)
+    return module
+
+
+class _Match:
+    """Which output of a step is the new value of which carried argument."""
+
+    def __init__(self, names: Sequence[str], carried: Mapping[int, Leaves], slots: Mapping[int, list[str]]):
+        self.names, self.carried, self.slots = names, carried, slots
+        self.results: list[tuple[str, str]] = []
+
+    def __call__(self, output) -> list:
+        outputs = list(output) if isinstance(output, (tuple, list)) else [output]
+        free, leaves, self.results = list(range(len(outputs))), [], []
+        for position, argument in self.carried.items():
+            found, reason = None, ""
+            for i in free:
+                flat, tree = jax.tree_util.tree_flatten(outputs[i])
+                if tree != argument.tree or not flat and argument.arrays:
+                    continue
+                wrong = [(n, o, a) for n, o, a in zip(argument.names, flat, argument.arrays)
+                         if (np.shape(o), _dtype(o)) != (a.shape, a.dtype)]
+                if not wrong:
+                    found = i
+                    break
+                n, o, a = wrong[0]
+                if tree.num_leaves > 1 or np.ndim(a):
+                    reason = (f"output {i} has its structure, but '{n}' must match {a.dtype}{list(a.shape)}, got: "
+                              f"{_dtype(o)}{list(np.shape(o))}")
+            if found is None:
+                if reason or self.is_params(position):
+                    raise FrontEndError(f"no output of the step is the new value of argument "
+                                        f"'{self.names[position]}'" + (f": {reason}" if reason else ""))
+                continue  # constant over the run
+            free.remove(found)
+            leaves += [jax.numpy.asarray(x) for x in jax.tree_util.tree_leaves(outputs[found])]
+            self.results += [("updates", n) for n in self.slots[position]]
+        rest = [outputs[i] for i in free]
+        values, names = metrics(rest[0] if len(rest) == 1 else tuple(rest) if rest else ())
+        self.results += [("metric", n) for n in names]
+        return leaves + values
+
+    def is_params(self, position):
+        return position == self.params
+
+    params = 0
+
+
+def _dtype(value) -> np.dtype:
+    return np.dtype(jax.dtypes.result_type(value) if not hasattr(value, "dtype") else value.dtype)
+
+
+def metrics(tree) -> tuple[list, list[str]]:
+    """Values (float32 unless floating) and names of a pytree of scalars."""
+    pairs, _ = jax.tree_util.tree_flatten_with_path(tree)
+    values, names = [], []
+    for path, leaf in pairs:
+        name = path_name(path) or "loss"
+        if np.shape(leaf) != ():
+            raise FrontEndError(f"output '{name}' matches no argument of the step, so it must be a scalar metric, "
+                                f"got: {_dtype(leaf)}{list(np.shape(leaf))}")
+        if not jax.numpy.issubdtype(_dtype(leaf), jax.numpy.floating):
+            leaf = jax.numpy.asarray(leaf, jax.numpy.float32)
+        values.append(jax.numpy.asarray(leaf))
+        names.append(f"metric.{name}" if name[0].isdigit() else name)
+    if names == ["metric.0"]:
+        names = ["loss"]
+    return values, names
+
+
+def describe(step: Callable, arguments: tuple, *, params: int = 0, batch: Sequence[int] = (-1,), workers: int = 1,
+             functions: Mapping[str, tuple] = {}, name: str = "step", location_root: Optional[str] = None) -> Description:
+    """See base.FrontEnd. functions: name -> (function, *example arguments); arguments that
+    have the structure and shapes of a carried argument of the step are that argument, the
+    others are batches, and all outputs are metrics."""
+    count = len(arguments)
+    names = _names_of(step, count)
+    batch = sorted(b % count for b in batch)
+    params %= count
+    if params in batch:
+        raise FrontEndError(f"argument '{names[params]}' cannot be both params and batch")
+    all_leaves = [Leaves(a, n) for a, n in zip(arguments, names)]
+    carried = {i: all_leaves[i] for i in range(count) if i not in batch}
+    slots = _slot_names(names, carried, params)
+    locate = make_locate(location_root)
+
+    specs, kinds = [], []
+    for i, leaves in enumerate(all_leaves):
+        if i in batch:
+            shapes = _local(leaves, names[i], workers)
+            kinds += [("batch", n) for n in _batch_names(names[i], leaves)]
+        else:
+            shapes = [a.shape for a in leaves.arrays]
+            kinds += [("param" if i == params else "state", n) for n in slots[i]]
+        specs += [jax.ShapeDtypeStruct(s, a.dtype) for s, a in zip(shapes, leaves.arrays)]
+    match = _Match(names, carried, slots)
+    match.params = params
+
+    def flat(*values):
+        return match(step(*_unflatten(all_leaves, values)))
+    module = _lower_step(flat, specs)
+    samples = {a.shape[0] for i in batch for a in all_leaves[i].arrays}
+    if len(samples) > 1:
+        raise FrontEndError(f"batch arguments must have one number of samples, got: {sorted(samples)}")
+    printer = Printer()
+    spec = FunctionSpec(name, kinds, match.results, True, samples.pop() if samples else None)
+    texts = [level0_function(module, spec, locate, printer)]
+
+    kind_of = {n: k for k, n in spec.arguments}
+    batches = {name: _batch_arguments(kinds, specs)}
+    metric_names = {name: [n for k, n in match.results if k == "metric"]}
+    flatteners = {name: (names, {i: all_leaves[i] for i in batch})}
+    for other, (function, *examples) in functions.items():
+        lines, flattener, arguments_, results = _other(other, function, examples, carried, slots, kind_of, workers,
+                                                       locate, printer)
+        texts.append(lines)
+        flatteners[other], batches[other], metric_names[other] = flattener, arguments_, results
+
+    slot_list = [Slot(n, kind_of[n], a) for i, leaves in carried.items() for n, a in zip(slots[i], leaves.arrays)]
+
+    def restore(values):
+        return {i: jax.tree_util.tree_unflatten(leaves.tree, [values[n] for n in slots[i]])
+                for i, leaves in carried.items()}
+    return Description(lambda header: level0_module(texts, printer, header), slot_list, batches, metric_names,
+                       lambda function, value: _flatten(*flatteners[function], value), restore, params)
+
+
+def _unflatten(all_leaves: Sequence[Leaves], values) -> list:
+    result, values = [], list(values)
+    for leaves in all_leaves:
+        part, values = values[: len(leaves.arrays)], values[len(leaves.arrays):]
+        result.append(jax.tree_util.tree_unflatten(leaves.tree, part))
+    return result
+
+
+def _slot_names(names, carried, params) -> dict[int, list[str]]:
+    """Parameters by their path alone, state with its argument's name in front."""
+    slots, taken = {}, set()
+    for i in sorted(carried, key=lambda i: i != params):
+        slots[i] = []
+        for n in carried[i].names:
+            full = n if i == params and n else f"{names[i]}.{n}" if n else names[i]
+            while full in taken:
+                full += "_"
+            taken.add(full)
+            slots[i].append(full)
+    return slots
+
+
+def _batch_names(argument: str, leaves: Leaves) -> list[str]:
+    if leaves.names == [""]:
+        return [argument]
+    return [n if not n[0].isdigit() else f"{argument}.{n}" for n in leaves.names]
+
+
+def _batch_arguments(kinds, specs) -> list[BatchArgument]:
+    return [BatchArgument(n, s.shape, np.dtype(s.dtype)) for (k, n), s in zip(kinds, specs) if k == "batch"]
+
+
+def _other(name, function, examples, carried, slots, kind_of, workers, locate, printer):
+    """A further function: (lines, flattener, batch arguments, metric names)."""
+    names = _names_of(function, len(examples))
+    leaves = [Leaves(a, n) for a, n in zip(examples, names)]
+    free, kinds, specs, batch = dict(carried), [], [], {}
+    for i, own in enumerate(leaves):
+        position = next((p for p, c in free.items() if c.tree == own.tree and c.avals == own.avals), None)
+        if position is not None:
+            del free[position]
+            kinds += [(kind_of[n], n) for n in slots[position]]
+            specs += [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in own.arrays]
+        else:
+            batch[i] = own
+            kinds += [("batch", n) for n in _batch_names(names[i], own)]
+            specs += [jax.ShapeDtypeStruct(s, a.dtype) for s, a in zip(_local(own, names[i], workers), own.arrays)]
+    results: list[str] = []
+
+    def flat(*values):
+        out, results[:] = metrics(function(*_unflatten(leaves, values)))
+        return out
+    module = _lower(flat, specs)
+    samples = {a.shape[0] for own in batch.values() for a in own.arrays}
+    spec = FunctionSpec(name, kinds, [("metric", n) for n in results], False, samples.pop() if samples else None)
+    lines = level0_function(module, spec, locate, printer)
+    return lines, (names, batch), _batch_arguments(kinds, specs), results
+
+
+def _flatten(names, batch: Mapping[int, Leaves], value) -> dict[str, np.ndarray]:
+    """The arrays of a batch given as the step takes it: one argument, or a tuple of them."""
+    values = [value] if len(batch) == 1 else list(value)
+    if len(values) != len(batch):
+        raise FrontEndError(f"a batch must have {len(batch)} arguments, got: {len(values)}")
+    result = {}
+    for (i, leaves), given in zip(batch.items(), values):
+        own = Leaves(given, names[i])
+        if own.tree != leaves.tree:
+            raise FrontEndError(f"batch argument '{names[i]}' must have the structure of its example, got: {own.tree}")
+        for n, array, example in zip(_batch_names(names[i], leaves), own.arrays, leaves.arrays):
+            if array.shape[1:] != example.shape[1:] or array.dtype != example.dtype or array.shape[:1] != example.shape[:1]:
+                raise FrontEndError(f"batch '{n}' must match {example.dtype}{list(example.shape)}, got: "
+                                    f"{array.dtype}{list(array.shape)}")
+            result[n] = np.ascontiguousarray(array)
+    return result

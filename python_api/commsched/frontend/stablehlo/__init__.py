@@ -1,0 +1,12 @@
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""From a live StableHLO module to the text of a level-0 function.
+
+No op set of its own: linalg, tensor, arith, math, scf and cs. What is not
+covered is refused by name (errors.UnsupportedOp).
+"""
+
+from . import contraction, control, convolution, elementwise, indexing, reduction, shape  # noqa: F401  (handlers)
+from .function import level0_function, level0_module
+
+__all__ = ["level0_function", "level0_module"]

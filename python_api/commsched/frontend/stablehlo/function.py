@@ -1,0 +1,97 @@
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Whole functions and modules of level 0."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from typing import Callable, Optional, Sequence
+
+from ...errors import FrontEndError
+from .ir import Printer, Value, drop_dead
+from .walker import Walker
+
+
+@dataclasses.dataclass
+class FunctionSpec:
+    """What the attributes of a level-0 function say.
+
+    arguments: (kind, name) with kind "param", "state" or "batch".
+    results: (kind, name) with kind "updates" or "metric".
+    """
+
+    name: str
+    arguments: Sequence[tuple[str, str]]
+    results: Sequence[tuple[str, str]]
+    is_step: bool = False
+    global_batch: Optional[int] = None
+
+
+def level0_function(module, spec: FunctionSpec, locate: Callable[[str], Optional[str]], printer: Printer) -> list[str]:
+    """The lines of one function; module's public function is walked.
+
+    For the step: parameters without a gradient are made state in spec.arguments.
+    Raises UnsupportedOp and FrontEndError.
+    """
+    walker = Walker(module, {}, locate)
+    main = walker.functions["main"]
+    block = main.regions[0].blocks[0]
+    arguments = []
+    for jax_value, (kind, name) in zip(block.arguments, spec.arguments, strict=True):
+        shape, dtype = walker.type_of(jax_value)
+        value = Value(shape, dtype)
+        arguments.append(value)
+        if kind == "param":
+            walker.carried[value.id] = name
+    results = walker.function("main", arguments)
+    if spec.is_step and not walker.gradients:
+        raise FrontEndError(
+            "the step has no gradient of a parameter: take it with jax.value_and_grad or jax.grad at a leaf of the "
+            "params argument itself, or mark it with commsched.mark_gradients(grads, params)")
+    if spec.is_step:
+        updated = {name for kind, name in spec.results if kind == "updates"}
+        spec.arguments = [("state" if kind == "param" and name in updated and name not in walker.gradients else kind,
+                           name) for kind, name in spec.arguments]
+    body = walker.e.block
+    types = ", ".join(r.type for r in results)
+    body.terminator = f"return {', '.join(r.ref for r in results)} : {types}"
+    drop_dead(body, set())
+
+    printer.begin_function()
+    heads, names = [], set()
+    for value, (kind, name) in zip(arguments, spec.arguments):
+        printer.names[value.id] = "%" + _identifier(name, names)
+        heads.append(f'{printer.names[value.id]}: {value.type} {{cs.{kind} = "{name}"}}')
+    outs = [f'{r.type} {{cs.{kind} = "{name}"}}' for r, (kind, name) in zip(results, spec.results, strict=True)]
+    attributes = (["cs.step"] if spec.is_step else []) + (
+        [f"cs.global_batch = {spec.global_batch} : i64"] if spec.global_batch else [])
+    lines = [f"func.func @{spec.name}("]
+    lines += [f"    {h}," for h in heads[:-1]] + [f"    {h}" for h in heads[-1:]]
+    lines.append("  ) -> (")
+    lines += [f"    {o}," for o in outs[:-1]] + [f"    {o}" for o in outs[-1:]]
+    lines.append("  )" + (f" attributes {{{', '.join(attributes)}}}" if attributes else "") + " {")
+    lines += printer.block(body, 1)
+    lines.append("}")
+    return lines
+
+
+def _identifier(name: str, taken: set[str]) -> str:
+    """A readable SSA name that no generated one equals."""
+    text = re.sub(r"[^\w.]", "_", name)
+    if not re.match(r"[A-Za-z_]", text) or re.match(r"(b|in_|out_|pad_|r)\d", text):
+        text = "arg_" + text
+    while text in taken:
+        text += "_"
+    taken.add(text)
+    return text
+
+
+def level0_module(functions: Sequence[Sequence[str]], printer: Printer, header: Sequence[str] = ()) -> str:
+    """The text of a module: aliases, header lines (cs.cluster) and functions."""
+    lines = [f"{alias} = {text}" for text, alias in printer.maps.items()]
+    lines += list(header)
+    for function in functions:
+        lines += ["", *function] if lines else list(function)
+    lines += [f"{alias} = loc({text})" for text, alias in printer.locations.items()]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,219 @@
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Walks a live StableHLO module and writes its level-0 function."""
+
+from __future__ import annotations
+
+import re
+from typing import Callable, Sequence
+
+import numpy as np
+
+from ...errors import FrontEndError, UnsupportedOp
+from .emitter import Emitter
+from .ir import DType, Value
+from .scalar import RULES, Body
+
+ELEMENTS = {"f64", "f32", "f16", "bf16", "i1", "i8", "i16", "i32", "i64", "ui8", "ui16", "ui32", "ui64"}
+
+# stablehlo/chlo op name -> handler(walker, op); filled by the modules of this package.
+HANDLERS: dict[str, Callable] = {}
+
+
+def handles(*names: str):
+    def register(function):
+        for name in names:
+            HANDLERS[name] = function
+        return function
+    return register
+
+
+class Walker:
+    """Turns the functions of one module into operations of an Emitter.
+
+    carried: the Values that are parameters, mapped to their names (for gradients).
+    locate: JAX location text -> "file":line:col or None.
+    """
+
+    def __init__(self, module, carried: dict[int, str], locate: Callable[[str], str | None]):
+        self.functions = {str(f.attributes["sym_name"]).strip('"'): f for f in module.body.operations}
+        self.e = Emitter()
+        self.carried = carried
+        self.gradients: dict[str, str] = {}
+        self.locate = locate
+        self.values: dict = {}
+
+    # ---- what handlers use ---------------------------------------------------------------
+    def get(self, value) -> Value:
+        return self.values[value]
+
+    def operands(self, op) -> list[Value]:
+        return [self.values[o] for o in op.operands]
+
+    def set(self, op, *results: Value) -> None:
+        for jax_value, ours in zip(op.results, results, strict=True):
+            # Reading one bit pattern as signed or unsigned is a matter of the user only.
+            dtype = self.type_of(jax_value)[1]
+            if dtype != ours.dtype:
+                ours = self._retyped(ours, dtype)
+            self.values[jax_value] = ours
+
+    @staticmethod
+    def _retyped(value: Value, dtype: DType) -> Value:
+        if value.dtype.mlir != dtype.mlir:
+            raise AssertionError(f"{value.dtype} became {dtype}")
+        other = Value(value.shape, dtype)
+        other.id, other.view, other.splat = value.id, value.view, value.splat
+        return other
+
+    def type_of(self, jax_value) -> tuple[tuple[int, ...], DType]:
+        return self.parse_type(jax_value.type)
+
+    def parse_type(self, type_) -> tuple[tuple[int, ...], DType]:
+        text = str(type_)
+        match = re.fullmatch(r"tensor<((?:\d+x)*)(\w+)>", text)
+        if not match:
+            if "?" in text:
+                raise FrontEndError(f"{self.where()}dynamic shape: {text}; every shape must be static")
+            raise UnsupportedOp(f"type {text}", self.e.location)
+        if match[2] not in ELEMENTS:
+            raise UnsupportedOp(f"element type {match[2]}", self.e.location)
+        shape = tuple(int(x) for x in match[1].split("x") if x)
+        return shape, DType(match[2].removeprefix("u"), match[2].startswith("u"))
+
+    def where(self) -> str:
+        return f"{self.e.location}: ".replace('"', "") if self.e.location else ""
+
+    def refuse(self, op, detail: str = ""):
+        raise UnsupportedOp(op.name + (f" with {detail}" if detail else ""), self.e.location)
+
+    # ---- walking -----------------------------------------------------------------------------
+    def function(self, name: str, arguments: Sequence[Value]) -> list[Value]:
+        function = self.functions[name]
+        block = function.regions[0].blocks[0]
+        outer, self.values = self.values, {}
+        try:
+            return self.run_block(block, arguments)
+        finally:
+            self.values = outer
+
+    def run_block(self, block, arguments: Sequence[Value]) -> list[Value]:
+        """Emits a block's operations in place; returns what its terminator returns."""
+        for jax_value, ours in zip(block.arguments, arguments, strict=True):
+            self.values[jax_value] = ours
+        for view in block.operations:
+            op = view.operation
+            if op.name in ("func.return", "stablehlo.return"):
+                return self.operands(op)
+            self.run_op(op)
+        raise AssertionError("a block without a terminator")
+
+    def run_op(self, op) -> None:
+        outer = self.e.location
+        self.e.location = self.locate(str(op.location)) or outer
+        try:
+            handler = HANDLERS.get(op.name)
+            if handler is None:
+                self.refuse(op)
+            try:
+                handler(self, op)
+            except NotImplementedError as error:
+                self.refuse(op, str(error))
+        finally:
+            self.e.location = outer
+
+    # ---- scalar regions (of reduce, scatter, ...) ------------------------------------------------
+    def scalar_region(self, region, body: Body, arguments: Sequence[str]) -> list[str]:
+        """Writes a region of tensors of rank 0 as scalar operations."""
+        block = region.blocks[0]
+        names = dict(zip(block.arguments, arguments, strict=True))
+
+        def run(operations):
+            for view in operations:
+                op = view.operation
+                if op.name == "stablehlo.return":
+                    return [names[o] for o in op.operands]
+                if op.name == "stablehlo.constant":
+                    shape, dtype = self.type_of(op.results[0])
+                    array = constant_array(op, dtype)
+                    names[op.results[0]] = body.constant(array.reshape(-1)[0].item(), dtype)
+                    continue
+                if op.name not in RULES:
+                    self.refuse(op, "a place inside a reduction")
+                for o in op.operands:  # values from outside: numbers only
+                    if o not in names:
+                        outside = self.get(o)
+                        names[o] = body.op(f"tensor.extract {outside.ref}[] : {outside.type}")
+                types = [self.type_of(o)[1] for o in op.operands]
+                out = self.type_of(op.results[0])[1]
+                names[op.results[0]] = RULES[op.name](body, [names[o] for o in op.operands], types, out, op)
+            raise AssertionError("a region without a terminator")
+        return run(block.operations)
+
+    def region_kind(self, region) -> str:
+        """The name of the only operation of a two-argument region, e.g. "stablehlo.add", or ""."""
+        names = [o.operation.name for o in region.blocks[0].operations]
+        return names[0] if len(names) == 2 else ""
+
+
+def constant_array(op, dtype: DType) -> np.ndarray:
+    """The elements of a stablehlo.constant."""
+    from jax.extend.mlir import ir
+
+    attribute = op.attributes["value"]
+    shape = tuple(ir.RankedTensorType(op.results[0].type).shape)
+    if attribute.is_splat:
+        return np.full(shape, attribute.get_splat_value().value)
+    if dtype.mlir in ("bf16", "f16", "i1"):
+        return np.array([attribute[i] for i in range(len(attribute))]).reshape(shape)
+    return np.array(attribute).reshape(shape)
+
+
+@handles("func.call")
+def _call(w: Walker, op):
+    name = str(op.attributes["callee"]).lstrip("@").strip('"')
+    w.set(op, *w.function(name, w.operands(op)))
+
+
+@handles("stablehlo.composite")
+def _composite(w: Walker, op):
+    name = str(op.attributes["name"]).strip('"')
+    if name in RULES:
+        from .elementwise import elementwise
+        elementwise(w, op, RULES[name])
+        return
+    function = str(op.attributes["decomposition"]).lstrip("@").strip('"')
+    w.set(op, *w.function(function, w.operands(op)))
+
+
+@handles("stablehlo.custom_call")
+def _custom_call(w: Walker, op):
+    target = str(op.attributes["call_target_name"]).strip('"')
+    if target == "cs.gradient":
+        gradient, parameter = w.operands(op)
+        w.set(op, _mark(w, gradient, parameter))
+    elif target in ("Sharding", "annotate_device_placement"):
+        w.set(op, *w.operands(op))
+    else:
+        w.refuse(op, f"target @{target}")
+
+
+def _mark(w: Walker, gradient: Value, parameter: Value) -> Value:
+    """cs.gradient, if the differentiated value is a parameter of the step."""
+    name = w.carried.get(parameter.id)
+    if name is None:
+        return gradient
+    if w.e.depth:
+        raise FrontEndError(f"{w.where()}the gradient of '{name}' is taken inside a loop or a branch; mark the "
+                            "accumulated gradient after it with commsched.mark_gradients(grads, params)")
+    if name in w.gradients:
+        raise FrontEndError(f"{w.where()}the gradient of '{name}' is marked twice, first at {w.gradients[name]}")
+    w.gradients[name] = w.e.location or "an unknown line"
+    result = Value(gradient.shape, gradient.dtype)
+    w.e.emit(f'cs.gradient {gradient.ref} of "{name}" : {gradient.type}', result, located=True, pinned=True)
+    return result
+
+
+@handles("stablehlo.optimization_barrier")
+def _barrier(w: Walker, op):
+    w.set(op, *w.operands(op))

@@ -1,0 +1,183 @@
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""transpile() and the program that it returns."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Iterable, Mapping, Optional, Sequence, Union
+
+import numpy as np
+
+from . import tools
+from .cluster import Cluster
+from .errors import FrontEndError
+from .frontend.base import Description, FrontEnd
+
+
+def _jax() -> FrontEnd:
+    try:
+        from .frontend.jax_frontend import describe
+    except ImportError as error:
+        raise FrontEndError(f"the JAX front end needs JAX: pip install 'commsched[jax]' ({error})") from error
+    return describe
+
+
+def transpile(step: Callable, *example_arguments: Any, cluster: Union[int, Cluster, None] = None, params: int = 0,
+              batch: Union[int, Sequence[int]] = -1, functions: Optional[Mapping[str, tuple]] = None,
+              location_root: Optional[str] = None) -> "Program":
+    """Turns a training step written for one device into a distributed program.
+
+    step(params, opt_state, batch) -> (params, opt_state, loss): any number of arguments,
+    all pytrees. `params` and `batch` are positions of arguments; every other argument is
+    state. Outputs are matched to the carried arguments by structure, shapes and dtypes,
+    in order; what is left are metrics, floating-point scalars, averaged over the workers.
+
+    cluster: a number of workers or a Cluster. The example batch is the GLOBAL batch:
+    dimension 0 of each batch array is divided by the workers.
+    functions: further functions of the module, name -> (function, *example arguments);
+    arguments that look like carried arguments are those, the others are batches.
+    location_root: folder that source files are named relative to (default: the working directory).
+
+    Raises FrontEndError (a ValueError), UnsupportedOp among them, before anything runs.
+    """
+    if isinstance(cluster, int):
+        cluster = Cluster(nodes=cluster)
+    batch = (batch,) if isinstance(batch, int) else tuple(batch)
+    return Program(_jax(), step, example_arguments, cluster, params, batch, dict(functions or {}), location_root)
+
+
+class Program:
+    """A training step, its parameters and state.
+
+    params, state: current values; state is a list of the other carried arguments in order.
+    """
+
+    def __init__(self, front_end: FrontEnd, step, arguments, cluster, params, batch, functions, location_root):
+        self._front_end, self._step, self._arguments = front_end, step, arguments
+        self._options = dict(params=params, batch=batch, functions=functions, location_root=location_root)
+        self.cluster: Optional[Cluster] = cluster
+        self._descriptions: dict[int, Description] = {}
+        self._plans: dict[int, bytes] = {}
+        self._session = None
+        self._session_workers = 0
+        description = self._description(self.workers)
+        self._values = {s.name: s.initial for s in description.slots}
+
+    # ---- what it is --------------------------------------------------------------------------
+    @property
+    def workers(self) -> int:
+        return self.cluster.nodes if self.cluster else 1
+
+    def _description(self, workers: int) -> Description:
+        if workers not in self._descriptions:
+            self._descriptions[workers] = self._front_end(self._step, self._arguments, workers=workers, **self._options)
+        return self._descriptions[workers]
+
+    def _cluster(self, workers: int) -> Optional[Cluster]:
+        if self.cluster is None or workers != self.cluster.nodes:
+            from dataclasses import replace
+            return replace(self.cluster or Cluster(nodes=workers), nodes=workers)
+        return self.cluster
+
+    def mlir(self, level: int = 0, workers: Optional[int] = None, cluster: bool = True) -> str:
+        """The module's text at level 0 (program), 1 (graph) or 2 (schedule).
+
+        workers: for another number of workers; cluster: with the cs.cluster operation.
+        """
+        workers = workers or self.workers
+        text = self._level0(workers, self._cluster(workers) if cluster and self.cluster else None)
+        if level == 0:
+            return text
+        if level not in (1, 2):
+            raise ValueError(f"level must be 0, 1 or 2, got: {level}")
+        return tools.lower(text, level)
+
+    def _level0(self, workers: int, cluster: Optional[Cluster]) -> str:
+        return self._description(workers).text(cluster.mlir() if cluster else [])
+
+    @property
+    def plan(self) -> bytes:
+        """The plan file for this program's cluster."""
+        return self._plan(self.workers)
+
+    def _plan(self, workers: int) -> bytes:
+        if workers not in self._plans:
+            self._plans[workers] = tools.plan(self._level0(workers, self._cluster(workers)))
+        return self._plans[workers]
+
+    def slots(self) -> dict[str, np.ndarray]:
+        """Current values of all carried tensors, by name."""
+        if self._session is not None:
+            self._values = {n: self._session.get_slot(n, v) for n, v in self._values.items()}
+        return dict(self._values)
+
+    def set_slots(self, values: Mapping[str, np.ndarray]) -> None:
+        """Replaces carried tensors by name."""
+        for name, value in values.items():
+            if name not in self._values:
+                raise KeyError(f"no parameter or state '{name}'")
+            old = self._values[name]
+            value = np.asarray(value)
+            if (value.shape, value.dtype) != (old.shape, old.dtype):
+                raise ValueError(f"'{name}' must match {old.dtype}{list(old.shape)}, got: {value.dtype}{list(value.shape)}")
+            self._values[name] = value
+            if self._session is not None:
+                self._session.set_slot(name, value)
+
+    def _carried(self) -> dict[int, Any]:
+        return self._description(self.workers).restore(self.slots())
+
+    @property
+    def params(self) -> Any:
+        """The parameters, as the pytree that was given."""
+        return self._carried()[self._description(self.workers).params_position]
+
+    @property
+    def state(self) -> list:
+        """The other carried arguments, in order."""
+        position = self._description(self.workers).params_position
+        return [v for i, v in sorted(self._carried().items()) if i != position]
+
+    # ---- running ---------------------------------------------------------------------------------
+    def _start(self, workers: int):
+        from .native import Session
+        if self._session is None or self._session_workers != workers:
+            values = self.slots()
+            self.close()
+            self._session = Session(self._plan(workers))
+            self._session_workers = workers
+            for name, value in values.items():
+                self._session.set_slot(name, value)
+        return self._session
+
+    def run(self, batches: Iterable[Any], workers: Optional[int] = None) -> list[dict[str, float]]:
+        """One step for each global batch, on this many workers (threads of this process).
+
+        A batch is what the step takes: its batch argument, or a tuple of them. Returns the
+        metrics of each step. Steps overlap; parameters and state stay in the runtime.
+        """
+        workers = workers or self.workers
+        description = self._description(workers)
+        session = self._start(workers)
+        return session.run(None, (description.flatten("step", b) for b in batches), description.metrics["step"])
+
+    def step(self, batch: Any) -> dict[str, float]:
+        """One step; returns its metrics."""
+        return self.run([batch], self._session_workers or None)[0]
+
+    def call(self, function: str, batches: Iterable[Any]) -> list[dict[str, float]]:
+        """Runs a further function of the module on each global batch; returns its metrics."""
+        workers = self._session_workers or self.workers
+        description = self._description(workers)
+        if function not in description.batches or function == "step":
+            raise KeyError(f"no function '{function}' besides the step")
+        session = self._start(workers)
+        return session.run(function, (description.flatten(function, b) for b in batches),
+                           description.metrics[function])
+
+    def close(self) -> None:
+        """Ends the workers; parameters and state are kept."""
+        if self._session is not None:
+            self.slots()
+            self._session.close()
+            self._session = None

@@ -1,0 +1,55 @@
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The compiler tools, called as programs."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+
+from .errors import ToolError
+
+# Pipelines of cs-opt that end at a level.
+PIPELINES = {1: ["--insert-dist-comm"], 2: ["--cs-schedule"]}
+
+
+def find(name: str) -> str:
+    """A tool: in COMMSCHED_BIN, on the PATH, or in the build folder beside the sources."""
+    folder = os.environ.get("COMMSCHED_BIN")
+    if folder:
+        candidate = pathlib.Path(folder) / name
+        if candidate.exists():
+            return str(candidate)
+        raise ToolError(f"COMMSCHED_BIN is {folder}, which has no {name}")
+    found = shutil.which(name)
+    if found:
+        return found
+    built = pathlib.Path(__file__).resolve().parents[2] / "build" / "release" / "bin" / name
+    if built.exists():
+        return str(built)
+    raise ToolError(f"{name} was not found: build CommSched, and set COMMSCHED_BIN to its bin folder")
+
+
+def _run(command: list[str], data: bytes) -> bytes:
+    done = subprocess.run(command, input=data, capture_output=True)
+    if done.returncode != 0:
+        message = done.stderr.decode(errors="replace").strip()
+        raise ToolError(f"{os.path.basename(command[0])} failed ({done.returncode}): {message}")
+    return done.stdout
+
+
+def lower(text: str, level: int) -> str:
+    """Level-0 text to the text of a later level."""
+    return _run([find("cs-opt"), *PIPELINES[level], "-"], text.encode()).decode()
+
+
+def plan(text: str) -> bytes:
+    """Level-0 text to the bytes of a plan file."""
+    scheduled = lower(text, 2)
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "plan")
+        _run([find("cs-translate"), "--mlir-to-plan", "-", "-o", path], scheduled.encode())
+        return pathlib.Path(path).read_bytes()
