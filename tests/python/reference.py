@@ -94,7 +94,7 @@ class Compiled:
     def __call__(self, *arrays):
         kept, pointers = [], []
         for array, (shape, dtype) in zip(arrays, self.arguments, strict=True):
-            array = np.ascontiguousarray(array)
+            array = np.array(array, order="C", copy=True)
             if array.dtype != dtype:
                 array = array.view(dtype)
             assert array.shape == shape, (array.shape, shape)

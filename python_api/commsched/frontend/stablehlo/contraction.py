@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 
 from .ir import DType, Value
 from .scalar import ADD, MULTIPLY, convert
@@ -71,29 +72,63 @@ def permuted(w: Walker, value: Value, permutation) -> Value:
 
 
 def emit(w: Walker, c: Contraction, shape, dtype: DType) -> Value:
-    e = w.e
-    zero = e.number(0, dtype)
-    same = c.left.dtype.mlir == c.right.dtype.mlir == dtype.mlir
-    init = e.filled(zero, shape)
-    named = same and _named(c)
-    if named:
-        result = e.tensor(
-            f"linalg.{named} ins({c.left.ref}, {c.right.ref} : {c.left.type}, {c.right.type}) "
-            f"outs({init.ref} : {init.type}) -> {init.type}", shape, dtype, located=True)
-    else:
-        def write(body, ins, outs):
-            x = convert(body, ins[0], c.left.dtype, dtype)
-            y = convert(body, ins[1], c.right.dtype, dtype)
-            product = MULTIPLY(body, [x, y], [dtype] * 2, dtype, None)
-            return [ADD(body, [outs[0], product], [dtype] * 2, dtype, None)]
-
-        def index(loops):
-            return [f"d{i}" for i in loops]
-        iterators = ["p" if i in c.out else "r" for i in range(c.loops)]
-        result = e.generic([(c.left, index(c.a)), (c.right, index(c.b))], [(init, index(c.out))],
-                           iterators, write)[0]
+    merged, sizes = _merged(w, c)
+    result = w.e.reshape(_emit(w, merged, [sizes[i] for i in merged.out], dtype), shape)
     result.contraction = c
     return result
+
+
+def _merged(w: Walker, c: Contraction) -> tuple[Contraction, list[int]]:
+    """The same contraction with loops that are neighbours in every operand made one, and their sizes."""
+    sizes = [0] * c.loops
+    for value, loops in ((c.left, c.a), (c.right, c.b)):
+        for i, n in zip(loops, value.shape):
+            sizes[i] = n
+    groups = [[i] for i in range(c.loops)]
+    maps = [list(c.a), list(c.b), list(c.out)]
+
+    def joined(i, j):
+        for m in maps:
+            if (i in m) != (j in m) or i in m and m.index(j) != m.index(i) + 1:
+                return False
+        return True
+    for m in maps:
+        for i, j in list(zip(m, m[1:])):
+            first = next(g for g in groups if i in g)
+            second = next(g for g in groups if j in g)
+            if first is not second and first[-1] == i and second[0] == j and joined(i, j):
+                first += second
+                groups.remove(second)
+    number = {g[0]: k for k, g in enumerate(groups)}
+    total = [math.prod(sizes[i] for i in g) for g in groups]
+
+    def renamed(loops):
+        return tuple(number[i] for i in loops if i in number)
+    a, b, out = (renamed(m) for m in maps)
+    left = w.e.reshape(c.left, [total[i] for i in a])
+    right = w.e.reshape(c.right, [total[i] for i in b])
+    return Contraction(left, right, a, b, out, len(groups)), total
+
+
+def _emit(w: Walker, c: Contraction, shape, dtype: DType) -> Value:
+    e = w.e
+    init = e.filled(e.number(0, dtype), shape)
+    named = _named(c) if c.left.dtype.mlir == c.right.dtype.mlir == dtype.mlir else ""
+    if named:
+        return e.tensor(
+            f"linalg.{named} ins({c.left.ref}, {c.right.ref} : {c.left.type}, {c.right.type}) "
+            f"outs({init.ref} : {init.type}) -> {init.type}", shape, dtype, located=True)
+
+    def write(body, ins, outs):
+        x = convert(body, ins[0], c.left.dtype, dtype)
+        y = convert(body, ins[1], c.right.dtype, dtype)
+        product = MULTIPLY(body, [x, y], [dtype] * 2, dtype, None)
+        return [ADD(body, [outs[0], product], [dtype] * 2, dtype, None)]
+
+    def index(loops):
+        return [f"d{i}" for i in loops]
+    iterators = ["p" if i in c.out else "r" for i in range(c.loops)]
+    return e.generic([(c.left, index(c.a)), (c.right, index(c.b))], [(init, index(c.out))], iterators, write)[0]
 
 
 def _named(c: Contraction) -> str:
