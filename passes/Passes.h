@@ -1,0 +1,34 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The passes of CommSched: constructors, options and registration.
+
+#ifndef COMMSCHED_PASSES_PASSES_H
+#define COMMSCHED_PASSES_PASSES_H
+
+#include <memory>
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+#include "mlir/Pass/PassRegistry.h"
+
+#include "ir/Cs.h"
+
+namespace commsched {
+
+#define GEN_PASS_DECL
+#include "passes/insert/Passes.h.inc"
+#define GEN_PASS_DECL
+#include "passes/schedule/Passes.h.inc"
+#define GEN_PASS_DECL
+#include "passes/lower/Passes.h.inc"
+
+/// Registers every pass with the global registry; may be called again.
+void registerPasses();
+
+/// Registers the pipelines (passes/Pipelines.h) with the global registry.
+void registerPipelines();
+
+} // namespace commsched
+
+#endif // COMMSCHED_PASSES_PASSES_H

@@ -1,0 +1,44 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "passes/Pipelines.h"
+
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
+
+#include "passes/Passes.h"
+
+namespace commsched {
+#define GEN_PASS_REGISTRATION
+#include "passes/insert/Passes.h.inc"
+#define GEN_PASS_REGISTRATION
+#include "passes/schedule/Passes.h.inc"
+#define GEN_PASS_REGISTRATION
+#include "passes/lower/Passes.h.inc"
+} // namespace commsched
+
+using namespace mlir;
+using namespace commsched;
+
+void commsched::buildAllReducePipeline(OpPassManager &manager,
+                                       const AllReducePipelineOptions &options) {
+  manager.addPass(createInsertDistComm({.mode = "all-reduce",
+                                        .reduction = options.reduction,
+                                        .cluster = options.cluster}));
+  manager.addPass(createScheduleComm());
+  manager.addPass(createExpandCollectives({.algorithm = options.algorithm}));
+  manager.addPass(createVerifyDistributed());
+}
+
+void commsched::registerPasses() {
+  registerCommSched_insertPasses();
+  registerCommSched_schedulePasses();
+  registerCommSched_lowerPasses();
+}
+
+void commsched::registerPipelines() {
+  PassPipelineRegistration<AllReducePipelineOptions>(
+      "cs-all-reduce-pipeline",
+      "level 0 to level 2: data-parallel training by all-reduce",
+      buildAllReducePipeline);
+}

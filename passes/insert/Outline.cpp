@@ -1,0 +1,320 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "passes/insert/Outline.h"
+#include "passes/insert/Remarks.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/IRMapping.h"
+
+using namespace mlir;
+using namespace commsched;
+
+namespace {
+
+constexpr unsigned kDevice = 0;
+
+cs::PlacedType place(RankedTensorType type) {
+  return cs::PlacedType::get(type.getContext(), type, kDevice,
+                             cs::MemoryKind::device);
+}
+
+/// How a value travels between fragments: scalars as tensors of rank 0, indices
+/// as i64. Null if it cannot.
+RankedTensorType carrierOf(Type type) {
+  Type element = getElementTypeOrSelf(type);
+  if (element.isIndex())
+    element = IntegerType::get(type.getContext(), 64);
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  auto carrier = tensor ? tensor.clone(element)
+                 : element.isIntOrFloat()
+                     ? RankedTensorType::get({}, element)
+                     : RankedTensorType();
+  return carrier && whyNotPlaceable(carrier).empty() ? carrier
+                                                     : RankedTensorType();
+}
+
+Value toCarrier(OpBuilder &builder, Location loc, Value value) {
+  RankedTensorType carrier = carrierOf(value.getType());
+  if (getElementTypeOrSelf(value.getType()).isIndex()) {
+    Type type = isa<TensorType>(value.getType()) ? Type(carrier)
+                                                 : carrier.getElementType();
+    value = arith::IndexCastOp::create(builder, loc, type, value);
+  }
+  if (!isa<TensorType>(value.getType()))
+    value = tensor::FromElementsOp::create(builder, loc, carrier, value);
+  return value;
+}
+
+Value fromCarrier(OpBuilder &builder, Location loc, Value value, Type type) {
+  if (!isa<TensorType>(type))
+    value = tensor::ExtractOp::create(builder, loc, value, ValueRange());
+  if (value.getType() != type)
+    value = arith::IndexCastOp::create(builder, loc, type, value);
+  return value;
+}
+
+class Outliner {
+public:
+  Outliner(const ProgramFunction &function, const Partition &plan,
+           cs::Reduction reduction)
+      : func(function.func), plan(plan), reduction(reduction),
+        oldBlock(&func.front()), newBlock(new Block),
+        builder(atEndOf(newBlock)) {}
+
+  LogicalResult run();
+
+private:
+  LogicalResult findExports();
+  LogicalResult addExport(Value value, Operation *user);
+  /// Blocks are filled before they are in a region.
+  OpBuilder atEndOf(Block *block) {
+    OpBuilder result(func.getContext());
+    result.setInsertionPointToEnd(block);
+    return result;
+  }
+  void emitFragment(unsigned number);
+  Value localize(Value value, Block *body, unsigned number);
+  void emitCommunications(ArrayRef<unsigned> first);
+  void finish();
+
+  func::FuncOp func;
+  const Partition &plan;
+  cs::Reduction reduction;
+  Block *oldBlock, *newBlock;
+  OpBuilder builder;
+  /// By fragment: results that others use, in the order of their definition.
+  std::vector<std::vector<Value>> exports;
+  llvm::DenseSet<Value> exported;
+  /// Level-0 values that are there at level 1.
+  llvm::DenseMap<Value, Value> placed;
+  /// Results of the function that are communicated first.
+  llvm::DenseMap<unsigned, Value> reduced;
+  /// Of the fragment at hand: outer values, as seen inside.
+  llvm::DenseMap<Value, Value> local;
+  llvm::SmallVector<Value> inputs;
+};
+
+LogicalResult Outliner::run() {
+  if (failed(findExports())) {
+    delete newBlock;
+    return failure();
+  }
+  for (BlockArgument argument : oldBlock->getArguments())
+    placed[argument] = newBlock->addArgument(
+        place(cast<RankedTensorType>(argument.getType())), argument.getLoc());
+  emitCommunications(plan.argumentCommunications);
+  for (unsigned i = 0, e = plan.fragments.size(); i < e; ++i) {
+    emitFragment(i);
+    emitCommunications(plan.fragments[i].communications);
+  }
+  finish();
+  return success();
+}
+
+LogicalResult Outliner::addExport(Value value, Operation *user) {
+  Operation *def = value.getDefiningOp();
+  auto home = def ? plan.fragmentOf.find(def) : plan.fragmentOf.end();
+  if (home == plan.fragmentOf.end() || !exported.insert(value).second)
+    return success();
+  if (!carrierOf(value.getType())) {
+    InFlightDiagnostic diag =
+        def->emitOpError("result must be a tensor, number or index to go from "
+                         "one fragment to another, got: ")
+        << value.getType();
+    diag.attachNote(user->getLoc()) << "it is used here";
+    return diag;
+  }
+  exports[home->second].push_back(value);
+  return success();
+}
+
+LogicalResult Outliner::findExports() {
+  exports.resize(plan.fragments.size());
+  for (auto [number, fragment] : llvm::enumerate(plan.fragments))
+    for (Operation *op : fragment.ops) {
+      LogicalResult result = success();
+      forEachUse(op, [&](OpOperand &operand) {
+        Value value = operand.get();
+        Operation *def = value.getDefiningOp();
+        if (succeeded(result) && def && value.getParentBlock() == oldBlock &&
+            !plan.repeated.contains(def) &&
+            plan.fragmentOf.lookup_or(def, number) != number)
+          result = addExport(value, op);
+      });
+      if (failed(result))
+        return failure();
+    }
+  for (const PlannedCommunication &planned : plan.communications)
+    if (failed(addExport(planned.operand, oldBlock->getTerminator())))
+      return failure();
+  for (Value value : oldBlock->getTerminator()->getOperands())
+    if (failed(addExport(value, oldBlock->getTerminator())))
+      return failure();
+  // Discovery follows the users; definition order reads better.
+  for (std::vector<Value> &values : exports)
+    llvm::sort(values, [](Value a, Value b) {
+      Operation *left = a.getDefiningOp(), *right = b.getDefiningOp();
+      if (left != right)
+        return left->isBeforeInBlock(right);
+      return cast<OpResult>(a).getResultNumber() <
+             cast<OpResult>(b).getResultNumber();
+    });
+  return success();
+}
+
+/// `value` as seen by ops in the fragment; what is needed for it goes to the end
+/// of `body`.
+Value Outliner::localize(Value value, Block *body, unsigned number) {
+  Operation *def = value.getDefiningOp();
+  if (!def) {
+    if (value.getParentBlock() != oldBlock)
+      return value; // of a region nested in the op
+  } else {
+    auto home = plan.fragmentOf.find(def);
+    if (home != plan.fragmentOf.end() && home->second == number)
+      return value;
+    bool isRepeated = plan.repeated.contains(def);
+    if (home == plan.fragmentOf.end() && !isRepeated &&
+        !isa<cs::GradientOp>(def))
+      return value; // nested
+    if (isRepeated) {
+      if (Value known = local.lookup(value))
+        return known;
+      IRMapping mapping;
+      for (Value operand : def->getOperands())
+        mapping.map(operand, localize(operand, body, number));
+      Operation *clone = atEndOf(body).clone(*def, mapping);
+      for (auto [from, to] : llvm::zip(def->getResults(), clone->getResults()))
+        local[from] = to;
+      return local.lookup(value);
+    }
+  }
+  if (Value known = local.lookup(value))
+    return known;
+  Value argument = body->addArgument(carrierOf(value.getType()), value.getLoc());
+  inputs.push_back(placed.lookup(value));
+  OpBuilder inside = atEndOf(body);
+  Value seen = fromCarrier(inside, value.getLoc(), argument, value.getType());
+  local[value] = seen;
+  return seen;
+}
+
+void Outliner::emitFragment(unsigned number) {
+  const PlannedFragment &fragment = plan.fragments[number];
+  local.clear();
+  inputs.clear();
+  auto *body = new Block;
+  int64_t flops = 0, bytes = 0;
+  auto addTo = [](int64_t &sum, int64_t more) {
+    if (llvm::AddOverflow(sum, more, sum))
+      sum = std::numeric_limits<int64_t>::max();
+  };
+  for (Operation *op : fragment.ops) {
+    forEachUse(op, [&](OpOperand &operand) {
+      Value value = localize(operand.get(), body, number);
+      if (value != operand.get())
+        operand.set(value);
+    });
+    op->moveBefore(body, body->end());
+    addTo(flops, estimateFlops(op));
+  }
+  Location loc = fragment.ops.front()->getLoc();
+  OpBuilder inside = atEndOf(body);
+  llvm::SmallVector<Value> results;
+  llvm::SmallVector<Type> types;
+  for (Value value : exports[number]) {
+    results.push_back(toCarrier(inside, value.getLoc(), value));
+    types.push_back(place(cast<RankedTensorType>(results.back().getType())));
+  }
+  Location last = fragment.ops.back()->getLoc();
+  cs::ReturnOp::create(inside, last, results);
+  for (Value value : inputs)
+    addTo(bytes,
+          tensorBytes(cast<cs::PlacedType>(value.getType()).getTensor()));
+  for (Type type : types)
+    addTo(bytes, tensorBytes(cast<cs::PlacedType>(type).getTensor()));
+  auto cost = cs::CostAttr::get(func.getContext(), flops, bytes, /*ns=*/0);
+  auto op = cs::FragmentOp::create(builder, loc, types, fragment.label, kDevice,
+                                   inputs, cost, fragment.deferred);
+  op.getBody().push_back(body);
+  for (auto [value, result] : llvm::zip(exports[number], op.getOutputs()))
+    placed[value] = result;
+}
+
+void Outliner::emitCommunications(ArrayRef<unsigned> first) {
+  // Those whose operand is the result of another follow it.
+  std::vector<unsigned> queue(first);
+  for (size_t next = 0; next < queue.size(); ++next) {
+    const PlannedCommunication &planned = plan.communications[queue[next]];
+    Value value = placed.lookup(planned.operand);
+    RankedTensorType type = cast<cs::PlacedType>(value.getType()).getTensor();
+    auto tell = [&](StringRef name, auto write) {
+      remarkAt(planned.loc, func.getName(), name, [&](raw_ostream &os) {
+        write(os);
+        os << " of " << tensorBytes(type) << " bytes";
+      });
+    };
+    switch (planned.kind) {
+    case PlannedCommunication::Gradient: {
+      Value result = cs::AllReduceOp::create(builder, planned.loc, planned.key,
+                                             reduction, value);
+      placed[planned.gradient.getResult()] = result;
+      tell("gradient", [&](raw_ostream &os) {
+        os << "gradient \"" << planned.key << "\": all-reduce, "
+           << cs::stringifyReduction(reduction);
+      });
+      break;
+    }
+    case PlannedCommunication::State:
+      reduced[planned.result] = cs::AllReduceOp::create(
+          builder, planned.loc, planned.key, cs::Reduction::mean, value);
+      tell("state", [&](raw_ostream &os) {
+        os << "\"" << planned.key << "\" depends on the local batch: averaged "
+           << "over the workers, all-reduce";
+      });
+      break;
+    case PlannedCommunication::Metric:
+      reduced[planned.result] =
+          cs::ReduceOp::create(builder, planned.loc, planned.key,
+                               cs::Reduction::mean, value, /*root=*/0);
+      tell("metric", [&](raw_ostream &os) {
+        os << "\"" << planned.key << "\": averaged over the workers at rank 0, "
+           << "reduce";
+      });
+      break;
+    }
+    llvm::append_range(queue, plan.chainedCommunications[queue[next]]);
+  }
+}
+
+void Outliner::finish() {
+  Operation *ret = oldBlock->getTerminator();
+  llvm::SmallVector<Value> results;
+  llvm::SmallVector<Type> types;
+  for (auto [i, value] : llvm::enumerate(ret->getOperands())) {
+    Value result = reduced.lookup(i);
+    results.push_back(result ? result : placed.lookup(value));
+    types.push_back(results.back().getType());
+  }
+  func::ReturnOp::create(builder, ret->getLoc(), results);
+  // Left over: gradients, what fragments repeat, and dead ops.
+  while (!oldBlock->empty()) {
+    oldBlock->back().dropAllUses();
+    oldBlock->back().erase();
+  }
+  func.getBody().push_back(newBlock);
+  oldBlock->erase();
+  func.setFunctionType(FunctionType::get(
+      func.getContext(), newBlock->getArgumentTypes(), types));
+}
+
+} // namespace
+
+LogicalResult commsched::outline(const ProgramFunction &function,
+                                 const Partition &partition,
+                                 cs::Reduction reduction) {
+  return Outliner(function, partition, reduction).run();
+}

@@ -1,0 +1,47 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef COMMSCHED_PASSES_INSERT_PASSES_TD
+#define COMMSCHED_PASSES_INSERT_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def InsertDistComm : Pass<"insert-dist-comm", "::mlir::ModuleOp"> {
+  let summary = "turn a training step for one device into the graph of one node of a cluster";
+  let description = [{
+    Level 0 to level 1. In every public function with `cs` attributes, the body
+    is cut into `cs.fragment` ops over placed values; in the training step each
+    `cs.gradient` becomes one `cs.all_reduce`; each metric becomes one
+    `cs.reduce` to rank 0; and carried state that depends on the local batch
+    other than through a gradient (running statistics) is averaged over the
+    workers, or refused if it is not floating-point.
+
+    Fragments are cut so that no gradient becomes available later, and no
+    parameter is needed earlier, than if the ops of the function ran one by one
+    in program order: a fragment ends after the op that makes a gradient, and a
+    new one begins before the first reader of an argument that the previous
+    step's communication updates. What depends on a communication is outlined
+    apart, per communication, as `deferred` fragments. Constants, `tensor.empty`
+    and fills are repeated where they are used. Dead ops are dropped.
+
+    The cluster is the `cs.cluster` of the module, or the one in the file given
+    as `cluster`, which replaces it. Without either, a default one is made and
+    named in a remark.
+
+    The time is linear in the number of ops.
+  }];
+  let options = [
+    Option<"mode", "mode", "std::string", "\"all-reduce\"",
+           "how gradients are exchanged: all-reduce">,
+    Option<"reduction", "reduction", "std::string", "\"mean\"",
+           "how gradients of workers combine: mean or sum">,
+    Option<"cluster", "cluster", "std::string", "\"\"",
+           "file with one cs.cluster op to use instead of the module's">,
+  ];
+  let dependentDialects = [
+    "::commsched::cs::CsDialect", "::mlir::arith::ArithDialect",
+    "::mlir::func::FuncDialect", "::mlir::tensor::TensorDialect",
+  ];
+}
+
+#endif // COMMSCHED_PASSES_INSERT_PASSES_TD
