@@ -100,6 +100,29 @@ std::string piece(std::string_view text, Span span) {
   return std::string(text.substr(span.begin, span.end - span.begin));
 }
 
+// Tokens of one kind can often stand for each other: values, symbols, strings,
+// op names, keywords and numbers.
+int kindOf(std::string_view token) {
+  if (std::isdigit(static_cast<unsigned char>(token[0])))
+    return '0';
+  if (std::string_view("%@#!\"").find(token[0]) != std::string_view::npos)
+    return token[0];
+  if (!isWord(token[0]))
+    return 1;
+  return token.find('.') == std::string_view::npos ? 2 : 3;
+}
+
+void replaceAll(std::string &text, std::string_view what,
+                std::string_view with) {
+  std::vector<Span> spans = tokenSpans(text);
+  for (size_t i = spans.size(); i-- > 0;) {
+    Span span = spans[i];
+    if (std::string_view(text).substr(span.begin, span.end - span.begin) ==
+        what)
+      text.replace(span.begin, span.end - span.begin, with);
+  }
+}
+
 void replace(std::string &text, Span span, std::string_view with) {
   text.replace(span.begin, span.end - span.begin, with);
 }
@@ -118,7 +141,11 @@ Mutator::Mutator(std::vector<std::string> allTexts, uint64_t seed)
 std::string Mutator::mutant(uint64_t index) const {
   Random random(seed * 0x2545f4914f6cdd1d + index);
   std::string text = texts[random.below(texts.size())];
-  size_t changes = 1 + random.below(4);
+  // Mostly one: every further change makes it less likely to get past the
+  // parser.
+  size_t changes = 1;
+  while (changes < 5 && random.below(3) == 0)
+    ++changes;
   for (size_t change = 0; change < changes; ++change) {
     std::vector<Span> words = tokenSpans(text);
     std::vector<Span> lines = lineSpans(text);
@@ -127,7 +154,7 @@ std::string Mutator::mutant(uint64_t index) const {
     Span word = words[random.below(words.size())];
     Span line = lines[random.below(lines.size())];
     const std::string &other = texts[random.below(texts.size())];
-    switch (random.below(14)) {
+    switch (random.below(20)) {
     case 0: // another token
       replace(text, word, tokens[random.below(tokens.size())]);
       break;
@@ -197,6 +224,39 @@ std::string Mutator::mutant(uint64_t index) const {
     case 12:
       text.insert(random.below(text.size()), 1, char(random.below(256)));
       break;
+    case 14:
+    case 15: { // a token of the same kind, of the same text
+      std::vector<Span> same;
+      int kind = kindOf(piece(text, word));
+      for (Span other : words)
+        if (kindOf(piece(text, other)) == kind)
+          same.push_back(other);
+      std::string with = piece(text, same[random.below(same.size())]);
+      replace(text, word, with);
+      break;
+    }
+    case 16:
+    case 17: { // one of the same kind, of any text; now and then everywhere
+      std::string what = piece(text, word);
+      int kind = kindOf(what);
+      std::string with = tokens[random.below(tokens.size())];
+      for (int i = 0; i < 50 && kindOf(with) != kind; ++i)
+        with = tokens[random.below(tokens.size())];
+      if (random.below(2))
+        replaceAll(text, what, with);
+      else
+        replace(text, word, with);
+      break;
+    }
+    case 18:
+    case 19: { // a number everywhere, inside of words too
+      std::string what = std::to_string(random.below(17));
+      std::string with(kNumbers[random.below(std::size(kNumbers))]);
+      for (size_t at = 0; (at = text.find(what, at)) != std::string::npos;
+           at += with.size())
+        text.replace(at, what.size(), with);
+      break;
+    }
     case 13: // cut off, now and then
       if (random.below(4) == 0)
         text.resize(random.below(text.size()));

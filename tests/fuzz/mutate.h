@@ -18,7 +18,7 @@ public:
   // `texts` must not be empty; their order matters.
   Mutator(std::vector<std::string> texts, uint64_t seed);
 
-  // One text with one to four random changes: of bytes, tokens, numbers,
+  // One text with one to five random changes, mostly one: of bytes, tokens, numbers,
   // lines, blocks, or with a piece of another text in it.
   std::string mutant(uint64_t index) const;
 

@@ -1,0 +1,151 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "tests/fuzz/watch.h"
+
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <cxxabi.h>
+#include <dlfcn.h>
+#include <execinfo.h>
+#include <malloc.h>
+#include <new>
+#include <sstream>
+#include <unistd.h>
+
+namespace commsched::fuzz {
+namespace {
+
+char *whereTo;
+size_t whereSize;
+
+void onSignal(int signal) {
+  void *frames[64];
+  int count = backtrace(frames, 64);
+  size_t used = 0;
+  for (int i = 0; i < count; ++i) {
+    Dl_info info;
+    if (!dladdr(frames[i], &info) || !info.dli_sname ||
+        std::strncmp(info.dli_sname, "_Z", 2) != 0)
+      continue;
+    size_t length = std::strlen(info.dli_sname);
+    if (used + length + 2 > whereSize)
+      break;
+    std::memcpy(whereTo + used, info.dli_sname, length);
+    used += length;
+    whereTo[used++] = ' ';
+  }
+  whereTo[used] = 0;
+  std::signal(signal, SIG_DFL);
+  raise(signal);
+}
+
+// Grown by realloc, because this runs inside operator delete.
+void **freed;
+size_t freedCount, freedCapacity;
+bool quarantine;
+constexpr unsigned char kPattern = 0xdb;
+// Larger blocks are rare, and checking them slow.
+constexpr size_t kLargest = 4096;
+
+void release(void *pointer) {
+  if (!pointer)
+    return;
+  size_t size = malloc_usable_size(pointer);
+  if (!quarantine || size > kLargest) {
+    std::free(pointer);
+    return;
+  }
+  if (freedCount == freedCapacity) {
+    freedCapacity = freedCapacity ? 2 * freedCapacity : 4096;
+    freed = static_cast<void **>(
+        std::realloc(freed, freedCapacity * sizeof(void *)));
+    if (!freed)
+      std::abort();
+  }
+  std::memset(pointer, kPattern, size);
+  freed[freedCount++] = pointer;
+}
+
+struct Known {
+  const char *function; // part of a mangled name
+  const char *what;
+};
+constexpr Known kKnown[] = {
+    {"6linalg8ReduceOp5parse", "linalg.reduce: malformed dimensions"},
+    {"6linalg11BroadcastOp5parse", "linalg.broadcast: malformed dimensions"},
+    {"6linalg11TransposeOp5parse", "linalg.transpose: malformed permutation"},
+};
+
+} // namespace
+
+void watchCrashes(char *where, size_t size) {
+  whereTo = where;
+  whereSize = size;
+  void *frame;
+  backtrace(&frame, 1); // loads what it needs while that is still possible
+  static char stack[1 << 16];
+  stack_t alternate{};
+  alternate.ss_sp = stack;
+  alternate.ss_size = sizeof(stack);
+  sigaltstack(&alternate, nullptr);
+  struct sigaction action {};
+  action.sa_handler = onSignal;
+  action.sa_flags = SA_ONSTACK | SA_NODEFER;
+  for (int signal : {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGTRAP})
+    sigaction(signal, &action, nullptr);
+}
+
+void beginQuarantine() { quarantine = true; }
+
+bool endQuarantine() {
+  quarantine = false;
+  bool intact = true;
+  for (size_t i = 0; i < freedCount; ++i) {
+    auto *bytes = static_cast<unsigned char *>(freed[i]);
+    size_t size = malloc_usable_size(bytes);
+    for (size_t j = 0; j < size; ++j)
+      intact &= bytes[j] == kPattern;
+    std::free(bytes);
+  }
+  freedCount = 0;
+  return intact;
+}
+
+const char *knownDefect(const std::string &functions) {
+  for (const Known &known : kKnown)
+    if (functions.find(known.function) != std::string::npos)
+      return known.what;
+  return nullptr;
+}
+
+std::string readable(const std::string &functions, int lines) {
+  std::istringstream in(functions);
+  std::string name, out;
+  for (int i = 0; i < lines && in >> name; ++i) {
+    int status = 0;
+    char *text = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
+    std::string function = text ? text : name;
+    std::free(text);
+    if (size_t end = function.find('('); end != std::string::npos && end > 0)
+      function.resize(end);
+    out += "    " + function + "\n";
+  }
+  return out;
+}
+
+} // namespace commsched::fuzz
+
+void operator delete(void *pointer) noexcept {
+  commsched::fuzz::release(pointer);
+}
+void operator delete(void *pointer, std::size_t) noexcept {
+  commsched::fuzz::release(pointer);
+}
+void operator delete[](void *pointer) noexcept {
+  commsched::fuzz::release(pointer);
+}
+void operator delete[](void *pointer, std::size_t) noexcept {
+  commsched::fuzz::release(pointer);
+}
