@@ -1,0 +1,402 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "grpc/grpc_transport.h"
+
+#include <grpc/support/log.h>
+#include <grpcpp/create_channel.h>
+#include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "grpc/address.h"
+#include "grpc/callbacks.h"
+#include "grpc/handshake.h"
+#include "grpc/link.h"
+#include "grpc/stream.h"
+#include "runtime/sync.h"
+
+namespace commsched::transport {
+namespace {
+
+using runtime::Clock;
+using runtime::Mutex;
+using runtime::MutexLock;
+using runtime::TransportOptions;
+
+constexpr size_t kMaxChunk = size_t{4} << 20;
+// A packet is at most a chunk, what was put in before it, and the headers.
+constexpr size_t kMaxPacket = 3 * kMaxChunk;
+constexpr auto kRedial = std::chrono::milliseconds(100);
+constexpr auto kGrace = std::chrono::seconds(1);
+
+void QuietLog() {
+  static const bool done = [] {
+    if (std::getenv("GRPC_VERBOSITY") == nullptr)
+      gpr_set_log_function([](gpr_log_func_args *) {});
+    return true;
+  }();
+  (void)done;
+}
+
+Clock::time_point After(absl::Duration duration) {
+  // Far, but not so far that the clock overflows.
+  duration = std::clamp(duration, absl::ZeroDuration(), absl::Hours(24 * 365));
+  return Clock::now() + absl::ToChronoNanoseconds(duration);
+}
+
+// Set alike on channels and servers.
+std::vector<std::pair<std::string, int>> Arguments(const GrpcOptions &options) {
+  const int keepalive = static_cast<int>(std::clamp<int64_t>(
+      absl::ToInt64Milliseconds(options.keepalive), 100, 1 << 30));
+  return {
+      {GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, static_cast<int>(kMaxPacket)},
+      {GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, -1},
+      {GRPC_ARG_HTTP2_MAX_FRAME_SIZE, (16 << 20) - 1},
+      {GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 4 << 20},
+      {GRPC_ARG_KEEPALIVE_TIME_MS, keepalive},
+      {GRPC_ARG_KEEPALIVE_TIMEOUT_MS, keepalive},
+      {GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0},
+      {GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0},
+      {GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 1},
+      {GRPC_ARG_ALLOW_REUSEPORT, 0},
+      {GRPC_ARG_ENABLE_HTTP_PROXY, 0},
+      {GRPC_ARG_ENABLE_RETRIES, 0},
+      {GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1},
+      {GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1},
+      {GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100},
+      {GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 1000},
+      {GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000},
+      {GRPC_ARG_MAX_CONCURRENT_STREAMS, 4},
+  };
+}
+
+class GrpcTransport final : public runtime::Transport, public Greeter {
+ public:
+  GrpcTransport(TransportOptions options, GrpcOptions grpc)
+      : options_(std::move(options)), grpc_(grpc) {
+    for (int peer = 0; peer < options_.nodes; ++peer) {
+      links_.push_back(
+          peer == options_.rank
+              ? nullptr
+              : std::make_unique<Link>(
+                    Link::Settings{
+                        peer, options_.peers[peer],
+                        grpc_.chunk_bytes, grpc_.eager_bytes,
+                        options_.unexpected_bytes,
+                        [this, peer](const absl::Status &why) {
+                          PeerFailed(peer, why);
+                        }},
+                    &callbacks_, &monitor_));
+    }
+  }
+
+  ~GrpcTransport() override { Close(absl::ZeroDuration()); }
+
+  absl::Status Connect();
+
+  int rank() const override { return options_.rank; }
+  int nodes() const override { return options_.nodes; }
+  const char *name() const override { return "grpc"; }
+
+  void Send(int peer, MessageTag tag, int32_t priority,
+            absl::Span<const std::byte> bytes, Done done) override {
+    links_[peer]->Send(tag, priority, bytes, std::move(done));
+  }
+
+  void Recv(int peer, MessageTag tag, absl::Span<std::byte> buffer,
+            Done done) override {
+    auto receive = std::make_unique<Receive>();
+    receive->bytes = buffer.size();
+    receive->buffer = buffer;
+    receive->done = std::move(done);
+    links_[peer]->Recv(tag, std::move(receive));
+  }
+
+  void RecvStream(int peer, MessageTag tag, size_t bytes, size_t unit,
+                  Sink sink, Done done) override {
+    auto receive = std::make_unique<Receive>();
+    receive->bytes = bytes;
+    receive->sink = std::move(sink);
+    receive->unit = unit;
+    receive->done = std::move(done);
+    links_[peer]->Recv(tag, std::move(receive));
+  }
+
+  void Abort(const absl::Status &why) override {
+    ForLinks([&](Link &link) { link.Abort(why); });
+  }
+
+  void Close(absl::Duration flush) override;
+
+  uint64_t bytes_sent() const override {
+    uint64_t sum = 0;
+    for (const auto &link : links_) sum += link ? link->bytes_sent() : 0;
+    return sum;
+  }
+  uint64_t bytes_received() const override {
+    uint64_t sum = 0;
+    for (const auto &link : links_) sum += link ? link->bytes_received() : 0;
+    return sum;
+  }
+
+ private:
+  template <typename F>
+  void ForLinks(F use) const {
+    for (const auto &link : links_)
+      if (link != nullptr) use(*link);
+  }
+
+  template <typename F>
+  bool AllLinks(F holds) const {
+    return std::all_of(links_.begin(), links_.end(), [&](const auto &link) {
+      return link == nullptr || holds(*link);
+    });
+  }
+
+  absl::Status Listen();
+  void AcceptNext();
+  void PeerFailed(int peer, const absl::Status &why);
+  absl::Status Late() const;
+
+  // Greeter
+  Hello OwnHello(int to) const override;
+  Link *link(int peer) const override { return links_[peer].get(); }
+  void Refused(const absl::Status &why) override;
+  void Changed() override { monitor_.Notify(); }
+
+  const TransportOptions options_;
+  const GrpcOptions grpc_;
+  Monitor monitor_;
+  Callbacks callbacks_{&monitor_};
+  std::vector<std::unique_ptr<Link>> links_;  // by rank; none for the own
+  std::vector<std::unique_ptr<Dialler>> diallers_;
+  RawService service_;
+  std::unique_ptr<grpc::ServerCompletionQueue> queue_;
+  std::unique_ptr<grpc::Server> server_;
+  std::vector<std::thread> threads_;
+
+  mutable Mutex mu_;
+  bool connecting_ ABSL_GUARDED_BY(mu_) = true;
+  absl::Status connect_error_ ABSL_GUARDED_BY(mu_);
+  bool closed_ ABSL_GUARDED_BY(mu_) = false;
+};
+
+Hello GrpcTransport::OwnHello(int to) const {
+  Hello hello;
+  hello.set_protocol_version(kProtocolVersion);
+  hello.set_plan_digest(options_.plan_digest);
+  hello.set_nodes(options_.nodes);
+  hello.set_rank(options_.rank);
+  hello.set_to_rank(to);
+  hello.set_unexpected_bytes(options_.unexpected_bytes);
+  hello.set_eager_bytes(grpc_.eager_bytes);
+  return hello;
+}
+
+void GrpcTransport::Refused(const absl::Status &why) {
+  {
+    MutexLock lock(&mu_);
+    if (connecting_ && connect_error_.ok()) connect_error_ = why;
+  }
+  monitor_.Notify();
+}
+
+void GrpcTransport::PeerFailed(int peer, const absl::Status &why) {
+  {
+    MutexLock lock(&mu_);
+    if (closed_) return;
+    if (connecting_) {
+      if (connect_error_.ok()) connect_error_ = why;
+      return;
+    }
+  }
+  if (options_.on_peer_failure) options_.on_peer_failure(peer, why);
+}
+
+void GrpcTransport::AcceptNext() {
+  Accept(&service_, queue_.get(), [this](std::shared_ptr<Stream> stream) {
+    if (stream == nullptr) return;  // the server shuts down
+    AcceptNext();
+    Greet(std::move(stream), this);
+  });
+}
+
+absl::Status GrpcTransport::Listen() {
+  absl::StatusOr<std::string> address =
+      ListenAddress(options_.peers[options_.rank], grpc_.listen_any);
+  if (!address.ok()) return address.status();
+  grpc::ServerBuilder builder;
+  for (const auto &[name, value] : Arguments(grpc_))
+    builder.AddChannelArgument(name, value);
+  int port = 0;
+  builder.AddListeningPort(*address, grpc::InsecureServerCredentials(), &port);
+  builder.RegisterService(&service_);
+  queue_ = builder.AddCompletionQueue();
+  server_ = builder.BuildAndStart();
+  const bool named = address->rfind("unix:", 0) == 0;
+  if (server_ == nullptr || (port == 0 && !named)) {
+    if (server_ == nullptr) {
+      queue_->Shutdown();
+      void *event;
+      bool ok;
+      while (queue_->Next(&event, &ok)) {
+      }
+      queue_ = nullptr;
+    }
+    return absl::UnavailableError(
+        absl::StrCat("rank ", options_.rank, " cannot listen on ", *address));
+  }
+  for (int i = 0; i < std::max(1, grpc_.threads); ++i)
+    threads_.emplace_back([queue = queue_.get()] {
+      void *event;
+      bool ok;
+      while (queue->Next(&event, &ok)) static_cast<Event *>(event)->Happened(ok);
+    });
+  AcceptNext();
+  return absl::OkStatus();
+}
+
+absl::Status GrpcTransport::Late() const {
+  std::vector<std::string> missing;
+  std::string last;
+  for (int peer = 0; peer < options_.nodes; ++peer) {
+    if (links_[peer] == nullptr || links_[peer]->open()) continue;
+    missing.push_back(absl::StrCat(peer, " (", options_.peers[peer], ")"));
+    if (peer < options_.rank && last.empty())
+      last = std::string(diallers_[peer]->last_error().message());
+  }
+  return absl::DeadlineExceededError(absl::StrCat(
+      missing.size() == 1 ? "peer " : "peers ", absl::StrJoin(missing, ", "),
+      " did not join within ", absl::FormatDuration(options_.connect_deadline),
+      last.empty() ? "" : "; last error: ", last));
+}
+
+absl::Status GrpcTransport::Connect() {
+  const Clock::time_point deadline = After(options_.connect_deadline);
+  if (absl::Status status = Listen(); !status.ok()) return status;
+
+  grpc::ChannelArguments arguments;
+  for (const auto &[name, value] : Arguments(grpc_))
+    arguments.SetInt(name, value);
+  for (int peer = 0; peer < options_.rank; ++peer)
+    diallers_.push_back(std::make_unique<Dialler>(
+        peer,
+        grpc::CreateCustomChannel(options_.peers[peer],
+                                  grpc::InsecureChannelCredentials(),
+                                  arguments),
+        queue_.get(), this));
+
+  absl::Status error;
+  while (true) {
+    for (auto &dialler : diallers_) dialler->DialIfIdle();
+    auto over = [&] {
+      MutexLock lock(&mu_);
+      error = connect_error_;
+      return !error.ok() || AllLinks([](Link &link) { return link.open(); });
+    };
+    if (monitor_.Wait(std::min(deadline, Clock::now() + kRedial), over)) break;
+    if (Clock::now() >= deadline) {
+      error = Late();
+      break;
+    }
+  }
+  if (!error.ok()) {
+    Abort(error);
+    return error;
+  }
+  MutexLock lock(&mu_);
+  connecting_ = false;
+  return connect_error_;
+}
+
+void GrpcTransport::Close(absl::Duration flush) {
+  const Clock::time_point deadline = After(flush);
+  {
+    MutexLock lock(&mu_);
+    if (closed_) return;
+  }
+  if (queue_ != nullptr) {
+    monitor_.Wait(deadline, [&] {
+      return AllLinks([](Link &link) { return link.sends_done(); });
+    });
+    ForLinks([](Link &link) { link.SayGoodbye(); });
+    auto closed = [&] {
+      return AllLinks([](Link &link) { return link.closed(); });
+    };
+    // All that is left is an exchange of two packets with each peer.
+    monitor_.Wait(std::max(deadline, Clock::now() + kGrace), closed);
+    {
+      MutexLock lock(&mu_);
+      closed_ = true;
+    }
+    for (auto &dialler : diallers_) dialler->Stop();
+    ForLinks([](Link &link) { link.Drop(); });
+    server_->Shutdown(std::chrono::system_clock::now());
+    monitor_.Wait(Clock::time_point::max(), [&] {
+      return closed() && std::all_of(diallers_.begin(), diallers_.end(),
+                                     [](auto &d) { return d->idle(); });
+    });
+    for (auto &dialler : diallers_) dialler->DropChannel();
+    // Memory that gRPC still refers to is in writes to peers that do not read:
+    // these end with the connections, at the latest after the keepalive time.
+    monitor_.Wait(Clock::time_point::max(), [&] { return callbacks_.idle(); });
+    queue_->Shutdown();
+    for (std::thread &thread : threads_) thread.join();
+    server_ = nullptr;
+    queue_ = nullptr;
+  }
+  MutexLock lock(&mu_);
+  closed_ = true;
+}
+
+absl::Status Check(const TransportOptions &options) {
+  if (options.nodes < 1)
+    return absl::InvalidArgumentError(absl::StrCat(
+        "number of nodes must be positive, got: ", options.nodes));
+  if (options.rank < 0 || options.rank >= options.nodes)
+    return absl::InvalidArgumentError(
+        absl::StrCat("rank must be in [0, ", options.nodes,
+                     "), got: ", options.rank));
+  if (options.peers.size() != static_cast<size_t>(options.nodes))
+    return absl::InvalidArgumentError(
+        absl::StrCat("number of peer addresses must match the ", options.nodes,
+                     " nodes, got: ", options.peers.size()));
+  for (size_t i = 0; i < options.peers.size(); ++i) {
+    if (absl::Status status = CheckAddress(options.peers[i]); !status.ok())
+      return status;
+    for (size_t j = 0; j < i; ++j)
+      if (options.peers[i] == options.peers[j])
+        return absl::InvalidArgumentError(
+            absl::StrCat("ranks ", j, " and ", i, " have the same address: ",
+                         options.peers[i]));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<runtime::Transport>> ConnectGrpc(
+    TransportOptions options, GrpcOptions grpc) {
+  if (absl::Status status = Check(options); !status.ok()) return status;
+  QuietLog();
+  grpc.chunk_bytes =
+      (std::clamp<size_t>(grpc.chunk_bytes, 64, kMaxChunk) + 63) / 64 * 64;
+  grpc.eager_bytes = std::min(grpc.eager_bytes, kMaxChunk);
+  auto transport =
+      std::make_unique<GrpcTransport>(std::move(options), std::move(grpc));
+  if (absl::Status status = transport->Connect(); !status.ok()) {
+    transport->Close(absl::ZeroDuration());
+    return status;
+  }
+  return transport;
+}
+
+}  // namespace commsched::transport

@@ -1,0 +1,56 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The gRPC transport: one process per rank, one stream for each pair of ranks.
+// Implements the contract of runtime/transport.h; transport.proto describes
+// what goes over the wire.
+//
+// Copies: none on the sending side for parts above 4 KiB, one on the receiving
+// side, from what the socket was read into to the receive's buffer, or none
+// with RecvStream. A message that comes before its receive is posted is kept
+// only if it has at most GrpcOptions::eager_bytes, and costs one copy more.
+//
+// Security: there is no encryption or authentication yet. A rank listens on
+// loopback only, unless told otherwise.
+#ifndef COMMSCHED_GRPC_GRPC_TRANSPORT_H
+#define COMMSCHED_GRPC_GRPC_TRANSPORT_H
+
+#include <cstddef>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "runtime/transport.h"
+
+namespace commsched::transport {
+
+struct GrpcOptions {
+  // Listen on the port of the own address on all interfaces. Without it, the
+  // own address must be a loopback address or "unix:path".
+  bool listen_any = false;
+  // Threads that drive the network and copy received bytes.
+  int threads = 1;
+  // A long message is cut into parts of this size, between which a more urgent
+  // one is sent; rounded up to a multiple of 64, at most 4 MiB.
+  size_t chunk_bytes = size_t{1} << 20;
+  // Messages up to this size may be sent before the receive is posted, as far
+  // as TransportOptions::unexpected_bytes of the receiver allows.
+  size_t eager_bytes = size_t{64} << 10;
+  // A peer that answers nothing at all, not even at the level of TCP and
+  // HTTP/2, is lost after at most twice this time.
+  absl::Duration keepalive = absl::Seconds(10);
+};
+
+// Listens on options.peers[options.rank], connects to all other ranks and
+// exchanges what TransportOptions says must agree. Blocks until all are there.
+// Errors: kInvalidArgument for options that make no sense, kUnavailable if the
+// own address cannot be listened on or a peer is lost, kFailedPrecondition if a
+// peer does not fit, kAborted if a peer gave up, kDeadlineExceeded naming the
+// ranks that did not come.
+// Silences gRPC's own log, unless GRPC_VERBOSITY is set in the environment.
+absl::StatusOr<std::unique_ptr<runtime::Transport>> ConnectGrpc(
+    runtime::TransportOptions options, GrpcOptions grpc = {});
+
+}  // namespace commsched::transport
+
+#endif  // COMMSCHED_GRPC_GRPC_TRANSPORT_H

@@ -1,0 +1,204 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The connection to one peer: matches messages with receives by tag, decides
+// what is written next, and fails everything when the peer is lost. The
+// protocol is described in transport.proto.
+//
+// A Link is made before its peer is there; operations wait until Open.
+//
+// Ownership: the bytes of a send are referenced by slices that gRPC holds; the
+// send completes when the last of them is gone. A Link must outlive its stream
+// and all operations: wait for closed() and Callbacks::idle().
+//
+// Threading: all methods may be called from any thread.
+#ifndef COMMSCHED_GRPC_LINK_H
+#define COMMSCHED_GRPC_LINK_H
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/btree_map.h"
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "grpc/callbacks.h"
+#include "grpc/stream.h"
+#include "grpc/wire.h"
+#include "runtime/sync.h"
+#include "runtime/transport.h"
+
+namespace commsched::transport {
+
+using runtime::MessageTag;
+
+// A receive that has been posted: either into `buffer` or to `sink`.
+struct Receive {
+  size_t bytes = 0;
+  absl::Span<std::byte> buffer;
+  runtime::Transport::Sink sink;
+  size_t unit = 1;
+  runtime::Transport::Done done;
+
+  // Takes the next bytes of the message.
+  void Take(absl::Span<const std::byte> piece);
+
+  size_t taken = 0;      // bytes
+  bool busy = false;     // a thread takes bytes
+  absl::Status failure;  // set while busy
+ private:
+  // The first part of a unit that was cut by the end of a piece.
+  std::array<std::byte, 64> carry_;
+  size_t carried_ = 0;
+  size_t passed_ = 0;  // bytes written to the buffer or given to the sink
+};
+
+class Link final : public StreamHandler {
+ public:
+  struct Settings {
+    int peer;
+    std::string address;
+    size_t chunk_bytes;       // largest packet, roughly; a multiple of 64
+    size_t eager_bytes;       // own, as announced
+    size_t unexpected_bytes;  // own, as announced
+    // Called through `callbacks`, at most once.
+    std::function<void(const absl::Status &)> on_failure;
+  };
+
+  Link(Settings settings, Callbacks *callbacks, Monitor *monitor);
+
+  // "peer 2 (host:port)"
+  const std::string &label() const { return label_; }
+  const std::string &address() const { return settings_.address; }
+
+  // The handshake is done: `theirs` came from the peer. Becomes the handler of
+  // `stream`, on which nothing is under way, writes `reply` if it is not empty,
+  // and begins to read. Returns false if the link has been opened before.
+  bool Open(std::shared_ptr<Stream> stream, const Hello &theirs,
+            grpc::ByteBuffer *reply);
+
+  void Send(MessageTag tag, int32_t priority, absl::Span<const std::byte> bytes,
+            runtime::Transport::Done done);
+  void Recv(MessageTag tag, std::unique_ptr<Receive> receive);
+
+  // Gives up: the peer is told `why`; own operations fail with kCancelled.
+  void Abort(const absl::Status &why);
+  // Ends in good order: operations that are left fail with kCancelled.
+  void SayGoodbye();
+  // Drops the connection at once.
+  void Drop();
+
+  bool open() const;
+  bool closed() const;      // was not opened, or its stream has ended
+  bool sends_done() const;  // of the sends that were begun
+  uint64_t bytes_sent() const { return bytes_sent_; }
+  uint64_t bytes_received() const { return bytes_received_; }
+
+  void OnRead(grpc::ByteBuffer packet) override;
+  void OnWritten(bool ok) override;
+  void OnClosed(absl::Status status) override;
+
+ private:
+  using Done = runtime::Transport::Done;
+
+  struct Outgoing {
+    Link *link;
+    MessageTag tag;
+    int32_t priority;
+    uint64_t number;  // in the order of the calls
+    absl::Span<const std::byte> bytes;
+    Done done;
+    size_t written = 0;
+    bool granted = false;  // may be sent
+    absl::Status failure = {};  // written before the link's hold is dropped
+    // The link's own hold, and one per slice that refers to `bytes`.
+    std::atomic<int> holds{1};
+  };
+  // Completions to be run without the lock.
+  using Ended = std::vector<std::pair<Done, absl::Status>>;
+
+  static void ReleaseSlice(void *outgoing);
+  static void Complete(Outgoing *outgoing);
+  static void Release(Outgoing *outgoing, std::vector<Outgoing *> &released);
+  void Run(std::vector<Outgoing *> released, Ended ended);
+
+  // Writes the next packet if there is anything to write and none under way.
+  void Pump();
+  grpc::ByteBuffer NextPacket(std::vector<Outgoing *> &released)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Takes the packets that have been read, one thread at a time.
+  void Drain();
+  void TakePacket(const grpc::ByteBuffer &packet);
+  void TakeData(const Data &data, PacketReader &reader);
+  void TakeGrant(const Grant &grant);
+  void TakeAbort(const transport::Abort &abort);
+  void TakeGoodbye();
+  void EndReceive(Receive &receive, absl::Status status);
+  // The end of what can be done with the peer: everything pending fails with
+  // `why`, and so does everything later. `tell`: what the peer is told, if it
+  // is not OK. `quiet`: not reported.
+  void Fail(absl::Status why, absl::Status tell, bool quiet);
+  void FailLocked(absl::Status why, bool quiet,
+                  std::vector<Outgoing *> &released, Ended &ended)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // The peer broke the protocol.
+  void FailProtocol(absl::StatusCode code, absl::string_view what);
+  // Calls on_failure if that is to be done and has not been.
+  void Report();
+  void QueueGoodbye() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Status Named(absl::StatusCode code, absl::string_view what) const;
+
+  const Settings settings_;
+  const std::string label_;
+  Callbacks *const callbacks_;
+  Monitor *const monitor_;
+  std::atomic<uint64_t> bytes_sent_{0};
+  std::atomic<uint64_t> bytes_received_{0};
+
+  mutable runtime::Mutex mu_;
+  std::shared_ptr<Stream> stream_ ABSL_GUARDED_BY(mu_);
+  bool opened_ ABSL_GUARDED_BY(mu_) = false;
+  bool writing_ ABSL_GUARDED_BY(mu_) = false;
+  bool last_queued_ ABSL_GUARDED_BY(mu_) = false;   // Goodbye or Abort
+  bool last_written_ ABSL_GUARDED_BY(mu_) = false;  // is in a packet
+  bool aborting_ ABSL_GUARDED_BY(mu_) = false;
+  bool got_goodbye_ ABSL_GUARDED_BY(mu_) = false;
+  bool dropped_ ABSL_GUARDED_BY(mu_) = false;
+  absl::Status failure_ ABSL_GUARDED_BY(mu_);
+  bool report_wanted_ ABSL_GUARDED_BY(mu_) = false;
+
+  // Sending. A send is in `sends_` until its last byte is in a packet.
+  size_t their_eager_ ABSL_GUARDED_BY(mu_) = 0;
+  size_t their_unexpected_ ABSL_GUARDED_BY(mu_) = 0;
+  size_t eager_cost_ ABSL_GUARDED_BY(mu_) = 0;
+  uint64_t next_number_ ABSL_GUARDED_BY(mu_) = 0;
+  absl::btree_map<MessageTag, Outgoing *> sends_ ABSL_GUARDED_BY(mu_);
+  absl::btree_map<std::pair<int32_t, uint64_t>, Outgoing *> ready_
+      ABSL_GUARDED_BY(mu_);
+  absl::btree_map<MessageTag, size_t> eager_without_grant_ ABSL_GUARDED_BY(mu_);
+  absl::btree_map<MessageTag, size_t> early_grants_ ABSL_GUARDED_BY(mu_);
+  std::vector<Outgoing *> in_last_packet_ ABSL_GUARDED_BY(mu_);
+  std::deque<Header> control_ ABSL_GUARDED_BY(mu_);
+
+  // Receiving.
+  absl::btree_map<MessageTag, std::shared_ptr<Receive>> receives_
+      ABSL_GUARDED_BY(mu_);
+  absl::btree_map<MessageTag, std::vector<std::byte>> unexpected_
+      ABSL_GUARDED_BY(mu_);
+  size_t unexpected_cost_ ABSL_GUARDED_BY(mu_) = 0;
+  std::deque<grpc::ByteBuffer> inbox_ ABSL_GUARDED_BY(mu_);
+  bool draining_ ABSL_GUARDED_BY(mu_) = false;
+  bool read_waits_ ABSL_GUARDED_BY(mu_) = false;  // for room in the inbox
+};
+
+}  // namespace commsched::transport
+
+#endif  // COMMSCHED_GRPC_LINK_H

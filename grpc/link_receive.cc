@@ -1,0 +1,155 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The receiving half of Link.
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "grpc/link.h"
+#include "grpc/tags.h"
+
+namespace commsched::transport {
+
+using runtime::MutexLock;
+
+void Receive::Take(absl::Span<const std::byte> piece) {
+  if (!sink) {
+    std::memcpy(buffer.data() + passed_, piece.data(), piece.size());
+    passed_ += piece.size();
+    return;
+  }
+  if (carried_ > 0) {
+    const size_t size = std::min(unit - carried_, piece.size());
+    std::memcpy(carry_.data() + carried_, piece.data(), size);
+    carried_ += size;
+    piece.remove_prefix(size);
+    if (carried_ < unit) return;
+    sink(passed_, absl::MakeConstSpan(carry_.data(), unit));
+    passed_ += unit;
+    carried_ = 0;
+  }
+  const size_t whole = piece.size() / unit * unit;
+  if (whole > 0) sink(passed_, piece.first(whole));
+  passed_ += whole;
+  carried_ = piece.size() - whole;
+  if (carried_ > 0)
+    std::memcpy(carry_.data(), piece.data() + whole, carried_);
+}
+
+void Link::Recv(MessageTag tag, std::unique_ptr<Receive> unique) {
+  callbacks_->Begin();
+  std::shared_ptr<Receive> receive = std::move(unique);
+  absl::Status failure;
+  std::vector<std::byte> message;
+  bool here = false;
+  {
+    MutexLock lock(&mu_);
+    auto it = unexpected_.find(tag);
+    if (it != unexpected_.end() && (failure_.ok() || got_goodbye_)) {
+      here = true;
+      message = std::move(it->second);
+      unexpected_.erase(it);
+      unexpected_cost_ -= message.size() + kMessageCost;
+    } else if (!failure_.ok()) {
+      failure = failure_;
+    } else if (!receives_.emplace(tag, receive).second) {
+      failure = absl::InvalidArgumentError(
+          absl::StrCat(Describe(tag), " is being received already"));
+    }
+    if (failure.ok() && failure_.ok()) {
+      Header header;
+      ToWire(tag, header.mutable_grant()->mutable_tag());
+      header.mutable_grant()->set_total(receive->bytes);
+      control_.push_back(std::move(header));
+    }
+  }
+  if (!failure.ok()) {
+    Report();
+    EndReceive(*receive, std::move(failure));
+  } else if (here && message.size() != receive->bytes) {
+    std::string what = WrongSize(tag, receive->bytes, message.size());
+    FailProtocol(absl::StatusCode::kInvalidArgument, what);
+    EndReceive(*receive, Named(absl::StatusCode::kInvalidArgument, what));
+  } else if (here) {
+    if (!message.empty()) receive->Take(message);
+    EndReceive(*receive, absl::OkStatus());
+  }
+  Pump();
+}
+
+void Link::EndReceive(Receive &receive, absl::Status status) {
+  if (status.ok()) bytes_received_ += receive.bytes;
+  receive.sink = nullptr;  // what it refers to may go with `done`
+  callbacks_->Run(
+      [done = std::move(receive.done), status = std::move(status)]() mutable {
+        done(std::move(status));
+      });
+}
+
+void Link::TakeData(const Data &data, PacketReader &reader) {
+  const MessageTag tag = FromWire(data.tag());
+  const size_t size = reader.payload_bytes();
+  std::shared_ptr<Receive> receive;
+  std::string wrong;
+  absl::StatusCode code = absl::StatusCode::kDataLoss;
+  {
+    MutexLock lock(&mu_);
+    if (!failure_.ok()) return;
+    auto it = receives_.find(tag);
+    if (it == receives_.end()) {
+      const size_t cost = size + kMessageCost;
+      if (data.offset() != 0 || size != data.total()) {
+        wrong = absl::StrCat("got a part of ", Describe(tag),
+                             ", for which no receive is posted");
+      } else if (size > settings_.eager_bytes ||
+                 unexpected_cost_ + cost > settings_.unexpected_bytes) {
+        wrong = absl::StrCat("got ", Describe(tag), " of ", size,
+                             " bytes, which exceeds what may be sent before "
+                             "the receive is posted");
+      } else if (unexpected_.contains(tag)) {
+        wrong = absl::StrCat("got ", Describe(tag), " twice");
+      } else {
+        std::vector<std::byte> &message = unexpected_[tag];
+        message.reserve(size);
+        reader.ReadPayload([&](absl::Span<const std::byte> piece) {
+          message.insert(message.end(), piece.begin(), piece.end());
+        });
+        unexpected_cost_ += cost;
+      }
+    } else if (data.total() != it->second->bytes) {
+      wrong = WrongSize(tag, it->second->bytes, data.total());
+      code = absl::StatusCode::kInvalidArgument;
+    } else if (data.offset() != it->second->taken ||
+               size > data.total() - data.offset()) {
+      wrong = absl::StrCat("got bytes ", data.offset(), " to ",
+                           data.offset() + size, " of ", Describe(tag),
+                           " where byte ", it->second->taken, " of ",
+                           data.total(), " is next");
+    } else {
+      receive = it->second;
+      receive->busy = true;
+    }
+  }
+  if (!wrong.empty()) return FailProtocol(code, wrong);
+  if (receive == nullptr) return;
+
+  // Only this thread takes bytes now; the receive stays until it is not busy.
+  reader.ReadPayload(
+      [&](absl::Span<const std::byte> piece) { receive->Take(piece); });
+  absl::Status status;
+  {
+    MutexLock lock(&mu_);
+    receive->busy = false;
+    receive->taken += size;
+    status = receive->failure;
+    if (status.ok()) {
+      if (receive->taken < receive->bytes) return;
+      receives_.erase(tag);
+    }
+  }
+  EndReceive(*receive, std::move(status));
+}
+
+}  // namespace commsched::transport

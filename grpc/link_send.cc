@@ -1,0 +1,164 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The sending half of Link.
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "grpc/link.h"
+#include "grpc/tags.h"
+
+namespace commsched::transport {
+namespace {
+
+// Payloads up to this size are copied into the packet: cheaper than a slice.
+constexpr size_t kCopyBytes = 4 << 10;
+constexpr size_t kMaxFrames = 256;  // in a packet
+constexpr size_t kMaxEarlyGrants = 1 << 20;
+
+}  // namespace
+
+using runtime::MutexLock;
+
+void Link::Complete(Outgoing *outgoing) {
+  if (outgoing->failure.ok())
+    outgoing->link->bytes_sent_ += outgoing->bytes.size();
+  Done done = std::move(outgoing->done);
+  done(std::move(outgoing->failure));
+  delete outgoing;
+}
+
+// gRPC has let go of a slice. Its locks may be held here.
+void Link::ReleaseSlice(void *pointer) {
+  auto *outgoing = static_cast<Outgoing *>(pointer);
+  if (outgoing->holds.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
+  outgoing->link->callbacks_->RunLater([outgoing] { Complete(outgoing); });
+}
+
+void Link::Release(Outgoing *outgoing, std::vector<Outgoing *> &released) {
+  if (outgoing->holds.fetch_sub(1, std::memory_order_acq_rel) == 1)
+    released.push_back(outgoing);
+}
+
+void Link::Send(MessageTag tag, int32_t priority,
+                absl::Span<const std::byte> bytes, Done done) {
+  callbacks_->Begin();
+  absl::Status failure;
+  std::string wrong;
+  {
+    MutexLock lock(&mu_);
+    if (!failure_.ok()) {
+      failure = failure_;
+    } else if (sends_.contains(tag)) {
+      failure = absl::InvalidArgumentError(
+          absl::StrCat(Describe(tag), " is being sent already"));
+    } else {
+      auto *outgoing =
+          new Outgoing{this,  tag, priority, next_number_++,
+                       bytes, std::move(done)};
+      sends_.emplace(tag, outgoing);
+      auto grant = early_grants_.find(tag);
+      if (grant != early_grants_.end()) {
+        if (grant->second != bytes.size())
+          wrong = WrongSize(tag, grant->second, bytes.size());
+        outgoing->granted = true;
+        early_grants_.erase(grant);
+      } else if (bytes.size() <= their_eager_ &&
+                 eager_cost_ + bytes.size() + kMessageCost <=
+                     their_unexpected_) {
+        eager_cost_ += bytes.size() + kMessageCost;
+        eager_without_grant_.emplace(tag, bytes.size());
+        outgoing->granted = true;
+      }
+      if (outgoing->granted)
+        ready_.emplace(std::make_pair(priority, outgoing->number), outgoing);
+    }
+  }
+  if (!wrong.empty())
+    FailProtocol(absl::StatusCode::kInvalidArgument, wrong);
+  if (failure.ok()) return Pump();
+  Report();
+  callbacks_->Run([done = std::move(done), failure]() mutable {
+    done(std::move(failure));
+  });
+}
+
+void Link::TakeGrant(const Grant &grant) {
+  const MessageTag tag = FromWire(grant.tag());
+  std::string wrong;
+  {
+    MutexLock lock(&mu_);
+    if (!failure_.ok()) return;
+    auto eager = eager_without_grant_.find(tag);
+    auto send = sends_.find(tag);
+    if (eager != eager_without_grant_.end()) {
+      if (eager->second != grant.total())
+        wrong = WrongSize(tag, grant.total(), eager->second);
+      eager_cost_ -= eager->second + kMessageCost;
+      eager_without_grant_.erase(eager);
+    } else if (send != sends_.end()) {
+      Outgoing *outgoing = send->second;
+      if (outgoing->granted) {
+        wrong = absl::StrCat("got a second grant for ", Describe(tag));
+      } else if (outgoing->bytes.size() != grant.total()) {
+        wrong = WrongSize(tag, grant.total(), outgoing->bytes.size());
+      } else {
+        outgoing->granted = true;
+        ready_.emplace(std::make_pair(outgoing->priority, outgoing->number),
+                       outgoing);
+      }
+    } else if (early_grants_.size() >= kMaxEarlyGrants) {
+      wrong = "got too many grants for messages that are not sent";
+    } else {
+      early_grants_[tag] = grant.total();
+    }
+  }
+  if (!wrong.empty())
+    return FailProtocol(absl::StatusCode::kInvalidArgument, wrong);
+  Pump();
+}
+
+grpc::ByteBuffer Link::NextPacket(std::vector<Outgoing *> &released) {
+  PacketWriter writer;
+  while (!control_.empty() && writer.frames() < kMaxFrames) {
+    const Header &header = control_.front();
+    last_written_ |= header.has_goodbye() || header.has_abort();
+    writer.Add(header);
+    control_.pop_front();
+  }
+  Header header;
+  Data *data = header.mutable_data();
+  while (!ready_.empty() && writer.frames() < kMaxFrames &&
+         writer.bytes() < settings_.chunk_bytes) {
+    Outgoing *outgoing = ready_.begin()->second;
+    const size_t left = outgoing->bytes.size() - outgoing->written;
+    const size_t size = std::min(left, settings_.chunk_bytes);
+    ToWire(outgoing->tag, data->mutable_tag());
+    data->set_offset(outgoing->written);
+    data->set_total(outgoing->bytes.size());
+    absl::Span<const std::byte> part =
+        outgoing->bytes.subspan(outgoing->written, size);
+    if (size <= kCopyBytes) {
+      if (size == 0) {
+        writer.Add(header);
+      } else {
+        writer.AddCopy(header, part);
+      }
+    } else {
+      outgoing->holds.fetch_add(1, std::memory_order_relaxed);
+      // gRPC does not write to slices that it did not make.
+      writer.AddSlice(header,
+                      grpc::Slice(const_cast<std::byte *>(part.data()), size,
+                                  &Link::ReleaseSlice, outgoing));
+    }
+    outgoing->written += size;
+    if (size < left) continue;
+    ready_.erase(ready_.begin());
+    sends_.erase(outgoing->tag);
+    in_last_packet_.push_back(outgoing);
+  }
+  return writer.Finish();
+}
+
+}  // namespace commsched::transport

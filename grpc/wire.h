@@ -1,0 +1,81 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Packets of transport.proto, put together and taken apart without copying
+// payloads: a packet is what the protobuf library would write for message
+// Packet, but its payloads are slices of their own.
+//
+// Threading: objects are for one thread at a time.
+#ifndef COMMSCHED_GRPC_WIRE_H
+#define COMMSCHED_GRPC_WIRE_H
+
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/slice.h>
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "grpc/transport.pb.h"
+
+namespace commsched::transport {
+
+inline constexpr size_t kMaxHeaderBytes = 8 << 10;
+
+class PacketWriter {
+ public:
+  // A frame without payload.
+  void Add(const Header &header);
+  // A frame whose payload is copied.
+  void AddCopy(const Header &header, absl::Span<const std::byte> payload);
+  // A frame whose payload is kept by reference.
+  void AddSlice(const Header &header, grpc::Slice payload);
+
+  size_t frames() const { return frames_; }
+  // Of all frames so far.
+  size_t bytes() const { return bytes_; }
+  // The packet; leaves the writer empty.
+  grpc::ByteBuffer Finish();
+
+ private:
+  void AddPrefix(const Header &header, size_t payload_bytes);
+  void Flush();
+
+  std::string flat_;  // bytes after the last slice
+  std::vector<grpc::Slice> slices_;
+  size_t frames_ = 0;
+  size_t bytes_ = 0;
+};
+
+class PacketReader {
+ public:
+  // Keeps references to the slices of `packet`.
+  explicit PacketReader(const grpc::ByteBuffer &packet);
+
+  // Reads the header of the next frame; false at the end of the packet. The
+  // payload that has not been read of the frame before is skipped. Bytes that
+  // are not a packet give kDataLoss.
+  absl::StatusOr<bool> Next(Header *header);
+  // Payload bytes of the current frame that have not been read.
+  size_t payload_bytes() const { return payload_; }
+  // Passes the payload of the current frame on, in contiguous pieces.
+  void ReadPayload(absl::FunctionRef<void(absl::Span<const std::byte>)> use);
+
+ private:
+  bool ReadVarint(uint64_t *value);
+  bool ReadLength(size_t limit, size_t *length);
+
+  std::vector<grpc::Slice> slices_;
+  size_t slice_ = 0;   // current one
+  size_t offset_ = 0;  // in it
+  size_t left_ = 0;    // bytes of the packet not read
+  size_t payload_ = 0;
+  std::string scratch_;
+};
+
+}  // namespace commsched::transport
+
+#endif  // COMMSCHED_GRPC_WIRE_H
