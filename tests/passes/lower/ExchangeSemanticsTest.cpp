@@ -307,18 +307,20 @@ void check(const Case &c) {
         for (int rank = 0; rank < ranks; ++rank) {
           if (!isDefined(c, ranks, n, rank, i))
             continue;
-          if (c.reduction == "mean")
+          if (c.reduction == "mean") {
             ASSERT_NEAR(exact[rank][i], want, 1e-12 * (1 + std::abs(want)))
                 << "element " << i << " of rank " << rank;
-          else
+          } else {
             ASSERT_EQ(exact[rank][i], want)
                 << "element " << i << " of rank " << rank;
+          }
           // All ranks that have the element have the same bits.
-          if (isDefined(c, ranks, n, 0, i))
+          if (isDefined(c, ranks, n, 0, i)) {
             ASSERT_EQ(std::memcmp(&rough[rank][i], &rough[0][i],
                                   sizeof(double)),
                       0)
                 << "element " << i << " of rank " << rank;
+          }
         }
       }
     }

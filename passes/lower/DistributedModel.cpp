@@ -1,0 +1,352 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "passes/lower/DistributedModel.h"
+
+#include "passes/lower/Module.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace commsched;
+using namespace commsched::cs;
+
+namespace {
+/// What ranks must agree on.
+struct Signature {
+  StringRef name;
+  bool expanded;
+  Attribute reduction, root;
+  Type from, to;
+
+  explicit Signature(const Communication &communication) {
+    Operation *inner = communication.inner;
+    expanded = !inner;
+    if (inner) {
+      name = inner->getName().stripDialect();
+      reduction = inner->getAttr("reduction");
+      root = inner->getAttr("root");
+      from = inner->getOperand(0).getType();
+      to = inner->getResult(0).getType();
+      return;
+    }
+    auto start = cast<StartOp>(communication.op);
+    auto collective = start->getAttrOfType<StringAttr>(kCollectiveAttr);
+    name = collective ? collective.getValue() : "exchange";
+    reduction = start->getAttr(kReductionAttr);
+    root = start->getAttr(kRootAttr);
+    to = start.getFuture().getType().getValue();
+    from = start.getInputs().empty() ? to : start.getInputs()[0].getType();
+  }
+};
+} // namespace
+
+bool Communication::agrees(const Communication &other) const {
+  Signature a(*this), b(other);
+  return a.name == b.name && a.expanded == b.expanded &&
+         a.reduction == b.reduction && a.root == b.root && a.from == b.from &&
+         a.to == b.to;
+}
+
+std::string Communication::describe() const {
+  Signature signature(*this);
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << (signature.expanded ? "expanded " : "") << signature.name;
+  if (auto reduction = dyn_cast_or_null<ReductionAttr>(signature.reduction))
+    os << " " << stringifyReduction(reduction.getValue());
+  if (auto reduction = dyn_cast_or_null<StringAttr>(signature.reduction))
+    os << " " << reduction.getValue();
+  if (auto root = dyn_cast_or_null<IntegerAttr>(signature.root))
+    os << " with root " << root.getInt();
+  os << " of " << signature.from;
+  if (signature.to != signature.from)
+    os << " to " << signature.to;
+  return text;
+}
+
+namespace {
+
+class FunctionReader {
+public:
+  FunctionReader(func::FuncOp function, int64_t ranks)
+      : function(function), ranks(ranks),
+        symbols(function->getParentOfType<ModuleOp>()) {
+    model.function = function;
+  }
+
+  LogicalResult read(unsigned &futures) {
+    if (!function.getBody().hasOneBlock())
+      return function.emitOpError(
+          "must have one block: branches may differ between ranks");
+    Block &body = function.getBody().front();
+    if (failed(verifyNesting(&body)))
+      return failure();
+    for (Operation &op : body) {
+      LogicalResult done =
+          llvm::TypeSwitch<Operation *, LogicalResult>(&op)
+              .Case([&](StartOp start) { return readStart(start, futures); })
+              .Case([&](AwaitOp await) { return readAwait(await); })
+              .Case([&](CommunicationOpInterface) {
+                return readOutside(&op);
+              })
+              .Default(success());
+      if (failed(done))
+        return failure();
+    }
+    return success();
+  }
+
+  FunctionModel model;
+
+private:
+  /// Communications elsewhere than at the top of the function might happen on
+  /// some ranks only, or several times.
+  LogicalResult verifyNesting(Block *body) {
+    WalkResult walked = function.walk([&](Operation *op) {
+      if (auto call = dyn_cast<func::CallOp>(op)) {
+        auto callee = symbols.lookup<func::FuncOp>(call.getCallee());
+        if (callee && isDistributed(callee)) {
+          call.emitOpError() << "calls @" << call.getCallee()
+                             << ", which communicates; inline it first";
+          return WalkResult::interrupt();
+        }
+      }
+      if (!isa<CommunicationOpInterface, StartOp, AwaitOp>(op))
+        return WalkResult::advance();
+      Operation *parent = op->getParentOp();
+      if (op->getBlock() == body ||
+          (isa<StartOp>(parent) && parent->getBlock() == body))
+        return WalkResult::advance();
+      op->emitOpError("must be at the top of its function: in a region it may "
+                      "not happen exactly once on every rank");
+      return WalkResult::interrupt();
+    });
+    return failure(walked.wasInterrupted());
+  }
+
+  LogicalResult readStart(StartOp start, unsigned &futures) {
+    for (Value future : start.getAfter())
+      if (failed(verifyFuture(start, future)))
+        return failure();
+    AwaitOp await;
+    for (Operation *user : start.getFuture().getUsers()) {
+      if (isa<StartOp>(user))
+        continue;
+      auto other = dyn_cast<AwaitOp>(user);
+      if (!other)
+        return user->emitOpError("must not use a future");
+      if (await) {
+        // Users come last first.
+        if (await->isBeforeInBlock(other))
+          std::swap(await, other);
+        InFlightDiagnostic diagnostic = await.emitOpError()
+                                        << "awaits \"" << start.getKey()
+                                        << "\" a second time";
+        diagnostic.attachNote(other.getLoc()) << "the first time is here";
+        return diagnostic;
+      }
+      await = other;
+    }
+    if (!await)
+      return start.emitOpError()
+             << "\"" << start.getKey() << "\" is never awaited";
+    ++futures;
+
+    Operation *inner = nullptr;
+    for (Operation &op : start.getBody().front())
+      if (isa<CommunicationOpInterface>(op))
+        inner = &op;
+    if (inner) {
+      if (failed(verifyRanks(inner)))
+        return failure();
+    } else if (failed(verifyChain(start))) {
+      return failure();
+    }
+    return add(start, inner, start.getKey());
+  }
+
+  LogicalResult readAwait(AwaitOp await) {
+    if (failed(verifyFuture(await, await.getFuture())))
+      return failure();
+    auto start = await.getFuture().getDefiningOp<StartOp>();
+    model.events.push_back({true, model.starts.lookup(start), await});
+    return success();
+  }
+
+  LogicalResult readOutside(Operation *op) {
+    if (failed(verifyRanks(op)))
+      return failure();
+    auto communication = cast<CommunicationOpInterface>(op);
+    if (failed(add(op, op, communication.getCommunicationKey())))
+      return failure();
+    // Without cs.start, a communication is waited for where it is; sends are
+    // buffered.
+    if (!isa<SendOp>(op))
+      model.events.push_back(
+          {true, unsigned(model.communications.size()) - 1, op});
+    return success();
+  }
+
+  LogicalResult verifyFuture(Operation *op, Value future) {
+    if (future.getDefiningOp<StartOp>())
+      return success();
+    return op->emitOpError("uses a future that no cs.start of this function "
+                           "makes");
+  }
+
+  LogicalResult add(Operation *op, Operation *inner, StringRef key) {
+    using Kind = Communication::Kind;
+    Kind kind = Kind::collective;
+    if (isa_and_nonnull<SendOp>(inner))
+      kind = Kind::send;
+    if (isa_and_nonnull<RecvOp>(inner))
+      kind = Kind::recv;
+    unsigned index = model.communications.size();
+    // A send and a recv of one key may be the two ends of a message.
+    auto taken = [&](const llvm::StringMap<unsigned> &map) -> LogicalResult {
+      auto it = map.find(key);
+      if (it == map.end())
+        return success();
+      InFlightDiagnostic diagnostic =
+          op->emitOpError() << "uses the key \"" << key
+                            << "\", which must be unique in the function";
+      diagnostic.attachNote(model.communications[it->second].op->getLoc())
+          << "the other use is here";
+      return diagnostic;
+    };
+    if (failed(taken(model.collectives)) ||
+        (kind != Kind::recv && failed(taken(model.sends))) ||
+        (kind != Kind::send && failed(taken(model.recvs))))
+      return failure();
+    auto &map = kind == Kind::send   ? model.sends
+                : kind == Kind::recv ? model.recvs
+                                     : model.collectives;
+    map[key] = index;
+    model.communications.push_back({op, inner, kind, key});
+    model.events.push_back({false, index, op});
+    if (isa<StartOp>(op))
+      model.starts[op] = index;
+    return success();
+  }
+
+  /// Exchanges work on each other's results, between an unshard at most at the
+  /// beginning and a shard at most at the end.
+  LogicalResult verifyChain(StartOp start) {
+    Block &body = start.getBody().front();
+    Operation *previous = nullptr;
+    for (Operation &op : body) {
+      Value value = op.getOperand(0);
+      if (previous ? value != previous->getResult(0)
+                   : !isa<BlockArgument>(value))
+        return op.emitOpError(
+            "must work on the result of the operation before it");
+      if (isa<ReturnOp>(op))
+        break;
+      if (isa<UnshardOp>(op) && previous)
+        return op.emitOpError("must come first");
+      if (isa<ShardOp>(op) && !isa<ReturnOp>(op.getNextNode()))
+        return op.emitOpError("must come last");
+      if (failed(verifyRanks(&op)))
+        return failure();
+      previous = &op;
+    }
+    return success();
+  }
+
+  LogicalResult verifyRanks(Operation *op) {
+    if (isa<ReduceOp, BroadcastOp>(op)) {
+      int64_t root = op->getAttrOfType<IntegerAttr>("root").getInt();
+      if (root >= ranks)
+        return op->emitOpError() << "root must be below the number of ranks, "
+                                 << ranks << ", got: " << root;
+    }
+    if (!isa<ReduceScatterOp, AllGatherOp, ShardOp, UnshardOp>(op))
+      return success();
+    auto rows = [](Type type) {
+      return cast<PlacedType>(type).getTensor().getDimSize(0);
+    };
+    int64_t whole = rows(op->getOperand(0).getType());
+    int64_t part = rows(op->getResult(0).getType());
+    if (isa<AllGatherOp, UnshardOp>(op))
+      std::swap(whole, part);
+    if (whole % ranks != 0 || whole / ranks != part)
+      return op->emitOpError()
+             << "dimension 0 of the whole must be " << ranks
+             << " (ranks) times the part's, got: " << whole << " and " << part;
+    return success();
+  }
+
+  func::FuncOp function;
+  int64_t ranks;
+  SymbolTable symbols;
+};
+
+} // namespace
+
+FailureOr<DistributedModel> commsched::buildModel(ModuleOp module) {
+  DistributedModel model;
+  // Functions of single ranks, until all of a role are known.
+  std::vector<llvm::MapVector<int64_t, FunctionModel>> single;
+  ClusterOp cluster;
+  for (auto function : module.getOps<func::FuncOp>()) {
+    if (!isDistributed(function))
+      continue;
+    if (!cluster) {
+      FailureOr<ClusterOp> found = findCluster(module);
+      if (failed(found))
+        return failure();
+      cluster = *found;
+    }
+    std::optional<StringRef> name = getRole(function);
+    std::optional<int64_t> rank = getRank(function);
+    if (!name)
+      return function.emitOpError()
+             << "with cs.rank = " << *rank << " must have a name that ends in "
+             << getRankName("", *rank);
+    FailureOr<int64_t> ranks = getRankCount(function, cluster);
+    if (failed(ranks))
+      return failure();
+    if (rank && *rank >= *ranks)
+      return function.emitOpError() << "cs.rank must be below the number of "
+                                       "ranks, "
+                                    << *ranks << ", got: " << *rank;
+    FunctionReader reader(function, *ranks);
+    if (failed(reader.read(model.futures)))
+      return failure();
+    model.hasMessages |=
+        !reader.model.sends.empty() || !reader.model.recvs.empty();
+
+    auto [it, isNew] = model.byName.try_emplace(*name, model.roles.size());
+    if (isNew) {
+      model.roles.push_back({*name, *ranks, {}, !rank});
+      single.emplace_back();
+    }
+    Role &role = model.roles[it->second];
+    if (!isNew && (role.uniform || !rank))
+      return function.emitOpError()
+             << "belongs to @" << *name
+             << ", which has a function for all ranks and one for a single one";
+    if (role.ranks != *ranks)
+      return function.emitOpError() << "must have as many ranks as others of @"
+                                    << *name << ", " << role.ranks
+                                    << ", got: " << *ranks;
+    if (!rank)
+      role.functions.push_back(std::move(reader.model));
+    else
+      single[it->second].insert({*rank, std::move(reader.model)});
+  }
+  for (auto [role, functions] : llvm::zip(model.roles, single)) {
+    if (role.uniform)
+      continue;
+    for (int64_t rank = 0; rank < role.ranks; ++rank) {
+      auto it = functions.find(rank);
+      if (it == functions.end())
+        return functions.front().second.function->emitOpError()
+               << "has no counterpart for rank " << rank << ": @"
+               << getRankName(role.name, rank) << " is missing";
+      role.functions.push_back(std::move(it->second));
+    }
+  }
+  return model;
+}

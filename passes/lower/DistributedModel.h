@@ -1,0 +1,105 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What --verify-distributed needs to know of a module: which function each rank
+// of each role runs, and what communications it issues and awaits, in order.
+
+#ifndef COMMSCHED_PASSES_LOWER_DISTRIBUTEDMODEL_H
+#define COMMSCHED_PASSES_LOWER_DISTRIBUTEDMODEL_H
+
+#include "ir/Cs.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringMap.h"
+#include <string>
+#include <vector>
+
+namespace commsched {
+
+/// One communication of a function.
+struct Communication {
+  enum class Kind { collective, send, recv };
+
+  mlir::Operation *op; // the cs.start, or a level-1 op outside of one
+  /// The communication op; null for a cs.start of exchanges.
+  mlir::Operation *inner;
+  Kind kind;
+  llvm::StringRef key;
+
+  bool isStart() const { return mlir::isa<cs::StartOp>(op); }
+  /// What ranks must agree on, for people: "all_reduce mean of T", with
+  /// "expanded" if it is made of exchanges.
+  std::string describe() const;
+  /// True if describe() is the same.
+  bool agrees(const Communication &other) const;
+};
+
+/// An entry of the function's order: a communication begins, or is waited for.
+struct Event {
+  bool isWait;
+  unsigned communication;
+  mlir::Operation *op;
+};
+
+struct FunctionModel {
+  mlir::Operation *function; // a func.func
+  std::vector<Communication> communications; // in issue order
+  std::vector<Event> events;                 // in program order
+  llvm::StringMap<unsigned> sends, recvs, collectives; // by key
+  llvm::DenseMap<mlir::Operation *, unsigned> starts;  // by cs.start
+};
+
+/// The ranks that run one program.
+struct Role {
+  llvm::StringRef name;
+  int64_t ranks;
+  /// One model for all ranks, or one per rank.
+  std::vector<FunctionModel> functions;
+
+  bool isUniform() const { return uniform; }
+  const FunctionModel &of(int64_t rank) const {
+    return functions[uniform ? 0 : rank];
+  }
+  bool uniform = true;
+};
+
+struct DistributedModel {
+  std::vector<Role> roles;           // in order of appearance
+  llvm::StringMap<unsigned> byName;  // of a role
+  unsigned futures = 0;              // awaited exactly once
+  bool hasMessages = false;          // any send or recv
+};
+
+/// Collects the model and checks what concerns one function alone: awaits,
+/// keys, and what must fit the number of ranks. Errors are reported.
+llvm::FailureOr<DistributedModel> buildModel(mlir::ModuleOp module);
+
+/// Same collectives in the same order on all ranks of every role.
+llvm::LogicalResult verifyOrder(const DistributedModel &model);
+
+/// Every send has its recv, and the reverse. `count`: pairs found.
+llvm::LogicalResult verifyMessages(const DistributedModel &model,
+                                   int64_t &count);
+
+struct ExchangeCounts {
+  int64_t sequences = 0; // communications made of exchanges
+  int64_t distinct = 0;  // different ones among them
+  int64_t proved = 0;    // proved to compute their collective
+  int64_t sampled = 0;   // not all (rank, round) checked
+};
+
+/// Exchanges of all ranks match, and compute what they were expanded from.
+llvm::LogicalResult verifyExchanges(const DistributedModel &model,
+                                    ExchangeCounts &counts);
+
+enum class WaitProof { byConstruction, byGraph, tooLarge };
+
+/// Nobody waits in a circle.
+llvm::LogicalResult verifyWaits(const DistributedModel &model,
+                                WaitProof &proof);
+
+} // namespace commsched
+
+#endif // COMMSCHED_PASSES_LOWER_DISTRIBUTEDMODEL_H

@@ -1,0 +1,430 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "passes/lower/ExchangeProof.h"
+
+#include "passes/lower/AffineEval.h"
+#include "llvm/ADT/Twine.h"
+#include "llvm/Support/FormatVariadic.h"
+#include <bitset>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+using namespace mlir;
+using namespace commsched;
+using Phase = ExchangeSequence::Phase;
+
+namespace {
+
+/// What one side of a rank does in a round.
+struct Action {
+  bool active = false;
+  int64_t begin = 0, count = 0, peer = 0;
+};
+
+/// Nothing if an expression has no value.
+std::optional<Action> actionOf(cs::SideAttr side, int64_t rank,
+                               int64_t round) {
+  std::optional<bool> active = contains(side.getWhen(), rank, round);
+  if (!active)
+    return std::nullopt;
+  if (!*active)
+    return Action();
+  auto begin = evaluate(side.getParts().getResult(0), rank, round);
+  auto count = evaluate(side.getParts().getResult(1), rank, round);
+  auto peer = evaluate(side.getPeer().getResult(0), rank, round);
+  if (!begin || !count || !peer)
+    return std::nullopt;
+  return Action{true, *begin, *count, *peer};
+}
+
+std::string parts(const Action &action) {
+  return llvm::formatv("parts {0} to {1}", action.begin,
+                       action.begin + action.count)
+      .str();
+}
+
+/// Checks one rank and round of a phase.
+class MessageCheck {
+public:
+  MessageCheck(const ExchangeSequence &sequence, size_t phase)
+      : sequence(sequence), phase(phase) {}
+
+  std::optional<ExchangeFault> check(int64_t rank, int64_t round) {
+    const Phase &own = sequence.of(rank)[phase];
+    std::optional<Action> send = actionOf(own.send, rank, round);
+    std::optional<Action> recv = actionOf(own.recv, rank, round);
+    if (!send || !recv)
+      return fault(rank, {},
+                   llvm::formatv("expressions overflow for rank {0} in round "
+                                 "{1}",
+                                 rank, round));
+    if (auto found = checkSide(own, *send, "send", rank, round))
+      return found;
+    if (auto found = checkSide(own, *recv, "receive", rank, round))
+      return found;
+    if (send->active && recv->active && send->count > 0 && recv->count > 0 &&
+        send->begin < recv->begin + recv->count &&
+        recv->begin < send->begin + send->count)
+      return fault(rank, {},
+                   llvm::formatv(
+                       "rank {0} sends and receives part {1} in round {2}, so "
+                       "that what it sends depends on timing",
+                       rank, std::max(send->begin, recv->begin), round));
+    if (send->active) {
+      auto there =
+          actionOf(sequence.of(send->peer)[phase].recv, send->peer, round);
+      if (auto found = compare(*send, there, "sends", "to", "receive",
+                               "receives", "from", rank, round))
+        return found;
+    }
+    if (recv->active) {
+      auto there =
+          actionOf(sequence.of(recv->peer)[phase].send, recv->peer, round);
+      if (auto found = compare(*recv, there, "receives", "from", "send",
+                               "sends", "to", rank, round))
+        return found;
+    }
+    return std::nullopt;
+  }
+
+private:
+  ExchangeFault fault(int64_t rank, std::optional<int64_t> other,
+                      const llvm::formatv_object_base &message) {
+    return {phase, rank, other, message.str()};
+  }
+
+  std::optional<ExchangeFault> checkSide(const Phase &own, const Action &action,
+                                         StringRef verb, int64_t rank,
+                                         int64_t round) {
+    if (!action.active)
+      return std::nullopt;
+    if (action.peer < 0 || action.peer >= sequence.ranks)
+      return fault(rank, {},
+                   llvm::formatv("{0} peer of rank {1} in round {2} must be a "
+                                 "rank from 0 to {3}, got: {4}",
+                                 verb, rank, round, sequence.ranks - 1,
+                                 action.peer));
+    if (action.peer == rank)
+      return fault(rank, {},
+                   llvm::formatv("{0} peer of rank {1} in round {2} must be "
+                                 "another rank, got: itself",
+                                 verb, rank, round));
+    if (action.begin < 0 || action.count < 0 || action.begin > own.chunks ||
+        action.count > own.chunks - action.begin)
+      return fault(rank, {},
+                   llvm::formatv("{0} parts of rank {1} in round {2} must lie "
+                                 "in 0 to {3}, got: {4} from {5} on",
+                                 verb, rank, round, own.chunks, action.count,
+                                 action.begin));
+    return std::nullopt;
+  }
+
+  std::optional<ExchangeFault>
+  compare(const Action &own, const std::optional<Action> &there,
+          StringRef ownVerb, StringRef ownWord, StringRef verb,
+          StringRef thirdPerson, StringRef word, int64_t rank, int64_t round) {
+    if (!there)
+      return std::nullopt; // reported for that rank
+    std::string what =
+        llvm::formatv("rank {0} {1} {2} {3} rank {4} in round {5}, ", rank,
+                      ownVerb, parts(own), ownWord, own.peer, round)
+            .str();
+    if (!there->active)
+      return fault(rank, own.peer,
+                   llvm::formatv("{0}which does not {1}", what, verb));
+    if (there->peer != rank)
+      return fault(rank, own.peer,
+                   llvm::formatv("{0}which {1} {2} rank {3}", what, thirdPerson,
+                                 word, there->peer));
+    if (there->begin != own.begin || there->count != own.count)
+      return fault(rank, own.peer,
+                   llvm::formatv("{0}which {1} {2}", what, thirdPerson,
+                                 parts(*there)));
+    return std::nullopt;
+  }
+
+  const ExchangeSequence &sequence;
+  size_t phase;
+};
+
+/// About this many (rank, round) pairs of a phase are checked at most.
+constexpr int64_t kMostPairs = int64_t(1) << 22;
+
+} // namespace
+
+std::optional<ExchangeFault>
+commsched::checkMessages(const ExchangeSequence &sequence, bool &sampled) {
+  for (size_t phase = 0; phase < sequence.of(0).size(); ++phase) {
+    MessageCheck check(sequence, phase);
+    int64_t rounds = sequence.of(0)[phase].rounds;
+    // Rounds are thinned out first, then ranks; first and last always stay.
+    int64_t ranks = std::min(sequence.ranks, kMostPairs);
+    int64_t pickedRounds = std::min(rounds, std::max<int64_t>(
+                                                2, kMostPairs / ranks));
+    sampled |= ranks != sequence.ranks || pickedRounds != rounds;
+    auto pick = [](int64_t i, int64_t picked, int64_t all) {
+      if (picked == all)
+        return i;
+      return static_cast<int64_t>(static_cast<__int128>(i) * (all - 1) /
+                                  (picked - 1));
+    };
+    for (int64_t i = 0; i < pickedRounds; ++i)
+      for (int64_t k = 0; k < ranks; ++k)
+        if (auto fault = check.check(pick(k, ranks, sequence.ranks),
+                                     pick(i, pickedRounds, rounds)))
+          return fault;
+  }
+  return std::nullopt;
+}
+
+namespace {
+
+constexpr int64_t kMostRanks = 256;
+constexpr int64_t kMostParts = 4096;
+constexpr int64_t kMostWork = int64_t(1) << 26;
+using RankSet = std::bitset<kMostRanks>;
+
+/// A symbolic value: how one part came to be. Equal numbers mean equal bits.
+struct Symbol {
+  RankSet ranks; // whose contributions are in it
+  RankSet twice; // those that are in it more than once
+  double factor = 1;
+  unsigned combined = 0;   // bit set of Combine
+  bool known = true;       // false: unspecified content
+  bool mixed = false;      // combines differently scaled values
+};
+
+/// All symbols, each once.
+class Symbols {
+public:
+  int unspecified() {
+    Symbol symbol;
+    symbol.known = false;
+    return add(symbol);
+  }
+  int contribution(int64_t rank) {
+    Symbol symbol;
+    symbol.ranks.set(rank);
+    return add(symbol);
+  }
+  int combine(cs::Combine how, int own, int received) {
+    if (how == cs::Combine::replace)
+      return received;
+    // Bitwise commutative: sums, maxima and minima of two numbers.
+    std::tuple<unsigned, int, int> key(unsigned(how), std::min(own, received),
+                                       std::max(own, received));
+    auto [it, isNew] = combinations.try_emplace(key, 0);
+    if (!isNew)
+      return it->second;
+    const Symbol &a = all[own], &b = all[received];
+    Symbol symbol;
+    symbol.ranks = a.ranks | b.ranks;
+    symbol.twice = a.twice | b.twice | (a.ranks & b.ranks);
+    symbol.factor = a.factor;
+    symbol.combined = a.combined | b.combined | (1u << unsigned(how));
+    symbol.known = a.known && b.known;
+    symbol.mixed = a.mixed || b.mixed || a.factor != b.factor;
+    return it->second = add(symbol);
+  }
+  int scale(int value, double by) {
+    auto [it, isNew] = scaled.try_emplace({value, by}, 0);
+    if (!isNew)
+      return it->second;
+    Symbol symbol = all[value];
+    symbol.factor *= by;
+    return it->second = add(symbol);
+  }
+  const Symbol &operator[](int value) const { return all[value]; }
+
+private:
+  int add(const Symbol &symbol) {
+    all.push_back(symbol);
+    return int(all.size()) - 1;
+  }
+  std::vector<Symbol> all;
+  std::map<std::tuple<unsigned, int, int>, int> combinations;
+  std::map<std::pair<int, double>, int> scaled;
+};
+
+/// The state of all ranks, in parts so fine that the parts of every phase are
+/// made of them: part c of `chunks` is fine parts c L / chunks up to
+/// (c + 1) L / chunks, exactly, for any number of elements.
+class Simulation {
+public:
+  Simulation(const ExchangeSequence &sequence, const Collective &collective,
+             int64_t fineParts)
+      : sequence(sequence), collective(collective), fine(fineParts),
+        state(sequence.ranks * fineParts) {
+    int unspecified = symbols.unspecified();
+    bool gather = collective.kind == CollectiveKind::allGather;
+    for (int64_t rank = 0; rank < sequence.ranks; ++rank) {
+      int own = symbols.contribution(rank);
+      for (int64_t part = 0; part < fine; ++part)
+        at(rank, part) =
+            gather && ownerOf(part) != rank ? unspecified : own;
+    }
+  }
+
+  /// False if that is too much work.
+  bool run() {
+    int64_t work = 0;
+    for (size_t index = 0; index < sequence.of(0).size(); ++index) {
+      int64_t rounds = sequence.of(0)[index].rounds;
+      for (int64_t round = 0; round < rounds; ++round) {
+        struct Message {
+          int64_t rank, begin;
+          SmallVector<int, 8> values;
+        };
+        std::vector<Message> messages;
+        for (int64_t rank = 0; rank < sequence.ranks; ++rank) {
+          const Phase &phase = sequence.of(rank)[index];
+          Action recv = *actionOf(phase.recv, rank, round);
+          int64_t width = fine / phase.chunks;
+          work += 1 + recv.count * width;
+          if (work > kMostWork)
+            return false;
+          if (!recv.active)
+            continue;
+          Message message{rank, recv.begin * width, {}};
+          for (int64_t i = 0; i < recv.count * width; ++i)
+            message.values.push_back(at(recv.peer, message.begin + i));
+          messages.push_back(std::move(message));
+        }
+        for (const Message &message : messages) {
+          const Phase &phase = sequence.of(message.rank)[index];
+          for (auto [i, value] : llvm::enumerate(message.values)) {
+            int &own = at(message.rank, message.begin + i);
+            own = symbols.combine(phase.combine, own, value);
+            if (phase.scale != 0 && round + 1 == rounds)
+              own = symbols.scale(own, phase.scale);
+          }
+        }
+      }
+    }
+    return true;
+  }
+
+  std::optional<ExchangeFault> checkResult() {
+    for (int64_t part = 0; part < fine; ++part)
+      for (int64_t rank = 0; rank < sequence.ranks; ++rank)
+        if (auto why = checkPart(rank, part))
+          return ExchangeFault{
+              sequence.of(0).size(), rank, {},
+              llvm::formatv("the exchanges do not compute {0}: on rank {1}, "
+                            "part {2} of {3} {4}",
+                            stringify(collective.kind), rank, part, fine, *why)
+                  .str()};
+    return std::nullopt;
+  }
+
+private:
+  int &at(int64_t rank, int64_t part) { return state[rank * fine + part]; }
+  int64_t ownerOf(int64_t part) const {
+    return part * sequence.ranks / fine;
+  }
+
+  /// Whose contributions the part must have; nothing if it may be anything.
+  std::optional<RankSet> wanted(int64_t rank, int64_t part) const {
+    RankSet set;
+    switch (collective.kind) {
+    case CollectiveKind::broadcast:
+      return set.set(collective.root);
+    case CollectiveKind::allGather:
+      return set.set(ownerOf(part));
+    case CollectiveKind::reduce:
+      if (rank != collective.root)
+        return std::nullopt;
+      break;
+    case CollectiveKind::reduceScatter:
+      if (rank != ownerOf(part))
+        return std::nullopt;
+      break;
+    case CollectiveKind::allReduce:
+      break;
+    }
+    for (int64_t i = 0; i < sequence.ranks; ++i)
+      set.set(i);
+    return set;
+  }
+
+  std::optional<std::string> checkPart(int64_t rank, int64_t part) {
+    std::optional<RankSet> want = wanted(rank, part);
+    if (!want)
+      return std::nullopt;
+    const Symbol &symbol = symbols[at(rank, part)];
+    if (!symbol.known)
+      return "has unspecified content in it";
+    if (symbol.mixed)
+      return "adds differently scaled values";
+    bool reduces = collective.kind == CollectiveKind::allReduce ||
+                   collective.kind == CollectiveKind::reduce ||
+                   collective.kind == CollectiveKind::reduceScatter;
+    for (int64_t i = 0; i < sequence.ranks; ++i) {
+      if (want->test(i) && !symbol.ranks.test(i))
+        return llvm::formatv("misses the contribution of rank {0}", i).str();
+      if (!want->test(i) && symbol.ranks.test(i))
+        return llvm::formatv("must not have a contribution of rank {0}", i)
+            .str();
+      // Maxima and minima do not count.
+      bool counts = collective.reduction == cs::Reduction::sum ||
+                    collective.reduction == cs::Reduction::mean;
+      if (counts && symbol.twice.test(i))
+        return llvm::formatv("has the contribution of rank {0} more than once",
+                             i)
+            .str();
+    }
+    bool mean = reduces && collective.reduction == cs::Reduction::mean;
+    double factor = mean ? 1.0 / double(sequence.ranks) : 1.0;
+    if (std::abs(symbol.factor - factor) > 1e-12 * factor)
+      return llvm::formatv("must be scaled by {0}, got: {1}", factor,
+                           symbol.factor)
+          .str();
+    unsigned combine = unsigned(cs::Combine::sum);
+    if (collective.reduction == cs::Reduction::max)
+      combine = unsigned(cs::Combine::max);
+    if (collective.reduction == cs::Reduction::min)
+      combine = unsigned(cs::Combine::min);
+    if (symbol.combined & ~(reduces ? 1u << combine : 0u))
+      return llvm::formatv("is not combined by {0}",
+                           cs::stringifyReduction(collective.reduction))
+          .str();
+    // All ranks that have this part have the same bits.
+    if (collective.kind == CollectiveKind::allReduce &&
+        at(rank, part) != at(0, part))
+      return "is combined in another order than on rank 0";
+    return std::nullopt;
+  }
+
+  const ExchangeSequence &sequence;
+  const Collective &collective;
+  int64_t fine;
+  Symbols symbols;
+  std::vector<int> state; // [rank][fine part]
+};
+
+} // namespace
+
+std::optional<ExchangeFault>
+commsched::proveCollective(const ExchangeSequence &sequence,
+                           const Collective &collective, Proof &proof) {
+  proof = Proof::tooLarge;
+  if (sequence.ranks > kMostRanks)
+    return std::nullopt;
+  bool sharded = collective.kind == CollectiveKind::reduceScatter ||
+                 collective.kind == CollectiveKind::allGather;
+  int64_t fine = sharded ? sequence.ranks : 1;
+  for (const Phase &phase : sequence.of(0)) {
+    if (phase.chunks > kMostParts)
+      return std::nullopt;
+    fine = std::lcm(fine, phase.chunks);
+    if (fine > kMostParts)
+      return std::nullopt;
+  }
+  Simulation simulation(sequence, collective, fine);
+  if (!simulation.run())
+    return std::nullopt;
+  proof = Proof::done;
+  return simulation.checkResult();
+}

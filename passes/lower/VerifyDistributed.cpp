@@ -1,0 +1,282 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "passes/Passes.h"
+
+#include "passes/lower/DistributedModel.h"
+#include "passes/lower/ExchangeProof.h"
+#include "passes/lower/Module.h"
+
+#include "mlir/IR/Remarks.h"
+#include "llvm/ADT/StringSwitch.h"
+#include <map>
+
+namespace commsched {
+#define GEN_PASS_DEF_VERIFYDISTRIBUTED
+#include "passes/lower/Passes.h.inc"
+} // namespace commsched
+
+using namespace mlir;
+using namespace commsched;
+using namespace commsched::cs;
+
+namespace {
+
+/// The exchange ops of one communication on one rank.
+SmallVector<ExchangeOp> exchangesOf(const Communication &communication) {
+  auto start = cast<StartOp>(communication.op);
+  return llvm::to_vector(start.getBody().getOps<ExchangeOp>());
+}
+
+/// Checks the exchanges of all roles; equal sequences once.
+class ExchangeVerifier {
+public:
+  ExchangeVerifier(const DistributedModel &model, ExchangeCounts &counts)
+      : model(model), counts(counts) {}
+
+  LogicalResult run() {
+    for (const Role &role : model.roles)
+      for (const Communication &communication : role.of(0).communications)
+        if (communication.isStart() && !communication.inner &&
+            failed(verify(role, communication.key)))
+          return failure();
+    return success();
+  }
+
+private:
+  struct Verdict {
+    bool sampled = false;
+    Proof proof = Proof::tooLarge;
+  };
+
+  static const Communication &find(const Role &role, int64_t rank,
+                                   StringRef key) {
+    const FunctionModel &function = role.of(rank);
+    return function.communications[function.collectives.lookup(key)];
+  }
+
+  LogicalResult verify(const Role &role, StringRef key) {
+    ExchangeSequence sequence{role.ranks, {}};
+    // What the verdict depends on, and nothing else.
+    std::vector<const void *> identity;
+    for (int64_t rank = 0; rank < int64_t(role.functions.size()); ++rank)
+      if (failed(append(role, rank, key, sequence, identity)))
+        return failure();
+    const Communication &first = find(role, 0, key);
+    FailureOr<std::optional<Collective>> collective = goalOf(first, role.ranks);
+    if (failed(collective))
+      return failure();
+    auto start = cast<StartOp>(first.op);
+    for (StringRef name : {kCollectiveAttr, kReductionAttr, kRootAttr})
+      identity.push_back(start->getAttr(name).getAsOpaquePointer());
+    identity.push_back(reinterpret_cast<const void *>(
+        static_cast<uintptr_t>(role.ranks)));
+
+    ++counts.sequences;
+    auto [it, isNew] = verdicts.try_emplace(std::move(identity));
+    Verdict &verdict = it->second;
+    if (isNew) {
+      ++counts.distinct;
+      if (auto fault = checkMessages(sequence, verdict.sampled))
+        return report(role, key, *fault);
+      if (*collective && !verdict.sampled)
+        if (auto fault =
+                proveCollective(sequence, **collective, verdict.proof))
+          return report(role, key, *fault);
+    }
+    counts.sampled += verdict.sampled;
+    counts.proved += verdict.proof == Proof::done;
+    return success();
+  }
+
+  LogicalResult append(const Role &role, int64_t rank, StringRef key,
+                       ExchangeSequence &sequence,
+                       std::vector<const void *> &identity) {
+    const Communication &own = find(role, rank, key);
+    SmallVector<ExchangeOp> ops = exchangesOf(own);
+    auto mismatch = [&](Operation *op, StringRef what, int64_t want,
+                        int64_t got, Operation *there) -> LogicalResult {
+      InFlightDiagnostic diagnostic = op->emitOpError()
+                                      << what << " of rank " << rank
+                                      << " must match " << want
+                                      << " of rank 0, got: " << got;
+      diagnostic.attachNote(there->getLoc()) << "rank 0 is here";
+      return diagnostic;
+    };
+    SmallVector<ExchangeOp> firsts =
+        rank == 0 ? ops : exchangesOf(find(role, 0, key));
+    if (ops.size() != firsts.size())
+      return mismatch(own.op, "number of exchanges", firsts.size(), ops.size(),
+                      find(role, 0, key).op);
+    ExchangeSequence::Program program;
+    for (auto [op, first] : llvm::zip(ops, firsts)) {
+      if (op.getChunks() != first.getChunks())
+        return mismatch(op, "chunks", first.getChunks(), op.getChunks(), first);
+      if (op.getRounds() != first.getRounds())
+        return mismatch(op, "rounds", first.getRounds(), op.getRounds(), first);
+      if (op.getCombine() != first.getCombine()) {
+        InFlightDiagnostic diagnostic =
+            op.emitOpError()
+            << "rank " << rank << " must combine by "
+            << stringifyCombine(first.getCombine())
+            << " like rank 0, got: " << stringifyCombine(op.getCombine());
+        diagnostic.attachNote(first.getLoc()) << "rank 0 is here";
+        return diagnostic;
+      }
+      program.push_back({static_cast<int64_t>(op.getChunks()),
+                         static_cast<int64_t>(op.getRounds()), op.getCombine(),
+                         op.getScale() ? op.getScale()->convertToDouble() : 0.0,
+                         op.getSend(), op.getRecv()});
+      for (Attribute attr :
+           {Attribute(op.getChunksAttr()), Attribute(op.getRoundsAttr()),
+            Attribute(op.getCombineAttr()), Attribute(op.getScaleAttr()),
+            Attribute(op.getSendAttr()), Attribute(op.getRecvAttr())})
+        identity.push_back(attr.getAsOpaquePointer());
+    }
+    sequence.programs.push_back(std::move(program));
+    return success();
+  }
+
+  /// What the start says that its exchanges compute; nothing if it does not.
+  static FailureOr<std::optional<Collective>> goalOf(const Communication &first,
+                                                     int64_t ranks) {
+    auto start = cast<StartOp>(first.op);
+    Attribute named = start->getAttr(kCollectiveAttr);
+    if (!named)
+      return std::optional<Collective>();
+    auto text = dyn_cast<StringAttr>(named);
+    std::optional<CollectiveKind> kind;
+    for (CollectiveKind other :
+         {CollectiveKind::allReduce, CollectiveKind::reduce,
+          CollectiveKind::broadcast, CollectiveKind::reduceScatter,
+          CollectiveKind::allGather})
+      if (text && text.getValue() == stringify(other))
+        kind = other;
+    if (!kind)
+      return start.emitOpError() << "'" << kCollectiveAttr
+                                 << "' must name a collective, got: " << named;
+    Collective goal{*kind};
+    bool reduces =
+        *kind != CollectiveKind::broadcast && *kind != CollectiveKind::allGather;
+    if (reduces) {
+      auto name = start->getAttrOfType<StringAttr>(kReductionAttr);
+      auto reduction = name ? symbolizeReduction(name.getValue())
+                            : std::optional<Reduction>();
+      if (!reduction)
+        return start.emitOpError()
+               << "'" << kReductionAttr
+               << "' must be \"sum\", \"mean\", \"max\" or \"min\"";
+      goal.reduction = *reduction;
+    }
+    if (*kind == CollectiveKind::reduce || *kind == CollectiveKind::broadcast) {
+      auto root = start->getAttrOfType<IntegerAttr>(kRootAttr);
+      if (!root || root.getInt() < 0 || root.getInt() >= ranks)
+        return start.emitOpError()
+               << "'" << kRootAttr << "' must be a rank from 0 to "
+               << ranks - 1;
+      goal.root = root.getInt();
+    }
+    Block &body = start.getBody().front();
+    bool gathers = isa<UnshardOp>(body.front());
+    bool scatters = llvm::any_of(body, llvm::IsaPred<ShardOp>);
+    if (gathers != (*kind == CollectiveKind::allGather))
+      return start.emitOpError()
+             << "exchanges of " << stringify(*kind) << " must "
+             << (gathers ? "not " : "") << "begin with cs.unshard";
+    if (scatters != (*kind == CollectiveKind::reduceScatter))
+      return start.emitOpError() << "exchanges of " << stringify(*kind)
+                                 << " must " << (scatters ? "not " : "")
+                                 << "end with cs.shard";
+    return std::optional<Collective>(goal);
+  }
+
+  LogicalResult report(const Role &role, StringRef key,
+                       const ExchangeFault &fault) {
+    auto opOf = [&](int64_t rank) -> Operation * {
+      const Communication &communication = find(role, rank, key);
+      SmallVector<ExchangeOp> ops = exchangesOf(communication);
+      return fault.phase < ops.size() ? ops[fault.phase].getOperation()
+                                      : communication.op;
+    };
+    InFlightDiagnostic diagnostic = opOf(fault.rank)->emitOpError()
+                                    << "in \"" << key
+                                    << "\": " << fault.message;
+    if (fault.other && opOf(*fault.other) != opOf(fault.rank))
+      diagnostic.attachNote(opOf(*fault.other)->getLoc())
+          << "rank " << *fault.other << " is here";
+    return diagnostic;
+  }
+
+  const DistributedModel &model;
+  ExchangeCounts &counts;
+  std::map<std::vector<const void *>, Verdict> verdicts;
+};
+
+class VerifyDistributed
+    : public commsched::impl::VerifyDistributedBase<VerifyDistributed> {
+public:
+  using VerifyDistributedBase::VerifyDistributedBase;
+
+  void runOnOperation() override {
+    markAllAnalysesPreserved();
+    FailureOr<DistributedModel> model = buildModel(getOperation());
+    if (failed(model))
+      return signalPassFailure();
+    int64_t messages;
+    ExchangeCounts exchanges;
+    WaitProof waits;
+    if (failed(verifyOrder(*model)) ||
+        failed(verifyExchanges(*model, exchanges)) ||
+        failed(verifyMessages(*model, messages)) ||
+        failed(verifyWaits(*model, waits)))
+      return signalPassFailure();
+    report(*model, messages, exchanges, waits);
+  }
+
+private:
+  void report(const DistributedModel &model, int64_t messages,
+              const ExchangeCounts &exchanges, WaitProof waits) {
+    if (!getContext().getRemarkEngine())
+      return;
+    std::string text;
+    llvm::raw_string_ostream os(text);
+    size_t collectives = 0;
+    for (const auto &[index, role] : llvm::enumerate(model.roles)) {
+      os << (index ? ", @" : "@") << role.name << " on " << role.ranks
+         << (role.ranks == 1 ? " rank" : " ranks");
+      if (!role.isUniform())
+        os << " (one function each)";
+      collectives += role.of(0).collectives.size();
+    }
+    if (model.roles.empty())
+      os << "nothing is distributed";
+    os << ": " << model.futures << " futures awaited exactly once; "
+       << collectives << " collectives in the same order on all ranks; "
+       << exchanges.sequences << " expanded (" << exchanges.distinct
+       << " different), all messages match, " << exchanges.proved
+       << " proved to compute their collective; " << messages
+       << " messages with both ends; ";
+    if (exchanges.sampled)
+      os << exchanges.sampled << " checked on a sample of rounds and ranks; ";
+    switch (waits) {
+    case WaitProof::byConstruction:
+    case WaitProof::byGraph:
+      os << "no circular wait";
+      break;
+    case WaitProof::tooLarge:
+      os << "too large to look for circular waits";
+      break;
+    }
+    remark::passed(getOperation().getLoc(),
+                   remark::RemarkOpts::name("VerifyDistributed")
+                       .category(getArgument()))
+        << text;
+  }
+};
+
+} // namespace
+
+LogicalResult commsched::verifyExchanges(const DistributedModel &model,
+                                         ExchangeCounts &counts) {
+  return ExchangeVerifier(model, counts).run();
+}

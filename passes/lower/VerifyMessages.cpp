@@ -1,0 +1,227 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// The order of collectives on all ranks, and the two ends of every message.
+
+#include "passes/lower/AffineEval.h"
+#include "passes/lower/DistributedModel.h"
+#include "passes/lower/Module.h"
+
+using namespace mlir;
+using namespace commsched;
+using namespace commsched::cs;
+
+static SmallVector<const Communication *>
+collectivesOf(const FunctionModel &function) {
+  SmallVector<const Communication *> list;
+  for (const Communication &communication : function.communications)
+    if (communication.kind == Communication::Kind::collective)
+      list.push_back(&communication);
+  return list;
+}
+
+/// Compares the collectives of `rank` with those of rank 0.
+static LogicalResult compareWithFirst(const Role &role, int64_t rank) {
+  SmallVector<const Communication *> first = collectivesOf(role.of(0));
+  SmallVector<const Communication *> own = collectivesOf(role.of(rank));
+  for (size_t i = 0; i < std::min(first.size(), own.size()); ++i) {
+    const Communication &a = *first[i], &b = *own[i];
+    if (a.key != b.key) {
+      InFlightDiagnostic diagnostic =
+          b.op->emitOpError() << "rank " << rank << " issues \"" << b.key
+                              << "\" where rank 0 issues \"" << a.key << "\"";
+      diagnostic.attachNote(a.op->getLoc()) << "rank 0 is here";
+      return diagnostic;
+    }
+    if (!a.agrees(b)) {
+      InFlightDiagnostic diagnostic = b.op->emitOpError()
+                                      << "\"" << b.key << "\" of rank " << rank
+                                      << " must match " << a.describe()
+                                      << " of rank 0, got: " << b.describe();
+      diagnostic.attachNote(a.op->getLoc()) << "rank 0 is here";
+      return diagnostic;
+    }
+  }
+  if (own.size() > first.size()) {
+    const Communication &extra = *own[first.size()];
+    InFlightDiagnostic diagnostic = extra.op->emitOpError()
+                                    << "rank " << rank << " issues \""
+                                    << extra.key << "\", which rank 0 does not";
+    diagnostic.attachNote(role.of(0).function->getLoc()) << "rank 0 is here";
+    return diagnostic;
+  }
+  if (own.size() < first.size()) {
+    const Communication &missing = *first[own.size()];
+    InFlightDiagnostic diagnostic = role.of(rank).function->emitOpError()
+                                    << "rank " << rank << " does not issue \""
+                                    << missing.key << "\", which rank 0 does";
+    diagnostic.attachNote(missing.op->getLoc()) << "rank 0 is here";
+    return diagnostic;
+  }
+  return success();
+}
+
+LogicalResult commsched::verifyOrder(const DistributedModel &model) {
+  LogicalResult result = success();
+  for (const Role &role : model.roles)
+    for (int64_t rank = 1; rank < int64_t(role.functions.size()); ++rank)
+      if (failed(compareWithFirst(role, rank)))
+        result = failure();
+  return result;
+}
+
+namespace {
+
+/// Where one end of a message says that the other is.
+struct End {
+  bool active;
+  int64_t peer;
+  const Role *role;
+};
+
+class MessageVerifier {
+public:
+  explicit MessageVerifier(const DistributedModel &model) : model(model) {}
+
+  LogicalResult run(int64_t &count) {
+    for (const Role &role : model.roles)
+      for (int64_t rank = 0; rank < role.ranks; ++rank)
+        for (const Communication &communication :
+             role.of(rank).communications) {
+          if (communication.kind == Communication::Kind::collective)
+            continue;
+          FailureOr<End> end = endOf(role, rank, communication);
+          if (failed(end))
+            return failure();
+          if (!end->active)
+            continue;
+          if (failed(verifyOther(role, rank, communication, *end)))
+            return failure();
+          count += communication.kind == Communication::Kind::send;
+        }
+    return success();
+  }
+
+private:
+  FailureOr<End> endOf(const Role &role, int64_t rank,
+                       const Communication &communication) {
+    AffineMap peerMap;
+    std::optional<IntegerSet> when;
+    std::optional<StringRef> other;
+    Operation *op = communication.inner;
+    if (auto send = dyn_cast<SendOp>(op)) {
+      peerMap = send.getPeer();
+      when = send.getWhen();
+      other = send.getRole();
+    } else {
+      auto recv = cast<RecvOp>(op);
+      peerMap = recv.getPeer();
+      when = recv.getWhen();
+      other = recv.getRole();
+    }
+    std::optional<bool> active =
+        when ? contains(*when, rank, 0) : std::optional<bool>(true);
+    std::optional<int64_t> peer =
+        evaluate(peerMap.getResult(0), rank, 0);
+    if (active && !*active)
+      return End{false, 0, nullptr};
+    if (!active || !peer)
+      return op->emitOpError()
+             << "peer of rank " << rank << " has no value: a division by zero "
+             << "or an overflow";
+    const Role *peerRole = &role;
+    std::optional<int64_t> named;
+    if (other) {
+      auto module = op->getParentOfType<ModuleOp>();
+      auto function =
+          dyn_cast_or_null<func::FuncOp>(module.lookupSymbol(*other));
+      std::optional<StringRef> name = function ? getRole(function)
+                                               : std::optional<StringRef>();
+      auto it = name ? model.byName.find(*name) : model.byName.end();
+      if (it == model.byName.end())
+        return op->emitOpError()
+               << "role @" << *other << " is not a function that communicates";
+      peerRole = &model.roles[it->second];
+      named = getRank(function);
+    }
+    if (*peer < 0 || *peer >= peerRole->ranks)
+      return op->emitOpError()
+             << "peer of rank " << rank << " must be a rank of @"
+             << peerRole->name << ", 0 to " << peerRole->ranks - 1
+             << ", got: " << *peer;
+    if (named && *named != *peer)
+      return op->emitOpError() << "peer of rank " << rank << " must match @"
+                               << *other << ", got: " << *peer;
+    if (peerRole == &role && *peer == rank)
+      return op->emitOpError()
+             << "peer of rank " << rank << " must be another rank, got: itself";
+    return End{true, *peer, peerRole};
+  }
+
+  LogicalResult verifyOther(const Role &role, int64_t rank,
+                            const Communication &communication,
+                            const End &end) {
+    bool sends = communication.kind == Communication::Kind::send;
+    const FunctionModel &function = end.role->of(end.peer);
+    const auto &map = sends ? function.recvs : function.sends;
+    auto name = [&](const Role &role, int64_t rank) {
+      return ("rank " + Twine(rank) + " of @" + role.name).str();
+    };
+    std::string here = name(role, rank);
+    std::string there = name(*end.role, end.peer);
+    Operation *op = communication.inner;
+    auto it = map.find(communication.key);
+    if (it == map.end()) {
+      InFlightDiagnostic diagnostic =
+          op->emitOpError() << here << (sends ? " sends \"" : " receives \"")
+                            << communication.key << "\" "
+                            << (sends ? "to " : "from ") << there
+                            << ", which does not "
+                            << (sends ? "receive it" : "send it");
+      diagnostic.attachNote(function.function->getLoc())
+          << "the peer's function is here";
+      return diagnostic;
+    }
+    const Communication &other = function.communications[it->second];
+    FailureOr<End> back = endOf(*end.role, end.peer, other);
+    if (failed(back))
+      return failure();
+    if (!back->active || back->peer != rank || back->role != &role) {
+      InFlightDiagnostic diagnostic =
+          op->emitOpError() << here << (sends ? " sends \"" : " receives \"")
+                            << communication.key << "\" "
+                            << (sends ? "to " : "from ") << there << ", which ";
+      if (!back->active)
+        diagnostic << "does not " << (sends ? "receive it" : "send it");
+      else
+        diagnostic << (sends ? "receives it from " : "sends it to ")
+                   << name(*back->role, back->peer);
+      diagnostic.attachNote(other.inner->getLoc()) << "the other end is here";
+      return diagnostic;
+    }
+    auto tensor = [](Operation *op) {
+      Type type = isa<SendOp>(op) ? op->getOperand(0).getType()
+                                  : op->getResult(0).getType();
+      return cast<PlacedType>(type).getTensor();
+    };
+    if (tensor(op) != tensor(other.inner)) {
+      InFlightDiagnostic diagnostic =
+          op->emitOpError() << "type of \"" << communication.key
+                            << "\" must match " << tensor(other.inner)
+                            << " of " << there << ", got: " << tensor(op);
+      diagnostic.attachNote(other.inner->getLoc()) << "the other end is here";
+      return diagnostic;
+    }
+    return success();
+  }
+
+  const DistributedModel &model;
+};
+
+} // namespace
+
+LogicalResult commsched::verifyMessages(const DistributedModel &model,
+                                        int64_t &count) {
+  count = 0;
+  return MessageVerifier(model).run(count);
+}

@@ -1,0 +1,230 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// Builds the graph of what waits for what on all ranks, as if every await
+// blocked its rank: then no execution that does less waiting can hang.
+//
+// Nodes: the events of every rank, and for every collective of a role its
+// completion. Waits: an event waits for the one before it on its rank; a
+// collective completes when all ranks have begun it; a recv when its peer has
+// begun the send; a send when its peer has begun the recv; an await, or a
+// beginning with `after`, waits for a completion.
+
+#include "passes/lower/AffineEval.h"
+#include "passes/lower/DistributedModel.h"
+#include "passes/lower/Module.h"
+#include "passes/lower/WaitGraph.h"
+
+using namespace mlir;
+using namespace commsched;
+using namespace commsched::cs;
+
+namespace {
+
+/// Beyond this many nodes the graph is not built.
+constexpr int64_t kMostNodes = int64_t(1) << 25;
+
+class WaitVerifier {
+public:
+  explicit WaitVerifier(const DistributedModel &model) : model(model) {}
+
+  LogicalResult run(WaitProof &proof) {
+    // One function for all ranks and no messages: what an await waits for was
+    // begun before it on all ranks, in the same order.
+    proof = WaitProof::byConstruction;
+    if (!model.hasMessages &&
+        llvm::all_of(model.roles,
+                     [](const Role &role) { return role.isUniform(); }))
+      return success();
+    proof = WaitProof::tooLarge;
+    if (!layOut())
+      return success();
+    proof = WaitProof::byGraph;
+    WaitGraph graph(static_cast<WaitGraph::Node>(nodeCount));
+    for (auto [index, role] : llvm::enumerate(model.roles))
+      for (int64_t rank = 0; rank < role.ranks; ++rank)
+        addRank(graph, index, rank);
+    std::vector<WaitGraph::Node> cycle = graph.findCycle();
+    if (cycle.empty())
+      return success();
+    return report(cycle);
+  }
+
+private:
+  /// Numbers the nodes; false if there are too many.
+  bool layOut() {
+    for (const Role &role : model.roles) {
+      std::vector<int64_t> &begin = rankBegin.emplace_back();
+      for (int64_t rank = 0; rank < role.ranks; ++rank) {
+        begin.push_back(nodeCount);
+        nodeCount += static_cast<int64_t>(role.of(rank).events.size());
+        if (nodeCount > kMostNodes)
+          return false;
+      }
+      completion.push_back(nodeCount);
+      // By position among the communications of rank 0: verifyOrder() holds.
+      nodeCount += static_cast<int64_t>(role.of(0).communications.size());
+    }
+    return nodeCount <= kMostNodes;
+  }
+
+  /// The event in which `rank` begins a communication.
+  int64_t beginning(unsigned role, int64_t rank, unsigned communication) {
+    const FunctionModel &function = model.roles[role].of(rank);
+    auto [it, isNew] = beginnings.try_emplace(&function);
+    if (isNew) {
+      it->second.resize(function.communications.size());
+      for (auto [i, event] : llvm::enumerate(function.events))
+        if (!event.isWait)
+          it->second[event.communication] = i;
+    }
+    return rankBegin[role][rank] + it->second[communication];
+  }
+
+  /// Lets `node` of `rank` wait for the completion of one of its
+  /// communications.
+  void waitFor(WaitGraph &graph, int64_t node, unsigned role, int64_t rank,
+               unsigned index) {
+    const FunctionModel &function = model.roles[role].of(rank);
+    const Communication &communication = function.communications[index];
+    if (communication.kind == Communication::Kind::collective) {
+      unsigned first = model.roles[role].of(0).collectives.lookup(
+          communication.key);
+      graph.addWait(node, completion[role] + first);
+      return;
+    }
+    graph.addWait(node, beginning(role, rank, index));
+    auto [peerRole, peer] = peerOf(role, rank, communication);
+    if (peer < 0)
+      return; // takes no part
+    const FunctionModel &other = model.roles[peerRole].of(peer);
+    bool sends = communication.kind == Communication::Kind::send;
+    unsigned end =
+        (sends ? other.recvs : other.sends).lookup(communication.key);
+    graph.addWait(node, beginning(peerRole, peer, end));
+  }
+
+  /// Role and rank of the peer; rank -1 if `rank` does not take part.
+  /// verifyMessages() holds, so that it exists.
+  std::pair<unsigned, int64_t> peerOf(unsigned role, int64_t rank,
+                                      const Communication &communication) {
+    auto resolve = [&](auto op) -> std::pair<unsigned, int64_t> {
+      if (op.getWhen() && !*contains(*op.getWhen(), rank, 0))
+        return {role, -1};
+      unsigned peerRole = role;
+      if (op.getRole())
+        peerRole = model.byName.lookup(
+            *getRole(cast<func::FuncOp>(op->template getParentOfType<ModuleOp>()
+                                            .lookupSymbol(*op.getRole()))));
+      return {peerRole, *evaluate(op.getPeer().getResult(0), rank, 0)};
+    };
+    if (auto send = dyn_cast<SendOp>(communication.inner))
+      return resolve(send);
+    return resolve(cast<RecvOp>(communication.inner));
+  }
+
+  void addRank(WaitGraph &graph, unsigned role, int64_t rank) {
+    const FunctionModel &function = model.roles[role].of(rank);
+    for (auto [i, event] : llvm::enumerate(function.events)) {
+      int64_t node = rankBegin[role][rank] + int64_t(i);
+      if (i > 0)
+        graph.addWait(node, node - 1);
+      const Communication &communication =
+          function.communications[event.communication];
+      if (event.isWait) {
+        waitFor(graph, node, role, rank, event.communication);
+        continue;
+      }
+      if (communication.kind == Communication::Kind::collective)
+        graph.addWait(completion[role] +
+                          model.roles[role].of(0).collectives.lookup(
+                              communication.key),
+                      node);
+      if (auto start = dyn_cast<StartOp>(event.op))
+        for (Value future : start.getAfter())
+          waitFor(graph, node, role, rank,
+                  function.starts.lookup(future.getDefiningOp()));
+    }
+  }
+
+  /// An event of the graph as (role, rank, event); nothing for completions.
+  struct Place {
+    unsigned role;
+    int64_t rank;
+    const Event *event;
+  };
+  std::optional<Place> placeOf(int64_t node) const {
+    for (unsigned role = 0; role < model.roles.size(); ++role) {
+      if (node >= completion[role])
+        continue;
+      const std::vector<int64_t> &begin = rankBegin[role];
+      // The last completion block before this role ends where begin[0] is.
+      if (node < begin.front())
+        return std::nullopt;
+      int64_t rank =
+          std::upper_bound(begin.begin(), begin.end(), node) - begin.begin() -
+          1;
+      return Place{role, rank,
+                   &model.roles[role].of(rank).events[node - begin[rank]]};
+    }
+    return std::nullopt;
+  }
+
+  LogicalResult report(const std::vector<WaitGraph::Node> &cycle) {
+    std::optional<InFlightDiagnostic> diagnostic;
+    unsigned notes = 0;
+    for (WaitGraph::Node node : cycle) {
+      std::optional<Place> place = placeOf(node);
+      if (!place || !(place->event->isWait || hasAfter(*place)))
+        continue;
+      const Role &role = model.roles[place->role];
+      const Communication &communication =
+          role.of(place->rank)
+              .communications[place->event->communication];
+      std::string who = ("rank " + Twine(place->rank) + " of @" + role.name +
+                         " waits here for \"" + awaited(*place, communication) +
+                         "\"")
+                            .str();
+      if (!diagnostic) {
+        diagnostic.emplace(place->event->op->emitOpError()
+                           << "communications wait for each other in a circle: "
+                           << who);
+      } else if (++notes <= 8) {
+        diagnostic->attachNote(place->event->op->getLoc())
+            << "while " << who;
+      }
+    }
+    return failure();
+  }
+
+  static bool hasAfter(const Place &place) {
+    auto start = dyn_cast<StartOp>(place.event->op);
+    return start && !start.getAfter().empty();
+  }
+
+  /// What a place of a cycle waits for.
+  static std::string awaited(const Place &place,
+                             const Communication &communication) {
+    if (place.event->isWait)
+      return communication.key.str();
+    auto start = cast<StartOp>(place.event->op);
+    return start.getAfter()
+        .front()
+        .getDefiningOp<StartOp>()
+        .getKey()
+        .str();
+  }
+
+  const DistributedModel &model;
+  int64_t nodeCount = 0;
+  std::vector<std::vector<int64_t>> rankBegin; // [role][rank]
+  std::vector<int64_t> completion;             // [role]
+  llvm::DenseMap<const FunctionModel *, std::vector<int64_t>> beginnings;
+};
+
+} // namespace
+
+LogicalResult commsched::verifyWaits(const DistributedModel &model,
+                                     WaitProof &proof) {
+  return WaitVerifier(model).run(proof);
+}
