@@ -1,0 +1,38 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Expressions in (rank, round) of a plan, flattened so that evaluating one
+// touches no protobuf and needs no recursion.
+#ifndef COMMSCHED_RUNTIME_AFFINE_H
+#define COMMSCHED_RUNTIME_AFFINE_H
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "plan/plan.pb.h"
+
+namespace commsched::runtime {
+
+class Affine {
+ public:
+  // Refuses unknown operations, missing operands, more than 1024 nodes.
+  static absl::StatusOr<Affine> Parse(const plan::AffineExpr &expr);
+  // Empty if it overflows, or divides by a number that is not positive.
+  std::optional<int64_t> Evaluate(int64_t rank, int64_t round) const;
+
+ private:
+  struct Node {
+    plan::AffineExpr::Op op;
+    int64_t constant;
+  };
+  static absl::Status Append(const plan::AffineExpr &expr, int depth,
+                             std::vector<Node> *nodes);
+  std::vector<Node> nodes_;  // in postfix order
+};
+
+}  // namespace commsched::runtime
+
+#endif  // COMMSCHED_RUNTIME_AFFINE_H

@@ -1,0 +1,37 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Evaluates the phases of a Communicate instruction for one rank.
+#ifndef COMMSCHED_RUNTIME_EXCHANGE_H
+#define COMMSCHED_RUNTIME_EXCHANGE_H
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "plan/plan.pb.h"
+#include "runtime/program.h"
+
+namespace commsched::runtime {
+
+// Limits that keep a damaged plan from taking all memory.
+inline constexpr uint32_t kMaxNodes = 4096;
+inline constexpr uint32_t kMaxRounds = 1 << 16;
+
+// First element of part `c` of `chunks` of a tensor of `n` elements.
+int64_t PartBegin(int64_t n, int64_t chunks, int64_t c);
+
+// The rounds of `phase` as rank `rank` of `nodes` sees them, for a tensor of
+// type `type`. Refuses parts and peers that do not exist.
+absl::StatusOr<std::vector<Round>> EvaluatePhase(const plan::Phase &phase,
+                                                 const TensorInfo &type,
+                                                 int rank, int nodes);
+
+// Checks that in every round what a rank sends is what its peer expects.
+absl::Status CheckPhaseMatches(const plan::Phase &phase,
+                               const TensorInfo &type, int nodes);
+
+}  // namespace commsched::runtime
+
+#endif  // COMMSCHED_RUNTIME_EXCHANGE_H

@@ -1,0 +1,192 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Executes the program of one rank. Calls of functions are queued and run in
+// order; calls of the same step function overlap (at most two are in flight),
+// ordered only by the plan's dependences. Compute runs on a thread of its own,
+// communication on another.
+//
+// Deferred instructions run when nothing of the in-order stream can: when its
+// head waits, so at the latest before their first user.
+//
+// The first error ends the rank: peers are told, waiting calls return it, and
+// so does every later call.
+#ifndef COMMSCHED_RUNTIME_EXECUTOR_H
+#define COMMSCHED_RUNTIME_EXECUTOR_H
+
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "runtime/memory.h"
+#include "runtime/program.h"
+#include "runtime/progress_engine.h"
+#include "runtime/sync.h"
+#include "runtime/trace.h"
+#include "runtime/transport.h"
+
+namespace commsched::runtime {
+
+// Passes the transport's failure reports on to an executor that is made after
+// the transport. Thread-safe.
+class PeerFailureRelay {
+ public:
+  using Handler = std::function<void(int, const absl::Status &)>;
+  void Report(int peer, const absl::Status &why);
+  // Hands over what has been reported before; nullptr detaches, after which
+  // no call of the old handler runs.
+  void Attach(Handler handler);
+
+ private:
+  Mutex mu_;
+  Handler handler_ ABSL_GUARDED_BY(mu_);
+  std::vector<std::pair<int, absl::Status>> early_ ABSL_GUARDED_BY(mu_);
+};
+
+struct ExecutorOptions {
+  // Needed if the program has a message. The executor closes it.
+  std::unique_ptr<Transport> transport;
+  // What the transport's on_peer_failure reports to; may be null.
+  std::shared_ptr<PeerFailureRelay> failures;
+  TraceRecorder *trace = nullptr;  // outlives the executor; null: no trace
+  // Longest time without progress while a message is awaited.
+  absl::Duration deadline = absl::Seconds(30);
+};
+
+// Sums over the completed calls of one function.
+struct FunctionStats {
+  uint64_t calls = 0;
+  int64_t total_ns = 0;    // time between completions
+  int64_t compute_ns = 0;  // the compute stream ran an instruction
+  int64_t exposed_ns = 0;  // it waited for communication
+};
+
+// This rank's part of each batch argument, in the order of
+// FunctionProgram::batches, aligned to 64 bytes where that matters for speed.
+struct BatchRows {
+  std::vector<const std::byte *> data;
+  std::shared_ptr<const void> owner;  // released when the call has completed
+};
+
+class Executor : private ProgressEngine::Host {
+ public:
+  // Makes memory and kernels and starts the threads. On an error the
+  // transport is aborted and closed.
+  static absl::StatusOr<std::unique_ptr<Executor>> Create(
+      std::shared_ptr<const Program> program, ExecutorOptions options);
+  // Drops calls that have not completed.
+  ~Executor() override;
+
+  const Program &program() const { return *program_; }
+
+  // Value of slot `slot` (index). Both wait for the calls before them.
+  absl::Status SetSlot(uint32_t slot, absl::Span<const std::byte> value);
+  absl::Status GetSlot(uint32_t slot, absl::Span<std::byte> value);
+
+  // Queues a call and returns its number, counted from 0. Waits while two
+  // calls are waiting already. `batches` must have one entry per batch.
+  absl::StatusOr<uint64_t> Enqueue(int function, BatchRows batches);
+  // The outputs of call `call`, in the order of FunctionProgram::outputs;
+  // waits until it has completed. The last 65536 calls are kept.
+  absl::StatusOr<std::vector<double>> Metrics(uint64_t call);
+  // Waits until everything queued has completed.
+  absl::Status Drain();
+  // Ends the rank with this error, from outside.
+  void Cancel(const absl::Status &why);
+  absl::Status status();
+  FunctionStats Stats(int function);
+  void ResetStats();
+  // Bytes of arenas, scratch and slots.
+  size_t memory_bytes() const { return memory_bytes_; }
+  uint64_t bytes_sent() const;
+
+ private:
+  // A call that has begun.
+  struct Call {
+    int function = 0;
+    uint64_t number = 0;
+    const FunctionProgram *program = nullptr;
+    std::vector<uint32_t> waiting;  // dependences not yet met, by instruction
+    std::vector<uint8_t> done;
+    std::vector<std::byte *> address;  // by buffer
+    size_t stream_position = 0;
+    uint32_t remaining = 0;
+    std::vector<double> metrics;
+    std::shared_ptr<const void> batches;
+    Clock::time_point begin;
+  };
+  struct Queued {
+    int function;
+    uint64_t number;
+    BatchRows batches;
+  };
+  struct KernelContext;
+
+  Executor(std::shared_ptr<const Program> program, ExecutorOptions options);
+  absl::Status Prepare();
+  absl::Status MakeKernels();
+
+  // ProgressEngine::Host
+  void CommunicationDone(void *cookie, uint32_t instruction) override;
+  void CommunicationFailed(const absl::Status &why) override { Fail(why); }
+  bool Computing() const override { return computing_; }
+
+  void ComputeLoop();
+  void Execute(Call *call, uint32_t index);
+  void Fail(const absl::Status &why) ABSL_LOCKS_EXCLUDED(mu_);
+  void AdmitCalls() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Begin(Queued queued) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Ready(Call *call, uint32_t index) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Complete(Call *call, uint32_t index) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Retire() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool NextInstruction(Call **call, uint32_t *index)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  std::byte *SlotAddress(uint32_t slot, bool next)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Status DrainLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void ReadOutput(Call *call, uint32_t output);
+  std::string WaitName(const Call &call) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  const std::shared_ptr<const Program> program_;
+  ExecutorOptions options_;
+  std::vector<Memory> arenas_;  // by function
+  Memory scratch_;              // of fragments
+  Memory kernel_scratch_;
+  Memory slot_memory_;
+  std::vector<std::byte *> slots_[2];  // the two copies
+  size_t memory_bytes_ = 0;
+  std::vector<std::unique_ptr<ops::KernelInstance>> kernels_;
+  std::unique_ptr<KernelContext> context_;
+  std::atomic<bool> computing_{false};
+
+  Mutex mu_;
+  CondVar work_;     // for the compute thread
+  CondVar changed_;  // for callers
+  bool stop_ ABSL_GUARDED_BY(mu_) = false;
+  absl::Status status_ ABSL_GUARDED_BY(mu_);
+  std::vector<uint8_t> version_ ABSL_GUARDED_BY(mu_);  // current copy, by slot
+  std::deque<Queued> queue_ ABSL_GUARDED_BY(mu_);
+  std::deque<std::unique_ptr<Call>> in_flight_ ABSL_GUARDED_BY(mu_);
+  std::vector<std::unique_ptr<Call>> spare_ ABSL_GUARDED_BY(mu_);
+  std::set<std::pair<uint64_t, uint32_t>> deferred_ ABSL_GUARDED_BY(mu_);
+  uint64_t next_call_ ABSL_GUARDED_BY(mu_) = 0;
+  uint64_t completed_ ABSL_GUARDED_BY(mu_) = 0;  // calls
+  std::deque<std::vector<double>> results_ ABSL_GUARDED_BY(mu_);
+  std::vector<FunctionStats> stats_ ABSL_GUARDED_BY(mu_);
+  Clock::time_point last_retired_ ABSL_GUARDED_BY(mu_);
+
+  std::unique_ptr<ProgressEngine> engine_;
+  std::thread thread_;
+};
+
+}  // namespace commsched::runtime
+
+#endif  // COMMSCHED_RUNTIME_EXECUTOR_H

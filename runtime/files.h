@@ -1,0 +1,43 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Whole files in and out.
+#ifndef COMMSCHED_RUNTIME_FILES_H
+#define COMMSCHED_RUNTIME_FILES_H
+
+#include <memory>
+#include <string>
+#include "absl/strings/string_view.h"
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace commsched::runtime {
+
+// A file mapped into memory, read-only. Errors name the path.
+class MappedFile {
+ public:
+  static absl::StatusOr<std::shared_ptr<const MappedFile>> Open(
+      const std::string &path);
+  ~MappedFile();
+  MappedFile(const MappedFile &) = delete;
+  MappedFile &operator=(const MappedFile &) = delete;
+
+  absl::string_view bytes() const { return {data_, size_}; }
+
+ private:
+  MappedFile() = default;
+  const char *data_ = nullptr;
+  size_t size_ = 0;
+};
+
+// Writes the pieces one after the other to a temporary file beside `path`,
+// flushes it to the disk and renames it: `path` is the old file or the whole
+// new one, never a part.
+absl::Status WriteFileAtomically(const std::string &path,
+                                 const std::vector<absl::string_view> &pieces);
+
+}  // namespace commsched::runtime
+
+#endif  // COMMSCHED_RUNTIME_FILES_H

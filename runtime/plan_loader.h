@@ -1,0 +1,50 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// From the bytes of a plan to the programs of its ranks. Everything that the
+// executor relies on is checked here: a damaged or hostile plan gives an
+// error that names the instruction, never undefined behaviour (its machine
+// code, though, is trusted).
+#ifndef COMMSCHED_RUNTIME_PLAN_LOADER_H
+#define COMMSCHED_RUNTIME_PLAN_LOADER_H
+
+#include <memory>
+#include <string>
+#include "absl/strings/string_view.h"
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "plan/plan.pb.h"
+#include "runtime/code_object.h"
+#include "runtime/program.h"
+
+namespace commsched::runtime {
+
+// A plan in this process: parsed, its code loaded. Shared by the ranks that
+// run in it. Thread-safe.
+class PlanImage {
+ public:
+  static absl::StatusOr<std::shared_ptr<const PlanImage>> Load(
+      absl::string_view bytes);
+  static absl::StatusOr<std::shared_ptr<const PlanImage>> LoadFile(
+      const std::string &path);
+
+  int nodes() const { return int(plan_.cluster().nodes()); }
+  uint64_t digest() const { return digest_; }
+  const plan::Plan &plan() const { return plan_; }
+
+  // The program of rank `rank` (0 <= rank < nodes()).
+  absl::StatusOr<std::shared_ptr<const Program>> ForRank(int rank) const;
+
+ private:
+  plan::Plan plan_;
+  uint64_t digest_ = 0;
+  std::shared_ptr<CodeLibrary> code_;
+};
+
+// Index of a function by name; nullptr for the training step.
+absl::StatusOr<int> FindFunction(const Program &program, const char *name);
+
+}  // namespace commsched::runtime
+
+#endif  // COMMSCHED_RUNTIME_PLAN_LOADER_H

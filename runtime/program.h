@@ -1,0 +1,148 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A plan as one rank executes it: checked, every index resolved, every
+// expression in the rank evaluated. Immutable, free of protobuf, shared
+// between threads.
+#ifndef COMMSCHED_RUNTIME_PROGRAM_H
+#define COMMSCHED_RUNTIME_PROGRAM_H
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ops/element.h"
+#include "ops/registry.h"
+#include "plan/fragment_abi.h"
+
+namespace commsched::runtime {
+
+struct TensorInfo {
+  ops::Element element = ops::Element::kF32;
+  std::vector<int64_t> shape;
+  int64_t elements = 0;
+  size_t bytes = 0;
+};
+bool operator==(const TensorInfo &a, const TensorInfo &b);
+std::string ToString(const TensorInfo &type);  // "f32[784,10]"
+
+struct SlotInfo {
+  std::string name;
+  bool is_param = true;
+  TensorInfo type;
+  bool written = false;  // by some function: kept in two copies
+};
+
+struct BatchArgument {
+  std::string name;
+  TensorInfo type;  // of one worker
+};
+
+struct BufferInfo {
+  enum Kind { kArena, kSlotCurrent, kSlotNext, kBatch };
+  Kind kind = kArena;
+  TensorInfo type;
+  size_t offset = 0;   // in the arena
+  uint32_t slot = 0;   // index in Program::slots
+  uint32_t batch = 0;  // index in FunctionProgram::batches
+  std::string name;
+};
+
+// What this rank does in one round of an exchange. Byte ranges of the buffer;
+// a peer of -1 means nothing to send or to receive.
+struct Round {
+  int send_peer = -1;
+  int recv_peer = -1;
+  size_t send_begin = 0, send_bytes = 0;
+  size_t recv_begin = 0, recv_bytes = 0;
+  bool overlaps() const {  // what is received lands on what is being sent
+    return send_peer >= 0 && recv_peer >= 0 &&
+           send_begin < recv_begin + recv_bytes &&
+           recv_begin < send_begin + send_bytes;
+  }
+};
+
+struct PhaseProgram {
+  ops::Combine combine = ops::Combine::kReplace;
+  double scale = 0;  // of what is received in the last round; 0: none
+  std::vector<Round> rounds;
+};
+
+struct CommunicateProgram {
+  std::string key;
+  std::string source_op;
+  uint32_t key_id = 0;  // unique in the plan
+  uint32_t buffer = 0;
+  ops::Element element = ops::Element::kF32;
+  std::vector<PhaseProgram> phases;
+  // Copy from `input` into the buffer first, and from the buffer to `output`
+  // last; -1: no copy.
+  int64_t input = -1, output = -1;
+  size_t input_at = 0, input_bytes = 0;
+  size_t output_at = 0, output_bytes = 0;
+};
+
+struct RunProgram {
+  CsFragmentFn function = nullptr;
+  std::vector<uint32_t> operands;  // inputs, then outputs
+  uint64_t flops = 0, bytes = 0;
+};
+
+struct InstructionProgram {
+  enum Kind { kRun, kCommunicate, kCopy, kDelay };
+  Kind kind = kRun;
+  std::string name;
+  std::string location;  // may be empty
+  bool deferred = false;
+  int32_t priority = 0;
+  // Dependences, without duplicates.
+  std::vector<uint32_t> waits_same;  // of this step
+  std::vector<uint32_t> waits_last;  // of the previous step
+  std::vector<uint32_t> wakes_same;  // the inverse
+  std::vector<uint32_t> wakes_next;
+  std::vector<uint32_t> outputs;  // FunctionProgram::outputs complete with it
+  RunProgram run;
+  CommunicateProgram communicate;
+  uint32_t source = 0, target = 0;  // kCopy
+  uint64_t nanoseconds = 0;         // kDelay
+};
+
+struct OutputInfo {
+  std::string metric;
+  uint32_t buffer = 0;
+};
+
+struct FunctionProgram {
+  std::string name;
+  bool is_step = false;
+  size_t arena_bytes = 0;
+  size_t scratch_bytes = 0;
+  uint64_t global_batch = 0;
+  std::vector<BatchArgument> batches;
+  std::vector<BufferInfo> buffers;
+  std::vector<InstructionProgram> instructions;
+  std::vector<uint32_t> stream;  // compute that runs in order
+  std::vector<OutputInfo> outputs;
+  std::vector<uint32_t> initial_outputs;  // read a value that nothing writes
+  std::vector<uint32_t> written_slots;
+  std::vector<uint32_t> read_slots;  // SLOT_CURRENT
+};
+
+class CodeLibrary;  // runtime/code_object.h
+
+struct Program {
+  int rank = 0;
+  int nodes = 1;
+  uint64_t digest = 0;  // of the plan's bytes
+  std::string module_name;
+  std::vector<SlotInfo> slots;
+  std::vector<FunctionProgram> functions;
+  std::vector<ops::KernelDesc> kernels;
+  std::shared_ptr<const CodeLibrary> code;  // keeps the fragments loaded
+};
+
+}  // namespace commsched::runtime
+
+#endif  // COMMSCHED_RUNTIME_PROGRAM_H

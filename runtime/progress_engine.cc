@@ -1,0 +1,307 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "runtime/progress_engine.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+
+namespace commsched::runtime {
+
+ProgressEngine::ProgressEngine(int rank, Transport *transport, Host *host,
+                               TraceRecorder *trace, absl::Duration deadline)
+    : rank_(rank),
+      transport_(transport),
+      host_(host),
+      trace_(trace),
+      deadline_(absl::ToChronoNanoseconds(
+          std::min(deadline, absl::Hours(24 * 365)))),
+      last_progress_(Clock::now()) {
+  thread_ = std::thread([this] { Loop(); });
+}
+
+ProgressEngine::~ProgressEngine() {
+  {
+    MutexLock lock(&mu_);
+    stop_ = true;
+  }
+  changed_.SignalAll();
+  thread_.join();
+}
+
+void ProgressEngine::Push(Event event) {
+  event.at = Clock::now();
+  {
+    MutexLock lock(&mu_);
+    events_.push_back(std::move(event));
+  }
+  changed_.Signal();
+}
+
+void ProgressEngine::Start(const Request &request) {
+  Event event(Event::kStart);
+  event.request = request;
+  Push(std::move(event));
+}
+
+void ProgressEngine::PeerFailed(int peer, const absl::Status &why) {
+  Event event(Event::kPeerFailed);
+  event.peer = peer;
+  event.status = why;
+  Push(std::move(event));
+}
+
+void ProgressEngine::Loop() {
+  std::vector<Event> batch;
+  while (true) {
+    batch.clear();
+    {
+      MutexLock lock(&mu_);
+      while (events_.empty() && !stop_) {
+        if (active_.empty() || failed_)
+          changed_.Wait(&mu_);
+        else if (changed_.WaitUntil(&mu_, last_progress_ + deadline_))
+          break;
+      }
+      if (stop_ && events_.empty()) return;
+      batch.swap(events_);
+    }
+    if (failed_) continue;
+    if (batch.empty()) {
+      CheckStall();
+      continue;
+    }
+    last_progress_ = Clock::now();
+    for (Event &event : batch) {
+      Handle(event);
+      if (failed_) break;
+    }
+    if (!failed_) Pump();
+  }
+}
+
+void ProgressEngine::Handle(Event &event) {
+  switch (event.kind) {
+    case Event::kStart:
+      return Begin(event.request);
+    case Event::kPeerFailed: {
+      std::string what;
+      for (const auto &[sequence, active] : active_) {
+        const CommunicateProgram &c = active->request.instruction->communicate;
+        const Round &round = c.phases[active->phase].rounds[active->round];
+        if ((active->receiving && round.recv_peer == event.peer) ||
+            (active->sending && round.send_peer == event.peer)) {
+          what = absl::StrCat(Describe(*active), ": ");
+          break;
+        }
+      }
+      return Fail(absl::Status(event.status.code(),
+                               absl::StrCat(what, event.status.message())));
+    }
+    case Event::kSent:
+    case Event::kReceived:
+      break;
+  }
+  Active *active = event.active;
+  const CommunicateProgram &c = active->request.instruction->communicate;
+  const Round &round = c.phases[active->phase].rounds[active->round];
+  if (!event.status.ok())
+    return Fail(absl::Status(
+        event.status.code(),
+        absl::StrCat(Describe(*active), ": ", event.status.message())));
+  if (event.kind == Event::kSent) {
+    active->sending = false;
+    links_[round.send_peer].in_flight -= round.send_bytes;
+    Trace(*active, TraceSpan::kSend, round.send_peer, round.send_bytes,
+          active->send_begin, event.at);
+  } else {
+    active->receiving = false;
+    Trace(*active, TraceSpan::kReceive, round.recv_peer, round.recv_bytes,
+          active->recv_begin, event.at);
+  }
+  if (active->sending || active->receiving) return;
+  FinishRound(active);
+  ++active->round;
+  Advance(active);
+}
+
+void ProgressEngine::Begin(const Request &request) {
+  auto owned = std::make_unique<Active>();
+  Active *active = owned.get();
+  active->request = request;
+  active->sequence = next_sequence_++;
+  active_[active->sequence] = std::move(owned);
+  const CommunicateProgram &c = request.instruction->communicate;
+  if (request.input != nullptr && c.input_bytes != 0)
+    std::memmove(request.buffer + c.input_at, request.input, c.input_bytes);
+  Advance(active);
+}
+
+void ProgressEngine::Advance(Active *active) {
+  const CommunicateProgram &c = active->request.instruction->communicate;
+  for (; active->phase < c.phases.size(); ++active->phase, active->round = 0)
+    for (; active->round < c.phases[active->phase].rounds.size(); ++active->round)
+      if (PostRound(active)) return;
+  Finish(active);
+}
+
+bool ProgressEngine::PostRound(Active *active) {
+  const CommunicateProgram &c = active->request.instruction->communicate;
+  const PhaseProgram &phase = c.phases[active->phase];
+  const Round &round = phase.rounds[active->round];
+  if (round.send_peer < 0 && round.recv_peer < 0) return false;
+  if (transport_ == nullptr) {
+    Fail(absl::FailedPreconditionError(
+        absl::StrCat(Describe(*active), ": there is no transport")));
+    return true;
+  }
+  active->sending = round.send_peer >= 0;
+  active->receiving = round.recv_peer >= 0;
+  active->recv_begin = active->send_begin = Clock::now();
+  if (active->receiving) {
+    auto done = [this, active](absl::Status status) {
+      Event event(Event::kReceived);
+      event.active = active;
+      event.status = std::move(status);
+      Push(std::move(event));
+    };
+    std::byte *target = active->request.buffer + round.recv_begin;
+    if (round.overlaps()) {
+      if (active->staging.size() < round.recv_bytes) {
+        absl::StatusOr<Memory> staging = Memory::Allocate(round.recv_bytes);
+        if (!staging.ok()) {
+          Fail(staging.status());
+          return true;
+        }
+        active->staging = *std::move(staging);
+      }
+      transport_->Recv(round.recv_peer, Tag(*active),
+                       absl::MakeSpan(active->staging.data(), round.recv_bytes),
+                       done);
+    } else if (phase.combine == ops::Combine::kReplace) {
+      transport_->Recv(round.recv_peer, Tag(*active),
+                       absl::MakeSpan(target, round.recv_bytes), done);
+    } else {
+      bool last = active->round + 1 == phase.rounds.size();
+      size_t unit = ops::ElementBytes(c.element);
+      transport_->RecvStream(
+          round.recv_peer, Tag(*active), round.recv_bytes, unit,
+          [element = c.element, combine = phase.combine,
+           scale = last ? phase.scale : 0.0, target,
+           unit](size_t offset, absl::Span<const std::byte> bytes) {
+            ops::CombineElements(element, combine, scale, target + offset,
+                                 bytes.data(), bytes.size() / unit);
+          },
+          done);
+    }
+  }
+  if (active->sending)
+    links_[round.send_peer].queue[{active->request.instruction->priority,
+                                   active->request.call, active->sequence}] = active;
+  return true;
+}
+
+// What receiving in place or through a sink has not done already.
+void ProgressEngine::FinishRound(Active *active) {
+  const CommunicateProgram &c = active->request.instruction->communicate;
+  const PhaseProgram &phase = c.phases[active->phase];
+  const Round &round = phase.rounds[active->round];
+  if (round.recv_peer < 0) return;
+  bool last = active->round + 1 == phase.rounds.size();
+  double scale = last ? phase.scale : 0.0;
+  std::byte *target = active->request.buffer + round.recv_begin;
+  size_t count = round.recv_bytes / ops::ElementBytes(c.element);
+  if (round.overlaps())
+    ops::CombineElements(c.element, phase.combine, scale, target,
+                         active->staging.data(), count);
+  else if (phase.combine == ops::Combine::kReplace && scale != 0 && scale != 1)
+    ops::ScaleElements(c.element, scale, target, count);
+}
+
+void ProgressEngine::Finish(Active *active) {
+  const Request request = active->request;
+  const CommunicateProgram &c = request.instruction->communicate;
+  if (request.output != nullptr && c.output_bytes != 0)
+    std::memmove(request.output, request.buffer + c.output_at, c.output_bytes);
+  active_.erase(active->sequence);
+  host_->CommunicationDone(request.cookie, request.index);
+}
+
+void ProgressEngine::Pump() {
+  for (auto &[peer, link] : links_)
+    while (!link.queue.empty()) {
+      Active *active = link.queue.begin()->second;
+      link.queue.erase(link.queue.begin());
+      const CommunicateProgram &c = active->request.instruction->communicate;
+      const Round &round = c.phases[active->phase].rounds[active->round];
+      link.in_flight += round.send_bytes;
+      active->send_begin = Clock::now();
+      transport_->Send(peer, Tag(*active),
+                       active->request.instruction->priority,
+                       absl::MakeConstSpan(
+                           active->request.buffer + round.send_begin,
+                           round.send_bytes),
+                       [this, active](absl::Status status) {
+                         Event event(Event::kSent);
+                         event.active = active;
+                         event.status = std::move(status);
+                         Push(std::move(event));
+                       });
+    }
+}
+
+void ProgressEngine::Fail(const absl::Status &why) {
+  failed_ = true;
+  host_->CommunicationFailed(why);
+}
+
+void ProgressEngine::CheckStall() {
+  Clock::time_point now = Clock::now();
+  if (now < last_progress_ + deadline_) return;
+  if (host_->Computing()) {
+    last_progress_ = now;
+    return;
+  }
+  if (active_.empty()) return;
+  const Active &oldest = *active_.begin()->second;
+  Fail(absl::DeadlineExceededError(absl::StrCat(
+      "no progress within ", absl::FormatDuration(absl::FromChrono(deadline_)),
+      ": ", Describe(oldest), ": ", DescribeMissing(oldest))));
+}
+
+std::string ProgressEngine::Describe(const Active &active) const {
+  const InstructionProgram &instruction = *active.request.instruction;
+  const CommunicateProgram &c = instruction.communicate;
+  return absl::StrCat(
+      c.source_op, " \"", c.key, "\"",
+      instruction.location.empty() ? "" : absl::StrCat(" (", instruction.location, ")"),
+      " of call ", active.request.call);
+}
+
+std::string ProgressEngine::DescribeMissing(const Active &active) const {
+  const CommunicateProgram &c = active.request.instruction->communicate;
+  const Round &round = c.phases[active.phase].rounds[active.round];
+  std::string where =
+      absl::StrCat(" (phase ", active.phase, ", round ", active.round, ")");
+  if (active.receiving)
+    return absl::StrCat("still waiting for the message from peer ",
+                        round.recv_peer, where);
+  return absl::StrCat("peer ", round.send_peer, " has not taken the message",
+                      where);
+}
+
+MessageTag ProgressEngine::Tag(const Active &active) const {
+  return {active.request.call, active.request.instruction->communicate.key_id,
+          uint32_t(active.phase), uint32_t(active.round)};
+}
+
+void ProgressEngine::Trace(const Active &active, TraceSpan::Track track,
+                           int peer, uint64_t bytes, Clock::time_point begin,
+                           Clock::time_point end) {
+  if (trace_ == nullptr) return;
+  trace_->Add({rank_, track, peer, active.request.instruction->communicate.key,
+               "message", active.request.call, bytes, begin, end});
+}
+
+}  // namespace commsched::runtime

@@ -1,0 +1,126 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Runs the communications of one rank: a state machine per Communicate
+// instruction, moved on by the arrival of messages. Any number are in flight;
+// what waits for a link goes out in order of priority.
+#ifndef COMMSCHED_RUNTIME_PROGRESS_ENGINE_H
+#define COMMSCHED_RUNTIME_PROGRESS_ENGINE_H
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "runtime/memory.h"
+#include "runtime/program.h"
+#include "runtime/sync.h"
+#include "runtime/trace.h"
+#include "runtime/transport.h"
+
+namespace commsched::runtime {
+
+class ProgressEngine {
+ public:
+  // Calls come from the engine's thread, without its locks.
+  class Host {
+   public:
+    virtual ~Host() = default;
+    virtual void CommunicationDone(void *cookie, uint32_t instruction) = 0;
+    virtual void CommunicationFailed(const absl::Status &why) = 0;
+    // Whether this rank computes now: then a lack of messages is no stall.
+    virtual bool Computing() const = 0;
+  };
+
+  // One Communicate instruction of one call, with its addresses.
+  struct Request {
+    const InstructionProgram *instruction = nullptr;
+    uint32_t index = 0;  // of the instruction in its function
+    uint64_t call = 0;
+    void *cookie = nullptr;
+    std::byte *buffer = nullptr;
+    const std::byte *input = nullptr;
+    std::byte *output = nullptr;
+  };
+
+  // `transport` may be null if no program has a message. All pointers outlive
+  // the engine.
+  ProgressEngine(int rank, Transport *transport, Host *host,
+                 TraceRecorder *trace, absl::Duration deadline);
+  // The transport must have been closed. Stops the thread.
+  ~ProgressEngine();
+
+  // Thread-safe; do not wait.
+  void Start(const Request &request);
+  void PeerFailed(int peer, const absl::Status &why);
+
+ private:
+  struct Active {
+    Request request;
+    uint64_t sequence = 0;
+    size_t phase = 0, round = 0;
+    bool sending = false, receiving = false;
+    Memory staging;  // for a round that receives on top of what it sends
+    Clock::time_point send_begin, recv_begin;
+  };
+  struct Event {
+    enum Kind { kStart, kSent, kReceived, kPeerFailed };
+    explicit Event(Kind k) : kind(k) {}
+    Kind kind;
+    Request request;
+    Active *active = nullptr;
+    int peer = -1;
+    absl::Status status;
+    Clock::time_point at;
+  };
+  // Sends to one peer that have not been handed to the transport yet: the
+  // most urgent first. `in_flight` bytes may be bounded here.
+  struct Link {
+    using Order = std::tuple<int32_t, uint64_t, uint64_t>;  // priority, call, sequence
+    std::map<Order, Active *> queue;
+    size_t in_flight = 0;
+  };
+
+  void Loop();
+  void Push(Event event);
+  void Handle(Event &event);
+  void Begin(const Request &request);
+  void Advance(Active *active);
+  bool PostRound(Active *active);  // false if there is nothing to do in it
+  void FinishRound(Active *active);
+  void Finish(Active *active);
+  void Pump();
+  void Fail(const absl::Status &why);
+  void CheckStall();
+  std::string Describe(const Active &active) const;
+  std::string DescribeMissing(const Active &active) const;
+  MessageTag Tag(const Active &active) const;
+  void Trace(const Active &active, TraceSpan::Track track, int peer,
+             uint64_t bytes, Clock::time_point begin, Clock::time_point end);
+
+  const int rank_;
+  Transport *const transport_;
+  Host *const host_;
+  TraceRecorder *const trace_;
+  const Clock::duration deadline_;
+
+  Mutex mu_;
+  CondVar changed_;
+  std::vector<Event> events_ ABSL_GUARDED_BY(mu_);
+  bool stop_ ABSL_GUARDED_BY(mu_) = false;
+
+  // Of the engine's thread only.
+  std::map<uint64_t, std::unique_ptr<Active>> active_;  // by sequence
+  std::map<int, Link> links_;
+  uint64_t next_sequence_ = 0;
+  bool failed_ = false;
+  Clock::time_point last_progress_;
+  std::thread thread_;
+};
+
+}  // namespace commsched::runtime
+
+#endif  // COMMSCHED_RUNTIME_PROGRESS_ENGINE_H

@@ -1,0 +1,54 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Records what ran when, and writes it in the Chrome trace format, which
+// Perfetto (ui.perfetto.dev) and chrome://tracing show: a process per rank, a
+// track for its compute stream and one for each direction of each link.
+#ifndef COMMSCHED_RUNTIME_TRACE_H
+#define COMMSCHED_RUNTIME_TRACE_H
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "runtime/sync.h"
+
+namespace commsched::runtime {
+
+struct TraceSpan {
+  enum Track { kCompute, kSend, kReceive };
+  int rank = 0;
+  Track track = kCompute;
+  int peer = -1;         // of a link
+  std::string name;      // label or key
+  const char *category;  // "compute", "exposed wait", "message"; static
+  uint64_t step = 0;
+  uint64_t bytes = 0;
+  Clock::time_point begin, end;
+};
+
+// Thread-safe.
+class TraceRecorder {
+ public:
+  TraceRecorder() : origin_(Clock::now()) {}
+  void Add(TraceSpan span);
+  // Writes what has been recorded so far: to a temporary file beside `path`,
+  // then renamed.
+  absl::Status Write(const std::string &path) const;
+  // The text that Write writes.
+  std::string ToJson() const;
+
+ private:
+  // Later spans are dropped, and the trace says how many.
+  static constexpr size_t kMaxSpans = size_t{2} << 20;
+
+  const Clock::time_point origin_;
+  mutable Mutex mu_;
+  std::vector<TraceSpan> spans_ ABSL_GUARDED_BY(mu_);
+  uint64_t dropped_ ABSL_GUARDED_BY(mu_) = 0;
+};
+
+}  // namespace commsched::runtime
+
+#endif  // COMMSCHED_RUNTIME_TRACE_H
