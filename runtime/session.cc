@@ -1,0 +1,177 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "runtime/session.h"
+
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/in_process_transport.h"
+
+namespace commsched::runtime {
+namespace {
+
+absl::Status OfRank(int rank, const absl::Status &status) {
+  if (status.ok()) return status;
+  return absl::Status(status.code(),
+                      absl::StrCat("rank ", rank, ": ", status.message()));
+}
+
+// An error that tells of another rank's, not of one of its own.
+bool IsEcho(const absl::Status &status) {
+  return status.code() == absl::StatusCode::kAborted ||
+         status.code() == absl::StatusCode::kCancelled;
+}
+
+absl::StatusOr<std::unique_ptr<Executor>> MakeRank(
+    const PlanImage &image, int rank, const ConnectFunction &connect,
+    const SessionOptions &session) {
+  absl::StatusOr<std::shared_ptr<const Program>> program = image.ForRank(rank);
+  if (!program.ok()) return program.status();
+  ExecutorOptions options;
+  options.trace = session.trace;
+  options.deadline = session.deadline;
+  if (connect) {
+    auto relay = std::make_shared<PeerFailureRelay>();
+    TransportOptions transport;
+    transport.rank = rank;
+    transport.nodes = image.nodes();
+    transport.plan_digest = image.digest();
+    transport.connect_deadline = session.deadline;
+    transport.on_peer_failure = [relay](int peer, const absl::Status &why) {
+      relay->Report(peer, why);
+    };
+    auto connected = connect(std::move(transport));
+    if (!connected.ok()) return connected.status();
+    options.transport = *std::move(connected);
+    options.failures = relay;
+  }
+  return Executor::Create(*std::move(program), std::move(options));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Session>> Session::InProcess(
+    std::shared_ptr<const PlanImage> image, SessionOptions options) {
+  int nodes = image->nodes();
+  std::unique_ptr<Session> session(new Session);
+  session->image_ = image;
+  session->executors_.resize(size_t(nodes));
+  // A plan that does not load would leave the other ranks waiting for it.
+  if (auto program = image->ForRank(0); !program.ok()) return program.status();
+  auto hub = MakeInProcessHub(nodes);
+  ConnectFunction connect;
+  if (nodes > 1)
+    connect = [hub](TransportOptions o) {
+      return ConnectInProcess(hub, std::move(o));
+    };
+  std::vector<absl::Status> statuses(size_t(nodes), absl::OkStatus());
+  std::vector<std::thread> threads;
+  for (int r = 0; r < nodes; ++r)
+    threads.emplace_back([&, r] {
+      auto made = MakeRank(*image, r, connect, options);
+      if (made.ok())
+        session->executors_[size_t(r)] = *std::move(made);
+      else
+        statuses[size_t(r)] = OfRank(r, made.status());
+    });
+  for (std::thread &thread : threads) thread.join();
+  absl::Status first;
+  for (const absl::Status &status : statuses)
+    if (!status.ok() && (first.ok() || IsEcho(first))) first = status;
+  if (first.ok()) return session;
+  // The ranks that were made must not report the ones that were not.
+  for (auto &executor : session->executors_)
+    if (executor != nullptr) executor->Cancel(first);
+  return first;
+}
+
+absl::StatusOr<std::unique_ptr<Session>> Session::OneRank(
+    std::shared_ptr<const PlanImage> image, int rank,
+    const ConnectFunction &connect, SessionOptions options) {
+  std::unique_ptr<Session> session(new Session);
+  session->image_ = image;
+  auto made = MakeRank(*image, rank, image->nodes() > 1 ? connect : nullptr,
+                       options);
+  if (!made.ok()) return OfRank(rank, made.status());
+  session->executors_.push_back(*std::move(made));
+  return session;
+}
+
+Session::~Session() {
+  // Together: a rank that closes waits for what its peers still take.
+  std::vector<std::thread> threads;
+  for (auto &executor : executors_)
+    if (executor != nullptr)
+      threads.emplace_back([&executor] { executor.reset(); });
+  for (std::thread &thread : threads) thread.join();
+}
+
+absl::Status Session::Root(const absl::Status &status) {
+  if (status.ok()) return status;
+  absl::Status found;
+  for (auto &executor : executors_) {
+    absl::Status own = executor->status();
+    if (!own.ok() && (found.ok() || (IsEcho(found) && !IsEcho(own))))
+      found = OfRank(executor->program().rank, own);
+    if (!own.ok() && !IsEcho(own)) break;
+  }
+  return found.ok() ? status : found;
+}
+
+absl::Status Session::SetSlot(uint32_t slot, absl::Span<const std::byte> value) {
+  for (auto &executor : executors_)
+    if (absl::Status s = executor->SetSlot(slot, value); !s.ok()) return Root(s);
+  return absl::OkStatus();
+}
+
+absl::Status Session::GetSlot(uint32_t slot, absl::Span<std::byte> value) {
+  return Root(executors_[0]->GetSlot(slot, value));
+}
+
+absl::StatusOr<uint64_t> Session::Call(int function, BatchSource *batches) {
+  std::vector<BatchRows> rows;
+  for (auto &executor : executors_) {
+    const FunctionProgram &f = executor->program().functions[size_t(function)];
+    BatchRows mine;
+    if (!f.batches.empty()) {
+      if (batches == nullptr)
+        return absl::InvalidArgumentError(
+            absl::StrCat("function @", f.name, " needs batch \"",
+                         f.batches[0].name, "\", which is not set"));
+      absl::StatusOr<BatchRows> got =
+          batches->Rows(f, executor->program().rank, image_->nodes());
+      if (!got.ok()) return got.status();
+      mine = *std::move(got);
+    }
+    rows.push_back(std::move(mine));
+  }
+  uint64_t number = 0;
+  for (size_t i = 0; i < executors_.size(); ++i) {
+    absl::StatusOr<uint64_t> call =
+        executors_[i]->Enqueue(function, std::move(rows[i]));
+    if (!call.ok()) return Root(call.status());
+    number = *call;
+  }
+  return number;
+}
+
+absl::StatusOr<std::vector<double>> Session::Metrics(uint64_t call) {
+  absl::StatusOr<std::vector<double>> values = executors_[0]->Metrics(call);
+  if (!values.ok()) return Root(values.status());
+  return values;
+}
+
+absl::Status Session::Drain() {
+  absl::Status first;
+  for (auto &executor : executors_)
+    if (absl::Status s = executor->Drain(); !s.ok() && first.ok()) first = s;
+  return Root(first);
+}
+
+void Session::Cancel(const absl::Status &why) {
+  for (auto &executor : executors_)
+    if (executor != nullptr) executor->Cancel(why);
+}
+
+}  // namespace commsched::runtime

@@ -1,0 +1,72 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The ranks of a plan that live in this process, driven together: a whole
+// cluster as threads, or one rank connected to others elsewhere.
+#ifndef COMMSCHED_RUNTIME_SESSION_H
+#define COMMSCHED_RUNTIME_SESSION_H
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "runtime/batch_source.h"
+#include "runtime/executor.h"
+#include "runtime/plan_loader.h"
+
+namespace commsched::runtime {
+
+struct SessionOptions {
+  // Of connecting, and of a step without progress.
+  absl::Duration deadline = absl::Seconds(30);
+  TraceRecorder *trace = nullptr;  // outlives the session
+};
+
+// Connects one rank; gets options with everything but addresses filled in.
+using ConnectFunction =
+    std::function<absl::StatusOr<std::unique_ptr<Transport>>(TransportOptions)>;
+
+// Used by one thread at a time, except Cancel. Errors say which rank found
+// them; of several, the one that is not the echo of another rank's.
+class Session {
+ public:
+  static absl::StatusOr<std::unique_ptr<Session>> InProcess(
+      std::shared_ptr<const PlanImage> image, SessionOptions options);
+  static absl::StatusOr<std::unique_ptr<Session>> OneRank(
+      std::shared_ptr<const PlanImage> image, int rank,
+      const ConnectFunction &connect, SessionOptions options);
+  ~Session();
+
+  const PlanImage &image() const { return *image_; }
+  // Of the lowest rank here.
+  const Program &program() const { return executors_[0]->program(); }
+  Executor &executor(size_t i) { return *executors_[i]; }
+  size_t local_ranks() const { return executors_.size(); }
+
+  // The same value on all ranks here. Wait for earlier calls.
+  absl::Status SetSlot(uint32_t slot, absl::Span<const std::byte> value);
+  absl::Status GetSlot(uint32_t slot, absl::Span<std::byte> value);
+
+  // Queues a call on every rank here; see Executor::Enqueue.
+  absl::StatusOr<uint64_t> Call(int function, BatchSource *batches);
+  // From the lowest rank here; complete for rank 0 only.
+  absl::StatusOr<std::vector<double>> Metrics(uint64_t call);
+  absl::Status Drain();
+  // Ends all ranks, from any thread.
+  void Cancel(const absl::Status &why);
+
+ private:
+  Session() = default;
+  // `status`, or the error of the rank that it comes from.
+  absl::Status Root(const absl::Status &status);
+
+  std::shared_ptr<const PlanImage> image_;
+  std::vector<std::unique_ptr<Executor>> executors_;  // by rank
+};
+
+}  // namespace commsched::runtime
+
+#endif  // COMMSCHED_RUNTIME_SESSION_H

@@ -1,0 +1,220 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "runtime/executor.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "runtime/session.h"
+#include "tests/runtime/plan_builder.h"
+
+namespace commsched {
+namespace {
+
+using runtime::GlobalBatch;
+using runtime::PlanImage;
+using runtime::Session;
+using testing::PlanBuilder;
+
+template <typename T>
+absl::Span<const std::byte> BytesOf(const std::vector<T> &v) {
+  return {reinterpret_cast<const std::byte *>(v.data()), v.size() * sizeof(T)};
+}
+template <typename T>
+absl::Span<std::byte> MutableBytesOf(std::vector<T> &v) {
+  return {reinterpret_cast<std::byte *>(v.data()), v.size() * sizeof(T)};
+}
+
+std::unique_ptr<Session> Open(const PlanBuilder &plan,
+                              runtime::SessionOptions options = {}) {
+  auto image = PlanImage::Load(plan.Bytes());
+  EXPECT_TRUE(image.ok()) << image.status();
+  if (!image.ok()) return nullptr;
+  auto session = Session::InProcess(*image, options);
+  EXPECT_TRUE(session.ok()) << session.status();
+  return session.ok() ? *std::move(session) : nullptr;
+}
+
+constexpr int kSize = 100;
+
+// w' = w + mean over workers of x; loss = sum of w before the update.
+PlanBuilder Trainer(int nodes, bool deferred, bool halving) {
+  PlanBuilder plan(nodes);
+  uint32_t w = plan.Slot("w", plan::F32, {kSize});
+  uint32_t n = plan.Slot("n", plan::I32, {}, false);
+  auto f = plan.Function("step");
+  uint32_t x = f.Batch("x", plan::F32, {1, kSize});
+  uint32_t wc = f.Slot(false, w, plan::F32, {kSize});
+  uint32_t wn = f.Slot(true, w, plan::F32, {kSize});
+  uint32_t nc = f.Slot(false, n, plan::I32, {});
+  uint32_t g = f.Arena(plan::F32, {kSize});
+  uint32_t loss = f.Arena(plan::F32, {});
+  // Indices: 0 loss, 1 gradient, 2 all_reduce, 3 update.
+  f.Run("sum", {nc, wc}, {loss}, {{3, 1}, {0, 1}});
+  uint32_t copy = f.Copy(x, g, {{3, 1}, {2, 1}});
+  auto phases = halving ? testing::HalvingAllReduce(nodes, plan::SUM, 1.0 / nodes)
+                        : testing::RingAllReduce(nodes, plan::SUM, 1.0 / nodes);
+  uint32_t comm = f.Communicate("w", g, phases, {{copy}});
+  f.Run("add", {nc, wc, g}, {wn}, {{comm}, {0, 1}, {3, 1}}, deferred);
+  f.Output("loss", loss);
+  f.proto()->set_global_batch(uint64_t(nodes));
+  auto eval = plan.Function("eval");
+  uint32_t we = eval.Slot(false, w, plan::F32, {kSize});
+  uint32_t ne = eval.Slot(false, n, plan::I32, {});
+  uint32_t total = eval.Arena(plan::F32, {});
+  eval.Run("sum", {ne, we}, {total});
+  eval.Output("total", total);
+  return plan;
+}
+
+class TrainerTest
+    : public ::testing::TestWithParam<std::tuple<int, bool, bool>> {};
+
+TEST_P(TrainerTest, PipelinedStepsGiveWhatOneWorkerWould) {
+  auto [nodes, deferred, halving] = GetParam();
+  auto session = Open(Trainer(nodes, deferred, halving));
+  ASSERT_NE(session, nullptr);
+  std::vector<float> w(kSize, 1.0f);
+  std::vector<int> n = {kSize};
+  ASSERT_TRUE(session->SetSlot(0, BytesOf(w)).ok());
+  ASSERT_TRUE(session->SetSlot(1, BytesOf(n)).ok());
+  constexpr int kSteps = 50;
+  std::vector<double> expected;
+  std::vector<uint64_t> calls;
+  for (int step = 0; step < kSteps; ++step) {
+    double total = 0;
+    for (float v : w) total += v;
+    expected.push_back(total);
+    // Whole numbers, with a sum that N divides: the mean is exact.
+    auto x = std::make_shared<std::vector<float>>();
+    for (int r = 0; r < nodes; ++r)
+      for (int i = 0; i < kSize; ++i)
+        x->push_back(float((i + step) % 5 + (r == 0 ? (nodes - 1) * nodes : -nodes)));
+    for (int i = 0; i < kSize; ++i) w[size_t(i)] += float((i + step) % 5);
+    GlobalBatch batch;
+    batch.Set("x", BytesOf(*x), x);
+    auto call = session->Call(0, &batch);
+    ASSERT_TRUE(call.ok()) << call.status();
+    calls.push_back(*call);
+    if (step % 20 == 19) {
+      auto eval = session->Call(1, nullptr);
+      ASSERT_TRUE(eval.ok()) << eval.status();
+      auto value = session->Metrics(*eval);
+      ASSERT_TRUE(value.ok()) << value.status();
+      double sum = 0;
+      for (float v : w) sum += v;
+      EXPECT_FLOAT_EQ((*value)[0], sum);
+    }
+  }
+  ASSERT_TRUE(session->Drain().ok());
+  for (size_t i = 0; i < calls.size(); ++i) {
+    auto values = session->Metrics(calls[i]);
+    ASSERT_TRUE(values.ok()) << values.status();
+    ASSERT_THAT(*values, ::testing::SizeIs(1));
+    EXPECT_NEAR((*values)[0], expected[i], 1e-3 * std::abs(expected[i])) << i;
+  }
+  for (int r = 0; r < nodes; ++r) {
+    std::vector<float> got(kSize);
+    ASSERT_TRUE(session->executor(size_t(r)).GetSlot(0, MutableBytesOf(got)).ok());
+    for (int i = 0; i < kSize; ++i)
+      EXPECT_NEAR(got[size_t(i)], w[size_t(i)], 1e-3) << "rank " << r << " at " << i;
+  }
+  EXPECT_EQ(session->executor(0).Stats(0).calls, uint64_t(kSteps));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Sizes, TrainerTest,
+    ::testing::Combine(::testing::Values(1, 2, 3, 4, 7), ::testing::Bool(),
+                       ::testing::Bool()));
+
+TEST(ExecutorTest, TwoRunsAreBitwiseEqual) {
+  std::vector<float> first;
+  for (int run = 0; run < 2; ++run) {
+    auto session = Open(Trainer(4, true, false));
+    ASSERT_NE(session, nullptr);
+    std::vector<float> w(kSize, 0.1f);
+    std::vector<int> n = {kSize};
+    ASSERT_TRUE(session->SetSlot(0, BytesOf(w)).ok());
+    ASSERT_TRUE(session->SetSlot(1, BytesOf(n)).ok());
+    for (int step = 0; step < 20; ++step) {
+      auto x = std::make_shared<std::vector<float>>();
+      for (int i = 0; i < 4 * kSize; ++i) x->push_back(1.0f / float(i + step + 1));
+      GlobalBatch batch;
+      batch.Set("x", BytesOf(*x), x);
+      ASSERT_TRUE(session->Call(0, &batch).ok());
+    }
+    ASSERT_TRUE(session->GetSlot(0, MutableBytesOf(w)).ok());
+    if (run == 0)
+      first = w;
+    else
+      EXPECT_EQ(0, std::memcmp(w.data(), first.data(), w.size() * sizeof(float)));
+  }
+}
+
+TEST(ExecutorTest, KernelsRunInsideFragments) {
+  PlanBuilder plan(1);
+  uint32_t c = plan.Slot("c", plan::F32, {2, 2});
+  auto f = plan.Function("step");
+  uint32_t a = f.Batch("a", plan::F32, {2, 3});
+  uint32_t b = f.Batch("b", plan::F32, {3, 2});
+  uint32_t out = f.Slot(true, c, plan::F32, {2, 2});
+  f.Run("product", {a, b}, {out});
+  plan::Kernel *kernel = plan.proto().add_kernels();
+  kernel->set_kind("matmul");
+  for (auto [rows, columns] : {std::pair{2, 3}, {3, 2}, {2, 2}}) {
+    plan::KernelTensor *t = kernel->add_operands();
+    t->set_element(plan::F32);
+    t->add_dims(rows);
+    t->add_dims(columns);
+    t->add_strides(columns);
+    t->add_strides(1);
+  }
+  auto session = Open(plan);
+  ASSERT_NE(session, nullptr);
+  std::vector<float> va = {1, 2, 3, 4, 5, 6}, vb = {1, 0, 0, 1, 1, 1}, vc(4);
+  GlobalBatch batch;
+  batch.Set("a", BytesOf(va), nullptr);
+  batch.Set("b", BytesOf(vb), nullptr);
+  ASSERT_TRUE(session->Call(0, &batch).ok());
+  ASSERT_TRUE(session->GetSlot(0, MutableBytesOf(vc)).ok());
+  EXPECT_THAT(vc, ::testing::ElementsAre(4, 5, 10, 11));
+}
+
+TEST(ExecutorTest, UnknownKernelEndsEveryRankWithTheFragmentsName) {
+  PlanBuilder plan(2);
+  uint32_t c = plan.Slot("c", plan::F32, {1});
+  auto f = plan.Function("step");
+  f.Run("bad_kernel", {}, {f.Slot(true, c, plan::F32, {1})});
+  auto session = Open(plan);
+  ASSERT_NE(session, nullptr);
+  ASSERT_TRUE(session->Call(0, nullptr).ok());
+  absl::Status status = session->Drain();
+  EXPECT_THAT(std::string(status.message()),
+              ::testing::AllOf(::testing::HasSubstr("bad_kernel"),
+                               ::testing::HasSubstr("test.mlir:1:1"),
+                               ::testing::HasSubstr("rank ")));
+  EXPECT_FALSE(session->Call(0, nullptr).ok());
+}
+
+TEST(ExecutorTest, MissingBatchIsNamed) {
+  auto session = Open(Trainer(2, false, false));
+  ASSERT_NE(session, nullptr);
+  EXPECT_THAT(std::string(session->Call(0, nullptr).status().message()),
+              ::testing::HasSubstr("needs batch \"x\""));
+  std::vector<float> few(kSize);
+  GlobalBatch batch;
+  batch.Set("x", BytesOf(few), nullptr);
+  EXPECT_THAT(std::string(session->Call(0, &batch).status().message()),
+              ::testing::HasSubstr("must match 2 x f32[1,100] = 800 bytes, got: 400"));
+}
+
+TEST(ExecutorTest, MetricsOfACallThatIsNotThere) {
+  auto session = Open(Trainer(1, false, false));
+  ASSERT_NE(session, nullptr);
+  EXPECT_FALSE(session->Metrics(0).ok());
+}
+
+}  // namespace
+}  // namespace commsched
