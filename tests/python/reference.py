@@ -18,7 +18,7 @@ import numpy as np
 
 PIPELINE = ",".join([
     "canonicalize", "one-shot-bufferize{bufferize-function-boundaries "
-    "function-boundary-type-conversion=identity-layout-map}", "func.func(convert-linalg-to-loops)",
+    "function-boundary-type-conversion=identity-layout-map allow-return-allocs-from-loops=true}", "func.func(convert-linalg-to-loops)",
     "expand-strided-metadata", "lower-affine", "convert-scf-to-cf", "arith-expand{include-bf16=true}",
     "convert-math-to-llvm", "convert-math-to-libm", "canonicalize", "convert-index-to-llvm",
     "convert-arith-to-llvm", "finalize-memref-to-llvm", "convert-func-to-llvm", "convert-cf-to-llvm",
