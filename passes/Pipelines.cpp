@@ -22,6 +22,10 @@ using namespace commsched;
 
 void commsched::buildAllReducePipeline(OpPassManager &manager,
                                        const AllReducePipelineOptions &options) {
+  // A training step may call helpers; fragments cannot.
+  manager.addPass(createInlinerPass({}, [](OpPassManager &) {}));
+  manager.addPass(createSymbolDCEPass());
+  manager.addPass(createCSEPass());
   manager.addPass(createInsertDistComm({.mode = "all-reduce",
                                         .reduction = options.reduction,
                                         .cluster = options.cluster}));

@@ -219,6 +219,7 @@ LogicalResult Partitioner::planGradients() {
     if (role.kind == ArgumentRole::Param)
       params[role.name.getValue()] = block.getArgument(i).getType();
   llvm::StringMap<Operation *> marked;
+  std::vector<std::pair<Ref, int>> made;
   for (size_t i = 0; i < ops.size(); ++i) {
     auto gradient = dyn_cast<cs::GradientOp>(ops[i]);
     if (!gradient)
@@ -244,12 +245,20 @@ LogicalResult Partitioner::planGradients() {
       diag.attachNote(first->second->getLoc()) << "the first time is here";
       return diag;
     }
-    gradientOf[i] = plan.communications.size();
-    plan.communications.push_back({PlannedCommunication::Gradient, param.str(),
-                                   gradient.getValue(), gradient.getLoc(),
-                                   gradient, 0});
-    if (Ref ref = refOf(gradient.getValue()); ref >= 0)
+    Ref ref = refOf(gradient.getValue());
+    if (ref >= 0)
       leaves[ref] = makesGradient[ref] = true;
+    // Arguments are there from the start.
+    made.emplace_back(std::max(ref, -1), i);
+  }
+  // In the order in which they are made, wherever they are marked.
+  llvm::sort(made);
+  for (auto [maker, i] : made) {
+    auto gradient = cast<cs::GradientOp>(ops[i]);
+    gradientOf[i] = plan.communications.size();
+    plan.communications.push_back(
+        {PlannedCommunication::Gradient, gradient.getParam().str(),
+         gradient.getValue(), gradient.getLoc(), gradient, 0});
   }
   if (function.isStep && marked.empty())
     return function.func.emitOpError(
