@@ -9,22 +9,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "runtime/files.h"
+#include "runtime/json.h"
 
 namespace commsched::runtime {
 namespace {
-
-std::string Quote(absl::string_view text) {
-  std::string out = "\"";
-  for (unsigned char c : text) {
-    if (c == '"' || c == '\\')
-      absl::StrAppend(&out, "\\", std::string(1, char(c)));
-    else if (c < 0x20)
-      absl::StrAppendFormat(&out, "\\u%04x", int(c));
-    else
-      out.push_back(char(c));
-  }
-  return out + "\"";
-}
 
 // A track as the viewer sees it. Spans of one track must nest, so messages
 // that overlap on a link get lanes.
@@ -100,7 +88,7 @@ std::string TraceRecorder::ToJson() const {
   };
   for (size_t i = 0; i < spans.size(); ++i) {
     const TraceSpan &s = spans[i];
-    absl::StrAppend(&out, "{\"ph\":\"X\",\"name\":", Quote(s.name), ",\"cat\":\"",
+    absl::StrAppend(&out, "{\"ph\":\"X\",\"name\":", JsonQuote(s.name), ",\"cat\":\"",
                     s.category, "\",\"pid\":", s.rank, ",\"tid\":",
                     ids[{s.rank, s.track, s.peer}] + int(lane_of[i]));
     absl::StrAppend(&out, ",\"ts\":", micros(s.begin - origin_),

@@ -1,0 +1,84 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "runtime/checkpoint.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+
+namespace commsched::runtime {
+namespace {
+
+constexpr char kFormat[] = "commsched-checkpoint-1";
+
+absl::Status Save(Session *session, const std::string &path, bool params_only,
+                  const std::map<std::string, std::string> &metadata) {
+  const std::vector<SlotInfo> &slots = session->program().slots;
+  std::vector<std::vector<std::byte>> values;
+  std::vector<TensorToWrite> tensors;
+  values.reserve(slots.size());
+  for (uint32_t i = 0; i < slots.size(); ++i) {
+    if (params_only && !slots[i].is_param) continue;
+    std::vector<std::byte> &value = values.emplace_back(slots[i].type.bytes);
+    if (absl::Status s = session->GetSlot(i, absl::MakeSpan(value)); !s.ok())
+      return s;
+    tensors.push_back({slots[i].name, slots[i].type, value});
+  }
+  return WriteSafetensors(path, tensors, metadata);
+}
+
+}  // namespace
+
+absl::Status SaveCheckpoint(Session *session, const std::string &path,
+                            uint64_t steps_done) {
+  return Save(session, path, false,
+              {{"format", kFormat}, {"step", absl::StrCat(steps_done)}});
+}
+
+absl::Status SaveParameters(Session *session, const std::string &path) {
+  return Save(session, path, true, {});
+}
+
+absl::Status SetSlots(Session *session, const TensorFile &file,
+                      bool complete) {
+  const std::vector<SlotInfo> &slots = session->program().slots;
+  for (const auto &[name, tensor] : file.tensors)
+    if (std::none_of(slots.begin(), slots.end(),
+                     [&name = name](const SlotInfo &s) { return s.name == name; }))
+      return absl::InvalidArgumentError(
+          absl::StrCat(file.path, ": tensor \"", name,
+                       "\" is no parameter or state of the plan"));
+  // All are checked before the first is set.
+  std::vector<const StoredTensor *> found(slots.size(), nullptr);
+  for (size_t i = 0; i < slots.size(); ++i) {
+    if (!complete && file.tensors.count(slots[i].name) == 0) continue;
+    auto tensor = file.Find(slots[i].name, slots[i].type);
+    if (!tensor.ok()) return tensor.status();
+    found[i] = *tensor;
+  }
+  for (uint32_t i = 0; i < slots.size(); ++i)
+    if (found[i] != nullptr)
+      if (absl::Status s = session->SetSlot(i, found[i]->data); !s.ok()) return s;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<uint64_t> LoadCheckpoint(Session *session,
+                                        const std::string &path) {
+  absl::StatusOr<TensorFile> file = ReadSafetensors(path);
+  if (!file.ok()) return file.status();
+  auto format = file->metadata.find("format");
+  auto step = file->metadata.find("step");
+  uint64_t steps_done = 0;
+  if (format == file->metadata.end() || format->second != kFormat ||
+      step == file->metadata.end() ||
+      !absl::SimpleAtoi(step->second, &steps_done))
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": is no checkpoint: metadata must have format \"",
+                     kFormat, "\" and a step"));
+  if (absl::Status s = SetSlots(session, *file, true); !s.ok()) return s;
+  return steps_done;
+}
+
+}  // namespace commsched::runtime
