@@ -1,0 +1,282 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A convolution and its two gradients are one contraction of three tensors:
+// X[n, s p + d q, c], W[q, c, o] and G[n, p, o]. Which of them is written says
+// which of the three it is, except that W and G play the same part: the one
+// with the smaller space is called the weights.
+
+#include "KernelBuilder.h"
+#include "Stages.h"
+
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+
+namespace commsched::planexport {
+namespace {
+
+// X without its padding: where `X` is a buffer that is zeroed and into which
+// `inner` is copied at `offsets`.
+struct Padding {
+  Value inner;
+  SmallVector<int64_t> offsets;
+};
+
+} // namespace
+
+static Value rootOf(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (!isa<memref::SubViewOp, memref::ExpandShapeOp, memref::CollapseShapeOp,
+             memref::CastOp>(op))
+      break;
+    value = op->getOperand(0);
+  }
+  return value;
+}
+
+static bool writes(OpOperand &use) {
+  Operation *op = use.getOwner();
+  if (auto dps = dyn_cast<DestinationStyleOpInterface>(op))
+    return dps.isDpsInit(&use);
+  if (auto copy = dyn_cast<memref::CopyOp>(op))
+    return &use == &copy.getTargetMutable();
+  return !isa<memref::LoadOp, func::ReturnOp>(op);
+}
+
+// Whether anything writes `root` after `op`, in its block.
+static bool writtenAfter(Value root, Operation *op) {
+  SmallVector<Value> work{root};
+  while (!work.empty()) {
+    Value value = work.pop_back_val();
+    for (OpOperand &use : value.getUses()) {
+      Operation *user = use.getOwner();
+      if (isa<memref::SubViewOp, memref::ExpandShapeOp, memref::CollapseShapeOp,
+              memref::CastOp>(user)) {
+        work.push_back(user->getResult(0));
+        continue;
+      }
+      Operation *ancestor = op->getBlock()->findAncestorOpInBlock(*user);
+      if (!ancestor || (writes(use) && !ancestor->isBeforeInBlock(op)))
+        return true;
+    }
+  }
+  return false;
+}
+
+static std::optional<Padding> findPadding(linalg::GenericOp op, Value large) {
+  auto alloc = large.getDefiningOp<memref::AllocOp>();
+  if (!alloc || alloc->getBlock() != op->getBlock())
+    return std::nullopt;
+  linalg::FillOp fill;
+  memref::CopyOp copy;
+  memref::SubViewOp view;
+  for (OpOperand &use : large.getUses()) {
+    Operation *user = use.getOwner();
+    if (user->getBlock() != op->getBlock())
+      return std::nullopt;
+    if (auto f = dyn_cast<linalg::FillOp>(user)) {
+      if (fill)
+        return std::nullopt;
+      fill = f;
+    } else if (auto v = dyn_cast<memref::SubViewOp>(user)) {
+      if (!v->hasOneUse() || copy)
+        return std::nullopt;
+      copy = dyn_cast<memref::CopyOp>(*v->user_begin());
+      view = v;
+      if (!copy || copy.getTarget() != v.getResult())
+        return std::nullopt;
+    } else if (writes(use) && !isa<func::CallOp>(user)) {
+      return std::nullopt;
+    }
+  }
+  if (!fill || !copy || copy->getBlock() != op->getBlock() ||
+      !copy->isBeforeInBlock(op) || !fill->isBeforeInBlock(copy) ||
+      !matchPattern(fill.getInputs()[0], m_AnyZeroFloat()))
+    return std::nullopt;
+  Value inner = copy.getSource();
+  if (ShapedType::isDynamicShape(view.getStaticOffsets()) ||
+      llvm::any_of(view.getStaticStrides(), [](int64_t s) { return s != 1; }) ||
+      cast<MemRefType>(inner.getType()).getRank() !=
+          cast<MemRefType>(large.getType()).getRank() ||
+      !llvm::equal(cast<MemRefType>(inner.getType()).getShape(),
+                   view.getStaticSizes()))
+    return std::nullopt;
+  auto [strides, offset] = cast<MemRefType>(inner.getType()).getStridesAndOffset();
+  if (ShapedType::isDynamicShape(strides) || writtenAfter(rootOf(inner), copy))
+    return std::nullopt;
+  return Padding{inner, SmallVector<int64_t>(view.getStaticOffsets())};
+}
+
+std::optional<KernelCall> buildConvolution(linalg::GenericOp op,
+                                           const ContractionInfo &info) {
+  SmallVector<int64_t> sizes = op.getStaticLoopRanges();
+  const unsigned x = info.large;
+  // The two small operands by the extent of their windows.
+  auto extent = [&](unsigned i) {
+    int64_t product = 1;
+    for (const Window &window : info.windows)
+      for (unsigned loop : window.loop)
+        if (info.loops[loop].in[i])
+          product *= sizes[loop];
+    return product;
+  };
+  unsigned w = (x + 1) % 3, g = (x + 2) % 3;
+  // On a tie the output is the gradient of the weights: no matter which.
+  if (extent(g) < extent(w) || (extent(g) == extent(w) && w == 2))
+    std::swap(w, g);
+
+  std::array<StridedView, 3> views;
+  for (unsigned i = 0; i < 3; ++i) {
+    OpOperand &operand = op->getOpOperand(i);
+    views[i].buffer = operand.get();
+    auto type = cast<MemRefType>(operand.get().getType());
+    SmallVector<int64_t> strides = type.getStridesAndOffset().first;
+    if (ShapedType::isDynamicShape(strides))
+      return std::nullopt;
+    for (auto [expr, stride] : llvm::zip(
+             op.getMatchingIndexingMap(&operand).getResults(), strides))
+      if (auto dim = dyn_cast<AffineDimExpr>(expr)) {
+        views[i].loops.push_back(dim.getPosition());
+        views[i].strides.push_back(stride);
+      }
+  }
+  auto largeType = cast<MemRefType>(views[x].buffer.getType());
+  SmallVector<int64_t> largeStrides = largeType.getStridesAndOffset().first;
+  SmallVector<int64_t> largeShape(largeType.getShape());
+  SmallVector<int64_t> low(largeShape.size(), 0);
+  Value source = views[x].buffer;
+  if (x != 2) {
+    if (std::optional<Padding> padding = findPadding(op, source)) {
+      auto inner = cast<MemRefType>(padding->inner.getType());
+      bool windowsOnly = true;
+      for (auto [d, size] : llvm::enumerate(largeShape))
+        if (inner.getDimSize(d) != size &&
+            llvm::none_of(info.windows, [d = d](const Window &window) {
+              return window.result == d;
+            }))
+          windowsOnly = false;
+      if (windowsOnly) {
+        source = padding->inner;
+        low = padding->offsets;
+        largeStrides = inner.getStridesAndOffset().first;
+        largeShape.assign(inner.getShape().begin(), inner.getShape().end());
+        unsigned at = 0;
+        for (auto [expr, stride] : llvm::zip(
+                 op.getMatchingIndexingMap(&op->getOpOperand(x)).getResults(),
+                 largeStrides))
+          if (isa<AffineDimExpr>(expr))
+            views[x].strides[at++] = stride;
+      }
+    }
+  }
+
+  auto loopsOf = [&](unsigned a, unsigned b) {
+    SmallVector<unsigned> loops;
+    for (auto [loop, use] : llvm::enumerate(info.loops))
+      if (use.mask() == (1u << a | 1u << b) &&
+          llvm::none_of(info.windows, [loop = loop](const Window &window) {
+            return llvm::is_contained(window.loop, loop);
+          }))
+        loops.push_back(loop);
+    return mergeLoops(views, loops, sizes, 1u << a | 1u << b, a);
+  };
+  SmallVector<Axis> batch = loopsOf(x, g), channels = loopsOf(x, w),
+                    features = loopsOf(g, w);
+  if (channels.size() > 1 || features.size() > 1)
+    return std::nullopt;
+  Axis none;
+  const Axis &c = channels.empty() ? none : channels[0];
+  const Axis &o = features.empty() ? none : features[0];
+
+  struct Space {
+    int64_t source = 1, sourceStride = 0, low = 0, high = 0;
+    int64_t kernel = 1, kernelStride = 0, image = 1, imageStride = 0;
+    int64_t stride = 1, dilation = 1;
+  };
+  SmallVector<Space> spaces;
+  for (const Window &window : info.windows) {
+    Space space;
+    unsigned ig = info.loops[window.loop[0]].in[g] ? 0 : 1;
+    unsigned lg = window.loop[ig], lw = window.loop[1 - ig];
+    space.image = sizes[lg];
+    space.imageStride = views[g].stride(lg);
+    space.kernel = sizes[lw];
+    space.kernelStride = views[w].stride(lw);
+    space.stride = window.coefficient[ig];
+    space.dilation = window.coefficient[1 - ig];
+    space.sourceStride = largeStrides[window.result];
+    space.low = low[window.result];
+    int64_t used = (space.image - 1) * space.stride +
+                   (space.kernel - 1) * space.dilation + 1;
+    // Rows that no window reaches are not part of the source.
+    space.source = std::min(largeShape[window.result], used - space.low);
+    space.high = used - space.low - space.source;
+    if (space.source <= 0 || (x == 2 && space.source != largeShape[window.result]))
+      return std::nullopt;
+    if (space.image == 1)
+      space.stride = 1;
+    if (space.kernel == 1)
+      space.dilation = 1;
+    spaces.push_back(space);
+  }
+  // Loops that do not merge with the samples are space under a window of one.
+  Axis sample = batch.empty() ? none : batch[0];
+  for (const Axis &axis : llvm::drop_begin(batch, batch.empty() ? 0 : 1)) {
+    Space space;
+    space.source = space.image = axis.size;
+    space.sourceStride = axis.strides[x];
+    space.imageStride = axis.strides[g];
+    spaces.push_back(space);
+  }
+  if (spaces.size() > 3)
+    return std::nullopt;
+  llvm::stable_sort(spaces, [](const Space &a, const Space &b) {
+    return a.sourceStride > b.sourceStride;
+  });
+
+  auto tensor = [&](const Axis &first, const Axis &second, unsigned i,
+                    int64_t Space::*size, int64_t Space::*stride) {
+    SmallVector<int64_t> dims{first.size, second.size};
+    SmallVector<int64_t> strides{first.strides[i], second.strides[i]};
+    for (const Space &space : spaces) {
+      dims.push_back(space.*size);
+      strides.push_back(space.*stride);
+    }
+    return kernelTensor(dims, strides);
+  };
+  plan::KernelTensor src =
+      tensor(sample, c, x, &Space::source, &Space::sourceStride);
+  plan::KernelTensor weights =
+      tensor(o, c, w, &Space::kernel, &Space::kernelStride);
+  plan::KernelTensor dst = tensor(sample, o, g, &Space::image, &Space::imageStride);
+
+  KernelCall call;
+  call.kernel.set_accumulate(!op->hasAttr(kOverwriteAttr));
+  auto operand = [&](const plan::KernelTensor &t, unsigned i) {
+    *call.kernel.add_operands() = t;
+    call.buffers.push_back(i == x ? source : views[i].buffer);
+  };
+  if (x == 2) {
+    call.kernel.set_kind("convolution_backward_data");
+    operand(dst, g), operand(weights, w), operand(src, x);
+  } else if (g == 2) {
+    call.kernel.set_kind("convolution_forward");
+    operand(src, x), operand(weights, w), operand(dst, g);
+  } else {
+    call.kernel.set_kind("convolution_backward_weights");
+    operand(src, x), operand(dst, g), operand(weights, w);
+  }
+  auto list = [&](const char *name, int64_t Space::*field) {
+    plan::Int64List &values = (*call.kernel.mutable_attributes())[name];
+    for (const Space &space : spaces)
+      values.add_values(space.*field);
+  };
+  list("strides", &Space::stride);
+  list("dilations", &Space::dilation);
+  list("pad_low", &Space::low);
+  list("pad_high", &Space::high);
+  return call;
+}
+
+} // namespace commsched::planexport

@@ -1,0 +1,248 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// LLVM dialect to machine code. Nothing of the host, the time, the process or
+// the folder goes into the bytes.
+
+#include "Stages.h"
+
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Export.h"
+
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Analysis/TargetTransformInfo.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Object/ObjectFile.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Process.h"
+#include "llvm/Support/Program.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/Target/TargetOptions.h"
+
+using namespace mlir;
+
+namespace commsched::planexport {
+
+static constexpr llvm::StringLiteral kTriple = "x86_64-unknown-linux-gnu";
+
+static std::unique_ptr<llvm::TargetMachine> createMachine(const CodeOptions &options) {
+  LLVMInitializeX86TargetInfo();
+  LLVMInitializeX86Target();
+  LLVMInitializeX86TargetMC();
+  LLVMInitializeX86AsmPrinter();
+  std::string error;
+  llvm::Triple triple(kTriple);
+  const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, error);
+  if (!target)
+    return nullptr;
+  llvm::TargetOptions target_options;
+  // a * b + c may be one operation: what compilers for training do.
+  target_options.AllowFPOpFusion = llvm::FPOpFusion::Fast;
+  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
+      triple, options.targetCpu, "", target_options, llvm::Reloc::PIC_,
+      std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+}
+
+// `void <name>(context, buffers)` around the fragment's function, which gets
+// the addresses one by one.
+static void wrapFragment(llvm::Module &module, llvm::Function *inner) {
+  llvm::LLVMContext &context = module.getContext();
+  std::string name = inner->getName().str();
+  inner->setName(name + "_body");
+  inner->setLinkage(llvm::GlobalValue::InternalLinkage);
+  auto *pointer = llvm::PointerType::getUnqual(context);
+  auto *wrapper = llvm::Function::Create(
+      llvm::FunctionType::get(llvm::Type::getVoidTy(context), {pointer, pointer},
+                              false),
+      llvm::GlobalValue::ExternalLinkage, name, module);
+  llvm::IRBuilder<> builder(llvm::BasicBlock::Create(context, "", wrapper));
+  llvm::Value *fragmentContext = wrapper->getArg(0);
+  // CsFragmentContext: call_kernel, scratch, user.
+  llvm::Value *scratch = builder.CreateLoad(
+      pointer, builder.CreateConstInBoundsGEP1_64(pointer, fragmentContext, 1));
+  SmallVector<llvm::Value *> arguments{fragmentContext, scratch};
+  for (unsigned i = 2; i < inner->arg_size(); ++i)
+    arguments.push_back(builder.CreateLoad(
+        pointer, builder.CreateConstInBoundsGEP1_64(pointer, wrapper->getArg(1), i - 2)));
+  builder.CreateCall(inner, arguments);
+  builder.CreateRetVoid();
+}
+
+static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
+  llvm::PipelineTuningOptions tuning;
+  tuning.LoopVectorization = true;
+  tuning.SLPVectorization = true;
+  tuning.LoopUnrolling = true;
+  tuning.LoopInterleaving = true;
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager sccs;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PassBuilder passes(&machine, tuning);
+  passes.registerModuleAnalyses(modules);
+  passes.registerCGSCCAnalyses(sccs);
+  passes.registerFunctionAnalyses(functions);
+  passes.registerLoopAnalyses(loops);
+  passes.crossRegisterProxies(loops, functions, sccs, modules);
+  passes.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3)
+      .run(module, modules);
+}
+
+static bool mayImport(StringRef name) {
+  static const llvm::StringSet<> memory = {"memcpy", "memset", "memmove"};
+  static const llvm::StringSet<> libm = {
+      "exp",  "exp2", "expm1", "log",   "log2",  "log10", "log1p", "pow",
+      "sin",  "cos",  "tan",   "asin",  "acos",  "atan",  "atan2", "sinh",
+      "cosh", "tanh", "asinh", "acosh", "atanh", "erf",   "erfc",  "cbrt",
+      "fmod", "ceil", "floor", "round", "roundeven", "rint", "nearbyint",
+      "trunc", "fma", "sqrt",  "sincos", "ldexp", "frexp", "copysign", "fabs",
+      "fmax", "fmin", "fdim", "hypot", "tgamma", "lgamma"};
+  StringRef plain = name;
+  return memory.contains(name) || libm.contains(name) ||
+         (plain.consume_back("f") && libm.contains(plain));
+}
+
+// Refuses imports that fragment_abi.h does not allow, and sums up the code.
+static LogicalResult inspect(StringRef object, Location loc, uint64_t &codeBytes) {
+  auto file = llvm::object::ObjectFile::createObjectFile(
+      llvm::MemoryBufferRef(object, "fragments"));
+  if (!file) {
+    llvm::consumeError(file.takeError());
+    return emitError(loc, "code generator wrote no object file");
+  }
+  for (const llvm::object::SectionRef &section : (*file)->sections())
+    if (section.isText())
+      codeBytes += section.getSize();
+  for (const llvm::object::SymbolRef &symbol : (*file)->symbols()) {
+    auto flags = symbol.getFlags();
+    auto name = symbol.getName();
+    if (!flags || !name) {
+      llvm::consumeError(flags.takeError());
+      llvm::consumeError(name.takeError());
+      continue;
+    }
+    if ((*flags & llvm::object::SymbolRef::SF_Undefined) && !name->empty() &&
+        !mayImport(*name))
+      return emitError(loc, "a fragment would need '")
+             << *name << "', which the runtime does not provide";
+  }
+  return success();
+}
+
+static std::string findLinker(const CodeOptions &options) {
+  if (!options.linker.empty())
+    return options.linker;
+  if (auto path = llvm::sys::Process::GetEnv("COMMSCHED_LLD"))
+    return *path;
+#ifdef COMMSCHED_LLD_PATH
+  if (llvm::sys::fs::can_execute(COMMSCHED_LLD_PATH))
+    return COMMSCHED_LLD_PATH;
+#endif
+  if (auto path = llvm::sys::findProgramByName("ld.lld"))
+    return *path;
+  return "";
+}
+
+static LogicalResult link(StringRef object, const CodeOptions &options,
+                          Location loc, std::string &elf) {
+  std::string linker = findLinker(options);
+  if (linker.empty())
+    return emitError(loc, "no linker: ld.lld is not in the path and "
+                          "COMMSCHED_LLD is not set");
+  SmallString<128> input, output, messages;
+  int handle;
+  if (llvm::sys::fs::createTemporaryFile("commsched", "o", handle, input) ||
+      llvm::sys::fs::createTemporaryFile("commsched", "so", output) ||
+      llvm::sys::fs::createTemporaryFile("commsched", "txt", messages))
+    return emitError(loc, "cannot create a temporary file");
+  auto remove = llvm::make_scope_exit([&] {
+    llvm::sys::fs::remove(input);
+    llvm::sys::fs::remove(output);
+    llvm::sys::fs::remove(messages);
+  });
+  {
+    llvm::raw_fd_ostream os(handle, /*shouldClose=*/true);
+    os << object;
+  }
+  SmallVector<StringRef> arguments{
+      linker,      "-shared", "--build-id=none", "-z", "noexecstack", "-z",
+      "relro",     "-z",      "now",             "--hash-style=gnu",
+      "--strip-all", "--no-undefined-version", "--threads=1", "-o", output, input};
+  std::string error;
+  int code = llvm::sys::ExecuteAndWait(
+      linker, arguments, /*Env=*/std::nullopt,
+      {std::nullopt, StringRef(messages), StringRef(messages)},
+      /*SecondsToWait=*/300, /*MemoryLimit=*/0, &error);
+  if (code != 0) {
+    auto text = llvm::MemoryBuffer::getFile(messages);
+    return emitError(loc, "linking fragments failed: ")
+           << error << (text ? (*text)->getBuffer().split('\n').first : "");
+  }
+  auto bytes = llvm::MemoryBuffer::getFile(output, /*IsText=*/false,
+                                           /*RequiresNullTerminator=*/false);
+  if (!bytes)
+    return emitError(loc, "linking fragments failed: no output");
+  elf = (*bytes)->getBuffer().str();
+  return success();
+}
+
+LogicalResult emitSharedObject(ModuleOp module, ArrayRef<std::string> functions,
+                               const CodeOptions &options, CompiledFragments &result) {
+  Location loc = module.getLoc();
+  std::unique_ptr<llvm::TargetMachine> machine = createMachine(options);
+  if (!machine)
+    return emitError(loc, "this build of LLVM has no target for ") << kTriple;
+  registerBuiltinDialectTranslation(*module.getContext());
+  registerLLVMDialectTranslation(*module.getContext());
+  llvm::LLVMContext llvmContext;
+  std::unique_ptr<llvm::Module> llvmModule =
+      translateModuleToLLVMIR(module, llvmContext, "fragments");
+  if (!llvmModule)
+    return emitError(loc, "fragments cannot be translated to LLVM IR");
+  llvmModule->setSourceFileName("fragments");
+  llvmModule->setTargetTriple(llvm::Triple(kTriple));
+  llvmModule->setDataLayout(machine->createDataLayout());
+  for (const std::string &name : functions)
+    wrapFragment(*llvmModule, llvmModule->getFunction(name));
+  for (llvm::Function &function : *llvmModule) {
+    if (function.isDeclaration())
+      continue;
+    function.addFnAttr("target-cpu", options.targetCpu);
+    function.addFnAttr("prefer-vector-width", "256");
+    function.addFnAttr(llvm::Attribute::NoUnwind);
+    // A nest inlined would lose that its pointers do not alias, or pay for it
+    // in metadata; the call costs nothing next to it.
+    if (function.getName().starts_with("nest_")) {
+      function.setLinkage(llvm::GlobalValue::InternalLinkage);
+      function.addFnAttr(llvm::Attribute::NoInline);
+    }
+  }
+  if (options.printStage == "llvm-ir")
+    llvmModule->print(llvm::errs(), nullptr);
+  optimize(*llvmModule, *machine);
+  if (options.printStage == "llvm-opt")
+    llvmModule->print(llvm::errs(), nullptr);
+  SmallVector<char, 0> object;
+  {
+    llvm::raw_svector_ostream os(object);
+    llvm::legacy::PassManager passes;
+    if (machine->addPassesToEmitFile(passes, os, nullptr,
+                                     llvm::CodeGenFileType::ObjectFile))
+      return emitError(loc, "code generator cannot write object files");
+    passes.run(*llvmModule);
+  }
+  StringRef bytes(object.data(), object.size());
+  if (failed(inspect(bytes, loc, result.codeBytes)))
+    return failure();
+  return link(bytes, options, loc, result.elf);
+}
+
+} // namespace commsched::planexport

@@ -1,0 +1,105 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "ExportPlan.h"
+
+#include "ir/Register.h"
+#include "mlir/InitAllDialects.h"
+#include "mlir/InitAllExtensions.h"
+#include "mlir/Tools/mlir-translate/Translation.h"
+#include "plan/plan_file.h"
+
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/SourceMgr.h"
+
+using namespace mlir;
+using namespace commsched;
+using namespace commsched::planexport;
+
+static llvm::cl::OptionCategory planCategory("plans");
+static llvm::cl::opt<std::string>
+    targetCpu("target-cpu", llvm::cl::cat(planCategory), llvm::cl::init("x86-64-v3"),
+              llvm::cl::desc("processor level of the compiled fragments: "
+                             "x86-64-v3 (default) or x86-64-v4"));
+static llvm::cl::opt<bool>
+    summary("plan-summary", llvm::cl::cat(planCategory),
+            llvm::cl::desc("print memory, code and kernels of the plan to stderr"));
+static llvm::cl::opt<std::string>
+    linkerPath("linker", llvm::cl::cat(planCategory),
+               llvm::cl::desc("path of ld.lld (default: COMMSCHED_LLD, else as "
+                              "found at configuration, else in the path)"));
+static llvm::cl::opt<std::string>
+    printStage("print-stage", llvm::cl::cat(planCategory), llvm::cl::Hidden,
+               llvm::cl::desc("print the fragments after: fuse, bufferize, nests, "
+                              "loops, llvm, llvm-ir, llvm-opt"));
+
+static LogicalResult writePlan(ModuleOp module, raw_ostream &os) {
+  CodeOptions options;
+  options.targetCpu = targetCpu;
+  options.linker = linkerPath;
+  options.printStage = printStage;
+  if (targetCpu != "x86-64-v3" && targetCpu != "x86-64-v4")
+    return emitError(module.getLoc(), "target-cpu must be x86-64-v3 or x86-64-v4, got: ")
+           << targetCpu.getValue();
+  plan::Plan plan;
+  PlanStatistics statistics;
+  if (failed(exportPlan(module, options, plan, statistics)))
+    return failure();
+  os << plan::Serialize(plan);
+  if (summary)
+    llvm::errs() << "arena bytes: " << statistics.arenaBytes
+                 << "\nscratch bytes: " << statistics.scratchBytes
+                 << "\nfragments: " << statistics.fragments
+                 << "\ncompiled fragments: " << statistics.functions
+                 << "\nloop nests: " << statistics.nests
+                 << "\nkernels: " << statistics.kernels
+                 << "\ncode bytes: " << statistics.codeBytes << "\n";
+  return success();
+}
+
+static LogicalResult readPlan(llvm::SourceMgr &sources, MLIRContext *context,
+                              plan::Plan &plan) {
+  const llvm::MemoryBuffer *buffer = sources.getMemoryBuffer(sources.getMainFileID());
+  std::string error = plan::Deserialize(
+      std::string_view(buffer->getBufferStart(), buffer->getBufferSize()), &plan);
+  if (error.empty())
+    return success();
+  return emitError(FileLineColLoc::get(context, buffer->getBufferIdentifier(), 0, 0))
+         << error;
+}
+
+void commsched::registerPlanTranslations() {
+  static TranslateFromMLIRRegistration toPlan(
+      "mlir-to-plan", "translate a level-2 module to a plan",
+      [](ModuleOp module, raw_ostream &os) { return writePlan(module, os); },
+      [](DialectRegistry &registry) {
+        // Everything that lowering a fragment goes through.
+        registerAllDialects(registry);
+        registerAllExtensions(registry);
+        registerDialects(registry);
+      });
+  static TranslateRegistration toText(
+      "plan-to-text", "print a plan as text, without its machine code",
+      [](const std::shared_ptr<llvm::SourceMgr> &sources, raw_ostream &os,
+         MLIRContext *context) -> LogicalResult {
+        plan::Plan plan;
+        if (failed(readPlan(*sources, context, plan)))
+          return failure();
+        os << printPlan(std::move(plan));
+        return success();
+      });
+  static TranslateRegistration toObject(
+      "plan-to-object", "write the shared object with a plan's fragments",
+      [](const std::shared_ptr<llvm::SourceMgr> &sources, raw_ostream &os,
+         MLIRContext *context) -> LogicalResult {
+        plan::Plan plan;
+        if (failed(readPlan(*sources, context, plan)))
+          return failure();
+        if (plan.objects_size() != 1)
+          return emitError(UnknownLoc::get(context))
+                 << "plan must have one object, got: " << plan.objects_size();
+        os << plan.objects(0).elf();
+        return success();
+      });
+}

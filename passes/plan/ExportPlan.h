@@ -1,0 +1,42 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Level 2 to plan (plan/plan.proto).
+
+#ifndef COMMSCHED_PASSES_PLAN_EXPORTPLAN_H
+#define COMMSCHED_PASSES_PLAN_EXPORTPLAN_H
+
+#include "FragmentCompiler.h"
+
+namespace commsched {
+
+namespace planexport {
+
+/// What a plan needs, for people.
+struct PlanStatistics {
+  uint64_t arenaBytes = 0;   ///< most of any function
+  uint64_t scratchBytes = 0; ///< most of any function
+  unsigned fragments = 0;    ///< in all functions
+  unsigned functions = 0;    ///< distinct compiled fragments
+  unsigned nests = 0;        ///< distinct loop nests
+  unsigned kernels = 0;      ///< distinct library kernels
+  uint64_t codeBytes = 0;
+};
+
+/// Builds the plan of a level-2 module. Errors are reported at the op that the
+/// plan cannot hold.
+mlir::LogicalResult exportPlan(mlir::ModuleOp module, const CodeOptions &options,
+                               plan::Plan &plan, PlanStatistics &statistics);
+
+/// The plan as text without machine code, one field a line.
+std::string printPlan(plan::Plan plan);
+
+} // namespace planexport
+
+/// Registers --mlir-to-plan, --plan-to-text and --plan-to-object with
+/// mlirTranslateMain.
+void registerPlanTranslations();
+
+} // namespace commsched
+
+#endif // COMMSCHED_PASSES_PLAN_EXPORTPLAN_H

@@ -1,0 +1,127 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "FragmentCompiler.h"
+#include "Stages.h"
+
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+
+namespace commsched::planexport {
+
+FragmentCompiler::FragmentCompiler(MLIRContext *context, CodeOptions options)
+    : context(context), options(std::move(options)),
+      module(ModuleOp::create(UnknownLoc::get(context))) {
+  context->loadDialect<func::FuncDialect, bufferization::BufferizationDialect,
+                       linalg::LinalgDialect, memref::MemRefDialect,
+                       tensor::TensorDialect, scf::SCFDialect,
+                       LLVM::LLVMDialect, math::MathDialect>();
+}
+
+static std::string printWithoutLocations(Operation *op) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  op->print(os, OpPrintingFlags().useLocalScope().printGenericOpForm());
+  return text;
+}
+
+unsigned FragmentCompiler::add(Block &body, Location loc) {
+  OpBuilder builder(context);
+  SmallVector<Type> types{LLVM::LLVMPointerType::get(context)};
+  auto memrefOf = [](Type type) -> Type {
+    auto tensor = cast<RankedTensorType>(type);
+    return MemRefType::get(tensor.getShape(), tensor.getElementType());
+  };
+  for (Type type : body.getArgumentTypes())
+    types.push_back(memrefOf(type));
+  unsigned inputs = body.getNumArguments();
+  Operation *terminator = body.getTerminator();
+  for (Type type : terminator->getOperandTypes())
+    types.push_back(memrefOf(type));
+
+  auto function = func::FuncOp::create(
+      loc, "frag", FunctionType::get(context, types, {}));
+  Block *entry = function.addEntryBlock();
+  builder.setInsertionPointToStart(entry);
+  IRMapping mapping;
+  for (auto [i, arg] : llvm::enumerate(body.getArguments()))
+    mapping.map(arg, bufferization::ToTensorOp::create(
+                         builder, loc, arg.getType(), entry->getArgument(1 + i),
+                         /*restrict=*/true, /*writable=*/false));
+  for (Operation &op : body.without_terminator())
+    builder.clone(op, mapping);
+  for (auto [i, value] : llvm::enumerate(terminator->getOperands())) {
+    auto store = bufferization::MaterializeInDestinationOp::create(
+        builder, terminator->getLoc(), mapping.lookup(value),
+        entry->getArgument(1 + inputs + i));
+    store.setRestrict(true);
+    store.setWritable(true);
+  }
+  func::ReturnOp::create(builder, loc);
+
+  auto [it, fresh] = known.try_emplace(printWithoutLocations(function), count);
+  if (!fresh) {
+    function.erase();
+    return it->second;
+  }
+  function.setName("frag_" + std::to_string(count));
+  module->push_back(function);
+  return count++;
+}
+
+static void printAfter(ModuleOp module, StringRef stage,
+                       const CodeOptions &options) {
+  if (options.printStage == stage)
+    module->print(llvm::errs(), OpPrintingFlags().useLocalScope());
+}
+
+LogicalResult FragmentCompiler::compile(CompiledFragments &result) {
+  SmallVector<func::FuncOp> fragments(module->getOps<func::FuncOp>());
+  for (func::FuncOp fragment : fragments)
+    if (failed(fuseFragment(fragment)))
+      return failure();
+  printAfter(*module, "fuse", options);
+  for (func::FuncOp fragment : fragments)
+    if (failed(bufferizeFragment(fragment)))
+      return failure();
+  printAfter(*module, "bufferize", options);
+
+  KernelTable kernels;
+  NestTable nests;
+  for (func::FuncOp fragment : fragments) {
+    extractKernels(fragment, kernels);
+    FailureOr<uint64_t> scratch = assignScratch(fragment);
+    if (failed(scratch) || failed(outlineNests(fragment, nests)))
+      return failure();
+    lowerKernelCalls(fragment);
+    result.scratchBytes.push_back(*scratch);
+    result.symbols.push_back(fragment.getName().str());
+  }
+  printAfter(*module, "nests", options);
+  for (func::FuncOp function :
+       llvm::make_early_inc_range(module->getOps<func::FuncOp>())) {
+    if (function->hasAttr(kKernelIndexAttr))
+      function.erase();
+    else if (function->hasAttr(kNestAttr) && failed(lowerNest(function)))
+      return failure();
+  }
+  printAfter(*module, "loops", options);
+  if (failed(lowerModuleToLLVM(*module)))
+    return failure();
+  printAfter(*module, "llvm", options);
+  result.kernels = std::move(kernels.kernels);
+  result.nests = nests.count;
+  return emitSharedObject(*module, result.symbols, options, result);
+}
+
+} // namespace commsched::planexport

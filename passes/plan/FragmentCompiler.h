@@ -1,0 +1,65 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Compiles the bodies of fragments to one ELF shared object that follows
+// plan/fragment_abi.h, and the library kernels that it calls back for.
+
+#ifndef COMMSCHED_PASSES_PLAN_FRAGMENTCOMPILER_H
+#define COMMSCHED_PASSES_PLAN_FRAGMENTCOMPILER_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "plan/plan.pb.h"
+
+#include "llvm/ADT/StringMap.h"
+
+#include <string>
+#include <vector>
+
+namespace commsched::planexport {
+
+struct CodeOptions {
+  /// "x86-64-v3" or "x86-64-v4"; never the host's own, so that the same input
+  /// gives the same bytes on every machine.
+  std::string targetCpu = "x86-64-v3";
+  /// Path of ld.lld; empty: as found by CMake or COMMSCHED_LLD.
+  std::string linker;
+  /// If not empty, the module is printed here after the named stage.
+  std::string printStage;
+};
+
+struct CompiledFragments {
+  /// Per distinct function: the symbol, and the scratch bytes that it needs.
+  std::vector<std::string> symbols;
+  std::vector<uint64_t> scratchBytes;
+  std::vector<plan::Kernel> kernels;
+  std::string elf;
+  uint64_t codeBytes = 0;
+  unsigned nests = 0;
+};
+
+class FragmentCompiler {
+public:
+  FragmentCompiler(mlir::MLIRContext *context, CodeOptions options);
+
+  /// Adds a fragment: tensors in as block arguments, tensors out as operands of
+  /// the terminator. Returns the index of its function; fragments with the
+  /// same body share one.
+  unsigned add(mlir::Block &body, mlir::Location loc);
+
+  /// Compiles everything added. Errors are reported at the op.
+  mlir::LogicalResult compile(CompiledFragments &result);
+
+  unsigned size() const { return count; }
+
+private:
+  mlir::MLIRContext *context;
+  CodeOptions options;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  llvm::StringMap<unsigned> known;
+  unsigned count = 0;
+};
+
+} // namespace commsched::planexport
+
+#endif // COMMSCHED_PASSES_PLAN_FRAGMENTCOMPILER_H

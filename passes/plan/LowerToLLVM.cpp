@@ -1,0 +1,146 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "Stages.h"
+
+#include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
+#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
+#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
+#include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVMPass.h"
+#include "mlir/Conversion/IndexToLLVM/IndexToLLVM.h"
+#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
+#include "mlir/Conversion/MathToLibm/MathToLibm.h"
+#include "mlir/Conversion/MemRefToLLVM/MemRefToLLVM.h"
+#include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
+#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
+#include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/DialectConversion.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+
+namespace commsched::planexport {
+
+// Polynomials that vectorise, where they are as good as libm to a few ulps of
+// f32 (tests/translate measures them); the rest stays for libm.
+static bool approximated(StringRef name) {
+  return name == math::ExpOp::getOperationName() ||
+         name == math::LogOp::getOperationName() ||
+         name == math::Log1pOp::getOperationName() ||
+         name == math::ErfOp::getOperationName() ||
+         name == math::TanhOp::getOperationName();
+}
+
+static bool narrow(StringRef name) { return true; }
+
+static LogicalResult approximateMath(ModuleOp module) {
+  MLIRContext *context = module->getContext();
+  {
+    RewritePatternSet patterns(context);
+    populateMathF32ExpansionPatterns(patterns, narrow);
+    populateMathAlgebraicSimplificationPatterns(patterns);
+    math::populateExpansionPatterns(patterns, {"rsqrt", "sinh", "cosh", "asinh",
+                                               "acosh", "atanh", "exp2f", "clampf"});
+    if (failed(applyPatternsGreedily(module, std::move(patterns))))
+      return failure();
+  }
+  RewritePatternSet patterns(context);
+  populateMathPolynomialApproximationPatterns(patterns, approximated);
+  return applyPatternsGreedily(module, std::move(patterns));
+}
+
+// The target has no arithmetic on bf16, and f16 only by conversion.
+static LogicalResult widenHalves(ModuleOp module) {
+  MLIRContext *context = module->getContext();
+  TypeConverter converter;
+  arith::populateEmulateUnsupportedFloatsConversions(
+      converter, {BFloat16Type::get(context), Float16Type::get(context)},
+      Float32Type::get(context));
+  RewritePatternSet patterns(context);
+  arith::populateEmulateUnsupportedFloatsPatterns(patterns, converter);
+  ConversionTarget target(*context);
+  arith::populateEmulateUnsupportedFloatsLegality(target, converter);
+  if (failed(applyPartialConversion(module, target, std::move(patterns))))
+    return failure();
+  RewritePatternSet expand(context);
+  arith::populateExpandBFloat16Patterns(expand);
+  arith::populateCeilFloorDivExpandOpsPatterns(expand);
+  return applyPatternsGreedily(module, std::move(expand));
+}
+
+// A boolean is a byte in memory; loads and stores of i1 do not vectorise.
+static void widenBooleans(ModuleOp module) {
+  SmallVector<Operation *> ops;
+  module->walk([&](Operation *op) {
+    if (isa<LLVM::LoadOp, LLVM::StoreOp>(op))
+      ops.push_back(op);
+  });
+  for (Operation *op : ops) {
+    OpBuilder builder(op);
+    if (auto load = dyn_cast<LLVM::LoadOp>(op)) {
+      if (!load.getType().isInteger(1))
+        continue;
+      Value byte = LLVM::LoadOp::create(builder, op->getLoc(), builder.getI8Type(),
+                                        load.getAddr(), 1);
+      Value zero = LLVM::ConstantOp::create(builder, op->getLoc(),
+                                            builder.getI8IntegerAttr(0));
+      load.replaceAllUsesWith(
+          LLVM::ICmpOp::create(builder, op->getLoc(), LLVM::ICmpPredicate::ne, byte, zero)
+              .getResult());
+    } else {
+      auto store = cast<LLVM::StoreOp>(op);
+      if (!store.getValue().getType().isInteger(1))
+        continue;
+      Value byte = LLVM::ZExtOp::create(builder, op->getLoc(), builder.getI8Type(),
+                                        store.getValue());
+      LLVM::StoreOp::create(builder, op->getLoc(), byte, store.getAddr(), 1);
+    }
+    op->erase();
+  }
+}
+
+LogicalResult lowerModuleToLLVM(ModuleOp module) {
+  if (failed(approximateMath(module)) || failed(widenHalves(module)))
+    return failure();
+  PassManager pm(module->getContext());
+  pm.enableVerifier(false);
+  pm.addPass(memref::createExpandStridedMetadataPass());
+  pm.addPass(createLowerAffinePass());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+  pm.addPass(createSCFToControlFlowPass());
+  pm.addPass(createConvertMathToLLVMPass());
+  pm.addPass(createConvertMathToLibmPass());
+  pm.addPass(createArithToLLVMConversionPass());
+  pm.addPass(createConvertIndexToLLVMPass());
+  pm.addPass(createFinalizeMemRefToLLVMConversionPass());
+  ConvertFuncToLLVMPassOptions functions;
+  functions.useBarePtrCallConv = true;
+  pm.addPass(createConvertFuncToLLVMPass(functions));
+  pm.addPass(createConvertControlFlowToLLVMPass());
+  pm.addPass(createUBToLLVMConversionPass());
+  pm.addPass(createReconcileUnrealizedCastsPass());
+  if (failed(pm.run(module)))
+    return failure();
+  widenBooleans(module);
+  bool lowered = true;
+  module->walk([&](Operation *op) {
+    if (lowered && op != module && !isa<LLVM::LLVMDialect>(op->getDialect())) {
+      op->emitError("cannot be compiled in a fragment");
+      lowered = false;
+    }
+  });
+  return success(lowered);
+}
+
+} // namespace commsched::planexport

@@ -1,0 +1,49 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Level-2 functions as plan functions.
+
+#ifndef COMMSCHED_PASSES_PLAN_PLANBUILDER_H
+#define COMMSCHED_PASSES_PLAN_PLANBUILDER_H
+
+#include "ExportPlan.h"
+#include "PlanDependences.h"
+
+#include "ir/Cs.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+#include <map>
+
+namespace commsched::planexport {
+
+/// What all functions of a plan share.
+struct PlanContext {
+  plan::Plan &plan;
+  FragmentCompiler &compiler;
+  cs::ClusterOp cluster;
+  std::map<std::string, unsigned> slots;
+  std::map<std::string, unsigned> locations;
+  bool communicates = false;
+  bool costOnly = false;
+  /// (function, instruction) -> index in the compiler, of every Run.
+  std::vector<std::array<unsigned, 3>> runs;
+
+  unsigned location(mlir::Location loc);
+};
+
+/// Adds `function` to the plan. The scratch and symbols of its fragments are
+/// not known yet: see PlanContext::runs.
+mlir::LogicalResult buildFunction(mlir::func::FuncOp function, PlanContext &context);
+
+/// Checks that the op of every function is of level 2, and says what to run if
+/// it is not.
+mlir::LogicalResult checkLevel(mlir::ModuleOp module);
+
+plan::AffineExpr toPlan(mlir::AffineExpr expr);
+
+/// The phases of the exchanges in a start.
+mlir::LogicalResult buildPhase(cs::ExchangeOp exchange, plan::Phase &phase);
+
+} // namespace commsched::planexport
+
+#endif // COMMSCHED_PASSES_PLAN_PLANBUILDER_H

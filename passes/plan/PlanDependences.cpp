@@ -1,0 +1,262 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "PlanDependences.h"
+#include "Memory.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <map>
+
+namespace commsched::planexport {
+
+uint64_t tensorBytes(const plan::TensorType &type) {
+  uint64_t bytes = 1;
+  switch (type.element()) {
+  case plan::F64:
+  case plan::I64:
+    bytes = 8;
+    break;
+  case plan::F32:
+  case plan::I32:
+    bytes = 4;
+    break;
+  case plan::F16:
+  case plan::BF16:
+    bytes = 2;
+    break;
+  default:
+    break;
+  }
+  for (int64_t dim : type.shape())
+    bytes *= dim;
+  return bytes;
+}
+
+namespace {
+
+class DependenceBuilder {
+public:
+  DependenceBuilder(plan::Function &function, const std::vector<Access> &accesses)
+      : function(function), accesses(accesses), edges(accesses.size()),
+        afterStream(accesses.size()) {}
+
+  void build() {
+    withinStep();
+    acrossSteps();
+    for (size_t i = 0; i < edges.size(); ++i) {
+      llvm::sort(edges[i]);
+      for (auto [distance, from] : edges[i]) {
+        plan::Dependence *d = function.mutable_instructions(i)->add_dependences();
+        d->set_instruction(from);
+        d->set_distance(distance);
+      }
+    }
+  }
+
+private:
+  unsigned device(unsigned i) const { return function.instructions(i).device(); }
+  bool sameStream(unsigned a, unsigned b) const {
+    return accesses[a].stream && accesses[b].stream && device(a) == device(b);
+  }
+
+  void add(unsigned to, unsigned from, unsigned distance) {
+    std::pair<unsigned, unsigned> edge{distance, from};
+    if (!llvm::is_contained(edges[to], edge))
+      edges[to].push_back(edge);
+  }
+
+  void withinStep() {
+    std::vector<int> lastWriter(function.buffers_size(), -1);
+    std::vector<llvm::SmallVector<unsigned, 2>> readers(function.buffers_size());
+    // The first instruction on a device's stream that waits for another: those
+    // behind it need not.
+    std::map<std::pair<unsigned, unsigned>, bool> streamWaited;
+    for (unsigned i = 0; i < accesses.size(); ++i) {
+      llvm::SmallVector<unsigned, 8> from(accesses[i].after.begin(),
+                                          accesses[i].after.end());
+      for (unsigned buffer : accesses[i].reads)
+        if (lastWriter[buffer] >= 0)
+          from.push_back(lastWriter[buffer]);
+      for (unsigned buffer : accesses[i].writes) {
+        llvm::append_range(from, readers[buffer]);
+        if (readers[buffer].empty() && lastWriter[buffer] >= 0)
+          from.push_back(lastWriter[buffer]);
+      }
+      llvm::sort(from);
+      from.erase(llvm::unique(from), from.end());
+      // Of several on one stream the last is enough.
+      std::map<unsigned, unsigned> lastOnStream;
+      for (unsigned f : from)
+        if (f != i && accesses[f].stream)
+          lastOnStream[device(f)] = f;
+      for (unsigned f : from) {
+        if (f == i)
+          continue;
+        if (accesses[f].stream || afterStream[f])
+          afterStream[i] = true;
+        if (sameStream(f, i) ||
+            (accesses[f].stream && lastOnStream[device(f)] != f))
+          continue;
+        if (accesses[i].stream && streamWaited[{device(i), f}])
+          continue;
+        if (accesses[i].stream)
+          streamWaited[{device(i), f}] = true;
+        add(i, f, 0);
+      }
+      for (unsigned buffer : accesses[i].reads)
+        readers[buffer].push_back(i);
+      for (unsigned buffer : accesses[i].writes) {
+        readers[buffer].clear();
+        lastWriter[buffer] = i;
+      }
+    }
+  }
+
+  // `to` in step t waits for all of `from` in step t - 1.
+  void addPrevious(unsigned to, llvm::ArrayRef<unsigned> from) {
+    std::map<unsigned, unsigned> lastOnStream;
+    for (unsigned f : from)
+      if (accesses[f].stream)
+        lastOnStream[device(f)] = std::max(lastOnStream[device(f)], f);
+    for (unsigned f : from) {
+      // A stream runs its steps one after the other; what waits for something
+      // on the stream in this step comes after the stream's previous step.
+      if (sameStream(f, to) ||
+          (accesses[f].stream && function.buffers_size() && afterStream[to] &&
+           oneDevice()))
+        continue;
+      if (accesses[f].stream && lastOnStream[device(f)] != f)
+        continue;
+      add(to, f, 1);
+    }
+  }
+
+  bool oneDevice() const {
+    for (const plan::Instruction &instruction : function.instructions())
+      if (instruction.device() != 0)
+        return false;
+    return true;
+  }
+
+  struct Uses {
+    int firstWriter = -1, lastWriter = -1;
+    llvm::SmallVector<unsigned, 4> readers; // of what was written last
+  };
+
+  void acrossSteps() {
+    std::vector<Uses> buffers(function.buffers_size());
+    for (unsigned i = 0; i < accesses.size(); ++i) {
+      for (unsigned b : accesses[i].reads)
+        buffers[b].readers.push_back(i);
+      for (unsigned b : accesses[i].writes) {
+        if (buffers[b].firstWriter < 0)
+          buffers[b].firstWriter = i;
+        buffers[b].lastWriter = i;
+        buffers[b].readers.clear();
+      }
+    }
+    std::map<unsigned, unsigned> current, next; // slot -> buffer
+    for (int b = 0; b < function.buffers_size(); ++b) {
+      const plan::Buffer &buffer = function.buffers(b);
+      if (buffer.kind() == plan::Buffer::SLOT_CURRENT)
+        current[buffer.slot()] = b;
+      if (buffer.kind() == plan::Buffer::SLOT_NEXT)
+        next[buffer.slot()] = b;
+      // Memory of its own: the next step overwrites it.
+      const Uses &uses = buffers[b];
+      if (buffer.kind() != plan::Buffer::ARENA || uses.firstWriter < 0)
+        continue;
+      addPrevious(uses.firstWriter,
+                  uses.readers.empty()
+                      ? llvm::ArrayRef<unsigned>(uses.lastWriter)
+                      : llvm::ArrayRef<unsigned>(uses.readers));
+    }
+    for (auto [slot, buffer] : next) {
+      const Uses &written = buffers[buffer];
+      if (written.firstWriter < 0)
+        continue;
+      unsigned first = written.firstWriter, last = written.lastWriter;
+      llvm::SmallVector<unsigned, 4> previous(written.readers);
+      if (auto it = current.find(slot); it != current.end()) {
+        // The value of step t - 1 is read in step t...
+        std::map<unsigned, bool> waited; // by the stream of a device
+        for (unsigned reader : buffers[it->second].readers) {
+          if (sameStream(last, reader))
+            continue;
+          if (accesses[reader].stream && waited[device(reader)])
+            continue;
+          if (accesses[reader].stream)
+            waited[device(reader)] = true;
+          add(reader, last, 1);
+        }
+        // ... and the copy that step t - 1 read is written in step t.
+        llvm::append_range(previous, buffers[it->second].readers);
+      }
+      if (previous.empty())
+        previous.push_back(last);
+      llvm::sort(previous);
+      previous.erase(llvm::unique(previous), previous.end());
+      addPrevious(first, previous);
+    }
+  }
+
+  plan::Function &function;
+  const std::vector<Access> &accesses;
+  std::vector<llvm::SmallVector<std::pair<unsigned, unsigned>, 4>> edges;
+  // Waits in this step, through others, for something on a stream.
+  std::vector<bool> afterStream;
+};
+
+} // namespace
+
+void addDependences(plan::Function &function, const std::vector<Access> &accesses) {
+  DependenceBuilder(function, accesses).build();
+}
+
+void assignArena(plan::Function &function, const std::vector<Access> &accesses,
+                 const std::vector<bool> &keep) {
+  constexpr unsigned kAlways = UINT32_MAX;
+  size_t count = function.buffers_size();
+  std::vector<Interval> live(count);
+  std::vector<bool> used(count), exclusive(keep);
+  std::vector<unsigned> device(count);
+  for (unsigned i = 0; i < accesses.size(); ++i)
+    for (const auto *list : {&accesses[i].reads, &accesses[i].writes})
+      for (unsigned b : *list) {
+        unsigned where = function.instructions(i).device();
+        if (!used[b]) {
+          live[b].first = i;
+          device[b] = where;
+        }
+        used[b] = true;
+        live[b].last = i;
+        if (!accesses[i].stream || device[b] != where)
+          exclusive[b] = true;
+      }
+  // Streams of different devices are not ordered: each has its own region.
+  std::map<unsigned, std::vector<unsigned>> regions;
+  for (unsigned b = 0; b < count; ++b) {
+    if (function.buffers(b).kind() != plan::Buffer::ARENA)
+      continue;
+    live[b].bytes = std::max<uint64_t>(1, tensorBytes(function.buffers(b).type()));
+    if (exclusive[b]) {
+      live[b].first = 0;
+      live[b].last = kAlways;
+    }
+    regions[device[b]].push_back(b);
+  }
+  uint64_t base = 0;
+  for (auto &[_, buffers] : regions) {
+    llvm::SmallVector<Interval> intervals;
+    for (unsigned b : buffers)
+      intervals.push_back(live[b]);
+    uint64_t bytes = placeIntervals(intervals);
+    for (auto [b, interval] : llvm::zip(buffers, intervals))
+      function.mutable_buffers(b)->set_offset(base + interval.offset);
+    base += bytes;
+  }
+  function.set_arena_bytes(base);
+}
+
+} // namespace commsched::planexport

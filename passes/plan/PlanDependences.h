@@ -1,0 +1,41 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Which instruction waits for which, in a step and across steps.
+
+#ifndef COMMSCHED_PASSES_PLAN_PLANDEPENDENCES_H
+#define COMMSCHED_PASSES_PLAN_PLANDEPENDENCES_H
+
+#include "plan/plan.pb.h"
+
+#include "llvm/ADT/SmallVector.h"
+
+#include <vector>
+
+namespace commsched::planexport {
+
+/// What an instruction touches. A buffer may be in both lists.
+struct Access {
+  llvm::SmallVector<unsigned, 4> reads;
+  llvm::SmallVector<unsigned, 4> writes;
+  /// Instructions that must have completed before, apart from data.
+  llvm::SmallVector<unsigned, 2> after;
+  /// In list order on its device's stream: computes, not deferred.
+  bool stream = false;
+};
+
+/// Fills Instruction.dependences. `accesses` has one entry per instruction.
+void addDependences(plan::Function &function, const std::vector<Access> &accesses);
+
+/// Gives ARENA buffers their offsets and sets arena_bytes. A buffer that only
+/// the compute stream touches shares memory with others of that kind;
+/// `keep`[b]: read after the step (a metric).
+void assignArena(plan::Function &function, const std::vector<Access> &accesses,
+                 const std::vector<bool> &keep);
+
+/// Bytes of a tensor.
+uint64_t tensorBytes(const plan::TensorType &type);
+
+} // namespace commsched::planexport
+
+#endif // COMMSCHED_PASSES_PLAN_PLANDEPENDENCES_H

@@ -1,0 +1,241 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A level-2 module as a plan.
+
+#include "PlanBuilder.h"
+
+#include "plan/plan_file.h"
+
+#include "llvm/Support/Path.h"
+
+using namespace mlir;
+
+namespace commsched::planexport {
+
+// Folders are left out: they say nothing about the program.
+static std::string describe(Location loc) {
+  if (auto file = dyn_cast<FileLineColLoc>(loc))
+    return llvm::sys::path::filename(file.getFilename().getValue()).str() + ":" +
+           std::to_string(file.getLine()) + ":" + std::to_string(file.getColumn());
+  if (auto name = dyn_cast<NameLoc>(loc)) {
+    std::string child = describe(name.getChildLoc());
+    std::string own = name.getName().str();
+    return child.empty() ? own : own + " (" + child + ")";
+  }
+  if (auto fused = dyn_cast<FusedLoc>(loc)) {
+    for (Location part : fused.getLocations())
+      if (std::string text = describe(part); !text.empty())
+        return text;
+  }
+  if (auto call = dyn_cast<CallSiteLoc>(loc))
+    return describe(call.getCallee());
+  return "";
+}
+
+unsigned PlanContext::location(Location loc) {
+  std::string text = describe(loc);
+  auto [it, fresh] = locations.try_emplace(text, plan.locations_size());
+  if (fresh)
+    plan.add_locations(text);
+  return it->second;
+}
+
+plan::AffineExpr toPlan(AffineExpr expr) {
+  plan::AffineExpr result;
+  if (auto constant = dyn_cast<AffineConstantExpr>(expr)) {
+    result.set_op(plan::AffineExpr::CONSTANT);
+    result.set_constant(constant.getValue());
+    return result;
+  }
+  if (auto dim = dyn_cast<AffineDimExpr>(expr)) {
+    result.set_op(dim.getPosition() == 0 ? plan::AffineExpr::RANK
+                                         : plan::AffineExpr::ROUND);
+    return result;
+  }
+  auto binary = cast<AffineBinaryOpExpr>(expr);
+  switch (expr.getKind()) {
+  case AffineExprKind::Add:
+    result.set_op(plan::AffineExpr::ADD);
+    break;
+  case AffineExprKind::Mul:
+    result.set_op(plan::AffineExpr::MUL);
+    break;
+  case AffineExprKind::Mod:
+    result.set_op(plan::AffineExpr::MOD);
+    break;
+  case AffineExprKind::FloorDiv:
+    result.set_op(plan::AffineExpr::FLOORDIV);
+    break;
+  default:
+    result.set_op(plan::AffineExpr::CEILDIV);
+    break;
+  }
+  *result.mutable_lhs() = toPlan(binary.getLHS());
+  *result.mutable_rhs() = toPlan(binary.getRHS());
+  return result;
+}
+
+static void buildSide(cs::SideAttr side, plan::Side &result) {
+  *result.mutable_begin() = toPlan(side.getParts().getResult(0));
+  *result.mutable_count() = toPlan(side.getParts().getResult(1));
+  *result.mutable_peer() = toPlan(side.getPeer().getResult(0));
+  IntegerSet set = side.getWhen();
+  for (unsigned i = 0; i < set.getNumConstraints(); ++i) {
+    // What always holds is no condition.
+    auto constant = dyn_cast<AffineConstantExpr>(set.getConstraint(i));
+    if (constant && (set.isEq(i) ? constant.getValue() == 0 : constant.getValue() >= 0))
+      continue;
+    plan::Constraint *condition = result.add_condition();
+    *condition->mutable_expr() = toPlan(set.getConstraint(i));
+    condition->set_equality(set.isEq(i));
+  }
+}
+
+LogicalResult buildPhase(cs::ExchangeOp exchange, plan::Phase &phase) {
+  phase.set_chunks(exchange.getChunks());
+  phase.set_rounds(exchange.getRounds());
+  switch (exchange.getCombine()) {
+  case cs::Combine::replace:
+    phase.set_combine(plan::REPLACE);
+    break;
+  case cs::Combine::sum:
+    phase.set_combine(plan::SUM);
+    break;
+  case cs::Combine::max:
+    phase.set_combine(plan::MAX);
+    break;
+  case cs::Combine::min:
+    phase.set_combine(plan::MIN);
+    break;
+  }
+  if (auto scale = exchange.getScale())
+    phase.set_scale(scale->convertToDouble());
+  buildSide(exchange.getSend(), *phase.mutable_send());
+  buildSide(exchange.getRecv(), *phase.mutable_recv());
+  return success();
+}
+
+LogicalResult checkLevel(ModuleOp module) {
+  for (auto function : module.getOps<func::FuncOp>()) {
+    if (function.isDeclaration())
+      return function.emitError("function has no body: a plan needs all of it");
+    if (function->hasAttr(cs::CsDialect::kRankAttr))
+      return function.emitError("is specialised to one rank: a plan is for all");
+    for (ArrayRef<Type> types : {function.getArgumentTypes(), function.getResultTypes()})
+      for (Type type : types)
+        if (!isa<cs::PlacedType>(type))
+          return function.emitError("is not of level 2; run --cs-all-reduce-pipeline");
+    if (!llvm::hasSingleElement(function.getBody()))
+      return function.emitError("must have one block");
+    for (Operation &op : function.getBody().front()) {
+      if (isa<cs::FragmentOp, cs::AwaitOp, cs::CopyOp, func::ReturnOp>(op))
+        continue;
+      if (isa<cs::CommunicationOpInterface>(op))
+        return op.emitError("communication is not scheduled; run --schedule-comm");
+      auto start = dyn_cast<cs::StartOp>(op);
+      if (!start)
+        return op.emitOpError("cannot be part of a plan");
+      for (Operation &inner : start.getBody().front()) {
+        if (isa<cs::SendOp, cs::RecvOp>(inner))
+          return inner.emitOpError("cannot be part of a plan: messages between "
+                                   "two ranks outside an exchange");
+        if (isa<cs::CommunicationOpInterface>(inner))
+          return inner.emitError(
+              "communication is not expanded; run --expand-collectives");
+      }
+    }
+  }
+  return success();
+}
+
+LogicalResult exportPlan(ModuleOp module, const CodeOptions &options,
+                         plan::Plan &plan, PlanStatistics &statistics) {
+  if (failed(checkLevel(module)))
+    return failure();
+  FragmentCompiler compiler(module.getContext(), options);
+  PlanContext context{plan, compiler, nullptr, {}, {}, false, false, {}};
+  for (auto cluster : module.getOps<cs::ClusterOp>()) {
+    if (context.cluster)
+      return cluster.emitError("a plan is for one cluster, got another");
+    context.cluster = cluster;
+  }
+  if (!context.cluster)
+    return module.emitError("module has no cs.cluster; run --cs-all-reduce-pipeline");
+
+  plan.set_schema_version(plan::kSchemaVersion);
+  plan.set_producer("cs-translate 0.1.0");
+  if (std::optional<StringRef> name = module.getSymName())
+    plan.set_module_name(name->str());
+  cs::ClusterOp cluster = context.cluster;
+  plan::Cluster *out = plan.mutable_cluster();
+  out->set_name(cluster.getSymName().str());
+  out->set_nodes(cluster.getNodes());
+  out->set_devices(cluster.getDevices());
+  out->set_inter_mbit_per_s(cluster.getInter().getMbitPerS());
+  out->set_inter_latency_ns(cluster.getInter().getLatencyNs());
+  out->set_intra_mbit_per_s(cluster.getIntra().getMbitPerS());
+  out->set_intra_latency_ns(cluster.getIntra().getLatencyNs());
+  out->set_device_kind(stringifyDeviceKind(cluster.getDevice().getKind()).str());
+  out->set_device_gflops(cluster.getDevice().getGflops());
+  out->set_device_gb_per_s(cluster.getDevice().getGbPerS());
+
+  // The step first, then the others in the order of the module.
+  SmallVector<func::FuncOp> functions(module.getOps<func::FuncOp>());
+  auto isStep = [](func::FuncOp f) { return f->hasAttr(cs::CsDialect::kStepAttr); };
+  if (llvm::count_if(functions, isStep) > 1)
+    return module.emitError("module has more than one function with cs.step");
+  llvm::stable_sort(functions, [&](func::FuncOp a, func::FuncOp b) {
+    return isStep(a) > isStep(b);
+  });
+  if (functions.empty())
+    return module.emitError("module has no function");
+  plan::Role *role = plan.add_roles();
+  role->set_name("worker");
+  role->set_count(cluster.getNodes());
+  for (auto [i, function] : llvm::enumerate(functions)) {
+    role->add_functions(i);
+    if (failed(buildFunction(function, context)))
+      return failure();
+  }
+
+  uint64_t features = 0;
+  auto need = [&](plan::Feature feature) { features |= uint64_t{1} << feature; };
+  if (compiler.size() > 0) {
+    CompiledFragments code;
+    if (failed(compiler.compile(code)))
+      return failure();
+    plan::CodeObject *object = plan.add_objects();
+    object->set_target("x86_64-unknown-linux-gnu;" + options.targetCpu);
+    object->set_elf(std::move(code.elf));
+    for (const plan::Kernel &kernel : code.kernels)
+      *plan.add_kernels() = kernel;
+    for (auto [function, instruction, index] : context.runs) {
+      plan::Function *f = plan.mutable_functions(function);
+      f->mutable_instructions(instruction)->mutable_run()->set_symbol(code.symbols[index]);
+      f->set_scratch_bytes(std::max(f->scratch_bytes(), code.scratchBytes[index]));
+    }
+    need(options.targetCpu == "x86-64-v4" ? plan::FEATURE_X86_64_V4
+                                          : plan::FEATURE_X86_64_V3);
+    if (plan.kernels_size() > 0)
+      need(plan::FEATURE_ONEDNN);
+    statistics.codeBytes = code.codeBytes;
+    statistics.nests = code.nests;
+    statistics.kernels = plan.kernels_size();
+  }
+  if (context.communicates)
+    need(plan::FEATURE_EXCHANGE);
+  if (context.costOnly)
+    need(plan::FEATURE_COST_ONLY);
+  plan.set_required_features(features);
+
+  statistics.functions = compiler.size();
+  statistics.fragments = context.runs.size();
+  for (const plan::Function &function : plan.functions()) {
+    statistics.arenaBytes = std::max(statistics.arenaBytes, function.arena_bytes());
+    statistics.scratchBytes = std::max(statistics.scratchBytes, function.scratch_bytes());
+  }
+  return success();
+}
+
+} // namespace commsched::planexport

@@ -1,0 +1,80 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The stages of FragmentCompiler, in order. A fragment is a func.func
+// `frag_<n>(%context: !llvm.ptr, memrefs of the inputs, memrefs of the
+// outputs)`.
+
+#ifndef COMMSCHED_PASSES_PLAN_STAGES_H
+#define COMMSCHED_PASSES_PLAN_STAGES_H
+
+#include "FragmentCompiler.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+#include <map>
+
+namespace commsched::planexport {
+
+/// On contractions that a library kernel may run: "matmul" or "convolution".
+inline constexpr llvm::StringLiteral kKernelAttr = "kernel_family";
+/// On them: the initial value is zero and was left out.
+inline constexpr llvm::StringLiteral kOverwriteAttr = "kernel_overwrites";
+/// On the function that stands for kernel n until lowerKernelCalls.
+inline constexpr llvm::StringLiteral kKernelIndexAttr = "kernel_index";
+/// On functions that hold one loop nest.
+inline constexpr llvm::StringLiteral kNestAttr = "fragment_nest";
+
+/// Tensors: everything structured becomes linalg.generic, elementwise ops are
+/// fused, contractions are marked with kKernelAttr.
+llvm::LogicalResult fuseFragment(mlir::func::FuncOp function);
+
+/// Tensors to buffers; results are computed in the output arguments.
+llvm::LogicalResult bufferizeFragment(mlir::func::FuncOp function);
+
+/// The kernels of a plan without duplicates.
+class KernelTable {
+public:
+  unsigned index(const plan::Kernel &kernel);
+  std::vector<plan::Kernel> kernels;
+
+private:
+  std::map<std::string, unsigned> known;
+};
+
+/// Marked contractions on buffers become calls of functions with
+/// kKernelIndexAttr, or lose their mark and stay loops.
+void extractKernels(mlir::func::FuncOp function, KernelTable &table);
+
+/// Adds the argument %scratch after %context and puts every allocation there.
+/// Returns the bytes needed.
+llvm::FailureOr<uint64_t> assignScratch(mlir::func::FuncOp function);
+
+/// Loop nests of fragments without duplicates.
+struct NestTable {
+  llvm::StringMap<std::string> known; // text -> symbol
+  unsigned count = 0;
+};
+
+/// Moves every loop nest into a function of its own, whose pointers do not
+/// alias.
+llvm::LogicalResult outlineNests(mlir::func::FuncOp function, NestTable &table);
+
+/// linalg to loops, in the order that suits memory.
+llvm::LogicalResult lowerNest(mlir::func::FuncOp nest);
+
+/// Calls of kernels become calls through the context.
+void lowerKernelCalls(mlir::func::FuncOp function);
+
+/// Everything that is left to the LLVM dialect.
+llvm::LogicalResult lowerModuleToLLVM(mlir::ModuleOp module);
+
+/// LLVM dialect to ELF shared object. `functions`: symbols of the fragments.
+llvm::LogicalResult emitSharedObject(mlir::ModuleOp module,
+                                     llvm::ArrayRef<std::string> functions,
+                                     const CodeOptions &options,
+                                     CompiledFragments &result);
+
+} // namespace commsched::planexport
+
+#endif // COMMSCHED_PASSES_PLAN_STAGES_H

@@ -1,0 +1,12 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// cs-translate: level 2 to plan, and plans to text.
+
+#include "mlir/Tools/mlir-translate/MlirTranslateMain.h"
+#include "passes/plan/ExportPlan.h"
+
+int main(int argc, char **argv) {
+  commsched::registerPlanTranslations();
+  return failed(mlir::mlirTranslateMain(argc, argv, "CommSched: plans\n"));
+}
