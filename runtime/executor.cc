@@ -424,7 +424,7 @@ void Executor::ComputeLoop() {
       Clock::time_point begin = Clock::now();
       Execute(call, index);
       Clock::time_point end = Clock::now();
-      if (options_.trace != nullptr)
+      if (Tracing())
         options_.trace->Add({program_->rank, TraceSpan::kCompute, -1,
                              call->program->instructions[index].name, "compute",
                              call->number, 0, begin, end});
@@ -455,11 +455,11 @@ void Executor::ComputeLoop() {
     int function = in_flight_.front()->function;
     uint64_t number = in_flight_.front()->number;
     std::string name =
-        options_.trace != nullptr ? WaitName(*in_flight_.front()) : "";
+        Tracing() ? WaitName(*in_flight_.front()) : "";
     work_.Wait(&mu_);
     Clock::time_point end = Clock::now();
     stats_[function].exposed_ns += Nanoseconds(end - begin);
-    if (options_.trace != nullptr)
+    if (Tracing())
       options_.trace->Add({program_->rank, TraceSpan::kCompute, -1,
                            std::move(name), "exposed wait", number, 0, begin,
                            end});

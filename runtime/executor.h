@@ -139,6 +139,9 @@ class Executor : private ProgressEngine::Host {
   void CommunicationFailed(const absl::Status &why) override { Fail(why); }
   bool Computing() const override { return computing_; }
 
+  bool Tracing() const {
+    return options_.trace != nullptr && options_.trace->enabled();
+  }
   void ComputeLoop();
   void Execute(Call *call, uint32_t index);
   void Fail(const absl::Status &why) ABSL_LOCKS_EXCLUDED(mu_);

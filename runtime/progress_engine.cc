@@ -299,7 +299,7 @@ MessageTag ProgressEngine::Tag(const Active &active) const {
 void ProgressEngine::Trace(const Active &active, TraceSpan::Track track,
                            int peer, uint64_t bytes, Clock::time_point begin,
                            Clock::time_point end) {
-  if (trace_ == nullptr) return;
+  if (trace_ == nullptr || !trace_->enabled()) return;
   trace_->Add({rank_, track, peer, active.request.instruction->communicate.key,
                "message", active.request.call, bytes, begin, end});
 }

@@ -7,6 +7,7 @@
 #ifndef COMMSCHED_RUNTIME_TRACE_H
 #define COMMSCHED_RUNTIME_TRACE_H
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -32,6 +33,9 @@ struct TraceSpan {
 class TraceRecorder {
  public:
   TraceRecorder() : origin_(Clock::now()) {}
+  // Begins or stops recording; on at first.
+  void Enable(bool on) { enabled_ = on; }
+  bool enabled() const { return enabled_; }
   void Add(TraceSpan span);
   // Writes what has been recorded so far: to a temporary file beside `path`,
   // then renamed.
@@ -44,6 +48,7 @@ class TraceRecorder {
   static constexpr size_t kMaxSpans = size_t{2} << 20;
 
   const Clock::time_point origin_;
+  std::atomic<bool> enabled_{true};
   mutable Mutex mu_;
   std::vector<TraceSpan> spans_ ABSL_GUARDED_BY(mu_);
   uint64_t dropped_ ABSL_GUARDED_BY(mu_) = 0;

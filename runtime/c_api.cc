@@ -1,0 +1,161 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "runtime/c_api.h"
+
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/memory.h"
+#include "runtime/session.h"
+
+namespace rt = commsched::runtime;
+
+// The trace must outlive the executors that write to it.
+struct cs_session {
+  rt::TraceRecorder trace;
+  std::string trace_path;
+  std::unique_ptr<rt::Session> session;
+  rt::GlobalBatch batch;
+  int function = 0;  // called last
+};
+
+namespace {
+
+std::string &LastError() {
+  thread_local std::string error;
+  return error;
+}
+
+int Finish(const absl::Status &status) {
+  LastError() = status.ok() ? std::string() : std::string(status.message());
+  return status.ok() ? 0 : 1;
+}
+
+absl::StatusOr<uint32_t> FindSlot(cs_session *session, const char *name) {
+  const auto &slots = session->session->program().slots;
+  for (uint32_t i = 0; i < slots.size(); ++i)
+    if (name != nullptr && slots[i].name == name) return i;
+  return absl::NotFoundError(absl::StrCat("plan has no parameter or state \"",
+                                          name != nullptr ? name : "", "\""));
+}
+
+// A copy, in which every rank's rows begin aligned only if their size allows:
+// the fragments ask for no more than the alignment of the elements.
+absl::Status CopyBatch(cs_session *session, const char *name, const void *data,
+                       size_t bytes) {
+  if (name == nullptr || (data == nullptr && bytes != 0))
+    return absl::InvalidArgumentError("a batch needs a name and data");
+  absl::StatusOr<rt::Memory> memory = rt::Memory::Allocate(bytes);
+  if (!memory.ok()) return memory.status();
+  if (bytes != 0) std::memcpy(memory->data(), data, bytes);
+  auto owner = std::make_shared<rt::Memory>(*std::move(memory));
+  session->batch.Set(name, absl::MakeConstSpan(owner->data(), bytes), owner);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+extern "C" {
+
+cs_session *cs_session_create(const void *plan, size_t plan_bytes) {
+  auto image =
+      rt::PlanImage::Load({static_cast<const char *>(plan), plan_bytes});
+  if (!image.ok()) {
+    Finish(image.status());
+    return nullptr;
+  }
+  auto session = std::make_unique<cs_session>();
+  rt::SessionOptions options;
+  options.trace = &session->trace;
+  session->trace.Enable(false);
+  auto made = rt::Session::InProcess(*image, options);
+  Finish(made.status());
+  if (!made.ok()) return nullptr;
+  session->session = *std::move(made);
+  return session.release();
+}
+
+void cs_session_destroy(cs_session *session) {
+  if (session == nullptr) return;
+  if (!session->trace_path.empty()) {
+    session->session->Drain().IgnoreError();
+    Finish(session->trace.Write(session->trace_path));
+  }
+  session->session.reset();
+  delete session;
+}
+
+int cs_session_set_slot(cs_session *session, const char *name, const void *data,
+                        size_t bytes) {
+  absl::StatusOr<uint32_t> slot = FindSlot(session, name);
+  if (!slot.ok()) return Finish(slot.status());
+  return Finish(session->session->SetSlot(
+      *slot, {static_cast<const std::byte *>(data), bytes}));
+}
+
+int cs_session_get_slot(cs_session *session, const char *name, void *data,
+                        size_t bytes) {
+  absl::StatusOr<uint32_t> slot = FindSlot(session, name);
+  if (!slot.ok()) return Finish(slot.status());
+  return Finish(session->session->GetSlot(
+      *slot, {static_cast<std::byte *>(data), bytes}));
+}
+
+int cs_session_set_batch(cs_session *session, const char *name,
+                         const void *data, size_t bytes) {
+  return Finish(CopyBatch(session, name, data, bytes));
+}
+
+int cs_session_call(cs_session *session, const char *function) {
+  absl::StatusOr<int> index =
+      rt::FindFunction(session->session->program(), function);
+  if (!index.ok()) return Finish(index.status());
+  absl::StatusOr<uint64_t> call =
+      session->session->Call(*index, &session->batch);
+  session->batch.Clear();
+  if (call.ok()) session->function = *index;
+  return Finish(call.status());
+}
+
+int cs_session_wait(cs_session *session) {
+  return Finish(session->session->Drain());
+}
+
+int cs_session_metric_count(cs_session *session) {
+  const auto &functions = session->session->program().functions;
+  if (functions.empty()) return 0;
+  return int(functions[size_t(session->function)].outputs.size());
+}
+
+const char *cs_session_metric_name(cs_session *session, int index) {
+  if (index < 0 || index >= cs_session_metric_count(session)) return nullptr;
+  const auto &functions = session->session->program().functions;
+  return functions[size_t(session->function)].outputs[size_t(index)].metric.c_str();
+}
+
+int cs_session_metrics(cs_session *session, uint64_t call_index,
+                       double *values) {
+  auto metrics = session->session->Metrics(call_index);
+  if (metrics.ok())
+    std::memcpy(values, metrics->data(), metrics->size() * sizeof(double));
+  return Finish(metrics.status());
+}
+
+int cs_session_set_trace(cs_session *session, const char *path) {
+  if (path == nullptr) {
+    if (session->trace_path.empty())
+      return Finish(absl::FailedPreconditionError("no trace was begun"));
+    if (absl::Status s = session->session->Drain(); !s.ok()) return Finish(s);
+    return Finish(session->trace.Write(session->trace_path));
+  }
+  session->trace_path = path;
+  session->trace.Enable(true);
+  return Finish(absl::OkStatus());
+}
+
+const char *cs_last_error(void) { return LastError().c_str(); }
+
+}  // extern "C"

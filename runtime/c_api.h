@@ -1,0 +1,66 @@
+/* Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ *
+ * A whole cluster as threads of this process, from C (and Python's ctypes):
+ * the shared library commsched_c exports these symbols only.
+ *
+ * Functions that return int return 0 on success. On an error they return 1, or
+ * NULL, and cs_last_error() says why. A session is used by one thread at a
+ * time. */
+#ifndef COMMSCHED_RUNTIME_C_API_H
+#define COMMSCHED_RUNTIME_C_API_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CS_API __attribute__((visibility("default")))
+
+typedef struct cs_session cs_session;
+
+/* Loads the bytes of a plan file and starts its ranks. */
+CS_API cs_session *cs_session_create(const void *plan, size_t plan_bytes);
+/* Drops calls that have not completed. NULL is allowed. */
+CS_API void cs_session_destroy(cs_session *session);
+
+/* Value of a parameter or state: dense, row-major, exactly as large as its
+ * type. Set on all ranks, read from rank 0, after all earlier calls. */
+CS_API int cs_session_set_slot(cs_session *session, const char *name,
+                               const void *data, size_t bytes);
+CS_API int cs_session_get_slot(cs_session *session, const char *name,
+                               void *data, size_t bytes);
+
+/* The global batch of a batch argument, for the next call; copied. */
+CS_API int cs_session_set_batch(cs_session *session, const char *name,
+                                const void *data, size_t bytes);
+
+/* Queues a call of a function, or of the training step if `function` is NULL.
+ * Calls are numbered from 0. May return before the call is done; waits only
+ * while several calls are queued. Uses up the batches that have been set. */
+CS_API int cs_session_call(cs_session *session, const char *function);
+/* Waits for all calls. */
+CS_API int cs_session_wait(cs_session *session);
+
+/* Metrics of the function called last; the name is valid until the session is
+ * destroyed, NULL if there is no such metric. */
+CS_API int cs_session_metric_count(cs_session *session);
+CS_API const char *cs_session_metric_name(cs_session *session, int index);
+/* Waits for call `call_index` and stores its metrics, all of them, in order. */
+CS_API int cs_session_metrics(cs_session *session, uint64_t call_index,
+                              double *values);
+
+/* Writes a trace of all calls from now on to `path` when the session is
+ * destroyed. NULL writes what there is now. */
+CS_API int cs_session_set_trace(cs_session *session, const char *path);
+
+/* Of the last call on this thread; valid until the next one. */
+CS_API const char *cs_last_error(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* COMMSCHED_RUNTIME_C_API_H */
