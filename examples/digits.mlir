@@ -1,4 +1,4 @@
-// The digits net: made by examples/digits/make.py.
+// The digits net: made by examples/digits/make.py with JAX 0.10.2.
 #map0 = affine_map<(d0, d1) -> (d0, d1)>
 #map1 = affine_map<(d0, d1) -> (d0)>
 #map2 = affine_map<(d0, d1) -> (d1)>

@@ -1,4 +1,4 @@
-// A Transformer on bytes: made by examples/transformer/make.py.
+// A Transformer on bytes: made by examples/transformer/make.py with JAX 0.10.2.
 #map0 = affine_map<(d0, d1) -> (d0, d1)>
 #map1 = affine_map<(d0, d1, d2) -> (d0, d1)>
 #map2 = affine_map<(d0, d1, d2) -> (d0, d1, d2)>

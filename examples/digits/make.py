@@ -27,7 +27,7 @@ def program(workers=4):
 
 def level0(made):
     """The text without a cluster: the compiler chooses one from the batch sizes."""
-    return "// The digits net: made by examples/digits/make.py.\n" + made.mlir(cluster=False)
+    return f"// The digits net: made by examples/digits/make.py with JAX {jax.__version__}.\n" + made.mlir(cluster=False)
 
 
 def main():

@@ -10,6 +10,7 @@ import argparse
 import pathlib
 import sys
 
+import jax
 import numpy as np
 
 import commsched
@@ -27,7 +28,7 @@ def program(workers=4):
 
 def level0(made):
     """The text without a cluster: the compiler chooses one from the batch sizes."""
-    return "// A Transformer on bytes: made by examples/transformer/make.py.\n" + made.mlir(cluster=False)
+    return f"// A Transformer on bytes: made by examples/transformer/make.py with JAX {jax.__version__}.\n" + made.mlir(cluster=False)
 
 
 def write_data(made, folder, steps):

@@ -23,8 +23,8 @@ def _jax() -> FrontEnd:
 
 
 def transpile(step: Callable, *example_arguments: Any, cluster: Union[int, Cluster, None] = None, params: int = 0,
-              batch: Union[int, Sequence[int]] = -1, functions: Optional[Mapping[str, tuple]] = None,
-              location_root: Optional[str] = None) -> "Program":
+              batch: Union[int, Sequence[int]] = -1, constant: Sequence[int] = (),
+              functions: Optional[Mapping[str, tuple]] = None, location_root: Optional[str] = None) -> "Program":
     """Turns a training step written for one device into a distributed program.
 
     step(params, opt_state, batch) -> (params, opt_state, loss): any number of arguments,
@@ -34,6 +34,8 @@ def transpile(step: Callable, *example_arguments: Any, cluster: Union[int, Clust
 
     cluster: a number of workers or a Cluster. The example batch is the GLOBAL batch:
     dimension 0 of each batch array is divided by the workers.
+    constant: positions of state arguments that no output is the new value of (needed only
+    where an output could be taken for it).
     functions: further functions of the module, name -> (function, *example arguments);
     arguments that look like carried arguments are those, the others are batches.
     location_root: folder that source files are named relative to (default: the working directory).
@@ -43,7 +45,8 @@ def transpile(step: Callable, *example_arguments: Any, cluster: Union[int, Clust
     if isinstance(cluster, int):
         cluster = Cluster(nodes=cluster)
     batch = (batch,) if isinstance(batch, int) else tuple(batch)
-    return Program(_jax(), step, example_arguments, cluster, params, batch, dict(functions or {}), location_root)
+    return Program(_jax(), step, example_arguments, cluster, location_root=location_root,
+                   params=params, batch=batch, constant=tuple(constant), functions=dict(functions or {}))
 
 
 class Program:
@@ -52,9 +55,8 @@ class Program:
     params, state: current values; state is a list of the other carried arguments in order.
     """
 
-    def __init__(self, front_end: FrontEnd, step, arguments, cluster, params, batch, functions, location_root):
-        self._front_end, self._step, self._arguments = front_end, step, arguments
-        self._options = dict(params=params, batch=batch, functions=functions, location_root=location_root)
+    def __init__(self, front_end: FrontEnd, step: Callable, arguments: tuple, cluster: Optional[Cluster], **options):
+        self._front_end, self._step, self._arguments, self._options = front_end, step, arguments, options
         self.cluster: Optional[Cluster] = cluster
         self._descriptions: dict[int, Description] = {}
         self._plans: dict[int, bytes] = {}

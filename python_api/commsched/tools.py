@@ -13,7 +13,7 @@ import tempfile
 from .errors import ToolError
 
 # Pipelines of cs-opt that end at a level.
-PIPELINES = {1: ["--insert-dist-comm"], 2: ["--cs-schedule"]}
+PIPELINES = {1: ["--insert-dist-comm"], 2: ["--cs-all-reduce-pipeline"]}
 
 
 def find(name: str) -> str:

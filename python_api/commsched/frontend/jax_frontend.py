@@ -58,7 +58,7 @@ def _array(leaf, what: str) -> np.ndarray:
         array = np.asarray(leaf)
     except Exception:  # jax explains it in many ways
         raise FrontEndError(f"argument '{what}' must be an array or a number, got: {type(leaf).__name__}") from None
-    if array.dtype == object:
+    if array.dtype.kind in "OSUMm":
         raise FrontEndError(f"argument '{what}' must be an array or a number, got: {type(leaf).__name__}")
     return np.asarray(array, jax.dtypes.canonicalize_dtype(array.dtype))
 
@@ -147,11 +147,14 @@ class _Match:
     def __init__(self, names: Sequence[str], carried: Mapping[int, Leaves], slots: Mapping[int, list[str]]):
         self.names, self.carried, self.slots = names, carried, slots
         self.results: list[tuple[str, str]] = []
+        self.scalars: list[str] = []
 
     def __call__(self, output) -> list:
         outputs = list(output) if isinstance(output, (tuple, list)) else [output]
         free, leaves, self.results = list(range(len(outputs))), [], []
         for position, argument in self.carried.items():
+            if position in self.constant:
+                continue
             found, reason = None, ""
             for i in free:
                 flat, tree = jax.tree_util.tree_flatten(outputs[i])
@@ -172,6 +175,8 @@ class _Match:
                                         f"'{self.names[position]}'" + (f": {reason}" if reason else ""))
                 continue  # constant over the run
             free.remove(found)
+            if argument.names == [""] and argument.arrays[0].ndim == 0:
+                self.scalars += self.slots[position]
             leaves += [jax.numpy.asarray(x) for x in jax.tree_util.tree_leaves(outputs[found])]
             self.results += [("updates", n) for n in self.slots[position]]
         rest = [outputs[i] for i in free]
@@ -183,6 +188,7 @@ class _Match:
         return position == self.params
 
     params = 0
+    constant: Sequence[int] = ()
 
 
 def _dtype(value) -> np.dtype:
@@ -208,7 +214,7 @@ def metrics(tree) -> tuple[list, list[str]]:
 
 
 def describe(step: Callable, arguments: tuple, *, params: int = 0, batch: Sequence[int] = (-1,), workers: int = 1,
-             functions: Mapping[str, tuple] = {}, name: str = "step", location_root: Optional[str] = None) -> Description:
+             constant: Sequence[int] = (), functions: Mapping[str, tuple] = {}, name: str = "step", location_root: Optional[str] = None) -> Description:
     """See base.FrontEnd. functions: name -> (function, *example arguments); arguments that
     have the structure and shapes of a carried argument of the step are that argument, the
     others are batches, and all outputs are metrics."""
@@ -233,7 +239,7 @@ def describe(step: Callable, arguments: tuple, *, params: int = 0, batch: Sequen
             kinds += [("param" if i == params else "state", n) for n in slots[i]]
         specs += [jax.ShapeDtypeStruct(s, a.dtype) for s, a in zip(shapes, leaves.arrays)]
     match = _Match(names, carried, slots)
-    match.params = params
+    match.params, match.constant = params, [c % count for c in constant]
 
     def flat(*values):
         return match(step(*_unflatten(all_leaves, values)))
@@ -242,7 +248,8 @@ def describe(step: Callable, arguments: tuple, *, params: int = 0, batch: Sequen
     if len(samples) > 1:
         raise FrontEndError(f"batch arguments must have one number of samples, got: {sorted(samples)}")
     printer = Printer()
-    spec = FunctionSpec(name, kinds, match.results, True, samples.pop() if samples else None)
+    spec = FunctionSpec(name, kinds, match.results, True, samples.pop() if samples else None,
+                        match.scalars)
     texts = [level0_function(module, spec, locate, printer)]
 
     kind_of = {n: k for k, n in spec.arguments}

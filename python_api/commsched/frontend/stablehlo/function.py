@@ -9,7 +9,7 @@ import re
 from typing import Callable, Optional, Sequence
 
 from ...errors import FrontEndError
-from .ir import Printer, Value, drop_dead
+from .ir import Block, Printer, Value, drop_dead, references
 from .walker import Walker
 
 
@@ -19,6 +19,8 @@ class FunctionSpec:
 
     arguments: (kind, name) with kind "param", "state" or "batch".
     results: (kind, name) with kind "updates" or "metric".
+    scalars: carried scalars whose new values were found among other scalars: each must
+    depend on its old value, else it was a metric.
     """
 
     name: str
@@ -26,6 +28,7 @@ class FunctionSpec:
     results: Sequence[tuple[str, str]]
     is_step: bool = False
     global_batch: Optional[int] = None
+    scalars: Sequence[str] = ()
 
 
 def level0_function(module, spec: FunctionSpec, locate: Callable[[str], Optional[str]], printer: Printer) -> list[str]:
@@ -37,11 +40,8 @@ def level0_function(module, spec: FunctionSpec, locate: Callable[[str], Optional
     walker = Walker(module, {}, locate)
     main = walker.functions["main"]
     block = main.regions[0].blocks[0]
-    arguments = []
-    for jax_value, (kind, name) in zip(block.arguments, spec.arguments, strict=True):
-        shape, dtype = walker.type_of(jax_value)
-        value = Value(shape, dtype)
-        arguments.append(value)
+    arguments = [Value(*walker.type_of(jax_value)) for jax_value in block.arguments]
+    for value, (kind, name) in zip(arguments, spec.arguments, strict=True):
         if kind == "param":
             walker.carried[value.id] = name
     results = walker.function("main", arguments)
@@ -54,6 +54,11 @@ def level0_function(module, spec: FunctionSpec, locate: Callable[[str], Optional
         spec.arguments = [("state" if kind == "param" and name in updated and name not in walker.gradients else kind,
                            name) for kind, name in spec.arguments]
     body = walker.e.block
+    old = {name: value for value, (_, name) in zip(arguments, spec.arguments)}
+    for value, (kind, name) in zip(results, spec.results):
+        if kind == "updates" and name in spec.scalars and not _depends(body, value.id, old[name].id):
+            raise FrontEndError(f"an output of the step looks like the new value of '{name}' but does not depend on "
+                                f"it; if '{name}' is constant, name its position in constant=")
     types = ", ".join(r.type for r in results)
     body.terminator = f"return {', '.join(r.ref for r in results)} : {types}"
     drop_dead(body, set())
@@ -74,6 +79,22 @@ def level0_function(module, spec: FunctionSpec, locate: Callable[[str], Optional
     lines += printer.block(body, 1)
     lines.append("}")
     return lines
+
+
+def _depends(block: Block, result: int, argument: int) -> bool:
+    """Whether a value is computed from an argument."""
+    live = {result}
+
+    def visit(block: Block, everything: bool) -> None:
+        if everything:
+            live.update(references(block.terminator))
+        for op in reversed(block.ops):
+            if everything or any(r.id in live for r in op.results):
+                live.update(references(op.text))
+                for region in op.regions:
+                    visit(region, True)
+    visit(block, False)
+    return argument in live
 
 
 def _identifier(name: str, taken: set[str]) -> str:

@@ -1,0 +1,154 @@
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What cannot be transpiled is refused before anything runs, with one clear error."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import commsched
+from test_structure import PARAMS, X, Y, accumulated, loss, plain, update
+
+
+def refuse(step, *arguments, match, batch=(1, 2), error=commsched.FrontEndError, **more):
+    with pytest.raises(error, match=match) as caught:
+        commsched.transpile(step, *(arguments or (PARAMS, X, Y)), batch=batch, **more)
+    return caught.value
+
+
+def with_loss(function):
+    """A step whose loss goes through `function`."""
+    def step(params, x, y):
+        value, grads = jax.value_and_grad(lambda p: function(x @ p["w"] + p["b"]).sum())(params)
+        return update(params, grads), value
+    return step
+
+
+UNSUPPORTED = {
+    "stablehlo.sort": lambda h: jnp.sort(h, axis=0),
+    "stablehlo.fft": lambda h: jnp.abs(jnp.fft.rfft(h, axis=0)),
+    "stablehlo.custom_call with target @lapack": lambda h: jnp.linalg.qr(h)[0],
+    "chlo.lgamma": lambda h: jax.lax.stop_gradient(jax.lax.lgamma(h)) * h,
+    "stablehlo.bitcast_convert with a change of the element width": lambda h: h + jax.lax.rng_bit_generator(
+        np.zeros(4, np.uint32), (1,), np.uint32)[1].astype(np.float32),
+}
+
+
+@pytest.mark.parametrize("name", UNSUPPORTED)
+def test_an_operation_is_named_with_its_line(name):
+    error = refuse(with_loss(UNSUPPORTED[name]), match=f"operation {name}.*is not supported",
+                   error=commsched.UnsupportedOp)
+    assert "test_errors.py:" in str(error) and error.location and error.name.startswith(name.split(" ")[0])
+    assert isinstance(error, ValueError)
+
+
+def test_complex_numbers_are_refused():
+    refuse(with_loss(lambda h: jnp.real(h * (1 + 2j))), match="complex", error=commsched.UnsupportedOp)
+
+
+def test_batch_not_divisible():
+    refuse(plain, match="batch argument 'x': 8 samples are not divisible by 3 workers", cluster=3)
+
+
+def test_batch_without_samples():
+    refuse(plain, PARAMS, np.float32(1), Y, match="batch argument 'x' must have a dimension of samples, got: a scalar")
+
+
+def test_batches_of_different_sizes():
+    def step(params, x, y):
+        grads = jax.grad(lambda p: loss(p, x, y[:4]))(params)
+        return update(params, grads), x.sum()
+    refuse(step, PARAMS, X[:4], Y, match=r"must have one number of samples, got: \[4, 8\]")
+
+
+def test_no_gradient():
+    refuse(lambda p, x, y: (update(p, p), loss(p, x, y)), match="no gradient of a parameter.*mark_gradients")
+
+
+def test_gradient_of_something_else():
+    def step(params, x, y):
+        half = jax.tree.map(lambda p: p.astype(jnp.bfloat16), params)
+        value, grads = jax.value_and_grad(loss)(half, x, y)
+        return jax.tree.map(lambda p, g: p - g.astype(p.dtype), params, grads), value
+    refuse(step, match="no gradient of a parameter")
+
+
+def test_gradient_marked_twice():
+    def step(params, x, y):
+        first = jax.grad(loss)(params, x, y)
+        second = jax.grad(loss)(params, x, 2 * y)
+        return update(update(params, first), second), loss(params, x, y)
+    error = refuse(step, match="the gradient of 'b' is marked twice")
+    assert str(error).count("test_errors.py") == 2
+
+
+def test_gradient_in_a_loop():
+    refuse(lambda p, x, y: (update(p, accumulated(p, x, y)), loss(p, x, y)), match="inside a loop or a branch")
+
+
+def test_parameters_that_do_not_come_back():
+    refuse(lambda p, x, y: jax.value_and_grad(loss)(p, x, y)[0],
+           match="no output of the step is the new value of argument 'p'")
+
+
+def test_parameters_of_another_type():
+    def step(params, x, y):
+        new, value = plain(params, x, y)
+        return {"w": new["w"], "b": new["b"].astype(jnp.bfloat16)}, value
+    refuse(step, match=r"'b' must match float32\[2\], got: bfloat16\[2\]")
+
+
+def test_a_metric_that_is_not_a_scalar():
+    refuse(lambda p, x, y: (plain(p, x, y)[0], {"errors": x @ p["w"]}),
+           match=r"output 'errors' matches no argument.*must be a scalar metric, got: float32\[8, 2\]")
+
+
+def test_typed_keys():
+    refuse(lambda p, k, x, y: (*plain(p, x, y), k), PARAMS, jax.random.key(0), X, Y, batch=(2, 3),
+           match="argument 'k' is a typed random key")
+
+
+def test_arguments_that_are_not_arrays():
+    refuse(plain, {"w": PARAMS["w"], "b": "zero"}, X, Y, match="argument 'p.b' must be an array or a number, got: str")
+
+
+def test_clusters():
+    with pytest.raises(ValueError, match="devices of a cluster must be at least 1, got: 0"):
+        commsched.Cluster(2, devices=0)
+    with pytest.raises(ValueError, match="nodes of a cluster must be at least 1, got: 0"):
+        commsched.transpile(plain, PARAMS, X, Y, batch=(1, 2), cluster=0)
+
+
+def test_params_and_batch_at_one_position():
+    refuse(plain, match="cannot be both params and batch", batch=(0, 1))
+
+
+def test_levels_and_missing_tools(monkeypatch, tmp_path):
+    program = commsched.transpile(plain, PARAMS, X, Y, batch=(1, 2))
+    with pytest.raises(ValueError, match="level must be 0, 1 or 2, got: 3"):
+        program.mlir(3)
+    monkeypatch.setenv("COMMSCHED_BIN", str(tmp_path))
+    with pytest.raises(commsched.ToolError, match="which has no cs-opt"):
+        program.mlir(1)
+
+
+def test_a_batch_of_another_shape_is_refused_before_it_runs():
+    program = commsched.transpile(plain, PARAMS, X, Y, batch=(1, 2))
+    flatten = program._description(1).flatten
+    with pytest.raises(commsched.FrontEndError, match=r"batch 'x' must match float32\[8, 3\], got: float32\[6, 3\]"):
+        flatten("step", (X[:6], Y[:6]))
+    with pytest.raises(commsched.FrontEndError, match="a batch must have 2 arguments, got: 1"):
+        flatten("step", (X,))
+
+
+def test_dynamic_shapes():
+    from jax import export
+    from commsched.frontend.jax_frontend import make_locate
+    from commsched.frontend.stablehlo import level0_function
+    from commsched.frontend.stablehlo.function import FunctionSpec
+    from commsched.frontend.stablehlo.ir import Printer
+    shape = jax.ShapeDtypeStruct(export.symbolic_shape("n, 3"), np.float32)
+    module = jax.jit(lambda x: x + 1).lower(shape).compiler_ir("stablehlo")
+    with pytest.raises(commsched.FrontEndError, match=r"dynamic shape: tensor<\?x3xf32>"):
+        level0_function(module, FunctionSpec("f", [("batch", "x")], [("metric", "y")]), make_locate(None), Printer())
