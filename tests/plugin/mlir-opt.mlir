@@ -1,7 +1,7 @@
 // The dialect and the passes work in the stock mlir-opt.
-// RUN: mlir-opt --load-dialect-plugin=%plugin --load-pass-plugin=%plugin --insert-dist-comm %s | FileCheck %s
-// RUN: mlir-opt --load-dialect-plugin=%plugin --load-pass-plugin=%plugin --cs-all-reduce-pipeline %s | FileCheck %s --check-prefix=PIPELINE
-// RUN: not mlir-opt --load-dialect-plugin=%plugin --load-pass-plugin=%plugin --insert-dist-comm %S/Inputs/twice.mlir 2>&1 | FileCheck %s --check-prefix=TWICE
+// RUN: mlir-opt --load-dialect-plugin=%plugin --load-pass-plugin=%plugin --pass-pipeline="builtin.module(insert-dist-comm)" %s | FileCheck %s
+// RUN: mlir-opt --load-dialect-plugin=%plugin --load-pass-plugin=%plugin --pass-pipeline="builtin.module(cs-all-reduce-pipeline)" %s | FileCheck %s --check-prefix=PIPELINE
+// RUN: not mlir-opt --load-dialect-plugin=%plugin --load-pass-plugin=%plugin --pass-pipeline="builtin.module(insert-dist-comm)" %S/Inputs/twice.mlir 2>&1 | FileCheck %s --check-prefix=TWICE
 
 cs.cluster @pair nodes = 2 devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>
     intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>

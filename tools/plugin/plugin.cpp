@@ -3,7 +3,8 @@
 //
 // The dialect cs and the passes of CommSched for the stock mlir-opt:
 //   mlir-opt --load-dialect-plugin=CommSchedPlugin.so
-//            --load-pass-plugin=CommSchedPlugin.so --insert-dist-comm ...
+//            --load-pass-plugin=CommSchedPlugin.so
+//            --pass-pipeline="builtin.module(insert-dist-comm)" ...
 
 #include "ir/Register.h"
 #include "mlir/IR/DialectRegistry.h"
