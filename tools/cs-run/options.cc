@@ -1,0 +1,209 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "tools/cs-run/options.h"
+
+#include <functional>
+#include <map>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+
+namespace commsched::run {
+namespace {
+
+using Setter = std::function<absl::Status(const std::string &)>;
+
+Setter Text(std::string *target) {
+  return [target](const std::string &value) {
+    *target = value;
+    return absl::OkStatus();
+  };
+}
+
+absl::StatusOr<uint64_t> Number(const std::string &value, uint64_t least) {
+  uint64_t number;
+  if (!absl::SimpleAtoi(value, &number) || number < least ||
+      number > (uint64_t{1} << 62))
+    return absl::InvalidArgumentError(
+        absl::StrCat("must be a number of at least ", least, ", got: ", value));
+  return number;
+}
+
+template <typename T>
+Setter Count(T *target, uint64_t least) {
+  return [target, least](const std::string &value) {
+    absl::StatusOr<uint64_t> number = Number(value, least);
+    if (number.ok()) *target = *number;
+    return number.status();
+  };
+}
+
+Setter Small(int *target, uint64_t least) {
+  return [target, least](const std::string &value) -> absl::Status {
+    absl::StatusOr<uint64_t> number = Number(value, least);
+    if (number.ok() && *number > 4096)
+      return absl::InvalidArgumentError("must be at most 4096, got: " + value);
+    if (number.ok()) *target = int(*number);
+    return number.status();
+  };
+}
+
+absl::Status Check(const Options &o) {
+  auto bad = [](absl::string_view text) { return absl::InvalidArgumentError(text); };
+  if (o.plan.empty()) return bad("no plan is given; see cs-run --help");
+  if (!o.transport.empty() && o.transport != "in-process" && o.transport != "grpc")
+    return bad(absl::StrCat("--transport must be in-process or grpc, got: ",
+                            o.transport));
+  bool several = o.spawn > 0 || o.rank >= 0 || !o.peers.empty();
+  if (o.transport == "in-process" && several)
+    return bad("--transport in-process goes without --spawn, --rank and --peers");
+  if (o.transport == "grpc" && !several)
+    return bad("--transport grpc needs --spawn, or --rank and --peers");
+  if (o.spawn > 0 && (o.rank >= 0 || !o.peers.empty()))
+    return bad("--spawn goes without --rank and --peers");
+  if ((o.rank >= 0) != !o.peers.empty())
+    return bad("--rank and --peers go together");
+  if (o.rank >= 0 && size_t(o.rank) >= o.peers.size())
+    return bad(absl::StrCat("--rank must be below the number of peers ",
+                            o.peers.size(), ", got: ", o.rank));
+  if (o.steps && o.epochs) return bad("--steps and --epochs exclude each other");
+  if (o.epochs && o.batch.empty()) return bad("--epochs needs --batch");
+  if (!o.resume.empty() && !o.init.empty())
+    return bad("--resume and --init exclude each other");
+  if (o.eval.empty() && (!o.eval_batch.empty() || o.eval_every != 0))
+    return bad("--eval-batch and --eval-every need --eval");
+  if (o.checkpoint_every != 0 && o.checkpoint.empty())
+    return bad("--checkpoint-every needs --checkpoint");
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Options> ParseOptions(
+    const std::vector<std::string> &arguments) {
+  Options o;
+  std::map<std::string, Setter> setters = {
+      {"--batch", Text(&o.batch)},
+      {"--init", Text(&o.init)},
+      {"--resume", Text(&o.resume)},
+      {"--steps", Count(&o.steps, 0)},
+      {"--epochs", Count(&o.epochs, 1)},
+      {"--call",
+       [&](const std::string &v) {
+         o.calls.push_back(v);
+         return absl::OkStatus();
+       }},
+      {"--eval", Text(&o.eval)},
+      {"--eval-batch", Text(&o.eval_batch)},
+      {"--eval-every", Count(&o.eval_every, 1)},
+      {"--trace", Text(&o.trace)},
+      {"--checkpoint", Text(&o.checkpoint)},
+      {"--checkpoint-every", Count(&o.checkpoint_every, 1)},
+      {"--save-params", Text(&o.save_params)},
+      {"--metrics-every", Count(&o.metrics_every, 1)},
+      {"--metrics-json", Text(&o.metrics_json)},
+      {"--transport", Text(&o.transport)},
+      {"--spawn", Small(&o.spawn, 1)},
+      {"--rank", Small(&o.rank, 0)},
+      {"--peers",
+       [&](const std::string &v) {
+         o.peers = absl::StrSplit(v, ',');
+         return absl::OkStatus();
+       }},
+      {"--seed", Count(&o.seed, 0)},
+      {"--deadline",
+       [&](const std::string &v) -> absl::Status {
+         double seconds;
+         if (!absl::SimpleAtod(v, &seconds) || !(seconds > 0) || seconds > 1e7)
+           return absl::InvalidArgumentError(
+               absl::StrCat("must be a positive number of seconds, got: ", v));
+         o.deadline = absl::Seconds(seconds);
+         return absl::OkStatus();
+       }},
+  };
+  std::map<std::string, bool *> switches = {{"--shuffle", &o.shuffle},
+                                            {"--arena-info", &o.arena_info},
+                                            {"--help", &o.help},
+                                            {"-h", &o.help},
+                                            {"--spawned", &o.spawned}};
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    std::string name = arguments[i], value;
+    if (!absl::StartsWith(name, "-") || name == "-") {
+      if (!o.plan.empty())
+        return absl::InvalidArgumentError(
+            absl::StrCat("only one plan can be run, got: ", o.plan, " and ", name));
+      o.plan = name;
+      continue;
+    }
+    bool has_value = false;
+    if (size_t equals = name.find('='); equals != name.npos) {
+      value = name.substr(equals + 1);
+      name.resize(equals);
+      has_value = true;
+    }
+    if (auto it = switches.find(name); it != switches.end()) {
+      if (has_value)
+        return absl::InvalidArgumentError(absl::StrCat(name, " takes no value"));
+      *it->second = true;
+      continue;
+    }
+    auto it = setters.find(name);
+    if (it == setters.end())
+      return absl::InvalidArgumentError(
+          absl::StrCat("unknown option ", name, "; see cs-run --help"));
+    if (!has_value) {
+      if (i + 1 == arguments.size())
+        return absl::InvalidArgumentError(absl::StrCat(name, " needs a value"));
+      value = arguments[++i];
+    }
+    if (absl::Status s = it->second(value); !s.ok())
+      return absl::InvalidArgumentError(absl::StrCat(name, " ", s.message()));
+  }
+  if (!o.help)
+    if (absl::Status s = Check(o); !s.ok()) return s;
+  return o;
+}
+
+const char *HelpText() {
+  return R"(usage: cs-run PLAN [options]
+
+Runs a plan: by default the whole cluster as threads of this process.
+
+training
+  --batch FILE            batches: .npz or safetensors, one array per batch
+                          argument, dimension 0 counts samples
+  --steps N | --epochs N  how many more steps, or up to which epoch
+                          (default: one epoch with --batch)
+  --shuffle               another order of samples in every epoch
+  --seed N                of the shuffling (default 0)
+  --init FILE             initial parameters and state: .npz or safetensors;
+                          what is not in it comes from @init, if the plan has one
+  --resume FILE           goes on from a checkpoint
+  --checkpoint FILE       writes a checkpoint at the end
+  --checkpoint-every N    and after every N steps
+  --save-params FILE      writes the parameters at the end (safetensors)
+  --call NAME             calls a function before training; may be repeated
+
+evaluation
+  --eval NAME             function to call after training
+  --eval-batch FILE       its batches (default: those of --batch)
+  --eval-every N          and after every N steps
+
+where it runs
+  --spawn N               N processes on this machine, connected by gRPC
+  --rank R --peers A,B    one rank; peers are host:port of all ranks in order
+  --transport NAME        in-process (default) or grpc
+  --deadline SECONDS      for connecting, and for a step without progress
+                          (default 30)
+
+reports
+  --metrics-every N       prints metrics every N steps
+  --metrics-json FILE     writes metrics and times as JSON
+  --trace FILE            writes a trace for ui.perfetto.dev
+  --arena-info            prints the memory that the plan needs, and ends
+)";
+}
+
+}  // namespace commsched::run

@@ -1,0 +1,44 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef COMMSCHED_TOOLS_CS_RUN_OPTIONS_H
+#define COMMSCHED_TOOLS_CS_RUN_OPTIONS_H
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+namespace commsched::run {
+
+struct Options {
+  std::string plan;
+  std::string batch, init, resume;
+  std::string eval, eval_batch;
+  uint64_t eval_every = 0;
+  std::optional<uint64_t> steps, epochs;
+  std::vector<std::string> calls;
+  std::string checkpoint, save_params;
+  uint64_t checkpoint_every = 0;
+  std::string trace, metrics_json;
+  uint64_t metrics_every = 0;  // 0: about twenty lines
+  std::string transport;       // "in-process" or "grpc"
+  int spawn = 0;
+  int rank = -1;
+  std::vector<std::string> peers;
+  absl::Duration deadline = absl::Seconds(30);
+  bool shuffle = false;
+  uint64_t seed = 0;
+  bool arena_info = false;
+  bool help = false;
+  bool spawned = false;  // by --spawn: the parent handles signals
+};
+
+absl::StatusOr<Options> ParseOptions(const std::vector<std::string> &arguments);
+const char *HelpText();
+
+}  // namespace commsched::run
+
+#endif  // COMMSCHED_TOOLS_CS_RUN_OPTIONS_H

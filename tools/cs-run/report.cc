@@ -1,0 +1,154 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "tools/cs-run/report.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "runtime/files.h"
+#include "runtime/json.h"
+
+namespace commsched::run {
+namespace {
+
+using runtime::JsonNumber;
+using runtime::JsonQuote;
+
+constexpr int kBarWidth = 30;
+
+std::string ToJson(const Metrics &metrics) {
+  std::string out;
+  for (const auto &[name, value] : metrics)
+    absl::StrAppend(&out, ",", JsonQuote(name), ":", JsonNumber(value));
+  return out;
+}
+
+std::string Size(double bytes) {
+  if (bytes >= 1048576) return absl::StrFormat("%.1f MiB", bytes / 1048576);
+  if (bytes >= 1024) return absl::StrFormat("%.1f KiB", bytes / 1024);
+  return absl::StrFormat("%.0f bytes", bytes);
+}
+
+}  // namespace
+
+std::string ToText(const Metrics &metrics) {
+  std::vector<std::string> parts;
+  for (const auto &[name, value] : metrics)
+    parts.push_back(absl::StrFormat("%s %.6g", name, value));
+  return absl::StrJoin(parts, ", ");
+}
+
+Report::Report(bool silent, uint64_t every, uint64_t first, uint64_t steps)
+    : silent_(silent),
+      terminal_(isatty(STDOUT_FILENO) == 1),
+      first_(first),
+      steps_(steps),
+      every_(every != 0 ? every : std::max<uint64_t>(1, steps / 20)) {}
+
+void Report::ClearBar() {
+  if (bar_shown_) std::fputs("\r\x1b[K", stdout);
+  bar_shown_ = false;
+}
+
+void Report::Line(const std::string &text) {
+  if (silent_) return;
+  ClearBar();
+  std::fprintf(stdout, "%s\n", text.c_str());
+  std::fflush(stdout);
+}
+
+void Report::Bar(uint64_t step, const Metrics &metrics) {
+  uint64_t done = step - first_;
+  int filled = steps_ == 0 ? kBarWidth : int(done * kBarWidth / steps_);
+  std::string bar = std::string(size_t(filled), '#') +
+                    std::string(size_t(kBarWidth - filled), '.');
+  std::fprintf(stdout, "\r\x1b[K[%s] %llu/%llu %s", bar.c_str(),
+               static_cast<unsigned long long>(step),
+               static_cast<unsigned long long>(first_ + steps_),
+               ToText(metrics).c_str());
+  std::fflush(stdout);
+  bar_shown_ = true;
+}
+
+void Report::Step(uint64_t step, const Metrics &metrics) {
+  if (silent_) return;
+  step_json_.push_back(absl::StrCat("{\"step\":", step, ToJson(metrics), "}"));
+  bool due = (step - first_) % every_ == 0 || step == first_ + 1 ||
+             step == first_ + steps_;
+  if (due)
+    Line(absl::StrCat("step ", step, metrics.empty() ? "" : ": ", ToText(metrics)));
+  if (terminal_ && (due || (step - first_) % std::max<uint64_t>(1, steps_ / 200) == 0) &&
+      step != first_ + steps_)
+    Bar(step, metrics);
+}
+
+void Report::Call(const std::string &function, uint64_t step,
+                  const Metrics &metrics, uint64_t samples, uint64_t all) {
+  if (silent_) return;
+  call_json_.push_back(absl::StrCat("{\"function\":", JsonQuote(function),
+                                    ",\"step\":", step, ",\"samples\":", samples,
+                                    ToJson(metrics), "}"));
+  std::string text = absl::StrCat("@", function, " after step ", step);
+  if (!metrics.empty()) absl::StrAppend(&text, ": ", ToText(metrics));
+  if (samples != 0) {
+    absl::StrAppend(&text, " (", samples);
+    if (samples != all) absl::StrAppend(&text, " of ", all);
+    absl::StrAppend(&text, " samples)");
+  }
+  Line(text);
+}
+
+void Report::Summary(const runtime::FunctionStats &stats, size_t memory_bytes,
+                     uint64_t bytes_sent) {
+  if (silent_) return;
+  double n = double(std::max<uint64_t>(1, stats.calls));
+  double step = double(stats.total_ns) / n / 1e6,
+         compute = double(stats.compute_ns) / n / 1e6,
+         exposed = double(stats.exposed_ns) / n / 1e6,
+         sent = double(bytes_sent) / n;
+  summary_json_ = absl::StrCat(
+      "{\"steps\":", stats.calls, ",\"step_ms\":", JsonNumber(step),
+      ",\"compute_ms\":", JsonNumber(compute), ",\"exposed_communication_ms\":",
+      JsonNumber(exposed), ",\"memory_bytes\":", memory_bytes,
+      ",\"sent_bytes_per_step\":", JsonNumber(sent), "}");
+  if (stats.calls != 0)
+    Line(absl::StrFormat(
+        "step time %.3f ms: compute %.3f ms, exposed communication %.3f ms, "
+        "other %.3f ms; sent %s per step",
+        step, compute, exposed, std::max(0.0, step - compute - exposed),
+        Size(sent)));
+  Line(absl::StrCat("memory of a rank: ", Size(double(memory_bytes))));
+}
+
+absl::Status Report::WriteJson(const std::string &path) const {
+  if (silent_) return absl::OkStatus();
+  std::string json = absl::StrCat(
+      "{\"steps\":[\n", absl::StrJoin(step_json_, ",\n"), "],\n\"calls\":[\n",
+      absl::StrJoin(call_json_, ",\n"), "],\n\"summary\":", summary_json_, "}\n");
+  return runtime::WriteFileAtomically(path, {json});
+}
+
+std::string ArenaInfo(const runtime::Program &program) {
+  std::string out;
+  size_t slots = 0, total = 0, scratch = 0;
+  for (const runtime::SlotInfo &slot : program.slots)
+    slots += slot.type.bytes * (slot.written ? 2 : 1);
+  for (const runtime::FunctionProgram &f : program.functions) {
+    absl::StrAppend(&out, "@", f.name, ": arena ", f.arena_bytes, " bytes, scratch ",
+                    f.scratch_bytes, " bytes, ", f.instructions.size(),
+                    " instructions\n");
+    total += f.arena_bytes;
+    scratch = std::max(scratch, f.scratch_bytes);
+  }
+  absl::StrAppend(&out, "parameters and state: ", slots, " bytes in ",
+                  program.slots.size(), " tensors, copies included\n",
+                  "total of a rank: ", total + scratch + slots, " bytes\n");
+  return out;
+}
+
+}  // namespace commsched::run

@@ -1,0 +1,21 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef COMMSCHED_TOOLS_CS_RUN_SPAWN_H
+#define COMMSCHED_TOOLS_CS_RUN_SPAWN_H
+
+#include <string>
+#include <vector>
+
+namespace commsched::run {
+
+// Runs this program once per rank, connected over loopback, with `arguments`
+// (those of --spawn taken out) and each rank's own. Rank 0 writes to this
+// process's output; all write their errors. If one fails, the others get two
+// seconds to end by themselves and are then killed. Returns the exit status:
+// 0 if all ranks ended with 0. No process is left over, even if this one is
+// killed.
+int Spawn(int nodes, const std::vector<std::string> &arguments);
+
+}  // namespace commsched::run
+
+#endif  // COMMSCHED_TOOLS_CS_RUN_SPAWN_H

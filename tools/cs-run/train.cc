@@ -1,0 +1,272 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "tools/cs-run/train.h"
+
+#include <algorithm>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/checkpoint.h"
+#include "runtime/dataset.h"
+#include "runtime/tensor_file.h"
+#include "tools/cs-run/report.h"
+
+namespace commsched::run {
+namespace {
+
+using runtime::Dataset;
+using runtime::FunctionProgram;
+using runtime::Session;
+
+// Steps whose metrics are fetched later, so that printing does not hold up
+// the pipeline: more than are ever in flight or queued.
+constexpr size_t kMetricsLag = 5;
+
+class Trainer {
+ public:
+  Trainer(const Options &options, Session *session, const std::atomic<bool> *stop)
+      : options_(options), session_(session), stop_(stop),
+        silent_(session->program().rank != 0) {}
+
+  absl::Status Run();
+
+ private:
+  absl::Status OpenData();
+  absl::Status Initialise();
+  absl::Status CountSteps();
+  absl::Status Steps();
+  absl::Status FlushMetrics(size_t keep);
+  absl::Status CallOnce(const std::string &name);
+  absl::Status Evaluate();
+  absl::Status Checkpoint();
+  Metrics Named(int function, const std::vector<double> &values) const;
+  const FunctionProgram &function(int f) const {
+    return session_->program().functions[size_t(f)];
+  }
+  absl::StatusOr<std::unique_ptr<Dataset>> Open(const std::string &path, int f) {
+    return Dataset::Open(path, function(f), session_->image().nodes(),
+                         {options_.shuffle, options_.seed});
+  }
+
+  const Options &options_;
+  Session *const session_;
+  const std::atomic<bool> *const stop_;
+  const bool silent_;
+  std::optional<Report> report_;
+  int step_ = -1, eval_ = -1;  // functions
+  std::unique_ptr<Dataset> data_, eval_data_;
+  uint64_t done_ = 0;  // steps, those before a resume included
+  uint64_t steps_ = 0;  // to do
+  std::deque<std::pair<uint64_t, uint64_t>> pending_;  // step, call
+};
+
+Metrics Trainer::Named(int f, const std::vector<double> &values) const {
+  Metrics metrics;
+  for (size_t i = 0; i < values.size(); ++i)
+    metrics.emplace_back(function(f).outputs[i].metric, values[i]);
+  return metrics;
+}
+
+absl::Status Trainer::OpenData() {
+  const runtime::Program &program = session_->program();
+  if (auto step = FindFunction(program, nullptr); step.ok()) step_ = *step;
+  if (!options_.eval.empty()) {
+    absl::StatusOr<int> eval = FindFunction(program, options_.eval.c_str());
+    if (!eval.ok()) return eval.status();
+    eval_ = *eval;
+  }
+  for (const std::string &name : options_.calls)
+    if (auto f = FindFunction(program, name.c_str()); !f.ok()) return f.status();
+  if (!options_.batch.empty() && step_ >= 0 && !function(step_).batches.empty()) {
+    auto data = Open(options_.batch, step_);
+    if (!data.ok()) return data.status();
+    data_ = *std::move(data);
+  }
+  if (eval_ >= 0 && !function(eval_).batches.empty()) {
+    const std::string &path =
+        options_.eval_batch.empty() ? options_.batch : options_.eval_batch;
+    if (path.empty())
+      return absl::InvalidArgumentError(
+          absl::StrCat("function @", options_.eval, " needs batch \"",
+                       function(eval_).batches[0].name, "\": give --eval-batch"));
+    auto data = Dataset::Open(path, function(eval_), session_->image().nodes(), {});
+    if (!data.ok()) return data.status();
+    eval_data_ = *std::move(data);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Trainer::Initialise() {
+  if (!options_.resume.empty()) {
+    absl::StatusOr<uint64_t> done =
+        LoadCheckpoint(session_, options_.resume);
+    if (done.ok()) done_ = *done;
+    return done.status();
+  }
+  const auto &slots = session_->program().slots;
+  absl::StatusOr<int> init = FindFunction(session_->program(), "init");
+  std::optional<runtime::TensorFile> file;
+  std::string missing = slots.empty() ? "" : slots[0].name;
+  if (!options_.init.empty()) {
+    auto read = runtime::ReadTensorFile(options_.init);
+    if (!read.ok()) return read.status();
+    file = *std::move(read);
+    missing.clear();
+    for (const auto &slot : slots)
+      if (missing.empty() && file->tensors.count(slot.name) == 0)
+        missing = slot.name;
+  }
+  if (!missing.empty() && !init.ok() && !file)
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", missing,
+                     "\" has no initial value: the plan has no @init, give --init"));
+  if (!missing.empty() && init.ok())
+    if (auto call = session_->Call(*init, nullptr); !call.ok())
+      return call.status();
+  return file ? SetSlots(session_, *file, !init.ok()) : absl::OkStatus();
+}
+
+absl::Status Trainer::CountSteps() {
+  if (options_.steps) {
+    steps_ = *options_.steps;
+  } else if (options_.epochs && data_ != nullptr) {
+    uint64_t total = *options_.epochs * data_->batches_per_epoch();
+    steps_ = total > done_ ? total - done_ : 0;
+  } else if (data_ != nullptr) {
+    steps_ = data_->batches_per_epoch();
+  } else if (step_ >= 0 && function(step_).batches.empty()) {
+    steps_ = options_.calls.empty() && eval_ < 0 ? 1 : 0;
+  } else if (step_ >= 0 && options_.calls.empty() && eval_ < 0) {
+    steps_ = 1;  // for the error below
+  }
+  if (steps_ != 0 && step_ < 0)
+    return absl::InvalidArgumentError("plan has no training step");
+  if (steps_ != 0 && data_ == nullptr && !function(step_).batches.empty())
+    return absl::InvalidArgumentError(
+        absl::StrCat("function @", function(step_).name, " needs batch \"",
+                     function(step_).batches[0].name, "\": give --batch"));
+  return absl::OkStatus();
+}
+
+absl::Status Trainer::CallOnce(const std::string &name) {
+  int f = *FindFunction(session_->program(), name.c_str());
+  std::unique_ptr<Dataset> data;
+  if (!function(f).batches.empty()) {
+    if (options_.batch.empty())
+      return absl::InvalidArgumentError(
+          absl::StrCat("function @", name, " needs batch \"",
+                       function(f).batches[0].name, "\": give --batch"));
+    auto opened = Open(options_.batch, f);
+    if (!opened.ok()) return opened.status();
+    data = *std::move(opened);
+    data->Seek(0);
+  }
+  absl::StatusOr<uint64_t> call = session_->Call(f, data.get());
+  if (!call.ok()) return call.status();
+  auto values = session_->Metrics(*call);
+  if (!values.ok()) return values.status();
+  report_->Call(name, done_, Named(f, *values), data ? data->global_batch() : 0,
+                data ? data->global_batch() : 0);
+  return absl::OkStatus();
+}
+
+absl::Status Trainer::FlushMetrics(size_t keep) {
+  while (pending_.size() > keep) {
+    auto [step, call] = pending_.front();
+    pending_.pop_front();
+    auto values = session_->Metrics(call);
+    if (!values.ok()) return values.status();
+    report_->Step(step, Named(step_, *values));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Trainer::Evaluate() {
+  if (absl::Status s = FlushMetrics(0); !s.ok()) return s;
+  uint64_t batches = eval_data_ ? eval_data_->batches_per_epoch() : 1;
+  std::vector<double> sums(function(eval_).outputs.size(), 0.0);
+  std::vector<uint64_t> calls;
+  for (uint64_t i = 0; i < batches; ++i) {
+    if (eval_data_) eval_data_->Seek(i);
+    absl::StatusOr<uint64_t> call = session_->Call(eval_, eval_data_.get());
+    if (!call.ok()) return call.status();
+    calls.push_back(*call);
+  }
+  for (uint64_t call : calls) {
+    auto values = session_->Metrics(call);
+    if (!values.ok()) return values.status();
+    for (size_t i = 0; i < sums.size(); ++i) sums[i] += (*values)[i];
+  }
+  for (double &sum : sums) sum /= double(batches);
+  report_->Call(options_.eval, done_, Named(eval_, sums),
+                eval_data_ ? batches * eval_data_->global_batch() : 0,
+                eval_data_ ? eval_data_->samples() : 0);
+  return absl::OkStatus();
+}
+
+absl::Status Trainer::Checkpoint() {
+  if (absl::Status s = FlushMetrics(0); !s.ok()) return s;
+  // All ranks have the same values: one of them writes.
+  if (silent_) return absl::OkStatus();
+  return SaveCheckpoint(session_, options_.checkpoint, done_);
+}
+
+absl::Status Trainer::Steps() {
+  uint64_t end = done_ + steps_;
+  bool evaluated = false, saved = false;
+  while (done_ < end && !*stop_) {
+    if (data_ != nullptr) data_->Seek(done_);
+    absl::StatusOr<uint64_t> call = session_->Call(step_, data_.get());
+    if (!call.ok()) return call.status();
+    pending_.emplace_back(++done_, *call);
+    if (absl::Status s = FlushMetrics(kMetricsLag); !s.ok()) return s;
+    evaluated = options_.eval_every != 0 && done_ % options_.eval_every == 0;
+    if (evaluated)
+      if (absl::Status s = Evaluate(); !s.ok()) return s;
+    saved = options_.checkpoint_every != 0 && done_ % options_.checkpoint_every == 0;
+    if (saved)
+      if (absl::Status s = Checkpoint(); !s.ok()) return s;
+  }
+  if (absl::Status s = FlushMetrics(0); !s.ok()) return s;
+  if (absl::Status s = session_->Drain(); !s.ok()) return s;
+  if (eval_ >= 0 && !evaluated && !*stop_)
+    if (absl::Status s = Evaluate(); !s.ok()) return s;
+  if (!options_.checkpoint.empty() && !saved)
+    if (absl::Status s = Checkpoint(); !s.ok()) return s;
+  return absl::OkStatus();
+}
+
+absl::Status Trainer::Run() {
+  if (absl::Status s = OpenData(); !s.ok()) return s;
+  if (absl::Status s = Initialise(); !s.ok()) return s;
+  if (absl::Status s = CountSteps(); !s.ok()) return s;
+  report_.emplace(silent_, options_.metrics_every, done_, steps_);
+  for (const std::string &name : options_.calls)
+    if (absl::Status s = CallOnce(name); !s.ok()) return s;
+  if (absl::Status s = session_->Drain(); !s.ok()) return s;
+  session_->executor(0).ResetStats();
+  if (absl::Status s = Steps(); !s.ok()) return s;
+  if (*stop_) report_->Line(absl::StrCat("stopped after step ", done_));
+  if (!options_.save_params.empty() && !silent_)
+    if (absl::Status s = SaveParameters(session_, options_.save_params); !s.ok())
+      return s;
+  runtime::Executor &executor = session_->executor(0);
+  if (absl::Status s = session_->Drain(); !s.ok()) return s;
+  report_->Summary(step_ >= 0 ? executor.Stats(step_) : runtime::FunctionStats(),
+                   executor.memory_bytes(), executor.bytes_sent());
+  if (!options_.metrics_json.empty())
+    return report_->WriteJson(options_.metrics_json);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status Train(const Options &options, runtime::Session *session,
+                   const std::atomic<bool> *stop) {
+  return Trainer(options, session, stop).Run();
+}
+
+}  // namespace commsched::run

@@ -1,0 +1,21 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef COMMSCHED_TOOLS_CS_RUN_TRAIN_H
+#define COMMSCHED_TOOLS_CS_RUN_TRAIN_H
+
+#include <atomic>
+
+#include "absl/status/status.h"
+#include "runtime/session.h"
+#include "tools/cs-run/options.h"
+
+namespace commsched::run {
+
+// Initial values or resume, calls, training, evaluation, checkpoints and
+// reports, as the options say. Ends early, in good order, once `*stop` is set.
+absl::Status Train(const Options &options, runtime::Session *session,
+                   const std::atomic<bool> *stop);
+
+}  // namespace commsched::run
+
+#endif  // COMMSCHED_TOOLS_CS_RUN_TRAIN_H
