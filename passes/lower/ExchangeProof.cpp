@@ -127,6 +127,9 @@ private:
           StringRef thirdPerson, StringRef word, int64_t rank, int64_t round) {
     if (!there)
       return std::nullopt; // reported for that rank
+    if (there->active && there->peer == rank && there->begin == own.begin &&
+        there->count == own.count)
+      return std::nullopt; // almost always: format nothing for it
     std::string what =
         llvm::formatv("rank {0} {1} {2} {3} rank {4} in round {5}, ", rank,
                       ownVerb, parts(own), ownWord, own.peer, round)
@@ -138,11 +141,9 @@ private:
       return fault(rank, own.peer,
                    llvm::formatv("{0}which {1} {2} rank {3}", what, thirdPerson,
                                  word, there->peer));
-    if (there->begin != own.begin || there->count != own.count)
-      return fault(rank, own.peer,
-                   llvm::formatv("{0}which {1} {2}", what, thirdPerson,
-                                 parts(*there)));
-    return std::nullopt;
+    return fault(rank, own.peer,
+                 llvm::formatv("{0}which {1} {2}", what, thirdPerson,
+                               parts(*there)));
   }
 
   const ExchangeSequence &sequence;
@@ -150,7 +151,7 @@ private:
 };
 
 /// About this many (rank, round) pairs of a phase are checked at most.
-constexpr int64_t kMostPairs = int64_t(1) << 22;
+constexpr int64_t kMostPairs = int64_t(1) << 20;
 
 } // namespace
 
