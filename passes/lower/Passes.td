@@ -72,7 +72,7 @@ def VerifyDistributed : Pass<"verify-distributed", "::mlir::ModuleOp"> {
        `cs.shard` and `cs.unshard`, fit the number of nodes;
     8. nobody waits in a circle, even if every await blocks its node.
 
-    Equal exchanges are checked once. Beyond about 4 million (node, round) pairs
+    Equal exchanges are checked once. Beyond about 1 million (node, round) pairs
     of an exchange, 5 is checked on a sample, and 6 up to 256 nodes; the remark
     says so.
   }];
