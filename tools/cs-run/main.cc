@@ -63,9 +63,8 @@ absl::StatusOr<std::unique_ptr<runtime::Session>> Open(
     return runtime::Session::InProcess(std::move(image), session);
   auto connect = [&](runtime::TransportOptions transport) {
     transport.peers = options.peers;
-    // Ranks that are joined by hand may be on other machines.
     transport::GrpcOptions grpc;
-    grpc.listen_any = !options.spawned;
+    grpc.listen_any = options.listen_any;
     return transport::ConnectGrpc(std::move(transport), grpc);
   };
   return runtime::Session::OneRank(std::move(image), options.rank, connect,

@@ -125,6 +125,7 @@ absl::StatusOr<Options> ParseOptions(
   };
   std::map<std::string, bool *> switches = {{"--shuffle", &o.shuffle},
                                             {"--arena-info", &o.arena_info},
+                                            {"--listen-any", &o.listen_any},
                                             {"--help", &o.help},
                                             {"-h", &o.help},
                                             {"--spawned", &o.spawned}};
@@ -194,6 +195,8 @@ evaluation
 where it runs
   --spawn N               N processes on this machine, connected by gRPC
   --rank R --peers A,B    one rank; peers are host:port of all ranks in order
+  --listen-any            lets peers on other machines connect; the connection is
+                          neither encrypted nor authenticated
   --transport NAME        in-process (default) or grpc
   --deadline SECONDS      for connecting, and for a step without progress
                           (default 30)

@@ -28,6 +28,7 @@ struct Options {
   int spawn = 0;
   int rank = -1;
   std::vector<std::string> peers;
+  bool listen_any = false;
   absl::Duration deadline = absl::Seconds(30);
   bool shuffle = false;
   uint64_t seed = 0;

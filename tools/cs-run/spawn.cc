@@ -2,18 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "tools/cs-run/spawn.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "absl/status/statusor.h"
@@ -31,39 +29,35 @@ struct Child {
   bool running = false;
 };
 
-// Loopback ports that nobody else gets while the sockets are open: they are
-// bound, shareable, and do not listen.
-class Ports {
+// A folder for the ranks' sockets. Sockets of the file system, not loopback
+// ports: a free port may be taken again before its rank listens on it.
+class SocketFolder {
  public:
-  ~Ports() {
-    for (int fd : sockets_) close(fd);
+  ~SocketFolder() {
+    for (const std::string &file : files_) unlink(file.c_str());
+    if (!path_.empty()) rmdir(path_.c_str());
   }
-  absl::StatusOr<std::vector<std::string>> Reserve(int count) {
+  absl::StatusOr<std::vector<std::string>> Make(int count) {
+    const char *base = std::getenv("TMPDIR");
+    // The name of a socket has at most 107 bytes.
+    std::string path = absl::StrCat(
+        base != nullptr && *base != 0 && std::strlen(base) < 64 ? base : "/tmp",
+        "/cs-run.XXXXXX");
+    if (mkdtemp(path.data()) == nullptr)
+      return absl::UnavailableError(
+          absl::StrCat(path, ": cannot be made: ", std::strerror(errno)));
+    path_ = path;
     std::vector<std::string> addresses;
     for (int i = 0; i < count; ++i) {
-      int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-      sockaddr_in address = {};
-      address.sin_family = AF_INET;
-      address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-      socklen_t size = sizeof(address);
-      int yes = 1;
-      if (fd < 0 ||
-          setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &yes, sizeof(yes)) != 0 ||
-          bind(fd, reinterpret_cast<sockaddr *>(&address), size) != 0 ||
-          getsockname(fd, reinterpret_cast<sockaddr *>(&address), &size) != 0) {
-        absl::Status status = absl::UnavailableError(
-            absl::StrCat("no free loopback port: ", std::strerror(errno)));
-        if (fd >= 0) close(fd);
-        return status;
-      }
-      sockets_.push_back(fd);
-      addresses.push_back(absl::StrCat("127.0.0.1:", ntohs(address.sin_port)));
+      files_.push_back(absl::StrCat(path_, "/", i));
+      addresses.push_back("unix:" + files_.back());
     }
     return addresses;
   }
 
  private:
-  std::vector<int> sockets_;
+  std::string path_;
+  std::vector<std::string> files_;
 };
 
 [[noreturn]] void Exec(const std::vector<std::string> &arguments, bool quiet,
@@ -101,8 +95,8 @@ int Spawn(int nodes, const std::vector<std::string> &arguments) {
   for (int s : {SIGCHLD, SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals, s);
   sigprocmask(SIG_BLOCK, &signals, nullptr);
 
-  Ports ports;
-  absl::StatusOr<std::vector<std::string>> addresses = ports.Reserve(nodes);
+  SocketFolder folder;
+  absl::StatusOr<std::vector<std::string>> addresses = folder.Make(nodes);
   if (!addresses.ok()) {
     std::fprintf(stderr, "cs-run: %s\n",
                  std::string(addresses.status().message()).c_str());

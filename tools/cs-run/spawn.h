@@ -8,7 +8,7 @@
 
 namespace commsched::run {
 
-// Runs this program once per rank, connected over loopback, with `arguments`
+// Runs this program once per rank, connected by gRPC on this machine, with `arguments`
 // (those of --spawn taken out) and each rank's own. Rank 0 writes to this
 // process's output; all write their errors. If one fails, the others get two
 // seconds to end by themselves and are then killed. Returns the exit status:
