@@ -62,6 +62,7 @@ class Program:
         self._plans: dict[int, bytes] = {}
         self._session = None
         self._session_workers = 0
+        self._trace: Optional[str] = None
         description = self._description(self.workers)
         self._values = {s.name: s.initial for s in description.slots}
 
@@ -148,6 +149,8 @@ class Program:
             self.close()
             self._session = Session(self._plan(workers))
             self._session_workers = workers
+            if self._trace:
+                self._session.trace(self._trace)
             for name, value in values.items():
                 self._session.set_slot(name, value)
         return self._session
@@ -176,6 +179,11 @@ class Program:
         session = self._start(workers)
         return session.run(function, (description.flatten(function, b) for b in batches),
                            description.metrics[function])
+
+    def trace(self, path: Optional[str]) -> None:
+        """Writes a trace (ui.perfetto.dev) of the workers that the next run starts; it is complete after close()."""
+        self.close()
+        self._trace = path
 
     def close(self) -> None:
         """Ends the workers; parameters and state are kept."""
