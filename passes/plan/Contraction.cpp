@@ -86,8 +86,16 @@ std::optional<ContractionInfo> analyseContraction(linalg::GenericOp op) {
     if (llvm::popcount(loop.mask()) < 2)
       return std::nullopt;
   if (info.large == -1) {
-    // Matrix product: something is summed.
-    if (llvm::none_of(info.loops, [](LoopUse l) { return l.mask() == 3; }))
+    // Matrix product: something is summed, for several results of one row or
+    // column; sums of products element by element are loops.
+    auto has = [&](unsigned mask) {
+      return llvm::any_of(llvm::zip(info.loops, op.getStaticLoopRanges()),
+                          [&](auto pair) {
+                            return std::get<0>(pair).mask() == mask &&
+                                   std::get<1>(pair) > 1;
+                          });
+    };
+    if (!has(3) || !(has(5) || has(6)))
       return std::nullopt;
     return info;
   }

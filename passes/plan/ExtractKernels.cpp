@@ -75,7 +75,7 @@ void extractKernels(func::FuncOp function, KernelTable &table) {
       marked.push_back(op);
   });
   auto module = function->getParentOfType<ModuleOp>();
-  for (linalg::GenericOp op : marked) {
+  for (auto [number, op] : llvm::enumerate(marked)) {
     OpBuilder builder(op);
     std::optional<KernelCall> call;
     std::optional<ContractionInfo> info = analyseContraction(op);
@@ -102,7 +102,7 @@ void extractKernels(func::FuncOp function, KernelTable &table) {
     auto moduleBuilder = OpBuilder::atBlockEnd(module.getBody());
     auto callee = func::FuncOp::create(
         moduleBuilder, op.getLoc(),
-        (function.getName() + "_kernel_" + Twine(&op - marked.begin())).str(),
+        (function.getName() + "_kernel_" + Twine(number)).str(),
         builder.getFunctionType(ValueRange(call->buffers).getTypes(), {}));
     callee.setPrivate();
     callee->setAttr(kKernelIndexAttr,

@@ -206,7 +206,8 @@ LogicalResult fuseFragment(func::FuncOp function) {
   }
   if (failed(runPasses(function)))
     return failure();
-  function.walk([](linalg::GenericOp op) {
+  SmallVector<Operation *> fills;
+  function.walk([&](linalg::GenericOp op) {
     if (std::optional<StringRef> family = kernelFamily(op)) {
       op->setAttr(kKernelAttr, StringAttr::get(op->getContext(), *family));
       OpOperand *init = op.getDpsInitOperand(0);
@@ -217,9 +218,15 @@ LogicalResult fuseFragment(func::FuncOp function) {
         init->set(tensor::EmptyOp::create(builder, op.getLoc(), type.getShape(),
                                           type.getElementType()));
         op->setAttr(kOverwriteAttr, builder.getUnitAttr());
+        fills.push_back(fill);
       }
     }
   });
+  llvm::sort(fills);
+  fills.erase(llvm::unique(fills), fills.end());
+  for (Operation *fill : fills)
+    if (fill->use_empty())
+      fill->erase();
   return success();
 }
 
