@@ -17,3 +17,4 @@ run(${CMAKE_COMMAND} -G Ninja -S ${project} -B ${work}/build
   ${flags})
 run(${CMAKE_COMMAND} --build ${work}/build)
 run(${work}/build/distribute)
+run(${work}/prefix/bin/cs-opt --version)

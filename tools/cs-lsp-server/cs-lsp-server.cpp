@@ -4,6 +4,7 @@
 // cs-lsp-server: editor support for .mlir files with the dialect cs.
 
 #include "ir/Register.h"
+#include "mlir/IR/DialectRegistry.h"
 #include "mlir/Tools/mlir-lsp-server/MlirLspServerMain.h"
 
 int main(int argc, char **argv) {
