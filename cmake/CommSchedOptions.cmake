@@ -20,6 +20,3 @@ endif()
 include_directories(${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
 # Installed programs find MLIR where the build did.
 set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
-if(COMMSCHED_SANITIZE MATCHES thread)
-  include(CommSchedTsan)
-endif()
