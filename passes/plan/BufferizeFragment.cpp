@@ -84,6 +84,8 @@ static Value inPlaceSource(Value value) {
 static void pinCarried(Block *body, Operation *yield, unsigned firstOperand,
                        ValueRange carried) {
   OpBuilder builder(yield);
+  // All copies come before the first write: carried values may change places.
+  SmallVector<std::pair<OpOperand *, Value>> moved;
   for (auto [i, arg] : llvm::enumerate(carried)) {
     OpOperand &operand = yield->getOpOperand(firstOperand + i);
     Value value = operand.get();
@@ -107,10 +109,14 @@ static void pinCarried(Block *body, Operation *yield, unsigned firstOperand,
       auto type = cast<RankedTensorType>(value.getType());
       value = bufferization::AllocTensorOp::create(builder, yield->getLoc(),
                                                    type, ValueRange{}, value);
+      operand.set(value);
     }
+    moved.emplace_back(&operand, arg);
+  }
+  for (auto [operand, arg] : moved) {
     auto pinned = bufferization::MaterializeInDestinationOp::create(
-        builder, yield->getLoc(), value, arg);
-    operand.set(pinned.getResult());
+        builder, yield->getLoc(), operand->get(), arg);
+    operand->set(pinned.getResult());
   }
 }
 
