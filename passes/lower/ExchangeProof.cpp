@@ -150,20 +150,25 @@ private:
   size_t phase;
 };
 
-/// About this many (rank, round) pairs of a phase are checked at most.
+/// About this many (rank, round) pairs of all phases together are checked.
 constexpr int64_t kMostPairs = int64_t(1) << 20;
 
 } // namespace
 
 std::optional<ExchangeFault>
 commsched::checkMessages(const ExchangeSequence &sequence, bool &sampled) {
-  for (size_t phase = 0; phase < sequence.of(0).size(); ++phase) {
+  auto phases = static_cast<int64_t>(sequence.of(0).size());
+  for (int64_t phase = 0; phase < phases; ++phase) {
     MessageCheck check(sequence, phase);
     int64_t rounds = sequence.of(0)[phase].rounds;
+    // What many phases leave unused does not matter: only large numbers of
+    // ranks and rounds get there.
+    int64_t most = std::max<int64_t>(
+        64, phases <= 2 ? kMostPairs : 2 * kMostPairs / phases);
     // Rounds are thinned out first, then ranks; first and last always stay.
-    int64_t ranks = std::min(sequence.ranks, kMostPairs);
-    int64_t pickedRounds = std::min(rounds, std::max<int64_t>(
-                                                2, kMostPairs / ranks));
+    int64_t ranks = std::min(sequence.ranks, most);
+    int64_t pickedRounds =
+        std::min(rounds, std::max<int64_t>(2, most / ranks));
     sampled |= ranks != sequence.ranks || pickedRounds != rounds;
     auto pick = [](int64_t i, int64_t picked, int64_t all) {
       if (picked == all)

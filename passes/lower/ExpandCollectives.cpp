@@ -10,6 +10,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Remarks.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include <map>
 
 namespace commsched {
 #define GEN_PASS_DEF_EXPANDCOLLECTIVES
@@ -78,6 +79,7 @@ public:
       return signalPassFailure();
     ranks = static_cast<int64_t>(cluster->getNodes());
     link = cluster->getInter();
+    built.clear();
     for (Operation *op : collectives)
       if (failed(expand(op, *describe(op))))
         return signalPassFailure();
@@ -110,8 +112,7 @@ private:
     if (collective.kind == CollectiveKind::allGather)
       value = UnshardOp::create(builder, loc, whole, value);
     FloatAttr mean = builder.getF64FloatAttr(1.0 / static_cast<double>(ranks));
-    for (const ExchangePhase &phase :
-         buildExchanges(&getContext(), collective, chosen, ranks))
+    for (const ExchangePhase &phase : exchangesOf(collective, chosen))
       value = ExchangeOp::create(builder, loc, value, phase.chunks,
                                  phase.rounds, phase.combine,
                                  phase.scaled ? mean : FloatAttr(), phase.send,
@@ -122,6 +123,16 @@ private:
     op->getResult(0).replaceAllUsesWith(value);
     op->erase();
     return success();
+  }
+
+  /// Those of buildExchanges(), made once for all collectives of a kind.
+  ArrayRef<ExchangePhase> exchangesOf(const Collective &collective,
+                                      ExchangeAlgorithm algorithm) {
+    auto [it, isNew] = built.try_emplace({collective.kind, collective.reduction,
+                                          collective.root, algorithm});
+    if (isNew)
+      it->second = buildExchanges(&getContext(), collective, algorithm, ranks);
+    return it->second;
   }
 
   /// What depends on the number of ranks, and so is not the op's to verify.
@@ -246,6 +257,9 @@ private:
 
   int64_t ranks = 1;
   LinkAttr link;
+  std::map<std::tuple<CollectiveKind, Reduction, int64_t, ExchangeAlgorithm>,
+           SmallVector<ExchangePhase>>
+      built;
 };
 
 } // namespace

@@ -73,8 +73,8 @@ def VerifyDistributed : Pass<"verify-distributed", "::mlir::ModuleOp"> {
     8. nobody waits in a circle, even if every await blocks its node.
 
     Equal exchanges are checked once. Beyond about 1 million (node, round) pairs
-    of an exchange, 5 is checked on a sample, and 6 up to 256 nodes; the remark
-    says so.
+    of a communication, 5 is checked on a sample, and 6 up to 256 nodes; the
+    remark says so.
   }];
   let dependentDialects = ["::commsched::cs::CsDialect"];
 }
