@@ -37,6 +37,7 @@ static bool approximated(StringRef name) {
   return name == math::ExpOp::getOperationName() ||
          name == math::LogOp::getOperationName() ||
          name == math::Log1pOp::getOperationName() ||
+         name == math::ExpM1Op::getOperationName() ||
          name == math::ErfOp::getOperationName() ||
          name == math::TanhOp::getOperationName();
 }
@@ -54,12 +55,24 @@ static LogicalResult approximateMath(ModuleOp module) {
     if (failed(applyPatternsGreedily(module, std::move(patterns))))
       return failure();
   }
+  {
+    RewritePatternSet patterns(context);
+    populateMathPolynomialApproximationPatterns(patterns, approximated);
+    if (failed(applyPatternsGreedily(module, std::move(patterns))))
+      return failure();
+  }
+  // What is left of these would become exp(x) - 1 and log(1 + x), which lose
+  // all digits near 0.
   RewritePatternSet patterns(context);
-  populateMathPolynomialApproximationPatterns(patterns, approximated);
-  return applyPatternsGreedily(module, std::move(patterns));
+  populateMathToLibmConversionPatterns(patterns);
+  ConversionTarget target(*context);
+  target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
+  target.addIllegalOp<math::ExpM1Op, math::Log1pOp>();
+  return applyPartialConversion(module, target, std::move(patterns));
 }
 
-// The target has no arithmetic on bf16, and f16 only by conversion.
+// The target has no arithmetic on bf16, and f16 only by conversion: values are
+// rounded when they are stored, not after every operation.
 static LogicalResult widenHalves(ModuleOp module) {
   MLIRContext *context = module->getContext();
   TypeConverter converter;

@@ -124,11 +124,12 @@ FailureOr<uint64_t> assignScratch(func::FuncOp function) {
     return failure();
   uint64_t total = placeIntervals(intervals);
 
-  OpBuilder builder = OpBuilder::atBlockBegin(top);
+  OpBuilder builder(function->getContext());
   auto bytes = MemRefType::get({static_cast<int64_t>(total)}, builder.getI8Type());
   if (failed(function.insertArgument(1, bytes, {}, function.getLoc())))
     return failure();
   for (auto [op, interval] : llvm::zip(allocs, intervals)) {
+    builder.setInsertionPointToStart(top);
     Value offset =
         arith::ConstantIndexOp::create(builder, op->getLoc(), interval.offset);
     Value view = memref::ViewOp::create(

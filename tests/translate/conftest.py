@@ -1,0 +1,6 @@
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
