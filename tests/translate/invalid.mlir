@@ -1,0 +1,100 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// RUN: cs-translate --mlir-to-plan --split-input-file --verify-diagnostics %s -o %t
+
+// expected-error @+1 {{is not of level 2; run --cs-all-reduce-pipeline}}
+func.func @step(%w: tensor<8xf32>) -> tensor<8xf32> {
+  return %w : tensor<8xf32>
+}
+
+// -----
+
+// expected-error @+1 {{module has no cs.cluster; run --cs-all-reduce-pipeline}}
+module {
+  func.func @f(%w: !cs.placed<tensor<8xf32>, device 0> {cs.param = "w"}) {
+    return
+  }
+}
+
+// -----
+
+func.func @step(%w: !cs.placed<tensor<8xf32>, device 0> {cs.param = "w"})
+    -> (!cs.placed<tensor<8xf32>, device 0> {cs.updates = "w"}) {
+  // expected-error @+1 {{communication is not scheduled; run --schedule-comm}}
+  %r = cs.all_reduce "w" mean %w : !cs.placed<tensor<8xf32>, device 0>
+  return %r : !cs.placed<tensor<8xf32>, device 0>
+}
+
+// -----
+
+func.func @step(%w: !cs.placed<tensor<8xf32>, device 0> {cs.param = "w"})
+    -> (!cs.placed<tensor<8xf32>, device 0> {cs.updates = "w"}) {
+  %f = cs.start "w" (%w) : (!cs.placed<tensor<8xf32>, device 0>) -> !cs.future<!cs.placed<tensor<8xf32>, device 0>> {
+  ^bb0(%x: !cs.placed<tensor<8xf32>, device 0>):
+    // expected-error @+1 {{communication is not expanded; run --expand-collectives}}
+    %r = cs.all_reduce "w" mean %x : !cs.placed<tensor<8xf32>, device 0>
+    cs.return %r : !cs.placed<tensor<8xf32>, device 0>
+  }
+  %r = cs.await %f : !cs.future<!cs.placed<tensor<8xf32>, device 0>>
+  return %r : !cs.placed<tensor<8xf32>, device 0>
+}
+
+// -----
+
+func.func @step(%w: !cs.placed<tensor<8xf32>, device 0> {cs.param = "w"})
+    -> (!cs.placed<tensor<8xf32>, device 0> {cs.updates = "w"}) {
+  // expected-error @+1 {{'cs.split' op cannot be part of a plan}}
+  %a, %b = cs.split %w : !cs.placed<tensor<8xf32>, device 0>
+      -> !cs.placed<tensor<4xf32>, device 0>, !cs.placed<tensor<4xf32>, device 0>
+  return %w : !cs.placed<tensor<8xf32>, device 0>
+}
+
+// -----
+
+cs.cluster @one nodes = 1 devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>
+    intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
+
+func.func @f(%w: !cs.placed<tensor<8xf32>, device 0> {cs.param = "w"})
+    -> (!cs.placed<tensor<8xf32>, device 0> {cs.updates = "w"}) {
+  return %w : !cs.placed<tensor<8xf32>, device 0>
+}
+
+// expected-error @+1 {{"w" must have the same type in all functions, got: 'tensor<9xf32>'}}
+func.func @g(%w: !cs.placed<tensor<9xf32>, device 0> {cs.param = "w"})
+    -> (!cs.placed<tensor<9xf32>, device 0> {cs.updates = "w"}) {
+  return %w : !cs.placed<tensor<9xf32>, device 0>
+}
+
+// -----
+
+cs.cluster @one nodes = 1 devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>
+    intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
+
+// expected-error @+1 {{function has no body: a plan needs all of it}}
+func.func private @outside(f32) -> f32
+
+// -----
+
+cs.cluster @one nodes = 1 devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>
+    intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
+
+func.func @f(%w: !cs.placed<tensor<4x4xf32>, device 0> {cs.param = "w"})
+    -> (!cs.placed<tensor<4x4xf32>, device 0> {cs.updates = "w"}) {
+  %r = cs.fragment "f" on 0 (%w) : (!cs.placed<tensor<4x4xf32>, device 0>) -> !cs.placed<tensor<4x4xf32>, device 0> {
+  ^bb0(%x: tensor<4x4xf32>):
+    %n = arith.constant 3 : index
+    // Sizes that are not known ahead of time have no place in scratch.
+    %v = tensor.extract %x[%n, %n] : tensor<4x4xf32>
+    %i = arith.fptosi %v : f32 to i32
+    %d = arith.index_cast %i : i32 to index
+    // expected-error @+1 {{cannot be given memory ahead of time}}
+    %e = tensor.empty(%d) : tensor<?xf32>
+    %g = tensor.insert %v into %e[%n] : tensor<?xf32>
+    %s = tensor.extract %g[%d] : tensor<?xf32>
+    %o = tensor.empty() : tensor<4x4xf32>
+    %z = linalg.fill ins(%s : f32) outs(%o : tensor<4x4xf32>) -> tensor<4x4xf32>
+    cs.return %z : tensor<4x4xf32>
+  }
+  return %r : !cs.placed<tensor<4x4xf32>, device 0>
+}
