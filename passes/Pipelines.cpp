@@ -22,9 +22,6 @@ using namespace commsched;
 
 void commsched::buildAllReducePipeline(OpPassManager &manager,
                                        const AllReducePipelineOptions &options) {
-  // A training step may call helpers; fragments cannot.
-  manager.addPass(createInlinerPass({}, [](OpPassManager &) {}));
-  manager.addPass(createSymbolDCEPass());
   manager.addPass(createCSEPass());
   manager.addPass(createInsertDistComm({.mode = "all-reduce",
                                         .reduction = options.reduction,

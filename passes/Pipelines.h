@@ -29,7 +29,7 @@ struct AllReducePipelineOptions
       llvm::cl::init("auto")};
 };
 
-/// From level 0 to a verified level 2: inline, clean up, --insert-dist-comm,
+/// From level 0 to a verified level 2: --cse, --insert-dist-comm,
 /// --schedule-comm, --expand-collectives, --verify-distributed.
 void buildAllReducePipeline(mlir::OpPassManager &manager,
                             const AllReducePipelineOptions &options);

@@ -6,6 +6,8 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
 
 #include "passes/insert/Outline.h"
 #include "passes/insert/Remarks.h"
@@ -28,6 +30,20 @@ struct InsertDistComm : commsched::impl::InsertDistCommBase<InsertDistComm> {
       signalPassFailure();
   }
 
+  /// A step may call helpers, a fragment may not. What cannot be inlined is
+  /// refused later. Programs without calls pay for one walk.
+  LogicalResult inlineCalls() {
+    WalkResult calls = getOperation().walk([](func::CallOp) {
+      return WalkResult::interrupt();
+    });
+    if (!calls.wasInterrupted())
+      return success();
+    OpPassManager manager("builtin.module");
+    manager.addPass(createInlinerPass({}, [](OpPassManager &) {}));
+    manager.addPass(createSymbolDCEPass());
+    return runPipeline(manager, getOperation());
+  }
+
   LogicalResult run() {
     ModuleOp module = getOperation();
     if (mode != "all-reduce")
@@ -37,6 +53,8 @@ struct InsertDistComm : commsched::impl::InsertDistCommBase<InsertDistComm> {
       return emitError(module.getLoc())
              << "insert-dist-comm: reduction must be mean or sum, got: "
              << reduction;
+    if (failed(inlineCalls()))
+      return failure();
     FailureOr<Program> program = readProgram(module);
     if (failed(program) || failed(settleCluster(module, cluster, *program)))
       return failure();

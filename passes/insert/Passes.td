@@ -24,6 +24,8 @@ def InsertDistComm : Pass<"insert-dist-comm", "::mlir::ModuleOp"> {
     apart, per communication, as `deferred` fragments. Constants, `tensor.empty`
     and fills are repeated where they are used. Dead ops are dropped.
 
+    Calls of helper functions are inlined first.
+
     The cluster is the `cs.cluster` of the module, or the one in the file given
     as `cluster`, which replaces it. Without either, a default one is made and
     named in a remark.
