@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "grpc/grpc_transport.h"
 
+#include <grpc/grpc.h>
 #include <grpc/support/log.h>
 #include <grpcpp/create_channel.h>
 #include <grpcpp/server.h>
@@ -37,10 +38,14 @@ constexpr size_t kMaxPacket = 3 * kMaxChunk;
 constexpr auto kRedial = std::chrono::milliseconds(100);
 constexpr auto kGrace = std::chrono::seconds(1);
 
-void QuietLog() {
+// Once per process.
+void InitialiseGrpc() {
   static const bool done = [] {
     if (std::getenv("GRPC_VERBOSITY") == nullptr)
       gpr_set_log_function([](gpr_log_func_args *) {});
+    // Never undone: gRPC's own shutdown waits up to 10 s for connections that
+    // it has not taken apart yet, with nobody left to poll them.
+    grpc_init();
     return true;
   }();
   (void)done;
@@ -60,6 +65,8 @@ std::vector<std::pair<std::string, int>> Arguments(const GrpcOptions &options) {
       {GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, static_cast<int>(kMaxPacket)},
       {GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, -1},
       {GRPC_ARG_HTTP2_MAX_FRAME_SIZE, (16 << 20) - 1},
+      // A fixed window instead of one that follows measurements.
+      {GRPC_ARG_HTTP2_BDP_PROBE, 0},
       {GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 4 << 20},
       {GRPC_ARG_KEEPALIVE_TIME_MS, keepalive},
       {GRPC_ARG_KEEPALIVE_TIMEOUT_MS, keepalive},
@@ -386,7 +393,7 @@ absl::Status Check(const TransportOptions &options) {
 absl::StatusOr<std::unique_ptr<runtime::Transport>> ConnectGrpc(
     TransportOptions options, GrpcOptions grpc) {
   if (absl::Status status = Check(options); !status.ok()) return status;
-  QuietLog();
+  InitialiseGrpc();
   grpc.chunk_bytes =
       (std::clamp<size_t>(grpc.chunk_bytes, 64, kMaxChunk) + 63) / 64 * 64;
   grpc.eager_bytes = std::min(grpc.eager_bytes, kMaxChunk);

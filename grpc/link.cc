@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "grpc/link.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/escaping.h"
@@ -52,12 +53,13 @@ bool Link::Open(std::shared_ptr<Stream> stream, const Hello &theirs,
     opened_ = true;
     dropped = dropped_;
     stream_ = stream;
-    their_eager_ = theirs.eager_bytes();
+    // An eager message is one frame, so it must fit into a part.
+    their_eager_ = std::min<size_t>(theirs.eager_bytes(), settings_.chunk_bytes);
     their_unexpected_ = theirs.unexpected_bytes();
     stream->set_handler(this);
     writing_ = reply != nullptr;
   }
-  if (reply != nullptr) stream->Write(*reply);
+  if (reply != nullptr && !stream->Write(*reply)) OnWritten(false);
   stream->Read();
   if (dropped) stream->Cancel();
   monitor_->Notify();
@@ -178,17 +180,15 @@ void Link::Drop() {
 void Link::Pump() {
   grpc::ByteBuffer packet;
   std::shared_ptr<Stream> stream;
-  std::vector<Outgoing *> released;
   {
     MutexLock lock(&mu_);
     if (stream_ == nullptr || writing_ || last_written_) return;
-    packet = NextPacket(released);
+    packet = NextPacket();
     if (packet.Length() == 0) return;
     writing_ = true;
     stream = stream_;
   }
-  stream->Write(packet);
-  Run(std::move(released), {});
+  if (!stream->Write(packet)) OnWritten(false);
 }
 
 void Link::OnWritten(bool ok) {

@@ -132,8 +132,7 @@ class Link final : public StreamHandler {
 
   // Writes the next packet if there is anything to write and none under way.
   void Pump();
-  grpc::ByteBuffer NextPacket(std::vector<Outgoing *> &released)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  grpc::ByteBuffer NextPacket() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Takes the packets that have been read, one thread at a time.
   void Drain();
   void TakePacket(const grpc::ByteBuffer &packet);

@@ -119,7 +119,7 @@ void Link::TakeGrant(const Grant &grant) {
   Pump();
 }
 
-grpc::ByteBuffer Link::NextPacket(std::vector<Outgoing *> &released) {
+grpc::ByteBuffer Link::NextPacket() {
   PacketWriter writer;
   while (!control_.empty() && writer.frames() < kMaxFrames) {
     const Header &header = control_.front();

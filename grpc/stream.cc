@@ -93,17 +93,20 @@ class DialledStream final : public StreamBase {
     call_->Read(&incoming_, &read_);
   }
 
-  void Write(const grpc::ByteBuffer &packet) override {
+  bool Write(const grpc::ByteBuffer &packet) override {
     {
       MutexLock lock(&mu_);
+      if (finishing_ || ended_) return false;
       ++under_way_;
     }
     call_->Write(packet, &write_);
+    return true;
   }
 
   void End(absl::Status) override {
     MutexLock lock(&mu_);
-    if (finishing_) return;
+    if (finishing_ || ended_) return;
+    ended_ = true;
     ++under_way_;
     call_->WritesDone(&end_);
   }
@@ -157,6 +160,7 @@ class DialledStream final : public StreamBase {
 
   absl::Status final_status() override { return FromGrpc(status_); }
 
+  bool ended_ ABSL_GUARDED_BY(mu_) = false;
   grpc::GenericStub stub_;
   grpc::ClientContext context_;
   std::unique_ptr<grpc::GenericClientAsyncReaderWriter> call_;
@@ -180,13 +184,15 @@ class AcceptedStream final : public StreamBase {
     call_.Read(&incoming_, &read_);
   }
 
-  void Write(const grpc::ByteBuffer &packet) override {
+  bool Write(const grpc::ByteBuffer &packet) override {
     {
       MutexLock lock(&mu_);
+      if (finishing_ || finish_wanted_) return false;
       writing_ = true;
       ++under_way_;
     }
     call_.Write(packet, &write_);
+    return true;
   }
 
   void End(absl::Status status) override {
