@@ -17,7 +17,7 @@ bool isMultiplyAdd(linalg::GenericOp op) {
     return false;
   Block *body = op.getBody();
   auto add = body->getTerminator()->getOperand(0).getDefiningOp<arith::AddFOp>();
-  if (!add || body->getOperations().size() != 3)
+  if (!add)
     return false;
   Value out = body->getArgument(2);
   Value product = add.getLhs() == out   ? add.getRhs()
@@ -26,9 +26,19 @@ bool isMultiplyAdd(linalg::GenericOp op) {
   auto mul = product ? product.getDefiningOp<arith::MulFOp>() : nullptr;
   if (!mul)
     return false;
+  // Narrow inputs may be widened.
+  unsigned ops = 3;
+  auto source = [&](Value value) {
+    if (auto widen = value.getDefiningOp<arith::ExtFOp>()) {
+      ++ops;
+      return widen.getIn();
+    }
+    return value;
+  };
   Value a = body->getArgument(0), b = body->getArgument(1);
-  return (mul.getLhs() == a && mul.getRhs() == b) ||
-         (mul.getLhs() == b && mul.getRhs() == a);
+  Value lhs = source(mul.getLhs()), rhs = source(mul.getRhs());
+  return body->getOperations().size() == ops &&
+         ((lhs == a && rhs == b) || (lhs == b && rhs == a));
 }
 
 // `expr` as coefficient * loop.
@@ -118,18 +128,24 @@ std::optional<ContractionInfo> analyseContraction(linalg::GenericOp op) {
 std::optional<StringRef> kernelFamily(linalg::GenericOp op) {
   if (!isMultiplyAdd(op))
     return std::nullopt;
+  SmallVector<Type> elements;
   for (Value operand : op->getOperands()) {
     auto type = dyn_cast<ShapedType>(operand.getType());
-    if (!type || !type.getElementType().isF32())
+    if (!type)
       return std::nullopt;
+    elements.push_back(type.getElementType());
   }
+  bool narrow = elements[0].isBF16();
+  if (elements[0] != elements[1] || !(narrow || elements[0].isF32()) ||
+      !(elements[2].isF32() || (narrow && elements[2].isBF16())))
+    return std::nullopt;
   int64_t flops = 2;
   for (int64_t size : op.getStaticLoopRanges())
     flops *= size;
   if (flops < kMinFlops)
     return std::nullopt;
   std::optional<ContractionInfo> info = analyseContraction(op);
-  if (!info)
+  if (!info || (narrow && info->large != -1))
     return std::nullopt;
   return info->large == -1 ? StringRef("matmul") : StringRef("convolution");
 }

@@ -243,7 +243,7 @@ std::optional<KernelCall> buildConvolution(linalg::GenericOp op,
       dims.push_back(space.*size);
       strides.push_back(space.*stride);
     }
-    return kernelTensor(dims, strides);
+    return kernelTensor(largeType.getElementType(), dims, strides);
   };
   plan::KernelTensor src =
       tensor(sample, c, x, &Space::source, &Space::sourceStride);

@@ -20,10 +20,10 @@ struct KernelCall {
 };
 
 /// A matrix product: kind "matmul", A [b.., m, k], B [b.., k, n], C [b.., m,
-/// n]; an operand that does not depend on a batch dimension has size 1 there.
+/// n]; an operand that does not depend on a batch dimension has stride 0 there.
 /// Loops are merged where strides allow; operands that no library takes as
-/// they lie are copied before (and C after) `op`.
-KernelCall buildMatmul(mlir::linalg::GenericOp op, const ContractionInfo &info);
+/// they lie are copied before (and C after) `op`. None if it does not fit.
+std::optional<KernelCall> buildMatmul(mlir::linalg::GenericOp op, const ContractionInfo &info);
 
 /// A convolution: kinds "convolution_forward" (source, weights, destination),
 /// "convolution_backward_weights" (source, gradient of the destination,
@@ -57,7 +57,7 @@ llvm::SmallVector<Axis> mergeLoops(const std::array<StridedView, 3> &views,
                                    llvm::ArrayRef<int64_t> sizes, unsigned mask,
                                    unsigned key);
 
-plan::KernelTensor kernelTensor(llvm::ArrayRef<int64_t> dims,
+plan::KernelTensor kernelTensor(mlir::Type element, llvm::ArrayRef<int64_t> dims,
                                 llvm::ArrayRef<int64_t> strides);
 
 } // namespace commsched::planexport

@@ -53,9 +53,10 @@ SmallVector<Axis> mergeLoops(const std::array<StridedView, 3> &views,
   return merged;
 }
 
-plan::KernelTensor kernelTensor(ArrayRef<int64_t> dims, ArrayRef<int64_t> strides) {
+plan::KernelTensor kernelTensor(Type element, ArrayRef<int64_t> dims,
+                                ArrayRef<int64_t> strides) {
   plan::KernelTensor tensor;
-  tensor.set_element(plan::F32);
+  tensor.set_element(element.isBF16() ? plan::BF16 : plan::F32);
   // The stride of a dimension of size 1 says nothing: make it what a dense
   // tensor would have, so that equal kernels look equal.
   SmallVector<int64_t> sane(strides);
@@ -68,6 +69,9 @@ plan::KernelTensor kernelTensor(ArrayRef<int64_t> dims, ArrayRef<int64_t> stride
 }
 
 namespace {
+
+// What ops/onednn/matmul.h takes.
+constexpr size_t kMaxBatch = 3;
 
 class MatmulBuilder {
 public:
@@ -87,8 +91,10 @@ public:
     accumulate = !op->hasAttr(kOverwriteAttr);
   }
 
-  KernelCall build() {
+  std::optional<KernelCall> build() {
     group();
+    if (batch.size() > kMaxBatch)
+      return std::nullopt;
     if (k.size() > 1) {
       // One order of the summed loops for both: B's if B is dense in it.
       SmallVector<Axis> inB = mergeLoops(views, byMask[3], sizes, 2, 1);
@@ -119,6 +125,8 @@ public:
       std::swap(a, b);
       std::swap(m, n);
     }
+    if (batch.size() > kMaxBatch || k.size() > 1)
+      return std::nullopt;
     KernelCall call;
     call.kernel.set_kind("matmul");
     call.kernel.set_accumulate(accumulate);
@@ -233,12 +241,13 @@ private:
   void addOperand(KernelCall &call, unsigned i, const Axis &row, const Axis &column) {
     SmallVector<int64_t> dims, strides;
     for (const Axis &axis : batch) {
-      dims.push_back(axis.in[i] ? axis.size : 1);
+      dims.push_back(axis.size);
       strides.push_back(axis.strides[i]);
     }
     dims.append({row.size, column.size});
     strides.append({row.strides[i], column.strides[i]});
-    *call.kernel.add_operands() = kernelTensor(dims, strides);
+    *call.kernel.add_operands() = kernelTensor(
+        cast<MemRefType>(views[i].buffer.getType()).getElementType(), dims, strides);
     call.buffers.push_back(views[i].buffer);
   }
 
@@ -254,7 +263,7 @@ private:
 
 } // namespace
 
-KernelCall buildMatmul(linalg::GenericOp op, const ContractionInfo &info) {
+std::optional<KernelCall> buildMatmul(linalg::GenericOp op, const ContractionInfo &info) {
   return MatmulBuilder(op, info).build();
 }
 

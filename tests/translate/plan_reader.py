@@ -113,23 +113,45 @@ def read_plan(path):
 
 
 def strided(address, tensor):
-    """The kernel operand at `address` as a NumPy view."""
-    assert tensor.element == 2, "kernels are f32"
+    """The kernel operand at `address` as a NumPy view; bf16 as its bits."""
+    dtype = np.dtype(DTYPES[tensor.element])
     extent = 1 + sum((d - 1) * s for d, s in zip(tensor.dims, tensor.strides))
-    flat = np.ctypeslib.as_array(ctypes.cast(address, ctypes.POINTER(ctypes.c_float)), (extent,))
-    return np.lib.stride_tricks.as_strided(flat, tensor.dims, [4 * s for s in tensor.strides])
+    flat = np.frombuffer((ctypes.c_char * (extent * dtype.itemsize)).from_address(address), dtype)
+    return np.lib.stride_tricks.as_strided(flat, tensor.dims, [dtype.itemsize * s for s in tensor.strides])
 
 
 def run_kernel(kernel, operands):
     """Kernel descriptions by their definition, in float64."""
     a, b, c = (strided(p, t) for p, t in zip(operands, kernel.operands))
+    if kernel.kind == "matmul":
+        check_matmul(kernel)
+    if kernel.operands[0].element == BF16:
+        a, b = from_bf16(a), from_bf16(b)
     attributes = {e.key: e.value.values for e in kernel.attributes}
     if kernel.kind == "matmul":
         result = np.matmul(a.astype(np.float64), b.astype(np.float64))
     else:
         result = convolution(kernel.kind, a, b, c.shape, attributes)
     assert result.shape == c.shape, (kernel.kind, result.shape, c.shape)
-    c[...] = (c + result if kernel.accumulate else result).astype(np.float32)
+    bf16 = kernel.operands[2].element == BF16
+    result = (from_bf16(c) if bf16 else c) + result if kernel.accumulate else result
+    c[...] = to_bf16(result) if bf16 else result.astype(np.float32)
+
+
+def check_matmul(kernel):
+    """The contract of ops/onednn/matmul.h."""
+    a, b, c = (t.dims for t in kernel.operands)
+    assert a[:-2] == b[:-2] == c[:-2] and len(a) <= 5, (a, b, c)
+
+
+def to_bf16(x):
+    """Bits of the nearest bf16, ties to even."""
+    bits = np.asarray(x, np.float32).view(np.uint32).astype(np.uint64)
+    return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
+
+
+def from_bf16(bits):
+    return (np.asarray(bits, np.uint32) << 16).view(np.float32)
 
 
 def convolution(kind, a, b, shape, attributes):

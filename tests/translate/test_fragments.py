@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 
-from plan_reader import DTYPES, Machine, read_plan, translate
+from plan_reader import DTYPES, Machine, from_bf16, read_plan, to_bf16, translate
 
 CLUSTER = """cs.cluster @one nodes = 1 devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>
     intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
@@ -52,16 +52,6 @@ def value(tensor, low=-1.0, high=1.0):
     if np.issubdtype(dtype, np.integer):
         return rng.integers(int(low * 10), int(high * 10) + 1, shape_of(tensor)).astype(dtype)
     return rng.uniform(low, high, shape_of(tensor)).astype(dtype)
-
-
-def to_bf16(x):
-    """Bits of the nearest bf16, ties to even."""
-    bits = np.asarray(x, np.float32).view(np.uint32).astype(np.uint64)
-    return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
-
-
-def from_bf16(bits):
-    return (np.asarray(bits, np.uint32) << 16).view(np.float32)
 
 
 def run(tmp_path, inputs, results, body, maps="", values=None, flags=()):
@@ -137,6 +127,40 @@ def test_contraction(tmp_path, name, accumulate):
         expected = expected + values[2]
     np.testing.assert_allclose(result, expected, rtol=2e-5, atol=2e-5)
     assert calls == ["matmul"] * kernels
+
+
+@pytest.mark.parametrize("out", ["bf16", "f32"])
+def test_contraction_of_bf16(tmp_path, out):
+    """Narrow inputs, widened or not."""
+    a, b, c = "tensor<16x32xbf16>", "tensor<32x24xbf16>", f"tensor<16x24x{out}>"
+    widen = "" if out == "bf16" else "%xw = arith.extf %x : bf16 to f32\n%yw = arith.extf %y : bf16 to f32"
+    x, y = ("%x", "%y") if out == "bf16" else ("%xw", "%yw")
+    body = fill("init", c) + f"""
+    %r = linalg.generic {{indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>,
+        affine_map<(m, n, k) -> (m, n)>], iterator_types = ["parallel", "parallel", "reduction"]}}
+        ins(%a0, %a1 : {a}, {b}) outs(%init : {c}) {{
+    ^bb1(%x: bf16, %y: bf16, %z: {out}):
+      {widen}
+      %m = arith.mulf {x}, {y} : {out}
+      %s = arith.addf %z, %m : {out}
+      linalg.yield %s : {out}
+    }} -> {c}
+    cs.return %r : {c}"""
+    (va, vb), (r,), calls = run(tmp_path, [a, b], [c], body)
+    expected = from_bf16(va).astype(np.float64) @ from_bf16(vb)
+    result = from_bf16(r) if out == "bf16" else r
+    np.testing.assert_allclose(result, expected, rtol=1e-2 if out == "bf16" else 1e-5, atol=1e-5)
+    assert calls == ["matmul"]
+
+
+def test_many_batch_dimensions_are_loops(tmp_path):
+    loops = "(a, b, c, d, m, k)"
+    maps = [f"{loops} -> (b, a, d, c, m, k)", f"{loops} -> (a, c, b, d, k)", f"{loops} -> (d, b, m, c, a)"]
+    a, b, out = "tensor<2x3x2x3x8x9xf32>", "tensor<3x3x2x2x9xf32>", "tensor<2x2x8x3x3xf32>"
+    body = fill("init", out) + contraction(maps, "pppppr", a, b, out) + f"\n    cs.return %r : {out}"
+    (va, vb), (r,), calls = run(tmp_path, [a, b], [out], body)
+    np.testing.assert_allclose(r, np.einsum("badcmk,acbdk->dbmca", va, vb), rtol=2e-5, atol=2e-5)
+    assert calls == []
 
 
 CONV = ["(n, h, w, o, p, q, c) -> (n, h{s} + p{d}, w{s} + q{d}, c)", "(n, h, w, o, p, q, c) -> (p, q, c, o)",
