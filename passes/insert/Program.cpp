@@ -200,6 +200,9 @@ FailureOr<Program> commsched::readProgram(ModuleOp module) {
     if (!func.getBody().hasOneBlock())
       return func.emitOpError("must have one block, got: ")
              << func.getBody().getBlocks().size();
+    if (!isa<func::ReturnOp>(func.front().back()))
+      return func.front().back().emitOpError("must be a func.return, being the "
+                                             "last of its function");
     if (failed(checkLevel(func)))
       return failure();
     if (isStep)

@@ -163,9 +163,11 @@ void Scheduler::schedule(Operation *op) {
         << remark::detail::Remark::Arg("Remark", text);
   }
   Operation *first = op->getBlock()->getTerminator();
-  for (Operation *user : result.getUsers())
+  for (Operation *user : result.getUsers()) {
+    user = op->getBlock()->findAncestorOpInBlock(*user);
     if (places[user] < places[first])
       first = user;
+  }
   auto placed = cast<cs::PlacedType>(result.getType());
   OpBuilder builder(op);
   auto start = cs::StartOp::create(
@@ -199,8 +201,9 @@ struct ScheduleComm : commsched::impl::ScheduleCommBase<ScheduleComm> {
     for (auto func : getOperation().getOps<func::FuncOp>()) {
       if (func.isExternal() || !func.isPublic())
         continue;
-      if (!func.getBody().hasOneBlock()) {
-        func.emitOpError("must have one block");
+      if (!func.getBody().hasOneBlock() ||
+          !isa<func::ReturnOp>(func.front().back())) {
+        func.emitOpError("must have one block, and end in func.return");
         return signalPassFailure();
       }
       if (failed(Scheduler(func).run()))

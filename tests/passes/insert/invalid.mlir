@@ -1,7 +1,7 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// RUN: cs-opt --insert-dist-comm --split-input-file --verify-diagnostics %s
+// RUN: cs-opt --insert-dist-comm --allow-unregistered-dialect --split-input-file --verify-diagnostics %s
 
 // expected-error @below {{argument 1 must have one of cs.param, cs.state, cs.batch}}
 func.func @no_role(%w: tensor<4xf32> {cs.param = "w"}, %x: tensor<4xf32>) attributes {cs.step} {
@@ -285,5 +285,20 @@ func.func @scalar(%a: tensor<4xf32> {cs.param = "a"}, %b: tensor<4xf32> {cs.para
   %s = tensor.splat %f : tensor<4xf32>
   %z = arith.mulf %s, %x : tensor<4xf32>
   %h = cs.gradient %z of "b" : tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @no_return(%w: tensor<4xf32> {cs.param = "w"}) {
+  // expected-error @below {{must be a func.return, being the last of its function}}
+  "other.end"(%w) : (tensor<4xf32>) -> ()
+}
+
+// -----
+
+func.func @unknown_op(%w: tensor<4xf32> {cs.param = "w"}) {
+  // expected-error @below {{may have side effects, which a fragment cannot have}}
+  %v = "other.op"(%w) : (tensor<4xf32>) -> tensor<4xf32>
   return
 }
