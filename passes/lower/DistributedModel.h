@@ -79,9 +79,10 @@ llvm::FailureOr<DistributedModel> buildModel(mlir::ModuleOp module);
 /// Same collectives in the same order on all ranks of every role.
 llvm::LogicalResult verifyOrder(const DistributedModel &model);
 
-/// Every send has its recv, and the reverse. `count`: pairs found.
+/// Every send has its recv, and the reverse. `count`: pairs checked; `sampled`:
+/// there are more.
 llvm::LogicalResult verifyMessages(const DistributedModel &model,
-                                   int64_t &count);
+                                   int64_t &count, bool &sampled);
 
 struct ExchangeCounts {
   int64_t sequences = 0; // communications made of exchanges

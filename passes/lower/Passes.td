@@ -46,7 +46,7 @@ def SpecializeRanks : Pass<"specialize-ranks", "::mlir::ModuleOp"> {
     `@step.rank1`, ... with `cs.rank = 0 : i64`, ..., in which the maps and sets
     of communications have this rank filled in: to see, or to edit and verify
     by `--verify-distributed`, what one node does. Grows with the number of
-    nodes; not part of a pipeline.
+    nodes, at most 1024; not part of a pipeline.
   }];
   let dependentDialects = ["::commsched::cs::CsDialect"];
 }
@@ -73,8 +73,8 @@ def VerifyDistributed : Pass<"verify-distributed", "::mlir::ModuleOp"> {
     8. nobody waits in a circle, even if every await blocks its node.
 
     Equal exchanges are checked once. Beyond about 1 million (node, round) pairs
-    of a communication, 5 is checked on a sample, and 6 up to 256 nodes; the
-    remark says so.
+    of a communication, 4 and 5 are checked on a sample, 6 up to 256 nodes, and
+    8 up to 4 million awaits of all nodes; the remark says so.
   }];
   let dependentDialects = ["::commsched::cs::CsDialect"];
 }

@@ -20,6 +20,9 @@ using namespace commsched::cs;
 
 namespace {
 
+/// A person reads the result; far fewer fit into memory than into a cluster.
+constexpr int64_t kMostRanks = 1024;
+
 AffineMap fill(AffineMap map, int64_t rank) {
   AffineExpr constant = getAffineConstantExpr(rank, map.getContext());
   SmallVector<AffineExpr> dims{constant};
@@ -81,6 +84,12 @@ public:
       FailureOr<int64_t> ranks = getRankCount(function, *cluster);
       if (failed(ranks))
         return signalPassFailure();
+      if (*ranks > kMostRanks) {
+        function.emitOpError() << "runs on " << *ranks
+                               << " ranks; functions are made for at most "
+                               << kMostRanks;
+        return signalPassFailure();
+      }
       counts[function.getNameAttr()] = *ranks;
       for (int64_t rank = 0; rank < *ranks; ++rank) {
         std::string name = getRankName(function.getName(), rank);

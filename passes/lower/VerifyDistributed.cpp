@@ -223,18 +223,19 @@ public:
     if (failed(model))
       return signalPassFailure();
     int64_t messages;
+    bool sampled;
     ExchangeCounts exchanges;
     WaitProof waits;
     if (failed(verifyOrder(*model)) ||
         failed(verifyExchanges(*model, exchanges)) ||
-        failed(verifyMessages(*model, messages)) ||
+        failed(verifyMessages(*model, messages, sampled)) ||
         failed(verifyWaits(*model, waits)))
       return signalPassFailure();
-    report(*model, messages, exchanges, waits);
+    report(*model, messages, sampled, exchanges, waits);
   }
 
 private:
-  void report(const DistributedModel &model, int64_t messages,
+  void report(const DistributedModel &model, int64_t messages, bool sampled,
               const ExchangeCounts &exchanges, WaitProof waits) {
     if (!getContext().getRemarkEngine())
       return;
@@ -255,7 +256,7 @@ private:
        << exchanges.sequences << " expanded (" << exchanges.distinct
        << " different), all messages match, " << exchanges.proved
        << " proved to compute their collective; " << messages
-       << " messages with both ends; ";
+       << " messages with both ends" << (sampled ? " (a sample); " : "; ");
     if (exchanges.sampled)
       os << exchanges.sampled << " checked on a sample of rounds and ranks; ";
     switch (waits) {

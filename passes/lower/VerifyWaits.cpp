@@ -22,7 +22,7 @@ using namespace commsched::cs;
 namespace {
 
 /// Beyond this many nodes the graph is not built.
-constexpr int64_t kMostNodes = int64_t(1) << 25;
+constexpr int64_t kMostNodes = int64_t(1) << 22;
 
 class WaitVerifier {
 public:

@@ -31,3 +31,12 @@ cs.cluster @lab nodes = 4 devices = 1 device = <kind = cpu, gflops = 40, gb_per_
 func.func @step(%v: !cs.placed<tensor<8xf32>, device 0>) attributes {cs.count = 0 : i64} {
   return
 }
+
+// -----
+
+cs.cluster @lab nodes = 1025 devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>
+    intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
+// expected-error@+1 {{runs on 1025 ranks; functions are made for at most 1024}}
+func.func @step(%v: !cs.placed<tensor<8xf32>, device 0>) {
+  return
+}
