@@ -88,7 +88,7 @@ struct TransportOptions {
   uint64_t plan_digest = 0;
   // For transports with addresses: "host:port" of every rank, own included
   // (own entry is the address to listen on).
-  std::vector<std::string> peers;
+  std::vector<std::string> peers = {};
   // All peers are connected within this time, or Connect fails with
   // kDeadlineExceeded naming the ranks that are missing.
   absl::Duration connect_deadline = absl::Seconds(30);
@@ -96,7 +96,7 @@ struct TransportOptions {
   size_t unexpected_bytes = size_t{8} << 20;
   // Called once per failed peer, from any thread, under the same rules as
   // `done`. Not called after Close has returned. May be empty.
-  std::function<void(int peer, const absl::Status &why)> on_peer_failure;
+  std::function<void(int peer, const absl::Status &why)> on_peer_failure = {};
 };
 
 class Transport {
