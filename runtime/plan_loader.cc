@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "runtime/plan_loader.h"
 
+#include <google/protobuf/stubs/logging.h>
+
 #include <algorithm>
 #include <set>
 #include <utility>
@@ -426,6 +428,8 @@ std::string ToString(const TensorInfo &type) {
 absl::StatusOr<std::shared_ptr<const PlanImage>> PlanImage::Load(
     absl::string_view bytes) {
   auto image = std::make_shared<PlanImage>();
+  // What it would print is in the error as well.
+  google::protobuf::LogSilencer silence;
   std::string error = plan::Deserialize({bytes.data(), bytes.size()}, &image->plan_);
   if (!error.empty()) return absl::InvalidArgumentError(error);
   const plan::Plan &plan = image->plan_;

@@ -26,6 +26,7 @@ struct Lanes {
 }  // namespace
 
 void TraceRecorder::Add(TraceSpan span) {
+  if (!enabled()) return;
   MutexLock lock(&mu_);
   if (spans_.size() < kMaxSpans)
     spans_.push_back(std::move(span));

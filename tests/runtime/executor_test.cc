@@ -5,69 +5,28 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <cmath>
 #include <cstring>
+#include <thread>
 
 #include "runtime/session.h"
 #include "tests/runtime/plan_builder.h"
+#include "tests/runtime/test_util.h"
 
 namespace commsched {
 namespace {
 
 using runtime::GlobalBatch;
-using runtime::PlanImage;
 using runtime::Session;
 using testing::PlanBuilder;
 
-template <typename T>
-absl::Span<const std::byte> BytesOf(const std::vector<T> &v) {
-  return {reinterpret_cast<const std::byte *>(v.data()), v.size() * sizeof(T)};
-}
-template <typename T>
-absl::Span<std::byte> MutableBytesOf(std::vector<T> &v) {
-  return {reinterpret_cast<std::byte *>(v.data()), v.size() * sizeof(T)};
-}
+using testing::BytesOf;
+using testing::MutableBytesOf;
+using testing::Open;
+using testing::Trainer;
 
-std::unique_ptr<Session> Open(const PlanBuilder &plan,
-                              runtime::SessionOptions options = {}) {
-  auto image = PlanImage::Load(plan.Bytes());
-  EXPECT_TRUE(image.ok()) << image.status();
-  if (!image.ok()) return nullptr;
-  auto session = Session::InProcess(*image, options);
-  EXPECT_TRUE(session.ok()) << session.status();
-  return session.ok() ? *std::move(session) : nullptr;
-}
-
-constexpr int kSize = 100;
-
-// w' = w + mean over workers of x; loss = sum of w before the update.
-PlanBuilder Trainer(int nodes, bool deferred, bool halving) {
-  PlanBuilder plan(nodes);
-  uint32_t w = plan.Slot("w", plan::F32, {kSize});
-  uint32_t n = plan.Slot("n", plan::I32, {}, false);
-  auto f = plan.Function("step");
-  uint32_t x = f.Batch("x", plan::F32, {1, kSize});
-  uint32_t wc = f.Slot(false, w, plan::F32, {kSize});
-  uint32_t wn = f.Slot(true, w, plan::F32, {kSize});
-  uint32_t nc = f.Slot(false, n, plan::I32, {});
-  uint32_t g = f.Arena(plan::F32, {kSize});
-  uint32_t loss = f.Arena(plan::F32, {});
-  // Indices: 0 loss, 1 gradient, 2 all_reduce, 3 update.
-  f.Run("sum", {nc, wc}, {loss}, {{3, 1}, {0, 1}});
-  uint32_t copy = f.Copy(x, g, {{3, 1}, {2, 1}});
-  auto phases = halving ? testing::HalvingAllReduce(nodes, plan::SUM, 1.0 / nodes)
-                        : testing::RingAllReduce(nodes, plan::SUM, 1.0 / nodes);
-  uint32_t comm = f.Communicate("w", g, phases, {{copy}});
-  f.Run("add", {nc, wc, g}, {wn}, {{comm}, {0, 1}, {3, 1}}, deferred);
-  f.Output("loss", loss);
-  f.proto()->set_global_batch(uint64_t(nodes));
-  auto eval = plan.Function("eval");
-  uint32_t we = eval.Slot(false, w, plan::F32, {kSize});
-  uint32_t ne = eval.Slot(false, n, plan::I32, {});
-  uint32_t total = eval.Arena(plan::F32, {});
-  eval.Run("sum", {ne, we}, {total});
-  eval.Output("total", total);
-  return plan;
-}
+constexpr int kSize = testing::kTrainerSize;
 
 class TrainerTest
     : public ::testing::TestWithParam<std::tuple<int, bool, bool>> {};
@@ -130,27 +89,83 @@ INSTANTIATE_TEST_SUITE_P(
                        ::testing::Bool()));
 
 TEST(ExecutorTest, TwoRunsAreBitwiseEqual) {
-  std::vector<float> first;
+  std::vector<float> first, w(kSize);
   for (int run = 0; run < 2; ++run) {
-    auto session = Open(Trainer(4, true, false));
+    auto session = Open(Trainer(4));
     ASSERT_NE(session, nullptr);
-    std::vector<float> w(kSize, 0.1f);
-    std::vector<int> n = {kSize};
-    ASSERT_TRUE(session->SetSlot(0, BytesOf(w)).ok());
-    ASSERT_TRUE(session->SetSlot(1, BytesOf(n)).ok());
-    for (int step = 0; step < 20; ++step) {
-      auto x = std::make_shared<std::vector<float>>();
-      for (int i = 0; i < 4 * kSize; ++i) x->push_back(1.0f / float(i + step + 1));
-      GlobalBatch batch;
-      batch.Set("x", BytesOf(*x), x);
-      ASSERT_TRUE(session->Call(0, &batch).ok());
-    }
+    testing::StartTrainer(session.get(), 0.1f);
+    testing::RunTrainer(session.get(), 0, 20);
     ASSERT_TRUE(session->GetSlot(0, MutableBytesOf(w)).ok());
     if (run == 0)
       first = w;
     else
       EXPECT_EQ(0, std::memcmp(w.data(), first.data(), w.size() * sizeof(float)));
   }
+}
+
+// A deferred instruction that nothing waits for runs all the same, and one
+// that holds up the stream runs before it.
+TEST(ExecutorTest, DeferredInstructionsRunLateButRun) {
+  PlanBuilder plan(1);
+  uint32_t a = plan.Slot("a", plan::F32, {1}), n = plan.Slot("n", plan::I32, {}, false);
+  auto f = plan.Function("step");
+  uint32_t now = f.Slot(false, a, plan::F32, {1}), next = f.Slot(true, a, plan::F32, {1});
+  uint32_t nc = f.Slot(false, n, plan::I32, {});
+  uint32_t one = f.Arena(plan::F32, {1}), two = f.Arena(plan::F32, {1}),
+           unused = f.Arena(plan::F32, {1});
+  f.Run("twice", {nc, now}, {unused}, {{3, 1}, {0, 1}}, true);
+  f.Run("twice", {nc, now}, {one}, {{3, 1}, {2, 1}}, true);
+  f.Run("twice", {nc, one}, {two}, {{1}, {3, 1}});
+  f.Run("twice", {nc, two}, {next}, {{2}, {0, 1}, {1, 1}}, true);
+  f.Output("unused", unused);
+  auto session = Open(plan);
+  ASSERT_NE(session, nullptr);
+  std::vector<float> value = {1};
+  std::vector<int> size = {1};
+  ASSERT_TRUE(session->SetSlot(0, BytesOf(value)).ok());
+  ASSERT_TRUE(session->SetSlot(1, BytesOf(size)).ok());
+  for (int step = 0; step < 5; ++step) ASSERT_TRUE(session->Call(0, nullptr).ok());
+  ASSERT_TRUE(session->GetSlot(0, MutableBytesOf(value)).ok());
+  EXPECT_EQ(value[0], 32768.0f);  // 8 ^ 5
+  for (uint64_t step = 0; step < 5; ++step)
+    EXPECT_EQ((*session->Metrics(step))[0], 2 * std::pow(8.0, double(step)));
+}
+
+// Two steps overlap: rank 0 begins step 1 before rank 1 has done its part of
+// step 0's communication. Otherwise this would not end.
+TEST(ExecutorTest, NextStepBeginsBeforeTheCommunicationHasEnded) {
+  PlanBuilder plan(2);
+  auto f = plan.Function("step");
+  uint32_t g = f.Arena(plan::F32, {8});
+  uint32_t x = f.Batch("x", plan::F32, {1, 8});
+  uint32_t begun = f.Delay(0, {});
+  uint32_t first = f.Copy(x, g, {{2, 1}});
+  f.Communicate("g", g, testing::RingAllReduce(2, plan::SUM, 0), {{first}, {begun}});
+  auto image = runtime::PlanImage::Load(plan.Bytes());
+  ASSERT_TRUE(image.ok()) << image.status();
+  runtime::TraceRecorder trace;
+  auto session = Session::InProcess(*image, {absl::Seconds(30), &trace});
+  ASSERT_TRUE(session.ok());
+  std::vector<float> rows(8, 1.0f);
+  auto rows_of = [&] {
+    runtime::BatchRows r;
+    r.data.push_back(reinterpret_cast<const std::byte *>(rows.data()));
+    return r;
+  };
+  // Only rank 0 is called: its delay of step 1 runs although the all-reduce of
+  // step 0 cannot.
+  ASSERT_TRUE((*session)->executor(0).Enqueue(0, rows_of()).ok());
+  ASSERT_TRUE((*session)->executor(0).Enqueue(0, rows_of()).ok());
+  auto delays = [&] {
+    std::string json = trace.ToJson();
+    int count = 0;
+    for (size_t at = 0; (at = json.find("\"delay\"", at)) != json.npos; ++at) ++count;
+    return count;
+  };
+  while (delays() < 2) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  ASSERT_TRUE((*session)->executor(1).Enqueue(0, rows_of()).ok());
+  ASSERT_TRUE((*session)->executor(1).Enqueue(0, rows_of()).ok());
+  EXPECT_TRUE((*session)->Drain().ok());
 }
 
 TEST(ExecutorTest, KernelsRunInsideFragments) {

@@ -1,0 +1,250 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Plans that are damaged, or made for something else: an error, never a crash.
+#include "runtime/plan_loader.h"
+
+#include <gmock/gmock.h>
+#include <google/protobuf/message.h>
+#include <google/protobuf/stubs/logging.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <random>
+
+#include "plan/plan_file.h"
+#include "tests/runtime/test_util.h"
+
+namespace commsched {
+namespace {
+
+using runtime::PlanImage;
+using testing::PlanBuilder;
+using testing::Trainer;
+
+// The error of loading the plan for all ranks, or "".
+std::string LoadError(const std::string &bytes) {
+  auto image = PlanImage::Load(bytes);
+  if (!image.ok()) return std::string(image.status().message());
+  for (int r = 0; r < std::min((*image)->nodes(), 8); ++r)
+    if (auto program = (*image)->ForRank(r); !program.ok())
+      return std::string(program.status().message());
+  return "";
+}
+
+std::string ErrorAfter(std::function<void(plan::Plan &)> change) {
+  PlanBuilder plan = Trainer(4);
+  change(plan.proto());
+  return LoadError(plan.Bytes());
+}
+
+TEST(PlanLoaderTest, LoadsWhatIsWhole) { EXPECT_EQ(LoadError(Trainer(4).Bytes()), ""); }
+
+TEST(PlanLoaderTest, TruncatedAtEveryByte) {
+  std::string bytes = Trainer(2).Bytes();
+  for (size_t n = 0; n < bytes.size(); n += n < 64 ? 1 : 97)
+    EXPECT_NE(LoadError(bytes.substr(0, n)), "") << n;
+  EXPECT_NE(LoadError(bytes + "x"), "");
+}
+
+TEST(PlanLoaderTest, FlippedBytesAreNoticed) {
+  std::string bytes = Trainer(2).Bytes();
+  for (size_t i = 0; i < bytes.size(); i += 131) {
+    std::string damaged = bytes;
+    damaged[i] = char(damaged[i] ^ 0x10);
+    EXPECT_NE(LoadError(damaged), "") << i;
+  }
+}
+
+TEST(PlanLoaderTest, NamesWhatIsWrong) {
+  using ::testing::HasSubstr;
+  auto step = [](plan::Plan &p) { return p.mutable_functions(0); };
+  auto instruction = [&](plan::Plan &p, int i) { return step(p)->mutable_instructions(i); };
+  EXPECT_THAT(ErrorAfter([](plan::Plan &p) { p.set_schema_version(99); }),
+              HasSubstr("schema version 99"));
+  EXPECT_THAT(ErrorAfter([](plan::Plan &p) { p.set_required_features(uint64_t{1} << 60); }),
+              HasSubstr("features"));
+  EXPECT_THAT(ErrorAfter([](plan::Plan &p) { p.mutable_cluster()->set_nodes(0); }),
+              HasSubstr("number of nodes"));
+  EXPECT_THAT(ErrorAfter([&](plan::Plan &p) { step(p)->mutable_buffers(4)->set_offset(1 << 20); }),
+              HasSubstr("buffer 4: lies outside of the arena"));
+  EXPECT_THAT(ErrorAfter([&](plan::Plan &p) { step(p)->mutable_buffers(4)->set_offset(~0ull - 8); }),
+              HasSubstr("buffer 4: lies outside of the arena"));
+  EXPECT_THAT(ErrorAfter([&](plan::Plan &p) { step(p)->set_arena_bytes(~0ull); }),
+              HasSubstr("arena is too large"));
+  EXPECT_THAT(ErrorAfter([&](plan::Plan &p) {
+                step(p)->mutable_buffers(4)->mutable_type()->set_shape(0, int64_t{1} << 62);
+              }),
+              HasSubstr("too large"));
+  EXPECT_THAT(ErrorAfter([&](plan::Plan &p) { step(p)->mutable_buffers(1)->set_slot(7); }),
+              HasSubstr("there is no slot 7"));
+  EXPECT_THAT(ErrorAfter([&](plan::Plan &p) { step(p)->mutable_buffers(1)->set_slot(1); }),
+              HasSubstr("must match slot \"n\" i32[]"));
+  EXPECT_THAT(ErrorAfter([&](plan::Plan &p) {
+                instruction(p, 3)->mutable_run()->set_symbol("nothing");
+              }),
+              HasSubstr("no symbol \"nothing\""));
+  EXPECT_THAT(ErrorAfter([&](plan::Plan &p) { instruction(p, 3)->mutable_run()->set_object(3); }),
+              HasSubstr("instruction 3 \"add\" (test.mlir:1:1): there is no code object 3"));
+  EXPECT_THAT(ErrorAfter([&](plan::Plan &p) { instruction(p, 3)->mutable_run()->set_inputs(0, 77); }),
+              HasSubstr("there is no buffer 77"));
+  EXPECT_THAT(ErrorAfter([&](plan::Plan &p) { instruction(p, 3)->mutable_run()->set_outputs(0, 1); }),
+              HasSubstr("which may only be read"));
+  EXPECT_THAT(ErrorAfter([&](plan::Plan &p) {
+                instruction(p, 1)->mutable_dependences(0)->set_distance(0);
+              }),
+              HasSubstr("does not come before it"));
+  EXPECT_THAT(ErrorAfter([&](plan::Plan &p) {
+                instruction(p, 1)->mutable_dependences(0)->set_distance(2);
+              }),
+              HasSubstr("distance"));
+  EXPECT_THAT(ErrorAfter([&](plan::Plan &p) { instruction(p, 1)->set_device(5); }),
+              HasSubstr("there is no device 5"));
+  EXPECT_THAT(ErrorAfter([&](plan::Plan &p) { instruction(p, 1)->set_location(5); }),
+              HasSubstr("there is no location 5"));
+  EXPECT_THAT(ErrorAfter([&](plan::Plan &p) { instruction(p, 1)->clear_kind(); }),
+              HasSubstr("does nothing"));
+  EXPECT_THAT(ErrorAfter([&](plan::Plan &p) {
+                instruction(p, 2)->mutable_communicate()->mutable_phases(0)->set_chunks(0);
+              }),
+              HasSubstr("phase 0: number of parts"));
+  EXPECT_THAT(ErrorAfter([&](plan::Plan &p) {
+                instruction(p, 2)->mutable_communicate()->mutable_phases(0)->set_rounds(1u << 30);
+              }),
+              HasSubstr("rounds"));
+  EXPECT_THAT(ErrorAfter([&](plan::Plan &p) { step(p)->set_global_batch(65); }),
+              HasSubstr("must match the global batch 65"));
+  EXPECT_THAT(ErrorAfter([&](plan::Plan &p) { step(p)->mutable_outputs(0)->set_buffer(1); }),
+              HasSubstr("must have one element"));
+  EXPECT_THAT(ErrorAfter([](plan::Plan &p) { p.mutable_slots(1)->set_name("w"); }),
+              HasSubstr("must be unique"));
+  EXPECT_THAT(ErrorAfter([](plan::Plan &p) { p.add_kernels()->set_kind("fourier"); }),
+              HasSubstr("kernel 0 \"fourier\": unknown kind"));
+  EXPECT_THAT(ErrorAfter([](plan::Plan &p) { p.mutable_objects(0)->set_elf("no code"); }),
+              HasSubstr("object 0: code object is not a usable ELF"));
+  EXPECT_THAT(ErrorAfter([](plan::Plan &p) {
+                p.mutable_objects(0)->mutable_elf()->resize(p.objects(0).elf().size() / 2);
+              }),
+              HasSubstr("outside"));
+  EXPECT_THAT(ErrorAfter([](plan::Plan &p) { p.mutable_objects(0)->set_target("riscv64"); }),
+              HasSubstr("another machine"));
+  EXPECT_THAT(ErrorAfter([](plan::Plan &p) {
+                p.add_roles()->set_count(3);
+              }),
+              HasSubstr("must match the cluster's 4 nodes, got: 3"));
+}
+
+// Changes fields of the message at random, so that the checksum is right and
+// the checks of the loader are what is tested.
+class Mutator {
+ public:
+  explicit Mutator(uint32_t seed) : random_(seed) {}
+
+  void Mutate(google::protobuf::Message *message) {
+    const auto *descriptor = message->GetDescriptor();
+    const auto *reflection = message->GetReflection();
+    std::vector<const google::protobuf::FieldDescriptor *> fields;
+    for (int i = 0; i < descriptor->field_count(); ++i) {
+      const auto *field = descriptor->field(i);
+      // Machine code is trusted.
+      if (field->name() == "elf" || field->is_map()) continue;
+      bool there = field->is_repeated() ? reflection->FieldSize(*message, field) > 0
+                                        : reflection->HasField(*message, field);
+      bool scalar = field->cpp_type() != field->CPPTYPE_MESSAGE;
+      if (there || (scalar && !field->is_repeated())) fields.push_back(field);
+    }
+    if (fields.empty()) return;
+    const auto *field = fields[random_() % fields.size()];
+    if (field->cpp_type() == field->CPPTYPE_MESSAGE) {
+      if (field->is_repeated()) {
+        int size = reflection->FieldSize(*message, field);
+        int at = int(random_() % uint32_t(size));
+        if (random_() % 16 == 0) return reflection->RemoveLast(message, field);
+        if (random_() % 16 == 0)
+          return reflection->SwapElements(message, field, at, int(random_() % uint32_t(size)));
+        return Mutate(reflection->MutableRepeatedMessage(message, field, at));
+      }
+      if (random_() % 16 == 0) return reflection->ClearField(message, field);
+      return Mutate(reflection->MutableMessage(message, field));
+    }
+    if (field->is_repeated()) {
+      int at = int(random_() % uint32_t(reflection->FieldSize(*message, field)));
+      if (field->cpp_type() == field->CPPTYPE_UINT32)
+        reflection->SetRepeatedUInt32(message, field, at, uint32_t(Number()));
+      if (field->cpp_type() == field->CPPTYPE_INT64)
+        reflection->SetRepeatedInt64(message, field, at, int64_t(Number()));
+      return;
+    }
+    switch (field->cpp_type()) {
+      case google::protobuf::FieldDescriptor::CPPTYPE_UINT32:
+        return reflection->SetUInt32(message, field, uint32_t(Number()));
+      case google::protobuf::FieldDescriptor::CPPTYPE_INT32:
+        return reflection->SetInt32(message, field, int32_t(Number()));
+      case google::protobuf::FieldDescriptor::CPPTYPE_UINT64:
+        return reflection->SetUInt64(message, field, Number());
+      case google::protobuf::FieldDescriptor::CPPTYPE_INT64:
+        return reflection->SetInt64(message, field, int64_t(Number()));
+      case google::protobuf::FieldDescriptor::CPPTYPE_BOOL:
+        return reflection->SetBool(message, field, random_() % 2 == 0);
+      case google::protobuf::FieldDescriptor::CPPTYPE_DOUBLE:
+        return reflection->SetDouble(message, field, double(Number()));
+      case google::protobuf::FieldDescriptor::CPPTYPE_ENUM:
+        return reflection->SetEnumValue(message, field, int(random_() % 10));
+      case google::protobuf::FieldDescriptor::CPPTYPE_STRING:
+        return reflection->SetString(message, field, random_() % 2 == 0 ? "" : "other");
+      default:
+        return;
+    }
+  }
+
+ private:
+  uint64_t Number() {
+    switch (random_() % 4) {
+      case 0: return random_() % 8;
+      case 1: return uint64_t{1} << (random_() % 64);
+      case 2: return ~uint64_t{0} - random_() % 8;
+      default: return random_() % 1000;
+    }
+  }
+  std::mt19937 random_;
+};
+
+TEST(PlanLoaderTest, MutatedFieldsNeverCrashTheLoader) {
+  PlanBuilder original = Trainer(4);
+  plan::Kernel *kernel = original.proto().add_kernels();
+  kernel->set_kind("matmul");
+  for (int i = 0; i < 3; ++i) {
+    plan::KernelTensor *t = kernel->add_operands();
+    t->set_element(plan::F32);
+    for (int d = 0; d < 2; ++d) t->add_dims(4), t->add_strides(d == 0 ? 4 : 1);
+  }
+  int refused = 0;
+  for (uint32_t seed = 0; seed < 2000; ++seed) {
+    PlanBuilder plan = original;
+    Mutator mutator(seed);
+    for (uint32_t i = 0; i <= seed % 3; ++i) mutator.Mutate(&plan.proto());
+    refused += LoadError(plan.Bytes()).empty() ? 0 : 1;
+  }
+  // Most changes matter.
+  EXPECT_GT(refused, 500);
+}
+
+TEST(PlanLoaderTest, RandomBytesBehindARightHeader) {
+  std::mt19937 random(7);
+  for (int run = 0; run < 500; ++run) {
+    PlanBuilder plan = Trainer(2);
+    std::string payload = plan.proto().SerializeAsString();
+    for (int i = 0; i < 3; ++i) payload[random() % 600] = char(random());
+    plan::Plan parsed;
+    google::protobuf::LogSilencer silence;
+    if (!parsed.ParseFromString(payload)) continue;
+    // The code may have been hit: leave that to its own checks.
+    for (int o = 0; o < parsed.objects_size(); ++o)
+      if (o >= plan.proto().objects_size() || parsed.objects(o).elf() != plan.proto().objects(o).elf())
+        parsed.mutable_objects(o)->set_elf("");
+    LoadError(plan::Serialize(parsed));
+  }
+}
+
+}  // namespace
+}  // namespace commsched

@@ -1,0 +1,69 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef COMMSCHED_TESTS_RUNTIME_TEST_UTIL_H
+#define COMMSCHED_TESTS_RUNTIME_TEST_UTIL_H
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "runtime/session.h"
+#include "tests/runtime/plan_builder.h"
+
+namespace commsched::testing {
+
+template <typename T>
+absl::Span<const std::byte> BytesOf(const std::vector<T> &v) {
+  return {reinterpret_cast<const std::byte *>(v.data()), v.size() * sizeof(T)};
+}
+template <typename T>
+absl::Span<std::byte> MutableBytesOf(std::vector<T> &v) {
+  return {reinterpret_cast<std::byte *>(v.data()), v.size() * sizeof(T)};
+}
+
+inline std::unique_ptr<runtime::Session> Open(
+    const PlanBuilder &plan, runtime::SessionOptions options = {}) {
+  auto image = runtime::PlanImage::Load(plan.Bytes());
+  EXPECT_TRUE(image.ok()) << image.status();
+  if (!image.ok()) return nullptr;
+  auto session = runtime::Session::InProcess(*image, options);
+  EXPECT_TRUE(session.ok()) << session.status();
+  return session.ok() ? *std::move(session) : nullptr;
+}
+
+// A folder that goes with the test.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string path = ::testing::TempDir() + "/commsched.XXXXXX";
+    if (mkdtemp(path.data()) != nullptr) path_ = path;
+  }
+  ~TemporaryFolder() {
+    std::string command = "rm -rf '" + path_ + "'";
+    if (!path_.empty() && std::system(command.c_str()) != 0) std::abort();
+  }
+  std::string operator/(const std::string &name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+// The size of the vectors of Trainer.
+inline constexpr int kTrainerSize = 100;
+
+// step: w' = w + mean over workers of x; metric loss = sum of w before that.
+// eval: metric total = sum of w. Slots: 0 "w", 1 "n" (must be kTrainerSize).
+PlanBuilder Trainer(int nodes, bool deferred = true, bool halving = false);
+
+// Sets w to `value` and n.
+void StartTrainer(runtime::Session *session, float value);
+// Runs `count` steps from step `first` on inputs that depend on the step.
+void RunTrainer(runtime::Session *session, int first, int count);
+
+}  // namespace commsched::testing
+
+#endif  // COMMSCHED_TESTS_RUNTIME_TEST_UTIL_H
