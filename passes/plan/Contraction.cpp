@@ -111,17 +111,13 @@ std::optional<ContractionInfo> analyseContraction(linalg::GenericOp op) {
   }
   if (info.windows.size() > 3)
     return std::nullopt;
-  // The loops of a window belong one to each of the two small operands; no
-  // groups.
+  // The loops of a window belong one to each of the two small operands.
   unsigned p = (info.large + 1) % 3, q = (info.large + 2) % 3;
   for (Window &window : info.windows) {
     LoopUse a = info.loops[window.loop[0]], b = info.loops[window.loop[1]];
     if (a.in[p] == a.in[q] || b.in[p] == b.in[q] || a.in[p] == b.in[p])
       return std::nullopt;
   }
-  for (LoopUse &loop : info.loops)
-    if (loop.mask() == 7)
-      return std::nullopt;
   return info;
 }
 

@@ -171,23 +171,47 @@ std::optional<KernelCall> buildConvolution(linalg::GenericOp op,
     }
   }
 
-  auto loopsOf = [&](unsigned a, unsigned b) {
+  auto loopsOf = [&](unsigned a, unsigned b, unsigned mask) {
     SmallVector<unsigned> loops;
     for (auto [loop, use] : llvm::enumerate(info.loops))
-      if (use.mask() == (1u << a | 1u << b) &&
+      if (use.mask() == mask &&
           llvm::none_of(info.windows, [loop = loop](const Window &window) {
             return llvm::is_contained(window.loop, loop);
           }))
         loops.push_back(loop);
-    return mergeLoops(views, loops, sizes, 1u << a | 1u << b, a);
+    return mergeLoops(views, loops, sizes, mask, a);
   };
-  SmallVector<Axis> batch = loopsOf(x, g), channels = loopsOf(x, w),
-                    features = loopsOf(g, w);
-  if (channels.size() > 1 || features.size() > 1)
+  auto pair = [&](unsigned a, unsigned b) {
+    return loopsOf(a, b, 1u << a | 1u << b);
+  };
+  SmallVector<Axis> batch = pair(x, g), channels = pair(x, w), features = pair(g, w);
+  SmallVector<Axis> groups = loopsOf(x, g, 7);
+  if (channels.size() > 1 || features.size() > 1 || groups.size() > 1)
     return std::nullopt;
   Axis none;
-  const Axis &c = channels.empty() ? none : channels[0];
-  const Axis &o = features.empty() ? none : features[0];
+  const Axis group = groups.empty() ? none : groups[0];
+  // All groups' channels in a row, in those of the operands that have them.
+  auto allGroups = [&](const Axis &axis,
+                       ArrayRef<unsigned> operands) -> std::optional<Axis> {
+    if (group.size == 1)
+      return axis;
+    Axis all = axis;
+    all.size *= group.size;
+    for (unsigned i : operands) {
+      if (axis.size == 1)
+        all.strides[i] = group.strides[i];
+      else if (group.strides[i] != axis.strides[i] * axis.size)
+        return std::nullopt;
+    }
+    return all;
+  };
+  const Axis c = channels.empty() ? none : channels[0];
+  std::optional<Axis> allChannels = allGroups(c, {x});
+  std::optional<Axis> allFeatures =
+      allGroups(features.empty() ? none : features[0], {g, w});
+  if (!allChannels || !allFeatures)
+    return std::nullopt;
+  const Axis &o = *allFeatures;
 
   struct Space {
     int64_t source = 1, sourceStride = 0, low = 0, high = 0;
@@ -246,7 +270,7 @@ std::optional<KernelCall> buildConvolution(linalg::GenericOp op,
     return kernelTensor(largeType.getElementType(), dims, strides);
   };
   plan::KernelTensor src =
-      tensor(sample, c, x, &Space::source, &Space::sourceStride);
+      tensor(sample, *allChannels, x, &Space::source, &Space::sourceStride);
   plan::KernelTensor weights =
       tensor(o, c, w, &Space::kernel, &Space::kernelStride);
   plan::KernelTensor dst = tensor(sample, o, g, &Space::image, &Space::imageStride);
@@ -276,6 +300,8 @@ std::optional<KernelCall> buildConvolution(linalg::GenericOp op,
   list("dilations", &Space::dilation);
   list("pad_low", &Space::low);
   list("pad_high", &Space::high);
+  if (group.size > 1)
+    (*call.kernel.mutable_attributes())["groups"].add_values(group.size);
   return call;
 }
 

@@ -113,6 +113,19 @@ struct Generalize : OpInterfaceRewritePattern<linalg::LinalgOp> {
   }
 };
 
+// linalg.softmax and the like.
+struct Decompose : OpInterfaceRewritePattern<linalg::AggregatedOpInterface> {
+  using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
+  LogicalResult matchAndRewrite(linalg::AggregatedOpInterface op,
+                                PatternRewriter &rewriter) const override {
+    FailureOr<SmallVector<Value>> results = op.decomposeOperation(rewriter);
+    if (failed(results))
+      return failure();
+    rewriter.replaceOp(op, *results);
+    return success();
+  }
+};
+
 bool isCheap(linalg::GenericOp op) {
   unsigned ops = 0;
   for (Operation &inner : op.getBody()->without_terminator()) {
@@ -181,7 +194,7 @@ LogicalResult fuseFragment(func::FuncOp function) {
   {
     RewritePatternSet patterns(context);
     patterns.add<SplatToFill, SplatOpToFill, GenerateToGeneric, ReshapeToViews,
-                 Generalize>(context);
+                 Generalize, Decompose>(context);
     linalg::populateElementwiseToLinalgConversionPatterns(patterns);
     linalg::populateDecomposePadPatterns(patterns);
     tensor::populateDecomposeTensorConcatPatterns(patterns);

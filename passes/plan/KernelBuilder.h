@@ -29,8 +29,8 @@ std::optional<KernelCall> buildMatmul(mlir::linalg::GenericOp op, const Contract
 /// "convolution_backward_weights" (source, gradient of the destination,
 /// gradient of the weights) or "convolution_backward_data" (gradient of the
 /// destination, weights, gradient of the source). Dimensions are source (N, C,
-/// space), weights (O, I, space), destination (N, O, space). None if it does
-/// not fit.
+/// space), weights (O, I / groups, space), destination (N, O, space). None if
+/// it does not fit.
 std::optional<KernelCall> buildConvolution(mlir::linalg::GenericOp op,
                                            const ContractionInfo &info);
 

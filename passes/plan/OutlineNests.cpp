@@ -80,8 +80,11 @@ static LogicalResult outline(Operation *op, func::FuncOp function,
   func::ReturnOp::create(inner, op->getLoc(), clone->getResults());
   nest.setType(FunctionType::get(context, body->getArgumentTypes(),
                                  op->getResultTypes()));
+  bool distinct = llvm::all_of(captured, [](Value value) {
+    return !isa<BaseMemRefType>(value.getType()) || isDistinct(value);
+  });
   for (auto [i, value] : llvm::enumerate(captured))
-    if (isa<MemRefType>(value.getType()) && isDistinct(value))
+    if (distinct && isa<MemRefType>(value.getType()))
       nest.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(),
                       UnitAttr::get(context));
   nest->setAttr(kNestAttr, UnitAttr::get(context));

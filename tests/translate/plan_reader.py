@@ -155,6 +155,16 @@ def from_bf16(bits):
 
 
 def convolution(kind, a, b, shape, attributes):
+    groups = attributes.get("groups", [1])[0]
+    if groups > 1:
+        # Group by group, along the channels of each operand.
+        axes = {"convolution_forward": (1, 0, 1), "convolution_backward_weights": (1, 1, 0),
+                "convolution_backward_data": (1, 0, 1)}[kind]
+        one = {**attributes, "groups": [1]}
+        part = list(shape)
+        part[axes[2]] //= groups
+        return np.concatenate([convolution(kind, p, q, part, one) for p, q in zip(
+            np.split(a, groups, axes[0]), np.split(b, groups, axes[1]))], axes[2])
     low, high = attributes["pad_low"], attributes["pad_high"]
     strides, dilations = attributes["strides"], attributes["dilations"]
     space = len(low)

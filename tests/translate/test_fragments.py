@@ -224,15 +224,34 @@ def test_convolution_padding_is_the_kernels(tmp_path):
     np.testing.assert_allclose(result, expected, rtol=2e-5, atol=2e-5)
 
 
-def test_convolution_with_groups_is_loops(tmp_path):
-    loops = "(n, h, w, c, p, q)"
-    maps = [f"{loops} -> (n, h + p, w + q, c)", f"{loops} -> (p, q, c)", f"{loops} -> (n, h, w, c)"]
-    x, w, g = "tensor<2x8x8x16xf32>", "tensor<3x3x16xf32>", "tensor<2x6x6x16xf32>"
-    body = fill("init", g) + contraction(maps, "pppprr", x, w, g) + f"\n    cs.return %r : {g}"
-    (vx, vw), (result,), calls = run(tmp_path, [x, w], [g], body)
-    expected = np.einsum("nhwpqc,pqc->nhwc", windows(vx, (3, 3), (6, 6), 1, 1), vw)
-    np.testing.assert_allclose(result, expected, rtol=2e-5, atol=2e-5)
-    assert calls == []
+@pytest.mark.parametrize("o", [1, 3])
+@pytest.mark.parametrize("c", [1, 2])
+def test_convolution_with_groups(tmp_path, c, o):
+    """Depthwise, with a multiplier, and groups of channels; and the weights' gradient of each."""
+    loops = "(n, h, w, k, o, p, q, c)"
+    source, weights, image = (f"{loops} -> (n, h + p, w + q, k, c)", f"{loops} -> (p, q, c, k, o)",
+                              f"{loops} -> (n, h, w, k, o)")
+    x, w, g = f"tensor<2x8x8x4x{c}xf32>", f"tensor<3x3x{c}x4x{o}xf32>", f"tensor<2x6x6x4x{o}xf32>"
+    body = fill("init", g) + contraction([source, weights, image], "pppppppr".replace("ppr", "rrr"), x, w, g)
+    (vx, vw), (result,), calls = run(tmp_path, [x, w], [g], body + f"\n    cs.return %r : {g}")
+    flat = windows(vx.reshape(2, 8, 8, -1), (3, 3), (6, 6), 1, 1).reshape(2, 6, 6, 3, 3, 4, c)
+    np.testing.assert_allclose(result, np.einsum("nhwpqkc,pqcko->nhwko", flat, vw), rtol=2e-5, atol=2e-5)
+    assert calls == ["convolution_forward"]
+    body = fill("init", w) + contraction([source, image, weights], "rrrppppp", x, g, w)
+    (vx, vg), (result,), calls = run(tmp_path, [x, g], [w], body + f"\n    cs.return %r : {w}")
+    flat = windows(vx.reshape(2, 8, 8, -1), (3, 3), (6, 6), 1, 1).reshape(2, 6, 6, 3, 3, 4, c)
+    np.testing.assert_allclose(result, np.einsum("nhwpqkc,nhwko->pqcko", flat, vg), rtol=2e-5, atol=3e-5)
+    assert calls == ["convolution_backward_weights"]
+
+
+def test_softmax_op(tmp_path):
+    t = "tensor<5x37xf32>"
+    (x,), (result,), _ = run(tmp_path, [t], [t], f"""
+    %e = tensor.empty() : {t}
+    %r = linalg.softmax dimension(1) ins(%a0 : {t}) outs(%e : {t}) -> {t}
+    cs.return %r : {t}""")
+    e = np.exp(x - x.max(1, keepdims=True))
+    np.testing.assert_allclose(result, e / e.sum(1, keepdims=True), rtol=1e-6)
 
 
 def test_several_kernels_in_a_fragment(tmp_path):
