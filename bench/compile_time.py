@@ -164,7 +164,7 @@ def generate(path, ops):
 
 
 def measure(command):
-    """Wall-clock seconds and peak GiB of a command, which must succeed."""
+    """Wall-clock seconds, peak GiB and processor seconds of a command, which must succeed."""
     start = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     errors = process.stderr.read().decode(errors="replace")
@@ -173,7 +173,7 @@ def measure(command):
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != 0:
         sys.exit(f"error: '{' '.join(map(str, command))}' ended with {process.returncode}:\n{errors[-2000:]}")
-    return seconds, usage.ru_maxrss / 2**20
+    return seconds, usage.ru_maxrss / 2**20, usage.ru_utime + usage.ru_stime
 
 
 def main():
@@ -202,8 +202,10 @@ def main():
                 "megabytes": round(os.path.getsize(path) / 1e6, 1),
                 "seconds": statistics.median(a[0] for a, _ in runs),
                 "peak_gib": max(a[1] for a, _ in runs),
+                "cpu_seconds": statistics.median(a[2] for a, _ in runs),
                 "mlir_opt_seconds": statistics.median(b[0] for _, b in runs),
                 "mlir_opt_peak_gib": max(b[1] for _, b in runs),
+                "mlir_opt_cpu_seconds": statistics.median(b[2] for _, b in runs),
             }
             row = {key: round(value, 3) for key, value in row.items()}
             rows.append(row)
