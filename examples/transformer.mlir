@@ -7920,252 +7920,252 @@ func.func @step(
   %2856 = tensor.empty() : tensor<256x256xf32>
   %2857 = linalg.generic {indexing_maps = [#map0, #map0], iterator_types = ["parallel", "parallel"]} ins(%2575 : tensor<256x256xf32>) outs(%2856 : tensor<256x256xf32>) {
   ^bb0(%in_0: f32, %out_0: f32):
-    %b0 = arith.constant -1.000000e-03 : f32
+    %b0 = arith.constant -3.000000e-04 : f32
     %b1 = arith.mulf %b0, %in_0 : f32
     linalg.yield %b1 : f32
   } -> tensor<256x256xf32> loc(#loc23)
   %2858 = tensor.empty() : tensor<256xf32>
   %2859 = linalg.generic {indexing_maps = [#map16, #map16], iterator_types = ["parallel"]} ins(%2583 : tensor<256xf32>) outs(%2858 : tensor<256xf32>) {
   ^bb0(%in_0: f32, %out_0: f32):
-    %b0 = arith.constant -1.000000e-03 : f32
+    %b0 = arith.constant -3.000000e-04 : f32
     %b1 = arith.mulf %b0, %in_0 : f32
     linalg.yield %b1 : f32
   } -> tensor<256xf32> loc(#loc23)
   %2860 = tensor.empty() : tensor<256xf32>
   %2861 = linalg.generic {indexing_maps = [#map16, #map16], iterator_types = ["parallel"]} ins(%2591 : tensor<256xf32>) outs(%2860 : tensor<256xf32>) {
   ^bb0(%in_0: f32, %out_0: f32):
-    %b0 = arith.constant -1.000000e-03 : f32
+    %b0 = arith.constant -3.000000e-04 : f32
     %b1 = arith.mulf %b0, %in_0 : f32
     linalg.yield %b1 : f32
   } -> tensor<256xf32> loc(#loc23)
   %2862 = tensor.empty() : tensor<1024x256xf32>
   %2863 = linalg.generic {indexing_maps = [#map0, #map0], iterator_types = ["parallel", "parallel"]} ins(%2599 : tensor<1024x256xf32>) outs(%2862 : tensor<1024x256xf32>) {
   ^bb0(%in_0: f32, %out_0: f32):
-    %b0 = arith.constant -1.000000e-03 : f32
+    %b0 = arith.constant -3.000000e-04 : f32
     %b1 = arith.mulf %b0, %in_0 : f32
     linalg.yield %b1 : f32
   } -> tensor<1024x256xf32> loc(#loc23)
   %2864 = tensor.empty() : tensor<256xf32>
   %2865 = linalg.generic {indexing_maps = [#map16, #map16], iterator_types = ["parallel"]} ins(%2607 : tensor<256xf32>) outs(%2864 : tensor<256xf32>) {
   ^bb0(%in_0: f32, %out_0: f32):
-    %b0 = arith.constant -1.000000e-03 : f32
+    %b0 = arith.constant -3.000000e-04 : f32
     %b1 = arith.mulf %b0, %in_0 : f32
     linalg.yield %b1 : f32
   } -> tensor<256xf32> loc(#loc23)
   %2866 = tensor.empty() : tensor<256xf32>
   %2867 = linalg.generic {indexing_maps = [#map16, #map16], iterator_types = ["parallel"]} ins(%2615 : tensor<256xf32>) outs(%2866 : tensor<256xf32>) {
   ^bb0(%in_0: f32, %out_0: f32):
-    %b0 = arith.constant -1.000000e-03 : f32
+    %b0 = arith.constant -3.000000e-04 : f32
     %b1 = arith.mulf %b0, %in_0 : f32
     linalg.yield %b1 : f32
   } -> tensor<256xf32> loc(#loc23)
   %2868 = tensor.empty() : tensor<256xf32>
   %2869 = linalg.generic {indexing_maps = [#map16, #map16], iterator_types = ["parallel"]} ins(%2623 : tensor<256xf32>) outs(%2868 : tensor<256xf32>) {
   ^bb0(%in_0: f32, %out_0: f32):
-    %b0 = arith.constant -1.000000e-03 : f32
+    %b0 = arith.constant -3.000000e-04 : f32
     %b1 = arith.mulf %b0, %in_0 : f32
     linalg.yield %b1 : f32
   } -> tensor<256xf32> loc(#loc23)
   %2870 = tensor.empty() : tensor<256xf32>
   %2871 = linalg.generic {indexing_maps = [#map16, #map16], iterator_types = ["parallel"]} ins(%2631 : tensor<256xf32>) outs(%2870 : tensor<256xf32>) {
   ^bb0(%in_0: f32, %out_0: f32):
-    %b0 = arith.constant -1.000000e-03 : f32
+    %b0 = arith.constant -3.000000e-04 : f32
     %b1 = arith.mulf %b0, %in_0 : f32
     linalg.yield %b1 : f32
   } -> tensor<256xf32> loc(#loc23)
   %2872 = tensor.empty() : tensor<256x256xf32>
   %2873 = linalg.generic {indexing_maps = [#map0, #map0], iterator_types = ["parallel", "parallel"]} ins(%2639 : tensor<256x256xf32>) outs(%2872 : tensor<256x256xf32>) {
   ^bb0(%in_0: f32, %out_0: f32):
-    %b0 = arith.constant -1.000000e-03 : f32
+    %b0 = arith.constant -3.000000e-04 : f32
     %b1 = arith.mulf %b0, %in_0 : f32
     linalg.yield %b1 : f32
   } -> tensor<256x256xf32> loc(#loc23)
   %2874 = tensor.empty() : tensor<256x768xf32>
   %2875 = linalg.generic {indexing_maps = [#map0, #map0], iterator_types = ["parallel", "parallel"]} ins(%2647 : tensor<256x768xf32>) outs(%2874 : tensor<256x768xf32>) {
   ^bb0(%in_0: f32, %out_0: f32):
-    %b0 = arith.constant -1.000000e-03 : f32
+    %b0 = arith.constant -3.000000e-04 : f32
     %b1 = arith.mulf %b0, %in_0 : f32
     linalg.yield %b1 : f32
   } -> tensor<256x768xf32> loc(#loc23)
   %2876 = tensor.empty() : tensor<256x1024xf32>
   %2877 = linalg.generic {indexing_maps = [#map0, #map0], iterator_types = ["parallel", "parallel"]} ins(%2655 : tensor<256x1024xf32>) outs(%2876 : tensor<256x1024xf32>) {
   ^bb0(%in_0: f32, %out_0: f32):
-    %b0 = arith.constant -1.000000e-03 : f32
+    %b0 = arith.constant -3.000000e-04 : f32
     %b1 = arith.mulf %b0, %in_0 : f32
     linalg.yield %b1 : f32
   } -> tensor<256x1024xf32> loc(#loc23)
   %2878 = tensor.empty() : tensor<1024x256xf32>
   %2879 = linalg.generic {indexing_maps = [#map0, #map0], iterator_types = ["parallel", "parallel"]} ins(%2663 : tensor<1024x256xf32>) outs(%2878 : tensor<1024x256xf32>) {
   ^bb0(%in_0: f32, %out_0: f32):
-    %b0 = arith.constant -1.000000e-03 : f32
+    %b0 = arith.constant -3.000000e-04 : f32
     %b1 = arith.mulf %b0, %in_0 : f32
     linalg.yield %b1 : f32
   } -> tensor<1024x256xf32> loc(#loc23)
   %2880 = tensor.empty() : tensor<256xf32>
   %2881 = linalg.generic {indexing_maps = [#map16, #map16], iterator_types = ["parallel"]} ins(%2671 : tensor<256xf32>) outs(%2880 : tensor<256xf32>) {
   ^bb0(%in_0: f32, %out_0: f32):
-    %b0 = arith.constant -1.000000e-03 : f32
+    %b0 = arith.constant -3.000000e-04 : f32
     %b1 = arith.mulf %b0, %in_0 : f32
     linalg.yield %b1 : f32
   } -> tensor<256xf32> loc(#loc23)
   %2882 = tensor.empty() : tensor<256xf32>
   %2883 = linalg.generic {indexing_maps = [#map16, #map16], iterator_types = ["parallel"]} ins(%2679 : tensor<256xf32>) outs(%2882 : tensor<256xf32>) {
   ^bb0(%in_0: f32, %out_0: f32):
-    %b0 = arith.constant -1.000000e-03 : f32
+    %b0 = arith.constant -3.000000e-04 : f32
     %b1 = arith.mulf %b0, %in_0 : f32
     linalg.yield %b1 : f32
   } -> tensor<256xf32> loc(#loc23)
   %2884 = tensor.empty() : tensor<256xf32>
   %2885 = linalg.generic {indexing_maps = [#map16, #map16], iterator_types = ["parallel"]} ins(%2687 : tensor<256xf32>) outs(%2884 : tensor<256xf32>) {
   ^bb0(%in_0: f32, %out_0: f32):
-    %b0 = arith.constant -1.000000e-03 : f32
+    %b0 = arith.constant -3.000000e-04 : f32
     %b1 = arith.mulf %b0, %in_0 : f32
     linalg.yield %b1 : f32
   } -> tensor<256xf32> loc(#loc23)
   %2886 = tensor.empty() : tensor<256xf32>
   %2887 = linalg.generic {indexing_maps = [#map16, #map16], iterator_types = ["parallel"]} ins(%2695 : tensor<256xf32>) outs(%2886 : tensor<256xf32>) {
   ^bb0(%in_0: f32, %out_0: f32):
-    %b0 = arith.constant -1.000000e-03 : f32
+    %b0 = arith.constant -3.000000e-04 : f32
     %b1 = arith.mulf %b0, %in_0 : f32
     linalg.yield %b1 : f32
   } -> tensor<256xf32> loc(#loc23)
   %2888 = tensor.empty() : tensor<256x256xf32>
   %2889 = linalg.generic {indexing_maps = [#map0, #map0], iterator_types = ["parallel", "parallel"]} ins(%2703 : tensor<256x256xf32>) outs(%2888 : tensor<256x256xf32>) {
   ^bb0(%in_0: f32, %out_0: f32):
-    %b0 = arith.constant -1.000000e-03 : f32
+    %b0 = arith.constant -3.000000e-04 : f32
     %b1 = arith.mulf %b0, %in_0 : f32
     linalg.yield %b1 : f32
   } -> tensor<256x256xf32> loc(#loc23)
   %2890 = tensor.empty() : tensor<256x768xf32>
   %2891 = linalg.generic {indexing_maps = [#map0, #map0], iterator_types = ["parallel", "parallel"]} ins(%2711 : tensor<256x768xf32>) outs(%2890 : tensor<256x768xf32>) {
   ^bb0(%in_0: f32, %out_0: f32):
-    %b0 = arith.constant -1.000000e-03 : f32
+    %b0 = arith.constant -3.000000e-04 : f32
     %b1 = arith.mulf %b0, %in_0 : f32
     linalg.yield %b1 : f32
   } -> tensor<256x768xf32> loc(#loc23)
   %2892 = tensor.empty() : tensor<256x1024xf32>
   %2893 = linalg.generic {indexing_maps = [#map0, #map0], iterator_types = ["parallel", "parallel"]} ins(%2719 : tensor<256x1024xf32>) outs(%2892 : tensor<256x1024xf32>) {
   ^bb0(%in_0: f32, %out_0: f32):
-    %b0 = arith.constant -1.000000e-03 : f32
+    %b0 = arith.constant -3.000000e-04 : f32
     %b1 = arith.mulf %b0, %in_0 : f32
     linalg.yield %b1 : f32
   } -> tensor<256x1024xf32> loc(#loc23)
   %2894 = tensor.empty() : tensor<1024x256xf32>
   %2895 = linalg.generic {indexing_maps = [#map0, #map0], iterator_types = ["parallel", "parallel"]} ins(%2727 : tensor<1024x256xf32>) outs(%2894 : tensor<1024x256xf32>) {
   ^bb0(%in_0: f32, %out_0: f32):
-    %b0 = arith.constant -1.000000e-03 : f32
+    %b0 = arith.constant -3.000000e-04 : f32
     %b1 = arith.mulf %b0, %in_0 : f32
     linalg.yield %b1 : f32
   } -> tensor<1024x256xf32> loc(#loc23)
   %2896 = tensor.empty() : tensor<256xf32>
   %2897 = linalg.generic {indexing_maps = [#map16, #map16], iterator_types = ["parallel"]} ins(%2735 : tensor<256xf32>) outs(%2896 : tensor<256xf32>) {
   ^bb0(%in_0: f32, %out_0: f32):
-    %b0 = arith.constant -1.000000e-03 : f32
+    %b0 = arith.constant -3.000000e-04 : f32
     %b1 = arith.mulf %b0, %in_0 : f32
     linalg.yield %b1 : f32
   } -> tensor<256xf32> loc(#loc23)
   %2898 = tensor.empty() : tensor<256xf32>
   %2899 = linalg.generic {indexing_maps = [#map16, #map16], iterator_types = ["parallel"]} ins(%2743 : tensor<256xf32>) outs(%2898 : tensor<256xf32>) {
   ^bb0(%in_0: f32, %out_0: f32):
-    %b0 = arith.constant -1.000000e-03 : f32
+    %b0 = arith.constant -3.000000e-04 : f32
     %b1 = arith.mulf %b0, %in_0 : f32
     linalg.yield %b1 : f32
   } -> tensor<256xf32> loc(#loc23)
   %2900 = tensor.empty() : tensor<256xf32>
   %2901 = linalg.generic {indexing_maps = [#map16, #map16], iterator_types = ["parallel"]} ins(%2751 : tensor<256xf32>) outs(%2900 : tensor<256xf32>) {
   ^bb0(%in_0: f32, %out_0: f32):
-    %b0 = arith.constant -1.000000e-03 : f32
+    %b0 = arith.constant -3.000000e-04 : f32
     %b1 = arith.mulf %b0, %in_0 : f32
     linalg.yield %b1 : f32
   } -> tensor<256xf32> loc(#loc23)
   %2902 = tensor.empty() : tensor<256xf32>
   %2903 = linalg.generic {indexing_maps = [#map16, #map16], iterator_types = ["parallel"]} ins(%2759 : tensor<256xf32>) outs(%2902 : tensor<256xf32>) {
   ^bb0(%in_0: f32, %out_0: f32):
-    %b0 = arith.constant -1.000000e-03 : f32
+    %b0 = arith.constant -3.000000e-04 : f32
     %b1 = arith.mulf %b0, %in_0 : f32
     linalg.yield %b1 : f32
   } -> tensor<256xf32> loc(#loc23)
   %2904 = tensor.empty() : tensor<256x256xf32>
   %2905 = linalg.generic {indexing_maps = [#map0, #map0], iterator_types = ["parallel", "parallel"]} ins(%2767 : tensor<256x256xf32>) outs(%2904 : tensor<256x256xf32>) {
   ^bb0(%in_0: f32, %out_0: f32):
-    %b0 = arith.constant -1.000000e-03 : f32
+    %b0 = arith.constant -3.000000e-04 : f32
     %b1 = arith.mulf %b0, %in_0 : f32
     linalg.yield %b1 : f32
   } -> tensor<256x256xf32> loc(#loc23)
   %2906 = tensor.empty() : tensor<256x768xf32>
   %2907 = linalg.generic {indexing_maps = [#map0, #map0], iterator_types = ["parallel", "parallel"]} ins(%2775 : tensor<256x768xf32>) outs(%2906 : tensor<256x768xf32>) {
   ^bb0(%in_0: f32, %out_0: f32):
-    %b0 = arith.constant -1.000000e-03 : f32
+    %b0 = arith.constant -3.000000e-04 : f32
     %b1 = arith.mulf %b0, %in_0 : f32
     linalg.yield %b1 : f32
   } -> tensor<256x768xf32> loc(#loc23)
   %2908 = tensor.empty() : tensor<256x1024xf32>
   %2909 = linalg.generic {indexing_maps = [#map0, #map0], iterator_types = ["parallel", "parallel"]} ins(%2783 : tensor<256x1024xf32>) outs(%2908 : tensor<256x1024xf32>) {
   ^bb0(%in_0: f32, %out_0: f32):
-    %b0 = arith.constant -1.000000e-03 : f32
+    %b0 = arith.constant -3.000000e-04 : f32
     %b1 = arith.mulf %b0, %in_0 : f32
     linalg.yield %b1 : f32
   } -> tensor<256x1024xf32> loc(#loc23)
   %2910 = tensor.empty() : tensor<1024x256xf32>
   %2911 = linalg.generic {indexing_maps = [#map0, #map0], iterator_types = ["parallel", "parallel"]} ins(%2791 : tensor<1024x256xf32>) outs(%2910 : tensor<1024x256xf32>) {
   ^bb0(%in_0: f32, %out_0: f32):
-    %b0 = arith.constant -1.000000e-03 : f32
+    %b0 = arith.constant -3.000000e-04 : f32
     %b1 = arith.mulf %b0, %in_0 : f32
     linalg.yield %b1 : f32
   } -> tensor<1024x256xf32> loc(#loc23)
   %2912 = tensor.empty() : tensor<256xf32>
   %2913 = linalg.generic {indexing_maps = [#map16, #map16], iterator_types = ["parallel"]} ins(%2799 : tensor<256xf32>) outs(%2912 : tensor<256xf32>) {
   ^bb0(%in_0: f32, %out_0: f32):
-    %b0 = arith.constant -1.000000e-03 : f32
+    %b0 = arith.constant -3.000000e-04 : f32
     %b1 = arith.mulf %b0, %in_0 : f32
     linalg.yield %b1 : f32
   } -> tensor<256xf32> loc(#loc23)
   %2914 = tensor.empty() : tensor<256xf32>
   %2915 = linalg.generic {indexing_maps = [#map16, #map16], iterator_types = ["parallel"]} ins(%2807 : tensor<256xf32>) outs(%2914 : tensor<256xf32>) {
   ^bb0(%in_0: f32, %out_0: f32):
-    %b0 = arith.constant -1.000000e-03 : f32
+    %b0 = arith.constant -3.000000e-04 : f32
     %b1 = arith.mulf %b0, %in_0 : f32
     linalg.yield %b1 : f32
   } -> tensor<256xf32> loc(#loc23)
   %2916 = tensor.empty() : tensor<256xf32>
   %2917 = linalg.generic {indexing_maps = [#map16, #map16], iterator_types = ["parallel"]} ins(%2815 : tensor<256xf32>) outs(%2916 : tensor<256xf32>) {
   ^bb0(%in_0: f32, %out_0: f32):
-    %b0 = arith.constant -1.000000e-03 : f32
+    %b0 = arith.constant -3.000000e-04 : f32
     %b1 = arith.mulf %b0, %in_0 : f32
     linalg.yield %b1 : f32
   } -> tensor<256xf32> loc(#loc23)
   %2918 = tensor.empty() : tensor<256xf32>
   %2919 = linalg.generic {indexing_maps = [#map16, #map16], iterator_types = ["parallel"]} ins(%2823 : tensor<256xf32>) outs(%2918 : tensor<256xf32>) {
   ^bb0(%in_0: f32, %out_0: f32):
-    %b0 = arith.constant -1.000000e-03 : f32
+    %b0 = arith.constant -3.000000e-04 : f32
     %b1 = arith.mulf %b0, %in_0 : f32
     linalg.yield %b1 : f32
   } -> tensor<256xf32> loc(#loc23)
   %2920 = tensor.empty() : tensor<256x256xf32>
   %2921 = linalg.generic {indexing_maps = [#map0, #map0], iterator_types = ["parallel", "parallel"]} ins(%2831 : tensor<256x256xf32>) outs(%2920 : tensor<256x256xf32>) {
   ^bb0(%in_0: f32, %out_0: f32):
-    %b0 = arith.constant -1.000000e-03 : f32
+    %b0 = arith.constant -3.000000e-04 : f32
     %b1 = arith.mulf %b0, %in_0 : f32
     linalg.yield %b1 : f32
   } -> tensor<256x256xf32> loc(#loc23)
   %2922 = tensor.empty() : tensor<256x768xf32>
   %2923 = linalg.generic {indexing_maps = [#map0, #map0], iterator_types = ["parallel", "parallel"]} ins(%2839 : tensor<256x768xf32>) outs(%2922 : tensor<256x768xf32>) {
   ^bb0(%in_0: f32, %out_0: f32):
-    %b0 = arith.constant -1.000000e-03 : f32
+    %b0 = arith.constant -3.000000e-04 : f32
     %b1 = arith.mulf %b0, %in_0 : f32
     linalg.yield %b1 : f32
   } -> tensor<256x768xf32> loc(#loc23)
   %2924 = tensor.empty() : tensor<256x1024xf32>
   %2925 = linalg.generic {indexing_maps = [#map0, #map0], iterator_types = ["parallel", "parallel"]} ins(%2847 : tensor<256x1024xf32>) outs(%2924 : tensor<256x1024xf32>) {
   ^bb0(%in_0: f32, %out_0: f32):
-    %b0 = arith.constant -1.000000e-03 : f32
+    %b0 = arith.constant -3.000000e-04 : f32
     %b1 = arith.mulf %b0, %in_0 : f32
     linalg.yield %b1 : f32
   } -> tensor<256x1024xf32> loc(#loc23)
   %2926 = tensor.empty() : tensor<64x256xf32>
   %2927 = linalg.generic {indexing_maps = [#map0, #map0], iterator_types = ["parallel", "parallel"]} ins(%2855 : tensor<64x256xf32>) outs(%2926 : tensor<64x256xf32>) {
   ^bb0(%in_0: f32, %out_0: f32):
-    %b0 = arith.constant -1.000000e-03 : f32
+    %b0 = arith.constant -3.000000e-04 : f32
     %b1 = arith.mulf %b0, %in_0 : f32
     linalg.yield %b1 : f32
   } -> tensor<64x256xf32> loc(#loc23)

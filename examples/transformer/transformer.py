@@ -13,7 +13,7 @@ import numpy as np
 import optax
 
 LAYERS, WIDTH, HEADS, CONTEXT, VOCABULARY = 4, 256, 8, 64, 256
-GLOBAL_BATCH, LEARNING_RATE = 16, 1e-3
+GLOBAL_BATCH, LEARNING_RATE = 16, 3e-4
 LICENCES = pathlib.Path("/usr/share/common-licenses")
 
 optimizer = optax.adam(LEARNING_RATE)
