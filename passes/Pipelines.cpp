@@ -20,8 +20,8 @@ namespace commsched {
 using namespace mlir;
 using namespace commsched;
 
-void commsched::buildAllReducePipeline(OpPassManager &manager,
-                                       const AllReducePipelineOptions &options) {
+void commsched::buildAllReducePipeline(
+    OpPassManager &manager, const AllReducePipelineOptions &options) {
   manager.addPass(createCSEPass());
   manager.addPass(createInsertDistComm({.mode = "all-reduce",
                                         .reduction = options.reduction,

@@ -21,7 +21,8 @@ struct AllReducePipelineOptions
       llvm::cl::init("mean")};
   Option<std::string> cluster{
       *this, "cluster",
-      llvm::cl::desc("file with one cs.cluster op to use instead of the module's"),
+      llvm::cl::desc(
+          "file with one cs.cluster op to use instead of the module's"),
       llvm::cl::init("")};
   Option<std::string> algorithm{
       *this, "algorithm",

@@ -22,22 +22,24 @@ FailureOr<int64_t> localBatch(const ProgramFunction &function) {
   for (auto [i, role] : llvm::enumerate(function.arguments)) {
     if (role.isCarried())
       continue;
-    int64_t own =
-        cast<RankedTensorType>(function.func.getArgumentTypes()[i]).getDimSize(0);
+    int64_t own = cast<RankedTensorType>(function.func.getArgumentTypes()[i])
+                      .getDimSize(0);
     if (own == 0)
-      return function.func.emitOpError()
-             << "argument " << i << ": batch " << role.name << " has no samples";
+      return function.func.emitOpError() << "argument " << i << ": batch "
+                                         << role.name << " has no samples";
     if (samples && own != samples)
       return function.func.emitOpError()
-             << "argument " << i << ": batch " << role.name << " must match the "
-             << samples << " samples of argument " << first << ", got: " << own;
+             << "argument " << i << ": batch " << role.name
+             << " must match the " << samples << " samples of argument "
+             << first << ", got: " << own;
     samples = own;
     first = i;
   }
   return samples;
 }
 
-LogicalResult checkBatch(cs::ClusterOp cluster, const ProgramFunction &function) {
+LogicalResult checkBatch(cs::ClusterOp cluster,
+                         const ProgramFunction &function) {
   auto attr = function.func->getAttrOfType<IntegerAttr>(
       cs::CsDialect::kGlobalBatchAttr);
   if (!attr)
@@ -87,8 +89,8 @@ LogicalResult replaceByFile(ModuleOp module, StringRef file) {
   llvm::SourceMgr sources;
   sources.AddNewSourceBuffer(std::move(*buffer), llvm::SMLoc());
   SourceMgrDiagnosticHandler handler(sources, module.getContext());
-  OwningOpRef<ModuleOp> parsed = parseSourceFile<ModuleOp>(
-      sources, ParserConfig(module.getContext()));
+  OwningOpRef<ModuleOp> parsed =
+      parseSourceFile<ModuleOp>(sources, ParserConfig(module.getContext()));
   if (!parsed)
     return failure();
   FailureOr<cs::ClusterOp> cluster = onlyCluster(*parsed);

@@ -33,9 +33,8 @@ struct InsertDistComm : commsched::impl::InsertDistCommBase<InsertDistComm> {
   /// A step may call helpers, a fragment may not. What cannot be inlined is
   /// refused later. Programs without calls pay for one walk.
   LogicalResult inlineCalls() {
-    WalkResult calls = getOperation().walk([](func::CallOp) {
-      return WalkResult::interrupt();
-    });
+    WalkResult calls = getOperation().walk(
+        [](func::CallOp) { return WalkResult::interrupt(); });
     if (!calls.wasInterrupted())
       return success();
     OpPassManager manager("builtin.module");
@@ -67,18 +66,20 @@ struct InsertDistComm : commsched::impl::InsertDistCommBase<InsertDistComm> {
                                              : cs::Reduction::sum)))
         return failure();
       func::FuncOp func = function.func;
-      remarkAt(func.getLoc(), func.getName(), "fragments", [&](raw_ostream &os) {
-        unsigned deferred = llvm::count_if(
-            plan->fragments,
-            [](const PlannedFragment &fragment) { return fragment.deferred; });
-        os << "@" << func.getName() << ": "
-           << plan->fragments.size() - deferred << " fragments, " << deferred
-           << " deferred ones; cut after a gradient: "
-           << plan->cutsAfterGradient << ", before a parameter: "
-           << plan->cutsBeforeParameter
-           << "; ops moved into updates: " << plan->sunkOps
-           << ", dead: " << plan->deadOps;
-      });
+      remarkAt(func.getLoc(), func.getName(), "fragments",
+               [&](raw_ostream &os) {
+                 unsigned deferred = llvm::count_if(
+                     plan->fragments, [](const PlannedFragment &fragment) {
+                       return fragment.deferred;
+                     });
+                 os << "@" << func.getName() << ": "
+                    << plan->fragments.size() - deferred << " fragments, "
+                    << deferred << " deferred ones; cut after a gradient: "
+                    << plan->cutsAfterGradient
+                    << ", before a parameter: " << plan->cutsBeforeParameter
+                    << "; ops moved into updates: " << plan->sunkOps
+                    << ", dead: " << plan->deadOps;
+               });
     }
     return success();
   }

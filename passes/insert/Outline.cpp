@@ -28,10 +28,9 @@ RankedTensorType carrierOf(Type type) {
   if (element.isIndex())
     element = IntegerType::get(type.getContext(), 64);
   auto tensor = dyn_cast<RankedTensorType>(type);
-  auto carrier = tensor ? tensor.clone(element)
-                 : element.isIntOrFloat()
-                     ? RankedTensorType::get({}, element)
-                     : RankedTensorType();
+  auto carrier = tensor                   ? tensor.clone(element)
+                 : element.isIntOrFloat() ? RankedTensorType::get({}, element)
+                                          : RankedTensorType();
   return carrier && whyNotPlaceable(carrier).empty() ? carrier
                                                      : RankedTensorType();
 }
@@ -165,8 +164,8 @@ LogicalResult Outliner::findExports() {
   return success();
 }
 
-/// `value` as seen by ops in the fragment; what is needed for it goes to the end
-/// of `body`.
+/// `value` as seen by ops in the fragment; what is needed for it goes to the
+/// end of `body`.
 Value Outliner::localize(Value value, Block *body, unsigned number) {
   Operation *def = value.getDefiningOp();
   if (!def) {
@@ -194,7 +193,8 @@ Value Outliner::localize(Value value, Block *body, unsigned number) {
   }
   if (Value known = local.lookup(value))
     return known;
-  Value argument = body->addArgument(carrierOf(value.getType()), value.getLoc());
+  Value argument =
+      body->addArgument(carrierOf(value.getType()), value.getLoc());
   inputs.push_back(placed.lookup(value));
   OpBuilder inside = atEndOf(body);
   Value seen = fromCarrier(inside, value.getLoc(), argument, value.getType());
@@ -307,8 +307,8 @@ void Outliner::finish() {
   }
   func.getBody().push_back(newBlock);
   oldBlock->erase();
-  func.setFunctionType(FunctionType::get(
-      func.getContext(), newBlock->getArgumentTypes(), types));
+  func.setFunctionType(FunctionType::get(func.getContext(),
+                                         newBlock->getArgumentTypes(), types));
 }
 
 } // namespace

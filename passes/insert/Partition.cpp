@@ -193,8 +193,11 @@ LogicalResult Partitioner::readOps() {
 /// Constants, empty tensors and their fills with constants: cheaper to repeat
 /// than to keep, and no reason to tie two fragments together.
 bool Partitioner::isRepeatable(int op) const {
-  auto isConstant = [](Value value) { return matchPattern(value, m_Constant()); };
-  if (ops[op]->hasTrait<OpTrait::ConstantLike>() || isa<tensor::EmptyOp>(ops[op]))
+  auto isConstant = [](Value value) {
+    return matchPattern(value, m_Constant());
+  };
+  if (ops[op]->hasTrait<OpTrait::ConstantLike>() ||
+      isa<tensor::EmptyOp>(ops[op]))
     return ops[op]->getNumOperands() == 0;
   if (auto splat = dyn_cast<tensor::SplatOp>(ops[op]))
     return isConstant(splat.getInput()) && splat.getDynamicSizes().empty();
@@ -231,8 +234,8 @@ LogicalResult Partitioner::planGradients() {
     StringRef param = gradient.getParam();
     auto known = params.find(param);
     if (known == params.end())
-      return gradient.emitOpError() << "is of an unknown parameter: \"" << param
-                                    << "\"";
+      return gradient.emitOpError()
+             << "is of an unknown parameter: \"" << param << "\"";
     if (known->second != gradient.getValue().getType())
       return gradient.emitOpError()
              << "must match parameter \"" << param << "\", " << known->second
@@ -332,8 +335,7 @@ LogicalResult Partitioner::planResults() {
     if (!isa<FloatType>(
             cast<RankedTensorType>(value.getType()).getElementType()))
       return emitError(loc) << "new value of state " << role.name
-                            << " depends on the batch, and "
-                            << value.getType()
+                            << " depends on the batch, and " << value.getType()
                             << " cannot be averaged over the workers: workers "
                                "would drift apart";
     if (failed(add({PlannedCommunication::State,

@@ -81,9 +81,9 @@ struct Partition {
 /// Checks the body of `function` and partitions it. Linear in its ops.
 mlir::FailureOr<Partition> partition(const ProgramFunction &function);
 
-/// Calls `fn(OpOperand &)` for each operand of `op` and of the ops nested in it.
-template <typename Fn>
-void forEachUse(mlir::Operation *op, Fn fn) {
+/// Calls `fn(OpOperand &)` for each operand of `op` and of the ops nested in
+/// it.
+template <typename Fn> void forEachUse(mlir::Operation *op, Fn fn) {
   for (mlir::OpOperand &operand : op->getOpOperands())
     fn(operand);
   for (mlir::Region &region : op->getRegions())

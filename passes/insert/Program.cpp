@@ -75,8 +75,8 @@ LogicalResult checkType(func::FuncOp func, StringRef what, unsigned index,
   StringRef why = whyNotPlaceable(type);
   if (why.empty())
     return success();
-  return func.emitOpError() << what << " " << index << " " << why
-                            << ", got: " << type;
+  return func.emitOpError()
+         << what << " " << index << " " << why << ", got: " << type;
 }
 
 LogicalResult readArguments(ProgramFunction &function, CarriedTypes &carried) {
@@ -101,8 +101,9 @@ LogicalResult readArguments(ProgramFunction &function, CarriedTypes &carried) {
       return failure();
     if (!seen.try_emplace(role.name.getValue(), i).second)
       return func.emitOpError()
-             << "argument " << i << " must have a name of its own, got: "
-             << role.name << ", like argument " << seen[role.name.getValue()];
+             << "argument " << i
+             << " must have a name of its own, got: " << role.name
+             << ", like argument " << seen[role.name.getValue()];
     function.arguments.push_back(role);
     if (role.isCarried()) {
       bool isParam = role.kind == ArgumentRole::Param;
@@ -110,7 +111,8 @@ LogicalResult readArguments(ProgramFunction &function, CarriedTypes &carried) {
           role.name.getValue(), CarriedType{type, isParam, func});
       CarriedType &known = entry->second;
       if (!isNew && (known.type != type || known.isParam != isParam)) {
-        InFlightDiagnostic diag = func.emitOpError()
+        InFlightDiagnostic diag =
+            func.emitOpError()
             << "argument " << i << " must match "
             << (known.isParam ? "parameter " : "state ") << role.name << " of @"
             << known.func.getName() << ", " << known.type
@@ -145,15 +147,16 @@ LogicalResult readResults(ProgramFunction &function,
                  i, CsDialect::kMetricAttr))
       role = {ResultRole::Metric, name};
     else
-      return func.emitOpError() << "result " << i
-                                << " must have one of cs.updates, cs.metric";
+      return func.emitOpError()
+             << "result " << i << " must have one of cs.updates, cs.metric";
     if (failed(checkType(func, "result", i, type)))
       return failure();
     auto &seen = role.kind == ResultRole::Updates ? updates : metrics;
     if (!seen.try_emplace(role.name.getValue(), i).second)
       return func.emitOpError()
-             << "result " << i << " must have a name of its own, got: "
-             << role.name << ", like result " << seen[role.name.getValue()];
+             << "result " << i
+             << " must have a name of its own, got: " << role.name
+             << ", like result " << seen[role.name.getValue()];
     if (role.kind == ResultRole::Metric &&
         !isa<FloatType>(cast<RankedTensorType>(type).getElementType()))
       return func.emitOpError()
@@ -166,9 +169,9 @@ LogicalResult readResults(ProgramFunction &function,
     // Without a step there is nobody to ask which names exist.
     if ((function.isStep && !own.count(role.name.getValue())) ||
         (known == carried.end() && !carried.empty()))
-      return func.emitOpError() << "result " << i
-                                << " updates no parameter or state: "
-                                << role.name;
+      return func.emitOpError()
+             << "result " << i
+             << " updates no parameter or state: " << role.name;
     if (known != carried.end() && known->second.type != type)
       return func.emitOpError()
              << "result " << i << " must match "
@@ -213,8 +216,7 @@ FailureOr<Program> commsched::readProgram(ModuleOp module) {
   CarriedTypes carried;
   for (bool isStep : {true, false})
     for (ProgramFunction &function : program.functions)
-      if (function.isStep == isStep &&
-          failed(readArguments(function, carried)))
+      if (function.isStep == isStep && failed(readArguments(function, carried)))
         return failure();
   for (ProgramFunction &function : program.functions)
     if (failed(readResults(function, carried)))

@@ -15,8 +15,8 @@ namespace commsched {
 
 /// `write(raw_ostream &)` gives the text; called only if remarks are on.
 template <typename Write>
-void remarkAt(mlir::Location loc, llvm::StringRef function, llvm::StringRef name,
-              Write write) {
+void remarkAt(mlir::Location loc, llvm::StringRef function,
+              llvm::StringRef name, Write write) {
   if (!loc.getContext()->getRemarkEngine())
     return;
   std::string text;
@@ -31,7 +31,8 @@ void remarkAt(mlir::Location loc, llvm::StringRef function, llvm::StringRef name
 template <typename Write>
 void remarkOn(mlir::Operation *op, llvm::StringRef name, Write write) {
   auto func = op->getParentOfType<mlir::func::FuncOp>();
-  remarkAt(op->getLoc(), func ? func.getName() : llvm::StringRef(), name, write);
+  remarkAt(op->getLoc(), func ? func.getName() : llvm::StringRef(), name,
+           write);
 }
 
 } // namespace commsched

@@ -79,7 +79,8 @@ void Scheduler::findNeeds() {
     places[&op] = place++;
   llvm::StringMap<Value> carried;
   for (BlockArgument argument : block.getArguments())
-    for (StringRef attr : {cs::CsDialect::kParamAttr, cs::CsDialect::kStateAttr})
+    for (StringRef attr :
+         {cs::CsDialect::kParamAttr, cs::CsDialect::kStateAttr})
       if (auto name =
               func.getArgAttrOfType<StringAttr>(argument.getArgNumber(), attr))
         carried[name.getValue()] = argument;
@@ -94,8 +95,8 @@ void Scheduler::findNeeds() {
     if (!fragment.getDeferred())
       for (Value input : fragment.getInputs())
         if (isa<BlockArgument>(input))
-          next.try_emplace(input, Need{Need::NextStep, places[fragment],
-                                       fragment, {}});
+          next.try_emplace(
+              input, Need{Need::NextStep, places[fragment], fragment, {}});
   Operation *ret = block.getTerminator();
   for (auto [i, value] : llvm::enumerate(ret->getOperands())) {
     Need need;

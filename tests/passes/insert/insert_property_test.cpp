@@ -3,7 +3,8 @@
 //
 // --insert-dist-comm on random programs: the promises of passes/insert/
 // Partition.h, checked against the level-0 text, and the values themselves,
-// compared as expressions. Every op of a program has its number as its location.
+// compared as expressions. Every op of a program has its number as its
+// location.
 
 #include <map>
 #include <random>
@@ -11,12 +12,12 @@
 #include <string>
 #include <vector>
 
-#include "gtest/gtest.h"
 #include "ir/Register.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "passes/Passes.h"
+#include "gtest/gtest.h"
 
 using namespace mlir;
 using namespace commsched;
@@ -54,7 +55,8 @@ std::string randomProgram(unsigned seed) {
   // Mostly recent values, so that there are chains.
   auto pick = [&] {
     return below(2) ? values[below(values.size())]
-                    : values[values.size() - 1 - below(std::min<size_t>(4, values.size()))];
+                    : values[values.size() - 1 -
+                             below(std::min<size_t>(4, values.size()))];
   };
   // Values that workers agree on: for results of parameters.
   std::vector<std::string> equal;
@@ -168,9 +170,9 @@ Facts readLevel0(func::FuncOp func, Expressions &expressions) {
     Value result = op.getResult(0);
     if (auto gradient = dyn_cast<cs::GradientOp>(op)) {
       std::string param = gradient.getParam().str();
-      values[result.getAsOpaquePointer()] = expressions.of(
-          "all_reduce " + param,
-          {values.at(gradient.getValue().getAsOpaquePointer())});
+      values[result.getAsOpaquePointer()] =
+          expressions.of("all_reduce " + param,
+                         {values.at(gradient.getValue().getAsOpaquePointer())});
       Operation *maker = gradient.getValue().getDefiningOp();
       facts.gradientMaker[param] = maker ? numberOf(maker) : -1;
       late.insert(result.getAsOpaquePointer());
@@ -203,7 +205,8 @@ Facts readLevel0(func::FuncOp func, Expressions &expressions) {
   for (Operation &op : func.front())
     ops.push_back(&op);
   for (Operation *op : llvm::reverse(ops)) {
-    if (op != ret && !isa<cs::GradientOp>(op) && !facts.live.count(numberOf(op)))
+    if (op != ret && !isa<cs::GradientOp>(op) &&
+        !facts.live.count(numberOf(op)))
       continue;
     for (Value operand : op->getOperands())
       if (Operation *def = operand.getDefiningOp())
@@ -328,7 +331,8 @@ TEST_F(InsertProperty, RandomPrograms) {
     if (failed(manager.run(*module))) {
       // The one thing that a random program may get wrong.
       ASSERT_NE(errors.find("workers would drift apart"), std::string::npos)
-          << errors << "\n" << text;
+          << errors << "\n"
+          << text;
       continue;
     }
     ++transformed;
