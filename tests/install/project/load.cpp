@@ -1,0 +1,17 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Links the runtime without the compiler, and refuses what is not a plan.
+
+#include <cstdio>
+
+#include "plan/plan_file.h"
+#include "runtime/in_process_transport.h"
+#include "runtime/plan_loader.h"
+
+int main() {
+  commsched::plan::Plan plan;
+  const std::string error = commsched::plan::Deserialize("not a plan", &plan);
+  std::printf("%s\n", error.c_str());
+  return error.empty();
+}
