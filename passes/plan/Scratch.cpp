@@ -21,7 +21,8 @@ uint64_t elementBytes(Type type) {
                            : llvm::divideCeil(type.getIntOrFloatBitWidth(), 8);
 }
 
-// Whether an op's memref results may be its memref operands.
+// Widens [first, last] to all ops that may use `buffer`, through views and
+// regions.
 static void extendInterval(Value buffer, Block *top, unsigned &first,
                            unsigned &last,
                            const DenseMap<Operation *, unsigned> &order) {
