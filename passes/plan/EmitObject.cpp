@@ -163,7 +163,7 @@ static LogicalResult link(StringRef object, const CodeOptions &options,
       llvm::sys::fs::createTemporaryFile("commsched", "so", output) ||
       llvm::sys::fs::createTemporaryFile("commsched", "txt", messages))
     return emitError(loc, "cannot create a temporary file");
-  auto remove = llvm::make_scope_exit([&] {
+  llvm::scope_exit remove([&] {
     llvm::sys::fs::remove(input);
     llvm::sys::fs::remove(output);
     llvm::sys::fs::remove(messages);
