@@ -118,11 +118,20 @@ class Session:
             self._check(self._lib.cs_session_call(self._handle, function.encode() if function else None))
             pending.append((self._calls, batch))  # the batch is kept until its step is over
             self._calls += 1
+            if len(pending) == 1:
+                self._check_names(metrics)
             if len(pending) > _DEPTH:
                 results.append(self._metrics(pending.popleft()[0], metrics))
         while pending:
             results.append(self._metrics(pending.popleft()[0], metrics))
         return results
+
+    def _check_names(self, names: Sequence[str]) -> None:
+        """The metrics of the function called last must be these, in this order."""
+        count = self._lib.cs_session_metric_count(self._handle)
+        found = [self._lib.cs_session_metric_name(self._handle, i).decode() for i in range(count)]
+        if found != list(names):
+            raise RuntimeFailure(f"metrics of the plan must match {list(names)}, got: {found}")
 
     def _metrics(self, call: int, names: Sequence[str]) -> dict[str, float]:
         values = (ctypes.c_double * max(len(names), 1))()

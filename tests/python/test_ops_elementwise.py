@@ -145,3 +145,9 @@ def test_random_bits_from_a_key_given_as_data():
     compare(lambda k: jax.random.uniform(k, (16,)), key)
     compare(lambda k: jax.random.normal(k, (16,)), key, rtol=1e-4, atol=1e-5)
     compare(lambda k: jax.random.bernoulli(jax.random.split(k)[1], 0.3, (4, 4)), key)
+
+
+def test_double_precision():
+    with jax.enable_x64(True):
+        x = rng.standard_normal((4, 5))
+        compare(lambda v: (jnp.exp(v) @ v.T, jnp.argmax(v, 1), v.sum(), jnp.arange(3)), x, rtol=1e-12)
