@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <functional>
@@ -65,6 +66,8 @@ absl::StatusOr<std::unique_ptr<runtime::Session>> Open(
     transport.peers = options.peers;
     transport::GrpcOptions grpc;
     grpc.listen_any = options.listen_any;
+    // So that it is the transport that finds a peer that hangs: it knows which.
+    grpc.keepalive = std::max(options.deadline / 3, absl::Seconds(1));
     return transport::ConnectGrpc(std::move(transport), grpc);
   };
   return runtime::Session::OneRank(std::move(image), options.rank, connect,
