@@ -97,13 +97,16 @@ class InProcessHub {
 };
 
 absl::Status InProcessHub::Join(const TransportOptions &options) {
+  if (options.nodes < 1)
+    return absl::InvalidArgumentError(absl::StrCat(
+        "number of nodes must be at least 1, got: ", options.nodes));
+  if (options.rank < 0 || options.rank >= options.nodes)
+    return absl::InvalidArgumentError(absl::StrCat(
+        "rank must be in 0..", options.nodes - 1, ", got: ", options.rank));
   if (options.nodes != nodes_)
     return absl::FailedPreconditionError(
         absl::StrCat("number of nodes must match the cluster's ", nodes_,
                      ", got: ", options.nodes));
-  if (options.rank < 0 || options.rank >= nodes_)
-    return absl::InvalidArgumentError(absl::StrCat(
-        "rank must be in 0..", nodes_ - 1, ", got: ", options.rank));
   Clock::time_point deadline =
       Clock::now() + absl::ToChronoNanoseconds(options.connect_deadline);
   MutexLock lock(&mu_);
