@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/status_util.h"
 
 namespace commsched::runtime {
 namespace {
@@ -26,7 +27,7 @@ void PeerFailureRelay::Report(int peer, const absl::Status &why) {
   if (handler_)
     handler_(peer, why);
   else
-    early_.emplace_back(peer, why);
+    early_.emplace_back(peer, Unshared(why));
 }
 
 void PeerFailureRelay::Attach(Handler handler) {
@@ -188,7 +189,7 @@ std::byte *Executor::SlotAddress(uint32_t slot, bool next) {
 absl::Status Executor::DrainLocked() {
   while (status_.ok() && (!in_flight_.empty() || !queue_.empty()))
     changed_.Wait(&mu_);
-  return status_;
+  return Unshared(status_);
 }
 
 absl::Status Executor::SetSlot(uint32_t slot,
@@ -224,7 +225,7 @@ absl::StatusOr<uint64_t> Executor::Enqueue(int function, BatchRows batches) {
   MutexLock lock(&mu_);
   while (status_.ok() && !stop_ && queue_.size() >= kMaxQueued)
     changed_.Wait(&mu_);
-  if (!status_.ok()) return status_;
+  if (!status_.ok()) return Unshared(status_);
   const FunctionProgram &f = program_->functions[function];
   if (batches.data.size() != f.batches.size())
     return absl::InvalidArgumentError(
@@ -506,7 +507,7 @@ void Executor::Fail(const absl::Status &why) {
   {
     MutexLock lock(&mu_);
     if (!status_.ok()) return;
-    status_ = why;
+    status_ = Unshared(why);
     work_.SignalAll();
     changed_.SignalAll();
   }
@@ -517,7 +518,7 @@ void Executor::Cancel(const absl::Status &why) { Fail(why); }
 
 absl::Status Executor::status() {
   MutexLock lock(&mu_);
-  return status_;
+  return Unshared(status_);
 }
 
 absl::Status Executor::Drain() {
@@ -531,7 +532,7 @@ absl::StatusOr<std::vector<double>> Executor::Metrics(uint64_t call) {
     return absl::InvalidArgumentError(
         absl::StrCat("there is no call ", call, " yet"));
   while (status_.ok() && completed_ <= call) changed_.Wait(&mu_);
-  if (completed_ <= call) return status_;
+  if (completed_ <= call) return Unshared(status_);
   uint64_t first = completed_ - results_.size();
   if (call < first)
     return absl::OutOfRangeError(

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "runtime/status_util.h"
 #include "runtime/sync.h"
 
 namespace commsched::runtime {
@@ -43,6 +44,13 @@ struct Endpoint {
   int sends_pending = 0;       // begun and not completed
   std::atomic<uint64_t> bytes_sent{0}, bytes_received{0};
 };
+
+absl::AnyInvocable<void()> Finisher(Transport::Done done,
+                                    const absl::Status &why) {
+  return [done = std::move(done), own = Unshared(why)]() mutable {
+    done(std::move(own));
+  };
+}
 
 }  // namespace
 
@@ -202,7 +210,7 @@ void InProcessHub::ReportFailure(int self, int peer, const absl::Status &why,
       me.state != Endpoint::kOpen)
     return;
   me.reported[peer] = true;
-  Later(self, [&me, peer, why] { me.on_peer_failure(peer, why); }, actions);
+  Later(self, [&me, peer, own = Unshared(why)] { me.on_peer_failure(peer, own); }, actions);
 }
 
 bool InProcessHub::FailPending(int self, int peer, const absl::Status &why,
@@ -212,13 +220,13 @@ bool InProcessHub::FailPending(int self, int peer, const absl::Status &why,
   for (auto &[tag, send] : out.sends) {
     any = true;
     --endpoints_[self].sends_pending;
-    Later(self, [d = std::move(send.done), why]() mutable { d(why); }, actions);
+    Later(self, Finisher(std::move(send.done), why), actions);
   }
   out.sends.clear();
   Channel &in = channel(peer, self);
   for (auto &[tag, recv] : in.recvs) {
     any = true;
-    Later(self, [d = std::move(recv.done), why]() mutable { d(why); }, actions);
+    Later(self, Finisher(std::move(recv.done), why), actions);
   }
   in.recvs.clear();
   return any;
@@ -327,11 +335,7 @@ void InProcessHub::Close(int self, absl::Duration flush) {
         absl::Status cancelled =
             absl::CancelledError("the transport is closed");
         for (auto &[tag, recv] : channel(peer, self).recvs)
-          Later(self,
-                [d = std::move(recv.done), cancelled]() mutable {
-                  d(cancelled);
-                },
-                &actions);
+          Later(self, Finisher(std::move(recv.done), cancelled), &actions);
         channel(peer, self).recvs.clear();
         if (FailPending(peer, self, gone, &actions))
           ReportFailure(peer, self, gone, &actions);

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/status_util.h"
 
 namespace commsched::runtime {
 
@@ -48,7 +49,7 @@ void ProgressEngine::Start(const Request &request) {
 void ProgressEngine::PeerFailed(int peer, const absl::Status &why) {
   Event event(Event::kPeerFailed);
   event.peer = peer;
-  event.status = why;
+  event.status = Unshared(why);
   Push(std::move(event));
 }
 

@@ -86,7 +86,8 @@ std::string Zip(const std::vector<Member> &members) {
     Put(&directory, 0x02014b50, 4);
     Put(&directory, 20, 2);
     common(&directory);
-    Put(&directory, 0, 10);
+    Put(&directory, 0, 6);
+    Put(&directory, 0, 4);
     Put(&directory, at, 4);
     directory += m.name + extra;
   }
