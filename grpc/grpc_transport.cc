@@ -19,6 +19,7 @@
 #include "absl/strings/str_join.h"
 #include "grpc/address.h"
 #include "grpc/callbacks.h"
+#include "grpc/handover.h"
 #include "grpc/handshake.h"
 #include "grpc/link.h"
 #include "grpc/stream.h"
@@ -265,7 +266,11 @@ absl::Status GrpcTransport::Listen() {
     threads_.emplace_back([queue = queue_.get()] {
       void *event;
       bool ok;
-      while (queue->Next(&event, &ok)) static_cast<Event *>(event)->Happened(ok);
+      while (queue->Next(&event, &ok)) {
+        TakeOver();
+        static_cast<Event *>(event)->Happened(ok);
+        HandOver();
+      }
     });
   AcceptNext();
   return absl::OkStatus();

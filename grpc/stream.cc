@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "grpc/handover.h"
 #include "runtime/sync.h"
 
 namespace commsched::transport {
@@ -83,14 +84,18 @@ class DialledStream final : public StreamBase {
     self_ = shared_from_this();
     context_.set_wait_for_ready(true);
     call_ = stub_.PrepareCall(&context_, kMethod, queue);
+    HandOver();
     call_->StartCall(&start_);
+    HandOver();
   }
 
   void Read() override {
     MutexLock lock(&mu_);
     if (finishing_) return;
     ++under_way_;
+    HandOver();
     call_->Read(&incoming_, &read_);
+    HandOver();
   }
 
   bool Write(const grpc::ByteBuffer &packet) override {
@@ -99,7 +104,9 @@ class DialledStream final : public StreamBase {
       if (finishing_ || ended_) return false;
       ++under_way_;
     }
+    HandOver();
     call_->Write(packet, &write_);
+    HandOver();
     return true;
   }
 
@@ -108,7 +115,9 @@ class DialledStream final : public StreamBase {
     if (finishing_ || ended_) return;
     ended_ = true;
     ++under_way_;
+    HandOver();
     call_->WritesDone(&end_);
+    HandOver();
   }
 
   void Cancel() override { context_.TryCancel(); }
@@ -147,7 +156,9 @@ class DialledStream final : public StreamBase {
     if (finishing_) return;
     finishing_ = true;
     ++under_way_;
+    HandOver();
     call_->Finish(&status_, &finish_);
+    HandOver();
   }
 
   void OnFinish(bool) override {
@@ -174,14 +185,18 @@ class AcceptedStream final : public StreamBase {
 
   void Start(RawService *service, grpc::ServerCompletionQueue *queue) {
     self_ = shared_from_this();
+    HandOver();
     service->RequestConnect(&context_, &call_, queue, queue, &start_);
+    HandOver();
   }
 
   void Read() override {
     MutexLock lock(&mu_);
     if (finishing_) return;
     ++under_way_;
+    HandOver();
     call_.Read(&incoming_, &read_);
+    HandOver();
   }
 
   bool Write(const grpc::ByteBuffer &packet) override {
@@ -191,7 +206,9 @@ class AcceptedStream final : public StreamBase {
       writing_ = true;
       ++under_way_;
     }
+    HandOver();
     call_.Write(packet, &write_);
+    HandOver();
     return true;
   }
 
@@ -251,7 +268,9 @@ class AcceptedStream final : public StreamBase {
     }
     finishing_ = true;
     ++under_way_;
+    HandOver();
     call_.Finish(status, &finish_);
+    HandOver();
   }
 
   void OnEnd(bool) override {}

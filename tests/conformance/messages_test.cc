@@ -293,7 +293,7 @@ TEST_P(ConformanceTest, ThreadsShareATransport) {
 // Callbacks may start new operations, and so on.
 TEST_P(ConformanceTest, CallbacksCallBack) {
   Start(2);
-  constexpr uint64_t kLinks = 1000;
+  constexpr uint64_t kLinks = 100;
   struct Chain {
     Transport *transport;
     uint64_t token = 0;
