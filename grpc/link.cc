@@ -21,7 +21,8 @@ constexpr char kLost[] = "connection lost";
 
 Link::Link(Settings settings, Callbacks *callbacks, Monitor *monitor)
     : settings_(std::move(settings)),
-      label_(absl::StrCat("peer ", settings_.peer, " (", settings_.address, ")")),
+      label_(absl::StrCat("peer ", settings_.peer, " (", settings_.address,
+                          ")")),
       callbacks_(callbacks),
       monitor_(monitor) {}
 
@@ -54,7 +55,8 @@ bool Link::Open(std::shared_ptr<Stream> stream, const Hello &theirs,
     dropped = dropped_;
     stream_ = stream;
     // An eager message is one frame, so it must fit into a part.
-    their_eager_ = std::min<size_t>(theirs.eager_bytes(), settings_.chunk_bytes);
+    their_eager_ =
+        std::min<size_t>(theirs.eager_bytes(), settings_.chunk_bytes);
     their_unexpected_ = theirs.unexpected_bytes();
     stream->set_handler(this);
     writing_ = reply != nullptr;

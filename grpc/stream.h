@@ -59,10 +59,11 @@ class Stream {
   virtual void set_handler(StreamHandler *handler) = 0;
   // Does nothing if the stream has ended.
   virtual void Read() = 0;
-  // False if the stream has ended: nothing was done and OnWritten is not called.
+  // False if the stream has ended: nothing was done, OnWritten is not called.
   virtual bool Write(const grpc::ByteBuffer &packet) = 0;
-  // No Write follows; further calls do nothing. The accepting side ends the call with `status`; on the
-  // dialling side it is ignored, and the other side ends the call.
+  // No Write follows; further calls do nothing. The accepting side ends the
+  // call with `status`; on the dialling side it is ignored, and the other side
+  // ends the call.
   virtual void End(absl::Status status = absl::OkStatus()) = 0;
   // Drops the stream; the other side sees a lost peer.
   virtual void Cancel() = 0;

@@ -35,8 +35,9 @@ inline std::string Describe(const runtime::MessageTag &tag) {
 
 inline std::string WrongSize(const runtime::MessageTag &tag, size_t receive,
                              size_t message) {
-  return absl::StrFormat("size of %s must match the receive's %d bytes, got: %d",
-                         Describe(tag), receive, message);
+  return absl::StrFormat(
+      "size of %s must match the receive's %d bytes, got: %d", Describe(tag),
+      receive, message);
 }
 
 }  // namespace commsched::transport

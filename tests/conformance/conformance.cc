@@ -84,8 +84,8 @@ std::vector<std::string> LoopbackAddresses(int nodes) {
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     socklen_t size = sizeof(address);
-    EXPECT_EQ(bind(sockets.back(), reinterpret_cast<sockaddr *>(&address), size),
-              0);
+    EXPECT_EQ(
+        bind(sockets.back(), reinterpret_cast<sockaddr *>(&address), size), 0);
     EXPECT_EQ(getsockname(sockets.back(),
                           reinterpret_cast<sockaddr *>(&address), &size),
               0);

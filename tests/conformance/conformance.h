@@ -41,7 +41,9 @@ struct Kind {
   // All ranks share an object that knows the number of nodes.
   bool one_size = false;
 
-  friend void PrintTo(const Kind &kind, std::ostream *out) { *out << kind.name; }
+  friend void PrintTo(const Kind &kind, std::ostream *out) {
+    *out << kind.name;
+  }
 };
 
 // The end of one operation. Copies refer to the same operation.

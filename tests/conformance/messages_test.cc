@@ -121,7 +121,9 @@ TEST_P(ConformanceTest, ZeroBytesAreAMessage) {
   bool called = false;
   ranks_[1]->RecvStream(
       0, {.step = 9}, 0, 8,
-      [&](size_t, absl::Span<const std::byte> piece) { called |= !piece.empty(); },
+      [&](size_t, absl::Span<const std::byte> piece) {
+        called |= !piece.empty();
+      },
       streamed.done());
   Result sent = Send(0, 1, {.step = 9}, {});
   EXPECT_TRUE(streamed.Wait().ok()) << streamed.Wait();
@@ -190,7 +192,8 @@ TEST_P(ConformanceTest, ManySmallMessagesBothWays) {
   Start(2);
   constexpr int kMessages = 5000;
   std::vector<uint64_t> values(kMessages), buffers[2];
-  for (int i = 0; i < kMessages; ++i) values[i] = i * uint64_t{0x9e3779b97f4a7c15};
+  for (int i = 0; i < kMessages; ++i)
+    values[i] = i * uint64_t{0x9e3779b97f4a7c15};
   std::vector<Result> results;
   auto bytes = [](uint64_t &value) {
     return absl::MakeSpan(reinterpret_cast<std::byte *>(&value), sizeof(value));

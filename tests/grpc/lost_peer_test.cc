@@ -105,7 +105,8 @@ TEST_P(LostPeerTest, KilledPeerIsNamedByAll) {
   std::vector<Result> results;
   for (auto &rank : ranks_) {
     results.emplace_back();
-    rank->Recv(lost, {.step = 1}, absl::MakeSpan(buffer), results.back().done());
+    rank->Recv(lost, {.step = 1}, absl::MakeSpan(buffer),
+               results.back().done());
     results.emplace_back();
     rank->Send(lost, {.step = 1}, 0, message, results.back().done());
   }

@@ -48,7 +48,8 @@ std::string Example() {
   header.mutable_grant()->set_total(300);
   writer.Add(header);
   writer.AddCopy(DataHeader(1, 0, 5), AsBytes("hello"));
-  writer.AddSlice(DataHeader(2, 1000, 2000), grpc::Slice(std::string(1000, 'x')));
+  writer.AddSlice(DataHeader(2, 1000, 2000),
+                  grpc::Slice(std::string(1000, 'x')));
   writer.Add(DataHeader(3, 0, 0));
   header.mutable_abort()->set_message("why");
   writer.Add(header);
