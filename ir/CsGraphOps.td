@@ -34,7 +34,7 @@ def Cs_FragmentOp : Cs_Op<"fragment", [IsolatedFromAbove, RecursiveMemoryEffects
   let regions = (region AnyRegion:$body);
   let assemblyFormat = [{
     $label `on` $device ` ` `(` $inputs `)` (`deferred` $deferred^)? (`cost` $cost^)? `:`
-    functional-type($inputs, $outputs) attr-dict-with-keyword ($body^)?
+    functional-type($inputs, $outputs) attr-dict-with-keyword `` custom<IsolatedBody>($body)
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{

@@ -4,6 +4,7 @@
 // Level 0, and the generated definitions of all ops.
 
 #include "ir/Cs.h"
+#include "ir/CsRegionSyntax.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"

@@ -31,7 +31,7 @@ def Cs_StartOp : Cs_CommOp<"start", [IsolatedFromAbove, SingleBlock, AttrSizedOp
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     $key (`priority` $priority^)? ` ` `(` $inputs `)` (`after` ` ` `(` $after^ `:` qualified(type($after)) `)`)? `:`
-    functional-type($inputs, $future) attr-dict-with-keyword $body
+    functional-type($inputs, $future) attr-dict-with-keyword `` custom<IsolatedBody>($body)
   }];
   let hasVerifier = 1;
 }

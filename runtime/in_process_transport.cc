@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <deque>
 #include <map>
 #include <utility>
 
@@ -44,6 +45,27 @@ struct Endpoint {
   int sends_pending = 0;       // begun and not completed
   std::atomic<uint64_t> bytes_sent{0}, bytes_received{0};
 };
+
+// A callback may begin the next operation, whose callback begins another: what
+// is to be run on a thread that is running something of this kind already waits
+// until that has returned, so that chains of any length need no more stack.
+thread_local std::deque<absl::AnyInvocable<void()>> *running = nullptr;
+
+void RunFlat(absl::AnyInvocable<void()> work) {
+  if (running != nullptr) {
+    running->push_back(std::move(work));
+    return;
+  }
+  std::deque<absl::AnyInvocable<void()>> waiting;
+  running = &waiting;
+  std::move(work)();
+  while (!waiting.empty()) {
+    absl::AnyInvocable<void()> next = std::move(waiting.front());
+    waiting.pop_front();
+    next();
+  }
+  running = nullptr;
+}
 
 absl::AnyInvocable<void()> Finisher(Transport::Done done,
                                     const absl::Status &why) {
@@ -94,7 +116,10 @@ class InProcessHub {
   void ReportFailure(int self, int peer, const absl::Status &why,
                      Actions *actions) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Perform(Actions actions) ABSL_LOCKS_EXCLUDED(mu_);
-  void Transfer(int from, int to, PendingSend send, PendingRecv recv);
+  void Transfer(int from, int to, PendingSend send, PendingRecv recv)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  void CopyAndFinish(int from, int to, PendingSend &send, PendingRecv &recv)
+      ABSL_LOCKS_EXCLUDED(mu_);
 
   const int nodes_;
   Mutex mu_;
@@ -165,6 +190,14 @@ absl::Status InProcessHub::Usable(int self, int peer) {
 
 void InProcessHub::Transfer(int from, int to, PendingSend send,
                             PendingRecv recv) {
+  RunFlat([this, from, to, send = std::move(send),
+           recv = std::move(recv)]() mutable {
+    CopyAndFinish(from, to, send, recv);
+  });
+}
+
+void InProcessHub::CopyAndFinish(int from, int to, PendingSend &send,
+                                 PendingRecv &recv) {
   absl::Status status;
   if (send.bytes.size() != recv.bytes) {
     status = absl::InvalidArgumentError(
@@ -195,12 +228,13 @@ void InProcessHub::Transfer(int from, int to, PendingSend send,
 }
 
 void InProcessHub::Perform(Actions actions) {
-  for (Action &action : actions) {
-    action.run();
-    MutexLock lock(&mu_);
-    --endpoints_[action.owner].active;
-    changed_.SignalAll();
-  }
+  for (Action &action : actions)
+    RunFlat([this, owner = action.owner, run = std::move(action.run)]() mutable {
+      run();
+      MutexLock lock(&mu_);
+      --endpoints_[owner].active;
+      changed_.SignalAll();
+    });
 }
 
 void InProcessHub::ReportFailure(int self, int peer, const absl::Status &why,
@@ -248,7 +282,7 @@ void InProcessHub::Send(int self, int peer, MessageTag tag,
     if (!usable.ok()) {
       if (usable.code() == absl::StatusCode::kFailedPrecondition)
         ReportFailure(self, peer, usable, &actions);
-      Later(self, [&done, usable] { done(usable); }, &actions);
+      Later(self, Finisher(std::move(done), usable), &actions);
     } else if (it == out.recvs.end()) {
       ++endpoints_[self].sends_pending;
       out.sends.emplace(tag, PendingSend{bytes, std::move(done)});
@@ -283,7 +317,7 @@ void InProcessHub::Recv(int self, int peer, MessageTag tag, PendingRecv recv) {
     if (!usable.ok()) {
       if (usable.code() == absl::StatusCode::kFailedPrecondition)
         ReportFailure(self, peer, usable, &actions);
-      Later(self, [&recv, usable] { recv.done(usable); }, &actions);
+      Later(self, Finisher(std::move(recv.done), usable), &actions);
     } else if (it == in.sends.end()) {
       in.recvs.emplace(tag, std::move(recv));
       return;

@@ -58,12 +58,24 @@ func.func @f(%w: !cs.placed<tensor<10xf32>, device 0>) {
 // -----
 
 func.func @f(%w: !cs.placed<tensor<10xf32>, device 0>, %y: tensor<10xf32>) {
-  // expected-note @+1 {{required by region isolation constraints}}
   cs.fragment "f" on 0 (%w) : (!cs.placed<tensor<10xf32>, device 0>) -> () {
+  ^bb0(%a: tensor<10xf32>):
+    // expected-error @+1 {{use of undeclared SSA value name}}
+    %0 = arith.addf %a, %y : tensor<10xf32>
+    cs.return
+  }
+  return
+}
+
+// -----
+
+func.func @f(%w: !cs.placed<tensor<10xf32>, device 0>, %y: tensor<10xf32>) {
+  // expected-note @+1 {{required by region isolation constraints}}
+  "cs.fragment"(%w) <{label = "f", device = 0 : i64}> ({
   ^bb0(%a: tensor<10xf32>):
     // expected-error @+1 {{using value defined outside the region}}
     %0 = arith.addf %a, %y : tensor<10xf32>
     cs.return
-  }
+  }) : (!cs.placed<tensor<10xf32>, device 0>) -> ()
   return
 }

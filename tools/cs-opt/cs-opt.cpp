@@ -8,8 +8,10 @@
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
 #include "passes/Passes.h"
+#include "tools/support/CrashReport.h"
 
 int main(int argc, char **argv) {
+  commsched::reportCrashesAsErrors(argv);
   mlir::DialectRegistry registry;
   commsched::registerDialects(registry);
   mlir::registerTransformsPasses();

@@ -5,8 +5,10 @@
 
 #include "mlir/Tools/mlir-translate/MlirTranslateMain.h"
 #include "passes/plan/ExportPlan.h"
+#include "tools/support/CrashReport.h"
 
 int main(int argc, char **argv) {
+  commsched::reportCrashesAsErrors(argv);
   commsched::registerPlanTranslations();
   return failed(mlir::mlirTranslateMain(argc, argv, "CommSched: plans\n"));
 }
