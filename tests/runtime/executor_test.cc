@@ -204,8 +204,9 @@ TEST(ExecutorTest, UnknownKernelEndsEveryRankWithTheFragmentsName) {
   f.Run("bad_kernel", {}, {f.Slot(true, c, plan::F32, {1})});
   auto session = Open(plan);
   ASSERT_NE(session, nullptr);
-  ASSERT_TRUE(session->Call(0, nullptr).ok());
-  absl::Status status = session->Drain();
+  // Rank 0 may have failed before rank 1 gets the call.
+  absl::StatusOr<uint64_t> call = session->Call(0, nullptr);
+  absl::Status status = call.ok() ? session->Drain() : call.status();
   EXPECT_THAT(std::string(status.message()),
               ::testing::AllOf(::testing::HasSubstr("bad_kernel"),
                                ::testing::HasSubstr("test.mlir:1:1"),
