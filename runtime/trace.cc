@@ -98,7 +98,6 @@ std::string TraceRecorder::ToJson() const {
     if (s.bytes != 0) absl::StrAppend(&out, ",\"bytes\":", s.bytes);
     absl::StrAppend(&out, "}}", i + 1 < spans.size() ? ",\n" : "\n");
   }
-  if (spans.empty()) out += "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":0}\n";
   return out + "]}\n";
 }
 

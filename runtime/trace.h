@@ -32,7 +32,9 @@ struct TraceSpan {
 // Thread-safe.
 class TraceRecorder {
  public:
-  TraceRecorder() : origin_(Clock::now()) {}
+  // Times in the trace count from `origin`.
+  explicit TraceRecorder(Clock::time_point origin = Clock::now())
+      : origin_(origin) {}
   // Begins or stops recording; on at first.
   void Enable(bool on) { enabled_ = on; }
   bool enabled() const { return enabled_; }
