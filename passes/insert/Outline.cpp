@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "passes/insert/Outline.h"
+#include "passes/insert/DataFlowGraph.h"
+#include "passes/insert/Program.h"
 #include "passes/insert/Remarks.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

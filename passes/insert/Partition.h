@@ -13,20 +13,9 @@
 // 2. An argument that communication updates is needed no earlier: its first
 //    reader is the first op of its fragment.
 //
-// Groups. An op that depends on no communication is in the group 'none'. The
-// others are in a group (level, communication) or (level, shared): an op that
-// depends on communication c alone is in (0, c); one that joins several
-// communications (a global norm) is in (1, shared); one that depends on the
-// latter and on communication c (the clipped update of one parameter) is in
-// (1, c), and so on. So the updates of different parameters stay apart even
-// where all of them wait for one shared scalar. A group never depends on a
-// later one in the order (level, shared first, then communications in issue
-// order), so each can be one fragment. A communication whose operand is in a
-// group of level n starts groups of level n itself.
-//
-// An elementwise op that reads only carried arguments and serves one deferred
-// group alone (the decay of a momentum, of a weight) moves into that group: it
-// would only fill the compute order and fetch the argument early.
+// What depends on a communication goes into deferred fragments: one for each
+// group of DependenceAnalysis.h, but cut after each gradient. No group depends
+// on a later one, so they are emitted in that order.
 
 #ifndef COMMSCHED_PASSES_INSERT_PARTITION_H
 #define COMMSCHED_PASSES_INSERT_PARTITION_H
@@ -37,20 +26,11 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
 
-#include "passes/insert/Program.h"
+#include "passes/insert/PlanCommunications.h"
 
 namespace commsched {
 
-/// A communication between nodes, to be issued when its operand is there.
-struct PlannedCommunication {
-  enum Kind { Gradient, State, Metric } kind;
-  std::string key;
-  mlir::Value operand;
-  mlir::Location loc;
-  /// Gradient: the op that it replaces. State, Metric: the function's result.
-  mutable cs::GradientOp gradient; // a handle
-  unsigned result = 0;
-};
+struct ProgramFunction;
 
 struct PlannedFragment {
   std::string label;
@@ -80,18 +60,6 @@ struct Partition {
 
 /// Checks the body of `function` and partitions it. Linear in its ops.
 mlir::FailureOr<Partition> partition(const ProgramFunction &function);
-
-/// Calls `fn(OpOperand &)` for each operand of `op` and of the ops nested in
-/// it.
-template <typename Fn> void forEachUse(mlir::Operation *op, Fn fn) {
-  for (mlir::OpOperand &operand : op->getOpOperands())
-    fn(operand);
-  for (mlir::Region &region : op->getRegions())
-    region.walk([&](mlir::Operation *nested) {
-      for (mlir::OpOperand &operand : nested->getOpOperands())
-        fn(operand);
-    });
-}
 
 } // namespace commsched
 
