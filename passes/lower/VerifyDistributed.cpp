@@ -4,7 +4,10 @@
 #include "passes/Passes.h"
 
 #include "passes/lower/DistributedModel.h"
+#include "passes/lower/ExchangeAlgorithms.h"
+#include "passes/lower/ExchangeMessages.h"
 #include "passes/lower/ExchangeProof.h"
+#include "passes/lower/ExchangeSequence.h"
 #include "passes/lower/Module.h"
 
 #include "mlir/IR/Remarks.h"
