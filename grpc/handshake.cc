@@ -5,7 +5,6 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "grpc/wire.h"
@@ -193,7 +192,7 @@ void Dialler::OnClosed(absl::Status status) {
   if (status.code() == absl::StatusCode::kFailedPrecondition)
     greeter_->Refused(absl::FailedPreconditionError(
         absl::StrCat(greeter_->link(peer_)->label(), " refuses this rank: ",
-                     absl::CHexEscape(status.message()))));
+                     Printable(status.message()))));
   {
     MutexLock lock(&mu_);
     last_error_ = std::move(status);

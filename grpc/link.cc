@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "grpc/wire.h"
 
 namespace commsched::transport {
 namespace {
@@ -295,7 +295,7 @@ void Link::TakeAbort(const transport::Abort &abort) {
     code = absl::StatusCode::kAborted;
   Fail(Named(code, absl::StrCat(
                        code == absl::StatusCode::kAborted ? "aborted: " : "",
-                       absl::CHexEscape(abort.message()))),
+                       Printable(abort.message()))),
        absl::OkStatus(), /*quiet=*/false);
   Drop();
 }
@@ -334,7 +334,7 @@ void Link::OnClosed(absl::Status status) {
   if (lost) {
     std::string what = kLost;
     if (!status.ok() && !status.message().empty())
-      absl::StrAppend(&what, ": ", absl::CHexEscape(status.message()));
+      absl::StrAppend(&what, ": ", Printable(status.message()));
     Fail(Named(absl::StatusCode::kUnavailable, what), absl::OkStatus(),
          /*quiet=*/false);
   }

@@ -6,6 +6,8 @@
 #include <cstring>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 
 namespace commsched::transport {
 namespace {
@@ -27,11 +29,47 @@ void AppendVarint(std::string &out, uint64_t value) {
   out.push_back(static_cast<char>(value));
 }
 
+// Bytes of the character that `text` begins with, if it may be shown; else 0.
+size_t PrintableBytes(absl::string_view text) {
+  auto byte = [&](size_t i) {
+    return i < text.size() ? static_cast<uint8_t>(text[i]) : 0;
+  };
+  const int first = byte(0), second = byte(1);
+  if (first < 0x80) return first >= 0x20 && first != 0x7f ? 1 : 0;
+  // Neither longer than needed, nor a surrogate, nor a control character.
+  const int least = first == 0xc2 || first == 0xe0 ? 0xa0
+                    : first == 0xf0                ? 0x90
+                                                   : 0x80;
+  const int most = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
+  const size_t size = first < 0xc2   ? 0
+                      : first < 0xe0 ? 2
+                      : first < 0xf0 ? 3
+                      : first < 0xf5 ? 4
+                                     : 0;
+  if (size == 0 || second < least || second > most) return 0;
+  for (size_t i = 2; i < size; ++i)
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+  return size;
+}
+
 absl::Status Malformed() {
   return absl::DataLossError("malformed packet");
 }
 
 }  // namespace
+
+std::string Printable(absl::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const size_t bytes = PrintableBytes(text);
+    if (bytes == 0)
+      absl::StrAppendFormat(&out, "\\x%02x", static_cast<uint8_t>(text[0]));
+    else
+      absl::StrAppend(&out, text.substr(0, bytes));
+    text.remove_prefix(bytes == 0 ? 1 : bytes);
+  }
+  return out;
+}
 
 void PacketWriter::AddPrefix(const Header &header, size_t payload_bytes) {
   const size_t header_bytes = header.ByteSizeLong();

@@ -18,6 +18,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "grpc/transport.pb.h"
 
@@ -75,6 +76,10 @@ class PacketReader {
   size_t payload_ = 0;
   std::string scratch_;
 };
+
+// Text of a peer, fit to be shown on one line of a terminal: as it is, but for
+// control characters and what is not UTF-8, which become "\\x" and two digits.
+std::string Printable(absl::string_view text);
 
 }  // namespace commsched::transport
 

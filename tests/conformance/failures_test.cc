@@ -85,12 +85,12 @@ TEST_P(ConformanceTest, AbortIsPassedOn) {
   Result of_1 = Recv(1, 0, {}, absl::MakeSpan(buffer));
   Result of_2 = Send(2, 0, {}, message);
   Result own = Recv(0, 1, {}, absl::MakeSpan(buffer));
-  ranks_[0]->Abort(absl::InternalError("kernel 17 has failed"));
+  ranks_[0]->Abort(absl::InternalError("\"w\" has failed: 100 %"));
   EXPECT_EQ(own.Wait().code(), absl::StatusCode::kCancelled);
   for (const Result &result : {of_1, of_2}) {
     EXPECT_EQ(result.Wait().code(), absl::StatusCode::kAborted);
     EXPECT_THAT(std::string(result.Wait().message()),
-                AllOf(HasSubstr("peer 0"), HasSubstr("kernel 17 has failed")));
+                AllOf(HasSubstr("peer 0"), HasSubstr("\"w\" has failed: 100 %")));
   }
   for (int rank : {1, 2}) {
     auto failures = failures_[rank]->WaitForOne();

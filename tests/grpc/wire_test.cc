@@ -164,5 +164,26 @@ TEST(Wire, ReaderRefusesLongHeaders) {
   EXPECT_EQ(reader.Next(&header).status().code(), absl::StatusCode::kDataLoss);
 }
 
+TEST(Wire, TextOfPeersIsShownAsItIs) {
+  const std::string plain = "\"w\" ('a' <b>) \\ 100 % -> \u00e9 \u2713 \U0001f600";
+  EXPECT_EQ(Printable(plain), plain);
+  EXPECT_EQ(Printable(Printable(plain)), plain);
+  EXPECT_EQ(Printable(""), "");
+}
+
+TEST(Wire, TextOfPeersCannotControlTheTerminal) {
+  EXPECT_EQ(Printable("a\nb\x1b[0m\x7f"), "a\\x0ab\\x1b[0m\\x7f");
+  EXPECT_EQ(Printable(absl::string_view("\0.", 2)), "\\x00.");
+  // A control character in UTF-8, longer than needed, a surrogate, beyond
+  // Unicode, cut off, a byte from the middle.
+  EXPECT_EQ(Printable("\xc2\x9b"), "\\xc2\\x9b");
+  EXPECT_EQ(Printable("\xc1\x81"), "\\xc1\\x81");
+  EXPECT_EQ(Printable("\xe0\x82\x9b"), "\\xe0\\x82\\x9b");
+  EXPECT_EQ(Printable("\xed\xa0\x80"), "\\xed\\xa0\\x80");
+  EXPECT_EQ(Printable("\xf4\x90\x80\x80"), "\\xf4\\x90\\x80\\x80");
+  EXPECT_EQ(Printable("\xe2\x9c"), "\\xe2\\x9c");
+  EXPECT_EQ(Printable("\x80 "), "\\x80 ");
+}
+
 }  // namespace
 }  // namespace commsched::transport
