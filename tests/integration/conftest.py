@@ -90,14 +90,15 @@ def expect_success(result):
     return out
 
 
-def expect_error(result, *words, spawned=False):
-    """One line on standard error with all `words`, and a failure by exit status
-    (not by a signal). With `spawned`, one line from each process."""
+def expect_error(result, *words):
+    """One line on standard error, with all `words`, and a failure by exit
+    status (not by a signal)."""
     out, err, status = result
     assert status > 0, f"exit status {status}, output:\n{out}{err}"
-    lines = err.strip().splitlines()
-    assert len(lines) == 1 or spawned, f"must be one line:\n{err}"
-    assert any(all(word in line for word in words) for line in lines), f"{words} are not in a line of:\n{err}"
+    assert len(err.splitlines()) == 1, f"must be one line:\n{err}"
+    assert err.startswith("cs-run: "), err
+    for word in words:
+        assert word in err, f"{word} is not in:\n{err}"
 
 
 def addresses(count):

@@ -74,9 +74,18 @@ def test_spawned_process_killed(linear, linear_data, cluster, tmp_path, lost):
     ranks = children(parent.pid)
     assert len(ranks) == 4
     os.kill(ranks[lost], signal.SIGKILL)
-    out, err, status = finish(parent)
-    assert status > 0, out + err
-    assert f"peer {lost} (" in err or f"rank {lost}" in err, err
+    expect_error(finish(parent), f"rank {lost} was killed by signal 9")
+    for pid in ranks:
+        assert not pathlib.Path(f"/proc/{pid}").exists(), "a process is left"
+
+
+def test_spawned_process_that_stops(linear, linear_data, cluster, tmp_path):
+    parent = cluster.start(linear[4], "--spawn", 4, "--steps", 10**9, "--checkpoint", tmp_path / "checkpoint",
+                           "--checkpoint-every", 20, "--deadline", 3, *linear_data)
+    wait_for(lambda: (tmp_path / "checkpoint").exists(), [parent])
+    ranks = children(parent.pid)
+    os.kill(ranks[2], signal.SIGSTOP)
+    expect_error(finish(parent), "peer 2: ")
     for pid in ranks:
         assert not pathlib.Path(f"/proc/{pid}").exists(), "a process is left"
 

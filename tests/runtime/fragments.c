@@ -39,3 +39,9 @@ void product(struct CsFragmentContext *c, void **p) {
 void bad_kernel(struct CsFragmentContext *c, void **p) {
   c->call_kernel(c, 1000, p);
 }
+
+/* n: i32[], a: f32[n] -> f32[]. Fails as bad_kernel does if a[0] < 0. */
+void picky(struct CsFragmentContext *c, void **p) {
+  if (*(float *)p[1] < 0) c->call_kernel(c, 1000, p);
+  *(float *)p[2] = 0;
+}

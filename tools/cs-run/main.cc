@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <functional>
 #include <memory>
@@ -19,6 +20,8 @@
 #include "absl/strings/str_cat.h"
 #include "grpc/grpc_transport.h"
 #include "runtime/session.h"
+#include "runtime/trace.h"
+#include "tools/cs-run/child_report.h"
 #include "tools/cs-run/options.h"
 #include "tools/cs-run/report.h"
 #include "tools/cs-run/spawn.h"
@@ -27,15 +30,14 @@
 namespace commsched::run {
 namespace {
 
-// Turns SIGINT and SIGTERM into calls of `on_signal`. Made before any other
-// thread, so that all have the signals blocked.
+// Turns signals into calls of `on_signal`. Made before any other thread, so
+// that all have the signals blocked.
 class SignalWatcher {
  public:
-  explicit SignalWatcher(std::function<void(int)> on_signal)
+  SignalWatcher(const std::vector<int> &signals, std::function<void(int)> on_signal)
       : on_signal_(std::move(on_signal)) {
     sigemptyset(&signals_);
-    sigaddset(&signals_, SIGINT);
-    sigaddset(&signals_, SIGTERM);
+    for (int s : signals) sigaddset(&signals_, s);
     pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
     thread_ = std::thread([this] {
       while (!done_) {
@@ -81,7 +83,7 @@ absl::Status CheckNodes(int plan, size_t got) {
 }
 
 std::string TracePath(const Options &options) {
-  if (options.rank <= 0) return options.trace;
+  if (options.rank <= 0 || options.spawned) return options.trace;
   absl::string_view stem = options.trace;
   if (absl::EndsWith(stem, ".json")) stem.remove_suffix(5);
   return absl::StrCat(stem, ".rank", options.rank, ".json");
@@ -91,19 +93,25 @@ absl::Status RunHere(const Options &options,
                      std::shared_ptr<const runtime::PlanImage> image) {
   std::atomic<bool> stop{false};
   std::atomic<runtime::Session *> running{nullptr};
+  // The parent decides what a signal from the terminal means.
+  std::vector<int> signals = {SIGTERM};
+  if (!options.spawned) signals.push_back(SIGINT);
   std::optional<SignalWatcher> watcher;
-  if (!options.spawned)
-    watcher.emplace([&](int s) {
-      // The threads of one process stop after the same step. Ranks elsewhere
-      // cannot agree on one any more: that ends with an error everywhere.
-      if (stop.exchange(true)) _exit(128 + s);
-      runtime::Session *session = running;
-      if (options.rank >= 0 && session != nullptr)
-        session->Cancel(absl::AbortedError(absl::StrCat("ended by signal ", s)));
-      else if (session == nullptr)
-        _exit(128 + s);
-    });
-  runtime::TraceRecorder trace;
+  watcher.emplace(signals, [&](int s) {
+    // The threads of one process stop after the same step. Ranks elsewhere
+    // cannot agree on one any more: that ends with an error everywhere.
+    if (stop.exchange(true)) _exit(128 + s);
+    runtime::Session *session = running;
+    if (options.rank >= 0 && session != nullptr)
+      session->Cancel(absl::AbortedError(absl::StrCat("ended by signal ", s)));
+    else if (session == nullptr)
+      _exit(128 + s);
+  });
+  runtime::TraceRecorder trace(
+      options.trace_origin == 0
+          ? runtime::Clock::now()
+          : runtime::Clock::time_point(
+                std::chrono::nanoseconds(options.trace_origin)));
   runtime::SessionOptions session_options;
   session_options.deadline = options.deadline;
   if (!options.trace.empty()) session_options.trace = &trace;
@@ -111,11 +119,13 @@ absl::Status RunHere(const Options &options,
   if (!session.ok()) return session.status();
   running = session->get();
   absl::Status status = Train(options, session->get(), &stop);
+  // Before the peers can see that this rank is gone.
+  if (!status.ok() && options.spawned) WriteReport(options.report, status);
   // A trace of what went wrong is worth as much as one of what did not.
   if (!options.trace.empty()) {
     absl::Status written = trace.Write(TracePath(options));
     if (status.ok()) status = written;
-    if (written.ok() && options.rank <= 0)
+    if (written.ok() && options.rank <= 0 && !options.spawned)
       std::printf("trace: %s\n", options.trace.c_str());
   }
   watcher.reset();
@@ -125,11 +135,12 @@ absl::Status RunHere(const Options &options,
 }
 
 int Main(const std::vector<std::string> &arguments) {
-  auto fail = [](const absl::Status &status) {
-    std::fprintf(stderr, "cs-run: %s\n", std::string(status.message()).c_str());
+  absl::StatusOr<Options> options = ParseOptions(arguments);
+  auto fail = [&](const absl::Status &status) {
+    if (!options.ok() || !options->spawned || !WriteReport(options->report, status))
+      std::fprintf(stderr, "cs-run: %s\n", std::string(status.message()).c_str());
     return status.code() == absl::StatusCode::kCancelled ? 130 : 1;
   };
-  absl::StatusOr<Options> options = ParseOptions(arguments);
   if (!options.ok()) return fail(options.status()), 2;
   if (options->help) {
     std::fputs(HelpText(), stdout);
@@ -161,7 +172,7 @@ int Main(const std::vector<std::string> &arguments) {
         rest.push_back(arguments[i]);
     }
     image = absl::CancelledError("");  // unloads the plan's code
-    return Spawn(options->spawn, rest);
+    return Spawn(*options, rest);
   }
   absl::Status status = RunHere(*options, *std::move(image));
   return status.ok() ? 0 : fail(status);

@@ -113,6 +113,12 @@ absl::StatusOr<Options> ParseOptions(
          return absl::OkStatus();
        }},
       {"--seed", Count(&o.seed, 0)},
+      {"--trace-origin", Count(&o.trace_origin, 1)},
+      {"--spawned",
+       [&](const std::string &v) {
+         o.spawned = true;
+         return Small(&o.report, 0)(v);
+       }},
       {"--deadline",
        [&](const std::string &v) -> absl::Status {
          double seconds;
@@ -127,8 +133,7 @@ absl::StatusOr<Options> ParseOptions(
                                             {"--arena-info", &o.arena_info},
                                             {"--listen-any", &o.listen_any},
                                             {"--help", &o.help},
-                                            {"-h", &o.help},
-                                            {"--spawned", &o.spawned}};
+                                            {"-h", &o.help}};
   for (size_t i = 0; i < arguments.size(); ++i) {
     std::string name = arguments[i], value;
     if (!absl::StartsWith(name, "-") || name == "-") {
@@ -204,7 +209,8 @@ where it runs
 reports
   --metrics-every N       prints metrics every N steps
   --metrics-json FILE     writes metrics and times as JSON
-  --trace FILE            writes a trace for ui.perfetto.dev
+  --trace FILE            writes a trace of all ranks for ui.perfetto.dev; with
+                          --rank R, of that one, and .rankR before .json
   --arena-info            prints the memory that the plan needs, and ends
 )";
 }

@@ -34,7 +34,10 @@ struct Options {
   uint64_t seed = 0;
   bool arena_info = false;
   bool help = false;
-  bool spawned = false;  // by --spawn: the parent handles signals
+  // Of a rank that --spawn has started; not for users.
+  bool spawned = false;       // the parent handles signals and prints errors
+  int report = -1;            // file for the error
+  uint64_t trace_origin = 0;  // of the trace's times, on the steady clock; in ns
 };
 
 absl::StatusOr<Options> ParseOptions(const std::vector<std::string> &arguments);

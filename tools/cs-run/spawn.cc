@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -17,16 +16,24 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "tools/cs-run/causes.h"
+#include "tools/cs-run/child_report.h"
+#include "tools/cs-run/merge_trace.h"
 
 namespace commsched::run {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-constexpr std::chrono::seconds kGrace(2);
+// Nanoseconds that ranks get once another has failed: to see that by
+// themselves, and, when they have, to write their trace.
+constexpr int64_t kGrace = 2'000'000'000;
+constexpr int64_t kGraceToWrite = 30'000'000'000;
 
 struct Child {
   pid_t pid = -1;
   bool running = false;
+  int report = -1;    // file
+  std::string trace;  // file; empty: none
+  Outcome outcome;
 };
 
 // A folder for the ranks' sockets. Sockets of the file system, not loopback
@@ -61,7 +68,7 @@ class SocketFolder {
 };
 
 [[noreturn]] void Exec(const std::vector<std::string> &arguments, bool quiet,
-                       pid_t parent) {
+                       int report, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(1);  // the parent went before that
   // The parent decides what a signal from the terminal means.
@@ -73,6 +80,7 @@ class SocketFolder {
     int null = open("/dev/null", O_WRONLY);
     if (null >= 0) dup2(null, STDOUT_FILENO);
   }
+  fcntl(report, F_SETFD, 0);  // stays open
   std::vector<char *> argv;
   for (const std::string &a : arguments) argv.push_back(const_cast<char *>(a.c_str()));
   argv.push_back(nullptr);
@@ -81,93 +89,173 @@ class SocketFolder {
   _exit(127);
 }
 
-void KillAll(const std::vector<Child> &children, int signal_number) {
-  for (const Child &child : children)
-    if (child.running) kill(child.pid, signal_number);
+void Complain(absl::string_view what) {
+  std::fprintf(stderr, "cs-run: %s\n", std::string(what).c_str());
+}
+
+// Tells it to end: politely once, then not.
+void End(Child &child) {
+  if (!child.running) return;
+  const int64_t now = Now();
+  int64_t &told = child.outcome.ended_by_us;
+  if (told == Outcome::kNever) {
+    told = now;
+    kill(child.pid, SIGTERM);
+  } else if (now - told >= (HasReport(child.report) ? kGraceToWrite : kGrace)) {
+    kill(child.pid, SIGKILL);
+  }
+}
+
+// Where each rank writes its trace: beside the one that they become.
+absl::Status PlaceTraces(const std::string &path, std::vector<Child> &children) {
+  for (size_t rank = 0; rank < children.size(); ++rank)
+    children[rank].trace = absl::StrCat(path, ".", getpid(), ".rank", rank);
+  // Rather now than after the training.
+  const std::string &first = children[0].trace;
+  int fd = open(first.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  if (fd < 0)
+    return absl::UnavailableError(
+        absl::StrCat(path, ": cannot be written: ", std::strerror(errno)));
+  close(fd);
+  unlink(first.c_str());
+  return absl::OkStatus();
+}
+
+absl::Status CollectTraces(const std::string &path,
+                           const std::vector<Child> &children) {
+  std::vector<std::string> files;
+  for (const Child &child : children) {
+    files.push_back(child.trace);
+    // What a rank has not finished to write; see runtime::WriteFileAtomically.
+    unlink(absl::StrCat(child.trace, ".tmp.", child.pid).c_str());
+  }
+  absl::StatusOr<bool> written = MergeTraces(files, path);
+  if (written.ok() && *written) std::printf("trace: %s\n", path.c_str());
+  return written.status();
+}
+
+// A process of each rank, and what becomes of them.
+class Cluster {
+ public:
+  Cluster(const Options &options, const std::vector<std::string> &arguments)
+      : options_(options), arguments_(arguments), children_(size_t(options.spawn)) {}
+  ~Cluster() {
+    for (const Child &child : children_)
+      if (child.report >= 0) close(child.report);
+  }
+
+  int Run() {
+    // Signals are taken by sigtimedwait below.
+    sigset_t signals;
+    sigemptyset(&signals);
+    for (int s : {SIGCHLD, SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals, s);
+    sigprocmask(SIG_BLOCK, &signals, nullptr);
+    absl::StatusOr<std::vector<std::string>> addresses = folder_.Make(options_.spawn);
+    absl::Status status = addresses.status();
+    if (status.ok()) addresses_ = *std::move(addresses);
+    if (status.ok() && !options_.trace.empty())
+      status = PlaceTraces(options_.trace, children_);
+    if (!status.ok()) return Complain(status.message()), 1;
+    std::fflush(nullptr);
+    if (!Start()) exit_status_ = 1;
+    Watch(signals);
+    if (!options_.trace.empty())
+      if (absl::Status s = CollectTraces(options_.trace, children_); !s.ok()) {
+        Complain(s.message());
+        if (exit_status_ == 0) exit_status_ = 1;
+      }
+    std::fflush(stdout);
+    std::vector<Outcome> outcomes;
+    for (Child &child : children_) outcomes.push_back(child.outcome);
+    for (const std::string &line : Causes(outcomes, addresses_)) Complain(line);
+    if (killed_by_ != 0)
+      Complain(absl::StrCat("ended by signal ", killed_by_, " (",
+                            strsignal(killed_by_), ")"));
+    return exit_status_;
+  }
+
+ private:
+  bool Start();
+  void Watch(const sigset_t &signals);
+  void Reap(Child &child);
+
+  const Options &options_;
+  const std::vector<std::string> &arguments_;
+  SocketFolder folder_;
+  std::vector<std::string> addresses_;
+  std::vector<Child> children_;  // by rank
+  int running_ = 0, exit_status_ = 0, killed_by_ = 0;
+};
+
+bool Cluster::Start() {
+  const pid_t parent = getpid();
+  const std::string origin = absl::StrCat(Now());
+  for (int rank = 0; rank < options_.spawn; ++rank) {
+    Child &child = children_[size_t(rank)];
+    child.report = MakeReportFile();
+    std::vector<std::string> own = {"cs-run"};
+    own.insert(own.end(), arguments_.begin(), arguments_.end());
+    for (const std::string &a :
+         {std::string("--spawned"), absl::StrCat(child.report), std::string("--rank"),
+          absl::StrCat(rank), std::string("--peers"), absl::StrJoin(addresses_, ",")})
+      own.push_back(a);
+    if (!child.trace.empty())
+      for (const std::string &a : {std::string("--trace"), child.trace,
+                                   std::string("--trace-origin"), origin})
+        own.push_back(a);
+    child.pid = child.report < 0 ? -1 : fork();
+    if (child.pid == 0) Exec(own, rank != 0, child.report, parent);
+    if (child.pid < 0) {
+      Complain(absl::StrCat("cannot start rank ", rank, ": ", std::strerror(errno)));
+      return false;
+    }
+    child.running = true;
+    ++running_;
+  }
+  return true;
+}
+
+void Cluster::Reap(Child &child) {
+  int status = 0;
+  if (!child.running || waitpid(child.pid, &status, WNOHANG) != child.pid) return;
+  child.running = false;
+  --running_;
+  Outcome &outcome = child.outcome;
+  if (WIFSIGNALED(status)) outcome.signal = WTERMSIG(status);
+  if (WIFEXITED(status)) outcome.exit_status = WEXITSTATUS(status);
+  outcome.report = ReadReport(child.report, &outcome.reported);
+  if (status != 0 && exit_status_ == 0) exit_status_ = 1;
+}
+
+void Cluster::Watch(const sigset_t &signals) {
+  int64_t failed = Outcome::kNever;  // when it was noticed
+  while (running_ > 0) {
+    timespec wait = {0, 50'000'000};
+    int s = sigtimedwait(&signals, nullptr, &wait);
+    for (Child &child : children_) Reap(child);
+    if (s == SIGINT || s == SIGTERM || s == SIGHUP) {
+      if (killed_by_ != 0)  // no patience left
+        for (const Child &child : children_)
+          if (child.running) kill(child.pid, SIGKILL);
+      killed_by_ = s;
+      exit_status_ = 128 + s;
+    }
+    const int64_t now = Now();
+    if (exit_status_ != 0 && failed == Outcome::kNever) failed = now;
+    if (failed == Outcome::kNever) continue;
+    for (Child &child : children_) {
+      const int64_t grace = killed_by_ != 0                ? 0
+                            : HasReport(child.report) ? kGraceToWrite
+                                                      : kGrace;
+      if (now - failed >= grace) End(child);
+    }
+  }
 }
 
 }  // namespace
 
-int Spawn(int nodes, const std::vector<std::string> &arguments) {
-  // Signals are taken by sigtimedwait below.
-  sigset_t signals;
-  sigemptyset(&signals);
-  for (int s : {SIGCHLD, SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals, s);
-  sigprocmask(SIG_BLOCK, &signals, nullptr);
-
-  SocketFolder folder;
-  absl::StatusOr<std::vector<std::string>> addresses = folder.Make(nodes);
-  if (!addresses.ok()) {
-    std::fprintf(stderr, "cs-run: %s\n",
-                 std::string(addresses.status().message()).c_str());
-    return 1;
-  }
-  std::vector<Child> children(static_cast<size_t>(nodes));
-  std::fflush(nullptr);
-  pid_t parent = getpid();
-  int running = 0, exit_status = 0, killed_by = 0;
-  for (int rank = 0; rank < nodes; ++rank) {
-    std::vector<std::string> own = {"cs-run"};
-    own.insert(own.end(), arguments.begin(), arguments.end());
-    for (const std::string &a :
-         {std::string("--spawned"), std::string("--rank"), absl::StrCat(rank),
-          std::string("--peers"), absl::StrJoin(*addresses, ",")})
-      own.push_back(a);
-    pid_t pid = fork();
-    if (pid == 0) Exec(own, rank != 0, parent);
-    if (pid < 0) {
-      std::fprintf(stderr, "cs-run: cannot start rank %d: %s\n", rank,
-                   std::strerror(errno));
-      exit_status = 1;
-      break;
-    }
-    children[size_t(rank)] = {pid, true};
-    ++running;
-  }
-
-  bool ending = exit_status != 0;
-  Clock::time_point kill_at = Clock::now();
-  while (running > 0) {
-    timespec wait = {0, 50'000'000};
-    int s = sigtimedwait(&signals, nullptr, &wait);
-    if (s == SIGINT || s == SIGTERM || s == SIGHUP) {
-      killed_by = s;
-      exit_status = 128 + s;
-      ending = true;
-      kill_at = Clock::now();
-      KillAll(children, SIGTERM);
-    }
-    for (int rank = 0; rank < nodes; ++rank) {
-      Child &child = children[size_t(rank)];
-      int status = 0;
-      if (!child.running || waitpid(child.pid, &status, WNOHANG) != child.pid)
-        continue;
-      child.running = false;
-      --running;
-      if (WIFEXITED(status) && WEXITSTATUS(status) == 0) continue;
-      if (exit_status == 0) exit_status = 1;
-      // Ranks that are killed below die of what has been reported already.
-      if (killed_by == 0 && !(ending && WIFSIGNALED(status) && Clock::now() >= kill_at)) {
-        if (WIFSIGNALED(status))
-          std::fprintf(stderr, "cs-run: rank %d was killed by signal %d (%s)\n",
-                       rank, WTERMSIG(status), strsignal(WTERMSIG(status)));
-        else
-          std::fprintf(stderr, "cs-run: rank %d ended with status %d\n", rank,
-                       WEXITSTATUS(status));
-      }
-      if (!ending) {
-        ending = true;
-        kill_at = Clock::now() + kGrace;
-      }
-    }
-    if (ending && Clock::now() >= kill_at) {
-      KillAll(children, Clock::now() >= kill_at + kGrace ? SIGKILL : SIGTERM);
-    }
-  }
-  if (killed_by != 0)
-    std::fprintf(stderr, "cs-run: ended by signal %d (%s)\n", killed_by,
-                 strsignal(killed_by));
-  return exit_status;
+int Spawn(const Options &options, const std::vector<std::string> &arguments) {
+  return Cluster(options, arguments).Run();
 }
 
 }  // namespace commsched::run

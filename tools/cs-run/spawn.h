@@ -6,15 +6,18 @@
 #include <string>
 #include <vector>
 
+#include "tools/cs-run/options.h"
+
 namespace commsched::run {
 
-// Runs this program once per rank, connected by gRPC on this machine, with `arguments`
-// (those of --spawn taken out) and each rank's own. Rank 0 writes to this
-// process's output; all write their errors. If one fails, the others get two
-// seconds to end by themselves and are then killed. Returns the exit status:
-// 0 if all ranks ended with 0. No process is left over, even if this one is
-// killed.
-int Spawn(int nodes, const std::vector<std::string> &arguments);
+// Runs this program once per rank, connected by gRPC on this machine, with
+// `arguments` (those of --spawn taken out; `options` are what they say) and each
+// rank's own. Rank 0 writes to this process's output. If a rank fails, the
+// others get two seconds to end by themselves and are then ended; what the
+// failure came from is written to standard error, once. The ranks' traces become
+// one. Returns the exit status: 0 if all ranks ended with 0. No process is left
+// over, even if this one is killed.
+int Spawn(const Options &options, const std::vector<std::string> &arguments);
 
 }  // namespace commsched::run
 

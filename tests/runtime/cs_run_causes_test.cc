@@ -1,0 +1,164 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What cs-run --spawn makes of the errors of its ranks.
+#include "tools/cs-run/causes.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+namespace commsched::run {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+const std::vector<std::string> kAddresses = {"unix:/tmp/x/0", "unix:/tmp/x/1",
+                                             "unix:/tmp/x/2", "unix:/tmp/x/3"};
+
+std::string Peer(int rank) {
+  return "peer " + std::to_string(rank) + " (" + kAddresses[size_t(rank)] + "): ";
+}
+
+Outcome Reports(int64_t time, absl::Status status) {
+  Outcome outcome;
+  outcome.report = std::move(status);
+  outcome.reported = time;
+  outcome.exit_status = 1;
+  return outcome;
+}
+
+Outcome Dies(int signal) {
+  Outcome outcome;
+  outcome.signal = signal;
+  return outcome;
+}
+
+Outcome EndedByUs(int64_t time) {
+  Outcome outcome = Dies(SIGTERM);
+  outcome.ended_by_us = time;
+  return outcome;
+}
+
+Outcome Lost(int64_t time, int rank, int peer) {
+  return Reports(time, absl::UnavailableError("rank " + std::to_string(rank) +
+                                              ": all_reduce \"w\" of call " +
+                                              std::to_string(time) + ": " + Peer(peer) +
+                                              "connection lost"));
+}
+
+Outcome Told(int64_t time, int rank, int peer, const std::string &what) {
+  return Reports(time, absl::AbortedError("rank " + std::to_string(rank) + ": " + Peer(peer) +
+                                          "aborted: " + what));
+}
+
+TEST(CausesTest, NothingWentWrong) {
+  EXPECT_THAT(Causes({Outcome(), Outcome()}, kAddresses), IsEmpty());
+}
+
+TEST(CausesTest, KilledRankIsTheCauseOfWhatTheOthersSay) {
+  EXPECT_THAT(Causes({Lost(1, 0, 2), Lost(2, 1, 2), Dies(SIGKILL),
+                      Told(3, 3, 0, "all_reduce \"w\" of call 1: " + Peer(2) + "connection lost")},
+                     kAddresses),
+              ElementsAre("rank 2 was killed by signal 9 (Killed)"));
+}
+
+TEST(CausesTest, ChainsLeadToTheirEnd) {
+  // 3 heard of 1 only, which heard of 0, which heard of 2.
+  const std::string why = "fragment \"f\": out of range";
+  EXPECT_THAT(Causes({Told(2, 0, 2, why), Told(3, 1, 0, why),
+                      Reports(1, absl::InternalError("rank 2: " + why)),
+                      Reports(4, absl::FailedPreconditionError(
+                                     "rank 3: " + Peer(1) +
+                                     "has finished, but something is still wanted of it"))},
+                     kAddresses),
+              ElementsAre("rank 2: fragment \"f\": out of range"));
+}
+
+TEST(CausesTest, DifferentCausesAreAllShown) {
+  EXPECT_THAT(Causes({Reports(9, absl::NotFoundError("a.npz: cannot be opened")), Lost(2, 1, 2),
+                      Dies(SIGSEGV), Reports(1, absl::InternalError("rank 3: fragment \"f\": bad"))},
+                     kAddresses),
+              ElementsAre("rank 0: a.npz: cannot be opened", HasSubstr("rank 2 was killed by signal 11"),
+                          "rank 3: fragment \"f\": bad"));
+}
+
+// What a rank finds in a message itself is no news of its peer.
+TEST(CausesTest, BadMessageOfAFailedPeerIsACauseOfItsOwn) {
+  EXPECT_THAT(Causes({Reports(1, absl::DataLossError("rank 0: " + Peer(1) + "malformed packet")),
+                      Reports(2, absl::InternalError("rank 1: fragment \"f\": bad"))},
+                     kAddresses),
+              ElementsAre("rank 0: peer 1: malformed packet", "rank 1: fragment \"f\": bad"));
+  // Unless the peer says the same.
+  EXPECT_THAT(Causes({Reports(2, absl::DataLossError("rank 0: " + Peer(1) + "malformed packet")),
+                      Reports(1, absl::DataLossError("rank 1: " + Peer(0) + "malformed packet"))},
+                     kAddresses),
+              ElementsAre("rank 1: peer 0: malformed packet"));
+}
+
+TEST(CausesTest, SameTextIsShownOnce) {
+  auto missing = [] {
+    return Reports(1, absl::NotFoundError("e.npz: tensor \"w\" is missing"));
+  };
+  EXPECT_THAT(Causes({missing(), missing(), missing()}, kAddresses),
+              ElementsAre("all ranks: e.npz: tensor \"w\" is missing"));
+  EXPECT_THAT(Causes({missing(), EndedByUs(2), missing()}, kAddresses),
+              ElementsAre("ranks 0, 2: e.npz: tensor \"w\" is missing"));
+}
+
+TEST(CausesTest, PeerThatHangsIsNamedOnce) {
+  // 2 has to be ended, and does not count as having failed before.
+  EXPECT_THAT(Causes({Lost(7, 0, 2), Lost(5, 1, 2), EndedByUs(100), Lost(6, 3, 2)}, kAddresses),
+              ElementsAre("rank 1: all_reduce \"w\" of call 5: peer 2: connection lost"));
+}
+
+TEST(CausesTest, RanksThatWaitForEachOtherInARow) {
+  auto stalls = [](int64_t time, int rank, int peer) {
+    return Reports(time, absl::DeadlineExceededError(
+                             "rank " + std::to_string(rank) +
+                             ": no progress within 3s: still waiting for the message from peer " +
+                             std::to_string(peer) + " (phase 0, round 1)"));
+  };
+  EXPECT_THAT(Causes({stalls(1, 0, 1), stalls(2, 1, 2), stalls(3, 2, 3), EndedByUs(9)}, kAddresses),
+              ElementsAre(HasSubstr("rank 2: no progress within 3s: still waiting for the message "
+                                    "from peer 3")));
+  EXPECT_THAT(Causes({stalls(3, 0, 1), stalls(2, 1, 2), stalls(4, 2, 3), stalls(5, 3, 0)}, kAddresses),
+              ElementsAre(HasSubstr("rank 1: no progress")));
+}
+
+TEST(CausesTest, PeersThatDidNotJoinBecauseOneFailed) {
+  EXPECT_THAT(Causes({Reports(9, absl::DeadlineExceededError(
+                                     "rank 0: peers 1 (" + kAddresses[1] + "), 2 (" + kAddresses[2] +
+                                     ") did not join within 1s")),
+                      EndedByUs(20), Dies(SIGABRT)},
+                     kAddresses),
+              ElementsAre(HasSubstr("rank 2 was killed by signal 6")));
+  EXPECT_THAT(Causes({Reports(9, absl::DeadlineExceededError("rank 0: peer 1 (" + kAddresses[1] +
+                                                             ") did not join within 1s")),
+                      EndedByUs(20)},
+                     kAddresses),
+              ElementsAre("rank 0: peer 1 did not join within 1s"));
+}
+
+TEST(CausesTest, WhatComesOfEndingTheRanksIsNotShown) {
+  EXPECT_THAT(Causes({Lost(6, 0, 2), Outcome(EndedByUs(5)), EndedByUs(5)}, kAddresses), IsEmpty());
+  Outcome cancelled = Told(6, 1, 0, "ended by signal 15");
+  cancelled.ended_by_us = 5;
+  EXPECT_THAT(Causes({Lost(6, 0, 1), cancelled}, kAddresses), IsEmpty());
+}
+
+TEST(CausesTest, EndsWithoutAReport) {
+  Outcome outcome;
+  outcome.exit_status = 3;
+  EXPECT_THAT(Causes({Outcome(), outcome}, kAddresses), ElementsAre("rank 1 ended with status 3"));
+  Outcome both = Reports(1, absl::InternalError("rank 0: fragment \"f\": bad"));
+  both.exit_status = 0;
+  both.signal = SIGSEGV;
+  EXPECT_THAT(Causes({both}, kAddresses),
+              ElementsAre("rank 0: fragment \"f\": bad; then it was killed by signal 11 (Segmentation fault)"));
+}
+
+}  // namespace
+}  // namespace commsched::run

@@ -1,0 +1,32 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// How a rank that --spawn has started tells what went wrong: through a file in
+// memory that it inherits, so that the parent can tell causes from what follows
+// of them. Standard error stays free for what nobody foresaw.
+#ifndef COMMSCHED_TOOLS_CS_RUN_CHILD_REPORT_H
+#define COMMSCHED_TOOLS_CS_RUN_CHILD_REPORT_H
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+
+namespace commsched::run {
+
+// Nanoseconds of the steady clock, which all processes of a machine share.
+int64_t Now();
+
+// In the parent: a new empty file, or -1 with errno set. It is closed in
+// programs that are started, unless the flag is taken off it.
+int MakeReportFile();
+// In the child. Later calls do nothing: the first error is the one that counts.
+// Returns whether it is written.
+bool WriteReport(int fd, const absl::Status &status);
+// In the parent, at any time.
+bool HasReport(int fd);
+// OK if there is none. `time` becomes when it was written.
+absl::Status ReadReport(int fd, int64_t *time);
+
+}  // namespace commsched::run
+
+#endif  // COMMSCHED_TOOLS_CS_RUN_CHILD_REPORT_H
