@@ -93,6 +93,19 @@ class CsRunTest : public ::testing::Test {
     all.insert(all.end(), more.begin(), more.end());
     return all;
   }
+  // Training in which a fragment fails on rank 2, in the fourth step.
+  void MakeRank2Fail() {
+    testing::PlanBuilder plan = testing::Trainer(4);
+    testing::FunctionBuilder step(plan.proto().mutable_functions(0));
+    step.Run("picky", {3, 0}, {step.Arena(plan::F32, {})}, {{4, 1}});  // n, x
+    std::ofstream(plan_, std::ios::binary) << plan.Bytes();
+    std::vector<float> x(40 * testing::kTrainerSize, 1.0f);
+    x[(4 * 3 + 2) * testing::kTrainerSize] = -1;
+    ASSERT_TRUE(runtime::WriteSafetensors(
+                    batch_, {{"x", {ops::Element::kF32, {40, 100}, 4000, 16000}, BytesOf(x)}}, {})
+                    .ok());
+  }
+
   int Run(const std::vector<std::string> &arguments) {
     Process process(folder_, arguments);
     int status = process.Wait();
@@ -193,21 +206,28 @@ TEST_F(CsRunTest, KilledRankEndsAllProcesses) {
 }
 
 TEST_F(CsRunTest, FragmentThatFailsOnOneRankIsNamedOnce) {
-  testing::PlanBuilder plan = testing::Trainer(4);
-  testing::FunctionBuilder step(plan.proto().mutable_functions(0));
-  step.Run("picky", {3, 0}, {step.Arena(plan::F32, {})}, {{4, 1}});  // n, x
-  std::ofstream(plan_, std::ios::binary) << plan.Bytes();
-  std::vector<float> x(40 * testing::kTrainerSize, 1.0f);
-  x[(4 * 3 + 2) * testing::kTrainerSize] = -1;  // for rank 2, in the fourth step
-  ASSERT_TRUE(runtime::WriteSafetensors(
-                  batch_, {{"x", {ops::Element::kF32, {40, 100}, 4000, 16000}, BytesOf(x)}}, {})
-                  .ok());
+  MakeRank2Fail();
   std::string trace = folder_ / "t.json";
   EXPECT_EQ(Run(Train({"--spawn", "4", "--trace", trace})), 1);
   EXPECT_EQ(err_,
             "cs-run: rank 2: fragment \"picky\" (test.mlir:1:1): calls kernel 1000, which the plan lacks\n");
   for (const char *rank : {"0", "1", "2", "3"})
     EXPECT_THAT(ReadAll(trace), HasSubstr(absl::StrCat("{\"name\":\"rank ", rank, "\"}")));
+}
+
+TEST_F(CsRunTest, ReasonOfAPeerComesAsItIs) {
+  MakeRank2Fail();
+  TemporaryFolder folders[4];  // of sockets and output
+  std::string peers;
+  for (auto &folder : folders) peers += (peers.empty() ? "unix:" : ",unix:") + (folder / "socket");
+  std::vector<Process> ranks;
+  for (int r = 0; r < 4; ++r)
+    ranks.emplace_back(folders[r], Train({"--rank", std::to_string(r), "--peers", peers}));
+  for (int r = 0; r < 4; ++r) {
+    EXPECT_EQ(ranks[size_t(r)].Wait(), 1);
+    EXPECT_THAT(ranks[size_t(r)].err(),
+                HasSubstr("fragment \"picky\" (test.mlir:1:1): calls kernel 1000"));
+  }
 }
 
 TEST_F(CsRunTest, ErrorOfEveryRankIsShownOnce) {

@@ -99,16 +99,11 @@ Failure Describe(const Outcome &outcome, size_t rank,
   return failure;
 }
 
-}  // namespace
+using Outcomes = std::vector<Outcome>;
 
-std::vector<std::string> Causes(const std::vector<Outcome> &outcomes,
-                                const std::vector<std::string> &addresses) {
+// Failures that tell of others get `because_of`.
+void Connect(const Outcomes &outcomes, std::vector<Failure> &failures) {
   const size_t nodes = outcomes.size();
-  std::vector<Failure> failures;
-  failures.reserve(nodes);
-  for (size_t rank = 0; rank < nodes; ++rank)
-    failures.push_back(Describe(outcomes[rank], rank, addresses, nodes));
-
   for (size_t rank = 0; rank < nodes; ++rank) {
     Failure &failure = failures[rank];
     const Outcome &outcome = outcomes[rank];
@@ -123,8 +118,11 @@ std::vector<std::string> Causes(const std::vector<Outcome> &outcomes,
     }
     failure.root = failure.because_of.empty();
   }
+}
 
-  // Ranks that blame each other: the first is the cause.
+// Of ranks that blame each other, the first is the cause.
+void BreakCycles(const Outcomes &outcomes, std::vector<Failure> &failures) {
+  const size_t nodes = outcomes.size();
   std::vector<char> explained(nodes, 0);
   while (true) {
     bool changed = true;
@@ -148,15 +146,20 @@ std::vector<std::string> Causes(const std::vector<Outcome> &outcomes,
     if (first == nodes) break;
     failures[first].root = true;
   }
+}
 
-  // Of several ranks that lost one which does not know that it is lost.
+// Of ranks that lost a peer which does not know that it is lost, the first is
+// the cause.
+void MergeByPeer(const Outcomes &outcomes, std::vector<Failure> &failures) {
+  const size_t nodes = outcomes.size();
   std::map<size_t, size_t> first_to_tell;  // by peer
   for (size_t rank = 0; rank < nodes; ++rank) {
     const Failure &failure = failures[rank];
     if (!failure.root || failure.peers.empty() ||
         !TellsOfPeer(outcomes[rank].report.code()))
       continue;
-    size_t &first = first_to_tell.emplace(failure.peers.back(), rank).first->second;
+    size_t &first =
+        first_to_tell.emplace(failure.peers.back(), rank).first->second;
     if (outcomes[rank].reported < outcomes[first].reported) first = rank;
   }
   for (size_t rank = 0; rank < nodes; ++rank) {
@@ -165,6 +168,20 @@ std::vector<std::string> Causes(const std::vector<Outcome> &outcomes,
         TellsOfPeer(outcomes[rank].report.code()))
       failure.root = first_to_tell[failure.peers.back()] == rank;
   }
+}
+
+}  // namespace
+
+std::vector<std::string> Causes(const std::vector<Outcome> &outcomes,
+                                const std::vector<std::string> &addresses) {
+  const size_t nodes = outcomes.size();
+  std::vector<Failure> failures;
+  failures.reserve(nodes);
+  for (size_t rank = 0; rank < nodes; ++rank)
+    failures.push_back(Describe(outcomes[rank], rank, addresses, nodes));
+  Connect(outcomes, failures);
+  BreakCycles(outcomes, failures);
+  MergeByPeer(outcomes, failures);
 
   std::vector<std::string> lines;
   for (size_t rank = 0; rank < nodes; ++rank) {
