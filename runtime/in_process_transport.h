@@ -13,7 +13,7 @@
 
 namespace commsched::runtime {
 
-class InProcessHub;
+class InProcessHub;  // runtime/in_process_hub.h
 
 // The meeting point of `nodes` ranks.
 std::shared_ptr<InProcessHub> MakeInProcessHub(int nodes);
