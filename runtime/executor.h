@@ -15,41 +15,32 @@
 #define COMMSCHED_RUNTIME_EXECUTOR_H
 
 #include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <deque>
-#include <functional>
 #include <memory>
 #include <set>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "runtime/instruction_runner.h"
 #include "runtime/memory.h"
+#include "runtime/peer_failure_relay.h"
 #include "runtime/program.h"
 #include "runtime/progress_engine.h"
+#include "runtime/slot_memory.h"
 #include "runtime/sync.h"
 #include "runtime/trace.h"
 #include "runtime/transport.h"
 
 namespace commsched::runtime {
-
-// Passes the transport's failure reports on to an executor that is made after
-// the transport. Thread-safe.
-class PeerFailureRelay {
- public:
-  using Handler = std::function<void(int, const absl::Status &)>;
-  void Report(int peer, const absl::Status &why);
-  // Hands over what has been reported before; nullptr detaches, after which
-  // no call of the old handler runs.
-  void Attach(Handler handler);
-
- private:
-  Mutex mu_;
-  Handler handler_ ABSL_GUARDED_BY(mu_);
-  std::vector<std::pair<int, absl::Status>> early_ ABSL_GUARDED_BY(mu_);
-};
 
 struct ExecutorOptions {
   // Needed if the program has a message. The executor closes it.
@@ -128,11 +119,9 @@ class Executor : private ProgressEngine::Host {
     uint64_t number;
     BatchRows batches;
   };
-  struct KernelContext;
 
   Executor(std::shared_ptr<const Program> program, ExecutorOptions options);
   absl::Status Prepare();
-  absl::Status MakeKernels();
 
   // ProgressEngine::Host
   void CommunicationDone(void *cookie, uint32_t instruction) override;
@@ -142,32 +131,31 @@ class Executor : private ProgressEngine::Host {
   bool Tracing() const {
     return options_.trace != nullptr && options_.trace->enabled();
   }
-  void ComputeLoop();
-  void Execute(Call *call, uint32_t index);
+  static int64_t Nanoseconds(Clock::duration d) {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(d).count();
+  }
   void Fail(const absl::Status &why) ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status DrainLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  // executor_calls.cc
   void AdmitCalls() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Begin(Queued queued) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Ready(Call *call, uint32_t index) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Complete(Call *call, uint32_t index) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void ReadOutput(Call *call, uint32_t output);
   void Retire() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  // executor_compute.cc
+  void ComputeLoop();
   bool NextInstruction(Call **call, uint32_t *index)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  std::byte *SlotAddress(uint32_t slot, bool next)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  absl::Status DrainLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void ReadOutput(Call *call, uint32_t output);
   std::string WaitName(const Call &call) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const std::shared_ptr<const Program> program_;
   ExecutorOptions options_;
   std::vector<Memory> arenas_;  // by function
-  Memory scratch_;              // of fragments
-  Memory kernel_scratch_;
-  Memory slot_memory_;
-  std::vector<std::byte *> slots_[2];  // the two copies
+  InstructionRunner runner_;    // of the compute thread
   size_t memory_bytes_ = 0;
-  std::vector<std::unique_ptr<ops::KernelInstance>> kernels_;
-  std::unique_ptr<KernelContext> context_;
   std::atomic<bool> computing_{false};
 
   Mutex mu_;
@@ -175,7 +163,7 @@ class Executor : private ProgressEngine::Host {
   CondVar changed_;  // for callers
   bool stop_ ABSL_GUARDED_BY(mu_) = false;
   absl::Status status_ ABSL_GUARDED_BY(mu_);
-  std::vector<uint8_t> version_ ABSL_GUARDED_BY(mu_);  // current copy, by slot
+  SlotMemory slots_ ABSL_GUARDED_BY(mu_);
   std::deque<Queued> queue_ ABSL_GUARDED_BY(mu_);
   std::deque<std::unique_ptr<Call>> in_flight_ ABSL_GUARDED_BY(mu_);
   std::vector<std::unique_ptr<Call>> spare_ ABSL_GUARDED_BY(mu_);

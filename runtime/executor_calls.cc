@@ -1,0 +1,162 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The bookkeeping of calls: one is admitted from the queue, begins, its
+// instructions become ready and complete, and it is retired.
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "runtime/executor.h"
+
+namespace commsched::runtime {
+namespace {
+
+constexpr size_t kMaxInFlight = 2;  // dependences reach back one call
+constexpr size_t kKeptResults = 65536;
+
+}  // namespace
+
+void Executor::AdmitCalls() {
+  while (!queue_.empty() && status_.ok()) {
+    const Queued &next = queue_.front();
+    if (!in_flight_.empty()) {
+      const Call &last = *in_flight_.back();
+      bool overlaps = last.program->is_step && last.function == next.function;
+      if (!overlaps || in_flight_.size() >= kMaxInFlight) return;
+    }
+    Queued queued = std::move(queue_.front());
+    queue_.pop_front();
+    Begin(std::move(queued));
+    changed_.SignalAll();
+  }
+}
+
+void Executor::Begin(Queued queued) {
+  std::unique_ptr<Call> owned;
+  if (spare_.empty()) {
+    owned = std::make_unique<Call>();
+  } else {
+    owned = std::move(spare_.back());
+    spare_.pop_back();
+  }
+  Call *call = owned.get();
+  const FunctionProgram &f = program_->functions[queued.function];
+  size_t n = f.instructions.size();
+  call->function = queued.function;
+  call->number = queued.number;
+  call->program = &f;
+  call->done.assign(n, 0);
+  call->waiting.assign(n, 0);
+  call->stream_position = 0;
+  call->remaining = uint32_t(n);
+  call->metrics.assign(f.outputs.size(),
+                       std::numeric_limits<double>::quiet_NaN());
+  call->batches = std::move(queued.batches.owner);
+  call->begin = Clock::now();
+  call->address.resize(f.buffers.size());
+  for (size_t b = 0; b < f.buffers.size(); ++b) {
+    const BufferInfo &buffer = f.buffers[b];
+    switch (buffer.kind) {
+      case BufferInfo::kArena:
+        call->address[b] = arenas_[queued.function].data() + buffer.offset;
+        break;
+      case BufferInfo::kSlotCurrent:
+      case BufferInfo::kSlotNext:
+        call->address[b] =
+            slots_.Address(buffer.slot, buffer.kind == BufferInfo::kSlotNext);
+        break;
+      case BufferInfo::kBatch:
+        // Only ever read: the loader refuses anything else.
+        call->address[b] =
+            const_cast<std::byte *>(queued.batches.data[buffer.batch]);
+        break;
+    }
+  }
+  // From here on, "current" is what this call writes.
+  for (uint32_t slot : f.written_slots) slots_.Advance(slot);
+  const Call *previous = in_flight_.empty() ? nullptr : in_flight_.back().get();
+  for (size_t i = 0; i < n; ++i) {
+    const InstructionProgram &instruction = f.instructions[i];
+    uint32_t waiting = uint32_t(instruction.waits_same.size());
+    if (previous != nullptr)
+      for (uint32_t d : instruction.waits_last)
+        if (!previous->done[d]) ++waiting;
+    call->waiting[i] = waiting;
+  }
+  in_flight_.push_back(std::move(owned));
+  for (uint32_t output : f.initial_outputs) ReadOutput(call, output);
+  for (uint32_t i = 0; i < n; ++i)
+    if (call->waiting[i] == 0) Ready(call, i);
+  if (n == 0) Retire();
+}
+
+// The instruction's dependences are met. Compute of the in-order stream is
+// found there by the compute thread.
+void Executor::Ready(Call *call, uint32_t index) {
+  const InstructionProgram &instruction = call->program->instructions[index];
+  if (instruction.kind != InstructionProgram::kCommunicate) {
+    if (instruction.deferred) deferred_.emplace(call->number, index);
+    work_.Signal();
+    return;
+  }
+  const CommunicateProgram &c = instruction.communicate;
+  ProgressEngine::Request request;
+  request.instruction = &instruction;
+  request.index = index;
+  request.call = call->number;
+  request.cookie = call;
+  request.buffer = call->address[c.buffer];
+  if (c.input >= 0) request.input = call->address[size_t(c.input)];
+  if (c.output >= 0) request.output = call->address[size_t(c.output)];
+  engine_->Start(request);
+}
+
+void Executor::ReadOutput(Call *call, uint32_t output) {
+  uint32_t buffer = call->program->outputs[output].buffer;
+  call->metrics[output] = ops::ReadElement(
+      call->program->buffers[buffer].type.element, call->address[buffer]);
+}
+
+void Executor::Complete(Call *call, uint32_t index) {
+  const InstructionProgram &instruction = call->program->instructions[index];
+  call->done[index] = 1;
+  for (uint32_t output : instruction.outputs) ReadOutput(call, output);
+  for (uint32_t i : instruction.wakes_same)
+    if (--call->waiting[i] == 0) Ready(call, i);
+  // The call after this one, if it has begun, counts on this instruction.
+  for (size_t c = 0; c + 1 < in_flight_.size(); ++c)
+    if (in_flight_[c].get() == call) {
+      Call *next = in_flight_[c + 1].get();
+      for (uint32_t i : instruction.wakes_next)
+        if (--next->waiting[i] == 0) Ready(next, i);
+    }
+  if (--call->remaining == 0) Retire();
+}
+
+void Executor::Retire() {
+  while (!in_flight_.empty() && in_flight_.front()->remaining == 0) {
+    std::unique_ptr<Call> call = std::move(in_flight_.front());
+    in_flight_.pop_front();
+    results_.push_back(std::move(call->metrics));
+    if (results_.size() > kKeptResults) results_.pop_front();
+    ++completed_;
+    Clock::time_point now = Clock::now();
+    FunctionStats &stats = stats_[call->function];
+    ++stats.calls;
+    stats.total_ns += Nanoseconds(now - std::max(call->begin, last_retired_));
+    last_retired_ = now;
+    call->batches.reset();
+    spare_.push_back(std::move(call));
+  }
+  AdmitCalls();
+  work_.Signal();
+  changed_.SignalAll();
+}
+
+void Executor::CommunicationDone(void *cookie, uint32_t instruction) {
+  MutexLock lock(&mu_);
+  if (status_.ok()) Complete(static_cast<Call *>(cookie), instruction);
+}
+
+}  // namespace commsched::runtime
