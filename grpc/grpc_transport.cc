@@ -22,6 +22,7 @@
 #include "grpc/handover.h"
 #include "grpc/handshake.h"
 #include "grpc/link.h"
+#include "grpc/options.h"
 #include "grpc/stream.h"
 #include "runtime/sync.h"
 
@@ -33,9 +34,6 @@ using runtime::Mutex;
 using runtime::MutexLock;
 using runtime::TransportOptions;
 
-constexpr size_t kMaxChunk = size_t{4} << 20;
-// A packet is at most a chunk, what was put in before it, and the headers.
-constexpr size_t kMaxPacket = 3 * kMaxChunk;
 constexpr auto kRedial = std::chrono::milliseconds(100);
 constexpr auto kGrace = std::chrono::seconds(1);
 
@@ -56,34 +54,6 @@ Clock::time_point After(absl::Duration duration) {
   // Far, but not so far that the clock overflows.
   duration = std::clamp(duration, absl::ZeroDuration(), absl::Hours(24 * 365));
   return Clock::now() + absl::ToChronoNanoseconds(duration);
-}
-
-// Set alike on channels and servers.
-std::vector<std::pair<std::string, int>> Arguments(const GrpcOptions &options) {
-  const int keepalive = static_cast<int>(std::clamp<int64_t>(
-      absl::ToInt64Milliseconds(options.keepalive), 100, 1 << 30));
-  return {
-      {GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, static_cast<int>(kMaxPacket)},
-      {GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, -1},
-      {GRPC_ARG_HTTP2_MAX_FRAME_SIZE, (16 << 20) - 1},
-      // A fixed window instead of one that follows measurements.
-      {GRPC_ARG_HTTP2_BDP_PROBE, 0},
-      {GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 4 << 20},
-      {GRPC_ARG_KEEPALIVE_TIME_MS, keepalive},
-      {GRPC_ARG_KEEPALIVE_TIMEOUT_MS, keepalive},
-      {GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0},
-      {GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0},
-      {GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 1},
-      {GRPC_ARG_ALLOW_REUSEPORT, 0},
-      {GRPC_ARG_ENABLE_HTTP_PROXY, 0},
-      {GRPC_ARG_ENABLE_RETRIES, 0},
-      {GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1},
-      {GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1},
-      {GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100},
-      {GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 1000},
-      {GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000},
-      {GRPC_ARG_MAX_CONCURRENT_STREAMS, 4},
-  };
 }
 
 class GrpcTransport final : public runtime::Transport, public Greeter {
@@ -242,7 +212,7 @@ absl::Status GrpcTransport::Listen() {
       ListenAddress(options_.peers[options_.rank], grpc_.listen_any);
   if (!address.ok()) return address.status();
   grpc::ServerBuilder builder;
-  for (const auto &[name, value] : Arguments(grpc_))
+  for (const auto &[name, value] : ChannelArguments(grpc_))
     builder.AddChannelArgument(name, value);
   int port = 0;
   builder.AddListeningPort(*address, grpc::InsecureServerCredentials(), &port);
@@ -296,7 +266,7 @@ absl::Status GrpcTransport::Connect() {
   if (absl::Status status = Listen(); !status.ok()) return status;
 
   grpc::ChannelArguments arguments;
-  for (const auto &[name, value] : Arguments(grpc_))
+  for (const auto &[name, value] : ChannelArguments(grpc_))
     arguments.SetInt(name, value);
   for (int peer = 0; peer < options_.rank; ++peer)
     diallers_.push_back(std::make_unique<Dialler>(
@@ -369,41 +339,14 @@ void GrpcTransport::Close(absl::Duration flush) {
   closed_ = true;
 }
 
-absl::Status Check(const TransportOptions &options) {
-  if (options.nodes < 1)
-    return absl::InvalidArgumentError(absl::StrCat(
-        "number of nodes must be positive, got: ", options.nodes));
-  if (options.rank < 0 || options.rank >= options.nodes)
-    return absl::InvalidArgumentError(
-        absl::StrCat("rank must be in [0, ", options.nodes,
-                     "), got: ", options.rank));
-  if (options.peers.size() != static_cast<size_t>(options.nodes))
-    return absl::InvalidArgumentError(
-        absl::StrCat("number of peer addresses must match the ", options.nodes,
-                     " nodes, got: ", options.peers.size()));
-  for (size_t i = 0; i < options.peers.size(); ++i) {
-    if (absl::Status status = CheckAddress(options.peers[i]); !status.ok())
-      return status;
-    for (size_t j = 0; j < i; ++j)
-      if (options.peers[i] == options.peers[j])
-        return absl::InvalidArgumentError(
-            absl::StrCat("ranks ", j, " and ", i, " have the same address: ",
-                         options.peers[i]));
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<runtime::Transport>> ConnectGrpc(
     TransportOptions options, GrpcOptions grpc) {
-  if (absl::Status status = Check(options); !status.ok()) return status;
+  if (absl::Status status = CheckOptions(options); !status.ok()) return status;
   InitialiseGrpc();
-  grpc.chunk_bytes =
-      (std::clamp<size_t>(grpc.chunk_bytes, 64, kMaxChunk) + 63) / 64 * 64;
-  grpc.eager_bytes = std::min(grpc.eager_bytes, kMaxChunk);
   auto transport =
-      std::make_unique<GrpcTransport>(std::move(options), std::move(grpc));
+      std::make_unique<GrpcTransport>(std::move(options), Clamped(grpc));
   if (absl::Status status = transport->Connect(); !status.ok()) {
     transport->Close(absl::ZeroDuration());
     return status;
