@@ -214,10 +214,15 @@ def main():
 
     last = rows[-1]
     full = not arguments.quick
+
+    def growth(key):
+        return round(max(b[key] / a[key] for a, b in zip(rows, rows[1:])), 2)
+
     print(json.dumps({
         "benchmark": "compile_time",
         "seconds_1m": last["seconds"] if full else None,
-        "growth_per_10x": round(max(b["seconds"] / a["seconds"] for a, b in zip(rows, rows[1:])), 2),
+        "growth_per_10x": growth("seconds"),
+        "mlir_opt_growth_per_10x": growth("mlir_opt_seconds"),
         "over_mlir_opt": round(last["seconds"] / last["mlir_opt_seconds"], 2),
         "peak_gib_1m": last["peak_gib"] if full else None,
         "sizes": rows,

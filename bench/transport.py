@@ -8,8 +8,13 @@ under way. The rate of a message counts whole messages into their receive
 buffers, so it holds one copy more than iperf3, which reads into one small
 buffer again and again. A table of other sizes and of round trips follows.
 Figures are medians over the rounds.
+
+Where the machine's congestion control is not cubic, Linux's own default, the
+comparison is made a second time with cubic, in a network namespace of its own
+(needs root and iproute2; left out otherwise).
 """
 import argparse
+import contextlib
 import json
 import os
 import pathlib
@@ -45,17 +50,35 @@ def congestion_control():
     return pathlib.Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().strip()
 
 
-def run_iperf3(seconds, control):
+@contextlib.contextmanager
+def namespace_with(control):
+    """A network namespace whose loopback uses `control`: the words to put before
+    a command to run it there. None where it cannot be made."""
+    name = f"commsched-{os.getpid()}"
+    inside = ["ip", "netns", "exec", name]
+    if os.geteuid() != 0 or shutil.which("ip") is None or subprocess.run(
+            ["ip", "netns", "add", name], stderr=subprocess.DEVNULL).returncode != 0:
+        yield None
+        return
+    try:
+        setting = f"ip link set lo up && echo {control} > /proc/sys/net/ipv4/tcp_congestion_control"
+        made = subprocess.run([*inside, "sh", "-c", setting], stderr=subprocess.DEVNULL).returncode == 0
+        yield inside if made else None
+    finally:
+        subprocess.run(["ip", "netns", "delete", name])
+
+
+def run_iperf3(seconds, control, inside=()):
     """Received bytes per second of one TCP stream."""
     port = str(free_ports(1)[0])
-    server = subprocess.Popen(["iperf3", "-s", "-1", "-p", port, "-B", "127.0.0.1", "--forceflush"],
+    server = subprocess.Popen([*inside, "iperf3", "-s", "-1", "-p", port, "-B", "127.0.0.1", "--forceflush"],
                               stdout=subprocess.PIPE, text=True)
     try:
         while "listening" not in (line := server.stdout.readline()):
             if not line:
                 sys.exit("transport: the iperf3 server ended before it listened")
-        client = subprocess.run(["iperf3", "-c", "127.0.0.1", "-p", port, "-t", str(seconds), "-C", control, "-J"],
-                                capture_output=True, text=True, timeout=TIME_LIMIT)
+        client = subprocess.run([*inside, "iperf3", "-c", "127.0.0.1", "-p", port, "-t", str(seconds),
+                                 "-C", control, "-J"], capture_output=True, text=True, timeout=TIME_LIMIT)
         result = json.loads(client.stdout)
         if "error" in result:
             sys.exit(f"transport: iperf3: {result['error']}")
@@ -66,10 +89,10 @@ def run_iperf3(seconds, control):
         server.stdout.close()
 
 
-def run_ours(size, messages, *arguments):
+def run_ours(size, messages, *arguments, inside=()):
     """Seconds for `messages` messages of `size` bytes."""
     peers = ",".join(f"127.0.0.1:{port}" for port in free_ports(2))
-    command = [driver(), f"--peers={peers}", f"--bytes={size}", f"--messages={messages}", *arguments]
+    command = [*inside, driver(), f"--peers={peers}", f"--bytes={size}", f"--messages={messages}", *arguments]
     sender = subprocess.Popen([*command, "--rank=1"])
     try:
         receiver = subprocess.run([*command, "--rank=0"], stdout=subprocess.PIPE, text=True, timeout=TIME_LIMIT)
@@ -81,8 +104,23 @@ def run_ours(size, messages, *arguments):
         sender.wait()
 
 
-def rate(size, messages, *arguments):
-    return size * messages / run_ours(size, messages, *arguments)
+def rate(size, messages, *arguments, inside=()):
+    return size * messages / run_ours(size, messages, *arguments, inside=inside)
+
+
+def compare(rounds, seconds, budget, control, inside=()):
+    """Medians of iperf3's and of our bytes per second, taken in turn."""
+    print(f"TCP over loopback, congestion control {control}, {os.cpu_count()} cores, {rounds} rounds")
+    theirs, ours = [], []
+    for number in range(rounds):
+        theirs.append(run_iperf3(seconds, control, inside))
+        ours.append(rate(16 * MIB, budget // (16 * MIB), inside=inside))
+        print(f"round {number + 1}: iperf3 {theirs[-1] / GIB:.2f} GiB/s, 16 MiB messages {ours[-1] / GIB:.2f} GiB/s",
+              flush=True)
+    iperf3, transport = statistics.median(theirs), statistics.median(ours)
+    print(f"median: iperf3 {iperf3 / GIB:.2f} GiB/s, 16 MiB messages {transport / GIB:.2f} GiB/s, "
+          f"ratio {transport / iperf3:.2f}")
+    return iperf3, transport
 
 
 def main():
@@ -93,17 +131,15 @@ def main():
         sys.exit("transport: iperf3 is missing: apt-get install iperf3")
     rounds, seconds, budget = (3, 1, GIB) if arguments.quick else (9, 3, 6 * GIB)
     control = congestion_control()
-    print(f"TCP over loopback, congestion control {control}, {os.cpu_count()} cores, {rounds} rounds")
-
-    theirs, ours = [], []
-    for number in range(rounds):
-        theirs.append(run_iperf3(seconds, control))
-        ours.append(rate(16 * MIB, budget // (16 * MIB)))
-        print(f"round {number + 1}: iperf3 {theirs[-1] / GIB:.2f} GiB/s, 16 MiB messages {ours[-1] / GIB:.2f} GiB/s",
-              flush=True)
-    iperf3, transport = statistics.median(theirs), statistics.median(ours)
-    ratio = transport / iperf3
-    print(f"median: iperf3 {iperf3 / GIB:.2f} GiB/s, 16 MiB messages {transport / GIB:.2f} GiB/s, ratio {ratio:.2f}")
+    iperf3, transport = compare(rounds, seconds, budget, control)
+    with_cubic = None
+    if control != "cubic":
+        with namespace_with("cubic") as inside:
+            if inside:
+                theirs, ours = compare(rounds, seconds, budget, "cubic", inside)
+                with_cubic = round(ours / theirs, 3)
+            else:
+                print("no namespace with cubic: needs root and iproute2")
 
     table = []
     print("   bytes  GiB/s  messages/s")
@@ -119,7 +155,8 @@ def main():
         1e6 * run_ours(8, trips, "--round_trips") / trips for _ in range(3))
     print(f"round trip of 8 bytes: {microseconds:.0f} us")
     print(json.dumps({
-        "over_iperf3": round(ratio, 3),
+        "over_iperf3": round(transport / iperf3, 3),
+        "over_iperf3_cubic": with_cubic,
         "gib_per_s": round(transport / GIB, 3),
         "iperf3_gib_per_s": round(iperf3 / GIB, 3),
         "congestion_control": control,
