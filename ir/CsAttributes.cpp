@@ -52,6 +52,19 @@ LogicalResult CostAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
+LogicalResult
+ServersAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t count,
+                    SyncMode mode, int64_t merge) {
+  if (count < 1)
+    return emitError() << "number of servers must be positive, got: " << count;
+  if (merge < 1)
+    return emitError() << "merge must be positive, got: " << merge;
+  if (merge > 1 && mode != SyncMode::half_async)
+    return emitError() << "merge must be 1 but in half_async mode, got: "
+                       << merge;
+  return success();
+}
+
 /// The set of all (rank, round).
 static IntegerSet allRanksAndRounds(MLIRContext *context) {
   return IntegerSet::get(2, 0, {getAffineConstantExpr(0, context)}, {true});

@@ -86,4 +86,21 @@ def Cs_SideAttr : Cs_Attr<"Side", "side"> {
   let genVerifyDecl = 1;
 }
 
+def Cs_SyncMode : I32Enum<"SyncMode", "when parameter servers apply gradients", [
+    I32EnumCase<"sync", 0>, I32EnumCase<"async", 1>, I32EnumCase<"half_async", 2>]> {
+  let cppNamespace = "::commsched::cs";
+}
+
+def Cs_ServersAttr : Cs_Attr<"Servers", "servers"> {
+  let summary = "the parameter servers of a training step";
+  let description = [{
+    `count` servers, the functions `@server.0` and so on. A trainer sends every
+    `merge` steps: 1, or more in half-asynchronous mode. Both positive.
+  }];
+  let parameters = (ins "int64_t":$count, EnumParameter<Cs_SyncMode>:$sync_mode,
+                        "int64_t":$merge);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
 #endif // COMMSCHED_IR_CSATTRIBUTES_TD

@@ -57,18 +57,27 @@ LogicalResult CsDialect::verifyOperationAttribute(Operation *op,
              << attr.getValue();
     return success();
   }
-  if (name == kGlobalBatchAttr || name == kRankAttr) {
+  if (name == kServersAttr) {
+    if (!op->hasAttr(kStepAttr))
+      return op->emitOpError() << "'" << name << "' belongs on the function "
+                               << "with '" << kStepAttr << "'";
+    if (!isa<ServersAttr>(attr.getValue()))
+      return op->emitOpError() << "'" << name << "' must be a #cs.servers, got: "
+                               << attr.getValue();
+    return success();
+  }
+  if (name == kGlobalBatchAttr || name == kRankAttr || name == kServerAttr) {
     if (!isa<FunctionOpInterface>(op))
       return op->emitOpError() << "'" << name << "' belongs on a function";
     auto value = dyn_cast<IntegerAttr>(attr.getValue());
-    int64_t least = name == kRankAttr ? 0 : 1;
+    int64_t least = name == kGlobalBatchAttr ? 1 : 0;
     if (!value || !value.getType().isInteger(64) || value.getInt() < least)
       return op->emitOpError() << "'" << name << "' must be an i64 of at least "
                                << least << ", got: " << attr.getValue();
     return success();
   }
   if (name == kParamAttr || name == kStateAttr || name == kBatchAttr ||
-      name == kUpdatesAttr || name == kMetricAttr)
+      name == kUpdatesAttr || name == kMetricAttr || name == kRowsAttr)
     return op->emitOpError() << "'" << name
                              << "' belongs on an argument or result";
   return success();
@@ -87,11 +96,39 @@ static LogicalResult verifyName(Operation *op, NamedAttribute attr, Type type,
   return success();
 }
 
+/// Rows of dimension 0 that a tensor of `type` holds.
+static LogicalResult verifyRows(Operation *op, NamedAttribute attr, Type type,
+                                StringRef where, unsigned index) {
+  auto rows = dyn_cast<DenseI64ArrayAttr>(attr.getValue());
+  if (!rows || rows.size() != 2 || rows[0] < 0 || rows[1] <= rows[0])
+    return op->emitOpError()
+           << where << " " << index << ": '" << attr.getName().getValue()
+           << "' must be array<i64: begin, end> of rows, got: "
+           << attr.getValue();
+  auto placed = dyn_cast<PlacedType>(type);
+  auto tensor = placed ? placed.getTensor() : dyn_cast<RankedTensorType>(type);
+  if (!tensor || tensor.getRank() == 0 ||
+      tensor.getDimSize(0) != rows[1] - rows[0])
+    return op->emitOpError()
+           << where << " " << index << ": '" << attr.getName().getValue()
+           << "' must match dimension 0 of " << type
+           << ", got: " << attr.getValue();
+  return success();
+}
+
 LogicalResult CsDialect::verifyRegionArgAttribute(Operation *op,
                                                   unsigned regionIndex,
                                                   unsigned argIndex,
                                                   NamedAttribute attr) {
   StringRef name = attr.getName();
+  if (name == kRowsAttr) {
+    auto function = dyn_cast<FunctionOpInterface>(op);
+    if (!function || !function->hasAttr(kServerAttr))
+      return op->emitOpError() << "'" << name << "' belongs on a function with '"
+                               << kServerAttr << "'";
+    return verifyRows(op, attr, function.getArgumentTypes()[argIndex],
+                      "argument", argIndex);
+  }
   if (name != kParamAttr && name != kStateAttr && name != kBatchAttr)
     return op->emitOpError() << "argument " << argIndex << ": '" << name
                              << "' is not an argument attribute of cs";
@@ -113,6 +150,14 @@ LogicalResult CsDialect::verifyRegionResultAttribute(Operation *op,
                                                      unsigned resultIndex,
                                                      NamedAttribute attr) {
   StringRef name = attr.getName();
+  if (name == kRowsAttr) {
+    auto function = dyn_cast<FunctionOpInterface>(op);
+    if (!function || !function->hasAttr(kServerAttr))
+      return op->emitOpError() << "'" << name << "' belongs on a function with '"
+                               << kServerAttr << "'";
+    return verifyRows(op, attr, function.getResultTypes()[resultIndex], "result",
+                      resultIndex);
+  }
   if (name != kUpdatesAttr && name != kMetricAttr)
     return op->emitOpError() << "result " << resultIndex << ": '" << name
                              << "' is not a result attribute of cs";

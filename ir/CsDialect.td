@@ -37,6 +37,12 @@ def Cs_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral kMetricAttr = "cs.metric";
     // Rank that a function made by --specialize-ranks belongs to (i64).
     static constexpr ::llvm::StringLiteral kRankAttr = "cs.rank";
+    // Parameter servers (see docs/parameter-server.md): of the step, its servers
+    // (ServersAttr); of a server's function, its index (i64); of an argument or
+    // result, the rows of dimension 0 that it holds (array<i64: begin, end>).
+    static constexpr ::llvm::StringLiteral kServersAttr = "cs.servers";
+    static constexpr ::llvm::StringLiteral kServerAttr = "cs.server";
+    static constexpr ::llvm::StringLiteral kRowsAttr = "cs.rows";
     // Version written into bytecode.
     static constexpr unsigned kBytecodeVersion = 1;
   }];

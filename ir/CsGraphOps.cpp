@@ -3,7 +3,7 @@
 
 // Level 1.
 
-#include "ir/Cs.h"
+#include "ir/CsCommunication.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/PatternMatch.h"
@@ -25,16 +25,12 @@ struct NetworkResource
 };
 } // namespace
 
-using Effects =
-    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>;
-
-static void useNetwork(Effects &effects) {
+void common::useNetwork(common::Effects &effects) {
   effects.emplace_back(MemoryEffects::Read::get(), NetworkResource::get());
   effects.emplace_back(MemoryEffects::Write::get(), NetworkResource::get());
 }
 
-/// An SSA name from a key or label: letters and digits stay, the rest becomes _.
-static std::string ssaName(StringRef text) {
+std::string common::ssaName(StringRef text) {
   // The prefix keeps names that begin with a digit apart from numbered values.
   std::string name;
   if (text.empty() || llvm::isDigit(text.front()))
@@ -44,12 +40,6 @@ static std::string ssaName(StringRef text) {
   return name;
 }
 
-#define COMMSCHED_COMMUNICATION(OP)                                            \
-  void OP::getEffects(Effects &effects) { useNetwork(effects); }               \
-  void OP::getAsmResultNames(OpAsmSetValueNameFn setName) {                    \
-    if ((*this)->getNumResults() == 1)                                         \
-      setName((*this)->getResult(0), ssaName(getKey()));                       \
-  }
 COMMSCHED_COMMUNICATION(AllReduceOp)
 COMMSCHED_COMMUNICATION(ReduceOp)
 COMMSCHED_COMMUNICATION(BroadcastOp)
@@ -58,13 +48,16 @@ COMMSCHED_COMMUNICATION(AllGatherOp)
 COMMSCHED_COMMUNICATION(SendOp)
 COMMSCHED_COMMUNICATION(RecvOp)
 COMMSCHED_COMMUNICATION(StartOp)
-#undef COMMSCHED_COMMUNICATION
 
-void ExchangeOp::getEffects(Effects &effects) { useNetwork(effects); }
+void ExchangeOp::getEffects(common::Effects &effects) {
+  common::useNetwork(effects);
+}
 void ExchangeOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
   setName(getResult(), "part");
 }
-void AwaitOp::getEffects(Effects &effects) { useNetwork(effects); }
+void AwaitOp::getEffects(common::Effects &effects) {
+  common::useNetwork(effects);
+}
 
 //===----------------------------------------------------------------------===//
 // Fragment
@@ -72,7 +65,7 @@ void AwaitOp::getEffects(Effects &effects) { useNetwork(effects); }
 
 void FragmentOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
   if (!getOutputs().empty())
-    setName(getOutputs().front(), ssaName(getLabel()));
+    setName(getOutputs().front(), common::ssaName(getLabel()));
 }
 
 /// Checks that `values` are the tensors inside `placed`.
@@ -128,7 +121,7 @@ LogicalResult FragmentOp::verify() {
 // Collectives and messages
 //===----------------------------------------------------------------------===//
 
-static LogicalResult verifyKey(Operation *op, StringRef key) {
+LogicalResult common::verifyKey(Operation *op, StringRef key) {
   if (key.empty())
     return op->emitOpError("needs a key");
   return success();
@@ -140,9 +133,9 @@ static LogicalResult verifyRoot(Operation *op, int64_t root) {
   return success();
 }
 
-static LogicalResult verifyReduction(Operation *op, StringRef key,
-                                     Reduction reduction, PlacedType type) {
-  if (failed(verifyKey(op, key)))
+LogicalResult common::verifyReduction(Operation *op, StringRef key,
+                                      Reduction reduction, PlacedType type) {
+  if (failed(common::verifyKey(op, key)))
     return failure();
   Type element = type.getTensor().getElementType();
   if (reduction == Reduction::mean && !isa<FloatType>(element))
@@ -177,37 +170,37 @@ static LogicalResult verifyShards(Operation *op, PlacedType whole,
 }
 
 LogicalResult AllReduceOp::verify() {
-  return verifyReduction(*this, getKey(), getReduction(), getValue().getType());
+  return common::verifyReduction(*this, getKey(), getReduction(), getValue().getType());
 }
 
 LogicalResult ReduceOp::verify() {
   if (failed(verifyRoot(*this, getRoot())))
     return failure();
-  return verifyReduction(*this, getKey(), getReduction(), getValue().getType());
+  return common::verifyReduction(*this, getKey(), getReduction(), getValue().getType());
 }
 
 LogicalResult BroadcastOp::verify() {
   if (failed(verifyRoot(*this, getRoot())))
     return failure();
-  return verifyKey(*this, getKey());
+  return common::verifyKey(*this, getKey());
 }
 
 LogicalResult ReduceScatterOp::verify() {
-  if (failed(verifyReduction(*this, getKey(), getReduction(),
+  if (failed(common::verifyReduction(*this, getKey(), getReduction(),
                              getValue().getType())))
     return failure();
   return verifyShards(*this, getValue().getType(), getResult().getType());
 }
 
 LogicalResult AllGatherOp::verify() {
-  if (failed(verifyKey(*this, getKey())))
+  if (failed(common::verifyKey(*this, getKey())))
     return failure();
   return verifyShards(*this, getResult().getType(), getValue().getType());
 }
 
 static LogicalResult verifyPeer(Operation *op, StringRef key, AffineMap peer,
                                 std::optional<IntegerSet> when) {
-  if (failed(verifyKey(op, key)))
+  if (failed(common::verifyKey(op, key)))
     return failure();
   if (peer.getNumDims() != 1 || peer.getNumSymbols() != 0 ||
       peer.getNumResults() != 1)

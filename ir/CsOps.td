@@ -3,3 +3,4 @@
 
 // All ops of the dialect, for the generators.
 include "ir/CsScheduleOps.td"
+include "ir/CsServerOps.td"

@@ -1,0 +1,103 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// One parameter server of a plan: collects the trainers' gradients block by
+// block, runs the updates on an Executor of its own, and hands out the values.
+// Knows nothing of connections: an in-process client and the gRPC service call
+// it.
+//
+// Synchronous: the update of a block for step s runs when every trainer that has
+// not finished before s has pushed it; the combination is the mean or the sum
+// over those, added in the order of their ranks, so that it is the same bits on
+// every run. Asynchronous: the update runs for every push, in the order of
+// arrival.
+//
+// A push of (trainer, step, block) that has been taken already is acknowledged
+// and dropped. A push of a later step than the block's next one is kept.
+//
+// The first error ends the server: waiting calls return it, and so does every
+// later call. It names the trainer or the block.
+//
+// Threading: all methods may be called from any thread, concurrently. Callbacks
+// as in ParameterClient.
+#ifndef COMMSCHED_RUNTIME_PARAMETER_SERVER_H
+#define COMMSCHED_RUNTIME_PARAMETER_SERVER_H
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "runtime/plan_loader.h"
+#include "runtime/trace.h"
+
+namespace commsched::runtime {
+
+struct ParameterServerOptions {
+  int server = 0;    // index in the plan's ParameterServers
+  int trainers = 1;  // ranks 0 .. trainers - 1
+  // Longest time without progress while somebody waits for a block: then the
+  // error names the trainers whose pushes are missing.
+  absl::Duration deadline = absl::Seconds(30);
+  TraceRecorder *trace = nullptr;  // outlives the server
+  // Called once, with the error that ends the server.
+  std::function<void(const absl::Status &)> on_failure = {};
+};
+
+// Bytes that stay unchanged as long as `owner` lives.
+struct SharedBytes {
+  absl::Span<const std::byte> bytes;
+  std::shared_ptr<const void> owner;
+};
+
+class ParameterServer {
+ public:
+  using PushDone = absl::AnyInvocable<void(absl::Status)>;
+  using PullDone = absl::AnyInvocable<void(absl::StatusOr<SharedBytes>)>;
+
+  static absl::StatusOr<std::unique_ptr<ParameterServer>> Create(
+      std::shared_ptr<const PlanImage> image, ParameterServerOptions options);
+  virtual ~ParameterServer() = default;
+
+  // Values by their names in files: `whole` is all of a parameter or state, of
+  // which the server takes its rows. Before the first Join.
+  virtual absl::Status SetWhole(const std::string &name,
+                                absl::Span<const std::byte> whole) = 0;
+  // The server's own part; for checkpoints. Waits until no update runs.
+  virtual absl::Status GetSlot(uint32_t slot, absl::Span<std::byte> value) = 0;
+
+  // A trainer is there (again): returns the number of steps that are applied to
+  // all blocks. kFailedPrecondition for a rank that is not expected.
+  virtual absl::StatusOr<uint64_t> Join(int trainer) = 0;
+  // `payload` is the whole block of one step. Done when it has been taken.
+  virtual void Push(int trainer, uint32_t block, uint64_t step,
+                    SharedBytes payload, PushDone done) = 0;
+  virtual void Pull(int trainer, uint32_t block, uint64_t version,
+                    PullDone done) = 0;
+  // See ParameterClient::Finish.
+  virtual absl::Status Finish(int trainer, uint64_t steps) = 0;
+  // The trainer is gone for good: an error for all, with its name.
+  virtual void Lost(int trainer, const absl::Status &why) = 0;
+  virtual void Cancel(const absl::Status &why) = 0;
+
+  // Waits until all trainers have finished and their last updates are applied,
+  // or the server has ended with an error.
+  virtual absl::Status Wait() = 0;
+
+  // Everything that a restart needs (slots, the steps applied to each block, the
+  // pushes taken), consistent, as one file, written under another name and
+  // renamed. `Restore` before the first Join; a damaged file, or one of another
+  // plan or server, is refused.
+  virtual absl::Status Save(const std::string &path) = 0;
+  virtual absl::Status Restore(const std::string &path) = 0;
+};
+
+}  // namespace commsched::runtime
+
+#endif  // COMMSCHED_RUNTIME_PARAMETER_SERVER_H
