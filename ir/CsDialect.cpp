@@ -96,15 +96,23 @@ static LogicalResult verifyName(Operation *op, NamedAttribute attr, Type type,
   return success();
 }
 
-/// Rows of dimension 0 that a tensor of `type` holds.
-static LogicalResult verifyRows(Operation *op, NamedAttribute attr, Type type,
+/// `attr` says which rows of dimension 0 an argument or result of a server's
+/// function holds.
+static LogicalResult verifyRows(Operation *op, NamedAttribute attr,
                                 StringRef where, unsigned index) {
+  auto function = dyn_cast<FunctionOpInterface>(op);
+  if (!function || !function->hasAttr(CsDialect::kServerAttr))
+    return op->emitOpError()
+           << "'" << attr.getName().getValue()
+           << "' belongs on a function with '" << CsDialect::kServerAttr << "'";
   auto rows = dyn_cast<DenseI64ArrayAttr>(attr.getValue());
   if (!rows || rows.size() != 2 || rows[0] < 0 || rows[1] <= rows[0])
     return op->emitOpError()
            << where << " " << index << ": '" << attr.getName().getValue()
            << "' must be array<i64: begin, end> of rows, got: "
            << attr.getValue();
+  Type type = where == "argument" ? function.getArgumentTypes()[index]
+                                  : function.getResultTypes()[index];
   auto placed = dyn_cast<PlacedType>(type);
   auto tensor = placed ? placed.getTensor() : dyn_cast<RankedTensorType>(type);
   if (!tensor || tensor.getRank() == 0 ||
@@ -121,14 +129,8 @@ LogicalResult CsDialect::verifyRegionArgAttribute(Operation *op,
                                                   unsigned argIndex,
                                                   NamedAttribute attr) {
   StringRef name = attr.getName();
-  if (name == kRowsAttr) {
-    auto function = dyn_cast<FunctionOpInterface>(op);
-    if (!function || !function->hasAttr(kServerAttr))
-      return op->emitOpError() << "'" << name << "' belongs on a function with '"
-                               << kServerAttr << "'";
-    return verifyRows(op, attr, function.getArgumentTypes()[argIndex],
-                      "argument", argIndex);
-  }
+  if (name == kRowsAttr)
+    return verifyRows(op, attr, "argument", argIndex);
   if (name != kParamAttr && name != kStateAttr && name != kBatchAttr)
     return op->emitOpError() << "argument " << argIndex << ": '" << name
                              << "' is not an argument attribute of cs";
@@ -150,14 +152,8 @@ LogicalResult CsDialect::verifyRegionResultAttribute(Operation *op,
                                                      unsigned resultIndex,
                                                      NamedAttribute attr) {
   StringRef name = attr.getName();
-  if (name == kRowsAttr) {
-    auto function = dyn_cast<FunctionOpInterface>(op);
-    if (!function || !function->hasAttr(kServerAttr))
-      return op->emitOpError() << "'" << name << "' belongs on a function with '"
-                               << kServerAttr << "'";
-    return verifyRows(op, attr, function.getResultTypes()[resultIndex], "result",
-                      resultIndex);
-  }
+  if (name == kRowsAttr)
+    return verifyRows(op, attr, "result", resultIndex);
   if (name != kUpdatesAttr && name != kMetricAttr)
     return op->emitOpError() << "result " << resultIndex << ": '" << name
                              << "' is not a result attribute of cs";

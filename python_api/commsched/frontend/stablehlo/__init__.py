@@ -6,7 +6,7 @@ No op set of its own: linalg, tensor, arith, math, scf and cs. What is not
 covered is refused by name (errors.UnsupportedOp).
 """
 
-from . import contraction, control, convolution, elementwise, indexing, reduction, shape  # noqa: F401  (handlers)
+from . import calls, contraction, control, convolution, elementwise, indexing, reduction, shape  # noqa: F401  (handlers)
 from .function import level0_function, level0_module
 
 __all__ = ["level0_function", "level0_module"]

@@ -9,8 +9,7 @@ import math
 
 from .ir import DType, Value
 from .scalar import ADD, MULTIPLY, convert
-from .shape import numbers
-from .walker import Walker, handles
+from .walker import Walker, handles, numbers
 
 
 @dataclasses.dataclass(frozen=True)

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from .ir import Value
 from .scalar import ADD, MULTIPLY, convert
-from .shape import dilate, numbers
-from .walker import Walker, handles
+from .shape import dilate
+from .walker import Walker, handles, numbers
 
 
 @handles("stablehlo.convolution")

@@ -9,8 +9,7 @@ import math
 from .control import counted_loop
 from .ir import DType, Value
 from .scalar import INDEX, Body
-from .shape import numbers
-from .walker import Walker, handles
+from .walker import Walker, handles, numbers
 
 _I1 = DType("i1")
 

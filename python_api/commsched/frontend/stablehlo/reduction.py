@@ -9,8 +9,8 @@ import math
 from .convolution import _attribute, _times
 from .ir import DType, Value
 from .scalar import INDEX, Body
-from .shape import dilate, numbers
-from .walker import Walker, handles
+from .shape import dilate
+from .walker import Walker, handles, numbers
 
 
 @handles("stablehlo.reduce")

@@ -4,11 +4,8 @@
 
 from __future__ import annotations
 
-from .walker import Walker, handles
-
-
-def numbers(attribute) -> list[int]:
-    return [int(x) for x in attribute]
+from .contraction import permuted
+from .walker import Walker, handles, numbers
 
 
 @handles("stablehlo.broadcast_in_dim")
@@ -24,7 +21,6 @@ def _reshape(w: Walker, op):
 
 @handles("stablehlo.transpose")
 def _transpose(w: Walker, op):
-    from .contraction import permuted
     value = w.get(op.operands[0])
     permutation = numbers(op.attributes["permutation"])
     if value.contraction is not None and len(list(op.operands[0].uses)) == 1:

@@ -20,6 +20,11 @@ ELEMENTS = {"f64", "f32", "f16", "bf16", "i1", "i8", "i16", "i32", "i64", "ui8",
 HANDLERS: dict[str, Callable] = {}
 
 
+def numbers(attribute) -> list[int]:
+    """A dense array attribute of integers."""
+    return [int(x) for x in attribute]
+
+
 def handles(*names: str):
     def register(function):
         for name in names:
@@ -167,53 +172,3 @@ def constant_array(op, dtype: DType) -> np.ndarray:
     if dtype.mlir in ("bf16", "f16", "i1"):
         return np.array([attribute[i] for i in range(len(attribute))]).reshape(shape)
     return np.array(attribute).reshape(shape)
-
-
-@handles("func.call")
-def _call(w: Walker, op):
-    name = str(op.attributes["callee"]).lstrip("@").strip('"')
-    w.set(op, *w.function(name, w.operands(op)))
-
-
-@handles("stablehlo.composite")
-def _composite(w: Walker, op):
-    name = str(op.attributes["name"]).strip('"')
-    if name in RULES:
-        from .elementwise import elementwise
-        elementwise(w, op, RULES[name])
-        return
-    function = str(op.attributes["decomposition"]).lstrip("@").strip('"')
-    w.set(op, *w.function(function, w.operands(op)))
-
-
-@handles("stablehlo.custom_call")
-def _custom_call(w: Walker, op):
-    target = str(op.attributes["call_target_name"]).strip('"')
-    if target == "cs.gradient":
-        gradient, parameter = w.operands(op)
-        w.set(op, _mark(w, gradient, parameter))
-    elif target in ("Sharding", "annotate_device_placement"):
-        w.set(op, *w.operands(op))
-    else:
-        w.refuse(op, f"target @{target}")
-
-
-def _mark(w: Walker, gradient: Value, parameter: Value) -> Value:
-    """cs.gradient, if the differentiated value is a parameter of the step."""
-    name = w.carried.get(parameter.id)
-    if name is None:
-        return gradient
-    if w.e.depth:
-        raise FrontEndError(f"{w.where()}the gradient of '{name}' is taken inside a loop or a branch; mark the "
-                            "accumulated gradient after it with commsched.mark_gradients(grads, params)")
-    if name in w.gradients:
-        raise FrontEndError(f"{w.where()}the gradient of '{name}' is marked twice, first at {w.gradients[name]}")
-    w.gradients[name] = w.e.location or "an unknown line"
-    result = Value(gradient.shape, gradient.dtype)
-    w.e.emit(f'cs.gradient {gradient.ref} of "{name}" : {gradient.type}', result, located=True, pinned=True)
-    return result
-
-
-@handles("stablehlo.optimization_barrier")
-def _barrier(w: Walker, op):
-    w.set(op, *w.operands(op))
