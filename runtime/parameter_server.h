@@ -28,6 +28,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
@@ -75,6 +76,14 @@ class ParameterServer {
   // A trainer is there (again): returns the number of steps that are applied to
   // all blocks. kFailedPrecondition for a rank that is not expected.
   virtual absl::StatusOr<uint64_t> Join(int trainer) = 0;
+  // What of a trainer's has been taken, restored parts included: what it need
+  // not repeat. `next` has one entry for each block: one more than the last step
+  // that was pushed, 0 if none. Empty if that is not known.
+  struct Taken {
+    std::vector<uint64_t> next;
+    bool finished = false;
+  };
+  virtual Taken taken(int trainer) { return {}; }
   // `payload` is the whole block of one step. Done when it has been taken.
   virtual void Push(int trainer, uint32_t block, uint64_t step,
                     SharedBytes payload, PushDone done) = 0;
