@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Where the batch arguments of a call come from. The global batch is split by
-// rows: with n local samples, rank r gets rows n r .. n r + n - 1.
+// rows: with n local samples and D devices a node, device d of rank r gets rows
+// n (r D + d) .. n (r D + d) + n - 1.
 #ifndef COMMSCHED_RUNTIME_BATCH_SOURCE_H
 #define COMMSCHED_RUNTIME_BATCH_SOURCE_H
 
@@ -13,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "runtime/executor.h"
+#include "runtime/memory.h"
 #include "runtime/program.h"
 
 namespace commsched::runtime {
@@ -20,9 +22,20 @@ namespace commsched::runtime {
 class BatchSource {
  public:
   virtual ~BatchSource() = default;
-  // The rows of rank `rank` of `nodes` for one call of `function`.
+  // The rows of rank `rank` of `nodes`, of all its devices, for one call of
+  // `function`.
   virtual absl::StatusOr<BatchRows> Rows(const FunctionProgram &function,
                                          int rank, int nodes) = 0;
+};
+
+// Zeros, for emulation: the costs do not depend on the values.
+class ZeroBatch : public BatchSource {
+ public:
+  absl::StatusOr<BatchRows> Rows(const FunctionProgram &function, int rank,
+                                 int nodes) override;
+
+ private:
+  std::shared_ptr<Memory> zeros_;  // of the largest argument
 };
 
 // One global batch, tensor by tensor, in memory. Ranks read it in place.

@@ -20,7 +20,7 @@ absl::Status Save(Session *session, const std::string &path, bool params_only,
   std::vector<TensorToWrite> tensors;
   values.reserve(slots.size());
   for (uint32_t i = 0; i < slots.size(); ++i) {
-    if (params_only && !slots[i].is_param) continue;
+    if (slots[i].repeated || (params_only && !slots[i].is_param)) continue;
     std::vector<std::byte> &value = values.emplace_back(slots[i].type.bytes);
     if (absl::Status s = session->GetSlot(i, absl::MakeSpan(value)); !s.ok())
       return s;
@@ -53,6 +53,7 @@ absl::Status SetSlots(Session *session, const TensorFile &file,
   // All are checked before the first is set.
   std::vector<const StoredTensor *> found(slots.size(), nullptr);
   for (size_t i = 0; i < slots.size(); ++i) {
+    if (slots[i].repeated) continue;
     if (!complete && file.tensors.count(slots[i].name) == 0) continue;
     auto tensor = file.Find(slots[i].name, slots[i].type);
     if (!tensor.ok()) return tensor.status();

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "runtime/dataset.h"
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <numeric>
@@ -77,10 +78,18 @@ absl::StatusOr<std::unique_ptr<Dataset>> Dataset::Open(
   std::unique_ptr<Dataset> dataset(new Dataset);
   dataset->options_ = options;
   dataset->pool_ = std::make_shared<Pool>();
+  const uint64_t workers = uint64_t(nodes) * function.batch_devices;
   if (function.batches.empty())
     return absl::InvalidArgumentError(
         absl::StrCat(path, ": function @", function.name, " has no batch argument"));
   for (const BatchArgument &argument : function.batches) {
+    auto known = std::find_if(
+        dataset->arrays_.begin(), dataset->arrays_.end(),
+        [&](const Array &array) { return array.name == argument.name; });
+    if (known != dataset->arrays_.end()) {  // of another device
+      dataset->arrays_.push_back(Array(*known));
+      continue;
+    }
     auto it = file->tensors.find(argument.name);
     if (it == file->tensors.end())
       return absl::NotFoundError(
@@ -97,16 +106,16 @@ absl::StatusOr<std::unique_ptr<Dataset>> Dataset::Open(
     bool first = dataset->arrays_.empty();
     if (first) {
       dataset->samples_ = samples;
-      dataset->global_batch_ = local * uint64_t(nodes);
+      dataset->global_batch_ = local * workers;
     }
     if (samples != dataset->samples_)
       return absl::InvalidArgumentError(absl::StrCat(
           path, ": batch \"", argument.name, "\" must have ", dataset->samples_,
           " samples, got: ", samples));
-    if (local * uint64_t(nodes) != dataset->global_batch_ || local == 0)
+    if (local * workers != dataset->global_batch_ || local == 0)
       return absl::InvalidArgumentError(absl::StrCat(
           "batch \"", argument.name, "\" of @", function.name, " must have ",
-          dataset->global_batch_, " samples in all, got: ", local * uint64_t(nodes)));
+          dataset->global_batch_, " samples in all, got: ", local * workers));
     if (samples < dataset->global_batch_ ||
         samples > std::numeric_limits<uint32_t>::max())
       return absl::InvalidArgumentError(absl::StrCat(
@@ -151,7 +160,9 @@ absl::StatusOr<BatchRows> Dataset::Rows(const FunctionProgram &function,
   for (size_t i = 0; i < arrays_.size(); ++i) {
     const Array &array = arrays_[i];
     uint64_t local = uint64_t(function.batches[i].type.shape[0]);
-    uint64_t begin = first + local * uint64_t(rank);
+    uint64_t worker = uint64_t(rank) * function.batch_devices +
+                      function.batches[i].device;
+    uint64_t begin = first + local * worker;
     const std::byte *in_place = array.data + begin * array.row_bytes;
     if (!options_.shuffle &&
         reinterpret_cast<uintptr_t>(in_place) % kAlignment == 0) {

@@ -25,7 +25,7 @@ class Dataset : public BatchSource {
     bool shuffle = false;
     uint64_t seed = 0;
   };
-  // Reads the batch arguments of `function` for `nodes` workers: the file must
+  // Reads the batch arguments of `function` for `nodes` nodes: the file must
   // have an array of that name for each, with at least one global batch of
   // samples, equally many in all.
   static absl::StatusOr<std::unique_ptr<Dataset>> Open(

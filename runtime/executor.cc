@@ -2,9 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "runtime/executor.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/precise_sleep.h"
 #include "runtime/status_util.h"
 
 namespace commsched::runtime {
@@ -25,28 +27,11 @@ absl::StatusOr<std::unique_ptr<Executor>> Executor::Create(
   absl::Status status = executor->Prepare();
   Executor *e = executor.get();
   if (status.ok()) {
-    Mutex mu;
-    CondVar made;
-    bool ready = false;
     e->engine_ = std::make_unique<ProgressEngine>(
         e->program_->rank, e->options_.transport.get(),
         static_cast<ProgressEngine::Host *>(e), e->options_.trace,
         e->options_.deadline);
-    // Kernels are made by the thread that runs them.
-    e->thread_ = std::thread([&, e] {
-      ops::PrepareComputeThread();
-      absl::Status s = e->runner_.MakeKernels(*e->program_);
-      e->memory_bytes_ += e->runner_.memory_bytes();
-      {
-        MutexLock lock(&mu);
-        status = s;
-        ready = true;
-        made.Signal();
-      }
-      if (s.ok()) e->ComputeLoop();
-    });
-    MutexLock lock(&mu);
-    while (!ready) made.Wait(&mu);
+    status = e->StartStreams();
   }
   if (!status.ok()) {
     if (e->options_.transport != nullptr) e->options_.transport->Abort(status);
@@ -69,7 +54,16 @@ absl::Status Executor::Prepare() {
     memory_bytes_ += arena->size();
     arenas_.push_back(*std::move(arena));
   }
-  if (absl::Status s = runner_.AllocateScratch(*program_); !s.ok()) return s;
+  for (const StreamInfo &info : program_->streams) {
+    auto stream = std::make_unique<Stream>();
+    stream->index = uint32_t(streams_.size());
+    stream->info = info;
+    stream->stats.resize(program_->functions.size());
+    if (info.kind == StreamInfo::kCompute)
+      if (absl::Status s = stream->runner.AllocateScratch(*program_); !s.ok())
+        return s;
+    streams_.push_back(std::move(stream));
+  }
   MutexLock lock(&mu_);
   if (absl::Status s = slots_.Allocate(program_->slots); !s.ok()) return s;
   memory_bytes_ += slots_.bytes();
@@ -78,17 +72,50 @@ absl::Status Executor::Prepare() {
   return absl::OkStatus();
 }
 
+absl::Status Executor::StartStreams() {
+  Mutex mu;
+  CondVar made;
+  size_t waiting = streams_.size();
+  absl::Status status;
+  for (auto &owned : streams_) {
+    Stream *stream = owned.get();
+    stream->thread = std::thread([&, this, stream] {
+      absl::Status s;
+      if (options_.emulate) UsePreciseTimers();
+      // Kernels are made by the thread that runs them.
+      if (stream->info.kind == StreamInfo::kCompute) {
+        ops::PrepareComputeThread();
+        s = stream->runner.MakeKernels(*program_);
+      }
+      const bool run = s.ok();
+      {
+        MutexLock lock(&mu);
+        memory_bytes_ += stream->runner.memory_bytes();
+        if (status.ok()) status = std::move(s);
+        --waiting;
+        made.Signal();
+      }
+      if (run) RunStream(stream);
+    });
+  }
+  MutexLock lock(&mu);
+  while (waiting != 0) made.Wait(&mu);
+  return status;
+}
+
 Executor::~Executor() {
   {
     MutexLock lock(&mu_);
     stop_ = true;
+    ended_ = true;
     // After an orderly end there is nothing left to tell the peers.
     if (status_.ok() && (!in_flight_.empty() || !queue_.empty()))
       status_ = absl::CancelledError("the executor is gone");
-    work_.SignalAll();
+    WakeStreams();
     changed_.SignalAll();
   }
-  if (thread_.joinable()) thread_.join();
+  for (auto &stream : streams_)
+    if (stream->thread.joinable()) stream->thread.join();
   if (options_.failures != nullptr) options_.failures->Attach(nullptr);
   if (options_.transport != nullptr) options_.transport->Close();
   engine_.reset();
@@ -127,7 +154,6 @@ absl::StatusOr<uint64_t> Executor::Enqueue(int function, BatchRows batches) {
   uint64_t number = next_call_++;
   queue_.push_back({function, number, std::move(batches)});
   AdmitCalls();
-  work_.Signal();
   return number;
 }
 
@@ -136,7 +162,8 @@ void Executor::Fail(const absl::Status &why) {
     MutexLock lock(&mu_);
     if (!status_.ok()) return;
     status_ = Unshared(why);
-    work_.SignalAll();
+    ended_ = true;
+    WakeStreams();
     changed_.SignalAll();
   }
   if (options_.transport != nullptr) options_.transport->Abort(why);
@@ -170,12 +197,27 @@ absl::StatusOr<std::vector<double>> Executor::Metrics(uint64_t call) {
 
 FunctionStats Executor::Stats(int function) {
   MutexLock lock(&mu_);
-  return stats_[function];
+  FunctionStats stats = stats_[function];
+  for (const auto &stream : streams_) {
+    const FunctionStats &own = stream->stats[function];
+    if (stream->info.kind != StreamInfo::kCompute) {
+      stats.copy_ns = std::max(stats.copy_ns, own.copy_ns);
+    } else if (stream->index == 0 || own.compute_ns > stats.compute_ns) {
+      stats.compute_ns = own.compute_ns;
+      stats.exposed_ns = own.exposed_ns;
+    }
+    stats.requested_ns += own.requested_ns;
+    stats.elapsed_ns += own.elapsed_ns;
+    stats.latest_ns = std::max(stats.latest_ns, own.latest_ns);
+  }
+  return stats;
 }
 
 void Executor::ResetStats() {
   MutexLock lock(&mu_);
   stats_.assign(stats_.size(), FunctionStats());
+  for (auto &stream : streams_)
+    stream->stats.assign(stream->stats.size(), FunctionStats());
 }
 
 uint64_t Executor::bytes_sent() const {

@@ -3,11 +3,16 @@
 //
 // Executes the program of one rank. Calls of functions are queued and run in
 // order; calls of the same step function overlap (at most two are in flight),
-// ordered only by the plan's dependences. Compute runs on a thread of its own,
-// communication on another.
+// ordered only by the plan's dependences. Every compute stream and every copy
+// engine of a device runs on a thread of its own, communication on another.
 //
-// Deferred instructions run when nothing of the in-order stream can: when its
-// head waits, so at the latest before their first user.
+// Deferred instructions run when nothing of their in-order stream can: when its
+// head waits, so at the latest before their first user. A copy engine takes what
+// is ready by priority, then in the order of the calls and of the program.
+//
+// In emulation, delays and copies between memories take their time, and code
+// runs. A thread wakes up later than it should, so such an instruction counts
+// from when it could begin, not from when it did: lateness does not add up.
 //
 // The first error ends the rank: peers are told, waiting calls return it, and
 // so does every later call.
@@ -23,6 +28,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -50,17 +56,24 @@ struct ExecutorOptions {
   TraceRecorder *trace = nullptr;  // outlives the executor; null: no trace
   // Longest time without progress while a message is awaited.
   absl::Duration deadline = absl::Seconds(30);
+  bool emulate = false;
 };
 
-// Sums over the completed calls of one function.
+// Sums over the completed calls of one function. Of several compute streams,
+// it is the one that computed longest that counts.
 struct FunctionStats {
   uint64_t calls = 0;
   int64_t total_ns = 0;    // time between completions
   int64_t compute_ns = 0;  // the compute stream ran an instruction
-  int64_t exposed_ns = 0;  // it waited for communication
+  int64_t exposed_ns = 0;  // it waited: for communication, copies, other devices
+  int64_t copy_ns = 0;     // of the copy engine that ran longest
+  // In emulation, over all streams and engines: the time that delays and copies
+  // were to take and the time that they took, and the most that one of them
+  // ended late.
+  int64_t requested_ns = 0, elapsed_ns = 0, latest_ns = 0;
 };
 
-// This rank's part of each batch argument, in the order of
+// The parts of this rank's devices of each batch argument, in the order of
 // FunctionProgram::batches, aligned to 64 bytes where that matters for speed.
 struct BatchRows {
   std::vector<const std::byte *> data;
@@ -108,7 +121,9 @@ class Executor : private ProgressEngine::Host {
     std::vector<uint32_t> waiting;  // dependences not yet met, by instruction
     std::vector<uint8_t> done;
     std::vector<std::byte *> address;  // by buffer
-    size_t stream_position = 0;
+    std::vector<size_t> position;      // by stream, in what runs in order
+    // When the dependences were met, by instruction; in emulation only.
+    std::vector<Clock::time_point> ready;
     uint32_t remaining = 0;
     std::vector<double> metrics;
     std::shared_ptr<const void> batches;
@@ -120,13 +135,29 @@ class Executor : private ProgressEngine::Host {
     BatchRows batches;
   };
 
+  // A compute stream or a copy engine. `work`, `ready` and `stats` are guarded
+  // by mu_; the rest belongs to the thread.
+  struct Stream {
+    uint32_t index = 0;
+    StreamInfo info;
+    CondVar work;
+    // Priority, call and instruction of what does not run in order.
+    std::set<std::tuple<int32_t, uint64_t, uint32_t>> ready;
+    std::vector<FunctionStats> stats;  // by function
+    InstructionRunner runner;
+    // When the last instruction was to end, and when it did.
+    Clock::time_point due, end;
+    std::thread thread;
+  };
+
   Executor(std::shared_ptr<const Program> program, ExecutorOptions options);
   absl::Status Prepare();
+  absl::Status StartStreams();
 
   // ProgressEngine::Host
   void CommunicationDone(void *cookie, uint32_t instruction) override;
   void CommunicationFailed(const absl::Status &why) override { Fail(why); }
-  bool Computing() const override { return computing_; }
+  bool Computing() const override { return busy_ != 0; }
 
   bool Tracing() const {
     return options_.trace != nullptr && options_.trace->enabled();
@@ -141,25 +172,32 @@ class Executor : private ProgressEngine::Host {
   void AdmitCalls() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Begin(Queued queued) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Ready(Call *call, uint32_t index) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void Complete(Call *call, uint32_t index) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // `at`: when, in emulation.
+  void Complete(Call *call, uint32_t index, Clock::time_point at)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void ReadOutput(Call *call, uint32_t output);
   void Retire() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   // executor_compute.cc
-  void ComputeLoop();
-  bool NextInstruction(Call **call, uint32_t *index)
+  void RunStream(Stream *stream);
+  bool NextInstruction(Stream *stream, Call **call, uint32_t *index)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  std::string WaitName(const Call &call) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void RunInstruction(Stream *stream, Call *call, uint32_t index)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void WaitForWork(Stream *stream) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  std::string WaitName(const Stream &stream, const Call &call)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void WakeStreams() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const std::shared_ptr<const Program> program_;
   ExecutorOptions options_;
   std::vector<Memory> arenas_;  // by function
-  InstructionRunner runner_;    // of the compute thread
+  std::vector<std::unique_ptr<Stream>> streams_;  // as in Program::streams
   size_t memory_bytes_ = 0;
-  std::atomic<bool> computing_{false};
+  std::atomic<int> busy_{0};         // streams that run an instruction
+  std::atomic<bool> ended_{false};  // nothing needs to be waited for any more
 
   Mutex mu_;
-  CondVar work_;     // for the compute thread
   CondVar changed_;  // for callers
   bool stop_ ABSL_GUARDED_BY(mu_) = false;
   absl::Status status_ ABSL_GUARDED_BY(mu_);
@@ -167,7 +205,6 @@ class Executor : private ProgressEngine::Host {
   std::deque<Queued> queue_ ABSL_GUARDED_BY(mu_);
   std::deque<std::unique_ptr<Call>> in_flight_ ABSL_GUARDED_BY(mu_);
   std::vector<std::unique_ptr<Call>> spare_ ABSL_GUARDED_BY(mu_);
-  std::set<std::pair<uint64_t, uint32_t>> deferred_ ABSL_GUARDED_BY(mu_);
   uint64_t next_call_ ABSL_GUARDED_BY(mu_) = 0;
   uint64_t completed_ ABSL_GUARDED_BY(mu_) = 0;  // calls
   std::deque<std::vector<double>> results_ ABSL_GUARDED_BY(mu_);
@@ -175,7 +212,6 @@ class Executor : private ProgressEngine::Host {
   Clock::time_point last_retired_ ABSL_GUARDED_BY(mu_);
 
   std::unique_ptr<ProgressEngine> engine_;
-  std::thread thread_;
 };
 
 }  // namespace commsched::runtime

@@ -48,12 +48,13 @@ void Executor::Begin(Queued queued) {
   call->program = &f;
   call->done.assign(n, 0);
   call->waiting.assign(n, 0);
-  call->stream_position = 0;
+  call->position.assign(streams_.size(), 0);
   call->remaining = uint32_t(n);
   call->metrics.assign(f.outputs.size(),
                        std::numeric_limits<double>::quiet_NaN());
   call->batches = std::move(queued.batches.owner);
   call->begin = Clock::now();
+  if (options_.emulate) call->ready.assign(n, call->begin);
   call->address.resize(f.buffers.size());
   for (size_t b = 0; b < f.buffers.size(); ++b) {
     const BufferInfo &buffer = f.buffers[b];
@@ -91,13 +92,17 @@ void Executor::Begin(Queued queued) {
   if (n == 0) Retire();
 }
 
-// The instruction's dependences are met. Compute of the in-order stream is
-// found there by the compute thread.
+// The instruction's dependences are met. What runs in order on a stream is
+// found there by the stream's thread.
 void Executor::Ready(Call *call, uint32_t index) {
   const InstructionProgram &instruction = call->program->instructions[index];
-  if (instruction.kind != InstructionProgram::kCommunicate) {
-    if (instruction.deferred) deferred_.emplace(call->number, index);
-    work_.Signal();
+  if (instruction.on_stream()) {
+    Stream &stream = *streams_[instruction.stream];
+    if (stream.info.kind != StreamInfo::kCompute)
+      stream.ready.emplace(instruction.priority, call->number, index);
+    else if (instruction.deferred)
+      stream.ready.emplace(0, call->number, index);
+    stream.work.Signal();
     return;
   }
   const CommunicateProgram &c = instruction.communicate;
@@ -118,18 +123,20 @@ void Executor::ReadOutput(Call *call, uint32_t output) {
       call->program->buffers[buffer].type.element, call->address[buffer]);
 }
 
-void Executor::Complete(Call *call, uint32_t index) {
+void Executor::Complete(Call *call, uint32_t index, Clock::time_point at) {
   const InstructionProgram &instruction = call->program->instructions[index];
   call->done[index] = 1;
   for (uint32_t output : instruction.outputs) ReadOutput(call, output);
-  for (uint32_t i : instruction.wakes_same)
-    if (--call->waiting[i] == 0) Ready(call, i);
+  auto met = [&](Call *waiter, uint32_t i) {
+    if (options_.emulate) waiter->ready[i] = std::max(waiter->ready[i], at);
+    if (--waiter->waiting[i] == 0) Ready(waiter, i);
+  };
+  for (uint32_t i : instruction.wakes_same) met(call, i);
   // The call after this one, if it has begun, counts on this instruction.
   for (size_t c = 0; c + 1 < in_flight_.size(); ++c)
     if (in_flight_[c].get() == call) {
       Call *next = in_flight_[c + 1].get();
-      for (uint32_t i : instruction.wakes_next)
-        if (--next->waiting[i] == 0) Ready(next, i);
+      for (uint32_t i : instruction.wakes_next) met(next, i);
     }
   if (--call->remaining == 0) Retire();
 }
@@ -150,13 +157,15 @@ void Executor::Retire() {
     spare_.push_back(std::move(call));
   }
   AdmitCalls();
-  work_.Signal();
+  WakeStreams();
   changed_.SignalAll();
 }
 
 void Executor::CommunicationDone(void *cookie, uint32_t instruction) {
   MutexLock lock(&mu_);
-  if (status_.ok()) Complete(static_cast<Call *>(cookie), instruction);
+  if (status_.ok())
+    Complete(static_cast<Call *>(cookie), instruction,
+             options_.emulate ? Clock::now() : Clock::time_point());
 }
 
 }  // namespace commsched::runtime

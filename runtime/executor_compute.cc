@@ -1,97 +1,156 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The compute thread of the executor: what it runs next, and what it waits for.
+// The threads of the executor's streams: what each runs next, and what it waits
+// for.
+#include <algorithm>
+#include <chrono>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/executor.h"
+#include "runtime/precise_sleep.h"
 
 namespace commsched::runtime {
+namespace {
 
-bool Executor::NextInstruction(Call **call, uint32_t *index) {
+TraceSpan::Track TrackOf(StreamInfo::Kind kind) {
+  switch (kind) {
+    case StreamInfo::kToHost:
+      return TraceSpan::kCopyToHost;
+    case StreamInfo::kToDevice:
+      return TraceSpan::kCopyToDevice;
+    default:
+      return TraceSpan::kCompute;
+  }
+}
+
+}  // namespace
+
+bool Executor::NextInstruction(Stream *stream, Call **call, uint32_t *index) {
   for (const std::unique_ptr<Call> &candidate : in_flight_) {
-    const std::vector<uint32_t> &stream = candidate->program->stream;
-    if (candidate->stream_position == stream.size()) continue;
-    uint32_t head = stream[candidate->stream_position];
+    const std::vector<uint32_t> &list =
+        candidate->program->in_order[stream->index];
+    size_t &position = candidate->position[stream->index];
+    if (position == list.size()) continue;
+    uint32_t head = list[position];
     if (candidate->waiting[head] == 0) {
-      ++candidate->stream_position;
+      ++position;
       *call = candidate.get();
       *index = head;
       return true;
     }
     break;  // in order: what is behind the head waits with it
   }
-  if (deferred_.empty()) return false;
-  auto [number, instruction] = *deferred_.begin();
-  deferred_.erase(deferred_.begin());
+  if (stream->ready.empty()) return false;
+  auto [priority, number, instruction] = *stream->ready.begin();
+  stream->ready.erase(stream->ready.begin());
   for (const std::unique_ptr<Call> &candidate : in_flight_)
     if (candidate->number == number) *call = candidate.get();
   *index = instruction;
   return true;
 }
 
-// What the compute stream waits for, for the trace.
-std::string Executor::WaitName(const Call &call) {
+// What the stream waits for, for the trace.
+std::string Executor::WaitName(const Stream &stream, const Call &call) {
   std::string name;
   const FunctionProgram &f = *call.program;
-  if (call.stream_position < f.stream.size())
-    for (uint32_t d : f.instructions[f.stream[call.stream_position]].waits_same)
+  const std::vector<uint32_t> &list = f.in_order[stream.index];
+  if (size_t position = call.position[stream.index]; position < list.size())
+    for (uint32_t d : f.instructions[list[position]].waits_same)
       if (!call.done[d])
         absl::StrAppend(&name, name.empty() ? "wait for " : ", ",
                         f.instructions[d].name);
   return name.empty() ? "wait" : name;
 }
 
-void Executor::ComputeLoop() {
+void Executor::WakeStreams() {
+  for (auto &stream : streams_) stream->work.SignalAll();
+}
+
+void Executor::RunInstruction(Stream *stream, Call *call, uint32_t index) {
+  const InstructionProgram &instruction = call->program->instructions[index];
+  const bool copy = instruction.kind == InstructionProgram::kCopy;
+  const bool timed = instruction.kind == InstructionProgram::kDelay ||
+                     (options_.emulate && instruction.nanoseconds != 0);
+  Clock::time_point could_begin;
+  if (options_.emulate) could_begin = std::max(call->ready[index], stream->due);
+  ++busy_;
+  mu_.Unlock();
+  const Clock::time_point begin = Clock::now();
+  if (!options_.emulate) could_begin = begin;
+  absl::Status failed;
+  // Where there are only costs, there are no values to copy.
+  if (!(copy && options_.emulate && !call->program->has_code))
+    failed = stream->runner.Run(*call->program, index, call->address);
+  Clock::time_point due;
+  if (timed) {
+    due = could_begin + std::chrono::nanoseconds(instruction.nanoseconds);
+    SleepUntil(due, ended_);
+  }
+  const Clock::time_point end = Clock::now();
+  if (!timed) due = end;
+  if (Tracing())
+    options_.trace->Add(
+        {program_->rank, TrackOf(stream->info.kind), int(stream->info.device),
+         instruction.name,
+         stream->info.kind == StreamInfo::kCompute ? "compute" : "copy",
+         call->number, copy ? call->program->buffers[instruction.source].type.bytes : 0,
+         begin, end});
+  if (!failed.ok())
+    Fail(absl::Status(
+        failed.code(),
+        absl::StrCat("fragment \"", instruction.name, "\"",
+                     instruction.location.empty()
+                         ? ""
+                         : absl::StrCat(" (", instruction.location, ")"),
+                     ": ", failed.message())));
+  --busy_;
+  const Clock::time_point counts_from = std::max(could_begin, stream->end);
+  stream->due = due;
+  stream->end = end;
+  mu_.Lock();
+  FunctionStats &stats = stream->stats[size_t(call->function)];
+  (stream->info.kind == StreamInfo::kCompute ? stats.compute_ns
+                                             : stats.copy_ns) +=
+      Nanoseconds(end - begin);
+  if (timed) {
+    stats.requested_ns += int64_t(instruction.nanoseconds);
+    stats.elapsed_ns += Nanoseconds(end - counts_from);
+    stats.latest_ns = std::max(stats.latest_ns, Nanoseconds(end - due));
+  }
+  if (status_.ok()) Complete(call, index, due);
+}
+
+void Executor::WaitForWork(Stream *stream) {
+  if (in_flight_.empty() || stream->info.kind != StreamInfo::kCompute) {
+    stream->work.Wait(&mu_);
+    return;
+  }
+  // Something is under way and nothing can be computed: exposed.
+  Clock::time_point begin = Clock::now();
+  int function = in_flight_.front()->function;
+  uint64_t number = in_flight_.front()->number;
+  std::string name = Tracing() ? WaitName(*stream, *in_flight_.front()) : "";
+  stream->work.Wait(&mu_);
+  Clock::time_point end = Clock::now();
+  stream->stats[size_t(function)].exposed_ns += Nanoseconds(end - begin);
+  if (Tracing())
+    options_.trace->Add({program_->rank, TraceSpan::kCompute,
+                         int(stream->info.device), std::move(name),
+                         "exposed wait", number, 0, begin, end});
+}
+
+void Executor::RunStream(Stream *stream) {
   mu_.Lock();
   while (!stop_ && status_.ok()) {
     Call *call = nullptr;
     uint32_t index = 0;
-    if (NextInstruction(&call, &index)) {
-      computing_ = true;
-      mu_.Unlock();
-      Clock::time_point begin = Clock::now();
-      absl::Status failed = runner_.Run(*call->program, index, call->address);
-      Clock::time_point end = Clock::now();
-      if (Tracing())
-        options_.trace->Add({program_->rank, TraceSpan::kCompute, -1,
-                             call->program->instructions[index].name, "compute",
-                             call->number, 0, begin, end});
-      if (!failed.ok()) {
-        const InstructionProgram &instruction =
-            call->program->instructions[index];
-        Fail(absl::Status(
-            failed.code(),
-            absl::StrCat("fragment \"", instruction.name, "\"",
-                         instruction.location.empty()
-                             ? ""
-                             : absl::StrCat(" (", instruction.location, ")"),
-                         ": ", failed.message())));
-      }
-      computing_ = false;
-      mu_.Lock();
-      stats_[call->function].compute_ns += Nanoseconds(end - begin);
-      if (status_.ok()) Complete(call, index);
-      continue;
-    }
-    if (in_flight_.empty()) {
-      work_.Wait(&mu_);
-      continue;
-    }
-    // Something is under way and nothing can be computed: exposed.
-    Clock::time_point begin = Clock::now();
-    int function = in_flight_.front()->function;
-    uint64_t number = in_flight_.front()->number;
-    std::string name = Tracing() ? WaitName(*in_flight_.front()) : "";
-    work_.Wait(&mu_);
-    Clock::time_point end = Clock::now();
-    stats_[function].exposed_ns += Nanoseconds(end - begin);
-    if (Tracing())
-      options_.trace->Add({program_->rank, TraceSpan::kCompute, -1,
-                           std::move(name), "exposed wait", number, 0, begin,
-                           end});
+    if (NextInstruction(stream, &call, &index))
+      RunInstruction(stream, call, index);
+    else
+      WaitForWork(stream);
   }
   mu_.Unlock();
 }

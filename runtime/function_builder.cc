@@ -71,15 +71,21 @@ absl::Status FunctionBuilder::AddBuffer(int index) {
       if (b.batch().empty()) return BadPlan(where, "a batch needs a name");
       if (info.type.shape.empty())
         return BadPlan(where, "a batch needs a dimension that counts samples");
-      auto known = std::find_if(
-          out_.batches.begin(), out_.batches.end(),
-          [&](const BatchArgument &a) { return a.name == b.batch(); });
+      if (b.device() >= devices_)
+        return BadPlan(where, absl::StrCat("there is no device ", b.device()));
+      if (b.device() > 0) out_.batch_devices = devices_;
+      for (const BatchArgument &a : out_.batches)
+        if (a.name == b.batch() && !(a.type == info.type))
+          return BadPlan(
+              where, absl::StrCat("batch \"", b.batch(), "\" has two types"));
+      auto known = std::find_if(out_.batches.begin(), out_.batches.end(),
+                                [&](const BatchArgument &a) {
+                                  return a.name == b.batch() &&
+                                         a.device == b.device();
+                                });
       info.batch = uint32_t(known - out_.batches.begin());
       if (known == out_.batches.end())
-        out_.batches.push_back({b.batch(), info.type});
-      else if (!(known->type == info.type))
-        return BadPlan(where,
-                       absl::StrCat("batch \"", b.batch(), "\" has two types"));
+        out_.batches.push_back({b.batch(), info.type, b.device()});
       break;
     }
     default:
@@ -141,14 +147,18 @@ absl::Status FunctionBuilder::Finish() {
       return BadPlan(where_, absl::StrCat("nothing writes the next value of \"",
                                           program_->slots[slot].name, "\""));
   }
+  const uint64_t workers = uint64_t(nodes_) * out_.batch_devices;
   for (const BatchArgument &batch : out_.batches)
     if (out_.global_batch != 0 &&
-        uint64_t(batch.type.shape[0]) * uint64_t(nodes_) != out_.global_batch)
-      return BadPlan(where_,
-                     absl::StrCat("batch \"", batch.name, "\" of ",
-                                  batch.type.shape[0], " samples on ", nodes_,
-                                  " nodes must match the global batch ",
-                                  out_.global_batch));
+        uint64_t(batch.type.shape[0]) * workers != out_.global_batch)
+      return BadPlan(
+          where_,
+          absl::StrCat("batch \"", batch.name, "\" of ", batch.type.shape[0],
+                       " samples on ", nodes_, " nodes",
+                       out_.batch_devices > 1
+                           ? absl::StrCat(" of ", out_.batch_devices, " devices")
+                           : "",
+                       " must match the global batch ", out_.global_batch));
   return absl::OkStatus();
 }
 

@@ -6,6 +6,7 @@
 #ifndef COMMSCHED_RUNTIME_FUNCTION_BUILDER_H
 #define COMMSCHED_RUNTIME_FUNCTION_BUILDER_H
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -35,6 +36,7 @@ class FunctionBuilder {
         in_(function),
         rank_(rank),
         nodes_(program->nodes),
+        devices_(std::max(1u, plan.cluster().devices())),
         next_key_(first_key),
         code_(code),
         program_(program) {}
@@ -63,6 +65,7 @@ class FunctionBuilder {
   const plan::Plan &plan_;
   const plan::Function &in_;
   const int rank_, nodes_;
+  const uint32_t devices_;
   uint32_t next_key_;
   const CodeLibrary *code_;
   Program *program_;

@@ -29,6 +29,7 @@ absl::Status FunctionBuilder::AddRun(const plan::Run &run,
                    absl::StrCat("there is no code object ", run.object()));
   absl::StatusOr<CsFragmentFn> fn = code_->Find(run.object(), run.symbol());
   if (!fn.ok()) return BadPlan(where_, fn.status().message());
+  out_.has_code = true;
   out->run.function = *fn;
   out->run.flops = run.flops();
   out->run.bytes = run.bytes();
@@ -53,6 +54,23 @@ absl::Status FunctionBuilder::AddCopy(const plan::CopyBuffer &copy,
     return BadPlan(where_, "copies between buffers of different size");
   out->source = copy.source();
   out->target = copy.target();
+  switch (copy.direction()) {
+    case plan::CopyBuffer::LOCAL:
+      return absl::OkStatus();
+    case plan::CopyBuffer::TO_HOST:
+      if (!copy.in_line()) out->runs_on.kind = StreamInfo::kToHost;
+      break;
+    case plan::CopyBuffer::TO_DEVICE:
+      if (!copy.in_line()) out->runs_on.kind = StreamInfo::kToDevice;
+      break;
+    default:
+      return BadPlan(where_, "unknown direction of a copy");
+  }
+  // 1 GB/s is a byte in a nanosecond. Without a rate it takes no time, and
+  // emulation refuses the plan.
+  if (uint64_t rate = plan_.cluster().device_gb_per_s(); rate != 0)
+    out->nanoseconds =
+        (out_.buffers[copy.source()].type.bytes + rate - 1) / rate;
   return absl::OkStatus();
 }
 
@@ -140,8 +158,9 @@ absl::Status FunctionBuilder::AddInstruction(int index) {
   if (!out.location.empty()) absl::StrAppend(&where_, " (", out.location, ")");
   out.deferred = in.deferred();
   out.priority = in.priority();
-  if (in.device() >= std::max(1u, plan_.cluster().devices()))
+  if (in.device() >= devices_)
     return BadPlan(where_, absl::StrCat("there is no device ", in.device()));
+  out.runs_on.device = in.device();
   std::set<uint32_t> same, last;
   for (const plan::Dependence &d : in.dependences()) {
     if (d.distance() > 1)
@@ -177,8 +196,6 @@ absl::Status FunctionBuilder::AddInstruction(int index) {
       status = BadPlan(where_, "does nothing that this build knows");
   }
   if (!status.ok()) return status;
-  if (out.kind != InstructionProgram::kCommunicate && !out.deferred)
-    out_.stream.push_back(uint32_t(index));
   out_.instructions.push_back(std::move(out));
   return absl::OkStatus();
 }

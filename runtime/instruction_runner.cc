@@ -3,9 +3,7 @@
 #include "runtime/instruction_runner.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
-#include <thread>
 #include <utility>
 
 #include "absl/status/statusor.h"
@@ -81,13 +79,7 @@ absl::Status InstructionRunner::Run(const FunctionProgram &function,
                      bytes);
       break;
     }
-    case InstructionProgram::kDelay: {
-      // Other ranks of the process may want the core: sleep, not spin.
-      std::this_thread::sleep_for(
-          std::chrono::nanoseconds(instruction.nanoseconds));
-      break;
-    }
-    case InstructionProgram::kCommunicate:
+    default:
       break;
   }
   return status_;

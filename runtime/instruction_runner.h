@@ -1,8 +1,8 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Runs one instruction of the compute stream: a fragment of compiled code with
-// the kernels that it calls, a copy, or a delay.
+// Runs one instruction of a stream: a fragment of compiled code with the kernels
+// that it calls, or a copy.
 #ifndef COMMSCHED_RUNTIME_INSTRUCTION_RUNNER_H
 #define COMMSCHED_RUNTIME_INSTRUCTION_RUNNER_H
 
@@ -19,16 +19,17 @@
 
 namespace commsched::runtime {
 
-// Owns the kernels and the scratch memory of fragments and kernels. Threading:
-// MakeKernels and Run are called by one thread, the compute thread, and take no
-// lock.
+// Owns the kernels and the scratch memory of fragments and kernels of one
+// stream. Threading: MakeKernels and Run are called by one thread, the stream's,
+// and take no lock.
 class InstructionRunner {
  public:
   InstructionRunner() = default;
   InstructionRunner(const InstructionRunner &) = delete;
   InstructionRunner &operator=(const InstructionRunner &) = delete;
 
-  // Each is called once, in this order, before Run.
+  // Each is called once, in this order, before Run; neither if only copies are
+  // run.
   absl::Status AllocateScratch(const Program &program);
   absl::Status MakeKernels(const Program &program);
   // Of what has been made so far.
@@ -37,7 +38,7 @@ class InstructionRunner {
   }
 
   // Runs instruction `index` of `function` on the buffers at `address` (by
-  // buffer); does nothing for kCommunicate. Returns the first error of a kernel
+  // buffer); has nothing to do for other kinds than kRun and kCopy. Returns the first error of a kernel
   // since the beginning, after which the buffers hold anything.
   absl::Status Run(const FunctionProgram &function, uint32_t index,
                    const std::vector<std::byte *> &address);

@@ -4,6 +4,8 @@
 
 #include <google/protobuf/stubs/logging.h>
 
+#include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 #include <vector>
@@ -86,16 +88,34 @@ absl::StatusOr<std::shared_ptr<const Program>> PlanImage::ForRank(
   if (rank < 0 || rank >= nodes())
     return absl::InvalidArgumentError(
         absl::StrCat("rank must be in 0..", nodes() - 1, ", got: ", rank));
-  std::set<std::string> names;
+  std::map<std::string, size_t> names;  // slot or function
+  std::set<std::pair<std::string, uint32_t>> places;  // of slots
   for (int i = 0; i < plan_.slots_size(); ++i) {
     const plan::Slot &slot = plan_.slots(i);
     std::string where = absl::StrCat("slot ", i, " \"", slot.name(), "\"");
     absl::StatusOr<TensorInfo> type = ConvertType(slot.type(), where);
     if (!type.ok()) return type.status();
-    if (slot.name().empty() || !names.insert(slot.name()).second)
-      return BadPlan(where, "name must be unique and not empty");
-    program->slots.push_back({slot.name(), slot.kind() == plan::Slot::PARAM,
-                              *std::move(type), false});
+    SlotInfo info;
+    info.name = slot.name();
+    info.is_param = slot.kind() == plan::Slot::PARAM;
+    info.type = *std::move(type);
+    info.device = slot.device();
+    if (slot.device() >= std::max(1u, plan_.cluster().devices()))
+      return BadPlan(where, absl::StrCat("there is no device ", slot.device()));
+    if (slot.name().empty() ||
+        !places.emplace(slot.name(), slot.device()).second)
+      return BadPlan(where, "name must be unique on its device and not empty");
+    auto [first, unknown] = names.emplace(slot.name(), program->slots.size());
+    if (!unknown) {
+      info.repeated = true;
+      const SlotInfo &other = program->slots[first->second];
+      if (!(other.type == info.type) || other.is_param != info.is_param)
+        return BadPlan(where, absl::StrCat("must match slot ", first->second,
+                                           " of the same name, ",
+                                           ToString(other.type), ", got: ",
+                                           ToString(info.type)));
+    }
+    program->slots.push_back(std::move(info));
   }
   for (int i = 0; i < plan_.kernels_size(); ++i) {
     absl::StatusOr<ops::KernelDesc> desc = ConvertKernel(plan_.kernels(i), i);
@@ -105,7 +125,7 @@ absl::StatusOr<std::shared_ptr<const Program>> PlanImage::ForRank(
   uint32_t key = 0;
   names.clear();
   for (const plan::Function &f : plan_.functions()) {
-    if (!names.insert(f.name()).second)
+    if (!names.emplace(f.name(), 0).second)
       return absl::InvalidArgumentError(
           absl::StrCat("function @", f.name(), " is there twice"));
     FunctionBuilder builder(plan_, f, rank, key, code_.get(), program.get());
@@ -114,6 +134,7 @@ absl::StatusOr<std::shared_ptr<const Program>> PlanImage::ForRank(
     key = builder.next_key();
     program->functions.push_back(*std::move(function));
   }
+  AssignStreams(program.get());
   return program;
 }
 

@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "runtime/program.h"
 
+#include <map>
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
@@ -14,6 +17,31 @@ bool operator==(const TensorInfo &a, const TensorInfo &b) {
 std::string ToString(const TensorInfo &type) {
   return absl::StrCat(ops::ElementName(type.element), "[",
                       absl::StrJoin(type.shape, ","), "]");
+}
+
+void AssignStreams(Program *program) {
+  std::map<std::pair<StreamInfo::Kind, uint32_t>, uint32_t> streams;
+  streams[{StreamInfo::kCompute, 0}] = 0;
+  for (const FunctionProgram &f : program->functions)
+    for (const InstructionProgram &i : f.instructions)
+      if (i.on_stream()) streams[{i.runs_on.kind, i.runs_on.device}] = 0;
+  program->streams.clear();
+  for (auto &[key, index] : streams) {
+    index = uint32_t(program->streams.size());
+    program->streams.push_back({key.first, key.second});
+  }
+  for (FunctionProgram &f : program->functions) {
+    f.in_order.assign(streams.size(), {});
+    for (size_t i = 0; i < f.instructions.size(); ++i) {
+      InstructionProgram &instruction = f.instructions[i];
+      if (!instruction.on_stream()) continue;
+      instruction.stream =
+          streams[{instruction.runs_on.kind, instruction.runs_on.device}];
+      if (!instruction.deferred &&
+          instruction.runs_on.kind == StreamInfo::kCompute)
+        f.in_order[instruction.stream].push_back(uint32_t(i));
+    }
+  }
 }
 
 }  // namespace commsched::runtime

@@ -33,11 +33,16 @@ struct SlotInfo {
   bool is_param = true;
   TensorInfo type;
   bool written = false;  // by some function: kept in two copies
+  uint32_t device = 0;
+  // Slots of one name, on several devices, have one value. This is one of them
+  // that is not the first: no file has it.
+  bool repeated = false;
 };
 
 struct BatchArgument {
   std::string name;
-  TensorInfo type;  // of one worker
+  TensorInfo type;      // of one worker
+  uint32_t device = 0;  // that gets it
 };
 
 struct BufferInfo {
@@ -90,12 +95,26 @@ struct RunProgram {
   uint64_t flops = 0, bytes = 0;
 };
 
+// What runs one instruction at a time. A compute stream runs fragments; the
+// others are copy engines.
+struct StreamInfo {
+  enum Kind { kCompute, kToHost, kToDevice };
+  Kind kind = kCompute;
+  uint32_t device = 0;
+};
+
 struct InstructionProgram {
   enum Kind { kRun, kCommunicate, kCopy, kDelay };
   Kind kind = kRun;
   std::string name;
   std::string location;  // may be empty
   bool deferred = false;
+  // Of what a stream runs, not of communications.
+  bool on_stream() const {
+    return kind == kRun || kind == kCopy || kind == kDelay;
+  }
+  StreamInfo runs_on;
+  uint32_t stream = 0;  // the same as an index in Program::streams
   int32_t priority = 0;
   // Dependences, without duplicates.
   std::vector<uint32_t> waits_same;  // of this step
@@ -106,7 +125,8 @@ struct InstructionProgram {
   RunProgram run;
   CommunicateProgram communicate;
   uint32_t source = 0, target = 0;  // kCopy
-  uint64_t nanoseconds = 0;         // kDelay
+  // kDelay, and kCopy in emulation (0: it takes no time).
+  uint64_t nanoseconds = 0;
 };
 
 struct OutputInfo {
@@ -120,10 +140,15 @@ struct FunctionProgram {
   size_t arena_bytes = 0;
   size_t scratch_bytes = 0;
   uint64_t global_batch = 0;
+  // Of all devices.
   std::vector<BatchArgument> batches;
+  // Devices of a node that work on batches of their own.
+  uint32_t batch_devices = 1;
   std::vector<BufferInfo> buffers;
   std::vector<InstructionProgram> instructions;
-  std::vector<uint32_t> stream;  // compute that runs in order
+  bool has_code = false;  // not only costs
+  // What runs in order, by Program::streams; nothing for copy engines.
+  std::vector<std::vector<uint32_t>> in_order;
   std::vector<OutputInfo> outputs;
   std::vector<uint32_t> initial_outputs;  // read a value that nothing writes
   std::vector<uint32_t> written_slots;
@@ -140,8 +165,14 @@ struct Program {
   std::vector<SlotInfo> slots;
   std::vector<FunctionProgram> functions;
   std::vector<ops::KernelDesc> kernels;
+  // What some instruction runs on, the compute streams first; 0 is that of
+  // device 0.
+  std::vector<StreamInfo> streams;
   std::shared_ptr<const CodeLibrary> code;  // keeps the fragments loaded
 };
+
+// Numbers the streams that the instructions run on.
+void AssignStreams(Program *program);
 
 }  // namespace commsched::runtime
 

@@ -23,6 +23,26 @@ bool IsEcho(const absl::Status &status) {
          status.code() == absl::StatusCode::kCancelled;
 }
 
+// Whether the plan can be run as the options say. The same on all ranks.
+absl::Status CheckEmulation(const PlanImage &image, bool emulate) {
+  const plan::Plan &plan = image.plan();
+  if (!emulate) {
+    if ((plan.required_features() >> plan::FEATURE_COST_ONLY) & 1)
+      return absl::FailedPreconditionError(
+          "plan has fragments that have only a cost: it can only be emulated "
+          "(cs-run --emulate)");
+    return absl::OkStatus();
+  }
+  if (plan.cluster().device_gb_per_s() != 0) return absl::OkStatus();
+  for (const plan::Function &f : plan.functions())
+    for (const plan::Instruction &i : f.instructions())
+      if (i.has_copy() && i.copy().direction() != plan::CopyBuffer::LOCAL)
+        return absl::InvalidArgumentError(absl::StrCat(
+            "function @", f.name(), ": copy \"", i.name(),
+            "\" cannot be emulated: the cluster's device has no gb_per_s"));
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::unique_ptr<Executor>> MakeRank(
     const PlanImage &image, int rank, const ConnectFunction &connect,
     const SessionOptions &session) {
@@ -31,6 +51,7 @@ absl::StatusOr<std::unique_ptr<Executor>> MakeRank(
   ExecutorOptions options;
   options.trace = session.trace;
   options.deadline = session.deadline;
+  options.emulate = session.emulate;
   if (connect) {
     auto relay = std::make_shared<PeerFailureRelay>();
     TransportOptions transport;
@@ -54,6 +75,8 @@ absl::StatusOr<std::unique_ptr<Executor>> MakeRank(
 absl::StatusOr<std::unique_ptr<Session>> Session::InProcess(
     std::shared_ptr<const PlanImage> image, SessionOptions options) {
   int nodes = image->nodes();
+  if (absl::Status s = CheckEmulation(*image, options.emulate); !s.ok())
+    return s;
   std::unique_ptr<Session> session(new Session);
   session->image_ = image;
   session->executors_.resize(size_t(nodes));
@@ -89,6 +112,8 @@ absl::StatusOr<std::unique_ptr<Session>> Session::InProcess(
 absl::StatusOr<std::unique_ptr<Session>> Session::OneRank(
     std::shared_ptr<const PlanImage> image, int rank,
     const ConnectFunction &connect, SessionOptions options) {
+  if (absl::Status s = CheckEmulation(*image, options.emulate); !s.ok())
+    return s;
   std::unique_ptr<Session> session(new Session);
   session->image_ = image;
   auto made = MakeRank(*image, rank, image->nodes() > 1 ? connect : nullptr,
@@ -120,8 +145,14 @@ absl::Status Session::Root(const absl::Status &status) {
 }
 
 absl::Status Session::SetSlot(uint32_t slot, absl::Span<const std::byte> value) {
-  for (auto &executor : executors_)
-    if (absl::Status s = executor->SetSlot(slot, value); !s.ok()) return Root(s);
+  const std::vector<SlotInfo> &slots = program().slots;
+  for (uint32_t i = slot; i < slots.size(); ++i) {
+    if (i != slot && slots[i].name != slots[slot].name) continue;
+    for (auto &executor : executors_)
+      if (absl::Status s = executor->SetSlot(i, value); !s.ok())
+        return Root(s);
+    if (slots[slot].repeated) break;
+  }
   return absl::OkStatus();
 }
 

@@ -23,6 +23,10 @@ struct SessionOptions {
   // Of connecting, and of a step without progress.
   absl::Duration deadline = absl::Seconds(30);
   TraceRecorder *trace = nullptr;  // outlives the session
+  // Devices and copy engines take the time that the plan gives; see
+  // runtime/executor.h. Without it, a plan with costs in the place of code is
+  // refused.
+  bool emulate = false;
 };
 
 // Connects one rank; gets options with everything but addresses filled in.
@@ -46,7 +50,8 @@ class Session {
   Executor &executor(size_t i) { return *executors_[i]; }
   size_t local_ranks() const { return executors_.size(); }
 
-  // The same value on all ranks here. Wait for earlier calls.
+  // The same value on all ranks here and on all devices that have a slot of this
+  // name (a repeated slot is set alone). Wait for earlier calls.
   absl::Status SetSlot(uint32_t slot, absl::Span<const std::byte> value);
   absl::Status GetSlot(uint32_t slot, absl::Span<std::byte> value);
 

@@ -18,10 +18,19 @@ namespace {
 // that overlap on a link get lanes.
 using TrackKey = std::tuple<int, TraceSpan::Track, int>;
 
-struct Lanes {
-  int first_id = 0;
-  std::vector<Clock::time_point> busy_until;
-};
+bool IsLink(TraceSpan::Track track) {
+  return track == TraceSpan::kSend || track == TraceSpan::kReceive;
+}
+
+std::string TrackName(TraceSpan::Track track, int peer) {
+  const char *name = track == TraceSpan::kCompute       ? "compute"
+                     : track == TraceSpan::kCopyToHost   ? "copy to host"
+                     : track == TraceSpan::kCopyToDevice ? "copy to device"
+                     : track == TraceSpan::kSend         ? "send to "
+                                                         : "receive from ";
+  if (IsLink(track)) return absl::StrCat(name, peer);
+  return peer == 0 ? name : absl::StrCat(name, " (device ", peer, ")");
+}
 
 }  // namespace
 
@@ -52,7 +61,7 @@ std::string TraceRecorder::ToJson() const {
     const TraceSpan &s = spans[i];
     auto &busy = lanes[{s.rank, s.track, s.peer}];
     size_t lane = 0;
-    if (s.track != TraceSpan::kCompute)
+    if (IsLink(s.track))
       while (lane < busy.size() && busy[lane] > s.begin) ++lane;
     if (lane == busy.size()) busy.emplace_back();
     busy[lane] = s.end;
@@ -70,10 +79,7 @@ std::string TraceRecorder::ToJson() const {
     last_rank = rank;
     ids[key] = next_id;
     for (size_t lane = 0; lane < busy.size(); ++lane, ++next_id) {
-      std::string name = track == TraceSpan::kCompute ? "compute"
-                         : track == TraceSpan::kSend
-                             ? absl::StrCat("send to ", peer)
-                             : absl::StrCat("receive from ", peer);
+      std::string name = TrackName(track, peer);
       if (lane != 0) absl::StrAppend(&name, " (", lane + 1, ")");
       absl::StrAppend(&out, "{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":", rank,
                       ",\"tid\":", next_id, ",\"args\":{\"name\":\"", name, "\"}},\n",

@@ -3,7 +3,8 @@
 //
 // Records what ran when, and writes it in the Chrome trace format, which
 // Perfetto (ui.perfetto.dev) and chrome://tracing show: a process per rank, a
-// track for its compute stream and one for each direction of each link.
+// track for each compute stream and copy engine of its devices and one for each
+// direction of each link.
 #ifndef COMMSCHED_RUNTIME_TRACE_H
 #define COMMSCHED_RUNTIME_TRACE_H
 
@@ -18,12 +19,12 @@
 namespace commsched::runtime {
 
 struct TraceSpan {
-  enum Track { kCompute, kSend, kReceive };
+  enum Track { kCompute, kCopyToHost, kCopyToDevice, kSend, kReceive };
   int rank = 0;
   Track track = kCompute;
-  int peer = -1;         // of a link
+  int peer = 0;          // of a link; else the device
   std::string name;      // label or key
-  const char *category;  // "compute", "exposed wait", "message"; static
+  const char *category;  // "compute", "copy", "exposed wait", "message"; static
   uint64_t step = 0;
   uint64_t bytes = 0;
   Clock::time_point begin, end;

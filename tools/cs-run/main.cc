@@ -114,6 +114,7 @@ absl::Status RunHere(const Options &options,
                 std::chrono::nanoseconds(options.trace_origin)));
   runtime::SessionOptions session_options;
   session_options.deadline = options.deadline;
+  session_options.emulate = options.emulate;
   if (!options.trace.empty()) session_options.trace = &trace;
   auto session = Open(options, std::move(image), session_options);
   if (!session.ok()) return session.status();

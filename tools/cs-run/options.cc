@@ -131,6 +131,7 @@ absl::StatusOr<Options> ParseOptions(
   };
   std::map<std::string, bool *> switches = {{"--shuffle", &o.shuffle},
                                             {"--arena-info", &o.arena_info},
+                                            {"--emulate", &o.emulate},
                                             {"--listen-any", &o.listen_any},
                                             {"--help", &o.help},
                                             {"-h", &o.help}};
@@ -205,6 +206,9 @@ where it runs
   --transport NAME        in-process (default) or grpc
   --deadline SECONDS      for connecting, and for a step without progress
                           (default 30)
+  --emulate               devices and copy engines take the time that the plan
+                          says, fragments with code run, messages are sent;
+                          batches and initial values that are not given are zero
 
 reports
   --metrics-every N       prints metrics every N steps

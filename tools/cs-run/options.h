@@ -33,6 +33,7 @@ struct Options {
   bool shuffle = false;
   uint64_t seed = 0;
   bool arena_info = false;
+  bool emulate = false;
   bool help = false;
   // Of a rank that --spawn has started; not for users.
   bool spawned = false;       // the parent handles signals and prints errors

@@ -115,13 +115,34 @@ void Report::Summary(const runtime::FunctionStats &stats, size_t memory_bytes,
       "{\"steps\":", stats.calls, ",\"step_ms\":", JsonNumber(step),
       ",\"compute_ms\":", JsonNumber(compute), ",\"exposed_communication_ms\":",
       JsonNumber(exposed), ",\"memory_bytes\":", memory_bytes,
-      ",\"sent_bytes_per_step\":", JsonNumber(sent), "}");
+      ",\"sent_bytes_per_step\":", JsonNumber(sent));
+  if (stats.copy_ns != 0)
+    absl::StrAppend(&summary_json_, ",\"copy_ms\":",
+                    JsonNumber(double(stats.copy_ns) / n / 1e6));
+  if (stats.requested_ns != 0)
+    absl::StrAppend(&summary_json_, ",\"emulation\":{\"requested_ms\":",
+                    JsonNumber(double(stats.requested_ns) / n / 1e6),
+                    ",\"elapsed_ms\":",
+                    JsonNumber(double(stats.elapsed_ns) / n / 1e6),
+                    ",\"latest_ms\":", JsonNumber(double(stats.latest_ns) / 1e6),
+                    "}");
+  summary_json_ += "}";
   if (stats.calls != 0)
     Line(absl::StrFormat(
         "step time %.3f ms: compute %.3f ms, exposed communication %.3f ms, "
         "other %.3f ms; sent %s per step",
         step, compute, exposed, std::max(0.0, step - compute - exposed),
         Size(sent)));
+  if (stats.copy_ns != 0)
+    Line(absl::StrFormat("busiest copy engine: %.3f ms per step",
+                         double(stats.copy_ns) / n / 1e6));
+  if (stats.requested_ns != 0)
+    Line(absl::StrFormat(
+        "emulation: %.3f ms per step requested, %.3f ms elapsed (%+.2f %%), over "
+        "all streams; at most %.3f ms late",
+        double(stats.requested_ns) / n / 1e6, double(stats.elapsed_ns) / n / 1e6,
+        100.0 * (double(stats.elapsed_ns) / double(stats.requested_ns) - 1),
+        double(stats.latest_ns) / 1e6));
   Line(absl::StrCat("memory of a rank: ", Size(double(memory_bytes))));
 }
 

@@ -46,6 +46,10 @@ class Trainer {
   const FunctionProgram &function(int f) const {
     return session_->program().functions[size_t(f)];
   }
+  runtime::BatchSource *Source(Dataset *data) {
+    if (data == nullptr && options_.emulate) return &zeros_;
+    return data;
+  }
   absl::StatusOr<std::unique_ptr<Dataset>> Open(const std::string &path, int f) {
     return Dataset::Open(path, function(f), session_->image().nodes(),
                          {options_.shuffle, options_.seed});
@@ -58,6 +62,7 @@ class Trainer {
   std::optional<Report> report_;
   int step_ = -1, eval_ = -1;  // functions
   std::unique_ptr<Dataset> data_, eval_data_;
+  runtime::ZeroBatch zeros_;  // in emulation, if there is no data
   uint64_t done_ = 0;  // steps, those before a resume included
   uint64_t steps_ = 0;  // to do
   std::deque<std::pair<uint64_t, uint64_t>> pending_;  // step, call
@@ -88,6 +93,7 @@ absl::Status Trainer::OpenData() {
   if (eval_ >= 0 && !function(eval_).batches.empty()) {
     const std::string &path =
         options_.eval_batch.empty() ? options_.batch : options_.eval_batch;
+    if (path.empty() && options_.emulate) return absl::OkStatus();
     if (path.empty())
       return absl::InvalidArgumentError(
           absl::StrCat("function @", options_.eval, " needs batch \"",
@@ -119,6 +125,8 @@ absl::Status Trainer::Initialise() {
       if (missing.empty() && file->tensors.count(slot.name) == 0)
         missing = slot.name;
   }
+  if (!missing.empty() && !init.ok() && !file && options_.emulate)
+    return absl::OkStatus();
   if (!missing.empty() && !init.ok() && !file)
     return absl::InvalidArgumentError(
         absl::StrCat("\"", missing,
@@ -144,7 +152,8 @@ absl::Status Trainer::CountSteps() {
   }
   if (steps_ != 0 && step_ < 0)
     return absl::InvalidArgumentError("plan has no training step");
-  if (steps_ != 0 && data_ == nullptr && !function(step_).batches.empty())
+  if (steps_ != 0 && data_ == nullptr && !options_.emulate &&
+      !function(step_).batches.empty())
     return absl::InvalidArgumentError(
         absl::StrCat("function @", function(step_).name, " needs batch \"",
                      function(step_).batches[0].name, "\": give --batch"));
@@ -154,7 +163,8 @@ absl::Status Trainer::CountSteps() {
 absl::Status Trainer::CallOnce(const std::string &name) {
   int f = *FindFunction(session_->program(), name.c_str());
   std::unique_ptr<Dataset> data;
-  if (!function(f).batches.empty()) {
+  if (!function(f).batches.empty() &&
+      !(options_.emulate && options_.batch.empty())) {
     if (options_.batch.empty())
       return absl::InvalidArgumentError(
           absl::StrCat("function @", name, " needs batch \"",
@@ -164,7 +174,7 @@ absl::Status Trainer::CallOnce(const std::string &name) {
     data = *std::move(opened);
     data->Seek(0);
   }
-  absl::StatusOr<uint64_t> call = session_->Call(f, data.get());
+  absl::StatusOr<uint64_t> call = session_->Call(f, Source(data.get()));
   if (!call.ok()) return call.status();
   auto values = session_->Metrics(*call);
   if (!values.ok()) return values.status();
@@ -191,7 +201,7 @@ absl::Status Trainer::Evaluate() {
   std::vector<uint64_t> calls;
   for (uint64_t i = 0; i < batches; ++i) {
     if (eval_data_) eval_data_->Seek(i);
-    absl::StatusOr<uint64_t> call = session_->Call(eval_, eval_data_.get());
+    absl::StatusOr<uint64_t> call = session_->Call(eval_, Source(eval_data_.get()));
     if (!call.ok()) return call.status();
     calls.push_back(*call);
   }
@@ -219,7 +229,7 @@ absl::Status Trainer::Steps() {
   bool evaluated = false, saved = false;
   while (done_ < end && !*stop_) {
     if (data_ != nullptr) data_->Seek(done_);
-    absl::StatusOr<uint64_t> call = session_->Call(step_, data_.get());
+    absl::StatusOr<uint64_t> call = session_->Call(step_, Source(data_.get()));
     if (!call.ok()) return call.status();
     pending_.emplace_back(++done_, *call);
     if (absl::Status s = FlushMetrics(kMetricsLag); !s.ok()) return s;
