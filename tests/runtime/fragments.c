@@ -45,3 +45,36 @@ void picky(struct CsFragmentContext *c, void **p) {
   if (*(float *)p[1] < 0) c->call_kernel(c, 1000, p);
   *(float *)p[2] = 0;
 }
+
+/* At most some ten seconds, so that a test fails rather than hangs. */
+#define SPINS 200000000L
+
+static void wait_for(struct CsFragmentContext *c, const int *flag) {
+  for (long i = 0; __atomic_load_n(flag, __ATOMIC_ACQUIRE) == 0; ++i) {
+    if (i == SPINS) {
+      c->call_kernel(c, 1000, 0);
+      return;
+    }
+    __builtin_ia32_pause();
+  }
+}
+
+/* other: i32[] -> mine: i32[] = 1. Ends when both have begun: `other` is what
+ * another meet writes. */
+void meet(struct CsFragmentContext *c, void **p) {
+  __atomic_store_n((int *)p[1], 1, __ATOMIC_RELEASE);
+  wait_for(c, p[0]);
+}
+
+/* a: i32[], b: i32[] -> i32[] = 1, once a and b are not zero. */
+void await_both(struct CsFragmentContext *c, void **p) {
+  wait_for(c, p[0]);
+  wait_for(c, p[1]);
+  *(int *)p[2] = 1;
+}
+
+/* id: i32[], log: i32[n] -> log with id behind the log[0] entries. */
+void note(struct CsFragmentContext *c, void **p) {
+  int *log = p[2];
+  log[++log[0]] = *(int *)p[0];
+}
