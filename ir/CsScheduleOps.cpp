@@ -23,7 +23,7 @@ LogicalResult StartOp::verify() {
       last.getOperand(0).getType() != getFuture().getType().getValue())
     return emitOpError() << "must return one value of type "
                          << getFuture().getType().getValue();
-  int64_t communications = 0, exchanges = 0;
+  int64_t communications = 0, exchanges = 0, copies = 0;
   for (Operation &op : block.without_terminator()) {
     if (auto communication = dyn_cast<CommunicationOpInterface>(op)) {
       ++communications;
@@ -33,13 +33,19 @@ LogicalResult StartOp::verify() {
                              << communication.getCommunicationKey() << "\"";
     } else if (isa<ExchangeOp, ShardOp, UnshardOp>(op)) {
       ++exchanges;
+    } else if (isa<CopyOp>(op)) {
+      ++copies;
     } else {
       return op.emitOpError("is not a communication");
     }
   }
-  if (communications > 1 || (communications == 1 && exchanges > 0))
-    return emitOpError() << "must hold one communication, got: "
-                         << communications + exchanges;
+  if (communications + copies > 1 ||
+      (communications + copies == 1 && exchanges > 0))
+    return emitOpError() << "must hold one communication or copy, got: "
+                         << communications + copies + exchanges;
+  for (auto send : block.getOps<SendOp>())
+    if (last.getOperand(0) != send.getValue())
+      return emitOpError("of a send must give back what it sends");
   return success();
 }
 

@@ -12,8 +12,8 @@ def Cs_StartOp : Cs_CommOp<"start", [IsolatedFromAbove, SingleBlock, AttrSizedOp
   let summary = "begins a communication and does not wait for it";
   let description = [{
     The region holds exactly one communication, or the `cs.shard`, `cs.exchange`
-    and `cs.unshard` that it was expanded into. `after`: communications that
-    must have completed before. `priority`: smaller is more urgent.
+    and `cs.unshard` that it was expanded into, or one `cs.copy`, for a copy
+    engine. `after`: what must have completed before. `priority`: smaller is more urgent.
 
     ```mlir
     %f = cs.start "w" priority 3 (%g) : (!cs.placed<tensor<8xf32>, device 0>)

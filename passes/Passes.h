@@ -19,6 +19,8 @@ namespace commsched {
 #define GEN_PASS_DECL
 #include "passes/insert/Passes.h.inc"
 #define GEN_PASS_DECL
+#include "passes/place/Passes.h.inc"
+#define GEN_PASS_DECL
 #include "passes/schedule/Passes.h.inc"
 #define GEN_PASS_DECL
 #include "passes/lower/Passes.h.inc"

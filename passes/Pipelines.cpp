@@ -12,6 +12,8 @@ namespace commsched {
 #define GEN_PASS_REGISTRATION
 #include "passes/insert/Passes.h.inc"
 #define GEN_PASS_REGISTRATION
+#include "passes/place/Passes.h.inc"
+#define GEN_PASS_REGISTRATION
 #include "passes/schedule/Passes.h.inc"
 #define GEN_PASS_REGISTRATION
 #include "passes/lower/Passes.h.inc"
@@ -33,6 +35,7 @@ void commsched::buildAllReducePipeline(
 
 void commsched::registerPasses() {
   registerCommSched_insertPasses();
+  registerCommSched_placePasses();
   registerCommSched_schedulePasses();
   registerCommSched_lowerPasses();
 }

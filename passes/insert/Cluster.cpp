@@ -48,7 +48,9 @@ LogicalResult checkBatch(cs::ClusterOp cluster,
   if (failed(local))
     return failure();
   int64_t global = attr.getInt();
-  auto workers = static_cast<int64_t>(cluster.getNodes());
+  // Every device is a worker with samples of its own.
+  auto workers = static_cast<int64_t>(cluster.getNodes()) *
+                 static_cast<int64_t>(cluster.getDevices());
   if (*local == 0)
     return function.func.emitOpError(
         "has cs.global_batch, but no argument with cs.batch");
@@ -162,7 +164,7 @@ LogicalResult commsched::settleCluster(ModuleOp module, StringRef file,
   if (cluster->getDevices() > 1)
     remarkOn(*cluster, "cluster", [&](auto &os) {
       os << "nodes have " << cluster->getDevices()
-         << " devices: everything is put on device 0";
+         << " devices: on device 0 until --replicate-devices";
     });
   for (const ProgramFunction &function : program.functions)
     if (failed(checkBatch(*cluster, function)))

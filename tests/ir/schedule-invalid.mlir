@@ -18,7 +18,7 @@ func.func @f(%w: !w) {
 
 !w = !cs.placed<tensor<10xf32>, device 0>
 func.func @f(%w: !w) {
-  // expected-error @+1 {{must hold one communication, got: 2}}
+  // expected-error @+1 {{must hold one communication or copy, got: 2}}
   %f = cs.start "w" (%w) : (!w) -> !cs.future<!w> {
   ^bb0(%x: !w):
     %r = cs.all_reduce "w" mean %x : !w
@@ -105,6 +105,21 @@ func.func @f(%w: !w) {
         send <parts affine_map<(r, s) -> (r mod 0, 1)> to affine_map<(r, s) -> (1 - r)>>
         recv <parts affine_map<(r, s) -> (1 - r, 1)> to affine_map<(r, s) -> (1 - r)>> : !w
     cs.return %e : !w
+  }
+  return
+}
+
+// -----
+
+!w = !cs.placed<tensor<10xf32>, device 0>
+!h = !cs.placed<tensor<10xf32>, device 0 host>
+func.func @f(%w: !w) {
+  // expected-error @+1 {{must hold one communication or copy, got: 2}}
+  %f = cs.start "w" (%w) : (!w) -> !cs.future<!w> {
+  ^bb0(%x: !w):
+    %h = cs.copy %x : !w -> !h
+    %r = cs.copy %h : !h -> !w
+    cs.return %r : !w
   }
   return
 }

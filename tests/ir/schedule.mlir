@@ -6,6 +6,7 @@
 // RUN: cs-opt --mlir-print-op-generic %s | cs-opt | FileCheck %s
 
 !w = !cs.placed<tensor<10xf32>, device 0>
+!h = !cs.placed<tensor<10xf32>, device 0 host>
 !s = !cs.placed<tensor<5xf32>, device 0>
 // CHECK-LABEL: func.func @f
 func.func @f(%w: !w, %p: !s) -> (!w, !w) {
@@ -29,6 +30,13 @@ func.func @f(%w: !w, %p: !s) -> (!w, !w) {
     %h = cs.shard %e : !w -> !s
     %i = cs.unshard %h : !s -> !w
     cs.return %i : !w
+  }
+  // CHECK: cs.start "w.to_host" (%arg0) : (!cs.placed<tensor<10xf32>, device 0>) -> !cs.future<!cs.placed<tensor<10xf32>, device 0 host>> {
+  // CHECK: cs.copy
+  %c = cs.start "w.to_host" (%w) : (!w) -> !cs.future<!h> {
+  ^bb0(%x: !w):
+    %y = cs.copy %x : !w -> !h
+    cs.return %y : !h
   }
   // CHECK: cs.await %w : !cs.future<!cs.placed<tensor<10xf32>, device 0>>
   %0 = cs.await %f : !cs.future<!w>

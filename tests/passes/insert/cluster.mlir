@@ -14,8 +14,7 @@
 
 // The name of a function is taken.
 // FILE: remark: [Passed] cluster | {{.*}}cluster @lab_0 of 3 nodes is from '{{.*}}lab.mlir'
-// FILE: nodes have 2 devices: everything is put on device 0
-// FILE: cs.cluster @lab_0 nodes = 3 devices = 2 device = <kind = cpu, gflops = 99, gb_per_s = 20>
+// FILE: cs.cluster @lab_0 nodes = 3 devices = 1 device = <kind = cpu, gflops = 99, gb_per_s = 20>
 // FILE-NOT: cs.cluster
 
 // MISSING: error: cannot read the cluster file '{{.*}}.missing': No such file or directory

@@ -1,5 +1,5 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-cs.cluster @lab nodes = 3 devices = 2 device = <kind = cpu, gflops = 99, gb_per_s = 20>
+cs.cluster @lab nodes = 3 devices = 1 device = <kind = cpu, gflops = 99, gb_per_s = 20>
     intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 25000, latency_ns = 2000>

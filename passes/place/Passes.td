@@ -1,0 +1,74 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef COMMSCHED_PASSES_PLACE_PASSES_TD
+#define COMMSCHED_PASSES_PLACE_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def ReplicateDevices : Pass<"replicate-devices", "::mlir::ModuleOp"> {
+  let summary = "run the program of one device on all devices of a node";
+  let description = [{
+    Level 1 to level 1, directly behind `--insert-dist-comm`, for clusters with
+    `devices` > 1. What depends on the batch, other than through a communication,
+    is computed once per device, on the device's own samples. What a
+    communication then takes is copied to device 0 and combined there in a
+    fragment `sum.<name>`, by the reduction of the communication; the
+    communication, the updates and the state that only they use stay on device
+    0; new values of what the fragments of other devices read are copied to them.
+
+    Functions that are on several devices already, and those of parameter
+    servers, are left alone. Broadcasts and all-gathers of values that differ
+    between the devices are refused.
+  }];
+  let dependentDialects = ["::commsched::cs::CsDialect", "::mlir::arith::ArithDialect"];
+}
+
+def AssignDevices : Pass<"assign-devices", "::mlir::ModuleOp"> {
+  let summary = "give every gradient an owner among the devices of a node";
+  let description = [{
+    Level 1 to level 1. The owner of a gradient is the device with the least
+    bytes assigned so far (the first of equals), in the order in which gradients
+    are made. Everything of the gradient moves there: the copies of its parts,
+    their sum, `cs.split`, sends, receives, `cs.concat`, `cs.all_reduce`, the
+    update, and the state that only the update uses. Copies of the new parameter
+    start from there. So every device has its part of the traffic between device
+    and host, and of the updates.
+
+    A gradient is what a communication takes whose key is a `cs.param` of the
+    step, or a block of one (`<param>.block<b>`). What communicates under other
+    keys stays where it is. The result depends on the module only; a second run
+    changes nothing.
+  }];
+  let dependentDialects = ["::commsched::cs::CsDialect"];
+}
+
+def OverlapRpcMemcpy : Pass<"overlap-rpc-memcpy", "::mlir::ModuleOp"> {
+  let summary = "copy to and from the host beside compute and communication";
+  let description = [{
+    Level 2 to level 2, behind `--schedule-comm` or `--expand-collectives`, for
+    devices whose memory is not that of the host. What a communication takes is
+    copied to the staging memory of its device, what it gives is copied back;
+    the communication itself works on host memory. Each of these copies, and
+    each copy between devices, gets a `cs.start` of its own, begun when its
+    operand is there and awaited at its first use.
+
+    At most `staging-bytes` of staging memory of a node are in use at once: the
+    staging area is a ring in which every buffer has a place, and the start that
+    fills a buffer is `after` what frees those that had its place before.
+
+    With `mode=in-line` the same copies are `cs.copy` ops between the others,
+    which hold up the compute of their device: a baseline to compare with.
+
+    Functions of parameter servers are left alone; a second run changes nothing.
+  }];
+  let options = [
+    Option<"mode", "mode", "std::string", "\"overlap\"",
+           "overlap, or in-line: copies hold up compute">,
+    Option<"stagingBytes", "staging-bytes", "int64_t", "0",
+           "most bytes of staging memory in use at once on a node; 0: no bound">,
+  ];
+  let dependentDialects = ["::commsched::cs::CsDialect"];
+}
+
+#endif // COMMSCHED_PASSES_PLACE_PASSES_TD

@@ -1,0 +1,61 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef COMMSCHED_PASSES_PLACE_STAGINGRING_H
+#define COMMSCHED_PASSES_PLACE_STAGINGRING_H
+
+#include <cassert>
+#include <cstdint>
+#include <vector>
+
+namespace commsched::place {
+
+/// Gives buffers places in a ring of bytes. Whoever fills a buffer must wait for
+/// those that place() names: then no two buffers in use overlap, in whatever
+/// order the rest happens, and never more than the capacity is in use.
+class StagingRing {
+public:
+  explicit StagingRing(int64_t capacity) : capacity(capacity) {}
+
+  /// Places buffer `id` of `bytes` <= capacity; returns the buffers that were
+  /// the last to have some of its bytes, in the order of their places.
+  std::vector<unsigned> place(unsigned id, int64_t bytes) {
+    assert(bytes >= 0 && bytes <= capacity);
+    std::vector<unsigned> before;
+    if (bytes == 0)
+      return before;
+    if (head + bytes > capacity)
+      head = 0;
+    int64_t begin = head, end = head + bytes;
+    head = end;
+    std::vector<Piece> kept;
+    for (const Piece &piece : pieces) {
+      if (piece.end <= begin || piece.begin >= end) {
+        kept.push_back(piece);
+        continue;
+      }
+      before.push_back(piece.id);
+      if (piece.begin < begin)
+        kept.push_back({piece.begin, begin, piece.id});
+      if (piece.end > end)
+        kept.push_back({end, piece.end, piece.id});
+    }
+    kept.push_back({begin, end, id});
+    pieces = std::move(kept);
+    return before;
+  }
+
+private:
+  /// The last buffer that had bytes [begin, end).
+  struct Piece {
+    int64_t begin, end;
+    unsigned id;
+  };
+  int64_t capacity;
+  int64_t head = 0;
+  std::vector<Piece> pieces;
+};
+
+} // namespace commsched::place
+
+#endif // COMMSCHED_PASSES_PLACE_STAGINGRING_H
