@@ -35,7 +35,7 @@ int Finish(const absl::Status &status) {
 }
 
 absl::StatusOr<uint32_t> FindSlot(cs_session *session, const char *name) {
-  const auto &slots = session->session->program().slots;
+  const auto &slots = session->session->values();
   for (uint32_t i = 0; i < slots.size(); ++i)
     if (name != nullptr && slots[i].name == name) return i;
   return absl::NotFoundError(absl::StrCat("plan has no parameter or state \"",
@@ -92,7 +92,7 @@ int cs_session_set_slot(cs_session *session, const char *name, const void *data,
                         size_t bytes) {
   absl::StatusOr<uint32_t> slot = FindSlot(session, name);
   if (!slot.ok()) return Finish(slot.status());
-  return Finish(session->session->SetSlot(
+  return Finish(session->session->SetValue(
       *slot, {static_cast<const std::byte *>(data), bytes}));
 }
 
@@ -100,7 +100,7 @@ int cs_session_get_slot(cs_session *session, const char *name, void *data,
                         size_t bytes) {
   absl::StatusOr<uint32_t> slot = FindSlot(session, name);
   if (!slot.ok()) return Finish(slot.status());
-  return Finish(session->session->GetSlot(
+  return Finish(session->session->GetValue(
       *slot, {static_cast<std::byte *>(data), bytes}));
 }
 

@@ -15,14 +15,14 @@ constexpr char kFormat[] = "commsched-checkpoint-1";
 
 absl::Status Save(Session *session, const std::string &path, bool params_only,
                   const std::map<std::string, std::string> &metadata) {
-  const std::vector<SlotInfo> &slots = session->program().slots;
+  const std::vector<ValueInfo> &slots = session->values();
   std::vector<std::vector<std::byte>> values;
   std::vector<TensorToWrite> tensors;
   values.reserve(slots.size());
   for (uint32_t i = 0; i < slots.size(); ++i) {
-    if (slots[i].repeated || (params_only && !slots[i].is_param)) continue;
+    if (params_only && !slots[i].is_param) continue;
     std::vector<std::byte> &value = values.emplace_back(slots[i].type.bytes);
-    if (absl::Status s = session->GetSlot(i, absl::MakeSpan(value)); !s.ok())
+    if (absl::Status s = session->GetValue(i, absl::MakeSpan(value)); !s.ok())
       return s;
     tensors.push_back({slots[i].name, slots[i].type, value});
   }
@@ -43,17 +43,16 @@ absl::Status SaveParameters(Session *session, const std::string &path) {
 
 absl::Status SetSlots(Session *session, const TensorFile &file,
                       bool complete) {
-  const std::vector<SlotInfo> &slots = session->program().slots;
+  const std::vector<ValueInfo> &slots = session->values();
   for (const auto &[name, tensor] : file.tensors)
     if (std::none_of(slots.begin(), slots.end(),
-                     [&name = name](const SlotInfo &s) { return s.name == name; }))
+                     [&name = name](const ValueInfo &s) { return s.name == name; }))
       return absl::InvalidArgumentError(
           absl::StrCat(file.path, ": tensor \"", name,
                        "\" is no parameter or state of the plan"));
   // All are checked before the first is set.
   std::vector<const StoredTensor *> found(slots.size(), nullptr);
   for (size_t i = 0; i < slots.size(); ++i) {
-    if (slots[i].repeated) continue;
     if (!complete && file.tensors.count(slots[i].name) == 0) continue;
     auto tensor = file.Find(slots[i].name, slots[i].type);
     if (!tensor.ok()) return tensor.status();
@@ -61,7 +60,7 @@ absl::Status SetSlots(Session *session, const TensorFile &file,
   }
   for (uint32_t i = 0; i < slots.size(); ++i)
     if (found[i] != nullptr)
-      if (absl::Status s = session->SetSlot(i, found[i]->data); !s.ok()) return s;
+      if (absl::Status s = session->SetValue(i, found[i]->data); !s.ok()) return s;
   return absl::OkStatus();
 }
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Parameters and state in and out of a session, as safetensors files. A
-// checkpoint has every slot of the plan and, in its metadata, the number of
+// checkpoint has every value of the plan and, in its metadata, the number of
 // steps done; training goes on from it bitwise as if it had not stopped.
 #ifndef COMMSCHED_RUNTIME_CHECKPOINT_H
 #define COMMSCHED_RUNTIME_CHECKPOINT_H

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/merging_client.h"
 #include "runtime/precise_sleep.h"
 #include "runtime/status_util.h"
 
@@ -27,14 +28,19 @@ absl::StatusOr<std::unique_ptr<Executor>> Executor::Create(
   absl::Status status = executor->Prepare();
   Executor *e = executor.get();
   if (status.ok()) {
+    if (e->options_.servers != nullptr)
+      e->options_.servers = MergeGradients(std::move(e->options_.servers),
+                                           e->program_->servers);
     e->engine_ = std::make_unique<ProgressEngine>(
         e->program_->rank, e->options_.transport.get(),
+        e->options_.servers.get(), &e->program_->servers,
         static_cast<ProgressEngine::Host *>(e), e->options_.trace,
         e->options_.deadline);
     status = e->StartStreams();
   }
   if (!status.ok()) {
     if (e->options_.transport != nullptr) e->options_.transport->Abort(status);
+    if (e->options_.servers != nullptr) e->options_.servers->Abort(status);
     return status;
   }
   if (e->options_.failures != nullptr)
@@ -118,8 +124,10 @@ Executor::~Executor() {
     if (stream->thread.joinable()) stream->thread.join();
   if (options_.failures != nullptr) options_.failures->Attach(nullptr);
   if (options_.transport != nullptr) options_.transport->Close();
+  if (options_.servers != nullptr) options_.servers->Close();
   engine_.reset();
   options_.transport.reset();
+  options_.servers.reset();
 }
 
 absl::Status Executor::DrainLocked() {
@@ -141,6 +149,33 @@ absl::Status Executor::GetSlot(uint32_t slot, absl::Span<std::byte> value) {
   return slots_.Get(slot, program_->slots[slot], value);
 }
 
+absl::StatusOr<SharedBytes> Executor::ShareSlot(uint32_t slot) {
+  const SlotInfo &info = program_->slots[slot];
+  auto writes = [&](int function) {
+    const std::vector<uint32_t> &slots =
+        program_->functions[function].written_slots;
+    return std::find(slots.begin(), slots.end(), slot) != slots.end();
+  };
+  MutexLock lock(&mu_);
+  while (status_.ok()) {
+    bool busy = false;
+    for (const auto &call : in_flight_) busy |= writes(call->function);
+    for (const Queued &queued : queue_) busy |= writes(queued.function);
+    if (!busy) break;
+    changed_.Wait(&mu_);
+  }
+  if (!status_.ok()) return Unshared(status_);
+  if (!info.held)
+    return absl::NotFoundError(
+        absl::StrCat("\"", info.name, "\" is not held by this role"));
+  return slots_.Share(slot, info);
+}
+
+uint64_t Executor::steps() {
+  MutexLock lock(&mu_);
+  return steps_queued_;
+}
+
 absl::StatusOr<uint64_t> Executor::Enqueue(int function, BatchRows batches) {
   MutexLock lock(&mu_);
   while (status_.ok() && !stop_ && queue_.size() >= kMaxQueued)
@@ -152,6 +187,7 @@ absl::StatusOr<uint64_t> Executor::Enqueue(int function, BatchRows batches) {
         absl::StrCat("function @", f.name, " needs ", f.batches.size(),
                      " batch arguments, got: ", batches.data.size()));
   uint64_t number = next_call_++;
+  if (f.is_step) ++steps_queued_;
   queue_.push_back({function, number, std::move(batches)});
   AdmitCalls();
   return number;
@@ -167,6 +203,7 @@ void Executor::Fail(const absl::Status &why) {
     changed_.SignalAll();
   }
   if (options_.transport != nullptr) options_.transport->Abort(why);
+  if (options_.servers != nullptr) options_.servers->Abort(why);
 }
 
 void Executor::Cancel(const absl::Status &why) { Fail(why); }
@@ -221,7 +258,10 @@ void Executor::ResetStats() {
 }
 
 uint64_t Executor::bytes_sent() const {
-  return options_.transport != nullptr ? options_.transport->bytes_sent() : 0;
+  uint64_t bytes = 0;
+  if (options_.transport != nullptr) bytes += options_.transport->bytes_sent();
+  if (options_.servers != nullptr) bytes += options_.servers->bytes_sent();
+  return bytes;
 }
 
 }  // namespace commsched::runtime

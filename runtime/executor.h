@@ -38,6 +38,7 @@
 #include "absl/types/span.h"
 #include "runtime/instruction_runner.h"
 #include "runtime/memory.h"
+#include "runtime/parameter_client.h"
 #include "runtime/peer_failure_relay.h"
 #include "runtime/program.h"
 #include "runtime/progress_engine.h"
@@ -51,6 +52,10 @@ namespace commsched::runtime {
 struct ExecutorOptions {
   // Needed if the program has a message. The executor closes it.
   std::unique_ptr<Transport> transport;
+  // Needed if the program has a message to or from parameter servers. The
+  // executor closes it. For half-asynchronous plans it gets every gradient; they
+  // are merged on the way.
+  std::unique_ptr<ParameterClient> servers;
   // What the transport's on_peer_failure reports to; may be null.
   std::shared_ptr<PeerFailureRelay> failures;
   TraceRecorder *trace = nullptr;  // outlives the executor; null: no trace
@@ -95,6 +100,11 @@ class Executor : private ProgressEngine::Host {
   absl::Status SetSlot(uint32_t slot, absl::Span<const std::byte> value);
   absl::Status GetSlot(uint32_t slot, absl::Span<std::byte> value);
 
+  // The value after the calls before this one, without a copy; it stays as it is
+  // as long as its owner lives. Waits for calls that write the slot only. Not for
+  // slots of functions whose calls overlap.
+  absl::StatusOr<SharedBytes> ShareSlot(uint32_t slot);
+
   // Queues a call and returns its number, counted from 0. Waits while two
   // calls are waiting already. `batches` must have one entry per batch.
   absl::StatusOr<uint64_t> Enqueue(int function, BatchRows batches);
@@ -110,13 +120,18 @@ class Executor : private ProgressEngine::Host {
   void ResetStats();
   // Bytes of arenas, scratch and slots.
   size_t memory_bytes() const { return memory_bytes_; }
-  uint64_t bytes_sent() const;
+  uint64_t bytes_sent() const;  // to peers and servers
+  // With parameter servers: as in ExecutorOptions, or what merges for it.
+  ParameterClient *servers() { return options_.servers.get(); }
+  // Steps that have been queued.
+  uint64_t steps();
 
  private:
   // A call that has begun.
   struct Call {
     int function = 0;
     uint64_t number = 0;
+    uint64_t step = 0;  // of the job, with parameter servers
     const FunctionProgram *program = nullptr;
     std::vector<uint32_t> waiting;  // dependences not yet met, by instruction
     std::vector<uint8_t> done;
@@ -206,6 +221,8 @@ class Executor : private ProgressEngine::Host {
   std::deque<std::unique_ptr<Call>> in_flight_ ABSL_GUARDED_BY(mu_);
   std::vector<std::unique_ptr<Call>> spare_ ABSL_GUARDED_BY(mu_);
   uint64_t next_call_ ABSL_GUARDED_BY(mu_) = 0;
+  uint64_t steps_ ABSL_GUARDED_BY(mu_) = 0;  // calls of the step that have begun
+  uint64_t steps_queued_ ABSL_GUARDED_BY(mu_) = 0;
   uint64_t completed_ ABSL_GUARDED_BY(mu_) = 0;  // calls
   std::deque<std::vector<double>> results_ ABSL_GUARDED_BY(mu_);
   std::vector<FunctionStats> stats_ ABSL_GUARDED_BY(mu_);

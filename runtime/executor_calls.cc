@@ -42,9 +42,20 @@ void Executor::Begin(Queued queued) {
   }
   Call *call = owned.get();
   const FunctionProgram &f = program_->functions[queued.function];
+  for (uint32_t slot : f.written_slots)
+    if (absl::Status s = slots_.PrepareWrite(slot, program_->slots[slot]);
+        !s.ok()) {
+      status_ = std::move(s);
+      return;
+    }
   size_t n = f.instructions.size();
   call->function = queued.function;
   call->number = queued.number;
+  if (options_.servers != nullptr) {
+    // A call that is no step sees the values after the steps before it.
+    call->step = options_.servers->first_step() + steps_;
+    if (f.is_step) ++steps_;
+  }
   call->program = &f;
   call->done.assign(n, 0);
   call->waiting.assign(n, 0);
@@ -65,12 +76,14 @@ void Executor::Begin(Queued queued) {
       case BufferInfo::kSlotCurrent:
       case BufferInfo::kSlotNext:
         call->address[b] =
-            slots_.Address(buffer.slot, buffer.kind == BufferInfo::kSlotNext);
+            slots_.Address(buffer.slot, buffer.kind == BufferInfo::kSlotNext) +
+            buffer.offset;
         break;
       case BufferInfo::kBatch:
         // Only ever read: the loader refuses anything else.
         call->address[b] =
-            const_cast<std::byte *>(queued.batches.data[buffer.batch]);
+            const_cast<std::byte *>(queued.batches.data[buffer.batch]) +
+            buffer.offset;
         break;
     }
   }
@@ -105,12 +118,20 @@ void Executor::Ready(Call *call, uint32_t index) {
     stream.work.Signal();
     return;
   }
-  const CommunicateProgram &c = instruction.communicate;
   ProgressEngine::Request request;
   request.instruction = &instruction;
   request.index = index;
   request.call = call->number;
   request.cookie = call;
+  if (instruction.kind != InstructionProgram::kCommunicate) {
+    const bool after = call->program->is_step &&
+                       instruction.kind == InstructionProgram::kPull;
+    request.step = call->step + (after ? 1 : 0);
+    request.buffer = call->address[instruction.message.buffer];
+    engine_->Start(request);
+    return;
+  }
+  const CommunicateProgram &c = instruction.communicate;
   request.buffer = call->address[c.buffer];
   if (c.input >= 0) request.input = call->address[size_t(c.input)];
   if (c.output >= 0) request.output = call->address[size_t(c.output)];

@@ -69,7 +69,7 @@ absl::Status FunctionBuilder::AddBuffer(int index) {
     case plan::Buffer::BATCH: {
       info.kind = BufferInfo::kBatch;
       if (b.batch().empty()) return BadPlan(where, "a batch needs a name");
-      if (info.type.shape.empty())
+      if (info.type.shape.empty() && program_->server < 0)
         return BadPlan(where, "a batch needs a dimension that counts samples");
       if (b.device() >= devices_)
         return BadPlan(where, absl::StrCat("there is no device ", b.device()));
@@ -86,6 +86,25 @@ absl::Status FunctionBuilder::AddBuffer(int index) {
       info.batch = uint32_t(known - out_.batches.begin());
       if (known == out_.batches.end())
         out_.batches.push_back({b.batch(), info.type, b.device()});
+      break;
+    }
+    case plan::Buffer::PART: {
+      if (b.parent() >= uint32_t(index) ||
+          in_.buffers(int(b.parent())).kind() == plan::Buffer::PART)
+        return BadPlan(where, absl::StrCat("buffer ", b.parent(),
+                                           " must come before its parts and be none"));
+      const BufferInfo &parent = out_.buffers[b.parent()];
+      if (b.offset() > parent.type.bytes ||
+          info.type.bytes > parent.type.bytes - b.offset())
+        return BadPlan(where, absl::StrCat("lies outside of buffer ", b.parent()));
+      if (b.offset() % ops::ElementBytes(info.type.element) != 0 ||
+          ops::ElementBytes(info.type.element) >
+              ops::ElementBytes(parent.type.element))
+        return BadPlan(where, "is not aligned to its elements");
+      info.kind = parent.kind;
+      info.offset = parent.offset + b.offset();
+      info.slot = parent.slot;
+      info.batch = parent.batch;
       break;
     }
     default:
@@ -147,6 +166,7 @@ absl::Status FunctionBuilder::Finish() {
       return BadPlan(where_, absl::StrCat("nothing writes the next value of \"",
                                           program_->slots[slot].name, "\""));
   }
+  if (absl::Status s = CheckPushes(); !s.ok()) return s;
   const uint64_t workers = uint64_t(nodes_) * out_.batch_devices;
   for (const BatchArgument &batch : out_.batches)
     if (out_.global_batch != 0 &&

@@ -61,6 +61,12 @@ class FunctionBuilder {
                               InstructionProgram *out);
   absl::Status AddCopy(const plan::CopyBuffer &copy, InstructionProgram *out);
   absl::Status AddDelay(const plan::Delay &delay, InstructionProgram *out);
+  absl::Status AddPush(const plan::Push &push, InstructionProgram *out);
+  absl::Status AddPull(const plan::Pull &pull, InstructionProgram *out);
+  // Checks what a message to or from a server names.
+  absl::StatusOr<const BlockProgram *> FindBlock(uint32_t server, uint32_t block,
+                                                 const std::string &key, bool push);
+  absl::Status CheckPushes();
 
   const plan::Plan &plan_;
   const plan::Function &in_;

@@ -3,6 +3,7 @@
 //
 // The instructions of a function and their dependences.
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -90,6 +91,8 @@ absl::Status FunctionBuilder::AddDelay(const plan::Delay &delay,
 absl::Status FunctionBuilder::AddCommunicate(const plan::Communicate &comm,
                                              InstructionProgram *out) {
   out->kind = InstructionProgram::kCommunicate;
+  if (program_->server >= 0)
+    return BadPlan(where_, "a server does not communicate by itself");
   CommunicateProgram &c = out->communicate;
   c.key = comm.key();
   c.source_op = comm.source_op().empty() ? "exchange" : comm.source_op();
@@ -143,6 +146,71 @@ absl::Status FunctionBuilder::AddCommunicate(const plan::Communicate &comm,
   return absl::OkStatus();
 }
 
+absl::StatusOr<const BlockProgram *> FunctionBuilder::FindBlock(
+    uint32_t server, uint32_t block, const std::string &key, bool push) {
+  if (program_->server >= 0)
+    return BadPlan(where_, "a server sends nothing to servers");
+  const std::vector<ServerProgram> &servers = program_->servers.servers;
+  if (server >= servers.size())
+    return BadPlan(where_, absl::StrCat("there is no server ", server));
+  if (block >= servers[server].blocks.size())
+    return BadPlan(where_, absl::StrCat("server ", server, " has no block ", block));
+  const BlockProgram &found = servers[server].blocks[block];
+  if (const std::string &own = push ? found.key : found.pull_key; own != key)
+    return BadPlan(where_, absl::StrCat("key must match block ", block, " \"", own,
+                                        "\" of server ", server, ", got: \"", key,
+                                        "\""));
+  return &found;
+}
+
+absl::Status FunctionBuilder::AddPush(const plan::Push &push,
+                                      InstructionProgram *out) {
+  out->kind = InstructionProgram::kPush;
+  out->message = {push.server(), push.block(), push.buffer()};
+  auto block = FindBlock(push.server(), push.block(), push.key(), true);
+  if (!block.ok()) return block.status();
+  if (absl::Status s = CheckRead(push.buffer()); !s.ok()) return s;
+  const TensorInfo &type = out_.buffers[push.buffer()].type;
+  if (!(type == (*block)->gradient))
+    return BadPlan(where_, absl::StrCat("must match ", ToString((*block)->gradient),
+                                        " of the server, got: ", ToString(type)));
+  return absl::OkStatus();
+}
+
+absl::Status FunctionBuilder::AddPull(const plan::Pull &pull,
+                                      InstructionProgram *out) {
+  out->kind = InstructionProgram::kPull;
+  out->message = {pull.server(), pull.block(), pull.buffer()};
+  auto block = FindBlock(pull.server(), pull.block(), pull.key(), false);
+  if (!block.ok()) return block.status();
+  if (absl::Status s = Write(pull.buffer()); !s.ok()) return s;
+  const TensorInfo &type = out_.buffers[pull.buffer()].type;
+  if (!(type == (*block)->value))
+    return BadPlan(where_, absl::StrCat("must match ", ToString((*block)->value),
+                                        " of the server, got: ", ToString(type)));
+  return absl::OkStatus();
+}
+
+// A block that is not pushed would hold up a server, one that is pushed twice
+// would be taken for a repetition.
+absl::Status FunctionBuilder::CheckPushes() {
+  if (program_->server >= 0 || program_->servers.servers.empty())
+    return absl::OkStatus();
+  std::map<std::pair<uint32_t, uint32_t>, int> count;
+  for (const InstructionProgram &i : out_.instructions)
+    if (i.kind == InstructionProgram::kPush)
+      ++count[{i.message.server, i.message.block}];
+  const std::vector<ServerProgram> &servers = program_->servers.servers;
+  for (uint32_t k = 0; k < servers.size(); ++k)
+    for (uint32_t b = 0; b < servers[k].blocks.size(); ++b)
+      if (int n = count[{k, b}], wanted = in_.is_step() ? 1 : 0; n != wanted)
+        return BadPlan(where_, absl::StrCat("pushes block \"",
+                                            servers[k].blocks[b].key,
+                                            "\" of server ", k, " ", n,
+                                            " times, must be ", wanted));
+  return absl::OkStatus();
+}
+
 absl::Status FunctionBuilder::AddInstruction(int index) {
   const plan::Instruction &in = in_.instructions(index);
   current_ = index;
@@ -191,6 +259,12 @@ absl::Status FunctionBuilder::AddInstruction(int index) {
       break;
     case plan::Instruction::kDelay:
       status = AddDelay(in.delay(), &out);
+      break;
+    case plan::Instruction::kPush:
+      status = AddPush(in.push(), &out);
+      break;
+    case plan::Instruction::kPull:
+      status = AddPull(in.pull(), &out);
       break;
     default:
       status = BadPlan(where_, "does nothing that this build knows");

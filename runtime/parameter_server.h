@@ -36,6 +36,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "runtime/plan_loader.h"
+#include "runtime/shared_bytes.h"
 #include "runtime/trace.h"
 
 namespace commsched::runtime {
@@ -47,14 +48,9 @@ struct ParameterServerOptions {
   // error names the trainers whose pushes are missing.
   absl::Duration deadline = absl::Seconds(30);
   TraceRecorder *trace = nullptr;  // outlives the server
+  bool emulate = false;            // see runtime/executor.h
   // Called once, with the error that ends the server.
   std::function<void(const absl::Status &)> on_failure = {};
-};
-
-// Bytes that stay unchanged as long as `owner` lives.
-struct SharedBytes {
-  absl::Span<const std::byte> bytes;
-  std::shared_ptr<const void> owner;
 };
 
 class ParameterServer {
@@ -67,7 +63,8 @@ class ParameterServer {
   virtual ~ParameterServer() = default;
 
   // Values by their names in files: `whole` is all of a parameter or state, of
-  // which the server takes its rows. Before the first Join.
+  // which the server takes its rows, if it has any. Before the first Join, or
+  // between steps: kFailedPrecondition while pushes wait for others.
   virtual absl::Status SetWhole(const std::string &name,
                                 absl::Span<const std::byte> whole) = 0;
   // The server's own part; for checkpoints. Waits until no update runs.
@@ -83,7 +80,7 @@ class ParameterServer {
     std::vector<uint64_t> next;
     bool finished = false;
   };
-  virtual Taken taken(int trainer) { return {}; }
+  virtual Taken taken(int trainer) = 0;
   // `payload` is the whole block of one step. Done when it has been taken.
   virtual void Push(int trainer, uint32_t block, uint64_t step,
                     SharedBytes payload, PushDone done) = 0;
@@ -99,8 +96,8 @@ class ParameterServer {
   // or the server has ended with an error.
   virtual absl::Status Wait() = 0;
 
-  // Everything that a restart needs (slots, the steps applied to each block, the
-  // pushes taken), consistent, as one file, written under another name and
+  // Everything that a restart needs (slots, the steps applied to each block, all
+  // pushes that have been taken), consistent, as one file, written under another name and
   // renamed. `Restore` before the first Join; a damaged file, or one of another
   // plan or server, is refused.
   virtual absl::Status Save(const std::string &path) = 0;

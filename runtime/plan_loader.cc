@@ -45,13 +45,9 @@ absl::StatusOr<std::shared_ptr<const PlanImage>> PlanImage::Load(
                      ", got: ", plan.cluster().nodes()));
   if (plan.cluster().devices() > 64)
     return absl::InvalidArgumentError("a node must have at most 64 devices");
-  if (plan.roles_size() > 1)
-    return absl::UnimplementedError(
-        absl::StrCat("a plan must have one role, got: ", plan.roles_size()));
-  if (plan.roles_size() == 1 && plan.roles(0).count() != plan.cluster().nodes())
-    return absl::InvalidArgumentError(absl::StrCat(
-        "role \"", plan.roles(0).name(), "\" must match the cluster's ",
-        plan.cluster().nodes(), " nodes, got: ", plan.roles(0).count()));
+  absl::StatusOr<PlanRoles> roles = ReadRoles(plan);
+  if (!roles.ok()) return roles.status();
+  image->roles_ = *std::move(roles);
   if (absl::Status s = CheckProcessor(plan.required_features()); !s.ok())
     return s;
   image->code_ = std::make_shared<CodeLibrary>();
@@ -81,13 +77,47 @@ absl::StatusOr<std::shared_ptr<const Program>> PlanImage::ForRank(
     int rank) const {
   auto program = std::make_shared<Program>();
   program->rank = rank;
+  if (rank < 0 || rank >= nodes())
+    return absl::InvalidArgumentError(
+        absl::StrCat("rank must be in 0..", nodes() - 1, ", got: ", rank));
+  if (absl::Status s = Build(roles_.trainer, program.get()); !s.ok()) return s;
+  return program;
+}
+
+absl::StatusOr<std::shared_ptr<const Program>> PlanImage::ForServer(
+    int server) const {
+  int count = int(roles_.servers.size());
+  if (count == 0)
+    return absl::InvalidArgumentError("plan has no parameter servers");
+  if (server < 0 || server >= count)
+    return absl::InvalidArgumentError(
+        absl::StrCat("server must be in 0..", count - 1, ", got: ", server));
+  auto program = std::make_shared<Program>();
+  program->rank = nodes() + server;
+  program->server = server;
+  int role = roles_.servers[size_t(server)];
+  if (absl::Status s = Build(role, program.get()); !s.ok()) return s;
+  // From functions of the plan to those of the program.
+  std::map<uint32_t, int> index;
+  for (uint32_t f : FunctionsOfRole(plan_, role))
+    index.emplace(f, int(index.size()));
+  const plan::Server &in = plan_.parameter_servers().servers(server);
+  ServerProgram &out = program->servers.servers[size_t(server)];
+  if (in.has_schedule()) out.schedule = index[in.schedule()];
+  for (int b = 0; b < in.blocks_size(); ++b)
+    out.blocks[size_t(b)].function = index[in.blocks(b).function()];
+  return program;
+}
+
+absl::Status PlanImage::Build(int role, Program *program) const {
   program->nodes = nodes();
   program->digest = digest_;
   program->module_name = plan_.module_name();
   program->code = code_;
-  if (rank < 0 || rank >= nodes())
-    return absl::InvalidArgumentError(
-        absl::StrCat("rank must be in 0..", nodes() - 1, ", got: ", rank));
+  program->servers = roles_.program;
+  std::vector<bool> held(size_t(plan_.slots_size()), role < 0);
+  if (role >= 0)
+    for (uint32_t s : SlotsOfRole(plan_, role)) held[s] = true;
   std::map<std::string, size_t> names;  // slot or function
   std::set<std::pair<std::string, uint32_t>> places;  // of slots
   for (int i = 0; i < plan_.slots_size(); ++i) {
@@ -102,6 +132,12 @@ absl::StatusOr<std::shared_ptr<const Program>> PlanImage::ForRank(
     info.device = slot.device();
     if (slot.device() >= std::max(1u, plan_.cluster().devices()))
       return BadPlan(where, absl::StrCat("there is no device ", slot.device()));
+    info.held = held[size_t(i)];
+    info.internal = slot.internal();
+    if (!info.held) {
+      program->slots.push_back(std::move(info));
+      continue;
+    }
     if (slot.name().empty() ||
         !places.emplace(slot.name(), slot.device()).second)
       return BadPlan(where, "name must be unique on its device and not empty");
@@ -124,18 +160,19 @@ absl::StatusOr<std::shared_ptr<const Program>> PlanImage::ForRank(
   }
   uint32_t key = 0;
   names.clear();
-  for (const plan::Function &f : plan_.functions()) {
+  for (uint32_t index : FunctionsOfRole(plan_, role)) {
+    const plan::Function &f = plan_.functions(int(index));
     if (!names.emplace(f.name(), 0).second)
       return absl::InvalidArgumentError(
           absl::StrCat("function @", f.name(), " is there twice"));
-    FunctionBuilder builder(plan_, f, rank, key, code_.get(), program.get());
+    FunctionBuilder builder(plan_, f, program->rank, key, code_.get(), program);
     absl::StatusOr<FunctionProgram> function = builder.Build();
     if (!function.ok()) return function.status();
     key = builder.next_key();
     program->functions.push_back(*std::move(function));
   }
-  AssignStreams(program.get());
-  return program;
+  AssignStreams(program);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<int> FindFunction(const Program &program, const char *name) {

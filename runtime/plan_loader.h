@@ -10,12 +10,15 @@
 
 #include <memory>
 #include <string>
+#include <vector>
+
 #include "absl/strings/string_view.h"
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "plan/plan.pb.h"
 #include "runtime/code_object.h"
+#include "runtime/plan_servers.h"
 #include "runtime/program.h"
 
 namespace commsched::runtime {
@@ -33,11 +36,24 @@ class PlanImage {
   uint64_t digest() const { return digest_; }
   const plan::Plan &plan() const { return plan_; }
 
-  // The program of rank `rank` (0 <= rank < nodes()).
+  // Parameters and state by their names in files.
+  const std::vector<ValueInfo> &values() const { return roles_.values; }
+  // Parameter servers; `servers` is empty if the plan has none.
+  const ServersProgram &servers() const { return roles_.program; }
+
+  // The program of rank `rank` (0 <= rank < nodes()): with parameter servers, of
+  // that trainer.
   absl::StatusOr<std::shared_ptr<const Program>> ForRank(int rank) const;
+  // The program of parameter server `server`, whose rank, for traces, comes
+  // after those of the trainers.
+  absl::StatusOr<std::shared_ptr<const Program>> ForServer(int server) const;
 
  private:
+  // Of role `role` (-1: all).
+  absl::Status Build(int role, Program *program) const;
+
   plan::Plan plan_;
+  PlanRoles roles_;
   uint64_t digest_ = 0;
   std::shared_ptr<CodeLibrary> code_;
 };

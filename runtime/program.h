@@ -16,17 +16,10 @@
 #include "ops/element.h"
 #include "ops/registry.h"
 #include "plan/fragment_abi.h"
+#include "runtime/server_program.h"
+#include "runtime/tensor_info.h"
 
 namespace commsched::runtime {
-
-struct TensorInfo {
-  ops::Element element = ops::Element::kF32;
-  std::vector<int64_t> shape;
-  int64_t elements = 0;
-  size_t bytes = 0;
-};
-bool operator==(const TensorInfo &a, const TensorInfo &b);
-std::string ToString(const TensorInfo &type);  // "f32[784,10]"
 
 struct SlotInfo {
   std::string name;
@@ -37,6 +30,8 @@ struct SlotInfo {
   // Slots of one name, on several devices, have one value. This is one of them
   // that is not the first: no file has it.
   bool repeated = false;
+  bool held = true;       // by this role: else it has no memory
+  bool internal = false;  // of no interest outside
 };
 
 struct BatchArgument {
@@ -49,7 +44,7 @@ struct BufferInfo {
   enum Kind { kArena, kSlotCurrent, kSlotNext, kBatch };
   Kind kind = kArena;
   TensorInfo type;
-  size_t offset = 0;   // in the arena
+  size_t offset = 0;   // in the arena; of a part of another buffer: in that
   uint32_t slot = 0;   // index in Program::slots
   uint32_t batch = 0;  // index in FunctionProgram::batches
   std::string name;
@@ -104,7 +99,7 @@ struct StreamInfo {
 };
 
 struct InstructionProgram {
-  enum Kind { kRun, kCommunicate, kCopy, kDelay };
+  enum Kind { kRun, kCommunicate, kCopy, kDelay, kPush, kPull };
   Kind kind = kRun;
   std::string name;
   std::string location;  // may be empty
@@ -124,6 +119,7 @@ struct InstructionProgram {
   std::vector<uint32_t> outputs;  // FunctionProgram::outputs complete with it
   RunProgram run;
   CommunicateProgram communicate;
+  ServerMessageProgram message;  // kPush, kPull
   uint32_t source = 0, target = 0;  // kCopy
   // kDelay, and kCopy in emulation (0: it takes no time).
   uint64_t nanoseconds = 0;
@@ -162,9 +158,11 @@ struct Program {
   int nodes = 1;
   uint64_t digest = 0;  // of the plan's bytes
   std::string module_name;
-  std::vector<SlotInfo> slots;
+  std::vector<SlotInfo> slots;  // all of the plan
   std::vector<FunctionProgram> functions;
   std::vector<ops::KernelDesc> kernels;
+  ServersProgram servers;
+  int server = -1;  // whose program this is; -1: a trainer's or worker's
   // What some instruction runs on, the compute streams first; 0 is that of
   // device 0.
   std::vector<StreamInfo> streams;

@@ -10,10 +10,14 @@
 
 namespace commsched::runtime {
 
-ProgressEngine::ProgressEngine(int rank, Transport *transport, Host *host,
+ProgressEngine::ProgressEngine(int rank, Transport *transport,
+                               ParameterClient *servers,
+                               const ServersProgram *servers_of, Host *host,
                                TraceRecorder *trace, absl::Duration deadline)
     : rank_(rank),
       transport_(transport),
+      servers_(servers),
+      servers_of_(servers_of),
       host_(host),
       trace_(trace),
       deadline_(absl::ToChronoNanoseconds(
@@ -62,7 +66,9 @@ void ProgressEngine::Loop() {
       while (events_.empty() && !stop_) {
         if (active_.empty() || failed_)
           changed_.Wait(&mu_);
-        else if (changed_.WaitUntil(&mu_, last_progress_ + deadline_))
+        else if (changed_.WaitUntil(
+                     &mu_, last_progress_ +
+                               DeadlineOf(*active_.begin()->second)))
           break;
       }
       if (stop_ && events_.empty()) return;
@@ -89,6 +95,7 @@ void ProgressEngine::Handle(Event &event) {
     case Event::kPeerFailed: {
       std::string what;
       for (const auto &[sequence, active] : active_) {
+        if (active->of_server()) continue;
         const CommunicateProgram &c = active->request.instruction->communicate;
         const Round &round = c.phases[active->phase].rounds[active->round];
         if ((active->receiving && round.recv_peer == event.peer) ||
@@ -105,6 +112,7 @@ void ProgressEngine::Handle(Event &event) {
       break;
   }
   Active *active = event.active;
+  if (active->of_server()) return HandleServer(event);
   const CommunicateProgram &c = active->request.instruction->communicate;
   const Round &round = c.phases[active->phase].rounds[active->round];
   if (!event.status.ok())
@@ -133,6 +141,7 @@ void ProgressEngine::Begin(const Request &request) {
   active->request = request;
   active->sequence = next_sequence_++;
   active_[active->sequence] = std::move(owned);
+  if (active->of_server()) return BeginServer(active);
   const CommunicateProgram &c = request.instruction->communicate;
   if (request.input != nullptr && c.input_bytes != 0)
     std::memmove(request.buffer + c.input_at, request.input, c.input_bytes);
@@ -259,19 +268,20 @@ void ProgressEngine::Fail(const absl::Status &why) {
 
 void ProgressEngine::CheckStall() {
   Clock::time_point now = Clock::now();
-  if (now < last_progress_ + deadline_) return;
+  if (active_.empty()) return;
+  const Active &oldest = *active_.begin()->second;
+  if (now < last_progress_ + DeadlineOf(oldest)) return;
   if (host_->Computing()) {
     last_progress_ = now;
     return;
   }
-  if (active_.empty()) return;
-  const Active &oldest = *active_.begin()->second;
   Fail(absl::DeadlineExceededError(absl::StrCat(
-      "no progress within ", absl::FormatDuration(absl::FromChrono(deadline_)),
+      "no progress within ", absl::FormatDuration(absl::FromChrono(DeadlineOf(oldest))),
       ": ", Describe(oldest), ": ", DescribeMissing(oldest))));
 }
 
 std::string ProgressEngine::Describe(const Active &active) const {
+  if (active.of_server()) return DescribeServer(active);
   const InstructionProgram &instruction = *active.request.instruction;
   const CommunicateProgram &c = instruction.communicate;
   return absl::StrCat(
@@ -281,6 +291,7 @@ std::string ProgressEngine::Describe(const Active &active) const {
 }
 
 std::string ProgressEngine::DescribeMissing(const Active &active) const {
+  if (active.of_server()) return "still waiting for the server";
   const CommunicateProgram &c = active.request.instruction->communicate;
   const Round &round = c.phases[active.phase].rounds[active.round];
   std::string where =

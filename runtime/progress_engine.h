@@ -3,7 +3,9 @@
 //
 // Runs the communications of one rank: a state machine per Communicate
 // instruction, moved on by the arrival of messages. Any number are in flight;
-// what waits for a link goes out in order of priority.
+// what waits for a link goes out in order of priority. Messages to and from
+// parameter servers are handed to their client, in the order in which they
+// become possible.
 #ifndef COMMSCHED_RUNTIME_PROGRESS_ENGINE_H
 #define COMMSCHED_RUNTIME_PROGRESS_ENGINE_H
 
@@ -16,6 +18,7 @@
 
 #include "absl/time/time.h"
 #include "runtime/memory.h"
+#include "runtime/parameter_client.h"
 #include "runtime/program.h"
 #include "runtime/sync.h"
 #include "runtime/trace.h"
@@ -35,22 +38,26 @@ class ProgressEngine {
     virtual bool Computing() const = 0;
   };
 
-  // One Communicate instruction of one call, with its addresses.
+  // One Communicate, Push or Pull instruction of one call, with its addresses.
   struct Request {
     const InstructionProgram *instruction = nullptr;
     uint32_t index = 0;  // of the instruction in its function
     uint64_t call = 0;
+    // Of the job: what a Push pushes; the version that a Pull gets.
+    uint64_t step = 0;
     void *cookie = nullptr;
     std::byte *buffer = nullptr;
     const std::byte *input = nullptr;
     std::byte *output = nullptr;
   };
 
-  // `transport` may be null if no program has a message. All pointers outlive
-  // the engine.
-  ProgressEngine(int rank, Transport *transport, Host *host,
+  // `transport` and `servers` may be null if no program has a message for them.
+  // All pointers outlive the engine. `servers_of`, which describes the servers,
+  // may be null without them.
+  ProgressEngine(int rank, Transport *transport, ParameterClient *servers,
+                 const ServersProgram *servers_of, Host *host,
                  TraceRecorder *trace, absl::Duration deadline);
-  // The transport must have been closed. Stops the thread.
+  // The transport and the client must have been closed. Stops the thread.
   ~ProgressEngine();
 
   // Thread-safe; do not wait.
@@ -61,10 +68,14 @@ class ProgressEngine {
   struct Active {
     Request request;
     uint64_t sequence = 0;
+    // Of a Communicate instruction.
     size_t phase = 0, round = 0;
     bool sending = false, receiving = false;
     Memory staging;  // for a round that receives on top of what it sends
     Clock::time_point send_begin, recv_begin;
+    bool of_server() const {
+      return request.instruction->kind != InstructionProgram::kCommunicate;
+    }
   };
   struct Event {
     enum Kind { kStart, kSent, kReceived, kPeerFailed };
@@ -95,6 +106,15 @@ class ProgressEngine {
   void Pump();
   void Fail(const absl::Status &why);
   void CheckStall();
+
+  // progress_servers.cc
+  void BeginServer(Active *active);
+  void HandleServer(Event &event);
+  std::string DescribeServer(const Active &active) const;
+  // What the deadline is for messages to and from servers: longer, since a
+  // server that waits knows for whom, and should be the one to say.
+  Clock::duration DeadlineOf(const Active &active) const;
+
   std::string Describe(const Active &active) const;
   std::string DescribeMissing(const Active &active) const;
   MessageTag Tag(const Active &active) const;
@@ -103,6 +123,8 @@ class ProgressEngine {
 
   const int rank_;
   Transport *const transport_;
+  ParameterClient *const servers_;
+  const ServersProgram *const servers_of_;
   Host *const host_;
   TraceRecorder *const trace_;
   const Clock::duration deadline_;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/in_process_parameter_client.h"
 #include "runtime/in_process_transport.h"
 
 namespace commsched::runtime {
@@ -45,6 +46,7 @@ absl::Status CheckEmulation(const PlanImage &image, bool emulate) {
 
 absl::StatusOr<std::unique_ptr<Executor>> MakeRank(
     const PlanImage &image, int rank, const ConnectFunction &connect,
+    const ConnectServersFunction &connect_servers,
     const SessionOptions &session) {
   absl::StatusOr<std::shared_ptr<const Program>> program = image.ForRank(rank);
   if (!program.ok()) return program.status();
@@ -67,6 +69,15 @@ absl::StatusOr<std::unique_ptr<Executor>> MakeRank(
     options.transport = *std::move(connected);
     options.failures = relay;
   }
+  if (connect_servers && !image.servers().servers.empty()) {
+    auto connected = connect_servers(rank);
+    if (!connected.ok()) {
+      if (options.transport != nullptr)
+        options.transport->Abort(connected.status());
+      return connected.status();
+    }
+    options.servers = *std::move(connected);
+  }
   return Executor::Create(*std::move(program), std::move(options));
 }
 
@@ -88,11 +99,26 @@ absl::StatusOr<std::unique_ptr<Session>> Session::InProcess(
     connect = [hub](TransportOptions o) {
       return ConnectInProcess(hub, std::move(o));
     };
+  for (int k = 0; k < int(image->servers().servers.size()); ++k) {
+    ParameterServerOptions server;
+    server.server = k;
+    server.trainers = nodes;
+    server.deadline = options.deadline;
+    server.trace = options.trace;
+    server.emulate = options.emulate;
+    auto made = ParameterServer::Create(image, std::move(server));
+    if (!made.ok()) return made.status();
+    session->servers_.push_back(*std::move(made));
+  }
+  session->of_trainers_.assign(image->values().size(), false);
+  auto connect_servers = [&](int rank) {
+    return MakeInProcessParameterClient(&session->servers_, rank);
+  };
   std::vector<absl::Status> statuses(size_t(nodes), absl::OkStatus());
   std::vector<std::thread> threads;
   for (int r = 0; r < nodes; ++r)
     threads.emplace_back([&, r] {
-      auto made = MakeRank(*image, r, connect, options);
+      auto made = MakeRank(*image, r, connect, connect_servers, options);
       if (made.ok())
         session->executors_[size_t(r)] = *std::move(made);
       else
@@ -111,15 +137,17 @@ absl::StatusOr<std::unique_ptr<Session>> Session::InProcess(
 
 absl::StatusOr<std::unique_ptr<Session>> Session::OneRank(
     std::shared_ptr<const PlanImage> image, int rank,
-    const ConnectFunction &connect, SessionOptions options) {
+    const ConnectFunction &connect, SessionOptions options,
+    const ConnectServersFunction &connect_servers) {
   if (absl::Status s = CheckEmulation(*image, options.emulate); !s.ok())
     return s;
   std::unique_ptr<Session> session(new Session);
   session->image_ = image;
   auto made = MakeRank(*image, rank, image->nodes() > 1 ? connect : nullptr,
-                       options);
+                       connect_servers, options);
   if (!made.ok()) return OfRank(rank, made.status());
   session->executors_.push_back(*std::move(made));
+  session->of_trainers_.assign(session->image_->values().size(), false);
   return session;
 }
 
@@ -146,6 +174,11 @@ absl::Status Session::Root(const absl::Status &status) {
 
 absl::Status Session::SetSlot(uint32_t slot, absl::Span<const std::byte> value) {
   const std::vector<SlotInfo> &slots = program().slots;
+  if (slot >= slots.size())
+    return absl::NotFoundError(absl::StrCat("there is no slot ", slot));
+  for (uint32_t v = 0; has_servers() && v < values().size(); ++v)
+    for (uint32_t s : values()[v].trainer)
+      if (s == slot) return SetValue(v, value);
   for (uint32_t i = slot; i < slots.size(); ++i) {
     if (i != slot && slots[i].name != slots[slot].name) continue;
     for (auto &executor : executors_)
@@ -157,10 +190,15 @@ absl::Status Session::SetSlot(uint32_t slot, absl::Span<const std::byte> value) 
 }
 
 absl::Status Session::GetSlot(uint32_t slot, absl::Span<std::byte> value) {
+  for (uint32_t v = 0; has_servers() && v < values().size(); ++v)
+    for (uint32_t s : values()[v].trainer)
+      if (s == slot) return GetValue(v, value);
   return Root(executors_[0]->GetSlot(slot, value));
 }
 
 absl::StatusOr<uint64_t> Session::Call(int function, BatchSource *batches) {
+  if (has_servers() && program().functions[size_t(function)].is_step)
+    if (absl::Status s = Synchronise(); !s.ok()) return s;
   std::vector<BatchRows> rows;
   for (auto &executor : executors_) {
     const FunctionProgram &f = executor->program().functions[size_t(function)];
@@ -184,6 +222,12 @@ absl::StatusOr<uint64_t> Session::Call(int function, BatchSource *batches) {
     if (!call.ok()) return Root(call.status());
     number = *call;
   }
+  if (const FunctionProgram &f = program().functions[size_t(function)];
+      has_servers() && !f.is_step)
+    for (uint32_t slot : f.written_slots)
+      for (size_t v = 0; v < values().size(); ++v)
+        for (uint32_t s : values()[v].trainer)
+          if (s == slot) of_trainers_[v] = true;
   return number;
 }
 

@@ -15,6 +15,8 @@
 #include "absl/status/statusor.h"
 #include "runtime/batch_source.h"
 #include "runtime/executor.h"
+#include "runtime/parameter_client.h"
+#include "runtime/parameter_server.h"
 #include "runtime/plan_loader.h"
 
 namespace commsched::runtime {
@@ -29,10 +31,19 @@ struct SessionOptions {
   bool emulate = false;
 };
 
+// Connects one trainer to the parameter servers of its plan.
+using ConnectServersFunction =
+    std::function<absl::StatusOr<std::unique_ptr<ParameterClient>>(int rank)>;
+
 // Connects one rank; gets options with everything but addresses filled in.
 using ConnectFunction =
     std::function<absl::StatusOr<std::unique_ptr<Transport>>(TransportOptions)>;
 
+// With parameter servers, ranks are trainers. In one process the servers are there
+// as well: values are set and read under their names in files, wherever they
+// live. A trainer alone has the values that it holds; before its first step it
+// gets those of the servers, which count.
+//
 // Used by one thread at a time, except Cancel. Errors say which rank found
 // them; of several, the one that is not the echo of another rank's.
 class Session {
@@ -41,7 +52,8 @@ class Session {
       std::shared_ptr<const PlanImage> image, SessionOptions options);
   static absl::StatusOr<std::unique_ptr<Session>> OneRank(
       std::shared_ptr<const PlanImage> image, int rank,
-      const ConnectFunction &connect, SessionOptions options);
+      const ConnectFunction &connect, SessionOptions options,
+      const ConnectServersFunction &connect_servers = nullptr);
   ~Session();
 
   const PlanImage &image() const { return *image_; }
@@ -55,11 +67,25 @@ class Session {
   absl::Status SetSlot(uint32_t slot, absl::Span<const std::byte> value);
   absl::Status GetSlot(uint32_t slot, absl::Span<std::byte> value);
 
+  // Parameters and state as files name them, and their values, by index; of the
+  // whole cluster, where it is in this process. GetValue of what only servers
+  // elsewhere have is kFailedPrecondition, SetValue does nothing.
+  const std::vector<ValueInfo> &values() const { return image_->values(); }
+  absl::Status SetValue(uint32_t value, absl::Span<const std::byte> bytes);
+  absl::Status GetValue(uint32_t value, absl::Span<std::byte> bytes);
+
   // Queues a call on every rank here; see Executor::Enqueue.
   absl::StatusOr<uint64_t> Call(int function, BatchSource *batches);
   // From the lowest rank here; complete for rank 0 only.
   absl::StatusOr<std::vector<double>> Metrics(uint64_t call);
   absl::Status Drain();
+  // With parameter servers: the steps that have been called are all there are.
+  // Waits for them, and tells the servers; those in this process have then
+  // applied everything. No step may be called after it.
+  absl::Status Finish();
+  // Steps of the job that are behind the first step that is called here. The
+  // servers know, unless they are in this process.
+  uint64_t first_step() const;
   // Ends all ranks, from any thread.
   void Cancel(const absl::Status &why);
 
@@ -67,7 +93,15 @@ class Session {
   Session() = default;
   // `status`, or the error of the rank that it comes from.
   absl::Status Root(const absl::Status &status);
+  bool has_servers() const { return !image_->servers().servers.empty(); }
+  // Brings trainers and servers to the same values before a step.
+  absl::Status Synchronise();
+  absl::Status PullValues(Executor *executor);
 
+  // Outlives the executors, whose clients use it. Empty if they are elsewhere.
+  std::vector<std::unique_ptr<ParameterServer>> servers_;
+  bool started_ = false;           // trainers have joined
+  std::vector<bool> of_trainers_;  // values that the trainers have newer
   std::shared_ptr<const PlanImage> image_;
   std::vector<std::unique_ptr<Executor>> executors_;  // by rank
 };

@@ -12,6 +12,9 @@ namespace commsched::runtime {
 namespace {
 
 absl::Status CheckSize(const SlotInfo &info, size_t bytes) {
+  if (!info.held)
+    return absl::NotFoundError(
+        absl::StrCat("\"", info.name, "\" is not held by this role"));
   if (bytes == info.type.bytes) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "value of \"", info.name, "\" must match ", ToString(info.type), " of ",
@@ -23,26 +26,68 @@ absl::Status CheckSize(const SlotInfo &info, size_t bytes) {
 absl::Status SlotMemory::Allocate(const std::vector<SlotInfo> &slots) {
   size_t bytes = 0;
   for (const SlotInfo &slot : slots)
-    bytes += AlignUp(slot.type.bytes) * (slot.written ? 2 : 1);
+    if (slot.held)
+      bytes += AlignUp(slot.type.bytes) * (slot.written ? 2 : 1);
   absl::StatusOr<Memory> memory = Memory::Allocate(bytes);
   if (!memory.ok())
     return absl::Status(
         memory.status().code(),
         absl::StrCat("parameters and state: ", memory.status().message()));
-  memory_ = *std::move(memory);
-  std::byte *at = memory_.data();
+  auto shared = std::make_shared<Memory>(*std::move(memory));
+  bytes_ = shared->size();
+  std::byte *at = shared->data();
   for (const SlotInfo &slot : slots)
     for (int copy = 0; copy < 2; ++copy) {
-      copies_[copy].push_back(at);
+      copies_[copy].emplace_back();
+      if (!slot.held) continue;
+      copies_[copy].back().data = at;
+      copies_[copy].back().memory = shared;
       if (copy == 1 || slot.written) at += AlignUp(slot.type.bytes);
     }
   version_.assign(slots.size(), 0);
   return absl::OkStatus();
 }
 
+SharedBytes SlotMemory::Share(uint32_t slot, const SlotInfo &info) {
+  Copy &copy = copies_[version_[slot]][slot];
+  if (copy.readers == nullptr)
+    copy.readers = std::make_shared<std::atomic<int>>(0);
+  copy.readers->fetch_add(1, std::memory_order_relaxed);
+  SharedBytes shared;
+  shared.bytes = {copy.data, info.type.bytes};
+  shared.owner = std::shared_ptr<const void>(
+      copy.data, [memory = copy.memory, readers = copy.readers](const void *) {
+        readers->fetch_sub(1, std::memory_order_release);
+      });
+  return shared;
+}
+
+absl::Status SlotMemory::Unshare(const SlotInfo &info, Copy *copy) {
+  if (copy->readers == nullptr ||
+      copy->readers->load(std::memory_order_acquire) == 0)
+    return absl::OkStatus();
+  absl::StatusOr<Memory> memory = Memory::Allocate(info.type.bytes);
+  if (!memory.ok())
+    return absl::Status(memory.status().code(),
+                        absl::StrCat("another copy of \"", info.name,
+                                     "\": ", memory.status().message()));
+  auto fresh = std::make_shared<Memory>(*std::move(memory));
+  copy->data = fresh->data();
+  copy->memory = std::move(fresh);
+  copy->readers = nullptr;
+  return absl::OkStatus();
+}
+
+absl::Status SlotMemory::PrepareWrite(uint32_t slot, const SlotInfo &info) {
+  return Unshare(info, &copies_[version_[slot] ^ 1][slot]);
+}
+
 absl::Status SlotMemory::Set(uint32_t slot, const SlotInfo &info,
                              absl::Span<const std::byte> value) {
   if (absl::Status s = CheckSize(info, value.size()); !s.ok()) return s;
+  Copy &current = copies_[version_[slot]][slot];
+  if (absl::Status s = Unshare(info, &current); !s.ok()) return s;
+  if (!info.written) copies_[version_[slot] ^ 1][slot] = current;
   if (!value.empty())
     std::memcpy(Address(slot, false), value.data(), value.size());
   return absl::OkStatus();

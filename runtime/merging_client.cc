@@ -1,0 +1,196 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "runtime/merging_client.h"
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "ops/element.h"
+#include "runtime/memory.h"
+#include "runtime/sync.h"
+
+namespace commsched::runtime {
+namespace {
+
+class MergingClient : public ParameterClient {
+ public:
+  MergingClient(std::unique_ptr<ParameterClient> inner,
+                const ServersProgram &servers)
+      : merge_(servers.merge), inner_(std::move(inner)) {
+    for (const ServerProgram &server : servers.servers) {
+      blocks_.emplace_back();
+      for (const BlockProgram &program : server.blocks) {
+        blocks_.back().push_back(std::make_unique<Block>());
+        blocks_.back().back()->element = program.gradient.element;
+      }
+    }
+  }
+  ~MergingClient() override { Close(); }
+
+  const char *name() const override { return inner_->name(); }
+  uint64_t first_step() const override { return inner_->first_step(); }
+  uint64_t bytes_sent() const override { return inner_->bytes_sent(); }
+  uint64_t bytes_received() const override { return inner_->bytes_received(); }
+  void Abort(const absl::Status &why) override { inner_->Abort(why); }
+  void Close() override { inner_->Close(); }
+
+  void Push(int server, uint32_t block, uint64_t step,
+            absl::Span<const std::byte> bytes, Done done) override {
+    Block &b = *blocks_[size_t(server)][block];
+    std::shared_ptr<Memory> sum;
+    absl::Status status;
+    {
+      MutexLock lock(&b.mu);
+      status = Add(&b, bytes);
+      if (status.ok() && (step + 1) % merge_ == 0) sum = Take(&b);
+    }
+    if (sum == nullptr) return done(std::move(status));
+    auto span = absl::MakeConstSpan(sum->data(), bytes.size());
+    inner_->Push(server, block, step, span,
+                 [sum, done = std::move(done)](absl::Status s) mutable {
+                   done(std::move(s));
+                 });
+  }
+
+  void Pull(int server, uint32_t block, uint64_t version,
+            absl::Span<std::byte> buffer, Done done) override {
+    Block &b = *blocks_[size_t(server)][block];
+    const uint64_t merged = version - version % merge_;
+    bool known = false;
+    {
+      MutexLock lock(&b.mu);
+      if (b.fetching) {
+        b.waiting.push_back({version, buffer, std::move(done)});
+        return;
+      }
+      known = b.cached && b.version >= merged;
+      b.fetching = !known;
+      if (known && !buffer.empty())
+        std::memcpy(buffer.data(), b.value.data(), buffer.size());
+    }
+    if (known) return done(absl::OkStatus());
+    inner_->Pull(server, block, std::max(merged, inner_->first_step()), buffer,
+                 [this, &b, server, block, merged, buffer,
+                  done = std::move(done)](absl::Status s) mutable {
+                   std::deque<Waiting> waiting;
+                   {
+                     MutexLock lock(&b.mu);
+                     if (s.ok()) {
+                       b.value.assign(buffer.begin(), buffer.end());
+                       b.version = merged;
+                       b.cached = true;
+                     }
+                     b.fetching = false;
+                     waiting.swap(b.waiting);
+                   }
+                   done(s);
+                   for (Waiting &w : waiting) {
+                     if (s.ok())
+                       Pull(server, block, w.version, w.buffer, std::move(w.done));
+                     else
+                       w.done(s);
+                   }
+                 });
+  }
+
+  absl::Status Finish(uint64_t steps) override {
+    Mutex mu;
+    CondVar changed;
+    int open = 0;
+    absl::Status first;
+    for (size_t k = 0; k < blocks_.size(); ++k)
+      for (size_t i = 0; i < blocks_[k].size(); ++i) {
+        Block &b = *blocks_[k][i];
+        std::shared_ptr<Memory> sum;
+        size_t bytes = 0;
+        {
+          MutexLock lock(&b.mu);
+          bytes = b.bytes;
+          sum = Take(&b);
+        }
+        if (sum == nullptr) continue;
+        {
+          MutexLock lock(&mu);
+          ++open;
+        }
+        inner_->Push(int(k), uint32_t(i), steps - 1,
+                     absl::MakeConstSpan(sum->data(), bytes),
+                     [&, sum](absl::Status s) {
+                       MutexLock lock(&mu);
+                       if (first.ok()) first = std::move(s);
+                       --open;
+                       changed.SignalAll();
+                     });
+      }
+    {
+      MutexLock lock(&mu);
+      while (open != 0) changed.Wait(&mu);
+      if (!first.ok()) return first;
+    }
+    return inner_->Finish(steps);
+  }
+
+ private:
+  struct Waiting {
+    uint64_t version;
+    absl::Span<std::byte> buffer;
+    Done done;
+  };
+  struct Block {
+    ops::Element element;
+    Mutex mu;
+    std::shared_ptr<Memory> sum ABSL_GUARDED_BY(mu);
+    size_t bytes ABSL_GUARDED_BY(mu) = 0;
+    uint64_t count ABSL_GUARDED_BY(mu) = 0;
+    // The value of the last time.
+    bool cached ABSL_GUARDED_BY(mu) = false, fetching ABSL_GUARDED_BY(mu) = false;
+    uint64_t version ABSL_GUARDED_BY(mu) = 0;
+    std::vector<std::byte> value ABSL_GUARDED_BY(mu);
+    std::deque<Waiting> waiting ABSL_GUARDED_BY(mu);
+  };
+
+  absl::Status Add(Block *b, absl::Span<const std::byte> bytes)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(b->mu) {
+    if (b->sum == nullptr) {
+      absl::StatusOr<Memory> memory = Memory::Allocate(bytes.size());
+      if (!memory.ok()) return memory.status();
+      b->sum = std::make_shared<Memory>(*std::move(memory));
+      b->bytes = bytes.size();
+    }
+    if (b->count++ == 0)
+      std::memcpy(b->sum->data(), bytes.data(), bytes.size());
+    else
+      ops::CombineElements(b->element, ops::Combine::kSum, 0, b->sum->data(),
+                           bytes.data(),
+                           bytes.size() / ops::ElementBytes(b->element));
+    return absl::OkStatus();
+  }
+
+  // The mean of what has been added; null if nothing has.
+  std::shared_ptr<Memory> Take(Block *b) ABSL_EXCLUSIVE_LOCKS_REQUIRED(b->mu) {
+    if (b->count > 1)
+      ops::ScaleElements(b->element, 1.0 / double(b->count), b->sum->data(),
+                         b->bytes / ops::ElementBytes(b->element));
+    b->count = 0;
+    return std::move(b->sum);
+  }
+
+  const uint64_t merge_;
+  std::vector<std::vector<std::unique_ptr<Block>>> blocks_;
+  const std::unique_ptr<ParameterClient> inner_;
+};
+
+}  // namespace
+
+std::unique_ptr<ParameterClient> MergeGradients(
+    std::unique_ptr<ParameterClient> client, const ServersProgram &servers) {
+  if (servers.mode != ServersProgram::kHalfAsync || servers.merge <= 1)
+    return client;
+  return std::make_unique<MergingClient>(std::move(client), servers);
+}
+
+}  // namespace commsched::runtime

@@ -1,0 +1,345 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Values in and out of a parameter server, and its checkpoints: a safetensors
+// file with the slots ("slot/NAME"), what has been pushed and not applied
+// ("ready/I", "sum/BLOCK", "push/BLOCK/TRAINER/STEP"), and in the metadata the
+// counts and a checksum over everything.
+#include <zlib.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "runtime/parameter_server_impl.h"
+#include "runtime/status_util.h"
+#include "runtime/tensor_file.h"
+
+namespace commsched::runtime {
+namespace {
+
+constexpr char kFormat[] = "commsched-server-checkpoint-1";
+
+SharedBytes CopyOf(absl::Span<const std::byte> bytes) {
+  auto copy = std::make_shared<std::vector<std::byte>>(bytes.begin(), bytes.end());
+  return {absl::MakeConstSpan(*copy), copy};
+}
+
+TensorInfo Bytes(size_t size) {
+  TensorInfo type;
+  type.element = ops::Element::kI8;
+  type.shape = {int64_t(size)};
+  type.elements = int64_t(size);
+  type.bytes = size;
+  return type;
+}
+
+uLong Checksum(uLong crc, absl::Span<const std::byte> bytes) {
+  return crc32_z(crc, reinterpret_cast<const Bytef *>(bytes.data()), bytes.size());
+}
+uLong Checksum(uLong crc, const std::string &text) {
+  return Checksum(crc, {reinterpret_cast<const std::byte *>(text.data()), text.size()});
+}
+
+}  // namespace
+
+// What a file holds, with the bytes by the names of its tensors.
+struct ParameterServerImpl::Snapshot {
+  // Words of the lines; see TakeSnapshot.
+  std::string counts;
+  std::map<std::string, std::pair<TensorInfo, SharedBytes>> tensors;
+
+  std::string checksum() const {
+    uLong crc = Checksum(crc32(0, nullptr, 0), counts);
+    for (const auto &[name, tensor] : tensors)
+      crc = Checksum(Checksum(crc, name), tensor.second.bytes);
+    return absl::StrCat(uint64_t(crc));
+  }
+};
+
+bool ParameterServerImpl::Idle() const {
+  if (!ready_.empty() || !running_.empty()) return false;
+  for (const Block &block : blocks_) {
+    if (block.adding || block.parts != 0) return false;
+    for (const auto &queue : block.arrived)
+      if (!queue.empty()) return false;
+  }
+  return true;
+}
+
+absl::Status ParameterServerImpl::ShareCurrent(Block *block) {
+  absl::StatusOr<SharedBytes> value = executor_->ShareSlot(block->program->slot);
+  if (!value.ok()) return Named(value.status());
+  block->current = *std::move(value);
+  block->previous = {};
+  return absl::OkStatus();
+}
+
+absl::Status ParameterServerImpl::SetWhole(const std::string &name,
+                                           absl::Span<const std::byte> whole) {
+  const std::vector<ValueInfo> &values = image_->values();
+  auto value = std::find_if(values.begin(), values.end(),
+                            [&](const ValueInfo &v) { return v.name == name; });
+  if (value == values.end())
+    return absl::NotFoundError(
+        absl::StrCat("plan has no parameter or state \"", name, "\""));
+  if (whole.size() != value->type.bytes)
+    return absl::InvalidArgumentError(absl::StrCat(
+        "value of \"", name, "\" must match ", ToString(value->type), " of ",
+        value->type.bytes, " bytes, got: ", whole.size(), " bytes"));
+  MutexLock lock(&mu_);
+  // What is about to end ends.
+  while (status_.ok() && (!running_.empty() || !ready_.empty()))
+    changed_.Wait(&mu_);
+  if (!status_.ok()) return Unshared(status_);
+  if (!Idle())
+    return Named(absl::FailedPreconditionError(absl::StrCat(
+        "\"", name, "\" cannot be set in the middle of a step")));
+  for (const ValueInfo::Part &part : value->parts) {
+    if (part.server != options_.server) continue;
+    Block *block = nullptr;
+    for (Block &b : blocks_)
+      if (b.program->slot == part.slot) block = &b;
+    if (block != nullptr) block->current = block->previous = {};
+    if (absl::Status s =
+            executor_->SetSlot(part.slot, whole.subspan(part.begin, part.bytes));
+        !s.ok())
+      return Named(s);
+    if (block != nullptr)
+      if (absl::Status s = ShareCurrent(block); !s.ok()) return s;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ParameterServerImpl::GetSlot(uint32_t slot,
+                                          absl::Span<std::byte> value) {
+  if (slot >= program_->slots.size())
+    return Named(absl::NotFoundError(absl::StrCat("there is no slot ", slot)));
+  {
+    MutexLock lock(&mu_);
+    while (status_.ok() && (!running_.empty() || !ready_.empty()))
+      changed_.Wait(&mu_);
+    if (!status_.ok()) return Unshared(status_);
+  }
+  return Named(executor_->GetSlot(slot, value));
+}
+
+// Until all blocks are at one step and nothing moves. What arrives meanwhile is
+// kept.
+absl::Status ParameterServerImpl::Pause() {
+  while (status_.ok() && saving_) changed_.Wait(&mu_);
+  if (!status_.ok()) return Unshared(status_);
+  hold_ = 0;
+  for (const Block &block : blocks_)
+    hold_ = std::max(hold_, block.updates + (block.running ? 1 : 0));
+  saving_ = true;
+  const Clock::time_point end =
+      Clock::now() + absl::ToChronoNanoseconds(
+                         std::min(options_.deadline, absl::Hours(24 * 365)));
+  while (status_.ok()) {
+    bool still = running_.empty();
+    for (const Block &block : blocks_)
+      still &= !block.adding && (!sync() || block.updates >= hold_);
+    if (still) return absl::OkStatus();
+    if (changed_.WaitUntil(&mu_, end) && Clock::now() >= end)
+      return Named(absl::DeadlineExceededError(
+          absl::StrCat("cannot save: no common step within ",
+                       absl::FormatDuration(options_.deadline), ": ", Missing())));
+  }
+  return Unshared(status_);
+}
+
+absl::Status ParameterServerImpl::TakeSnapshot(Snapshot *out) {
+  auto line = [&](auto &&...words) {
+    absl::StrAppend(&out->counts, words..., "\n");
+  };
+  auto bytes = [&](const std::string &name, SharedBytes value) {
+    TensorInfo type = Bytes(value.bytes.size());
+    out->tensors[name] = {type, std::move(value)};
+  };
+  for (uint32_t i = 0; i < program_->slots.size(); ++i) {
+    if (!program_->slots[i].held) continue;
+    absl::StatusOr<SharedBytes> value = executor_->ShareSlot(i);
+    if (!value.ok()) return Named(value.status());
+    out->tensors[absl::StrCat("slot/", program_->slots[i].name)] = {
+        program_->slots[i].type, *std::move(value)};
+  }
+  line("schedules ", schedules_);
+  for (size_t t = 0; t < trainers_.size(); ++t)
+    if (trainers_[t].finish != kNever) line("finish ", t, " ", trainers_[t].finish);
+  for (size_t i = 0; i < ready_.size(); ++i) {
+    line("ready ", i, " ", ready_[i].block, " ", ready_[i].step, " ",
+         ready_[i].trainer);
+    bytes(absl::StrCat("ready/", i), CopyOf(ready_[i].gradient.bytes));
+  }
+  for (size_t b = 0; b < blocks_.size(); ++b) {
+    const Block &block = blocks_[b];
+    line("block ", b, " ", block.updates, " ", block.combining, " ", block.added,
+         " ", block.parts, " ", int(block.scaled));
+    if (block.parts != 0)
+      bytes(absl::StrCat("sum/", b),
+            CopyOf({block.sum->data(), block.program->gradient.bytes}));
+    for (size_t t = 0; t < trainers_.size(); ++t) {
+      line("trainer ", b, " ", t, " ", block.taken[t], " ", block.applied[t]);
+      for (const Arrived &arrived : block.arrived[t])
+        bytes(absl::StrCat("push/", b, "/", t, "/", arrived.step), arrived.payload);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ParameterServerImpl::Save(const std::string &path) {
+  Snapshot snapshot;
+  {
+    MutexLock lock(&mu_);
+    absl::Status status = Pause();
+    if (status.ok()) status = TakeSnapshot(&snapshot);
+    saving_ = false;
+    for (uint32_t b = 0; b < blocks_.size() && status_.ok(); ++b) Combine(b);
+    work_.SignalAll();
+    changed_.SignalAll();
+    if (!status.ok()) return status;
+  }
+  std::vector<TensorToWrite> tensors;
+  for (const auto &[name, tensor] : snapshot.tensors)
+    tensors.push_back({name, tensor.first, tensor.second.bytes});
+  return Named(WriteSafetensors(
+      path, tensors,
+      {{"format", kFormat},
+       {"plan", absl::StrCat(image_->digest())},
+       {"server", absl::StrCat(options_.server)},
+       {"counts", snapshot.counts},
+       {"checksum", snapshot.checksum()}}));
+}
+
+absl::Status ParameterServerImpl::Restore(const std::string &path) {
+  absl::StatusOr<TensorFile> file = ReadSafetensors(path);
+  if (!file.ok()) return Named(file.status());
+  auto bad = [&](const std::string &what) {
+    return Named(absl::InvalidArgumentError(absl::StrCat(path, ": ", what)));
+  };
+  auto metadata = [&](const char *name) {
+    auto it = file->metadata.find(name);
+    return it == file->metadata.end() ? std::string() : it->second;
+  };
+  if (metadata("format") != kFormat)
+    return bad("is no checkpoint of a parameter server");
+  if (std::string plan = metadata("plan"); plan != absl::StrCat(image_->digest()))
+    return bad(absl::StrCat("is of another plan: digest must match ",
+                            image_->digest(), ", got: ", plan));
+  if (metadata("server") != absl::StrCat(options_.server))
+    return bad(absl::StrCat("is of server ", metadata("server")));
+  Snapshot snapshot;
+  snapshot.counts = metadata("counts");
+  for (const auto &[name, tensor] : file->tensors)
+    snapshot.tensors[name] = {tensor.type, {tensor.data, tensor.owner}};
+  if (snapshot.checksum() != metadata("checksum"))
+    return bad("is damaged: checksum does not match");
+  MutexLock lock(&mu_);
+  if (!status_.ok()) return Unshared(status_);
+  bool untouched = Idle();
+  for (const Trainer &trainer : trainers_) untouched &= !trainer.joined;
+  if (!untouched)
+    return Named(absl::FailedPreconditionError("trainers have joined already"));
+  if (absl::Status s = Apply(snapshot); !s.ok())
+    return bad(std::string(s.message()));
+  for (uint32_t b = 0; b < blocks_.size(); ++b) Combine(b);
+  work_.SignalAll();
+  return absl::OkStatus();
+}
+
+absl::Status ParameterServerImpl::Apply(const Snapshot &snapshot) {
+  const absl::Status wrong = absl::InvalidArgumentError("its counts are wrong");
+  auto tensor = [&](const std::string &name,
+                    size_t size) -> absl::StatusOr<SharedBytes> {
+    auto it = snapshot.tensors.find(name);
+    if (it == snapshot.tensors.end() || it->second.second.bytes.size() != size)
+      return absl::InvalidArgumentError(
+          absl::StrCat("tensor \"", name, "\" is missing or of another size"));
+    return CopyOf(it->second.second.bytes);
+  };
+  const size_t n = trainers_.size();
+  for (absl::string_view text :
+       absl::StrSplit(snapshot.counts, '\n', absl::SkipEmpty())) {
+    std::vector<absl::string_view> words = absl::StrSplit(text, ' ');
+    std::vector<int64_t> v(words.size());
+    for (size_t i = 1; i < words.size(); ++i)
+      if (!absl::SimpleAtoi(words[i], &v[i])) return wrong;
+    auto is = [&](const char *name, size_t count) {
+      return words[0] == name && words.size() == count + 1;
+    };
+    auto below = [&](size_t i, size_t limit) {
+      return v[i] >= 0 && uint64_t(v[i]) < limit;
+    };
+    if (is("schedules", 1)) {
+      schedules_ = uint64_t(v[1]);
+    } else if (is("finish", 2) && below(1, n)) {
+      trainers_[size_t(v[1])].finish = uint64_t(v[2]);
+    } else if (is("ready", 4) && below(2, blocks_.size()) && v[4] >= -1 &&
+               v[4] < int64_t(n)) {
+      Work work;
+      work.block = int(v[2]);
+      work.step = uint64_t(v[3]);
+      work.trainer = int(v[4]);
+      auto value = tensor(absl::StrCat("ready/", v[1]),
+                          blocks_[size_t(v[2])].program->gradient.bytes);
+      if (!value.ok()) return value.status();
+      work.gradient = *std::move(value);
+      ready_.push_back(std::move(work));
+    } else if (is("block", 6) && below(1, blocks_.size()) && below(4, n + 1) &&
+               below(5, n + 1)) {
+      Block &block = blocks_[size_t(v[1])];
+      block.updates = uint64_t(v[2]);
+      block.combining = uint64_t(v[3]);
+      block.added = int(v[4]);
+      block.parts = int(v[5]);
+      block.scaled = v[6] != 0;
+      if (block.parts == 0) continue;
+      const size_t bytes = block.program->gradient.bytes;
+      auto value = tensor(absl::StrCat("sum/", v[1]), bytes);
+      if (!value.ok()) return value.status();
+      auto memory = Buffer(&block);
+      if (!memory.ok()) return memory.status();
+      block.sum = *std::move(memory);
+      if (bytes != 0) std::memcpy(block.sum->data(), value->bytes.data(), bytes);
+    } else if (is("trainer", 4) && below(1, blocks_.size()) && below(2, n)) {
+      Block &block = blocks_[size_t(v[1])];
+      block.taken[size_t(v[2])] = uint64_t(v[3]);
+      block.applied[size_t(v[2])] = uint64_t(v[4]);
+    } else {
+      return wrong;
+    }
+  }
+  for (size_t b = 0; b < blocks_.size() && sync(); ++b)
+    for (size_t t = 0; t < n; ++t) {
+      // Those that are in the sum have been pushed and are no tensors any more.
+      Block &block = blocks_[b];
+      uint64_t step = block.combining + (int(t) < block.added ? 1 : 0);
+      for (; step < block.taken[t]; ++step) {
+        auto value = tensor(absl::StrCat("push/", b, "/", t, "/", step),
+                            block.program->gradient.bytes);
+        if (!value.ok()) return value.status();
+        block.arrived[t].push_back({step, *std::move(value)});
+      }
+    }
+  for (Block &block : blocks_) block.current = block.previous = {};
+  for (uint32_t i = 0; i < program_->slots.size(); ++i) {
+    const SlotInfo &slot = program_->slots[i];
+    if (!slot.held) continue;
+    auto it = snapshot.tensors.find(absl::StrCat("slot/", slot.name));
+    if (it == snapshot.tensors.end() || !(it->second.first == slot.type))
+      return absl::InvalidArgumentError(
+          absl::StrCat("slot \"", slot.name, "\" is missing"));
+    if (absl::Status s = executor_->SetSlot(i, it->second.second.bytes); !s.ok())
+      return s;
+  }
+  for (Block &block : blocks_)
+    if (absl::Status s = ShareCurrent(&block); !s.ok()) return s;
+  return absl::OkStatus();
+}
+
+}  // namespace commsched::runtime
