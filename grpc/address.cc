@@ -60,12 +60,10 @@ absl::Status CheckAddress(absl::string_view address) {
   return Split(address).status();
 }
 
-absl::StatusOr<std::string> ListenAddress(absl::string_view address, bool any) {
-  if (absl::StartsWith(address, "unix:")) return std::string(address);
+absl::StatusOr<bool> IsLocal(absl::string_view address) {
+  if (absl::StartsWith(address, "unix:")) return true;
   absl::StatusOr<HostPort> parts = Split(address);
   if (!parts.ok()) return parts.status();
-  if (any) return absl::StrCat("[::]:", parts->port);
-
   addrinfo hints = {};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo *found = nullptr;
@@ -78,7 +76,17 @@ absl::StatusOr<std::string> ListenAddress(absl::string_view address, bool any) {
   for (const addrinfo *entry = found; entry != nullptr; entry = entry->ai_next)
     loopback = loopback && IsLoopback(entry->ai_addr);
   freeaddrinfo(found);
-  if (!loopback)
+  return loopback;
+}
+
+absl::StatusOr<std::string> ListenAddress(absl::string_view address, bool any) {
+  if (absl::StartsWith(address, "unix:")) return std::string(address);
+  absl::StatusOr<HostPort> parts = Split(address);
+  if (!parts.ok()) return parts.status();
+  if (any) return absl::StrCat("[::]:", parts->port);
+  absl::StatusOr<bool> local = IsLocal(address);
+  if (!local.ok()) return local.status();
+  if (!*local)
     return absl::InvalidArgumentError(absl::StrCat(
         "own address must be a loopback address unless listening to any "
         "network is allowed (--listen-any), for the connection is neither "

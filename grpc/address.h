@@ -17,6 +17,10 @@ namespace commsched::transport {
 // file), or with `any` the port of it on all interfaces. Looks names up.
 absl::StatusOr<std::string> ListenAddress(absl::string_view address, bool any);
 
+// Whether `address` leads to this machine only: a loopback address or a socket
+// file. Looks names up.
+absl::StatusOr<bool> IsLocal(absl::string_view address);
+
 // Checks the form.
 absl::Status CheckAddress(absl::string_view address);
 

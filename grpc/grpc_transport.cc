@@ -2,14 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "grpc/grpc_transport.h"
 
-#include <grpc/grpc.h>
-#include <grpc/support/log.h>
 #include <grpcpp/create_channel.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <string>
 #include <thread>
 #include <utility>
@@ -23,6 +20,7 @@
 #include "grpc/handshake.h"
 #include "grpc/link.h"
 #include "grpc/options.h"
+#include "grpc/process.h"
 #include "grpc/stream.h"
 #include "runtime/sync.h"
 
@@ -36,19 +34,6 @@ using runtime::TransportOptions;
 
 constexpr auto kRedial = std::chrono::milliseconds(100);
 constexpr auto kGrace = std::chrono::seconds(1);
-
-// Once per process.
-void InitialiseGrpc() {
-  static const bool done = [] {
-    if (std::getenv("GRPC_VERBOSITY") == nullptr)
-      gpr_set_log_function([](gpr_log_func_args *) {});
-    // Never undone: gRPC's own shutdown waits up to 10 s for connections that
-    // it has not taken apart yet, with nobody left to poll them.
-    grpc_init();
-    return true;
-  }();
-  (void)done;
-}
 
 Clock::time_point After(absl::Duration duration) {
   // Far, but not so far that the clock overflows.

@@ -18,8 +18,6 @@ namespace {
 using runtime::Mutex;
 using runtime::MutexLock;
 
-constexpr char kMethod[] = "/commsched.transport.Transport/Connect";
-
 absl::Status FromGrpc(const grpc::Status &status) {
   return absl::Status(static_cast<absl::StatusCode>(status.error_code()),
                       status.error_message());
@@ -80,10 +78,10 @@ class DialledStream final : public StreamBase {
   DialledStream(std::shared_ptr<grpc::Channel> channel, StreamHandler *handler)
       : StreamBase(handler), stub_(std::move(channel)) {}
 
-  void Start(grpc::CompletionQueue *queue) {
+  void Start(grpc::CompletionQueue *queue, const char *method, bool patient) {
     self_ = shared_from_this();
-    context_.set_wait_for_ready(true);
-    call_ = stub_.PrepareCall(&context_, kMethod, queue);
+    context_.set_wait_for_ready(patient);
+    call_ = stub_.PrepareCall(&context_, method, queue);
     HandOver();
     call_->StartCall(&start_);
     HandOver();
@@ -183,10 +181,10 @@ class AcceptedStream final : public StreamBase {
   AcceptedStream(std::function<void(std::shared_ptr<Stream>)> accepted)
       : StreamBase(nullptr), accepted_(std::move(accepted)), call_(&context_) {}
 
-  void Start(RawService *service, grpc::ServerCompletionQueue *queue) {
+  void Start(const RequestCall &request) {
     self_ = shared_from_this();
     HandOver();
-    service->RequestConnect(&context_, &call_, queue, queue, &start_);
+    request(&context_, &call_, static_cast<Event *>(&start_));
     HandOver();
   }
 
@@ -296,15 +294,25 @@ class AcceptedStream final : public StreamBase {
 
 std::shared_ptr<Stream> Dial(std::shared_ptr<grpc::Channel> channel,
                              grpc::CompletionQueue *queue,
-                             StreamHandler *handler) {
+                             StreamHandler *handler, const char *method,
+                             bool patient) {
   auto stream = std::make_shared<DialledStream>(std::move(channel), handler);
-  stream->Start(queue);
+  stream->Start(queue, method, patient);
   return stream;
+}
+
+void Accept(const RequestCall &request,
+            std::function<void(std::shared_ptr<Stream>)> accepted) {
+  std::make_shared<AcceptedStream>(std::move(accepted))->Start(request);
 }
 
 void Accept(RawService *service, grpc::ServerCompletionQueue *queue,
             std::function<void(std::shared_ptr<Stream>)> accepted) {
-  std::make_shared<AcceptedStream>(std::move(accepted))->Start(service, queue);
+  Accept(
+      [=](auto *context, auto *call, void *tag) {
+        service->RequestConnect(context, call, queue, queue, tag);
+      },
+      std::move(accepted));
 }
 
 }  // namespace commsched::transport

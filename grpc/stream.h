@@ -1,7 +1,7 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// One side of a Connect call as a sequence of packets, the same for the side
+// One side of a call with streams both ways as a sequence of packets, the same for the side
 // that dials and the side that accepts.
 //
 // A stream has at most one Read and one Write under way. Its handler is told
@@ -16,6 +16,8 @@
 
 #include <grpcpp/channel.h>
 #include <grpcpp/completion_queue.h>
+#include <grpcpp/server_context.h>
+#include <grpcpp/support/async_stream.h>
 #include <grpcpp/support/byte_buffer.h>
 
 #include <functional>
@@ -71,13 +73,27 @@ class Stream {
   virtual std::string peer() = 0;
 };
 
-// Begins a call over `channel`, which waits until the channel is connected.
+inline constexpr char kConnectMethod[] =
+    "/commsched.transport.Transport/Connect";
+
+// Begins a call of `method` over `channel`. It waits until the channel is
+// connected, or, if not `patient`, fails with why that does not succeed.
 std::shared_ptr<Stream> Dial(std::shared_ptr<grpc::Channel> channel,
                              grpc::CompletionQueue *queue,
-                             StreamHandler *handler);
+                             StreamHandler *handler,
+                             const char *method = kConnectMethod,
+                             bool patient = true);
+
+// Asks a service for its next call: its Request method.
+using RequestCall = std::function<void(
+    grpc::ServerContext *context,
+    grpc::ServerAsyncReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer> *call,
+    void *tag)>;
 
 // Waits for one call and passes it to `accepted`; nullptr when the server shuts
 // down.
+void Accept(const RequestCall &request,
+            std::function<void(std::shared_ptr<Stream>)> accepted);
 void Accept(RawService *service, grpc::ServerCompletionQueue *queue,
             std::function<void(std::shared_ptr<Stream>)> accepted);
 

@@ -71,7 +71,8 @@ std::string Printable(absl::string_view text) {
   return out;
 }
 
-void PacketWriter::AddPrefix(const Header &header, size_t payload_bytes) {
+void PacketWriter::AddPrefix(const google::protobuf::MessageLite &header,
+                             size_t payload_bytes) {
   const size_t header_bytes = header.ByteSizeLong();
   size_t frame = 1 + VarintSize(header_bytes) + header_bytes;
   if (payload_bytes > 0) frame += 1 + VarintSize(payload_bytes) + payload_bytes;
@@ -88,15 +89,18 @@ void PacketWriter::AddPrefix(const Header &header, size_t payload_bytes) {
   bytes_ += 1 + VarintSize(frame) + frame;
 }
 
-void PacketWriter::Add(const Header &header) { AddPrefix(header, 0); }
+void PacketWriter::Add(const google::protobuf::MessageLite &header) {
+  AddPrefix(header, 0);
+}
 
-void PacketWriter::AddCopy(const Header &header,
+void PacketWriter::AddCopy(const google::protobuf::MessageLite &header,
                            absl::Span<const std::byte> payload) {
   AddPrefix(header, payload.size());
   flat_.append(reinterpret_cast<const char *>(payload.data()), payload.size());
 }
 
-void PacketWriter::AddSlice(const Header &header, grpc::Slice payload) {
+void PacketWriter::AddSlice(const google::protobuf::MessageLite &header,
+                            grpc::Slice payload) {
   AddPrefix(header, payload.size());
   Flush();
   slices_.push_back(std::move(payload));
@@ -116,7 +120,8 @@ grpc::ByteBuffer PacketWriter::Finish() {
   return packet;
 }
 
-PacketReader::PacketReader(const grpc::ByteBuffer &packet) {
+PacketReader::PacketReader(const grpc::ByteBuffer &packet, size_t max_header)
+    : max_header_(max_header) {
   if (!packet.Valid() || !packet.Dump(&slices_).ok()) slices_.clear();
   for (const grpc::Slice &slice : slices_) left_ += slice.size();
 }
@@ -164,13 +169,14 @@ bool PacketReader::ReadLength(size_t limit, size_t *length) {
   return true;
 }
 
-absl::StatusOr<bool> PacketReader::Next(Header *header) {
+absl::StatusOr<bool> PacketReader::Next(
+    google::protobuf::MessageLite *header) {
   ReadPayload([](absl::Span<const std::byte>) {});
   if (left_ == 0) return false;
   size_t frame = 0, header_bytes = 0;
   if (!ReadLength(left_, &frame)) return Malformed();
   const size_t after = left_ - frame;  // bytes of the packet behind this frame
-  if (!ReadLength(kMaxHeaderBytes, &header_bytes)) return Malformed();
+  if (!ReadLength(max_header_, &header_bytes)) return Malformed();
   if (left_ < after + header_bytes) return Malformed();
   scratch_.clear();
   payload_ = header_bytes;

@@ -1,14 +1,15 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Packets of transport.proto, put together and taken apart without copying
-// payloads: a packet is what the protobuf library would write for message
-// Packet, but its payloads are slices of their own.
+// Packets of transport.proto and parameter_service.proto, put together and taken
+// apart without copying payloads: a packet is what the protobuf library would
+// write for message Packet, but its payloads are slices of their own.
 //
 // Threading: objects are for one thread at a time.
 #ifndef COMMSCHED_GRPC_WIRE_H
 #define COMMSCHED_GRPC_WIRE_H
 
+#include <google/protobuf/message_lite.h>
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/slice.h>
 
@@ -20,7 +21,6 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "grpc/transport.pb.h"
 
 namespace commsched::transport {
 
@@ -29,11 +29,13 @@ inline constexpr size_t kMaxHeaderBytes = 8 << 10;
 class PacketWriter {
  public:
   // A frame without payload.
-  void Add(const Header &header);
+  void Add(const google::protobuf::MessageLite &header);
   // A frame whose payload is copied.
-  void AddCopy(const Header &header, absl::Span<const std::byte> payload);
+  void AddCopy(const google::protobuf::MessageLite &header,
+               absl::Span<const std::byte> payload);
   // A frame whose payload is kept by reference.
-  void AddSlice(const Header &header, grpc::Slice payload);
+  void AddSlice(const google::protobuf::MessageLite &header,
+                grpc::Slice payload);
 
   size_t frames() const { return frames_; }
   // Of all frames so far.
@@ -42,7 +44,8 @@ class PacketWriter {
   grpc::ByteBuffer Finish();
 
  private:
-  void AddPrefix(const Header &header, size_t payload_bytes);
+  void AddPrefix(const google::protobuf::MessageLite &header,
+                 size_t payload_bytes);
   void Flush();
 
   std::string flat_;  // bytes after the last slice
@@ -53,13 +56,15 @@ class PacketWriter {
 
 class PacketReader {
  public:
-  // Keeps references to the slices of `packet`.
-  explicit PacketReader(const grpc::ByteBuffer &packet);
+  // Keeps references to the slices of `packet`, whose headers have at most
+  // `max_header` bytes.
+  explicit PacketReader(const grpc::ByteBuffer &packet,
+                        size_t max_header = kMaxHeaderBytes);
 
   // Reads the header of the next frame; false at the end of the packet. The
   // payload that has not been read of the frame before is skipped. Bytes that
   // are not a packet give kDataLoss.
-  absl::StatusOr<bool> Next(Header *header);
+  absl::StatusOr<bool> Next(google::protobuf::MessageLite *header);
   // Payload bytes of the current frame that have not been read.
   size_t payload_bytes() const { return payload_; }
   // Passes the payload of the current frame on, in contiguous pieces.
@@ -69,6 +74,7 @@ class PacketReader {
   bool ReadVarint(uint64_t *value);
   bool ReadLength(size_t limit, size_t *length);
 
+  const size_t max_header_;
   std::vector<grpc::Slice> slices_;
   size_t slice_ = 0;   // current one
   size_t offset_ = 0;  // in it

@@ -1,0 +1,242 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "grpc/frame_stream.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace commsched::transport {
+namespace {
+
+using runtime::MutexLock;
+
+constexpr char kAttachMethod[] =
+    "/commsched.parameter.ParameterService/Attach";
+// Payloads up to this size are copied into the packet: cheaper than a slice.
+constexpr size_t kCopyBytes = 4 << 10;
+constexpr size_t kMaxFrames = 256;  // in a packet
+constexpr size_t kMaxHeader = 1 << 20;
+
+void DropOwner(void *owner) {
+  delete static_cast<std::shared_ptr<const void> *>(owner);
+}
+
+}  // namespace
+
+void FrameStream::DialServer(std::shared_ptr<grpc::Channel> channel,
+                             grpc::CompletionQueue *queue) {
+  MutexLock lock(&mu_);  // OnOpen waits until stream_ is set
+  self_ = shared_from_this();
+  stream_ = Dial(std::move(channel), queue, this, kAttachMethod,
+                 /*patient=*/false);
+}
+
+void FrameStream::TakeAccepted(std::shared_ptr<Stream> stream) {
+  {
+    MutexLock lock(&mu_);
+    self_ = shared_from_this();
+    stream_ = stream;
+    open_ = true;
+  }
+  stream->set_handler(this);
+  stream->Read();
+}
+
+void FrameStream::OnOpen() {
+  std::shared_ptr<Stream> stream;
+  {
+    MutexLock lock(&mu_);
+    open_ = true;
+    stream = stream_;
+  }
+  OnConnected();
+  Flush();
+  stream->Read();
+}
+
+void FrameStream::Put(parameter::Header control) {
+  MutexLock lock(&mu_);
+  if (!dead_ && !ending_) control_.push_back(std::move(control));
+}
+
+void FrameStream::PutBehind(parameter::Header control) {
+  MutexLock lock(&mu_);
+  if (!dead_ && !ending_) data_.push_back({std::move(control), {}});
+}
+
+void FrameStream::PutData(parameter::Header data,
+                          runtime::SharedBytes payload) {
+  MutexLock lock(&mu_);
+  if (!dead_ && !ending_)
+    data_.push_back({std::move(data), std::move(payload)});
+}
+
+void FrameStream::End(absl::Status status) {
+  {
+    MutexLock lock(&mu_);
+    if (ending_) return;
+    ending_ = true;
+    end_status_ = std::move(status);
+  }
+  Flush();
+}
+
+void FrameStream::ForgetData() {
+  std::deque<Outgoing> dropped;
+  MutexLock lock(&mu_);
+  dropped.swap(data_);
+}
+
+void FrameStream::Drop() {
+  std::deque<Outgoing> dropped;
+  std::shared_ptr<Stream> stream;
+  {
+    MutexLock lock(&mu_);
+    dead_ = true;
+    control_.clear();
+    dropped.swap(data_);
+    stream = stream_;
+  }
+  if (stream != nullptr) stream->Cancel();
+}
+
+std::string FrameStream::peer() {
+  std::shared_ptr<Stream> stream;
+  {
+    MutexLock lock(&mu_);
+    stream = stream_;
+  }
+  return stream == nullptr ? "" : stream->peer();
+}
+
+void FrameStream::Flush() {
+  grpc::ByteBuffer packet;
+  std::shared_ptr<Stream> stream;
+  absl::Status end;
+  bool write = false;
+  {
+    MutexLock lock(&mu_);
+    if (!open_ || writing_ || dead_ || stream_ == nullptr) return;
+    stream = stream_;
+    if (!control_.empty() || !data_.empty()) {
+      packet = NextPacket();
+      writing_ = write = true;
+    } else if (ending_) {
+      dead_ = true;
+      end = end_status_;
+    } else {
+      return;
+    }
+  }
+  if (!write) return stream->End(std::move(end));
+  if (stream->Write(packet)) return;
+  std::deque<Outgoing> dropped;
+  MutexLock lock(&mu_);
+  writing_ = false;
+  dead_ = true;
+  dropped.swap(data_);
+}
+
+void FrameStream::OnWritten(bool ok) {
+  std::deque<Outgoing> dropped;
+  {
+    MutexLock lock(&mu_);
+    writing_ = false;
+    if (!ok) {
+      dead_ = true;
+      dropped.swap(data_);
+    }
+  }
+  Flush();
+}
+
+grpc::ByteBuffer FrameStream::NextPacket() {
+  PacketWriter writer;
+  while (!control_.empty() && writer.frames() < kMaxFrames &&
+         writer.bytes() < chunk_bytes_) {
+    writer.Add(control_.front());
+    control_.pop_front();
+  }
+  while (!data_.empty() && writer.frames() < kMaxFrames &&
+         writer.bytes() < chunk_bytes_) {
+    Outgoing &next = data_.front();
+    if (!next.header.has_push() && !next.header.has_value()) {
+      writer.Add(next.header);
+      data_.pop_front();
+      continue;
+    }
+    parameter::Data *data = next.header.has_push()
+                                ? next.header.mutable_push()
+                                : next.header.mutable_value();
+    const size_t total = next.payload.bytes.size();
+    const size_t size = std::min(total - next.written, chunk_bytes_);
+    data->set_offset(next.written);
+    data->set_total(total);
+    auto part = next.payload.bytes.subspan(next.written, size);
+    if (size == 0) {
+      writer.Add(next.header);
+    } else if (size <= kCopyBytes) {
+      writer.AddCopy(next.header, part);
+    } else {
+      // gRPC does not write to slices that it did not make.
+      writer.AddSlice(
+          next.header,
+          grpc::Slice(const_cast<std::byte *>(part.data()), size, &DropOwner,
+                      new std::shared_ptr<const void>(next.payload.owner)));
+    }
+    next.written += size;
+    if (next.written == total) data_.pop_front();
+  }
+  return writer.Finish();
+}
+
+absl::Status FrameStream::TakePacket(const grpc::ByteBuffer &packet) {
+  PacketReader reader(packet, kMaxHeader);
+  parameter::Header header;
+  while (true) {
+    absl::StatusOr<bool> more = reader.Next(&header);
+    if (!more.ok()) return more.status();
+    if (!*more) return absl::OkStatus();
+    if (reader.payload_bytes() > 0 && !header.has_push() && !header.has_value())
+      return absl::DataLossError("got a payload in a frame that has none");
+    if (absl::Status status = OnFrame(header, reader); !status.ok())
+      return status;
+  }
+}
+
+void FrameStream::OnRead(grpc::ByteBuffer packet) {
+  if (!discarding_) {
+    if (absl::Status status = TakePacket(packet); !status.ok()) {
+      discarding_ = true;
+      OnBadFrame(status);
+    }
+  }
+  packet.Clear();
+  std::shared_ptr<Stream> stream;
+  {
+    MutexLock lock(&mu_);
+    stream = stream_;
+  }
+  // Goes on even if nothing more is wanted: only so the end is seen.
+  if (stream != nullptr) stream->Read();
+}
+
+void FrameStream::OnClosed(absl::Status status) {
+  std::deque<Outgoing> dropped;
+  std::shared_ptr<FrameStream> self;
+  std::shared_ptr<Stream> stream;
+  {
+    MutexLock lock(&mu_);
+    dead_ = true;
+    control_.clear();
+    dropped.swap(data_);
+    stream = std::move(stream_);
+    stream_ = nullptr;
+    self = std::move(self_);
+  }
+  OnGone(std::move(status));
+}
+
+}  // namespace commsched::transport

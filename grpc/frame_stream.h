@@ -1,0 +1,98 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// One connection between a trainer and a parameter server: frames of
+// parameter_service.proto in and out, payloads cut into parts of bounded size.
+//
+// A FrameStream keeps itself alive from Dial or Accept until OnGone. Derived
+// classes are called by completion-queue threads, without a lock, one call at a
+// time, OnGone last.
+//
+// Threading: all public methods may be called from any thread.
+#ifndef COMMSCHED_GRPC_FRAME_STREAM_H
+#define COMMSCHED_GRPC_FRAME_STREAM_H
+
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "grpc/parameter_service.pb.h"
+#include "grpc/stream.h"
+#include "grpc/wire.h"
+#include "runtime/parameter_server.h"
+#include "runtime/sync.h"
+
+namespace commsched::transport {
+
+class FrameStream : public StreamHandler,
+                    public std::enable_shared_from_this<FrameStream> {
+ public:
+  explicit FrameStream(size_t chunk_bytes) : chunk_bytes_(chunk_bytes) {}
+
+  void DialServer(std::shared_ptr<grpc::Channel> channel,
+                  grpc::CompletionQueue *queue);
+  void TakeAccepted(std::shared_ptr<Stream> stream);
+
+  // Put a frame in the queue; Put overtakes the data in it, PutBehind does not.
+  // Flush sends: to be called afterwards, without a lock that a destructor of
+  // payloads would need.
+  void Put(parameter::Header control);
+  void PutBehind(parameter::Header control);
+  // `data` has push or value, with block, step.
+  void PutData(parameter::Header data, runtime::SharedBytes payload);
+  void Flush();
+
+  // What is in the queue is sent, then nothing more: the trainer's side waits
+  // for the end of the call, the server's side ends it with `status`.
+  void End(absl::Status status = absl::OkStatus());
+  // Forgets the data in the queue.
+  void ForgetData();
+  // Forgets the queue and drops the connection.
+  void Drop();
+
+  std::string peer();
+
+ protected:
+  virtual void OnConnected() {}
+  // An error: nothing more is read, and OnBadFrame follows.
+  virtual absl::Status OnFrame(const parameter::Header &header,
+                               PacketReader &reader) = 0;
+  virtual void OnBadFrame(const absl::Status &why) = 0;
+  // On the server's side always OK.
+  virtual void OnGone(absl::Status status) = 0;
+
+ private:
+  struct Outgoing {
+    parameter::Header header;
+    runtime::SharedBytes payload;
+    size_t written = 0;
+  };
+
+  void OnOpen() final;
+  void OnRead(grpc::ByteBuffer packet) final;
+  void OnWritten(bool ok) final;
+  void OnClosed(absl::Status status) final;
+  absl::Status TakePacket(const grpc::ByteBuffer &packet);
+  grpc::ByteBuffer NextPacket() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  const size_t chunk_bytes_;
+  bool discarding_ = false;  // for the reading thread
+
+  runtime::Mutex mu_;
+  std::shared_ptr<FrameStream> self_ ABSL_GUARDED_BY(mu_);
+  std::shared_ptr<Stream> stream_ ABSL_GUARDED_BY(mu_);
+  bool open_ ABSL_GUARDED_BY(mu_) = false;
+  bool writing_ ABSL_GUARDED_BY(mu_) = false;
+  bool dead_ ABSL_GUARDED_BY(mu_) = false;  // nothing can be written any more
+  bool ending_ ABSL_GUARDED_BY(mu_) = false;
+  absl::Status end_status_ ABSL_GUARDED_BY(mu_);
+  std::deque<parameter::Header> control_ ABSL_GUARDED_BY(mu_);
+  std::deque<Outgoing> data_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace commsched::transport
+
+#endif  // COMMSCHED_GRPC_FRAME_STREAM_H

@@ -1,0 +1,52 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A trainer's connection as its server sees it: puts the parts of pushes
+// together, and hands everything on to the hub.
+#ifndef COMMSCHED_GRPC_PARAMETER_CONNECTION_H
+#define COMMSCHED_GRPC_PARAMETER_CONNECTION_H
+
+#include <memory>
+#include <string>
+
+#include "absl/container/btree_map.h"
+#include "grpc/frame_stream.h"
+#include "grpc/parameter_hub.h"
+
+namespace commsched::transport {
+
+class ParameterConnection final : public FrameStream {
+ public:
+  explicit ParameterConnection(std::shared_ptr<ParameterHub> hub);
+
+  void Begin(std::shared_ptr<Stream> stream);
+
+ protected:
+  absl::Status OnFrame(const parameter::Header &header,
+                       PacketReader &reader) override;
+  void OnBadFrame(const absl::Status &why) override;
+  void OnGone(absl::Status status) override;
+
+ private:
+  struct Assembly {
+    uint64_t step;
+    size_t total;
+    size_t got = 0;
+    std::shared_ptr<std::byte[]> buffer;
+  };
+
+  std::shared_ptr<ParameterConnection> self() {
+    return std::static_pointer_cast<ParameterConnection>(shared_from_this());
+  }
+  absl::Status OnPush(const parameter::Data &data, PacketReader &reader);
+
+  const std::shared_ptr<ParameterHub> hub_;
+  // For the reading thread.
+  int trainer_ = -1;
+  bool left_ = false;  // nothing may follow
+  absl::btree_map<uint32_t, Assembly> assemblies_;  // by block
+};
+
+}  // namespace commsched::transport
+
+#endif  // COMMSCHED_GRPC_PARAMETER_CONNECTION_H

@@ -1,0 +1,119 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "grpc/security.h"
+
+#include <fstream>
+#include <sstream>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "grpc/address.h"
+
+namespace commsched::transport {
+namespace {
+
+struct Pem {
+  std::string ca, certificate, key;
+};
+
+absl::StatusOr<std::string> ReadFile(const std::string &path,
+                                     const char *what) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  if (!file || !(text << file.rdbuf()))
+    return absl::InvalidArgumentError(
+        absl::StrCat("cannot read ", what, " file '", path, "'"));
+  return text.str();
+}
+
+absl::StatusOr<std::string> ReadPem(const std::string &path, const char *what) {
+  if (path.empty())
+    return absl::InvalidArgumentError(absl::StrCat(
+        "TLS needs a file for each of authority, certificate and key; there is "
+        "none for the ",
+        what));
+  absl::StatusOr<std::string> text = ReadFile(path, what);
+  if (text.ok() && !absl::StrContains(*text, "-----BEGIN "))
+    return absl::InvalidArgumentError(
+        absl::StrCat(what, " file '", path, "' must be in PEM format"));
+  return text;
+}
+
+absl::StatusOr<Pem> ReadPems(const SecurityOptions &options) {
+  absl::StatusOr<std::string> ca = ReadPem(options.ca_file, "authority");
+  if (!ca.ok()) return ca.status();
+  absl::StatusOr<std::string> certificate =
+      ReadPem(options.certificate_file, "certificate");
+  if (!certificate.ok()) return certificate.status();
+  absl::StatusOr<std::string> key = ReadPem(options.key_file, "key");
+  if (!key.ok()) return key.status();
+  return Pem{*std::move(ca), *std::move(certificate), *std::move(key)};
+}
+
+bool NoFile(const SecurityOptions &options) {
+  return options.ca_file.empty() && options.certificate_file.empty() &&
+         options.key_file.empty();
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> ReadTokenFile(const std::string &path) {
+  absl::StatusOr<std::string> text = ReadFile(path, "token");
+  if (!text.ok()) return text;
+  std::string token(
+      absl::StripAsciiWhitespace(text->substr(0, text->find('\n'))));
+  if (token.empty())
+    return absl::InvalidArgumentError(absl::StrCat(
+        "first line of token file '", path, "' must not be empty"));
+  return token;
+}
+
+bool TokensEqual(absl::string_view expected, absl::string_view got) {
+  // volatile: the compiler must not see that the answer is known early.
+  volatile unsigned difference = expected.size() != got.size();
+  for (size_t i = 0; i < got.size(); ++i) {
+    const char other = expected.empty() ? 0 : expected[i % expected.size()];
+    difference = difference | (static_cast<unsigned char>(other) ^
+                               static_cast<unsigned char>(got[i]));
+  }
+  return difference == 0;
+}
+
+absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> ServerCredentials(
+    const SecurityOptions &options) {
+  if (NoFile(options)) return grpc::InsecureServerCredentials();
+  absl::StatusOr<Pem> pem = ReadPems(options);
+  if (!pem.ok()) return pem.status();
+  grpc::SslServerCredentialsOptions ssl(
+      GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+  ssl.pem_root_certs = pem->ca;
+  ssl.pem_key_cert_pairs.push_back({pem->key, pem->certificate});
+  return grpc::SslServerCredentials(ssl);
+}
+
+absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> ChannelCredentials(
+    const SecurityOptions &options) {
+  if (NoFile(options)) return grpc::InsecureChannelCredentials();
+  absl::StatusOr<Pem> pem = ReadPems(options);
+  if (!pem.ok()) return pem.status();
+  return grpc::SslCredentials({pem->ca, pem->key, pem->certificate});
+}
+
+absl::StatusOr<std::string> ServerAddress(const std::string &address,
+                                          const SecurityOptions &options) {
+  if (absl::Status status = CheckAddress(address); !status.ok()) return status;
+  if (options.tls() && !options.token.empty()) return address;
+  absl::StatusOr<bool> local = IsLocal(address);
+  if (!local.ok()) return local.status();
+  if (!*local)
+    return absl::InvalidArgumentError(absl::StrCat(
+        "address of a parameter server must be a loopback address or a socket "
+        "file without ",
+        options.tls() ? "" : "TLS certificates",
+        !options.tls() && options.token.empty() ? " and " : "",
+        options.token.empty() ? "a job token" : "", ", got: ", address));
+  return address;
+}
+
+}  // namespace commsched::transport

@@ -1,0 +1,141 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What a trainer has with one server: pushes that are kept until they are safe,
+// pulls that wait, and a connection that is made again when it breaks.
+//
+// Lifetime: until closed() and Callbacks::idle().
+// Threading: all methods may be called from any thread.
+#ifndef COMMSCHED_GRPC_SERVER_LINK_H
+#define COMMSCHED_GRPC_SERVER_LINK_H
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/btree_map.h"
+#include "absl/status/status.h"
+#include "grpc/buffer_pool.h"
+#include "grpc/callbacks.h"
+#include "grpc/frame_stream.h"
+#include "grpc/parameter_client.h"
+#include "runtime/sync.h"
+
+namespace commsched::transport {
+
+class ServerLink {
+ public:
+  using Done = runtime::ParameterClient::Done;
+
+  struct Settings {
+    int server;
+    std::string address;
+    size_t chunk_bytes;
+    absl::Duration deadline;  // for coming (back)
+    parameter::Join join;
+    // Called once, by any thread, without a lock: this server is lost for good,
+    // or has ended the job.
+    std::function<void(const absl::Status &)> on_failure;
+  };
+
+  ServerLink(Settings settings, std::shared_ptr<grpc::Channel> channel,
+             grpc::CompletionQueue *queue, Callbacks *callbacks,
+             Monitor *monitor);
+
+  // "server 1 (host:port)"
+  const std::string &label() const { return label_; }
+
+  // Dials if that is due, and looks at the deadline. Returns when to come again.
+  runtime::Clock::time_point Tick();
+
+  void Push(uint32_t block, uint64_t step, absl::Span<const std::byte> bytes,
+            Done done);
+  void Pull(uint32_t block, uint64_t version, absl::Span<std::byte> buffer,
+            Done done);
+  void Finish(uint64_t steps);
+
+  // Everything that waits, and everything later, fails with `why`. The
+  // connection stays.
+  void Fail(const absl::Status &why);
+  // The last thing that is said, then the connection ends.
+  void Leave(parameter::Header last);
+  void Drop();
+  void DropChannel();
+
+  bool welcomed() const;  // ever
+  bool finished() const;
+  bool closed() const;  // no connection, nor will there be one
+  uint64_t first_step() const;
+  uint64_t bytes_sent() const { return bytes_sent_; }
+  uint64_t bytes_received() const { return bytes_received_; }
+
+ private:
+  class Connection;
+
+  // Bytes of a push; its end lets the caller know, if he lent the memory.
+  class Lent;
+  struct Pending {
+    absl::Span<std::byte> buffer;
+    size_t got = 0;
+    bool busy = false;     // a thread writes to the buffer
+    absl::Status failure;  // set while busy
+    Done done;
+  };
+  using Key = std::pair<uint64_t, uint32_t>;  // step or version, block
+
+  // From the connection.
+  void OnConnected(Connection *connection);
+  absl::Status OnFrame(const parameter::Header &header, PacketReader &reader);
+  absl::Status OnWelcome(const parameter::Welcome &welcome);
+  absl::Status OnValue(const parameter::Data &data, PacketReader &reader);
+  void OnBadFrame(const absl::Status &why);
+  void OnGone(absl::Status status);
+
+  void Broken(absl::Status why);  // for good
+  void PutPush(const Key &key, const runtime::SharedBytes &payload)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void PutPull(const Key &key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void PutFinish() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void LetGo(uint32_t block, uint64_t next) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Status Named(absl::StatusCode code, absl::string_view what) const;
+  void RunDone(Done done, absl::Status status);
+
+  const Settings settings_;
+  const std::string label_;
+  grpc::CompletionQueue *const queue_;
+  Callbacks *const callbacks_;
+  Monitor *const monitor_;
+  BufferPool pool_{2};
+  std::atomic<uint64_t> bytes_sent_{0}, bytes_received_{0};
+
+  mutable runtime::Mutex mu_;
+  std::shared_ptr<grpc::Channel> channel_ ABSL_GUARDED_BY(mu_);
+  std::shared_ptr<FrameStream> stream_ ABSL_GUARDED_BY(mu_);
+  bool joined_ ABSL_GUARDED_BY(mu_) = false;    // over the present stream
+  bool welcomed_ ABSL_GUARDED_BY(mu_) = false;  // ever
+  bool leaving_ ABSL_GUARDED_BY(mu_) = false;   // does not dial again
+  bool broken_ ABSL_GUARDED_BY(mu_) = false;    // the same, by the server
+  absl::Status failure_ ABSL_GUARDED_BY(mu_);
+  absl::Status last_error_ ABSL_GUARDED_BY(mu_);
+  runtime::Clock::time_point away_since_ ABSL_GUARDED_BY(mu_);
+  runtime::Clock::time_point next_dial_ ABSL_GUARDED_BY(mu_);
+  bool keeps_checkpoints_ ABSL_GUARDED_BY(mu_) = false;
+  uint64_t first_step_ ABSL_GUARDED_BY(mu_) = 0;
+  // Pushes that the server may yet need.
+  absl::btree_map<Key, runtime::SharedBytes> pushes_ ABSL_GUARDED_BY(mu_);
+  // By block: pushes of smaller steps have been let go of.
+  std::vector<uint64_t> safe_ ABSL_GUARDED_BY(mu_);
+  absl::btree_map<Key, std::shared_ptr<Pending>> pulls_ ABSL_GUARDED_BY(mu_);
+  std::optional<uint64_t> finish_ ABSL_GUARDED_BY(mu_);
+  bool finished_ ABSL_GUARDED_BY(mu_) = false;
+};
+
+}  // namespace commsched::transport
+
+#endif  // COMMSCHED_GRPC_SERVER_LINK_H
