@@ -23,6 +23,9 @@ using namespace commsched;
 
 namespace {
 
+// A process each.
+constexpr int64_t kMostServers = 4096;
+
 struct InsertDistComm : commsched::impl::InsertDistCommBase<InsertDistComm> {
   using InsertDistCommBase::InsertDistCommBase;
 
@@ -44,27 +47,76 @@ struct InsertDistComm : commsched::impl::InsertDistCommBase<InsertDistComm> {
     return runPipeline(manager, getOperation());
   }
 
+  InFlightDiagnostic refuse(const Twine &what) {
+    return emitError(getOperation().getLoc()) << "insert-dist-comm: " << what;
+  }
+
+  /// Checks what options of all modes say.
+  FailureOr<ServerOptions> readOptions() {
+    if (mode != "all-reduce" && mode != "parameter-server")
+      return refuse("mode must be all-reduce or parameter-server, got: " + mode);
+    if (reduction != "mean" && reduction != "sum")
+      return refuse("reduction must be mean or sum, got: " + reduction);
+    ServerOptions options;
+    options.reduction =
+        reduction == "mean" ? cs::Reduction::mean : cs::Reduction::sum;
+    if (servers < 1 || servers > kMostServers)
+      return refuse("servers must be 1 to " + Twine(kMostServers) +
+                    ", got: " + Twine(servers));
+    if (minBlockElements < 1)
+      return refuse("min-block-elements must be positive, got: " +
+                    Twine(minBlockElements));
+    options.servers = servers;
+    options.minBlockElements = minBlockElements;
+    options.slice = slice;
+    if (syncMode == "sync")
+      options.syncMode = cs::SyncMode::sync;
+    else if (syncMode == "async")
+      options.syncMode = cs::SyncMode::async;
+    else if (syncMode == "half-async")
+      options.syncMode = cs::SyncMode::half_async;
+    else
+      return refuse("sync-mode must be sync, async or half-async, got: " +
+                    syncMode);
+    if (merge < 1)
+      return refuse("merge must be positive, got: " + Twine(merge));
+    if (merge > 1 && options.syncMode != cs::SyncMode::half_async)
+      return refuse("merge must be 1 but with sync-mode=half-async, got: " +
+                    Twine(merge));
+    options.merge = merge;
+    std::optional<Placement> known = symbolizePlacement(placement);
+    if (!known)
+      return refuse(
+          "placement must be balanced, round-robin or hash, got: " + placement);
+    options.placement = *known;
+    return options;
+  }
+
   LogicalResult run() {
     ModuleOp module = getOperation();
-    if (mode != "all-reduce")
-      return emitError(module.getLoc())
-             << "insert-dist-comm: mode must be all-reduce, got: " << mode;
-    if (reduction != "mean" && reduction != "sum")
-      return emitError(module.getLoc())
-             << "insert-dist-comm: reduction must be mean or sum, got: "
-             << reduction;
+    FailureOr<ServerOptions> options = readOptions();
+    if (failed(options))
+      return failure();
     if (failed(inlineCalls()))
       return failure();
     FailureOr<Program> program = readProgram(module);
     if (failed(program) || failed(settleCluster(module, cluster, *program)))
       return failure();
+    std::unique_ptr<GradientExchange> exchange;
+    if (mode == "parameter-server") {
+      FailureOr<std::unique_ptr<GradientExchange>> split =
+          splitStep(*program, *options);
+      if (failed(split))
+        return failure();
+      exchange = std::move(*split);
+    }
+    if (!exchange)
+      exchange = std::make_unique<AllReduceExchange>(options->reduction);
     for (const ProgramFunction &function : program->functions) {
       FailureOr<Partition> plan = partition(function);
       if (failed(plan))
         return failure();
-      if (failed(outline(function, *plan,
-                         reduction == "mean" ? cs::Reduction::mean
-                                             : cs::Reduction::sum)))
+      if (failed(outline(function, *plan, *exchange)))
         return failure();
       func::FuncOp func = function.func;
       remarkAt(func.getLoc(), func.getName(), "fragments",

@@ -2,12 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "passes/insert/Outline.h"
+#include "passes/insert/Carrier.h"
 #include "passes/insert/DataFlowGraph.h"
 #include "passes/insert/Program.h"
 #include "passes/insert/Remarks.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
 
@@ -16,52 +15,11 @@ using namespace commsched;
 
 namespace {
 
-constexpr unsigned kDevice = 0;
-
-cs::PlacedType place(RankedTensorType type) {
-  return cs::PlacedType::get(type.getContext(), type, kDevice,
-                             cs::MemoryKind::device);
-}
-
-/// How a value travels between fragments: scalars as tensors of rank 0, indices
-/// as i64. Null if it cannot.
-RankedTensorType carrierOf(Type type) {
-  Type element = getElementTypeOrSelf(type);
-  if (element.isIndex())
-    element = IntegerType::get(type.getContext(), 64);
-  auto tensor = dyn_cast<RankedTensorType>(type);
-  auto carrier = tensor                   ? tensor.clone(element)
-                 : element.isIntOrFloat() ? RankedTensorType::get({}, element)
-                                          : RankedTensorType();
-  return carrier && whyNotPlaceable(carrier).empty() ? carrier
-                                                     : RankedTensorType();
-}
-
-Value toCarrier(OpBuilder &builder, Location loc, Value value) {
-  RankedTensorType carrier = carrierOf(value.getType());
-  if (getElementTypeOrSelf(value.getType()).isIndex()) {
-    Type type = isa<TensorType>(value.getType()) ? Type(carrier)
-                                                 : carrier.getElementType();
-    value = arith::IndexCastOp::create(builder, loc, type, value);
-  }
-  if (!isa<TensorType>(value.getType()))
-    value = tensor::FromElementsOp::create(builder, loc, carrier, value);
-  return value;
-}
-
-Value fromCarrier(OpBuilder &builder, Location loc, Value value, Type type) {
-  if (!isa<TensorType>(type))
-    value = tensor::ExtractOp::create(builder, loc, value, ValueRange());
-  if (value.getType() != type)
-    value = arith::IndexCastOp::create(builder, loc, type, value);
-  return value;
-}
-
 class Outliner {
 public:
   Outliner(const ProgramFunction &function, const Partition &plan,
-           cs::Reduction reduction)
-      : func(function.func), plan(plan), reduction(reduction),
+           GradientExchange &exchange)
+      : func(function.func), plan(plan), exchange(exchange),
         oldBlock(&func.front()), newBlock(new Block),
         builder(atEndOf(newBlock)) {}
 
@@ -83,7 +41,7 @@ private:
 
   func::FuncOp func;
   const Partition &plan;
-  cs::Reduction reduction;
+  GradientExchange &exchange;
   Block *oldBlock, *newBlock;
   OpBuilder builder;
   /// By fragment: results that others use, in the order of their definition.
@@ -105,7 +63,8 @@ LogicalResult Outliner::run() {
   }
   for (BlockArgument argument : oldBlock->getArguments())
     placed[argument] = newBlock->addArgument(
-        place(cast<RankedTensorType>(argument.getType())), argument.getLoc());
+        placeOnDevice(cast<RankedTensorType>(argument.getType())),
+        argument.getLoc());
   emitCommunications(plan.argumentCommunications);
   for (unsigned i = 0, e = plan.fragments.size(); i < e; ++i) {
     emitFragment(i);
@@ -120,14 +79,8 @@ LogicalResult Outliner::addExport(Value value, Operation *user) {
   auto home = def ? plan.fragmentOf.find(def) : plan.fragmentOf.end();
   if (home == plan.fragmentOf.end() || !exported.insert(value).second)
     return success();
-  if (!carrierOf(value.getType())) {
-    InFlightDiagnostic diag =
-        def->emitOpError("result must be a tensor, number or index to go from "
-                         "one fragment to another, got: ")
-        << value.getType();
-    diag.attachNote(user->getLoc()) << "it is used here";
-    return diag;
-  }
+  if (!carrierOf(value.getType()))
+    return refuseCarrier(def, value.getType(), user->getLoc());
   exports[home->second].push_back(value);
   return success();
 }
@@ -209,11 +162,6 @@ void Outliner::emitFragment(unsigned number) {
   local.clear();
   inputs.clear();
   auto *body = new Block;
-  int64_t flops = 0, bytes = 0;
-  auto addTo = [](int64_t &sum, int64_t more) {
-    if (llvm::AddOverflow(sum, more, sum))
-      sum = std::numeric_limits<int64_t>::max();
-  };
   for (Operation *op : fragment.ops) {
     forEachUse(op, [&](OpOperand &operand) {
       Value value = localize(operand.get(), body, number);
@@ -221,7 +169,6 @@ void Outliner::emitFragment(unsigned number) {
         operand.set(value);
     });
     op->moveBefore(body, body->end());
-    addTo(flops, estimateFlops(op));
   }
   Location loc = fragment.ops.front()->getLoc();
   OpBuilder inside = atEndOf(body);
@@ -229,18 +176,16 @@ void Outliner::emitFragment(unsigned number) {
   llvm::SmallVector<Type> types;
   for (Value value : exports[number]) {
     results.push_back(toCarrier(inside, value.getLoc(), value));
-    types.push_back(place(cast<RankedTensorType>(results.back().getType())));
+    types.push_back(
+        placeOnDevice(cast<RankedTensorType>(results.back().getType())));
   }
   Location last = fragment.ops.back()->getLoc();
   cs::ReturnOp::create(inside, last, results);
-  for (Value value : inputs)
-    addTo(bytes,
-          tensorBytes(cast<cs::PlacedType>(value.getType()).getTensor()));
-  for (Type type : types)
-    addTo(bytes, tensorBytes(cast<cs::PlacedType>(type).getTensor()));
-  auto cost = cs::CostAttr::get(func.getContext(), flops, bytes, /*ns=*/0);
-  auto op = cs::FragmentOp::create(builder, loc, types, fragment.label, kDevice,
-                                   inputs, cost, fragment.deferred);
+  auto cost = fragmentCost(func.getContext(), fragment.ops,
+                           TypeRange(ValueRange(inputs)), types);
+  auto op = cs::FragmentOp::create(builder, loc, types, fragment.label,
+                                   kOnlyDevice, inputs, cost,
+                                   fragment.deferred);
   op.getBody().push_back(body);
   for (auto [value, result] : llvm::zip(exports[number], op.getOutputs()))
     placed[value] = result;
@@ -260,16 +205,14 @@ void Outliner::emitCommunications(ArrayRef<unsigned> first) {
       });
     };
     switch (planned.kind) {
-    case PlannedCommunication::Gradient: {
-      Value result = cs::AllReduceOp::create(builder, planned.loc, planned.key,
-                                             reduction, value);
-      placed[planned.gradient.getResult()] = result;
+    case PlannedCommunication::Gradient:
+      if (Value result = exchange.begin(builder, planned, value))
+        placed[planned.gradient.getResult()] = result;
       tell("gradient", [&](raw_ostream &os) {
-        os << "gradient \"" << planned.key << "\": all-reduce, "
-           << cs::stringifyReduction(reduction);
+        os << "gradient \"" << planned.key << "\": ";
+        exchange.describe(os, planned);
       });
       break;
-    }
     case PlannedCommunication::State:
       reduced[planned.result] = cs::AllReduceOp::create(
           builder, planned.loc, planned.key, cs::Reduction::mean, value);
@@ -293,6 +236,10 @@ void Outliner::emitCommunications(ArrayRef<unsigned> first) {
 }
 
 void Outliner::finish() {
+  for (const PlannedCommunication &planned : plan.communications)
+    if (planned.kind == PlannedCommunication::Gradient)
+      if (Value result = exchange.end(builder, planned))
+        placed[planned.gradient.getResult()] = result;
   Operation *ret = oldBlock->getTerminator();
   llvm::SmallVector<Value> results;
   llvm::SmallVector<Type> types;
@@ -315,8 +262,20 @@ void Outliner::finish() {
 
 } // namespace
 
+Value AllReduceExchange::begin(OpBuilder &builder,
+                               const PlannedCommunication &planned,
+                               Value value) {
+  return cs::AllReduceOp::create(builder, planned.loc, planned.key, reduction,
+                                 value);
+}
+
+void AllReduceExchange::describe(raw_ostream &os,
+                                 const PlannedCommunication &) {
+  os << "all-reduce, " << cs::stringifyReduction(reduction);
+}
+
 LogicalResult commsched::outline(const ProgramFunction &function,
                                  const Partition &partition,
-                                 cs::Reduction reduction) {
-  return Outliner(function, partition, reduction).run();
+                                 GradientExchange &exchange) {
+  return Outliner(function, partition, exchange).run();
 }

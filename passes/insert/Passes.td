@@ -24,6 +24,15 @@ def InsertDistComm : Pass<"insert-dist-comm", "::mlir::ModuleOp"> {
     apart, per communication, as `deferred` fragments. Constants, `tensor.empty`
     and fills are repeated where they are used. Dead ops are dropped.
 
+    With `mode=parameter-server` the step is split instead between a trainer and
+    parameter servers (docs/parameter-server.md): the trainer sends each gradient
+    directly behind the fragment that makes it, in blocks of rows, and receives
+    the new values at its end; for each server there is a function `@server.0`
+    and so on, with what depends on the gradients, applied to its blocks. A
+    parameter whose update does not act row by row along dimension 0 stays whole,
+    and parameters whose updates are joined stay together on one server; both
+    leave a remark.
+
     Calls of helper functions are inlined first.
 
     The cluster is the `cs.cluster` of the module, or the one in the file given
@@ -34,11 +43,23 @@ def InsertDistComm : Pass<"insert-dist-comm", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"mode", "mode", "std::string", "\"all-reduce\"",
-           "how gradients are exchanged: all-reduce">,
+           "how gradients are exchanged: all-reduce or parameter-server">,
     Option<"reduction", "reduction", "std::string", "\"mean\"",
            "how gradients of workers combine: mean or sum">,
     Option<"cluster", "cluster", "std::string", "\"\"",
            "file with one cs.cluster op to use instead of the module's">,
+    Option<"servers", "servers", "int64_t", "1",
+           "number of parameter servers">,
+    Option<"minBlockElements", "min-block-elements", "int64_t", "8192",
+           "least elements of a parameter for each block that it is cut into">,
+    Option<"slice", "slice", "bool", "true",
+           "cut parameters into blocks, for several servers">,
+    Option<"syncMode", "sync-mode", "std::string", "\"sync\"",
+           "when servers apply gradients: sync, async or half-async">,
+    Option<"merge", "merge", "int64_t", "1",
+           "half-async: steps whose gradients a trainer merges before it sends">,
+    Option<"placement", "placement", "std::string", "\"balanced\"",
+           "how blocks get to servers: balanced, round-robin or hash">,
   ];
   let dependentDialects = [
     "::commsched::cs::CsDialect", "::mlir::arith::ArithDialect",

@@ -1,8 +1,20 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// RUN: not cs-opt --insert-dist-comm=mode=parameter-server %s 2>&1 | FileCheck %s --check-prefix=MODE
+// RUN: not cs-opt --insert-dist-comm=mode=gossip %s 2>&1 | FileCheck %s --check-prefix=MODE
 // RUN: not cs-opt --insert-dist-comm=reduction=max %s 2>&1 | FileCheck %s --check-prefix=REDUCTION
-// MODE: error: insert-dist-comm: mode must be all-reduce, got: parameter-server
+// RUN: not cs-opt --insert-dist-comm="mode=parameter-server servers=0" %s 2>&1 | FileCheck %s --check-prefix=SERVERS
+// RUN: not cs-opt --insert-dist-comm="mode=parameter-server min-block-elements=0" %s 2>&1 | FileCheck %s --check-prefix=ELEMENTS
+// RUN: not cs-opt --insert-dist-comm="mode=parameter-server sync-mode=lazy" %s 2>&1 | FileCheck %s --check-prefix=SYNC
+// RUN: not cs-opt --insert-dist-comm="mode=parameter-server sync-mode=half-async merge=0" %s 2>&1 | FileCheck %s --check-prefix=MERGE
+// RUN: not cs-opt --insert-dist-comm="mode=parameter-server merge=2" %s 2>&1 | FileCheck %s --check-prefix=ONE
+// RUN: not cs-opt --insert-dist-comm="mode=parameter-server placement=random" %s 2>&1 | FileCheck %s --check-prefix=PLACEMENT
+// MODE: error: insert-dist-comm: mode must be all-reduce or parameter-server, got: gossip
 // REDUCTION: error: insert-dist-comm: reduction must be mean or sum, got: max
+// SERVERS: error: insert-dist-comm: servers must be 1 to 4096, got: 0
+// ELEMENTS: error: insert-dist-comm: min-block-elements must be positive, got: 0
+// SYNC: error: insert-dist-comm: sync-mode must be sync, async or half-async, got: lazy
+// MERGE: error: insert-dist-comm: merge must be positive, got: 0
+// ONE: error: insert-dist-comm: merge must be 1 but with sync-mode=half-async, got: 2
+// PLACEMENT: error: insert-dist-comm: placement must be balanced, round-robin or hash, got: random
 module {}

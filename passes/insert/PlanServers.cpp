@@ -1,0 +1,274 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "passes/insert/PlanServers.h"
+
+#include "llvm/ADT/StringMap.h"
+
+#include "passes/insert/Outline.h"
+#include "passes/insert/Program.h"
+#include "passes/insert/Remarks.h"
+#include "passes/insert/RowWise.h"
+
+using namespace mlir;
+using namespace commsched;
+
+namespace {
+
+class Planner {
+public:
+  Planner(const UpdateAnalysis &analysis, const ServerOptions &options)
+      : analysis(analysis), graph(analysis.getDependences().getGraph()),
+        function(analysis.getDependences().getFunction()), options(options) {}
+
+  FailureOr<std::vector<ServedUnit>>
+  run(ArrayRef<PlannedCommunication> communications) {
+    for (const UpdateUnit &unit : analysis.getUnits())
+      if (failed(cut(unit)))
+        return failure();
+    if (failed(checkKeys(communications)))
+      return failure();
+    place();
+    tell();
+    return std::move(result);
+  }
+
+private:
+  RankedTensorType typeOf(unsigned argument) const {
+    return cast<RankedTensorType>(function.func.getArgumentTypes()[argument]);
+  }
+  StringRef nameOf(unsigned argument) const {
+    return function.arguments[argument].name.getValue();
+  }
+  Location locOf(int gradient) const {
+    return graph[analysis.getDependences().getGradients()[gradient]]->getLoc();
+  }
+  /// Writes the names of a unit's parameters.
+  void writeNames(raw_ostream &os, const UpdateUnit &unit) const {
+    os << (unit.parameters.size() > 1 ? "parameters " : "parameter ");
+    llvm::interleaveComma(unit.parameters, os, [&](unsigned argument) {
+      os << '"' << nameOf(argument) << '"';
+    });
+  }
+  LogicalResult cut(const UpdateUnit &unit);
+  bool actsByRows(const UpdateUnit &unit) const;
+  LogicalResult checkKeys(ArrayRef<PlannedCommunication> communications);
+  void place();
+  void tell() const;
+  int64_t bytesOf(const ParameterBlock &block) const {
+    RankedTensorType type = typeOf(block.parameter);
+    if (type.getRank() > 0)
+      type = withRows(type, block.end - block.begin);
+    return tensorBytes(type);
+  }
+
+  const UpdateAnalysis &analysis;
+  const DataFlowGraph &graph;
+  const ProgramFunction &function;
+  const ServerOptions &options;
+  std::vector<ServedUnit> result;
+};
+
+/// Whether the unit, of one parameter, can be applied block by block; says why
+/// not.
+bool Planner::actsByRows(const UpdateUnit &unit) const {
+  unsigned parameter = unit.parameters[0];
+  int64_t rows = typeOf(parameter).getDimSize(0);
+  auto refuse = [&](Location loc, auto write) {
+    remarkAt(loc, function.func.getName(), "whole", [&](raw_ostream &os) {
+      os << "parameter \"" << nameOf(parameter) << "\" stays whole: ";
+      write(os);
+    });
+    return false;
+  };
+  for (unsigned argument : unit.owned) {
+    RankedTensorType type = typeOf(argument);
+    if (type.getRank() == 0 || type.getDimSize(0) != rows)
+      return refuse(function.func.getLoc(), [&](raw_ostream &os) {
+        os << "state \"" << nameOf(argument) << "\" of type " << type
+           << " has other rows";
+      });
+  }
+  const UpdateUnit *first = analysis.getUnits().data();
+  int number = &unit - first;
+  for (int i : unit.ops) {
+    Operation *op = graph[i];
+    std::optional<SmallVector<bool>> byRows = rowOperands(op);
+    bool ok = byRows.has_value();
+    for (unsigned j = 0; ok && j < byRows->size(); ++j) {
+      Ref ref = graph.refOf(op->getOperand(j));
+      ok = (*byRows)[j] || analysis.unitOf(ref) != number;
+    }
+    // What nested ops capture is needed as a whole.
+    for (Region &region : op->getRegions())
+      region.walk([&](Operation *nested) {
+        for (Value operand : nested->getOperands())
+          if (operand.getParentBlock() == op->getBlock())
+            ok = ok && analysis.unitOf(graph.refOf(operand)) != number;
+      });
+    if (!ok)
+      return refuse(op->getLoc(), [&](raw_ostream &os) {
+        os << op->getName() << " does not act row by row on its update";
+      });
+  }
+  return true;
+}
+
+LogicalResult Planner::cut(const UpdateUnit &unit) {
+  ServedUnit &served = result.emplace_back();
+  served.unit = &unit;
+  if (unit.gradients.size() > 1) {
+    Location loc =
+        unit.joinedAt ? unit.joinedAt->getLoc() : function.func.getLoc();
+    if (options.syncMode != cs::SyncMode::sync) {
+      std::string names;
+      llvm::raw_string_ostream os(names);
+      writeNames(os, unit);
+      return emitError(loc) << "joins the updates of " << names
+                            << ", whose gradients arrive one by one with "
+                               "sync-mode="
+                            << cs::stringifySyncMode(options.syncMode);
+    }
+    for (auto [gradient, parameter] :
+         llvm::zip(unit.gradients, unit.parameters))
+      served.blocks.push_back(
+          {parameter, gradient, nameOf(parameter).str(), 0,
+           typeOf(parameter).getRank() ? typeOf(parameter).getDimSize(0) : 1});
+    return success();
+  }
+  unsigned parameter = unit.parameters[0];
+  int gradient = unit.gradients[0];
+  std::string name = nameOf(parameter).str();
+  RankedTensorType type = typeOf(parameter);
+  std::vector<int64_t> rows =
+      sliceRows(type.getShape(), options.servers, options.minBlockElements);
+  int64_t all = type.getRank() ? type.getDimSize(0) : 1;
+  if (rows.size() > 1 && (!options.slice || !actsByRows(unit)))
+    rows = {all};
+  if (rows.size() == 1) {
+    served.blocks.push_back({parameter, gradient, name, 0, all});
+    return success();
+  }
+  int64_t begin = 0;
+  for (auto [i, count] : llvm::enumerate(rows)) {
+    served.blocks.push_back({parameter, gradient,
+                             name + ".block" + std::to_string(i), begin,
+                             begin + count});
+    begin += count;
+  }
+  return success();
+}
+
+LogicalResult
+Planner::checkKeys(ArrayRef<PlannedCommunication> communications) {
+  llvm::StringMap<Location> keys;
+  auto add = [&](const std::string &key, Location loc) -> LogicalResult {
+    if (keys.try_emplace(key, loc).second)
+      return success();
+    return emitError(loc) << "message key \"" << key
+                          << "\" is needed twice: rename the parameter";
+  };
+  for (const PlannedCommunication &planned : communications)
+    if (planned.kind != PlannedCommunication::Gradient &&
+        failed(add(planned.key, planned.loc)))
+      return failure();
+  for (const ServedUnit &served : result)
+    for (const ParameterBlock &block : served.blocks)
+      if (failed(add(block.key, locOf(block.gradient))) ||
+          failed(add(block.newKey(), locOf(block.gradient))))
+        return failure();
+  return success();
+}
+
+void Planner::place() {
+  std::vector<PlacedUnit> placed;
+  std::vector<std::vector<ParameterBlock *>> members;
+  for (ServedUnit &served : result) {
+    if (served.isSliced()) {
+      for (ParameterBlock &block : served.blocks) {
+        placed.push_back({block.key, bytesOf(block)});
+        members.push_back({&block});
+      }
+      continue;
+    }
+    placed.push_back({served.blocks[0].key, 0});
+    members.emplace_back();
+    for (ParameterBlock &block : served.blocks) {
+      if (llvm::AddOverflow(placed.back().bytes, bytesOf(block),
+                            placed.back().bytes))
+        placed.back().bytes = std::numeric_limits<int64_t>::max();
+      members.back().push_back(&block);
+    }
+  }
+  std::vector<int64_t> servers =
+      placeUnits(placed, options.servers, options.placement);
+  for (auto [server, blocks] : llvm::zip(servers, members))
+    for (ParameterBlock *block : blocks)
+      block->server = server;
+}
+
+void Planner::tell() const {
+  StringRef name = function.func.getName();
+  struct Total {
+    int64_t blocks = 0, bytes = 0;
+  };
+  std::vector<Total> totals(options.servers);
+  for (const ServedUnit &served : result) {
+    for (const ParameterBlock &block : served.blocks) {
+      ++totals[block.server].blocks;
+      totals[block.server].bytes += bytesOf(block);
+    }
+    if (served.unit->gradients.size() > 1) {
+      Operation *at = served.unit->joinedAt;
+      remarkAt(at ? at->getLoc() : function.func.getLoc(), name, "whole",
+               [&](raw_ostream &os) {
+                 writeNames(os, *served.unit);
+                 os << " stay whole, together on server "
+                    << served.blocks[0].server
+                    << ": their updates are joined here";
+               });
+      continue;
+    }
+    remarkAt(locOf(served.blocks[0].gradient), name, "blocks",
+             [&](raw_ostream &os) {
+               writeNames(os, *served.unit);
+               os << ": " << served.blocks.size()
+                  << (served.isSliced() ? " blocks" : " block")
+                  << " of rows ";
+               llvm::interleaveComma(
+                   served.blocks, os, [&](const ParameterBlock &block) {
+                     os << block.begin << " to " << block.end << " on server "
+                        << block.server;
+                   });
+             });
+  }
+  for (int gradient : analysis.getUnusedGradients())
+    remarkAt(locOf(gradient), name, "unused", [&](raw_ostream &os) {
+      os << "gradient updates nothing: not sent";
+    });
+  for (auto [i, role] : llvm::enumerate(function.arguments)) {
+    if (analysis.isOnServersOnly(i))
+      remarkAt(function.func.getLoc(), name, "state", [&](raw_ostream &os) {
+        os << "state " << role.name << " is on the servers only";
+      });
+    else if (role.kind == ArgumentRole::State && analysis.isReplicated(i))
+      remarkAt(function.func.getLoc(), name, "state", [&](raw_ostream &os) {
+        os << "state " << role.name
+           << ": trainers and servers each keep a copy";
+      });
+  }
+  for (auto [i, total] : llvm::enumerate(totals))
+    remarkAt(function.func.getLoc(), name, "server", [&](raw_ostream &os) {
+      os << "server " << i << ": " << total.blocks << " blocks of "
+         << total.bytes << " bytes";
+    });
+}
+
+} // namespace
+
+FailureOr<std::vector<ServedUnit>>
+commsched::planServers(const UpdateAnalysis &analysis,
+                       const ServerOptions &options,
+                       ArrayRef<PlannedCommunication> communications) {
+  return Planner(analysis, options).run(communications);
+}
