@@ -65,7 +65,8 @@ struct ExecutorOptions {
 };
 
 // Sums over the completed calls of one function. Of several compute streams,
-// it is the one that computed longest that counts.
+// it is the one that computed longest that counts. What is emulated counts with
+// the time that it was to take.
 struct FunctionStats {
   uint64_t calls = 0;
   int64_t total_ns = 0;    // time between completions

@@ -114,7 +114,8 @@ void Executor::RunInstruction(Stream *stream, Call *call, uint32_t index) {
   FunctionStats &stats = stream->stats[size_t(call->function)];
   (stream->info.kind == StreamInfo::kCompute ? stats.compute_ns
                                              : stats.copy_ns) +=
-      Nanoseconds(end - begin);
+      options_.emulate && timed ? int64_t(instruction.nanoseconds)
+                                : Nanoseconds(end - begin);
   if (timed) {
     stats.requested_ns += int64_t(instruction.nanoseconds);
     stats.elapsed_ns += Nanoseconds(end - counts_from);
