@@ -160,5 +160,50 @@ TEST(CausesTest, EndsWithoutAReport) {
               ElementsAre("rank 0: fragment \"f\": bad; then it was killed by signal 11 (Segmentation fault)"));
 }
 
+// Two trainers, 0 and 1, and two servers.
+TEST(CausesTest, KilledServerIsTheCauseOfWhatTrainersSay) {
+  auto lost = [](int64_t time, int rank) {
+    return Reports(time, absl::UnavailableError(
+                             "rank " + std::to_string(rank) + ": push of \"w\" to server 1 in step 3: server 1 (" +
+                             kAddresses[3] + "): is lost, and did not come back within 30s"));
+  };
+  Outcome other = Reports(3, absl::AbortedError("server 0: trainer 0 gave up: server 1 is lost"));
+  EXPECT_THAT(Causes({lost(1, 0), lost(2, 1), other, Dies(SIGKILL)}, kAddresses, 2),
+              ElementsAre("server 1 was killed by signal 9 (Killed)"));
+}
+
+TEST(CausesTest, KilledTrainerIsTheCauseOfWhatServersSay) {
+  auto told = [](int64_t time, int server) {
+    return Reports(time, absl::UnavailableError("server " + std::to_string(server) +
+                                                ": trainer 1 is lost: its connection broke"));
+  };
+  EXPECT_THAT(Causes({Reports(9, absl::UnavailableError("rank 0: server 0 (" + kAddresses[2] +
+                                                        "): trainer 1 is lost: its connection broke")),
+                      Dies(SIGKILL), told(3, 0), told(4, 1)},
+                     kAddresses, 2),
+              ElementsAre("rank 1 was killed by signal 9 (Killed)"));
+}
+
+TEST(CausesTest, ServerThatCannotBeginIsTheCauseOfWaiting) {
+  auto waits = [](int64_t time, int rank) {
+    return Reports(time, absl::DeadlineExceededError("rank " + std::to_string(rank) + ": server 0 (" +
+                                                     kAddresses[2] + "): did not accept trainer " +
+                                                     std::to_string(rank) + " within 3s"));
+  };
+  EXPECT_THAT(Causes({waits(8, 0), waits(9, 1),
+                      Reports(1, absl::InvalidArgumentError("server 0: c.pem: cannot be read")),
+                      EndedByUs(20)},
+                     kAddresses, 2),
+              ElementsAre("server 0: c.pem: cannot be read"));
+}
+
+TEST(CausesTest, SameTextOfTrainersAndServersIsShownOnce) {
+  auto missing = [] { return Reports(1, absl::NotFoundError("i.npz: cannot be opened")); };
+  EXPECT_THAT(Causes({missing(), missing(), missing(), missing()}, kAddresses, 2),
+              ElementsAre("all processes: i.npz: cannot be opened"));
+  EXPECT_THAT(Causes({EndedByUs(9), missing(), missing(), missing()}, kAddresses, 2),
+              ElementsAre("rank 1 and servers 0, 1: i.npz: cannot be opened"));
+}
+
 }  // namespace
 }  // namespace commsched::run

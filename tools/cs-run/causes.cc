@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <map>
 #include <utility>
 
@@ -18,14 +19,24 @@
 namespace commsched::run {
 namespace {
 
-// What is known of one rank's failure.
+// The processes of a cluster: those of the ranks, then those of the servers.
+struct Processes {
+  size_t ranks, servers;
+  size_t size() const { return ranks + servers; }
+  std::string Name(size_t process) const {
+    return process < ranks ? absl::StrCat("rank ", process)
+                           : absl::StrCat("server ", process - ranks);
+  }
+};
+
+// What is known of one process's failure.
 struct Failure {
   bool failed = false;  // by itself, or by what it heard of others
   bool root = false;
-  std::string text;            // without its rank and the addresses
+  std::string text;            // without its name and the addresses
   std::string detail;          // of the text: what is behind the last peer
   std::vector<size_t> peers;   // in the text, in order
-  std::vector<size_t> because_of;  // ranks
+  std::vector<size_t> because_of;  // processes
 };
 
 std::string WithoutAddresses(absl::string_view text,
@@ -36,26 +47,60 @@ std::string WithoutAddresses(absl::string_view text,
   return out;
 }
 
-// The numbers in "peer 1: ...", "peers 1, 2 did ...".
-void FindPeers(Failure &failure, size_t nodes) {
+// If one of `words`, with or without an "s", stands at the front, with a space:
+// takes it away.
+bool ConsumeWord(absl::string_view *text, std::initializer_list<absl::string_view> words) {
+  for (absl::string_view word : words) {
+    absl::string_view rest = *text;
+    if (!absl::ConsumePrefix(&rest, word)) continue;
+    absl::ConsumePrefix(&rest, "s");
+    if (!absl::ConsumePrefix(&rest, " ")) continue;
+    *text = rest;
+    return true;
+  }
+  return false;
+}
+
+// The processes of "peer 1: ...", "peers 1, 2 did ...", "trainer 0 ...",
+// "server 1 ...".
+void FindPeers(Failure &failure, const Processes &processes) {
   absl::string_view text = failure.text;
   failure.detail = failure.text;
-  for (size_t at = 0; (at = text.find("peer", at)) != text.npos;) {
-    bool word = at == 0 || !absl::ascii_isalnum(text[at - 1]);
-    at += 4;
-    if (!word) continue;
+  for (size_t at = 0; at < text.size(); ++at) {
+    if (at != 0 && absl::ascii_isalnum(text[at - 1])) continue;
     absl::string_view rest = text.substr(at);
-    if (!absl::ConsumePrefix(&rest, "s ") && !absl::ConsumePrefix(&rest, " ")) continue;
+    const bool is_rank = ConsumeWord(&rest, {"peer", "trainer"});
+    if (!is_rank && !ConsumeWord(&rest, {"server"})) continue;
+    const size_t first = is_rank ? 0 : processes.ranks;
+    const size_t count = is_rank ? processes.ranks : processes.servers;
     do {
       size_t peer = 0, digits = 0;
       while (digits < rest.size() && digits < 4 && absl::ascii_isdigit(rest[digits]))
         peer = peer * 10 + size_t(rest[digits++] - '0');
-      if (digits == 0 || peer >= nodes) break;
+      if (digits == 0 || peer >= count) break;
       rest.remove_prefix(digits);
-      failure.peers.push_back(peer);
+      failure.peers.push_back(first + peer);
       failure.detail = std::string(rest);
     } while (absl::ConsumePrefix(&rest, ", "));
   }
+}
+
+// "rank 0", "ranks 1, 2 and server 0", "all ranks", "all processes".
+std::string Names(const std::vector<size_t> &chosen, const Processes &processes) {
+  if (chosen.size() > 1 && chosen.size() == processes.size())
+    return processes.servers == 0 ? "all ranks" : "all processes";
+  std::vector<size_t> ranks, servers;
+  for (size_t process : chosen)
+    (process < processes.ranks ? ranks : servers)
+        .push_back(process < processes.ranks ? process : process - processes.ranks);
+  auto list = [](absl::string_view kind, const std::vector<size_t> &of) {
+    return of.empty() ? std::string()
+                      : absl::StrCat(kind, of.size() > 1 ? "s " : " ",
+                                     absl::StrJoin(of, ", "));
+  };
+  return absl::StrCat(list("rank", ranks),
+                      ranks.empty() || servers.empty() ? "" : " and ",
+                      list("server", servers));
 }
 
 // Errors that may be news of a peer, whatever they say of it.
@@ -79,8 +124,9 @@ std::string Death(const Outcome &outcome) {
   return absl::StrCat("ended with status ", outcome.exit_status);
 }
 
-Failure Describe(const Outcome &outcome, size_t rank,
-                 const std::vector<std::string> &addresses, size_t nodes) {
+Failure Describe(const Outcome &outcome, size_t process,
+                 const std::vector<std::string> &addresses,
+                 const Processes &processes) {
   Failure failure;
   if (outcome.report.ok()) {
     failure.failed = (outcome.signal != 0 || outcome.exit_status != 0) &&
@@ -91,10 +137,10 @@ Failure Describe(const Outcome &outcome, size_t rank,
   }
   // After that it only tells of its end.
   failure.failed = outcome.reported < outcome.ended_by_us;
-  std::string own = absl::StrCat("rank ", rank, ": ");
+  std::string own = absl::StrCat(processes.Name(process), ": ");
   failure.text = WithoutAddresses(
       absl::StripPrefix(outcome.report.message(), own), addresses);
-  FindPeers(failure, nodes);
+  FindPeers(failure, processes);
   failure.root = failure.failed;
   return failure;
 }
@@ -173,12 +219,14 @@ void MergeByPeer(const Outcomes &outcomes, std::vector<Failure> &failures) {
 }  // namespace
 
 std::vector<std::string> Causes(const std::vector<Outcome> &outcomes,
-                                const std::vector<std::string> &addresses) {
+                                const std::vector<std::string> &addresses,
+                                int servers) {
   const size_t nodes = outcomes.size();
+  const Processes processes = {nodes - size_t(servers), size_t(servers)};
   std::vector<Failure> failures;
   failures.reserve(nodes);
   for (size_t rank = 0; rank < nodes; ++rank)
-    failures.push_back(Describe(outcomes[rank], rank, addresses, nodes));
+    failures.push_back(Describe(outcomes[rank], rank, addresses, processes));
   Connect(outcomes, failures);
   BreakCycles(outcomes, failures);
   MergeByPeer(outcomes, failures);
@@ -188,21 +236,18 @@ std::vector<std::string> Causes(const std::vector<Outcome> &outcomes,
     const Failure &failure = failures[rank];
     if (!failure.root) continue;
     if (outcomes[rank].report.ok()) {
-      lines.push_back(absl::StrCat("rank ", rank, " ", failure.text));
+      lines.push_back(absl::StrCat(processes.Name(rank), " ", failure.text));
       continue;
     }
-    std::vector<size_t> ranks;
+    std::vector<size_t> same;
     for (size_t other = rank; other < nodes; ++other) {
       if (!failures[other].root || outcomes[other].report.ok() ||
           failures[other].text != failure.text)
         continue;
-      ranks.push_back(other);
+      same.push_back(other);
       if (other != rank) failures[other].root = false;
     }
-    std::string who = ranks.size() == 1 ? absl::StrCat("rank ", rank)
-                      : ranks.size() == nodes
-                          ? "all ranks"
-                          : absl::StrCat("ranks ", absl::StrJoin(ranks, ", "));
+    std::string who = Names(same, processes);
     std::string line = absl::StrCat(who, ": ", failure.text);
     // Failing at the end, too.
     if (outcomes[rank].signal != 0 && outcomes[rank].ended_by_us == Outcome::kNever)

@@ -1,7 +1,7 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Of the errors of all ranks of a cluster, those that the others come from.
+// Of the errors of all processes of a cluster, those that the others come from.
 #ifndef COMMSCHED_TOOLS_CS_RUN_CAUSES_H
 #define COMMSCHED_TOOLS_CS_RUN_CAUSES_H
 
@@ -14,7 +14,7 @@
 
 namespace commsched::run {
 
-// How the process of one rank ended. Times are nanoseconds of the steady clock,
+// How one process, of a rank or of a parameter server, ended. Times are nanoseconds of the steady clock,
 // which all processes of a machine share.
 struct Outcome {
   static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
@@ -29,9 +29,11 @@ struct Outcome {
 // The lines to print, without "cs-run: ": one for each cause. An error that
 // tells of a peer which has failed as well is not a cause. Errors with the same
 // text, or of the same peer that has not failed itself, are one cause.
-// `addresses` are those of the ranks; the lines leave them out.
+// The last `servers` of the outcomes are those of the parameter servers.
+// `addresses` are those of the processes; the lines leave them out.
 std::vector<std::string> Causes(const std::vector<Outcome> &outcomes,
-                                const std::vector<std::string> &addresses);
+                                const std::vector<std::string> &addresses,
+                                int servers = 0);
 
 }  // namespace commsched::run
 

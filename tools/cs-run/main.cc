@@ -20,10 +20,12 @@
 #include "absl/strings/str_cat.h"
 #include "grpc/grpc_transport.h"
 #include "runtime/session.h"
+#include "runtime/sync.h"
 #include "runtime/trace.h"
 #include "tools/cs-run/child_report.h"
 #include "tools/cs-run/options.h"
 #include "tools/cs-run/report.h"
+#include "tools/cs-run/serve.h"
 #include "tools/cs-run/spawn.h"
 #include "tools/cs-run/train.h"
 
@@ -69,68 +71,116 @@ absl::StatusOr<std::unique_ptr<runtime::Session>> Open(
     transport::GrpcOptions grpc;
     grpc.listen_any = options.listen_any;
     // So that it is the transport that finds a peer that hangs: it knows which.
-    grpc.keepalive = std::max(options.deadline / 3, absl::Seconds(1));
+    grpc.keepalive = Keepalive(options);
     return transport::ConnectGrpc(std::move(transport), grpc);
   };
+  const auto servers = ServersConnector(options, *image);
   return runtime::Session::OneRank(std::move(image), options.rank, connect,
-                                   session);
+                                   session, servers);
 }
 
-absl::Status CheckNodes(int plan, size_t got) {
-  if (got == size_t(plan)) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "plan is made for a cluster of ", plan, " nodes, got: ", got));
+// Whether the options fit to the number of processes that the plan is made for.
+absl::Status CheckNodes(const Options &options, const runtime::PlanImage &image) {
+  const size_t nodes = size_t(image.nodes()),
+               servers = image.servers().servers.size();
+  if (options.spawn > 0 && size_t(options.spawn) != nodes + servers)
+    return absl::InvalidArgumentError(absl::StrCat(
+        "plan is made for a cluster of ", nodes,
+        servers == 0 ? " nodes"
+                     : absl::StrCat(" trainers and ", servers, " servers, ",
+                                    nodes + servers, " processes"),
+        ", got: ", options.spawn));
+  const size_t peers = std::max<size_t>(1, options.peers.size());
+  if (options.rank >= 0 && peers != nodes)
+    return absl::InvalidArgumentError(absl::StrCat(
+        "plan is made for a cluster of ", nodes, " nodes, got: ", peers));
+  return CheckServers(options, image);
 }
 
 std::string TracePath(const Options &options) {
-  if (options.rank <= 0 || options.spawned) return options.trace;
+  if ((options.rank <= 0 && !options.is_server()) || options.spawned)
+    return options.trace;
   absl::string_view stem = options.trace;
   if (absl::EndsWith(stem, ".json")) stem.remove_suffix(5);
+  if (options.is_server())
+    return absl::StrCat(stem, ".server", options.index, ".json");
   return absl::StrCat(stem, ".rank", options.rank, ".json");
+}
+
+// What a signal ends. Thread-safe.
+class Running {
+ public:
+  void Set(std::function<void(const absl::Status &)> end) {
+    runtime::MutexLock lock(&mu_);
+    end_ = std::move(end);
+  }
+  // False: there is nothing yet, or any more.
+  bool End(const absl::Status &why) {
+    runtime::MutexLock lock(&mu_);
+    if (end_) end_(why);
+    return bool(end_);
+  }
+
+ private:
+  runtime::Mutex mu_;
+  std::function<void(const absl::Status &)> end_ ABSL_GUARDED_BY(mu_);
+};
+
+absl::Status RunTrainers(const Options &options,
+                         std::shared_ptr<const runtime::PlanImage> image,
+                         runtime::TraceRecorder *trace, Running *running,
+                         const std::atomic<bool> *stop) {
+  runtime::SessionOptions session_options;
+  session_options.deadline = options.deadline;
+  session_options.emulate = options.emulate;
+  session_options.trace = trace;
+  auto session = Open(options, std::move(image), session_options);
+  if (!session.ok()) return session.status();
+  // The threads of one process stop after the same step. Ranks elsewhere cannot
+  // agree on one any more: that ends with an error everywhere.
+  running->Set([&options, &session = **session](const absl::Status &why) {
+    if (options.rank >= 0) session.Cancel(why);
+  });
+  absl::Status status = Train(options, session->get(), stop);
+  // Before the peers can see that this rank is gone.
+  if (!status.ok() && options.spawned) WriteReport(options.report, status);
+  running->Set(nullptr);
+  return status;
 }
 
 absl::Status RunHere(const Options &options,
                      std::shared_ptr<const runtime::PlanImage> image) {
   std::atomic<bool> stop{false};
-  std::atomic<runtime::Session *> running{nullptr};
+  Running running;
   // The parent decides what a signal from the terminal means.
   std::vector<int> signals = {SIGTERM};
   if (!options.spawned) signals.push_back(SIGINT);
   std::optional<SignalWatcher> watcher;
   watcher.emplace(signals, [&](int s) {
-    // The threads of one process stop after the same step. Ranks elsewhere
-    // cannot agree on one any more: that ends with an error everywhere.
-    if (stop.exchange(true)) _exit(128 + s);
-    runtime::Session *session = running;
-    if (options.rank >= 0 && session != nullptr)
-      session->Cancel(absl::AbortedError(absl::StrCat("ended by signal ", s)));
-    else if (session == nullptr)
+    if (stop.exchange(true) ||
+        !running.End(absl::AbortedError(absl::StrCat("ended by signal ", s))))
       _exit(128 + s);
   });
-  runtime::TraceRecorder trace(
+  runtime::TraceRecorder recorder(
       options.trace_origin == 0
           ? runtime::Clock::now()
           : runtime::Clock::time_point(
                 std::chrono::nanoseconds(options.trace_origin)));
-  runtime::SessionOptions session_options;
-  session_options.deadline = options.deadline;
-  session_options.emulate = options.emulate;
-  if (!options.trace.empty()) session_options.trace = &trace;
-  auto session = Open(options, std::move(image), session_options);
-  if (!session.ok()) return session.status();
-  running = session->get();
-  absl::Status status = Train(options, session->get(), &stop);
-  // Before the peers can see that this rank is gone.
+  runtime::TraceRecorder *trace = options.trace.empty() ? nullptr : &recorder;
+  absl::Status status =
+      options.is_server()
+          ? Serve(options, std::move(image), trace,
+                  [&](auto end) { running.Set(std::move(end)); })
+          : RunTrainers(options, std::move(image), trace, &running, &stop);
   if (!status.ok() && options.spawned) WriteReport(options.report, status);
   // A trace of what went wrong is worth as much as one of what did not.
-  if (!options.trace.empty()) {
-    absl::Status written = trace.Write(TracePath(options));
+  if (trace != nullptr) {
+    absl::Status written = trace->Write(TracePath(options));
     if (status.ok()) status = written;
     if (written.ok() && options.rank <= 0 && !options.spawned)
-      std::printf("trace: %s\n", options.trace.c_str());
+      std::printf("trace: %s\n", TracePath(options).c_str());
   }
   watcher.reset();
-  running = nullptr;
   if (status.ok() && stop) return absl::CancelledError("interrupted");
   return status;
 }
@@ -149,31 +199,22 @@ int Main(const std::vector<std::string> &arguments) {
   }
   auto image = runtime::PlanImage::LoadFile(options->plan);
   if (!image.ok()) return fail(image.status());
-  absl::Status nodes;
-  if (options->spawn > 0)
-    nodes = CheckNodes((*image)->nodes(), size_t(options->spawn));
-  else if (!options->peers.empty())
-    nodes = CheckNodes((*image)->nodes(), options->peers.size());
-  if (!nodes.ok()) return fail(nodes);
-  if (options->arena_info || options->spawn > 0) {
+  if (absl::Status s = CheckNodes(*options, **image); !s.ok()) return fail(s);
+  if (options->arena_info || options->spawn != 0) {
     // Once here rather than once per rank.
-    auto program = (*image)->ForRank(0);
+    auto program = options->is_server() ? (*image)->ForServer(options->index)
+                                        : (*image)->ForRank(0);
     if (!program.ok()) return fail(program.status());
     if (options->arena_info) {
       std::fputs(ArenaInfo(**program).c_str(), stdout);
       return 0;
     }
   }
-  if (options->spawn > 0) {
-    std::vector<std::string> rest;
-    for (size_t i = 0; i < arguments.size(); ++i) {
-      if (arguments[i] == "--spawn")
-        ++i;
-      else if (!absl::StartsWith(arguments[i], "--spawn="))
-        rest.push_back(arguments[i]);
-    }
+  if (options->spawn != 0) {
+    const int trainers = (*image)->nodes();
+    const int servers = int((*image)->servers().servers.size());
     image = absl::CancelledError("");  // unloads the plan's code
-    return Spawn(*options, rest);
+    return Spawn(*options, WithoutSpawn(arguments), trainers, servers);
   }
   absl::Status status = RunHere(*options, *std::move(image));
   return status.ok() ? 0 : fail(status);

@@ -41,7 +41,8 @@ absl::Status TakeApart(const std::string &path, absl::string_view text,
 }  // namespace
 
 absl::StatusOr<bool> MergeTraces(const std::vector<std::string> &ranks,
-                                 const std::string &path) {
+                                 const std::string &path, int servers) {
+  const size_t first_server = ranks.size() - size_t(servers);
   std::vector<std::shared_ptr<const runtime::MappedFile>> files;
   std::vector<absl::string_view> events;
   uint64_t dropped = 0;
@@ -56,7 +57,11 @@ absl::StatusOr<bool> MergeTraces(const std::vector<std::string> &ranks,
         ",\"args\":{\"sort_index\":", rank, "}}");
     if (!exists) {
       absl::StrAppend(&names, ",\n{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":", rank,
-                      ",\"args\":{\"name\":\"rank ", rank, " (no trace)\"}}");
+                      ",\"args\":{\"name\":\"",
+                      rank < first_server
+                          ? absl::StrCat("rank ", rank)
+                          : absl::StrCat("server ", rank - first_server),
+                      " (no trace)\"}}");
       continue;
     }
     absl::string_view text;

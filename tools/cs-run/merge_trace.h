@@ -11,10 +11,11 @@
 namespace commsched::run {
 
 // Makes one trace out of those of the ranks, in order, which count from the
-// same time, and deletes them. Where a rank has none, because it has died or
-// never begun, the trace says so. Returns whether a trace is written: not if no rank has one.
+// same time, and deletes them; the last `servers` are those of parameter servers.
+// Where a process has none, because it has died or
+// never begun, the trace says so. Returns whether a trace is written: not if no process has one.
 absl::StatusOr<bool> MergeTraces(const std::vector<std::string> &ranks,
-                                 const std::string &path);
+                                 const std::string &path, int servers = 0);
 
 }  // namespace commsched::run
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "tools/cs-run/options.h"
 
+#include <algorithm>
 #include <functional>
 #include <map>
 
@@ -50,33 +51,75 @@ Setter Small(int *target, uint64_t least) {
   };
 }
 
+// What belongs to one way of running only.
+absl::Status CheckRole(const Options &o) {
+  auto bad = [](absl::string_view text) { return absl::InvalidArgumentError(text); };
+  if (!o.role.empty() && o.role != "trainer" && o.role != "server")
+    return bad(absl::StrCat("--role must be trainer or server, got: ", o.role));
+  if (o.is_server()) {
+    if (o.index < 0 || o.listen.empty())
+      return bad("--role server needs --index and --listen");
+    if (o.rank >= 0 || !o.peers.empty() || o.has_servers())
+      return bad("--role server goes without --rank, --peers and --servers");
+    if (!o.batch.empty() || o.steps || o.epochs || !o.calls.empty() ||
+        !o.eval.empty() || !o.save_params.empty() || !o.metrics_json.empty())
+      return bad("--role server goes without what trainers do: only --init, "
+                 "--checkpoint, --checkpoint-every, --resume and --trace");
+    if (!o.checkpoint.empty() && o.checkpoint_every == 0)
+      return bad("--role server needs --checkpoint-every with --checkpoint");
+  } else if (o.index >= 0 || !o.listen.empty()) {
+    return bad("--index and --listen need --role server");
+  }
+  if (o.role == "trainer" && o.rank < 0 && o.spawn == 0)
+    return bad("--role trainer needs --rank");
+  if (o.has_servers() && o.rank < 0)
+    return bad("--servers needs --rank");
+  if (o.has_servers() && !o.spawned &&
+      (!o.checkpoint.empty() || !o.resume.empty()))
+    return bad("--checkpoint and --resume are for the servers, if there are any: "
+               "trainers go on where those are");
+  bool connected = o.is_server() || o.has_servers() || o.spawn != 0;
+  if (!connected && (!o.tls_ca.empty() || !o.tls_cert.empty() ||
+                     !o.tls_key.empty() || !o.token_file.empty()))
+    return bad("--tls-ca, --tls-cert, --tls-key and --token-file need connections "
+               "to parameter servers: --spawn, --role server or --servers");
+  if (o.tls_ca.empty() != o.tls_cert.empty() || o.tls_ca.empty() != o.tls_key.empty())
+    return bad("--tls-ca, --tls-cert and --tls-key go together");
+  return absl::OkStatus();
+}
+
 absl::Status Check(const Options &o) {
   auto bad = [](absl::string_view text) { return absl::InvalidArgumentError(text); };
   if (o.plan.empty()) return bad("no plan is given; see cs-run --help");
   if (!o.transport.empty() && o.transport != "in-process" && o.transport != "grpc")
     return bad(absl::StrCat("--transport must be in-process or grpc, got: ",
                             o.transport));
-  bool several = o.spawn > 0 || o.rank >= 0 || !o.peers.empty();
+  bool several = o.spawn != 0 || o.rank >= 0 || !o.peers.empty() || !o.role.empty();
   if (o.transport == "in-process" && several)
     return bad("--transport in-process goes without --spawn, --rank and --peers");
   if (o.transport == "grpc" && !several)
     return bad("--transport grpc needs --spawn, or --rank and --peers");
-  if (o.spawn > 0 && (o.rank >= 0 || !o.peers.empty()))
-    return bad("--spawn goes without --rank and --peers");
-  if ((o.rank >= 0) != !o.peers.empty())
+  if (o.spawn != 0 &&
+      (o.rank >= 0 || !o.peers.empty() || !o.role.empty() || o.has_servers()))
+    return bad("--spawn goes without --role, --rank, --peers and --servers");
+  if (o.rank >= 0 ? o.peers.empty() && !o.has_servers() : !o.peers.empty())
     return bad("--rank and --peers go together");
-  if (o.rank >= 0 && size_t(o.rank) >= o.peers.size())
+  if (o.rank >= 0 && size_t(o.rank) >= std::max<size_t>(1, o.peers.size()))
     return bad(absl::StrCat("--rank must be below the number of peers ",
-                            o.peers.size(), ", got: ", o.rank));
+                            std::max<size_t>(1, o.peers.size()), ", got: ", o.rank));
   if (o.steps && o.epochs) return bad("--steps and --epochs exclude each other");
   if (o.epochs && o.batch.empty()) return bad("--epochs needs --batch");
-  if (!o.resume.empty() && !o.init.empty())
+  if (!o.resume.empty() && !o.init.empty() && !o.is_server() && o.spawn == 0 && !o.spawned)
     return bad("--resume and --init exclude each other");
   if (o.eval.empty() && (!o.eval_batch.empty() || o.eval_every != 0))
     return bad("--eval-batch and --eval-every need --eval");
   if (o.checkpoint_every != 0 && o.checkpoint.empty())
     return bad("--checkpoint-every needs --checkpoint");
-  return absl::OkStatus();
+  return CheckRole(o);
+}
+
+bool IsNumber(const std::string &text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == text.npos;
 }
 
 }  // namespace
@@ -106,6 +149,19 @@ absl::StatusOr<Options> ParseOptions(
       {"--metrics-json", Text(&o.metrics_json)},
       {"--transport", Text(&o.transport)},
       {"--spawn", Small(&o.spawn, 1)},
+      {"--role", Text(&o.role)},
+      {"--index", Small(&o.index, 0)},
+      {"--listen", Text(&o.listen)},
+      {"--servers",
+       [&](const std::string &v) {
+         o.servers = absl::StrSplit(v, ',');
+         return absl::OkStatus();
+       }},
+      {"--tls-ca", Text(&o.tls_ca)},
+      {"--tls-cert", Text(&o.tls_cert)},
+      {"--tls-key", Text(&o.tls_key)},
+      {"--tls-server-name", Text(&o.tls_server_name)},
+      {"--token-file", Text(&o.token_file)},
       {"--rank", Small(&o.rank, 0)},
       {"--peers",
        [&](const std::string &v) {
@@ -160,6 +216,11 @@ absl::StatusOr<Options> ParseOptions(
     if (it == setters.end())
       return absl::InvalidArgumentError(
           absl::StrCat("unknown option ", name, "; see cs-run --help"));
+    if (name == "--spawn" && !has_value &&
+        (i + 1 == arguments.size() || !IsNumber(arguments[i + 1]))) {
+      o.spawn = kSpawnAll;
+      continue;
+    }
     if (!has_value) {
       if (i + 1 == arguments.size())
         return absl::InvalidArgumentError(absl::StrCat(name, " needs a value"));
@@ -171,6 +232,18 @@ absl::StatusOr<Options> ParseOptions(
   if (!o.help)
     if (absl::Status s = Check(o); !s.ok()) return s;
   return o;
+}
+
+std::vector<std::string> WithoutSpawn(const std::vector<std::string> &arguments) {
+  std::vector<std::string> rest;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i] == "--spawn") {
+      if (i + 1 < arguments.size() && IsNumber(arguments[i + 1])) ++i;
+    } else if (!absl::StartsWith(arguments[i], "--spawn=")) {
+      rest.push_back(arguments[i]);
+    }
+  }
+  return rest;
 }
 
 const char *HelpText() {
@@ -190,6 +263,8 @@ training
   --resume FILE           goes on from a checkpoint
   --checkpoint FILE       writes a checkpoint at the end
   --checkpoint-every N    and after every N steps
+                          (with parameter servers as processes, of their own:
+                          see below)
   --save-params FILE      writes the parameters at the end (safetensors)
   --call NAME             calls a function before training; may be repeated
 
@@ -199,7 +274,8 @@ evaluation
   --eval-every N          and after every N steps
 
 where it runs
-  --spawn N               N processes on this machine, connected by gRPC
+  --spawn [N]             all N processes of the plan on this machine, connected
+                          by gRPC
   --rank R --peers A,B    one rank; peers are host:port of all ranks in order
   --listen-any            lets peers on other machines connect; the connection is
                           neither encrypted nor authenticated
@@ -209,6 +285,26 @@ where it runs
   --emulate               devices and copy engines take the time that the plan
                           says, fragments with code run, messages are sent;
                           batches and initial values that are not given are zero
+
+parameter servers, for plans that have them
+  --role trainer --rank R --peers A,B --servers C,D
+                          one trainer; --servers are host:port of all servers
+  --role server --index K --listen HOST:PORT
+                          one server; only --init, --checkpoint,
+                          --checkpoint-every, --resume, --trace and --deadline
+                          of the other options
+  --checkpoint FOLDER --checkpoint-every N
+                          of a server, or with --spawn: each server saves its
+                          part and what it has taken, every N steps
+  --resume FOLDER         of a server, or with --spawn: goes on from there;
+                          trainers wait for a server that comes back
+  --tls-ca FILE --tls-cert FILE --tls-key FILE
+                          PEM files, of trainers and servers: TLS between them,
+                          in which both show a certificate of this authority
+  --tls-server-name NAME  in the servers' certificates, if not the host
+  --token-file FILE       the first line is a secret that all processes of the
+                          job know; --spawn makes one. Without TLS and token
+                          servers listen on loopback addresses only
 
 reports
   --metrics-every N       prints metrics every N steps

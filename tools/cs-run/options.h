@@ -13,6 +13,8 @@
 
 namespace commsched::run {
 
+constexpr int kSpawnAll = -1;
+
 struct Options {
   std::string plan;
   std::string batch, init, resume;
@@ -25,9 +27,14 @@ struct Options {
   std::string trace, metrics_json;
   uint64_t metrics_every = 0;  // 0: about twenty lines
   std::string transport;       // "in-process" or "grpc"
-  int spawn = 0;
+  int spawn = 0;               // processes; kSpawnAll: as many as the plan has
+  std::string role;            // "", "trainer" or "server"
   int rank = -1;
   std::vector<std::string> peers;
+  int index = -1;                    // of a server
+  std::string listen;                // its address
+  std::vector<std::string> servers;  // addresses
+  std::string tls_ca, tls_cert, tls_key, tls_server_name, token_file;
   bool listen_any = false;
   absl::Duration deadline = absl::Seconds(30);
   bool shuffle = false;
@@ -39,9 +46,15 @@ struct Options {
   bool spawned = false;       // the parent handles signals and prints errors
   int report = -1;            // file for the error
   uint64_t trace_origin = 0;  // of the trace's times, on the steady clock; in ns
+
+  bool is_server() const { return role == "server"; }
+  // A trainer whose parameter servers are elsewhere.
+  bool has_servers() const { return !servers.empty(); }
 };
 
 absl::StatusOr<Options> ParseOptions(const std::vector<std::string> &arguments);
+// `arguments` without --spawn and its value.
+std::vector<std::string> WithoutSpawn(const std::vector<std::string> &arguments);
 const char *HelpText();
 
 }  // namespace commsched::run

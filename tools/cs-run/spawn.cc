@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,8 +15,10 @@
 #include <cstring>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/time/time.h"
 #include "tools/cs-run/causes.h"
 #include "tools/cs-run/child_report.h"
 #include "tools/cs-run/merge_trace.h"
@@ -36,11 +39,12 @@ struct Child {
   Outcome outcome;
 };
 
-// A folder for the ranks' sockets. Sockets of the file system, not loopback
+// A folder for the processes' sockets, and the token of the job. Sockets of the file system, not loopback
 // ports: a free port may be taken again before its rank listens on it.
 class SocketFolder {
  public:
   ~SocketFolder() {
+    if (!token_.empty()) files_.push_back(token_);
     for (const std::string &file : files_) unlink(file.c_str());
     if (!path_.empty()) rmdir(path_.c_str());
   }
@@ -61,9 +65,31 @@ class SocketFolder {
     }
     return addresses;
   }
+  // The name of a file that only this user can read; after Make.
+  absl::StatusOr<std::string> MakeToken() {
+    unsigned char random[32];
+    std::string path = absl::StrCat(path_, "/token");
+    if (getrandom(random, sizeof(random), 0) != sizeof(random))
+      return absl::UnavailableError("no random numbers for the token of the job");
+    std::string text = absl::StrCat(
+        absl::BytesToHexString(absl::string_view(
+            reinterpret_cast<const char *>(random), sizeof(random))),
+        "\n");
+    int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    bool written =
+        fd >= 0 && write(fd, text.data(), text.size()) == ssize_t(text.size());
+    if (fd >= 0) {
+      token_ = path;
+      close(fd);
+    }
+    if (!written)
+      return absl::UnavailableError(
+          absl::StrCat(path, ": cannot be written: ", std::strerror(errno)));
+    return path;
+  }
 
  private:
-  std::string path_;
+  std::string path_, token_;
   std::vector<std::string> files_;
 };
 
@@ -106,10 +132,10 @@ void End(Child &child) {
   }
 }
 
-// Where each rank writes its trace: beside the one that they become.
+// Where each process writes its trace: beside the one that they become.
 absl::Status PlaceTraces(const std::string &path, std::vector<Child> &children) {
   for (size_t rank = 0; rank < children.size(); ++rank)
-    children[rank].trace = absl::StrCat(path, ".", getpid(), ".rank", rank);
+    children[rank].trace = absl::StrCat(path, ".", getpid(), ".part", rank);
   // Rather now than after the training.
   const std::string &first = children[0].trace;
   int fd = open(first.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
@@ -122,23 +148,25 @@ absl::Status PlaceTraces(const std::string &path, std::vector<Child> &children) 
 }
 
 absl::Status CollectTraces(const std::string &path,
-                           const std::vector<Child> &children) {
+                           const std::vector<Child> &children, int servers) {
   std::vector<std::string> files;
   for (const Child &child : children) {
     files.push_back(child.trace);
     // What a rank has not finished to write; see runtime::WriteFileAtomically.
     unlink(absl::StrCat(child.trace, ".tmp.", child.pid).c_str());
   }
-  absl::StatusOr<bool> written = MergeTraces(files, path);
+  absl::StatusOr<bool> written = MergeTraces(files, path, servers);
   if (written.ok() && *written) std::printf("trace: %s\n", path.c_str());
   return written.status();
 }
 
-// A process of each rank, and what becomes of them.
+// A process of each rank and of each server, and what becomes of them.
 class Cluster {
  public:
-  Cluster(const Options &options, const std::vector<std::string> &arguments)
-      : options_(options), arguments_(arguments), children_(size_t(options.spawn)) {}
+  Cluster(const Options &options, const std::vector<std::string> &arguments,
+          int ranks, int servers)
+      : options_(options), arguments_(arguments), ranks_(ranks),
+        servers_(servers), children_(size_t(ranks + servers)) {}
   ~Cluster() {
     for (const Child &child : children_)
       if (child.report >= 0) close(child.report);
@@ -150,9 +178,15 @@ class Cluster {
     sigemptyset(&signals);
     for (int s : {SIGCHLD, SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals, s);
     sigprocmask(SIG_BLOCK, &signals, nullptr);
-    absl::StatusOr<std::vector<std::string>> addresses = folder_.Make(options_.spawn);
+    absl::StatusOr<std::vector<std::string>> addresses = folder_.Make(ranks_ + servers_);
     absl::Status status = addresses.status();
     if (status.ok()) addresses_ = *std::move(addresses);
+    token_file_ = options_.token_file;
+    if (status.ok() && servers_ > 0 && token_file_.empty()) {
+      absl::StatusOr<std::string> token = folder_.MakeToken();
+      if (token.ok()) token_file_ = *std::move(token);
+      status = token.status();
+    }
     if (status.ok() && !options_.trace.empty())
       status = PlaceTraces(options_.trace, children_);
     if (!status.ok()) return Complain(status.message()), 1;
@@ -160,14 +194,15 @@ class Cluster {
     if (!Start()) exit_status_ = 1;
     Watch(signals);
     if (!options_.trace.empty())
-      if (absl::Status s = CollectTraces(options_.trace, children_); !s.ok()) {
+      if (absl::Status s = CollectTraces(options_.trace, children_, servers_); !s.ok()) {
         Complain(s.message());
         if (exit_status_ == 0) exit_status_ = 1;
       }
     std::fflush(stdout);
     std::vector<Outcome> outcomes;
     for (Child &child : children_) outcomes.push_back(child.outcome);
-    for (const std::string &line : Causes(outcomes, addresses_)) Complain(line);
+    for (const std::string &line : Causes(outcomes, addresses_, servers_))
+      Complain(line);
     if (killed_by_ != 0)
       Complain(absl::StrCat("ended by signal ", killed_by_, " (",
                             strsignal(killed_by_), ")"));
@@ -175,38 +210,77 @@ class Cluster {
   }
 
  private:
+  std::vector<std::string> ArgumentsOfRank(int rank) const;
+  std::vector<std::string> ArgumentsOfServer(int server) const;
   bool Start();
   void Watch(const sigset_t &signals);
   void Reap(Child &child);
 
   const Options &options_;
   const std::vector<std::string> &arguments_;
+  const int ranks_, servers_;
   SocketFolder folder_;
-  std::vector<std::string> addresses_;
-  std::vector<Child> children_;  // by rank
+  std::vector<std::string> addresses_;  // of ranks, then of servers
+  std::string token_file_;
+  std::vector<Child> children_;  // as addresses_
   int running_ = 0, exit_status_ = 0, killed_by_ = 0;
 };
+
+std::vector<std::string> Cluster::ArgumentsOfRank(int rank) const {
+  std::vector<std::string> own = {"cs-run"};
+  own.insert(own.end(), arguments_.begin(), arguments_.end());
+  const auto servers = addresses_.begin() + ranks_;
+  for (const std::string &a :
+       {std::string("--rank"), absl::StrCat(rank), std::string("--peers"),
+        absl::StrJoin(addresses_.begin(), servers, ",")})
+    own.push_back(a);
+  if (servers_ > 0)
+    for (const std::string &a :
+         {std::string("--servers"), absl::StrJoin(servers, addresses_.end(), ","),
+          std::string("--token-file"), token_file_})
+      own.push_back(a);
+  return own;
+}
+
+std::vector<std::string> Cluster::ArgumentsOfServer(int server) const {
+  std::vector<std::string> own = {"cs-run", options_.plan, "--role", "server"};
+  auto add = [&own](const std::string &name, const std::string &value) {
+    if (!value.empty()) own.insert(own.end(), {name, value});
+  };
+  add("--index", absl::StrCat(server));
+  add("--listen", addresses_[size_t(ranks_ + server)]);
+  add("--token-file", token_file_);
+  add("--tls-ca", options_.tls_ca);
+  add("--tls-cert", options_.tls_cert);
+  add("--tls-key", options_.tls_key);
+  add("--init", options_.init);
+  add("--resume", options_.resume);
+  add("--checkpoint", options_.checkpoint);
+  if (options_.checkpoint_every != 0)
+    add("--checkpoint-every", absl::StrCat(options_.checkpoint_every));
+  add("--deadline", absl::StrCat(absl::ToDoubleSeconds(options_.deadline)));
+  if (options_.emulate) own.push_back("--emulate");
+  return own;
+}
 
 bool Cluster::Start() {
   const pid_t parent = getpid();
   const std::string origin = absl::StrCat(Now());
-  for (int rank = 0; rank < options_.spawn; ++rank) {
-    Child &child = children_[size_t(rank)];
+  for (int i = 0; i < ranks_ + servers_; ++i) {
+    Child &child = children_[size_t(i)];
     child.report = MakeReportFile();
-    std::vector<std::string> own = {"cs-run"};
-    own.insert(own.end(), arguments_.begin(), arguments_.end());
-    for (const std::string &a :
-         {std::string("--spawned"), absl::StrCat(child.report), std::string("--rank"),
-          absl::StrCat(rank), std::string("--peers"), absl::StrJoin(addresses_, ",")})
-      own.push_back(a);
+    std::vector<std::string> own =
+        i < ranks_ ? ArgumentsOfRank(i) : ArgumentsOfServer(i - ranks_);
+    own.insert(own.end(), {"--spawned", absl::StrCat(child.report)});
     if (!child.trace.empty())
       for (const std::string &a : {std::string("--trace"), child.trace,
                                    std::string("--trace-origin"), origin})
         own.push_back(a);
     child.pid = child.report < 0 ? -1 : fork();
-    if (child.pid == 0) Exec(own, rank != 0, child.report, parent);
+    if (child.pid == 0) Exec(own, i != 0, child.report, parent);
     if (child.pid < 0) {
-      Complain(absl::StrCat("cannot start rank ", rank, ": ", std::strerror(errno)));
+      Complain(absl::StrCat(i < ranks_ ? "cannot start rank " : "cannot start server ",
+                            i < ranks_ ? i : i - ranks_, ": ", std::strerror(errno)));
       return false;
     }
     child.running = true;
@@ -254,8 +328,9 @@ void Cluster::Watch(const sigset_t &signals) {
 
 }  // namespace
 
-int Spawn(const Options &options, const std::vector<std::string> &arguments) {
-  return Cluster(options, arguments).Run();
+int Spawn(const Options &options, const std::vector<std::string> &arguments,
+          int ranks, int servers) {
+  return Cluster(options, arguments, ranks, servers).Run();
 }
 
 }  // namespace commsched::run

@@ -10,14 +10,16 @@
 
 namespace commsched::run {
 
-// Runs this program once per rank, connected by gRPC on this machine, with
-// `arguments` (those of --spawn taken out; `options` are what they say) and each
-// rank's own. Rank 0 writes to this process's output. If a rank fails, the
-// others get two seconds to end by themselves and are then ended; what the
-// failure came from is written to standard error, once. The ranks' traces become
-// one. Returns the exit status: 0 if all ranks ended with 0. No process is left
-// over, even if this one is killed.
-int Spawn(const Options &options, const std::vector<std::string> &arguments);
+// Runs this program once per trainer (or worker) and parameter server of the
+// plan, connected by gRPC on this machine. Ranks get `arguments` (those of --spawn
+// taken out; `options` are what they say) and their own; servers get what concerns
+// them. Rank 0 writes to this process's output. If a process fails, the others get
+// two seconds to end by themselves and are then ended; what the failure came from
+// is written to standard error, once. The processes' traces become one. Returns the
+// exit status: 0 if all ended with 0. No process is left over, even if this one is
+// killed.
+int Spawn(const Options &options, const std::vector<std::string> &arguments,
+          int ranks, int servers);
 
 }  // namespace commsched::run
 

@@ -36,6 +36,7 @@ class Trainer {
  private:
   absl::Status OpenData();
   absl::Status Initialise();
+  absl::Status GoOnWhereServersAre();
   absl::Status CountSteps();
   absl::Status Steps();
   absl::Status FlushMetrics(size_t keep);
@@ -106,13 +107,13 @@ absl::Status Trainer::OpenData() {
 }
 
 absl::Status Trainer::Initialise() {
-  if (!options_.resume.empty()) {
+  if (!options_.resume.empty() && !options_.has_servers()) {
     absl::StatusOr<uint64_t> done =
         LoadCheckpoint(session_, options_.resume);
     if (done.ok()) done_ = *done;
     return done.status();
   }
-  const auto &slots = session_->program().slots;
+  const auto &slots = session_->values();
   absl::StatusOr<int> init = FindFunction(session_->program(), "init");
   std::optional<runtime::TensorFile> file;
   std::string missing = slots.empty() ? "" : slots[0].name;
@@ -135,6 +136,20 @@ absl::Status Trainer::Initialise() {
     if (auto call = session_->Call(*init, nullptr); !call.ok())
       return call.status();
   return file ? SetSlots(session_, *file, !init.ok()) : absl::OkStatus();
+}
+
+// The servers know where the job is; what only trainers have is not there any
+// more.
+absl::Status Trainer::GoOnWhereServersAre() {
+  done_ = session_->first_step();
+  if (done_ == 0) return absl::OkStatus();
+  for (const runtime::ValueInfo &value : session_->values())
+    if (!value.is_param && !value.trainer.empty())
+      return absl::FailedPreconditionError(absl::StrCat(
+          "rank ", session_->program().rank, ": the servers have ", done_,
+          " steps behind them, but state \"", value.name,
+          "\" is the trainers', and not in the servers' checkpoints"));
+  return absl::OkStatus();
 }
 
 absl::Status Trainer::CountSteps() {
@@ -236,15 +251,18 @@ absl::Status Trainer::Steps() {
     evaluated = options_.eval_every != 0 && done_ % options_.eval_every == 0;
     if (evaluated)
       if (absl::Status s = Evaluate(); !s.ok()) return s;
-    saved = options_.checkpoint_every != 0 && done_ % options_.checkpoint_every == 0;
+    saved = options_.checkpoint_every != 0 && !options_.has_servers() &&
+            done_ % options_.checkpoint_every == 0;
     if (saved)
       if (absl::Status s = Checkpoint(); !s.ok()) return s;
   }
   if (absl::Status s = FlushMetrics(0); !s.ok()) return s;
   if (absl::Status s = session_->Drain(); !s.ok()) return s;
+  if (!session_->image().servers().servers.empty())
+    if (absl::Status s = session_->Finish(); !s.ok()) return s;
   if (eval_ >= 0 && !evaluated && !*stop_)
     if (absl::Status s = Evaluate(); !s.ok()) return s;
-  if (!options_.checkpoint.empty() && !saved)
+  if (!options_.checkpoint.empty() && !options_.has_servers() && !saved)
     if (absl::Status s = Checkpoint(); !s.ok()) return s;
   return absl::OkStatus();
 }
@@ -252,6 +270,8 @@ absl::Status Trainer::Steps() {
 absl::Status Trainer::Run() {
   if (absl::Status s = OpenData(); !s.ok()) return s;
   if (absl::Status s = Initialise(); !s.ok()) return s;
+  if (options_.has_servers())
+    if (absl::Status s = GoOnWhereServersAre(); !s.ok()) return s;
   if (absl::Status s = CountSteps(); !s.ok()) return s;
   report_.emplace(silent_, options_.metrics_every, done_, steps_);
   for (const std::string &name : options_.calls)

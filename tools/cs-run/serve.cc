@@ -1,0 +1,174 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "tools/cs-run/serve.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "grpc/parameter_client.h"
+#include "grpc/parameter_service.h"
+#include "runtime/parameter_server.h"
+#include "runtime/server_values.h"
+#include "runtime/tensor_file.h"
+
+namespace commsched::run {
+namespace {
+
+using runtime::ParameterServer;
+using transport::ParameterService;
+
+absl::Status OfServer(int index, const absl::Status &status) {
+  std::string own = absl::StrCat("server ", index);
+  if (status.ok() || status.message().substr(0, own.size()) == own) return status;
+  return absl::Status(status.code(), absl::StrCat(own, ": ", status.message()));
+}
+
+// Rather now than when the first checkpoint is due.
+absl::Status MakeFolder(const std::string &path) {
+  struct stat about;
+  if (mkdir(path.c_str(), 0777) == 0) return absl::OkStatus();
+  if (errno == EEXIST && stat(path.c_str(), &about) == 0 && S_ISDIR(about.st_mode))
+    return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--checkpoint ", path, ": is no folder and cannot be made one: ",
+                   std::strerror(errno)));
+}
+
+absl::Status SetValues(const Options &options, const runtime::PlanImage &image,
+                       ParameterServer *server) {
+  if (!options.resume.empty())
+    return server->Restore(ServerCheckpoint(options.resume, options.index));
+  std::optional<runtime::TensorFile> file;
+  if (!options.init.empty()) {
+    auto read = runtime::ReadTensorFile(options.init);
+    if (!read.ok()) return read.status();
+    file = *std::move(read);
+  }
+  return runtime::InitialiseServer(image, file ? &*file : nullptr, options.index,
+                                   server);
+}
+
+}  // namespace
+
+absl::Status CheckServers(const Options &options,
+                          const runtime::PlanImage &image) {
+  const size_t servers = image.servers().servers.size();
+  if (servers == 0 && (options.is_server() || options.has_servers()))
+    return absl::InvalidArgumentError(absl::StrCat(
+        "plan has no parameter servers, got: ",
+        options.is_server() ? "--role server" : "--servers"));
+  if (options.is_server() && size_t(options.index) >= servers)
+    return absl::InvalidArgumentError(
+        absl::StrCat("--index must be below the number of servers ", servers,
+                     ", got: ", options.index));
+  if (options.rank >= 0 && options.servers.size() != servers)
+    return absl::InvalidArgumentError(
+        absl::StrCat("plan has ", servers, " parameter servers, --servers must "
+                     "have as many addresses, got: ", options.servers.size()));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<transport::SecurityOptions> Security(const Options &options) {
+  transport::SecurityOptions security;
+  security.ca_file = options.tls_ca;
+  security.certificate_file = options.tls_cert;
+  security.key_file = options.tls_key;
+  security.server_name = options.tls_server_name;
+  if (!options.token_file.empty()) {
+    auto token = transport::ReadTokenFile(options.token_file);
+    if (!token.ok()) return token.status();
+    security.token = *std::move(token);
+  }
+  return security;
+}
+
+absl::Duration Keepalive(const Options &options) {
+  return std::max(options.deadline / 3, absl::Seconds(1));
+}
+
+runtime::ConnectServersFunction ServersConnector(
+    const Options &options, const runtime::PlanImage &image) {
+  const int trainers = image.nodes();
+  const uint64_t digest = image.digest();
+  return [&options, trainers, digest](int rank)
+             -> absl::StatusOr<std::unique_ptr<runtime::ParameterClient>> {
+    auto security = Security(options);
+    if (!security.ok()) return security.status();
+    transport::ParameterClientOptions client;
+    client.trainer = rank;
+    client.trainers = trainers;
+    client.plan_digest = digest;
+    client.servers = options.servers;
+    client.security = *std::move(security);
+    client.deadline = options.deadline;
+    client.keepalive = Keepalive(options);
+    return transport::ConnectParameterServers(std::move(client));
+  };
+}
+
+std::string ServerCheckpoint(const std::string &folder, int index) {
+  return absl::StrCat(folder, "/server.", index, ".checkpoint");
+}
+
+absl::Status Serve(
+    const Options &options, std::shared_ptr<const runtime::PlanImage> image,
+    runtime::TraceRecorder *trace,
+    const std::function<void(std::function<void(const absl::Status &)>)> &started) {
+  auto own = [&](const absl::Status &status) {
+    return OfServer(options.index, status);
+  };
+  auto security = Security(options);
+  if (!security.ok()) return own(security.status());
+  if (!options.checkpoint.empty())
+    if (absl::Status s = MakeFolder(options.checkpoint); !s.ok()) return own(s);
+  runtime::ParameterServerOptions server_options;
+  server_options.server = options.index;
+  server_options.trainers = image->nodes();
+  server_options.deadline = options.deadline;
+  server_options.trace = trace;
+  server_options.emulate = options.emulate;
+  auto server = ParameterServer::Create(image, std::move(server_options));
+  if (!server.ok()) return own(server.status());
+  if (absl::Status s = SetValues(options, *image, server->get()); !s.ok())
+    return own(s);
+
+  transport::ParameterServiceOptions service_options;
+  service_options.server = options.index;
+  service_options.servers = int(image->servers().servers.size());
+  service_options.trainers = image->nodes();
+  service_options.plan_digest = image->digest();
+  service_options.block_bytes =
+      transport::ParameterBlockBytes(image->plan(), options.index);
+  service_options.address = options.listen;
+  service_options.security = *std::move(security);
+  service_options.join_deadline = options.deadline;
+  service_options.grace = std::min(options.deadline, absl::Seconds(10));
+  service_options.keepalive = Keepalive(options);
+  if (!options.checkpoint.empty()) {
+    service_options.checkpoint = ServerCheckpoint(options.checkpoint, options.index);
+    service_options.checkpoint_steps = options.checkpoint_every;
+  }
+  auto service = ParameterService::Start(server->get(), std::move(service_options));
+  if (!service.ok()) return own(service.status());
+  started([&service = **service](const absl::Status &why) { service.Stop(why); });
+  std::printf("server %d listens on %s\n", options.index, options.listen.c_str());
+  std::fflush(stdout);
+  absl::Status status = (*service)->Wait();
+  started(nullptr);
+  if (status.ok())
+    std::printf("server %d: received %llu bytes, sent %llu bytes, %llu checkpoints\n",
+                options.index,
+                static_cast<unsigned long long>((*service)->bytes_received()),
+                static_cast<unsigned long long>((*service)->bytes_sent()),
+                static_cast<unsigned long long>((*service)->checkpoints()));
+  return own(status);
+}
+
+}  // namespace commsched::run

@@ -1,0 +1,50 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// One process of a plan with parameter servers: a server, or a trainer's
+// connections to them.
+#ifndef COMMSCHED_TOOLS_CS_RUN_SERVE_H
+#define COMMSCHED_TOOLS_CS_RUN_SERVE_H
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "grpc/security.h"
+#include "runtime/plan_loader.h"
+#include "runtime/session.h"
+#include "runtime/trace.h"
+#include "tools/cs-run/options.h"
+
+namespace commsched::run {
+
+// Whether the options fit to the servers that the plan has.
+absl::Status CheckServers(const Options &options, const runtime::PlanImage &image);
+
+// Of the options' files.
+absl::StatusOr<transport::SecurityOptions> Security(const Options &options);
+
+// Time after which a peer that answers nothing is given up.
+absl::Duration Keepalive(const Options &options);
+
+// For Session::OneRank.
+runtime::ConnectServersFunction ServersConnector(
+    const Options &options, const runtime::PlanImage &image);
+
+// The file of server `index` in a folder of checkpoints.
+std::string ServerCheckpoint(const std::string &folder, int index);
+
+// Serves until all trainers have finished and gone, or the job has failed.
+// `started` is called with what ends it, from any thread, before any trainer is
+// accepted; `trace` may be null.
+absl::Status Serve(
+    const Options &options, std::shared_ptr<const runtime::PlanImage> image,
+    runtime::TraceRecorder *trace,
+    const std::function<void(std::function<void(const absl::Status &)>)> &started);
+
+}  // namespace commsched::run
+
+#endif  // COMMSCHED_TOOLS_CS_RUN_SERVE_H
