@@ -3,6 +3,7 @@
 
 #include "passes/lower/DistributedModel.h"
 
+#include "ir/CsServerFunctions.h"
 #include "passes/lower/Module.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/raw_ostream.h"
@@ -82,11 +83,19 @@ public:
     Block &body = function.getBody().front();
     if (failed(verifyNesting(&body)))
       return failure();
+    bool onServer = getServerIndex(function).has_value();
     for (Operation &op : body) {
+      if (onServer && isa<CommunicationOpInterface, StartOp, AwaitOp>(op) &&
+          !isa<CollectOp, PublishOp>(op))
+        return op.emitOpError("must not be in the function of a server, which "
+                              "only collects and publishes");
       LogicalResult done =
           llvm::TypeSwitch<Operation *, LogicalResult>(&op)
               .Case([&](StartOp start) { return readStart(start, futures); })
               .Case([&](AwaitOp await) { return readAwait(await); })
+              .Case<CollectOp, PublishOp>([&](auto message) {
+                return add(message, message, message.getKey());
+              })
               .Case([&](CommunicationOpInterface) {
                 return readOutside(&op);
               })
@@ -155,7 +164,7 @@ private:
 
     Operation *inner = nullptr;
     for (Operation &op : start.getBody().front())
-      if (isa<CommunicationOpInterface>(op))
+      if (isa<CommunicationOpInterface, CopyOp>(op))
         inner = &op;
     if (inner) {
       if (failed(verifyRanks(inner)))
@@ -202,6 +211,12 @@ private:
       kind = Kind::send;
     if (isa_and_nonnull<RecvOp>(inner))
       kind = Kind::recv;
+    if (isa_and_nonnull<CollectOp>(inner))
+      kind = Kind::collect;
+    if (isa_and_nonnull<PublishOp>(inner))
+      kind = Kind::publish;
+    if (isa_and_nonnull<CopyOp>(inner))
+      kind = Kind::copy;
     unsigned index = model.communications.size();
     // A send and a recv of one key may be the two ends of a message.
     auto taken = [&](const llvm::StringMap<unsigned> &map) -> LogicalResult {
@@ -215,13 +230,17 @@ private:
           << "the other use is here";
       return diagnostic;
     };
-    if (failed(taken(model.collectives)) ||
+    if (failed(taken(model.collectives)) || failed(taken(model.collects)) ||
+        failed(taken(model.publishes)) || failed(taken(model.copies)) ||
         (kind != Kind::recv && failed(taken(model.sends))) ||
         (kind != Kind::send && failed(taken(model.recvs))))
       return failure();
-    auto &map = kind == Kind::send   ? model.sends
-                : kind == Kind::recv ? model.recvs
-                                     : model.collectives;
+    auto &map = kind == Kind::send      ? model.sends
+                : kind == Kind::recv    ? model.recvs
+                : kind == Kind::collect ? model.collects
+                : kind == Kind::publish ? model.publishes
+                : kind == Kind::copy    ? model.copies
+                                        : model.collectives;
     map[key] = index;
     model.communications.push_back({op, inner, kind, key});
     model.events.push_back({false, index, op});
@@ -319,7 +338,8 @@ FailureOr<DistributedModel> commsched::buildModel(ModuleOp module) {
 
     auto [it, isNew] = model.byName.try_emplace(*name, model.roles.size());
     if (isNew) {
-      model.roles.push_back({*name, *ranks, {}, !rank});
+      model.roles.push_back(
+          {*name, *ranks, {}, !rank, getServerIndex(function)});
       single.emplace_back();
     }
     Role &role = model.roles[it->second];
@@ -349,4 +369,13 @@ FailureOr<DistributedModel> commsched::buildModel(ModuleOp module) {
     }
   }
   return model;
+}
+
+const Role *DistributedModel::find(Operation *from, StringRef name) const {
+  auto module = from->getParentOfType<ModuleOp>();
+  auto function = dyn_cast_or_null<func::FuncOp>(module.lookupSymbol(name));
+  if (function)
+    name = getRole(function).value_or(name);
+  auto it = byName.find(name);
+  return it == byName.end() ? nullptr : &roles[it->second];
 }

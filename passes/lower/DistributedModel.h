@@ -13,6 +13,7 @@
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringMap.h"
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,10 +21,10 @@ namespace commsched {
 
 /// One communication of a function.
 struct Communication {
-  enum class Kind { collective, send, recv };
+  enum class Kind { collective, send, recv, collect, publish, copy };
 
   mlir::Operation *op; // the cs.start, or a level-1 op outside of one
-  /// The communication op; null for a cs.start of exchanges.
+  /// The communication op or cs.copy; null for a cs.start of exchanges.
   mlir::Operation *inner;
   Kind kind;
   llvm::StringRef key;
@@ -48,6 +49,8 @@ struct FunctionModel {
   std::vector<Communication> communications; // in issue order
   std::vector<Event> events;                 // in program order
   llvm::StringMap<unsigned> sends, recvs, collectives; // by key
+  llvm::StringMap<unsigned> collects, publishes;       // by key, of a server
+  llvm::StringMap<unsigned> copies; // by key; between memories of the node
   llvm::DenseMap<mlir::Operation *, unsigned> starts;  // by cs.start
 };
 
@@ -63,6 +66,8 @@ struct Role {
     return functions[uniform ? 0 : rank];
   }
   bool uniform = true;
+  /// The index of the parameter server that runs it.
+  std::optional<int64_t> server;
 };
 
 struct DistributedModel {
@@ -70,6 +75,13 @@ struct DistributedModel {
   llvm::StringMap<unsigned> byName;  // of a role
   unsigned futures = 0;              // awaited exactly once
   bool hasMessages = false;          // any send or recv
+  /// The role of the trainers, and what it says of its parameter servers.
+  std::optional<unsigned> trainers;
+  cs::ServersAttr servers;
+
+  /// The role that messages call `name`: that of the function of this name, or,
+  /// if there is one function per rank, what it was made from.
+  const Role *find(mlir::Operation *from, llvm::StringRef name) const;
 };
 
 /// Collects the model and checks what concerns one function alone: awaits,
@@ -83,6 +95,15 @@ llvm::LogicalResult verifyOrder(const DistributedModel &model);
 /// there are more.
 llvm::LogicalResult verifyMessages(const DistributedModel &model,
                                    int64_t &count, bool &sampled);
+
+/// Every parameter server has one function. Finds the trainers.
+llvm::LogicalResult verifyServers(DistributedModel &model);
+
+/// What trainers send to parameter servers is collected there, and what servers
+/// publish is received. After the above, and verifyMessages(). `count`: messages
+/// of one trainer checked.
+llvm::LogicalResult verifyServerMessages(const DistributedModel &model,
+                                         int64_t &count);
 
 struct ExchangeCounts {
   int64_t sequences = 0; // communications made of exchanges

@@ -3,6 +3,8 @@
 
 #include "passes/lower/Module.h"
 
+#include "ir/CsServerFunctions.h"
+
 using namespace mlir;
 using namespace commsched;
 
@@ -26,6 +28,8 @@ FailureOr<cs::ClusterOp> commsched::findCluster(ModuleOp module) {
 bool commsched::isDistributed(func::FuncOp function) {
   if (function.isExternal())
     return false;
+  if (cs::getServerIndex(function))
+    return true;
   for (Block &block : function.getBody())
     for (Operation &op : block)
       if (isa_and_nonnull<cs::CsDialect>(op.getDialect()) &&
@@ -38,6 +42,8 @@ bool commsched::isDistributed(func::FuncOp function) {
 
 FailureOr<int64_t> commsched::getRankCount(func::FuncOp function,
                                            cs::ClusterOp cluster) {
+  if (cs::getServerIndex(function))
+    return int64_t(1);
   Attribute attr = function->getAttr(kCountAttr);
   if (!attr)
     return static_cast<int64_t>(cluster.getNodes());

@@ -25,10 +25,11 @@ inline constexpr llvm::StringLiteral kCountAttr = "cs.count";
 llvm::FailureOr<cs::ClusterOp> findCluster(mlir::ModuleOp module);
 
 /// True if `function` is of level 1 or 2: its body holds cs ops other than
-/// cs.gradient. Declarations are not.
+/// cs.gradient, or it is a parameter server's. Declarations are not.
 bool isDistributed(mlir::func::FuncOp function);
 
-/// How many processes run `function`: its cs.count, else the cluster's nodes.
+/// How many processes run `function`: its cs.count, else the cluster's nodes;
+/// one if it is a parameter server's.
 /// An error at the function if cs.count is not a positive integer.
 llvm::FailureOr<int64_t> getRankCount(mlir::func::FuncOp function,
                                       cs::ClusterOp cluster);

@@ -46,7 +46,8 @@ def SpecializeRanks : Pass<"specialize-ranks", "::mlir::ModuleOp"> {
     `@step.rank1`, ... with `cs.rank = 0 : i64`, ..., in which the maps and sets
     of communications have this rank filled in: to see, or to edit and verify
     by `--verify-distributed`, what one node does. Grows with the number of
-    nodes, at most 1024; not part of a pipeline.
+    nodes, at most 1024; not part of a pipeline. Functions of parameter servers
+    are of one process already, and stay.
   }];
   let dependentDialects = ["::commsched::cs::CsDialect"];
 }
@@ -70,11 +71,16 @@ def VerifyDistributed : Pass<"verify-distributed", "::mlir::ModuleOp"> {
        scaled once for a mean, and bitwise the same on all nodes;
     7. roots, and the leading dimensions of `reduce_scatter`, `all_gather`,
        `cs.shard` and `cs.unshard`, fit the number of nodes;
-    8. nobody waits in a circle, even if every await blocks its node.
+    8. what trainers send to a parameter server is collected there, once and
+       from all of them, and what they receive from it is published there, with
+       the same types; every server has one function;
+    9. nobody waits in a circle, even if every await blocks its node; a trainer
+       that waits for a value of a server waits for all trainers to send what it
+       is made of (in the asynchronous modes, to have sent its own).
 
     Equal exchanges are checked once. Beyond about 1 million (node, round) pairs
     of a communication, 4 and 5 are checked on a sample, 6 up to 256 nodes, and
-    8 up to 4 million awaits of all nodes; the remark says so.
+    9 up to 4 million awaits of all nodes; the remark says so.
   }];
   let dependentDialects = ["::commsched::cs::CsDialect"];
 }

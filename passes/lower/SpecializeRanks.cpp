@@ -3,6 +3,7 @@
 
 #include "passes/Passes.h"
 
+#include "ir/CsServerFunctions.h"
 #include "passes/lower/AffineEval.h"
 #include "passes/lower/Module.h"
 
@@ -73,7 +74,8 @@ public:
   void runOnOperation() override {
     SmallVector<func::FuncOp> functions;
     for (auto function : getOperation().getOps<func::FuncOp>())
-      if (isDistributed(function) && !getRank(function))
+      if (isDistributed(function) && !getRank(function) &&
+          !getServerIndex(function))
         functions.push_back(function);
     if (functions.empty())
       return markAllAnalysesPreserved();

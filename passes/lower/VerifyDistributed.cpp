@@ -225,20 +225,22 @@ public:
     FailureOr<DistributedModel> model = buildModel(getOperation());
     if (failed(model))
       return signalPassFailure();
-    int64_t messages;
+    int64_t messages, servers;
     bool sampled;
     ExchangeCounts exchanges;
     WaitProof waits;
-    if (failed(verifyOrder(*model)) ||
+    if (failed(verifyOrder(*model)) || failed(verifyServers(*model)) ||
         failed(verifyExchanges(*model, exchanges)) ||
         failed(verifyMessages(*model, messages, sampled)) ||
+        failed(verifyServerMessages(*model, servers)) ||
         failed(verifyWaits(*model, waits)))
       return signalPassFailure();
-    report(*model, messages, sampled, exchanges, waits);
+    report(*model, messages, sampled, servers, exchanges, waits);
   }
 
 private:
   void report(const DistributedModel &model, int64_t messages, bool sampled,
+              int64_t servers,
               const ExchangeCounts &exchanges, WaitProof waits) {
     if (!getContext().getRemarkEngine())
       return;
@@ -260,6 +262,10 @@ private:
        << " different), all messages match, " << exchanges.proved
        << " proved to compute their collective; " << messages
        << " messages with both ends" << (sampled ? " (a sample); " : "; ");
+    if (model.servers)
+      os << servers << " messages with " << model.servers.getCount()
+         << (model.servers.getCount() == 1 ? " parameter server; "
+                                           : " parameter servers; ");
     if (exchanges.sampled)
       os << exchanges.sampled << " checked on a sample of rounds and ranks; ";
     switch (waits) {

@@ -98,12 +98,14 @@ public:
       for (int64_t rank = 0; rank < role.ranks; rank += stride)
         for (const Communication &communication :
              role.of(rank).communications) {
-          if (communication.kind == Communication::Kind::collective)
+          if (communication.kind != Communication::Kind::send &&
+              communication.kind != Communication::Kind::recv)
             continue;
           FailureOr<End> end = endOf(role, rank, communication);
           if (failed(end))
             return failure();
-          if (!end->active)
+          // The other end of a message with a server: see verifyServers().
+          if (!end->active || end->role->server)
             continue;
           if (failed(verifyOther(role, rank, communication, *end)))
             return failure();

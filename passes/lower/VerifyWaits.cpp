@@ -9,11 +9,19 @@
 // collective completes when all ranks have begun it; a recv when its peer has
 // begun the send; a send when its peer has begun the recv; an await, or a
 // beginning with `after`, waits for a completion.
+//
+// A parameter server takes what is sent at once, so that a send to it does not
+// wait. It runs its blocks in any order: a publish waits for the collects that
+// it depends on, a collect for the sends of all trainers, a recv for the
+// publish; in the asynchronous modes a recv waits for its own trainer's sends.
 
+#include "ir/CsServerFunctions.h"
 #include "passes/lower/AffineEval.h"
 #include "passes/lower/DistributedModel.h"
 #include "passes/lower/Module.h"
 #include "passes/lower/WaitGraph.h"
+
+#include <map>
 
 using namespace mlir;
 using namespace commsched;
@@ -94,14 +102,76 @@ private:
       return;
     }
     graph.addWait(node, beginning(role, rank, index));
+    if (communication.kind == Communication::Kind::copy)
+      return; // waits for nobody
     auto [peerRole, peer] = peerOf(role, rank, communication);
     if (peer < 0)
       return; // takes no part
     const FunctionModel &other = model.roles[peerRole].of(peer);
     bool sends = communication.kind == Communication::Kind::send;
+    if (model.roles[peerRole].server) {
+      if (!sends)
+        waitForServer(graph, node, role, rank, peerRole,
+                      other.publishes.lookup(communication.key));
+      return;
+    }
     unsigned end =
         (sends ? other.recvs : other.sends).lookup(communication.key);
     graph.addWait(node, beginning(peerRole, peer, end));
+  }
+
+  /// Lets `node`, a trainer's, wait for what server `server` publishes.
+  void waitForServer(WaitGraph &graph, int64_t node, unsigned role,
+                     int64_t rank, unsigned server, unsigned publish) {
+    if (model.servers.getSyncMode() == SyncMode::sync) {
+      graph.addWait(node, beginning(server, 0, publish));
+      return;
+    }
+    const FunctionModel &function = model.roles[role].of(rank);
+    for (unsigned collect : collectsOf(server, publish))
+      graph.addWait(
+          node, beginning(role, rank,
+                          function.sends.lookup(model.roles[server]
+                                                    .of(0)
+                                                    .communications[collect]
+                                                    .key)));
+  }
+
+  /// The collects that a publish of a server depends on.
+  std::vector<unsigned> collectsOf(unsigned server, unsigned publish) {
+    const FunctionModel &function = model.roles[server].of(0);
+    auto it = dependences.find(server);
+    if (it == dependences.end())
+      it = dependences
+               .try_emplace(server, ServerDependences(cast<FunctionOpInterface>(
+                                        function.function)))
+               .first;
+    std::vector<unsigned> collects;
+    for (CollectOp collect :
+         it->second.of(function.communications[publish].op))
+      collects.push_back(function.collects.lookup(collect.getKey()));
+    return collects;
+  }
+
+  void addServer(WaitGraph &graph, unsigned server) {
+    const FunctionModel &function = model.roles[server].of(0);
+    unsigned trainers = *model.trainers;
+    for (unsigned i = 0; i < function.communications.size(); ++i) {
+      const Communication &communication = function.communications[i];
+      int64_t node = beginning(server, 0, i);
+      if (communication.kind == Communication::Kind::publish) {
+        for (unsigned collect : collectsOf(server, i))
+          graph.addWait(node, beginning(server, 0, collect));
+        continue;
+      }
+      if (model.servers.getSyncMode() != SyncMode::sync)
+        continue;
+      const Role &role = model.roles[trainers];
+      for (int64_t rank = 0; rank < role.ranks; ++rank)
+        graph.addWait(node, beginning(trainers, rank,
+                                      role.of(rank).sends.lookup(
+                                          communication.key)));
+    }
   }
 
   /// Role and rank of the peer; rank -1 if `rank` does not take part.
@@ -124,6 +194,8 @@ private:
   }
 
   void addRank(WaitGraph &graph, unsigned role, int64_t rank) {
+    if (model.roles[role].server)
+      return addServer(graph, role);
     const FunctionModel &function = model.roles[role].of(rank);
     for (auto [i, event] : llvm::enumerate(function.events)) {
       int64_t node = rankBegin[role][rank] + int64_t(i);
@@ -170,17 +242,40 @@ private:
     return std::nullopt;
   }
 
+  const Communication &communicationOf(const Place &place) const {
+    return model.roles[place.role]
+        .of(place.rank)
+        .communications[place.event->communication];
+  }
+
+  static bool isWaiting(const std::optional<Place> &place) {
+    return place && (place->event->isWait || hasAfter(*place));
+  }
+
   LogicalResult report(const std::vector<WaitGraph::Node> &cycle) {
     std::optional<InFlightDiagnostic> diagnostic;
     unsigned notes = 0;
-    for (WaitGraph::Node node : cycle) {
-      std::optional<Place> place = placeOf(node);
-      if (!place || !(place->event->isWait || hasAfter(*place)))
+    // From the first wait on, so that it is the error.
+    size_t begin = 0;
+    while (!isWaiting(placeOf(cycle[begin])))
+      ++begin;
+    bool collected = false; // the node before is a server's collect
+    for (size_t i = 0; i < cycle.size(); ++i) {
+      std::optional<Place> place =
+          placeOf(cycle[(begin + i) % cycle.size()]);
+      bool awaitsSend = std::exchange(
+          collected, place && model.roles[place->role].server &&
+                         communicationOf(*place).kind ==
+                             Communication::Kind::collect);
+      if (place && awaitsSend && diagnostic && ++notes <= 8)
+        diagnostic->attachNote(place->event->op->getLoc())
+            << "which needs \"" << communicationOf(*place).key
+            << "\", sent here by rank " << place->rank << " of @"
+            << model.roles[place->role].name;
+      if (!isWaiting(place))
         continue;
       const Role &role = model.roles[place->role];
-      const Communication &communication =
-          role.of(place->rank)
-              .communications[place->event->communication];
+      const Communication &communication = communicationOf(*place);
       std::string who = ("rank " + Twine(place->rank) + " of @" + role.name +
                          " waits here for \"" + awaited(*place, communication) +
                          "\"")
@@ -220,6 +315,7 @@ private:
   std::vector<std::vector<int64_t>> rankBegin; // [role][rank]
   std::vector<int64_t> completion;             // [role]
   llvm::DenseMap<const FunctionModel *, std::vector<int64_t>> beginnings;
+  std::map<unsigned, ServerDependences> dependences; // by role
 };
 
 } // namespace

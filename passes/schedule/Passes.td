@@ -17,6 +17,11 @@ def ScheduleComm : Pass<"schedule-comm", "::mlir::ModuleOp"> {
     first, then those of the next step, through the parameters that it updates,
     then what is only reported.
 
+    A `cs.send` to a parameter server gives its operand back, awaited where the
+    step ends; the `cs.recv` of what the server makes of it starts `after` it,
+    and both have the priority of the value received. A `cs.concat` moves to its
+    first use. Functions of servers stay as they are.
+
     Runs before `--expand-collectives`, which works inside `cs.start`. A module
     that is scheduled already is refused.
   }];

@@ -5,6 +5,7 @@
 
 #include <map>
 
+#include "ir/CsServerFunctions.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Remarks.h"
@@ -39,6 +40,8 @@ public:
 
 private:
   LogicalResult check();
+  LogicalResult findUpdates(cs::RecvOp recv);
+  void sinkConcats();
   void findNeeds();
   void rank();
   void schedule(Operation *op);
@@ -47,8 +50,20 @@ private:
   llvm::SmallVector<Operation *> communications;
   llvm::DenseMap<Operation *, unsigned> places;
   llvm::DenseMap<Value, Need> needs;
+  llvm::DenseMap<Operation *, Need> communicationNeeds;
   llvm::DenseMap<Operation *, unsigned> priorities;
+  // The sends whose update a recv from a server receives, and the reverse.
+  llvm::DenseMap<Operation *, llvm::SmallVector<Operation *, 1>> sendsOf;
+  llvm::DenseMap<Operation *, llvm::SmallVector<Operation *, 1>> recvsOf;
+  llvm::DenseMap<Operation *, cs::StartOp> starts;
+  llvm::DenseMap<Operation *, cs::ServerDependences> servers; // by function
 };
+
+/// The value that a communication moves.
+Value payloadOf(Operation *communication) {
+  return communication->getNumResults() ? communication->getResult(0)
+                                        : communication->getOperand(0);
+}
 
 LogicalResult Scheduler::check() {
   for (Operation &op : func.front()) {
@@ -63,15 +78,64 @@ LogicalResult Scheduler::check() {
     auto communication = dyn_cast<cs::CommunicationOpInterface>(op);
     if (!communication)
       continue;
-    if (!communication.isCollective() || op.getNumResults() != 1)
-      return op.emitOpError("cannot be scheduled: must be a collective");
+    if (!communication.isCollective() && !cs::getServerOf(&op))
+      return op.emitOpError("cannot be scheduled: must be a collective, or a "
+                            "message to or from a parameter server");
     communications.push_back(&op);
+    auto recv = dyn_cast<cs::RecvOp>(op);
+    if (recv && failed(findUpdates(recv)))
+      return failure();
   }
   return success();
 }
 
+/// A server publishes what depends on the messages that it collects.
+LogicalResult Scheduler::findUpdates(cs::RecvOp recv) {
+  FunctionOpInterface server = cs::getServerOf(recv);
+  if (!llvm::hasSingleElement(server.getFunctionBody()))
+    return server.emitOpError("must have one block");
+  auto [known, isNew] = servers.try_emplace(server, server);
+  const cs::ServerDependences &dependences = known->second;
+  for (auto publish : server.getFunctionBody().front().getOps<cs::PublishOp>()) {
+    if (publish.getKey() != recv.getKey())
+      continue;
+    for (cs::CollectOp collect : dependences.of(publish))
+      for (auto send : func.front().getOps<cs::SendOp>()) {
+        if (send.getKey() != collect.getKey() ||
+            cs::getServerOf(send) != server)
+          continue;
+        if (!send->isBeforeInBlock(recv)) {
+          InFlightDiagnostic diagnostic =
+              recv.emitOpError() << "must come after the cs.send \""
+                                 << send.getKey()
+                                 << "\" whose update it receives";
+          diagnostic.attachNote(send.getLoc()) << "which is here";
+          return diagnostic;
+        }
+        sendsOf[recv].push_back(send);
+        recvsOf[send].push_back(recv);
+      }
+  }
+  return success();
+}
+
+/// Joining blocks is no use of them yet.
+void Scheduler::sinkConcats() {
+  Block &block = func.front();
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
+    if (!isa<cs::ConcatOp>(op))
+      continue;
+    Operation *first = block.getTerminator();
+    for (Operation *user : op.getUsers())
+      if (user->isBeforeInBlock(first))
+        first = user;
+    op.moveBefore(first);
+  }
+}
+
 /// Backwards over the block: a value is needed where its users are, and through
-/// deferred fragments and communications where their results are.
+/// deferred fragments and communications where their results are; what is sent
+/// to a server, where the value that comes back is.
 void Scheduler::findNeeds() {
   Block &block = func.front();
   unsigned place = 0;
@@ -83,7 +147,7 @@ void Scheduler::findNeeds() {
          {cs::CsDialect::kParamAttr, cs::CsDialect::kStateAttr})
       if (auto name =
               func.getArgAttrOfType<StringAttr>(argument.getArgNumber(), attr))
-        carried[name.getValue()] = argument;
+        carried.try_emplace(name.getValue(), argument); // of the first device
   auto offer = [&](Value value, const Need &need) {
     auto [entry, isNew] = needs.try_emplace(value, need);
     if (!isNew && need < entry->second)
@@ -120,6 +184,9 @@ void Scheduler::findNeeds() {
         if (auto known = needs.find(result);
             known != needs.end() && known->second < need)
           need = known->second;
+    for (Operation *recv : recvsOf.lookup(&op))
+      need = std::min(need, communicationNeeds.lookup(recv));
+    communicationNeeds[&op] = need;
     for (Value operand : op.getOperands())
       offer(operand, need);
   }
@@ -129,7 +196,7 @@ void Scheduler::findNeeds() {
 void Scheduler::rank() {
   std::map<std::pair<Need::When, unsigned>, unsigned> ranks;
   auto keyOf = [&](Operation *op) {
-    Need need = needs.lookup(op->getResult(0));
+    Need need = communicationNeeds.lookup(op);
     return std::pair(need.when, need.place);
   };
   for (Operation *op : communications)
@@ -142,11 +209,10 @@ void Scheduler::rank() {
 }
 
 void Scheduler::schedule(Operation *op) {
-  Value result = op->getResult(0);
   auto communication = cast<cs::CommunicationOpInterface>(op);
   unsigned priority = priorities.lookup(op);
   if (func.getContext()->getRemarkEngine()) {
-    Need need = needs.lookup(result);
+    Need need = communicationNeeds.lookup(op);
     std::string text;
     llvm::raw_string_ostream os(text);
     os << "\"" << communication.getCommunicationKey() << "\": priority "
@@ -164,32 +230,38 @@ void Scheduler::schedule(Operation *op) {
         << remark::detail::Remark::Arg("Remark", text);
   }
   Operation *first = op->getBlock()->getTerminator();
-  for (Operation *user : result.getUsers()) {
+  for (Operation *user : op->getUsers()) {
     user = op->getBlock()->findAncestorOpInBlock(*user);
     if (places[user] < places[first])
       first = user;
   }
-  auto placed = cast<cs::PlacedType>(result.getType());
+  llvm::SmallVector<Value> after;
+  for (Operation *send : sendsOf.lookup(op))
+    after.push_back(starts.lookup(send).getFuture());
+  auto placed = cast<cs::PlacedType>(payloadOf(op).getType());
   OpBuilder builder(op);
   auto start = cs::StartOp::create(
       builder, op->getLoc(), cs::FutureType::get(op->getContext(), placed),
-      communication.getCommunicationKey(), op->getOperands(),
-      /*after=*/ValueRange(), priority);
+      communication.getCommunicationKey(), op->getOperands(), after, priority);
+  starts[op] = start;
   builder.setInsertionPoint(first);
   auto await = cs::AwaitOp::create(builder, op->getLoc(), start.getFuture());
-  result.replaceAllUsesWith(await.getResult());
+  if (op->getNumResults())
+    op->getResult(0).replaceAllUsesWith(await.getResult());
   Block *body = builder.createBlock(&start.getBody());
   for (OpOperand &operand : op->getOpOperands())
     operand.set(
         body->addArgument(operand.get().getType(), operand.get().getLoc()));
   op->moveBefore(body, body->end());
   builder.setInsertionPointToEnd(body);
-  cs::ReturnOp::create(builder, op->getLoc(), op->getResults());
+  // A send gives back the memory that it has sent.
+  cs::ReturnOp::create(builder, op->getLoc(), payloadOf(op));
 }
 
 LogicalResult Scheduler::run() {
   if (failed(check()))
     return failure();
+  sinkConcats();
   findNeeds();
   rank();
   for (Operation *op : communications)
@@ -200,7 +272,8 @@ LogicalResult Scheduler::run() {
 struct ScheduleComm : commsched::impl::ScheduleCommBase<ScheduleComm> {
   void runOnOperation() override {
     for (auto func : getOperation().getOps<func::FuncOp>()) {
-      if (func.isExternal() || !func.isPublic())
+      // The runtime runs a block of a server when its messages are there.
+      if (func.isExternal() || !func.isPublic() || cs::getServerIndex(func))
         continue;
       if (!func.getBody().hasOneBlock() ||
           !isa<func::ReturnOp>(func.front().back())) {

@@ -27,7 +27,7 @@ func.func @level0(%w: tensor<4xf32> {cs.param = "w"}, %x: tensor<4xf32> {cs.batc
 
 !t = !cs.placed<tensor<4xf32>, device 0>
 func.func @send(%x: !t {cs.batch = "x"}) {
-  // expected-error @below {{cannot be scheduled: must be a collective}}
+  // expected-error @below {{cannot be scheduled: must be a collective, or a message to or from a parameter server}}
   cs.send "a" %x to affine_map<(r) -> (r)> : !t
   return
 }
@@ -38,5 +38,36 @@ func.func @send(%x: !t {cs.batch = "x"}) {
 func.func @blocks() {
   cf.br ^bb1
 ^bb1:
+  return
+}
+
+// -----
+
+!t = !cs.placed<tensor<4xf32>, device 0>
+func.func @early(%a: !t {cs.param = "a"}) -> (!t {cs.updates = "a"})
+    attributes {cs.step, cs.servers = #cs.servers<count = 1, sync_mode = sync, merge = 1>} {
+  // expected-error @below {{'cs.recv' op must come after the cs.send "a" whose update it receives}}
+  %r = cs.recv "a.new" from affine_map<(r) -> (0)> of @server.0 : !t
+  // expected-note @below {{which is here}}
+  cs.send "a" %a to affine_map<(r) -> (0)> of @server.0 : !t
+  return %r : !t
+}
+func.func @server.0(%w: !t {cs.param = "a"}) -> (!t {cs.updates = "a"}) attributes {cs.server = 0 : i64} {
+  %g = cs.collect "a" by mean from @early : !t
+  cs.publish "a.new" %g to @early : !t
+  return %g : !t
+}
+
+// -----
+
+!t = !cs.placed<tensor<4xf32>, device 0>
+func.func @keeps(%a: !t {cs.param = "a"}, %b: !t {cs.param = "b"}) {
+  // expected-error @below {{'cs.start' op of a send must give back what it sends}}
+  %f = cs.start "a" (%a, %b) : (!t, !t) -> !cs.future<!t> {
+  ^bb0(%x: !t, %y: !t):
+    cs.send "a" %x to affine_map<(r) -> (0)> of @server.0 : !t
+    cs.return %y : !t
+  }
+  %r = cs.await %f : !cs.future<!t>
   return
 }
