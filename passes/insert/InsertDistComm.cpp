@@ -10,6 +10,7 @@
 #include "mlir/Transforms/Passes.h"
 
 #include "passes/insert/Outline.h"
+#include "passes/insert/ParameterServer.h"
 #include "passes/insert/Program.h"
 #include "passes/insert/Remarks.h"
 
