@@ -52,6 +52,13 @@ LogicalResult CostAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
+int64_t CostAttr::nanosecondsOn(DeviceAttr device) const {
+  // 1e9 operations or bytes per second are one per nanosecond.
+  return getNs() != 0 ? getNs()
+                      : std::max(getFlops() / device.getGflops(),
+                                 getBytes() / device.getGbPerS());
+}
+
 LogicalResult
 ServersAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t count,
                     SyncMode mode, int64_t merge) {

@@ -68,6 +68,10 @@ def Cs_CostAttr : Cs_Attr<"Cost", "cost"> {
   }];
   let parameters = (ins "int64_t":$flops, "int64_t":$bytes, "int64_t":$ns);
   let assemblyFormat = "`<` struct(params) `>`";
+  let extraClassDeclaration = [{
+    /// Nanoseconds on `device`: as measured, else what its rates allow.
+    int64_t nanosecondsOn(DeviceAttr device) const;
+  }];
   let genVerifyDecl = 1;
 }
 

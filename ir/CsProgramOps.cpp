@@ -3,7 +3,7 @@
 
 // Level 0, and the generated definitions of all ops.
 
-#include "ir/Cs.h"
+#include "ir/CsCommunication.h"
 #include "ir/CsRegionSyntax.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -39,5 +39,23 @@ LogicalResult GradientOp::verify() {
           cast<RankedTensorType>(getValue().getType()).getElementType()))
     return emitOpError() << "must be of a floating-point type, got: "
                          << getValue().getType();
+  return success();
+}
+
+void ProfiledOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
+  if (!getOutputs().empty())
+    setName(getOutputs().front(), common::ssaName(getLabel()));
+}
+
+LogicalResult ProfiledOp::verify() {
+  if (getLabel().empty())
+    return emitOpError("needs a label");
+  if (!getElementwise())
+    return success();
+  // The state of an optimizer may have scalars beside it: a rate, a count.
+  for (auto [index, type] : llvm::enumerate(getOutputs().getTypes()))
+    if (!llvm::is_contained(getInputs().getTypes(), type))
+      return emitOpError() << "type of elementwise result " << index
+                           << " must match that of an operand, got: " << type;
   return success();
 }

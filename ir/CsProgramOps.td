@@ -52,4 +52,35 @@ def Cs_GradientOp : Cs_Op<"gradient", [AllTypesMatch<["value", "result"]>]> {
   let hasVerifier = 1;
 }
 
+def Cs_ProfiledOp : Cs_Op<"profiled", [Pure,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
+  let summary = "compute of which only the cost is known";
+  let description = [{
+    A layer of a profiled model, or its backward pass, or its update. What it
+    computes is not known, and its results have no particular content: programs
+    of such ops are made to be scheduled and emulated. It goes into fragments
+    like any op, but not together with ops that really compute; a fragment of
+    such ops has the sum of their costs and no body.
+
+    `elementwise`: every element of the results would depend on the same element
+    of the operands of the same type only, as in the update of a parameter. Such
+    an op can be applied to a part of its operands, at that part of the cost.
+
+    ```mlir
+    %y = cs.profiled "conv1" (%x, %w) cost <flops = 0, bytes = 0, ns = 22307000>
+        : (tensor<32x3x64x64xf32>, tensor<64x3x3x3xf32>) -> tensor<32x64x64x64xf32>
+    %n = cs.profiled "update.w" elementwise (%w, %g) cost <flops = 3456, bytes = 20736, ns = 0>
+        : (tensor<64x3x3x3xf32>, tensor<64x3x3x3xf32>) -> tensor<64x3x3x3xf32>
+    ```
+  }];
+  let arguments = (ins StrAttr:$label, UnitAttr:$elementwise, Variadic<Cs_Tensor>:$inputs,
+                       Cs_CostAttr:$cost);
+  let results = (outs Variadic<Cs_Tensor>:$outputs);
+  let assemblyFormat = [{
+    $label (`elementwise` $elementwise^)? ` ` `(` $inputs `)` `cost` $cost attr-dict `:`
+    functional-type($inputs, $outputs)
+  }];
+  let hasVerifier = 1;
+}
+
 #endif // COMMSCHED_IR_CSPROGRAMOPS_TD

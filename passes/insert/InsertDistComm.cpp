@@ -11,6 +11,7 @@
 
 #include "passes/insert/Outline.h"
 #include "passes/insert/ParameterServer.h"
+#include "passes/insert/Profiled.h"
 #include "passes/insert/Program.h"
 #include "passes/insert/Remarks.h"
 
@@ -135,7 +136,7 @@ struct InsertDistComm : commsched::impl::InsertDistCommBase<InsertDistComm> {
                     << ", dead: " << plan->deadOps;
                });
     }
-    return success();
+    return dropProfiledBodies(module);
   }
 };
 

@@ -63,6 +63,11 @@ private:
   void openFragment(const std::string &label, bool deferred) {
     plan.fragments.push_back({labels.unique(label), deferred, {}, {}});
   }
+  /// Ops of which only the cost is known have fragments of their own.
+  bool goesWithLast(int op) const {
+    return isa<cs::ProfiledOp>(graph[op]) ==
+           isa<cs::ProfiledOp>(plan.fragments.back().ops.back());
+  }
   void put(int op) {
     plan.fragments.back().ops.push_back(graph[op]);
     plan.fragmentOf[graph[op]] = plan.fragments.size() - 1;
@@ -114,7 +119,7 @@ void Partitioner::cutCompute() {
       open = false;
       ++plan.cutsBeforeParameter;
     }
-    if (!open) {
+    if (!open || !goesWithLast(i)) {
       openFragment("compute." + std::to_string(count++), false);
       open = true;
     }
@@ -135,7 +140,7 @@ void Partitioner::cutDeferred() {
             : "update." + plan.communications[group.gradient].key;
     bool open = false;
     for (int i : ops) {
-      if (!open)
+      if (!open || !goesWithLast(i))
         openFragment(label, true);
       put(i);
       open = !analysis.makesGradient(i);

@@ -55,7 +55,7 @@ bool hasRoles(func::FuncOp func) {
   return false;
 }
 
-/// Level 0 has plain types, and no op of `cs` but the gradient.
+/// Level 0 has plain types, and of `cs` gradients and profiled layers only.
 LogicalResult checkLevel(func::FuncOp func) {
   auto isLevel1 = [](Type type) {
     return isa<cs::PlacedType, cs::FutureType>(type);
@@ -65,7 +65,8 @@ LogicalResult checkLevel(func::FuncOp func) {
     return func.emitOpError("must be a level-0 function, got one over placed "
                             "values: --insert-dist-comm has run already");
   for (Operation &op : func.front())
-    if (isa_and_nonnull<CsDialect>(op.getDialect()) && !isa<cs::GradientOp>(op))
+    if (isa_and_nonnull<CsDialect>(op.getDialect()) &&
+        !isa<cs::GradientOp, cs::ProfiledOp>(op))
       return op.emitOpError("does not belong in a level-0 function");
   return success();
 }
