@@ -323,7 +323,8 @@ TEST(DevicesTest, WhatAPlanSaysOfDevicesIsChecked) {
   EXPECT_THAT(error([](auto &p, auto &) { p.mutable_slots(1)->set_device(0); }),
               HasSubstr("name must be unique on its device"));
   EXPECT_THAT(error([](auto &p, auto &) { p.mutable_slots(1)->mutable_type()->set_shape(0, 5); }),
-              HasSubstr("must match slot 0 of the same name, f32[4], got: f32[5]"));
+              ::testing::AllOf(HasSubstr("slot"), HasSubstr("must match"), HasSubstr("f32[4]"),
+                               HasSubstr("f32[5]")));
   EXPECT_THAT(error([&](auto &p, auto &) {
                 f(p)->mutable_instructions(0)->mutable_copy()->set_direction(
                     CopyBuffer::Direction(7));
