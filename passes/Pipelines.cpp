@@ -22,14 +22,52 @@ namespace commsched {
 using namespace mlir;
 using namespace commsched;
 
+/// Behind --insert-dist-comm.
+template <typename Options>
+static void addDevices(OpPassManager &manager, const Options &options) {
+  manager.addPass(createReplicateDevices());
+  if (options.assignDevices)
+    manager.addPass(createAssignDevices());
+}
+
+/// Behind --schedule-comm.
+template <typename Options>
+static void addCopies(OpPassManager &manager, const Options &options) {
+  if (options.copies != "none")
+    manager.addPass(createOverlapRpcMemcpy(
+        {.mode = options.copies, .stagingBytes = options.stagingBytes}));
+}
+
 void commsched::buildAllReducePipeline(
     OpPassManager &manager, const AllReducePipelineOptions &options) {
   manager.addPass(createCSEPass());
   manager.addPass(createInsertDistComm({.mode = "all-reduce",
                                         .reduction = options.reduction,
                                         .cluster = options.cluster}));
+  addDevices(manager, options);
   manager.addPass(createScheduleComm());
   manager.addPass(createExpandCollectives({.algorithm = options.algorithm}));
+  addCopies(manager, options);
+  manager.addPass(createVerifyDistributed());
+}
+
+void commsched::buildParameterServerPipeline(
+    OpPassManager &manager, const ParameterServerPipelineOptions &options) {
+  manager.addPass(createCSEPass());
+  manager.addPass(
+      createInsertDistComm({.mode = "parameter-server",
+                            .reduction = options.reduction,
+                            .cluster = options.cluster,
+                            .servers = options.servers,
+                            .minBlockElements = options.minBlockElements,
+                            .slice = options.slice,
+                            .syncMode = options.syncMode,
+                            .merge = options.merge,
+                            .placement = options.placement}));
+  addDevices(manager, options);
+  manager.addPass(createScheduleComm());
+  manager.addPass(createExpandCollectives({.algorithm = options.algorithm}));
+  addCopies(manager, options);
   manager.addPass(createVerifyDistributed());
 }
 
@@ -45,4 +83,8 @@ void commsched::registerPipelines() {
       "cs-all-reduce-pipeline",
       "level 0 to level 2: data-parallel training by all-reduce",
       buildAllReducePipeline);
+  PassPipelineRegistration<ParameterServerPipelineOptions>(
+      "cs-parameter-server-pipeline",
+      "level 0 to level 2: data-parallel training with parameter servers",
+      buildParameterServerPipeline);
 }

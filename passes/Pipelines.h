@@ -13,8 +13,29 @@
 
 namespace commsched {
 
+/// For nodes of several devices, and devices with memory of their own: see
+/// docs/devices.md.
+template <typename Derived>
+struct DevicePipelineOptions : mlir::PassPipelineOptions<Derived> {
+  typename mlir::PassPipelineOptions<Derived>::template Option<bool> assignDevices{
+      *this, "assign-devices",
+      llvm::cl::desc("give every gradient an owner of its own among the "
+                     "devices of a node, instead of device 0"),
+      llvm::cl::init(true)};
+  typename mlir::PassPipelineOptions<Derived>::template Option<std::string> copies{
+      *this, "copies",
+      llvm::cl::desc("copies between devices and host: none (one memory), "
+                     "overlap or in-line"),
+      llvm::cl::init("none")};
+  typename mlir::PassPipelineOptions<Derived>::template Option<int64_t>
+      stagingBytes{*this, "staging-bytes",
+                   llvm::cl::desc("most bytes of staging memory in use at once "
+                                  "on a node; 0: no bound"),
+                   llvm::cl::init(0)};
+};
+
 struct AllReducePipelineOptions
-    : mlir::PassPipelineOptions<AllReducePipelineOptions> {
+    : DevicePipelineOptions<AllReducePipelineOptions> {
   Option<std::string> reduction{
       *this, "reduction",
       llvm::cl::desc("how gradients of workers combine: mean or sum"),
@@ -30,10 +51,62 @@ struct AllReducePipelineOptions
       llvm::cl::init("auto")};
 };
 
+struct ParameterServerPipelineOptions
+    : DevicePipelineOptions<ParameterServerPipelineOptions> {
+  Option<int64_t> servers{*this, "servers",
+                          llvm::cl::desc("number of parameter servers"),
+                          llvm::cl::init(1)};
+  Option<int64_t> minBlockElements{
+      *this, "min-block-elements",
+      llvm::cl::desc("least elements of a parameter for each block that it is "
+                     "cut into"),
+      llvm::cl::init(8192)};
+  Option<bool> slice{
+      *this, "slice",
+      llvm::cl::desc("cut parameters into blocks, for several servers"),
+      llvm::cl::init(true)};
+  Option<std::string> syncMode{
+      *this, "sync-mode",
+      llvm::cl::desc(
+          "when servers apply gradients: sync, async or half-async"),
+      llvm::cl::init("sync")};
+  Option<int64_t> merge{
+      *this, "merge",
+      llvm::cl::desc("half-async: steps whose gradients a trainer merges "
+                     "before it sends"),
+      llvm::cl::init(1)};
+  Option<std::string> placement{
+      *this, "placement",
+      llvm::cl::desc(
+          "how blocks get to servers: balanced, round-robin or hash"),
+      llvm::cl::init("balanced")};
+  Option<std::string> reduction{
+      *this, "reduction",
+      llvm::cl::desc("how gradients of trainers combine: mean or sum"),
+      llvm::cl::init("mean")};
+  Option<std::string> cluster{
+      *this, "cluster",
+      llvm::cl::desc(
+          "file with one cs.cluster op to use instead of the module's"),
+      llvm::cl::init("")};
+  Option<std::string> algorithm{
+      *this, "algorithm",
+      llvm::cl::desc("algorithm of the collectives between trainers: auto, "
+                     "ring or halving-doubling"),
+      llvm::cl::init("auto")};
+};
+
 /// From level 0 to a verified level 2: --cse, --insert-dist-comm,
-/// --schedule-comm, --expand-collectives, --verify-distributed.
+/// --replicate-devices, --assign-devices, --schedule-comm,
+/// --expand-collectives, --overlap-rpc-memcpy (if asked for),
+/// --verify-distributed.
 void buildAllReducePipeline(mlir::OpPassManager &manager,
                             const AllReducePipelineOptions &options);
+
+/// The same with --insert-dist-comm=mode=parameter-server.
+void buildParameterServerPipeline(
+    mlir::OpPassManager &manager,
+    const ParameterServerPipelineOptions &options);
 
 } // namespace commsched
 

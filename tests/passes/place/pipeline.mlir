@@ -1,0 +1,39 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// RUN: cs-opt --cs-all-reduce-pipeline="copies=overlap staging-bytes=1000" %s -o %t1
+// RUN: cs-opt --insert-dist-comm --replicate-devices --assign-devices --schedule-comm --expand-collectives --overlap-rpc-memcpy=staging-bytes=1000 --verify-distributed %s -o %t2
+// RUN: cmp %t1 %t2
+// RUN: cs-opt --cs-all-reduce-pipeline="assign-devices=false copies=in-line" %s | FileCheck %s
+// RUN: cs-opt --cs-all-reduce-pipeline %s | FileCheck %s --check-prefix=NONE
+// RUN: not cs-opt --cs-all-reduce-pipeline=copies=late %s 2>&1 | FileCheck %s --check-prefix=LATE
+// One node: nobody communicates, and the owner hands the new value out.
+// RUN: sed 's/nodes = 2/nodes = 1/;s/global_batch = 24/global_batch = 12/' %s | cs-opt --cs-all-reduce-pipeline=copies=overlap | FileCheck %s --check-prefix=ONE
+
+cs.cluster @node nodes = 2 devices = 2 device = <kind = cuda, gflops = 40, gb_per_s = 20>
+    intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
+
+// CHECK: cs.fragment "compute.0.device1" on 1
+// CHECK: cs.copy %{{.*}} : !cs.placed<tensor<6xf32>, device 0> -> !cs.placed<tensor<6xf32>, device 0 host>
+// CHECK: cs.start "w"
+// CHECK-NOT: cs.start "w.to_device"
+// CHECK: cs.fragment "update.v" on 0
+// NONE: cs.fragment "update.v" on 1
+// NONE-NOT: host
+// LATE: mode must be overlap or in-line, got: late
+// ONE-LABEL: func.func @step
+// ONE-NOT: host
+// ONE: cs.fragment "sum.v" on 1
+// ONE: cs.fragment "update.v" on 1
+// ONE: cs.start "copy.update.v.to_device0"
+// ONE: return
+func.func @step(%w: tensor<6xf32> {cs.param = "w"}, %v: tensor<6xf32> {cs.param = "v"}, %x: tensor<6xf32> {cs.batch = "x"})
+    -> (tensor<6xf32> {cs.updates = "w"}, tensor<6xf32> {cs.updates = "v"}) attributes {cs.step, cs.global_batch = 24 : i64} {
+  %g = arith.mulf %w, %x : tensor<6xf32>
+  %g1 = cs.gradient %g of "w" : tensor<6xf32>
+  %h = arith.mulf %v, %g : tensor<6xf32>
+  %h1 = cs.gradient %h of "v" : tensor<6xf32>
+  %w1 = arith.subf %w, %g1 : tensor<6xf32>
+  %v1 = arith.subf %v, %h1 : tensor<6xf32>
+  return %w1, %v1 : tensor<6xf32>, tensor<6xf32>
+}
