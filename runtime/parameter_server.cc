@@ -13,12 +13,6 @@
 #include "runtime/status_util.h"
 
 namespace commsched::runtime {
-namespace {
-
-// Steps that a trainer may be ahead of an update. A correct one is at most two.
-constexpr uint64_t kMaxAhead = 16;
-
-}  // namespace
 
 absl::StatusOr<std::unique_ptr<ParameterServer>> ParameterServer::Create(
     std::shared_ptr<const PlanImage> image, ParameterServerOptions options) {
@@ -168,7 +162,7 @@ absl::Status ParameterServerImpl::Take(int trainer, uint32_t block,
   if (step != b.taken[t] && !merged)
     return error(absl::StrCat("the next step must be ", b.taken[t]));
   uint64_t behind = merged ? 0 : step - (sync() ? b.updates : b.applied[t]);
-  if (behind >= kMaxAhead)
+  if (behind >= options_.max_ahead)
     return error(absl::StrCat("is ", behind, " steps ahead"));
   b.taken[t] = step + 1;
   progress_ = Clock::now();

@@ -47,6 +47,9 @@ struct ParameterServerOptions {
   // Longest time without progress while somebody waits for a block: then the
   // error names the trainers whose pushes are missing.
   absl::Duration deadline = absl::Seconds(30);
+  // Steps that a trainer may be ahead of an update. A correct one is at most two;
+  // but one that repeats what a checkpoint lacks sends all of that at once.
+  uint64_t max_ahead = 16;
   TraceRecorder *trace = nullptr;  // outlives the server
   bool emulate = false;            // see runtime/executor.h
   // Called once, with the error that ends the server.

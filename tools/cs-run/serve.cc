@@ -132,6 +132,8 @@ absl::Status Serve(
   server_options.server = options.index;
   server_options.trainers = image->nodes();
   server_options.deadline = options.deadline;
+  // Trainers repeat what the checkpoint lacks, however long it took to write.
+  if (!options.checkpoint.empty()) server_options.max_ahead = 1 << 16;
   server_options.trace = trace;
   server_options.emulate = options.emulate;
   auto server = ParameterServer::Create(image, std::move(server_options));
