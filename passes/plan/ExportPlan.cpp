@@ -54,7 +54,8 @@ static LogicalResult writePlan(ModuleOp module, raw_ostream &os) {
                  << "\ncompiled fragments: " << statistics.functions
                  << "\nloop nests: " << statistics.nests
                  << "\nkernels: " << statistics.kernels
-                 << "\ncode bytes: " << statistics.codeBytes << "\n";
+                 << "\ncode bytes: " << statistics.codeBytes << "\n"
+                 << describeRoles(plan);
   return success();
 }
 

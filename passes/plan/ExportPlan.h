@@ -31,6 +31,10 @@ mlir::LogicalResult exportPlan(mlir::ModuleOp module, const CodeOptions &options
 /// The plan as text without machine code, one field a line.
 std::string printPlan(plan::Plan plan);
 
+/// What each role of a plan with parameter servers runs and keeps, one fact a
+/// line; nothing for other plans.
+std::string describeRoles(const plan::Plan &plan);
+
 } // namespace planexport
 
 /// Registers --mlir-to-plan, --plan-to-text and --plan-to-object with

@@ -5,6 +5,7 @@
 
 #include "PlanBuilder.h"
 
+#include "ir/CsServerFunctions.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 
 using namespace mlir;
@@ -21,13 +22,6 @@ plan::ElementType elementOf(Type type) {
          : type.isInteger(32) ? plan::I32
          : type.isInteger(8)  ? plan::I8
                               : plan::I1;
-}
-
-plan::TensorType toPlan(RankedTensorType type) {
-  plan::TensorType result;
-  result.set_element(elementOf(type.getElementType()));
-  result.mutable_shape()->Add(type.getShape().begin(), type.getShape().end());
-  return result;
 }
 
 // Operations of a body: what its structured ops compute, element by element.
@@ -56,6 +50,7 @@ public:
     out.set_is_step(function->hasAttr(cs::CsDialect::kStepAttr));
     if (failed(addArguments()))
       return failure();
+    findJoinedInPlace();
     for (Operation &op : function.getBody().front()) {
       LogicalResult result = success();
       if (auto fragment = dyn_cast<cs::FragmentOp>(op))
@@ -66,6 +61,10 @@ public:
         buffers[await.getResult()] = buffers.lookup(await.getFuture());
       else if (auto copy = dyn_cast<cs::CopyOp>(op))
         addCopy(copy);
+      else if (auto split = dyn_cast<cs::SplitOp>(op))
+        addSplit(split);
+      else if (auto concat = dyn_cast<cs::ConcatOp>(op))
+        addConcat(concat);
       else
         result = addResults(cast<func::ReturnOp>(op));
       if (failed(result))
@@ -86,15 +85,35 @@ private:
     return out.buffers_size() - 1;
   }
 
+  // `type` at `offset` bytes of `whole`.
+  unsigned addPart(unsigned whole, uint64_t offset, RankedTensorType type,
+                   StringRef name) {
+    const plan::Buffer &outer = out.buffers(whole);
+    if (outer.kind() == plan::Buffer::PART) {
+      offset += outer.offset();
+      whole = outer.parent();
+    }
+    unsigned buffer = addBuffer(plan::Buffer::PART, type, name);
+    out.mutable_buffers(buffer)->set_parent(whole);
+    out.mutable_buffers(buffer)->set_offset(offset);
+    context.usesServers = true;
+    return buffer;
+  }
+
+  void useDevice(unsigned device) { context.usesDevices |= device > 0; }
+
   FailureOr<unsigned> slotOf(StringRef name, plan::Slot::Kind kind,
-                             RankedTensorType type, bool kindKnown) {
-    auto [it, fresh] =
-        context.slots.try_emplace(name.str(), context.plan.slots_size());
+                             cs::PlacedType placed, bool kindKnown) {
+    RankedTensorType type = placed.getTensor();
+    auto [it, fresh] = context.slots.try_emplace(slotKey(name, placed.getDevice()),
+                                                 context.plan.slots_size());
     if (fresh) {
       plan::Slot *slot = context.plan.add_slots();
       slot->set_name(name.str());
       slot->set_kind(kind);
       *slot->mutable_type() = toPlan(type);
+      slot->set_device(placed.getDevice());
+      useDevice(placed.getDevice());
       return it->second;
     }
     plan::Slot *slot = context.plan.mutable_slots(it->second);
@@ -111,17 +130,23 @@ private:
   }
 
   LogicalResult addArguments() {
-    uint64_t batch = 0;
+    uint64_t batch = 0, batchDevices = 1;
     for (auto [i, arg] : llvm::enumerate(function.getArguments())) {
-      RankedTensorType type = cast<cs::PlacedType>(arg.getType()).getTensor();
+      auto placed = cast<cs::PlacedType>(arg.getType());
+      RankedTensorType type = placed.getTensor();
       auto attr = [&](StringRef name) {
         return function.getArgAttrOfType<StringAttr>(i, name);
       };
       if (StringAttr name = attr(cs::CsDialect::kBatchAttr)) {
         unsigned buffer = addBuffer(plan::Buffer::BATCH, type, name.getValue());
         out.mutable_buffers(buffer)->set_batch(name.str());
+        out.mutable_buffers(buffer)->set_device(placed.getDevice());
+        useDevice(placed.getDevice());
+        if (placed.getDevice() > 0)
+          batchDevices = context.cluster.getDevices();
         buffers[arg] = buffer;
-        if (batch == 0 && type.getRank() > 0)
+        // On a server it is a gradient.
+        if (batch == 0 && type.getRank() > 0 && !cs::getServerIndex(function))
           batch = type.getDimSize(0) * context.cluster.getNodes();
         continue;
       }
@@ -131,13 +156,14 @@ private:
         return function.emitError()
                << "argument " << i << " needs cs.param, cs.state or cs.batch";
       FailureOr<unsigned> slot =
-          slotOf(name, param ? plan::Slot::PARAM : plan::Slot::STATE, type, true);
+          slotOf(name, param ? plan::Slot::PARAM : plan::Slot::STATE, placed, true);
       if (failed(slot))
         return failure();
       unsigned buffer = addBuffer(plan::Buffer::SLOT_CURRENT, type, name.getValue());
       out.mutable_buffers(buffer)->set_slot(*slot);
       buffers[arg] = buffer;
     }
+    batch *= batchDevices;
     if (auto total = function->getAttrOfType<IntegerAttr>(cs::CsDialect::kGlobalBatchAttr))
       batch = total.getInt();
     out.set_global_batch(batch);
@@ -155,6 +181,7 @@ private:
   LogicalResult addFragment(cs::FragmentOp op) {
     plan::Instruction &instruction = addInstruction(op, op.getLabel());
     instruction.set_device(op.getDevice());
+    useDevice(op.getDevice());
     instruction.set_deferred(op.getDeferred());
     Access &access = accesses.back();
     access.stream = !op.getDeferred();
@@ -203,12 +230,22 @@ private:
     unsigned buffer = buffers.lookup(value);
     if (out.buffers(buffer).kind() != plan::Buffer::ARENA)
       return false;
-    // Another value may live in the same buffer: only fragments make new ones.
-    return value.getDefiningOp<cs::FragmentOp>() && value.hasOneUse() &&
+    // Another value may live in the same buffer: only fragments and copies make
+    // new ones.
+    Operation *def = value.getDefiningOp();
+    if (auto await = dyn_cast_or_null<cs::AwaitOp>(def))
+      if (auto start = await.getFuture().getDefiningOp<cs::StartOp>())
+        def = &start.getBody().front().front();
+    return isa_and_nonnull<cs::FragmentOp, cs::CopyOp>(def) && value.hasOneUse() &&
            *value.getUsers().begin() == user;
   }
 
   LogicalResult addStart(cs::StartOp op) {
+    for (Operation &inner : op.getBody().front())
+      if (isa<cs::SendOp, cs::RecvOp>(inner))
+        return addMessage(op, &inner);
+    if (auto copy = dyn_cast<cs::CopyOp>(op.getBody().front().front()))
+      return addCopyStart(op, copy);
     if (op.getInputs().size() != 1)
       return op.emitOpError() << "must have one input to be part of a plan, got: "
                               << op.getInputs().size();
@@ -279,6 +316,110 @@ private:
     return success();
   }
 
+  // A message to or from a parameter server.
+  LogicalResult addMessage(cs::StartOp op, Operation *message) {
+    bool sends = isa<cs::SendOp>(message);
+    if (message->hasAttr("when"))
+      return message->emitOpError("cannot be part of a plan: not all ranks take part");
+    unsigned server = *cs::getServerIndex(cs::getServerOf(message));
+    auto &blocks = sends ? context.pushes : context.pulls;
+    auto block = blocks.find({server, op.getKey().str()});
+    if (block == blocks.end())
+      return message->emitOpError()
+             << "\"" << op.getKey() << "\" is not " << (sends ? "collected" : "published")
+             << " by server " << server << "; run --verify-distributed";
+    context.usesServers = true;
+    RankedTensorType type = op.getFuture().getType().getValue().getTensor();
+    unsigned buffer = sends ? buffers.lookup(op.getInputs()[0]) : receiveInto(op, type);
+    plan::Instruction &instruction = addInstruction(op, op.getKey());
+    instruction.set_priority(static_cast<int32_t>(op.getPriority()));
+    instruction.set_device(op.getFuture().getType().getValue().getDevice());
+    Access &access = accesses.back();
+    for (Value after : op.getAfter())
+      access.after.push_back(started.lookup(after));
+    started[op.getFuture()] = out.instructions_size() - 1;
+    buffers[op.getFuture()] = buffer;
+    auto fill = [&](auto *what) {
+      what->set_key(op.getKey().str());
+      what->set_server(server);
+      what->set_block(block->second);
+      what->set_buffer(buffer);
+    };
+    if (sends) {
+      fill(instruction.mutable_push());
+      access.reads.push_back(buffer);
+    } else {
+      fill(instruction.mutable_pull());
+      access.writes.push_back(buffer);
+    }
+    return success();
+  }
+
+  // Blocks that are received for nothing but to be joined are received where
+  // they belong.
+  void findJoinedInPlace() {
+    for (auto concat : function.getBody().front().getOps<cs::ConcatOp>()) {
+      uint64_t offset = 0;
+      for (Value block : concat.getBlocks()) {
+        auto await = block.getDefiningOp<cs::AwaitOp>();
+        auto start = await ? await.getFuture().getDefiningOp<cs::StartOp>() : cs::StartOp();
+        if (start && block.hasOneUse() &&
+            isa<cs::RecvOp, cs::CopyOp>(start.getBody().front().front()))
+          joinedAt[start.getFuture()] = {concat, offset};
+        offset += bytesOf(block);
+      }
+    }
+  }
+
+  static uint64_t bytesOf(Value value) {
+    return tensorBytes(toPlan(cast<cs::PlacedType>(value.getType()).getTensor()));
+  }
+
+  unsigned wholeOf(cs::ConcatOp concat) {
+    auto [it, fresh] = buffers.try_emplace(concat.getResult(), 0);
+    if (fresh) {
+      unsigned whole =
+          addBuffer(plan::Buffer::ARENA, concat.getResult().getType().getTensor(), "concat");
+      buffers[concat.getResult()] = whole;
+      return whole;
+    }
+    return it->second;
+  }
+
+  unsigned receiveInto(cs::StartOp op, RankedTensorType type) {
+    auto joined = joinedAt.find(op.getFuture());
+    if (joined == joinedAt.end())
+      return addBuffer(plan::Buffer::ARENA, type, op.getKey());
+    auto [concat, offset] = joined->second;
+    return addPart(wholeOf(concat), offset, type, op.getKey());
+  }
+
+  void addSplit(cs::SplitOp op) {
+    uint64_t offset = 0;
+    unsigned whole = buffers.lookup(op.getValue());
+    for (Value block : op.getBlocks()) {
+      buffers[block] = addPart(whole, offset,
+                               cast<cs::PlacedType>(block.getType()).getTensor(), "split");
+      offset += bytesOf(block);
+    }
+  }
+
+  void addConcat(cs::ConcatOp op) {
+    unsigned whole = wholeOf(op);
+    uint64_t offset = 0;
+    for (Value block : op.getBlocks()) {
+      auto await = block.getDefiningOp<cs::AwaitOp>();
+      if (!await || !joinedAt.count(await.getFuture())) {
+        unsigned part = addPart(
+            whole, offset, cast<cs::PlacedType>(block.getType()).getTensor(), "concat");
+        addCopyInstruction(op, buffers.lookup(block), part, "concat");
+        out.mutable_instructions(out.instructions_size() - 1)
+            ->set_device(op.getResult().getType().getDevice());
+      }
+      offset += bytesOf(block);
+    }
+  }
+
   // What the exchanges were expanded from, as far as their shape tells: for
   // communication that was written by hand.
   static std::string sourceOp(ArrayRef<cs::ExchangeOp> exchanges, bool unshard,
@@ -296,28 +437,83 @@ private:
   unsigned copyTo(Operation *op, unsigned source, plan::Buffer::Kind kind,
                   RankedTensorType type, StringRef name) {
     unsigned target = addBuffer(kind, type, name);
+    addCopyInstruction(op, source, target, name);
+    return target;
+  }
+
+  void addCopyInstruction(Operation *op, unsigned source, unsigned target,
+                          StringRef name) {
     plan::Instruction &instruction = addInstruction(op, name);
     instruction.set_deferred(true);
     instruction.mutable_copy()->set_source(source);
     instruction.mutable_copy()->set_target(target);
     accesses.back().reads.push_back(source);
     accesses.back().writes.push_back(target);
-    return target;
   }
 
+  // Who makes a copy, in which direction.
+  void setRoute(plan::Instruction &instruction, cs::CopyOp op) {
+    cs::PlacedType from = op.getValue().getType(), to = op.getResult().getType();
+    bool toHost = to.getMemory() == cs::MemoryKind::host;
+    bool stays = from.getDevice() == to.getDevice() && from.getMemory() == to.getMemory();
+    instruction.set_device(toHost ? from.getDevice() : to.getDevice());
+    instruction.mutable_copy()->set_direction(stays    ? plan::CopyBuffer::LOCAL
+                                              : toHost ? plan::CopyBuffer::TO_HOST
+                                                       : plan::CopyBuffer::TO_DEVICE);
+    context.usesDevices |= !stays;
+    useDevice(instruction.device());
+  }
+
+  // Whether the stream of the device of `value` makes it in its turn.
+  static bool isMadeInTurn(Value value) {
+    auto fragment = value.getDefiningOp<cs::FragmentOp>();
+    return fragment ? !fragment.getDeferred() : isa<BlockArgument>(value);
+  }
+
+  // Outside of a start: on the compute stream, in its turn if the operand is there
+  // by then.
   void addCopy(cs::CopyOp op) {
     buffers[op.getResult()] =
         copyTo(op, buffers.lookup(op.getValue()), plan::Buffer::ARENA,
                op.getResult().getType().getTensor(), "copy");
-    out.mutable_instructions(out.instructions_size() - 1)
-        ->set_device(op.getResult().getType().getDevice());
+    plan::Instruction &instruction =
+        *out.mutable_instructions(out.instructions_size() - 1);
+    setRoute(instruction, op);
+    if (instruction.copy().direction() == plan::CopyBuffer::LOCAL)
+      return;
+    instruction.mutable_copy()->set_in_line(true);
+    bool inTurn = isMadeInTurn(op.getValue()) &&
+                  op.getValue().getType().getDevice() == instruction.device();
+    instruction.set_deferred(!inTurn);
+    accesses.back().stream = inTurn;
+  }
+
+  // For a copy engine.
+  LogicalResult addCopyStart(cs::StartOp op, cs::CopyOp copy) {
+    if (op.getInputs().size() != 1 ||
+        copy.getValue() != op.getBody().front().getArgument(0))
+      return op.emitOpError("must copy its one input to be part of a plan");
+    unsigned source = buffers.lookup(op.getInputs()[0]);
+    unsigned target = receiveInto(op, copy.getResult().getType().getTensor());
+    addCopyInstruction(op, source, target, op.getKey());
+    plan::Instruction &instruction =
+        *out.mutable_instructions(out.instructions_size() - 1);
+    instruction.set_deferred(false);
+    instruction.set_priority(static_cast<int32_t>(op.getPriority()));
+    setRoute(instruction, copy);
+    for (Value after : op.getAfter())
+      accesses.back().after.push_back(started.lookup(after));
+    started[op.getFuture()] = out.instructions_size() - 1;
+    buffers[op.getFuture()] = target;
+    return success();
   }
 
   LogicalResult addResults(func::ReturnOp op) {
     llvm::DenseSet<unsigned> updated;
     for (auto [i, value] : llvm::enumerate(op.getOperands())) {
       unsigned buffer = buffers.lookup(value);
-      RankedTensorType type = cast<cs::PlacedType>(value.getType()).getTensor();
+      auto placed = cast<cs::PlacedType>(value.getType());
+      RankedTensorType type = placed.getTensor();
       if (auto metric =
               function.getResultAttrOfType<StringAttr>(i, cs::CsDialect::kMetricAttr)) {
         plan::Output *output = out.add_outputs();
@@ -330,7 +526,7 @@ private:
           function.getResultAttrOfType<StringAttr>(i, cs::CsDialect::kUpdatesAttr);
       if (!name)
         return op.emitError() << "result " << i << " needs cs.updates or cs.metric";
-      FailureOr<unsigned> slot = slotOf(name, plan::Slot::PARAM, type, false);
+      FailureOr<unsigned> slot = slotOf(name, plan::Slot::PARAM, placed, false);
       if (failed(slot))
         return failure();
       if (!updated.insert(*slot).second)
@@ -358,11 +554,24 @@ private:
   plan::Function &out;
   DenseMap<Value, unsigned> buffers; // of placed values and futures
   DenseMap<Value, unsigned> started; // future -> instruction
+  // future of a recv -> the concat that it is for, and where in it
+  DenseMap<Value, std::pair<cs::ConcatOp, uint64_t>> joinedAt;
   std::vector<Access> accesses;
   std::vector<bool> keep;
 };
 
 } // namespace
+
+plan::TensorType toPlan(RankedTensorType type) {
+  plan::TensorType result;
+  result.set_element(elementOf(type.getElementType()));
+  result.mutable_shape()->Add(type.getShape().begin(), type.getShape().end());
+  return result;
+}
+
+std::string slotKey(StringRef name, unsigned device) {
+  return device == 0 ? name.str() : (name + "\n" + Twine(device)).str();
+}
 
 LogicalResult buildFunction(func::FuncOp function, PlanContext &context) {
   return FunctionBuilder(function, context).build();

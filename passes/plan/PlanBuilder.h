@@ -21,12 +21,16 @@ struct PlanContext {
   plan::Plan &plan;
   FragmentCompiler &compiler;
   cs::ClusterOp cluster;
-  std::map<std::string, unsigned> slots;
-  std::map<std::string, unsigned> locations;
+  std::map<std::string, unsigned> slots = {}; // by slotKey()
+  std::map<std::string, unsigned> locations = {};
+  /// (server, key) -> block, of what trainers push and pull.
+  std::map<std::pair<unsigned, std::string>, unsigned> pushes = {}, pulls = {};
   bool communicates = false;
   bool costOnly = false;
+  bool usesDevices = false; // other devices than 0, copy engines
+  bool usesServers = false; // pushes, pulls, parts of buffers
   /// (function, instruction) -> index in the compiler, of every Run.
-  std::vector<std::array<unsigned, 3>> runs;
+  std::vector<std::array<unsigned, 3>> runs = {};
 
   unsigned location(mlir::Location loc);
 };
@@ -38,6 +42,11 @@ mlir::LogicalResult buildFunction(mlir::func::FuncOp function, PlanContext &cont
 /// Checks that the op of every function is of level 2, and says what to run if
 /// it is not.
 mlir::LogicalResult checkLevel(mlir::ModuleOp module);
+
+plan::TensorType toPlan(mlir::RankedTensorType type);
+
+/// The name alone on device 0.
+std::string slotKey(llvm::StringRef name, unsigned device);
 
 plan::AffineExpr toPlan(mlir::AffineExpr expr);
 

@@ -35,11 +35,60 @@ uint64_t tensorBytes(const plan::TensorType &type) {
 
 namespace {
 
+/// The buffer whose memory `buffer` has.
+unsigned rootOf(const plan::Function &function, unsigned buffer) {
+  const plan::Buffer &b = function.buffers(buffer);
+  return b.kind() == plan::Buffer::PART ? b.parent() : buffer;
+}
+
+/// The memory of all buffers as cells: the pieces between the bounds of parts;
+/// a buffer without parts is one.
+struct Cells {
+  explicit Cells(const plan::Function &function) : of(function.buffers_size()) {
+    std::vector<std::vector<uint64_t>> bounds(function.buffers_size());
+    auto extent = [&](unsigned b) {
+      const plan::Buffer &buffer = function.buffers(b);
+      uint64_t begin = buffer.kind() == plan::Buffer::PART ? buffer.offset() : 0;
+      return std::pair(begin, begin + tensorBytes(buffer.type()));
+    };
+    for (int b = 0; b < function.buffers_size(); ++b) {
+      auto [begin, end] = extent(b);
+      auto &list = bounds[rootOf(function, b)];
+      list.push_back(begin);
+      list.push_back(std::max(end, begin + 1));
+    }
+    for (int b = 0; b < function.buffers_size(); ++b) {
+      if (function.buffers(b).kind() == plan::Buffer::PART)
+        continue;
+      auto &list = bounds[b];
+      llvm::sort(list);
+      list.erase(llvm::unique(list), list.end());
+      root.insert(root.end(), list.size() - 1, b);
+      for (size_t i = 0; i + 1 < list.size(); ++i)
+        of[b].push_back(root.size() - (list.size() - 1) + i);
+    }
+    for (int b = 0; b < function.buffers_size(); ++b) {
+      if (function.buffers(b).kind() != plan::Buffer::PART)
+        continue;
+      auto [begin, end] = extent(b);
+      unsigned parent = rootOf(function, b);
+      for (size_t i = 0; i + 1 < bounds[parent].size(); ++i)
+        if (bounds[parent][i] >= begin && bounds[parent][i] < std::max(end, begin + 1))
+          of[b].push_back(of[parent][i]);
+    }
+  }
+
+  std::vector<llvm::SmallVector<unsigned, 1>> of; // of a buffer
+  std::vector<unsigned> root;                     // buffer of a cell
+};
+
 class DependenceBuilder {
 public:
-  DependenceBuilder(plan::Function &function, const std::vector<Access> &accesses)
-      : function(function), accesses(accesses), edges(accesses.size()),
-        afterStream(accesses.size()) {}
+  /// Works on cells: `touched` are accesses to them.
+  DependenceBuilder(plan::Function &function, const Cells &cells,
+                    const std::vector<Access> &touched)
+      : function(function), cells(cells), accesses(touched),
+        edges(touched.size()), afterStream(touched.size()) {}
 
   void build() {
     withinStep();
@@ -67,8 +116,8 @@ private:
   }
 
   void withinStep() {
-    std::vector<int> lastWriter(function.buffers_size(), -1);
-    std::vector<llvm::SmallVector<unsigned, 2>> readers(function.buffers_size());
+    std::vector<int> lastWriter(cells.root.size(), -1);
+    std::vector<llvm::SmallVector<unsigned, 2>> readers(cells.root.size());
     // The first instruction on a device's stream that waits for another: those
     // behind it need not.
     std::map<std::pair<unsigned, unsigned>, bool> streamWaited;
@@ -145,63 +194,70 @@ private:
   };
 
   void acrossSteps() {
-    std::vector<Uses> buffers(function.buffers_size());
+    std::vector<Uses> uses(cells.root.size());
     for (unsigned i = 0; i < accesses.size(); ++i) {
-      for (unsigned b : accesses[i].reads)
-        buffers[b].readers.push_back(i);
-      for (unsigned b : accesses[i].writes) {
-        if (buffers[b].firstWriter < 0)
-          buffers[b].firstWriter = i;
-        buffers[b].lastWriter = i;
-        buffers[b].readers.clear();
+      for (unsigned c : accesses[i].reads)
+        uses[c].readers.push_back(i);
+      for (unsigned c : accesses[i].writes) {
+        if (uses[c].firstWriter < 0)
+          uses[c].firstWriter = i;
+        uses[c].lastWriter = i;
+        uses[c].readers.clear();
       }
     }
-    std::map<unsigned, unsigned> current, next; // slot -> buffer
-    for (int b = 0; b < function.buffers_size(); ++b) {
-      const plan::Buffer &buffer = function.buffers(b);
+    std::map<unsigned, llvm::SmallVector<unsigned, 1>> next; // slot -> cells
+    std::map<unsigned, llvm::SmallVector<unsigned, 4>> currentReaders; // by slot
+    for (unsigned c = 0; c < cells.root.size(); ++c) {
+      const plan::Buffer &buffer = function.buffers(cells.root[c]);
       if (buffer.kind() == plan::Buffer::SLOT_CURRENT)
-        current[buffer.slot()] = b;
+        for (unsigned reader : uses[c].readers)
+          if (auto &list = currentReaders[buffer.slot()];
+              !llvm::is_contained(list, reader))
+            list.push_back(reader);
       if (buffer.kind() == plan::Buffer::SLOT_NEXT)
-        next[buffer.slot()] = b;
+        next[buffer.slot()].push_back(c);
       // Memory of its own: the next step overwrites it.
-      const Uses &uses = buffers[b];
-      if (buffer.kind() != plan::Buffer::ARENA || uses.firstWriter < 0)
+      const Uses &own = uses[c];
+      if (buffer.kind() != plan::Buffer::ARENA || own.firstWriter < 0)
         continue;
-      addPrevious(uses.firstWriter,
-                  uses.readers.empty()
-                      ? llvm::ArrayRef<unsigned>(uses.lastWriter)
-                      : llvm::ArrayRef<unsigned>(uses.readers));
+      addPrevious(own.firstWriter,
+                  own.readers.empty()
+                      ? llvm::ArrayRef<unsigned>(own.lastWriter)
+                      : llvm::ArrayRef<unsigned>(own.readers));
     }
-    for (auto [slot, buffer] : next) {
-      const Uses &written = buffers[buffer];
-      if (written.firstWriter < 0)
+    for (auto &[slot, list] : next)
+      for (unsigned c : list)
+        addSlotDependences(uses[c], currentReaders[slot]);
+  }
+
+  // Of a cell of a slot's next value; `readers` read the current one.
+  void addSlotDependences(const Uses &written, llvm::ArrayRef<unsigned> readers) {
+    if (written.firstWriter < 0)
+      return;
+    unsigned first = written.firstWriter, last = written.lastWriter;
+    llvm::SmallVector<unsigned, 4> previous(written.readers);
+    // The value of step t - 1 is read in step t...
+    std::map<unsigned, bool> waited; // by the stream of a device
+    for (unsigned reader : readers) {
+      if (sameStream(last, reader))
         continue;
-      unsigned first = written.firstWriter, last = written.lastWriter;
-      llvm::SmallVector<unsigned, 4> previous(written.readers);
-      if (auto it = current.find(slot); it != current.end()) {
-        // The value of step t - 1 is read in step t...
-        std::map<unsigned, bool> waited; // by the stream of a device
-        for (unsigned reader : buffers[it->second].readers) {
-          if (sameStream(last, reader))
-            continue;
-          if (accesses[reader].stream && waited[device(reader)])
-            continue;
-          if (accesses[reader].stream)
-            waited[device(reader)] = true;
-          add(reader, last, 1);
-        }
-        // ... and the copy that step t - 1 read is written in step t.
-        llvm::append_range(previous, buffers[it->second].readers);
-      }
-      if (previous.empty())
-        previous.push_back(last);
-      llvm::sort(previous);
-      previous.erase(llvm::unique(previous), previous.end());
-      addPrevious(first, previous);
+      if (accesses[reader].stream && waited[device(reader)])
+        continue;
+      if (accesses[reader].stream)
+        waited[device(reader)] = true;
+      add(reader, last, 1);
     }
+    // ... and the copy that step t - 1 read is written in step t.
+    llvm::append_range(previous, readers);
+    if (previous.empty())
+      previous.push_back(last);
+    llvm::sort(previous);
+    previous.erase(llvm::unique(previous), previous.end());
+    addPrevious(first, previous);
   }
 
   plan::Function &function;
+  const Cells &cells;
   const std::vector<Access> &accesses;
   std::vector<llvm::SmallVector<std::pair<unsigned, unsigned>, 4>> edges;
   // Waits in this step, through others, for something on a stream.
@@ -211,7 +267,16 @@ private:
 } // namespace
 
 void addDependences(plan::Function &function, const std::vector<Access> &accesses) {
-  DependenceBuilder(function, accesses).build();
+  Cells cells(function);
+  std::vector<Access> touched(accesses);
+  for (Access &access : touched)
+    for (auto *list : {&access.reads, &access.writes}) {
+      llvm::SmallVector<unsigned, 4> expanded;
+      for (unsigned buffer : *list)
+        llvm::append_range(expanded, cells.of[buffer]);
+      *list = std::move(expanded);
+    }
+  DependenceBuilder(function, cells, touched).build();
 }
 
 void assignArena(plan::Function &function, const std::vector<Access> &accesses,
@@ -221,9 +286,13 @@ void assignArena(plan::Function &function, const std::vector<Access> &accesses,
   std::vector<Interval> live(count);
   std::vector<bool> used(count), exclusive(keep);
   std::vector<unsigned> device(count);
+  for (unsigned b = 0; b < count; ++b)
+    if (exclusive[b])
+      exclusive[rootOf(function, b)] = true;
   for (unsigned i = 0; i < accesses.size(); ++i)
     for (const auto *list : {&accesses[i].reads, &accesses[i].writes})
-      for (unsigned b : *list) {
+      for (unsigned part : *list) {
+        unsigned b = rootOf(function, part);
         unsigned where = function.instructions(i).device();
         if (!used[b]) {
           live[b].first = i;

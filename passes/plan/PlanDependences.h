@@ -14,7 +14,8 @@
 
 namespace commsched::planexport {
 
-/// What an instruction touches. A buffer may be in both lists.
+/// What an instruction touches. A buffer may be in both lists. Buffers that are
+/// parts of another are in conflict with what they overlap only.
 struct Access {
   llvm::SmallVector<unsigned, 4> reads;
   llvm::SmallVector<unsigned, 4> writes;

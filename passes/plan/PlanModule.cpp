@@ -4,7 +4,9 @@
 // A level-2 module as a plan.
 
 #include "PlanBuilder.h"
+#include "PlanServers.h"
 
+#include "ir/CsServerFunctions.h"
 #include "plan/plan_file.h"
 
 #include "llvm/Support/Path.h"
@@ -128,8 +130,12 @@ LogicalResult checkLevel(ModuleOp module) {
           return function.emitError("is not of level 2; run --cs-all-reduce-pipeline");
     if (!llvm::hasSingleElement(function.getBody()))
       return function.emitError("must have one block");
+    bool onServer = cs::getServerIndex(function).has_value();
     for (Operation &op : function.getBody().front()) {
-      if (isa<cs::FragmentOp, cs::AwaitOp, cs::CopyOp, func::ReturnOp>(op))
+      if (isa<cs::FragmentOp, cs::AwaitOp, cs::CopyOp, cs::SplitOp, cs::ConcatOp,
+              func::ReturnOp>(op))
+        continue;
+      if (onServer && isa<cs::CollectOp, cs::PublishOp>(op))
         continue;
       if (isa<cs::CommunicationOpInterface>(op))
         return op.emitError("communication is not scheduled; run --schedule-comm");
@@ -137,6 +143,8 @@ LogicalResult checkLevel(ModuleOp module) {
       if (!start)
         return op.emitOpError("cannot be part of a plan");
       for (Operation &inner : start.getBody().front()) {
+        if (cs::getServerOf(&inner))
+          continue;
         if (isa<cs::SendOp, cs::RecvOp>(inner))
           return inner.emitOpError("cannot be part of a plan: messages between "
                                    "two ranks outside an exchange");
@@ -154,7 +162,7 @@ LogicalResult exportPlan(ModuleOp module, const CodeOptions &options,
   if (failed(checkLevel(module)))
     return failure();
   FragmentCompiler compiler(module.getContext(), options);
-  PlanContext context{plan, compiler, nullptr, {}, {}, false, false, {}};
+  PlanContext context{plan, compiler, nullptr};
   for (auto cluster : module.getOps<cs::ClusterOp>()) {
     if (context.cluster)
       return cluster.emitError("a plan is for one cluster, got another");
@@ -181,7 +189,13 @@ LogicalResult exportPlan(ModuleOp module, const CodeOptions &options,
   out->set_device_gb_per_s(cluster.getDevice().getGbPerS());
 
   // The step first, then the others in the order of the module.
-  SmallVector<func::FuncOp> functions(module.getOps<func::FuncOp>());
+  FailureOr<std::vector<ServerProgram>> servers = findServers(module, context);
+  if (failed(servers))
+    return failure();
+  SmallVector<func::FuncOp> functions;
+  for (auto function : module.getOps<func::FuncOp>())
+    if (!cs::getServerIndex(function))
+      functions.push_back(function);
   auto isStep = [](func::FuncOp f) { return f->hasAttr(cs::CsDialect::kStepAttr); };
   if (llvm::count_if(functions, isStep) > 1)
     return module.emitError("module has more than one function with cs.step");
@@ -191,11 +205,19 @@ LogicalResult exportPlan(ModuleOp module, const CodeOptions &options,
   if (functions.empty())
     return module.emitError("module has no function");
   plan::Role *role = plan.add_roles();
-  role->set_name("worker");
+  role->set_name(servers->empty() ? "worker" : "trainer");
   role->set_count(cluster.getNodes());
   for (auto [i, function] : llvm::enumerate(functions)) {
     role->add_functions(i);
     if (failed(buildFunction(function, context)))
+      return failure();
+  }
+  if (!servers->empty()) {
+    for (int slot = 0; slot < plan.slots_size(); ++slot)
+      role->add_slots(slot);
+    auto attribute = functions.front()->getAttrOfType<cs::ServersAttr>(
+        cs::CsDialect::kServersAttr);
+    if (failed(buildServers(attribute, *servers, context)))
       return failure();
   }
 
@@ -227,6 +249,10 @@ LogicalResult exportPlan(ModuleOp module, const CodeOptions &options,
     need(plan::FEATURE_EXCHANGE);
   if (context.costOnly)
     need(plan::FEATURE_COST_ONLY);
+  if (context.usesDevices)
+    need(plan::FEATURE_DEVICES);
+  if (context.usesServers || plan.has_parameter_servers())
+    need(plan::FEATURE_PARAMETER_SERVER);
   plan.set_required_features(features);
 
   statistics.functions = compiler.size();

@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ExportPlan.h"
+#include "PlanDependences.h"
+
+#include "llvm/Support/raw_ostream.h"
 
 #include <google/protobuf/text_format.h>
 
@@ -14,5 +17,33 @@ std::string planexport::printPlan(plan::Plan plan) {
   printer.SetUseShortRepeatedPrimitives(true);
   std::string text;
   printer.PrintToString(plan, &text);
+  return text;
+}
+
+std::string planexport::describeRoles(const plan::Plan &plan) {
+  if (!plan.has_parameter_servers())
+    return "";
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  for (const plan::Role &role : plan.roles()) {
+    uint64_t params = 0, state = 0;
+    for (uint32_t slot : role.slots()) {
+      const plan::Slot &s = plan.slots(slot);
+      (s.kind() == plan::Slot::PARAM ? params : state) += tensorBytes(s.type());
+    }
+    os << "role " << role.name() << ": processes: " << role.count()
+       << ", functions: " << role.functions_size() << ", parameter bytes: " << params
+       << ", state bytes: " << state << "\n";
+  }
+  for (const plan::Server &server : plan.parameter_servers().servers())
+    for (const plan::ServerBlock &block : server.blocks()) {
+      const plan::Slot &slot = plan.slots(block.slot());
+      os << plan.roles(server.role()).name() << " block " << block.key() << ": "
+         << tensorBytes(slot.type()) << " bytes of " << slot.part_of();
+      if (slot.type().shape_size() > 0)
+        os << ", rows " << slot.row_begin() << " to "
+           << slot.row_begin() + slot.type().shape(0) - 1;
+      os << "\n";
+    }
   return text;
 }

@@ -44,9 +44,8 @@ func.func @step(%w: !cs.placed<tensor<8xf32>, device 0> {cs.param = "w"})
 
 func.func @step(%w: !cs.placed<tensor<8xf32>, device 0> {cs.param = "w"})
     -> (!cs.placed<tensor<8xf32>, device 0> {cs.updates = "w"}) {
-  // expected-error @+1 {{'cs.split' op cannot be part of a plan}}
-  %a, %b = cs.split %w : !cs.placed<tensor<8xf32>, device 0>
-      -> !cs.placed<tensor<4xf32>, device 0>, !cs.placed<tensor<4xf32>, device 0>
+  // expected-error @+1 {{'cs.shard' op cannot be part of a plan}}
+  %a = cs.shard %w : !cs.placed<tensor<8xf32>, device 0> -> !cs.placed<tensor<4xf32>, device 0>
   return %w : !cs.placed<tensor<8xf32>, device 0>
 }
 

@@ -4,7 +4,9 @@
 
 Independent of the runtime and of any protobuf library: a wire-format parser,
 the fragments through ctypes, the library kernels in NumPy from their
-descriptions. A communication is the identity (all ranks hold the same)."""
+descriptions. A communication is the identity (all ranks hold the same). What
+goes to and from parameter servers is the caller's: see Machine.execute and
+parameter_servers.py."""
 import ctypes
 import os
 import struct
@@ -19,20 +21,28 @@ import numpy as np
 SCHEMA = {
     "Plan": {1: ("schema_version", "u"), 2: ("required_features", "x"), 5: ("cluster", "m:Cluster"),
              6: ("slots", "m:Slot*"), 7: ("functions", "m:Function*"), 8: ("objects", "m:CodeObject*"),
-             9: ("kernels", "m:Kernel*"), 10: ("locations", "t*")},
+             9: ("kernels", "m:Kernel*"), 10: ("locations", "t*"), 11: ("roles", "m:Role*"),
+             12: ("parameter_servers", "m:ParameterServers")},
+    "Role": {1: ("name", "t"), 2: ("count", "u"), 3: ("functions", "u*"), 4: ("slots", "u*")},
     "Cluster": {2: ("nodes", "u")},
     "TensorType": {1: ("element", "u"), 2: ("shape", "u*")},
-    "Slot": {1: ("name", "t"), 2: ("kind", "u"), 3: ("type", "m:TensorType")},
+    "Slot": {1: ("name", "t"), 2: ("kind", "u"), 3: ("type", "m:TensorType"), 4: ("part_of", "t"),
+             5: ("row_begin", "u"), 6: ("internal", "u")},
     "Function": {1: ("name", "t"), 2: ("is_step", "u"), 3: ("arena_bytes", "u"), 4: ("scratch_bytes", "u"),
                  5: ("buffers", "m:Buffer*"), 6: ("instructions", "m:Instruction*"),
                  7: ("outputs", "m:Output*"), 8: ("global_batch", "u")},
     "Buffer": {1: ("kind", "u"), 2: ("type", "m:TensorType"), 3: ("offset", "u"), 4: ("slot", "u"),
-               5: ("batch", "t"), 6: ("name", "t")},
+               5: ("batch", "t"), 6: ("name", "t"), 8: ("parent", "u")},
     "Output": {1: ("metric", "t"), 2: ("buffer", "u")},
     "Dependence": {1: ("instruction", "u"), 2: ("distance", "u")},
     "Instruction": {1: ("name", "t"), 2: ("dependences", "m:Dependence*"), 4: ("deferred", "u"),
                     6: ("device", "u"), 10: ("run", "m:Run"), 11: ("communicate", "m:Communicate"),
-                    12: ("copy", "m:CopyBuffer"), 13: ("delay", "m:Delay")},
+                    12: ("copy", "m:CopyBuffer"), 13: ("delay", "m:Delay"), 14: ("push", "m:Message"),
+                    15: ("pull", "m:Message")},
+    "Message": {1: ("key", "t"), 2: ("server", "u"), 3: ("block", "u"), 4: ("buffer", "u")},
+    "ParameterServers": {1: ("mode", "u"), 2: ("merge", "u"), 3: ("mean", "u"), 4: ("servers", "m:Server*")},
+    "Server": {1: ("role", "u"), 2: ("blocks", "m:ServerBlock*"), 3: ("has_schedule", "u"), 4: ("schedule", "u")},
+    "ServerBlock": {1: ("key", "t"), 2: ("pull_key", "t"), 3: ("function", "u"), 4: ("slot", "u")},
     "Run": {1: ("object", "u"), 2: ("symbol", "t"), 3: ("inputs", "u*"), 4: ("outputs", "u*")},
     "CopyBuffer": {1: ("source", "u"), 2: ("target", "u")},
     "Delay": {1: ("nanoseconds", "u"), 2: ("inputs", "u*"), 3: ("outputs", "u*")},
@@ -230,6 +240,15 @@ class Machine:
     def run(self, name, batch=None):
         """Runs function `name`; returns its metrics. Values of slots are in
         `slots`, by name."""
+        try:
+            next(self.execute(name, batch))
+        except StopIteration as end:
+            return end.value
+        raise AssertionError(f"{name} needs parameter servers")
+
+    def execute(self, name, batch=None):
+        """The same, as a generator: yields ("push", message, value), and
+        ("pull", message), to which the value is sent."""
         function = self.function(name)
         arena, scratch = aligned(function.arena_bytes), aligned(function.scratch_bytes)
         guard = aligned(64)
@@ -244,6 +263,11 @@ class Machine:
                 value = np.ascontiguousarray(self.slots[self.plan.slots[buffer.slot].name], dtype).reshape(shape)
             elif buffer.kind == 2:
                 value = after[self.plan.slots[buffer.slot].name] = aligned(size).view(dtype).reshape(shape)
+            elif buffer.kind == 4:
+                whole = values[buffer.parent].reshape(-1).view(np.uint8)
+                assert function.buffers[buffer.parent].kind != 4 and buffer.offset + size <= len(whole)
+                value = whole[buffer.offset:buffer.offset + size].view(dtype).reshape(shape)
+                assert np.shares_memory(value, whole)
             else:
                 value = np.ascontiguousarray(batch[buffer.batch], dtype).reshape(shape)
             values.append(value)
@@ -258,6 +282,10 @@ class Machine:
                 values[instruction.copy.target][...] = values[instruction.copy.source]
             elif instruction.communicate and instruction.communicate.has_input:
                 values[instruction.communicate.buffer][...] = values[instruction.communicate.input]
+            elif instruction.push:
+                yield "push", instruction.push, values[instruction.push.buffer].copy()
+            elif instruction.pull:
+                values[instruction.pull.buffer][...] = yield "pull", instruction.pull
         self.slots.update(after)
         return {o.metric: values[o.buffer].copy() for o in function.outputs}
 
