@@ -3,10 +3,14 @@
 
 #include "passes/insert/RowWise.h"
 
+#include <cmath>
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
+
+#include "ir/Cs.h"
 
 using namespace mlir;
 using namespace commsched;
@@ -24,6 +28,17 @@ RowOperands ofElementwise(Operation *op) {
   SmallVector<bool> result;
   for (Value operand : op->getOperands())
     result.push_back(isa<TensorType>(operand.getType()));
+  return result;
+}
+
+/// Operands of the type of the results go with them, element by element.
+RowOperands ofProfiled(Operation *op) {
+  Type type = op->getResultTypes().front();
+  if (!llvm::all_equal(op->getResultTypes()))
+    return std::nullopt;
+  SmallVector<bool> result;
+  for (Value operand : op->getOperands())
+    result.push_back(operand.getType() == type);
   return result;
 }
 
@@ -103,6 +118,8 @@ std::optional<SmallVector<bool>> commsched::rowOperands(Operation *op) {
   if (auto collapse = dyn_cast<tensor::CollapseShapeOp>(op))
     return ofReshape(collapse.getSrcType(), collapse.getResultType(),
                      collapse.getReassociationIndices());
+  if (auto profiled = dyn_cast<cs::ProfiledOp>(op))
+    return profiled.getElementwise() ? ofProfiled(op) : std::nullopt;
   if (OpTrait::hasElementwiseMappableTraits(op))
     return ofElementwise(op);
   return std::nullopt;
@@ -124,6 +141,19 @@ Operation *commsched::cloneForRows(OpBuilder &builder, Operation *op,
         builder, op->getLoc(), resized(expand.getType()), operands[0],
         expand.getReassociationIndices());
   Operation *clone = builder.clone(*op, captures);
+  if (auto profiled = dyn_cast<cs::ProfiledOp>(clone)) {
+    auto type = cast<RankedTensorType>(op->getResultTypes().front());
+    // ceil, so that no part is free.
+    auto part = [&](int64_t all) {
+      double exact = static_cast<double>(all) * static_cast<double>(rows) /
+                     static_cast<double>(type.getDimSize(0));
+      return static_cast<int64_t>(std::ceil(exact));
+    };
+    cs::CostAttr cost = profiled.getCost();
+    profiled.setCostAttr(cs::CostAttr::get(
+        cost.getContext(), part(cost.getFlops()), part(cost.getBytes()),
+        part(cost.getNs())));
+  }
   clone->setOperands(operands);
   for (Value result : clone->getResults())
     result.setType(resized(result.getType()));

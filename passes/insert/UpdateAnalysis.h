@@ -20,6 +20,8 @@
 #ifndef COMMSCHED_PASSES_INSERT_UPDATEANALYSIS_H
 #define COMMSCHED_PASSES_INSERT_UPDATEANALYSIS_H
 
+#include "mlir/IR/Location.h"
+
 #include "passes/insert/DependenceAnalysis.h"
 
 namespace commsched {

@@ -7,6 +7,7 @@
 #include "mlir/IR/IRMapping.h"
 
 #include "passes/insert/Carrier.h"
+#include "passes/insert/Program.h"
 #include "passes/insert/RowWise.h"
 
 using namespace mlir;

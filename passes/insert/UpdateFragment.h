@@ -14,6 +14,7 @@
 #include "llvm/ADT/DenseMap.h"
 #include "mlir/IR/Builders.h"
 
+#include "ir/Cs.h"
 #include "passes/insert/UpdateAnalysis.h"
 
 namespace commsched {
