@@ -78,3 +78,30 @@ void note(struct CsFragmentContext *c, void **p) {
   int *log = p[2];
   log[++log[0]] = *(int *)p[0];
 }
+
+/* count: i32[] -> count + 1, rate f32[] = 1 / (2 + count) */
+void schedule(struct CsFragmentContext *c, void **p) {
+  int count = *(int *)p[0];
+  *(int *)p[1] = count + 1;
+  *(float *)p[2] = 1.0f / (float)(2 + count);
+}
+
+/* n: i32[], g: f32[n], w: f32[n], m: f32[n], rate: f32[] -> w', m' with
+ * m' = m / 2 + g, w' = w - rate m' */
+void momentum(struct CsFragmentContext *c, void **p) {
+  int n = *(int *)p[0];
+  const float *g = p[1], *w = p[2], *m = p[3];
+  float rate = *(float *)p[4], *w1 = p[5], *m1 = p[6];
+  for (int i = 0; i < n; ++i) {
+    m1[i] = m[i] * 0.5f + g[i];
+    w1[i] = w[i] - rate * m1[i];
+  }
+}
+
+/* n: i32[], g: f32[n], w: f32[n] -> w - g / 4 */
+void descend(struct CsFragmentContext *c, void **p) {
+  int n = *(int *)p[0];
+  const float *g = p[1], *w = p[2];
+  float *w1 = p[3];
+  for (int i = 0; i < n; ++i) w1[i] = w[i] - g[i] * 0.25f;
+}

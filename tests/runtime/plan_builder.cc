@@ -233,6 +233,38 @@ uint32_t FunctionBuilder::Communicate(const std::string &key, uint32_t buffer,
   return uint32_t(function_->instructions_size() - 1);
 }
 
+uint32_t FunctionBuilder::Part(uint32_t parent, uint64_t offset,
+                               plan::ElementType element,
+                               std::vector<int64_t> shape) {
+  plan::Buffer buffer;
+  buffer.set_kind(plan::Buffer::PART);
+  buffer.set_parent(parent);
+  buffer.set_offset(offset);
+  return AddBuffer(buffer, element, shape);
+}
+
+uint32_t FunctionBuilder::Push(const std::string &key, uint32_t server,
+                               uint32_t block, uint32_t buffer,
+                               std::vector<Wait> waits) {
+  plan::Push *push = Add(key, waits)->mutable_push();
+  push->set_key(key);
+  push->set_server(server);
+  push->set_block(block);
+  push->set_buffer(buffer);
+  return uint32_t(function_->instructions_size() - 1);
+}
+
+uint32_t FunctionBuilder::Pull(const std::string &key, uint32_t server,
+                               uint32_t block, uint32_t buffer,
+                               std::vector<Wait> waits) {
+  plan::Pull *pull = Add(key, waits)->mutable_pull();
+  pull->set_key(key);
+  pull->set_server(server);
+  pull->set_block(block);
+  pull->set_buffer(buffer);
+  return uint32_t(function_->instructions_size() - 1);
+}
+
 void FunctionBuilder::Output(const std::string &metric, uint32_t buffer) {
   plan::Output *output = function_->add_outputs();
   output->set_metric(metric);

@@ -47,6 +47,10 @@ class FunctionBuilder {
   uint32_t Batch(const std::string &name, plan::ElementType element,
                  std::vector<int64_t> shape);
 
+  // Bytes of `parent` from `offset` on.
+  uint32_t Part(uint32_t parent, uint64_t offset, plan::ElementType element,
+                std::vector<int64_t> shape);
+
   struct Wait {
     uint32_t instruction;
     uint32_t distance = 0;
@@ -61,6 +65,10 @@ class FunctionBuilder {
   uint32_t Communicate(const std::string &key, uint32_t buffer,
                        const std::vector<plan::Phase> &phases,
                        std::vector<Wait> waits = {});
+  uint32_t Push(const std::string &key, uint32_t server, uint32_t block,
+                uint32_t buffer, std::vector<Wait> waits = {});
+  uint32_t Pull(const std::string &key, uint32_t server, uint32_t block,
+                uint32_t buffer, std::vector<Wait> waits = {});
   void Output(const std::string &metric, uint32_t buffer);
   plan::Function *proto() { return function_; }
 
