@@ -45,7 +45,7 @@ FailureOr<std::vector<ServerProgram>> findServers(ModuleOp module,
       context.pulls[{index, function.publish.getKey().str()}] = block;
     }
   }
-  return std::move(servers);
+  return servers;
 }
 
 namespace {
