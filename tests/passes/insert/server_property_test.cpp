@@ -1,0 +1,380 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// --insert-dist-comm=mode=parameter-server on random steps: trainers and servers
+// of level 1 are run for a few steps, and must have what level 0 has in which
+// every gradient is the mean over the trainers. The arithmetic is the same, in
+// the same order, so the values are equal to the last bit.
+
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "ir/Register.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "passes/Passes.h"
+#include "tests/passes/insert/RandomUpdates.h"
+#include "tests/passes/insert/TensorInterpreter.h"
+#include "gtest/gtest.h"
+
+using namespace mlir;
+using namespace commsched;
+using commsched::testing::Environment;
+using commsched::testing::interpret;
+using commsched::testing::Tensor;
+
+namespace {
+
+constexpr int kTrainers = 2, kSteps = 3;
+
+using Named = std::map<std::string, Tensor>;
+
+Tensor mean(const std::vector<Tensor> &parts) {
+  Tensor result = parts[0];
+  for (size_t i = 1; i < parts.size(); ++i)
+    for (size_t j = 0; j < result.elements.size(); ++j)
+      result.elements[j] += parts[i].elements[j];
+  for (double &element : result.elements)
+    element /= static_cast<double>(parts.size());
+  return result;
+}
+
+std::string nameOf(func::FuncOp func, unsigned argument) {
+  for (const char *attr : {"cs.param", "cs.state", "cs.batch"})
+    if (auto name = func.getArgAttrOfType<StringAttr>(argument, attr))
+      return name.str();
+  return "";
+}
+
+std::vector<int64_t> shapeOf(Type type) {
+  auto placed = dyn_cast<cs::PlacedType>(type);
+  auto tensor = placed ? placed.getTensor() : cast<RankedTensorType>(type);
+  return {tensor.getShape().begin(), tensor.getShape().end()};
+}
+
+Tensor randomTensor(std::vector<int64_t> shape, std::mt19937 &random) {
+  Tensor tensor = Tensor::zeros(std::move(shape));
+  for (double &element : tensor.elements)
+    element = static_cast<double>(random() % 2000) / 1000 - 1;
+  return tensor;
+}
+
+/// Data of all steps and trainers, and what all begin with.
+struct Inputs {
+  Named carried;
+  std::vector<std::vector<Named>> batches; // by step and trainer
+};
+
+Inputs makeInputs(func::FuncOp func, unsigned seed) {
+  std::mt19937 random(seed);
+  Inputs inputs;
+  inputs.batches.assign(kSteps, std::vector<Named>(kTrainers));
+  for (unsigned i = 0; i < func.getNumArguments(); ++i) {
+    std::vector<int64_t> shape = shapeOf(func.getArgumentTypes()[i]);
+    if (!func.getArgAttr(i, "cs.batch")) {
+      inputs.carried[nameOf(func, i)] = randomTensor(shape, random);
+      continue;
+    }
+    for (auto &step : inputs.batches)
+      for (Named &batch : step)
+        batch[nameOf(func, i)] = randomTensor(shape, random);
+  }
+  return inputs;
+}
+
+/// The workers side by side, one op after the other; what they exchange is done
+/// by `exchange`.
+using Workers = std::vector<Environment>;
+
+template <typename Exchange>
+void runWorkers(func::FuncOp func, Workers &workers, Exchange exchange) {
+  for (Operation &op : func.front().without_terminator()) {
+    if (exchange(op))
+      continue;
+    for (Environment &worker : workers) {
+      if (auto fragment = dyn_cast<cs::FragmentOp>(op)) {
+        Block &body = fragment.getBody().front();
+        for (auto [input, argument] :
+             llvm::zip(fragment.getInputs(), body.getArguments()))
+          worker.set(argument, worker.get(input));
+        for (Operation &inner : body.without_terminator())
+          interpret(inner, worker);
+        for (auto [output, value] :
+             llvm::zip(fragment.getOutputs(),
+                       body.getTerminator()->getOperands()))
+          worker.set(output, worker.get(value));
+      } else {
+        interpret(op, worker);
+      }
+    }
+  }
+}
+
+/// Gives every worker the mean.
+void average(Operation &op, Workers &workers) {
+  std::vector<Tensor> parts;
+  for (Environment &worker : workers)
+    parts.push_back(worker.get(op.getOperand(0)));
+  for (Environment &worker : workers)
+    worker.set(op.getResult(0), mean(parts));
+}
+
+/// What a worker carries, and its metrics.
+struct Outcome {
+  Named carried, metrics;
+};
+
+void readResults(func::FuncOp func, const Environment &worker, Outcome &out) {
+  for (auto [i, value] :
+       llvm::enumerate(func.front().getTerminator()->getOperands())) {
+    if (auto name = func.getResultAttrOfType<StringAttr>(i, "cs.updates"))
+      out.carried[name.str()] = worker.get(value);
+    else
+      out.metrics[func.getResultAttrOfType<StringAttr>(i, "cs.metric").str()] =
+          worker.get(value);
+  }
+}
+
+Workers makeWorkers(func::FuncOp func, const std::vector<Outcome> &outcomes,
+                    const std::vector<Named> &batches) {
+  Workers workers(kTrainers);
+  for (int rank = 0; rank < kTrainers; ++rank)
+    for (BlockArgument argument : func.getArguments()) {
+      std::string name = nameOf(func, argument.getArgNumber());
+      bool isBatch = func.getArgAttr(argument.getArgNumber(), "cs.batch") != nullptr;
+      workers[rank].set(argument, isBatch ? batches[rank].at(name)
+                                          : outcomes[rank].carried.at(name));
+    }
+  return workers;
+}
+
+Outcome runLevel0(func::FuncOp func, const Inputs &inputs) {
+  std::vector<Outcome> outcomes(kTrainers, {inputs.carried, {}});
+  for (int step = 0; step < kSteps; ++step) {
+    Workers workers = makeWorkers(func, outcomes, inputs.batches[step]);
+    runWorkers(func, workers, [&](Operation &op) {
+      if (!isa<cs::GradientOp>(op))
+        return false;
+      average(op, workers);
+      return true;
+    });
+    for (int rank = 0; rank < kTrainers; ++rank)
+      readResults(func, workers[rank], outcomes[rank]);
+    std::vector<Tensor> seen;
+    for (Outcome &outcome : outcomes)
+      seen.push_back(outcome.metrics.at("seen"));
+    outcomes[0].metrics["seen"] = mean(seen);
+  }
+  return outcomes[0];
+}
+
+class Cluster {
+public:
+  Cluster(ModuleOp module, const Inputs &inputs) : inputs(inputs) {
+    for (auto func : module.getOps<func::FuncOp>()) {
+      if (func->hasAttr("cs.step")) {
+        trainer = func;
+        continue;
+      }
+      servers.push_back(func);
+      std::vector<Tensor> &slots = slotsOf.emplace_back();
+      for (unsigned i = 0; i < func.getNumArguments(); ++i)
+        slots.push_back(part(func.getArgAttr(i, "cs.rows"),
+                             inputs.carried.at(nameOf(func, i))));
+    }
+    whole = inputs.carried;
+  }
+
+  Outcome run();
+
+private:
+  static Tensor part(Attribute rows, const Tensor &tensor) {
+    auto range = dyn_cast_or_null<DenseI64ArrayAttr>(rows);
+    return range ? tensor.rows(range[0], range[1]) : tensor;
+  }
+  void runServer(func::FuncOp func, std::vector<Tensor> &slots);
+  bool exchange(Operation &op, Workers &workers);
+
+  const Inputs &inputs;
+  func::FuncOp trainer;
+  std::vector<func::FuncOp> servers;
+  std::vector<std::vector<Tensor>> slotsOf;
+  std::map<std::string, std::vector<Tensor>> sent; // by trainer
+  Named published;
+  Named whole; // what servers have, put together
+};
+
+void Cluster::runServer(func::FuncOp func, std::vector<Tensor> &slots) {
+  Workers self(1);
+  for (BlockArgument argument : func.getArguments())
+    self[0].set(argument, slots[argument.getArgNumber()]);
+  runWorkers(func, self, [&](Operation &op) {
+    if (auto collect = dyn_cast<cs::CollectOp>(op)) {
+      EXPECT_EQ(collect.getReduction(), cs::Reduction::mean);
+      self[0].set(collect.getResult(), mean(sent.at(collect.getKey().str())));
+    } else if (auto publish = dyn_cast<cs::PublishOp>(op)) {
+      published[publish.getKey().str()] = self[0].get(publish.getValue());
+    } else {
+      return false;
+    }
+    return true;
+  });
+  for (auto [i, value] :
+       llvm::enumerate(func.front().getTerminator()->getOperands())) {
+    auto name = func.getResultAttrOfType<StringAttr>(i, "cs.updates");
+    Attribute rows = func.getResultAttr(i, "cs.rows");
+    bool found = false;
+    for (unsigned j = 0; j < func.getNumArguments(); ++j)
+      if (nameOf(func, j) == name.getValue() &&
+          func.getArgAttr(j, "cs.rows") == rows) {
+        slots[j] = self[0].get(value);
+        found = true;
+      }
+    EXPECT_TRUE(found) << name.str();
+    Tensor &all = whole.at(name.str());
+    int64_t begin = 0;
+    if (auto range = dyn_cast_or_null<DenseI64ArrayAttr>(rows))
+      begin = range[0] * all.rowElements();
+    const Tensor &made = self[0].get(value);
+    std::copy(made.elements.begin(), made.elements.end(),
+              all.elements.begin() + begin);
+  }
+}
+
+bool Cluster::exchange(Operation &op, Workers &workers) {
+  if (auto split = dyn_cast<cs::SplitOp>(op)) {
+    for (Environment &worker : workers) {
+      int64_t begin = 0;
+      for (Value block : split.getBlocks()) {
+        int64_t rows = shapeOf(block.getType())[0];
+        worker.set(block,
+                   Tensor(worker.get(split.getValue())).rows(begin, begin + rows));
+        begin += rows;
+      }
+    }
+  } else if (auto send = dyn_cast<cs::SendOp>(op)) {
+    std::vector<Tensor> &parts = sent[send.getKey().str()];
+    EXPECT_TRUE(parts.empty()) << "sent twice";
+    for (Environment &worker : workers)
+      parts.push_back(worker.get(send.getValue()));
+  } else if (auto recv = dyn_cast<cs::RecvOp>(op)) {
+    if (published.empty())
+      for (auto [func, slots] : llvm::zip(servers, slotsOf))
+        runServer(func, slots);
+    for (Environment &worker : workers)
+      worker.set(recv.getResult(), published.at(recv.getKey().str()));
+  } else if (auto concat = dyn_cast<cs::ConcatOp>(op)) {
+    for (Environment &worker : workers) {
+      Tensor all = worker.get(concat.getBlocks()[0]);
+      for (Value block : concat.getBlocks().drop_front()) {
+        const Tensor &next = worker.get(block);
+        all.shape[0] += next.shape[0];
+        all.elements.insert(all.elements.end(), next.elements.begin(),
+                            next.elements.end());
+      }
+      worker.set(concat.getResult(), all);
+    }
+  } else if (isa<cs::AllReduceOp, cs::ReduceOp>(op)) {
+    average(op, workers);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+Outcome Cluster::run() {
+  std::vector<Outcome> outcomes(kTrainers, {inputs.carried, {}});
+  for (int step = 0; step < kSteps; ++step) {
+    sent.clear();
+    published.clear();
+    Workers workers = makeWorkers(trainer, outcomes, inputs.batches[step]);
+    runWorkers(trainer, workers,
+               [&](Operation &op) { return exchange(op, workers); });
+    for (int rank = 0; rank < kTrainers; ++rank)
+      readResults(trainer, workers[rank], outcomes[rank]);
+  }
+  // Trainers and servers agree on what both have; the rest is on servers.
+  Outcome result = outcomes[0];
+  for (unsigned i = 0; i < trainer.getNumArguments(); ++i)
+    if (trainer.getArgAttr(i, "cs.param")) {
+      EXPECT_EQ(result.carried.at(nameOf(trainer, i)),
+                whole.at(nameOf(trainer, i)));
+    }
+  for (auto &[name, tensor] : result.carried) {
+    bool isTrainers = false;
+    for (unsigned i = 0; i < trainer.getNumArguments(); ++i)
+      isTrainers |= nameOf(trainer, i) == name;
+    if (!isTrainers)
+      tensor = whole.at(name);
+  }
+  return result;
+}
+
+TEST(ServerProperty, TrainersAndServersTogetherDoWhatOneDeviceDoes) {
+  DialectRegistry registry;
+  registerDialects(registry);
+  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  context.loadAllAvailableDialects();
+  unsigned transformed = 0, sliced = 0, joined = 0, scheduled = 0, cut = 0;
+  for (unsigned seed = 0; seed < 1500; ++seed) {
+    SCOPED_TRACE(::testing::Message() << "seed " << seed);
+    std::string text = commsched::testing::randomUpdates(seed);
+    auto module = parseSourceString<ModuleOp>(text, ParserConfig(&context));
+    ASSERT_TRUE(module) << text;
+    func::FuncOp step = *module->getOps<func::FuncOp>().begin();
+    Inputs inputs = makeInputs(step, seed);
+    Outcome expected = runLevel0(step, inputs);
+    const char *placements[] = {"balanced", "round-robin", "hash"};
+    InsertDistCommOptions options;
+    options.mode = "parameter-server";
+    options.servers = 1 + seed % 3;
+    options.minBlockElements = 1 + seed % 5;
+    options.placement = placements[seed % 7 % 3];
+    PassManager manager(&context);
+    manager.addPass(createInsertDistComm(options));
+    std::string errors;
+    ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+      errors += diagnostic.str();
+      return success();
+    });
+    if (failed(manager.run(*module))) {
+      // State in scalars that trainers read may get to depend on gradients.
+      ASSERT_NE(errors.find("with mode=parameter-server"), std::string::npos)
+          << errors << "\n" << text;
+      continue;
+    }
+    ++transformed;
+    module->walk([&](Operation *op) {
+      sliced += isa<cs::SplitOp>(op);
+      cut += op->getName().getStringRef() == "tensor.extract_slice";
+      if (auto fragment = dyn_cast<cs::FragmentOp>(op)) {
+        scheduled += fragment.getLabel() == "schedule";
+        unsigned collected = 0;
+        for (Value input : fragment.getInputs())
+          collected += isa_and_nonnull<cs::CollectOp>(input.getDefiningOp());
+        joined += collected > 1;
+      }
+    });
+    Outcome found = Cluster(*module, inputs).run();
+    for (const auto &[name, tensor] : expected.carried)
+      EXPECT_EQ(found.carried.at(name), tensor) << name;
+    EXPECT_EQ(found.metrics, expected.metrics);
+    if (HasFailure()) {
+      module->dump();
+      FAIL() << text;
+    }
+  }
+  // The programs are of all kinds.
+  RecordProperty("transformed", static_cast<int>(transformed));
+  RecordProperty("joined", static_cast<int>(joined));
+  EXPECT_GT(transformed, 1000u);
+  EXPECT_GT(sliced, 300u);
+  EXPECT_GT(joined, 50u);
+  EXPECT_GT(scheduled, 300u);
+  EXPECT_GT(cut, 50u);
+}
+
+} // namespace
