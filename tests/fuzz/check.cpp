@@ -20,6 +20,7 @@ namespace {
 // way; the others put passes before inputs that they are not meant for.
 constexpr const char *kPipelines[] = {
     "cs-all-reduce-pipeline",
+    "cs-parameter-server-pipeline{servers=2 min-block-elements=4}",
     "canonicalize,cse,insert-dist-comm,canonicalize,cse,schedule-comm",
     "schedule-comm,canonicalize",
     "expand-collectives,canonicalize",
