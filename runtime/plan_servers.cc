@@ -256,9 +256,9 @@ absl::Status ReadValues(const plan::Plan &plan, PlanRoles *roles) {
     for (const ValueInfo::Part &part : parts)
       if (part.begin <= end) end = std::max(end, part.begin + part.bytes);
     value.on_servers = !parts.empty() && end == value.type.bytes;
-    if (!value.on_servers && value.trainer.empty())
+    if (!value.on_servers && (!parts.empty() || value.trainer.empty()))
       return BadPlan(absl::StrCat("\"", value.name, "\""),
-                     "no role holds all of it");
+                     "the servers must hold all rows of it");
   }
   return absl::OkStatus();
 }

@@ -13,6 +13,7 @@
 #include <random>
 
 #include "plan/plan_file.h"
+#include "tests/runtime/server_plan.h"
 #include "tests/runtime/test_util.h"
 
 namespace commsched {
@@ -28,6 +29,9 @@ std::string LoadError(const std::string &bytes) {
   if (!image.ok()) return std::string(image.status().message());
   for (int r = 0; r < std::min((*image)->nodes(), 8); ++r)
     if (auto program = (*image)->ForRank(r); !program.ok())
+      return std::string(program.status().message());
+  for (int k = 0; k < std::min(int((*image)->servers().servers.size()), 8); ++k)
+    if (auto program = (*image)->ForServer(k); !program.ok())
       return std::string(program.status().message());
   return "";
 }
@@ -134,6 +138,99 @@ TEST(PlanLoaderTest, NamesWhatIsWrong) {
               HasSubstr("must match the cluster's 4 nodes, got: 3"));
 }
 
+std::string ServerErrorAfter(std::function<void(plan::Plan &)> change) {
+  PlanBuilder plan = testing::ServerPlan({});
+  change(plan.proto());
+  return LoadError(plan.Bytes());
+}
+
+TEST(PlanLoaderTest, NamesWhatIsWrongWithServers) {
+  using ::testing::HasSubstr;
+  EXPECT_EQ(ServerErrorAfter([](plan::Plan &) {}), "");
+  auto server = [](plan::Plan &p, int k) {
+    return p.mutable_parameter_servers()->mutable_servers(k);
+  };
+  EXPECT_THAT(ServerErrorAfter([&](plan::Plan &p) { server(p, 1)->set_role(9); }),
+              HasSubstr("server 1: there is no role 9"));
+  EXPECT_THAT(ServerErrorAfter([&](plan::Plan &p) { server(p, 1)->set_role(1); }),
+              HasSubstr("or another server has it"));
+  EXPECT_THAT(ServerErrorAfter([](plan::Plan &p) { p.mutable_roles(0)->set_count(3); }),
+              HasSubstr("role 0 \"trainer\": must match the cluster's 2 nodes, got: 3"));
+  EXPECT_THAT(ServerErrorAfter([](plan::Plan &p) { p.mutable_roles(1)->set_count(2); }),
+              HasSubstr("role 1 \"server.0\": a server must be one process, got: 2"));
+  EXPECT_THAT(ServerErrorAfter([](plan::Plan &p) { p.mutable_roles(1)->set_functions(0, 77); }),
+              HasSubstr("role 1 \"server.0\": there is no function 77"));
+  EXPECT_THAT(ServerErrorAfter([](plan::Plan &p) { p.add_roles()->set_count(2); }),
+              HasSubstr("must be one role beside those of servers"));
+  EXPECT_THAT(ServerErrorAfter([&](plan::Plan &p) {
+                server(p, 0)->mutable_blocks(0)->set_key("b");
+              }),
+              HasSubstr("must have the batch argument \"b\""));
+  EXPECT_THAT(ServerErrorAfter([&](plan::Plan &p) {
+                server(p, 1)->mutable_blocks(1)->set_key("w.block0");
+              }),
+              HasSubstr("server 1: block 1 \"w.block0\": key must be unique"));
+  EXPECT_THAT(ServerErrorAfter([&](plan::Plan &p) {
+                server(p, 1)->mutable_blocks(1)->set_function(0);
+              }),
+              HasSubstr("function 0 must be one of its role"));
+  EXPECT_THAT(ServerErrorAfter([&](plan::Plan &p) {
+                server(p, 1)->mutable_blocks(1)->set_slot(0);
+              }),
+              HasSubstr("slot 0 must be one of its role"));
+  EXPECT_THAT(ServerErrorAfter([](plan::Plan &p) {
+                p.mutable_parameter_servers()->set_mode(plan::ParameterServers::HALF_ASYNC);
+                p.mutable_parameter_servers()->set_merge(0);
+              }),
+              HasSubstr("number of merged gradients must be 1 to"));
+  EXPECT_THAT(ServerErrorAfter([](plan::Plan &p) { p.mutable_slots(3)->set_row_begin(1); }),
+              HasSubstr("\"w\": the servers must hold all rows of it"));
+  EXPECT_THAT(ServerErrorAfter([](plan::Plan &p) { p.mutable_slots(3)->set_row_begin(4); }),
+              HasSubstr("slot 0 \"w\": must match \"w\" f32[7,4], got: f32[5,4]"));
+  EXPECT_THAT(ServerErrorAfter([](plan::Plan &p) { p.mutable_slots(3)->set_row_begin(-1); }),
+              HasSubstr("rows lie outside"));
+  auto instruction = [](plan::Plan &p, int i) {
+    return p.mutable_functions(0)->mutable_instructions(i);
+  };
+  EXPECT_THAT(ServerErrorAfter([&](plan::Plan &p) {
+                instruction(p, 3)->mutable_push()->set_server(2);
+              }),
+              HasSubstr("instruction 3 \"w.block0\" (test.mlir:1:1): there is no server 2"));
+  EXPECT_THAT(ServerErrorAfter([&](plan::Plan &p) {
+                instruction(p, 3)->mutable_push()->set_block(7);
+              }),
+              HasSubstr("server 0 has no block 7"));
+  EXPECT_THAT(ServerErrorAfter([&](plan::Plan &p) {
+                instruction(p, 3)->mutable_push()->set_key("x");
+              }),
+              HasSubstr("key must match block 0 \"w.block0\" of server 0, got: \"x\""));
+  EXPECT_THAT(ServerErrorAfter([&](plan::Plan &p) {
+                instruction(p, 3)->mutable_push()->set_buffer(6);
+              }),
+              HasSubstr("must match f32[3,4] of the server, got: f32[5,4]"));
+  EXPECT_THAT(ServerErrorAfter([&](plan::Plan &p) {
+                *instruction(p, 4)->mutable_push() = instruction(p, 3)->push();
+              }),
+              HasSubstr("pushes block \"w.block0\" of server 0 2 times, must be 1"));
+  EXPECT_THAT(ServerErrorAfter([&](plan::Plan &p) {
+                instruction(p, 6)->mutable_pull()->set_buffer(0);
+              }),
+              HasSubstr("may only be read"));
+  auto buffer = [](plan::Plan &p, int i) {
+    return p.mutable_functions(0)->mutable_buffers(i);
+  };
+  EXPECT_THAT(ServerErrorAfter([&](plan::Plan &p) { buffer(p, 10)->set_offset(52); }),
+              HasSubstr("lies outside of buffer 6"));
+  EXPECT_THAT(ServerErrorAfter([&](plan::Plan &p) { buffer(p, 10)->set_offset(~0ull); }),
+              HasSubstr("lies outside of buffer 6"));
+  EXPECT_THAT(ServerErrorAfter([&](plan::Plan &p) { buffer(p, 10)->set_offset(2); }),
+              HasSubstr("is not aligned to its elements"));
+  EXPECT_THAT(ServerErrorAfter([&](plan::Plan &p) { buffer(p, 10)->set_parent(10); }),
+              HasSubstr("must come before its parts"));
+  EXPECT_THAT(ServerErrorAfter([&](plan::Plan &p) { buffer(p, 10)->set_parent(9); }),
+              HasSubstr("must come before its parts and be none"));
+}
+
 // Changes fields of the message at random, so that the checksum is right and
 // the checks of the loader are what is tested.
 class Mutator {
@@ -227,6 +324,18 @@ TEST(PlanLoaderTest, MutatedFieldsNeverCrashTheLoader) {
   }
   // Most changes matter.
   EXPECT_GT(refused, 500);
+}
+
+TEST(PlanLoaderTest, MutatedServersNeverCrashTheLoader) {
+  PlanBuilder original = testing::ServerPlan({});
+  int refused = 0;
+  for (uint32_t seed = 0; seed < 1000; ++seed) {
+    PlanBuilder plan = original;
+    Mutator mutator(seed);
+    for (uint32_t i = 0; i <= seed % 3; ++i) mutator.Mutate(&plan.proto());
+    refused += LoadError(plan.Bytes()).empty() ? 0 : 1;
+  }
+  EXPECT_GT(refused, 300);
 }
 
 TEST(PlanLoaderTest, RandomBytesBehindARightHeader) {
