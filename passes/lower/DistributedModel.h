@@ -96,7 +96,8 @@ llvm::LogicalResult verifyOrder(const DistributedModel &model);
 llvm::LogicalResult verifyMessages(const DistributedModel &model,
                                    int64_t &count, bool &sampled);
 
-/// Every parameter server has one function. Finds the trainers.
+/// Every parameter server has one function, and every row of a parameter is on
+/// one server. Finds the trainers.
 llvm::LogicalResult verifyServers(DistributedModel &model);
 
 /// What trainers send to parameter servers is collected there, and what servers

@@ -73,7 +73,8 @@ def VerifyDistributed : Pass<"verify-distributed", "::mlir::ModuleOp"> {
        `cs.shard` and `cs.unshard`, fit the number of nodes;
     8. what trainers send to a parameter server is collected there, once and
        from all of them, and what they receive from it is published there, with
-       the same types; every server has one function;
+       the same types; every server has one function, and every row of a
+       parameter is on one server;
     9. nobody waits in a circle, even if every await blocks its node; a trainer
        that waits for a value of a server waits for all trainers to send what it
        is made of (in the asynchronous modes, to have sent its own).

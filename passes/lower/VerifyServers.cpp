@@ -9,6 +9,7 @@
 #include "passes/lower/Module.h"
 
 #include <map>
+#include <vector>
 
 using namespace mlir;
 using namespace commsched;
@@ -77,6 +78,74 @@ static LogicalResult verifyIndices(const DistributedModel &model) {
       return model.roles[*model.trainers].functions.front().function->emitOpError()
              << "has " << count << " parameter servers, but no function has '"
              << CsDialect::kServerAttr << "' = " << index;
+  return success();
+}
+
+/// Each row of a parameter, and of a state that is cut into rows, is on one
+/// server.
+static LogicalResult verifyRows(const DistributedModel &model) {
+  struct Part {
+    int64_t begin, end;
+    int64_t server;
+    Operation *function;
+  };
+  std::map<std::string, std::vector<Part>> parts; // by name
+  auto rowsOf = [](Type type) {
+    ArrayRef<int64_t> shape = cast<PlacedType>(type).getTensor().getShape();
+    return shape.empty() ? 1 : shape.front();
+  };
+  auto nameOf = [](func::FuncOp function, unsigned i, StringRef attr) {
+    return function.getArgAttrOfType<StringAttr>(i, attr);
+  };
+  for (const Role &role : model.roles) {
+    if (!role.server)
+      continue;
+    auto function = cast<func::FuncOp>(role.of(0).function);
+    for (auto [i, type] : llvm::enumerate(function.getArgumentTypes())) {
+      auto rows = function.getArgAttrOfType<DenseI64ArrayAttr>(
+          i, CsDialect::kRowsAttr);
+      StringAttr name = nameOf(function, i, CsDialect::kParamAttr);
+      if (!name && rows)
+        name = nameOf(function, i, CsDialect::kStateAttr);
+      if (name)
+        parts[name.str()].push_back({rows ? rows[0] : 0,
+                                     rows ? rows[1] : rowsOf(type),
+                                     *role.server, function});
+    }
+  }
+  for (auto &[name, list] : parts) {
+    llvm::stable_sort(list, [](const Part &a, const Part &b) {
+      return std::pair(a.begin, a.server) < std::pair(b.begin, b.server);
+    });
+    int64_t next = 0;
+    const Part *before = nullptr;
+    for (const Part &part : list) {
+      if (part.begin < next) {
+        InFlightDiagnostic diagnostic =
+            part.function->emitOpError()
+            << "holds row " << part.begin << " of \"" << name
+            << "\", which is server " << before->server << "'s";
+        diagnostic.attachNote(before->function->getLoc()) << "which is here";
+        return diagnostic;
+      }
+      if (part.begin > next)
+        return part.function->emitOpError()
+               << "holds \"" << name << "\" from row " << part.begin
+               << " on, but no server holds row " << next;
+      next = part.end;
+      before = &part;
+    }
+    auto trainer = cast<func::FuncOp>(
+        model.roles[*model.trainers].functions.front().function);
+    for (auto [i, type] : llvm::enumerate(trainer.getArgumentTypes())) {
+      StringAttr own = nameOf(trainer, i, CsDialect::kParamAttr);
+      if (own && own.getValue() == name && isa<PlacedType>(type) &&
+          rowsOf(type) != next)
+        return trainer.emitOpError()
+               << "has " << rowsOf(type) << " rows of \"" << name
+               << "\", but servers hold " << next;
+    }
+  }
   return success();
 }
 
@@ -254,7 +323,9 @@ private:
 LogicalResult commsched::verifyServers(DistributedModel &model) {
   if (failed(findTrainers(model)))
     return failure();
-  return verifyIndices(model);
+  if (failed(verifyIndices(model)))
+    return failure();
+  return model.servers ? verifyRows(model) : success();
 }
 
 LogicalResult commsched::verifyServerMessages(const DistributedModel &model,

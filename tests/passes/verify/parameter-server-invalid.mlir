@@ -783,3 +783,73 @@ func.func @server.1() attributes {cs.server = 1 : i64} {
   cs.publish "b.new" %g to @step : !t
   return
 }
+
+// -----
+
+// Rows of a parameter.
+cs.cluster @lab nodes = 2 devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>
+    intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
+!t = !cs.placed<tensor<4xf32>, device 0>
+!h = !cs.placed<tensor<2xf32>, device 0>
+func.func @step(%a: !t {cs.param = "a"}) attributes {cs.step, cs.servers = #cs.servers<count = 2, sync_mode = sync, merge = 1>} {
+  return
+}
+// expected-note@+1 {{which is here}}
+func.func @server.0(%a: !h {cs.param = "a", cs.rows = array<i64: 0, 2>}) attributes {cs.server = 0 : i64} {
+  return
+}
+// expected-error@+1 {{holds row 1 of "a", which is server 0's}}
+func.func @server.1(%a: !h {cs.param = "a", cs.rows = array<i64: 1, 3>}) attributes {cs.server = 1 : i64} {
+  return
+}
+
+// -----
+
+cs.cluster @lab nodes = 2 devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>
+    intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
+!t = !cs.placed<tensor<4xf32>, device 0>
+!h = !cs.placed<tensor<2xf32>, device 0>
+func.func @step(%a: !t {cs.param = "a"}) attributes {cs.step, cs.servers = #cs.servers<count = 2, sync_mode = sync, merge = 1>} {
+  return
+}
+func.func @server.0(%a: !h {cs.param = "a", cs.rows = array<i64: 0, 2>}) attributes {cs.server = 0 : i64} {
+  return
+}
+// expected-error@+1 {{holds "a" from row 3 on, but no server holds row 2}}
+func.func @server.1(%a: !h {cs.param = "a", cs.rows = array<i64: 3, 5>}) attributes {cs.server = 1 : i64} {
+  return
+}
+
+// -----
+
+cs.cluster @lab nodes = 2 devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>
+    intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
+!t = !cs.placed<tensor<4xf32>, device 0>
+!h = !cs.placed<tensor<2xf32>, device 0>
+// expected-error@+1 {{has 4 rows of "a", but servers hold 2}}
+func.func @step(%a: !t {cs.param = "a"}) attributes {cs.step, cs.servers = #cs.servers<count = 2, sync_mode = sync, merge = 1>} {
+  return
+}
+func.func @server.0(%a: !h {cs.param = "a", cs.rows = array<i64: 0, 2>}) attributes {cs.server = 0 : i64} {
+  return
+}
+func.func @server.1(%a: !h {cs.state = "b", cs.rows = array<i64: 0, 2>}) attributes {cs.server = 1 : i64} {
+  return
+}
+
+// -----
+
+cs.cluster @lab nodes = 2 devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>
+    intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
+!t = !cs.placed<tensor<4xf32>, device 0>
+!h = !cs.placed<tensor<2xf32>, device 0>
+func.func @step(%a: !t {cs.param = "a"}) attributes {cs.step, cs.servers = #cs.servers<count = 2, sync_mode = sync, merge = 1>} {
+  return
+}
+func.func @server.0(%a: !h {cs.state = "m", cs.rows = array<i64: 0, 2>}) attributes {cs.server = 0 : i64} {
+  return
+}
+// expected-error@+1 {{holds "m" from row 3 on, but no server holds row 2}}
+func.func @server.1(%a: !h {cs.state = "m", cs.rows = array<i64: 3, 5>}) attributes {cs.server = 1 : i64} {
+  return
+}
