@@ -313,7 +313,10 @@ LogicalResult Overlapper::bound() {
              << staging.bytes << " bytes of staging memory, more than "
              << "staging-bytes, " << limit;
     SmallVector<Value> after(staging.fills.getAfter());
-    for (unsigned earlier : ring.place(i, staging.bytes)) {
+    StagingRing::Place place = ring.place(i, staging.bytes);
+    staging.fills->setAttr(kStagingAttr, OpBuilder(staging.fills)
+                                             .getI64IntegerAttr(place.offset));
+    for (unsigned earlier : place.before) {
       Staging &other = stagings[earlier];
       cs::StartOp frees = other.frees();
       // Its memory is needed before its value is.

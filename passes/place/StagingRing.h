@@ -8,7 +8,13 @@
 #include <cstdint>
 #include <vector>
 
+#include "llvm/ADT/StringRef.h"
+
 namespace commsched::place {
+
+/// On a start that fills a staging buffer: its offset in bytes in the staging area
+/// of the node (i64). Absent: the buffer has memory of its own.
+inline constexpr llvm::StringLiteral kStagingAttr = "cs.staging";
 
 /// Gives buffers places in a ring of bytes. Whoever fills a buffer must wait for
 /// those that place() names: then no two buffers in use overlap, in whatever
@@ -17,17 +23,23 @@ class StagingRing {
 public:
   explicit StagingRing(int64_t capacity) : capacity(capacity) {}
 
-  /// Places buffer `id` of `bytes` <= capacity; returns the buffers that were
-  /// the last to have some of its bytes, in the order of their places.
-  std::vector<unsigned> place(unsigned id, int64_t bytes) {
-    assert(bytes >= 0 && bytes <= capacity);
+  struct Place {
+    int64_t offset; // a multiple of 8
+    /// The last buffers that had some of these bytes, in the order of theirs.
     std::vector<unsigned> before;
+  };
+
+  /// Places buffer `id` of `bytes` <= capacity.
+  Place place(unsigned id, int64_t bytes) {
+    assert(bytes >= 0 && bytes <= capacity);
     if (bytes == 0)
-      return before;
+      return {0, {}};
+    head = (head + 7) / 8 * 8;
     if (head + bytes > capacity)
       head = 0;
     int64_t begin = head, end = head + bytes;
     head = end;
+    std::vector<unsigned> before;
     std::vector<Piece> kept;
     for (const Piece &piece : pieces) {
       if (piece.end <= begin || piece.begin >= end) {
@@ -42,7 +54,7 @@ public:
     }
     kept.push_back({begin, end, id});
     pieces = std::move(kept);
-    return before;
+    return {begin, before};
   }
 
 private:

@@ -6,6 +6,7 @@
 #include "PlanBuilder.h"
 
 #include "ir/CsServerFunctions.h"
+#include "passes/place/StagingRing.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 
 using namespace mlir;
@@ -228,7 +229,8 @@ private:
   // that a communication may work on it in place.
   bool ownedBy(Value value, Operation *user) {
     unsigned buffer = buffers.lookup(value);
-    if (out.buffers(buffer).kind() != plan::Buffer::ARENA)
+    if (out.buffers(buffer).kind() != plan::Buffer::ARENA &&
+        out.buffers(buffer).kind() != plan::Buffer::PART)
       return false;
     // Another value may live in the same buffer: only fragments and copies make
     // new ones.
@@ -386,7 +388,23 @@ private:
     return it->second;
   }
 
+  // A part of the staging area of the node. Dependences follow from its memory,
+  // within a step and from one to the next.
+  unsigned stageAt(uint64_t offset, RankedTensorType type, StringRef name) {
+    if (!stagingArea) {
+      stagingArea = addBuffer(plan::Buffer::ARENA,
+                              RankedTensorType::get({0}, IntegerType::get(type.getContext(), 64)),
+                              "staging");
+    }
+    plan::TensorType *area = out.mutable_buffers(*stagingArea)->mutable_type();
+    int64_t end = offset + tensorBytes(toPlan(type));
+    area->set_shape(0, std::max<int64_t>(area->shape(0), (end + 7) / 8));
+    return addPart(*stagingArea, offset, type, name);
+  }
+
   unsigned receiveInto(cs::StartOp op, RankedTensorType type) {
+    if (auto offset = op->getAttrOfType<IntegerAttr>(place::kStagingAttr))
+      return stageAt(offset.getInt(), type, op.getKey());
     auto joined = joinedAt.find(op.getFuture());
     if (joined == joinedAt.end())
       return addBuffer(plan::Buffer::ARENA, type, op.getKey());
@@ -556,6 +574,7 @@ private:
   DenseMap<Value, unsigned> started; // future -> instruction
   // future of a recv -> the concat that it is for, and where in it
   DenseMap<Value, std::pair<cs::ConcatOp, uint64_t>> joinedAt;
+  std::optional<unsigned> stagingArea; // buffer
   std::vector<Access> accesses;
   std::vector<bool> keep;
 };

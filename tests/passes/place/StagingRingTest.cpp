@@ -13,14 +13,20 @@ namespace commsched::place {
 namespace {
 
 TEST(StagingRing, NamesWhoeverHadThePlace) {
-  StagingRing ring(10);
-  EXPECT_EQ(ring.place(0, 4), (std::vector<unsigned>{}));
-  EXPECT_EQ(ring.place(1, 6), (std::vector<unsigned>{}));
-  EXPECT_EQ(ring.place(2, 0), (std::vector<unsigned>{}));
-  EXPECT_EQ(ring.place(3, 3), (std::vector<unsigned>{0}));
-  EXPECT_EQ(ring.place(4, 2), (std::vector<unsigned>{0, 1}));
-  EXPECT_EQ(ring.place(5, 10), (std::vector<unsigned>{1, 3, 4}));
-  EXPECT_EQ(ring.place(6, 1), (std::vector<unsigned>{5}));
+  StagingRing ring(80);
+  auto expect = [&](unsigned id, int64_t bytes, int64_t offset,
+                    std::vector<unsigned> before) {
+    StagingRing::Place place = ring.place(id, bytes);
+    EXPECT_EQ(place.offset, offset) << id;
+    EXPECT_EQ(place.before, before) << id;
+  };
+  expect(0, 30, 0, {});
+  expect(1, 48, 32, {});
+  expect(2, 0, 0, {});
+  expect(3, 24, 0, {0});
+  expect(4, 16, 24, {0, 1});
+  expect(5, 80, 0, {1, 3, 4});
+  expect(6, 8, 0, {5});
 }
 
 /// Runs buffers in an order of chance, as early as their waits allow, and frees
@@ -37,7 +43,10 @@ TEST(StagingRing, NeverMoreThanTheCapacityInUse) {
     std::vector<std::vector<unsigned>> waits(count);
     for (unsigned i = 0; i < count; ++i) {
       bytes[i] = below(unsigned(capacity) + 1);
-      waits[i] = ring.place(i, bytes[i]);
+      StagingRing::Place place = ring.place(i, bytes[i]);
+      waits[i] = place.before;
+      ASSERT_EQ(place.offset % 8, 0);
+      ASSERT_LE(place.offset + bytes[i], capacity);
       for (unsigned earlier : waits[i])
         ASSERT_LT(earlier, i);
     }
