@@ -110,18 +110,22 @@ void Client::Failed(const absl::Status &why) {
 }
 
 void Client::TickLoop() {
-  while (true) {
-    Clock::time_point next = Clock::time_point::max();
-    for (auto &link : links_) next = std::min(next, link->Tick());
-    bool stop = false;
-    bool first = true;
-    // Any change may mean that a link has something to do.
+  bool stop = false;
+  while (!stop) {
+    const auto tick = [&] {
+      Clock::time_point next = Clock::time_point::max();
+      for (auto &link : links_) next = std::min(next, link->Tick());
+      return next;
+    };
+    const Clock::time_point next = tick();
+    // Again after any change: one that came before the wait counts too.
     monitor_.Wait(next, [&] {
-      MutexLock lock(&mu_);
-      stop = closing_;
-      return stop || !std::exchange(first, false);
+      {
+        MutexLock lock(&mu_);
+        stop = closing_;
+      }
+      return stop || tick() < next;
     });
-    if (stop) return;
   }
 }
 
