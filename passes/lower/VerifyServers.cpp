@@ -90,9 +90,11 @@ static LogicalResult verifyRows(const DistributedModel &model) {
     Operation *function;
   };
   std::map<std::string, std::vector<Part>> parts; // by name
-  auto rowsOf = [](Type type) {
-    ArrayRef<int64_t> shape = cast<PlacedType>(type).getTensor().getShape();
-    return shape.empty() ? 1 : shape.front();
+  auto rowsOf = [](Type type) -> int64_t {
+    auto placed = dyn_cast<PlacedType>(type);
+    if (!placed || placed.getTensor().getRank() == 0)
+      return 1;
+    return placed.getTensor().getDimSize(0);
   };
   auto nameOf = [](func::FuncOp function, unsigned i, StringRef attr) {
     return function.getArgAttrOfType<StringAttr>(i, attr);
@@ -139,8 +141,7 @@ static LogicalResult verifyRows(const DistributedModel &model) {
         model.roles[*model.trainers].functions.front().function);
     for (auto [i, type] : llvm::enumerate(trainer.getArgumentTypes())) {
       StringAttr own = nameOf(trainer, i, CsDialect::kParamAttr);
-      if (own && own.getValue() == name && isa<PlacedType>(type) &&
-          rowsOf(type) != next)
+      if (own && own.getValue() == name && rowsOf(type) != next)
         return trainer.emitOpError()
                << "has " << rowsOf(type) << " rows of \"" << name
                << "\", but servers hold " << next;

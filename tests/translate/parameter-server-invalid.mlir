@@ -5,6 +5,22 @@
 
 // RUN: cs-translate --mlir-to-plan --split-input-file --verify-diagnostics %s -o %t
 
+cs.cluster @lab nodes = 2 devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>
+    intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
+!t = !cs.placed<tensor<4xf32>, device 0>
+func.func @server.0(%a: !t {cs.param = "a"}) -> (!t {cs.updates = "a"}) attributes {cs.server = 0 : i64} {
+  // expected-error@+1 {{cannot be part of a server, which only collects and publishes}}
+  %f = cs.start "a" (%a) : (!t) -> !cs.future<!t> {
+  ^bb0(%x: !t):
+    %r = cs.all_reduce "a" sum %x : !t
+    cs.return %r : !t
+  }
+  %r = cs.await %f : !cs.future<!t>
+  return %r : !t
+}
+
+// -----
+
 // A global norm, say, has no place in the update of one block.
 cs.cluster @lab nodes = 2 devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>
     intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>

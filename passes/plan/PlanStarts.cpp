@@ -1,0 +1,180 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Communication over time: exchanges between ranks, messages with parameter
+// servers, and copy engines.
+
+#include "FunctionBuilder.h"
+
+#include "ir/CsServerFunctions.h"
+
+using namespace mlir;
+
+namespace commsched::planexport {
+
+bool FunctionBuilder::ownedBy(Value value, Operation *user) {
+  unsigned buffer = buffers.lookup(value);
+  if (out.buffers(buffer).kind() != plan::Buffer::ARENA &&
+      out.buffers(buffer).kind() != plan::Buffer::PART)
+    return false;
+  // Another value may live in the same buffer: only fragments and copies make
+  // new ones.
+  Operation *def = value.getDefiningOp();
+  if (auto await = dyn_cast_or_null<cs::AwaitOp>(def))
+    if (auto start = await.getFuture().getDefiningOp<cs::StartOp>())
+      def = &start.getBody().front().front();
+  return isa_and_nonnull<cs::FragmentOp, cs::CopyOp>(def) && value.hasOneUse() &&
+         *value.getUsers().begin() == user;
+}
+
+LogicalResult FunctionBuilder::addStart(cs::StartOp op) {
+  for (Operation &inner : op.getBody().front())
+    if (isa<cs::SendOp, cs::RecvOp>(inner))
+      return addMessage(op, &inner);
+  if (auto copy = dyn_cast<cs::CopyOp>(op.getBody().front().front()))
+    return addCopyStart(op, copy);
+  if (op.getInputs().size() != 1)
+    return op.emitOpError() << "must have one input to be part of a plan, got: "
+                            << op.getInputs().size();
+  context.communicates = true;
+  plan::Instruction &instruction = addInstruction(op, op.getKey());
+  instruction.set_priority(static_cast<int32_t>(op.getPriority()));
+  instruction.set_device(op.getFuture().getType().getValue().getDevice());
+  plan::Communicate *communicate = instruction.mutable_communicate();
+  communicate->set_key(op.getKey().str());
+  Access &access = accesses.back();
+  for (Value after : op.getAfter())
+    access.after.push_back(started.lookup(after));
+  started[op.getFuture()] = out.instructions_size() - 1;
+
+  Block &body = op.getBody().front();
+  Value value = op.getInputs()[0];
+  unsigned input = buffers.lookup(value);
+  access.reads.push_back(input);
+  RankedTensorType type = cast<cs::PlacedType>(value.getType()).getTensor();
+  cs::UnshardOp unshard;
+  cs::ShardOp shard;
+  SmallVector<cs::ExchangeOp> exchanges;
+  Value expected = body.getArgument(0);
+  for (Operation &inner : body.without_terminator()) {
+    if (inner.getNumOperands() != 1 || inner.getOperand(0) != expected || shard)
+      return inner.emitOpError("must work on the result of the op before it");
+    expected = inner.getResult(0);
+    if (auto exchange = dyn_cast<cs::ExchangeOp>(inner)) {
+      exchanges.push_back(exchange);
+    } else if (auto first = dyn_cast<cs::UnshardOp>(inner)) {
+      if (unshard || !exchanges.empty())
+        return inner.emitOpError("must come before the exchanges");
+      unshard = first;
+      type = first.getResult().getType().getTensor();
+    } else {
+      shard = cast<cs::ShardOp>(inner);
+    }
+  }
+  if (body.getTerminator()->getOperand(0) != expected)
+    return op.emitOpError("must return the result of the last op");
+
+  unsigned working;
+  if (!unshard && ownedBy(value, op)) {
+    working = input;
+  } else {
+    working = addBuffer(plan::Buffer::ARENA, type, op.getKey());
+    communicate->set_has_input(true);
+    communicate->set_input(input);
+    communicate->set_input_is_shard(static_cast<bool>(unshard));
+  }
+  communicate->set_buffer(working);
+  access.writes.push_back(working);
+  unsigned result = working;
+  if (shard) {
+    result = addBuffer(plan::Buffer::ARENA, shard.getResult().getType().getTensor(),
+                       op.getKey());
+    communicate->set_has_output(true);
+    communicate->set_output(result);
+    access.writes.push_back(result);
+  }
+  buffers[op.getFuture()] = result;
+  for (cs::ExchangeOp exchange : exchanges)
+    if (failed(buildPhase(exchange, *communicate->add_phases())))
+      return failure();
+  auto collective = op->getAttrOfType<StringAttr>("cs.collective");
+  communicate->set_source_op(collective ? collective.str()
+                                        : sourceOp(exchanges, unshard, shard));
+  return success();
+}
+
+LogicalResult FunctionBuilder::addMessage(cs::StartOp op, Operation *message) {
+  bool sends = isa<cs::SendOp>(message);
+  if (message->hasAttr("when"))
+    return message->emitOpError("cannot be part of a plan: not all ranks take part");
+  unsigned server = *cs::getServerIndex(cs::getServerOf(message));
+  auto &blocks = sends ? context.pushes : context.pulls;
+  auto block = blocks.find({server, op.getKey().str()});
+  if (block == blocks.end())
+    return message->emitOpError()
+           << "\"" << op.getKey() << "\" is not " << (sends ? "collected" : "published")
+           << " by server " << server << "; run --verify-distributed";
+  context.usesServers = true;
+  RankedTensorType type = op.getFuture().getType().getValue().getTensor();
+  unsigned buffer;
+  if (auto send = dyn_cast<cs::SendOp>(message))
+    buffer = buffers.lookup(
+        op.getInputs()[cast<BlockArgument>(send.getValue()).getArgNumber()]);
+  else
+    buffer = receiveInto(op, type);
+  plan::Instruction &instruction = addInstruction(op, op.getKey());
+  instruction.set_priority(static_cast<int32_t>(op.getPriority()));
+  instruction.set_device(op.getFuture().getType().getValue().getDevice());
+  Access &access = accesses.back();
+  for (Value after : op.getAfter())
+    access.after.push_back(started.lookup(after));
+  started[op.getFuture()] = out.instructions_size() - 1;
+  buffers[op.getFuture()] = buffer;
+  auto fill = [&](auto *what) {
+    what->set_key(op.getKey().str());
+    what->set_server(server);
+    what->set_block(block->second);
+    what->set_buffer(buffer);
+  };
+  if (sends) {
+    fill(instruction.mutable_push());
+    access.reads.push_back(buffer);
+  } else {
+    fill(instruction.mutable_pull());
+    access.writes.push_back(buffer);
+  }
+  return success();
+}
+
+std::string FunctionBuilder::sourceOp(ArrayRef<cs::ExchangeOp> exchanges, bool unshard,
+    bool shard) {
+  if (unshard)
+    return "all_gather";
+  if (shard)
+    return "reduce_scatter";
+  bool combines = llvm::any_of(exchanges, [](cs::ExchangeOp e) {
+    return e.getCombine() != cs::Combine::replace;
+  });
+  return combines ? "all_reduce" : "broadcast";
+}
+
+LogicalResult FunctionBuilder::addCopyStart(cs::StartOp op, cs::CopyOp copy) {
+  if (op.getInputs().size() != 1 ||
+      copy.getValue() != op.getBody().front().getArgument(0))
+    return op.emitOpError("must copy its one input to be part of a plan");
+  unsigned source = buffers.lookup(op.getInputs()[0]);
+  unsigned target = receiveInto(op, copy.getResult().getType().getTensor());
+  addCopyInstruction(op, source, target, op.getKey());
+  plan::Instruction &instruction =
+      *out.mutable_instructions(out.instructions_size() - 1);
+  instruction.set_deferred(false);
+  instruction.set_priority(static_cast<int32_t>(op.getPriority()));
+  setRoute(instruction, copy);
+  for (Value after : op.getAfter())
+    accesses.back().after.push_back(started.lookup(after));
+  started[op.getFuture()] = out.instructions_size() - 1;
+  buffers[op.getFuture()] = target;
+  return success();
+}
+
+} // namespace commsched::planexport
