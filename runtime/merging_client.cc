@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "ops/element.h"
 #include "runtime/memory.h"
+#include "runtime/status_util.h"
 #include "runtime/sync.h"
 
 namespace commsched::runtime {
@@ -87,12 +88,12 @@ class MergingClient : public ParameterClient {
                      b.fetching = false;
                      waiting.swap(b.waiting);
                    }
-                   done(s);
+                   done(Unshared(s));
                    for (Waiting &w : waiting) {
                      if (s.ok())
                        Pull(server, block, w.version, w.buffer, std::move(w.done));
                      else
-                       w.done(s);
+                       w.done(Unshared(s));
                    }
                  });
   }

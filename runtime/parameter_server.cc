@@ -98,8 +98,8 @@ void ParameterServerImpl::Fail(const absl::Status &why) {
     work_.SignalAll();
     changed_.SignalAll();
   }
-  for (PendingPull &pull : pulls) pull.done(Unshared(status));
   if (options_.on_failure && !stopped) options_.on_failure(status);
+  for (PendingPull &pull : pulls) pull.done(Unshared(status));
 }
 
 absl::Status ParameterServerImpl::Check(int trainer, uint32_t block) const {
@@ -127,7 +127,7 @@ absl::StatusOr<uint64_t> ParameterServerImpl::Join(int trainer) {
   uint64_t steps = kNever;
   for (const Block &block : blocks_)
     steps = std::min(steps,
-                     sync() ? block.updates : block.applied[size_t(trainer)]);
+                     sync() ? block.combining : block.taken[size_t(trainer)]);
   return blocks_.empty() ? 0 : steps;
 }
 

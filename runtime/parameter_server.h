@@ -73,8 +73,10 @@ class ParameterServer {
   // The server's own part; for checkpoints. Waits until no update runs.
   virtual absl::Status GetSlot(uint32_t slot, absl::Span<std::byte> value) = 0;
 
-  // A trainer is there (again): returns the number of steps that are applied to
-  // all blocks. kFailedPrecondition for a rank that is not expected.
+  // A trainer is there (again): returns the number of steps of which the server
+  // has all that it needs, so that they are applied to all blocks or about to be:
+  // the step from which the trainer goes on. kFailedPrecondition for a rank that
+  // is not expected.
   virtual absl::StatusOr<uint64_t> Join(int trainer) = 0;
   // What of a trainer's has been taken, restored parts included: what it need
   // not repeat. `next` has one entry for each block: one more than the last step
@@ -100,9 +102,9 @@ class ParameterServer {
   virtual absl::Status Wait() = 0;
 
   // Everything that a restart needs (slots, the steps applied to each block, all
-  // pushes that have been taken), consistent, as one file, written under another name and
-  // renamed. `Restore` before the first Join; a damaged file, or one of another
-  // plan or server, is refused.
+  // pushes that have been taken), consistent, as one file, written under another
+  // name and renamed. `Restore` before the first Join; a damaged file, or one of
+  // another plan or server, is refused.
   virtual absl::Status Save(const std::string &path) = 0;
   virtual absl::Status Restore(const std::string &path) = 0;
 };

@@ -255,6 +255,12 @@ absl::Status ReadValues(const plan::Plan &plan, PlanRoles *roles) {
     size_t end = 0;
     for (const ValueInfo::Part &part : parts)
       if (part.begin <= end) end = std::max(end, part.begin + part.bytes);
+    // Of copies the last one is read. A server without blocks counts no steps.
+    std::stable_partition(value.parts.begin(), value.parts.end(),
+                          [&](const ValueInfo::Part &part) {
+                            return roles->program.servers[size_t(part.server)]
+                                .blocks.empty();
+                          });
     value.on_servers = !parts.empty() && end == value.type.bytes;
     if (!value.on_servers && (!parts.empty() || value.trainer.empty()))
       return BadPlan(absl::StrCat("\"", value.name, "\""),

@@ -14,6 +14,7 @@
 #include <map>
 #include <thread>
 
+#include "runtime/status_util.h"
 #include "tests/runtime/server_plan.h"
 #include "tests/runtime/test_util.h"
 
@@ -105,7 +106,7 @@ class Server {
   absl::StatusOr<Floats> Pull(int trainer, uint32_t block, int version) {
     std::promise<absl::StatusOr<Floats>> done;
     server_->Pull(trainer, block, uint64_t(version), [&](absl::StatusOr<SharedBytes> v) {
-      if (!v.ok()) return done.set_value(v.status());
+      if (!v.ok()) return done.set_value(runtime::Unshared(v.status()));
       Floats values(v->bytes.size() / sizeof(float));
       std::memcpy(values.data(), v->bytes.data(), v->bytes.size());
       done.set_value(values);
@@ -367,7 +368,9 @@ TEST(ParameterServerTest, LostTrainerEndsItForAllWithItsName) {
   ASSERT_TRUE(server.Push(0, kB, 0).ok());
   std::promise<absl::Status> waiting;
   server->Pull(0, kB, 1,
-               [&](absl::StatusOr<SharedBytes> v) { waiting.set_value(v.status()); });
+               [&](absl::StatusOr<SharedBytes> v) {
+                 waiting.set_value(runtime::Unshared(v.status()));
+               });
   server->Lost(1, absl::UnavailableError("connection reset"));
   EXPECT_EQ(std::string(waiting.get_future().get().message()),
             "trainer 1 is lost: connection reset");
