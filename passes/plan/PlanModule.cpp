@@ -132,6 +132,8 @@ LogicalResult checkLevel(ModuleOp module) {
       return function.emitError("must have one block");
     bool onServer = cs::getServerIndex(function).has_value();
     for (Operation &op : function.getBody().front()) {
+      if (onServer && isa<cs::StartOp, cs::AwaitOp>(op))
+        return op.emitOpError("cannot be part of a server, which only collects and publishes");
       if (isa<cs::FragmentOp, cs::AwaitOp, cs::CopyOp, cs::SplitOp, cs::ConcatOp,
               func::ReturnOp>(op))
         continue;
