@@ -7,8 +7,9 @@
 // engine of a device runs on a thread of its own, communication on another.
 //
 // Deferred instructions run when nothing of their in-order stream can: when its
-// head waits, so at the latest before their first user. A copy engine takes what
-// is ready by priority, then in the order of the calls and of the program.
+// head waits, so at the latest before their first user; those of a negative
+// priority run as soon as they can. A copy engine takes what is ready by priority,
+// then in the order of the calls and of the program.
 //
 // In emulation, delays and copies between memories take their time, and code
 // runs. A thread wakes up later than it should, so such an instruction counts

@@ -114,7 +114,7 @@ void Executor::Ready(Call *call, uint32_t index) {
     if (stream.info.kind != StreamInfo::kCompute)
       stream.ready.emplace(instruction.priority, call->number, index);
     else if (instruction.deferred)
-      stream.ready.emplace(0, call->number, index);
+      stream.ready.emplace(std::min(0, instruction.priority), call->number, index);
     stream.work.Signal();
     return;
   }

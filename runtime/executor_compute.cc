@@ -29,7 +29,10 @@ TraceSpan::Track TrackOf(StreamInfo::Kind kind) {
 }  // namespace
 
 bool Executor::NextInstruction(Stream *stream, Call **call, uint32_t *index) {
+  const bool urgent =
+      !stream->ready.empty() && std::get<0>(*stream->ready.begin()) < 0;
   for (const std::unique_ptr<Call> &candidate : in_flight_) {
+    if (urgent && stream->info.kind == StreamInfo::kCompute) break;
     const std::vector<uint32_t> &list =
         candidate->program->in_order[stream->index];
     size_t &position = candidate->position[stream->index];
