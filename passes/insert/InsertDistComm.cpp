@@ -56,7 +56,8 @@ struct InsertDistComm : commsched::impl::InsertDistCommBase<InsertDistComm> {
   /// Checks what options of all modes say.
   FailureOr<ServerOptions> readOptions() {
     if (mode != "all-reduce" && mode != "parameter-server")
-      return refuse("mode must be all-reduce or parameter-server, got: " + mode);
+      return refuse("mode must be all-reduce or parameter-server, got: " +
+                    mode);
     if (reduction != "mean" && reduction != "sum")
       return refuse("reduction must be mean or sum, got: " + reduction);
     ServerOptions options;

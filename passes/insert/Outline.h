@@ -20,13 +20,13 @@ class GradientExchange {
 public:
   virtual ~GradientExchange() = default;
   /// Emits what is to happen directly behind the op that makes the gradient
-  /// `value`. Gives what the workers have together, or null if that comes at the
-  /// end of the function.
+  /// `value`. Gives what the workers have together, or null if that comes at
+  /// the end of the function.
   virtual mlir::Value begin(mlir::OpBuilder &builder,
                             const PlannedCommunication &planned,
                             mlir::Value value) = 0;
-  /// Called at the end of the function, for each gradient in turn. Gives null if
-  /// `begin` gave the value.
+  /// Called at the end of the function, for each gradient in turn. Gives null
+  /// if `begin` gave the value.
   virtual mlir::Value end(mlir::OpBuilder &builder,
                           const PlannedCommunication &planned) {
     return nullptr;

@@ -69,9 +69,9 @@ std::vector<int64_t> commsched::placeUnits(llvm::ArrayRef<PlacedUnit> units,
   using Load = std::pair<int64_t, int64_t>;
   std::priority_queue<Load, std::vector<Load>, std::greater<Load>> loads;
   // No more servers than units are ever taken.
-  for (int64_t server = 0,
-               n = std::min<int64_t>(servers, static_cast<int64_t>(units.size()));
-       server < n; ++server)
+  int64_t used =
+      std::min<int64_t>(servers, static_cast<int64_t>(units.size()));
+  for (int64_t server = 0; server < used; ++server)
     loads.push({0, server});
   for (size_t i : order) {
     auto [bytes, server] = loads.top();

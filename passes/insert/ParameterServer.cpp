@@ -45,8 +45,9 @@ public:
                   .getBlocks();
     }
     for (auto [block, part] : llvm::zip(own, parts))
-      cs::SendOp::create(builder, planned.loc, block.key, part, serverRank(builder),
-                         roleOf(builder, block), IntegerSetAttr());
+      cs::SendOp::create(builder, planned.loc, block.key, part,
+                         serverRank(builder), roleOf(builder, block),
+                         IntegerSetAttr());
     return nullptr;
   }
 
@@ -92,8 +93,8 @@ private:
   llvm::StringMap<std::vector<ParameterBlock>> blocks; // by parameter
 };
 
-/// Functions that trainers run besides the step get what trainers have. One that
-/// only makes values (@init) is for all.
+/// Functions that trainers run besides the step get what trainers have. One
+/// that only makes values (@init) is for all.
 LogicalResult checkOthers(const Program &program,
                           const UpdateAnalysis &analysis,
                           const ProgramFunction &step) {
@@ -122,8 +123,9 @@ void reduceToTrainer(ProgramFunction &step, const UpdateAnalysis &analysis) {
   for (const UpdateUnit &unit : analysis.getUnits())
     for (auto [gradient, parameter] :
          llvm::zip(unit.gradients, unit.parameters))
-      ret->setOperand(analysis.resultOf(parameter),
-                      graph[dependences.getGradients()[gradient]]->getResult(0));
+      ret->setOperand(
+          analysis.resultOf(parameter),
+          graph[dependences.getGradients()[gradient]]->getResult(0));
   llvm::BitVector lostArguments(step.arguments.size()),
       lostResults(step.results.size());
   for (unsigned i = 0; i < step.arguments.size(); ++i)

@@ -17,8 +17,9 @@ class GradientExchange;
 
 /// Splits the step of `program` into the functions of the servers, which it
 /// adds, and the function of a trainer, still at level 0: it returns the
-/// exchanged gradient as the new value of its parameter, and has no argument and
-/// no result for state that only servers have. Says how gradients are to travel.
+/// exchanged gradient as the new value of its parameter, and has no argument
+/// and no result for state that only servers have. Says how gradients are to
+/// travel; null without a step.
 mlir::FailureOr<std::unique_ptr<GradientExchange>>
 splitStep(Program &program, const ServerOptions &options);
 

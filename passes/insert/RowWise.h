@@ -15,13 +15,13 @@
 namespace commsched {
 
 /// By operand of `op`: whether it is needed row by row, else as a whole. What
-/// ops nested in it capture is needed as a whole. Nothing if the op does not act
-/// row by row, or has no results with rows.
+/// ops nested in it capture is needed as a whole. Nothing if the op does not
+/// act row by row, or has no results with rows.
 std::optional<llvm::SmallVector<bool>> rowOperands(mlir::Operation *op);
 
-/// A copy of `op`, which acts row by row, for a block of `rows` rows. `operands`
-/// are those of the copy, of which the ones needed row by row have that many
-/// rows; `captures` maps what nested ops use of the outside.
+/// A copy of `op`, which acts row by row, for a block of `rows` rows.
+/// `operands` are those of the copy, of which the ones needed row by row have
+/// that many rows; `captures` maps what nested ops use of the outside.
 mlir::Operation *cloneForRows(mlir::OpBuilder &builder, mlir::Operation *op,
                               mlir::ValueRange operands,
                               mlir::IRMapping &captures, int64_t rows);

@@ -218,26 +218,28 @@ void ServerBuilder::emitPiece(OpBuilder &builder, Piece &piece) {
 /// Says what arguments and results are.
 void ServerBuilder::describe(func::FuncOp func) const {
   Builder builder(func.getContext());
-  auto rowsOf = [&](const Carried &carried) {
-    return builder.getDenseI64ArrayAttr({carried.rows.begin, carried.rows.end});
+  auto describeOne = [&](const Carried &carried, StringRef attribute) {
+    SmallVector<NamedAttribute> attributes = {builder.getNamedAttr(
+        attribute, step.arguments[carried.argument].name)};
+    if (!carried.rows.isAll())
+      attributes.push_back(builder.getNamedAttr(
+          CsDialect::kRowsAttr,
+          builder.getDenseI64ArrayAttr(
+              {carried.rows.begin, carried.rows.end})));
+    return builder.getDictionaryAttr(attributes);
   };
-  for (auto [i, carried] : llvm::enumerate(arguments)) {
-    const ArgumentRole &role = step.arguments[carried.argument];
-    func.setArgAttr(i,
-                    role.kind == ArgumentRole::Param ? CsDialect::kParamAttr
-                                                     : CsDialect::kStateAttr,
-                    role.name);
-    if (!carried.rows.isAll())
-      func.setArgAttr(i, CsDialect::kRowsAttr, rowsOf(carried));
-  }
-  for (auto [i, result] : llvm::enumerate(results)) {
-    const Carried &carried = result.first;
-    func.setResultAttr(i, builder.getStringAttr(CsDialect::kUpdatesAttr),
-                       step.arguments[carried.argument].name);
-    if (!carried.rows.isAll())
-      func.setResultAttr(i, builder.getStringAttr(CsDialect::kRowsAttr),
-                         rowsOf(carried));
-  }
+  SmallVector<DictionaryAttr> argumentAttributes, resultAttributes;
+  for (const Carried &carried : arguments)
+    argumentAttributes.push_back(describeOne(
+        carried,
+        step.arguments[carried.argument].kind == ArgumentRole::Param
+            ? CsDialect::kParamAttr
+            : CsDialect::kStateAttr));
+  for (const auto &[carried, value] : results)
+    resultAttributes.push_back(describeOne(carried, CsDialect::kUpdatesAttr));
+  auto function = cast<FunctionOpInterface>(func.getOperation());
+  function.setAllArgAttrs(argumentAttributes);
+  function.setAllResultAttrs(resultAttributes);
 }
 
 func::FuncOp ServerBuilder::build(OpBuilder &builder) {
@@ -297,7 +299,8 @@ LogicalResult commsched::addServerFunctions(const UpdateAnalysis &analysis,
   for (int64_t server = 0; server < options.servers; ++server) {
     std::string name = "server." + std::to_string(server);
     if (Operation *taken = module.lookupSymbol(name))
-      return taken->emitOpError("has the name of a parameter server: rename it");
+      return taken->emitOpError(
+          "has the name of a parameter server: rename it");
     ServerBuilder one(analysis, units, options, server);
     if (failed(one.prepare()))
       return failure();

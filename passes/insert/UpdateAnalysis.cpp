@@ -76,8 +76,8 @@ LogicalResult UpdateAnalysis::checkTrainers() {
     Ref ref = graph->usesOf(op)[0];
     if (dependsOnGradient(ref))
       return (*graph)[op]->emitOpError(
-          "is made from an exchanged gradient, which with mode=parameter-server "
-          "only servers have");
+          "is made from an exchanged gradient, which with "
+          "mode=parameter-server only servers have");
   }
   for (auto [i, role] : llvm::enumerate(function.results)) {
     Ref ref = returnedRefs[i];
@@ -91,7 +91,7 @@ LogicalResult UpdateAnalysis::checkTrainers() {
     if (analysis->isTainted(ref))
       return emitError(locOf(ref))
              << "new value of state " << role.name
-             << " depends on the batch and on an exchanged gradient, which with "
+             << " depends on the batch and on an exchanged gradient, and with "
                 "mode=parameter-server no process has both";
   }
   return success();

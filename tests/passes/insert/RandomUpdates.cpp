@@ -11,7 +11,7 @@ namespace {
 
 /// Values of one parameter: of its shape, of its rows; and of the run.
 struct Pools {
-  std::string full, row;  // types
+  std::string full, row; // types
   std::vector<std::string> fulls, rows;
 };
 
@@ -105,7 +105,8 @@ void Writer::growScalars() {
 void Writer::grow(Pools &pools) {
   unsigned kind = below(42);
   if (kind < 12) {
-    pools.fulls.push_back(binary(pick(pools.fulls), pick(pools.fulls), pools.full));
+    pools.fulls.push_back(
+        binary(pick(pools.fulls), pick(pools.fulls), pools.full));
   } else if (kind < 16) {
     pools.fulls.push_back(tame(pick(pools.fulls), pools.full));
   } else if (kind < 20) {

@@ -80,8 +80,9 @@ void structured(linalg::LinalgOp op, Environment &environment) {
     for (OpOperand &operand : op->getOpOperands()) {
       const Tensor &tensor = operands[operand.getOperandNumber()];
       AffineMap map = op.getMatchingIndexingMap(&operand);
+      double element = tensor.elements[indexOf(map, point, tensor.shape)];
       environment.set(body->getArgument(operand.getOperandNumber()),
-                      {{}, {tensor.elements[indexOf(map, point, tensor.shape)]}});
+                      {{}, {element}});
     }
     for (Operation &inner : body->without_terminator()) {
       if (auto index = dyn_cast<linalg::IndexOp>(inner))
@@ -93,8 +94,9 @@ void structured(linalg::LinalgOp op, Environment &environment) {
       Tensor &tensor = operands[init.getOperandNumber()];
       AffineMap map = op.getMatchingIndexingMap(&init);
       unsigned number = init.getOperandNumber() - op.getNumDpsInputs();
+      Value made = body->getTerminator()->getOperand(number);
       tensor.elements[indexOf(map, point, tensor.shape)] =
-          environment.get(body->getTerminator()->getOperand(number)).elements[0];
+          environment.get(made).elements[0];
     }
     size_t dim = point.size();
     while (dim > 0 && ++point[dim - 1] == ranges[dim - 1])

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Runs ops on tensors one element after the other, in double precision: slow,
-// and simple enough to be believed. Any structured linalg op, and the few others
-// that the tests of --insert-dist-comm use.
+// and simple enough to be believed. Any structured linalg op, and the few
+// others that the tests of --insert-dist-comm use.
 
 #ifndef COMMSCHED_TESTS_PASSES_INSERT_TENSORINTERPRETER_H
 #define COMMSCHED_TESTS_PASSES_INSERT_TENSORINTERPRETER_H

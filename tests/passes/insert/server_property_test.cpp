@@ -1,10 +1,10 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// --insert-dist-comm=mode=parameter-server on random steps: trainers and servers
-// of level 1 are run for a few steps, and must have what level 0 has in which
-// every gradient is the mean over the trainers. The arithmetic is the same, in
-// the same order, so the values are equal to the last bit.
+// --insert-dist-comm=mode=parameter-server on random steps: trainers and
+// servers of level 1 are run for a few steps, and must have what level 0 has in
+// which every gradient is the mean over the trainers. The arithmetic is the
+// same, in the same order, so the values are equal to the last bit.
 
 #include <map>
 #include <random>
@@ -143,8 +143,9 @@ Workers makeWorkers(func::FuncOp func, const std::vector<Outcome> &outcomes,
   Workers workers(kTrainers);
   for (int rank = 0; rank < kTrainers; ++rank)
     for (BlockArgument argument : func.getArguments()) {
-      std::string name = nameOf(func, argument.getArgNumber());
-      bool isBatch = func.getArgAttr(argument.getArgNumber(), "cs.batch") != nullptr;
+      unsigned number = argument.getArgNumber();
+      std::string name = nameOf(func, number);
+      bool isBatch = func.getArgAttr(number, "cs.batch") != nullptr;
       workers[rank].set(argument, isBatch ? batches[rank].at(name)
                                           : outcomes[rank].carried.at(name));
     }
@@ -249,10 +250,9 @@ bool Cluster::exchange(Operation &op, Workers &workers) {
     for (Environment &worker : workers) {
       int64_t begin = 0;
       for (Value block : split.getBlocks()) {
-        int64_t rows = shapeOf(block.getType())[0];
-        worker.set(block,
-                   Tensor(worker.get(split.getValue())).rows(begin, begin + rows));
-        begin += rows;
+        int64_t end = begin + shapeOf(block.getType())[0];
+        worker.set(block, worker.get(split.getValue()).rows(begin, end));
+        begin = end;
       }
     }
   } else if (auto send = dyn_cast<cs::SendOp>(op)) {

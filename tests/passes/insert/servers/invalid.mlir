@@ -22,7 +22,7 @@ func.func @step(%w: tensor<4xf32> {cs.param = "w"}, %m: tensor<4xf32> {cs.state 
   %g = arith.mulf %w, %x : tensor<4xf32>
   %g1 = cs.gradient %g of "w" : tensor<4xf32>
   %w1 = arith.subf %w, %g1 : tensor<4xf32>
-  // expected-error @+1 {{new value of state "m" depends on the batch and on an exchanged gradient, which with mode=parameter-server no process has both}}
+  // expected-error @+1 {{new value of state "m" depends on the batch and on an exchanged gradient, and with mode=parameter-server no process has both}}
   %m1 = arith.addf %g1, %x : tensor<4xf32>
   return %w1, %m1 : tensor<4xf32>, tensor<4xf32>
 }

@@ -146,3 +146,28 @@ func.func @mixed(%a: tensor<4x8xf32> {cs.param = "counted"}, %b: tensor<4x8xf32>
   } -> tensor<4x8xf32>
   return %a1, %b1, %c1, %d1, %s1 : tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x4xf32>, tensor<4x8xf32>, tensor<8xf32>
 }
+
+// -----
+
+// An op that reaches out of its rows from the inside.
+
+// REMARK-DAG: "parameter "captured" stays whole: linalg.generic does
+// CHECK-LABEL: func.func @captured(
+// CHECK-NOT: cs.split
+// CHECK: func.func @server.0(
+#row = affine_map<(d0) -> (d0)>
+func.func @captured(%w: tensor<16xf32> {cs.param = "captured"}, %x: tensor<16xf32> {cs.batch = "x"})
+    -> (tensor<16xf32> {cs.updates = "captured"}) attributes {cs.step} {
+  %c3 = arith.constant 3 : index
+  %g = arith.mulf %w, %x : tensor<16xf32>
+  %g1 = cs.gradient %g of "captured" : tensor<16xf32>
+  %e = tensor.empty() : tensor<16xf32>
+  %w1 = linalg.generic {indexing_maps = [#row, #row], iterator_types = ["parallel"]}
+      ins(%w : tensor<16xf32>) outs(%e : tensor<16xf32>) {
+  ^bb0(%i: f32, %o: f32):
+    %k = tensor.extract %g1[%c3] : tensor<16xf32>
+    %m = arith.subf %i, %k : f32
+    linalg.yield %m : f32
+  } -> tensor<16xf32>
+  return %w1 : tensor<16xf32>
+}
