@@ -12,6 +12,7 @@ from . import tools
 from .cluster import Cluster
 from .errors import FrontEndError
 from .frontend.base import Description, FrontEnd
+from .strategy import Strategy
 
 
 def _jax() -> FrontEnd:
@@ -24,7 +25,10 @@ def _jax() -> FrontEnd:
 
 def transpile(step: Callable, *example_arguments: Any, cluster: Union[int, Cluster, None] = None, params: int = 0,
               batch: Union[int, Sequence[int]] = -1, constant: Sequence[int] = (),
-              functions: Optional[Mapping[str, tuple]] = None, location_root: Optional[str] = None) -> "Program":
+              functions: Optional[Mapping[str, tuple]] = None, location_root: Optional[str] = None,
+              mode: str = "all-reduce", servers: Optional[int] = None, sync_mode: Optional[str] = None,
+              merge: Optional[int] = None, min_block_elements: Optional[int] = None, slice: Optional[bool] = None,
+              placement: Optional[str] = None) -> "Program":
     """Turns a training step written for one device into a distributed program.
 
     step(params, opt_state, batch) -> (params, opt_state, loss): any number of arguments,
@@ -40,12 +44,20 @@ def transpile(step: Callable, *example_arguments: Any, cluster: Union[int, Clust
     arguments that look like carried arguments are those, the others are batches.
     location_root: folder that source files are named relative to (default: the working directory).
 
+    mode: "all-reduce", or "parameter-server": gradients go to `servers` parameter servers
+    (default 1), which own the parameters and the optimizer's state, apply the updates and
+    hand out the values. sync_mode: "sync" (default), "async", or "half-async", in which a
+    trainer merges `merge` gradients before it sends them. min_block_elements, slice (bool)
+    and placement ("balanced", "round-robin", "hash") say how parameters are cut into blocks
+    and which server owns a block. docs/parameter-server.md describes all of them.
+
     Raises FrontEndError (a ValueError), UnsupportedOp among them, before anything runs.
     """
     if isinstance(cluster, int):
         cluster = Cluster(nodes=cluster)
     batch = (batch,) if isinstance(batch, int) else tuple(batch)
-    return Program(_jax(), step, example_arguments, cluster, location_root=location_root,
+    strategy = Strategy(mode, servers, sync_mode, merge, min_block_elements, slice, placement)
+    return Program(_jax(), step, example_arguments, cluster, strategy, location_root=location_root,
                    params=params, batch=batch, constant=tuple(constant), functions=dict(functions or {}))
 
 
@@ -55,9 +67,11 @@ class Program:
     params, state: current values; state is a list of the other carried arguments in order.
     """
 
-    def __init__(self, front_end: FrontEnd, step: Callable, arguments: tuple, cluster: Optional[Cluster], **options):
+    def __init__(self, front_end: FrontEnd, step: Callable, arguments: tuple, cluster: Optional[Cluster],
+                 strategy: Strategy = Strategy(), **options):
         self._front_end, self._step, self._arguments, self._options = front_end, step, arguments, options
         self.cluster: Optional[Cluster] = cluster
+        self.strategy = strategy
         self._descriptions: dict[int, Description] = {}
         self._plans: dict[int, bytes] = {}
         self._session = None
@@ -93,7 +107,7 @@ class Program:
             return text
         if level not in (1, 2):
             raise ValueError(f"level must be 0, 1 or 2, got: {level}")
-        return tools.lower(text, level)
+        return tools.lower(text, level, self.strategy)
 
     def _level0(self, workers: int, cluster: Optional[Cluster]) -> str:
         return self._description(workers).text(cluster.mlir() if cluster else [])
@@ -105,7 +119,7 @@ class Program:
 
     def _plan(self, workers: int) -> bytes:
         if workers not in self._plans:
-            self._plans[workers] = tools.plan(self._level0(workers, self._cluster(workers)))
+            self._plans[workers] = tools.plan(self._level0(workers, self._cluster(workers)), self.strategy)
         return self._plans[workers]
 
     def slots(self) -> dict[str, np.ndarray]:

@@ -11,9 +11,8 @@ import subprocess
 import tempfile
 
 from .errors import ToolError
+from .strategy import Strategy
 
-# Pipelines of cs-opt that end at a level.
-PIPELINES = {1: ["--insert-dist-comm"], 2: ["--cs-all-reduce-pipeline"]}
 
 
 def find(name: str) -> str:
@@ -41,14 +40,14 @@ def _run(command: list[str], data: bytes) -> bytes:
     return done.stdout
 
 
-def lower(text: str, level: int) -> str:
+def lower(text: str, level: int, strategy: Strategy = Strategy()) -> str:
     """Level-0 text to the text of a later level."""
-    return _run([find("cs-opt"), *PIPELINES[level], "-"], text.encode()).decode()
+    return _run([find("cs-opt"), *strategy.pipeline(level), "-"], text.encode()).decode()
 
 
-def plan(text: str) -> bytes:
+def plan(text: str, strategy: Strategy = Strategy()) -> bytes:
     """Level-0 text to the bytes of a plan file."""
-    scheduled = lower(text, 2)
+    scheduled = lower(text, 2, strategy)
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "plan")
         _run([find("cs-translate"), "--mlir-to-plan", "-", "-o", path], scheduled.encode())

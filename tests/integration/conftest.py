@@ -32,9 +32,9 @@ def tool(name):
     return path
 
 
-def compile_plan(source, plan):
+def compile_plan(source, plan, pipeline="--cs-all-reduce-pipeline"):
     """Level-0 text to a plan file."""
-    lowered = subprocess.run([tool("cs-opt"), "--cs-all-reduce-pipeline"], input=source, text=True,
+    lowered = subprocess.run([tool("cs-opt"), pipeline], input=source, text=True,
                              capture_output=True, check=True, timeout=TIME_LIMIT)
     subprocess.run([tool("cs-translate"), "--mlir-to-plan", "-o", plan], input=lowered.stdout, text=True,
                    check=True, timeout=TIME_LIMIT)

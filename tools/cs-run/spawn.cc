@@ -6,9 +6,12 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -212,6 +215,7 @@ class Cluster {
  private:
   std::vector<std::string> ArgumentsOfRank(int rank) const;
   std::vector<std::string> ArgumentsOfServer(int server) const;
+  void AwaitServers();
   bool Start();
   void Watch(const sigset_t &signals);
   void Reap(Child &child);
@@ -263,10 +267,32 @@ std::vector<std::string> Cluster::ArgumentsOfServer(int server) const {
   return own;
 }
 
+void Cluster::AwaitServers() {
+  const int64_t end = Now() + absl::ToInt64Nanoseconds(
+                                  std::min(options_.deadline, absl::Seconds(10)));
+  for (int i = ranks_; i < ranks_ + servers_; ++i) {
+    sockaddr_un address = {};
+    address.sun_family = AF_UNIX;
+    const std::string path = addresses_[size_t(i)].substr(5);  // "unix:"
+    std::strncpy(address.sun_path, path.c_str(), sizeof(address.sun_path) - 1);
+    while (Now() < end && !HasReport(children_[size_t(i)].report)) {
+      int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+      bool listens = fd >= 0 && connect(fd, reinterpret_cast<sockaddr *>(&address),
+                                        sizeof(address)) == 0;
+      if (fd >= 0) close(fd);
+      if (listens) break;
+      usleep(5000);
+    }
+  }
+}
+
 bool Cluster::Start() {
   const pid_t parent = getpid();
   const std::string origin = absl::StrCat(Now());
-  for (int i = 0; i < ranks_ + servers_; ++i) {
+  // Servers first: what dials a socket that is not there yet waits longer.
+  for (int n = 0; n < ranks_ + servers_; ++n) {
+    if (n == servers_) AwaitServers();
+    const int i = n < servers_ ? ranks_ + n : n - servers_;
     Child &child = children_[size_t(i)];
     child.report = MakeReportFile();
     std::vector<std::string> own =

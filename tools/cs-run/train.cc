@@ -143,11 +143,13 @@ absl::Status Trainer::Initialise() {
 absl::Status Trainer::GoOnWhereServersAre() {
   done_ = session_->first_step();
   if (done_ == 0) return absl::OkStatus();
-  for (const runtime::ValueInfo &value : session_->values())
-    if (!value.is_param && !value.trainer.empty())
+  if (step_ < 0) return absl::OkStatus();
+  const auto &slots = session_->program().slots;
+  for (uint32_t slot : function(step_).written_slots)
+    if (!slots[slot].is_param)
       return absl::FailedPreconditionError(absl::StrCat(
           "rank ", session_->program().rank, ": the servers have ", done_,
-          " steps behind them, but state \"", value.name,
+          " steps behind them, but state \"", slots[slot].name,
           "\" is the trainers', and not in the servers' checkpoints"));
   return absl::OkStatus();
 }

@@ -1,0 +1,52 @@
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""How workers are kept together: all-reduce, or parameter servers and their options."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Optional
+
+_CHOICES = {"mode": ("all-reduce", "parameter-server"), "sync_mode": ("sync", "async", "half-async"),
+            "placement": ("balanced", "round-robin", "hash")}
+
+
+@dataclasses.dataclass(frozen=True)
+class Strategy:
+    """Options of the compiler; None leaves its default. docs/parameter-server.md says what they mean."""
+
+    mode: str = "all-reduce"
+    servers: Optional[int] = None
+    sync_mode: Optional[str] = None
+    merge: Optional[int] = None
+    min_block_elements: Optional[int] = None
+    slice: Optional[bool] = None
+    placement: Optional[str] = None
+
+    def __post_init__(self):
+        for name, choices in _CHOICES.items():
+            value = getattr(self, name)
+            if value is not None and value not in choices:
+                raise ValueError(f"{name} must be one of {', '.join(choices)}, got: {value}")
+        for name in ("servers", "merge", "min_block_elements"):
+            value = getattr(self, name)
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+                raise ValueError(f"{name} must be at least 1, got: {value}")
+        if self.mode != "parameter-server" and self._given():
+            raise ValueError(f"{', '.join(self._given())} must go with mode='parameter-server', got: mode='{self.mode}'")
+        if (self.merge or 1) > 1 and self.sync_mode != "half-async":
+            raise ValueError(f"merge must be 1 without sync_mode='half-async', got: {self.merge}")
+
+    def _given(self) -> dict:
+        options = dataclasses.asdict(self)
+        del options["mode"]
+        return {name: value for name, value in options.items() if value is not None}
+
+    def pipeline(self, level: int) -> list[str]:
+        """Arguments of cs-opt that end at this level."""
+        if self.mode == "all-reduce":
+            return ["--insert-dist-comm" if level == 1 else "--cs-all-reduce-pipeline"]
+        options = " ".join(f"{name.replace('_', '-')}={str(value).lower()}" for name, value in self._given().items())
+        if level == 1:
+            return [f"--insert-dist-comm=mode=parameter-server {options}".rstrip()]
+        return [f"--cs-parameter-server-pipeline={options}"]

@@ -1,0 +1,172 @@
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Jobs with parameter servers that cannot begin, or lose a process: every process
+ends with one error that says whose fault it is."""
+import os
+import pathlib
+import signal
+
+import pytest
+from conftest import EXAMPLES, addresses, expect_error, finish, run
+from servers import DIGITS_DATA, Authority, Job, digits_plan
+from test_lost_peers import children, wait_for
+
+INIT = ["--init", EXAMPLES / "digits.init.safetensors"]
+
+
+@pytest.fixture(scope="module")
+def plan(folder):
+    return digits_plan(folder)
+
+
+@pytest.fixture(scope="module")
+def authorities(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("authorities")
+    return [Authority(folder / name) for name in ("ours", "theirs")]
+
+
+def server(plan, index=0, *arguments):
+    return run(plan, "--role", "server", "--index", index, "--listen", addresses(1)[0], *INIT, *arguments)
+
+
+def test_plan_without_servers(linear, linear_data):
+    expect_error(server(linear[2]), "plan has no parameter servers", "--role server")
+    expect_error(run(linear[2], "--role", "trainer", "--rank", 0, "--peers", ",".join(addresses(2)), "--servers",
+                     addresses(1)[0], *linear_data), "plan has no parameter servers", "--servers")
+
+
+def test_numbers_that_do_not_fit(plan):
+    expect_error(server(plan, 2), "--index", "below the number of servers 2", "got: 2")
+    trainer = [plan, "--role", "trainer", "--rank", 0, "--peers", ",".join(addresses(2)), *DIGITS_DATA]
+    expect_error(run(*trainer), "2 parameter servers", "got: 0")
+    expect_error(run(*trainer, "--servers", addresses(1)[0]), "2 parameter servers", "got: 1")
+    expect_error(run(plan, *DIGITS_DATA, "--spawn", 2), "2 trainers and 2 servers", "4 processes", "got: 2")
+
+
+@pytest.mark.parametrize("arguments, words", [
+    (["--role", "helper"], ["--role", "trainer or server", "helper"]),
+    (["--role", "server"], ["--index", "--listen"]),
+    (["--role", "trainer"], ["--rank"]),
+    (["--role", "server", "--index", "0", "--listen", "127.0.0.1:1", "--steps", "3"], ["--role server"]),
+    (["--role", "server", "--index", "0", "--listen", "127.0.0.1:1", "--checkpoint", "x"], ["--checkpoint-every"]),
+    (["--rank", "0", "--servers", "127.0.0.1:1", "--checkpoint", "x"], ["--checkpoint", "servers"]),
+    (["--listen", "127.0.0.1:1"], ["--role server"]),
+    (["--token-file", "x"], ["--token-file"]),
+    (["--spawn", "--tls-ca", "x"], ["--tls-cert"]),
+])
+def test_options_that_do_not_fit(plan, arguments, words):
+    result = run(plan, *arguments)
+    expect_error(result, *words)
+    assert result[2] == 2
+
+
+def test_unsafe_address(plan):
+    expect_error(run(plan, "--role", "server", "--index", 0, "--listen", "0.0.0.0:0", *INIT), "server 0", "0.0.0.0")
+
+
+def test_missing_files(plan, tmp_path):
+    for option in ("--token-file", "--resume"):
+        expect_error(server(plan, 1, option, tmp_path / "nothing"), "server 1", "nothing")
+    expect_error(server(plan, 0, "--tls-ca", tmp_path / "a", "--tls-cert", tmp_path / "b", "--tls-key", tmp_path / "c"),
+                 "server 0", str(tmp_path))
+
+
+def test_wrong_token(plan, cluster, tmp_path):
+    for name in ("right", "wrong"):
+        (tmp_path / name).write_text(name + "\n")
+    job = Job(cluster, plan, security=lambda role, index: [
+        "--token-file", tmp_path / ("wrong" if (role, index) == ("trainer", 1) else "right")])
+    job.start(of_trainers=DIGITS_DATA, of_servers=INIT, of_all=["--deadline", 5])
+    results = job.finish()
+    expect_error(results["trainer", 1], "rank 1", "token does not match")
+    for who in (("trainer", 0), ("server", 0), ("server", 1)):
+        expect_error(results[who])
+
+
+def test_wrong_certificate(plan, cluster, authorities):
+    ours, theirs = authorities
+    job = Job(cluster, plan, security=lambda role, index: (
+        theirs if (role, index) == ("trainer", 1) else ours).certificate(f"{role}.{index}"))
+    job.start(of_trainers=DIGITS_DATA, of_servers=INIT, of_all=["--deadline", 5])
+    results = job.finish()
+    expect_error(results["trainer", 1], "rank 1", "server ")
+    for who in (("trainer", 0), ("server", 0), ("server", 1)):
+        expect_error(results[who])
+
+
+def test_servers_in_another_order(plan, cluster):
+    job = Job(cluster, plan)
+    for index in range(2):
+        job.start_server(index, *INIT, "--deadline", 5)
+    job.listen.reverse()
+    for rank in range(2):
+        job.start_trainer(rank, *DIGITS_DATA, "--deadline", 5)
+    results = job.finish()
+    for rank in range(2):
+        expect_error(results["trainer", rank], f"rank {rank}", "index of the server must match")
+
+
+def test_server_that_never_comes(plan, cluster):
+    job = Job(cluster, plan)
+    job.start_server(0, *INIT, "--deadline", 3)
+    for rank in range(2):
+        job.start_trainer(rank, *DIGITS_DATA, "--deadline", 3)
+    results = job.finish()
+    for rank in range(2):
+        expect_error(results["trainer", rank], f"rank {rank}", f"server 1 ({job.listen[1]})")
+    expect_error(results["server", 0], "server 0")
+
+
+def running(cluster, plan, tmp_path, deadline):
+    """A job without end, after some steps."""
+    job = Job(cluster, plan).start(
+        of_all=["--deadline", deadline], of_trainers=[*DIGITS_DATA, "--steps", 10**9],
+        of_servers=[*INIT, "--checkpoint", tmp_path / "saved", "--checkpoint-every", 5])
+    wait_for(lambda: (tmp_path / "saved" / "server.1.checkpoint").exists(), job.trainers.values())
+    return job
+
+
+def test_server_killed_for_good(plan, cluster, tmp_path):
+    job = running(cluster, plan, tmp_path, 3)
+    job.servers.pop(1).kill()
+    results = job.finish()
+    for rank in range(2):
+        expect_error(results["trainer", rank], f"rank {rank}", "server 1")
+    expect_error(results["server", 0], "server 0")
+
+
+def test_trainer_killed(plan, cluster, tmp_path):
+    job = running(cluster, plan, tmp_path, 5)
+    job.trainers.pop(1).kill()
+    results = job.finish()
+    expect_error(results["trainer", 0], "rank 0", " 1")
+    for index in range(2):
+        expect_error(results["server", index], f"server {index}: trainer ")
+
+
+def test_checkpoints_of_others(plan, folder, cluster, tmp_path):
+    job = running(cluster, plan, tmp_path, 3)
+    for process in (*job.servers.values(), *job.trainers.values()):
+        process.kill()
+        process.wait()
+    saved = tmp_path / "saved"
+    first, second = (saved / f"server.{index}.checkpoint" for index in range(2))
+    expect_error(server(digits_plan(folder, options=""), 0, "--resume", saved), "server 0", str(first),
+                 "plan")
+    data = first.read_bytes()
+    first.write_bytes(second.read_bytes())
+    expect_error(server(plan, 0, "--resume", saved), "server 0", str(first), "server 1")
+    first.write_bytes(data[:-100])
+    expect_error(server(plan, 0, "--resume", saved), "server 0", str(first))
+
+
+def test_spawned_server_killed(plan, cluster, tmp_path):
+    parent = cluster.start(plan, "--spawn", *DIGITS_DATA, "--steps", 10**9, "--deadline", 3, "--checkpoint",
+                           tmp_path / "saved", "--checkpoint-every", 5)
+    wait_for(lambda: (tmp_path / "saved" / "server.0.checkpoint").exists(), [parent])
+    processes = children(parent.pid)
+    assert len(processes) == 4
+    os.kill(processes[2], signal.SIGKILL)
+    expect_error(finish(parent), "server 0 was killed by signal 9")
+    for pid in processes:
+        assert not pathlib.Path(f"/proc/{pid}").exists(), "a process is left"

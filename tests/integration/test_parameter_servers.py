@@ -1,0 +1,137 @@
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Trainers and parameter servers as processes: they train what one process
+trains, over TLS, in every mode, and go on where they were."""
+import json
+
+import numpy as np
+import pytest
+from conftest import CLUSTER, EXAMPLES, compile_plan, expect_success, run
+from safetensors.numpy import load_file
+from servers import DIGITS_DATA, Authority, Job, compile_servers, digits_plan, digits_source
+from test_clusters import losses
+from test_lost_peers import wait_for
+
+
+@pytest.fixture(scope="module")
+def plan(folder):
+    return digits_plan(folder)
+
+
+@pytest.fixture(scope="module")
+def secure(tmp_path_factory):
+    """security of a Job: TLS with a certificate for each process, and a token."""
+    folder = tmp_path_factory.mktemp("secure")
+    authority = Authority(folder / "authority")
+    (folder / "token").write_text("the token of this job\n")
+    return lambda role, index: [*authority.certificate(f"{role}.{index}"), "--token-file", folder / "token"]
+
+
+def metrics(path):
+    return ["--metrics-every", 1, "--metrics-json", path]
+
+
+def test_four_processes_over_tls(plan, secure, cluster, tmp_path):
+    expect_success(run(plan, *DIGITS_DATA, "--steps", 40, "--save-params", tmp_path / "threads",
+                       *metrics(tmp_path / "threads.json")))
+    job = Job(cluster, plan, security=secure)
+    for index in range(2):
+        job.start_server(index, "--init", EXAMPLES / "digits.init.safetensors")
+    for rank in range(2):
+        job.start_trainer(rank, *DIGITS_DATA, "--steps", 40, "--save-params", tmp_path / "processes",
+                          *metrics(tmp_path / "processes.json"))
+    for result in job.finish().values():
+        expect_success(result)
+    assert losses(tmp_path / "processes.json") == losses(tmp_path / "threads.json")
+    assert len(losses(tmp_path / "processes.json")) == 40
+    assert (tmp_path / "processes").read_bytes() == (tmp_path / "threads").read_bytes()
+
+
+def test_synchronous_servers_follow_all_reduce(plan, folder, tmp_path):
+    """The same gradients, summed elsewhere."""
+    reduced = compile_plan(CLUSTER.format(nodes=2) + digits_source(2), folder / "reduce.plan")
+    found = []
+    for which, name in ((reduced, "reduce"), (plan, "servers")):
+        expect_success(run(which, *DIGITS_DATA, "--steps", 40, *metrics(tmp_path / name)))
+        found.append(losses(tmp_path / name))
+    np.testing.assert_allclose(found[1], found[0], rtol=2e-5)
+
+
+def test_one_process_starts_all(plan, secure, tmp_path):
+    steps = [*DIGITS_DATA, "--steps", 25]
+    expect_success(run(plan, *steps, "--save-params", tmp_path / "threads"))
+    expect_success(run("--spawn", plan, *steps, "--save-params", tmp_path / "spawned"))
+    expect_success(run(plan, *steps, "--spawn", 4, *secure("job", 0), "--save-params", tmp_path / "secured"))
+    for name in ("spawned", "secured"):
+        assert (tmp_path / name).read_bytes() == (tmp_path / "threads").read_bytes(), name
+
+
+def test_one_trace_of_all(plan, tmp_path):
+    expect_success(run(plan, "--spawn", *DIGITS_DATA, "--steps", 5, "--trace", tmp_path / "trace.json"))
+    assert [path.name for path in tmp_path.iterdir()] == ["trace.json"]
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    assert {e["pid"] for e in events if e["ph"] == "X"} == set(range(4))
+
+
+@pytest.mark.parametrize("options", ["sync-mode=async", "sync-mode=half-async merge=2", "placement=hash slice=false"])
+def test_modes_reach_the_accuracy(folder, tmp_path, options):
+    out = expect_success(run(digits_plan(folder, options=options), "--spawn", *DIGITS_DATA, "--epochs", 15, "--eval",
+                             "eval", "--eval-batch", EXAMPLES / "digits.test.npz", "--metrics-json", tmp_path / "json"))
+    assert json.loads((tmp_path / "json").read_text())["calls"][-1]["accuracy"] > 0.95, out
+
+
+def test_checkpoint_of_one_process_has_whole_names(plan, tmp_path):
+    whole = ["--init", EXAMPLES / "digits.init.safetensors"]
+    data = DIGITS_DATA[2:]
+    expect_success(run(plan, *whole, *data, "--steps", 20, "--checkpoint", tmp_path / "whole"))
+    expect_success(run(plan, *whole, *data, "--steps", 9, "--checkpoint", tmp_path / "half"))
+    expect_success(run(plan, "--resume", tmp_path / "half", *data, "--steps", 11, "--checkpoint", tmp_path / "resumed"))
+    expected, resumed = load_file(tmp_path / "whole"), load_file(tmp_path / "resumed")
+    assert expected.keys() == resumed.keys() == load_file(EXAMPLES / "digits.init.safetensors").keys()
+    for name, tensor in expected.items():
+        assert tensor.tobytes() == resumed[name].tobytes(), name
+
+
+@pytest.mark.parametrize("index", [0, 1])
+def test_server_comes_back_from_its_checkpoint(plan, secure, cluster, tmp_path, index):
+    steps = 400
+    expect_success(run(plan, *DIGITS_DATA, "--steps", steps, "--save-params", tmp_path / "undisturbed"))
+    job = Job(cluster, plan, security=secure)
+    saving = ["--checkpoint", tmp_path / "saved", "--checkpoint-every", 10]
+    job.start(of_servers=[*saving, "--init", EXAMPLES / "digits.init.safetensors"],
+              of_trainers=[*DIGITS_DATA, "--steps", steps, "--save-params", tmp_path / "disturbed"])
+    wait_for(lambda: (tmp_path / "saved" / f"server.{index}.checkpoint").exists(), job.trainers.values())
+    killed = job.servers[index]
+    killed.kill()
+    killed.wait()
+    assert all(trainer.poll() is None for trainer in job.trainers.values()), "the job was over before"
+    job.start_server(index, *saving, "--resume", tmp_path / "saved")
+    for result in job.finish().values():
+        expect_success(result)
+    assert (tmp_path / "disturbed").read_bytes() == (tmp_path / "undisturbed").read_bytes()
+
+
+def gradient_descent(x, y, steps, batches):
+    """examples/linear.mlir: `batches(step)` are the rows of each trainer."""
+    w = np.zeros(8)
+    for step in range(steps):
+        gradients = [x[rows].T @ (x[rows] @ w - y[rows]) for rows in batches(step)]
+        w = w - 0.00625 * np.mean(gradients, axis=0)
+    return w
+
+
+def test_trainer_with_fewer_batches(folder, linear_data, cluster, tmp_path):
+    """The others go on, and the mean is over those that are left."""
+    plan = compile_servers((EXAMPLES / "linear.mlir").read_text(), folder / "linear-servers.plan", 2, 2,
+                           "min-block-elements=2")
+    job = Job(cluster, plan)
+    for index in range(2):
+        job.start_server(index, *linear_data[:2])
+    for rank, steps in ((0, 31), (1, 30)):
+        job.start_trainer(rank, *linear_data, "--steps", steps, "--save-params", tmp_path / "params")
+    for result in job.finish().values():
+        expect_success(result)
+    data = {name: value.astype(np.float64) for name, value in np.load(folder / "train.npz").items()}
+    expected = gradient_descent(data["x"], data["y"], 31, lambda step: [
+        slice(16 * (2 * step + rank), 16 * (2 * step + rank + 1)) for rank in range(2 if step < 30 else 1)])
+    np.testing.assert_allclose(load_file(tmp_path / "params")["w"], expected, rtol=1e-5, atol=1e-6)

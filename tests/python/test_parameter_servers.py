@@ -1,0 +1,90 @@
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""transpile(mode="parameter-server"): the options, the programs, and what is trained."""
+
+import os
+
+import jax
+import numpy as np
+import pytest
+
+from commsched.strategy import Strategy
+from test_end_to_end import batches_of, digits, reference  # noqa: F401 (a fixture)
+from test_examples import make
+
+
+@pytest.mark.parametrize("options, words", [
+    (dict(mode="gossip"), ["mode", "parameter-server", "gossip"]),
+    (dict(mode="parameter-server", sync_mode="never"), ["sync_mode", "half-async", "never"]),
+    (dict(mode="parameter-server", placement="random"), ["placement", "balanced", "random"]),
+    (dict(mode="parameter-server", servers=0), ["servers", "at least 1", "0"]),
+    (dict(mode="parameter-server", servers=True), ["servers", "True"]),
+    (dict(mode="parameter-server", merge=2), ["merge", "half-async", "2"]),
+    (dict(servers=2), ["servers", "parameter-server", "all-reduce"]),
+    (dict(slice=False), ["slice", "parameter-server"]),
+])
+def test_options_that_do_not_fit(options, words):
+    with pytest.raises(ValueError) as error:
+        Strategy(**options)
+    for word in words:
+        assert word in str(error.value)
+
+
+def test_options_reach_the_compiler():
+    assert Strategy().pipeline(1) == ["--insert-dist-comm"]
+    strategy = Strategy("parameter-server", 2, "half-async", 4, 1024, False, "hash")
+    options = "servers=2 sync-mode=half-async merge=4 min-block-elements=1024 slice=false placement=hash"
+    assert strategy.pipeline(1) == [f"--insert-dist-comm=mode=parameter-server {options}"]
+    assert strategy.pipeline(2) == [f"--cs-parameter-server-pipeline={options}"]
+
+
+needs_tools = pytest.mark.skipif("COMMSCHED_BIN" not in os.environ, reason="COMMSCHED_BIN is not set")
+
+
+@needs_tools
+def test_servers_are_programs_of_their_own(digits):  # noqa: F811
+    options = dict(mode="parameter-server", servers=2, min_block_elements=1024)
+    text = make("digits").program(2, **options).mlir(1)
+    assert "cs.send" in text and "cs.collect" in text and "cs.split" in text
+    assert "@server.1" in text and "@server.2" not in text
+    assert "cs.split" not in make("digits").program(2, slice=False, **options).mlir(1)
+
+
+@needs_tools
+@pytest.mark.parametrize("workers, servers", [(1, 1), (2, 2), (4, 3)])
+def test_the_digits_net_follows_jax(digits, workers, servers):  # noqa: F811
+    batches = batches_of(digits, 20)
+    params = digits.init()
+    wanted, state = reference(digits.step, (params, jax.tree.map(np.zeros_like, params)), batches)
+    program = make("digits").program(workers, mode="parameter-server", servers=servers)
+    found = [m["loss"] for m in program.run(batches)]
+    np.testing.assert_allclose(found, wanted, rtol=1e-5)
+    # Parameters and momentum, of which the latter is on the servers only.
+    for got, expected in ((program.params, state[0]), (program.state[0], state[1])):
+        for a, b in zip(jax.tree.leaves(got), jax.tree.leaves(expected), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-5)
+    program.close()
+
+
+@needs_tools
+def test_two_runs_are_bitwise_equal(digits):  # noqa: F811
+    batches = batches_of(digits, 10)
+    outcomes = []
+    for _ in range(2):
+        program = make("digits").program(2, mode="parameter-server", servers=2)
+        losses = [m["loss"] for m in program.run(batches)]
+        outcomes.append((losses, {n: v.tobytes() for n, v in program.slots().items()}))
+        program.close()
+    assert outcomes[0] == outcomes[1]
+
+
+@needs_tools
+@pytest.mark.parametrize("options", [dict(sync_mode="async"), dict(sync_mode="half-async", merge=2)])
+def test_asynchronous_training_learns(digits, options):  # noqa: F811
+    x, y, test_x, test_y = digits.data()
+    program = make("digits").program(2, mode="parameter-server", servers=2, **options)
+    per_epoch = len(x) // digits.GLOBAL_BATCH
+    for _ in range(15):
+        program.run(batches_of(digits, per_epoch))
+    assert program.call("eval", [(test_x, test_y)])[0]["accuracy"] > 0.93
+    program.close()
