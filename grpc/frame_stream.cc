@@ -26,11 +26,11 @@ void DropOwner(void *owner) {
 }  // namespace
 
 void FrameStream::DialServer(std::shared_ptr<grpc::Channel> channel,
-                             grpc::CompletionQueue *queue) {
+                             grpc::CompletionQueue *queue, bool patient) {
   MutexLock lock(&mu_);  // OnOpen waits until stream_ is set
   self_ = shared_from_this();
-  stream_ = Dial(std::move(channel), queue, this, kAttachMethod,
-                 /*patient=*/false);
+  stream_ =
+      Dial(std::move(channel), queue, this, kAttachMethod, patient);
 }
 
 void FrameStream::TakeAccepted(std::shared_ptr<Stream> stream) {

@@ -32,8 +32,9 @@ class FrameStream : public StreamHandler,
  public:
   explicit FrameStream(size_t chunk_bytes) : chunk_bytes_(chunk_bytes) {}
 
+  // `patient`: waits until the server is there, else fails where it is not.
   void DialServer(std::shared_ptr<grpc::Channel> channel,
-                  grpc::CompletionQueue *queue);
+                  grpc::CompletionQueue *queue, bool patient);
   void TakeAccepted(std::shared_ptr<Stream> stream);
 
   // Put a frame in the queue; Put overtakes the data in it, PutBehind does not.

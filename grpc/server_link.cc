@@ -18,6 +18,10 @@ using runtime::MutexLock;
 namespace {
 
 constexpr auto kRedial = std::chrono::milliseconds(100);
+// gRPC drives the connecting of a channel only while a call waits for it, so
+// calls that fail at once never see a server that comes later. A call that waits
+// does not learn why. So one of each in turn.
+constexpr auto kPatience = std::chrono::seconds(3);
 
 // A call that ended with one of these would end the same way again.
 bool IsRefusal(absl::StatusCode code) {
@@ -122,19 +126,36 @@ Clock::time_point ServerLink::Tick() {
                                       waited, last));
       hanging = stream_;
     } else if (stream_ == nullptr && now >= next_dial_) {
+      patient_ = !patient_;
+      connected_ = false;
+      dialled_at_ = now;
       stream_ = std::make_shared<Connection>(this, settings_.chunk_bytes);
-      stream_->DialServer(channel_, queue_);
+      stream_->DialServer(channel_, queue_, patient_);
+    } else if (stream_ != nullptr && patient_ && !connected_ &&
+               now - dialled_at_ >= kPatience) {
+      hanging = stream_;
+      patience_over_ = connected_ = true;  // once
     }
-    if (late.ok())
-      return std::min(stream_ == nullptr ? next_dial_ : away_since_ + deadline,
-                      away_since_ + deadline);
+    if (late.ok() && hanging == nullptr) {
+      Clock::time_point next = away_since_ + deadline;
+      if (stream_ == nullptr)
+        next = std::min(next, next_dial_);
+      else if (patient_ && !connected_)
+        next = std::min(next, dialled_at_ + kPatience);
+      return next;
+    }
   }
   if (hanging != nullptr) hanging->Drop();
+  if (late.ok()) return Clock::time_point::max();  // OnGone notifies
   Broken(std::move(late));
   return Clock::time_point::max();
 }
 
 void ServerLink::OnConnected(Connection *connection) {
+  {
+    MutexLock lock(&mu_);
+    connected_ = true;
+  }
   parameter::Header header;
   *header.mutable_join() = settings_.join;
   connection->Put(std::move(header));
@@ -160,7 +181,7 @@ void ServerLink::OnGone(absl::Status status) {
               ? absl::StrCat("is no parameter server: ", status.message())
               : absl::StrFormat("refused trainer %d: %s",
                                 settings_.join.trainer(), status.message()));
-    last_error_ = std::move(status);
+    if (!std::exchange(patience_over_, false)) last_error_ = std::move(status);
   }
   if (!refusal.ok()) Broken(std::move(refusal));
   monitor_->Notify();

@@ -125,6 +125,11 @@ class ServerLink {
   absl::Status last_error_ ABSL_GUARDED_BY(mu_);
   runtime::Clock::time_point away_since_ ABSL_GUARDED_BY(mu_);
   runtime::Clock::time_point next_dial_ ABSL_GUARDED_BY(mu_);
+  // Of the present stream, or the last one.
+  runtime::Clock::time_point dialled_at_ ABSL_GUARDED_BY(mu_);
+  bool patient_ ABSL_GUARDED_BY(mu_) = true;  // the next one will not be
+  bool connected_ ABSL_GUARDED_BY(mu_) = false;
+  bool patience_over_ ABSL_GUARDED_BY(mu_) = false;  // it is being dropped
   bool keeps_checkpoints_ ABSL_GUARDED_BY(mu_) = false;
   uint64_t first_step_ ABSL_GUARDED_BY(mu_) = 0;
   // Pushes that the server may yet need.

@@ -23,7 +23,7 @@ packages=(
   libabsl-dev libdnnl-dev zlib1g-dev
 )
 [ -n "$with_tests" ] && packages+=(
-  libgtest-dev libgmock-dev iperf3 python3 python3-venv python3-dev
+  libgtest-dev libgmock-dev iperf3 openssl python3 python3-venv python3-dev
 )
 
 missing=()
