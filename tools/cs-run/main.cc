@@ -114,16 +114,24 @@ class Running {
     runtime::MutexLock lock(&mu_);
     end_ = std::move(end);
   }
-  // False: there is nothing yet, or any more.
+  // It ends by itself, and has a trace to write: a signal that comes now must
+  // not keep it from that.
+  void Finish() {
+    runtime::MutexLock lock(&mu_);
+    end_ = nullptr;
+    finished_ = true;
+  }
+  // False: there is nothing to end yet.
   bool End(const absl::Status &why) {
     runtime::MutexLock lock(&mu_);
     if (end_) end_(why);
-    return bool(end_);
+    return finished_ || bool(end_);
   }
 
  private:
   runtime::Mutex mu_;
   std::function<void(const absl::Status &)> end_ ABSL_GUARDED_BY(mu_);
+  bool finished_ ABSL_GUARDED_BY(mu_) = false;
 };
 
 absl::Status RunTrainers(const Options &options,
@@ -144,7 +152,7 @@ absl::Status RunTrainers(const Options &options,
   absl::Status status = Train(options, session->get(), stop);
   // Before the peers can see that this rank is gone.
   if (!status.ok() && options.spawned) WriteReport(options.report, status);
-  running->Set(nullptr);
+  running->Finish();
   return status;
 }
 
@@ -172,6 +180,7 @@ absl::Status RunHere(const Options &options,
           ? Serve(options, std::move(image), trace,
                   [&](auto end) { running.Set(std::move(end)); })
           : RunTrainers(options, std::move(image), trace, &running, &stop);
+  running.Finish();
   if (!status.ok() && options.spawned) WriteReport(options.report, status);
   // A trace of what went wrong is worth as much as one of what did not.
   if (trace != nullptr) {
