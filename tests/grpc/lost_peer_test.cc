@@ -43,9 +43,10 @@ class Child {
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
     posix_spawn_file_actions_addclose(&actions, ends[0]);
-    EXPECT_EQ(
-        posix_spawn(&pid_, argv[0], &actions, nullptr, argv.data(), environ),
-        0);
+    const int failed =
+        posix_spawn(&pid_, argv[0], &actions, nullptr, argv.data(), environ);
+    EXPECT_EQ(failed, 0) << argv[0];
+    if (failed != 0) pid_ = -1;
     posix_spawn_file_actions_destroy(&actions);
     close(ends[1]);
     output_ = ends[0];
@@ -59,7 +60,10 @@ class Child {
     char line[7];
     EXPECT_EQ(read(output_, line, sizeof(line)), 7) << "the child has ended";
   }
-  void Signal(int signal) { kill(pid_, signal); }
+  // Never -1, which would mean all processes.
+  void Signal(int signal) {
+    if (pid_ > 0) kill(pid_, signal);
+  }
 
  private:
   pid_t pid_ = -1;

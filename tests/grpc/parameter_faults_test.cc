@@ -40,9 +40,10 @@ class Process {
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
-    EXPECT_EQ(
-        posix_spawn(&pid_, argv[0], &actions, nullptr, argv.data(), environ),
-        0);
+    const int failed =
+        posix_spawn(&pid_, argv[0], &actions, nullptr, argv.data(), environ);
+    EXPECT_EQ(failed, 0) << argv[0];
+    if (failed != 0) pid_ = -1;
     posix_spawn_file_actions_destroy(&actions);
     close(ends[1]);
     output_ = ends[0];
@@ -52,7 +53,10 @@ class Process {
     Wait();
     close(output_);
   }
-  void Signal(int signal) { kill(pid_, signal); }
+  // Never -1, which would mean all processes.
+  void Signal(int signal) {
+    if (pid_ > 0) kill(pid_, signal);
+  }
   // Reads until the process has said `what`; false at its end.
   bool WaitFor(const std::string &what) {
     char piece[256];

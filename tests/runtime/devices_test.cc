@@ -149,8 +149,9 @@ TEST(DevicesTest, AnEngineTakesTheMostUrgentOfWhatIsReady) {
 TEST(DevicesTest, ACopyInLineIsPartOfTheComputeStream) {
   PlanBuilder plan = Devices(1, 2);
   auto f = plan.Function("step");
-  uint32_t a = f.Arena(plan::F32, {4}), b = f.Arena(plan::F32, {4});
+  uint32_t a = f.Arena(plan::F32, {4});
   for (bool in_line : {true, false}) {
+    uint32_t b = f.Arena(plan::F32, {4});
     uint32_t copy = On(f, 1, Engine(f, CopyBuffer::TO_DEVICE, f.Copy(a, b)));
     Named(f, in_line ? "in line" : "beside", copy);
     f.proto()->mutable_instructions(int(copy))->mutable_copy()->set_in_line(in_line);
