@@ -91,6 +91,7 @@ absl::Status ParameterConnection::OnPush(const parameter::Data &data,
         absl::StrFormat("part of %s must have 1 to %d bytes, got: %d", what(),
                         assembly.total - assembly.got, size));
   reader.ReadPayload([&](absl::Span<const std::byte> piece) {
+    if (piece.empty()) return;
     std::memcpy(assembly.buffer.get() + assembly.got, piece.data(),
                 piece.size());
     assembly.got += piece.size();

@@ -328,7 +328,9 @@ void ServerLink::PutPush(const Key &key, const runtime::SharedBytes &payload) {
   parameter::Header header;
   header.mutable_push()->set_step(key.first);
   header.mutable_push()->set_block(key.second);
-  stream_->PutData(std::move(header), payload);
+  const auto &priorities = settings_.block_priorities;
+  stream_->PutData(std::move(header), payload,
+                   key.second < priorities.size() ? priorities[key.second] : 0);
 }
 
 void ServerLink::PutPull(const Key &key) {
@@ -445,6 +447,7 @@ absl::Status ServerLink::OnValue(const parameter::Data &data,
   }
   size_t at = pull->got;
   reader.ReadPayload([&](absl::Span<const std::byte> piece) {
+    if (piece.empty()) return;
     std::memcpy(pull->buffer.data() + at, piece.data(), piece.size());
     at += piece.size();
   });

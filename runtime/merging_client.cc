@@ -11,6 +11,8 @@
 #include "absl/strings/str_cat.h"
 #include "ops/element.h"
 #include "runtime/memory.h"
+#include "runtime/rows_message.h"
+#include "runtime/shared_bytes.h"
 #include "runtime/status_util.h"
 #include "runtime/sync.h"
 
@@ -27,6 +29,7 @@ class MergingClient : public ParameterClient {
       for (const BlockProgram &program : server.blocks) {
         blocks_.back().push_back(std::make_unique<Block>());
         blocks_.back().back()->element = program.gradient.element;
+        blocks_.back().back()->rows = program.rows.gradient;
       }
     }
   }
@@ -42,17 +45,16 @@ class MergingClient : public ParameterClient {
   void Push(int server, uint32_t block, uint64_t step,
             absl::Span<const std::byte> bytes, Done done) override {
     Block &b = *blocks_[size_t(server)][block];
-    std::shared_ptr<Memory> sum;
+    SharedBytes sum;
     absl::Status status;
     {
       MutexLock lock(&b.mu);
       status = Add(&b, bytes);
       if (status.ok() && (step + 1) % merge_ == 0) sum = Take(&b);
     }
-    if (sum == nullptr) return done(std::move(status));
-    auto span = absl::MakeConstSpan(sum->data(), bytes.size());
-    inner_->Push(server, block, step, span,
-                 [sum, done = std::move(done)](absl::Status s) mutable {
+    if (sum.owner == nullptr) return done(std::move(status));
+    inner_->Push(server, block, step, sum.bytes,
+                 [owner = sum.owner, done = std::move(done)](absl::Status s) mutable {
                    done(std::move(s));
                  });
   }
@@ -98,6 +100,15 @@ class MergingClient : public ParameterClient {
                  });
   }
 
+  // Nothing is kept of rows: other ones are wanted every time.
+  void PullRows(int server, uint32_t block, uint64_t version,
+                absl::Span<const int64_t> ids, absl::Span<std::byte> buffer,
+                Done done) override {
+    inner_->PullRows(server, block,
+                     std::max(version - version % merge_, inner_->first_step()),
+                     ids, buffer, std::move(done));
+  }
+
   absl::Status Finish(uint64_t steps) override {
     Mutex mu;
     CondVar changed;
@@ -106,21 +117,18 @@ class MergingClient : public ParameterClient {
     for (size_t k = 0; k < blocks_.size(); ++k)
       for (size_t i = 0; i < blocks_[k].size(); ++i) {
         Block &b = *blocks_[k][i];
-        std::shared_ptr<Memory> sum;
-        size_t bytes = 0;
+        SharedBytes sum;
         {
           MutexLock lock(&b.mu);
-          bytes = b.bytes;
           sum = Take(&b);
         }
-        if (sum == nullptr) continue;
+        if (sum.owner == nullptr) continue;
         {
           MutexLock lock(&mu);
           ++open;
         }
-        inner_->Push(int(k), uint32_t(i), steps - 1,
-                     absl::MakeConstSpan(sum->data(), bytes),
-                     [&, sum](absl::Status s) {
+        inner_->Push(int(k), uint32_t(i), steps - 1, sum.bytes,
+                     [&, owner = sum.owner](absl::Status s) {
                        MutexLock lock(&mu);
                        if (first.ok()) first = std::move(s);
                        --open;
@@ -143,7 +151,9 @@ class MergingClient : public ParameterClient {
   };
   struct Block {
     ops::Element element;
+    RowLayout rows;  // of a block of rows; else without bytes
     Mutex mu;
+    std::shared_ptr<RowsMessage> row_sum ABSL_GUARDED_BY(mu);
     std::shared_ptr<Memory> sum ABSL_GUARDED_BY(mu);
     size_t bytes ABSL_GUARDED_BY(mu) = 0;
     uint64_t count ABSL_GUARDED_BY(mu) = 0;
@@ -156,13 +166,16 @@ class MergingClient : public ParameterClient {
 
   absl::Status Add(Block *b, absl::Span<const std::byte> bytes)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(b->mu) {
+    if (b->rows.row_bytes != 0) return AddRows(b, bytes);
     if (b->sum == nullptr) {
       absl::StatusOr<Memory> memory = Memory::Allocate(bytes.size());
       if (!memory.ok()) return memory.status();
       b->sum = std::make_shared<Memory>(*std::move(memory));
       b->bytes = bytes.size();
     }
-    if (b->count++ == 0)
+    if (bytes.empty())
+      ++b->count;
+    else if (b->count++ == 0)
       std::memcpy(b->sum->data(), bytes.data(), bytes.size());
     else
       ops::CombineElements(b->element, ops::Combine::kSum, 0, b->sum->data(),
@@ -171,13 +184,34 @@ class MergingClient : public ParameterClient {
     return absl::OkStatus();
   }
 
-  // The mean of what has been added; null if nothing has.
-  std::shared_ptr<Memory> Take(Block *b) ABSL_EXCLUSIVE_LOCKS_REQUIRED(b->mu) {
-    if (b->count > 1)
-      ops::ScaleElements(b->element, 1.0 / double(b->count), b->sum->data(),
+  absl::Status AddRows(Block *b, absl::Span<const std::byte> bytes)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(b->mu) {
+    std::vector<RowsView> views;
+    if (b->count++ != 0) views.push_back(*ReadRows(*b->row_sum, b->rows));
+    absl::StatusOr<RowsView> view = ReadRows(bytes, b->rows);
+    if (!view.ok()) return view.status();
+    views.push_back(*view);
+    b->row_sum =
+        std::make_shared<RowsMessage>(MergeRows(views, b->rows, /*scale=*/0));
+    return absl::OkStatus();
+  }
+
+  // The mean of what has been added; without owner if nothing has.
+  SharedBytes Take(Block *b) ABSL_EXCLUSIVE_LOCKS_REQUIRED(b->mu) {
+    const uint64_t count = std::exchange(b->count, 0);
+    const double scale = 1.0 / double(count);
+    if (count == 0) return {};
+    if (b->rows.row_bytes != 0) {
+      std::shared_ptr<RowsMessage> sum = std::move(b->row_sum);
+      if (count > 1)
+        *sum = MergeRows({*ReadRows(*sum, b->rows)}, b->rows, scale);
+      return {absl::MakeConstSpan(*sum), sum};
+    }
+    if (count > 1)
+      ops::ScaleElements(b->element, scale, b->sum->data(),
                          b->bytes / ops::ElementBytes(b->element));
-    b->count = 0;
-    return std::move(b->sum);
+    std::shared_ptr<Memory> sum = std::move(b->sum);
+    return {absl::MakeConstSpan(sum->data(), b->bytes), sum};
   }
 
   const uint64_t merge_;

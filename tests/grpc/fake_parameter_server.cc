@@ -51,7 +51,8 @@ FakeParameterServer::FakeParameterServer(int trainers,
 absl::Status FakeParameterServer::GetSlot(uint32_t slot,
                                           absl::Span<std::byte> value) {
   MutexLock lock(&mu_);
-  std::memcpy(value.data(), blocks_[slot].value.data(), value.size());
+  if (!value.empty())
+    std::memcpy(value.data(), blocks_[slot].value.data(), value.size());
   return absl::OkStatus();
 }
 
@@ -124,7 +125,8 @@ void FakeParameterServer::Push(int trainer, uint32_t index, uint64_t step,
       ++repeated_;
     } else if (status.ok()) {
       Words words(payload.bytes.size() / 8);
-      std::memcpy(words.data(), payload.bytes.data(), payload.bytes.size());
+      if (!words.empty())
+        std::memcpy(words.data(), payload.bytes.data(), payload.bytes.size());
       block.got.emplace(std::make_pair(step, trainer), std::move(words));
       block.next[trainer] = step + 1;
       Apply(index, answers);
