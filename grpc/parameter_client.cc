@@ -49,6 +49,10 @@ class Client final : public runtime::ParameterClient {
             absl::Span<std::byte> buffer, Done done) override {
     links_[server]->Pull(block, version, buffer, std::move(done));
   }
+  void PullRows(int, uint32_t, uint64_t, absl::Span<const int64_t>,
+                absl::Span<std::byte>, Done done) override {
+    done(absl::UnimplementedError("rows over the network are not there yet"));
+  }
 
   absl::Status Finish(uint64_t steps) override;
   void Abort(const absl::Status &why) override;

@@ -171,6 +171,16 @@ absl::StatusOr<SharedBytes> Executor::ShareSlot(uint32_t slot) {
   return slots_.Share(slot, info);
 }
 
+std::byte *Executor::SlotData(uint32_t slot) {
+  MutexLock lock(&mu_);
+  return slots_.Address(slot, false);
+}
+
+const std::byte *Executor::ArenaData(int function, uint32_t buffer) const {
+  return arenas_[size_t(function)].data() +
+         program_->functions[size_t(function)].buffers[buffer].offset;
+}
+
 uint64_t Executor::steps() {
   MutexLock lock(&mu_);
   return steps_queued_;

@@ -107,6 +107,12 @@ class Executor : private ProgressEngine::Host {
   // slots of functions whose calls overlap.
   absl::StatusOr<SharedBytes> ShareSlot(uint32_t slot);
 
+  // For a server's blocks of rows: the value of a slot that no function writes,
+  // and a buffer in the arena of a function. The caller sees to it that nothing
+  // else touches them.
+  std::byte *SlotData(uint32_t slot);
+  const std::byte *ArenaData(int function, uint32_t buffer) const;
+
   // Queues a call and returns its number, counted from 0. Waits while two
   // calls are waiting already. `batches` must have one entry per batch.
   absl::StatusOr<uint64_t> Enqueue(int function, BatchRows batches);

@@ -127,6 +127,13 @@ void Executor::Ready(Call *call, uint32_t index) {
     const bool after = call->program->is_step &&
                        instruction.kind == InstructionProgram::kPull;
     request.step = call->step + (after ? 1 : 0);
+    if (instruction.kind == InstructionProgram::kPushRows ||
+        instruction.kind == InstructionProgram::kPullRows) {
+      request.input = call->address[instruction.rows.ids];
+      request.buffer = call->address[instruction.rows.values];
+      engine_->Start(request);
+      return;
+    }
     request.buffer = call->address[instruction.message.buffer];
     engine_->Start(request);
     return;

@@ -138,7 +138,10 @@ absl::Status FunctionBuilder::Finish() {
     for (uint32_t d : out_.instructions[i].waits_last)
       out_.instructions[d].wakes_next.push_back(i);
   }
+  if (UpdatesRows())
+    if (absl::Status s = AddRowOutputs(); !s.ok()) return s;
   for (const plan::Output &o : in_.outputs()) {
+    if (UpdatesRows()) break;
     if (absl::Status s = CheckRead(o.buffer()); !s.ok()) return s;
     const TensorInfo &type = out_.buffers[o.buffer()].type;
     if (type.elements != 1)

@@ -68,6 +68,17 @@ class FunctionBuilder {
                                                  const std::string &key, bool push);
   absl::Status CheckPushes();
 
+  // function_rows.cc
+  absl::Status AddPushRows(const plan::PushRows &push, InstructionProgram *out);
+  absl::Status AddPullRows(const plan::PullRows &pull, InstructionProgram *out);
+  // What both have in common.
+  template <typename Message>
+  absl::Status AddRows(const Message &message, bool push,
+                       InstructionProgram *out);
+  // Whether this is the function of a block of rows of the server.
+  bool UpdatesRows() const;
+  absl::Status AddRowOutputs();
+
   const plan::Plan &plan_;
   const plan::Function &in_;
   const int rank_, nodes_;

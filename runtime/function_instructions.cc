@@ -3,6 +3,7 @@
 //
 // The instructions of a function and their dependences.
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 #include <utility>
@@ -69,9 +70,11 @@ absl::Status FunctionBuilder::AddCopy(const plan::CopyBuffer &copy,
   }
   // 1 GB/s is a byte in a nanosecond. Without a rate it takes no time, and
   // emulation refuses the plan.
-  if (uint64_t rate = plan_.cluster().device_gb_per_s(); rate != 0)
-    out->nanoseconds =
-        (out_.buffers[copy.source()].type.bytes + rate - 1) / rate;
+  const uint64_t bytes = out_.buffers[copy.source()].type.bytes;
+  if (double rate = double(plan_.cluster().device_copy_mb_per_s()); rate != 0)
+    out->nanoseconds = uint64_t(std::ceil(double(bytes) * 1000 / rate));
+  else if (uint64_t memory = plan_.cluster().device_gb_per_s(); memory != 0)
+    out->nanoseconds = (bytes + memory - 1) / memory;
   return absl::OkStatus();
 }
 
@@ -169,6 +172,9 @@ absl::Status FunctionBuilder::AddPush(const plan::Push &push,
   out->message = {push.server(), push.block(), push.buffer()};
   auto block = FindBlock(push.server(), push.block(), push.key(), true);
   if (!block.ok()) return block.status();
+  if ((*block)->of_rows())
+    return BadPlan(where_, absl::StrCat("block \"", (*block)->key,
+                                        "\" takes single rows only"));
   if (absl::Status s = CheckRead(push.buffer()); !s.ok()) return s;
   const TensorInfo &type = out_.buffers[push.buffer()].type;
   if (!(type == (*block)->gradient))
@@ -200,6 +206,9 @@ absl::Status FunctionBuilder::CheckPushes() {
   for (const InstructionProgram &i : out_.instructions)
     if (i.kind == InstructionProgram::kPush)
       ++count[{i.message.server, i.message.block}];
+    else if (i.kind == InstructionProgram::kPushRows)
+      for (const RowsMessageProgram::Part &part : i.rows.parts)
+        ++count[{part.server, part.block}];
   const std::vector<ServerProgram> &servers = program_->servers.servers;
   for (uint32_t k = 0; k < servers.size(); ++k)
     for (uint32_t b = 0; b < servers[k].blocks.size(); ++b)
@@ -265,6 +274,12 @@ absl::Status FunctionBuilder::AddInstruction(int index) {
       break;
     case plan::Instruction::kPull:
       status = AddPull(in.pull(), &out);
+      break;
+    case plan::Instruction::kPushRows:
+      status = AddPushRows(in.push_rows(), &out);
+      break;
+    case plan::Instruction::kPullRows:
+      status = AddPullRows(in.pull_rows(), &out);
       break;
     default:
       status = BadPlan(where_, "does nothing that this build knows");

@@ -81,19 +81,23 @@ class InProcessParameterClient : public ParameterClient {
 
   void Pull(int server, uint32_t block, uint64_t version,
             absl::Span<std::byte> buffer, Done done) override {
-    uint64_t id = 0;
-    bool closed = false;
-    {
-      MutexLock lock(&pending_->mu);
-      closed = pending_->closed;
-      if (!closed) {
-        id = pending_->next++;
-        pending_->entries[id] = {buffer, std::move(done)};
-      }
-    }
-    if (closed) return done(absl::CancelledError("the client is closed"));
+    const uint64_t id = Begin(buffer, &done);
+    if (id == kClosed) return done(absl::CancelledError("the client is closed"));
     (*servers_)[size_t(server)]->Pull(
         trainer_, block, version,
+        [pending = pending_, id](absl::StatusOr<SharedBytes> value) {
+          pending->Answer(id, value);
+        });
+  }
+
+  void PullRows(int server, uint32_t block, uint64_t version,
+                absl::Span<const int64_t> ids, absl::Span<std::byte> buffer,
+                Done done) override {
+    const uint64_t id = Begin(buffer, &done);
+    if (id == kClosed) return done(absl::CancelledError("the client is closed"));
+    pending_->sent += ids.size() * sizeof(int64_t);
+    (*servers_)[size_t(server)]->PullRows(
+        trainer_, block, version, {ids.begin(), ids.end()},
         [pending = pending_, id](absl::StatusOr<SharedBytes> value) {
           pending->Answer(id, value);
         });
@@ -121,6 +125,16 @@ class InProcessParameterClient : public ParameterClient {
   uint64_t bytes_received() const override { return pending_->received; }
 
  private:
+  static constexpr uint64_t kClosed = ~uint64_t{0};
+
+  // Of a pull, whose `done` is kept if the client is not closed.
+  uint64_t Begin(absl::Span<std::byte> buffer, Done *done) {
+    MutexLock lock(&pending_->mu);
+    if (pending_->closed) return kClosed;
+    pending_->entries[pending_->next] = {buffer, std::move(*done)};
+    return pending_->next++;
+  }
+
   const ParameterServers *const servers_;
   const int trainer_;
   const std::shared_ptr<Pending> pending_ = std::make_shared<Pending>();

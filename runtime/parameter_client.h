@@ -43,8 +43,9 @@ class ParameterClient {
   // Steps that the servers have behind them: 0, or where the job goes on.
   virtual uint64_t first_step() const = 0;
 
-  // `bytes` (exactly the block's) stay unchanged until `done`, which means that
-  // the memory may be reused, not that the update is applied.
+  // `bytes` (exactly the block's; of a block of rows, a message of rows: see
+  // runtime/rows_message.h) stay unchanged until `done`, which means that the
+  // memory may be reused, not that the update is applied.
   virtual void Push(int server, uint32_t block, uint64_t step,
                     absl::Span<const std::byte> bytes, Done done) = 0;
 
@@ -54,6 +55,13 @@ class ParameterClient {
   // block's bytes and may be written until `done`.
   virtual void Pull(int server, uint32_t block, uint64_t version,
                     absl::Span<std::byte> buffer, Done done) = 0;
+
+  // Of a block of rows: `buffer` gets the rows `ids` (ascending, counted from the
+  // block's first one) of the version. The call may be repeated, also while
+  // another one for the same block and version waits.
+  virtual void PullRows(int server, uint32_t block, uint64_t version,
+                        absl::Span<const int64_t> ids,
+                        absl::Span<std::byte> buffer, Done done) = 0;
 
   // This trainer has run out of batches: it pushes nothing of step `steps` and
   // later ones. The others go on without it. Waits until all servers know.

@@ -52,6 +52,7 @@ absl::Status ParameterServerImpl::Start() {
     block.taken.assign(n, 0);
     block.applied.assign(n, 0);
     block.arrived.resize(n);
+    if (absl::Status s = PrepareRows(&block); !s.ok()) return s;
     if (absl::Status s = ShareCurrent(&block); !s.ok()) return s;
   }
   progress_ = Clock::now();
@@ -154,7 +155,8 @@ absl::Status ParameterServerImpl::Take(int trainer, uint32_t block,
     *payload = {};
     return absl::OkStatus();
   }
-  if (payload->bytes.size() != b.program->gradient.bytes)
+  if (!b.program->of_rows() &&
+      payload->bytes.size() != b.program->gradient.bytes)
     return error(absl::StrCat("must have ", b.program->gradient.bytes,
                               " bytes, got: ", payload->bytes.size()));
   if (!Expected(trainer, step)) return error("the trainer has finished");
@@ -176,7 +178,8 @@ absl::Status ParameterServerImpl::Take(int trainer, uint32_t block,
   work.step = step;
   work.trainer = trainer;
   work.gradient = std::move(*payload);
-  if (reinterpret_cast<uintptr_t>(work.gradient.bytes.data()) %
+  if (!b.program->of_rows() &&
+      reinterpret_cast<uintptr_t>(work.gradient.bytes.data()) %
           ops::ElementBytes(b.program->gradient.element) != 0) {
     absl::StatusOr<std::shared_ptr<Memory>> memory = Buffer(&b);
     if (!memory.ok()) return memory.status();
@@ -192,10 +195,16 @@ absl::Status ParameterServerImpl::Take(int trainer, uint32_t block,
 
 void ParameterServerImpl::Push(int trainer, uint32_t block, uint64_t step,
                                SharedBytes payload, PushDone done) {
-  absl::Status status;
+  absl::Status status, wrong;
+  if (block < server_->blocks.size() && server_->blocks[block].of_rows())
+    wrong = ReadRows(payload.bytes, server_->blocks[block].rows.gradient).status();
   {
     MutexLock lock(&mu_);
     status = Check(trainer, block);
+    if (status.ok() && !wrong.ok())
+      status = Named(absl::InvalidArgumentError(absl::StrCat(
+          Where(blocks_[block]), ": push of trainer ", trainer, " in step ", step,
+          ": ", wrong.message())));
     if (status.ok()) status = Take(trainer, block, step, &payload);
   }
   done(std::move(status));
@@ -206,6 +215,16 @@ bool ParameterServerImpl::HasVersion(const Block &block, int trainer,
   return version <= (sync() ? block.updates : block.applied[size_t(trainer)]);
 }
 
+absl::StatusOr<SharedBytes> ParameterServerImpl::Value(const Block &block,
+                                                       uint64_t version) const {
+  if (!sync() || version == block.updates) return block.current;
+  if (version + 1 == block.updates && block.previous.owner != nullptr)
+    return block.previous;
+  return Named(absl::OutOfRangeError(
+      absl::StrCat(Where(block), ": version ", version,
+                   " is no longer there, only ", block.updates)));
+}
+
 void ParameterServerImpl::Pull(int trainer, uint32_t block, uint64_t version,
                                PullDone done) {
   absl::StatusOr<SharedBytes> value = absl::UnknownError("");
@@ -214,19 +233,17 @@ void ParameterServerImpl::Pull(int trainer, uint32_t block, uint64_t version,
     absl::Status status = Check(trainer, block);
     if (!status.ok()) {
       value = std::move(status);
-    } else if (Block &b = blocks_[block]; !HasVersion(b, trainer, version)) {
+    } else if (Block &b = blocks_[block];
+               !HasVersion(b, trainer, version) ||
+               (b.program->of_rows() && b.running)) {
       if (pulls_++ == 0) progress_ = Clock::now();
       b.pulls.push_back({trainer, version, std::move(done)});
       work_.Signal();
       return;
-    } else if (!sync() || version == b.updates) {
-      value = b.current;
-    } else if (version + 1 == b.updates && b.previous.owner != nullptr) {
-      value = b.previous;
     } else {
-      value = Named(absl::OutOfRangeError(
-          absl::StrCat(Where(b), ": version ", version,
-                       " is no longer there, only ", b.updates)));
+      value = Value(b, version);
+      if (value.ok() && b.program->of_rows())
+        return AnswerRows(&b, {trainer, version, std::move(done)});
     }
   }
   done(std::move(value));

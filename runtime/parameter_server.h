@@ -12,6 +12,10 @@
 // every run. Asynchronous: the update runs for every push, in the order of
 // arrival.
 //
+// A block of rows (ServerBlock.row_chunk in the plan) is updated row by row, those
+// only that some trainer has pushed, and held once: the versions before the
+// newest one are not there any more.
+//
 // A push of (trainer, step, block) that has been taken already is acknowledged
 // and dropped. A push of a later step than the block's next one is kept.
 //
@@ -86,11 +90,16 @@ class ParameterServer {
     bool finished = false;
   };
   virtual Taken taken(int trainer) = 0;
-  // `payload` is the whole block of one step. Done when it has been taken.
+  // `payload` is the whole block of one step, or, of a block of rows, a message of
+  // rows. Done when it has been taken.
   virtual void Push(int trainer, uint32_t block, uint64_t step,
                     SharedBytes payload, PushDone done) = 0;
   virtual void Pull(int trainer, uint32_t block, uint64_t version,
                     PullDone done) = 0;
+  // Rows `ids` of a block of rows. Synchronous: nobody asks for a version that is
+  // older than the newest one: that is kOutOfRange. Pull gives all rows.
+  virtual void PullRows(int trainer, uint32_t block, uint64_t version,
+                        std::vector<int64_t> ids, PullDone done) = 0;
   // See ParameterClient::Finish.
   virtual absl::Status Finish(int trainer, uint64_t steps) = 0;
   // The trainer is gone for good: an error for all, with its name.

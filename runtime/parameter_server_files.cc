@@ -3,8 +3,9 @@
 //
 // Values in and out of a parameter server, and its checkpoints: a safetensors
 // file with the slots ("slot/NAME"), what has been pushed and not applied
-// ("ready/I", "sum/BLOCK", "push/BLOCK/TRAINER/STEP"), and in the metadata the
-// counts and a checksum over everything.
+// ("ready/I", "sum/BLOCK", of blocks of rows "part/BLOCK/I" in its place,
+// "push/BLOCK/TRAINER/STEP"), and in the metadata the counts and a checksum over
+// everything.
 #include <zlib.h>
 
 #include <algorithm>
@@ -72,6 +73,7 @@ bool ParameterServerImpl::Idle() const {
 }
 
 absl::Status ParameterServerImpl::ShareCurrent(Block *block) {
+  if (block->program->of_rows()) return absl::OkStatus();
   absl::StatusOr<SharedBytes> value = executor_->ShareSlot(block->program->slot);
   if (!value.ok()) return Named(value.status());
   block->current = *std::move(value);
@@ -93,7 +95,8 @@ absl::Status ParameterServerImpl::SetWhole(const std::string &name,
         value->type.bytes, " bytes, got: ", whole.size(), " bytes"));
   MutexLock lock(&mu_);
   // What is about to end ends.
-  while (status_.ok() && (!running_.empty() || !ready_.empty()))
+  while (status_.ok() &&
+         (!running_.empty() || !ready_.empty() || saving_ || Reading()))
     changed_.Wait(&mu_);
   if (!status_.ok()) return Unshared(status_);
   if (!Idle())
@@ -124,6 +127,15 @@ absl::Status ParameterServerImpl::GetSlot(uint32_t slot,
     while (status_.ok() && (!running_.empty() || !ready_.empty()))
       changed_.Wait(&mu_);
     if (!status_.ok()) return Unshared(status_);
+    if (Block *block = BlockOfRows(slot); block != nullptr) {
+      ++block->readers;
+      mu_.Unlock();
+      absl::Status status = Named(executor_->GetSlot(slot, value));
+      mu_.Lock();
+      --block->readers;
+      changed_.SignalAll();
+      return status;
+    }
   }
   return Named(executor_->GetSlot(slot, value));
 }
@@ -153,7 +165,7 @@ absl::Status ParameterServerImpl::Pause() {
   return Unshared(status_);
 }
 
-absl::Status ParameterServerImpl::TakeSnapshot(Snapshot *out) {
+absl::Status ParameterServerImpl::TakeSnapshot(Tables tables, Snapshot *out) {
   auto line = [&](auto &&...words) {
     absl::StrAppend(&out->counts, words..., "\n");
   };
@@ -163,7 +175,11 @@ absl::Status ParameterServerImpl::TakeSnapshot(Snapshot *out) {
   };
   for (uint32_t i = 0; i < program_->slots.size(); ++i) {
     if (!program_->slots[i].held) continue;
-    absl::StatusOr<SharedBytes> value = executor_->ShareSlot(i);
+    absl::StatusOr<SharedBytes> value = SharedBytes();
+    if (auto table = tables.find(i); table != tables.end())
+      value = std::move(table->second);
+    else
+      value = executor_->ShareSlot(i);
     if (!value.ok()) return Named(value.status());
     out->tensors[absl::StrCat("slot/", program_->slots[i].name)] = {
         program_->slots[i].type, *std::move(value)};
@@ -180,7 +196,9 @@ absl::Status ParameterServerImpl::TakeSnapshot(Snapshot *out) {
     const Block &block = blocks_[b];
     line("block ", b, " ", block.updates, " ", block.combining, " ", block.added,
          " ", block.parts, " ", int(block.scaled));
-    if (block.parts != 0)
+    for (size_t i = 0; i < block.row_parts.size(); ++i)
+      bytes(absl::StrCat("part/", b, "/", i), block.row_parts[i]);
+    if (block.parts != 0 && !block.program->of_rows())
       bytes(absl::StrCat("sum/", b),
             CopyOf({block.sum->data(), block.program->gradient.bytes}));
     for (size_t t = 0; t < trainers_.size(); ++t) {
@@ -197,7 +215,7 @@ absl::Status ParameterServerImpl::Save(const std::string &path) {
   {
     MutexLock lock(&mu_);
     absl::Status status = Pause();
-    if (status.ok()) status = TakeSnapshot(&snapshot);
+    if (status.ok()) status = TakeSnapshot(CopyTables(), &snapshot);
     saving_ = false;
     for (uint32_t b = 0; b < blocks_.size() && status_.ok(); ++b) Combine(b);
     work_.SignalAll();
@@ -254,12 +272,21 @@ absl::Status ParameterServerImpl::Restore(const std::string &path) {
 
 absl::Status ParameterServerImpl::Apply(const Snapshot &snapshot) {
   const absl::Status wrong = absl::InvalidArgumentError("its counts are wrong");
+  // What has been pushed to `block`, or is made of that.
   auto tensor = [&](const std::string &name,
-                    size_t size) -> absl::StatusOr<SharedBytes> {
+                    const Block &block) -> absl::StatusOr<SharedBytes> {
+    const BlockProgram &program = *block.program;
     auto it = snapshot.tensors.find(name);
-    if (it == snapshot.tensors.end() || it->second.second.bytes.size() != size)
+    if (it == snapshot.tensors.end() ||
+        (!program.of_rows() &&
+         it->second.second.bytes.size() != program.gradient.bytes))
       return absl::InvalidArgumentError(
           absl::StrCat("tensor \"", name, "\" is missing or of another size"));
+    if (program.of_rows())
+      if (auto rows = ReadRows(it->second.second.bytes, program.rows.gradient);
+          !rows.ok())
+        return absl::InvalidArgumentError(
+            absl::StrCat("tensor \"", name, "\": ", rows.status().message()));
     return CopyOf(it->second.second.bytes);
   };
   const size_t n = trainers_.size();
@@ -285,8 +312,8 @@ absl::Status ParameterServerImpl::Apply(const Snapshot &snapshot) {
       work.block = int(v[2]);
       work.step = uint64_t(v[3]);
       work.trainer = int(v[4]);
-      auto value = tensor(absl::StrCat("ready/", v[1]),
-                          blocks_[size_t(v[2])].program->gradient.bytes);
+      auto value =
+          tensor(absl::StrCat("ready/", v[1]), blocks_[size_t(v[2])]);
       if (!value.ok()) return value.status();
       work.gradient = *std::move(value);
       ready_.push_back(std::move(work));
@@ -298,9 +325,15 @@ absl::Status ParameterServerImpl::Apply(const Snapshot &snapshot) {
       block.added = int(v[4]);
       block.parts = int(v[5]);
       block.scaled = v[6] != 0;
-      if (block.parts == 0) continue;
+      if (block.program->of_rows())
+        for (int i = 0; i < block.parts; ++i) {
+          auto part = tensor(absl::StrCat("part/", v[1], "/", i), block);
+          if (!part.ok()) return part.status();
+          block.row_parts.push_back(*std::move(part));
+        }
+      if (block.parts == 0 || block.program->of_rows()) continue;
       const size_t bytes = block.program->gradient.bytes;
-      auto value = tensor(absl::StrCat("sum/", v[1]), bytes);
+      auto value = tensor(absl::StrCat("sum/", v[1]), block);
       if (!value.ok()) return value.status();
       auto memory = Buffer(&block);
       if (!memory.ok()) return memory.status();
@@ -320,8 +353,7 @@ absl::Status ParameterServerImpl::Apply(const Snapshot &snapshot) {
       Block &block = blocks_[b];
       uint64_t step = block.combining + (int(t) < block.added ? 1 : 0);
       for (; step < block.taken[t]; ++step) {
-        auto value = tensor(absl::StrCat("push/", b, "/", t, "/", step),
-                            block.program->gradient.bytes);
+        auto value = tensor(absl::StrCat("push/", b, "/", t, "/", step), block);
         if (!value.ok()) return value.status();
         block.arrived[t].push_back({step, *std::move(value)});
       }

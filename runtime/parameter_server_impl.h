@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <deque>
 #include <limits>
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
@@ -19,6 +20,7 @@
 #include "runtime/executor.h"
 #include "runtime/memory.h"
 #include "runtime/parameter_server.h"
+#include "runtime/rows_message.h"
 #include "runtime/sync.h"
 
 namespace commsched::runtime {
@@ -39,6 +41,8 @@ class ParameterServerImpl : public ParameterServer {
             PushDone done) override;
   void Pull(int trainer, uint32_t block, uint64_t version,
             PullDone done) override;
+  void PullRows(int trainer, uint32_t block, uint64_t version,
+                std::vector<int64_t> ids, PullDone done) override;
   absl::Status Finish(int trainer, uint64_t steps) override;
   void Lost(int trainer, const absl::Status &why) override;
   void Cancel(const absl::Status &why) override;
@@ -61,6 +65,9 @@ class ParameterServerImpl : public ParameterServer {
     int trainer = 0;
     uint64_t version = 0;
     PullDone done;
+    // Of a block of rows: which; of Pull all.
+    bool all = true;
+    std::vector<int64_t> ids = {};
   };
   // An update that has all that it needs, or the schedule.
   struct Work {
@@ -70,6 +77,7 @@ class ParameterServerImpl : public ParameterServer {
     SharedBytes gradient;
     std::shared_ptr<Memory> memory;  // of the server, in which it lies
     uint64_t call = 0;   // of the executor
+    std::vector<Work> others;  // of the blocks that are updated with this one
   };
   struct Block {
     const BlockProgram *program = nullptr;
@@ -86,10 +94,18 @@ class ParameterServerImpl : public ParameterServer {
     std::shared_ptr<Memory> sum;
     std::vector<std::deque<Arrived>> arrived;  // by trainer
     std::vector<std::shared_ptr<Memory>> spare;
-    SharedBytes current, previous;  // values
+    SharedBytes current, previous;  // values; of rows: none
     std::vector<PendingPull> pulls;
+    // Of rows. They are read by `readers` threads, or updated while `running`.
+    std::vector<SharedBytes> row_parts;  // what is in the combination, in order
+    std::vector<Memory> chunk;           // batch arguments of the function
+    int readers = 0;
   };
 
+  bool OfRows(const Work &work) const {
+    return work.block >= 0 &&
+           server_->blocks[size_t(work.block)].of_rows();
+  }
   bool sync() const { return servers_->mode == ServersProgram::kSync; }
   // Whether the trainer takes part in the step.
   bool Expected(int trainer, uint64_t step) const
@@ -106,6 +122,9 @@ class ParameterServerImpl : public ParameterServer {
   absl::Status Take(int trainer, uint32_t block, uint64_t step,
                     SharedBytes *payload) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool HasVersion(const Block &block, int trainer, uint64_t version) const;
+  // A pull of a block of which the version is there.
+  absl::StatusOr<SharedBytes> Value(const Block &block, uint64_t version) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool Finished() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   // parameter_server_updates.cc
@@ -117,16 +136,42 @@ class ParameterServerImpl : public ParameterServer {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Run();
   bool Next(Work *work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool IsWhole(const Work &work) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  Work TakeWhole(std::deque<Work>::iterator first)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool NeedsSchedule(const Work &work) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Begin(Work work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Complete() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Of one block. Moves the pulls that can be answered now.
+  void CompleteBlock(Work work, SharedBytes value,
+                     std::vector<std::pair<PullDone, SharedBytes>> *answers)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void WaitForWork() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   std::string Missing() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  // parameter_server_rows.cc
+  absl::Status PrepareRows(Block *block);
+  // The combination of what is in row_parts. Gives up the lock for a while, as do
+  // the following ones.
+  SharedBytes MergeParts(Block *block) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Runs the update that has begun first.
+  void CompleteRows() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Status UpdateRows(Block *block, const Work &work)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Status UpdateChunk(const Block &block, const RowsView &rows, size_t begin,
+                           size_t count) ABSL_LOCKS_EXCLUDED(mu_);
+  void AnswerRows(Block *block, PendingPull pull)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool Reading() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Copies of the slots that blocks of rows change, by slot.
+  using Tables = std::map<uint32_t, SharedBytes>;
+  Tables CopyTables() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  Block *BlockOfRows(uint32_t slot) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   // parameter_server_files.cc
   struct Snapshot;
   absl::Status Pause() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  absl::Status TakeSnapshot(Snapshot *snapshot)
+  absl::Status TakeSnapshot(Tables tables, Snapshot *snapshot)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status Apply(const Snapshot &snapshot)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

@@ -34,6 +34,11 @@ absl::StatusOr<std::shared_ptr<Memory>> ParameterServerImpl::Buffer(
 
 absl::Status ParameterServerImpl::Add(Block *block, const Arrived &arrived,
                                       bool last) {
+  if (block->program->of_rows()) {
+    ++block->parts;
+    block->row_parts.push_back(arrived.payload);
+    return absl::OkStatus();
+  }
   const ops::Element element = block->program->gradient.element;
   const size_t unit = ops::ElementBytes(element);
   const size_t bytes = block->program->gradient.bytes;
@@ -46,7 +51,7 @@ absl::Status ParameterServerImpl::Add(Block *block, const Arrived &arrived,
   // when: so not here.
   const bool wide = element == ops::Element::kF32 || element == ops::Element::kF64;
   const int parts = ++block->parts;
-  block->scaled = last && wide && servers_->mean && parts > 1;
+  block->scaled = last && wide && block->program->mean && parts > 1;
   const double scale = block->scaled ? 1.0 / parts : 0.0;
   std::byte *sum = block->sum->data();
   mu_.Unlock();
@@ -70,7 +75,10 @@ void ParameterServerImpl::Combine(uint32_t index) {
     while (b.added < n && !Expected(b.added, b.combining)) ++b.added;
     if (b.added == n) {
       if (b.parts == 0) break;  // nobody has any batches left
-      if (servers_->mean && !b.scaled && b.parts > 1) {
+      SharedBytes rows;
+      if (b.program->of_rows()) {
+        rows = MergeParts(&b);
+      } else if (b.program->mean && !b.scaled && b.parts > 1) {
         const double scale = 1.0 / b.parts;
         mu_.Unlock();
         ops::ScaleElements(b.program->gradient.element, scale, b.sum->data(),
@@ -80,8 +88,12 @@ void ParameterServerImpl::Combine(uint32_t index) {
       Work work;
       work.block = int(index);
       work.step = b.combining++;
-      work.gradient.bytes = {b.sum->data(), b.program->gradient.bytes};
-      work.memory = std::move(b.sum);
+      if (b.program->of_rows()) {
+        work.gradient = std::move(rows);
+      } else {
+        work.gradient.bytes = {b.sum->data(), b.program->gradient.bytes};
+        work.memory = std::move(b.sum);
+      }
       b.sum = nullptr;
       b.added = b.parts = 0;
       b.scaled = false;
@@ -116,19 +128,47 @@ bool ParameterServerImpl::NeedsSchedule(const Work &work) const {
   return schedules_ < wanted;
 }
 
+// Whether the other blocks that are updated together are ready for this step.
+bool ParameterServerImpl::IsWhole(const Work &work) const {
+  for (uint32_t block : server_->blocks[size_t(work.block)].together)
+    if (int(block) != work.block &&
+        std::none_of(ready_.begin(), ready_.end(), [&](const Work &other) {
+          return other.block == int(block) && other.step == work.step;
+        }))
+      return false;
+  return true;
+}
+
+ParameterServerImpl::Work ParameterServerImpl::TakeWhole(
+    std::deque<Work>::iterator first) {
+  Work work = std::move(*first);
+  ready_.erase(first);
+  for (uint32_t block : server_->blocks[size_t(work.block)].together) {
+    if (int(block) == work.block) continue;
+    auto other = std::find_if(ready_.begin(), ready_.end(), [&](const Work &w) {
+      return w.block == int(block) && w.step == work.step;
+    });
+    work.others.push_back(std::move(*other));
+    ready_.erase(other);
+  }
+  return work;
+}
+
 bool ParameterServerImpl::Next(Work *work) {
   if (running_.size() >= kMaxRunning || (saving_ && !sync())) return false;
+  // An update of rows is run by Complete: what is behind it would wait there.
+  if (!running_.empty() && OfRows(running_.back())) return false;
   std::vector<bool> passed(blocks_.size(), false);
   for (auto it = ready_.begin(); it != ready_.end(); ++it) {
     const size_t b = size_t(it->block);
     // Updates of one block keep their order.
-    if (passed[b] || blocks_[b].running || (saving_ && it->step >= hold_)) {
+    if (passed[b] || blocks_[b].running || (saving_ && it->step >= hold_) ||
+        !IsWhole(*it)) {
       passed[b] = true;
       continue;
     }
     if (!NeedsSchedule(*it)) {
-      *work = std::move(*it);
-      ready_.erase(it);
+      *work = TakeWhole(it);
       return true;
     }
     // What the schedule has made for a step is in use until all blocks are
@@ -150,13 +190,20 @@ void ParameterServerImpl::Begin(Work work) {
   BatchRows rows;
   int function = server_->schedule;
   if (work.block >= 0) {
-    Block &block = blocks_[size_t(work.block)];
-    block.running = true;
-    // All trainers have pushed after they had this value.
-    block.previous = {};
-    function = block.program->function;
-    rows.data.push_back(work.gradient.bytes.data());
-    rows.owner = work.gradient.owner;
+    const BlockProgram &program = server_->blocks[size_t(work.block)];
+    function = program.function;
+    // The gradients live as long as the work.
+    for (uint32_t b : program.together) {
+      blocks_[b].running = true;
+      // All trainers have pushed after they had this value.
+      blocks_[b].previous = {};
+      const Work *own = &work;
+      for (const Work &other : work.others)
+        if (other.block == int(b)) own = &other;
+      rows.data.push_back(own->gradient.bytes.data());
+    }
+    if (OfRows(work)) return running_.push_back(std::move(work));
+    if (work.others.empty()) rows.owner = work.gradient.owner;
   } else {
     ++schedules_;
   }
@@ -178,13 +225,18 @@ void ParameterServerImpl::Begin(Work work) {
 void ParameterServerImpl::Complete() {
   const uint64_t call = running_.front().call;
   const int index = running_.front().block;
+  if (OfRows(running_.front())) return CompleteRows();
   mu_.Unlock();
   absl::Status status = executor_->Metrics(call).status();
-  absl::StatusOr<SharedBytes> value = SharedBytes();
-  if (status.ok() && index >= 0) {
-    value = executor_->ShareSlot(server_->blocks[size_t(index)].slot);
-    status = value.status();
-  }
+  std::vector<SharedBytes> values(blocks_.size());
+  if (index >= 0)
+    for (uint32_t b : server_->blocks[size_t(index)].together) {
+      if (!status.ok()) break;
+      absl::StatusOr<SharedBytes> value =
+          executor_->ShareSlot(server_->blocks[b].slot);
+      if (value.ok()) values[b] = *std::move(value);
+      else status = value.status();
+    }
   mu_.Lock();
   if (!status.ok()) {
     std::string what = index < 0 ? "schedule"
@@ -201,26 +253,39 @@ void ParameterServerImpl::Complete() {
   progress_ = Clock::now();
   changed_.SignalAll();
   if (index < 0) return;
-  Block &block = blocks_[size_t(index)];
+  std::vector<std::pair<PullDone, SharedBytes>> answers;
+  for (Work &other : work.others) {
+    const size_t b = size_t(other.block);
+    CompleteBlock(std::move(other), std::move(values[b]), &answers);
+  }
+  CompleteBlock(std::move(work), std::move(values[size_t(index)]), &answers);
+  if (answers.empty()) return;
+  mu_.Unlock();
+  for (auto &[done, value] : answers) done(value);
+  answers.clear();
+  mu_.Lock();
+}
+
+void ParameterServerImpl::CompleteBlock(
+    Work work, SharedBytes value,
+    std::vector<std::pair<PullDone, SharedBytes>> *answers) {
+  Block &block = blocks_[size_t(work.block)];
   block.running = false;
   ++block.updates;
   if (work.trainer >= 0) block.applied[size_t(work.trainer)] = work.step + 1;
   if (sync()) block.previous = std::move(block.current);
-  block.current = *std::move(value);
+  block.current = std::move(value);
   if (work.memory != nullptr) block.spare.push_back(std::move(work.memory));
-  std::vector<PendingPull> answered, waiting;
+  std::vector<PendingPull> waiting;
   for (PendingPull &pull : block.pulls) {
-    bool there = HasVersion(block, pull.trainer, pull.version);
-    (there ? answered : waiting).push_back(std::move(pull));
+    if (HasVersion(block, pull.trainer, pull.version)) {
+      answers->emplace_back(std::move(pull.done), block.current);
+      --pulls_;
+    } else {
+      waiting.push_back(std::move(pull));
+    }
   }
   block.pulls = std::move(waiting);
-  pulls_ -= answered.size();
-  if (answered.empty()) return;
-  SharedBytes current = block.current;
-  mu_.Unlock();
-  for (PendingPull &pull : answered) pull.done(current);
-  current = {};
-  mu_.Lock();
 }
 
 void ParameterServerImpl::WaitForWork() {

@@ -16,6 +16,7 @@
 #include "runtime/exchange.h"
 #include "runtime/files.h"
 #include "runtime/function_builder.h"
+#include "runtime/plan_rows.h"
 #include "runtime/plan_values.h"
 
 namespace commsched::runtime {
@@ -104,8 +105,12 @@ absl::StatusOr<std::shared_ptr<const Program>> PlanImage::ForServer(
   const plan::Server &in = plan_.parameter_servers().servers(server);
   ServerProgram &out = program->servers.servers[size_t(server)];
   if (in.has_schedule()) out.schedule = index[in.schedule()];
-  for (int b = 0; b < in.blocks_size(); ++b)
-    out.blocks[size_t(b)].function = index[in.blocks(b).function()];
+  for (int b = 0; b < in.blocks_size(); ++b) {
+    BlockProgram &block = out.blocks[size_t(b)];
+    block.function = index[in.blocks(b).function()];
+    if (block.of_rows())
+      ResolveRowBlock(program->functions[size_t(block.function)], &block.rows);
+  }
   return program;
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/plan_rows.h"
 #include "runtime/plan_values.h"
 
 namespace commsched::runtime {
@@ -41,23 +42,47 @@ absl::Status CheckRole(const plan::Plan &plan, int index, bool server) {
   return absl::OkStatus();
 }
 
-// The one batch argument of a block's function.
+// The batch argument of a block's function.
 absl::StatusOr<TensorInfo> GradientOf(const plan::Function &function,
                                       const std::string &key,
                                       const std::string &where) {
-  const plan::Buffer *batch = nullptr;
-  for (const plan::Buffer &buffer : function.buffers()) {
-    if (buffer.kind() != plan::Buffer::BATCH) continue;
-    if (batch != nullptr && buffer.batch() != batch->batch())
-      return BadPlan(where, absl::StrCat("function @", function.name(),
-                                         " must have one batch argument"));
-    batch = &buffer;
+  for (const plan::Buffer &buffer : function.buffers())
+    if (buffer.kind() == plan::Buffer::BATCH && buffer.batch() == key)
+      return ConvertType(buffer.type(), where);
+  return BadPlan(where, absl::StrCat("function @", function.name(),
+                                     " must have the batch argument \"", key,
+                                     "\""));
+}
+
+// Whose messages a block's function takes: its batch arguments are the keys of
+// the blocks that name it.
+absl::StatusOr<std::vector<uint32_t>> BlocksTogether(
+    const plan::Plan &plan, const plan::Server &server, uint32_t function,
+    const std::string &where) {
+  const plan::Function &f = plan.functions(int(function));
+  std::vector<uint32_t> blocks;
+  std::set<std::string> seen;
+  for (const plan::Buffer &buffer : f.buffers()) {
+    if (buffer.kind() != plan::Buffer::BATCH || !seen.insert(buffer.batch()).second)
+      continue;
+    auto block = std::find_if(
+        server.blocks().begin(), server.blocks().end(),
+        [&](const plan::ServerBlock &b) {
+          return b.function() == function && b.key() == buffer.batch();
+        });
+    if (block == server.blocks().end())
+      return BadPlan(where, absl::StrCat("function @", f.name(),
+                                         " must have no batch argument but the "
+                                         "keys of its blocks, got: \"",
+                                         buffer.batch(), "\""));
+    blocks.push_back(uint32_t(block - server.blocks().begin()));
   }
-  if (batch == nullptr || batch->batch() != key)
-    return BadPlan(where, absl::StrCat("function @", function.name(),
-                                       " must have the batch argument \"", key,
-                                       "\""));
-  return ConvertType(batch->type(), where);
+  if (blocks.size() > 1 &&
+      plan.parameter_servers().mode() != plan::ParameterServers::SYNC)
+    return BadPlan(where, absl::StrCat("function @", f.name(),
+                                       " takes several messages, which arrive "
+                                       "one by one if not synchronous"));
+  return blocks;
 }
 
 absl::StatusOr<ServerProgram> ReadServer(const plan::Plan &plan, int index,
@@ -77,8 +102,7 @@ absl::StatusOr<ServerProgram> ReadServer(const plan::Plan &plan, int index,
       if (buffer.kind() == plan::Buffer::BATCH)
         return BadPlan(server, "the schedule must have no batch argument");
   }
-  std::set<uint32_t> functions, slots;
-  if (in.has_schedule()) functions.insert(in.schedule());
+  std::set<uint32_t> slots, of_rows;
   for (int b = 0; b < in.blocks_size(); ++b) {
     const plan::ServerBlock &block = in.blocks(b);
     std::string where =
@@ -89,12 +113,23 @@ absl::StatusOr<ServerProgram> ReadServer(const plan::Plan &plan, int index,
     if (block.key().empty() || !keys->insert(block.key()).second)
       return BadPlan(where, "key must be unique and not empty");
     if (!Has(role.functions(), block.function()) ||
-        !functions.insert(block.function()).second)
+        (in.has_schedule() && in.schedule() == block.function()))
       return BadPlan(where, absl::StrCat("function ", block.function(),
-                                         " must be one of its role, for it alone"));
+                                         " must be one of its role, and not the "
+                                         "schedule"));
     if (!Has(role.slots(), block.slot()) || !slots.insert(block.slot()).second)
       return BadPlan(where, absl::StrCat("slot ", block.slot(),
                                          " must be one of its role, for it alone"));
+    program.slot = block.slot();
+    program.mean = plan.parameter_servers().mean() || block.mean();
+    if (block.row_chunk() != 0) {
+      program.together = {uint32_t(b)};
+      if (absl::Status s = ReadRowBlock(plan, role, block, where, &of_rows, &program);
+          !s.ok())
+        return s;
+      out.blocks.push_back(std::move(program));
+      continue;
+    }
     const plan::Function &function = plan.functions(int(block.function()));
     absl::StatusOr<TensorInfo> gradient =
         GradientOf(function, block.key(), where);
@@ -114,9 +149,13 @@ absl::StatusOr<ServerProgram> ReadServer(const plan::Plan &plan, int index,
                                          " must write its slot ", block.slot()));
     program.gradient = *std::move(gradient);
     program.value = *std::move(value);
-    program.slot = block.slot();
+    auto together = BlocksTogether(plan, in, block.function(), where);
+    if (!together.ok()) return together.status();
+    program.together = *std::move(together);
     out.blocks.push_back(std::move(program));
   }
+  if (absl::Status s = CheckRowSlots(plan, role, of_rows, server); !s.ok())
+    return s;
   return out;
 }
 
@@ -163,6 +202,15 @@ absl::Status Place(const plan::Slot &slot, const TensorInfo &type,
   part->begin = row * size_t(slot.row_begin());
   part->bytes = type.bytes;
   return absl::OkStatus();
+}
+
+void MarkRows(PlanRoles *roles) {
+  for (ValueInfo &value : roles->values)
+    for (const ValueInfo::Part &part : value.parts)
+      for (const BlockProgram &block :
+           roles->program.servers[size_t(part.server)].blocks)
+        for (const RowBlockProgram::Slot &slot : block.rows.slots)
+          value.of_rows |= slot.slot == part.slot;
 }
 
 std::string NameInFiles(const plan::Slot &slot) {
@@ -345,6 +393,7 @@ absl::StatusOr<PlanRoles> ReadRoles(const plan::Plan &plan) {
     roles.program.servers.push_back(*std::move(server));
   }
   if (absl::Status s = ReadValues(plan, &roles); !s.ok()) return s;
+  MarkRows(&roles);
   return roles;
 }
 

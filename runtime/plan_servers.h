@@ -33,6 +33,9 @@ struct ValueInfo {
   std::vector<uint32_t> trainer;  // slots of the trainers, all devices
   std::vector<Part> parts;        // of the servers; may be copies of each other
   bool on_servers = false;        // the parts make up the whole
+  // Trainers push and pull single rows. A trainer's slot for the whole, if there
+  // is one, is of functions that are no step.
+  bool of_rows = false;
 };
 
 struct PlanRoles {

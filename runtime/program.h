@@ -99,7 +99,16 @@ struct StreamInfo {
 };
 
 struct InstructionProgram {
-  enum Kind { kRun, kCommunicate, kCopy, kDelay, kPush, kPull };
+  enum Kind {
+    kRun,
+    kCommunicate,
+    kCopy,
+    kDelay,
+    kPush,
+    kPull,
+    kPushRows,
+    kPullRows
+  };
   Kind kind = kRun;
   std::string name;
   std::string location;  // may be empty
@@ -120,6 +129,7 @@ struct InstructionProgram {
   RunProgram run;
   CommunicateProgram communicate;
   ServerMessageProgram message;  // kPush, kPull
+  RowsMessageProgram rows;       // kPushRows, kPullRows
   uint32_t source = 0, target = 0;  // kCopy
   // kDelay, and kCopy in emulation (0: it takes no time).
   uint64_t nanoseconds = 0;
@@ -146,6 +156,8 @@ struct FunctionProgram {
   // What runs in order, by Program::streams; nothing for copy engines.
   std::vector<std::vector<uint32_t>> in_order;
   std::vector<OutputInfo> outputs;
+  // Of a function that updates rows of a table: buffers, in the plan's order.
+  std::vector<uint32_t> row_outputs;
   std::vector<uint32_t> initial_outputs;  // read a value that nothing writes
   std::vector<uint32_t> written_slots;
   std::vector<uint32_t> read_slots;  // SLOT_CURRENT

@@ -23,6 +23,11 @@ ProgressEngine::ProgressEngine(int rank, Transport *transport,
       deadline_(absl::ToChronoNanoseconds(
           std::min(deadline, absl::Hours(24 * 365)))),
       last_progress_(Clock::now()) {
+  bool of_rows = false;
+  if (servers_ != nullptr && servers_of_ != nullptr)
+    for (const ServerProgram &server : servers_of_->servers)
+      for (const BlockProgram &block : server.blocks) of_rows |= block.of_rows();
+  if (of_rows) rows_ = std::make_unique<RowExchange>(servers_);
   thread_ = std::thread([this] { Loop(); });
 }
 
@@ -33,6 +38,7 @@ ProgressEngine::~ProgressEngine() {
   }
   changed_.SignalAll();
   thread_.join();
+  rows_.reset();
 }
 
 void ProgressEngine::Push(Event event) {

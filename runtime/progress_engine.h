@@ -20,6 +20,7 @@
 #include "runtime/memory.h"
 #include "runtime/parameter_client.h"
 #include "runtime/program.h"
+#include "runtime/row_exchange.h"
 #include "runtime/sync.h"
 #include "runtime/trace.h"
 #include "runtime/transport.h"
@@ -38,7 +39,7 @@ class ProgressEngine {
     virtual bool Computing() const = 0;
   };
 
-  // One Communicate, Push or Pull instruction of one call, with its addresses.
+  // One communication of one call, with its addresses.
   struct Request {
     const InstructionProgram *instruction = nullptr;
     uint32_t index = 0;  // of the instruction in its function
@@ -46,8 +47,8 @@ class ProgressEngine {
     // Of the job: what a Push pushes; the version that a Pull gets.
     uint64_t step = 0;
     void *cookie = nullptr;
-    std::byte *buffer = nullptr;
-    const std::byte *input = nullptr;
+    std::byte *buffer = nullptr;  // of rows: the values
+    const std::byte *input = nullptr;  // of rows: their ids
     std::byte *output = nullptr;
   };
 
@@ -85,6 +86,7 @@ class ProgressEngine {
     Active *active = nullptr;
     int peer = -1;
     absl::Status status;
+    std::vector<uint64_t> bytes;  // of rows: by part
     Clock::time_point at;
   };
   // Sends to one peer that have not been handed to the transport yet: the
@@ -109,7 +111,9 @@ class ProgressEngine {
 
   // progress_servers.cc
   void BeginServer(Active *active);
+  void BeginRows(Active *active);
   void HandleServer(Event &event);
+  void TraceServer(const Event &event);
   std::string DescribeServer(const Active &active) const;
   // What the deadline is for messages to and from servers: longer, since a
   // server that waits knows for whom, and should be the one to say.
@@ -124,6 +128,7 @@ class ProgressEngine {
   const int rank_;
   Transport *const transport_;
   ParameterClient *const servers_;
+  std::unique_ptr<RowExchange> rows_;  // if some block of the servers is of rows
   const ServersProgram *const servers_of_;
   Host *const host_;
   TraceRecorder *const trace_;

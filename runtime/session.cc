@@ -34,7 +34,9 @@ absl::Status CheckEmulation(const PlanImage &image, bool emulate) {
           "(cs-run --emulate)");
     return absl::OkStatus();
   }
-  if (plan.cluster().device_gb_per_s() != 0) return absl::OkStatus();
+  if (plan.cluster().device_gb_per_s() != 0 ||
+      plan.cluster().device_copy_mb_per_s() != 0)
+    return absl::OkStatus();
   for (const plan::Function &f : plan.functions())
     for (const plan::Instruction &i : f.instructions())
       if (i.has_copy() && i.copy().direction() != plan::CopyBuffer::LOCAL)
@@ -83,6 +85,13 @@ absl::StatusOr<std::unique_ptr<Executor>> MakeRank(
 
 }  // namespace
 
+bool RanksCommunicate(const PlanImage &image) {
+  for (const plan::Function &f : image.plan().functions())
+    for (const plan::Instruction &i : f.instructions())
+      if (i.has_communicate()) return image.nodes() > 1;
+  return false;
+}
+
 absl::StatusOr<std::unique_ptr<Session>> Session::InProcess(
     std::shared_ptr<const PlanImage> image, SessionOptions options) {
   int nodes = image->nodes();
@@ -95,7 +104,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::InProcess(
   if (auto program = image->ForRank(0); !program.ok()) return program.status();
   auto hub = MakeInProcessHub(nodes);
   ConnectFunction connect;
-  if (nodes > 1)
+  if (RanksCommunicate(*image))
     connect = [hub](TransportOptions o) {
       return ConnectInProcess(hub, std::move(o));
     };
@@ -143,7 +152,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::OneRank(
     return s;
   std::unique_ptr<Session> session(new Session);
   session->image_ = image;
-  auto made = MakeRank(*image, rank, image->nodes() > 1 ? connect : nullptr,
+  auto made = MakeRank(*image, rank, RanksCommunicate(*image) ? connect : nullptr,
                        connect_servers, options);
   if (!made.ok()) return OfRank(rank, made.status());
   session->executors_.push_back(*std::move(made));
@@ -223,17 +232,28 @@ absl::StatusOr<uint64_t> Session::Call(int function, BatchSource *batches) {
     number = *call;
   }
   if (const FunctionProgram &f = program().functions[size_t(function)];
-      has_servers() && !f.is_step)
+      has_servers() && !f.is_step) {
+    // The oldest are no longer kept.
+    if (to_average_.size() >= 4096) to_average_.erase(to_average_.begin());
+    to_average_.insert(number);
     for (uint32_t slot : f.written_slots)
       for (size_t v = 0; v < values().size(); ++v)
         for (uint32_t s : values()[v].trainer)
           if (s == slot) of_trainers_[v] = true;
+  }
   return number;
 }
 
 absl::StatusOr<std::vector<double>> Session::Metrics(uint64_t call) {
   absl::StatusOr<std::vector<double>> values = executors_[0]->Metrics(call);
   if (!values.ok()) return Root(values.status());
+  if (to_average_.count(call) == 0) return values;
+  for (size_t i = 1; i < executors_.size(); ++i) {
+    absl::StatusOr<std::vector<double>> other = executors_[i]->Metrics(call);
+    if (!other.ok()) return Root(other.status());
+    for (size_t m = 0; m < values->size(); ++m) (*values)[m] += (*other)[m];
+  }
+  for (double &value : *values) value /= double(executors_.size());
   return values;
 }
 

@@ -8,6 +8,7 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,10 @@ using ConnectServersFunction =
 // Connects one rank; gets options with everything but addresses filled in.
 using ConnectFunction =
     std::function<absl::StatusOr<std::unique_ptr<Transport>>(TransportOptions)>;
+
+// Whether ranks talk to each other. Of a plan without such instructions (with
+// parameter servers, as a rule) none is connected to another.
+bool RanksCommunicate(const PlanImage &image);
 
 // With parameter servers, ranks are trainers. In one process the servers are there
 // as well: values are set and read under their names in files, wherever they
@@ -76,7 +81,9 @@ class Session {
 
   // Queues a call on every rank here; see Executor::Enqueue.
   absl::StatusOr<uint64_t> Call(int function, BatchSource *batches);
-  // From the lowest rank here; complete for rank 0 only.
+  // From the lowest rank here; complete for rank 0 only. With parameter servers,
+  // functions besides the step exchange nothing: of those, the mean over the
+  // ranks here.
   absl::StatusOr<std::vector<double>> Metrics(uint64_t call);
   absl::Status Drain();
   // With parameter servers: the steps that have been called are all there are.
@@ -101,6 +108,7 @@ class Session {
   // Outlives the executors, whose clients use it. Empty if they are elsewhere.
   std::vector<std::unique_ptr<ParameterServer>> servers_;
   bool started_ = false;           // trainers have joined
+  std::set<uint64_t> to_average_;  // calls
   std::vector<bool> of_trainers_;  // values that the trainers have newer
   std::shared_ptr<const PlanImage> image_;
   std::vector<std::unique_ptr<Executor>> executors_;  // by rank

@@ -40,6 +40,10 @@ class FakeParameterServer final : public runtime::ParameterServer {
             runtime::SharedBytes payload, PushDone done) override;
   void Pull(int trainer, uint32_t block, uint64_t version,
             PullDone done) override;
+  void PullRows(int, uint32_t, uint64_t, std::vector<int64_t>,
+                PullDone done) override {
+    done(absl::UnimplementedError("it has no rows"));
+  }
   absl::Status Finish(int trainer, uint64_t steps) override;
   void Lost(int trainer, const absl::Status &why) override;
   void Cancel(const absl::Status &why) override;

@@ -72,6 +72,10 @@ class LargeServer final : public runtime::ParameterServer {
   void Pull(int, uint32_t, uint64_t, PullDone done) override {
     done(runtime::SharedBytes{answer_->bytes(), nullptr});
   }
+  void PullRows(int, uint32_t, uint64_t, std::vector<int64_t>,
+                PullDone done) override {
+    done(absl::UnimplementedError("it has no rows"));
+  }
   absl::Status Finish(int, uint64_t) override {
     Cancel(absl::OkStatus());
     return absl::OkStatus();
