@@ -116,7 +116,8 @@ class ProgressEngine {
   void TraceServer(const Event &event);
   std::string DescribeServer(const Active &active) const;
   // What the deadline is for messages to and from servers: longer, since a
-  // server that waits knows for whom, and should be the one to say.
+  // server that waits knows for whom, and should be the one to say. So should the
+  // connection to one that is lost. Both take up to twice the deadline.
   Clock::duration DeadlineOf(const Active &active) const;
 
   std::string Describe(const Active &active) const;

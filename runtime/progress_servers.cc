@@ -134,7 +134,8 @@ std::string ProgressEngine::DescribeServer(const Active &active) const {
 
 Clock::duration ProgressEngine::DeadlineOf(const Active &active) const {
   if (!active.of_server()) return deadline_;
-  return deadline_ + std::min<Clock::duration>(deadline_ / 2, std::chrono::seconds(5));
+  return 2 * deadline_ +
+         std::min<Clock::duration>(deadline_ / 2, std::chrono::seconds(5));
 }
 
 }  // namespace commsched::runtime

@@ -135,6 +135,15 @@ def test_server_killed_for_good(plan, cluster, tmp_path):
     expect_error(results["server", 0], "server 0")
 
 
+def test_server_that_stops(plan, cluster, tmp_path):
+    job = running(cluster, plan, tmp_path, 3)
+    job.servers.pop(1).send_signal(signal.SIGSTOP)
+    results = job.finish()
+    # The other server, too: it must not blame trainers, which only wait.
+    for role, index in (("trainer", 0), ("trainer", 1), ("server", 0)):
+        expect_error(results[role, index], f"server 1 ({job.listen[1]}): is lost")
+
+
 def test_trainer_killed(plan, cluster, tmp_path):
     job = running(cluster, plan, tmp_path, 5)
     job.trainers.pop(1).kill()

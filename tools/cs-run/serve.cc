@@ -131,7 +131,9 @@ absl::Status Serve(
   runtime::ParameterServerOptions server_options;
   server_options.server = options.index;
   server_options.trainers = image->nodes();
-  server_options.deadline = options.deadline;
+  // Trainers know first if another server is lost (within twice the keepalive, and
+  // the deadline): this server would only see that they push nothing.
+  server_options.deadline = 2 * options.deadline;
   // Trainers repeat what the checkpoint lacks, however long it took to write.
   if (!options.checkpoint.empty()) server_options.max_ahead = 1 << 16;
   server_options.trace = trace;
