@@ -206,8 +206,10 @@ absl::Status Session::GetSlot(uint32_t slot, absl::Span<std::byte> value) {
 }
 
 absl::StatusOr<uint64_t> Session::Call(int function, BatchSource *batches) {
-  if (has_servers() && program().functions[size_t(function)].is_step)
-    if (absl::Status s = Synchronise(); !s.ok()) return s;
+  if (has_servers())
+    if (absl::Status s = PrepareServers(program().functions[size_t(function)]);
+        !s.ok())
+      return s;
   std::vector<BatchRows> rows;
   for (auto &executor : executors_) {
     const FunctionProgram &f = executor->program().functions[size_t(function)];

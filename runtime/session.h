@@ -101,9 +101,20 @@ class Session {
   // `status`, or the error of the rank that it comes from.
   absl::Status Root(const absl::Status &status);
   bool has_servers() const { return !image_->servers().servers.empty(); }
+  // Whatever a call of `function` needs of the servers.
+  absl::Status PrepareServers(const FunctionProgram &function);
   // Brings trainers and servers to the same values before a step.
   absl::Status Synchronise();
   absl::Status PullValues(Executor *executor);
+  // What the servers have of `value` at `version`. False if they do not hand out
+  // all of it: optimizer state.
+  absl::StatusOr<bool> PullWhole(ParameterClient *client, const ValueInfo &value,
+                                 uint64_t version, absl::Span<std::byte> whole);
+  // Of servers in this process.
+  absl::Status ReadServers(const ValueInfo &value, absl::Span<std::byte> bytes);
+  // Before a function that reads tables as a whole, of which trainers otherwise
+  // have the rows of their batches only: gives them to the trainers.
+  absl::Status PullTables(const FunctionProgram &function);
 
   // Outlives the executors, whose clients use it. Empty if they are elsewhere.
   std::vector<std::unique_ptr<ParameterServer>> servers_;

@@ -2,11 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What a session does with parameter servers.
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/in_process_parameter_client.h"
 #include "runtime/session.h"
+#include "runtime/status_util.h"
 
 namespace commsched::runtime {
 
@@ -14,9 +16,12 @@ absl::Status Session::SetValue(uint32_t value,
                                absl::Span<const std::byte> bytes) {
   const ValueInfo &info = values()[value];
   for (uint32_t slot : info.trainer)
-    for (auto &executor : executors_)
+    for (auto &executor : executors_) {
+      // A table lies on the servers only.
+      if (info.of_rows && info.on_servers) break;
       if (absl::Status s = executor->SetSlot(slot, bytes); !s.ok())
         return Root(s);
+    }
   if (!info.parts.empty())
     for (auto &server : servers_)
       if (absl::Status s = server->SetWhole(info.name, bytes); !s.ok()) return s;
@@ -32,19 +37,60 @@ absl::Status Session::GetValue(uint32_t value, absl::Span<std::byte> bytes) {
         info.type.bytes, " bytes, got: ", bytes.size(), " bytes"));
   const bool here = !servers_.empty() && info.on_servers && !of_trainers_[value];
   if (!here) {
-    if (info.trainer.empty())
+    ParameterClient *client = executors_[0]->servers();
+    if (info.of_rows && client != nullptr && servers_.empty() &&
+        !of_trainers_[value]) {
+      if (absl::Status s = Drain(); !s.ok()) return s;
+      absl::StatusOr<bool> pulled =
+          PullWhole(client, info, client->first_step() + executors_[0]->steps(),
+                    bytes);
+      if (!pulled.ok() || *pulled) return Root(pulled.status());
+    }
+    if (info.trainer.empty() || (info.of_rows && !of_trainers_[value]))
       return absl::FailedPreconditionError(
           absl::StrCat("\"", info.name, "\" is on the parameter servers only"));
     return Root(executors_[0]->GetSlot(info.trainer[0], bytes));
   }
   // The trainers' calls may still push.
   if (absl::Status s = Drain(); !s.ok()) return s;
-  for (const ValueInfo::Part &part : info.parts)
+  return ReadServers(info, bytes);
+}
+
+absl::Status Session::ReadServers(const ValueInfo &value,
+                                  absl::Span<std::byte> bytes) {
+  for (const ValueInfo::Part &part : value.parts)
     if (absl::Status s = servers_[size_t(part.server)]->GetSlot(
             part.slot, bytes.subspan(part.begin, part.bytes));
         !s.ok())
       return s;
   return absl::OkStatus();
+}
+
+absl::Status Session::PullTables(const FunctionProgram &function) {
+  for (uint32_t v = 0; v < values().size(); ++v) {
+    const ValueInfo &value = values()[v];
+    if (!value.of_rows || !value.on_servers || of_trainers_[v]) continue;
+    for (uint32_t slot : value.trainer) {
+      const std::vector<uint32_t> &read = function.read_slots;
+      if (std::find(read.begin(), read.end(), slot) == read.end()) continue;
+      std::vector<std::byte> whole(value.type.bytes);
+      if (absl::Status s = GetValue(v, absl::MakeSpan(whole)); !s.ok()) return s;
+      for (auto &executor : executors_)
+        if (absl::Status s = executor->SetSlot(slot, whole); !s.ok())
+          return Root(s);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Session::PrepareServers(const FunctionProgram &function) {
+  bool asks = function.is_step;
+  for (const InstructionProgram &instruction : function.instructions)
+    asks |= instruction.kind == InstructionProgram::kPull ||
+            instruction.kind == InstructionProgram::kPullRows;
+  if (asks)
+    if (absl::Status s = Synchronise(); !s.ok()) return s;
+  return function.is_step ? absl::OkStatus() : PullTables(function);
 }
 
 absl::Status Session::Synchronise() {
@@ -80,46 +126,51 @@ absl::Status Session::PullValues(Executor *executor) {
   if (client == nullptr)
     return absl::FailedPreconditionError(
         "there is no connection to parameter servers");
-  const ServersProgram &servers = image_->servers();
   const uint64_t version = client->first_step() + executor->steps();
   for (const ValueInfo &value : values()) {
-    if (value.trainer.empty() || !value.on_servers) continue;
+    if (value.trainer.empty() || !value.on_servers || value.of_rows) continue;
     std::vector<std::byte> whole(value.type.bytes);
-    Mutex mu;
-    CondVar changed;
-    size_t open = 0, got = 0;
-    absl::Status status;
-    for (const ValueInfo::Part &part : value.parts) {
-      const std::vector<BlockProgram> &blocks =
-          servers.servers[size_t(part.server)].blocks;
-      for (uint32_t b = 0; b < blocks.size(); ++b) {
-        if (blocks[b].slot != part.slot) continue;
-        got += part.bytes;
-        {
-          MutexLock lock(&mu);
-          ++open;
-        }
-        client->Pull(part.server, b, version,
-                     absl::MakeSpan(whole).subspan(part.begin, part.bytes),
-                     [&](absl::Status s) {
-                       MutexLock lock(&mu);
-                       if (status.ok()) status = std::move(s);
-                       --open;
-                       changed.SignalAll();
-                     });
-      }
-    }
-    {
-      MutexLock lock(&mu);
-      while (open != 0) changed.Wait(&mu);
-      if (!status.ok()) return status;
-    }
+    absl::StatusOr<bool> pulled =
+        PullWhole(client, value, version, absl::MakeSpan(whole));
+    if (!pulled.ok()) return pulled.status();
     // Other state is not handed out; trainers and servers set it alike.
-    if (got != whole.size()) continue;
+    if (!*pulled) continue;
     for (uint32_t slot : value.trainer)
       if (absl::Status s = executor->SetSlot(slot, whole); !s.ok()) return s;
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<bool> Session::PullWhole(ParameterClient *client,
+                                        const ValueInfo &value, uint64_t version,
+                                        absl::Span<std::byte> whole) {
+  Mutex mu;
+  CondVar changed;
+  size_t open = 0, got = 0;
+  absl::Status status;
+  for (const ValueInfo::Part &part : value.parts) {
+    const std::vector<BlockProgram> &blocks =
+        image_->servers().servers[size_t(part.server)].blocks;
+    for (uint32_t b = 0; b < blocks.size(); ++b) {
+      if (blocks[b].slot != part.slot) continue;
+      got += part.bytes;
+      {
+        MutexLock lock(&mu);
+        ++open;
+      }
+      client->Pull(part.server, b, version, whole.subspan(part.begin, part.bytes),
+                   [&](absl::Status s) {
+                     MutexLock lock(&mu);
+                     if (status.ok()) status = Unshared(s);
+                     --open;
+                     changed.SignalAll();
+                   });
+    }
+  }
+  MutexLock lock(&mu);
+  while (open != 0) changed.Wait(&mu);
+  if (!status.ok()) return Unshared(status);
+  return got == whole.size();
 }
 
 absl::Status Session::Finish() {

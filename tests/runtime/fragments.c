@@ -3,6 +3,8 @@
  *
  * Fragments for hand-built plans. Sizes come in as a tensor, because one
  * object serves plans of all sizes. */
+#include <xmmintrin.h>
+
 #include "plan/fragment_abi.h"
 
 /* n: i32[], a: f32[n], b: f32[n] -> a + b */
@@ -95,6 +97,20 @@ void momentum(struct CsFragmentContext *c, void **p) {
   for (int i = 0; i < n; ++i) {
     m1[i] = m[i] * 0.5f + g[i];
     w1[i] = w[i] - rate * m1[i];
+  }
+}
+
+/* n: i32[], g: f32[n], w: f32[n], m: f32[n], v: f32[n], rate: f32[] -> w', m', v':
+ * m' = 0.75 m + 0.25 g, v' = 0.5 v + 0.5 g g, w' = w - rate m' / (sqrt(v') + 1/8) */
+void adam(struct CsFragmentContext *c, void **p) {
+  int n = *(int *)p[0];
+  const float *g = p[1], *w = p[2], *m = p[3], *v = p[4];
+  float rate = *(float *)p[5], *w1 = p[6], *m1 = p[7], *v1 = p[8];
+  for (int i = 0; i < n; ++i) {
+    m1[i] = 0.75f * m[i] + 0.25f * g[i];
+    v1[i] = 0.5f * v[i] + 0.5f * (g[i] * g[i]);
+    float root = _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(v1[i])));
+    w1[i] = w[i] - rate * m1[i] / (root + 0.125f);
   }
 }
 

@@ -265,6 +265,40 @@ uint32_t FunctionBuilder::Pull(const std::string &key, uint32_t server,
   return uint32_t(function_->instructions_size() - 1);
 }
 
+namespace {
+
+template <typename Message>
+void Fill(Message *message, const std::string &key,
+          const FunctionBuilder::Parts &parts, uint64_t rows, uint32_t ids,
+          uint32_t values) {
+  message->set_key(key);
+  message->set_rows(rows);
+  message->set_ids(ids);
+  message->set_values(values);
+  for (const auto &[server, block, begin] : parts) {
+    plan::TablePart *part = message->add_parts();
+    part->set_server(server);
+    part->set_block(block);
+    part->set_row_begin(begin);
+  }
+}
+
+}  // namespace
+
+uint32_t FunctionBuilder::PushRows(const std::string &key, const Parts &parts,
+                                   uint64_t rows, uint32_t ids, uint32_t values,
+                                   std::vector<Wait> waits) {
+  Fill(Add(key, waits)->mutable_push_rows(), key, parts, rows, ids, values);
+  return uint32_t(function_->instructions_size() - 1);
+}
+
+uint32_t FunctionBuilder::PullRows(const std::string &key, const Parts &parts,
+                                   uint64_t rows, uint32_t ids, uint32_t values,
+                                   std::vector<Wait> waits) {
+  Fill(Add(key, waits)->mutable_pull_rows(), key, parts, rows, ids, values);
+  return uint32_t(function_->instructions_size() - 1);
+}
+
 void FunctionBuilder::Output(const std::string &metric, uint32_t buffer) {
   plan::Output *output = function_->add_outputs();
   output->set_metric(metric);

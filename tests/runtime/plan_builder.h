@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "plan/plan.pb.h"
@@ -69,6 +70,12 @@ class FunctionBuilder {
                 uint32_t buffer, std::vector<Wait> waits = {});
   uint32_t Pull(const std::string &key, uint32_t server, uint32_t block,
                 uint32_t buffer, std::vector<Wait> waits = {});
+  // Parts are server, block and first row.
+  using Parts = std::vector<std::tuple<uint32_t, uint32_t, int64_t>>;
+  uint32_t PushRows(const std::string &key, const Parts &parts, uint64_t rows,
+                    uint32_t ids, uint32_t values, std::vector<Wait> waits = {});
+  uint32_t PullRows(const std::string &key, const Parts &parts, uint64_t rows,
+                    uint32_t ids, uint32_t values, std::vector<Wait> waits = {});
   void Output(const std::string &metric, uint32_t buffer);
   plan::Function *proto() { return function_; }
 
