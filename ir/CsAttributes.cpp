@@ -23,13 +23,17 @@ void CsDialect::registerAttributes() {
 }
 
 LogicalResult DeviceAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                                 DeviceKind, int64_t gflops, int64_t gbPerS) {
+                                 DeviceKind, int64_t gflops, int64_t gbPerS,
+                                 int64_t copyMbPerS) {
   if (gflops <= 0)
     return emitError() << "gflops of a device must be positive, got: "
                        << gflops;
   if (gbPerS <= 0)
     return emitError() << "gb_per_s of a device must be positive, got: "
                        << gbPerS;
+  if (copyMbPerS < 0)
+    return emitError() << "copy_mb_per_s of a device must be positive, got: "
+                       << copyMbPerS;
   return success();
 }
 

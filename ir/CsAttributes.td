@@ -41,10 +41,12 @@ def Cs_DeviceAttr : Cs_Attr<"Device", "device"> {
   let summary = "peak rates of a compute device";
   let description = [{
     `gflops`: 1e9 floating-point operations per second; `gb_per_s`: 1e9 bytes
-    per second of its memory. Both positive.
+    per second of its memory. Both positive. `copy_mb_per_s`: 1e6 bytes per second
+    of each of its copy engines; without it they are as fast as the memory.
   }];
   let parameters = (ins EnumParameter<Cs_DeviceKind>:$kind, "int64_t":$gflops,
-                        "int64_t":$gb_per_s);
+                        "int64_t":$gb_per_s,
+                        DefaultValuedParameter<"int64_t", "0">:$copy_mb_per_s);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }

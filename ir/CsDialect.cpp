@@ -77,7 +77,8 @@ LogicalResult CsDialect::verifyOperationAttribute(Operation *op,
     return success();
   }
   if (name == kParamAttr || name == kStateAttr || name == kBatchAttr ||
-      name == kUpdatesAttr || name == kMetricAttr || name == kRowsAttr)
+      name == kUpdatesAttr || name == kMetricAttr || name == kRowsAttr ||
+      name == kRowSparseAttr)
     return op->emitOpError() << "'" << name
                              << "' belongs on an argument or result";
   return success();
@@ -124,6 +125,27 @@ static LogicalResult verifyRows(Operation *op, NamedAttribute attr,
   return success();
 }
 
+/// `attr` asks for row-sparse gradients of a parameter.
+static LogicalResult verifyRowSparse(Operation *op, NamedAttribute attr,
+                                     unsigned index) {
+  StringRef name = attr.getName();
+  if (!isa<UnitAttr>(attr.getValue()))
+    return op->emitOpError() << "argument " << index << ": '" << name
+                             << "' must be a unit attribute, got: "
+                             << attr.getValue();
+  auto function = dyn_cast<FunctionOpInterface>(op);
+  if (!function || !function.getArgAttr(index, CsDialect::kParamAttr))
+    return op->emitOpError() << "argument " << index << ": '" << name
+                             << "' belongs beside '" << CsDialect::kParamAttr
+                             << "'";
+  Type type = function.getArgumentTypes()[index];
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor || tensor.getRank() == 0)
+    return op->emitOpError() << "argument " << index << ": '" << name
+                             << "' needs a tensor with rows, got: " << type;
+  return success();
+}
+
 LogicalResult CsDialect::verifyRegionArgAttribute(Operation *op,
                                                   unsigned regionIndex,
                                                   unsigned argIndex,
@@ -131,6 +153,8 @@ LogicalResult CsDialect::verifyRegionArgAttribute(Operation *op,
   StringRef name = attr.getName();
   if (name == kRowsAttr)
     return verifyRows(op, attr, "argument", argIndex);
+  if (name == kRowSparseAttr)
+    return verifyRowSparse(op, attr, argIndex);
   if (name != kParamAttr && name != kStateAttr && name != kBatchAttr)
     return op->emitOpError() << "argument " << argIndex << ": '" << name
                              << "' is not an argument attribute of cs";

@@ -31,6 +31,8 @@ def Cs_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral kStepAttr = "cs.step";
     static constexpr ::llvm::StringLiteral kGlobalBatchAttr = "cs.global_batch";
     static constexpr ::llvm::StringLiteral kParamAttr = "cs.param";
+    // Beside cs.param: a table with row-sparse gradients (docs/row-sparse.md).
+    static constexpr ::llvm::StringLiteral kRowSparseAttr = "cs.row_sparse";
     static constexpr ::llvm::StringLiteral kStateAttr = "cs.state";
     static constexpr ::llvm::StringLiteral kBatchAttr = "cs.batch";
     static constexpr ::llvm::StringLiteral kUpdatesAttr = "cs.updates";

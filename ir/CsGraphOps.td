@@ -45,8 +45,8 @@ def Cs_FragmentOp : Cs_Op<"fragment", [IsolatedFromAbove, RecursiveMemoryEffects
 }
 
 def Cs_ReturnOp : Cs_Op<"return", [Pure, ReturnLike, Terminator,
-    ParentOneOf<["FragmentOp", "StartOp"]>]> {
-  let summary = "ends the body of a fragment or of a start";
+    ParentOneOf<["FragmentOp", "StartOp", "UpdateRowsOp"]>]> {
+  let summary = "ends the body of a fragment, of a start or of an update of rows";
   let arguments = (ins Variadic<AnyType>:$operands);
   let builders = [OpBuilder<(ins), [{ build($_builder, $_state, ::mlir::ValueRange()); }]>];
   let assemblyFormat = "($operands^ `:` type($operands))? attr-dict";

@@ -4,3 +4,4 @@
 // All ops of the dialect, for the generators.
 include "ir/CsScheduleOps.td"
 include "ir/CsServerOps.td"
+include "ir/CsRowOps.td"

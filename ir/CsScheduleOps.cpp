@@ -46,6 +46,9 @@ LogicalResult StartOp::verify() {
   for (auto send : block.getOps<SendOp>())
     if (last.getOperand(0) != send.getValue())
       return emitOpError("of a send must give back what it sends");
+  for (auto send : block.getOps<SendRowsOp>())
+    if (last.getOperand(0) != send.getValues())
+      return emitOpError("of a send must give back what it sends");
   return success();
 }
 

@@ -29,6 +29,13 @@ FunctionOpInterface commsched::cs::getServerOf(Operation *message) {
                                               : FunctionOpInterface();
 }
 
+std::string commsched::cs::getBlockKey(StringRef key, size_t block,
+                                       size_t blocks) {
+  if (blocks == 1)
+    return key.str();
+  return (key + ".block" + Twine(block)).str();
+}
+
 ServerDependences::ServerDependences(FunctionOpInterface function) {
   for (Operation &op : function.getFunctionBody().front()) {
     Collects own;
@@ -41,6 +48,14 @@ ServerDependences::ServerDependences(FunctionOpInterface function) {
     });
     if (auto collect = dyn_cast<CollectOp>(op))
       own.push_back(collect);
+    auto update = dyn_cast<UpdateRowsOp>(op);
+    for (Value operand : op.getOperands())
+      if (Operation *from = operand.getDefiningOp())
+        if (auto other = updates.lookup(from))
+          if (!update || other->isBeforeInBlock(update))
+            update = other;
+    if (update)
+      updates[&op] = update;
     if (!own.empty())
       collects[&op] = std::move(own);
   }

@@ -21,6 +21,9 @@ std::optional<int64_t> getServerIndex(mlir::Operation *function);
 /// null if it names none, or another function.
 mlir::FunctionOpInterface getServerOf(mlir::Operation *message);
 
+/// The key of block `block` of `blocks` of the table that messages call `key`.
+std::string getBlockKey(llvm::StringRef key, size_t block, size_t blocks);
+
 /// What the ops of one server's function wait for.
 class ServerDependences {
 public:
@@ -32,9 +35,13 @@ public:
   const Collects &of(mlir::Operation *op) const;
   /// The same for what defines `value`; none for an argument.
   const Collects &of(mlir::Value value) const;
+  /// The cs.update_rows that `op` depends on, itself included; of several the
+  /// first.
+  UpdateRowsOp updateOf(mlir::Operation *op) const { return updates.lookup(op); }
 
 private:
   llvm::DenseMap<mlir::Operation *, Collects> collects;
+  llvm::DenseMap<mlir::Operation *, UpdateRowsOp> updates;
   Collects none;
 };
 

@@ -25,7 +25,7 @@ using namespace commsched;
 /// Behind --insert-dist-comm.
 template <typename Options>
 static void addDevices(OpPassManager &manager, const Options &options) {
-  manager.addPass(createReplicateDevices());
+  manager.addPass(createReplicateDevices({.byBlock = options.byBlock}));
   if (options.assignDevices)
     manager.addPass(createAssignDevices());
 }
@@ -60,6 +60,7 @@ void commsched::buildParameterServerPipeline(
                             .cluster = options.cluster,
                             .servers = options.servers,
                             .minBlockElements = options.minBlockElements,
+                            .maxBlockElements = options.maxBlockElements,
                             .slice = options.slice,
                             .syncMode = options.syncMode,
                             .merge = options.merge,

@@ -22,6 +22,11 @@ struct DevicePipelineOptions : mlir::PassPipelineOptions<Derived> {
       llvm::cl::desc("give every gradient an owner of its own among the "
                      "devices of a node, instead of device 0"),
       llvm::cl::init(true)};
+  typename mlir::PassPipelineOptions<Derived>::template Option<bool> byBlock{
+      *this, "by-block",
+      llvm::cl::desc("combine, own and copy the blocks of a gradient one by one "
+                     "on a node of several devices"),
+      llvm::cl::init(false)};
   typename mlir::PassPipelineOptions<Derived>::template Option<std::string> copies{
       *this, "copies",
       llvm::cl::desc("copies between devices and host: none (one memory), "
@@ -61,6 +66,10 @@ struct ParameterServerPipelineOptions
       llvm::cl::desc("least elements of a parameter for each block that it is "
                      "cut into"),
       llvm::cl::init(8192)};
+  Option<int64_t> maxBlockElements{
+      *this, "max-block-elements",
+      llvm::cl::desc("most elements of a block of several rows; 0: no bound"),
+      llvm::cl::init(0)};
   Option<bool> slice{
       *this, "slice",
       llvm::cl::desc("cut parameters into blocks, for several servers"),

@@ -133,7 +133,7 @@ LogicalResult addDefault(ModuleOp module, const Program &program) {
   auto cluster = cs::ClusterOp::create(
       builder, module.getLoc(), "default", nodes, /*devices=*/1,
       cs::DeviceAttr::get(context, cs::DeviceKind::cpu, /*gflops=*/40,
-                          /*gb_per_s=*/20),
+                          /*gb_per_s=*/20, /*copy_mb_per_s=*/0),
       cs::LinkAttr::get(context, /*mbit_per_s=*/80000, /*latency_ns=*/5000),
       cs::LinkAttr::get(context, /*mbit_per_s=*/1000, /*latency_ns=*/50000));
   SymbolTable(module).insert(cluster, module.getBody()->begin());

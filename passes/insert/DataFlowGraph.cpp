@@ -103,6 +103,10 @@ Ref DataFlowGraph::refOf(Value value) const {
   return index.lookup(value.getDefiningOp());
 }
 
+bool DataFlowGraph::isOfRows(int op) const {
+  return isa<cs::LookupOp, cs::SegmentSumOp>(ops[op]);
+}
+
 bool DataFlowGraph::isCheap(int op) const {
   if (auto linalgOp = dyn_cast<linalg::LinalgOp>(ops[op]))
     return linalgOp.getNumReductionLoops() == 0;

@@ -51,6 +51,8 @@ public:
   /// Constants, empty tensors and their fills with constants: cheaper to repeat
   /// than to keep, and no reason to tie two fragments together.
   bool isRepeatable(int op) const { return repeatable[op]; }
+  /// A cs.lookup or cs.segment_sum, which trainers and servers do together.
+  bool isOfRows(int op) const;
   /// One pass over its operands, no reduction.
   bool isCheap(int op) const;
 

@@ -58,6 +58,20 @@ DependenceAnalysis::run(const ProgramFunction &function) {
   return analysis;
 }
 
+SmallVector<Value, 2> commsched::sentOf(cs::GradientOp gradient) {
+  if (auto sum = gradient.getValue().getDefiningOp<cs::SegmentSumOp>())
+    return {sum.getValues(), sum.getIds()};
+  return {gradient.getValue()};
+}
+
+/// Says that the value is communicated, and which op makes it.
+Ref DependenceAnalysis::markLeaving(Value value) {
+  Ref ref = graph.refOf(value);
+  if (!graph.isArgument(ref))
+    leaving[ref] = true;
+  return ref;
+}
+
 LogicalResult DependenceAnalysis::readGradients() {
   func::FuncOp func = function->func;
   llvm::StringMap<Type> params;
@@ -91,12 +105,18 @@ LogicalResult DependenceAnalysis::readGradients() {
       diag.attachNote(first->second->getLoc()) << "the first time is here";
       return diag;
     }
-    Ref ref = graph.refOf(gradient.getValue());
-    if (!graph.isArgument(ref))
-      leaving[ref] = makers[ref] = true;
     // Arguments are there from the start.
-    made.emplace_back(std::max(ref, -1), i);
+    Ref last = -1;
+    for (Value value : sentOf(gradient))
+      last = std::max(last, markLeaving(value));
+    if (last >= 0)
+      makers[last] = true;
+    made.emplace_back(last, i);
   }
+  for (int i = 0; i < graph.size(); ++i)
+    if (auto lookup = dyn_cast<cs::LookupOp>(graph[i]))
+      if (Ref ref = markLeaving(lookup.getIds()); ref >= 0)
+        makers[ref] = true;
   llvm::sort(made);
   for (auto [maker, i] : made) {
     gradientNumbers[i] = gradients.size();

@@ -29,11 +29,16 @@
 #include <compare>
 #include <map>
 
+#include "ir/Cs.h"
 #include "passes/insert/DataFlowGraph.h"
 
 namespace commsched {
 
 struct ProgramFunction;
+
+/// What trainers send of a gradient: itself, or the rows and ids of the
+/// cs.segment_sum that it is.
+llvm::SmallVector<mlir::Value, 2> sentOf(cs::GradientOp gradient);
 
 /// See the head of this file. Level -1 is 'none'.
 struct Group {
@@ -60,9 +65,10 @@ public:
   llvm::ArrayRef<int> getGradients() const { return gradients; }
   /// Number of the gradient that op `op` is, else -1.
   int gradientOf(int op) const { return gradientNumbers[op]; }
-  /// A result is the operand of a gradient.
+  /// A result is what is sent of a gradient, or the ids of rows to fetch: a
+  /// fragment ends here.
   bool makesGradient(int op) const { return makers[op]; }
-  /// A result is returned or is the operand of a gradient.
+  /// A result is returned, sent of a gradient, or the ids of rows to fetch.
   bool leaves(int op) const { return leaving[op]; }
 
   bool isTainted(Ref ref) const {
@@ -77,9 +83,9 @@ public:
   /// Needed for a result or a gradient.
   bool isLive(int op) const { return live[op]; }
   /// Runs somewhere for its own sake: not dead, not just repeated where it is
-  /// used, not a gradient.
+  /// used, not a gradient or one of its rows.
   bool isPlaced(int op) const {
-    return live[op] && gradientNumbers[op] < 0 &&
+    return live[op] && gradientNumbers[op] < 0 && !graph.isOfRows(op) &&
            (!graph.isRepeatable(op) || leaving[op]);
   }
   /// The placed ops of all groups but 'none', in program order.
@@ -92,6 +98,7 @@ public:
 private:
   DependenceAnalysis(const ProgramFunction &function, DataFlowGraph graph);
   llvm::LogicalResult readGradients();
+  Ref markLeaving(mlir::Value value);
   void readResults();
   void classify();
   void findLive();

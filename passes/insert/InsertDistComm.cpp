@@ -5,6 +5,8 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
@@ -14,6 +16,7 @@
 #include "passes/insert/Profiled.h"
 #include "passes/insert/Program.h"
 #include "passes/insert/Remarks.h"
+#include "passes/insert/RowSparse.h"
 
 namespace commsched {
 #define GEN_PASS_DEF_INSERTDISTCOMM
@@ -71,6 +74,12 @@ struct InsertDistComm : commsched::impl::InsertDistCommBase<InsertDistComm> {
                     Twine(minBlockElements));
     options.servers = servers;
     options.minBlockElements = minBlockElements;
+    if (maxBlockElements != 0 && maxBlockElements < minBlockElements)
+      return refuse("max-block-elements must be 0 or at least "
+                    "min-block-elements, " +
+                    Twine(minBlockElements) +
+                    ", got: " + Twine(maxBlockElements));
+    options.maxBlockElements = maxBlockElements;
     options.slice = slice;
     if (syncMode == "sync")
       options.syncMode = cs::SyncMode::sync;
@@ -103,7 +112,8 @@ struct InsertDistComm : commsched::impl::InsertDistCommBase<InsertDistComm> {
     if (failed(inlineCalls()))
       return failure();
     FailureOr<Program> program = readProgram(module);
-    if (failed(program) || failed(settleCluster(module, cluster, *program)))
+    if (failed(program) || failed(settleCluster(module, cluster, *program)) ||
+        failed(settleRowOps(*program, mode == "parameter-server")))
       return failure();
     std::unique_ptr<GradientExchange> exchange;
     if (mode == "parameter-server") {
@@ -113,14 +123,21 @@ struct InsertDistComm : commsched::impl::InsertDistCommBase<InsertDistComm> {
         return failure();
       exchange = std::move(*split);
     }
-    if (!exchange)
+    const bool servesStep = exchange != nullptr;
+    if (!servesStep)
       exchange = std::make_unique<AllReduceExchange>(options->reduction);
-    for (const ProgramFunction &function : program->functions) {
+    for (ProgramFunction &function : program->functions) {
       FailureOr<Partition> plan = partition(function);
       if (failed(plan))
         return failure();
-      if (failed(outline(function, *plan, *exchange)))
+      NoExchange none;
+      GradientExchange *own = exchange.get();
+      if (servesStep && !function.isStep)
+        own = &none;
+      if (failed(outline(function, *plan, *own)))
         return failure();
+      if (servesStep && function.isStep)
+        dropTables(function);
       func::FuncOp func = function.func;
       remarkAt(func.getLoc(), func.getName(), "fragments",
                [&](raw_ostream &os) {

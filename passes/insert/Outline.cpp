@@ -36,6 +36,7 @@ private:
   }
   void emitFragment(unsigned number);
   Value localize(Value value, Block *body, unsigned number);
+  void take(const PlannedCommunication &planned, Value result);
   void emitCommunications(ArrayRef<unsigned> first);
   void finish();
 
@@ -102,7 +103,9 @@ LogicalResult Outliner::findExports() {
         return failure();
     }
   for (const PlannedCommunication &planned : plan.communications)
-    if (failed(addExport(planned.operand, oldBlock->getTerminator())))
+    if (failed(addExport(planned.operand, oldBlock->getTerminator())) ||
+        (planned.ids &&
+         failed(addExport(planned.ids, oldBlock->getTerminator()))))
       return failure();
   for (Value value : oldBlock->getTerminator()->getOperands())
     if (failed(addExport(value, oldBlock->getTerminator())))
@@ -132,7 +135,7 @@ Value Outliner::localize(Value value, Block *body, unsigned number) {
       return value;
     bool isRepeated = plan.repeated.contains(def);
     if (home == plan.fragmentOf.end() && !isRepeated &&
-        !isa<cs::GradientOp>(def))
+        !isa<cs::GradientOp, cs::LookupOp>(def))
       return value; // nested
     if (isRepeated) {
       if (Value known = local.lookup(value))
@@ -191,6 +194,14 @@ void Outliner::emitFragment(unsigned number) {
     placed[value] = result;
 }
 
+/// What the workers have together.
+void Outliner::take(const PlannedCommunication &planned, Value result) {
+  if (planned.kind == PlannedCommunication::Gradient)
+    placed[planned.gradient.getResult()] = result;
+  else
+    reduced[planned.result] = result;
+}
+
 void Outliner::emitCommunications(ArrayRef<unsigned> first) {
   // Those whose operand is the result of another follow it.
   std::vector<unsigned> queue(first);
@@ -204,30 +215,35 @@ void Outliner::emitCommunications(ArrayRef<unsigned> first) {
         os << " of " << tensorBytes(type) << " bytes";
       });
     };
+    if (planned.kind == PlannedCommunication::Rows)
+      placed[planned.rows.getResult()] =
+          exchange.fetchRows(builder, planned, value);
+    else if (planned.ids)
+      exchange.sendRows(builder, planned, placed.lookup(planned.ids), value);
+    else if (Value result = exchange.begin(builder, planned, value))
+      take(planned, result);
     switch (planned.kind) {
+    case PlannedCommunication::Rows:
+      tell("rows", [&](raw_ostream &os) {
+        os << "rows of \"" << planned.key << "\": fetched by ids";
+      });
+      break;
     case PlannedCommunication::Gradient:
-      if (Value result = exchange.begin(builder, planned, value))
-        placed[planned.gradient.getResult()] = result;
       tell("gradient", [&](raw_ostream &os) {
         os << "gradient \"" << planned.key << "\": ";
         exchange.describe(os, planned);
       });
       break;
     case PlannedCommunication::State:
-      reduced[planned.result] = cs::AllReduceOp::create(
-          builder, planned.loc, planned.key, cs::Reduction::mean, value);
       tell("state", [&](raw_ostream &os) {
-        os << "\"" << planned.key << "\" depends on the local batch: averaged "
-           << "over the workers, all-reduce";
+        os << "\"" << planned.key << "\" depends on the local batch: ";
+        exchange.describe(os, planned);
       });
       break;
     case PlannedCommunication::Metric:
-      reduced[planned.result] =
-          cs::ReduceOp::create(builder, planned.loc, planned.key,
-                               cs::Reduction::mean, value, /*root=*/0);
       tell("metric", [&](raw_ostream &os) {
-        os << "\"" << planned.key << "\": averaged over the workers at rank 0, "
-           << "reduce";
+        os << "\"" << planned.key << "\": ";
+        exchange.describe(os, planned);
       });
       break;
     }
@@ -237,9 +253,9 @@ void Outliner::emitCommunications(ArrayRef<unsigned> first) {
 
 void Outliner::finish() {
   for (const PlannedCommunication &planned : plan.communications)
-    if (planned.kind == PlannedCommunication::Gradient)
+    if (planned.kind != PlannedCommunication::Rows && !planned.ids)
       if (Value result = exchange.end(builder, planned))
-        placed[planned.gradient.getResult()] = result;
+        take(planned, result);
   Operation *ret = oldBlock->getTerminator();
   llvm::SmallVector<Value> results;
   llvm::SmallVector<Type> types;
@@ -265,13 +281,51 @@ void Outliner::finish() {
 Value AllReduceExchange::begin(OpBuilder &builder,
                                const PlannedCommunication &planned,
                                Value value) {
-  return cs::AllReduceOp::create(builder, planned.loc, planned.key, reduction,
-                                 value);
+  switch (planned.kind) {
+  case PlannedCommunication::Gradient:
+    return cs::AllReduceOp::create(builder, planned.loc, planned.key, reduction,
+                                   value);
+  case PlannedCommunication::State:
+    return cs::AllReduceOp::create(builder, planned.loc, planned.key,
+                                   cs::Reduction::mean, value);
+  case PlannedCommunication::Metric:
+    return cs::ReduceOp::create(builder, planned.loc, planned.key,
+                                cs::Reduction::mean, value, /*root=*/0);
+  case PlannedCommunication::Rows:
+    break;
+  }
+  llvm_unreachable("no such communication");
 }
 
 void AllReduceExchange::describe(raw_ostream &os,
-                                 const PlannedCommunication &) {
-  os << "all-reduce, " << cs::stringifyReduction(reduction);
+                                 const PlannedCommunication &planned) {
+  switch (planned.kind) {
+  case PlannedCommunication::Gradient:
+    os << "all-reduce, " << cs::stringifyReduction(reduction);
+    break;
+  case PlannedCommunication::State:
+    os << "averaged over the workers, all-reduce";
+    break;
+  case PlannedCommunication::Metric:
+    os << "averaged over the workers at rank 0, reduce";
+    break;
+  case PlannedCommunication::Rows:
+    break;
+  }
+}
+
+void GradientExchange::sendRows(OpBuilder &, const PlannedCommunication &,
+                                Value, Value) {
+  llvm_unreachable("tables have been refused");
+}
+
+Value GradientExchange::fetchRows(OpBuilder &, const PlannedCommunication &,
+                                  Value) {
+  llvm_unreachable("tables have been refused");
+}
+
+void NoExchange::describe(raw_ostream &os, const PlannedCommunication &) {
+  os << "stays each worker's own";
 }
 
 LogicalResult commsched::outline(const ProgramFunction &function,

@@ -15,18 +15,27 @@ class raw_ostream;
 
 namespace commsched {
 
-/// How the gradients of the workers get together.
+/// How gradients, metrics and state that depends on the batch get together over
+/// the workers.
 class GradientExchange {
 public:
   virtual ~GradientExchange() = default;
-  /// Emits what is to happen directly behind the op that makes the gradient
-  /// `value`. Gives what the workers have together, or null if that comes at
-  /// the end of the function.
+  /// Emits what is to happen directly behind the op that makes `value`. Gives
+  /// what the workers have together, or null if that comes at the end of the
+  /// function.
   virtual mlir::Value begin(mlir::OpBuilder &builder,
                             const PlannedCommunication &planned,
                             mlir::Value value) = 0;
-  /// Called at the end of the function, for each gradient in turn. Gives null
-  /// if `begin` gave the value.
+  /// The same of rows of a gradient, whose table has no new value here.
+  virtual void sendRows(mlir::OpBuilder &builder,
+                        const PlannedCommunication &planned, mlir::Value ids,
+                        mlir::Value values);
+  /// Rows of a table, behind the op that makes their ids.
+  virtual mlir::Value fetchRows(mlir::OpBuilder &builder,
+                                const PlannedCommunication &planned,
+                                mlir::Value ids);
+  /// Called at the end of the function, for each communication in turn. Gives
+  /// null if `begin` gave the value.
   virtual mlir::Value end(mlir::OpBuilder &builder,
                           const PlannedCommunication &planned) {
     return nullptr;
@@ -36,6 +45,7 @@ public:
                         const PlannedCommunication &planned) = 0;
 };
 
+/// Gradients and state by all-reduce; of metrics rank 0 gets the mean.
 class AllReduceExchange : public GradientExchange {
 public:
   explicit AllReduceExchange(cs::Reduction reduction) : reduction(reduction) {}
@@ -49,9 +59,20 @@ private:
   cs::Reduction reduction;
 };
 
+/// Every worker keeps what it has: of functions besides a step that exchanges
+/// values with parameter servers, which count its calls only.
+class NoExchange : public GradientExchange {
+public:
+  mlir::Value begin(mlir::OpBuilder &, const PlannedCommunication &,
+                    mlir::Value value) override {
+    return value;
+  }
+  void describe(llvm::raw_ostream &os, const PlannedCommunication &) override;
+};
+
 /// Rewrites the function to level 1: fragments and communications as planned,
 /// all on device 0. The ops move; nothing is copied but what each fragment
-/// repeats for itself. Gradients travel by `exchange`; all else is averaged.
+/// repeats for itself.
 mlir::LogicalResult outline(const ProgramFunction &function,
                             const Partition &partition,
                             GradientExchange &exchange);

@@ -14,7 +14,8 @@ using namespace commsched;
 
 std::vector<int64_t> commsched::sliceRows(llvm::ArrayRef<int64_t> shape,
                                           int64_t servers,
-                                          int64_t minElements) {
+                                          int64_t minElements,
+                                          int64_t maxElements) {
   if (shape.empty())
     return {1};
   int64_t elements = 1;
@@ -25,6 +26,10 @@ std::vector<int64_t> commsched::sliceRows(llvm::ArrayRef<int64_t> shape,
     return {shape[0]};
   int64_t blocks =
       std::min(servers, std::max<int64_t>(1, elements / minElements));
+  if (maxElements > 0) {
+    int64_t most = std::max<int64_t>(1, maxElements / (elements / shape[0]));
+    blocks = std::max(blocks, shape[0] / most + (shape[0] % most != 0));
+  }
   // ceil(elements / blocks) elements, rounded up to whole rows.
   int64_t rows = shape[0] / blocks + (shape[0] % blocks != 0);
   std::vector<int64_t> result;

@@ -18,11 +18,12 @@
 namespace commsched {
 
 /// Rows of dimension 0 in each block of a parameter of `shape`, for at most
-/// `servers` blocks of about `minElements` elements or more. Whole rows; the
-/// last block holds the remainder. A tensor of rank 0, or without elements, is
-/// one block of 1 row, or of all rows.
+/// `servers` blocks of about `minElements` elements or more; for more blocks
+/// where they would have more than `maxElements` (0: no bound) and more than one
+/// row. Whole rows; the last block holds the remainder. A tensor of rank 0, or
+/// without elements, is one block of 1 row, or of all rows.
 std::vector<int64_t> sliceRows(llvm::ArrayRef<int64_t> shape, int64_t servers,
-                               int64_t minElements);
+                               int64_t minElements, int64_t maxElements = 0);
 
 enum class Placement { Balanced, RoundRobin, Hash };
 std::optional<Placement> symbolizePlacement(llvm::StringRef name);

@@ -10,6 +10,7 @@
 
 #include "passes/insert/Carrier.h"
 #include "passes/insert/Outline.h"
+#include "passes/insert/RowSparse.h"
 #include "passes/insert/RowWise.h"
 #include "passes/insert/ServerFunctions.h"
 
@@ -20,12 +21,15 @@ using cs::CsDialect;
 namespace {
 
 /// Splits and sends each gradient where it is made; receives and joins the new
-/// values at the end.
+/// values at the end. Metrics and state are sent where they are made and come
+/// back as their means, or stay the trainer's own.
 class ServerExchange : public GradientExchange {
 public:
-  ServerExchange(const UpdateAnalysis &analysis, ArrayRef<ServedUnit> units) {
+  ServerExchange(const UpdateAnalysis &analysis, const ServerPlan &plan) {
     const DependenceAnalysis &dependences = analysis.getDependences();
-    for (const ServedUnit &served : units)
+    for (const SharedMean &mean : plan.means)
+      means.try_emplace(mean.key, mean);
+    for (const ServedUnit &served : plan.units)
       for (const ParameterBlock &block : served.blocks) {
         auto gradient = cast<cs::GradientOp>(
             dependences.getGraph()[dependences.getGradients()[block.gradient]]);
@@ -35,6 +39,16 @@ public:
 
   Value begin(OpBuilder &builder, const PlannedCommunication &planned,
               Value value) override {
+    if (planned.kind != PlannedCommunication::Gradient) {
+      auto mean = means.find(planned.key);
+      if (mean == means.end())
+        return value;
+      cs::SendOp::create(builder, planned.loc, mean->second.key, value,
+                         serverRank(builder),
+                         roleOf(builder, mean->second.server),
+                         IntegerSetAttr());
+      return nullptr;
+    }
     ArrayRef<ParameterBlock> own = blocks.find(planned.key)->second;
     ValueRange parts = value;
     if (own.size() > 1) {
@@ -46,24 +60,58 @@ public:
     }
     for (auto [block, part] : llvm::zip(own, parts))
       cs::SendOp::create(builder, planned.loc, block.key, part,
-                         serverRank(builder), roleOf(builder, block),
+                         serverRank(builder), roleOf(builder, block.server),
                          IntegerSetAttr());
     return nullptr;
   }
 
+  void sendRows(OpBuilder &builder, const PlannedCommunication &planned,
+                Value ids, Value values) override {
+    auto [servers, offsets] = partsOf(builder, planned);
+    cs::SendRowsOp::create(builder, planned.loc, planned.key, ids, values,
+                           servers, offsets);
+  }
+
+  Value fetchRows(OpBuilder &builder, const PlannedCommunication &planned,
+                  Value ids) override {
+    auto [servers, offsets] = partsOf(builder, planned);
+    auto type = cast<RankedTensorType>(planned.rows.getResult().getType());
+    return cs::FetchRowsOp::create(builder, planned.loc, placeOnDevice(type),
+                                   planned.key, ids, servers, offsets);
+  }
+
   Value end(OpBuilder &builder, const PlannedCommunication &planned) override {
+    if (planned.kind != PlannedCommunication::Gradient) {
+      auto mean = means.find(planned.key);
+      if (mean == means.end())
+        return nullptr;
+      return cs::RecvOp::create(builder, planned.loc,
+                                placeOnDevice(mean->second.type),
+                                mean->second.newKey(), serverRank(builder),
+                                roleOf(builder, mean->second.server),
+                                IntegerSetAttr());
+    }
     ArrayRef<ParameterBlock> own = blocks.find(planned.key)->second;
     SmallVector<Value> parts;
     for (const ParameterBlock &block : own)
       parts.push_back(cs::RecvOp::create(
           builder, planned.loc, typeOf(block, planned), block.newKey(),
-          serverRank(builder), roleOf(builder, block), IntegerSetAttr()));
+          serverRank(builder), roleOf(builder, block.server),
+          IntegerSetAttr()));
     if (parts.size() == 1)
       return parts[0];
     return cs::ConcatOp::create(builder, planned.loc, parts);
   }
 
   void describe(raw_ostream &os, const PlannedCommunication &planned) override {
+    if (planned.kind != PlannedCommunication::Gradient) {
+      auto mean = means.find(planned.key);
+      if (mean == means.end())
+        os << "stays the trainer's own";
+      else
+        os << "averaged over the trainers on server " << mean->second.server;
+      return;
+    }
     ArrayRef<ParameterBlock> own = blocks.find(planned.key)->second;
     os << "sent to ";
     llvm::interleaveComma(own, os, [&](const ParameterBlock &block) {
@@ -77,10 +125,21 @@ private:
     return AffineMap::get(/*dimCount=*/1, /*symbolCount=*/0,
                           builder.getAffineConstantExpr(0));
   }
-  static FlatSymbolRefAttr roleOf(Builder &builder,
-                                  const ParameterBlock &block) {
+  static FlatSymbolRefAttr roleOf(Builder &builder, int64_t server) {
     return FlatSymbolRefAttr::get(builder.getContext(),
-                                  "server." + std::to_string(block.server));
+                                  "server." + std::to_string(server));
+  }
+  /// Where the rows of a table are.
+  std::pair<ArrayAttr, DenseI64ArrayAttr>
+  partsOf(Builder &builder, const PlannedCommunication &planned) const {
+    SmallVector<Attribute> servers;
+    SmallVector<int64_t> offsets = {0};
+    for (const ParameterBlock &block : blocks.find(planned.key)->second) {
+      servers.push_back(roleOf(builder, block.server));
+      offsets.push_back(block.end);
+    }
+    return {builder.getArrayAttr(servers),
+            builder.getDenseI64ArrayAttr(offsets)};
   }
   Type typeOf(const ParameterBlock &block,
               const PlannedCommunication &planned) const {
@@ -91,6 +150,7 @@ private:
   }
 
   llvm::StringMap<std::vector<ParameterBlock>> blocks; // by parameter
+  llvm::StringMap<SharedMean> means;                   // by key
 };
 
 /// Functions that trainers run besides the step get what trainers have. One
@@ -114,6 +174,17 @@ LogicalResult checkOthers(const Program &program,
   return success();
 }
 
+/// Of a table only the rows are sent.
+bool isTablesGradient(const ProgramFunction &step, Operation *op) {
+  auto gradient = dyn_cast<cs::GradientOp>(op);
+  if (!gradient)
+    return false;
+  for (auto [i, role] : llvm::enumerate(step.arguments))
+    if (role.kind == ArgumentRole::Param && role.name == gradient.getParam())
+      return isTable(step, i);
+  return false;
+}
+
 /// Takes out of the step what servers do.
 void reduceToTrainer(ProgramFunction &step, const UpdateAnalysis &analysis) {
   const DependenceAnalysis &dependences = analysis.getDependences();
@@ -122,10 +193,12 @@ void reduceToTrainer(ProgramFunction &step, const UpdateAnalysis &analysis) {
   Operation *ret = func.front().getTerminator();
   for (const UpdateUnit &unit : analysis.getUnits())
     for (auto [gradient, parameter] :
-         llvm::zip(unit.gradients, unit.parameters))
-      ret->setOperand(
-          analysis.resultOf(parameter),
-          graph[dependences.getGradients()[gradient]]->getResult(0));
+         llvm::zip(unit.gradients, unit.parameters)) {
+      Value given = graph[dependences.getGradients()[gradient]]->getResult(0);
+      if (isTable(step, parameter))
+        given = func.getArgument(parameter); // until it is dropped
+      ret->setOperand(analysis.resultOf(parameter), given);
+    }
   llvm::BitVector lostArguments(step.arguments.size()),
       lostResults(step.results.size());
   for (unsigned i = 0; i < step.arguments.size(); ++i)
@@ -139,7 +212,7 @@ void reduceToTrainer(ProgramFunction &step, const UpdateAnalysis &analysis) {
   for (Operation &op : func.front().without_terminator())
     ops.push_back(&op);
   for (Operation *op : llvm::reverse(ops))
-    if (op->use_empty())
+    if (op->use_empty() && !isTablesGradient(step, op))
       op->erase();
   auto function = cast<FunctionOpInterface>(func.getOperation());
   (void)function.eraseResults(lostResults);
@@ -171,15 +244,17 @@ commsched::splitStep(Program &program, const ServerOptions &options) {
   if (failed(communications))
     return failure();
   FailureOr<UpdateAnalysis> analysis = UpdateAnalysis::run(*dependences);
-  if (failed(analysis) || failed(checkOthers(program, *analysis, *step)))
+  if (failed(analysis) || failed(checkOthers(program, *analysis, *step)) ||
+      failed(checkTables(*analysis)))
     return failure();
-  FailureOr<std::vector<ServedUnit>> units =
+  FailureOr<ServerPlan> plan =
       planServers(*analysis, options, *communications);
-  if (failed(units) ||
-      failed(addServerFunctions(*analysis, *units, options)))
+  if (failed(plan) || failed(addServerFunctions(*analysis, *plan, options)))
     return failure();
-  auto exchange = std::make_unique<ServerExchange>(*analysis, *units);
+  auto exchange = std::make_unique<ServerExchange>(*analysis, *plan);
   reduceToTrainer(*step, *analysis);
+  if (failed(checkTrainersTables(*step)))
+    return failure();
   step->func->setAttr(CsDialect::kServersAttr,
                       cs::ServersAttr::get(step->func.getContext(),
                                            options.servers, options.syncMode,

@@ -59,6 +59,11 @@ private:
   void cutCompute();
   void cutDeferred();
   void placeCommunications();
+  struct Place {
+    int fragment = -1, behind = -1;
+    auto operator<=>(const Place &) const = default;
+  };
+  Place placeOf(Value value) const;
 
   void openFragment(const std::string &label, bool deferred) {
     plan.fragments.push_back({labels.unique(label), deferred, {}, {}});
@@ -103,18 +108,22 @@ std::vector<bool> Partitioner::findLateArguments() {
 
 /// The ops that depend on no communication, in program order.
 void Partitioner::cutCompute() {
-  std::vector<bool> late = findLateArguments();
+  std::vector<bool> late = findLateArguments(), fetched(graph.size(), true);
   bool open = false;
   unsigned count = 0;
   for (int i = 0; i < graph.size(); ++i) {
     if (!analysis.isPlaced(i) || !analysis.groupOf(i).isNone())
       continue;
     bool readsLate = false;
-    for (Ref ref : graph.usesOf(i))
-      if (graph.isArgument(ref) && late[graph.argumentOf(ref)]) {
-        readsLate = true;
-        late[graph.argumentOf(ref)] = false;
-      }
+    for (Ref ref : graph.usesOf(i)) {
+      bool isArgument = graph.isArgument(ref);
+      if (!isArgument && !graph.isOfRows(ref))
+        continue;
+      std::vector<bool>::reference first =
+          isArgument ? late[graph.argumentOf(ref)] : fetched[ref];
+      readsLate = readsLate || first;
+      first = false;
+    }
     if (readsLate && open) {
       open = false;
       ++plan.cutsBeforeParameter;
@@ -149,16 +158,33 @@ void Partitioner::cutDeferred() {
   }
 }
 
+/// Where a value is there: behind which fragment, -1 for the arguments, and
+/// behind which communication then.
+Partitioner::Place Partitioner::placeOf(Value value) const {
+  Ref ref = graph.refOf(value);
+  if (graph.isArgument(ref))
+    return {};
+  if (int gradient = analysis.gradientOf(ref); gradient >= 0)
+    return {placeOf(plan.communications[gradient].operand).fragment, gradient};
+  for (auto [i, planned] : llvm::enumerate(plan.communications))
+    if (planned.kind == PlannedCommunication::Rows &&
+        planned.rows.getResult() == value)
+      return {placeOf(planned.operand).fragment, static_cast<int>(i)};
+  return {static_cast<int>(plan.fragmentOf.at(graph[ref])), -1};
+}
+
 void Partitioner::placeCommunications() {
   plan.chainedCommunications.resize(plan.communications.size());
   for (auto [i, planned] : llvm::enumerate(plan.communications)) {
-    Ref ref = graph.refOf(planned.operand);
-    if (graph.isArgument(ref))
-      plan.argumentCommunications.push_back(i);
-    else if (int gradient = analysis.gradientOf(ref); gradient >= 0)
-      plan.chainedCommunications[gradient].push_back(i);
+    Place place = placeOf(planned.operand);
+    if (planned.ids)
+      place = std::max(place, placeOf(planned.ids));
+    if (place.behind >= 0)
+      plan.chainedCommunications[place.behind].push_back(i);
+    else if (place.fragment >= 0)
+      plan.fragments[place.fragment].communications.push_back(i);
     else
-      plan.fragments[plan.fragmentOf[graph[ref]]].communications.push_back(i);
+      plan.argumentCommunications.push_back(i);
   }
 }
 

@@ -52,6 +52,8 @@ def InsertDistComm : Pass<"insert-dist-comm", "::mlir::ModuleOp"> {
            "number of parameter servers">,
     Option<"minBlockElements", "min-block-elements", "int64_t", "8192",
            "least elements of a parameter for each block that it is cut into">,
+    Option<"maxBlockElements", "max-block-elements", "int64_t", "0",
+           "most elements of a block of several rows; 0: no bound">,
     Option<"slice", "slice", "bool", "true",
            "cut parameters into blocks, for several servers">,
     Option<"syncMode", "sync-mode", "std::string", "\"sync\"",
@@ -63,7 +65,8 @@ def InsertDistComm : Pass<"insert-dist-comm", "::mlir::ModuleOp"> {
   ];
   let dependentDialects = [
     "::commsched::cs::CsDialect", "::mlir::arith::ArithDialect",
-    "::mlir::func::FuncDialect", "::mlir::tensor::TensorDialect",
+    "::mlir::func::FuncDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect",
   ];
 }
 

@@ -43,9 +43,19 @@ void Planner::planGradients() {
   for (int op : analysis.getGradients()) {
     auto gradient = cast<cs::GradientOp>(graph[op]);
     keys[gradient.getParam()] = plan.size();
+    SmallVector<Value, 2> sent = sentOf(gradient);
     plan.push_back({PlannedCommunication::Gradient, gradient.getParam().str(),
-                    gradient.getValue(), gradient.getLoc(), gradient, 0});
+                    sent[0], gradient.getLoc(), gradient, 0,
+                    sent.size() > 1 ? sent[1] : Value()});
   }
+  // Under the name of the table, as its gradient.
+  for (int i = 0; i < graph.size(); ++i)
+    if (auto lookup = dyn_cast<cs::LookupOp>(graph[i])) {
+      unsigned table = graph.argumentOf(graph.refOf(lookup.getTable()));
+      plan.push_back({PlannedCommunication::Rows,
+                      function.arguments[table].name.str(), lookup.getIds(),
+                      lookup.getLoc(), nullptr, 0, Value(), lookup});
+    }
 }
 
 LogicalResult Planner::add(PlannedCommunication planned) {

@@ -5,9 +5,11 @@
 
 #include "llvm/ADT/StringMap.h"
 
+#include "passes/insert/Carrier.h"
 #include "passes/insert/Outline.h"
 #include "passes/insert/Program.h"
 #include "passes/insert/Remarks.h"
+#include "passes/insert/RowUpdates.h"
 #include "passes/insert/RowWise.h"
 
 using namespace mlir;
@@ -21,16 +23,17 @@ public:
       : analysis(analysis), graph(analysis.getDependences().getGraph()),
         function(analysis.getDependences().getFunction()), options(options) {}
 
-  FailureOr<std::vector<ServedUnit>>
-  run(ArrayRef<PlannedCommunication> communications) {
+  FailureOr<ServerPlan> run(ArrayRef<PlannedCommunication> communications) {
     for (const UpdateUnit &unit : analysis.getUnits())
       if (failed(cut(unit)))
         return failure();
+    if (options.syncMode == cs::SyncMode::sync)
+      findMeans(communications);
     if (failed(checkKeys(communications)))
       return failure();
     place();
     tell();
-    return std::move(result);
+    return ServerPlan{std::move(result), std::move(means)};
   }
 
 private:
@@ -51,6 +54,7 @@ private:
     });
   }
   LogicalResult cut(const UpdateUnit &unit);
+  void findMeans(ArrayRef<PlannedCommunication> communications);
   bool actsByRows(const UpdateUnit &unit) const;
   LogicalResult checkKeys(ArrayRef<PlannedCommunication> communications);
   void place();
@@ -67,51 +71,20 @@ private:
   const ProgramFunction &function;
   const ServerOptions &options;
   std::vector<ServedUnit> result;
+  std::vector<SharedMean> means;
 };
 
 /// Whether the unit, of one parameter, can be applied block by block; says why
 /// not.
 bool Planner::actsByRows(const UpdateUnit &unit) const {
-  unsigned parameter = unit.parameters[0];
-  int64_t rows = typeOf(parameter).getDimSize(0);
-  auto refuse = [&](Location loc, auto write) {
-    remarkAt(loc, function.func.getName(), "whole", [&](raw_ostream &os) {
-      os << "parameter \"" << nameOf(parameter) << "\" stays whole: ";
-      write(os);
-    });
-    return false;
-  };
-  for (unsigned argument : unit.owned) {
-    RankedTensorType type = typeOf(argument);
-    if (type.getRank() == 0 || type.getDimSize(0) != rows)
-      return refuse(function.func.getLoc(), [&](raw_ostream &os) {
-        os << "state \"" << nameOf(argument) << "\" of type " << type
-           << " has other rows";
-      });
-  }
-  const UpdateUnit *first = analysis.getUnits().data();
-  int number = &unit - first;
-  for (int i : unit.ops) {
-    Operation *op = graph[i];
-    std::optional<SmallVector<bool>> byRows = rowOperands(op);
-    bool ok = byRows.has_value();
-    for (unsigned j = 0; ok && j < byRows->size(); ++j) {
-      Ref ref = graph.refOf(op->getOperand(j));
-      ok = (*byRows)[j] || analysis.unitOf(ref) != number;
-    }
-    // What nested ops capture is needed as a whole.
-    for (Region &region : op->getRegions())
-      region.walk([&](Operation *nested) {
-        for (Value operand : nested->getOperands())
-          if (operand.getParentBlock() == op->getBlock())
-            ok = ok && analysis.unitOf(graph.refOf(operand)) != number;
-      });
-    if (!ok)
-      return refuse(op->getLoc(), [&](raw_ostream &os) {
-        os << op->getName() << " does not act row by row on its update";
-      });
-  }
-  return true;
+  std::optional<NotByRows> why = whyNotByRows(analysis, unit);
+  if (!why)
+    return true;
+  remarkAt(why->loc, function.func.getName(), "whole", [&](raw_ostream &os) {
+    os << "parameter \"" << nameOf(unit.parameters[0])
+       << "\" stays whole: " << why->reason;
+  });
+  return false;
 }
 
 LogicalResult Planner::cut(const UpdateUnit &unit) {
@@ -141,7 +114,8 @@ LogicalResult Planner::cut(const UpdateUnit &unit) {
   std::string name = nameOf(parameter).str();
   RankedTensorType type = typeOf(parameter);
   std::vector<int64_t> rows =
-      sliceRows(type.getShape(), options.servers, options.minBlockElements);
+      sliceRows(type.getShape(), options.servers, options.minBlockElements,
+                options.maxBlockElements);
   int64_t all = type.getRank() ? type.getDimSize(0) : 1;
   if (rows.size() > 1 && (!options.slice || !actsByRows(unit)))
     rows = {all};
@@ -159,6 +133,14 @@ LogicalResult Planner::cut(const UpdateUnit &unit) {
   return success();
 }
 
+void Planner::findMeans(ArrayRef<PlannedCommunication> communications) {
+  for (const PlannedCommunication &planned : communications)
+    // What cannot travel is refused where the trainers' step is made.
+    if (RankedTensorType type = carrierOf(planned.operand.getType());
+        type && planned.isResult())
+      means.push_back({planned.key, type, planned.loc});
+}
+
 LogicalResult
 Planner::checkKeys(ArrayRef<PlannedCommunication> communications) {
   llvm::StringMap<Location> keys;
@@ -169,8 +151,10 @@ Planner::checkKeys(ArrayRef<PlannedCommunication> communications) {
                           << "\" is needed twice: rename the parameter";
   };
   for (const PlannedCommunication &planned : communications)
-    if (planned.kind != PlannedCommunication::Gradient &&
-        failed(add(planned.key, planned.loc)))
+    if (planned.isResult() && failed(add(planned.key, planned.loc)))
+      return failure();
+  for (const SharedMean &mean : means)
+    if (failed(add(mean.newKey(), mean.loc)))
       return failure();
   for (const ServedUnit &served : result)
     for (const ParameterBlock &block : served.blocks)
@@ -200,11 +184,16 @@ void Planner::place() {
       members.back().push_back(&block);
     }
   }
+  for (const SharedMean &mean : means)
+    placed.push_back({mean.key, tensorBytes(mean.type)});
   std::vector<int64_t> servers =
       placeUnits(placed, options.servers, options.placement);
-  for (auto [server, blocks] : llvm::zip(servers, members))
+  for (auto [blocks, server] : llvm::zip_first(members, servers))
     for (ParameterBlock *block : blocks)
       block->server = server;
+  for (auto [mean, server] :
+       llvm::zip_equal(means, ArrayRef(servers).drop_front(members.size())))
+    mean.server = server;
 }
 
 void Planner::tell() const {
@@ -266,7 +255,7 @@ void Planner::tell() const {
 
 } // namespace
 
-FailureOr<std::vector<ServedUnit>>
+FailureOr<ServerPlan>
 commsched::planServers(const UpdateAnalysis &analysis,
                        const ServerOptions &options,
                        ArrayRef<PlannedCommunication> communications) {

@@ -18,6 +18,7 @@ namespace commsched {
 struct ServerOptions {
   int64_t servers = 1;
   int64_t minBlockElements = 8192;
+  int64_t maxBlockElements = 0; // no bound
   bool slice = true;
   cs::SyncMode syncMode = cs::SyncMode::sync;
   int64_t merge = 1;
@@ -46,10 +47,27 @@ struct ServedUnit {
   }
 };
 
-/// In the order of the units of `analysis`. Leaves a remark for each decision.
-/// Refuses joined updates in asynchronous modes, and keys that clash with each
-/// other or with those of `communications`.
-mlir::FailureOr<std::vector<ServedUnit>>
+/// A metric, or state that depends on the batch: a server takes the mean over
+/// the trainers and hands it back as it is.
+struct SharedMean {
+  std::string key; // of its messages to the server
+  mlir::RankedTensorType type;
+  mlir::Location loc;
+  int64_t server = 0;
+  std::string newKey() const { return key + ".mean"; }
+};
+
+struct ServerPlan {
+  std::vector<ServedUnit> units; // in the order of the analysis
+  /// In the order of the step's results. None in the asynchronous modes, where
+  /// such values stay those of each trainer.
+  std::vector<SharedMean> means;
+};
+
+/// Leaves a remark for each decision. Refuses joined updates in asynchronous
+/// modes, and keys that clash with each other or with those of
+/// `communications`.
+mlir::FailureOr<ServerPlan>
 planServers(const UpdateAnalysis &analysis, const ServerOptions &options,
             llvm::ArrayRef<PlannedCommunication> communications);
 

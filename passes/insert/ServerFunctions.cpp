@@ -8,6 +8,7 @@
 
 #include "passes/insert/Carrier.h"
 #include "passes/insert/Program.h"
+#include "passes/insert/RowSparse.h"
 #include "passes/insert/RowWise.h"
 #include "passes/insert/UpdateFragment.h"
 
@@ -22,6 +23,7 @@ struct Piece {
   const ServedUnit *served;
   llvm::SmallVector<const ParameterBlock *> blocks;
   Rows rows;
+  int64_t chunk = 0; // of a table: rows of `fragment`, whichever they are
   std::unique_ptr<UpdateFragment> fragment; // null if nothing is computed
   llvm::SetVector<Value> made;              // its results
 };
@@ -35,12 +37,12 @@ struct Carried {
 
 class ServerBuilder {
 public:
-  ServerBuilder(const UpdateAnalysis &analysis, ArrayRef<ServedUnit> units,
+  ServerBuilder(const UpdateAnalysis &analysis, const ServerPlan &plan,
                 const ServerOptions &options, int64_t server)
       : analysis(analysis), graph(analysis.getDependences().getGraph()),
-        step(analysis.getDependences().getFunction()), options(options),
-        server(server) {
-    for (const ServedUnit &served : units)
+        step(analysis.getDependences().getFunction()), plan(plan),
+        options(options), server(server) {
+    for (const ServedUnit &served : plan.units)
       addPieces(served);
   }
 
@@ -72,12 +74,21 @@ private:
   RankedTensorType typeOf(Carried carried) const;
   Value resolve(PartOfValue part,
                 const llvm::DenseMap<Value, Value> &own) const;
+  /// How gradients of the trainers combine; null if they do not.
+  cs::ReductionAttr reduction(Builder &builder) const {
+    return options.syncMode == cs::SyncMode::sync
+               ? cs::ReductionAttr::get(builder.getContext(), options.reduction)
+               : cs::ReductionAttr();
+  }
+  void emitRows(OpBuilder &builder, Piece &piece);
   void emitPiece(OpBuilder &builder, Piece &piece);
+  void emitMean(OpBuilder &builder, const SharedMean &mean);
   void describe(func::FuncOp func) const;
 
   const UpdateAnalysis &analysis;
   const DataFlowGraph &graph;
   const ProgramFunction &step;
+  const ServerPlan &plan;
   const ServerOptions &options;
   int64_t server;
   std::vector<Piece> pieces;
@@ -118,17 +129,24 @@ LogicalResult ServerBuilder::preparePiece(Piece &piece) {
     if (isMade(returned(argument)))
       piece.made.insert(returned(argument));
   }
+  unsigned parameter = piece.served->unit->parameters[0];
+  if (isTable(step, parameter)) {
+    RankedTensorType block = typeOf({parameter, piece.rows});
+    piece.chunk = chunkOf(block, block.getDimSize(0));
+  }
   if (piece.made.empty())
     return success();
   int unit = piece.served->unit - analysis.getUnits().data();
-  piece.fragment =
-      std::make_unique<UpdateFragment>(analysis, unit, piece.rows);
+  piece.fragment = std::make_unique<UpdateFragment>(
+      analysis, unit, piece.chunk ? Rows{0, piece.chunk} : piece.rows);
   if (failed(piece.fragment->build(piece.made.getArrayRef())))
     return failure();
   for (const PartOfValue &input : piece.fragment->getInputs()) {
     Ref ref = graph.refOf(input.value);
     if (graph.isArgument(ref) && !analysis.isFromSchedule(ref))
-      addArgument({unsigned(graph.argumentOf(ref)), input.rows});
+      addArgument({unsigned(graph.argumentOf(ref)),
+                   piece.chunk && !input.rows.isAll() ? piece.rows
+                                                      : input.rows});
     else if (!input.value.getDefiningOp<cs::GradientOp>())
       scheduled.insert(input.value);
   }
@@ -182,18 +200,51 @@ Value ServerBuilder::resolve(PartOfValue part,
   return body->getArgument(numbers.at({argument, part.rows}));
 }
 
+/// A block of a table.
+void ServerBuilder::emitRows(OpBuilder &builder, Piece &piece) {
+  const ParameterBlock &block = *piece.blocks[0];
+  int gradient = analysis.getDependences().getGradients()[block.gradient];
+  RowUpdate update{block.key, reduction(builder), step.func.getName(),
+                   graph[gradient]->getLoc(), piece.chunk,
+                   graph[gradient]->getResult(0), {}, {}, {}};
+  auto addRows = [&](unsigned argument, Value result) {
+    Value value = step.func.getArgument(argument);
+    if (llvm::is_contained(update.arguments, value))
+      return;
+    update.arguments.push_back(value);
+    update.results.push_back(result);
+    update.rows.push_back(
+        body->getArgument(numbers.at({argument, piece.rows})));
+  };
+  ArrayRef<unsigned> owned = piece.served->unit->owned;
+  for (unsigned argument : owned)
+    addRows(argument, returned(argument));
+  if (piece.fragment)
+    for (const PartOfValue &input : piece.fragment->getInputs())
+      if (auto argument = dyn_cast<BlockArgument>(input.value);
+          argument && !input.rows.isAll())
+        addRows(argument.getArgNumber(), argument);
+  const llvm::DenseMap<Value, Value> none;
+  cs::UpdateRowsOp op = createUpdateRows(
+      builder, update, piece.fragment.get(), piece.made.getArrayRef(),
+      [&](const PartOfValue &input) { return resolve(input, none); });
+  cs::PublishOp::create(builder, update.loc, block.newKey(), op.getResult(0),
+                        step.func.getName());
+  for (auto [argument, result] : llvm::zip(owned, op.getResults()))
+    results.push_back({{argument, piece.rows}, result});
+}
+
 void ServerBuilder::emitPiece(OpBuilder &builder, Piece &piece) {
+  if (piece.chunk)
+    return emitRows(builder, piece);
   StringRef trainers = step.func.getName();
   llvm::DenseMap<Value, Value> own;
   for (const ParameterBlock *block : piece.blocks) {
     int op = analysis.getDependences().getGradients()[block->gradient];
     auto type = placeOnDevice(typeOf({block->parameter, piece.rows}));
-    auto reduction =
-        options.syncMode == cs::SyncMode::sync
-            ? cs::ReductionAttr::get(builder.getContext(), options.reduction)
-            : cs::ReductionAttr();
-    own[graph[op]->getResult(0)] = cs::CollectOp::create(
-        builder, graph[op]->getLoc(), type, block->key, reduction, trainers);
+    own[graph[op]->getResult(0)] =
+        cs::CollectOp::create(builder, graph[op]->getLoc(), type, block->key,
+                              reduction(builder), trainers);
   }
   if (piece.fragment) {
     llvm::SmallVector<Value> operands;
@@ -213,6 +264,16 @@ void ServerBuilder::emitPiece(OpBuilder &builder, Piece &piece) {
   for (unsigned argument : piece.served->unit->owned)
     results.push_back({{argument, piece.rows},
                        resolve({returned(argument), piece.rows}, own)});
+}
+
+/// Nothing depends on it but what the trainers get.
+void ServerBuilder::emitMean(OpBuilder &builder, const SharedMean &mean) {
+  StringRef trainers = step.func.getName();
+  Value value = cs::CollectOp::create(
+      builder, mean.loc, placeOnDevice(mean.type), mean.key,
+      cs::ReductionAttr::get(builder.getContext(), cs::Reduction::mean),
+      trainers);
+  cs::PublishOp::create(builder, mean.loc, mean.newKey(), value, trainers);
 }
 
 /// Says what arguments and results are.
@@ -266,6 +327,9 @@ func::FuncOp ServerBuilder::build(OpBuilder &builder) {
   }
   for (Piece &piece : pieces)
     emitPiece(inside, piece);
+  for (const SharedMean &mean : plan.means)
+    if (mean.server == server)
+      emitMean(inside, mean);
   for (unsigned argument : replicated) {
     Value value = returned(argument);
     results.push_back(
@@ -290,7 +354,7 @@ func::FuncOp ServerBuilder::build(OpBuilder &builder) {
 } // namespace
 
 LogicalResult commsched::addServerFunctions(const UpdateAnalysis &analysis,
-                                            ArrayRef<ServedUnit> units,
+                                            const ServerPlan &plan,
                                             const ServerOptions &options) {
   func::FuncOp step = analysis.getDependences().getFunction().func;
   auto module = step->getParentOfType<ModuleOp>();
@@ -301,7 +365,7 @@ LogicalResult commsched::addServerFunctions(const UpdateAnalysis &analysis,
     if (Operation *taken = module.lookupSymbol(name))
       return taken->emitOpError(
           "has the name of a parameter server: rename it");
-    ServerBuilder one(analysis, units, options, server);
+    ServerBuilder one(analysis, plan, options, server);
     if (failed(one.prepare()))
       return failure();
     one.build(builder);

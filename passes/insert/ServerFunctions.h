@@ -12,7 +12,7 @@ namespace commsched {
 /// server at level 1") behind the step, which stays as it is: its ops are
 /// copied.
 mlir::LogicalResult addServerFunctions(const UpdateAnalysis &analysis,
-                                       llvm::ArrayRef<ServedUnit> units,
+                                       const ServerPlan &plan,
                                        const ServerOptions &options);
 
 } // namespace commsched

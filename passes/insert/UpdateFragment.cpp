@@ -166,6 +166,8 @@ Value UpdateFragment::cutRows(Value from) {
       builder, from.getLoc(), withRows(type, rows.end - rows.begin), from,
       offsets, sizes, strides);
   copies.push_back(op);
+  if (!cut)
+    cut = from.getLoc();
   return op;
 }
 

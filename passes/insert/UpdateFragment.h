@@ -45,6 +45,10 @@ public:
   /// What the body needs: results of cs.gradient, arguments of the step, and,
   /// as a whole, values that are made once per step.
   llvm::ArrayRef<PartOfValue> getInputs() const { return inputs; }
+  /// Where a value that is there as a whole only was cut to the rows.
+  std::optional<mlir::Location> getCut() const { return cut; }
+  /// The body, instead of create(): arguments as inputs, and a cs.return.
+  std::unique_ptr<mlir::Block> takeBody() { return std::move(body); }
   /// Makes the op, once. `operands` are the placed inputs; the results are the
   /// roots, in their order.
   cs::FragmentOp create(mlir::OpBuilder &outside, llvm::StringRef label,
@@ -70,6 +74,7 @@ private:
   llvm::DenseMap<mlir::Value, mlir::Value> whole, byRows;
   std::vector<PartOfValue> inputs;
   std::vector<mlir::Operation *> copies;
+  std::optional<mlir::Location> cut;
   std::vector<mlir::Type> results;
 };
 

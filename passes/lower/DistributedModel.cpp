@@ -86,14 +86,14 @@ public:
     bool onServer = getServerIndex(function).has_value();
     for (Operation &op : body) {
       if (onServer && isa<CommunicationOpInterface, StartOp, AwaitOp>(op) &&
-          !isa<CollectOp, PublishOp>(op))
+          !isa<CollectOp, PublishOp, UpdateRowsOp>(op))
         return op.emitOpError("must not be in the function of a server, which "
                               "only collects and publishes");
       LogicalResult done =
           llvm::TypeSwitch<Operation *, LogicalResult>(&op)
               .Case([&](StartOp start) { return readStart(start, futures); })
               .Case([&](AwaitOp await) { return readAwait(await); })
-              .Case<CollectOp, PublishOp>([&](auto message) {
+              .Case<CollectOp, PublishOp, UpdateRowsOp>([&](auto message) {
                 return add(message, message, message.getKey());
               })
               .Case([&](CommunicationOpInterface) {
@@ -191,7 +191,7 @@ private:
       return failure();
     // Without cs.start, a communication is waited for where it is; sends are
     // buffered.
-    if (!isa<SendOp>(op))
+    if (!isa<SendOp, SendRowsOp>(op))
       model.events.push_back(
           {true, unsigned(model.communications.size()) - 1, op});
     return success();
@@ -206,19 +206,21 @@ private:
 
   LogicalResult add(Operation *op, Operation *inner, StringRef key) {
     using Kind = Communication::Kind;
-    Kind kind = Kind::collective;
-    if (isa_and_nonnull<SendOp>(inner))
-      kind = Kind::send;
-    if (isa_and_nonnull<RecvOp>(inner))
-      kind = Kind::recv;
-    if (isa_and_nonnull<CollectOp>(inner))
-      kind = Kind::collect;
-    if (isa_and_nonnull<PublishOp>(inner))
-      kind = Kind::publish;
-    if (isa_and_nonnull<CopyOp>(inner))
-      kind = Kind::copy;
+    Kind kind =
+        inner ? llvm::TypeSwitch<Operation *, Kind>(inner)
+                    .Case([](SendOp) { return Kind::send; })
+                    .Case([](RecvOp) { return Kind::recv; })
+                    .Case([](CollectOp) { return Kind::collect; })
+                    .Case([](PublishOp) { return Kind::publish; })
+                    .Case([](CopyOp) { return Kind::copy; })
+                    .Case([](FetchRowsOp) { return Kind::fetchRows; })
+                    .Case([](SendRowsOp) { return Kind::sendRows; })
+                    .Case([](UpdateRowsOp) { return Kind::updateRows; })
+                    .Default(Kind::collective)
+              : Kind::collective;
     unsigned index = model.communications.size();
-    // A send and a recv of one key may be the two ends of a message.
+    // A send and a recv of one key may be the two ends of a message; rows of a
+    // table are sent and fetched under its name.
     auto taken = [&](const llvm::StringMap<unsigned> &map) -> LogicalResult {
       auto it = map.find(key);
       if (it == map.end())
@@ -230,17 +232,28 @@ private:
           << "the other use is here";
       return diagnostic;
     };
-    if (failed(taken(model.collectives)) || failed(taken(model.collects)) ||
-        failed(taken(model.publishes)) || failed(taken(model.copies)) ||
-        (kind != Kind::recv && failed(taken(model.sends))) ||
-        (kind != Kind::send && failed(taken(model.recvs))))
-      return failure();
-    auto &map = kind == Kind::send      ? model.sends
-                : kind == Kind::recv    ? model.recvs
-                : kind == Kind::collect ? model.collects
-                : kind == Kind::publish ? model.publishes
-                : kind == Kind::copy    ? model.copies
-                                        : model.collectives;
+    std::pair<Kind, llvm::StringMap<unsigned> *> maps[] = {
+        {Kind::collective, &model.collectives}, {Kind::collect, &model.collects},
+        {Kind::publish, &model.publishes},      {Kind::copy, &model.copies},
+        {Kind::updateRows, &model.updates},     {Kind::send, &model.sends},
+        {Kind::recv, &model.recvs},             {Kind::sendRows, &model.rowSends},
+        {Kind::fetchRows, &model.fetches}};
+    auto otherEnd = [](Kind kind) {
+      return kind == Kind::send       ? Kind::recv
+             : kind == Kind::recv     ? Kind::send
+             : kind == Kind::sendRows ? Kind::fetchRows
+             : kind == Kind::fetchRows ? Kind::sendRows
+                                       : Kind::collective;
+    };
+    llvm::StringMap<unsigned> *own = nullptr;
+    for (auto [other, map] : maps) {
+      if (other == kind)
+        own = map;
+      bool mayShare = other != Kind::collective && other == otherEnd(kind);
+      if (!mayShare && failed(taken(*map)))
+        return failure();
+    }
+    auto &map = *own;
     map[key] = index;
     model.communications.push_back({op, inner, kind, key});
     model.events.push_back({false, index, op});

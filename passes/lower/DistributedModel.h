@@ -21,7 +21,9 @@ namespace commsched {
 
 /// One communication of a function.
 struct Communication {
-  enum class Kind { collective, send, recv, collect, publish, copy };
+  enum class Kind {
+    collective, send, recv, collect, publish, copy, fetchRows, sendRows, updateRows
+  };
 
   mlir::Operation *op; // the cs.start, or a level-1 op outside of one
   /// The communication op or cs.copy; null for a cs.start of exchanges.
@@ -51,6 +53,8 @@ struct FunctionModel {
   llvm::StringMap<unsigned> sends, recvs, collectives; // by key
   llvm::StringMap<unsigned> collects, publishes;       // by key, of a server
   llvm::StringMap<unsigned> copies; // by key; between memories of the node
+  /// By key, of tables: a trainer's messages, and a server's blocks.
+  llvm::StringMap<unsigned> fetches, rowSends, updates;
   llvm::DenseMap<mlir::Operation *, unsigned> starts;  // by cs.start
 };
 
@@ -105,6 +109,12 @@ llvm::LogicalResult verifyServers(DistributedModel &model);
 /// of one trainer checked.
 llvm::LogicalResult verifyServerMessages(const DistributedModel &model,
                                          int64_t &count);
+
+/// The same of rows of tables. Every block has one cs.update_rows, of its key,
+/// rows and type; a trainer sends no rows before it has those of the step.
+/// After verifyServers(). `count`: messages of one trainer, added to.
+llvm::LogicalResult verifyRowMessages(const DistributedModel &model,
+                                      int64_t &count);
 
 struct ExchangeCounts {
   int64_t sequences = 0; // communications made of exchanges

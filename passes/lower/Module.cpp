@@ -33,7 +33,7 @@ bool commsched::isDistributed(func::FuncOp function) {
   for (Block &block : function.getBody())
     for (Operation &op : block)
       if (isa_and_nonnull<cs::CsDialect>(op.getDialect()) &&
-          !isa<cs::GradientOp>(op))
+          !isa<cs::GradientOp, cs::LookupOp, cs::SegmentSumOp>(op))
         return true;
   // A function that only passes placed values on.
   return llvm::any_of(function.getArgumentTypes(),

@@ -25,7 +25,8 @@ inline constexpr llvm::StringLiteral kCountAttr = "cs.count";
 llvm::FailureOr<cs::ClusterOp> findCluster(mlir::ModuleOp module);
 
 /// True if `function` is of level 1 or 2: its body holds cs ops other than
-/// cs.gradient, or it is a parameter server's. Declarations are not.
+/// cs.gradient, cs.lookup and cs.segment_sum, or it is a parameter server's.
+/// Declarations are not.
 bool isDistributed(mlir::func::FuncOp function);
 
 /// How many processes run `function`: its cs.count, else the cluster's nodes;

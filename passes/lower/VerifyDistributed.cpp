@@ -233,6 +233,7 @@ public:
         failed(verifyExchanges(*model, exchanges)) ||
         failed(verifyMessages(*model, messages, sampled)) ||
         failed(verifyServerMessages(*model, servers)) ||
+        failed(verifyRowMessages(*model, servers)) ||
         failed(verifyWaits(*model, waits)))
       return signalPassFailure();
     report(*model, messages, sampled, servers, exchanges, waits);

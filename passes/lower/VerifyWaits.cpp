@@ -14,6 +14,7 @@
 // wait. It runs its blocks in any order: a publish waits for the collects that
 // it depends on, a collect for the sends of all trainers, a recv for the
 // publish; in the asynchronous modes a recv waits for its own trainer's sends.
+// A fetch of rows waits for sends of the step before.
 
 #include "ir/CsServerFunctions.h"
 #include "passes/lower/AffineEval.h"
@@ -104,6 +105,11 @@ private:
     graph.addWait(node, beginning(role, rank, index));
     if (communication.kind == Communication::Kind::copy)
       return; // waits for nobody
+    // A fetch of rows waits for what was sent in the steps before, and servers
+    // take what is sent at once.
+    if (communication.kind == Communication::Kind::fetchRows ||
+        communication.kind == Communication::Kind::sendRows)
+      return;
     auto [peerRole, peer] = peerOf(role, rank, communication);
     if (peer < 0)
       return; // takes no part
@@ -164,7 +170,9 @@ private:
           graph.addWait(node, beginning(server, 0, collect));
         continue;
       }
-      if (model.servers.getSyncMode() != SyncMode::sync)
+      // Nobody waits for an update of rows in the same step.
+      if (model.servers.getSyncMode() != SyncMode::sync ||
+          communication.kind == Communication::Kind::updateRows)
         continue;
       const Role &role = model.roles[trainers];
       for (int64_t rank = 0; rank < role.ranks; ++rank)

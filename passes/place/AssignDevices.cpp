@@ -49,6 +49,7 @@ public:
 
 private:
   StringRef paramOf(StringRef key) const;
+  StringRef itemOfKey(StringRef key, bool givesGradient, Operation *op);
   Operation *sumOf(const Item &item);
   std::optional<unsigned> deviceOfDeferred(cs::FragmentOp fragment);
   unsigned placeOf(Operation *op) const;
@@ -105,6 +106,22 @@ StringRef Assigner::paramOf(StringRef key) const {
              : StringRef();
 }
 
+/// The item of a communication: the parameter, or the block if blocks come to it
+/// one by one. Empty if it is no gradient's.
+StringRef Assigner::itemOfKey(StringRef key, bool givesGradient,
+                              Operation *op) {
+  StringRef param = paramOf(key);
+  if (param.empty() || param == key)
+    return param;
+  StringRef block = key;
+  block.consume_back(".new");
+  if (items.contains(block))
+    return block;
+  bool alone = givesGradient && block == key &&
+               !sourceOf(op->getOperand(0)).getDefiningOp<cs::SplitOp>();
+  return alone ? block : param;
+}
+
 void Assigner::findItems() {
   for (BlockArgument argument : func.getArguments())
     if (auto name = func.getArgAttrOfType<StringAttr>(
@@ -114,11 +131,12 @@ void Assigner::findItems() {
     auto communication = dyn_cast<cs::CommunicationOpInterface>(op);
     if (!communication)
       continue;
-    StringRef name = paramOf(communication.getCommunicationKey());
-    if (name.empty())
-      continue;
     bool givesGradient =
         isa<cs::AllReduceOp, cs::ReduceOp, cs::ReduceScatterOp, cs::SendOp>(op);
+    StringRef name =
+        itemOfKey(communication.getCommunicationKey(), givesGradient, &op);
+    if (name.empty())
+      continue;
     auto *known = items.find(name);
     if (known == items.end() && !givesGradient)
       continue;
@@ -222,8 +240,16 @@ void Assigner::placeOps() {
     if (Operation *sum = sumOf(item))
       places[sum] = item.owner;
   }
+  // Where several devices join the same blocks, each needs its own.
+  llvm::DenseMap<Value, unsigned> joined;
+  for (auto concat : func.front().getOps<cs::ConcatOp>())
+    ++joined[sourceOf(concat.getOperand(0))];
   for (Operation &op : func.front()) {
     if (places.contains(&op))
+      continue;
+    if (isa<cs::ConcatOp>(op) && joined.lookup(sourceOf(op.getOperand(0))) > 1)
+      continue;
+    if (isa<cs::SplitOp>(op) && origins.isLocal(sourceOf(op.getOperand(0))))
       continue;
     if (isa<cs::ConcatOp, cs::SplitOp>(op)) {
       places[&op] = newDevice(sourceOf(op.getOperand(0)));

@@ -20,7 +20,16 @@ def ReplicateDevices : Pass<"replicate-devices", "::mlir::ModuleOp"> {
     Functions that are on several devices already, and those of parameter
     servers, are left alone. Broadcasts and all-gathers of values that differ
     between the devices are refused.
+
+    With `by-block` what goes to servers in blocks is combined and copied back
+    block by block: every device splits its own value, and joins the new blocks
+    itself. A block is on its way when only it has been combined, and
+    `--assign-devices` gives each an owner of its own.
   }];
+  let options = [
+    Option<"byBlock", "by-block", "bool", "false",
+           "combine and copy the blocks of a cs.split one by one">,
+  ];
   let dependentDialects = ["::commsched::cs::CsDialect", "::mlir::arith::ArithDialect"];
 }
 
@@ -36,7 +45,9 @@ def AssignDevices : Pass<"assign-devices", "::mlir::ModuleOp"> {
     and host, and of the updates.
 
     A gradient is what a communication takes whose key is a `cs.param` of the
-    step, or a block of one (`<param>.block<b>`). What communicates under other
+    step, or a block of one (`<param>.block<b>`). The blocks of a `cs.split` have
+    one owner; those that have been combined one by one
+    (`--replicate-devices=by-block`) have one each. What communicates under other
     keys stays where it is. The result depends on the module only; a second run
     changes nothing.
   }];

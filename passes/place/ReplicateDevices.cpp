@@ -41,8 +41,8 @@ bool isOnSeveralDevices(func::FuncOp func) {
 
 class Replicator {
 public:
-  Replicator(func::FuncOp func, unsigned devices)
-      : func(func), devices(devices), origins(func) {}
+  Replicator(func::FuncOp func, unsigned devices, bool byBlock)
+      : func(func), devices(devices), byBlock(byBlock), origins(func) {}
 
   /// Finds what runs on every device; adds what it reads to `everywhere`.
   LogicalResult analyse(Everywhere &everywhere);
@@ -54,13 +54,15 @@ private:
   void addArguments(const Everywhere &everywhere);
   void addFragments();
   void combineOperands();
+  void combineBlocks(cs::SplitOp split);
   void addResults(const Everywhere &everywhere);
   Value get(Value value, unsigned device);
   Value combineAt(Operation *user, Value value, cs::Reduction reduction,
-                  StringRef name);
+                  StringRef name, bool withBody = true);
 
   func::FuncOp func;
   unsigned devices;
+  bool byBlock;
   Origins origins;
   llvm::DenseSet<Operation *> replicated;
   /// Arguments that fragments of all devices read.
@@ -196,7 +198,21 @@ Value Replicator::get(Value value, unsigned device) {
     return value;
   if (auto known = versions.find(value); known != versions.end())
     return known->second[device - 1];
-  return copies.get(value, device);
+  auto concat = value.getDefiningOp<cs::ConcatOp>();
+  if (!concat || !byBlock)
+    return copies.get(value, device);
+  SmallVector<Value> &others = versions[value];
+  OpBuilder builder(concat);
+  for (unsigned to = devices - 1; to > 0; --to) {
+    builder.setInsertionPointAfter(concat);
+    SmallVector<Value> blocks;
+    for (Value block : concat.getBlocks())
+      blocks.push_back(copies.get(block, to));
+    others.insert(others.begin(),
+                  cs::ConcatOp::create(builder, concat.getLoc(),
+                                       onDevice(placedType(value), to), blocks));
+  }
+  return others[device - 1];
 }
 
 void Replicator::addArguments(const Everywhere &everywhere) {
@@ -261,7 +277,8 @@ void Replicator::addFragments() {
 
 /// The combined value of all devices, in front of `user`.
 Value Replicator::combineAt(Operation *user, Value value,
-                            cs::Reduction reduction, StringRef name) {
+                            cs::Reduction reduction, StringRef name,
+                            bool withBody) {
   OpBuilder builder(user);
   SmallVector<Value> parts{value};
   for (unsigned device = 1; device < devices; ++device) {
@@ -278,7 +295,7 @@ Value Replicator::combineAt(Operation *user, Value value,
                 << " bytes copied";
            });
   return combine(builder, user->getLoc(), ("sum." + name).str(), reduction,
-                 parts, /*withBody=*/!made || made.hasBody());
+                 parts, made ? made.hasBody() : withBody);
 }
 
 void Replicator::combineOperands() {
@@ -289,10 +306,38 @@ void Replicator::combineOperands() {
         !op.getOperand(0).getDefiningOp<cs::SplitOp>())
       users.push_back(&op);
   for (Operation *user : users) {
+    if (auto split = dyn_cast<cs::SplitOp>(user); split && byBlock) {
+      combineBlocks(split);
+      continue;
+    }
     auto [reduction, name] = combination(user);
     user->setOperand(0,
                      combineAt(user, user->getOperand(0), reduction, name));
   }
+}
+
+/// Every device splits its own value, and the blocks are combined one by one.
+void Replicator::combineBlocks(cs::SplitOp split) {
+  OpBuilder builder(split);
+  builder.setInsertionPointAfter(split);
+  SmallVector<Type> types(split.getResultTypes());
+  for (unsigned device = 1; device < devices; ++device) {
+    SmallVector<Type> own;
+    for (Type type : types)
+      own.push_back(onDevice(cast<cs::PlacedType>(type), device));
+    auto part = cs::SplitOp::create(builder, split.getLoc(), own,
+                                    get(split.getValue(), device));
+    for (auto [from, to] : llvm::zip(split.getBlocks(), part.getBlocks()))
+      versions[from].push_back(to);
+  }
+  bool withBody = true;
+  if (auto made = split.getValue().getDefiningOp<cs::FragmentOp>())
+    withBody = made.hasBody();
+  for (Value block : split.getBlocks())
+    for (Operation *user : llvm::make_early_inc_range(block.getUsers())) {
+      auto [reduction, name] = combination(user);
+      user->setOperand(0, combineAt(user, block, reduction, name, withBody));
+    }
 }
 
 void Replicator::addResults(const Everywhere &everywhere) {
@@ -339,6 +384,8 @@ void Replicator::rewrite(const Everywhere &everywhere) {
 
 struct ReplicateDevices
     : commsched::impl::ReplicateDevicesBase<ReplicateDevices> {
+  using ReplicateDevicesBase::ReplicateDevicesBase;
+
   void runOnOperation() override {
     if (failed(run()))
       signalPassFailure();
@@ -361,7 +408,7 @@ struct ReplicateDevices
     Everywhere everywhere;
     std::vector<Replicator> replicators;
     for (func::FuncOp func : *functions) {
-      replicators.emplace_back(func, devices);
+      replicators.emplace_back(func, devices, byBlock);
       if (failed(replicators.back().analyse(everywhere)))
         return failure();
     }

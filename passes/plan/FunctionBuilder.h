@@ -39,6 +39,8 @@ private:
   mlir::LogicalResult addStart(cs::StartOp op);
   /// A message to or from a parameter server.
   mlir::LogicalResult addMessage(cs::StartOp op, mlir::Operation *message);
+  /// Rows to or from a table's servers.
+  mlir::LogicalResult addRows(cs::StartOp op, mlir::Operation *message);
   /// What the exchanges were expanded from, as far as their shape tells: for
   /// communication that was written by hand.
   static std::string sourceOp(llvm::ArrayRef<cs::ExchangeOp> exchanges, bool unshard, bool shard);
@@ -78,6 +80,8 @@ private:
   plan::Function &out;
   llvm::DenseMap<mlir::Value, unsigned> buffers; // of placed values and futures
   llvm::DenseMap<mlir::Value, unsigned> started; // future -> instruction
+  // Instructions, by server and block.
+  llvm::DenseMap<std::pair<unsigned, unsigned>, unsigned> pushes;
   // future of a recv -> the concat that it is for, and where in it
   llvm::DenseMap<mlir::Value, std::pair<cs::ConcatOp, uint64_t>> joinedAt;
   std::optional<unsigned> stagingArea; // buffer

@@ -29,6 +29,7 @@ struct PlanContext {
   bool costOnly = false;
   bool usesDevices = false; // other devices than 0, copy engines
   bool usesServers = false; // pushes, pulls, parts of buffers
+  bool usesRows = false;    // of tables
   /// (function, instruction) -> index in the compiler, of every Run.
   std::vector<std::array<unsigned, 3>> runs = {};
 

@@ -196,6 +196,8 @@ private:
   void acrossSteps() {
     std::vector<Uses> uses(cells.root.size());
     for (unsigned i = 0; i < accesses.size(); ++i) {
+      for (unsigned from : accesses[i].afterPrevious)
+        add(i, from, 1);
       for (unsigned c : accesses[i].reads)
         uses[c].readers.push_back(i);
       for (unsigned c : accesses[i].writes) {

@@ -21,6 +21,8 @@ struct Access {
   llvm::SmallVector<unsigned, 4> writes;
   /// Instructions that must have completed before, apart from data.
   llvm::SmallVector<unsigned, 2> after;
+  /// The same, of the step before.
+  llvm::SmallVector<unsigned, 1> afterPrevious;
   /// In list order on its device's stream: computes, not deferred.
   bool stream = false;
 };

@@ -137,7 +137,7 @@ LogicalResult checkLevel(ModuleOp module) {
       if (isa<cs::FragmentOp, cs::AwaitOp, cs::CopyOp, cs::SplitOp, cs::ConcatOp,
               func::ReturnOp>(op))
         continue;
-      if (onServer && isa<cs::CollectOp, cs::PublishOp>(op))
+      if (onServer && isa<cs::CollectOp, cs::PublishOp, cs::UpdateRowsOp>(op))
         continue;
       if (isa<cs::CommunicationOpInterface>(op))
         return op.emitError("communication is not scheduled; run --schedule-comm");
@@ -145,7 +145,7 @@ LogicalResult checkLevel(ModuleOp module) {
       if (!start)
         return op.emitOpError("cannot be part of a plan");
       for (Operation &inner : start.getBody().front()) {
-        if (cs::getServerOf(&inner))
+        if (cs::getServerOf(&inner) || isa<cs::FetchRowsOp, cs::SendRowsOp>(inner))
           continue;
         if (isa<cs::SendOp, cs::RecvOp>(inner))
           return inner.emitOpError("cannot be part of a plan: messages between "
@@ -189,6 +189,7 @@ LogicalResult exportPlan(ModuleOp module, const CodeOptions &options,
   out->set_device_kind(stringifyDeviceKind(cluster.getDevice().getKind()).str());
   out->set_device_gflops(cluster.getDevice().getGflops());
   out->set_device_gb_per_s(cluster.getDevice().getGbPerS());
+  out->set_device_copy_mb_per_s(cluster.getDevice().getCopyMbPerS());
 
   // The step first, then the others in the order of the module.
   FailureOr<std::vector<ServerProgram>> servers = findServers(module, context);
@@ -255,6 +256,8 @@ LogicalResult exportPlan(ModuleOp module, const CodeOptions &options,
     need(plan::FEATURE_DEVICES);
   if (context.usesServers || plan.has_parameter_servers())
     need(plan::FEATURE_PARAMETER_SERVER);
+  if (context.usesRows)
+    need(plan::FEATURE_ROW_SPARSE);
   plan.set_required_features(features);
 
   statistics.functions = compiler.size();

@@ -33,7 +33,9 @@ void FunctionBuilder::findJoinedInPlace() {
     for (Value block : concat.getBlocks()) {
       auto await = block.getDefiningOp<cs::AwaitOp>();
       auto start = await ? await.getFuture().getDefiningOp<cs::StartOp>() : cs::StartOp();
-      if (start && block.hasOneUse() && !start->hasAttr(place::kStagingAttr) &&
+      // Others may read it where it is.
+      auto joins = llvm::count_if(block.getUsers(), llvm::IsaPred<cs::ConcatOp>);
+      if (start && joins == 1 && !start->hasAttr(place::kStagingAttr) &&
           isa<cs::RecvOp, cs::CopyOp>(start.getBody().front().front()))
         joinedAt[start.getFuture()] = {concat, offset};
       offset += bytesOf(block);

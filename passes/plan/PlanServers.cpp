@@ -41,7 +41,7 @@ FailureOr<std::vector<ServerProgram>> findServers(ModuleOp module,
   }
   for (auto [index, server] : llvm::enumerate(servers)) {
     for (auto [block, function] : llvm::enumerate(server.blocks)) {
-      context.pushes[{index, function.collect.getKey().str()}] = block;
+      context.pushes[{index, function.key().str()}] = block;
       context.pulls[{index, function.publish.getKey().str()}] = block;
     }
   }
@@ -71,30 +71,26 @@ LogicalResult verifyPart(const ServerSlot &slot, PlanContext &context) {
   return success();
 }
 
-/// How gradients combine: the same for all blocks.
+/// How the messages combine: by mean if all blocks do so.
 LogicalResult findReduction(std::vector<ServerProgram> &servers, cs::SyncMode mode,
                             plan::ParameterServers &out) {
-  std::optional<cs::Reduction> reduction;
+  bool mean = mode == cs::SyncMode::sync;
   for (ServerProgram &server : servers)
     for (ServerBlockFunction &block : server.blocks) {
-      auto own = block.collect.getReduction();
+      auto own = block.reduction();
       if (own.has_value() != (mode == cs::SyncMode::sync))
-        return block.collect.emitOpError()
+        return block.op()->emitOpError()
                << "does not fit mode " << cs::stringifySyncMode(mode)
                << "; run --verify-distributed";
       if (!own)
         continue;
       if (*own != cs::Reduction::mean && *own != cs::Reduction::sum)
-        return block.collect.emitOpError()
+        return block.op()->emitOpError()
                << "must be by mean or by sum to be part of a plan, got: "
                << cs::stringifyReduction(*own);
-      if (reduction && *reduction != *own)
-        return block.collect.emitOpError()
-               << "must be by " << cs::stringifyReduction(*reduction)
-               << " like other blocks, got: " << cs::stringifyReduction(*own);
-      reduction = own;
+      mean &= *own == cs::Reduction::mean;
     }
-  out.set_mean(reduction == cs::Reduction::mean);
+  out.set_mean(mean);
   return success();
 }
 
@@ -145,15 +141,26 @@ LogicalResult buildServers(cs::ServersAttr attribute, std::vector<ServerProgram>
       own.set_has_schedule(true);
       own.set_schedule(*schedule);
     }
+    llvm::DenseMap<Operation *, unsigned> functions;
     for (ServerBlockFunction &block : server.blocks) {
-      FailureOr<unsigned> function = add(block.function);
-      if (failed(function))
-        return failure();
+      auto [function, isNew] = functions.try_emplace(block.function);
+      if (isNew) {
+        FailureOr<unsigned> added = add(block.function);
+        if (failed(added))
+          return failure();
+        function->second = *added;
+      }
       plan::ServerBlock &to = *own.add_blocks();
-      to.set_key(block.collect.getKey().str());
+      to.set_key(block.key().str());
       to.set_pull_key(block.publish.getKey().str());
-      to.set_function(*function);
+      to.set_function(function->second);
       to.set_slot(context.slots.at(block.slot));
+      if (block.update) {
+        to.set_row_chunk(block.update.getChunk());
+        context.usesRows = true;
+      }
+      to.set_mean(!out.mean() &&
+                  block.reduction() == cs::Reduction::mean);
     }
   }
   return success();

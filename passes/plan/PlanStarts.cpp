@@ -31,6 +31,8 @@ LogicalResult FunctionBuilder::addStart(cs::StartOp op) {
   for (Operation &inner : op.getBody().front())
     if (isa<cs::SendOp, cs::RecvOp>(inner))
       return addMessage(op, &inner);
+    else if (isa<cs::FetchRowsOp, cs::SendRowsOp>(inner))
+      return addRows(op, &inner);
   if (auto copy = dyn_cast<cs::CopyOp>(op.getBody().front().front()))
     return addCopyStart(op, copy);
   if (op.getInputs().size() != 1)
@@ -139,9 +141,13 @@ LogicalResult FunctionBuilder::addMessage(cs::StartOp op, Operation *message) {
   if (sends) {
     fill(instruction.mutable_push());
     access.reads.push_back(buffer);
+    pushes[{server, block->second}] = out.instructions_size() - 1;
   } else {
     fill(instruction.mutable_pull());
     access.writes.push_back(buffer);
+    // A server keeps a value until all trainers have pushed the next step.
+    if (auto push = pushes.find({server, block->second}); push != pushes.end())
+      accesses[push->second].afterPrevious.push_back(out.instructions_size() - 1);
   }
   return success();
 }

@@ -8,6 +8,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 
@@ -28,16 +29,22 @@ public:
 
   FailureOr<ServerProgram> run() {
     if (failed(findParts()) || failed(findArguments()) ||
-        failed(findResults()) || failed(findReaders()) ||
-        failed(findPublished()))
+        failed(findResults()) || failed(joinReaders()) ||
+        failed(pairPublishes()))
       return failure();
+    findPassed();
+    findPublished();
     program.functions = ModuleOp::create(server.getLoc());
     if (!passed.empty() || llvm::any_of(results, [](const Result &r) {
           return r.part == kSchedule;
         }))
       program.schedule = build(kSchedule, prefix + "schedule");
-    for (auto [i, block] : llvm::enumerate(program.blocks))
-      block.function = build(i, prefix + block.collect.getKey().str());
+    for (auto [i, block] : llvm::enumerate(program.blocks)) {
+      int first = find(i);
+      block.function = first == int(i)
+                           ? build(i, prefix + block.key().str())
+                           : program.blocks[first].function;
+    }
     return std::move(program);
   }
 
@@ -54,48 +61,104 @@ private:
 
   int partOf(Operation *op) const {
     const auto &collects = dependences.of(op);
-    return collects.empty() ? kSchedule : blockOf.lookup(collects.front());
+    if (cs::UpdateRowsOp update = dependences.updateOf(op))
+      return blockOf.lookup(update);
+    return collects.empty() ? kSchedule : find(blockOf.lookup(collects.front()));
   }
   int partOf(Value value) const {
     Operation *op = value.getDefiningOp();
     return op ? partOf(op) : kSchedule;
   }
-  std::string nameOf(int part) {
-    return part == kSchedule
-               ? "the schedule"
-               : "\"" + program.blocks[part].collect.getKey().str() + "\"";
+  StringRef keyOf(int block) { return program.blocks[block].key(); }
+
+  /// The first of the blocks that are updated together with this one.
+  int find(int block) const {
+    while (block != kSchedule && joined[block] != block)
+      block = joined[block];
+    return block;
+  }
+
+  /// The updates of two blocks need each other.
+  LogicalResult join(int a, int b, Operation *at) {
+    if (a == kSchedule || b == kSchedule || find(a) == find(b))
+      return success();
+    for (int block : {a, b})
+      if (program.blocks[block].update)
+        return at->emitOpError() << "joins the update of rows \"" << keyOf(block)
+                                 << "\" with another";
+    for (int block : {a, b})
+      if (!program.blocks[block].reduction())
+        return at->emitOpError()
+               << "joins the updates of \"" << keyOf(a) << "\" and \"" << keyOf(b)
+               << "\", whose messages are applied one by one as they arrive";
+    auto [first, second] = std::minmax({find(a), find(b)});
+    joined[second] = first;
+    return success();
+  }
+
+  /// Rows of a block depend on its message alone, and are handed out as they are.
+  LogicalResult checkRows(Operation *op) {
+    cs::UpdateRowsOp update = dependences.updateOf(op);
+    if (!update)
+      return success();
+    auto publish = dyn_cast<cs::PublishOp>(op);
+    bool isFirst = publish && publish.getValue() == update.getResult(0);
+    if (isFirst || (op == update && dependences.of(op).empty() &&
+                    llvm::none_of(op->getOperands(), [&](Value operand) {
+                      Operation *from = operand.getDefiningOp();
+                      return from && dependences.updateOf(from);
+                    })))
+      return success();
+    return op->emitOpError() << "needs what the rows of \"" << update.getKey()
+                             << "\" become, and nothing but a cs.publish of the "
+                                "table can: they are updated by themselves";
   }
 
   LogicalResult findParts() {
-    for (auto collect : body.getOps<cs::CollectOp>()) {
-      blockOf[collect] = program.blocks.size();
-      program.blocks.push_back({collect, {}, {}, {}});
+    for (Operation &op : body) {
+      auto collect = dyn_cast<cs::CollectOp>(op);
+      auto update = dyn_cast<cs::UpdateRowsOp>(op);
+      if (!collect && !update)
+        continue;
+      joined.push_back(program.blocks.size());
+      blockOf[&op] = program.blocks.size();
+      program.blocks.push_back({collect, {}, {}, {}, update});
     }
     for (Operation &op : body.without_terminator()) {
       cs::ServerDependences::Collects collects = dependences.of(&op);
-      if (collects.size() > 1)
-        return op.emitOpError()
-               << "depends on the messages \"" << collects[0].getKey()
-               << "\" and \"" << collects[1].getKey()
-               << "\": a server updates each block by itself";
-      auto publish = dyn_cast<cs::PublishOp>(op);
-      if (!publish)
-        continue;
-      if (collects.empty())
+      if (failed(checkRows(&op)))
+        return failure();
+      for (cs::CollectOp collect : collects)
+        if (failed(join(blockOf.lookup(collects[0]), blockOf.lookup(collect), &op)))
+          return failure();
+      if (isa<cs::PublishOp>(op) && collects.empty() && !dependences.updateOf(&op))
         return op.emitOpError("depends on no message of the trainers");
-      cs::PublishOp &own = program.blocks[partOf(&op)].publish;
-      if (own) {
+    }
+    return success();
+  }
+
+  /// Each block hands out one value. Blocks that are updated together have their
+  /// values at the same time: which is whose is a matter of order.
+  LogicalResult pairPublishes() {
+    std::vector<unsigned> next(program.blocks.size());
+    cs::PublishOp last;
+    for (auto publish : body.getOps<cs::PublishOp>()) {
+      int part = partOf(publish);
+      unsigned &block = next[part];
+      while (block < program.blocks.size() && find(block) != part)
+        ++block;
+      if (block == program.blocks.size()) {
         InFlightDiagnostic diagnostic =
-            op.emitOpError() << "publishes a second value of block \""
-                             << collects[0].getKey() << "\"";
-        diagnostic.attachNote(own.getLoc()) << "the first is here";
+            publish.emitOpError() << "publishes a second value of block \""
+                                  << keyOf(part) << "\"";
+        diagnostic.attachNote(last.getLoc()) << "another one is here";
         return diagnostic;
       }
-      own = publish;
+      last = program.blocks[block++].publish = publish;
     }
     for (ServerBlockFunction &block : program.blocks)
       if (!block.publish)
-        return block.collect.emitOpError("has no cs.publish that depends on it");
+        return block.op()->emitOpError("has no cs.publish that depends on it");
     return success();
   }
 
@@ -153,58 +216,82 @@ private:
     return success();
   }
 
-  /// What goes from the schedule to blocks, and what must not be read where
-  /// it is.
-  LogicalResult findReaders() {
-    auto reads = [&](Operation *reader, Value value, int part) -> LogicalResult {
-      if (auto argument = dyn_cast<BlockArgument>(value)) {
-        auto writer = updatedBy.find(argument);
-        if (writer == updatedBy.end() || writer->second == part)
-          return success();
-        if (writer->second != kSchedule)
-          return reader->emitOpError()
-                 << "of " << nameOf(part) << " reads \"" << slotOf[argument]
-                 << "\", which " << nameOf(writer->second)
-                 << " updates: nothing orders them";
-        // When the block runs, the schedule has updated it already.
-        passed.insert({value, ""});
-        return success();
-      }
-      if (partOf(value) == kSchedule && part != kSchedule)
-        passed.insert({value, ""});
-      return success();
-    };
+  /// Calls `fn` with each op that reads an argument and the part that it is in.
+  template <typename Fn> LogicalResult forEachRead(Fn fn) {
     for (Operation &op : body.without_terminator())
       for (Value operand : op.getOperands())
-        if (failed(reads(&op, operand, partOf(&op))))
-          return failure();
+        if (auto argument = dyn_cast<BlockArgument>(operand))
+          if (failed(fn(&op, argument, partOf(&op))))
+            return failure();
     for (Result &result : results)
-      if (isa<BlockArgument>(result.value) &&
-          failed(reads(body.getTerminator(), result.value, result.part)))
-        return failure();
+      if (auto argument = dyn_cast<BlockArgument>(result.value))
+        if (failed(fn(body.getTerminator(), argument, result.part)))
+          return failure();
+    return success();
+  }
+
+  /// Nothing orders the blocks of a server: what one updates and another reads
+  /// makes them one. The schedule runs before all of them.
+  LogicalResult joinReaders() {
+    return forEachRead([&](Operation *op, BlockArgument argument, int part) {
+      auto writer = updatedBy.find(argument);
+      if (writer == updatedBy.end() || writer->second == kSchedule)
+        return success();
+      if (part != kSchedule)
+        return join(writer->second, part, op);
+      if (program.blocks[writer->second].reduction())
+        return success();
+      return LogicalResult(op->emitOpError()
+                           << "of the schedule reads \"" << slotOf[argument]
+                           << "\", which \"" << keyOf(writer->second)
+                           << "\" updates whenever a message arrives");
+    });
+  }
+
+  /// What goes from the schedule to blocks.
+  void findPassed() {
+    for (Result &result : results)
+      result.part = find(result.part);
+    (void)forEachRead([&](Operation *, BlockArgument argument, int part) {
+      auto writer = updatedBy.find(argument);
+      // When the block runs, the schedule has updated it already.
+      if (part != kSchedule && writer != updatedBy.end() &&
+          writer->second == kSchedule)
+        passed.insert({argument, ""});
+      return success();
+    });
+    for (Operation &op : body.without_terminator())
+      for (Value operand : op.getOperands())
+        if (operand.getDefiningOp() && partOf(operand) == kSchedule &&
+            partOf(&op) != kSchedule)
+          passed.insert({operand, ""});
     unsigned next = 0;
     for (auto &[value, slot] : passed) {
       slot = prefix + "schedule#" + std::to_string(next++);
       program.slots.push_back({slot, "", 0, false, tensorOf(value), server});
     }
-    return success();
   }
 
-  LogicalResult findPublished() {
+  void findPublished() {
+    llvm::StringSet<> taken;
     for (ServerBlockFunction &block : program.blocks) {
       Value value = block.publish.getValue();
       auto it = llvm::find_if(
           results, [&](const Result &result) { return result.value == value; });
-      if (it == results.end())
-        return block.publish.emitOpError(
-            "must publish the new value of a parameter or state, one that the "
-            "function returns");
-      block.slot = it->slot;
+      if (it != results.end() && taken.insert(it->slot).second) {
+        block.slot = it->slot;
+        continue;
+      }
+      block.slot = prefix + "#" + block.publish.getKey().str();
+      program.slots.push_back(
+          {block.slot, "", 0, false, tensorOf(value), block.publish});
+      results.push_back({value, block.slot, partOf(value)});
     }
-    return success();
   }
 
   func::FuncOp build(int part, const std::string &name) {
+    if (part != kSchedule && program.blocks[part].update)
+      return buildRows(program.blocks[part].update, name);
     MLIRContext *context = server.getContext();
     OpBuilder builder = OpBuilder::atBlockEnd(program.functions->getBody());
     auto function = func::FuncOp::create(
@@ -232,10 +319,11 @@ private:
         return result.part == part && result.value == value;
       });
     };
-    if (part != kSchedule) {
-      cs::CollectOp collect = program.blocks[part].collect;
-      add(collect.getResult(), cs::CsDialect::kBatchAttr, collect.getKey());
-    }
+    if (part != kSchedule)
+      for (auto [i, member] : llvm::enumerate(program.blocks))
+        if (find(i) == part)
+          add(member.collect.getResult(), cs::CsDialect::kBatchAttr,
+              member.collect.getKey());
     for (BlockArgument argument : body.getArguments()) {
       bool wanted = isRead(argument) ||
                     (part == kSchedule && passed.contains(argument));
@@ -276,12 +364,81 @@ private:
     return function;
   }
 
+  /// The update of some rows.
+  func::FuncOp buildRows(cs::UpdateRowsOp update, const std::string &name) {
+    MLIRContext *context = server.getContext();
+    OpBuilder builder = OpBuilder::atBlockEnd(program.functions->getBody());
+    Location loc = update.getLoc();
+    auto function = func::FuncOp::create(builder, loc, name,
+                                         FunctionType::get(context, {}, {}));
+    function->setAttr(cs::CsDialect::kServerAttr,
+                      server->getAttr(cs::CsDialect::kServerAttr));
+    Block *block = function.addEntryBlock();
+    unsigned device =
+        cast<cs::PlacedType>(update.getRows()[0].getType()).getDevice();
+    auto place = [&](Type tensor) {
+      return cs::PlacedType::get(context, cast<RankedTensorType>(tensor), device,
+                                 cs::MemoryKind::device);
+    };
+    SmallVector<DictionaryAttr> attributes, resultAttributes;
+    auto named = [&](StringRef kind, StringRef name) {
+      return builder.getDictionaryAttr(
+          builder.getNamedAttr(kind, builder.getStringAttr(name)));
+    };
+    Block &inner = update.getBody().front();
+    for (BlockArgument argument : inner.getArguments())
+      block->addArgument(place(argument.getType()), argument.getLoc());
+    attributes.push_back(named(cs::CsDialect::kBatchAttr, update.getKey()));
+    for (Value value : update.getRows())
+      attributes.push_back(named(cs::CsDialect::kBatchAttr, slotOf.lookup(value)));
+    for (Value value : update.getOthers()) {
+      auto slot = passed.find(value);
+      bool isParam =
+          slot == passed.end() &&
+          server.getArgAttr(cast<BlockArgument>(value).getArgNumber(),
+                            cs::CsDialect::kParamAttr);
+      attributes.push_back(named(
+          isParam ? cs::CsDialect::kParamAttr : cs::CsDialect::kStateAttr,
+          slot != passed.end() ? StringRef(slot->second) : slotOf.lookup(value)));
+    }
+    builder.setInsertionPointToEnd(block);
+    // What stays as it is needs no new value.
+    SmallVector<Type> types;
+    SmallVector<unsigned> changed;
+    for (auto [i, result] : llvm::enumerate(update.getResults()))
+      if (llvm::any_of(results,
+                       [&](const Result &own) { return own.value == result; })) {
+        changed.push_back(i);
+        types.push_back(
+            place(inner.getTerminator()->getOperand(i).getType()));
+        resultAttributes.push_back(named(cs::CsDialect::kMetricAttr,
+                                         slotOf.lookup(update.getRows()[i])));
+      }
+    auto fragment = cs::FragmentOp::create(
+        builder, loc, types, ("update." + update.getKey()).str(), device,
+        block->getArguments(), cs::CostAttr(), /*deferred=*/false);
+    IRMapping mapping;
+    update.getBody().cloneInto(&fragment.getBody(), mapping);
+    Operation *ret = fragment.getBody().front().getTerminator();
+    SmallVector<Value> returned;
+    for (unsigned i : changed)
+      returned.push_back(ret->getOperand(i));
+    ret->setOperands(returned);
+    func::ReturnOp::create(builder, loc, fragment.getOutputs());
+    function.setType(
+        FunctionType::get(context, block->getArgumentTypes(), types));
+    function.setAllArgAttrs(attributes);
+    function.setAllResultAttrs(resultAttributes);
+    return function;
+  }
+
   func::FuncOp server;
   Block &body;
   cs::ServerDependences dependences;
   std::string prefix;
   ServerProgram program;
   DenseMap<Operation *, int> blockOf;           // by collect
+  std::vector<int> joined;                      // by block: an earlier one, or itself
   llvm::StringMap<BlockArgument> argumentOf;    // by slot
   DenseMap<Value, std::string> slotOf;          // of an argument
   DenseMap<Value, int> updatedBy;               // part, of an argument

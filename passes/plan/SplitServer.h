@@ -20,7 +20,7 @@ namespace commsched::planexport {
 /// Something that a server keeps from step to step.
 struct ServerSlot {
   std::string name;   ///< "server.0/w[0:500]"
-  std::string partOf; ///< "w"; empty: a value from the schedule to blocks
+  std::string partOf; ///< "w"; empty: nothing that files name
   int64_t rowBegin = 0;
   bool isParam = false;
   mlir::RankedTensorType type;
@@ -28,10 +28,22 @@ struct ServerSlot {
 };
 
 struct ServerBlockFunction {
-  cs::CollectOp collect;
+  cs::CollectOp collect;       ///< null for a block of a table
   cs::PublishOp publish;
-  mlir::func::FuncOp function; ///< "server.0/w.block0"
+  /// "server.0/w.block0"; of blocks that are updated together it is one, named
+  /// after the first, with the collects in cs.batch in their order.
+  mlir::func::FuncOp function;
   std::string slot;            ///< name of the one that is published
+  /// Of a block of a table, else null. The function then updates rows: its
+  /// cs.batch are the gradient and, named as their slots, all that has the
+  /// table's rows; its cs.metric are, so named, their new values.
+  cs::UpdateRowsOp update = {};
+
+  mlir::Operation *op() { return update ? update.getOperation() : collect.getOperation(); }
+  llvm::StringRef key() { return update ? update.getKey() : collect.getKey(); }
+  std::optional<cs::Reduction> reduction() {
+    return update ? update.getReduction() : collect.getReduction();
+  }
 };
 
 /// The functions have the form of a trainer's at level 2, with the names of
@@ -42,12 +54,16 @@ struct ServerProgram {
   mlir::func::FuncOp source;
   std::vector<ServerSlot> slots;
   mlir::func::FuncOp schedule; ///< "server.0/schedule"; null if there is none
-  std::vector<ServerBlockFunction> blocks; ///< in the order of the collects
+  std::vector<ServerBlockFunction> blocks; ///< in the order of their messages
   mlir::OwningOpRef<mlir::ModuleOp> functions; ///< owns them
 };
 
-/// Errors, at the op: what depends on several collects; a state that is read
-/// apart from where it is updated; a publish of anything but a new value.
+/// What depends on several collects is one function, and so is what reads a
+/// state that another updates. What is published and no new value of a state
+/// (the mean of a metric) has a slot of its own, which no file names.
+///
+/// Errors, at the op: updates that are joined in an asynchronous mode; another
+/// number of publishes than of collects.
 mlir::FailureOr<ServerProgram> splitServer(mlir::func::FuncOp server);
 
 } // namespace commsched::planexport

@@ -41,6 +41,7 @@ public:
 private:
   LogicalResult check();
   LogicalResult findUpdates(cs::RecvOp recv);
+  LogicalResult findFetch(cs::SendRowsOp send);
   void sinkConcats();
   void findNeeds();
   void rank();
@@ -55,12 +56,15 @@ private:
   // The sends whose update a recv from a server receives, and the reverse.
   llvm::DenseMap<Operation *, llvm::SmallVector<Operation *, 1>> sendsOf;
   llvm::DenseMap<Operation *, llvm::SmallVector<Operation *, 1>> recvsOf;
+  llvm::DenseMap<Operation *, Operation *> fetchOf; // by cs.send_rows
   llvm::DenseMap<Operation *, cs::StartOp> starts;
   llvm::DenseMap<Operation *, cs::ServerDependences> servers; // by function
 };
 
 /// The value that a communication moves.
 Value payloadOf(Operation *communication) {
+  if (auto send = dyn_cast<cs::SendRowsOp>(communication))
+    return send.getValues();
   return communication->getNumResults() ? communication->getResult(0)
                                         : communication->getOperand(0);
 }
@@ -78,12 +82,16 @@ LogicalResult Scheduler::check() {
     auto communication = dyn_cast<cs::CommunicationOpInterface>(op);
     if (!communication)
       continue;
-    if (!communication.isCollective() && !cs::getServerOf(&op))
+    bool isOfRows = isa<cs::FetchRowsOp, cs::SendRowsOp>(op);
+    if (!communication.isCollective() && !isOfRows && !cs::getServerOf(&op))
       return op.emitOpError("cannot be scheduled: must be a collective, or a "
                             "message to or from a parameter server");
     communications.push_back(&op);
     auto recv = dyn_cast<cs::RecvOp>(op);
     if (recv && failed(findUpdates(recv)))
+      return failure();
+    auto send = dyn_cast<cs::SendRowsOp>(op);
+    if (send && failed(findFetch(send)))
       return failure();
   }
   return success();
@@ -115,6 +123,24 @@ LogicalResult Scheduler::findUpdates(cs::RecvOp recv) {
         sendsOf[recv].push_back(send);
         recvsOf[send].push_back(recv);
       }
+  }
+  return success();
+}
+
+/// A fetch gets what the steps before have left: nothing of this step may be
+/// ahead of it.
+LogicalResult Scheduler::findFetch(cs::SendRowsOp send) {
+  for (auto fetch : func.front().getOps<cs::FetchRowsOp>()) {
+    if (fetch.getKey() != send.getKey())
+      continue;
+    if (!fetch->isBeforeInBlock(send)) {
+      InFlightDiagnostic diagnostic =
+          send.emitOpError() << "must come after the cs.fetch_rows of \""
+                             << send.getKey() << "\"";
+      diagnostic.attachNote(fetch.getLoc()) << "which is here";
+      return diagnostic;
+    }
+    fetchOf[send] = fetch;
   }
   return success();
 }
@@ -153,6 +179,15 @@ void Scheduler::findNeeds() {
     if (!isNew && need < entry->second)
       entry->second = need;
   };
+  // Rows that are sent are needed where rows are read in the next step.
+  llvm::DenseMap<Operation *, Need> nextRows; // by cs.fetch_rows
+  for (auto fragment : block.getOps<cs::FragmentOp>())
+    if (!fragment.getDeferred())
+      for (Value input : fragment.getInputs())
+        if (auto fetch = input.getDefiningOp<cs::FetchRowsOp>())
+          nextRows.try_emplace(
+              fetch,
+              Need{Need::NextStep, places[fragment], fragment, fetch.getKey()});
   // The first compute that reads each carried argument, next step.
   llvm::DenseMap<Value, Need> next;
   for (auto fragment : block.getOps<cs::FragmentOp>())
@@ -184,6 +219,8 @@ void Scheduler::findNeeds() {
         if (auto known = needs.find(result);
             known != needs.end() && known->second < need)
           need = known->second;
+    if (Operation *fetch = fetchOf.lookup(&op))
+      need = nextRows.lookup(fetch);
     for (Operation *recv : recvsOf.lookup(&op))
       need = std::min(need, communicationNeeds.lookup(recv));
     communicationNeeds[&op] = need;
@@ -238,6 +275,8 @@ void Scheduler::schedule(Operation *op) {
   llvm::SmallVector<Value> after;
   for (Operation *send : sendsOf.lookup(op))
     after.push_back(starts.lookup(send).getFuture());
+  if (Operation *fetch = fetchOf.lookup(op))
+    after.push_back(starts.lookup(fetch).getFuture());
   auto placed = cast<cs::PlacedType>(payloadOf(op).getType());
   OpBuilder builder(op);
   auto start = cs::StartOp::create(

@@ -28,7 +28,8 @@ def transpile(step: Callable, *example_arguments: Any, cluster: Union[int, Clust
               functions: Optional[Mapping[str, tuple]] = None, location_root: Optional[str] = None,
               mode: str = "all-reduce", servers: Optional[int] = None, sync_mode: Optional[str] = None,
               merge: Optional[int] = None, min_block_elements: Optional[int] = None, slice: Optional[bool] = None,
-              placement: Optional[str] = None) -> "Program":
+              placement: Optional[str] = None, max_block_elements: Optional[int] = None,
+              row_sparse: Sequence[str] = ()) -> "Program":
     """Turns a training step written for one device into a distributed program.
 
     step(params, opt_state, batch) -> (params, opt_state, loss): any number of arguments,
@@ -47,18 +48,27 @@ def transpile(step: Callable, *example_arguments: Any, cluster: Union[int, Clust
     mode: "all-reduce", or "parameter-server": gradients go to `servers` parameter servers
     (default 1), which own the parameters and the optimizer's state, apply the updates and
     hand out the values. sync_mode: "sync" (default), "async", or "half-async", in which a
-    trainer merges `merge` gradients before it sends them. min_block_elements, slice (bool)
-    and placement ("balanced", "round-robin", "hash") say how parameters are cut into blocks
-    and which server owns a block. docs/parameter-server.md describes all of them.
+    trainer merges `merge` gradients before it sends them. min_block_elements, max_block_elements,
+    slice (bool) and placement ("balanced", "round-robin", "hash") say how parameters are cut
+    into blocks and which server owns a block. docs/parameter-server.md describes all of them.
+
+    row_sparse: names of parameters (as in slots()) that are tables of which a batch reads few
+    rows, with parameter servers: only these rows travel, and the update is applied to rows
+    that some trainer's batch reads and to no others, so that momentum, Adagrad, Adam and
+    weight decay become lazy. docs/row-sparse.md says what the step may do with them.
 
     Raises FrontEndError (a ValueError), UnsupportedOp among them, before anything runs.
     """
     if isinstance(cluster, int):
         cluster = Cluster(nodes=cluster)
     batch = (batch,) if isinstance(batch, int) else tuple(batch)
-    strategy = Strategy(mode, servers, sync_mode, merge, min_block_elements, slice, placement)
+    strategy = Strategy(mode, servers, sync_mode, merge, min_block_elements, slice, placement,
+                        max_block_elements)
+    row_sparse = (row_sparse,) if isinstance(row_sparse, str) else tuple(row_sparse)
+    if row_sparse and mode != "parameter-server":
+        raise ValueError(f"row_sparse must go with mode='parameter-server', got: mode='{mode}'")
     return Program(_jax(), step, example_arguments, cluster, strategy, location_root=location_root,
-                   params=params, batch=batch, constant=tuple(constant), functions=dict(functions or {}))
+                   row_sparse=row_sparse, params=params, batch=batch, constant=tuple(constant), functions=dict(functions or {}))
 
 
 class Program:

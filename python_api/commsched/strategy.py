@@ -22,13 +22,14 @@ class Strategy:
     min_block_elements: Optional[int] = None
     slice: Optional[bool] = None
     placement: Optional[str] = None
+    max_block_elements: Optional[int] = None
 
     def __post_init__(self):
         for name, choices in _CHOICES.items():
             value = getattr(self, name)
             if value is not None and value not in choices:
                 raise ValueError(f"{name} must be one of {', '.join(choices)}, got: {value}")
-        for name in ("servers", "merge", "min_block_elements"):
+        for name in ("servers", "merge", "min_block_elements", "max_block_elements"):
             value = getattr(self, name)
             if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
                 raise ValueError(f"{name} must be at least 1, got: {value}")

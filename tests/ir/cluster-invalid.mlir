@@ -27,6 +27,12 @@ cs.cluster @lab nodes = 1 devices = 1 device = <kind = cpu, gflops = 0, gb_per_s
 
 // -----
 
+// expected-error @+1 {{copy_mb_per_s of a device must be positive, got: -1}}
+cs.cluster @lab nodes = 1 devices = 1 device = <kind = cpu, gflops = 1, gb_per_s = 1, copy_mb_per_s = -1>
+    intra = <mbit_per_s = 1, latency_ns = 0> inter = <mbit_per_s = 1, latency_ns = 0>
+
+// -----
+
 // expected-error @+1 {{gb_per_s of a device must be positive, got: -1}}
 cs.cluster @lab nodes = 1 devices = 1 device = <kind = cpu, gflops = 1, gb_per_s = -1>
     intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>

@@ -55,5 +55,6 @@ class FrontEnd(Protocol):
     """What a framework's module provides."""
 
     def __call__(self, step: Callable, arguments: tuple, *, params: int, batch: Sequence[int], workers: int,
-                 constant: Sequence[int], functions: Mapping[str, tuple], name: str, location_root: Optional[str]) -> Description:
+                 constant: Sequence[int], functions: Mapping[str, tuple], name: str, location_root: Optional[str],
+                 row_sparse: Sequence[str]) -> Description:
         """Traces the step for `workers` workers. Raises FrontEndError."""

@@ -214,7 +214,8 @@ def metrics(tree) -> tuple[list, list[str]]:
 
 
 def describe(step: Callable, arguments: tuple, *, params: int = 0, batch: Sequence[int] = (-1,), workers: int = 1,
-             constant: Sequence[int] = (), functions: Mapping[str, tuple] = {}, name: str = "step", location_root: Optional[str] = None) -> Description:
+             constant: Sequence[int] = (), functions: Mapping[str, tuple] = {}, name: str = "step",
+             location_root: Optional[str] = None, row_sparse: Sequence[str] = ()) -> Description:
     """See base.FrontEnd. functions: name -> (function, *example arguments); arguments that
     have the structure and shapes of a carried argument of the step are that argument, the
     others are batches, and all outputs are metrics."""
@@ -227,6 +228,9 @@ def describe(step: Callable, arguments: tuple, *, params: int = 0, batch: Sequen
     all_leaves = [Leaves(a, n) for a, n in zip(arguments, names)]
     carried = {i: all_leaves[i] for i in range(count) if i not in batch}
     slots = _slot_names(names, carried, params)
+    for table in row_sparse:
+        if table not in slots[params]:
+            raise FrontEndError(f"row_sparse must name parameters, {', '.join(slots[params])}, got: '{table}'")
     locate = make_locate(location_root)
 
     specs, kinds = [], []
@@ -249,7 +253,7 @@ def describe(step: Callable, arguments: tuple, *, params: int = 0, batch: Sequen
         raise FrontEndError(f"batch arguments must have one number of samples, got: {sorted(samples)}")
     printer = Printer()
     spec = FunctionSpec(name, kinds, match.results, True, samples.pop() if samples else None,
-                        match.scalars)
+                        match.scalars, row_sparse)
     texts = [level0_function(module, spec, locate, printer)]
 
     kind_of = {n: k for k, n in spec.arguments}

@@ -5,6 +5,7 @@
 // RUN: not cs-opt --insert-dist-comm=reduction=max %s 2>&1 | FileCheck %s --check-prefix=REDUCTION
 // RUN: not cs-opt --insert-dist-comm="mode=parameter-server servers=0" %s 2>&1 | FileCheck %s --check-prefix=SERVERS
 // RUN: not cs-opt --insert-dist-comm="mode=parameter-server min-block-elements=0" %s 2>&1 | FileCheck %s --check-prefix=ELEMENTS
+// RUN: not cs-opt --insert-dist-comm="mode=parameter-server max-block-elements=8191" %s 2>&1 | FileCheck %s --check-prefix=MOST
 // RUN: not cs-opt --insert-dist-comm="mode=parameter-server sync-mode=lazy" %s 2>&1 | FileCheck %s --check-prefix=SYNC
 // RUN: not cs-opt --insert-dist-comm="mode=parameter-server sync-mode=half-async merge=0" %s 2>&1 | FileCheck %s --check-prefix=MERGE
 // RUN: not cs-opt --insert-dist-comm="mode=parameter-server merge=2" %s 2>&1 | FileCheck %s --check-prefix=ONE
@@ -13,6 +14,7 @@
 // REDUCTION: error: insert-dist-comm: reduction must be mean or sum, got: max
 // SERVERS: error: insert-dist-comm: servers must be 1 to 4096, got: 0
 // ELEMENTS: error: insert-dist-comm: min-block-elements must be positive, got: 0
+// MOST: error: insert-dist-comm: max-block-elements must be 0 or at least min-block-elements, 8192, got: 8191
 // SYNC: error: insert-dist-comm: sync-mode must be sync, async or half-async, got: lazy
 // MERGE: error: insert-dist-comm: merge must be positive, got: 0
 // ONE: error: insert-dist-comm: merge must be 1 but with sync-mode=half-async, got: 2

@@ -3,6 +3,8 @@
 
 #include "passes/insert/ParameterBlocks.h"
 
+#include <numeric>
+
 #include "gtest/gtest.h"
 
 using namespace commsched;
@@ -49,6 +51,44 @@ TEST(SliceRows, FollowsTheRule) {
             expected.push_back(std::min(size, left) / columns);
           EXPECT_EQ(sliceRows({rows, columns}, servers, least), expected)
               << rows << "x" << columns << " on " << servers << ", " << least;
+        }
+}
+
+TEST(SliceRows, BoundsBlocks) {
+  auto slice = [](Numbers shape, int64_t most) {
+    return sliceRows(shape, 2, 8, most);
+  };
+  EXPECT_EQ(slice({100}, 0), Numbers({50, 50}));
+  EXPECT_EQ(slice({100}, 50), Numbers({50, 50}));
+  EXPECT_EQ(slice({100}, 49), Numbers({34, 34, 32}));
+  EXPECT_EQ(slice({10, 10}, 35), Numbers({3, 3, 3, 1}));
+  // A row is never cut.
+  EXPECT_EQ(slice({3, 100}, 8), Numbers({1, 1, 1}));
+  EXPECT_EQ(slice({}, 8), Numbers({1}));
+  EXPECT_EQ(slice({0, 3}, 8), Numbers({0}));
+  EXPECT_EQ(sliceRows({40}, 1, 8, 16), Numbers({14, 14, 12}));
+  int64_t large = int64_t(1) << 40;
+  EXPECT_EQ(sliceRows({4, large, large}, 2, 1, 1), Numbers({1, 1, 1, 1}));
+}
+
+// As few blocks as the bound allows, and not fewer than without it.
+TEST(SliceRows, FollowsTheRuleOfTheBound) {
+  for (int64_t rows = 1; rows <= 40; ++rows)
+    for (int64_t columns = 1; columns <= 7; ++columns)
+      for (int64_t servers : {1, 2, 5})
+        for (int64_t most : {16, 20, 100}) {
+          Numbers blocks = sliceRows({rows, columns}, servers, 16, most);
+          EXPECT_EQ(std::accumulate(blocks.begin(), blocks.end(), int64_t(0)),
+                    rows);
+          for (int64_t block : blocks)
+            EXPECT_LE(block * columns, most);
+          Numbers classic = sliceRows({rows, columns}, servers, 16);
+          if (classic.front() * columns <= most)
+            EXPECT_EQ(blocks, classic);
+          int64_t least = (rows + most / columns - 1) / (most / columns);
+          EXPECT_GE(static_cast<int64_t>(blocks.size()), least);
+          if (servers == 1)
+            EXPECT_EQ(blocks.front(), (rows + least - 1) / least);
         }
 }
 

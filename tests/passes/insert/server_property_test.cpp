@@ -277,9 +277,9 @@ bool Cluster::exchange(Operation &op, Workers &workers) {
       }
       worker.set(concat.getResult(), all);
     }
-  } else if (isa<cs::AllReduceOp, cs::ReduceOp>(op)) {
-    average(op, workers);
   } else {
+    // Trainers do not talk to each other.
+    EXPECT_FALSE((isa<cs::AllReduceOp, cs::ReduceOp>(op)));
     return false;
   }
   return true;

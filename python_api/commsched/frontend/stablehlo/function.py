@@ -21,6 +21,7 @@ class FunctionSpec:
     results: (kind, name) with kind "updates" or "metric".
     scalars: carried scalars whose new values were found among other scalars: each must
     depend on its old value, else it was a metric.
+    row_sparse: names of parameters whose gradients are row-sparse.
     """
 
     name: str
@@ -29,6 +30,7 @@ class FunctionSpec:
     is_step: bool = False
     global_batch: Optional[int] = None
     scalars: Sequence[str] = ()
+    row_sparse: Sequence[str] = ()
 
 
 def level0_function(module, spec: FunctionSpec, locate: Callable[[str], Optional[str]], printer: Printer) -> list[str]:
@@ -44,6 +46,8 @@ def level0_function(module, spec: FunctionSpec, locate: Callable[[str], Optional
     for value, (kind, name) in zip(arguments, spec.arguments, strict=True):
         if kind == "param":
             walker.carried[value.id] = name
+            if name in spec.row_sparse:
+                walker.tables[value.id] = (value.shape, value.dtype)
     results = walker.function("main", arguments)
     if spec.is_step and not walker.gradients:
         raise FrontEndError(
@@ -67,7 +71,8 @@ def level0_function(module, spec: FunctionSpec, locate: Callable[[str], Optional
     heads, names = [], set()
     for value, (kind, name) in zip(arguments, spec.arguments):
         printer.names[value.id] = "%" + _identifier(name, names)
-        heads.append(f'{printer.names[value.id]}: {value.type} {{cs.{kind} = "{name}"}}')
+        mark = ", cs.row_sparse" if kind == "param" and name in spec.row_sparse else ""
+        heads.append(f'{printer.names[value.id]}: {value.type} {{cs.{kind} = "{name}"{mark}}}')
     outs = [f'{r.type} {{cs.{kind} = "{name}"}}' for r, (kind, name) in zip(results, spec.results, strict=True)]
     attributes = (["cs.step"] if spec.is_step else []) + (
         [f"cs.global_batch = {spec.global_batch} : i64"] if spec.global_batch else [])

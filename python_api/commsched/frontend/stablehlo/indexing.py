@@ -9,6 +9,7 @@ import math
 from .control import counted_loop
 from .ir import DType, Value
 from .scalar import INDEX, Body
+from .rows import lookup, segment_sum
 from .walker import Walker, handles, numbers
 
 _I1 = DType("i1")
@@ -39,6 +40,10 @@ def _gather(w: Walker, op):
     operand, indices = w.operands(op)
     sizes = numbers(op.attributes["slice_sizes"])
     shape, dtype = w.type_of(op.results[0])
+    rows = lookup(w, d, operand, indices, sizes, shape)
+    if rows is not None:
+        w.set(op, rows)
+        return
     offset_dims = list(d.offset_dims)
     batch_dims = [i for i in range(len(shape)) if i not in offset_dims]
     dropped = list(d.collapsed_slice_dims) + list(d.operand_batching_dims)
@@ -77,6 +82,10 @@ def _scatter(w: Walker, op):
     if len(op.results) != 1:
         w.refuse(op, "several operands")
     operand, indices, updates = w.operands(op)
+    gradient = segment_sum(w, d, op, operand, indices, updates)
+    if gradient is not None:
+        w.set(op, gradient)
+        return
     e = w.e
     window_dims = list(d.update_window_dims)
     scatter_dims = [i for i in range(updates.rank) if i not in window_dims]

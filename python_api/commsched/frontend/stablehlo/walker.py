@@ -45,6 +45,8 @@ class Walker:
         self.e = Emitter()
         self.carried = carried
         self.gradients: dict[str, str] = {}
+        # Parameters with row-sparse gradients: their Values, and shape and element type.
+        self.tables: dict[int, tuple[tuple[int, ...], DType]] = {}
         self.locate = locate
         self.values: dict = {}
 

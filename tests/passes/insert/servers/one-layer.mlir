@@ -34,13 +34,14 @@ cs.cluster @lab nodes = 2 devices = 1 device = <kind = cpu, gflops = 40, gb_per_
 // SLICED-NEXT: cs.send "fc_w.block1" %[[B]]#1 to #{{.*}} of @server.1 : !cs.placed<tensor<500x1000xf32>, device 0>
 // WHOLE-NEXT: cs.send "fc_w" %[[G]] to #{{.*}} of @server.0 : !cs.placed<tensor<1000x1000xf32>, device 0>
 // CHECK-NEXT: cs.fragment "compute.{{[0-9]+}}"
-// CHECK: %[[LOSS:.*]] = cs.reduce "metric.loss" mean
+// CHECK: cs.send "metric.loss" %{{.*}} to #{{.*}} of @server.1 : !cs.placed<tensor<f32>, device 0>
 // SLICED-NEXT: %[[NB:.*]] = cs.recv "fc_b.new" from #{{.*}} of @server.0 : !cs.placed<tensor<1000xf32>, device 0>
 // SLICED-NEXT: %[[N0:.*]] = cs.recv "fc_w.block0.new" from #{{.*}} of @server.0 : !cs.placed<tensor<500x1000xf32>, device 0>
 // SLICED-NEXT: %[[N1:.*]] = cs.recv "fc_w.block1.new" from #{{.*}} of @server.1 : !cs.placed<tensor<500x1000xf32>, device 0>
 // SLICED-NEXT: %[[NW:.*]] = cs.concat %[[N0]], %[[N1]]
 // WHOLE-NEXT: %[[NB:.*]] = cs.recv "fc_b.new" from #{{.*}} of @server.1 : !cs.placed<tensor<1000xf32>, device 0>
 // WHOLE-NEXT: %[[NW:.*]] = cs.recv "fc_w.new" from #{{.*}} of @server.0 : !cs.placed<tensor<1000x1000xf32>, device 0>
+// CHECK-NEXT: %[[LOSS:.*]] = cs.recv "metric.loss.mean" from #{{.*}} of @server.1 : !cs.placed<tensor<f32>, device 0>
 // CHECK-NEXT: return %[[NW]], %[[NB]], %[[LOSS]]
 // WHOLE-NOT: cs.concat
 
@@ -63,8 +64,11 @@ cs.cluster @lab nodes = 2 devices = 1 device = <kind = cpu, gflops = 40, gb_per_
 // SLICED-SAME: cs.rows = array<i64: 500, 1000>
 // SLICED-SAME: attributes {cs.server = 1 : i64}
 // SLICED: cs.collect "fc_w.block1" by mean from @step
-// SLICED-NOT: cs.collect
-// SLICED: }
+// SLICED: cs.publish "fc_w.block1.new"
+// SLICED-NEXT: %[[L:.*]] = cs.collect "metric.loss" by mean from @step : !cs.placed<tensor<f32>, device 0>
+// SLICED-NEXT: cs.publish "metric.loss.mean" %[[L]] to @step : !cs.placed<tensor<f32>, device 0>
+// SLICED-NEXT: return
+// SLICED-NEXT: }
 
 // WHOLE: func.func @server.0(%{{[a-z0-9]+}}: !cs.placed<tensor<1000x1000xf32>, device 0> {cs.param = "fc_w"})
 // WHOLE-NEXT: cs.collect "fc_w" by mean from @step
@@ -73,17 +77,23 @@ cs.cluster @lab nodes = 2 devices = 1 device = <kind = cpu, gflops = 40, gb_per_
 // WHOLE-NEXT: cs.collect "fc_b" by mean from @step
 // WHOLE: cs.publish "fc_b.new"
 
+// In the asynchronous modes a metric stays the trainer's own.
+
+// ASYNC-NOT: "metric.loss
 // ASYNC: cs.servers = #cs.servers<count = 2, sync_mode = async, merge = 1>
 // ASYNC: cs.collect "fc_w.block0" each from @step : !cs.placed<tensor<500x1000xf32>, device 0>
 // ASYNC: cs.publish "fc_w.block0.new"
 // ASYNC: cs.collect "fc_b" each from @step
 // ASYNC: cs.collect "fc_w.block1" each from @step
+// ASYNC-NOT: "metric.loss
 
 // HALF: cs.servers = #cs.servers<count = 2, sync_mode = half_async, merge = 4>
 // HALF: cs.collect "fc_w.block0" each from @step
+// HALF-NOT: "metric.loss
 
 // SUM: cs.collect "fc_w.block0" by sum from @step
 // SUM: cs.collect "fc_w.block1" by sum from @step
+// SUM: cs.collect "metric.loss" by mean from @step
 
 func.func @step(%w: tensor<1000x1000xf32> {cs.param = "fc_w"}, %b: tensor<1000xf32> {cs.param = "fc_b"},
                 %x: tensor<4x1000xf32> {cs.batch = "x"}, %t: tensor<4x1000xf32> {cs.batch = "y"})

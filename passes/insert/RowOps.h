@@ -1,0 +1,22 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// cs.lookup and cs.segment_sum where they are ordinary compute.
+
+#ifndef COMMSCHED_PASSES_INSERT_ROWOPS_H
+#define COMMSCHED_PASSES_INSERT_ROWOPS_H
+
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace commsched {
+
+/// Rewrites every cs.lookup (a gather with clamped ids) and cs.segment_sum (a
+/// scatter-add that drops ids outside) of `func` to linalg, tensor and scf, but
+/// for those that `keep` names. Those without users go.
+void lowerRowOps(mlir::func::FuncOp func,
+                 llvm::function_ref<bool(mlir::Operation *)> keep);
+
+} // namespace commsched
+
+#endif // COMMSCHED_PASSES_INSERT_ROWOPS_H
