@@ -3,9 +3,11 @@
 #include "grpc/frame_stream.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "grpc/parameter_protocol.h"
 
 namespace commsched::transport {
 namespace {
@@ -18,6 +20,7 @@ constexpr char kAttachMethod[] =
 constexpr size_t kCopyBytes = 4 << 10;
 constexpr size_t kMaxFrames = 256;  // in a packet
 constexpr size_t kMaxHeader = 1 << 20;
+constexpr uint64_t kBehindAll = std::numeric_limits<uint64_t>::max();
 
 void DropOwner(void *owner) {
   delete static_cast<std::shared_ptr<const void> *>(owner);
@@ -63,14 +66,18 @@ void FrameStream::Put(parameter::Header control) {
 
 void FrameStream::PutBehind(parameter::Header control) {
   MutexLock lock(&mu_);
-  if (!dead_ && !ending_) data_.push_back({std::move(control), {}});
+  if (!dead_ && !ending_)
+    data_.emplace(std::tuple(kBehindAll, 0, next_data_++),
+                  Outgoing{std::move(control), {}});
 }
 
-void FrameStream::PutData(parameter::Header data,
-                          runtime::SharedBytes payload) {
+void FrameStream::PutData(parameter::Header data, runtime::SharedBytes payload,
+                          int32_t priority) {
+  const uint64_t step = DataOf(data)->step();
   MutexLock lock(&mu_);
   if (!dead_ && !ending_)
-    data_.push_back({std::move(data), std::move(payload)});
+    data_.emplace(std::tuple(step, priority, next_data_++),
+                  Outgoing{std::move(data), std::move(payload)});
 }
 
 void FrameStream::End(absl::Status status) {
@@ -84,13 +91,13 @@ void FrameStream::End(absl::Status status) {
 }
 
 void FrameStream::ForgetData() {
-  std::deque<Outgoing> dropped;
+  Queue dropped;
   MutexLock lock(&mu_);
   dropped.swap(data_);
 }
 
 void FrameStream::Drop() {
-  std::deque<Outgoing> dropped;
+  Queue dropped;
   std::shared_ptr<Stream> stream;
   {
     MutexLock lock(&mu_);
@@ -132,7 +139,7 @@ void FrameStream::Flush() {
   }
   if (!write) return stream->End(std::move(end));
   if (stream->Write(packet)) return;
-  std::deque<Outgoing> dropped;
+  Queue dropped;
   MutexLock lock(&mu_);
   writing_ = false;
   dead_ = true;
@@ -140,7 +147,7 @@ void FrameStream::Flush() {
 }
 
 void FrameStream::OnWritten(bool ok) {
-  std::deque<Outgoing> dropped;
+  Queue dropped;
   {
     MutexLock lock(&mu_);
     writing_ = false;
@@ -161,15 +168,13 @@ grpc::ByteBuffer FrameStream::NextPacket() {
   }
   while (!data_.empty() && writer.frames() < kMaxFrames &&
          writer.bytes() < chunk_bytes_) {
-    Outgoing &next = data_.front();
-    if (!next.header.has_push() && !next.header.has_value()) {
+    Outgoing &next = data_.begin()->second;
+    parameter::Data *data = DataOf(next.header);
+    if (data == nullptr) {
       writer.Add(next.header);
-      data_.pop_front();
+      data_.erase(data_.begin());
       continue;
     }
-    parameter::Data *data = next.header.has_push()
-                                ? next.header.mutable_push()
-                                : next.header.mutable_value();
     const size_t total = next.payload.bytes.size();
     const size_t size = std::min(total - next.written, chunk_bytes_);
     data->set_offset(next.written);
@@ -187,7 +192,7 @@ grpc::ByteBuffer FrameStream::NextPacket() {
                       new std::shared_ptr<const void>(next.payload.owner)));
     }
     next.written += size;
-    if (next.written == total) data_.pop_front();
+    if (next.written == total) data_.erase(data_.begin());
   }
   return writer.Finish();
 }
@@ -199,7 +204,7 @@ absl::Status FrameStream::TakePacket(const grpc::ByteBuffer &packet) {
     absl::StatusOr<bool> more = reader.Next(&header);
     if (!more.ok()) return more.status();
     if (!*more) return absl::OkStatus();
-    if (reader.payload_bytes() > 0 && !header.has_push() && !header.has_value())
+    if (reader.payload_bytes() > 0 && DataOf(header) == nullptr)
       return absl::DataLossError("got a payload in a frame that has none");
     if (absl::Status status = OnFrame(header, reader); !status.ok())
       return status;
@@ -224,7 +229,7 @@ void FrameStream::OnRead(grpc::ByteBuffer packet) {
 }
 
 void FrameStream::OnClosed(absl::Status status) {
-  std::deque<Outgoing> dropped;
+  Queue dropped;
   std::shared_ptr<FrameStream> self;
   std::shared_ptr<Stream> stream;
   {

@@ -14,8 +14,10 @@
 
 #include <cstddef>
 #include <deque>
+#include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -42,8 +44,12 @@ class FrameStream : public StreamHandler,
   // payloads would need.
   void Put(parameter::Header control);
   void PutBehind(parameter::Header control);
-  // `data` has push or value, with block, step.
-  void PutData(parameter::Header data, runtime::SharedBytes payload);
+  // `data` is one of those with a payload, with block, step and request. Data of an earlier step goes
+  // first, then that of a smaller priority, part by part: a large block does not
+  // hold up what is more urgent. Data of one block and step, or of one priority,
+  // goes in its order.
+  void PutData(parameter::Header data, runtime::SharedBytes payload,
+               int32_t priority = 0);
   void Flush();
 
   // What is in the queue is sent, then nothing more: the trainer's side waits
@@ -71,6 +77,8 @@ class FrameStream : public StreamHandler,
     runtime::SharedBytes payload;
     size_t written = 0;
   };
+  // By step, priority and the order of coming.
+  using Queue = std::map<std::tuple<uint64_t, int32_t, uint64_t>, Outgoing>;
 
   void OnOpen() final;
   void OnRead(grpc::ByteBuffer packet) final;
@@ -91,7 +99,8 @@ class FrameStream : public StreamHandler,
   bool ending_ ABSL_GUARDED_BY(mu_) = false;
   absl::Status end_status_ ABSL_GUARDED_BY(mu_);
   std::deque<parameter::Header> control_ ABSL_GUARDED_BY(mu_);
-  std::deque<Outgoing> data_ ABSL_GUARDED_BY(mu_);
+  Queue data_ ABSL_GUARDED_BY(mu_);
+  uint64_t next_data_ ABSL_GUARDED_BY(mu_) = 0;
 };
 
 }  // namespace commsched::transport

@@ -49,9 +49,10 @@ class Client final : public runtime::ParameterClient {
             absl::Span<std::byte> buffer, Done done) override {
     links_[server]->Pull(block, version, buffer, std::move(done));
   }
-  void PullRows(int, uint32_t, uint64_t, absl::Span<const int64_t>,
-                absl::Span<std::byte>, Done done) override {
-    done(absl::UnimplementedError("rows over the network are not there yet"));
+  void PullRows(int server, uint32_t block, uint64_t version,
+                absl::Span<const int64_t> ids, absl::Span<std::byte> buffer,
+                Done done) override {
+    links_[server]->PullRows(block, version, ids, buffer, std::move(done));
   }
 
   absl::Status Finish(uint64_t steps) override;
@@ -169,6 +170,9 @@ absl::Status Client::Connect() {
         ServerLink::Settings{static_cast<int>(server), address,
                              ClampedChunk(options_.chunk_bytes),
                              options_.deadline, join,
+                             server < options_.block_priorities.size()
+                                 ? options_.block_priorities[server]
+                                 : std::vector<int32_t>(),
                              [this](const absl::Status &why) { Failed(why); }},
         grpc::CreateCustomChannel(address, *credentials, arguments), &queue_,
         &callbacks_, &monitor_));

@@ -32,6 +32,8 @@ struct ParameterClientOptions {
   int trainers = 1;
   uint64_t plan_digest = 0;
   std::vector<std::string> servers;  // addresses, as those listen on
+  // Of each server: ParameterBlockPriorities. Empty: all equally urgent.
+  std::vector<std::vector<int32_t>> block_priorities;
   SecurityOptions security;
 
   // How long all servers together may take to be there at the beginning, and
@@ -41,7 +43,7 @@ struct ParameterClientOptions {
   // HTTP/2, is lost after at most twice this time.
   absl::Duration keepalive = absl::Seconds(10);
   // A push is sent in parts of this size; at most 4 MiB.
-  size_t chunk_bytes = size_t{1} << 20;
+  size_t chunk_bytes = size_t{256} << 10;
   // Threads that drive the network and copy received bytes.
   int threads = 1;
   // Called at most once, with what every pending and later operation fails

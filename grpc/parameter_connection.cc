@@ -4,11 +4,19 @@
 
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
 namespace commsched::transport {
+namespace {
+
+std::shared_ptr<std::byte[]> NewBuffer(size_t bytes) {
+  return std::shared_ptr<std::byte[]>(new std::byte[bytes]);
+}
+
+}  // namespace
 
 ParameterConnection::ParameterConnection(std::shared_ptr<ParameterHub> hub)
     : FrameStream(hub->options().chunk_bytes), hub_(std::move(hub)) {}
@@ -41,6 +49,8 @@ absl::Status ParameterConnection::OnFrame(const parameter::Header &header,
       hub_->Pull(trainer_, self(), header.pull().block(),
                  header.pull().version());
       return absl::OkStatus();
+    case parameter::Header::kPullRows:
+      return OnPullRows(header.pull_rows(), reader);
     case parameter::Header::kFinish:
       hub_->Finish(trainer_, header.finish().steps());
       return absl::OkStatus();
@@ -69,7 +79,13 @@ absl::Status ParameterConnection::OnPush(const parameter::Data &data,
     return absl::StrFormat("push of block %d, step %d", data.block(),
                            data.step());
   };
-  if (data.total() != blocks[data.block()])
+  const runtime::RowLayout *rows = RowsOf(data.block());
+  if (rows != nullptr && !runtime::IsRowsMessageSize(data.total(), *rows))
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "size of %s must be that of at most %d rows of %d bytes with ids, "
+        "got: %d",
+        what(), rows->rows, rows->row_bytes, data.total()));
+  if (rows == nullptr && data.total() != blocks[data.block()])
     return absl::InvalidArgumentError(
         absl::StrFormat("size of %s must match the block's %d bytes, got: %d",
                         what(), blocks[data.block()], data.total()));
@@ -78,24 +94,13 @@ absl::Status ParameterConnection::OnPush(const parameter::Data &data,
   if (fresh) {
     assembly.step = data.step();
     assembly.total = data.total();
-    assembly.buffer = hub_->TakeBuffer(assembly.total);
+    // Messages of rows have all sizes: none is kept for the next one.
+    assembly.buffer = rows == nullptr ? hub_->TakeBuffer(assembly.total)
+                                      : NewBuffer(assembly.total);
   }
-  if (data.step() != assembly.step || data.offset() != assembly.got)
-    return absl::DataLossError(absl::StrFormat(
-        "part of %s must be the next of step %d, at %d, got: %d", what(),
-        assembly.step, assembly.got, data.offset()));
-  const size_t size = reader.payload_bytes();
-  if (size > assembly.total - assembly.got ||
-      (size == 0 && assembly.total > 0))
-    return absl::DataLossError(
-        absl::StrFormat("part of %s must have 1 to %d bytes, got: %d", what(),
-                        assembly.total - assembly.got, size));
-  reader.ReadPayload([&](absl::Span<const std::byte> piece) {
-    if (piece.empty()) return;
-    std::memcpy(assembly.buffer.get() + assembly.got, piece.data(),
-                piece.size());
-    assembly.got += piece.size();
-  });
+  if (absl::Status status = TakePart(data, what(), assembly, reader);
+      !status.ok())
+    return status;
   if (assembly.got < assembly.total) return absl::OkStatus();
   runtime::SharedBytes payload{
       absl::MakeConstSpan(assembly.buffer.get(), assembly.total),
@@ -105,8 +110,82 @@ absl::Status ParameterConnection::OnPush(const parameter::Data &data,
   return absl::OkStatus();
 }
 
+absl::Status ParameterConnection::TakePart(const parameter::Data &data,
+                                           const std::string &what,
+                                           Assembly &assembly,
+                                           PacketReader &reader) {
+  if (data.step() != assembly.step || data.total() != assembly.total ||
+      data.offset() != assembly.got)
+    return absl::DataLossError(absl::StrFormat(
+        "part of %s must be the next of step %d, at %d, got: %d", what,
+        assembly.step, assembly.got, data.offset()));
+  const size_t size = reader.payload_bytes();
+  if (size > assembly.total - assembly.got ||
+      (size == 0 && assembly.total > 0))
+    return absl::DataLossError(
+        absl::StrFormat("part of %s must have 1 to %d bytes, got: %d", what,
+                        assembly.total - assembly.got, size));
+  reader.ReadPayload([&](absl::Span<const std::byte> piece) {
+    if (piece.empty()) return;
+    std::memcpy(assembly.buffer.get() + assembly.got, piece.data(),
+                piece.size());
+    assembly.got += piece.size();
+  });
+  return absl::OkStatus();
+}
+
+const runtime::RowLayout *ParameterConnection::RowsOf(uint32_t block) const {
+  const auto &rows = hub_->options().block_rows;
+  return block < rows.size() && rows[block].rows > 0 ? &rows[block] : nullptr;
+}
+
+absl::Status ParameterConnection::OnPullRows(const parameter::Data &data,
+                                             PacketReader &reader) {
+  const auto &blocks = hub_->options().block_bytes;
+  if (data.block() >= blocks.size())
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "pulled rows of block %d of %d", data.block(), blocks.size()));
+  const runtime::RowLayout *rows = RowsOf(data.block());
+  if (rows == nullptr)
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "pulled rows of block %d, which has no single rows", data.block()));
+  const std::string what = absl::StrFormat(
+      "pull of rows of block %d, version %d", data.block(), data.step());
+  if (data.total() % sizeof(int64_t) != 0 ||
+      data.total() / sizeof(int64_t) > static_cast<uint64_t>(rows->rows))
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "size of %s must be that of at most %d ids, got: %d", what, rows->rows,
+        data.total()));
+  auto [at, fresh] = requests_.try_emplace(data.request());
+  Assembly &assembly = at->second;
+  if (fresh) {
+    if (requests_.size() > 2 * blocks.size())
+      return absl::ResourceExhaustedError(absl::StrFormat(
+          "must not begin more than %d pulls of rows at once",
+          2 * blocks.size()));
+    assembly.step = data.step();
+    assembly.total = data.total();
+    assembly.buffer = NewBuffer(assembly.total);
+  }
+  if (absl::Status status = TakePart(data, what, assembly, reader);
+      !status.ok())
+    return status;
+  if (assembly.got < assembly.total) return absl::OkStatus();
+  std::vector<int64_t> ids(assembly.total / sizeof(int64_t));
+  if (!ids.empty())
+    std::memcpy(ids.data(), assembly.buffer.get(), assembly.total);
+  requests_.erase(at);
+  parameter::Data asked;
+  asked.set_block(data.block());
+  asked.set_step(data.step());
+  asked.set_request(data.request());
+  hub_->PullRows(trainer_, self(), std::move(asked), std::move(ids));
+  return absl::OkStatus();
+}
+
 void ParameterConnection::OnBadFrame(const absl::Status &why) {
   assemblies_.clear();
+  requests_.clear();
   if (trainer_ < 0) return End(why);
   left_ = true;
   hub_->Lost(trainer_, absl::Status(why.code(), absl::StrCat(
@@ -116,6 +195,7 @@ void ParameterConnection::OnBadFrame(const absl::Status &why) {
 
 void ParameterConnection::OnGone(absl::Status) {
   assemblies_.clear();
+  requests_.clear();
   hub_->Closed(this, trainer_);
 }
 

@@ -39,12 +39,19 @@ class ParameterConnection final : public FrameStream {
     return std::static_pointer_cast<ParameterConnection>(shared_from_this());
   }
   absl::Status OnPush(const parameter::Data &data, PacketReader &reader);
+  absl::Status OnPullRows(const parameter::Data &data, PacketReader &reader);
+  // Takes the next part of `what`.
+  absl::Status TakePart(const parameter::Data &data, const std::string &what,
+                        Assembly &assembly, PacketReader &reader);
+  // Null unless it is a block of rows.
+  const runtime::RowLayout *RowsOf(uint32_t block) const;
 
   const std::shared_ptr<ParameterHub> hub_;
   // For the reading thread.
   int trainer_ = -1;
   bool left_ = false;  // nothing may follow
   absl::btree_map<uint32_t, Assembly> assemblies_;  // by block
+  absl::btree_map<uint64_t, Assembly> requests_;    // of rows, by number
 };
 
 }  // namespace commsched::transport

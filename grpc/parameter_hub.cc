@@ -148,29 +148,69 @@ void ParameterHub::Push(int trainer, uint32_t block, uint64_t step,
 void ParameterHub::Taken(int rank, uint32_t block, uint64_t step,
                          const absl::Status &status) {
   std::shared_ptr<ParameterConnection> connection;
+  bool refused = false;
   {
     MutexLock lock(&mu_);
     Trainer &trainer = trainers_[rank];
     --trainer.under_way;
-    // An error has ended the server: Ended tells everybody.
-    if (!status.ok()) return;
-    if (step >= trainer.next[block]) {
+    // If an error has ended the server, Ended tells everybody.
+    if (!status.ok()) refused = failure_.ok();
+    if (status.ok() && step >= trainer.next[block]) {
       trainer.next[block] = step + 1;
       ++trainer.pushes;
       if (keeps_checkpoints() &&
           trainer.pushes >= options_.checkpoint_steps * trainer.next.size())
         WantSave();
     }
-    connection = trainer.connection;
+    connection = status.ok() ? trainer.connection : nullptr;
     if (connection != nullptr) {
       parameter::Header header;
       header.mutable_taken()->set_block(block);
       header.mutable_taken()->set_step(step);
       connection->Put(std::move(header));
     }
-    AnswerFinish(trainer);
+    if (status.ok()) AnswerFinish(trainer);
   }
+  if (refused) return Refused(rank, status);
   if (connection != nullptr) connection->Flush();
+}
+
+void ParameterHub::Refused(int trainer, const absl::Status &why) {
+  if (why.code() != absl::StatusCode::kInvalidArgument &&
+      why.code() != absl::StatusCode::kOutOfRange)
+    return;
+  Lost(trainer, absl::Status(why.code(), absl::StrCat("broke the protocol: ",
+                                                      why.message())));
+}
+
+void ParameterHub::PullRows(int trainer,
+                            std::weak_ptr<ParameterConnection> connection,
+                            parameter::Data asked, std::vector<int64_t> ids) {
+  server_->PullRows(
+      trainer, asked.block(), asked.step(), std::move(ids),
+      [weak = weak_from_this(), connection = std::move(connection), trainer,
+       asked](absl::StatusOr<runtime::SharedBytes> value) {
+        auto hub = weak.lock();
+        auto to = connection.lock();
+        if (hub == nullptr || to == nullptr) return;
+        if (!value.ok()) {
+          bool refused = false;
+          {
+            // One that came over a connection that broke has been repeated.
+            MutexLock lock(&hub->mu_);
+            refused = hub->failure_.ok() &&
+                      hub->trainers_[trainer].connection == to;
+          }
+          if (refused) hub->Refused(trainer, value.status());
+          return;
+        }
+        hub->bytes_sent_ += value->bytes.size();
+        parameter::Header header;
+        *header.mutable_rows() = asked;
+        to->PutData(std::move(header), *std::move(value),
+                    hub->PriorityOf(asked.block()));
+        to->Flush();
+      });
 }
 
 void ParameterHub::Pull(int trainer,
@@ -187,7 +227,8 @@ void ParameterHub::Pull(int trainer,
         parameter::Header header;
         header.mutable_value()->set_block(block);
         header.mutable_value()->set_step(version);
-        to->PutData(std::move(header), *std::move(value));
+        to->PutData(std::move(header), *std::move(value),
+                    hub->PriorityOf(block));
         to->Flush();
       });
 }

@@ -44,6 +44,9 @@ class ParameterHub : public std::enable_shared_from_this<ParameterHub> {
             runtime::SharedBytes payload);
   void Pull(int trainer, std::weak_ptr<ParameterConnection> connection,
             uint32_t block, uint64_t version);
+  // `asked` says which rows, and is repeated in the answer.
+  void PullRows(int trainer, std::weak_ptr<ParameterConnection> connection,
+                parameter::Data asked, std::vector<int64_t> ids);
   void Finish(int trainer, uint64_t steps);
   // It says so, breaks the protocol, or leaves: for good.
   void Lost(int trainer, const absl::Status &why);
@@ -83,6 +86,12 @@ class ParameterHub : public std::enable_shared_from_this<ParameterHub> {
     uint64_t pushes = 0;                    // taken since the last checkpoint
   };
 
+  // What a trainer sends makes no sense to the server.
+  void Refused(int trainer, const absl::Status &why);
+  int32_t PriorityOf(uint32_t block) const {
+    const auto &priorities = options_.block_priorities;
+    return block < priorities.size() ? priorities[block] : 0;
+  }
   bool keeps_checkpoints() const { return options_.checkpoint_steps > 0; }
   void Taken(int trainer, uint32_t block, uint64_t step,
              const absl::Status &status);

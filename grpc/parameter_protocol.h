@@ -21,8 +21,24 @@
 
 namespace commsched::transport {
 
-inline constexpr uint32_t kParameterProtocol = 1;
+inline constexpr uint32_t kParameterProtocol = 2;
 inline constexpr size_t kMaxAbortText = 4 << 10;
+
+// Of a frame that may have a payload; else null.
+inline parameter::Data *DataOf(parameter::Header &header) {
+  switch (header.kind_case()) {
+    case parameter::Header::kPush:
+      return header.mutable_push();
+    case parameter::Header::kValue:
+      return header.mutable_value();
+    case parameter::Header::kPullRows:
+      return header.mutable_pull_rows();
+    case parameter::Header::kRows:
+      return header.mutable_rows();
+    default:
+      return nullptr;
+  }
+}
 
 inline parameter::Header AbortHeader(const absl::Status &why) {
   parameter::Header header;

@@ -25,6 +25,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "grpc/security.h"
+#include "runtime/rows_message.h"
 
 namespace commsched::plan {
 class Plan;
@@ -42,6 +43,11 @@ struct ParameterServiceOptions {
   uint64_t plan_digest = 0;
   // Of each block of this server: ParameterBlockBytes.
   std::vector<size_t> block_bytes;
+  // The same of what is pushed to a block of rows, in place of its bytes; of
+  // others, and of those that are not in it, without rows.
+  std::vector<runtime::RowLayout> block_rows;
+  // The same of ParameterBlockPriorities; empty: all equally urgent.
+  std::vector<int32_t> block_priorities;
   // "host:port", "[ipv6]:port" or "unix:path". Without TLS and a token it must
   // be a loopback address or a socket file.
   std::string address;
@@ -62,13 +68,18 @@ struct ParameterServiceOptions {
   uint64_t checkpoint_steps = 0;
 
   // Values are sent in parts of this size; at most 4 MiB.
-  size_t chunk_bytes = size_t{1} << 20;
+  size_t chunk_bytes = size_t{256} << 10;
   // Threads that drive the network and copy received bytes.
   int threads = 2;
 };
 
 // Bytes of each block of a server of `plan`, which a runtime has loaded.
 std::vector<size_t> ParameterBlockBytes(const plan::Plan &plan, int server);
+
+// How urgent the trainers' step says that each of them is: the smaller, the
+// earlier its messages go.
+std::vector<int32_t> ParameterBlockPriorities(const plan::Plan &plan,
+                                              int server);
 
 class ParameterService {
  public:

@@ -3,7 +3,6 @@
 #include "grpc/server_link.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -57,23 +56,6 @@ class ServerLink::Connection final : public FrameStream {
   }
 
   ServerLink *const link_;
-};
-
-// The caller's own memory. Its end may come with locks of gRPC held.
-class ServerLink::Lent {
- public:
-  Lent(ServerLink *link, Done done) : link_(link), done_(std::move(done)) {}
-  ~Lent() {
-    link_->callbacks_->RunLater(
-        [done = std::move(done_), failure = std::move(failure)]() mutable {
-          done(std::move(failure));
-        });
-  }
-  absl::Status failure;  // before the link lets go
-
- private:
-  ServerLink *const link_;
-  Done done_;
 };
 
 ServerLink::ServerLink(Settings settings,
@@ -229,6 +211,8 @@ absl::Status ServerLink::OnFrame(const parameter::Header &header,
       return OnWelcome(header.welcome());
     case parameter::Header::kValue:
       return OnValue(header.value(), reader);
+    case parameter::Header::kRows:
+      return OnRows(header.rows(), reader);
     case parameter::Header::kTaken: {
       MutexLock lock(&mu_);
       if (header.taken().block() >= safe_.size())
@@ -258,18 +242,6 @@ absl::Status ServerLink::OnFrame(const parameter::Header &header,
     default:
       return absl::DataLossError("got a frame that no server sends");
   }
-}
-
-void ServerLink::LetGo(uint32_t block, uint64_t next) {
-  if (next <= safe_[block]) return;
-  // Few steps are kept, many blocks: look the block up in each step.
-  for (auto at = pushes_.begin(); at != pushes_.end() && at->first.first < next;) {
-    auto found = pushes_.find({at->first.first, block});
-    const uint64_t step = at->first.first;
-    if (found != pushes_.end()) pushes_.erase(found);
-    at = pushes_.lower_bound({step + 1, 0});
-  }
-  safe_[block] = next;
 }
 
 absl::Status ServerLink::OnWelcome(const parameter::Welcome &welcome) {
@@ -315,6 +287,10 @@ absl::Status ServerLink::OnWelcome(const parameter::Welcome &welcome) {
         pull->got = 0;
         PutPull(key);
       }
+      for (auto &[request, pull] : row_pulls_) {
+        pull->got = 0;
+        PutRowPull(request, *pull);
+      }
       if (finish_.has_value() && !finished_) PutFinish();
     }
   }
@@ -324,147 +300,10 @@ absl::Status ServerLink::OnWelcome(const parameter::Welcome &welcome) {
   return absl::OkStatus();
 }
 
-void ServerLink::PutPush(const Key &key, const runtime::SharedBytes &payload) {
-  parameter::Header header;
-  header.mutable_push()->set_step(key.first);
-  header.mutable_push()->set_block(key.second);
-  const auto &priorities = settings_.block_priorities;
-  stream_->PutData(std::move(header), payload,
-                   key.second < priorities.size() ? priorities[key.second] : 0);
-}
-
-void ServerLink::PutPull(const Key &key) {
-  parameter::Header header;
-  header.mutable_pull()->set_version(key.first);
-  header.mutable_pull()->set_block(key.second);
-  stream_->Put(std::move(header));
-}
-
 void ServerLink::PutFinish() {
   parameter::Header header;
   header.mutable_finish()->set_steps(*finish_);
   stream_->PutBehind(std::move(header));
-}
-
-void ServerLink::Push(uint32_t block, uint64_t step,
-                      absl::Span<const std::byte> bytes, Done done) {
-  callbacks_->Begin();
-  bool copy = false;
-  absl::Status failure;
-  {
-    MutexLock lock(&mu_);
-    copy = keeps_checkpoints_;
-    failure = failure_;
-  }
-  if (!failure.ok()) return RunDone(std::move(done), std::move(failure));
-  runtime::SharedBytes payload;
-  std::shared_ptr<Lent> lent;
-  if (copy) {
-    std::shared_ptr<std::byte[]> kept = pool_.Take(bytes.size());
-    if (!bytes.empty()) std::memcpy(kept.get(), bytes.data(), bytes.size());
-    payload = {absl::MakeConstSpan(kept.get(), bytes.size()), kept};
-  } else {
-    lent = std::make_shared<Lent>(this, std::move(done));
-    payload = {bytes, lent};
-  }
-  std::shared_ptr<FrameStream> stream;
-  {
-    MutexLock lock(&mu_);
-    failure = failure_;
-    if (failure.ok()) {
-      if (pushes_.contains({step, block}) ||
-          (block < safe_.size() && step < safe_[block])) {
-        failure = absl::InvalidArgumentError(absl::StrFormat(
-            "block %d of step %d has been pushed already", block, step));
-      } else {
-        bytes_sent_ += bytes.size();
-        pushes_.emplace(Key{step, block}, payload);
-        if (joined_) {
-          PutPush({step, block}, payload);
-          stream = stream_;
-        }
-      }
-    }
-    if (lent != nullptr && !failure.ok()) lent->failure = failure;
-  }
-  if (stream != nullptr) stream->Flush();
-  if (copy) RunDone(std::move(done), std::move(failure));
-}
-
-void ServerLink::Pull(uint32_t block, uint64_t version,
-                      absl::Span<std::byte> buffer, Done done) {
-  callbacks_->Begin();
-  absl::Status failure;
-  std::shared_ptr<FrameStream> stream;
-  {
-    MutexLock lock(&mu_);
-    failure = failure_;
-    const Key key{version, block};
-    if (failure.ok() && pulls_.contains(key))
-      failure = absl::InvalidArgumentError(absl::StrFormat(
-          "version %d of block %d is being pulled already", version, block));
-    if (failure.ok()) {
-      auto pull = std::make_shared<Pending>();
-      pull->buffer = buffer;
-      pull->done = std::move(done);
-      pulls_.emplace(key, std::move(pull));
-      if (joined_) {
-        PutPull(key);
-        stream = stream_;
-      }
-    }
-  }
-  if (stream != nullptr) stream->Flush();
-  if (!failure.ok()) RunDone(std::move(done), std::move(failure));
-}
-
-absl::Status ServerLink::OnValue(const parameter::Data &data,
-                                 PacketReader &reader) {
-  std::shared_ptr<Pending> pull;
-  const Key key{data.step(), data.block()};
-  const size_t size = reader.payload_bytes();
-  {
-    MutexLock lock(&mu_);
-    auto found = pulls_.find(key);
-    // Given up, or not asked for.
-    if (found == pulls_.end()) {
-      if (!failure_.ok()) return absl::OkStatus();
-      return absl::DataLossError(
-          absl::StrFormat("got version %d of block %d without a pull",
-                          data.step(), data.block()));
-    }
-    pull = found->second;
-    if (data.total() != pull->buffer.size())
-      return absl::InvalidArgumentError(absl::StrFormat(
-          "size of block %d must match the pull's %d bytes, got: %d",
-          data.block(), pull->buffer.size(), data.total()));
-    if (data.offset() != pull->got || size > pull->buffer.size() - pull->got ||
-        (size == 0 && data.total() > 0))
-      return absl::DataLossError(absl::StrFormat(
-          "part of block %d must be the next, at %d of %d, got: %d and %d bytes",
-          data.block(), pull->got, data.total(), data.offset(), size));
-    pull->busy = true;
-  }
-  size_t at = pull->got;
-  reader.ReadPayload([&](absl::Span<const std::byte> piece) {
-    if (piece.empty()) return;
-    std::memcpy(pull->buffer.data() + at, piece.data(), piece.size());
-    at += piece.size();
-  });
-  absl::Status status;
-  {
-    MutexLock lock(&mu_);
-    pull->busy = false;
-    pull->got = at;
-    status = pull->failure;
-    if (status.ok()) {
-      if (at < pull->buffer.size()) return absl::OkStatus();
-      bytes_received_ += at;
-      pulls_.erase(key);
-    }
-  }
-  RunDone(std::move(pull->done), std::move(status));
-  return absl::OkStatus();
 }
 
 void ServerLink::Finish(uint64_t steps) {
@@ -479,34 +318,6 @@ void ServerLink::Finish(uint64_t steps) {
     }
   }
   if (stream != nullptr) stream->Flush();
-}
-
-void ServerLink::Fail(const absl::Status &why) {
-  std::vector<std::shared_ptr<Pending>> ended;
-  absl::btree_map<Key, runtime::SharedBytes> pushes;
-  std::shared_ptr<FrameStream> stream;
-  {
-    MutexLock lock(&mu_);
-    if (!failure_.ok()) return;
-    stream = stream_;
-    failure_ = runtime::Unshared(why);
-    for (auto &[key, pull] : pulls_) {
-      if (pull->busy)
-        pull->failure = runtime::Unshared(why);
-      else
-        ended.push_back(std::move(pull));
-    }
-    pulls_.clear();
-    pushes.swap(pushes_);
-    if (!keeps_checkpoints_)
-      for (auto &[key, payload] : pushes)
-        const_cast<Lent *>(static_cast<const Lent *>(payload.owner.get()))
-            ->failure = runtime::Unshared(why);
-  }
-  pushes.clear();
-  if (stream != nullptr) stream->ForgetData();
-  for (auto &pull : ended)
-    RunDone(std::move(pull->done), runtime::Unshared(why));
 }
 
 void ServerLink::Leave(parameter::Header last) {

@@ -39,6 +39,7 @@ class ServerLink {
     size_t chunk_bytes;
     absl::Duration deadline;  // for coming (back)
     parameter::Join join;
+    std::vector<int32_t> block_priorities;  // 0 of those that are not in it
     // Called once, by any thread, without a lock: this server is lost for good,
     // or has ended the job.
     std::function<void(const absl::Status &)> on_failure;
@@ -58,6 +59,9 @@ class ServerLink {
             Done done);
   void Pull(uint32_t block, uint64_t version, absl::Span<std::byte> buffer,
             Done done);
+  void PullRows(uint32_t block, uint64_t version,
+                absl::Span<const int64_t> ids, absl::Span<std::byte> buffer,
+                Done done);
   void Finish(uint64_t steps);
 
   // Everything that waits, and everything later, fails with `why`. The
@@ -88,19 +92,38 @@ class ServerLink {
     Done done;
   };
   using Key = std::pair<uint64_t, uint32_t>;  // step or version, block
+  struct RowPull : Pending {
+    Key key;
+    runtime::SharedBytes ids;
+  };
 
   // From the connection.
   void OnConnected(Connection *connection);
   absl::Status OnFrame(const parameter::Header &header, PacketReader &reader);
   absl::Status OnWelcome(const parameter::Welcome &welcome);
   absl::Status OnValue(const parameter::Data &data, PacketReader &reader);
+  absl::Status OnRows(const parameter::Data &data, PacketReader &reader);
+  int32_t PriorityOf(uint32_t block) const {
+    const auto &priorities = settings_.block_priorities;
+    return block < priorities.size() ? priorities[block] : 0;
+  }
+  // A part of what a pull waits for.
+  absl::Status CheckPart(const Pending &pull, const parameter::Data &data,
+                         size_t size) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  size_t CopyPart(const Pending &pull, PacketReader &reader);
+  bool TakePart(Pending &pull, size_t at, absl::Status &status)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void OnBadFrame(const absl::Status &why);
   void OnGone(absl::Status status);
 
   void Broken(absl::Status why);  // for good
+  // Whether a push of so many bytes is kept as a copy, else the caller's memory.
+  bool IsCopied(size_t bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void PutPush(const Key &key, const runtime::SharedBytes &payload)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void PutPull(const Key &key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void PutRowPull(uint64_t request, const RowPull &pull)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void PutFinish() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void LetGo(uint32_t block, uint64_t next) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status Named(absl::StatusCode code, absl::string_view what) const;
@@ -137,6 +160,12 @@ class ServerLink {
   // By block: pushes of smaller steps have been let go of.
   std::vector<uint64_t> safe_ ABSL_GUARDED_BY(mu_);
   absl::btree_map<Key, std::shared_ptr<Pending>> pulls_ ABSL_GUARDED_BY(mu_);
+  // By the number of the request.
+  absl::btree_map<uint64_t, std::shared_ptr<RowPull>> row_pulls_
+      ABSL_GUARDED_BY(mu_);
+  uint64_t next_request_ ABSL_GUARDED_BY(mu_) = 0;
+  // By block: the size of the last push. Memory of one size is used again.
+  absl::btree_map<uint32_t, size_t> push_bytes_ ABSL_GUARDED_BY(mu_);
   std::optional<uint64_t> finish_ ABSL_GUARDED_BY(mu_);
   bool finished_ ABSL_GUARDED_BY(mu_) = false;
 };

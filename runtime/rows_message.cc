@@ -28,16 +28,6 @@ std::byte *Begin(RowsMessage *message, size_t count, const RowLayout &layout) {
 
 }  // namespace
 
-size_t RowsMessageBytes(size_t count, const RowLayout &layout) {
-  return sizeof(uint64_t) + count * (kId + layout.row_bytes);
-}
-
-bool IsRowsMessageSize(uint64_t bytes, const RowLayout &layout) {
-  return bytes >= sizeof(uint64_t) &&
-         bytes <= RowsMessageBytes(size_t(layout.rows), layout) &&
-         (bytes - sizeof(uint64_t)) % (kId + layout.row_bytes) == 0;
-}
-
 absl::Status CheckIds(const std::byte *ids, size_t count, int64_t rows) {
   int64_t last = -1;
   for (size_t i = 0; i < count; ++i) {

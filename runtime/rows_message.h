@@ -60,9 +60,15 @@ struct RowIds {
 using RowsMessage = std::vector<std::byte>;
 
 // Bytes of a message of `count` rows; a block's largest has all its rows.
-size_t RowsMessageBytes(size_t count, const RowLayout &layout);
+inline size_t RowsMessageBytes(size_t count, const RowLayout &layout) {
+  return sizeof(uint64_t) + count * (sizeof(int64_t) + layout.row_bytes);
+}
 // Whether a message of some number of rows has this size.
-bool IsRowsMessageSize(uint64_t bytes, const RowLayout &layout);
+inline bool IsRowsMessageSize(uint64_t bytes, const RowLayout &layout) {
+  return bytes >= sizeof(uint64_t) &&
+         bytes <= RowsMessageBytes(size_t(layout.rows), layout) &&
+         (bytes - sizeof(uint64_t)) % (sizeof(int64_t) + layout.row_bytes) == 0;
+}
 
 // kInvalidArgument for bytes that are no message of rows of this block.
 absl::StatusOr<RowsView> ReadRows(absl::Span<const std::byte> message,

@@ -38,13 +38,72 @@ Words Expected(uint32_t block, size_t words, uint64_t steps,
   return value;
 }
 
-FakeParameterServer::FakeParameterServer(int trainers,
-                                         std::vector<size_t> block_bytes)
+namespace {
+
+// By id, of a message of rows.
+std::map<uint64_t, Words> RowsOf(const Words &message) {
+  std::map<uint64_t, Words> rows;
+  for (uint64_t i = 0; i < message[0]; ++i) {
+    auto at = message.begin() + 1 + message[0] + i * kRowWords;
+    rows[message[1 + i]] = Words(at, at + kRowWords);
+  }
+  return rows;
+}
+
+void UpdateRows(const std::vector<Words> &messages, Words &value) {
+  std::map<uint64_t, Words> sums;
+  for (const Words &message : messages)
+    for (const auto &[id, row] : RowsOf(message)) {
+      Words &sum = sums[id];
+      sum.resize(kRowWords);
+      for (size_t i = 0; i < kRowWords; ++i) sum[i] += row[i];
+    }
+  for (const auto &[id, sum] : sums)
+    for (size_t i = 0; i < kRowWords; ++i) {
+      uint64_t &word = value[id * kRowWords + i];
+      word = 3 * word + sum[i];
+    }
+}
+
+}  // namespace
+
+Words RowsGradient(int trainer, uint64_t step, size_t rows) {
+  Words ids, values;
+  for (uint64_t id = 0; id < rows && step % 4 != 3; ++id) {
+    if ((7 * id + trainer + step) % 5 != 0) continue;
+    ids.push_back(id);
+    for (size_t i = 0; i < kRowWords; ++i)
+      values.push_back((trainer + 1) * 1000003 + id * 10007 + step * 101 + i);
+  }
+  Words message = {ids.size()};
+  message.insert(message.end(), ids.begin(), ids.end());
+  message.insert(message.end(), values.begin(), values.end());
+  return message;
+}
+
+Words ExpectedRows(size_t rows, uint64_t steps,
+                   const std::vector<uint64_t> &ends) {
+  Words value(rows * kRowWords, 1);
+  for (uint64_t step = 0; step < steps; ++step) {
+    std::vector<Words> messages;
+    for (size_t trainer = 0; trainer < ends.size(); ++trainer)
+      if (step < ends[trainer])
+        messages.push_back(RowsGradient(trainer, step, rows));
+    UpdateRows(messages, value);
+  }
+  return value;
+}
+
+FakeParameterServer::FakeParameterServer(
+    int trainers, std::vector<size_t> block_bytes,
+    std::vector<runtime::RowLayout> block_rows)
     : trainers_(trainers), end_(trainers, UINT64_MAX) {
   for (size_t bytes : block_bytes) {
     Block &block = blocks_.emplace_back();
     block.value.assign(bytes / 8, 1);
     block.next.assign(trainers, 0);
+    if (blocks_.size() <= block_rows.size())
+      block.rows = block_rows[blocks_.size() - 1];
   }
 }
 
@@ -73,9 +132,14 @@ runtime::ParameterServer::Taken FakeParameterServer::taken(int trainer) {
 }
 
 FakeParameterServer::Answer FakeParameterServer::Value(const Block &block,
-                                                       PullDone done) {
+                                                       Waiting pull) {
   auto copy = std::make_shared<Words>(block.value);
-  return {std::move(done),
+  if (!pull.all) {
+    copy->resize(pull.ids.size() * kRowWords);
+    for (size_t i = 0; i < copy->size(); ++i)
+      (*copy)[i] = block.value[pull.ids[i / kRowWords] * kRowWords + i % kRowWords];
+  }
+  return {std::move(pull.done),
           runtime::SharedBytes{absl::MakeConstSpan(
                                    reinterpret_cast<std::byte *>(copy->data()),
                                    copy->size() * 8),
@@ -93,22 +157,27 @@ void FakeParameterServer::Apply(uint32_t index, std::vector<Answer> &answers) {
     }
     if (!all || !any) break;
     Words sum(block.value.size());
+    std::vector<Words> messages;
     for (int trainer = 0; trainer < trainers_; ++trainer) {
       auto at = block.got.find({block.steps, trainer});
       if (at == block.got.end()) continue;
-      for (size_t i = 0; i < sum.size(); ++i) sum[i] += at->second[i];
+      if (block.rows.rows > 0)
+        messages.push_back(at->second);
+      else
+        for (size_t i = 0; i < sum.size(); ++i) sum[i] += at->second[i];
       block.got.erase(at);
     }
     if (before_update) before_update(index, block.steps);
-    for (size_t i = 0; i < sum.size(); ++i)
+    UpdateRows(messages, block.value);
+    for (size_t i = 0; i < sum.size() && block.rows.rows == 0; ++i)
       block.value[i] = 3 * block.value[i] + sum[i];
     ++block.steps;
   }
   auto ready = std::partition(
       block.waiting.begin(), block.waiting.end(),
-      [&](const auto &pull) { return pull.first > block.steps; });
+      [&](const auto &pull) { return pull.version > block.steps; });
   for (auto at = ready; at != block.waiting.end(); ++at)
-    answers.push_back(Value(block, std::move(at->second)));
+    answers.push_back(Value(block, std::move(*at)));
   block.waiting.erase(ready, block.waiting.end());
   changed_.SignalAll();
 }
@@ -123,6 +192,9 @@ void FakeParameterServer::Push(int trainer, uint32_t index, uint64_t step,
     status = Unshared(failure_);
     if (status.ok() && step < block.next[trainer]) {
       ++repeated_;
+    } else if (auto rows = runtime::ReadRows(payload.bytes, block.rows);
+               status.ok() && block.rows.rows > 0 && !rows.ok()) {
+      status = rows.status();
     } else if (status.ok()) {
       Words words(payload.bytes.size() / 8);
       if (!words.empty())
@@ -138,16 +210,33 @@ void FakeParameterServer::Push(int trainer, uint32_t index, uint64_t step,
 
 void FakeParameterServer::Pull(int, uint32_t index, uint64_t version,
                                PullDone done) {
+  PullAny(index, {version, std::move(done), true, {}});
+}
+
+void FakeParameterServer::PullRows(int, uint32_t index, uint64_t version,
+                                   std::vector<int64_t> ids, PullDone done) {
+  PullAny(index, {version, std::move(done), false, std::move(ids)});
+}
+
+void FakeParameterServer::PullAny(uint32_t index, Waiting pull) {
   std::vector<Answer> answers;
   {
     MutexLock lock(&mu_);
     Block &block = blocks_[index];
+    const absl::Status ids = runtime::CheckIds(
+        reinterpret_cast<const std::byte *>(pull.ids.data()), pull.ids.size(),
+        block.rows.rows);
     if (!failure_.ok()) {
-      answers.push_back({std::move(done), Unshared(failure_)});
-    } else if (block.steps >= version) {
-      answers.push_back(Value(block, std::move(done)));
+      answers.push_back({std::move(pull.done), Unshared(failure_)});
+    } else if (!pull.all && !ids.ok()) {
+      answers.push_back({std::move(pull.done), ids});
+    } else if (!pull.all && block.steps > pull.version) {
+      answers.push_back({std::move(pull.done),
+                         absl::OutOfRangeError("version is no longer there")});
+    } else if (block.steps >= pull.version) {
+      answers.push_back(Value(block, std::move(pull)));
     } else {
-      block.waiting.emplace_back(version, std::move(done));
+      block.waiting.push_back(std::move(pull));
     }
   }
   for (Answer &answer : answers) answer.done(std::move(answer.value));
@@ -182,8 +271,8 @@ void FakeParameterServer::Cancel(const absl::Status &why) {
     if (!failure_.ok()) return;
     failure_ = Unshared(why);
     for (Block &block : blocks_) {
-      for (auto &[version, done] : block.waiting)
-        answers.push_back({std::move(done), Unshared(why)});
+      for (Waiting &pull : block.waiting)
+        answers.push_back({std::move(pull.done), Unshared(why)});
       block.waiting.clear();
     }
     changed_.SignalAll();
@@ -226,7 +315,9 @@ void FakeParameterServer::Fields(F &&field) {
       field(key.first);
       field(trainer);
       key.second = static_cast<int>(trainer);
-      words.resize(block.value.size());
+      uint64_t size = words.size();
+      field(size);
+      words.resize(size);
       for (uint64_t &word : words) field(word);
     }
     block.got = {got.begin(), got.end()};

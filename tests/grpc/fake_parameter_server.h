@@ -4,7 +4,8 @@
 // A parameter server of whole numbers, so that what the service does to it can
 // be checked exactly. Synchronous. A block is words of 64 bits; the update of a
 // step is value = 3 * value + sum over the trainers, modulo 2^64: an update that
-// is lost, applied twice, or in another order gives another value.
+// is lost, applied twice, or in another order gives another value. In a block of
+// rows this is the update of the rows that some trainer has pushed in the step.
 #ifndef COMMSCHED_TESTS_GRPC_FAKE_PARAMETER_SERVER_H
 #define COMMSCHED_TESTS_GRPC_FAKE_PARAMETER_SERVER_H
 
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "runtime/parameter_server.h"
+#include "runtime/rows_message.h"
 #include "runtime/sync.h"
 
 namespace commsched::transport {
@@ -24,7 +26,9 @@ class FakeParameterServer final : public runtime::ParameterServer {
  public:
   using Words = std::vector<uint64_t>;
 
-  FakeParameterServer(int trainers, std::vector<size_t> block_bytes);
+  // `block_rows` as in ParameterServiceOptions.
+  FakeParameterServer(int trainers, std::vector<size_t> block_bytes,
+                      std::vector<runtime::RowLayout> block_rows = {});
 
   // Called between the sum and the update of (block, step).
   std::function<void(uint32_t block, uint64_t step)> before_update;
@@ -40,10 +44,8 @@ class FakeParameterServer final : public runtime::ParameterServer {
             runtime::SharedBytes payload, PushDone done) override;
   void Pull(int trainer, uint32_t block, uint64_t version,
             PullDone done) override;
-  void PullRows(int, uint32_t, uint64_t, std::vector<int64_t>,
-                PullDone done) override {
-    done(absl::UnimplementedError("it has no rows"));
-  }
+  void PullRows(int trainer, uint32_t block, uint64_t version,
+                std::vector<int64_t> ids, PullDone done) override;
   absl::Status Finish(int trainer, uint64_t steps) override;
   void Lost(int trainer, const absl::Status &why) override;
   void Cancel(const absl::Status &why) override;
@@ -55,17 +57,26 @@ class FakeParameterServer final : public runtime::ParameterServer {
   uint64_t repeated();
 
  private:
+  struct Waiting {
+    uint64_t version;
+    PullDone done;
+    bool all;
+    std::vector<int64_t> ids;  // else
+  };
   struct Block {
     Words value;
     uint64_t steps = 0;                             // applied
     std::map<std::pair<uint64_t, int>, Words> got;  // by step and trainer
     std::vector<uint64_t> next;                     // by trainer
-    std::vector<std::pair<uint64_t, PullDone>> waiting;
+    runtime::RowLayout rows;
+    std::vector<Waiting> waiting;
   };
   struct Answer {
     PullDone done;
     absl::StatusOr<runtime::SharedBytes> value;
   };
+  void PullAny(uint32_t block, Waiting pull);
+  Answer Value(const Block &block, Waiting pull);
   void Apply(uint32_t block, std::vector<Answer> &answers)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool Over() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -90,6 +101,13 @@ FakeParameterServer::Words Gradient(int trainer, uint32_t block, uint64_t step,
 FakeParameterServer::Words Expected(uint32_t block, size_t words,
                                     uint64_t steps,
                                     const std::vector<uint64_t> &ends);
+
+// The same of a block of `rows` rows of kRowWords words; what is pushed is a
+// message of rows.
+inline constexpr size_t kRowWords = 2;
+FakeParameterServer::Words RowsGradient(int trainer, uint64_t step, size_t rows);
+FakeParameterServer::Words ExpectedRows(size_t rows, uint64_t steps,
+                                        const std::vector<uint64_t> &ends);
 
 }  // namespace commsched::transport
 

@@ -16,8 +16,11 @@
 #include <thread>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "grpc/parameter_protocol.h"
 #include "grpc/parameter_service.grpc.pb.h"
 #include "tests/conformance/conformance.h"
 #include "tests/grpc/parameter_test_util.h"
@@ -153,7 +156,7 @@ class ParameterNetwork : public testing::Test {
   }
 
   std::vector<std::string> addresses_;
-  FakeParameterServer server_{2, TestBlocks()};
+  FakeParameterServer server_{2, TestBlocks(), TestRows()};
   std::unique_ptr<ParameterService> service_;
 };
 
@@ -237,7 +240,7 @@ class BadTrainer : public ParameterNetwork,
     parameter::Data *push = frame->mutable_header()->mutable_push();
     push->set_total(24'000);
     frame->set_payload(std::string(100, 'x'));
-    if (what == "block") push->set_block(4);
+    if (what == "block") push->set_block(5);
     if (what == "total") push->set_total(23'999);
     if (what == "offset") push->set_offset(8);
     if (what == "long") frame->set_payload(std::string(24'001, 'x'));
@@ -246,7 +249,30 @@ class BadTrainer : public ParameterNetwork,
     if (what == "kind") frame->mutable_header()->mutable_taken();
     if (what == "pull") frame->mutable_header()->mutable_pull()->set_block(9);
     if (what == "none") frame->clear_header();
-    if (what != "push" && !frame->header().has_push()) frame->clear_payload();
+    // A message of one row, and a request for one.
+    const auto words = [&](std::vector<int64_t> words) {
+      frame->set_payload(reinterpret_cast<const char *>(words.data()),
+                         words.size() * 8);
+    };
+    if (what == "rows size" || what == "rows id" || what == "rows count") {
+      words({what == "rows count" ? int64_t{1} << 61 : 1,
+             what == "rows id" ? 4000 : 0, 5, 6});
+      push->set_block(4);
+      push->set_total(what == "rows size" ? 33 : 32);
+    }
+    if (absl::StartsWith(what, "pull rows")) {
+      parameter::Data *pull = frame->mutable_header()->mutable_pull_rows();
+      words({5, what == "pull rows order" ? 5 : 6});
+      pull->set_block(what == "pull rows dense" ? 1
+                      : what == "pull rows block" ? 7
+                                                  : 4);
+      pull->set_total(what == "pull rows odd"    ? 15
+                      : what == "pull rows many" ? 8 * 4001
+                                                 : 16);
+      if (what == "pull rows gap") pull->set_offset(8);
+    }
+    if (!frame->header().has_push() && !frame->header().has_pull_rows())
+      frame->clear_payload();
     if (what == "gap") {
       *packet.add_frames() = packet.frames(0);
       packet.mutable_frames(1)->mutable_header()->mutable_push()->set_offset(
@@ -267,7 +293,7 @@ TEST_P(BadTrainer, IsNamedToAll) {
   parameter::Packet packet;
   parameter::Join *join =
       packet.add_frames()->mutable_header()->mutable_join();
-  join->set_protocol_version(1);
+  join->set_protocol_version(kParameterProtocol);
   join->set_token("a token");
   join->set_plan_digest(kTestDigest);
   join->set_trainers(2);
@@ -276,7 +302,7 @@ TEST_P(BadTrainer, IsNamedToAll) {
   join->set_session(5);
   stream->Write(packet);
   EXPECT_TRUE(stream->Read(&packet));
-  EXPECT_EQ(packet.frames(0).header().welcome().blocks(), 4u);
+  EXPECT_EQ(packet.frames(0).header().welcome().blocks(), 5u);
   stream->Write(Bad(GetParam().first));
   EXPECT_TRUE(stream->Read(&packet));
   const std::string what =
@@ -294,7 +320,7 @@ TEST_P(BadTrainer, IsNamedToAll) {
 INSTANTIATE_TEST_SUITE_P(
     Packets, BadTrainer,
     testing::Values(
-        std::pair("block", "pushed block 4 of 4"),
+        std::pair("block", "pushed block 5 of 5"),
         std::pair("total", "size of push of block 0, step 0 must match the "
                            "block's 24000 bytes, got: 23999"),
         std::pair("offset", "part of push of block 0, step 0 must be the next "
@@ -307,9 +333,26 @@ INSTANTIATE_TEST_SUITE_P(
                            "bytes, got: 0"),
         std::pair("join", "got a second join"),
         std::pair("kind", "got a frame that no trainer sends"),
-        std::pair("pull", "pulled block 9 of 4"),
-        std::pair("none", "malformed packet")),
-    [](const auto &info) { return std::string(info.param.first); });
+        std::pair("pull", "pulled block 9 of 5"),
+        std::pair("none", "malformed packet"),
+        std::pair("rows size", "size of push of block 4, step 0 must be that of "
+                               "at most 4000 rows of 16 bytes with ids, got: 33"),
+        std::pair("rows id", "ids of rows must be in 0..3999, got: 4000"),
+        std::pair("rows count", "message of rows must have at most the block's "
+                                "4000 rows"),
+        std::pair("pull rows block", "pulled rows of block 7 of 5"),
+        std::pair("pull rows dense",
+                  "pulled rows of block 1, which has no single rows"),
+        std::pair("pull rows odd", "size of pull of rows of block 4, version 0 "
+                                   "must be that of at most 4000 ids, got: 15"),
+        std::pair("pull rows many", "size of pull of rows of block 4, version 0 "
+                                    "must be that of at most 4000 ids, got: 32008"),
+        std::pair("pull rows gap", "part of pull of rows of block 4, version 0 "
+                                   "must be the next of step 0, at 0, got: 8"),
+        std::pair("pull rows order", "ids of rows must ascend, got: 5 after 5")),
+    [](const auto &info) {
+      return absl::StrReplaceAll(info.param.first, {{" ", "_"}});
+    });
 
 class ParameterTls : public ParameterNetwork {
  protected:

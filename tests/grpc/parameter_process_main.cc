@@ -69,7 +69,7 @@ void Say(const char *what) {
 
 absl::Status Serve(const std::vector<std::string> &servers, int index,
                    int trainers, const Arguments &arguments) {
-  FakeParameterServer server(trainers, TestBlocks());
+  FakeParameterServer server(trainers, TestBlocks(), TestRows());
   auto options = ServiceOptions(servers, index, trainers);
   Secure(arguments, options.security);
   options.checkpoint = arguments.text("checkpoint");

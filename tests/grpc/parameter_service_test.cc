@@ -28,7 +28,8 @@ class ParameterServiceTest : public testing::Test {
     trainers_ = trainers;
     for (int server = 0; server < servers; ++server) {
       servers_.push_back(
-          std::make_unique<FakeParameterServer>(trainers, TestBlocks()));
+          std::make_unique<FakeParameterServer>(trainers, TestBlocks(),
+                                                TestRows()));
       auto options = ServiceOptions(addresses_, server, trainers);
       if (edit) edit(options);
       auto service =
@@ -75,10 +76,19 @@ class ParameterServiceTest : public testing::Test {
 TEST_F(ParameterServiceTest, PushesAndPulls) {
   Start(2, 2);
   ExpectTrains({5, 5});
+  const std::vector<size_t> blocks = TestBlocks();
   size_t block_bytes = 0;
-  for (size_t bytes : TestBlocks()) block_bytes += bytes;
-  EXPECT_EQ(services_[0]->bytes_received(), 10 * block_bytes);
-  EXPECT_EQ(services_[0]->bytes_sent(), (10 + 2) * block_bytes);
+  for (size_t bytes : blocks) block_bytes += bytes;
+  const size_t rows = TestRows().back().rows, row = kRowWords * 8;
+  size_t pushed = 10 * (block_bytes - blocks.back()), pulled = 12 * block_bytes;
+  for (uint64_t step = 0; step < 5; ++step) {
+    for (int trainer : {0, 1})
+      pushed += RowsGradient(trainer, step, rows).size() * 8;
+    // Every third row, beginning with row step % 3.
+    pulled += 2 * ((rows - step % 3 + 2) / 3) * row;
+  }
+  EXPECT_EQ(services_[0]->bytes_received(), pushed);
+  EXPECT_EQ(services_[0]->bytes_sent(), pulled);
   EXPECT_EQ(services_[0]->checkpoints(), 0u);
 }
 
@@ -102,7 +112,7 @@ TEST_F(ParameterServiceTest, KeepsCheckpoints) {
   ExpectTrains({10, 10});
   EXPECT_GE(services_[0]->checkpoints(), 3u);
   services_.clear();
-  FakeParameterServer restored(2, TestBlocks());
+  FakeParameterServer restored(2, TestBlocks(), TestRows());
   ASSERT_TRUE(restored.Restore(path).ok());
   EXPECT_TRUE(restored.Wait().ok());  // all have finished
   unlink(path.c_str());
@@ -124,7 +134,7 @@ TEST_F(ParameterServiceTest, UnixSocket) {
       testing::TempDir() + "/parameter_service." + std::to_string(getpid());
   trainers_ = 1;
   addresses_ = {"unix:" + path};
-  FakeParameterServer server(1, TestBlocks());
+  FakeParameterServer server(1, TestBlocks(), TestRows());
   auto service =
       ParameterService::Start(&server, ServiceOptions(addresses_, 0, 1));
   ASSERT_TRUE(service.ok()) << service.status();
@@ -248,7 +258,7 @@ TEST_F(ParameterServiceTest, ServerThatDoesNotComeIsNamed) {
 
 TEST_F(ParameterServiceTest, AddressInUse) {
   Start(1, 1);
-  FakeParameterServer server(1, TestBlocks());
+  FakeParameterServer server(1, TestBlocks(), TestRows());
   EXPECT_THAT(std::string(ParameterService::Start(
                               &server, ServiceOptions(addresses_, 0, 1))
                               .status()
@@ -257,7 +267,7 @@ TEST_F(ParameterServiceTest, AddressInUse) {
 }
 
 TEST(ParameterServiceOptions, OnlyLocalWithoutTlsAndToken) {
-  FakeParameterServer server(1, TestBlocks());
+  FakeParameterServer server(1, TestBlocks(), TestRows());
   auto options = ServiceOptions({"0.0.0.0:9"}, 0, 1);
   const auto refused = [&] {
     auto service = ParameterService::Start(&server, options);

@@ -42,9 +42,16 @@ class Group {
 
 using Words = FakeParameterServer::Words;
 
+constexpr uint32_t kTable = 4;  // block of TestBlocks
+
 }  // namespace
 
-std::vector<size_t> TestBlocks() { return {24'000, 4'000, 0, 8}; }
+std::vector<size_t> TestBlocks() { return {24'000, 4'000, 0, 8, 64'000}; }
+
+std::vector<runtime::RowLayout> TestRows() {
+  const runtime::RowLayout rows = {ops::Element::kI64, kRowWords * 8, 4'000};
+  return {{}, {}, {}, {}, rows};
+}
 
 ParameterServiceOptions ServiceOptions(const std::vector<std::string> &servers,
                                        int server, int trainers) {
@@ -54,6 +61,7 @@ ParameterServiceOptions ServiceOptions(const std::vector<std::string> &servers,
   options.trainers = trainers;
   options.plan_digest = kTestDigest;
   options.block_bytes = TestBlocks();
+  options.block_rows = TestRows();
   options.address = servers[server];
   options.chunk_bytes = 8192;
   options.security.token = "a token";
@@ -93,18 +101,46 @@ absl::Status Train(runtime::ParameterClient &client, int servers, int trainer,
     for (int server = 0; server < servers; ++server)
       for (uint32_t block = 0; block < blocks.size(); ++block)
         if (values[server][block] !=
-            Expected(block, blocks[block] / 8, version, ends))
+            (block == kTable
+                 ? ExpectedRows(blocks[block] / 8 / kRowWords, version, ends)
+                 : Expected(block, blocks[block] / 8, version, ends)))
           return absl::InternalError(
               absl::StrCat("version ", version, " of block ", block,
                            " of server ", server, " is wrong"));
     return absl::OkStatus();
   };
+  const auto pull_rows = [&](uint64_t version) -> absl::Status {
+    const Words table =
+        ExpectedRows(blocks[kTable] / 8 / kRowWords, version, ends);
+    std::vector<int64_t> ids;
+    for (size_t id = version % 3; id < table.size() / kRowWords; id += 3)
+      ids.push_back(id);
+    Group group;
+    std::vector<Words> rows(servers, Words(ids.size() * kRowWords));
+    for (int server = 0; server < servers; ++server)
+      client.PullRows(server, kTable, version, ids,
+                      absl::MakeSpan(
+                          reinterpret_cast<std::byte *>(rows[server].data()),
+                          rows[server].size() * 8),
+                      group.Add());
+    if (absl::Status status = group.Wait(); !status.ok()) return status;
+    for (const Words &own : rows)
+      for (size_t i = 0; i < own.size(); ++i)
+        if (own[i] != table[ids[i / kRowWords] * kRowWords + i % kRowWords])
+          return absl::InternalError(absl::StrCat(
+              "row ", ids[i / kRowWords], " of version ", version, " is wrong"));
+    return absl::OkStatus();
+  };
   for (uint64_t step = client.first_step(); step < ends[trainer]; ++step) {
     if (each) each(step);
+    if (absl::Status status = pull_rows(step); !status.ok()) return status;
     Group group;
     std::vector<Words> gradients;
     for (uint32_t block = 0; block < blocks.size(); ++block)
-      gradients.push_back(Gradient(trainer, block, step, blocks[block] / 8));
+      gradients.push_back(
+          block == kTable
+              ? RowsGradient(trainer, step, blocks[block] / 8 / kRowWords)
+              : Gradient(trainer, block, step, blocks[block] / 8));
     for (int server = 0; server < servers; ++server)
       for (uint32_t block = 0; block < blocks.size(); ++block) {
         const Words &from = gradients[block];

@@ -21,15 +21,18 @@ inline constexpr uint64_t kTestDigest = 0x1234567890abcdef;
 
 // Of the blocks of every server of the tests: one byte short of a chunk's
 // multiple would not be whole words; several parts, one part, empty, one word.
+// The last one is of rows.
 std::vector<size_t> TestBlocks();
+std::vector<runtime::RowLayout> TestRows();
 
 ParameterServiceOptions ServiceOptions(const std::vector<std::string> &servers,
                                        int server, int trainers);
 ParameterClientOptions ClientOptions(const std::vector<std::string> &servers,
                                      int trainer, int trainers);
 
-// What a trainer does: in each step [first, ends[trainer]) pushes its gradients
-// of all blocks, pulls the values, and compares them with what they must be.
+// What a trainer does: in each step [first, ends[trainer]) pulls some rows, pushes
+// its gradients of all blocks, pulls the values, and compares them with what they
+// must be.
 // Then it finishes, and after all have, compares the last values of the longest.
 // `each` is called before each step.
 absl::Status Train(runtime::ParameterClient &client, int servers, int trainer,

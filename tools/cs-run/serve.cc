@@ -97,7 +97,11 @@ runtime::ConnectServersFunction ServersConnector(
     const Options &options, const runtime::PlanImage &image) {
   const int trainers = image.nodes();
   const uint64_t digest = image.digest();
-  return [&options, trainers, digest](int rank)
+  std::vector<std::vector<int32_t>> priorities;
+  for (size_t server = 0; server < image.servers().servers.size(); ++server)
+    priorities.push_back(
+        transport::ParameterBlockPriorities(image.plan(), int(server)));
+  return [&options, trainers, digest, priorities](int rank)
              -> absl::StatusOr<std::unique_ptr<runtime::ParameterClient>> {
     auto security = Security(options);
     if (!security.ok()) return security.status();
@@ -106,6 +110,7 @@ runtime::ConnectServersFunction ServersConnector(
     client.trainers = trainers;
     client.plan_digest = digest;
     client.servers = options.servers;
+    client.block_priorities = priorities;
     client.security = *std::move(security);
     client.deadline = options.deadline;
     client.keepalive = Keepalive(options);
@@ -150,6 +155,11 @@ absl::Status Serve(
   service_options.plan_digest = image->digest();
   service_options.block_bytes =
       transport::ParameterBlockBytes(image->plan(), options.index);
+  for (const runtime::BlockProgram &block :
+       image->servers().servers[size_t(options.index)].blocks)
+    service_options.block_rows.push_back(block.rows.gradient);
+  service_options.block_priorities =
+      transport::ParameterBlockPriorities(image->plan(), options.index);
   service_options.address = options.listen;
   service_options.security = *std::move(security);
   service_options.join_deadline = options.deadline;
