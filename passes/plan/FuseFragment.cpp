@@ -168,6 +168,13 @@ bool shouldFuse(OpOperand *operand) {
     computed *= size;
   for (int64_t size : consumer.getStaticLoopRanges())
     domain *= size;
+  // What adds to its initial value does so once for each element: not where the
+  // consumer repeats an element.
+  if (domain > computed &&
+      llvm::any_of(producer.getDpsInitsMutable(), [&](OpOperand &init) {
+        return producer.payloadUsesValueFromOperand(&init);
+      }))
+    return false;
   if (isCheap(producer)) {
     unsigned large = 0;
     for (OpOperand *input : producer.getDpsInputOperands())

@@ -185,6 +185,24 @@ def test_gather_and_scatter(tmp_path):
     np.testing.assert_allclose(s, expected, rtol=1e-6)
 
 
+def test_a_sum_in_place_is_not_repeated_with_its_reader(tmp_path):
+    """An outer product that adds to zeros, read once for each k."""
+    (x, y), (result,), _ = run(tmp_path, ["tensor<5xf32>", "tensor<7xf32>"], ["tensor<5x3x7xf32>"], """
+    %c = arith.constant 0.0 : f32
+    %e = tensor.empty() : tensor<5x7xf32>
+    %z = linalg.fill ins(%c : f32) outs(%e : tensor<5x7xf32>) -> tensor<5x7xf32>
+""" + generic("%p", ["(i, j) -> (i)", "(i, j) -> (j)", "(i, j) -> (i, j)"], "pp", ["%a0", "%a1"],
+              ["tensor<5xf32>", "tensor<7xf32>"], "%z", "tensor<5x7xf32>",
+              """      %m = arith.mulf %x0, %x1 : f32
+      %s = arith.addf %z, %m : f32
+      linalg.yield %s : f32""") + """
+    %f = tensor.empty() : tensor<5x3x7xf32>
+""" + generic("%r", ["(i, k, j) -> (i, j)", "(i, k, j) -> (i, k, j)"], "ppp", ["%p"], ["tensor<5x7xf32>"], "%f",
+              "tensor<5x3x7xf32>", "      linalg.yield %x0 : f32") + """
+    cs.return %r : tensor<5x3x7xf32>""")
+    np.testing.assert_allclose(result, np.repeat(np.outer(x, y)[:, None, :], 3, 1), rtol=1e-6)
+
+
 def test_loops_with_carried_tensors(tmp_path):
     """A while loop, a for loop that swaps what it carries, with a product in it, and a choice."""
     m = "tensor<16x16xf32>"
