@@ -190,9 +190,9 @@ def test_a_sum_in_place_is_not_repeated_with_its_reader(tmp_path):
     (x, y), (result,), _ = run(tmp_path, ["tensor<5xf32>", "tensor<7xf32>"], ["tensor<5x3x7xf32>"], """
     %c = arith.constant 0.0 : f32
     %e = tensor.empty() : tensor<5x7xf32>
-    %z = linalg.fill ins(%c : f32) outs(%e : tensor<5x7xf32>) -> tensor<5x7xf32>
+    %zeros = linalg.fill ins(%c : f32) outs(%e : tensor<5x7xf32>) -> tensor<5x7xf32>
 """ + generic("%p", ["(i, j) -> (i)", "(i, j) -> (j)", "(i, j) -> (i, j)"], "pp", ["%a0", "%a1"],
-              ["tensor<5xf32>", "tensor<7xf32>"], "%z", "tensor<5x7xf32>",
+              ["tensor<5xf32>", "tensor<7xf32>"], "%zeros", "tensor<5x7xf32>",
               """      %m = arith.mulf %x0, %x1 : f32
       %s = arith.addf %z, %m : f32
       linalg.yield %s : f32""") + """
