@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // cs-run: executes a plan.
+#include <malloc.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include <chrono>
 #include <cstdio>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -194,7 +196,16 @@ absl::Status RunHere(const Options &options,
   return status;
 }
 
+// gRPC allocates what it receives and frees it soon after. glibc would give the
+// memory back to the system each time, and the system clear it each time. Blocks,
+// which are larger and kept, stay out of the heap.
+void KeepFreedMemory() {
+  mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
+  mallopt(M_MMAP_THRESHOLD, 4 << 20);
+}
+
 int Main(const std::vector<std::string> &arguments) {
+  KeepFreedMemory();
   absl::StatusOr<Options> options = ParseOptions(arguments);
   auto fail = [&](const absl::Status &status) {
     if (!options.ok() || !options->spawned || !WriteReport(options->report, status))
