@@ -308,6 +308,33 @@ TEST(SessionRowsTest, MissingTrainerIsNamedWithServerAndBlock) {
               HasSubstr("in step 1 still waits for the push of trainer 1"));
 }
 
+// Costs in the place of code: rows travel and are updated, to whatever values.
+TEST(SessionRowsTest, Emulation) {
+  testing::PlanBuilder plan = testing::RowPlan({});
+  plan.proto().set_required_features(plan.proto().required_features() |
+                                     uint64_t{1} << plan::FEATURE_COST_ONLY);
+  plan.proto().mutable_cluster()->set_device_gb_per_s(10);
+  for (plan::Function &f : *plan.proto().mutable_functions())
+    for (plan::Instruction &i : *f.mutable_instructions()) {
+      if (!i.has_run()) continue;
+      const plan::Run run = i.run();
+      i.mutable_delay()->set_nanoseconds(1000);
+      *i.mutable_delay()->mutable_inputs() = run.inputs();
+      *i.mutable_delay()->mutable_outputs() = run.outputs();
+    }
+  runtime::SessionOptions options;
+  options.emulate = true;
+  auto session = testing::Open(plan, options);
+  ASSERT_NE(session, nullptr);
+  runtime::ZeroBatch zeros;
+  for (int step = 0; step < 4; ++step) {
+    auto call = session->Call(0, &zeros);
+    ASSERT_TRUE(call.ok()) << call.status();
+  }
+  absl::Status finished = session->Finish();
+  EXPECT_TRUE(finished.ok()) << finished;
+}
+
 TEST(SessionRowsTest, DestructionInTheMiddleOfAStepDoesNotHang) {
   for (int run = 0; run < 10; ++run) {
     auto session = Open({});
