@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from conftest import CLUSTER, compile_plan, expect_success, run
 from safetensors.numpy import load_file
-from servers import compile_servers
+from servers import Job, compile_servers
+from test_lost_peers import wait_for
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent / "Inputs"))
 import embedding  # noqa: E402
@@ -103,3 +104,42 @@ def test_many_trainers_asynchronously(folder, tmp_path):
     assert np.array_equal(found["table"][~read], slots["table"][~read])
     assert (found["table"][read] != slots["table"][read]).any(axis=1).all()
     assert np.isfinite(found["table"]).all()
+
+
+@pytest.mark.parametrize("index", [0, 1])
+def test_a_killed_server_comes_back_from_its_checkpoint(folder, cluster, tmp_path, index):
+    """Pushes of all sizes that it lacks are repeated, and rows that are waited for are asked for again."""
+    steps, plan = 1500, plan_of(folder, "adam")
+    slots, batches = embedding.initial("adam"), embedding.data(50, 2)
+    np.savez(tmp_path / "init.npz", **slots)
+    np.savez(tmp_path / "train.npz", **batches)
+    data = ["--init", tmp_path / "init.npz", "--batch", tmp_path / "train.npz", "--steps", steps]
+    expect_success(run(plan, *data, "--save-params", tmp_path / "undisturbed"))
+    saving = ["--checkpoint", tmp_path / "saved", "--checkpoint-every", 10]
+    job = Job(cluster, plan).start(of_servers=[*saving, *data[:2]],
+                                   of_trainers=[*data, "--save-params", tmp_path / "disturbed"])
+    wait_for(lambda: (tmp_path / "saved" / f"server.{index}.checkpoint").exists(), job.trainers.values())
+    killed = job.servers[index]
+    killed.kill()
+    killed.wait()
+    assert all(trainer.poll() is None for trainer in job.trainers.values()), "the job was over before"
+    job.start_server(index, *saving, "--resume", tmp_path / "saved")
+    for result in job.finish().values():
+        expect_success(result)
+    assert (tmp_path / "disturbed").read_bytes() == (tmp_path / "undisturbed").read_bytes()
+
+
+def test_trainers_hold_and_send_what_their_batches_read(folder, tmp_path, monkeypatch):
+    """Neither the memory of a trainer nor what it sends depends on the size of the table."""
+    found = []
+    for words in (1000, 20000):
+        monkeypatch.setattr(embedding, "WORDS", words)
+        (tmp_path / str(words)).mkdir()
+        plan = compile_servers(embedding.source("adam"), folder / f"embedding-of-{words}.plan", 2, 2, BLOCKS)
+        train(plan, tmp_path / str(words), "adam", 2, spawn=True)
+        found.append(json.loads((tmp_path / str(words) / "metrics.json").read_text())["summary"])
+    assert found[0]["memory_bytes"] == found[1]["memory_bytes"] < 1000 * embedding.WIDTH * 4
+    # A trainer's 32 ids: requested, and sent back with their rows.
+    rows = embedding.SAMPLES * embedding.LENGTH
+    assert found[1]["sent_bytes_per_step"] < rows * (8 + 8 + 4 * embedding.WIDTH) + 1000
+    assert abs(found[0]["sent_bytes_per_step"] - found[1]["sent_bytes_per_step"]) < 500
