@@ -209,7 +209,8 @@ Value Table::joinIds(OpBuilder &builder, Location loc, ArrayRef<Value> ids) {
   return join(builder, loc, parts);
 }
 
-/// All ids in one lookup, each once, before `before`, where they are there.
+/// All ids in one lookup, each once, before `before`, where they are there. The
+/// others are left without users.
 void Table::joinLookups(Operation *before) {
   if (lookups.empty())
     return;
@@ -244,10 +245,8 @@ void Table::joinLookups(Operation *before) {
                                                joined, offsets, sizes, strides);
     begin += count;
   }
-  for (cs::LookupOp own : lookups) {
+  for (cs::LookupOp own : lookups)
     own.getResult().replaceAllUsesWith(rows.lookup(own.getIds()));
-    own.erase();
-  }
   lookup = joined;
 }
 
