@@ -95,9 +95,7 @@ absl::Status ParameterServerImpl::SetWhole(const std::string &name,
         value->type.bytes, " bytes, got: ", whole.size(), " bytes"));
   MutexLock lock(&mu_);
   // What is about to end ends.
-  while (status_.ok() &&
-         (!running_.empty() || !ready_.empty() || saving_ || Reading()))
-    changed_.Wait(&mu_);
+  while (status_.ok() && (Busy() || saving_ || Reading())) changed_.Wait(&mu_);
   if (!status_.ok()) return Unshared(status_);
   if (!Idle())
     return Named(absl::FailedPreconditionError(absl::StrCat(
@@ -124,8 +122,7 @@ absl::Status ParameterServerImpl::GetSlot(uint32_t slot,
     return Named(absl::NotFoundError(absl::StrCat("there is no slot ", slot)));
   {
     MutexLock lock(&mu_);
-    while (status_.ok() && (!running_.empty() || !ready_.empty()))
-      changed_.Wait(&mu_);
+    while (status_.ok() && Busy()) changed_.Wait(&mu_);
     if (!status_.ok()) return Unshared(status_);
     if (Block *block = BlockOfRows(slot); block != nullptr) {
       ++block->readers;

@@ -137,6 +137,8 @@ class ParameterServerImpl : public ParameterServer {
   void Run();
   bool Next(Work *work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool IsWhole(const Work &work) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // An update runs, or can.
+  bool Busy() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   Work TakeWhole(std::deque<Work>::iterator first)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool NeedsSchedule(const Work &work) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

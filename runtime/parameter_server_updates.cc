@@ -139,6 +139,12 @@ bool ParameterServerImpl::IsWhole(const Work &work) const {
   return true;
 }
 
+bool ParameterServerImpl::Busy() const {
+  return !running_.empty() ||
+         std::any_of(ready_.begin(), ready_.end(),
+                     [this](const Work &work) { return IsWhole(work); });
+}
+
 ParameterServerImpl::Work ParameterServerImpl::TakeWhole(
     std::deque<Work>::iterator first) {
   Work work = std::move(*first);
@@ -323,8 +329,10 @@ std::string ParameterServerImpl::Missing() const {
       if (wanted) of_block.push_back(r);
     }
     if (of_block.empty()) continue;
-    if (late != nullptr && (late->updates < block.updates ||
-                            (late->updates == block.updates &&
+    // Of blocks that are updated together, the one that is not complete.
+    auto steps = [this](const Block &b) { return sync() ? b.combining : b.updates; };
+    if (late != nullptr && (steps(*late) < steps(block) ||
+                            (steps(*late) == steps(block) &&
                              (!late->pulls.empty() || block.pulls.empty()))))
       continue;
     late = &block;

@@ -39,7 +39,12 @@ std::string planexport::describeRoles(const plan::Plan &plan) {
     for (const plan::ServerBlock &block : server.blocks()) {
       const plan::Slot &slot = plan.slots(block.slot());
       os << plan.roles(server.role()).name() << " block " << block.key() << ": "
-         << tensorBytes(slot.type()) << " bytes of " << slot.part_of();
+         << tensorBytes(slot.type()) << " bytes";
+      if (slot.internal()) {
+        os << ", handed back as they are combined\n";
+        continue;
+      }
+      os << " of " << slot.part_of();
       if (slot.type().shape_size() > 0)
         os << ", rows " << slot.row_begin() << " to "
            << slot.row_begin() + slot.type().shape(0) - 1;

@@ -65,7 +65,7 @@ class Job:
 
     def __init__(self, cluster, plan, trainers=2, servers=2, security=lambda role, index: []):
         self.cluster, self.plan, self.security = cluster, plan, security
-        self.peers, self.listen = addresses(trainers), addresses(servers)
+        self.count, self.listen = trainers, addresses(servers)
         self.trainers, self.servers = {}, {}
 
     def start_server(self, index, *arguments):
@@ -76,14 +76,13 @@ class Job:
 
     def start_trainer(self, rank, *arguments):
         self.trainers[rank] = self.cluster.start(
-            self.plan, "--role", "trainer", "--rank", rank, "--peers", ",".join(self.peers), "--servers",
-            ",".join(self.listen), *self.security("trainer", rank), *arguments)
+            self.plan, "--role", "trainer", "--rank", rank, "--servers", ",".join(self.listen), *self.security("trainer", rank), *arguments)
         return self.trainers[rank]
 
     def start(self, of_all=(), of_trainers=(), of_servers=()):
         for index in range(len(self.listen)):
             self.start_server(index, *of_all, *of_servers)
-        for rank in range(len(self.peers)):
+        for rank in range(self.count):
             self.start_trainer(rank, *of_all, *of_trainers)
         return self
 

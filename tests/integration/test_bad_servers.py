@@ -122,7 +122,8 @@ def running(cluster, plan, tmp_path, deadline):
     job = Job(cluster, plan).start(
         of_all=["--deadline", deadline], of_trainers=[*DIGITS_DATA, "--steps", 10**9],
         of_servers=[*INIT, "--checkpoint", tmp_path / "saved", "--checkpoint-every", 5])
-    wait_for(lambda: (tmp_path / "saved" / "server.1.checkpoint").exists(), job.trainers.values())
+    wait_for(lambda: all((tmp_path / "saved" / f"server.{index}.checkpoint").exists() for index in range(2)),
+             job.trainers.values())
     return job
 
 

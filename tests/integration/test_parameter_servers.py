@@ -3,14 +3,18 @@
 """Trainers and parameter servers as processes: they train what one process
 trains, over TLS, in every mode, and go on where they were."""
 import json
+import pathlib
+import subprocess
 
 import numpy as np
 import pytest
-from conftest import CLUSTER, EXAMPLES, compile_plan, expect_success, run
+from conftest import CLUSTER, EXAMPLES, TIME_LIMIT, compile_plan, expect_success, run, tool
 from safetensors.numpy import load_file
 from servers import DIGITS_DATA, Authority, Job, compile_servers, digits_plan, digits_source
 from test_clusters import losses
 from test_lost_peers import wait_for
+
+INPUTS = pathlib.Path(__file__).parent / "Inputs"
 
 
 @pytest.fixture(scope="module")
@@ -109,6 +113,76 @@ def test_server_comes_back_from_its_checkpoint(plan, secure, cluster, tmp_path, 
     for result in job.finish().values():
         expect_success(result)
     assert (tmp_path / "disturbed").read_bytes() == (tmp_path / "undisturbed").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def statistics_data(folder, linear_data):
+    np.savez(folder / "statistics.npz", w=np.zeros(8, np.float32), seen=np.full(8, 2, np.float32))
+    return ["--init", folder / "statistics.npz", *linear_data[2:]]
+
+
+def statistics_plan(folder, options=""):
+    return compile_servers((INPUTS / "linear-statistics.mlir").read_text(),
+                           folder / f"statistics-{options}.plan", 2, 2, f"min-block-elements=2 {options}")
+
+
+def train_statistics(folder, steps, together):
+    """Inputs/linear-statistics.mlir in NumPy: the parameter, and the metrics of rank 0. steps[r]: of trainer r;
+    together: they share metrics and the running mean. (If not, gradients are none of this function's business.)"""
+    data = {name: value.astype(np.float64) for name, value in np.load(folder / "train.npz").items()}
+    w, seen, losses, drifts = np.zeros(8), np.full(8, 2.0), [], []
+    for step in range(max(steps)):
+        parts = [slice(16 * (2 * step + rank), 16 * (2 * step + rank + 1)) for rank in range(2) if step < steps[rank]]
+        rests = [data["x"][rows] @ w - data["y"][rows] for rows in parts]
+        losses.append(np.mean([rest @ rest for rest in (rests if together else rests[:1])]))
+        drifts.append(seen @ seen)
+        means = [data["x"][rows].mean(axis=0) for rows in (parts if together else parts[:1])]
+        seen = 0.5 * seen + 0.5 * np.mean(means, axis=0)
+        w = w - 0.00625 * np.mean([data["x"][rows].T @ rest for rows, rest in zip(parts, rests)], axis=0)
+    return w, losses, drifts
+
+
+def train_with_fewer_batches(cluster, plan, statistics_data, tmp_path, steps):
+    """The parameter, and the metrics of rank 0."""
+    job = Job(cluster, plan)
+    for index in range(2):
+        job.start_server(index, *statistics_data[:2])
+    for rank in range(2):
+        job.start_trainer(rank, *statistics_data, "--steps", steps[rank], "--save-params", tmp_path / "params",
+                          *metrics(tmp_path / "metrics.json"))
+    for result in job.finish().values():
+        expect_success(result)
+    found = json.loads((tmp_path / "metrics.json").read_text())["steps"]
+    return load_file(tmp_path / "params")["w"], [s["loss"] for s in found], [s["drift"] for s in found]
+
+
+def test_plan_has_no_exchange_between_trainers(folder, statistics_data):
+    text = subprocess.run([tool("cs-translate"), "--plan-to-text", statistics_plan(folder)], capture_output=True,
+                          text=True, check=True, timeout=TIME_LIMIT).stdout
+    assert "push {" in text and "communicate {" not in text
+
+
+def test_trainer_with_fewer_batches_and_metrics(folder, statistics_data, cluster, tmp_path):
+    """Metrics and running statistics are means over who took part."""
+    steps = (31, 30)
+    w, losses, drifts = train_with_fewer_batches(cluster, statistics_plan(folder), statistics_data, tmp_path, steps)
+    wanted_w, wanted_losses, wanted_drifts = train_statistics(folder, steps, True)
+    assert len(losses) == 31
+    np.testing.assert_allclose(losses, wanted_losses, rtol=1e-4)
+    np.testing.assert_allclose(drifts, wanted_drifts, rtol=1e-4)
+    np.testing.assert_allclose(w, wanted_w, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("options", ["sync-mode=async", "sync-mode=half-async merge=3"])
+def test_asynchronous_trainers_share_no_metrics(folder, statistics_data, cluster, tmp_path, options):
+    steps = (31, 12)
+    w, losses, drifts = train_with_fewer_batches(cluster, statistics_plan(folder, options), statistics_data, tmp_path,
+                                                 steps)
+    _, alone, wanted = train_statistics(folder, steps, False)
+    # The running mean does not depend on the parameter, the first loss not on any update.
+    np.testing.assert_allclose(drifts, wanted, rtol=1e-4)
+    np.testing.assert_allclose(losses[0], alone[0], rtol=1e-4)
+    assert losses[-1] < 0.05 * losses[0] and np.abs(w - np.arange(8)).max() < 3
 
 
 def gradient_descent(x, y, steps, batches):

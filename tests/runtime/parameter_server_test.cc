@@ -156,8 +156,15 @@ struct Reference {
   }
 };
 
-TEST(ParameterServerTest, SynchronousStepsAreExactWhateverTheOrderOfArrival) {
-  Server server({.trainers = 3});
+// Blocks that are updated one by one, and together.
+class SynchronousServerTest : public ::testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(Blocks, SynchronousServerTest, ::testing::Bool(),
+                         [](const auto &info) {
+                           return info.param ? "Together" : "OneByOne";
+                         });
+
+TEST_P(SynchronousServerTest, SynchronousStepsAreExactWhateverTheOrderOfArrival) {
+  Server server({.trainers = 3, .together = GetParam()});
   server.Start();
   Reference reference;
   EXPECT_EQ(*server.Pull(0, kB, 0), reference.b);
@@ -186,9 +193,9 @@ TEST(ParameterServerTest, SumWithoutMean) {
   EXPECT_EQ(*server.Pull(0, kB, 1), Floats(7, 0.0f));
 }
 
-TEST(ParameterServerTest, PushesFromManyThreads) {
+TEST_P(SynchronousServerTest, PushesFromManyThreads) {
   constexpr int kTrainers = 4, kSteps = 40;
-  Server server({.trainers = kTrainers});
+  Server server({.trainers = kTrainers, .together = GetParam()});
   server.Start();
   std::vector<std::thread> threads;
   std::vector<Floats> last(kTrainers);
@@ -211,8 +218,8 @@ TEST(ParameterServerTest, PushesFromManyThreads) {
   for (const Floats &w : last) EXPECT_EQ(w, reference.w);
 }
 
-TEST(ParameterServerTest, RepeatedPushesCountOnce) {
-  Server server;
+TEST_P(SynchronousServerTest, RepeatedPushesCountOnce) {
+  Server server({.together = GetParam()});
   server.Start();
   Reference reference;
   for (int step = 0; step < 4; ++step) {
@@ -226,8 +233,8 @@ TEST(ParameterServerTest, RepeatedPushesCountOnce) {
   EXPECT_THAT(server->taken(1).next, ::testing::ElementsAre(4, 4));
 }
 
-TEST(ParameterServerTest, EarlyPushIsKept) {
-  Server server;
+TEST_P(SynchronousServerTest, EarlyPushIsKept) {
+  Server server({.together = GetParam()});
   server.Start();
   for (uint32_t b : {kW, kB}) {
     ASSERT_TRUE(server.Push(1, b, 0).ok());
@@ -276,8 +283,8 @@ TEST(ParameterServerTest, PulledBytesDoNotChange) {
     EXPECT_EQ(0, std::memcmp(held[i].bytes.data(), expected[i].data(), held[i].bytes.size()));
 }
 
-TEST(ParameterServerTest, OthersGoOnWithTheRightScale) {
-  Server server({.trainers = 3});
+TEST_P(SynchronousServerTest, OthersGoOnWithTheRightScale) {
+  Server server({.trainers = 3, .together = GetParam()});
   server.Start();
   Reference reference;
   server.PushAll(0);
@@ -300,6 +307,68 @@ TEST(ParameterServerTest, OthersGoOnWithTheRightScale) {
   ASSERT_TRUE(server->Finish(0, 3).ok());
   EXPECT_TRUE(server->Finish(0, 3).ok());
   EXPECT_TRUE(server->Wait().ok());
+}
+
+TEST(ParameterServerTest, BlocksTogetherWaitForEachOther) {
+  Server server({.together = true});
+  server.Start();
+  std::promise<Floats> pulled;
+  server->Pull(0, kB, 1, [&](absl::StatusOr<SharedBytes> v) {
+    ASSERT_TRUE(v.ok()) << v.status();
+    Floats values(testing::kBias);
+    std::memcpy(values.data(), v->bytes.data(), v->bytes.size());
+    pulled.set_value(values);
+  });
+  for (int t : {0, 1}) ASSERT_TRUE(server.Push(t, kB, 0).ok());
+  ASSERT_TRUE(server.Push(0, kW, 0).ok());
+  // Waits for what can run: nothing can.
+  EXPECT_EQ(server->SetWhole("w", BytesOf(Floats(testing::kWeights))).code(),
+            absl::StatusCode::kFailedPrecondition);
+  std::future<Floats> future = pulled.get_future();
+  EXPECT_EQ(future.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
+  ASSERT_TRUE(server.Push(1, kW, 0).ok());
+  Reference reference;
+  reference.Step(0, {0, 1});
+  EXPECT_EQ(future.get(), reference.b);
+  EXPECT_EQ(*server.Pull(1, kW, 1), reference.w);
+}
+
+TEST(ParameterServerTest, MissingPushOfBlocksTogetherIsNamed) {
+  Server server({.together = true}, absl::Milliseconds(300));
+  server.Start();
+  for (int t : {0, 1}) ASSERT_TRUE(server.Push(t, kB, 0).ok());
+  ASSERT_TRUE(server.Push(0, kW, 0).ok());
+  EXPECT_THAT(std::string(server.Pull(0, kB, 1).status().message()),
+              AllOf(HasSubstr("block \"w.block1\""), HasSubstr("trainer 1")));
+}
+
+// What is only combined: the mean over those who took part, although gradients
+// are summed, and after a restart too.
+TEST(ParameterServerTest, LossIsHandedBackAsTheMean) {
+  testing::TemporaryFolder folder;
+  const ServerPlanOptions plan = {.trainers = 3, .mean = false, .shared_loss = true};
+  constexpr uint32_t kLoss = 2;
+  {
+    Server server(plan);
+    server.Start();
+    for (int t = 0; t < 3; ++t) {
+      for (uint32_t b : {kW, kB}) ASSERT_TRUE(server.Push(t, b, 0).ok());
+      ASSERT_TRUE(server.Push(t, kLoss, 0, {float(t) + 1.5f}).ok());
+    }
+    EXPECT_EQ(*server.Pull(0, kLoss, 1), Floats{2.5f});
+    ASSERT_TRUE(server->Finish(1, 1).ok());
+    ASSERT_TRUE(server.Push(0, kLoss, 1, {4.0f}).ok());
+    ASSERT_TRUE(server->Save(folder / "s").ok());
+  }
+  Server server(plan);
+  ASSERT_TRUE(server->Restore(folder / "s").ok());
+  server.Join();
+  // A trainer that has not got it asks again.
+  EXPECT_EQ(*server.Pull(2, kLoss, 1), Floats{2.5f});
+  for (int t : {0, 2})
+    for (uint32_t b : {kW, kB}) ASSERT_TRUE(server.Push(t, b, 1).ok());
+  ASSERT_TRUE(server.Push(2, kLoss, 1, {7.0f}).ok());
+  EXPECT_EQ(*server.Pull(0, kLoss, 2), Floats{5.5f});
 }
 
 TEST(ParameterServerTest, AsynchronousUpdatesRunAsTheyCome) {
@@ -415,13 +484,13 @@ TEST(ParameterServerTest, RefusesWhatDoesNotFit) {
 
 // Saved in the middle of a step, with a push that has not been applied, one of a
 // later step and a block that is behind.
-TEST(ParameterServerTest, RestoredServerGoesOnBitwiseTheSame) {
+TEST_P(SynchronousServerTest, RestoredServerGoesOnBitwiseTheSame) {
   testing::TemporaryFolder folder;
   const std::string path = folder / "server";
   Reference reference;
   for (int step = 0; step < 8; ++step) reference.Step(step, {0, 1});
   {
-    Server server;
+    Server server({.together = GetParam()});
     server.Start();
     for (int step = 0; step < 3; ++step) server.PushAll(step);
     ASSERT_TRUE(server.Push(0, kB, 3).ok());
@@ -431,7 +500,7 @@ TEST(ParameterServerTest, RestoredServerGoesOnBitwiseTheSame) {
     // What happens afterwards is lost.
     ASSERT_TRUE(server.Push(1, kB, 3).ok());
   }
-  Server server;
+  Server server({.together = GetParam()});
   absl::Status restored = server->Restore(path);
   ASSERT_TRUE(restored.ok()) << restored;
   EXPECT_THAT(server->taken(0).next, ::testing::ElementsAre(3, 4));
@@ -471,10 +540,10 @@ TEST(ParameterServerTest, RestoredAsynchronousServerAppliesOnce) {
 }
 
 // While trainers work, from another thread: what is saved is a step of the job.
-TEST(ParameterServerTest, SavesAtACommonStepWhileTrainersWork) {
+TEST_P(SynchronousServerTest, SavesAtACommonStepWhileTrainersWork) {
   testing::TemporaryFolder folder;
   constexpr int kSteps = 60;
-  Server server;
+  Server server({.together = GetParam()});
   server.Start();
   std::vector<std::thread> threads;
   for (int t = 0; t < 2; ++t)
@@ -494,7 +563,7 @@ TEST(ParameterServerTest, SavesAtACommonStepWhileTrainersWork) {
   Reference end;
   for (int step = 0; step < kSteps; ++step) end.Step(step, {0, 1});
   for (const std::string &path : paths) {
-    Server again;
+    Server again({.together = GetParam()});
     ASSERT_TRUE(again->Restore(path).ok());
     int done = int(*again->Join(0));
     ASSERT_TRUE(again->Join(1).ok());

@@ -41,14 +41,17 @@ PlanBuilder ServerPlan(const ServerPlanOptions &options) {
   uint32_t g = f.Arena(plan::F32, {kRows, kColumns});
   uint32_t gb = f.Arena(plan::F32, {kBias});
   uint32_t loss = f.Arena(plan::F32, {});
-  f.Output("loss", loss);
+  uint32_t mean_loss = options.shared_loss ? f.Arena(plan::F32, {}) : loss;
+  f.Output("loss", mean_loss);
   const int64_t row = kColumns * 4;
   uint32_t g0 = f.Part(g, 0, plan::F32, {3, kColumns});
   uint32_t g1 = f.Part(g, 3 * row, plan::F32, {2, kColumns});
   uint32_t w0 = f.Part(wn, 0, plan::F32, {3, kColumns});
   uint32_t w1 = f.Part(wn, 3 * row, plan::F32, {2, kColumns});
   // Instructions 0 loss, 1 copy, 2 gradient, 3..5 pushes, 6..8 pulls.
-  f.Run("sum", {n, wc}, {loss}, {{6, 1}, {7, 1}, {0, 1}});
+  std::vector<FunctionBuilder::Wait> after = {{6, 1}, {7, 1}, {0, 1}};
+  if (options.shared_loss) after.push_back({9, 1});
+  f.Run("sum", {n, wc}, {loss}, after);
   uint32_t copy = f.Copy(y, gb, {{5, 1}});
   uint32_t grad = f.Run("add", {n, wc, x}, {g}, {{3, 1}, {4, 1}, {6, 1}, {7, 1}});
   uint32_t p0 = f.Push("w.block0", 0, 0, g0, {{grad}});
@@ -57,6 +60,10 @@ PlanBuilder ServerPlan(const ServerPlanOptions &options) {
   f.Pull("w.block0.new", 0, 0, w0, {{p0}, {0, 1}, {grad, 1}, {6, 1}});
   f.Pull("w.block1.new", 1, 0, w1, {{p1}, {0, 1}, {grad, 1}, {7, 1}});
   f.Pull("b.new", 1, 1, bn, {{p2}, {8, 1}});
+  if (options.shared_loss) {
+    uint32_t p3 = f.Push("loss", 1, 2, loss, {{0}, {10, 1}});
+    f.Pull("loss.mean", 1, 2, mean_loss, {{p3}, {10, 1}});
+  }
   f.proto()->set_global_batch(uint64_t(options.trainers));
 
   plan::ParameterServers *servers = proto.mutable_parameter_servers();
@@ -94,14 +101,18 @@ PlanBuilder ServerPlan(const ServerPlanOptions &options) {
       uint32_t c1 = s.Slot(true, count, plan::I32, {});
       s.Run("schedule", {c0}, {c1, s.Slot(true, rate, plan::F32, {})});
     }
+    uint32_t update = uint32_t(proto.functions_size());
+    FunctionBuilder u = function("update.w.");
+    uint32_t bias_gradient = 0;
     {
       plan::ServerBlock *block = server->add_blocks();
       block->set_key("w.block" + suffix);
       block->set_pull_key("w.block" + suffix + ".new");
-      block->set_function(uint32_t(proto.functions_size()));
+      block->set_function(update);
       block->set_slot(part);
-      auto u = function("update.w.");
       std::vector<int64_t> shape = {rows, kColumns};
+      // Not in the order of the blocks.
+      if (options.together && k == 1) bias_gradient = u.Batch("b", plan::F32, {kBias});
       uint32_t gradient = u.Batch(block->key(), plan::F32, shape);
       u.Run("momentum",
             {u.Slot(false, size, plan::I32, {}), gradient,
@@ -115,13 +126,29 @@ PlanBuilder ServerPlan(const ServerPlanOptions &options) {
     plan::ServerBlock *block = server->add_blocks();
     block->set_key("b");
     block->set_pull_key("b.new");
-    block->set_function(uint32_t(proto.functions_size()));
     block->set_slot(bias);
-    auto u = function("update.b.");
+    if (!options.together) {
+      update = uint32_t(proto.functions_size());
+      u = function("update.b.");
+      bias_gradient = u.Batch("b", plan::F32, {kBias});
+    }
+    block->set_function(update);
     u.Run("descend",
-          {u.Slot(false, nb, plan::I32, {}), u.Batch("b", plan::F32, {kBias}),
+          {u.Slot(false, nb, plan::I32, {}), bias_gradient,
            u.Slot(false, bias, plan::F32, {kBias})},
           {u.Slot(true, bias, plan::F32, {kBias})});
+    if (!options.shared_loss) continue;
+    uint32_t mean = slot(plan.Slot("#loss.mean", plan::F32, {}, false));
+    proto.mutable_slots(int(mean))->set_internal(true);
+    block = server->add_blocks();
+    block->set_key("loss");
+    block->set_pull_key("loss.mean");
+    block->set_function(uint32_t(proto.functions_size()));
+    block->set_slot(mean);
+    block->set_mean(true);
+    auto hand_back = function("loss.");
+    hand_back.Copy(hand_back.Batch("loss", plan::F32, {}),
+                   hand_back.Slot(true, mean, plan::F32, {}));
   }
   return plan;
 }

@@ -21,6 +21,8 @@ struct ServerPlanOptions {
   plan::ParameterServers::Mode mode = plan::ParameterServers::SYNC;
   uint32_t merge = 1;
   bool mean = true;
+  bool together = false;     // one function updates both blocks of server 1
+  bool shared_loss = false;  // server 1 has the mean of the trainers' losses
 };
 
 // Parameters "w" f32[5,4], rows 0..2 of which are on server 0 and the others on
@@ -28,7 +30,8 @@ struct ServerPlanOptions {
 // y, with batches x f32[1,20] and y f32[1,7]; its metric "loss" is the sum of w.
 // The servers keep the momentum of w ("w.momentum") and a "count" of steps, from
 // which a schedule makes the rate: m' = m / 2 + g, w' = w - m' / (2 + count).
-// b has no momentum: b' = b - g / 4. Sizes are state: "n.w", "n.3", "n.2", "n.b".
+// b has no momentum: b' = b - g / 4. With `shared_loss`, block 2 of server 1 is
+// "loss", and the metric of every trainer its mean. Sizes are state: "n.w", "n.3", "n.2", "n.b".
 PlanBuilder ServerPlan(const ServerPlanOptions &options);
 
 }  // namespace commsched::testing

@@ -134,7 +134,8 @@ class SessionServersTest : public ::testing::TestWithParam<int> {};
 
 TEST_P(SessionServersTest, SynchronousTrainingIsExact) {
   const int trainers = GetParam();
-  auto session = Open({.trainers = trainers});
+  // The mean of one or two equal losses is the loss to the last bit.
+  auto session = Open({.trainers = trainers, .shared_loss = trainers <= 2});
   ASSERT_NE(session, nullptr);
   Start(session.get());
   Reference reference;
@@ -214,7 +215,7 @@ TEST(SessionServersTest, ValuesCanBeSetBetweenSteps) {
 }
 
 TEST(SessionServersTest, TrainerWithOneBatchLess) {
-  auto session = Open({});
+  auto session = Open({.together = true, .shared_loss = true});
   ASSERT_NE(session, nullptr);
   Start(session.get());
   Reference reference;
@@ -224,8 +225,10 @@ TEST(SessionServersTest, TrainerWithOneBatchLess) {
   }
   ASSERT_TRUE(session->Drain().ok());
   ASSERT_TRUE(session->executor(1).servers()->Finish(4).ok());
-  ASSERT_TRUE(session->executor(0).Enqueue(0, Rows(0, 4)).ok());
+  auto call = session->executor(0).Enqueue(0, Rows(0, 4));
+  ASSERT_TRUE(call.ok());
   ASSERT_TRUE(session->executor(0).Drain().ok());
+  EXPECT_EQ((*session->executor(0).Metrics(*call))[0], double(reference.Loss()));
   reference.Step(4, 1);
   EXPECT_EQ(Get(session.get(), "w"), reference.w);
   EXPECT_EQ(Get(session.get(), "b"), reference.b);

@@ -21,18 +21,18 @@ func.func @server.0(%a: !t {cs.param = "a"}) -> (!t {cs.updates = "a"}) attribut
 
 // -----
 
-// A global norm, say, has no place in the update of one block.
+// A global norm, say, needs gradients that arrive together.
 cs.cluster @lab nodes = 2 devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>
     intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
 !t = !cs.placed<tensor<4xf32>, device 0>
 func.func @step(%a: !t {cs.param = "a"}, %b: !t {cs.param = "b"}) -> (!t {cs.updates = "a"}, !t {cs.updates = "b"})
-    attributes {cs.step, cs.servers = #cs.servers<count = 1, sync_mode = sync, merge = 1>} {
+    attributes {cs.step, cs.servers = #cs.servers<count = 1, sync_mode = async, merge = 1>} {
   return %a, %b : !t, !t
 }
 func.func @server.0(%a: !t {cs.param = "a"}, %b: !t {cs.param = "b"}) -> (!t {cs.updates = "a"}, !t {cs.updates = "b"}) attributes {cs.server = 0 : i64} {
-  %g = cs.collect "a" by mean from @step : !t
-  %h = cs.collect "b" by mean from @step : !t
-  // expected-error@+1 {{'cs.fragment' op depends on the messages "a" and "b": a server updates each block by itself}}
+  %g = cs.collect "a" each from @step : !t
+  %h = cs.collect "b" each from @step : !t
+  // expected-error@+1 {{'cs.fragment' op joins the updates of "a" and "b", whose messages are applied one by one as they arrive}}
   %n = cs.fragment "both" on 0 (%g, %h, %a) cost <flops = 1, bytes = 1, ns = 0> : (!t, !t, !t) -> !t
   cs.publish "a.new" %n to @step : !t
   return %n, %b : !t, !t
@@ -66,7 +66,7 @@ func.func @step(%a: !t {cs.param = "a"}, %b: !t {cs.param = "b"}) -> (!t {cs.upd
 func.func @server.0(%a: !t {cs.param = "a"}, %b: !t {cs.param = "b"}) -> (!t {cs.updates = "a"}, !t {cs.updates = "b"}) attributes {cs.server = 0 : i64} {
   %g = cs.collect "a" by mean from @step : !t
   %n = cs.fragment "u" on 0 (%g, %a) cost <flops = 1, bytes = 1, ns = 0> : (!t, !t) -> !t
-  // expected-note@+1 {{the first is here}}
+  // expected-note@+1 {{another one is here}}
   cs.publish "a.new" %n to @step : !t
   // expected-error@+1 {{publishes a second value of block "a"}}
   cs.publish "c.new" %n to @step : !t
@@ -94,32 +94,15 @@ cs.cluster @lab nodes = 2 devices = 1 device = <kind = cpu, gflops = 40, gb_per_
     intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
 !t = !cs.placed<tensor<4xf32>, device 0>
 func.func @step(%a: !t {cs.param = "a"}, %b: !t {cs.param = "b"}) -> (!t {cs.updates = "a"}, !t {cs.updates = "b"})
-    attributes {cs.step, cs.servers = #cs.servers<count = 1, sync_mode = sync, merge = 1>} {
+    attributes {cs.step, cs.servers = #cs.servers<count = 1, sync_mode = async, merge = 1>} {
   return %a, %b : !t, !t
 }
 func.func @server.0(%a: !t {cs.param = "a"}, %b: !t {cs.param = "b"}) -> (!t {cs.updates = "a"}, !t {cs.updates = "b"}) attributes {cs.server = 0 : i64} {
-  %g = cs.collect "a" by mean from @step : !t
-  %n = cs.fragment "u" on 0 (%g, %a) cost <flops = 1, bytes = 1, ns = 0> : (!t, !t) -> !t
-  // expected-error@+1 {{must publish the new value of a parameter or state, one that the function returns}}
-  cs.publish "a.new" %g to @step : !t
-  return %n, %b : !t, !t
-}
-
-// -----
-
-cs.cluster @lab nodes = 2 devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>
-    intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
-!t = !cs.placed<tensor<4xf32>, device 0>
-func.func @step(%a: !t {cs.param = "a"}, %b: !t {cs.param = "b"}) -> (!t {cs.updates = "a"}, !t {cs.updates = "b"})
-    attributes {cs.step, cs.servers = #cs.servers<count = 1, sync_mode = sync, merge = 1>} {
-  return %a, %b : !t, !t
-}
-func.func @server.0(%a: !t {cs.param = "a"}, %b: !t {cs.param = "b"}) -> (!t {cs.updates = "a"}, !t {cs.updates = "b"}) attributes {cs.server = 0 : i64} {
-  %g = cs.collect "a" by mean from @step : !t
+  %g = cs.collect "a" each from @step : !t
   %n = cs.fragment "u" on 0 (%g, %a) cost <flops = 1, bytes = 1, ns = 0> : (!t, !t) -> !t
   cs.publish "a.new" %n to @step : !t
-  %h = cs.collect "b" by mean from @step : !t
-  // expected-error@+1 {{'cs.fragment' op of "b" reads "server.0/a", which "a" updates: nothing orders them}}
+  %h = cs.collect "b" each from @step : !t
+  // expected-error@+1 {{'cs.fragment' op joins the updates of "a" and "b", whose messages are applied one by one as they arrive}}
   %m = cs.fragment "v" on 0 (%h, %a) cost <flops = 1, bytes = 1, ns = 0> : (!t, !t) -> !t
   cs.publish "b.new" %m to @step : !t
   return %n, %m : !t, !t
@@ -131,35 +114,15 @@ cs.cluster @lab nodes = 2 devices = 1 device = <kind = cpu, gflops = 40, gb_per_
     intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
 !t = !cs.placed<tensor<4xf32>, device 0>
 func.func @step(%a: !t {cs.param = "a"}, %b: !t {cs.param = "b"}) -> (!t {cs.updates = "a"}, !t {cs.updates = "b"})
-    attributes {cs.step, cs.servers = #cs.servers<count = 1, sync_mode = sync, merge = 1>} {
+    attributes {cs.step, cs.servers = #cs.servers<count = 1, sync_mode = async, merge = 1>} {
   return %a, %b : !t, !t
 }
 func.func @server.0(%a: !t {cs.param = "a"}, %b: !t {cs.param = "b"}) -> (!t {cs.updates = "a"}, !t {cs.updates = "b"}) attributes {cs.server = 0 : i64} {
-  %g = cs.collect "a" by mean from @step : !t
+  %g = cs.collect "a" each from @step : !t
   %n = cs.fragment "u" on 0 (%g, %a) cost <flops = 1, bytes = 1, ns = 0> : (!t, !t) -> !t
   cs.publish "a.new" %n to @step : !t
-  // expected-error@+1 {{of the schedule reads "server.0/a", which "a" updates}}
+  // expected-error@+1 {{of the schedule reads "server.0/a", which "a" updates whenever a message arrives}}
   %m = cs.fragment "v" on 0 (%a) cost <flops = 1, bytes = 1, ns = 0> : (!t) -> !t
-  return %n, %m : !t, !t
-}
-
-// -----
-
-cs.cluster @lab nodes = 2 devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>
-    intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
-!t = !cs.placed<tensor<4xf32>, device 0>
-func.func @step(%a: !t {cs.param = "a"}, %b: !t {cs.param = "b"}) -> (!t {cs.updates = "a"}, !t {cs.updates = "b"})
-    attributes {cs.step, cs.servers = #cs.servers<count = 1, sync_mode = sync, merge = 1>} {
-  return %a, %b : !t, !t
-}
-func.func @server.0(%a: !t {cs.param = "a"}, %b: !t {cs.param = "b"}) -> (!t {cs.updates = "a"}, !t {cs.updates = "b"}) attributes {cs.server = 0 : i64} {
-  %g = cs.collect "a" by mean from @step : !t
-  %n = cs.fragment "u" on 0 (%g, %a) cost <flops = 1, bytes = 1, ns = 0> : (!t, !t) -> !t
-  cs.publish "a.new" %n to @step : !t
-  // expected-error@+1 {{must be by mean like other blocks, got: sum}}
-  %h = cs.collect "b" by sum from @step : !t
-  %m = cs.fragment "v" on 0 (%h, %b) cost <flops = 1, bytes = 1, ns = 0> : (!t, !t) -> !t
-  cs.publish "b.new" %m to @step : !t
   return %n, %m : !t, !t
 }
 
@@ -294,4 +257,23 @@ func.func @step(%a: !t {cs.param = "a"}, %b: !t {cs.param = "b"}) -> (!t {cs.upd
 }
 func.func @server.0(%a: !t {cs.param = "a"}, %b: !t {cs.param = "b"}) -> (!t {cs.updates = "a"}, !t {cs.updates = "b"}) attributes {cs.server = 0 : i64} {
   return %a, %b : !t, !t
+}
+
+// -----
+
+// Updates that are joined hand out as many values as they take messages.
+cs.cluster @lab nodes = 2 devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>
+    intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
+!t = !cs.placed<tensor<4xf32>, device 0>
+func.func @step(%a: !t {cs.param = "a"}, %b: !t {cs.param = "b"}) -> (!t {cs.updates = "a"}, !t {cs.updates = "b"})
+    attributes {cs.step, cs.servers = #cs.servers<count = 1, sync_mode = sync, merge = 1>} {
+  return %a, %b : !t, !t
+}
+func.func @server.0(%a: !t {cs.param = "a"}, %b: !t {cs.param = "b"}) -> (!t {cs.updates = "a"}, !t {cs.updates = "b"}) attributes {cs.server = 0 : i64} {
+  %g = cs.collect "a" by mean from @step : !t
+  // expected-error@+1 {{'cs.collect' op has no cs.publish that depends on it}}
+  %h = cs.collect "b" by mean from @step : !t
+  %n = cs.fragment "both" on 0 (%g, %h, %a) cost <flops = 1, bytes = 1, ns = 0> : (!t, !t, !t) -> !t
+  cs.publish "a.new" %n to @step : !t
+  return %n, %b : !t, !t
 }

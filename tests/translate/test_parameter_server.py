@@ -81,8 +81,11 @@ def test_dependences(path):
     index = {i.name: n for n, i in enumerate(step.instructions)}
     edges = {name: {(d.instruction, d.distance) for d in step.instructions[n].dependences}
              for name, n in index.items()}
-    assert edges["b"] == {(index["compute.0"], 0)}
-    assert edges["w.block0"] == edges["w.block1"] == {(index["compute.1"], 0)}
+    # What is sent waits for what was received the step before: a server keeps
+    # one old value.
+    assert edges["b"] == {(index["compute.0"], 0), (index["b.new"], 1)}
+    for block in ("w.block0", "w.block1"):
+        assert edges[block] == {(index["compute.1"], 0), (index[f"{block}.new"], 1)}
     # What is received waits for what was sent, not for other blocks.
     assert edges["w.block0.new"] == {(index["w.block0"], 0)}
     assert edges["w.block1.new"] == {(index["w.block1"], 0)}

@@ -93,9 +93,15 @@ absl::Status CheckNodes(const Options &options, const runtime::PlanImage &image)
                                     nodes + servers, " processes"),
         ", got: ", options.spawn));
   const size_t peers = std::max<size_t>(1, options.peers.size());
-  if (options.rank >= 0 && peers != nodes)
+  const bool alone =
+      options.peers.empty() && servers > 0 && !runtime::RanksCommunicate(image);
+  if (options.rank >= 0 && !alone && peers != nodes)
     return absl::InvalidArgumentError(absl::StrCat(
         "plan is made for a cluster of ", nodes, " nodes, got: ", peers));
+  if (options.rank >= 0 && size_t(options.rank) >= nodes)
+    return absl::InvalidArgumentError(
+        absl::StrCat("--rank must be below the number of trainers ", nodes,
+                     ", got: ", options.rank));
   return CheckServers(options, image);
 }
 
@@ -233,8 +239,9 @@ int Main(const std::vector<std::string> &arguments) {
   if (options->spawn != 0) {
     const int trainers = (*image)->nodes();
     const int servers = int((*image)->servers().servers.size());
+    const bool connected = runtime::RanksCommunicate(**image);
     image = absl::CancelledError("");  // unloads the plan's code
-    return Spawn(*options, WithoutSpawn(arguments), trainers, servers);
+    return Spawn(*options, WithoutSpawn(arguments), trainers, servers, connected);
   }
   absl::Status status = RunHere(*options, *std::move(image));
   return status.ok() ? 0 : fail(status);

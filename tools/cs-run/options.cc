@@ -104,9 +104,9 @@ absl::Status Check(const Options &o) {
     return bad("--spawn goes without --role, --rank, --peers and --servers");
   if (o.rank >= 0 ? o.peers.empty() && !o.has_servers() : !o.peers.empty())
     return bad("--rank and --peers go together");
-  if (o.rank >= 0 && size_t(o.rank) >= std::max<size_t>(1, o.peers.size()))
+  if (o.rank >= 0 && !o.peers.empty() && size_t(o.rank) >= o.peers.size())
     return bad(absl::StrCat("--rank must be below the number of peers ",
-                            std::max<size_t>(1, o.peers.size()), ", got: ", o.rank));
+                            o.peers.size(), ", got: ", o.rank));
   if (o.steps && o.epochs) return bad("--steps and --epochs exclude each other");
   if (o.epochs && o.batch.empty()) return bad("--epochs needs --batch");
   if (!o.resume.empty() && !o.init.empty() && !o.is_server() && o.spawn == 0 && !o.spawned)
@@ -287,8 +287,10 @@ where it runs
                           batches and initial values that are not given are zero
 
 parameter servers, for plans that have them
-  --role trainer --rank R --peers A,B --servers C,D
-                          one trainer; --servers are host:port of all servers
+  --role trainer --rank R --servers C,D
+                          one trainer; --servers are host:port of all servers.
+                          Trainers do not talk to each other: --peers is not
+                          needed, and not used
   --role server --index K --listen HOST:PORT
                           one server; only --init, --checkpoint,
                           --checkpoint-every, --resume, --trace and --deadline

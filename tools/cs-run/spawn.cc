@@ -167,9 +167,9 @@ absl::Status CollectTraces(const std::string &path,
 class Cluster {
  public:
   Cluster(const Options &options, const std::vector<std::string> &arguments,
-          int ranks, int servers)
+          int ranks, int servers, bool connected)
       : options_(options), arguments_(arguments), ranks_(ranks),
-        servers_(servers), children_(size_t(ranks + servers)) {}
+        servers_(servers), connected_(connected), children_(size_t(ranks + servers)) {}
   ~Cluster() {
     for (const Child &child : children_)
       if (child.report >= 0) close(child.report);
@@ -223,6 +223,7 @@ class Cluster {
   const Options &options_;
   const std::vector<std::string> &arguments_;
   const int ranks_, servers_;
+  const bool connected_;  // ranks are, with each other
   SocketFolder folder_;
   std::vector<std::string> addresses_;  // of ranks, then of servers
   std::string token_file_;
@@ -234,10 +235,10 @@ std::vector<std::string> Cluster::ArgumentsOfRank(int rank) const {
   std::vector<std::string> own = {"cs-run"};
   own.insert(own.end(), arguments_.begin(), arguments_.end());
   const auto servers = addresses_.begin() + ranks_;
-  for (const std::string &a :
-       {std::string("--rank"), absl::StrCat(rank), std::string("--peers"),
-        absl::StrJoin(addresses_.begin(), servers, ",")})
-    own.push_back(a);
+  own.insert(own.end(), {"--rank", absl::StrCat(rank)});
+  if (connected_ || servers_ == 0)
+    own.insert(own.end(),
+               {"--peers", absl::StrJoin(addresses_.begin(), servers, ",")});
   if (servers_ > 0)
     for (const std::string &a :
          {std::string("--servers"), absl::StrJoin(servers, addresses_.end(), ","),
@@ -355,8 +356,8 @@ void Cluster::Watch(const sigset_t &signals) {
 }  // namespace
 
 int Spawn(const Options &options, const std::vector<std::string> &arguments,
-          int ranks, int servers) {
-  return Cluster(options, arguments, ranks, servers).Run();
+          int ranks, int servers, bool connected) {
+  return Cluster(options, arguments, ranks, servers, connected).Run();
 }
 
 }  // namespace commsched::run

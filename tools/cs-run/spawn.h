@@ -11,7 +11,8 @@
 namespace commsched::run {
 
 // Runs this program once per trainer (or worker) and parameter server of the
-// plan, connected by gRPC on this machine. Ranks get `arguments` (those of --spawn
+// plan, connected by gRPC on this machine (ranks with each other if `connected`,
+// or if there are no servers). Ranks get `arguments` (those of --spawn
 // taken out; `options` are what they say) and their own; servers get what concerns
 // them. Rank 0 writes to this process's output. If a process fails, the others get
 // two seconds to end by themselves and are then ended; what the failure came from
@@ -19,7 +20,7 @@ namespace commsched::run {
 // exit status: 0 if all ended with 0. No process is left over, even if this one is
 // killed.
 int Spawn(const Options &options, const std::vector<std::string> &arguments,
-          int ranks, int servers);
+          int ranks, int servers, bool connected);
 
 }  // namespace commsched::run
 

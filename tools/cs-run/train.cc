@@ -25,6 +25,20 @@ using runtime::Session;
 // the pipeline: more than are ever in flight or queued.
 constexpr size_t kMetricsLag = 5;
 
+// What rank `rank` gets of another source, whoever asks.
+class ShareOf : public runtime::BatchSource {
+ public:
+  ShareOf(runtime::BatchSource *source, int rank) : source_(source), rank_(rank) {}
+  absl::StatusOr<runtime::BatchRows> Rows(const FunctionProgram &function, int,
+                                          int nodes) override {
+    return source_->Rows(function, rank_, nodes);
+  }
+
+ private:
+  runtime::BatchSource *const source_;
+  const int rank_;
+};
+
 class Trainer {
  public:
   Trainer(const Options &options, Session *session, const std::atomic<bool> *stop)
@@ -42,6 +56,8 @@ class Trainer {
   absl::Status FlushMetrics(size_t keep);
   absl::Status CallOnce(const std::string &name);
   absl::Status Evaluate();
+  absl::Status Queue(int f, Dataset *data, std::vector<uint64_t> *calls);
+  absl::StatusOr<std::vector<double>> MeanOf(int f, const std::vector<uint64_t> &calls);
   absl::Status Checkpoint();
   Metrics Named(int function, const std::vector<double> &values) const;
   const FunctionProgram &function(int f) const {
@@ -191,9 +207,9 @@ absl::Status Trainer::CallOnce(const std::string &name) {
     data = *std::move(opened);
     data->Seek(0);
   }
-  absl::StatusOr<uint64_t> call = session_->Call(f, Source(data.get()));
-  if (!call.ok()) return call.status();
-  auto values = session_->Metrics(*call);
+  std::vector<uint64_t> calls;
+  if (absl::Status s = Queue(f, data.get(), &calls); !s.ok()) return s;
+  auto values = MeanOf(f, calls);
   if (!values.ok()) return values.status();
   report_->Call(name, done_, Named(f, *values), data ? data->global_batch() : 0,
                 data ? data->global_batch() : 0);
@@ -211,24 +227,50 @@ absl::Status Trainer::FlushMetrics(size_t keep) {
   return absl::OkStatus();
 }
 
-absl::Status Trainer::Evaluate() {
-  if (absl::Status s = FlushMetrics(0); !s.ok()) return s;
-  uint64_t batches = eval_data_ ? eval_data_->batches_per_epoch() : 1;
-  std::vector<double> sums(function(eval_).outputs.size(), 0.0);
-  std::vector<uint64_t> calls;
-  for (uint64_t i = 0; i < batches; ++i) {
-    if (eval_data_) eval_data_->Seek(i);
-    absl::StatusOr<uint64_t> call = session_->Call(eval_, Source(eval_data_.get()));
+// Calls for the metrics of one batch. Trainers whose servers are elsewhere exchange nothing: rank
+// 0 goes through the shares of all, and the others have nothing to do. What changes
+// state is called once, by all.
+absl::Status Trainer::Queue(int f, Dataset *data, std::vector<uint64_t> *calls) {
+  const FunctionProgram &called = function(f);
+  int shares = 1;
+  if (options_.has_servers() && !runtime::RanksCommunicate(session_->image()) &&
+      !called.batches.empty() && called.written_slots.empty())
+    shares = session_->image().nodes();
+  if (shares > 1 && silent_) return absl::OkStatus();
+  for (int r = 0; r < shares; ++r) {
+    runtime::BatchSource *source = Source(data);
+    ShareOf share(source, r);
+    absl::StatusOr<uint64_t> call =
+        session_->Call(f, shares > 1 && source != nullptr ? &share : source);
     if (!call.ok()) return call.status();
-    calls.push_back(*call);
+    calls->push_back(*call);
   }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<double>> Trainer::MeanOf(
+    int f, const std::vector<uint64_t> &calls) {
+  std::vector<double> sums(function(f).outputs.size(), 0.0);
   for (uint64_t call : calls) {
     auto values = session_->Metrics(call);
     if (!values.ok()) return values.status();
     for (size_t i = 0; i < sums.size(); ++i) sums[i] += (*values)[i];
   }
-  for (double &sum : sums) sum /= double(batches);
-  report_->Call(options_.eval, done_, Named(eval_, sums),
+  for (double &sum : sums) sum /= double(std::max<size_t>(1, calls.size()));
+  return sums;
+}
+
+absl::Status Trainer::Evaluate() {
+  if (absl::Status s = FlushMetrics(0); !s.ok()) return s;
+  uint64_t batches = eval_data_ ? eval_data_->batches_per_epoch() : 1;
+  std::vector<uint64_t> calls;
+  for (uint64_t i = 0; i < batches; ++i) {
+    if (eval_data_) eval_data_->Seek(i);
+    if (absl::Status s = Queue(eval_, eval_data_.get(), &calls); !s.ok()) return s;
+  }
+  auto values = MeanOf(eval_, calls);
+  if (!values.ok()) return values.status();
+  report_->Call(options_.eval, done_, Named(eval_, *values),
                 eval_data_ ? batches * eval_data_->global_batch() : 0,
                 eval_data_ ? eval_data_->samples() : 0);
   return absl::OkStatus();
