@@ -25,8 +25,8 @@ class Example:
         self.module = sys.modules[name]
         self.step = self.module.step
 
-    def program(self, workers):
-        return self._make.program(workers)
+    def program(self, workers, **strategy):
+        return self._make.program(workers, **strategy)
 
     def state(self):
         import jax
