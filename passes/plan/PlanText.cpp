@@ -48,6 +48,8 @@ std::string planexport::describeRoles(const plan::Plan &plan) {
       if (slot.type().shape_size() > 0)
         os << ", rows " << slot.row_begin() << " to "
            << slot.row_begin() + slot.type().shape(0) - 1;
+      if (block.row_chunk() > 0)
+        os << ", single rows, " << block.row_chunk() << " at a time";
       os << "\n";
     }
   return text;
