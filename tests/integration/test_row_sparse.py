@@ -143,3 +143,62 @@ def test_trainers_hold_and_send_what_their_batches_read(folder, tmp_path, monkey
     rows = embedding.SAMPLES * embedding.LENGTH
     assert found[1]["sent_bytes_per_step"] < rows * (8 + 8 + 4 * embedding.WIDTH) + 1000
     assert abs(found[0]["sent_bytes_per_step"] - found[1]["sent_bytes_per_step"]) < 500
+
+
+def test_more_rows_than_the_server_updates_at_a_time(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(embedding, "WIDTH", 512)  # 32 rows at a time
+    plan = compile_servers(embedding.source("adam"), folder / "wide.plan", 2, 2, "slice=false")
+    found, losses, slots, batches = train(plan, tmp_path, "adam", 2, steps=3)
+    assert len(np.unique(batches["words"])) > 32
+    expect_values(found, losses, embedding.train("adam", slots, batches, 3, 2))
+
+
+@pytest.mark.parametrize("row_sparse", [True, False])
+def test_ids_outside_of_the_table(folder, tmp_path, monkeypatch, row_sparse):
+    """The nearest row is read, and the gradient is dropped, with and without servers for single rows."""
+    usual = embedding.data
+
+    def data(steps, trainers):
+        batches = usual(steps, trainers)
+        batches["words"][::3, 0] += embedding.WORDS
+        batches["words"][1::3, 1] -= 2 * embedding.WORDS
+        return batches
+    monkeypatch.setattr(embedding, "data", data)
+    plan = compile_servers(embedding.source("sgd", row_sparse), folder / f"outside-{row_sparse}.plan", 2, 2, BLOCKS)
+    found, losses, slots, batches = train(plan, tmp_path, "sgd", 2, steps=4)
+    n = 2 * embedding.SAMPLES
+    table, w = slots["table"].astype(np.float64), slots["w"].astype(np.float64)
+    for step, (words, y) in enumerate(zip(np.split(batches["words"], 4), np.split(batches["y"].astype(np.float64), 4))):
+        bag = table[np.clip(words, 0, embedding.WORDS - 1)].mean(axis=1)
+        error = bag @ w - y
+        np.testing.assert_allclose(losses[step], 0.5 * np.mean(error ** 2), rtol=1e-4)
+        rows = np.outer(error, w) / (n * embedding.LENGTH)
+        inside = (words >= 0) & (words < embedding.WORDS)
+        change = np.zeros_like(table)
+        np.add.at(change, words[inside], np.repeat(rows[:, None, :], embedding.LENGTH, 1)[inside])
+        w, table = w - embedding.RATE * (error @ bag / n), table - embedding.RATE * change
+    np.testing.assert_allclose(found["table"], table, rtol=1e-4, atol=2e-5)
+    np.testing.assert_allclose(found["w"], w, rtol=1e-4, atol=2e-5)
+
+
+INIT = f"""
+func.func @init() -> (tensor<{embedding.WORDS}x{embedding.WIDTH}xf32> {{cs.updates = "table"}}, tensor<{embedding.WIDTH}xf32> {{cs.updates = "w"}}) {{
+  %t = arith.constant dense<0.5> : tensor<{embedding.WORDS}x{embedding.WIDTH}xf32>
+  %w = arith.constant dense<0.25> : tensor<{embedding.WIDTH}xf32>
+  return %t, %w : tensor<{embedding.WORDS}x{embedding.WIDTH}xf32>, tensor<{embedding.WIDTH}xf32>
+}}
+"""
+
+
+@pytest.mark.parametrize("spawn", [False, True], ids=["threads", "processes"])
+def test_tables_that_the_program_begins_with(folder, tmp_path, spawn):
+    plan = compile_servers(embedding.source("sgd") + INIT, folder / "init.plan", 2, 2, BLOCKS)
+    batches = embedding.data(STEPS, 2)
+    np.savez(tmp_path / "train.npz", **batches)
+    expect_success(run(*(["--spawn"] if spawn else []), plan, "--batch", tmp_path / "train.npz", "--steps", STEPS,
+                       "--save-params", tmp_path / "out"))
+    found = load_file(tmp_path / "out")
+    slots = {"table": np.full((embedding.WORDS, embedding.WIDTH), 0.5), "w": np.full(embedding.WIDTH, 0.25)}
+    want, _ = embedding.train("sgd", slots, batches, STEPS, 2)
+    for name in ("table", "w"):
+        np.testing.assert_allclose(found[name], want[name], rtol=1e-4, atol=2e-5)
