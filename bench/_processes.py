@@ -156,27 +156,28 @@ class Job:
         del self.processes[name], self.results[name], self.ended[name]
         self.start_server(index, *arguments)
 
-    def _processor_time(self, name):
-        """Nanoseconds that its threads have run; 0 if it is gone."""
+    def _runnable_time(self, name):
+        """Nanoseconds that its threads have run or waited for a processor; 0 if it is gone."""
         total = 0
         for path in pathlib.Path(f"/proc/{self.processes[name].pid}/task").glob("*/schedstat"):
             try:
-                total += int(path.read_text().split()[0])
+                total += sum(map(int, path.read_text().split()[:2]))
             except OSError:
                 pass
         return total
 
     def wait_until_computing(self, busy, idle, limit=30):
-        """Until for 80 ms `busy` computes and those in `idle` do not, so that no message
-        is on its way. The shares of a processor, by name; None if that does not come."""
+        """Until for 80 ms `busy` computes, or would if a processor were free, and those in
+        `idle` do not, so that no message is on its way. The shares of the time, by name;
+        None if that does not come."""
         end = time.monotonic() + limit
         names = [busy, *idle]
         while time.monotonic() < end and not self.ended:
-            start, before = time.monotonic_ns(), [self._processor_time(name) for name in names]
+            start, before = time.monotonic_ns(), [self._runnable_time(name) for name in names]
             time.sleep(0.08)
             passed = time.monotonic_ns() - start
-            share = [(self._processor_time(name) - b) / passed for name, b in zip(names, before)]
-            if share[0] > 0.3 and all(s < 0.03 for s in share[1:]):
+            share = [(self._runnable_time(name) - b) / passed for name, b in zip(names, before)]
+            if share[0] > 0.8 and all(s < 0.05 for s in share[1:]):
                 return dict(zip(names, share))
         return None
 

@@ -22,6 +22,7 @@ import json
 import os
 import pathlib
 import re
+import signal
 import socket
 import ssl
 import sys
@@ -95,7 +96,7 @@ class Case:
 
 
 def shares(found):
-    return found and ", ".join(f"{name} uses {share:.0%} of a processor" for name, share in found.items())
+    return found and ", ".join(f"{name} runnable {min(share, 1):.0%} of the time" for name, share in found.items())
 
 
 def kill_in_backward(job):
@@ -250,15 +251,18 @@ def run(case, mode, plan, folder, network):
     _counting.save_batches(folder / "batch.npz")
     job = CountingJob(plan, folder, case, network)
     job.began = time.monotonic()
-    job.begin(case.steps)
     seen, wrong = None, []
-    if case.inject:
-        if job.wait_for_steps():
-            job.began = time.monotonic()
-            seen = case.inject(job)
-        if not seen:
-            wrong.append("the fault could not be made")
-    hanging = job.finish(TIME_LIMIT)
+    try:
+        job.begin(case.steps)
+        if case.inject:
+            if job.wait_for_steps():
+                job.began = time.monotonic()
+                seen = case.inject(job)
+            if not seen:
+                wrong.append("the fault could not be made")
+        hanging = job.finish(TIME_LIMIT)
+    finally:
+        job.finish(0)  # leaves nothing behind if it was interrupted
     own = {name: result for name, result in job.results.items() if name not in case.others}
     killed = {name for name, result in own.items() if result[2] < 0 and name not in hanging}
     well = all(result[2] == 0 for result in own.values())
@@ -288,6 +292,7 @@ def main():
     parser.add_argument("--case", help="only cases whose name has this in it")
     parser.add_argument("--mode", choices=("sync", "async"))
     arguments = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     totals, count, expected, skipped = [0, 0, 0], 0, True, 0
     no_network = hosts.why_unavailable()
     start = time.monotonic()
