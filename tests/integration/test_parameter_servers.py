@@ -84,6 +84,26 @@ def test_modes_reach_the_accuracy(folder, tmp_path, options):
     assert json.loads((tmp_path / "json").read_text())["calls"][-1]["accuracy"] > 0.95, out
 
 
+def accuracy(folder, tmp_path, workers, options, rate):
+    """On digits.test.npz, after 30 epochs at this rate in processes."""
+    source = digits_source(workers)
+    assert "constant 5.000000e-02 : f32" in source
+    plan = compile_servers(source.replace("constant 5.000000e-02 : f32", f"constant {rate:e} : f32"),
+                           folder / f"rate-{workers}-{options}.plan", workers, 2, f"min-block-elements=1024 {options}")
+    expect_success(run(plan, "--spawn", *DIGITS_DATA, "--epochs", 30, "--eval", "eval", "--eval-batch",
+                       EXAMPLES / "digits.test.npz", "--metrics-json", tmp_path / f"{options}.json"))
+    return json.loads((tmp_path / f"{options}.json").read_text())["calls"][-1]["accuracy"]
+
+
+# With four trainers the rate of sync mode, 0.05, diverges: also in a simulation
+# (docs/parameter-server.md).
+@pytest.mark.parametrize("workers, less", [(2, 0.01), (4, 0.03)])
+def test_async_reaches_the_accuracy_of_sync(folder, tmp_path, workers, less):
+    synchronous = accuracy(folder, tmp_path, workers, "sync-mode=sync", 0.05)
+    assert synchronous > 0.97
+    assert accuracy(folder, tmp_path, workers, "sync-mode=async", 0.05 / workers) >= synchronous - less
+
+
 def test_checkpoint_of_one_process_has_whole_names(plan, tmp_path):
     whole = ["--init", EXAMPLES / "digits.init.safetensors"]
     data = DIGITS_DATA[2:]
