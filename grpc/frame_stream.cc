@@ -67,16 +67,17 @@ void FrameStream::Put(parameter::Header control) {
 void FrameStream::PutBehind(parameter::Header control) {
   MutexLock lock(&mu_);
   if (!dead_ && !ending_)
-    data_.emplace(std::tuple(kBehindAll, 0, next_data_++),
+    data_.emplace(std::tuple(kBehindAll, 0, 0u, next_data_++),
                   Outgoing{std::move(control), {}});
 }
 
 void FrameStream::PutData(parameter::Header data, runtime::SharedBytes payload,
                           int32_t priority) {
   const uint64_t step = DataOf(data)->step();
+  const uint32_t block = DataOf(data)->block();
   MutexLock lock(&mu_);
   if (!dead_ && !ending_)
-    data_.emplace(std::tuple(step, priority, next_data_++),
+    data_.emplace(std::tuple(step, priority, block, next_data_++),
                   Outgoing{std::move(data), std::move(payload)});
 }
 

@@ -45,9 +45,10 @@ class FrameStream : public StreamHandler,
   void Put(parameter::Header control);
   void PutBehind(parameter::Header control);
   // `data` is one of those with a payload, with block, step and request. Data of an earlier step goes
-  // first, then that of a smaller priority, part by part: a large block does not
-  // hold up what is more urgent. Data of one block and step, or of one priority,
-  // goes in its order.
+  // first, then that of a smaller priority, then that of a smaller block, part by
+  // part: a large block does not hold up what is more urgent, and all trainers
+  // send in one order, so that servers soon have what they need of all. Data of
+  // one block and step goes in the order of coming.
   void PutData(parameter::Header data, runtime::SharedBytes payload,
                int32_t priority = 0);
   void Flush();
@@ -77,8 +78,9 @@ class FrameStream : public StreamHandler,
     runtime::SharedBytes payload;
     size_t written = 0;
   };
-  // By step, priority and the order of coming.
-  using Queue = std::map<std::tuple<uint64_t, int32_t, uint64_t>, Outgoing>;
+  // By step, priority, block and the order of coming.
+  using Queue =
+      std::map<std::tuple<uint64_t, int32_t, uint32_t, uint64_t>, Outgoing>;
 
   void OnOpen() final;
   void OnRead(grpc::ByteBuffer packet) final;

@@ -103,12 +103,20 @@ TEST_F(FrameStreamTest, UrgentDataOvertakesPartByPart) {
             Names({"0@1+0", "1@1+0", "1@1+1", "3@1+0", "0@1+1", "0@1+2", "2@1+0"}));
 }
 
+TEST_F(FrameStreamTest, OneOrderWhateverTheOrderOfComing) {
+  Put(7, 1, 1, 4);
+  Put(3, 1, 2, 4);
+  Put(5, 1, 1, 4);
+  SendAll();
+  EXPECT_EQ(pipe_->sent, Names({"3@1+0", "3@1+1", "5@1+0", "7@1+0"}));
+}
+
 TEST_F(FrameStreamTest, AnEarlierStepGoesFirst) {
   Put(0, 2, 1, 0);
   Put(1, 1, 1, 9);
   Put(0, 1, 1, 9);
   SendAll();
-  EXPECT_EQ(pipe_->sent, Names({"1@1+0", "0@1+0", "0@2+0"}));
+  EXPECT_EQ(pipe_->sent, Names({"0@1+0", "1@1+0", "0@2+0"}));
 }
 
 TEST_F(FrameStreamTest, ControlOvertakesDataUnlessItMustNot) {

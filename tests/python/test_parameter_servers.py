@@ -32,8 +32,9 @@ def test_options_that_do_not_fit(options, words):
 
 def test_options_reach_the_compiler():
     assert Strategy().pipeline(1) == ["--insert-dist-comm"]
-    strategy = Strategy("parameter-server", 2, "half-async", 4, 1024, False, "hash")
-    options = "servers=2 sync-mode=half-async merge=4 min-block-elements=1024 slice=false placement=hash"
+    strategy = Strategy("parameter-server", 2, "half-async", 4, 1024, False, "hash", 4096)
+    options = ("servers=2 sync-mode=half-async merge=4 min-block-elements=1024 slice=false placement=hash "
+               "max-block-elements=4096")
     assert strategy.pipeline(1) == [f"--insert-dist-comm=mode=parameter-server {options}"]
     assert strategy.pipeline(2) == [f"--cs-parameter-server-pipeline={options}"]
 

@@ -82,6 +82,19 @@ absl::StatusOr<std::unique_ptr<runtime::Session>> OpenEmulated(
   return runtime::Session::InProcess(*image, {absl::Seconds(30), trace, true});
 }
 
+TEST(EmulateTest, CopyEnginesHaveARateOfTheirOwn) {
+  PlanBuilder plan = Emulated();
+  plan.proto().mutable_cluster()->set_device_copy_mb_per_s(1500);
+  auto session = OpenEmulated(plan);
+  ASSERT_TRUE(session.ok()) << session.status();
+  runtime::ZeroBatch zeros;
+  ASSERT_TRUE((*session)->Call(0, &zeros).ok());
+  ASSERT_TRUE((*session)->Drain().ok());
+  // 4000004 bytes at 3 bytes in 2 nanoseconds, rounded up.
+  EXPECT_EQ((*session)->executor(0).Stats(0).requested_ns,
+            5 * int64_t(kMs) + 3 * 2666670);
+}
+
 TEST(EmulateTest, CostsTakeTheirTime) {
   constexpr int kSteps = 5;
   runtime::TraceRecorder trace;
