@@ -166,10 +166,11 @@ Partitioner::Place Partitioner::placeOf(Value value) const {
     return {};
   if (int gradient = analysis.gradientOf(ref); gradient >= 0)
     return {placeOf(plan.communications[gradient].operand).fragment, gradient};
-  for (auto [i, planned] : llvm::enumerate(plan.communications))
-    if (planned.kind == PlannedCommunication::Rows &&
-        planned.rows.getResult() == value)
-      return {placeOf(planned.operand).fragment, static_cast<int>(i)};
+  if (graph.isOfRows(ref))
+    for (auto [i, planned] : llvm::enumerate(plan.communications))
+      if (planned.kind == PlannedCommunication::Rows &&
+          planned.rows.getResult() == value)
+        return {placeOf(planned.operand).fragment, static_cast<int>(i)};
   return {static_cast<int>(plan.fragmentOf.at(graph[ref])), -1};
 }
 

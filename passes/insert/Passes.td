@@ -33,6 +33,12 @@ def InsertDistComm : Pass<"insert-dist-comm", "::mlir::ModuleOp"> {
     and parameters whose updates are joined stay together on one server; both
     leave a remark.
 
+    A parameter with `cs.row_sparse` is a table that servers alone hold
+    (docs/row-sparse.md): its `cs.lookup` become one `cs.fetch_rows`, its gradient,
+    a sum of `cs.segment_sum`, one `cs.send_rows`, and its update, which must act
+    row by row, one `cs.update_rows` for each block. Elsewhere `cs.lookup` and
+    `cs.segment_sum` are rewritten to `linalg`, `tensor` and `scf` first.
+
     Calls of helper functions are inlined first.
 
     The cluster is the `cs.cluster` of the module, or the one in the file given

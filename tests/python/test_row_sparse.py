@@ -199,6 +199,16 @@ def test_other_gradients_are_refused(loss_of):
     assert "table" in str(error.value) and "cs.segment_sum" in str(error.value)
 
 
+def test_a_table_has_a_gradient():
+    def step(params, state, batch):
+        def loss_of(dense):
+            return jnp.mean((params["table"][batch["next"]] @ dense - batch["y"]) ** 2)
+        loss, gradient = jax.value_and_grad(loss_of)(params["dense"])
+        return {"dense": params["dense"] - gradient, "table": 0.9 * params["table"]}, state, loss
+    with pytest.raises(FrontEndError, match="no gradient of 'table'"):
+        program(step).mlir(0)
+
+
 def test_the_name_of_a_table_is_checked_first():
     with pytest.raises(FrontEndError):
         program(make_step(READS["index"]), row_sparse=["dense", "nothing"])

@@ -57,6 +57,9 @@ def level0_function(module, spec: FunctionSpec, locate: Callable[[str], Optional
         updated = {name for kind, name in spec.results if kind == "updates"}
         spec.arguments = [("state" if kind == "param" and name in updated and name not in walker.gradients else kind,
                            name) for kind, name in spec.arguments]
+        for name in spec.row_sparse:
+            if name not in walker.gradients:
+                raise FrontEndError(f"the step has no gradient of '{name}', which row_sparse names")
     body = walker.e.block
     old = {name: value for value, (_, name) in zip(arguments, spec.arguments)}
     for value, (kind, name) in zip(results, spec.results):
