@@ -7,6 +7,7 @@
 // RUN: %cs-opt --insert-dist-comm="mode=parameter-server servers=2 sync-mode=async" %s | FileCheck %s --check-prefix=ASYNC
 // RUN: %cs-opt --insert-dist-comm="mode=parameter-server servers=2 sync-mode=half-async merge=4" %s | FileCheck %s --check-prefix=HALF
 // RUN: %cs-opt --insert-dist-comm="mode=parameter-server servers=2 reduction=sum" %s | FileCheck %s --check-prefix=SUM
+// RUN: %cs-opt --insert-dist-comm="mode=parameter-server servers=2 max-block-elements=300000" %s | FileCheck %s --check-prefix=CUT
 
 // One fully connected layer of 1000 x 1000 with bias, mean square error, plain
 // SGD, two servers: the case that the classic system published. The bias is sent
@@ -15,6 +16,16 @@
 
 cs.cluster @lab nodes = 2 devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>
     intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
+
+// CUT: cs.send "fc_b" %{{.*}} of @server.0
+// CUT: %[[B:.*]]:4 = cs.split %{{.*}} : !cs.placed<tensor<1000x1000xf32>, device 0>
+// CUT: cs.send "fc_w.block0" %[[B]]#0 to {{.*}} of @server.0 : !cs.placed<tensor<250x1000xf32>, device 0>
+// CUT: cs.send "fc_w.block1" %[[B]]#1 to {{.*}} of @server.1
+// CUT: cs.send "fc_w.block2" %[[B]]#2 to {{.*}} of @server.0
+// CUT: cs.send "fc_w.block3" %[[B]]#3 to {{.*}} of @server.1
+// CUT: func.func @server.1(
+// CUT-SAME: cs.rows = array<i64: 250, 500>
+// CUT-SAME: cs.rows = array<i64: 750, 1000>
 
 // CHECK-LABEL: func.func @step(
 // CHECK-SAME: attributes {cs.servers = #cs.servers<count = 2, sync_mode = sync, merge = 1>, cs.step}
