@@ -17,7 +17,7 @@ struct Pools {
 
 class Writer {
 public:
-  explicit Writer(unsigned seed) : random(seed) {}
+  Writer(unsigned seed, bool tables) : random(seed), tables(tables) {}
   std::string write();
 
 private:
@@ -61,7 +61,8 @@ private:
   void argument(const std::string &name, const std::string &type,
                 const std::string &kind) {
     arguments += (arguments.empty() ? "" : ", ") + ("%" + name) + ": " + type +
-                 " {cs." + kind + " = \"" + name + "\"}";
+                 " {cs." + kind + " = \"" + name + "\"" +
+                 (tables && kind == "param" ? ", cs.row_sparse" : "") + "}";
   }
   void result(const std::string &value, const std::string &type,
               const std::string &attribute) {
@@ -75,6 +76,7 @@ private:
 
   static constexpr const char *kScalar = "tensor<f32>";
   std::mt19937 random;
+  bool tables;
   std::string body, arguments, results, returned, types;
   unsigned number = 0;
   int64_t columns = 0, rowCount = 0;
@@ -163,6 +165,12 @@ std::string Writer::write() {
   columns = 1 + below(4);
   std::string rows = std::to_string(rowCount), cols = std::to_string(columns);
   std::string full = "tensor<" + rows + "x" + cols + "xf32>";
+  std::string part = full, ids;
+  if (tables) {
+    std::string read = std::to_string(1 + below(5));
+    part = "tensor<" + read + "x" + cols + "xf32>";
+    ids = "tensor<" + read + "xi32>";
+  }
   for (unsigned i = 0; i < params; ++i) {
     std::string n = std::to_string(i);
     Pools &pools = all.emplace_back();
@@ -174,18 +182,28 @@ std::string Writer::write() {
     argument("m" + n, full, "state");
     argument("mask" + n, full, "state");
     argument("r" + n, pools.row, "state");
-    argument("x" + n, full, "batch");
-    std::string g = emit("arith.mulf %w" + n + ", %x" + n + " : " + full);
+    argument("x" + n, part, "batch");
+    std::string w = "%w" + n;
+    if (tables) {
+      argument("ids" + n, ids, "batch");
+      w = emit("cs.lookup " + w + ", %ids" + n + " : (" + full + ", " + ids +
+               ") -> " + part);
+    }
+    std::string g = emit("arith.mulf " + w + ", %x" + n + " : " + part);
     // Trainers read what goes on by itself, too.
     if (below(3) == 0) {
       std::string k = emit("tensor.extract %count[] : tensor<f32>");
       g = emit("arith.addf " + g + ", " +
-               emit("tensor.splat " + k + " : " + full) + " : " + full);
+               emit("tensor.splat " + k + " : " + part) + " : " + part);
     }
-    gradients.push_back(emit("cs.gradient " + tame(g, full) + " of \"w" + n +
-                             "\" : " + full));
+    g = tame(g, part);
+    if (tables)
+      g = emit("cs.segment_sum %ids" + n + ", " + g + " : (" + ids + ", " +
+               part + ") -> " + full);
+    gradients.push_back(
+        emit("cs.gradient " + g + " of \"w" + n + "\" : " + full));
   }
-  std::string metric = tame(below(2) ? "%x0" : "%w0", full);
+  std::string metric = tame(below(2) || tables ? "%x0" : "%w0", part);
   // Some values that depend on no gradient.
   for (unsigned i = 0, n = below(6); i < n; ++i)
     growScalars();
@@ -196,7 +214,7 @@ std::string Writer::write() {
     // Values of one parameter seldom serve another.
     size_t shared = scalars.size();
     pools.fulls.push_back(gradients[i]);
-    if (i > 0 && below(3) == 0)
+    if (!tables && i > 0 && below(3) == 0)
       pools.fulls.push_back(binary(gradients[i - 1], gradients[i], full));
     for (unsigned j = 0, steps = 2 + below(12); j < steps; ++j)
       grow(pools);
@@ -211,7 +229,7 @@ std::string Writer::write() {
       scalars.resize(shared);
   }
   result(count, kScalar, "cs.updates = \"count\"");
-  result(metric, full, "cs.metric = \"seen\"");
+  result(metric, part, "cs.metric = \"seen\"");
   return "func.func @step(" + arguments + ") -> (" + results +
          ") attributes {cs.step} {\n" + body + "  return " + returned + " : " +
          types + "\n}\n";
@@ -219,6 +237,8 @@ std::string Writer::write() {
 
 } // namespace
 
-std::string randomUpdates(unsigned seed) { return Writer(seed).write(); }
+std::string randomUpdates(unsigned seed, bool tables) {
+  return Writer(seed, tables).write();
+}
 
 } // namespace commsched::testing

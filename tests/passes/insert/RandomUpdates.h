@@ -13,7 +13,9 @@ namespace commsched::testing {
 /// A level-0 @step of one to three parameters of a few rows, with state of all
 /// elements, of rows, and of the run. Most updates act row by row; some count,
 /// mix or reduce rows, or join parameters. Finite in whatever order it runs.
-std::string randomUpdates(unsigned seed);
+/// With `tables`, the parameters are tables with row-sparse gradients, whose
+/// updates are not joined; "ids<n>" of the batch are the rows that are read.
+std::string randomUpdates(unsigned seed, bool tables = false);
 
 } // namespace commsched::testing
 

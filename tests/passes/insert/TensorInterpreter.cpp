@@ -10,6 +10,8 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
+#include "ir/Cs.h"
+
 using namespace mlir;
 
 namespace commsched::testing {
@@ -124,6 +126,31 @@ Tensor slice(tensor::ExtractSliceOp op, const Tensor &from) {
   return result;
 }
 
+/// Row `ids[i]`, or the one nearest to it.
+Tensor lookup(const Tensor &table, const Tensor &ids) {
+  Tensor result = table.rows(0, 0);
+  result.shape[0] = static_cast<int64_t>(ids.elements.size());
+  for (double id : ids.elements) {
+    auto at = static_cast<int64_t>(
+        std::fmin(std::fmax(id, 0), static_cast<double>(table.shape[0] - 1)));
+    Tensor row = table.rows(at, at + 1);
+    result.elements.insert(result.elements.end(), row.elements.begin(),
+                           row.elements.end());
+  }
+  return result;
+}
+
+Tensor segmentSum(const Tensor &ids, const Tensor &values, Tensor result) {
+  int64_t width = result.rowElements();
+  for (size_t i = 0; i < ids.elements.size(); ++i) {
+    auto id = static_cast<int64_t>(ids.elements[i]);
+    for (int64_t j = 0; id >= 0 && id < result.shape[0] && j < width; ++j)
+      result.elements[id * width + j] +=
+          values.elements[static_cast<int64_t>(i) * width + j];
+  }
+  return result;
+}
+
 bool elementwise(Operation &op, Environment &environment) {
   double (*unary)(double) = nullptr;
   double (*binary)(double, double) = nullptr;
@@ -168,6 +195,12 @@ void interpret(Operation &op, Environment &environment) {
   } else if (isa<tensor::SplatOp>(op)) {
     std::fill(made.elements.begin(), made.elements.end(),
               environment.get(op.getOperand(0)).elements[0]);
+  } else if (auto rows = dyn_cast<cs::LookupOp>(op)) {
+    made = lookup(environment.get(rows.getTable()),
+                  environment.get(rows.getIds()));
+  } else if (auto sum = dyn_cast<cs::SegmentSumOp>(op)) {
+    made = segmentSum(environment.get(sum.getIds()),
+                      environment.get(sum.getValues()), std::move(made));
   } else if (auto extract = dyn_cast<tensor::ExtractSliceOp>(op)) {
     made = slice(extract, environment.get(extract.getSource()));
   } else if (!isa<tensor::EmptyOp>(op)) {
