@@ -24,8 +24,8 @@ cs.cluster @lab nodes = 2 devices = 1 device = <kind = cpu, gflops = 40, gb_per_
 !h = !cs.placed<tensor<2xf32>, device 0>
 #self = affine_map<(d0) -> (0)>
 
-// The second half of "b" is half of what it was, from a fragment; the first half
-// is also used elsewhere, so that it is received by itself.
+// The second half of "b" is half of what it was, from a fragment, and copied; the
+// first half is received where it belongs, and also read there.
 func.func @step(%a: !t {cs.param = "a"}, %b: !t {cs.param = "b"}) -> (!t {cs.updates = "a"}, !t {cs.updates = "b"})
     attributes {cs.step, cs.servers = #cs.servers<count = 1, sync_mode = async, merge = 1>} {
   %g = cs.fragment "compute" on 0 (%a, %b) cost <flops = 1, bytes = 1, ns = 0> : (!t, !t) -> !t
@@ -59,20 +59,20 @@ func.func @server.0(%v: !h {cs.state = "v"}) -> (!h {cs.updates = "v"}) attribut
 // CHECK-NEXT: kind: PART
 // CHECK: offset: 8
 // CHECK: parent: 2
-// CHECK: buffers {
-// CHECK-NOT: kind
-// CHECK: name: "g.new"
-// CHECK: buffers {
-// The new "b", and its halves, which are copied.
+// The new "b", and its half that is received.
 // CHECK: buffers {
 // CHECK-NEXT: kind: SLOT_NEXT
 // CHECK: buffers {
 // CHECK-NEXT: kind: PART
-// CHECK: parent: 7
+// CHECK: name: "g.new"
+// CHECK-NEXT: parent: 5
+// The fragment's result, and where it is copied to.
+// CHECK: buffers {
+// CHECK-NOT: kind
 // CHECK: buffers {
 // CHECK-NEXT: kind: PART
 // CHECK: offset: 8
-// CHECK: parent: 7
+// CHECK: parent: 5
 // CHECK: name: "compute"
 // CHECK: name: "g"
 // CHECK: push {
@@ -81,14 +81,12 @@ func.func @server.0(%v: !h {cs.state = "v"}) -> (!h {cs.updates = "v"}) attribut
 // CHECK: name: "g.new"
 // CHECK: pull {
 // CHECK-NEXT: key: "g.new"
-// CHECK-NEXT: buffer: 5
+// CHECK-NEXT: buffer: 6
 // CHECK: name: "more"
 // CHECK: copy {
-// CHECK-NEXT: source: 5
+// CHECK-NEXT: source: 7
 // CHECK-NEXT: target: 8
-// CHECK: copy {
-// CHECK-NEXT: source: 6
-// CHECK-NEXT: target: 9
+// CHECK-NOT: copy {
 // CHECK: name: "server.0/g"
 // CHECK: kind: BATCH
 // CHECK: batch: "g"
