@@ -70,6 +70,19 @@ def test_one_process_starts_all(plan, secure, tmp_path):
         assert (tmp_path / name).read_bytes() == (tmp_path / "threads").read_bytes(), name
 
 
+def test_processes_evaluate_what_threads_evaluate(plan, tmp_path):
+    """Over the whole data, although trainers exchange nothing."""
+    found = []
+    for name, how in (("threads", []), ("processes", ["--spawn"])):
+        expect_success(run(plan, *how, *DIGITS_DATA, "--steps", 20, "--eval", "eval", "--eval-every", 10, "--eval-batch",
+                           EXAMPLES / "digits.test.npz", "--metrics-json", tmp_path / name))
+        found.append(json.loads((tmp_path / name).read_text())["calls"])
+    assert len(found[0]) == len(found[1]) == 2
+    for threads, processes in zip(*found):
+        assert threads["accuracy"] == pytest.approx(processes["accuracy"], abs=1e-6)
+        assert threads["loss"] == pytest.approx(processes["loss"], rel=1e-6)
+
+
 def test_one_trace_of_all(plan, tmp_path):
     expect_success(run(plan, "--spawn", *DIGITS_DATA, "--steps", 5, "--trace", tmp_path / "trace.json"))
     assert [path.name for path in tmp_path.iterdir()] == ["trace.json"]
@@ -195,14 +208,22 @@ def test_trainer_with_fewer_batches_and_metrics(folder, statistics_data, cluster
 
 @pytest.mark.parametrize("options", ["sync-mode=async", "sync-mode=half-async merge=3"])
 def test_asynchronous_trainers_share_no_metrics(folder, statistics_data, cluster, tmp_path, options):
-    steps = (31, 12)
+    steps = (31, 30)
     w, losses, drifts = train_with_fewer_batches(cluster, statistics_plan(folder, options), statistics_data, tmp_path,
                                                  steps)
+    # The running mean does not depend on the parameter; the rest does, on who comes first.
     _, alone, wanted = train_statistics(folder, steps, False)
-    # The running mean does not depend on the parameter, the first loss not on any update.
     np.testing.assert_allclose(drifts, wanted, rtol=1e-4)
-    np.testing.assert_allclose(losses[0], alone[0], rtol=1e-4)
-    assert losses[-1] < 0.05 * losses[0] and np.abs(w - np.arange(8)).max() < 3
+    assert losses[-1] < 0.2 * alone[0] and np.abs(w - np.arange(8)).max() < 7
+
+
+def test_asynchronous_trainer_without_batches(folder, statistics_data, cluster, tmp_path):
+    """The other one is alone then: gradient descent on its part."""
+    steps = (31, 0)
+    found = train_with_fewer_batches(cluster, statistics_plan(folder, "sync-mode=async"), statistics_data, tmp_path,
+                                     steps)
+    for got, wanted in zip(found, train_statistics(folder, steps, False), strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-3, atol=1e-4)
 
 
 def gradient_descent(x, y, steps, batches):

@@ -145,6 +145,37 @@ std::string ServerErrorAfter(std::function<void(plan::Plan &)> change) {
   return LoadError(plan.Bytes());
 }
 
+TEST(PlanLoaderTest, NamesWhatIsWrongWithBlocksTogether) {
+  using ::testing::HasSubstr;
+  auto error = [](std::function<void(plan::Plan &)> change) {
+    PlanBuilder plan = testing::ServerPlan({.together = true, .shared_loss = true});
+    change(plan.proto());
+    return LoadError(plan.Bytes());
+  };
+  EXPECT_EQ(error([](plan::Plan &) {}), "");
+  EXPECT_THAT(error([](plan::Plan &p) {
+                p.mutable_parameter_servers()->set_mode(plan::ParameterServers::ASYNC);
+              }),
+              HasSubstr("server 1: block 0 \"w.block1\": function @update.w.1 takes "
+                        "several messages, which arrive one by one"));
+  auto server = [](plan::Plan &p) {
+    return p.mutable_parameter_servers()->mutable_servers(1);
+  };
+  EXPECT_THAT(error([&](plan::Plan &p) {
+                server(p)->mutable_blocks(2)->set_function(server(p)->schedule());
+              }),
+              HasSubstr("must be one of its role, and not the schedule"));
+  EXPECT_THAT(error([&](plan::Plan &p) {
+                server(p)->mutable_blocks()->RemoveLast();
+                server(p)->mutable_blocks()->RemoveLast();
+              }),
+              HasSubstr("must have no batch argument but the keys of its blocks, got: \"b\""));
+  EXPECT_THAT(error([&](plan::Plan &p) {
+                server(p)->mutable_blocks(2)->set_function(server(p)->blocks(0).function());
+              }),
+              HasSubstr("function @update.w.1 must have the batch argument \"loss\""));
+}
+
 TEST(PlanLoaderTest, NamesWhatIsWrongWithServers) {
   using ::testing::HasSubstr;
   EXPECT_EQ(ServerErrorAfter([](plan::Plan &) {}), "");
