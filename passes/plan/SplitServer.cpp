@@ -29,7 +29,7 @@ public:
 
   FailureOr<ServerProgram> run() {
     if (failed(findParts()) || failed(findArguments()) ||
-        failed(findResults()) || failed(joinReaders()) ||
+        failed(findResults()) || failed(checkUpdates()) || failed(joinReaders()) ||
         failed(pairPublishes()))
       return failure();
     findPassed();
@@ -212,6 +212,36 @@ private:
       if (!updatedBy.try_emplace(argument->second, partOf(value)).second)
         return ret->emitOpError() << "result " << i << " updates \"" << slot << "\" again";
       results.push_back({value, slot, partOf(value)});
+    }
+    return success();
+  }
+
+  /// What has the rows of a table is taken out of its slot and put back there.
+  LogicalResult checkUpdates() {
+    for (auto update : body.getOps<cs::UpdateRowsOp>()) {
+      int block = blockOf.lookup(update);
+      llvm::StringMap<Value> bySlot; // by slot
+      for (auto [rows, result] : llvm::zip(update.getRows(), update.getResults())) {
+        auto argument = dyn_cast<BlockArgument>(rows);
+        if (!argument)
+          return update.emitOpError("must update rows of the function's arguments");
+        if (!bySlot.try_emplace(slotOf[argument], result).second)
+          return update.emitOpError() << "has \"" << slotOf[argument] << "\" twice";
+        auto writer = updatedBy.find(argument);
+        if (writer != updatedBy.end() && writer->second != block)
+          return update.emitOpError()
+                 << "updates rows of \"" << slotOf[argument]
+                 << "\", which is also updated as a whole";
+      }
+      for (const Result &own : results) {
+        if (own.value.getDefiningOp() != update)
+          continue;
+        auto expected = bySlot.find(own.slot);
+        if (expected == bySlot.end() || expected->second != own.value)
+          return update.emitOpError()
+                 << "makes new rows of another slot than \"" << own.slot
+                 << "\", which the function updates with them";
+      }
     }
     return success();
   }

@@ -64,3 +64,61 @@ func.func @server.0(%w: !w {cs.param = "w"}) -> (!w {cs.updates = "w"}) attribut
   }
   return %n : !w
 }
+
+// -----
+
+cs.cluster @c nodes = 1 devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>
+    intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
+!w = !cs.placed<tensor<8x2xf32>, device 0>
+func.func @step() attributes {cs.step, cs.servers = #cs.servers<count = 1, sync_mode = sync, merge = 1>} {
+  return
+}
+func.func @server.0(%w: !w {cs.param = "w"}, %m: !w {cs.state = "m"}) -> (!w {cs.updates = "m"}, !w {cs.updates = "w"})
+    attributes {cs.server = 0 : i64} {
+  // expected-error@+1 {{makes new rows of another slot than "server.0/m", which the function updates with them}}
+  %n:2 = cs.update_rows "w" by mean from @step rows (%w, %m) chunk 8 : (!w, !w) {
+  ^bb0(%g: tensor<8x2xf32>, %r: tensor<8x2xf32>, %s: tensor<8x2xf32>):
+    cs.return %g, %g : tensor<8x2xf32>, tensor<8x2xf32>
+  }
+  cs.publish "w.new" %n#0 to @step : !w
+  return %n#0, %n#1 : !w, !w
+}
+
+// -----
+
+cs.cluster @c nodes = 1 devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>
+    intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
+!w = !cs.placed<tensor<8x2xf32>, device 0>
+func.func @step() attributes {cs.step, cs.servers = #cs.servers<count = 1, sync_mode = sync, merge = 1>} {
+  return
+}
+func.func @server.0(%w: !w {cs.param = "w"}) -> (!w {cs.updates = "w"}) attributes {cs.server = 0 : i64} {
+  %f = cs.fragment "schedule" on 0 (%w) cost <flops = 1, bytes = 1, ns = 0> : (!w) -> !w
+  // expected-error@+1 {{must update rows of the function's arguments}}
+  %n = cs.update_rows "w" by mean from @step rows (%f) chunk 8 : (!w) {
+  ^bb0(%g: tensor<8x2xf32>, %r: tensor<8x2xf32>):
+    cs.return %g : tensor<8x2xf32>
+  }
+  cs.publish "w.new" %n to @step : !w
+  return %n : !w
+}
+
+// -----
+
+cs.cluster @c nodes = 1 devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>
+    intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
+!w = !cs.placed<tensor<8x2xf32>, device 0>
+func.func @step() attributes {cs.step, cs.servers = #cs.servers<count = 1, sync_mode = sync, merge = 1>} {
+  return
+}
+func.func @server.0(%w: !w {cs.param = "w"}, %m: !w {cs.state = "m"}) -> (!w {cs.updates = "w"}, !w {cs.updates = "m"})
+    attributes {cs.server = 0 : i64} {
+  %f = cs.fragment "schedule" on 0 (%m) cost <flops = 1, bytes = 1, ns = 0> : (!w) -> !w
+  // expected-error@+1 {{updates rows of "server.0/m", which is also updated as a whole}}
+  %n:2 = cs.update_rows "w" by mean from @step rows (%w, %m) chunk 8 : (!w, !w) {
+  ^bb0(%g: tensor<8x2xf32>, %r: tensor<8x2xf32>, %s: tensor<8x2xf32>):
+    cs.return %g, %g : tensor<8x2xf32>, tensor<8x2xf32>
+  }
+  cs.publish "w.new" %n#0 to @step : !w
+  return %n#0, %f : !w, !w
+}
