@@ -3,23 +3,26 @@
 """What it gains to place RPC on all devices of a node and to overlap its copies.
 
 Profiles of VGG-16 and ResNet-50 as emulated training: 2 trainers of 4 devices
-each, 2 parameter servers, 4 hosts with links of 1 Gbit/s (net/hosts.py), TLS
-and a token between the processes. What is emulated is the time of devices and
-copy engines; messages are sent, and servers add up what they get. Both models'
-devices are slowed down by a factor that makes compute last as long as one
-direction of the busiest link, and their copies by the same factor from the
-12 GB/s of a PCIe 3 slot, since links here are slower than the ones that such
-devices have. Three schedules:
+each, 2 parameter servers, 4 hosts with shaped links (net/hosts.py), TLS and a
+token between the processes. What is emulated is the time of devices and copy
+engines; messages are sent, and servers add up what they get and apply it. The
+devices are those of the profiles, with 900 GB/s of memory and copy engines of
+12 GB/s (PCIe 3), all slowed down by the factor that makes compute last 1.1 times
+as long as one direction of the busiest link. Blocks have at most 256 KiB (VGG-16)
+or 128 KiB. Three schedules:
 
     one device    everything that is communicated is reduced to device 0, copies in line
-    assigned      every gradient has an owner (--assign-devices), copies in line
+    assigned      every block has an owner (--assign-devices, by-block), copies in line
     overlapped    the same with copies on engines of their own (--overlap-rpc-memcpy)
 
-A step's time is the difference between runs of two lengths, so that neither the
-start nor the last step's tail count. The bound is the larger of the busiest
+A step's time is the mean from the end of the first step's compute to the end of the
+last one's, in one run, as the trace of trainer 0 has it; each of them waits for the
+parameters that the step before has left. The bound is the larger of the busiest
 device's compute, the bytes of the busiest link at its rate (of payload: 1448 of
 1514 bytes), and the bytes of the busiest copy engine, all as the overlapped
-schedule has them.
+schedule has them. The links are slow enough for the processors of a small machine
+to be idle most of the time, which "processors" shows: user and system time of all
+processes, of what the machine has.
 
 Needs root and iproute2 (see net/hosts.py), openssl, and COMMSCHED_DATA, the
 folder with pipedream/vgg16.graph.txt and pipedream/resnet50.graph.txt.
@@ -29,6 +32,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import secrets
 import shutil
 import signal
@@ -40,16 +44,20 @@ import time
 from net import hosts
 
 MODELS = {"vgg16": 128, "resnet50": 128}  # samples of the profile
+STEPS = {"vgg16": 4, "resnet50": 10}
 TRAINERS, SERVERS, DEVICES = 2, 2, 4
-COPY_GB_PER_S = 12
-STAGING_BYTES = 1 << 29
+COMPUTE_OVER_LINK = 1.1
+COPY_MB_PER_S, MEMORY_GB_PER_S, GFLOPS = 12000, 900, 15000  # of a device that is not slowed down
+BLOCK_ELEMENTS = {"vgg16": 1 << 16, "resnet50": 1 << 15}
+STAGING_BYTES = 5 << 28  # so many as one step of VGG-16 uses
 PAYLOAD = 1448 / 1514
+CONTROLS = "/proc/sys/net/ipv4/tcp_available_congestion_control"
 PORT = 7000
 TIME_LIMIT = 900  # seconds, only ends a hang
 SCHEDULES = {
     "one device": "assign-devices=false copies=in-line",
-    "assigned": "assign-devices=true copies=in-line",
-    "overlapped": f"assign-devices=true copies=overlap staging-bytes={STAGING_BYTES}",
+    "assigned": "assign-devices=true by-block=true copies=in-line",
+    "overlapped": f"assign-devices=true by-block=true copies=overlap staging-bytes={STAGING_BYTES}",
 }
 
 
@@ -99,8 +107,10 @@ class Model:
         self.bytes = parameter_bytes(program)
         compute = sum(int(ns) for ns in re.findall(r"ns = (\d+)>", program)) / 1e9
         # Every trainer sends every gradient, and so does all of the servers together.
-        self.factor = self.bytes * 8 / (rate * PAYLOAD) / compute
-        self.copy_rate = max(1, round(COPY_GB_PER_S / self.factor))
+        self.factor = COMPUTE_OVER_LINK * self.bytes * 8 / (rate * PAYLOAD) / compute
+        self.copy_rate = round(COPY_MB_PER_S / self.factor)
+        self.memory_rate = max(1, round(MEMORY_GB_PER_S / self.factor))
+        self.gflops = round(GFLOPS / self.factor)
         self.path = folder / f"{name}.mlir"
         self.path.write_text(re.sub(r"ns = (\d+)>", lambda m: f"ns = {round(int(m[1]) * self.factor)}>", program))
         self.initial = folder / f"{name}.safetensors"
@@ -108,34 +118,38 @@ class Model:
         self.cluster = folder / f"{name}.cluster.mlir"
         self.cluster.write_text(
             f"cs.cluster @emulated nodes = {TRAINERS} devices = {DEVICES}\n"
-            f"    device = <kind = cuda, gflops = 10000, gb_per_s = {self.copy_rate}>\n"
-            f"    intra = <mbit_per_s = {8000 * self.copy_rate}, latency_ns = 5000>\n"
+            f"    device = <kind = cuda, gflops = {self.gflops}, gb_per_s = {self.memory_rate}, "
+            f"copy_mb_per_s = {self.copy_rate}>\n"
+            f"    intra = <mbit_per_s = {8 * self.copy_rate}, latency_ns = 5000>\n"
             f"    inter = <mbit_per_s = {rate // 10**6}, latency_ns = 50000>\n")
 
     def compile(self, schedule):
-        """The plan, and the bound of its step in seconds."""
-        stem = self.folder / f"{self.name}.{schedule.replace(' ', '-')}"
-        scheduled, plan = stem.with_suffix(".schedule.mlir"), stem.with_suffix(".plan")
+        """The plan, and the bounds of its step in seconds."""
+        stem = self.folder / f"{self.name}-{schedule.replace(' ', '-')}"
+        scheduled, plan = stem.with_suffix(".mlir"), stem.with_suffix(".plan")
         call(tool("cs-opt"), self.path, f"--cs-parameter-server-pipeline=servers={SERVERS} cluster={self.cluster} "
-             f"{SCHEDULES[schedule]}", "-o", scheduled)
+             f"max-block-elements={BLOCK_ELEMENTS[self.name]} {SCHEDULES[schedule]}", "-o", scheduled)
         call(tool("cs-translate"), "--mlir-to-plan", scheduled, "-o", plan)
         return plan, self.bounds(scheduled.read_text())
 
     def bounds(self, schedule):
-        """Seconds of the busiest of each kind in the trainer's step."""
+        """Seconds of the busiest of each kind in a step."""
         step = schedule[schedule.index("func.func @step"):]
         step = step[:step.find("\n  func.func ")]
-        compute, engines = {}, {}
+        compute, engines, sent = {}, {}, {}
         for device, flops, count, ns in re.findall(
                 r'cs\.fragment "[^"]*" on (\d+) .*?cost <flops = (\d+), bytes = (\d+), ns = (\d+)>', step):
-            seconds = (int(ns) or max(int(flops) // 10000, int(count) // self.copy_rate)) / 1e9
+            seconds = (int(ns) or max(int(flops) // self.gflops, int(count) // self.memory_rate)) / 1e9
             compute[device] = compute.get(device, 0) + seconds
         for shape, source, target, host in re.findall(
                 r"cs\.copy .*?: !cs\.placed<tensor<([\dx]+f32)>, device (\d+)[^>]*> -> "
                 r"!cs\.placed<tensor<[^>]*>, device (\d+)( host)?>", step):
             engine = ("to host", source) if host else ("to device", target)
-            engines[engine] = engines.get(engine, 0) + 4 * elements(shape) / (self.copy_rate * 1e9)
-        return {"compute": max(compute.values()), "link": self.bytes * 8 / (self.rate * PAYLOAD),
+            engines[engine] = engines.get(engine, 0) + 4 * elements(shape) / (self.copy_rate * 1e6)
+        for server, shape in re.findall(r"cs\.send .*?@server\.(\d+) : !cs\.placed<tensor<([\dx]+f32)>", step):
+            sent[server] = sent.get(server, 0) + 4 * elements(shape)
+        busiest = max(sum(sent.values()), TRAINERS * max(sent.values()))
+        return {"compute": max(compute.values()), "link": busiest * 8 / (self.rate * PAYLOAD),
                 "copies": max(engines.values())}
 
 
@@ -164,9 +178,13 @@ def await_line(path, text, process):
 
 
 def run(plan, steps, initial, rate, certificates, folder):
-    """Trains for some steps in a network of its own; the trainer's figures."""
-    metrics = folder / "metrics.json"
-    with hosts.Network([rate] * (TRAINERS + SERVERS)) as network:
+    """Trains for some steps in a network of its own. The trainer's figures, its
+    trace, and the share of the processors' time that was used."""
+    metrics, trace = folder / "metrics.json", plan.with_suffix(".trace.json")
+    used, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+    # Keeps the queues of links short.
+    congestion = "bbr" if "bbr" in pathlib.Path(CONTROLS).read_text().split() else "cubic"
+    with hosts.Network([rate] * (TRAINERS + SERVERS), congestion) as network:
         at = [f"{address}:{PORT}" for address in network.addresses]
         common = [tool("cs-run"), plan, *certificates.options, "--deadline", 60]
         logs = [open(folder / f"process{number}.log", "w+") for number in range(TRAINERS + SERVERS)]
@@ -178,7 +196,7 @@ def run(plan, steps, initial, rate, certificates, folder):
                                            stdout=logs[number], stderr=subprocess.STDOUT))
             await_line(folder / f"process{number}.log", "listens on", processes[-1])
         for rank in range(TRAINERS):
-            extra = ["--metrics-json", metrics] if rank == 0 else []
+            extra = ["--metrics-json", metrics, "--trace", trace] if rank == 0 else []
             processes.append(network.start(
                 rank, [*common, "--role", "trainer", "--rank", rank, "--peers", ",".join(at[:TRAINERS]), "--servers",
                        ",".join(at[TRAINERS:]), "--tls-server-name", "commsched", "--listen-any", "--emulate",
@@ -192,20 +210,31 @@ def run(plan, steps, initial, rate, certificates, folder):
                 print(f"{log.name}:\n{text}", file=sys.stderr)
         if any(status):
             sys.exit("placement_overlap: a process failed")
-    return json.loads(metrics.read_text())["summary"]
+    seconds, now = time.monotonic() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
+    share = (now.ru_utime - used.ru_utime + now.ru_stime - used.ru_stime) / seconds / len(os.sched_getaffinity(0))
+    return json.loads(metrics.read_text())["summary"], json.loads(trace.read_text())["traceEvents"], share
 
 
-def measure(plan, lengths, *others):
-    """Seconds of a step, and by how much the emulation was late in ms."""
-    short, long = (run(plan, steps, *others) for steps in lengths)
-    seconds = (long["steps"] * long["step_ms"] - short["steps"] * short["step_ms"]) / (lengths[1] - lengths[0]) / 1e3
-    return seconds, long["emulation"]["latest_ms"]
+def measure(plan, steps, *others):
+    """Seconds of each step but the first, by how much the emulation was late in ms,
+    and the share of the processors."""
+    summary, trace, share = run(plan, steps, *others)
+    ends = [0] * steps
+    for span in trace:
+        if span.get("cat") == "compute" and not span["name"].startswith(("sum.", "update.")):
+            call = span["args"]["call"]
+            ends[call] = max(ends[call], span["ts"] + span["dur"])
+    return [(b - a) / 1e6 for a, b in zip(ends, ends[1:])], summary["emulation"]["latest_ms"], share
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="ResNet-50 only, fewer steps")
-    parser.add_argument("--rate", default="1gbit", help="of the links (default 1gbit)")
+    parser.add_argument("--rate", default="250mbit", help="of the links (default 250mbit)")
+    parser.add_argument("--steps", type=int, help="of a run (default 4 of VGG-16, 10 of ResNet-50, 6 with --quick)")
+    parser.add_argument("--models", help="with commas (default all)")
+    parser.add_argument("--schedules", help="with commas (default all)")
+    parser.add_argument("--keep", type=pathlib.Path, help="folder for plans, traces and logs")
     options = parser.parse_args()
     data = pathlib.Path(os.environ.get("COMMSCHED_DATA", ""))
     missing = [why for why in (
@@ -217,29 +246,38 @@ def main():
         return hosts.SKIPPED
     # Ends as on an error, which removes the hosts.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
-    rate, lengths = hosts.bits_per_second(options.rate), (2, 4) if options.quick else (2, 7)
+    rate = hosts.bits_per_second(options.rate)
+    models = options.models.split(",") if options.models else ["resnet50"] if options.quick else list(MODELS)
+    schedules = options.schedules.split(",") if options.schedules else list(SCHEDULES)
     result = {"vgg16_gain_percent": None, "resnet50_gain_percent": None, "over_bound": None}
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
+        if options.keep:
+            folder = options.keep.resolve()
+            folder.mkdir(parents=True, exist_ok=True)
         certificates = Certificates(folder)
-        for model_name in ["resnet50"] if options.quick else MODELS:
+        for model_name in models:
             model = Model(model_name, data, folder, rate)
-            print(f"{model_name}: {model.bytes / 1e6:.1f} MB of parameters, devices {model.factor:.2f} times slower, "
-                  f"copies {model.copy_rate} GB/s", flush=True)
+            steps = options.steps or (6 if options.quick else STEPS[model_name])
+            print(f"{model_name}: {model.bytes / 1e6:.1f} MB of parameters, links of {options.rate}, devices "
+                  f"{model.factor:.2f} times slower, copies {model.copy_rate} MB/s, {steps} steps", flush=True)
             seconds = {}
-            for schedule in SCHEDULES:
+            for schedule in schedules:
                 plan, bounds = model.compile(schedule)
-                seconds[schedule], late = measure(plan, lengths, model.initial, rate, certificates, folder)
-                print(f"  {schedule:11} {seconds[schedule]:7.3f} s a step; busiest device {bounds['compute']:.3f}, "
-                      f"link {bounds['link']:.3f}, copy engine {bounds['copies']:.3f}; at most {late:.1f} ms late",
-                      flush=True)
+                each, late, share = measure(plan, steps, model.initial, rate, certificates, folder)
+                seconds[schedule] = sum(each) / len(each)
+                print(f"  {schedule:11} {seconds[schedule]:7.3f} s a step ({min(each):.3f} to {max(each):.3f}); busiest "
+                      f"device {bounds['compute']:.3f}, link {bounds['link']:.3f}, copy engine {bounds['copies']:.3f}; "
+                      f"processors {100 * share:.0f} %, at most {late:.1f} ms late", flush=True)
+                result[f"{model_name}_bounds"] = {key: round(value, 4) for key, value in bounds.items()}
+            result[f"{model_name}_seconds"] = {key: round(value, 4) for key, value in seconds.items()}
+            if schedules != list(SCHEDULES):
+                continue
             gain = 100 * (seconds["one device"] / seconds["overlapped"] - 1)
             ratio = seconds["overlapped"] / max(bounds.values())
             print(f"  gain of assigned {100 * (seconds['one device'] / seconds['assigned'] - 1):.1f} %, of overlapped "
                   f"{gain:.1f} %; {ratio:.3f} of the bound", flush=True)
             result[f"{model_name}_gain_percent"] = round(gain, 1)
-            result[f"{model_name}_seconds"] = {key: round(value, 4) for key, value in seconds.items()}
-            result[f"{model_name}_bounds"] = {key: round(value, 4) for key, value in bounds.items()}
             result["over_bound"] = round(max(ratio, result["over_bound"] or 0), 3)
     print(json.dumps(result))
     return 0

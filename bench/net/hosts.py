@@ -34,6 +34,7 @@ import time
 
 SKIPPED = 77  # the exit status that test drivers take for 'skipped'
 BURST_BYTES = 256 * 1024  # enough for one offloaded packet; 2 ms at 1 Gbit/s
+NOTSENT_BYTES = 128 * 1024  # that TCP takes beyond what is on the way, so that what is urgent need not wait
 QUEUE_MS = 20  # longest time in the queue of a link
 UNITS = {"kbit": 10**3, "mbit": 10**6, "gbit": 10**9}
 NAME = re.compile(r"commsched-(\d+)-\d+-(host\d+|switch)")
@@ -150,8 +151,8 @@ class Network:
         _run("ip", "-n", host, "address", "add", f"{self.addresses[number]}/24", "dev", "eth0")
         _run("ip", "-n", host, "link", "set", "lo", "up")
         _run("ip", "-n", host, "link", "set", "eth0", "up")
-        _run("ip", "netns", "exec", host, "sh", "-c",
-             f"echo {self.congestion} > /proc/sys/net/ipv4/tcp_congestion_control")
+        for name, value in (("congestion_control", self.congestion), ("notsent_lowat", NOTSENT_BYTES)):
+            _run("ip", "netns", "exec", host, "sh", "-c", f"echo {value} > /proc/sys/net/ipv4/tcp_{name}")
         self.set_rate(number, self.rates[number])
 
     def set_rate(self, number, rate):

@@ -32,9 +32,9 @@ def data(tmp_path_factory):
     return folder, x, y, w
 
 
-def train(folder, tmp_path, nodes, devices, options=""):
+def train(folder, tmp_path, nodes, devices, options="", pipeline="--cs-all-reduce-pipeline"):
     """Checkpoint and losses after STEPS steps."""
-    pipeline = "--cs-all-reduce-pipeline" + (f"={options}" if options else "")
+    pipeline += f"={options}" if options else ""
     lowered = subprocess.run([tool("cs-opt"), pipeline], input=CLUSTER.format(nodes, devices) + SOURCE, text=True,
                              capture_output=True, timeout=TIME_LIMIT)
     assert lowered.returncode == 0, lowered.stderr
@@ -105,3 +105,21 @@ def test_two_devices_are_two_nodes(data, tmp_path):
     for name in ("w", "c", "m", "mu", "n"):
         assert one[name].tobytes() == two[name].tobytes(), name
     assert one_losses == two_losses
+
+
+@pytest.mark.parametrize("options", ["", "assign-devices=false", "copies=in-line", "copies=overlap",
+                                     "copies=overlap staging-bytes=64"])
+def test_blocks_with_owners_of_their_own_follow_numpy(data, tmp_path, options):
+    folder, x, y, w = data
+    blocks = "servers=2 min-block-elements=2 max-block-elements=3"
+    for nodes, devices in (2, 2), (1, 3):
+        whole, whole_losses, _ = train(folder, tmp_path, nodes, devices, f"{blocks} {options}",
+                                       "--cs-parameter-server-pipeline")
+        state, losses, _ = train(folder, tmp_path, nodes, devices, f"{blocks} by-block=true {options}",
+                                 "--cs-parameter-server-pipeline")
+        expected, expected_losses = reference(x, y, w, nodes * devices)
+        for name, value in expected.items():
+            np.testing.assert_allclose(state[name], value, rtol=2e-5, atol=2e-5, err_msg=name)
+            assert state[name].tobytes() == whole[name].tobytes(), name
+        np.testing.assert_allclose(losses, expected_losses, rtol=2e-5)
+        assert losses == whole_losses
