@@ -333,6 +333,32 @@ TEST(ParameterServerTest, BlocksTogetherWaitForEachOther) {
   EXPECT_EQ(*server.Pull(1, kW, 1), reference.w);
 }
 
+// One of the blocks is complete, and the other not.
+TEST(ParameterServerTest, BlocksTogetherAreRestoredInTheMiddle) {
+  testing::TemporaryFolder folder;
+  Reference reference;
+  for (int step = 0; step < 2; ++step) reference.Step(step, {0, 1});
+  {
+    Server server({.together = true});
+    server.Start();
+    server.PushAll(0);
+    for (int t : {0, 1}) ASSERT_TRUE(server.Push(t, kB, 1).ok());
+    ASSERT_TRUE(server.Push(0, kW, 1).ok());
+    absl::Status saved = server->Save(folder / "s");
+    ASSERT_TRUE(saved.ok()) << saved;
+  }
+  Server server({.together = true});
+  ASSERT_TRUE(server->Restore(folder / "s").ok());
+  EXPECT_THAT(server->taken(0).next, ::testing::ElementsAre(2, 2));
+  EXPECT_THAT(server->taken(1).next, ::testing::ElementsAre(1, 2));
+  server.Join();
+  for (int repeat = 0; repeat < 2; ++repeat) server.PushAll(1);
+  EXPECT_EQ(*server.Pull(0, kW, 2), reference.w);
+  EXPECT_EQ(*server.Pull(1, kB, 2), reference.b);
+  for (int t : {0, 1}) ASSERT_TRUE(server->Finish(t, 2).ok());
+  EXPECT_TRUE(server->Wait().ok());
+}
+
 TEST(ParameterServerTest, MissingPushOfBlocksTogetherIsNamed) {
   Server server({.together = true}, absl::Milliseconds(300));
   server.Start();
