@@ -2,7 +2,21 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "tests/runtime/test_util.h"
 
+#include <algorithm>
+
 namespace commsched::testing {
+
+std::string LoadError(const std::string &bytes) {
+  auto image = runtime::PlanImage::Load(bytes);
+  if (!image.ok()) return std::string(image.status().message());
+  for (int r = 0; r < std::min((*image)->nodes(), 8); ++r)
+    if (auto program = (*image)->ForRank(r); !program.ok())
+      return std::string(program.status().message());
+  for (int k = 0; k < std::min(int((*image)->servers().servers.size()), 8); ++k)
+    if (auto program = (*image)->ForServer(k); !program.ok())
+      return std::string(program.status().message());
+  return "";
+}
 
 PlanBuilder Trainer(int nodes, bool deferred, bool halving) {
   PlanBuilder plan(nodes);

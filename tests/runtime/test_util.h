@@ -35,6 +35,9 @@ inline std::unique_ptr<runtime::Session> Open(
   return session.ok() ? *std::move(session) : nullptr;
 }
 
+// The error of loading a plan file for all ranks and servers, or "".
+std::string LoadError(const std::string &bytes);
+
 // A folder that goes with the test.
 class TemporaryFolder {
  public:
