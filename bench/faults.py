@@ -135,7 +135,8 @@ def cut(host, seconds):
         job.network.cut(host)
         if seconds:
             time.sleep(seconds)
-            if job.ended:
+            # Without gradients to wait for, the other trainer may be through already.
+            if {"trainer 0", "trainer 1"} <= set(job.ended):
                 return None
             job.network.mend(host)
         return f"link of host {host} down" + (f" for {seconds} s" if seconds else "")
