@@ -7,6 +7,7 @@
 #define COMMSCHED_RUNTIME_SESSION_H
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -121,6 +122,8 @@ class Session {
   bool started_ = false;           // trainers have joined
   std::set<uint64_t> to_average_;  // calls
   std::vector<bool> of_trainers_;  // values that the trainers have newer
+  // Of tables, by value: one more than the steps behind what PullTables got.
+  std::map<uint32_t, uint64_t> pulled_;
   std::shared_ptr<const PlanImage> image_;
   std::vector<std::unique_ptr<Executor>> executors_;  // by rank
 };

@@ -26,6 +26,7 @@ absl::Status Session::SetValue(uint32_t value,
     for (auto &server : servers_)
       if (absl::Status s = server->SetWhole(info.name, bytes); !s.ok()) return s;
   of_trainers_[value] = false;
+  pulled_.erase(value);
   return absl::OkStatus();
 }
 
@@ -70,15 +71,20 @@ absl::Status Session::PullTables(const FunctionProgram &function) {
   for (uint32_t v = 0; v < values().size(); ++v) {
     const ValueInfo &value = values()[v];
     if (!value.of_rows || !value.on_servers || of_trainers_[v]) continue;
-    for (uint32_t slot : value.trainer) {
-      const std::vector<uint32_t> &read = function.read_slots;
-      if (std::find(read.begin(), read.end(), slot) == read.end()) continue;
-      std::vector<std::byte> whole(value.type.bytes);
-      if (absl::Status s = GetValue(v, absl::MakeSpan(whole)); !s.ok()) return s;
+    const std::vector<uint32_t> &read = function.read_slots;
+    const bool reads = std::any_of(
+        value.trainer.begin(), value.trainer.end(), [&](uint32_t slot) {
+          return std::find(read.begin(), read.end(), slot) != read.end();
+        });
+    const uint64_t steps = executors_[0]->steps() + 1;
+    if (!reads || pulled_[v] == steps) continue;
+    std::vector<std::byte> whole(value.type.bytes);
+    if (absl::Status s = GetValue(v, absl::MakeSpan(whole)); !s.ok()) return s;
+    for (uint32_t slot : value.trainer)
       for (auto &executor : executors_)
         if (absl::Status s = executor->SetSlot(slot, whole); !s.ok())
           return Root(s);
-    }
+    pulled_[v] = steps;
   }
   return absl::OkStatus();
 }
@@ -99,6 +105,7 @@ absl::Status Session::Synchronise() {
   for (uint32_t v = 0; v < values().size(); ++v) {
     if (!of_trainers_[v]) continue;
     of_trainers_[v] = false;
+    pulled_.erase(v);
     if (values()[v].parts.empty() || servers_.empty()) continue;
     changed = true;
     std::vector<std::byte> whole(values()[v].type.bytes);
