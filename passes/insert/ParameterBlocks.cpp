@@ -33,7 +33,7 @@ std::vector<int64_t> commsched::sliceRows(llvm::ArrayRef<int64_t> shape,
   // ceil(elements / blocks) elements, rounded up to whole rows.
   int64_t rows = shape[0] / blocks + (shape[0] % blocks != 0);
   std::vector<int64_t> result;
-  for (int64_t begin = 0; begin < shape[0]; begin += rows)
+  for (int64_t begin = 0; begin < shape[0]; begin += result.back())
     result.push_back(std::min(rows, shape[0] - begin));
   return result;
 }

@@ -7,6 +7,7 @@
 
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/Support/MathExtras.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -101,7 +102,19 @@ LogicalResult Table::read(ProgramFunction &step) {
     return func.emitOpError() << "has no cs.gradient of the row-sparse "
                                  "parameter \""
                               << name << "\"";
-  return readGradient(gradient.getValue(), gradient);
+  if (failed(readGradient(gradient.getValue(), gradient)))
+    return failure();
+  auto checkCount = [&](auto &ops) -> LogicalResult {
+    int64_t count = 0;
+    for (auto op : ops) {
+      auto ids = cast<RankedTensorType>(op.getIds().getType());
+      if (llvm::AddOverflow(count, ids.getDimSize(0), count))
+        return op->emitOpError() << "of the row-sparse parameter \"" << name
+                                 << "\" makes too many rows of one step";
+    }
+    return success();
+  };
+  return success(succeeded(checkCount(lookups)) && succeeded(checkCount(sums)));
 }
 
 LogicalResult Table::readGradient(Value value, Operation *user) {
