@@ -22,12 +22,14 @@ device's compute, the bytes of the busiest link at its rate (of payload: 1448 of
 1514 bytes), and the bytes of the busiest copy engine, all as the overlapped
 schedule has them. The links are slow enough for the processors of a small machine
 to be idle most of the time, which "processors" shows: user and system time of all
-processes, of what the machine has.
+processes, of what the machine has. Everything runs at real-time priority if that
+is allowed.
 
 Needs root and iproute2 (see net/hosts.py), openssl, and COMMSCHED_DATA, the
 folder with pipedream/vgg16.graph.txt and pipedream/resnet50.graph.txt.
 """
 import argparse
+import contextlib
 import json
 import os
 import pathlib
@@ -244,6 +246,9 @@ def main():
     if missing:
         print(f"placement_overlap: {'; '.join(missing)}: skipped")
         return hosts.SKIPPED
+    # What else the machine does must not keep emulated devices waiting.
+    with contextlib.suppress(OSError):
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
     # Ends as on an error, which removes the hosts.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     rate = hosts.bits_per_second(options.rate)
