@@ -121,6 +121,7 @@ void ParameterServerImpl::Combine(uint32_t index) {
 // Whether the schedule has to run before this update.
 bool ParameterServerImpl::NeedsSchedule(const Work &work) const {
   if (!server_->has_schedule) return false;
+  if (server_->blocks[size_t(work.block)].apart) return false;
   if (sync()) return schedules_ <= work.step;
   uint64_t wanted = 1;
   if (work.block == 0)
@@ -181,7 +182,8 @@ bool ParameterServerImpl::Next(Work *work) {
     // through with it.
     bool through = true;
     for (const Block &block : blocks_)
-      through &= !block.running && (!sync() || block.updates >= it->step);
+      through &= block.program->apart ||
+                 (!block.running && (!sync() || block.updates >= it->step));
     if (through) {
       *work = Work();
       work->step = it->step;

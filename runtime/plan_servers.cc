@@ -85,6 +85,28 @@ absl::StatusOr<std::vector<uint32_t>> BlocksTogether(
   return blocks;
 }
 
+// Whether a block's function has nothing to do with the schedule and with what
+// files name.
+bool IsApart(const plan::Plan &plan, const plan::Server &server,
+             const plan::ServerBlock &block) {
+  if (block.row_chunk() != 0 || !plan.slots(int(block.slot())).internal())
+    return false;
+  for (const plan::Buffer &buffer :
+       plan.functions(int(block.function())).buffers())
+    if ((buffer.kind() == plan::Buffer::SLOT_CURRENT ||
+         buffer.kind() == plan::Buffer::SLOT_NEXT) &&
+        buffer.slot() != block.slot())
+      return false;
+  if (!server.has_schedule()) return true;
+  for (const plan::Buffer &buffer :
+       plan.functions(int(server.schedule())).buffers())
+    if ((buffer.kind() == plan::Buffer::SLOT_CURRENT ||
+         buffer.kind() == plan::Buffer::SLOT_NEXT) &&
+        buffer.slot() == block.slot())
+      return false;
+  return true;
+}
+
 absl::StatusOr<ServerProgram> ReadServer(const plan::Plan &plan, int index,
                                          std::set<std::string> *keys) {
   const plan::Server &in = plan.parameter_servers().servers(index);
@@ -152,8 +174,13 @@ absl::StatusOr<ServerProgram> ReadServer(const plan::Plan &plan, int index,
     auto together = BlocksTogether(plan, in, block.function(), where);
     if (!together.ok()) return together.status();
     program.together = *std::move(together);
+    program.apart = IsApart(plan, in, block);
     out.blocks.push_back(std::move(program));
   }
+  // Somebody has to start the schedule.
+  if (std::all_of(out.blocks.begin(), out.blocks.end(),
+                  [](const BlockProgram &block) { return block.apart; }))
+    for (BlockProgram &block : out.blocks) block.apart = false;
   if (absl::Status s = CheckRowSlots(plan, role, of_rows, server); !s.ok())
     return s;
   return out;

@@ -47,6 +47,8 @@ struct BlockProgram {
   // Blocks that the function updates at once, when it has the messages of all:
   // this one, and more in synchronous mode only. In the order of its batches.
   std::vector<uint32_t> together;
+  // What is only handed back: neither waits for the schedule nor holds it up.
+  bool apart = false;
   int function = -1;     // index in Program::functions of the server; else -1
   RowBlockProgram rows;
 };

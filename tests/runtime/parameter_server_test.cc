@@ -368,6 +368,25 @@ TEST(ParameterServerTest, MissingPushOfBlocksTogetherIsNamed) {
               AllOf(HasSubstr("block \"w.block1\""), HasSubstr("trainer 1")));
 }
 
+// Updates wait for the schedule, which waits for those of the step before; not
+// for what is only handed back.
+TEST(ParameterServerTest, LossHoldsUpNoUpdate) {
+  Server server({.shared_loss = true});
+  server.Start();
+  Reference reference;
+  for (int step = 0; step < 3; ++step) {
+    server.PushAll(step);
+    reference.Step(step, {0, 1});
+    EXPECT_EQ(*server.Pull(0, kW, step + 1), reference.w);
+  }
+  for (int step = 0; step < 3; ++step) {
+    for (int t : {0, 1}) ASSERT_TRUE(server.Push(t, 2, step, {float(step + t)}).ok());
+    EXPECT_EQ(*server.Pull(1, 2, step + 1), Floats{float(step) + 0.5f});
+  }
+  for (int t : {0, 1}) ASSERT_TRUE(server->Finish(t, 3).ok());
+  EXPECT_TRUE(server->Wait().ok());
+}
+
 // What is only combined: the mean over those who took part, although gradients
 // are summed, and after a restart too.
 TEST(ParameterServerTest, LossIsHandedBackAsTheMean) {
