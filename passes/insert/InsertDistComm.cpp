@@ -17,6 +17,7 @@
 #include "passes/insert/Program.h"
 #include "passes/insert/Remarks.h"
 #include "passes/insert/RowSparse.h"
+#include "passes/insert/RowTables.h"
 
 namespace commsched {
 #define GEN_PASS_DEF_INSERTDISTCOMM

@@ -11,6 +11,7 @@
 #include "passes/insert/Carrier.h"
 #include "passes/insert/Outline.h"
 #include "passes/insert/RowSparse.h"
+#include "passes/insert/RowTables.h"
 #include "passes/insert/RowWise.h"
 #include "passes/insert/ServerFunctions.h"
 

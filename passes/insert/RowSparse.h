@@ -1,8 +1,8 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Row-sparse gradients (docs/row-sparse.md): tables that only parameter servers
-// hold, of which trainers fetch and send rows.
+// Row-sparse gradients (docs/row-sparse.md): the updates of tables, which only
+// parameter servers hold.
 
 #ifndef COMMSCHED_PASSES_INSERT_ROWSPARSE_H
 #define COMMSCHED_PASSES_INSERT_ROWSPARSE_H
@@ -14,17 +14,6 @@
 #include "passes/insert/UpdateFragment.h"
 
 namespace commsched {
-
-/// Whether argument `index` of the step is a table with row-sparse gradients.
-bool isTable(const ProgramFunction &step, unsigned index);
-
-/// Settles cs.lookup and cs.segment_sum of all functions. Of each table of the
-/// step, one cs.lookup is left, of all ids that the step reads, made as early as
-/// they are; and one cs.segment_sum, whose only user is the table's cs.gradient,
-/// of all rows. All others become ordinary compute.
-/// Refuses tables unless `areServers`, and gradients that are something else than
-/// a sum of cs.segment_sum.
-mlir::LogicalResult settleRowOps(Program &program, bool areServers);
 
 /// Refuses updates of tables that cannot be applied to some rows by themselves.
 mlir::LogicalResult checkTables(const UpdateAnalysis &analysis);

@@ -9,6 +9,7 @@
 #include "passes/insert/Carrier.h"
 #include "passes/insert/Program.h"
 #include "passes/insert/RowSparse.h"
+#include "passes/insert/RowTables.h"
 #include "passes/insert/RowWise.h"
 #include "passes/insert/UpdateFragment.h"
 
