@@ -52,7 +52,7 @@ LogicalResult FunctionBuilder::addRows(cs::StartOp op, Operation *message) {
                << "\"" << key << "\" is not updated by " << symbol
                << "; run --verify-distributed";
       plan::TablePart *part = what->add_parts();
-      part->set_server(*server);
+      part->set_server(block->first.first);
       part->set_block(block->second);
       part->set_row_begin(offsets[b]);
     }

@@ -236,10 +236,11 @@ TEST(DevicesTest, EveryDeviceGetsItsOwnRows) {
         for (int d = 0; d < kDevices; ++d) {
           sum += (*totals)[size_t(d)];
           int first = (int(step) * kNodes * kDevices + r * kDevices + d) * kLocal;
-          if (!shuffle)
+          if (!shuffle) {
             EXPECT_EQ((*totals)[size_t(d)],
                       kWidth * (first * first + (first + 1) * (first + 1)))
                 << "step " << step << " rank " << r << " device " << d;
+          }
         }
       }
     }

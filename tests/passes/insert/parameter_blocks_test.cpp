@@ -83,12 +83,14 @@ TEST(SliceRows, FollowsTheRuleOfTheBound) {
           for (int64_t block : blocks)
             EXPECT_LE(block * columns, most);
           Numbers classic = sliceRows({rows, columns}, servers, 16);
-          if (classic.front() * columns <= most)
+          if (classic.front() * columns <= most) {
             EXPECT_EQ(blocks, classic);
+          }
           int64_t least = (rows + most / columns - 1) / (most / columns);
           EXPECT_GE(static_cast<int64_t>(blocks.size()), least);
-          if (servers == 1)
+          if (servers == 1) {
             EXPECT_EQ(blocks.front(), (rows + least - 1) / least);
+          }
         }
 }
 
