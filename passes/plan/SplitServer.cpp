@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "SplitServer.h"
+#include "RowFunction.h"
 
 #include "ir/CsServerFunctions.h"
 #include "mlir/IR/Builders.h"
@@ -396,70 +397,24 @@ private:
 
   /// The update of some rows.
   func::FuncOp buildRows(cs::UpdateRowsOp update, const std::string &name) {
-    MLIRContext *context = server.getContext();
-    OpBuilder builder = OpBuilder::atBlockEnd(program.functions->getBody());
-    Location loc = update.getLoc();
-    auto function = func::FuncOp::create(builder, loc, name,
-                                         FunctionType::get(context, {}, {}));
-    function->setAttr(cs::CsDialect::kServerAttr,
-                      server->getAttr(cs::CsDialect::kServerAttr));
-    Block *block = function.addEntryBlock();
-    unsigned device =
-        cast<cs::PlacedType>(update.getRows()[0].getType()).getDevice();
-    auto place = [&](Type tensor) {
-      return cs::PlacedType::get(context, cast<RankedTensorType>(tensor), device,
-                                 cs::MemoryKind::device);
-    };
-    SmallVector<DictionaryAttr> attributes, resultAttributes;
-    auto named = [&](StringRef kind, StringRef name) {
-      return builder.getDictionaryAttr(
-          builder.getNamedAttr(kind, builder.getStringAttr(name)));
-    };
-    Block &inner = update.getBody().front();
-    for (BlockArgument argument : inner.getArguments())
-      block->addArgument(place(argument.getType()), argument.getLoc());
-    attributes.push_back(named(cs::CsDialect::kBatchAttr, update.getKey()));
+    RowFunction parts;
     for (Value value : update.getRows())
-      attributes.push_back(named(cs::CsDialect::kBatchAttr, slotOf.lookup(value)));
+      parts.rows.push_back(slotOf.lookup(value));
     for (Value value : update.getOthers()) {
       auto slot = passed.find(value);
       bool isParam =
           slot == passed.end() &&
           server.getArgAttr(cast<BlockArgument>(value).getArgNumber(),
                             cs::CsDialect::kParamAttr);
-      attributes.push_back(named(
-          isParam ? cs::CsDialect::kParamAttr : cs::CsDialect::kStateAttr,
-          slot != passed.end() ? StringRef(slot->second) : slotOf.lookup(value)));
+      parts.others.push_back(
+          {slot != passed.end() ? slot->second : slotOf.lookup(value), isParam});
     }
-    builder.setInsertionPointToEnd(block);
     // What stays as it is needs no new value.
-    SmallVector<Type> types;
-    SmallVector<unsigned> changed;
     for (auto [i, result] : llvm::enumerate(update.getResults()))
       if (llvm::any_of(results,
-                       [&](const Result &own) { return own.value == result; })) {
-        changed.push_back(i);
-        types.push_back(
-            place(inner.getTerminator()->getOperand(i).getType()));
-        resultAttributes.push_back(named(cs::CsDialect::kMetricAttr,
-                                         slotOf.lookup(update.getRows()[i])));
-      }
-    auto fragment = cs::FragmentOp::create(
-        builder, loc, types, ("update." + update.getKey()).str(), device,
-        block->getArguments(), cs::CostAttr(), /*deferred=*/false);
-    IRMapping mapping;
-    update.getBody().cloneInto(&fragment.getBody(), mapping);
-    Operation *ret = fragment.getBody().front().getTerminator();
-    SmallVector<Value> returned;
-    for (unsigned i : changed)
-      returned.push_back(ret->getOperand(i));
-    ret->setOperands(returned);
-    func::ReturnOp::create(builder, loc, fragment.getOutputs());
-    function.setType(
-        FunctionType::get(context, block->getArgumentTypes(), types));
-    function.setAllArgAttrs(attributes);
-    function.setAllResultAttrs(resultAttributes);
-    return function;
+                       [&](const Result &own) { return own.value == result; }))
+        parts.changed.push_back(i);
+    return buildRowFunction(program.functions->getBody(), update, name, parts);
   }
 
   func::FuncOp server;
