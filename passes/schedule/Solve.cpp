@@ -1,0 +1,77 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Baselines first, then the family of choices, then other orders of compute, then
+// small changes.
+
+#include "passes/schedule/Solve.h"
+
+#include "passes/schedule/Search.h"
+#include "passes/schedule/baselines/Baselines.h"
+
+#include <algorithm>
+
+namespace commsched::schedule {
+
+// Messages to simulate: within a second for a thousand tensors, within a minute for
+// a hundred thousand.
+static int64_t defaultEffort(const Problem &problem) {
+  auto size = static_cast<int64_t>(problem.communications.size() + problem.ops.size());
+  return std::max<int64_t>(2'000'000, 30 * size);
+}
+
+Solution solve(const Problem &problem, const SolverOptions &options) {
+  Solution solution;
+  View view(problem, programOrder(problem));
+  solution.anyOrderBound = boundOfAnyOrder(problem);
+  int64_t effort =
+      options.effort > 0 ? options.effort * 1000 : defaultEffort(problem);
+  Search search(problem, solution.anyOrderBound.period, effort);
+  // More messages than this are not judged again and again.
+  bool large = problem.communications.size() > 5000;
+  for (const Baseline &baseline : baselines()) {
+    if (large && !baseline.cheap)
+      continue;
+    double period = search.offer(baseline.make(view));
+    solution.baselines.emplace_back(baseline.name, period);
+  }
+  search.left = effort;
+  Choice choice;
+  searchChoices(search, view, choice, /*thorough=*/true);
+  const View *bestView = &view;
+  std::vector<View> views;
+  if (options.reorder && !search.perfect()) {
+    std::vector<Order> orders = ordersToTry(view);
+    views.reserve(orders.size());
+    // A third of the effort for them.
+    int64_t kept = search.left * 2 / 3;
+    search.left -= kept;
+    for (Order &order : orders) {
+      if (search.done())
+        break;
+      views.emplace_back(problem, std::move(order));
+      Schedule probe = emptySchedule(views.back(), "");
+      if (problem.memoryLimit &&
+          peakBytes(problem, probe.order) >
+              peakBytes(problem, view.order) + *problem.memoryLimit)
+        continue;
+      double before = search.bestPeriod;
+      Choice here = choice;
+      searchChoices(search, views.back(), here, /*thorough=*/false);
+      if (search.bestPeriod < before) {
+        bestView = &views.back();
+        choice = here;
+      }
+    }
+    search.left = std::max<int64_t>(search.left, 0) + kept;
+  }
+  if (search.any)
+    searchLocally(search, *bestView);
+  solution.schedule = std::move(search.best);
+  solution.evaluation = std::move(search.evaluation);
+  solution.evaluations = search.evaluations;
+  solution.bound = boundOfOrder(problem, solution.schedule.order);
+  return solution;
+}
+
+} // namespace commsched::schedule
