@@ -67,6 +67,13 @@ void searchChoices(Search &search, const View &view, Choice &best, bool thorough
 /// Merges and splits messages of the best schedule, and changes their priorities.
 void searchLocally(Search &search, const View &view);
 
+/// Random changes of messages, priorities, credit and, if wanted, order of ops.
+void anneal(Search &search, const View &view, unsigned tries, bool reorder);
+
+/// Ops whose results only the communication of later steps needs, such as gradients
+/// of weights; those first whose tensors are needed first.
+std::vector<unsigned> deferrableOps(const View &view);
+
 /// Orders of ops worth trying instead of the program's: gradients that the next step
 /// needs first are computed earlier, those it needs late are left for last.
 std::vector<Order> ordersToTry(const View &view);

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Baselines first, then the family of choices, then other orders of compute, then
-// small changes.
+// changes of single messages and ops.
 
 #include "passes/schedule/Solve.h"
 
@@ -65,8 +65,12 @@ Solution solve(const Problem &problem, const SolverOptions &options) {
     }
     search.left = std::max<int64_t>(search.left, 0) + kept;
   }
-  if (search.any)
+  if (search.any) {
     searchLocally(search, *bestView);
+    auto tries = std::min<int64_t>(6000, search.tries(search.best.messages.size()));
+    anneal(search, *bestView, static_cast<unsigned>(tries), options.reorder);
+    searchLocally(search, View(problem, search.best.order));
+  }
   solution.schedule = std::move(search.best);
   solution.evaluation = std::move(search.evaluation);
   solution.evaluations = search.evaluations;
