@@ -1,0 +1,504 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "passes/schedule/Relaxation.h"
+
+#include <algorithm>
+#include <compare>
+#include <queue>
+#include <set>
+#include <tuple>
+
+namespace commsched::schedule {
+
+namespace {
+
+using Order = std::vector<std::vector<unsigned>>;
+
+/// Latencies and overheads differ between kinds; so many classes of them are told
+/// apart on a link.
+constexpr size_t kMaxClasses = 4;
+
+/// The part of a communication on one link, seen by one stream: work that queues
+/// for the link and that an op of the stream, `distance` steps later, waits for.
+struct Item {
+  unsigned communication = 0;
+  unsigned queue = 0;
+  Time head = 0; ///< before its first byte can be there
+  Time work = 0;
+  unsigned op = 0;
+  unsigned distance = 0;
+};
+
+/// A link as one stream sees it.
+struct QueueCosts {
+  unsigned stream = 0;
+  Time tail = 0; ///< from the end of the last work until it has arrived
+};
+
+/// The first op of a stream that needs something, in steps from here.
+struct Need {
+  unsigned distance;
+  unsigned position;
+  auto operator<=>(const Need &) const = default;
+};
+
+/// By communication: the first op of the stream that needs it, directly or not.
+std::vector<Need> firstNeeds(const Problem &problem, const Order &order,
+                             unsigned stream) {
+  size_t count = problem.ops.size();
+  std::vector<std::vector<unsigned>> next(count); // ops of the same step
+  std::vector<unsigned> waits(count);
+  std::vector<unsigned> positions(count);
+  auto edge = [&](unsigned from, unsigned to) {
+    next[from].push_back(to);
+    ++waits[to];
+  };
+  for (const std::vector<unsigned> &ops : order)
+    for (unsigned i = 0; i < ops.size(); ++i) {
+      positions[ops[i]] = i;
+      if (i)
+        edge(ops[i - 1], ops[i]);
+    }
+  for (unsigned i = 0; i < count; ++i)
+    for (unsigned before : problem.ops[i].after)
+      edge(before, i);
+  std::vector<std::vector<Consumer>> later(count); // .op: communication
+  for (unsigned i = 0; i < problem.communications.size(); ++i)
+    for (unsigned producer : problem.communications[i].producers) {
+      later[producer].push_back({i, 0});
+      for (const Consumer &consumer : problem.communications[i].consumers)
+        if (consumer.distance == 0)
+          edge(producer, consumer.op);
+    }
+  std::vector<unsigned> sorted;
+  for (unsigned i = 0; i < count; ++i)
+    if (waits[i] == 0)
+      sorted.push_back(i);
+  for (size_t i = 0; i < sorted.size(); ++i)
+    for (unsigned user : next[sorted[i]])
+      if (--waits[user] == 0)
+        sorted.push_back(user);
+
+  // Needs of ops, as seen `ahead` steps before: everything needs a step to be done
+  // before the first op of the one after the next.
+  std::vector<Need> communicationNeeds(problem.communications.size(), {2, 0});
+  std::vector<Need> after(count, {2, 0}); // of ops of the next step, from this one
+  std::vector<Need> needs(count, {2, 0});
+  for (int pass = 0; pass < 2; ++pass) {
+    for (size_t i = sorted.size(); i-- > 0;) {
+      unsigned op = sorted[i];
+      Need need{2, 0};
+      if (problem.ops[op].stream == stream)
+        need = {0, positions[op]};
+      else {
+        for (unsigned user : next[op])
+          need = std::min(need, needs[user]);
+        for (const Consumer &out : later[op])
+          for (const Consumer &consumer : problem.communications[out.op].consumers)
+            if (consumer.distance == 1)
+              need = std::min(need, after[consumer.op]);
+        // The stream's next step.
+        if (pass == 1)
+          need = std::min(need, after[order[problem.ops[op].stream].front()]);
+      }
+      needs[op] = need;
+    }
+    for (size_t i = 0; i < count; ++i)
+      after[i] = std::min<Need>({needs[i].distance + 1, needs[i].position}, {2, 0});
+  }
+  for (size_t i = 0; i < problem.communications.size(); ++i)
+    for (const Consumer &consumer : problem.communications[i].consumers)
+      communicationNeeds[i] =
+          std::min(communicationNeeds[i],
+                   consumer.distance ? after[consumer.op] : needs[consumer.op]);
+  return communicationNeeds;
+}
+
+struct Event {
+  Time time;
+  unsigned kind; ///< op ends, item is there, queue has done its first, item arrived
+  uint64_t step; ///< or version of the queue
+  unsigned index;
+  auto key() const { return std::tie(time, kind, step, index); }
+  bool operator<(const Event &other) const { return key() > other.key(); }
+};
+enum EventKind : unsigned { kOpEnds, kItemIsThere, kQueueIsDone, kItemArrives };
+
+struct Step {
+  std::vector<unsigned> opWaits, communicationWaits;
+  std::vector<Time> left; ///< by item: work
+  std::vector<Time> opReady;
+  std::vector<unsigned> last; ///< by op: the communication that arrived last
+  size_t opsLeft = 0, itemsLeft = 0;
+};
+
+/// Each stream waits for what it needs itself, in its own view of the links: while
+/// its view of step s is not done, it cannot be in step s + 2, no other one beyond
+/// s + 3, and what these wait for ends in s + 5.
+constexpr uint64_t kSteps = 8;
+
+struct Queue {
+  using Entry = std::tuple<uint64_t, uint64_t, unsigned>; // urgency, step, item
+  std::set<Entry> entries;
+  Time since = 0; ///< when the first one's work was counted
+  uint64_t version = 0;
+};
+
+struct Stream {
+  uint64_t step = 0;
+  size_t position = 0;
+  bool busy = false;
+  Time free = 0;
+};
+
+class Simulation {
+public:
+  Simulation(const Problem &problem, const Order &order)
+      : problem(problem), order(order), streams(order.size()) {
+    Time total = 0;
+    for (const Op &op : problem.ops)
+      total += op.duration;
+    for (const Communication &communication : problem.communications)
+      for (const Stage &stage : communication.stages)
+        total += transferTime(problem.links[stage.link], stage.bytes) +
+                 stage.overhead + stage.latency;
+    unit = total < (Time{1} << 40) ? 1024 : 1;
+    for (unsigned stream = 0; stream < order.size(); ++stream)
+      if (!order[stream].empty())
+        addItems(stream);
+    prepare();
+  }
+
+  Relaxation run(unsigned maxSteps);
+
+private:
+  void addItems(unsigned stream);
+  void prepare();
+  void reset(uint64_t step);
+  Step &at(uint64_t step) { return steps[step % kSteps]; }
+  void handle(const Event &event);
+  void endOp(uint64_t step, unsigned op);
+  void restart(unsigned queue);
+  void arrive(uint64_t step, unsigned item);
+  void completeSteps();
+  bool startOps();
+  std::vector<int64_t> state();
+  Time work(const Stage &stage) const {
+    return static_cast<Time>(static_cast<__int128>(stage.bytes) * 1'000'000'000 *
+                             unit / problem.links[stage.link].bytesPerSecond);
+  }
+
+  const Problem &problem;
+  const Order &order;
+  Time unit = 1; ///< times are in parts of a nanosecond, work rounded down
+  std::vector<Item> items;
+  std::vector<QueueCosts> costs;
+  std::vector<std::vector<unsigned>> itemsOf, opUsers, opCommunications;
+  std::vector<unsigned> positions;
+  std::vector<unsigned> waitsOf[3]; ///< of ops, for steps 0, 1 and all after
+  Step fresh;
+  Step steps[kSteps];
+  std::vector<Queue> queues;
+  std::vector<Stream> streams;
+  std::priority_queue<Event> events;
+  Time now = 0;
+  uint64_t complete = 0; ///< steps of which all views are done
+  uint64_t computed = 0; ///< steps of which all ops are done
+  std::vector<Time> starts;
+  struct Stall {
+    uint64_t step;
+    unsigned communication;
+    Time time;
+  };
+  std::vector<Stall> stalls;
+};
+
+/// One queue for each link and class of costs: all that cost at least as much.
+void Simulation::addItems(unsigned stream) {
+  std::vector<Need> needs = firstNeeds(problem, order, stream);
+  using Costs = std::pair<Time, Time>; // after the link, overhead on it
+  struct Visit {
+    unsigned communication;
+    Time head, work;
+    Costs costs;
+  };
+  std::vector<std::vector<Visit>> visits(problem.links.size());
+  for (unsigned i = 0; i < problem.communications.size(); ++i) {
+    const std::vector<Stage> &stages = problem.communications[i].stages;
+    Time tail = 0, head = 0;
+    for (const Stage &stage : stages)
+      tail += stage.overhead + stage.latency;
+    for (const Stage &stage : stages) {
+      tail -= stage.overhead;
+      visits[stage.link].push_back(
+          {i, head * unit, work(stage), {tail, stage.overhead}});
+      tail -= stage.latency;
+      head += stage.overhead + stage.latency;
+    }
+  }
+  for (const std::vector<Visit> &visitsOfLink : visits) {
+    if (visitsOfLink.empty())
+      continue;
+    std::set<Costs> classes;
+    Costs least = visitsOfLink.front().costs;
+    for (const Visit &visit : visitsOfLink) {
+      classes.insert(visit.costs);
+      least = {std::min(least.first, visit.costs.first),
+               std::min(least.second, visit.costs.second)};
+    }
+    std::vector<Costs> chosen(classes.begin(), classes.end());
+    while (chosen.size() > kMaxClasses) { // every other one, and the last
+      std::vector<Costs> fewer;
+      for (size_t i = 0; i < chosen.size(); ++i)
+        if (i % 2 || i + 1 == chosen.size())
+          fewer.push_back(chosen[i]);
+      chosen = fewer;
+    }
+    if (std::find(chosen.begin(), chosen.end(), least) == chosen.end())
+      chosen.push_back(least);
+    for (const Costs &floor : chosen) {
+      unsigned queue = static_cast<unsigned>(costs.size());
+      costs.push_back({stream, (floor.first + floor.second) * unit});
+      for (const Visit &visit : visitsOfLink) {
+        if (visit.costs.first < floor.first || visit.costs.second < floor.second)
+          continue;
+        Need need = needs[visit.communication];
+        items.push_back({visit.communication, queue, visit.head, visit.work,
+                         order[stream][need.position], need.distance});
+      }
+    }
+  }
+}
+
+void Simulation::prepare() {
+  size_t count = problem.ops.size();
+  itemsOf.resize(problem.communications.size());
+  opUsers.resize(count);
+  opCommunications.resize(count);
+  positions.resize(count);
+  queues.resize(costs.size());
+  for (const std::vector<unsigned> &ops : order)
+    for (unsigned i = 0; i < ops.size(); ++i)
+      positions[ops[i]] = i;
+  fresh.opReady.resize(count);
+  fresh.last.assign(count, ~0u);
+  fresh.opsLeft = count;
+  fresh.itemsLeft = items.size();
+  for (std::vector<unsigned> &waits : waitsOf)
+    waits.resize(count);
+  for (unsigned i = 0; i < count; ++i)
+    for (unsigned before : problem.ops[i].after) {
+      opUsers[before].push_back(i);
+      for (std::vector<unsigned> &waits : waitsOf)
+        ++waits[i];
+    }
+  for (unsigned i = 0; i < items.size(); ++i) {
+    itemsOf[items[i].communication].push_back(i);
+    fresh.left.push_back(items[i].work);
+    for (unsigned step = items[i].distance; step < 3; ++step)
+      ++waitsOf[step][items[i].op];
+  }
+  for (unsigned i = 0; i < problem.communications.size(); ++i) {
+    fresh.communicationWaits.push_back(
+        static_cast<unsigned>(problem.communications[i].producers.size()));
+    for (unsigned producer : problem.communications[i].producers)
+      opCommunications[producer].push_back(i);
+  }
+}
+
+void Simulation::reset(uint64_t step) {
+  at(step) = fresh;
+  at(step).opWaits = waitsOf[std::min<uint64_t>(step, 2)];
+}
+
+void Simulation::endOp(uint64_t step, unsigned op) {
+  unsigned index = problem.ops[op].stream;
+  Stream &stream = streams[index];
+  stream.busy = false;
+  stream.free = now;
+  if (++stream.position == order[index].size()) {
+    stream.position = 0;
+    ++stream.step;
+  }
+  Step &s = at(step);
+  --s.opsLeft;
+  for (unsigned user : opUsers[op]) {
+    --s.opWaits[user];
+    s.opReady[user] = now;
+  }
+  for (unsigned communication : opCommunications[op])
+    if (--s.communicationWaits[communication] == 0)
+      for (unsigned item : itemsOf[communication])
+        events.push({now + items[item].head, kItemIsThere, step, item});
+}
+
+/// Announces the end of the queue's first item.
+void Simulation::restart(unsigned index) {
+  Queue &queue = queues[index];
+  queue.since = now;
+  ++queue.version;
+  if (queue.entries.empty())
+    return;
+  auto [urgency, step, item] = *queue.entries.begin();
+  events.push({now + at(step).left[item], kQueueIsDone, queue.version, index});
+}
+
+void Simulation::arrive(uint64_t step, unsigned index) {
+  const Item &item = items[index];
+  --at(step).itemsLeft;
+  Step &to = at(step + item.distance);
+  --to.opWaits[item.op];
+  to.last[item.op] = item.communication;
+}
+
+void Simulation::handle(const Event &event) {
+  switch (event.kind) {
+  case kOpEnds:
+    endOp(event.step, event.index);
+    break;
+  case kItemIsThere: {
+    const Item &item = items[event.index];
+    Queue &queue = queues[item.queue];
+    uint64_t length = order[costs[item.queue].stream].size();
+    if (!queue.entries.empty()) {
+      auto [urgency, step, first] = *queue.entries.begin();
+      at(step).left[first] -= now - queue.since;
+    }
+    queue.entries.insert({(event.step + item.distance) * length + positions[item.op],
+                          event.step, event.index});
+    restart(item.queue);
+    break;
+  }
+  case kQueueIsDone: {
+    Queue &queue = queues[event.index];
+    if (queue.version != event.step)
+      return; // something more urgent came
+    auto [urgency, step, item] = *queue.entries.begin();
+    queue.entries.erase(queue.entries.begin());
+    events.push({now + costs[event.index].tail, kItemArrives, step, item});
+    restart(event.index);
+    break;
+  }
+  case kItemArrives:
+    arrive(event.step, event.index);
+    break;
+  }
+}
+
+void Simulation::completeSteps() {
+  while (computed < complete + 4 && at(computed).opsLeft == 0)
+    ++computed;
+  while (complete < computed && at(complete).itemsLeft == 0) {
+    reset(complete + kSteps);
+    ++complete;
+  }
+}
+
+bool Simulation::startOps() {
+  bool any = false;
+  for (size_t i = 0; i < streams.size(); ++i) {
+    Stream &stream = streams[i];
+    if (stream.busy || order[i].empty() || stream.step >= computed + 2)
+      continue;
+    unsigned op = order[i][stream.position];
+    Step &s = at(stream.step);
+    if (s.opWaits[op] != 0)
+      continue;
+    Time base = std::max(stream.free, s.opReady[op]);
+    if (now > base && s.last[op] != ~0u)
+      stalls.push_back({computed, s.last[op], now - base});
+    if (starts.size() == stream.step)
+      starts.push_back(now);
+    stream.busy = true;
+    events.push({now + problem.ops[op].duration * unit, kOpEnds, stream.step, op});
+    any = true;
+  }
+  return any;
+}
+
+/// Everything that the future depends on, relative to now and to the steps done.
+/// What has arrived follows from the ops run and from what has not arrived.
+std::vector<int64_t> Simulation::state() {
+  std::vector<int64_t> state{static_cast<int64_t>(computed - complete)};
+  auto relative = [&](uint64_t step) { return static_cast<int64_t>(step - complete); };
+  for (const Stream &stream : streams)
+    state.insert(state.end(), {relative(stream.step),
+                               static_cast<int64_t>(stream.position), stream.busy});
+  for (const Queue &queue : queues) {
+    state.push_back(-1);
+    Time served = now - queue.since;
+    for (auto [urgency, step, item] : queue.entries) {
+      state.insert(state.end(),
+                   {relative(step), item, at(step).left[item] - served});
+      served = 0;
+    }
+  }
+  for (std::priority_queue<Event> copy = events; !copy.empty(); copy.pop()) {
+    const Event &event = copy.top();
+    if (event.kind != kQueueIsDone)
+      state.insert(state.end(), {event.time - now, event.kind, relative(event.step),
+                                 event.index});
+  }
+  return state;
+}
+
+Relaxation Simulation::run(unsigned maxSteps) {
+  for (uint64_t step = 0; step < kSteps; ++step)
+    reset(step);
+  Relaxation result;
+  result.settled = false;
+  std::vector<Time> ends;
+  std::vector<std::vector<int64_t>> states;
+  size_t from = 0;
+  while (starts.size() < maxSteps) {
+    // Steps without duration run within one instant.
+    if (startOps() && events.top().time == now) {
+    } else if (computed > ends.size()) {
+      ends.resize(computed, now);
+      states.resize(computed);
+      states.back() = state();
+      from = std::find(states.begin(), states.end() - 1, states.back()) -
+             states.begin();
+      if (from + 1 != states.size()) {
+        result.settled = true;
+        break;
+      }
+    }
+    now = events.top().time;
+    while (!events.empty() && events.top().time == now) {
+      Event event = events.top();
+      events.pop();
+      handle(event);
+    }
+    completeSteps();
+  }
+  double scale = static_cast<double>(unit);
+  for (Time start : starts)
+    result.starts.push_back(static_cast<double>(start) / scale);
+  if (result.settled)
+    result.period = static_cast<double>(ends.back() - ends[from]) / scale /
+                    static_cast<double>(ends.size() - 1 - from);
+  else // Starting afresh at any step could only be faster.
+    for (size_t step = 1; step < starts.size(); ++step)
+      result.period = std::max(result.period,
+                               result.starts[step] / static_cast<double>(step));
+  std::vector<Time> waited(problem.communications.size());
+  for (const Stall &stall : stalls)
+    if (stall.step > from)
+      waited[stall.communication] += stall.time;
+  auto most = std::max_element(waited.begin(), waited.end());
+  if (most != waited.end() && *most > 0)
+    result.critical = static_cast<unsigned>(most - waited.begin());
+  return result;
+}
+
+} // namespace
+
+Relaxation relax(const Problem &problem,
+                 const std::vector<std::vector<unsigned>> &order,
+                 unsigned maxSteps) {
+  return Simulation(problem, order).run(maxSteps);
+}
+
+} // namespace commsched::schedule

@@ -1,0 +1,151 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Bounds against exhaustive search and against schedules.
+
+#include "passes/schedule/Bound.h"
+#include "passes/schedule/Relaxation.h"
+#include "passes/schedule/Schedule.h"
+#include "tests/passes/schedule/Exhaustive.h"
+#include "tests/passes/schedule/Layers.h"
+#include "tests/passes/schedule/RandomProblem.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace commsched::schedule {
+namespace {
+
+constexpr double kRounding = 1e-9;
+
+double boundOf(const Problem &problem) {
+  return boundOfOrder(problem, programOrder(problem)).period;
+}
+
+TEST(BoundTest, IsReachedByThreeLayers) {
+  EXPECT_EQ(boundOf(layers(1, 1, {2, 2, 2})), 8);
+  // Bytes are pulled while others are pushed: a slot less than in slices of one.
+  EXPECT_EQ(boundOf(layers(2, 2, {3, 6, 3}, 2)), 17);
+  EXPECT_EQ(boundOf(layers(2, 2, {3, 6, 3}, 1)), 17);
+}
+
+TEST(BoundTest, SaysWhatItComesFrom) {
+  Problem unordered = layers(4, 4, {1, 1});
+  for (Op &op : unordered.ops)
+    op.after.clear();
+  EXPECT_EQ(boundOfAnyOrder(unordered).why, "compute");
+  EXPECT_EQ(boundOfAnyOrder(layers(1, 1, {9, 9})).why, "link link0");
+  EXPECT_EQ(boundOfOrder(layers(1, 1, {2, 2, 2}, 1), {{0, 1, 2, 3, 4, 5}}).why,
+            "the chain through layer0");
+  Problem three = layers(2, 2, {3, 6, 3});
+  EXPECT_EQ(boundOfOrder(three, programOrder(three)).why, "order: waits for layer0");
+  Bound chain = boundOfAnyOrder(layers(1, 1, {2, 2, 2}));
+  EXPECT_EQ(chain.period, 8);
+  EXPECT_THAT(chain.why, testing::HasSubstr("the chain through layer0"));
+}
+
+TEST(BoundTest, CountsTheOverheadAndLatencyThatNoMessageCanAvoid) {
+  Problem problem = layers(5, 5, {4}, 2);
+  for (Stage &stage : problem.communications[0].stages)
+    stage.overhead = 3, stage.latency = 5;
+  EXPECT_EQ(boundOf(problem), 10 + 4 + 2 * (3 + 5));
+  EXPECT_EQ(boundOfAnyOrder(problem).period, 10 + 4 + 2 * (3 + 5));
+}
+
+// One stream and one link: the bound is what the best schedule reaches, in every
+// step and in the long run.
+TEST(BoundTest, IsExactForOneStreamAndLink) {
+  unsigned compared = 0;
+  for (uint64_t seed = 0; compared < 3000; ++seed) {
+    Problem problem = randomProblem(seed, {.maxCommunications = 3, .maxOps = 5});
+    ExhaustiveResult best = exhaustive(problem, 13, false, 150);
+    if (!best.finished)
+      continue;
+    ++compared;
+    Relaxation relaxation = relax(problem, programOrder(problem), 13);
+    for (size_t step = 0; step < relaxation.starts.size() && step < 13; ++step)
+      ASSERT_EQ(relaxation.starts[step], best.starts[step])
+          << "seed " << seed << " step " << step;
+    // Transients are short in these.
+    ASSERT_NEAR(boundOf(problem), (best.starts[12] - best.starts[6]) / 6.0, kRounding)
+        << "seed " << seed;
+  }
+}
+
+// With several streams, links and stages, and latency: never above it.
+TEST(BoundTest, IsNeverAboveTheBest) {
+  unsigned compared = 0;
+  double reached = 0;
+  for (uint64_t seed = 0; compared < 300; ++seed) {
+    Problem problem = randomProblem(
+        seed, {.streams = 1 + unsigned(seed % 2), .links = 1 + unsigned(seed / 2 % 2),
+               .maxLatency = 2, .maxBytes = 2, .maxCommunications = 3});
+    ExhaustiveResult best = exhaustive(problem, 13, false, 150);
+    if (!best.finished)
+      continue;
+    ++compared;
+    double period = (best.starts[12] - best.starts[6]) / 6.0;
+    Relaxation relaxation = relax(problem, programOrder(problem), 13);
+    for (size_t step = 0; step < relaxation.starts.size() && step < 13; ++step)
+      ASSERT_LE(relaxation.starts[step], best.starts[step])
+          << "seed " << seed << " step " << step;
+    double bound = boundOf(problem);
+    ASSERT_LE(bound, period + kRounding) << "seed " << seed;
+    ASSERT_LE(boundOfAnyOrder(problem).period, bound + kRounding) << "seed " << seed;
+    reached += bound / period;
+  }
+  EXPECT_GT(reached / compared, 0.9);
+  RecordProperty("reached", std::to_string(reached / compared));
+}
+
+TEST(BoundTest, OfAnyOrderIsNeverAboveTheBest) {
+  unsigned compared = 0;
+  for (uint64_t seed = 0; compared < 200; ++seed) {
+    Problem problem = randomProblem(
+        seed, {.streams = 1 + unsigned(seed % 2), .links = 1 + unsigned(seed / 2 % 2),
+               .maxLatency = 1, .maxBytes = 2, .maxCommunications = 3, .maxOps = 4});
+    ExhaustiveResult best = exhaustive(problem, 13, true, 150);
+    if (!best.finished)
+      continue;
+    ++compared;
+    ASSERT_LE(boundOfAnyOrder(problem).period,
+              (best.starts[12] - best.starts[6]) / 6.0 + kRounding)
+        << "seed " << seed;
+  }
+}
+
+// Schedules with messages of any cost, of one tensor or several.
+TEST(BoundTest, IsNeverAboveASchedule) {
+  for (uint64_t seed = 0; seed < 3000; ++seed) {
+    Problem problem = randomProblem(
+        seed, {.streams = 1 + unsigned(seed % 3), .links = 1 + unsigned(seed / 2 % 3),
+               .maxLatency = 5, .maxOverhead = 4, .maxBytes = 20,
+               .maxCommunications = 6, .maxOps = 8});
+    ASSERT_EQ(check(problem), std::nullopt) << "seed " << seed;
+    double bound = boundOf(problem);
+    ASSERT_LE(boundOfAnyOrder(problem).period, bound + kRounding) << "seed " << seed;
+    for (int64_t slice : {1, 3, 20}) {
+      Schedule schedule = randomSchedule(problem, seed, slice);
+      ASSERT_EQ(verify(problem, schedule), std::nullopt) << "seed " << seed;
+      Evaluation evaluation = evaluate(problem, schedule);
+      if (evaluation.settled) {
+        ASSERT_LE(bound, evaluation.period + kRounding) << "seed " << seed;
+      }
+    }
+  }
+}
+
+// Bandwidths that do not divide anything, and too few steps to repeat.
+TEST(BoundTest, HoldsWithoutRepetition) {
+  Problem problem = layers(1000, 1000, {1000, 3000, 2000});
+  problem.links[0].bytesPerSecond = 777'777'777;
+  std::vector<std::vector<unsigned>> order = programOrder(problem);
+  Relaxation few = relax(problem, order, 2), many = relax(problem, order, 256);
+  EXPECT_FALSE(few.settled);
+  EXPECT_TRUE(many.settled);
+  EXPECT_LE(few.period, many.period);
+  EXPECT_GT(few.period, 0);
+}
+
+} // namespace
+} // namespace commsched::schedule

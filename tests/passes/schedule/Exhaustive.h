@@ -1,0 +1,30 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Exhaustive search over all preemptive schedules of tiny problems, slot by slot.
+// It shares nothing with the bound or the evaluator.
+
+#ifndef COMMSCHED_TESTS_PASSES_SCHEDULE_EXHAUSTIVE_H
+#define COMMSCHED_TESTS_PASSES_SCHEDULE_EXHAUSTIVE_H
+
+#include "passes/schedule/Problem.h"
+
+namespace commsched::schedule {
+
+struct ExhaustiveResult {
+  /// By step: the earliest slot in which an op of it can start.
+  std::vector<Time> starts;
+  bool finished = true; ///< false: there were too many states
+};
+
+/// Links send one byte per slot and durations and latencies are slots. In every
+/// slot a link sends one byte of any tensor that is there, or none, and a stream
+/// may start any op that can start, or none. All stages have the tensor's bytes,
+/// and no overhead; ops take a slot at least; there are 15 ops at most. With
+/// `anyOrder`, ops of a stream run in any order within a step.
+ExhaustiveResult exhaustive(const Problem &problem, unsigned steps, bool anyOrder,
+                            size_t maxStates = 20000);
+
+} // namespace commsched::schedule
+
+#endif // COMMSCHED_TESTS_PASSES_SCHEDULE_EXHAUSTIVE_H
