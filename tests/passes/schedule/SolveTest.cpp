@@ -1,0 +1,139 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The solver keeps what it promises.
+
+#include "passes/schedule/Solve.h"
+#include "passes/schedule/baselines/Baselines.h"
+#include "tests/passes/schedule/Layers.h"
+#include "tests/passes/schedule/RandomProblems.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+#include <sstream>
+
+namespace commsched::schedule {
+namespace {
+
+// Everything that a schedule says, as text.
+std::string text(const Schedule &schedule) {
+  std::ostringstream out;
+  out << schedule.name << schedule.barrier;
+  for (const std::vector<unsigned> &stream : schedule.order)
+    for (unsigned op : stream)
+      out << " " << op;
+  for (int64_t credit : schedule.credit)
+    out << " credit " << credit;
+  for (const Message &message : schedule.messages) {
+    out << "\n";
+    for (const Piece &piece : message.pieces)
+      out << " " << piece.communication << ":" << piece.begin << "-" << piece.end;
+    for (int64_t priority : message.priorities)
+      out << " @" << priority;
+  }
+  return out.str();
+}
+
+TEST(SolveTest, IsValidAndBetweenBoundAndBaselines) {
+  for (uint32_t seed = 0; seed < 300; ++seed) {
+    Problem problem = randomProblem(seed);
+    ASSERT_EQ(check(problem), std::nullopt) << seed;
+    SolverOptions options;
+    options.effort = 20;
+    Solution solution = solve(problem, options);
+    ASSERT_EQ(verify(problem, solution.schedule), std::nullopt) << seed;
+    double period = evaluate(problem, solution.schedule).period;
+    EXPECT_EQ(period, solution.evaluation.period) << seed;
+    // Rounding of transfers to nanoseconds only makes messages longer.
+    EXPECT_GE(period, solution.bound.period * (1 - 1e-9)) << seed;
+    EXPECT_GE(period, solution.anyOrderBound.period * (1 - 1e-9)) << seed;
+    View view(problem, programOrder(problem));
+    for (const Baseline &baseline : baselines())
+      EXPECT_LE(period, evaluate(problem, baseline.make(view)).period)
+          << seed << " " << baseline.name;
+    EXPECT_EQ(solution.baselines.size(), baselines().size());
+  }
+}
+
+TEST(SolveTest, SameProblemSameSchedule) {
+  for (uint32_t seed = 0; seed < 40; ++seed) {
+    Problem problem = randomProblem(seed);
+    SolverOptions options;
+    options.effort = 20;
+    Solution first = solve(problem, options);
+    Problem copy = problem; // other addresses
+    Solution second = solve(copy, options);
+    EXPECT_EQ(text(first.schedule), text(second.schedule)) << seed;
+    EXPECT_EQ(first.evaluations, second.evaluations) << seed;
+  }
+}
+
+TEST(SolveTest, FindsThePeriodsOfTheUnitCases) {
+  EXPECT_EQ(solve(layers(2, 2, {3, 6, 3}, 2)).evaluation.period, 18);
+  EXPECT_EQ(solve(layers(1, 1, {2, 2, 2})).evaluation.period, 6 + 2);
+}
+
+// Messages that cost nothing are slices, those that cost much are shared.
+TEST(SolveTest, FusesWhatIsExpensiveToSend) {
+  Problem problem = layers(10, 10, {5, 5, 5, 5, 5, 5});
+  for (Communication &communication : problem.communications)
+    communication.stages.front().overhead = 40;
+  // Six messages would take 270 of the 120 slots that compute takes.
+  Solution solution = solve(problem);
+  EXPECT_LE(solution.schedule.messages.size(), 3u);
+  EXPECT_LT(solution.evaluation.period, 200);
+}
+
+// The gradient of the first layer is needed first: gradients of other layers'
+// weights can be computed after it.
+TEST(SolveTest, ReordersCompute) {
+  Problem problem;
+  problem.links.push_back({"link", 1'000'000'000});
+  auto op = [&](std::vector<unsigned> after) {
+    Op result;
+    result.duration = 10;
+    result.after = std::move(after);
+    result.extraBytes = 1;
+    problem.ops.push_back(result);
+    return static_cast<unsigned>(problem.ops.size() - 1);
+  };
+  std::vector<unsigned> forward, weight(4);
+  for (unsigned i = 0; i < 4; ++i)
+    forward.push_back(op(i ? std::vector<unsigned>{i - 1} : std::vector<unsigned>{}));
+  unsigned last = 3;
+  for (unsigned i = 4; i-- > 0;) {
+    unsigned before = last;
+    weight[i] = op({before});
+    if (i)
+      last = op({before});
+  }
+  for (unsigned i = 0; i < 4; ++i) {
+    Communication communication;
+    communication.bytes = i ? 5 : 20;
+    communication.producers = {weight[i]};
+    communication.consumers = {{forward[i], 1}};
+    communication.stages = {{0, communication.bytes, 0, 0}};
+    problem.communications.push_back(communication);
+  }
+  ASSERT_EQ(check(problem), std::nullopt);
+  SolverOptions kept;
+  kept.reorder = false;
+  EXPECT_EQ(solve(problem, kept).evaluation.period, 110 + 20);
+  EXPECT_EQ(solve(problem).evaluation.period, 110);
+  // With the gradients between layers held for longer, it needs more memory.
+  problem.memoryLimit = 0;
+  Solution solution = solve(problem);
+  EXPECT_EQ(verify(problem, solution.schedule), std::nullopt);
+}
+
+TEST(SolveTest, NothingToCommunicate) {
+  Problem problem = layers(3, 4, {1, 1});
+  problem.communications.clear();
+  Solution solution = solve(problem);
+  EXPECT_EQ(verify(problem, solution.schedule), std::nullopt);
+  EXPECT_EQ(solution.evaluation.period, 14);
+}
+
+} // namespace
+} // namespace commsched::schedule
