@@ -69,12 +69,10 @@ public:
     for (unsigned step = 0; step < kSteps; ++step)
       run(step);
     Bound best;
-    for (unsigned from = 0; from < problem.ops.size(); ++from)
-      if (ends[kSteps - 1][from] ==
-          *std::max_element(ends[kSteps - 1].begin(), ends[kSteps - 1].end())) {
-        follow(kSteps - 1, from, best);
-        break;
-      }
+    const std::vector<double> &last = ends.back();
+    follow(kSteps - 1,
+           static_cast<unsigned>(std::max_element(last.begin(), last.end()) - last.begin()),
+           best);
     return best;
   }
 
