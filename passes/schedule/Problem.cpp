@@ -13,6 +13,8 @@ using Error = std::optional<std::string>;
 
 /// Sums of times stay below this, so that many steps of them fit into Time.
 constexpr Time kMaxStepTime = INT64_MAX / 4096;
+/// And sums of bytes below this.
+constexpr int64_t kMaxStepBytes = int64_t{1} << 60;
 
 std::string quoted(const char *what, const std::string &name, size_t index) {
   std::string text = std::string(what) + " " + std::to_string(index);
@@ -135,11 +137,16 @@ std::optional<std::string> check(const Problem &problem) {
   Time total = 0;
   if (Error error = checkOps(problem, total))
     return error;
+  int64_t bytes = 0;
   std::map<unsigned, size_t> firstOfKind;
   for (size_t i = 0; i < problem.communications.size(); ++i) {
     if (Error error = checkCommunication(problem, i, total))
       return error;
     const Communication &communication = problem.communications[i];
+    if (communication.bytes > kMaxStepBytes - bytes)
+      return quoted("communication", communication.name, i) +
+             ": the step has more bytes than can be counted";
+    bytes += communication.bytes;
     size_t first = firstOfKind.emplace(communication.kind, i).first->second;
     if (!sameCosts(communication, problem.communications[first]))
       return quoted("communication", communication.name, i) +

@@ -6,6 +6,7 @@
 
 #include "passes/schedule/Solve.h"
 
+#include "passes/schedule/Partition.h"
 #include "passes/schedule/Search.h"
 #include "passes/schedule/baselines/Baselines.h"
 
@@ -17,7 +18,7 @@ namespace commsched::schedule {
 // a hundred thousand.
 static int64_t defaultEffort(const Problem &problem) {
   auto size = static_cast<int64_t>(problem.communications.size() + problem.ops.size());
-  return std::max<int64_t>(2'000'000, 30 * size);
+  return std::max<int64_t>(3'000'000, 100 * size);
 }
 
 Solution solve(const Problem &problem, const SolverOptions &options) {
@@ -28,7 +29,8 @@ Solution solve(const Problem &problem, const SolverOptions &options) {
       options.effort > 0 ? options.effort * 1000 : defaultEffort(problem);
   Search search(problem, solution.anyOrderBound.period, effort);
   // More messages than this are not judged again and again.
-  bool large = problem.communications.size() > 5000;
+  bool large = problem.communications.size() > 5000 ||
+               sliceCount(problem, 50000 * 4) > 500'000; // those of P3
   for (const Baseline &baseline : baselines()) {
     if (large && !baseline.cheap)
       continue;

@@ -7,7 +7,7 @@
 #include "passes/schedule/Partition.h"
 #include "passes/schedule/baselines/Baselines.h"
 #include "tests/passes/schedule/Layers.h"
-#include "tests/passes/schedule/RandomProblems.h"
+#include "tests/passes/schedule/RandomLayers.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -45,7 +45,7 @@ std::vector<std::vector<unsigned>> members(const Schedule &schedule) {
 
 TEST(BaselinesTest, AreValid) {
   for (uint32_t seed = 0; seed < 400; ++seed) {
-    Problem problem = randomProblem(seed);
+    Problem problem = randomLayers(seed);
     ASSERT_EQ(check(problem), std::nullopt) << seed;
     View view(problem, programOrder(problem));
     for (const Baseline &baseline : baselines()) {

@@ -6,7 +6,7 @@
 #include "passes/schedule/Solve.h"
 #include "passes/schedule/baselines/Baselines.h"
 #include "tests/passes/schedule/Layers.h"
-#include "tests/passes/schedule/RandomProblems.h"
+#include "tests/passes/schedule/RandomLayers.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -37,7 +37,7 @@ std::string text(const Schedule &schedule) {
 
 TEST(SolveTest, IsValidAndBetweenBoundAndBaselines) {
   for (uint32_t seed = 0; seed < 300; ++seed) {
-    Problem problem = randomProblem(seed);
+    Problem problem = randomLayers(seed);
     ASSERT_EQ(check(problem), std::nullopt) << seed;
     SolverOptions options;
     options.effort = 20;
@@ -58,7 +58,7 @@ TEST(SolveTest, IsValidAndBetweenBoundAndBaselines) {
 
 TEST(SolveTest, SameProblemSameSchedule) {
   for (uint32_t seed = 0; seed < 40; ++seed) {
-    Problem problem = randomProblem(seed);
+    Problem problem = randomLayers(seed);
     SolverOptions options;
     options.effort = 20;
     Solution first = solve(problem, options);

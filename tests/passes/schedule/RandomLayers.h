@@ -1,10 +1,10 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Random scheduling problems of every shape that check() admits.
+// Random training steps of a few layers, for the solver and the policies.
 
-#ifndef COMMSCHED_TESTS_PASSES_SCHEDULE_RANDOMPROBLEMS_H
-#define COMMSCHED_TESTS_PASSES_SCHEDULE_RANDOMPROBLEMS_H
+#ifndef COMMSCHED_TESTS_PASSES_SCHEDULE_RANDOMLAYERS_H
+#define COMMSCHED_TESTS_PASSES_SCHEDULE_RANDOMLAYERS_H
 
 #include "passes/schedule/Problem.h"
 
@@ -22,7 +22,7 @@ struct RandomShape {
 
 /// Layers with a forward op, one or two backward ops and a tensor each; links of a
 /// byte per nanosecond or slower; one to three stages per tensor, in two kinds.
-inline Problem randomProblem(uint32_t seed, const RandomShape &shape = {}) {
+inline Problem randomLayers(uint32_t seed, const RandomShape &shape = {}) {
   std::mt19937 generator(seed);
   auto upTo = [&](int64_t most) {
     return static_cast<int64_t>(generator() % static_cast<uint64_t>(most + 1));
@@ -82,4 +82,4 @@ inline Problem randomProblem(uint32_t seed, const RandomShape &shape = {}) {
 
 } // namespace commsched::schedule
 
-#endif // COMMSCHED_TESTS_PASSES_SCHEDULE_RANDOMPROBLEMS_H
+#endif // COMMSCHED_TESTS_PASSES_SCHEDULE_RANDOMLAYERS_H
