@@ -325,6 +325,19 @@ class Mutator {
   std::mt19937 random_;
 };
 
+// How many of `count` plans with one to three fields changed are refused.
+int RefusedMutants(const PlanBuilder &original, uint32_t count) {
+  int refused = 0;
+  for (uint32_t seed = 0; seed < count; ++seed) {
+    PlanBuilder plan = original;
+    Mutator mutator(seed);
+    for (uint32_t i = 0; i <= seed % 3; ++i) mutator.Mutate(&plan.proto());
+    refused += LoadError(plan.Bytes()).empty() ? 0 : 1;
+  }
+  return refused;
+}
+
+// Most changes matter.
 TEST(PlanLoaderTest, MutatedFieldsNeverCrashTheLoader) {
   PlanBuilder original = Trainer(4);
   plan::Kernel *kernel = original.proto().add_kernels();
@@ -334,39 +347,15 @@ TEST(PlanLoaderTest, MutatedFieldsNeverCrashTheLoader) {
     t->set_element(plan::F32);
     for (int d = 0; d < 2; ++d) t->add_dims(4), t->add_strides(d == 0 ? 4 : 1);
   }
-  int refused = 0;
-  for (uint32_t seed = 0; seed < 2000; ++seed) {
-    PlanBuilder plan = original;
-    Mutator mutator(seed);
-    for (uint32_t i = 0; i <= seed % 3; ++i) mutator.Mutate(&plan.proto());
-    refused += LoadError(plan.Bytes()).empty() ? 0 : 1;
-  }
-  // Most changes matter.
-  EXPECT_GT(refused, 500);
+  EXPECT_GT(RefusedMutants(original, 2000), 500);
 }
 
 TEST(PlanLoaderTest, MutatedServersNeverCrashTheLoader) {
-  PlanBuilder original = testing::ServerPlan({});
-  int refused = 0;
-  for (uint32_t seed = 0; seed < 1000; ++seed) {
-    PlanBuilder plan = original;
-    Mutator mutator(seed);
-    for (uint32_t i = 0; i <= seed % 3; ++i) mutator.Mutate(&plan.proto());
-    refused += LoadError(plan.Bytes()).empty() ? 0 : 1;
-  }
-  EXPECT_GT(refused, 300);
+  EXPECT_GT(RefusedMutants(testing::ServerPlan({}), 1000), 300);
 }
 
 TEST(PlanLoaderTest, MutatedRowsNeverCrashTheLoader) {
-  PlanBuilder original = testing::RowPlan({});
-  int refused = 0;
-  for (uint32_t seed = 0; seed < 1000; ++seed) {
-    PlanBuilder plan = original;
-    Mutator mutator(seed);
-    for (uint32_t i = 0; i <= seed % 3; ++i) mutator.Mutate(&plan.proto());
-    refused += LoadError(plan.Bytes()).empty() ? 0 : 1;
-  }
-  EXPECT_GT(refused, 300);
+  EXPECT_GT(RefusedMutants(testing::RowPlan({}), 1000), 300);
 }
 
 TEST(PlanLoaderTest, RandomBytesBehindARightHeader) {

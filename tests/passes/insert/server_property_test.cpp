@@ -17,43 +17,15 @@
 #include "mlir/Pass/PassManager.h"
 #include "passes/Passes.h"
 #include "tests/passes/insert/RandomUpdates.h"
+#include "tests/passes/insert/Steps.h"
 #include "tests/passes/insert/TensorInterpreter.h"
 #include "gtest/gtest.h"
 
 using namespace mlir;
 using namespace commsched;
-using commsched::testing::Environment;
-using commsched::testing::interpret;
-using commsched::testing::Tensor;
+using namespace commsched::testing;
 
 namespace {
-
-constexpr int kTrainers = 2, kSteps = 3;
-
-using Named = std::map<std::string, Tensor>;
-
-Tensor mean(const std::vector<Tensor> &parts) {
-  Tensor result = parts[0];
-  for (size_t i = 1; i < parts.size(); ++i)
-    for (size_t j = 0; j < result.elements.size(); ++j)
-      result.elements[j] += parts[i].elements[j];
-  for (double &element : result.elements)
-    element /= static_cast<double>(parts.size());
-  return result;
-}
-
-std::string nameOf(func::FuncOp func, unsigned argument) {
-  for (const char *attr : {"cs.param", "cs.state", "cs.batch"})
-    if (auto name = func.getArgAttrOfType<StringAttr>(argument, attr))
-      return name.str();
-  return "";
-}
-
-std::vector<int64_t> shapeOf(Type type) {
-  auto placed = dyn_cast<cs::PlacedType>(type);
-  auto tensor = placed ? placed.getTensor() : cast<RankedTensorType>(type);
-  return {tensor.getShape().begin(), tensor.getShape().end()};
-}
 
 Tensor randomTensor(std::vector<int64_t> shape, std::mt19937 &random) {
   Tensor tensor = Tensor::zeros(std::move(shape));
