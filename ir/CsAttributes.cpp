@@ -38,13 +38,33 @@ LogicalResult DeviceAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 }
 
 LogicalResult LinkAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                               int64_t mbitPerS, int64_t latencyNs) {
+                               int64_t mbitPerS, int64_t latencyNs,
+                               int64_t overheadNs) {
   if (mbitPerS <= 0)
     return emitError() << "mbit_per_s of a link must be positive, got: "
                        << mbitPerS;
   if (latencyNs < 0)
     return emitError() << "latency_ns of a link must not be negative, got: "
                        << latencyNs;
+  if (overheadNs < 0)
+    return emitError() << "overhead_ns of a link must not be negative, got: "
+                       << overheadNs;
+  return success();
+}
+
+LogicalResult
+ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                     StringRef policy, int64_t periodNs, int64_t boundNs,
+                     int64_t anyOrderBoundNs, int64_t credit) {
+  if (policy.empty())
+    return emitError() << "schedule needs a policy";
+  for (auto [name, value] : {std::pair<StringRef, int64_t>("period_ns", periodNs),
+                             {"bound_ns", boundNs},
+                             {"any_order_bound_ns", anyOrderBoundNs},
+                             {"credit", credit}})
+    if (value < 0)
+      return emitError() << name << " of a schedule must not be negative, got: "
+                         << value;
   return success();
 }
 

@@ -54,10 +54,12 @@ def Cs_DeviceAttr : Cs_Attr<"Device", "device"> {
 def Cs_LinkAttr : Cs_Attr<"Link", "link"> {
   let summary = "speed and latency of a link";
   let description = [{
-    A message of n bytes takes `latency_ns` + 8000 n / `mbit_per_s` nanoseconds.
-    Bandwidth positive, latency not negative.
+    A message of n bytes takes `latency_ns` + `overhead_ns` + 8000 n / `mbit_per_s`
+    nanoseconds; the link is busy for all of it but the latency. Bandwidth positive,
+    the others not negative.
   }];
-  let parameters = (ins "int64_t":$mbit_per_s, "int64_t":$latency_ns);
+  let parameters = (ins "int64_t":$mbit_per_s, "int64_t":$latency_ns,
+                        DefaultValuedParameter<"int64_t", "0">:$overhead_ns);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }
@@ -105,6 +107,21 @@ def Cs_ServersAttr : Cs_Attr<"Servers", "servers"> {
   }];
   let parameters = (ins "int64_t":$count, EnumParameter<Cs_SyncMode>:$sync_mode,
                         "int64_t":$merge);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
+def Cs_ScheduleAttr : Cs_Attr<"Schedule", "schedule"> {
+  let summary = "how a step's communication was scheduled, and how far from the best";
+  let description = [{
+    `policy`: what decided. `period_ns`: predicted time per step; no schedule with
+    the same order of fragments takes less than `bound_ns`, none at all less than
+    `any_order_bound_ns` (0: not computed). `credit`: bytes that are given to a
+    link and not complete at most; 0 is no limit. None is negative.
+  }];
+  let parameters = (ins StringRefParameter<>:$policy, "int64_t":$period_ns,
+                        "int64_t":$bound_ns, "int64_t":$any_order_bound_ns,
+                        DefaultValuedParameter<"int64_t", "0">:$credit);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }

@@ -28,17 +28,17 @@ struct CsBytecode : BytecodeDialectInterface {
     uint64_t number;
     if (failed(reader.readVarInt(number)))
       return nullptr;
-    if (number > CsDialect::kBytecodeVersion) {
+    // Ops of version 1 lack properties, of which bytecode keeps no names.
+    if (number != CsDialect::kBytecodeVersion) {
       reader.emitError() << "bytecode of cs version " << number
-                         << ", this build reads up to "
+                         << ", this build reads version "
                          << CsDialect::kBytecodeVersion;
       return nullptr;
     }
     return std::make_unique<CsVersion>(number);
   }
 
-  // Version 1 is the first one: nothing to upgrade yet. Changes to ops of older
-  // versions go here.
+  // One version is read: nothing to upgrade.
   LogicalResult upgradeFromVersion(Operation *,
                                    const DialectVersion &) const final {
     return success();

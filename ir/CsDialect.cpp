@@ -66,6 +66,8 @@ LogicalResult CsDialect::verifyOperationAttribute(Operation *op,
                                << attr.getValue();
     return success();
   }
+  if (name == kScheduleAttr)
+    return verifySchedule(op, attr);
   if (name == kGlobalBatchAttr || name == kRankAttr || name == kServerAttr) {
     if (!isa<FunctionOpInterface>(op))
       return op->emitOpError() << "'" << name << "' belongs on a function";

@@ -4,6 +4,7 @@
 // Level 0, and the generated definitions of all ops.
 
 #include "ir/CsCommunication.h"
+#include "ir/CsPieceSyntax.h"
 #include "ir/CsRegionSyntax.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -24,6 +25,10 @@ LogicalResult ClusterOp::verify() {
   if (devices <= 0)
     return emitOpError() << "must have at least 1 device per node, got: "
                          << devices;
+  auto slowdown = static_cast<int64_t>(getSlowdownPercent());
+  if (slowdown < 0 || slowdown > 100000)
+    return emitOpError() << "slowdown_percent must be 0 to 100000, got: "
+                         << slowdown;
   // Bounds what passes multiply; far beyond any machine.
   constexpr int64_t kMost = int64_t(1) << 24;
   if (nodes > kMost || devices > kMost)

@@ -25,12 +25,15 @@ def Cs_ClusterOp : Cs_Op<"cluster", [Symbol, HasParent<"::mlir::ModuleOp">]> {
         intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
     ```
     `devices` is per node; `intra` links devices of a node, `inter` links nodes.
+    `slowdown_percent`: how much longer compute takes while the node communicates.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$nodes, I64Attr:$devices,
-                       Cs_DeviceAttr:$device, Cs_LinkAttr:$intra, Cs_LinkAttr:$inter);
+                       Cs_DeviceAttr:$device, Cs_LinkAttr:$intra, Cs_LinkAttr:$inter,
+                       DefaultValuedAttr<I64Attr, "0">:$slowdown_percent);
   let assemblyFormat = [{
     $sym_name `nodes` `=` $nodes `devices` `=` $devices `device` `=` $device
-    `intra` `=` $intra `inter` `=` $inter attr-dict
+    `intra` `=` $intra `inter` `=` $inter
+    (`slowdown_percent` `=` $slowdown_percent^)? attr-dict
   }];
   let hasVerifier = 1;
 }

@@ -43,6 +43,9 @@ LogicalResult StartOp::verify() {
       (communications + copies == 1 && exchanges > 0))
     return emitOpError() << "must hold one communication or copy, got: "
                          << communications + copies + exchanges;
+  if (getGatherPriority() &&
+      llvm::none_of(block, llvm::IsaPred<AllReduceOp, ExchangeOp>))
+    return emitOpError("gather_priority needs an all_reduce");
   for (auto send : block.getOps<SendOp>())
     if (last.getOperand(0) != send.getValue())
       return emitOpError("of a send must give back what it sends");
@@ -79,4 +82,68 @@ LogicalResult ExchangeOp::verify() {
   if (getCombine() != Combine::replace && element.isInteger(1))
     return emitOpError() << "cannot combine elements of type " << element;
   return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Pack, unpack
+//===----------------------------------------------------------------------===//
+
+/// Checks that `bounds` cut pieces out of `pieces` that have as many elements as
+/// `result`, of its type and in its place.
+static LogicalResult verifyPieces(Operation *op, OperandRange pieces,
+                                  ArrayRef<int64_t> bounds, PlacedType result) {
+  if (pieces.empty())
+    return op->emitOpError("needs at least one piece");
+  if (bounds.size() != 2 * pieces.size())
+    return op->emitOpError() << "must have two bounds for each of "
+                             << pieces.size() << " pieces, got: "
+                             << bounds.size();
+  int64_t sum = 0;
+  for (auto [index, piece] : llvm::enumerate(pieces)) {
+    auto type = cast<PlacedType>(piece.getType());
+    if (type.getDevice() != result.getDevice() ||
+        type.getMemory() != result.getMemory() ||
+        type.getTensor().getElementType() != result.getTensor().getElementType())
+      return op->emitOpError()
+             << "piece " << index << " must match " << result
+             << " in element type and place, got: " << type;
+    int64_t begin = bounds[2 * index], end = bounds[2 * index + 1];
+    int64_t count = type.getTensor().getNumElements();
+    if (begin < 0 || end <= begin || end > count)
+      return op->emitOpError()
+             << "piece " << index << " must be elements of 0 to " << count
+             << ", at least one, got: [" << begin << ", " << end << "]";
+    sum += end - begin;
+  }
+  if (sum != result.getTensor().getNumElements())
+    return op->emitOpError() << "elements of the pieces must add up to "
+                             << result.getTensor().getNumElements()
+                             << ", got: " << sum;
+  return success();
+}
+
+/// The operand if it is the only one, taken as it is.
+static Value wholePiece(OperandRange pieces, PlacedType result) {
+  // All of its elements, as the verifier knows.
+  bool whole = pieces.size() == 1 && pieces.front().getType() == result;
+  return whole ? pieces.front() : Value();
+}
+
+LogicalResult PackOp::verify() {
+  if (getResult().getType().getTensor().getRank() != 1)
+    return emitOpError() << "message must have one dimension, got: "
+                         << getResult().getType();
+  return verifyPieces(*this, getPieces(), getBounds(), getResult().getType());
+}
+
+LogicalResult UnpackOp::verify() {
+  return verifyPieces(*this, getPieces(), getBounds(), getResult().getType());
+}
+
+OpFoldResult PackOp::fold(FoldAdaptor) {
+  return wholePiece(getPieces(), getResult().getType());
+}
+
+OpFoldResult UnpackOp::fold(FoldAdaptor) {
+  return wholePiece(getPieces(), getResult().getType());
 }

@@ -14,6 +14,8 @@ def Cs_StartOp : Cs_CommOp<"start", [IsolatedFromAbove, SingleBlock, AttrSizedOp
     The region holds exactly one communication, or the `cs.shard`, `cs.exchange`
     and `cs.unshard` that it was expanded into, or one `cs.copy`, for a copy
     engine. `after`: what must have completed before. `priority`: smaller is more urgent.
+    `gather_priority`: that of the half of an all_reduce that distributes the sums,
+    if it is another.
 
     ```mlir
     %f = cs.start "w" priority 3 (%g) : (!cs.placed<tensor<8xf32>, device 0>)
@@ -26,11 +28,12 @@ def Cs_StartOp : Cs_CommOp<"start", [IsolatedFromAbove, SingleBlock, AttrSizedOp
   }];
   let arguments = (ins StrAttr:$key, Variadic<Cs_PlacedType>:$inputs,
                        Variadic<Cs_FutureType>:$after,
-                       DefaultValuedAttr<I64Attr, "0">:$priority);
+                       DefaultValuedAttr<I64Attr, "0">:$priority,
+                       OptionalAttr<I64Attr>:$gather_priority);
   let results = (outs Cs_FutureType:$future);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
-    $key (`priority` $priority^)? ` ` `(` $inputs `)` (`after` ` ` `(` $after^ `:` qualified(type($after)) `)`)? `:`
+    $key (`priority` $priority^)? (`gather_priority` $gather_priority^)? ` ` `(` $inputs `)` (`after` ` ` `(` $after^ `:` qualified(type($after)) `)`)? `:`
     functional-type($inputs, $future) attr-dict-with-keyword `` custom<IsolatedBody>($body)
   }];
   let hasVerifier = 1;
@@ -54,7 +57,8 @@ def Cs_ExchangeOp : Cs_CommOp<"exchange", [AllTypesMatch<["value", "result"]>]> 
     floor(c n / chunks) up to floor((c + 1) n / chunks). In round s = 0 ..
     `rounds` - 1, rank r sends the parts that `send` names, and receives those
     that `recv` names; received elements are combined with its own. `scale`
-    multiplies the elements received in the last round, after combining. What a
+    multiplies the elements received in the last round, after combining. `priority`
+    is the phase's own, if it differs from that of the start. What a
     rank sends in a round is what its peer receives in the same round
     (`--verify-distributed` proves it).
 
@@ -68,10 +72,12 @@ def Cs_ExchangeOp : Cs_CommOp<"exchange", [AllTypesMatch<["value", "result"]>]> 
   }];
   let arguments = (ins Cs_PlacedType:$value, I64Attr:$chunks, I64Attr:$rounds,
                        Cs_CombineAttr:$combine, OptionalAttr<F64Attr>:$scale,
-                       Cs_SideAttr:$send, Cs_SideAttr:$recv);
+                       Cs_SideAttr:$send, Cs_SideAttr:$recv,
+                       OptionalAttr<I64Attr>:$priority);
   let results = (outs Cs_PlacedType:$result);
   let assemblyFormat = [{
     $value `chunks` $chunks `rounds` $rounds `` $combine (`scale` $scale^)?
+    (`priority` $priority^)?
     `send` $send `recv` $recv attr-dict `:` qualified(type($value))
   }];
   let hasVerifier = 1;
@@ -91,6 +97,53 @@ def Cs_UnshardOp : Cs_Op<"unshard", [Pure]> {
   let results = (outs Cs_PlacedType:$result);
   let assemblyFormat = "$value attr-dict `:` qualified(type($value)) `->` qualified(type($result))";
   let hasVerifier = 1;
+}
+
+def Cs_PackOp : Cs_Op<"pack", [Pure]> {
+  let summary = "a message made of pieces of tensors";
+  let description = [{
+    Elements begin .. end - 1 of each operand, in row-major order, one piece behind
+    the other. Operands and result have one element type and live in one place. If
+    the pieces of a tensor that are in messages, and the tensors that are put
+    together from them, form a chain, the plan lays them side by side, and neither
+    this op nor `cs.unpack` copies anything.
+
+    ```mlir
+    %m = cs.pack %a[24, 1024], %b[0, 50]
+        : !cs.placed<tensor<32x32xf32>, device 0>, !cs.placed<tensor<50xf32>, device 0>
+        -> !cs.placed<tensor<1050xf32>, device 0>
+    ```
+  }];
+  let arguments = (ins Variadic<Cs_PlacedType>:$pieces, DenseI64ArrayAttr:$bounds);
+  let results = (outs Cs_PlacedType:$result);
+  let assemblyFormat = [{
+    custom<Pieces>($pieces, $bounds) attr-dict `:` qualified(type($pieces)) `->`
+    qualified(type($result))
+  }];
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+def Cs_UnpackOp : Cs_Op<"unpack", [Pure]> {
+  let summary = "a tensor made of pieces of messages";
+  let description = [{
+    The inverse of `cs.pack`: elements begin .. end - 1 of each operand, one piece
+    behind the other, are the elements of the result in row-major order.
+
+    ```mlir
+    %g = cs.unpack %m0[1000, 2000], %m1[0, 24]
+        : !cs.placed<tensor<2000xf32>, device 0>, !cs.placed<tensor<64xf32>, device 0>
+        -> !cs.placed<tensor<32x32xf32>, device 0>
+    ```
+  }];
+  let arguments = (ins Variadic<Cs_PlacedType>:$pieces, DenseI64ArrayAttr:$bounds);
+  let results = (outs Cs_PlacedType:$result);
+  let assemblyFormat = [{
+    custom<Pieces>($pieces, $bounds) attr-dict `:` qualified(type($pieces)) `->`
+    qualified(type($result))
+  }];
+  let hasVerifier = 1;
+  let hasFolder = 1;
 }
 
 #endif // COMMSCHED_IR_CSSCHEDULEOPS_TD

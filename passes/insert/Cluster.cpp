@@ -134,8 +134,10 @@ LogicalResult addDefault(ModuleOp module, const Program &program) {
       builder, module.getLoc(), "default", nodes, /*devices=*/1,
       cs::DeviceAttr::get(context, cs::DeviceKind::cpu, /*gflops=*/40,
                           /*gb_per_s=*/20, /*copy_mb_per_s=*/0),
-      cs::LinkAttr::get(context, /*mbit_per_s=*/80000, /*latency_ns=*/5000),
-      cs::LinkAttr::get(context, /*mbit_per_s=*/1000, /*latency_ns=*/50000));
+      cs::LinkAttr::get(context, /*mbit_per_s=*/80000, /*latency_ns=*/5000,
+                        /*overhead_ns=*/0),
+      cs::LinkAttr::get(context, /*mbit_per_s=*/1000, /*latency_ns=*/50000,
+                        /*overhead_ns=*/0));
   SymbolTable(module).insert(cluster, module.getBody()->begin());
   remarkOn(cluster, "cluster", [&](auto &os) {
     os << "no cs.cluster given: assuming @" << cluster.getSymName() << " of "

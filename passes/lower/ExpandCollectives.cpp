@@ -112,11 +112,17 @@ private:
     if (collective.kind == CollectiveKind::allGather)
       value = UnshardOp::create(builder, loc, whole, value);
     FloatAttr mean = builder.getF64FloatAttr(1.0 / static_cast<double>(ranks));
-    for (const ExchangePhase &phase : exchangesOf(collective, chosen))
-      value = ExchangeOp::create(builder, loc, value, phase.chunks,
-                                 phase.rounds, phase.combine,
-                                 phase.scaled ? mean : FloatAttr(), phase.send,
-                                 phase.recv);
+    ArrayRef<ExchangePhase> phases = exchangesOf(collective, chosen);
+    // Behind the last that combines, sums are only distributed.
+    auto gathers = llvm::find_if(llvm::reverse(phases), [](auto &phase) {
+                     return phase.combine != Combine::replace;
+                   }).base();
+    for (const ExchangePhase &phase : phases)
+      value = ExchangeOp::create(
+          builder, loc, value, phase.chunks, phase.rounds, phase.combine,
+          phase.scaled ? mean : FloatAttr(), phase.send, phase.recv,
+          &phase >= gathers ? start.getGatherPriorityAttr() : IntegerAttr());
+    start.removeGatherPriorityAttr();
     if (collective.kind == CollectiveKind::reduceScatter)
       value = ShardOp::create(builder, loc, result, value);
     record(start, op, collective);

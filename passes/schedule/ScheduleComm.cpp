@@ -281,7 +281,8 @@ void Scheduler::schedule(Operation *op) {
   OpBuilder builder(op);
   auto start = cs::StartOp::create(
       builder, op->getLoc(), cs::FutureType::get(op->getContext(), placed),
-      communication.getCommunicationKey(), op->getOperands(), after, priority);
+      communication.getCommunicationKey(), op->getOperands(), after, priority,
+      /*gather_priority=*/IntegerAttr());
   starts[op] = start;
   builder.setInsertionPoint(first);
   auto await = cs::AwaitOp::create(builder, op->getLoc(), start.getFuture());
