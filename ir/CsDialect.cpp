@@ -45,6 +45,24 @@ void CsDialect::initialize() {
   addBytecodeInterface(*this);
 }
 
+/// `attr` says how the communication of a step was scheduled.
+static LogicalResult verifySchedule(Operation *op, NamedAttribute attr) {
+  StringRef name = attr.getName();
+  auto function = dyn_cast<FunctionOpInterface>(op);
+  if (!function || !function->hasAttr(CsDialect::kStepAttr))
+    return op->emitOpError() << "'" << name << "' belongs on the function "
+                             << "with '" << CsDialect::kStepAttr << "'";
+  if (!isa<ScheduleAttr>(attr.getValue()))
+    return op->emitOpError() << "'" << name << "' must be a #cs.schedule, got: "
+                             << attr.getValue();
+  for (auto [index, type] : llvm::enumerate(function.getArgumentTypes()))
+    if (!isa<PlacedType>(type))
+      return op->emitOpError() << "'" << name << "' belongs on a function of "
+                               << "level 2, got argument " << index
+                               << " of type " << type;
+  return success();
+}
+
 LogicalResult CsDialect::verifyOperationAttribute(Operation *op,
                                                   NamedAttribute attr) {
   StringRef name = attr.getName();
