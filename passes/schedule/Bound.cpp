@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "passes/schedule/Bound.h"
+#include "passes/schedule/MessageCosts.h"
 #include "passes/schedule/Relaxation.h"
 
 #include <algorithm>
@@ -81,16 +82,45 @@ private:
     unsigned step = ~0u, op = 0, communication = ~0u;
   };
 
-  /// From the end of its producers until it has arrived.
+  /// From the end of its producers until it has arrived, at least.
   static double leastTime(const Problem &problem, const Communication &communication) {
-    double costs = 0, longest = 0;
-    for (const Stage &stage : communication.stages) {
+    const std::vector<Stage> &stages = communication.stages;
+    double costs = 0, longest = 0, all = 0;
+    auto transfer = [&](const Stage &stage) {
+      return static_cast<double>(stage.bytes) * 1e9 /
+             static_cast<double>(problem.links[stage.link].bytesPerSecond);
+    };
+    for (const Stage &stage : stages) {
       costs += static_cast<double>(stage.overhead) + static_cast<double>(stage.latency);
-      longest = std::max(
-          longest, static_cast<double>(stage.bytes) * 1e9 /
-                       static_cast<double>(problem.links[stage.link].bytesPerSecond));
+      longest = std::max(longest, transfer(stage));
+      all += transfer(stage);
     }
-    return costs + longest;
+    double least = costs + (communication.divisible ? longest : all);
+    double before = 0;
+    for (size_t i = 0; i < stages.size(); ++i) {
+      // The link needs time for all of its stages, and what comes before the first
+      // and after the last of them.
+      double after = 0, work = 0;
+      for (size_t j = i; j < stages.size(); ++j) {
+        after += static_cast<double>(stages[j].overhead + stages[j].latency);
+        if (stages[j].link == stages[i].link) {
+          work += static_cast<double>(stages[j].overhead) + transfer(stages[j]);
+          after = static_cast<double>(stages[j].latency);
+        }
+      }
+      least = std::max(least, before + work + after);
+      // Two links in turn.
+      if (i + 1 < stages.size() && stages[i].link != stages[i + 1].link) {
+        const Stage &a = stages[i], &b = stages[i + 1];
+        auto shorter = static_cast<Time>(std::min(transfer(a), transfer(b)));
+        Time end = leastEndOfTwo({{0, shorter, communication.divisible ? 0 : shorter}},
+                                 std::min(a.overhead, b.overhead));
+        least = std::max(least, static_cast<double>(end) + costs -
+                                    static_cast<double>(a.overhead + b.overhead));
+      }
+      before += static_cast<double>(stages[i].overhead + stages[i].latency);
+    }
+    return least;
   }
 
   void run(unsigned step) {

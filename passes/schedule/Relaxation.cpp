@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "passes/schedule/Relaxation.h"
-#include "passes/schedule/Needs.h"
+#include "passes/schedule/MessageCosts.h"
 
 #include <algorithm>
 #include <queue>
@@ -38,13 +38,13 @@ struct QueueCosts {
 
 struct Event {
   Time time;
-  unsigned kind; ///< op ends, item is there, queue has done its first, item arrived
+  unsigned kind;
   uint64_t step; ///< or version of the queue
   unsigned index;
   auto key() const { return std::tie(time, kind, step, index); }
   bool operator<(const Event &other) const { return key() > other.key(); }
 };
-enum EventKind : unsigned { kOpEnds, kItemIsThere, kQueueIsDone, kItemArrives };
+enum EventKind : unsigned { kOpEnds, kItemIsThere, kQueueIsDone, kItemArrives, kOpMayStart };
 
 struct Step {
   std::vector<unsigned> opWaits, communicationWaits;
@@ -71,7 +71,16 @@ struct Stream {
   size_t position = 0;
   bool busy = false;
   Time free = 0;
+  Time notBefore = -1; ///< of the next op, for the costs of messages; -1: unknown
 };
+
+/// The finalizer of SplitMix64 (Steele et al., OOPSLA 2014).
+uint64_t mix(uint64_t sum, uint64_t value) {
+  uint64_t z = sum * 0x9e3779b97f4a7c15 + value + 0x632be59bd9b4e019;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+  return z ^ (z >> 31);
+}
 
 class Simulation {
 public:
@@ -85,9 +94,11 @@ public:
         total += transferTime(problem.links[stage.link], stage.bytes) +
                  stage.overhead + stage.latency;
     unit = total < (Time{1} << 40) ? 1024 : 1;
-    for (unsigned stream = 0; stream < order.size(); ++stream)
+    for (unsigned stream = 0; stream < order.size(); ++stream) {
+      messageCosts.emplace_back(problem, order, stream, unit);
       if (!order[stream].empty())
         addItems(stream);
+    }
     prepare();
   }
 
@@ -104,6 +115,7 @@ private:
   void arrive(uint64_t step, unsigned item);
   void completeSteps();
   bool startOps();
+  bool costsAllow(size_t stream);
   std::vector<int64_t> state();
   Time work(const Stage &stage) const {
     return static_cast<Time>(static_cast<__int128>(stage.bytes) * 1'000'000'000 *
@@ -122,6 +134,8 @@ private:
   Step steps[kSteps];
   std::vector<Queue> queues;
   std::vector<Stream> streams;
+  std::vector<MessageCosts> messageCosts; ///< by stream
+  Produced produced[kSteps];
   std::priority_queue<Event> events;
   Time now = 0;
   uint64_t complete = 0; ///< steps of which all views are done
@@ -248,10 +262,17 @@ void Simulation::endOp(uint64_t step, unsigned op) {
     --s.opWaits[user];
     s.opReady[user] = now;
   }
+  Produced &made = produced[step % kSteps];
+  if (made.step != step) {
+    made.step = step;
+    made.communications.clear();
+  }
   for (unsigned communication : opCommunications[op])
-    if (--s.communicationWaits[communication] == 0)
+    if (--s.communicationWaits[communication] == 0) {
+      made.communications.push_back({communication, now});
       for (unsigned item : itemsOf[communication])
         events.push({now + items[item].head, kItemIsThere, step, item});
+    }
 }
 
 /// Announces the end of the queue's first item.
@@ -304,6 +325,8 @@ void Simulation::handle(const Event &event) {
   case kItemArrives:
     arrive(event.step, event.index);
     break;
+  case kOpMayStart:
+    break;
   }
 }
 
@@ -316,6 +339,26 @@ void Simulation::completeSteps() {
   }
 }
 
+/// Whether messages can have brought what the next op of the stream needs. The
+/// links alone allow it.
+bool Simulation::costsAllow(size_t index) {
+  Stream &stream = streams[index];
+  if (!messageCosts[index].isUseful(stream.position))
+    return true;
+  if (stream.notBefore < 0) {
+    std::vector<const Produced *> steps;
+    for (uint64_t step = stream.step - std::min<uint64_t>(stream.step, 2);
+         step <= stream.step; ++step)
+      if (produced[step % kSteps].step == step)
+        steps.push_back(&produced[step % kSteps]);
+    stream.notBefore =
+        messageCosts[index].earliest(stream.step, stream.position, steps);
+    if (stream.notBefore > now)
+      events.push({stream.notBefore, kOpMayStart, stream.step, unsigned(index)});
+  }
+  return stream.notBefore <= now;
+}
+
 bool Simulation::startOps() {
   bool any = false;
   for (size_t i = 0; i < streams.size(); ++i) {
@@ -324,8 +367,9 @@ bool Simulation::startOps() {
       continue;
     unsigned op = order[i][stream.position];
     Step &s = at(stream.step);
-    if (s.opWaits[op] != 0)
+    if (s.opWaits[op] != 0 || !costsAllow(i))
       continue;
+    stream.notBefore = -1;
     Time base = std::max(stream.free, s.opReady[op]);
     if (now > base && s.last[op] != ~0u)
       stalls.push_back({computed, s.last[op], now - base});
@@ -345,7 +389,8 @@ std::vector<int64_t> Simulation::state() {
   auto relative = [&](uint64_t step) { return static_cast<int64_t>(step - complete); };
   for (const Stream &stream : streams)
     state.insert(state.end(), {relative(stream.step),
-                               static_cast<int64_t>(stream.position), stream.busy});
+                               static_cast<int64_t>(stream.position), stream.busy,
+                               stream.notBefore < 0});
   for (const Queue &queue : queues) {
     state.push_back(-1);
     Time served = now - queue.since;
@@ -361,6 +406,22 @@ std::vector<int64_t> Simulation::state() {
       state.insert(state.end(), {event.time - now, event.kind, relative(event.step),
                                  event.index});
   }
+  // What is produced counts for ops of the two steps after, when it was produced:
+  // much, so that sums of it are kept, of 128 bits.
+  uint64_t sums[2] = {1, 2};
+  for (uint64_t step = complete - std::min<uint64_t>(complete, 2); step < complete + 6;
+       ++step) {
+    const Produced &made = produced[step % kSteps];
+    if (made.step != step)
+      continue;
+    for (uint64_t &sum : sums)
+      sum = mix(sum, static_cast<uint64_t>(relative(step)));
+    for (auto [communication, time] : made.communications)
+      for (uint64_t &sum : sums)
+        sum = mix(mix(sum, communication), static_cast<uint64_t>(now - time));
+  }
+  for (uint64_t sum : sums)
+    state.push_back(static_cast<int64_t>(sum));
   return state;
 }
 
