@@ -41,6 +41,7 @@
 #include "runtime/memory.h"
 #include "runtime/parameter_client.h"
 #include "runtime/peer_failure_relay.h"
+#include "runtime/profile.h"
 #include "runtime/program.h"
 #include "runtime/progress_engine.h"
 #include "runtime/slot_memory.h"
@@ -63,6 +64,7 @@ struct ExecutorOptions {
   // Longest time without progress while a message is awaited.
   absl::Duration deadline = absl::Seconds(30);
   bool emulate = false;
+  ProfileRecorder *profile = nullptr;  // outlives the executor; null: none
 };
 
 // Sums over the completed calls of one function. Of several compute streams,

@@ -81,6 +81,8 @@ void Executor::RunInstruction(Stream *stream, Call *call, uint32_t index) {
   if (options_.emulate) could_begin = std::max(call->ready[index], stream->due);
   ++busy_;
   mu_.Unlock();
+  const bool profiling = options_.profile != nullptr;
+  bool communicating = profiling && engine_->Communicating();
   const Clock::time_point begin = Clock::now();
   if (!options_.emulate) could_begin = begin;
   absl::Status failed;
@@ -111,6 +113,12 @@ void Executor::RunInstruction(Stream *stream, Call *call, uint32_t index) {
                      ": ", failed.message())));
   --busy_;
   const Clock::time_point counts_from = std::max(could_begin, stream->end);
+  if (profiling && failed.ok()) {
+    communicating |= engine_->Communicating();
+    options_.profile->Add(*program_, call->function, index,
+                          Nanoseconds(end - (timed ? counts_from : begin)),
+                          communicating);
+  }
   stream->due = due;
   stream->end = end;
   mu_.Lock();

@@ -40,6 +40,7 @@ absl::Status ParameterServerImpl::Start() {
   executor.trace = options_.trace;
   executor.deadline = options_.deadline;
   executor.emulate = options_.emulate;
+  executor.profile = options_.profile;
   auto made = Executor::Create(program_, std::move(executor));
   if (!made.ok()) return Named(made.status());
   executor_ = *std::move(made);

@@ -40,6 +40,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "runtime/plan_loader.h"
+#include "runtime/profile.h"
 #include "runtime/shared_bytes.h"
 #include "runtime/trace.h"
 
@@ -56,6 +57,7 @@ struct ParameterServerOptions {
   uint64_t max_ahead = 16;
   TraceRecorder *trace = nullptr;  // outlives the server
   bool emulate = false;            // see runtime/executor.h
+  ProfileRecorder *profile = nullptr;  // outlives the server
   // Called once, with the error that ends the server.
   std::function<void(const absl::Status &)> on_failure = {};
 };

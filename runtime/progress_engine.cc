@@ -51,6 +51,7 @@ void ProgressEngine::Push(Event event) {
 }
 
 void ProgressEngine::Start(const Request &request) {
+  ++communications_;
   Event event(Event::kStart);
   event.request = request;
   Push(std::move(event));
@@ -241,6 +242,7 @@ void ProgressEngine::Finish(Active *active) {
   if (request.output != nullptr && c.output_bytes != 0)
     std::memmove(request.output, request.buffer + c.output_at, c.output_bytes);
   active_.erase(active->sequence);
+  --communications_;
   host_->CommunicationDone(request.cookie, request.index);
 }
 

@@ -9,6 +9,7 @@
 #ifndef COMMSCHED_RUNTIME_PROGRESS_ENGINE_H
 #define COMMSCHED_RUNTIME_PROGRESS_ENGINE_H
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <set>
@@ -64,6 +65,8 @@ class ProgressEngine {
   // Thread-safe; do not wait.
   void Start(const Request &request);
   void PeerFailed(int peer, const absl::Status &why);
+  // Whether a communication has begun and is not complete.
+  bool Communicating() const { return communications_ != 0; }
 
  private:
   struct Active {
@@ -139,6 +142,8 @@ class ProgressEngine {
   CondVar changed_;
   std::vector<Event> events_ ABSL_GUARDED_BY(mu_);
   bool stop_ ABSL_GUARDED_BY(mu_) = false;
+
+  std::atomic<int> communications_{0};
 
   // Of the engine's thread only.
   std::map<uint64_t, std::unique_ptr<Active>> active_;  // by sequence

@@ -110,6 +110,7 @@ void ProgressEngine::HandleServer(Event &event) {
   if (trace_ != nullptr && trace_->enabled()) TraceServer(event);
   const Request request = active->request;
   active_.erase(active->sequence);
+  --communications_;
   host_->CommunicationDone(request.cookie, request.index);
 }
 

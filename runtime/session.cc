@@ -56,6 +56,7 @@ absl::StatusOr<std::unique_ptr<Executor>> MakeRank(
   options.trace = session.trace;
   options.deadline = session.deadline;
   options.emulate = session.emulate;
+  options.profile = session.profile;
   if (connect) {
     auto relay = std::make_shared<PeerFailureRelay>();
     TransportOptions transport;
@@ -115,6 +116,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::InProcess(
     server.deadline = options.deadline;
     server.trace = options.trace;
     server.emulate = options.emulate;
+    server.profile = options.profile;
     auto made = ParameterServer::Create(image, std::move(server));
     if (!made.ok()) return made.status();
     session->servers_.push_back(*std::move(made));

@@ -31,6 +31,7 @@ struct SessionOptions {
   // runtime/executor.h. Without it, a plan with costs in the place of code is
   // refused.
   bool emulate = false;
+  ProfileRecorder *profile = nullptr;  // outlives the session
 };
 
 // Connects one trainer to the parameter servers of its plan.

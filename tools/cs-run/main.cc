@@ -21,9 +21,11 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "grpc/grpc_transport.h"
+#include "runtime/profile.h"
 #include "runtime/session.h"
 #include "runtime/sync.h"
 #include "runtime/trace.h"
+#include "tools/cs-run/calibrate.h"
 #include "tools/cs-run/child_report.h"
 #include "tools/cs-run/options.h"
 #include "tools/cs-run/report.h"
@@ -105,10 +107,10 @@ absl::Status CheckNodes(const Options &options, const runtime::PlanImage &image)
   return CheckServers(options, image);
 }
 
-std::string TracePath(const Options &options) {
-  if ((options.rank <= 0 && !options.is_server()) || options.spawned)
-    return options.trace;
-  absl::string_view stem = options.trace;
+// Of this process's own file.
+std::string OwnPath(const Options &options, const std::string &path) {
+  if ((options.rank <= 0 && !options.is_server()) || options.spawned) return path;
+  absl::string_view stem = path;
   if (absl::EndsWith(stem, ".json")) stem.remove_suffix(5);
   if (options.is_server())
     return absl::StrCat(stem, ".server", options.index, ".json");
@@ -144,12 +146,14 @@ class Running {
 
 absl::Status RunTrainers(const Options &options,
                          std::shared_ptr<const runtime::PlanImage> image,
-                         runtime::TraceRecorder *trace, Running *running,
+                         runtime::TraceRecorder *trace,
+                         runtime::ProfileRecorder *profile, Running *running,
                          const std::atomic<bool> *stop) {
   runtime::SessionOptions session_options;
   session_options.deadline = options.deadline;
   session_options.emulate = options.emulate;
   session_options.trace = trace;
+  session_options.profile = profile;
   auto session = Open(options, std::move(image), session_options);
   if (!session.ok()) return session.status();
   // The threads of one process stop after the same step. Ranks elsewhere cannot
@@ -183,19 +187,31 @@ absl::Status RunHere(const Options &options,
           : runtime::Clock::time_point(
                 std::chrono::nanoseconds(options.trace_origin)));
   runtime::TraceRecorder *trace = options.trace.empty() ? nullptr : &recorder;
+  runtime::ProfileRecorder measured;
+  runtime::ProfileRecorder *profile = options.profile.empty() ? nullptr : &measured;
   absl::Status status =
-      options.is_server()
-          ? Serve(options, std::move(image), trace,
+      !options.calibrate.empty() ? Calibrate(options, std::move(image))
+      : options.is_server()
+          ? Serve(options, std::move(image), trace, profile,
                   [&](auto end) { running.Set(std::move(end)); })
-          : RunTrainers(options, std::move(image), trace, &running, &stop);
+          : RunTrainers(options, std::move(image), trace, profile, &running, &stop);
   running.Finish();
   if (!status.ok() && options.spawned) WriteReport(options.report, status);
   // A trace of what went wrong is worth as much as one of what did not.
   if (trace != nullptr) {
-    absl::Status written = trace->Write(TracePath(options));
+    const std::string path = OwnPath(options, options.trace);
+    absl::Status written = trace->Write(path);
     if (status.ok()) status = written;
     if (written.ok() && options.rank <= 0 && !options.spawned)
-      std::printf("trace: %s\n", TracePath(options).c_str());
+      std::printf("trace: %s\n", path.c_str());
+  }
+  // Steps of a run that failed are not like others.
+  if (profile != nullptr && status.ok() && !(options.is_server() && profile->empty())) {
+    const std::string path = OwnPath(options, options.profile);
+    status = profile->Write(path);
+    if (status.ok() && options.rank <= 0 && !options.spawned)
+      std::printf("profile: %s\n", path.c_str());
+    if (!status.ok() && options.spawned) WriteReport(options.report, status);
   }
   watcher.reset();
   if (status.ok() && stop) return absl::CancelledError("interrupted");

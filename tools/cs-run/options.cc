@@ -62,9 +62,10 @@ absl::Status CheckRole(const Options &o) {
     if (o.rank >= 0 || !o.peers.empty() || o.has_servers())
       return bad("--role server goes without --rank, --peers and --servers");
     if (!o.batch.empty() || o.steps || o.epochs || !o.calls.empty() ||
-        !o.eval.empty() || !o.save_params.empty() || !o.metrics_json.empty())
+        !o.eval.empty() || !o.save_params.empty() || !o.metrics_json.empty() ||
+        !o.calibrate.empty())
       return bad("--role server goes without what trainers do: only --init, "
-                 "--checkpoint, --checkpoint-every, --resume and --trace");
+                 "--checkpoint, --checkpoint-every, --resume, --trace and --profile");
     if (!o.checkpoint.empty() && o.checkpoint_every == 0)
       return bad("--role server needs --checkpoint-every with --checkpoint");
   } else if (o.index >= 0 || !o.listen.empty()) {
@@ -118,6 +119,18 @@ absl::Status Check(const Options &o) {
   return CheckRole(o);
 }
 
+// Instead of training.
+absl::Status CheckCalibrate(const Options &o) {
+  if (o.calibrate.empty()) return absl::OkStatus();
+  if (!o.batch.empty() || o.steps || o.epochs || !o.calls.empty() ||
+      !o.eval.empty() || !o.save_params.empty() || !o.metrics_json.empty() ||
+      !o.checkpoint.empty() || !o.trace.empty() || !o.profile.empty() || o.arena_info)
+    return absl::InvalidArgumentError(
+        "--calibrate goes without what training needs and writes: only where it "
+        "runs, --init, --resume and --emulate");
+  return absl::OkStatus();
+}
+
 bool IsNumber(const std::string &text) {
   return !text.empty() && text.find_first_not_of("0123456789") == text.npos;
 }
@@ -142,6 +155,8 @@ absl::StatusOr<Options> ParseOptions(
       {"--eval-batch", Text(&o.eval_batch)},
       {"--eval-every", Count(&o.eval_every, 1)},
       {"--trace", Text(&o.trace)},
+      {"--profile", Text(&o.profile)},
+      {"--calibrate", Text(&o.calibrate)},
       {"--checkpoint", Text(&o.checkpoint)},
       {"--checkpoint-every", Count(&o.checkpoint_every, 1)},
       {"--save-params", Text(&o.save_params)},
@@ -229,8 +244,10 @@ absl::StatusOr<Options> ParseOptions(
     if (absl::Status s = it->second(value); !s.ok())
       return absl::InvalidArgumentError(absl::StrCat(name, " ", s.message()));
   }
-  if (!o.help)
+  if (!o.help) {
     if (absl::Status s = Check(o); !s.ok()) return s;
+    if (absl::Status s = CheckCalibrate(o); !s.ok()) return s;
+  }
   return o;
 }
 
@@ -293,8 +310,8 @@ parameter servers, for plans that have them
                           needed, and not used
   --role server --index K --listen HOST:PORT
                           one server; only --init, --checkpoint,
-                          --checkpoint-every, --resume, --trace and --deadline
-                          of the other options
+                          --checkpoint-every, --resume, --trace, --profile and
+                          --deadline of the other options
   --checkpoint FOLDER --checkpoint-every N
                           of a server, or with --spawn: each server saves its
                           part and what it has taken, every N steps
@@ -313,6 +330,12 @@ reports
   --metrics-json FILE     writes metrics and times as JSON
   --trace FILE            writes a trace of all ranks for ui.perfetto.dev; with
                           --rank R, of that one, and .rankR before .json
+  --profile FILE          writes the times of fragments as JSON, for cs-opt
+                          --read-costs; with --rank R, of that one, and .rankR
+                          before .json
+  --calibrate FILE        instead of training, measures the links of the cluster
+                          and how much slower compute is while they are busy:
+                          JSON, for cs-opt --read-costs; of all ranks, by rank 0
   --arena-info            prints the memory that the plan needs, and ends
 )";
 }

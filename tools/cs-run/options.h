@@ -24,7 +24,7 @@ struct Options {
   std::vector<std::string> calls;
   std::string checkpoint, save_params;
   uint64_t checkpoint_every = 0;
-  std::string trace, metrics_json;
+  std::string trace, metrics_json, profile, calibrate;
   uint64_t metrics_every = 0;  // 0: about twenty lines
   std::string transport;       // "in-process" or "grpc"
   int spawn = 0;               // processes; kSpawnAll: as many as the plan has

@@ -124,7 +124,7 @@ std::string ServerCheckpoint(const std::string &folder, int index) {
 
 absl::Status Serve(
     const Options &options, std::shared_ptr<const runtime::PlanImage> image,
-    runtime::TraceRecorder *trace,
+    runtime::TraceRecorder *trace, runtime::ProfileRecorder *profile,
     const std::function<void(std::function<void(const absl::Status &)>)> &started) {
   auto own = [&](const absl::Status &status) {
     return OfServer(options.index, status);
@@ -142,6 +142,7 @@ absl::Status Serve(
   // Trainers repeat what the checkpoint lacks, however long it took to write.
   if (!options.checkpoint.empty()) server_options.max_ahead = 1 << 16;
   server_options.trace = trace;
+  server_options.profile = profile;
   server_options.emulate = options.emulate;
   auto server = ParameterServer::Create(image, std::move(server_options));
   if (!server.ok()) return own(server.status());

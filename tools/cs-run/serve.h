@@ -15,6 +15,7 @@
 #include "absl/time/time.h"
 #include "grpc/security.h"
 #include "runtime/plan_loader.h"
+#include "runtime/profile.h"
 #include "runtime/session.h"
 #include "runtime/trace.h"
 #include "tools/cs-run/options.h"
@@ -39,10 +40,10 @@ std::string ServerCheckpoint(const std::string &folder, int index);
 
 // Serves until all trainers have finished and gone, or the job has failed.
 // `started` is called with what ends it, from any thread, before any trainer is
-// accepted; `trace` may be null.
+// accepted; `trace` and `profile` may be null.
 absl::Status Serve(
     const Options &options, std::shared_ptr<const runtime::PlanImage> image,
-    runtime::TraceRecorder *trace,
+    runtime::TraceRecorder *trace, runtime::ProfileRecorder *profile,
     const std::function<void(std::function<void(const absl::Status &)>)> &started);
 
 }  // namespace commsched::run

@@ -22,6 +22,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
+#include "runtime/profile.h"
 #include "tools/cs-run/causes.h"
 #include "tools/cs-run/child_report.h"
 #include "tools/cs-run/merge_trace.h"
@@ -38,7 +39,7 @@ struct Child {
   pid_t pid = -1;
   bool running = false;
   int report = -1;    // file
-  std::string trace;  // file; empty: none
+  std::string trace, profile;  // files; empty: none
   Outcome outcome;
 };
 
@@ -135,12 +136,13 @@ void End(Child &child) {
   }
 }
 
-// Where each process writes its trace: beside the one that they become.
-absl::Status PlaceTraces(const std::string &path, std::vector<Child> &children) {
+// Where each process writes its trace or profile: beside the one that they become.
+absl::Status PlaceParts(const std::string &path, std::string Child::*part,
+                        std::vector<Child> &children) {
   for (size_t rank = 0; rank < children.size(); ++rank)
-    children[rank].trace = absl::StrCat(path, ".", getpid(), ".part", rank);
+    children[rank].*part = absl::StrCat(path, ".", getpid(), ".part", rank);
   // Rather now than after the training.
-  const std::string &first = children[0].trace;
+  const std::string &first = children[0].*part;
   int fd = open(first.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
   if (fd < 0)
     return absl::UnavailableError(
@@ -161,6 +163,23 @@ absl::Status CollectTraces(const std::string &path,
   absl::StatusOr<bool> written = MergeTraces(files, path, servers);
   if (written.ok() && *written) std::printf("trace: %s\n", path.c_str());
   return written.status();
+}
+
+// Of those that have one: servers that run no fragment in a step do not.
+absl::Status CollectProfiles(const std::string &path,
+                             const std::vector<Child> &children, bool failed) {
+  std::vector<std::string> files;
+  for (const Child &child : children) {
+    unlink(absl::StrCat(child.profile, ".tmp.", child.pid).c_str());
+    if (failed)
+      unlink(child.profile.c_str());
+    else if (access(child.profile.c_str(), F_OK) == 0)
+      files.push_back(child.profile);
+  }
+  if (failed || files.empty()) return absl::OkStatus();
+  absl::Status status = runtime::MergeProfiles(files, path);
+  if (status.ok()) std::printf("profile: %s\n", path.c_str());
+  return status;
 }
 
 // A process of each rank and of each server, and what becomes of them.
@@ -191,7 +210,9 @@ class Cluster {
       status = token.status();
     }
     if (status.ok() && !options_.trace.empty())
-      status = PlaceTraces(options_.trace, children_);
+      status = PlaceParts(options_.trace, &Child::trace, children_);
+    if (status.ok() && !options_.profile.empty())
+      status = PlaceParts(options_.profile, &Child::profile, children_);
     if (!status.ok()) return Complain(status.message()), 1;
     std::fflush(nullptr);
     if (!Start()) exit_status_ = 1;
@@ -200,6 +221,12 @@ class Cluster {
       if (absl::Status s = CollectTraces(options_.trace, children_, servers_); !s.ok()) {
         Complain(s.message());
         if (exit_status_ == 0) exit_status_ = 1;
+      }
+    if (!options_.profile.empty())
+      if (absl::Status s = CollectProfiles(options_.profile, children_, exit_status_ != 0);
+          !s.ok()) {
+        Complain(s.message());
+        exit_status_ = 1;
       }
     std::fflush(stdout);
     std::vector<Outcome> outcomes;
@@ -303,6 +330,7 @@ bool Cluster::Start() {
       for (const std::string &a : {std::string("--trace"), child.trace,
                                    std::string("--trace-origin"), origin})
         own.push_back(a);
+    if (!child.profile.empty()) own.insert(own.end(), {"--profile", child.profile});
     child.pid = child.report < 0 ? -1 : fork();
     if (child.pid == 0) Exec(own, i != 0, child.report, parent);
     if (child.pid < 0) {

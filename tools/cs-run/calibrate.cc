@@ -1,0 +1,220 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "tools/cs-run/calibrate.h"
+
+#include <cstdio>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "grpc/grpc_transport.h"
+#include "runtime/files.h"
+#include "runtime/in_process_parameter_client.h"
+#include "runtime/in_process_transport.h"
+#include "runtime/json.h"
+#include "runtime/parameter_server.h"
+#include "tools/cs-run/peer_links.h"
+#include "tools/cs-run/serve.h"
+#include "tools/cs-run/server_links.h"
+
+namespace commsched::run {
+namespace {
+
+using runtime::ParameterClient;
+using runtime::PlanImage;
+using runtime::Transport;
+
+struct Link {
+  std::string from, to;
+  LinkCost cost;
+};
+
+struct Calibration {
+  std::string transport;
+  std::vector<Link> links;
+  std::vector<Slowdown> compute;  // by rank
+};
+
+std::string ToJson(const PlanImage &image, const Calibration &calibration) {
+  std::vector<std::string> links, compute;
+  for (const Link &link : calibration.links)
+    links.push_back(absl::StrCat(
+        " {\"from\":\"", link.from, "\",\"to\":\"", link.to, "\",\"latency_ns\":",
+        link.cost.latency_ns, ",\"overhead_ns\":", link.cost.overhead_ns,
+        ",\"bits_per_s\":", link.cost.bits_per_second,
+        ",\"round_trip_ns\":", link.cost.round_trip_ns, "}"));
+  for (size_t rank = 0; rank < calibration.compute.size(); ++rank)
+    compute.push_back(absl::StrCat(
+        " {\"rank\":", rank, ",\"quiet_ns\":", calibration.compute[rank].quiet_ns,
+        ",\"communicating_ns\":", calibration.compute[rank].communicating_ns,
+        ",\"slowdown_percent\":", calibration.compute[rank].percent(), "}"));
+  return absl::StrCat(
+      "{\"format\":\"commsched calibration\",\"version\":1,\"module\":",
+      runtime::JsonQuote(image.plan().module_name()), ",\"transport\":\"",
+      calibration.transport, "\",\"ranks\":", image.nodes(),
+      ",\"servers\":", image.servers().servers.size(), ",\n\"links\":[\n",
+      absl::StrJoin(links, ",\n"), "\n],\n\"compute\":[\n",
+      absl::StrJoin(compute, ",\n"), "\n]}\n");
+}
+
+void Print(const Calibration &calibration) {
+  std::printf("%-10s %-10s %12s %12s %12s\n", "from", "to", "Mbit/s", "latency us",
+              "overhead us");
+  for (const Link &link : calibration.links)
+    std::printf("%-10s %-10s %12.1f %12.1f %12.2f\n", link.from.c_str(),
+                link.to.c_str(), double(link.cost.bits_per_second) / 1e6,
+                double(link.cost.latency_ns) / 1e3, double(link.cost.overhead_ns) / 1e3);
+  for (size_t rank = 0; rank < calibration.compute.size(); ++rank)
+    std::printf("rank %zu: compute takes %lld %% longer while communicating\n", rank,
+                static_cast<long long>(calibration.compute[rank].percent()));
+}
+
+// What one rank does. `transport` and `client` may be null. Trainers that are
+// not connected with each other cannot take turns: of those, rank 0 measures.
+absl::Status MeasureRank(Transport *transport, ParameterClient *client, int rank,
+                         const PlanImage &image, absl::Duration deadline,
+                         Calibration *out) {
+  if (transport != nullptr) {
+    out->transport = transport->name();
+    auto links = MeasurePeerLinks(transport, deadline);
+    if (!links.ok()) return links.status();
+    for (const PeerLink &link : *links)
+      out->links.push_back({absl::StrCat("rank ", link.from),
+                            absl::StrCat("rank ", link.to), link.cost});
+    auto compute = MeasurePeerSlowdown(transport, *links, deadline);
+    if (!compute.ok()) return compute.status();
+    out->compute = *std::move(compute);
+  }
+  if (client == nullptr || rank != 0) return absl::OkStatus();
+  if (transport == nullptr) out->transport = client->name();
+  const auto &servers = image.servers();
+  for (size_t server = 0; server < servers.servers.size(); ++server) {
+    auto cost = MeasureServerLink(client, servers, int(server), deadline);
+    if (!cost.ok()) return cost.status();
+    out->links.push_back({absl::StrCat("server ", server), "rank 0", *cost});
+  }
+  if (transport != nullptr) return absl::OkStatus();
+  auto compute = MeasureServerSlowdown(client, servers, deadline);
+  if (!compute.ok()) return compute.status();
+  out->compute = {*compute};
+  return absl::OkStatus();
+}
+
+absl::Status OfRank(int rank, const absl::Status &status) {
+  if (status.ok()) return status;
+  return absl::Status(status.code(),
+                      absl::StrCat("rank ", rank, ": ", status.message()));
+}
+
+// Connects, measures, and says goodbye, or why not.
+absl::Status RunRank(int rank, const PlanImage &image, absl::Duration deadline,
+                     absl::StatusOr<std::unique_ptr<Transport>> transport,
+                     absl::StatusOr<std::unique_ptr<ParameterClient>> client,
+                     Calibration *out) {
+  absl::Status status = transport.status();
+  if (status.ok()) status = client.status();
+  Transport *peers = transport.ok() ? transport->get() : nullptr;
+  ParameterClient *servers = client.ok() ? client->get() : nullptr;
+  if (status.ok()) status = MeasureRank(peers, servers, rank, image, deadline, out);
+  if (status.ok() && servers != nullptr) status = servers->Finish(servers->first_step());
+  if (!status.ok()) {
+    if (peers != nullptr) peers->Abort(status);
+    if (servers != nullptr) servers->Abort(status);
+  }
+  if (peers != nullptr) peers->Close();
+  if (servers != nullptr) servers->Close();
+  return OfRank(rank, status);
+}
+
+runtime::TransportOptions TransportOf(const PlanImage &image, int rank,
+                                      absl::Duration deadline) {
+  runtime::TransportOptions transport;
+  transport.rank = rank;
+  transport.nodes = image.nodes();
+  transport.plan_digest = image.digest();
+  transport.connect_deadline = deadline;
+  return transport;
+}
+
+absl::Status OneRank(const Options &options, const PlanImage &image, Calibration *out) {
+  absl::StatusOr<std::unique_ptr<Transport>> transport = nullptr;
+  absl::StatusOr<std::unique_ptr<ParameterClient>> client = nullptr;
+  if (options.peers.size() > 1) {
+    runtime::TransportOptions own = TransportOf(image, options.rank, options.deadline);
+    own.peers = options.peers;
+    transport::GrpcOptions grpc;
+    grpc.listen_any = options.listen_any;
+    grpc.keepalive = Keepalive(options);
+    transport = transport::ConnectGrpc(std::move(own), grpc);
+  }
+  if (transport.ok() && options.has_servers())
+    client = ServersConnector(options, image)(options.rank);
+  return RunRank(options.rank, image, options.deadline, std::move(transport),
+                 std::move(client), out);
+}
+
+absl::Status AllHere(const Options &options, const std::shared_ptr<const PlanImage> &image,
+                     Calibration *out) {
+  const int nodes = image->nodes();
+  std::vector<std::unique_ptr<runtime::ParameterServer>> servers;
+  for (int k = 0; k < int(image->servers().servers.size()); ++k) {
+    runtime::ParameterServerOptions server;
+    server.server = k;
+    server.trainers = nodes;
+    server.deadline = options.deadline;
+    server.emulate = options.emulate;
+    auto made = runtime::ParameterServer::Create(image, std::move(server));
+    if (!made.ok()) return made.status();
+    servers.push_back(*std::move(made));
+  }
+  if (!servers.empty())
+    if (absl::Status s = runtime::JoinParameterServers(servers, nodes); !s.ok()) return s;
+  const bool connected = nodes > 1 && (servers.empty() || runtime::RanksCommunicate(*image));
+  auto hub = runtime::MakeInProcessHub(nodes);
+  std::vector<Calibration> all(static_cast<size_t>(nodes));
+  std::vector<absl::Status> statuses(static_cast<size_t>(nodes));
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < nodes; ++rank)
+    threads.emplace_back([&, rank] {
+      absl::StatusOr<std::unique_ptr<Transport>> transport = nullptr;
+      absl::StatusOr<std::unique_ptr<ParameterClient>> client = nullptr;
+      if (connected)
+        transport = runtime::ConnectInProcess(
+            hub, TransportOf(*image, rank, options.deadline));
+      if (!servers.empty())
+        client = runtime::MakeInProcessParameterClient(&servers, rank);
+      statuses[size_t(rank)] =
+          RunRank(rank, *image, options.deadline, std::move(transport),
+                  std::move(client), &all[size_t(rank)]);
+    });
+  for (std::thread &thread : threads) thread.join();
+  for (const absl::Status &status : statuses)
+    if (!status.ok() && status.code() != absl::StatusCode::kAborted) return status;
+  *out = std::move(all[0]);
+  return statuses[0];
+}
+
+}  // namespace
+
+absl::Status Calibrate(const Options &options,
+                       std::shared_ptr<const PlanImage> image) {
+  if (image->nodes() == 1 && image->servers().servers.empty())
+    return absl::InvalidArgumentError(
+        "--calibrate needs a link: the plan is for one rank without parameter servers");
+  Calibration calibration;
+  absl::Status status = options.rank >= 0 ? OneRank(options, *image, &calibration)
+                                          : AllHere(options, image, &calibration);
+  if (!status.ok() || options.rank > 0) return status;
+  const std::string json = ToJson(*image, calibration);
+  if (absl::Status s = runtime::WriteFileAtomically(options.calibrate, {json}); !s.ok())
+    return s;
+  Print(calibration);
+  std::printf("calibration: %s\n", options.calibrate.c_str());
+  return absl::OkStatus();
+}
+
+}  // namespace commsched::run

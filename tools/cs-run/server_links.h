@@ -1,0 +1,33 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Measures the links from parameter servers to a trainer, by pulls of the values
+// that the servers have: nothing is pushed, so nothing changes.
+#ifndef COMMSCHED_TOOLS_CS_RUN_SERVER_LINKS_H
+#define COMMSCHED_TOOLS_CS_RUN_SERVER_LINKS_H
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "runtime/parameter_client.h"
+#include "runtime/server_program.h"
+#include "tools/cs-run/measure.h"
+
+namespace commsched::run {
+
+// The cost of the link to server `server`. Blocks have the sizes that they have:
+// where fewer than eight of them are much smaller than the others, the overhead
+// cannot be told from the bytes, and is 0.
+absl::StatusOr<LinkCost> MeasureServerLink(runtime::ParameterClient *client,
+                                           const runtime::ServersProgram &servers,
+                                           int server, absl::Duration deadline);
+
+// Of this trainer's compute, while it pulls from all servers.
+absl::StatusOr<Slowdown> MeasureServerSlowdown(runtime::ParameterClient *client,
+                                               const runtime::ServersProgram &servers,
+                                               absl::Duration deadline);
+
+}  // namespace commsched::run
+
+#endif  // COMMSCHED_TOOLS_CS_RUN_SERVER_LINKS_H
