@@ -19,6 +19,7 @@ absl::StatusOr<FunctionProgram> FunctionBuilder::Build() {
   out_.arena_bytes = in_.arena_bytes();
   out_.scratch_bytes = in_.scratch_bytes();
   out_.global_batch = in_.global_batch();
+  out_.credit_bytes = in_.credit_bytes();
   for (int i = 0; i < in_.buffers_size(); ++i)
     if (absl::Status s = AddBuffer(i); !s.ok()) return s;
   writer_.assign(in_.buffers_size(), -1);
@@ -130,6 +131,23 @@ absl::Status FunctionBuilder::Write(uint32_t buffer) {
   return absl::OkStatus();
 }
 
+int64_t FunctionBuilder::LastWriter(uint32_t buffer) const {
+  auto root = [&](uint32_t b) {
+    const plan::Buffer &info = in_.buffers(int(b));
+    return info.kind() == plan::Buffer::PART ? info.parent() : b;
+  };
+  const BufferInfo &own = out_.buffers[buffer];
+  int64_t last = -1;
+  for (uint32_t b = 0; b < out_.buffers.size(); ++b) {
+    const BufferInfo &other = out_.buffers[b];
+    if (b == buffer || (root(b) == root(buffer) &&
+                        other.offset < own.offset + own.type.bytes &&
+                        own.offset < other.offset + other.type.bytes))
+      last = std::max(last, writer_[b]);
+  }
+  return last;
+}
+
 absl::Status FunctionBuilder::Finish() {
   where_ = absl::StrCat("function @", in_.name());
   for (uint32_t i = 0; i < out_.instructions.size(); ++i) {
@@ -150,7 +168,7 @@ absl::Status FunctionBuilder::Finish() {
                                           ToString(type)));
     uint32_t index = uint32_t(out_.outputs.size());
     out_.outputs.push_back({o.metric(), o.buffer()});
-    int64_t writer = writer_[o.buffer()];
+    const int64_t writer = LastWriter(o.buffer());
     if (writer >= 0)
       out_.instructions[writer].outputs.push_back(index);
     else if (out_.buffers[o.buffer()].kind == BufferInfo::kBatch ||

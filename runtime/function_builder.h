@@ -53,6 +53,8 @@ class FunctionBuilder {
   absl::Status CheckRead(uint32_t buffer);
   absl::Status Write(uint32_t buffer);
   absl::Status Finish();
+  // The last instruction that writes memory of `buffer`, -1 if none does.
+  int64_t LastWriter(uint32_t buffer) const;
 
   // function_instructions.cc
   absl::Status AddInstruction(int index);

@@ -144,7 +144,8 @@ absl::Status FunctionBuilder::AddCommunicate(const plan::Communicate &comm,
       if (absl::Status s = CheckPhaseMatches(phase, type, nodes_); !s.ok())
         return BadPlan(where_, absl::StrCat("phase ", i, ": ", s.message()));
     c.phases.push_back(
-        {ops::Combine(phase.combine()), phase.scale(), *std::move(rounds)});
+        {ops::Combine(phase.combine()), phase.scale(), *std::move(rounds),
+         phase.has_priority() ? phase.priority() : out->priority});
   }
   return absl::OkStatus();
 }

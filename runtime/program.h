@@ -68,6 +68,7 @@ struct PhaseProgram {
   ops::Combine combine = ops::Combine::kReplace;
   double scale = 0;  // of what is received in the last round; 0: none
   std::vector<Round> rounds;
+  int32_t priority = 0;  // of what it sends
 };
 
 struct CommunicateProgram {
@@ -146,6 +147,7 @@ struct FunctionProgram {
   size_t arena_bytes = 0;
   size_t scratch_bytes = 0;
   uint64_t global_batch = 0;
+  size_t credit_bytes = 0;  // 0: no limit
   // Of all devices.
   std::vector<BatchArgument> batches;
   // Devices of a node that work on batches of their own.

@@ -229,7 +229,8 @@ int64_t Overlapper::priorityOf(cs::CopyOp copy) {
   auto passes = [](Operation *op) {
     auto fragment = dyn_cast<cs::FragmentOp>(op);
     return (fragment && fragment.getDeferred()) ||
-           isa<cs::SplitOp, cs::ConcatOp, cs::CopyOp, cs::AwaitOp>(op);
+           isa<cs::SplitOp, cs::ConcatOp, cs::PackOp, cs::UnpackOp, cs::CopyOp,
+               cs::AwaitOp>(op);
   };
   std::optional<int64_t> best;
   auto offer = [&](cs::StartOp start) {

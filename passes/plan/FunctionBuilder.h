@@ -7,6 +7,7 @@
 #ifndef COMMSCHED_PASSES_PLAN_FUNCTIONBUILDER_H
 #define COMMSCHED_PASSES_PLAN_FUNCTIONBUILDER_H
 
+#include "MessageLayout.h"
 #include "PlanBuilder.h"
 
 #include "llvm/ADT/DenseMap.h"
@@ -17,7 +18,7 @@ class FunctionBuilder {
 public:
   FunctionBuilder(mlir::func::FuncOp function, PlanContext &context)
       : function(function), context(context), index(context.plan.functions_size()),
-        out(*context.plan.add_functions()) {}
+        out(*context.plan.add_functions()), layout(function) {}
 
   mlir::LogicalResult build();
 
@@ -55,6 +56,13 @@ private:
   /// they belong.
   void findJoinedInPlace();
   static uint64_t bytesOf(mlir::Value value);
+  /// Memory for `value`, where messages want it.
+  unsigned bufferFor(mlir::Value value, mlir::RankedTensorType type, llvm::StringRef name);
+  /// Elements [begin, end) of `whole`, which has elements like `type`, as a buffer.
+  unsigned piece(unsigned whole, int64_t begin, int64_t end, mlir::RankedTensorType type,
+                 llvm::StringRef name);
+  void addPack(cs::PackOp op);
+  void addUnpack(cs::UnpackOp op);
   unsigned wholeOf(cs::ConcatOp concat);
   /// A part of the staging area of the node. Dependences follow from its memory,
   /// within a step and from one to the next.
@@ -85,6 +93,8 @@ private:
   // future of a recv -> the concat that it is for, and where in it
   llvm::DenseMap<mlir::Value, std::pair<cs::ConcatOp, uint64_t>> joinedAt;
   std::optional<unsigned> stagingArea; // buffer
+  MessageLayout layout;
+  std::vector<unsigned> areas; // buffers, of the layout's
   llvm::DenseSet<mlir::Operation *> urgent;
   std::vector<Access> accesses;
   std::vector<bool> keep;

@@ -48,6 +48,10 @@ LogicalResult FunctionBuilder::build() {
   if (failed(addArguments()))
     return failure();
   findJoinedInPlace();
+  for (const MessageLayout::Area &area : layout.areas())
+    areas.push_back(addBuffer(plan::Buffer::ARENA,
+                              RankedTensorType::get({area.elements}, area.element),
+                              "messages"));
   urgent = findUrgent(function);
   for (Operation &op : function.getBody().front()) {
     LogicalResult result = success();
@@ -63,6 +67,10 @@ LogicalResult FunctionBuilder::build() {
       addSplit(split);
     else if (auto concat = dyn_cast<cs::ConcatOp>(op))
       addConcat(concat);
+    else if (auto pack = dyn_cast<cs::PackOp>(op))
+      addPack(pack);
+    else if (auto unpack = dyn_cast<cs::UnpackOp>(op))
+      addUnpack(unpack);
     else
       result = addResults(cast<func::ReturnOp>(op));
     if (failed(result))
@@ -174,8 +182,8 @@ LogicalResult FunctionBuilder::addFragment(cs::FragmentOp op) {
     bytes += tensorBytes(out.buffers(buffers.lookup(input)).type());
   }
   for (Value result : op.getOutputs()) {
-    unsigned buffer = addBuffer(plan::Buffer::ARENA,
-                                cast<cs::PlacedType>(result.getType()).getTensor(), "");
+    unsigned buffer =
+        bufferFor(result, cast<cs::PlacedType>(result.getType()).getTensor(), "");
     buffers[result] = buffer;
     access.writes.push_back(buffer);
     bytes += tensorBytes(out.buffers(buffer).type());

@@ -72,9 +72,10 @@ struct Cells {
         continue;
       auto [begin, end] = extent(b);
       unsigned parent = rootOf(function, b);
-      for (size_t i = 0; i + 1 < bounds[parent].size(); ++i)
-        if (bounds[parent][i] >= begin && bounds[parent][i] < std::max(end, begin + 1))
-          of[b].push_back(of[parent][i]);
+      const auto &list = bounds[parent];
+      size_t i = llvm::lower_bound(list, begin) - list.begin();
+      for (; i + 1 < list.size() && list[i] < std::max(end, begin + 1); ++i)
+        of[b].push_back(of[parent][i]);
     }
   }
 

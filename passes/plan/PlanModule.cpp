@@ -113,6 +113,8 @@ LogicalResult buildPhase(cs::ExchangeOp exchange, plan::Phase &phase) {
   }
   if (auto scale = exchange.getScale())
     phase.set_scale(scale->convertToDouble());
+  if (auto priority = exchange.getPriority())
+    phase.set_priority(static_cast<int32_t>(*priority));
   buildSide(exchange.getSend(), *phase.mutable_send());
   buildSide(exchange.getRecv(), *phase.mutable_recv());
   return success();
@@ -136,6 +138,8 @@ LogicalResult checkLevel(ModuleOp module) {
         return op.emitOpError("cannot be part of a server, which only collects and publishes");
       if (isa<cs::FragmentOp, cs::AwaitOp, cs::CopyOp, cs::SplitOp, cs::ConcatOp,
               func::ReturnOp>(op))
+        continue;
+      if (!onServer && isa<cs::PackOp, cs::UnpackOp>(op))
         continue;
       if (onServer && isa<cs::CollectOp, cs::PublishOp, cs::UpdateRowsOp>(op))
         continue;

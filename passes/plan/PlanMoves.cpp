@@ -5,6 +5,7 @@
 // are in their place already.
 
 #include "FunctionBuilder.h"
+#include "Memory.h"
 #include "Urgency.h"
 
 #include "passes/place/StagingRing.h"
@@ -75,7 +76,7 @@ unsigned FunctionBuilder::receiveInto(cs::StartOp op, RankedTensorType type) {
     return stageAt(offset.getInt(), type, op.getKey());
   auto joined = joinedAt.find(op.getFuture());
   if (joined == joinedAt.end())
-    return addBuffer(plan::Buffer::ARENA, type, op.getKey());
+    return bufferFor(op.getFuture(), type, op.getKey());
   auto [concat, offset] = joined->second;
   return addPart(wholeOf(concat), offset, type, op.getKey());
 }
@@ -103,6 +104,66 @@ void FunctionBuilder::addConcat(cs::ConcatOp op) {
           ->set_device(op.getResult().getType().getDevice());
     }
     offset += bytesOf(block);
+  }
+}
+
+unsigned FunctionBuilder::bufferFor(Value value, RankedTensorType type, StringRef name) {
+  std::optional<MessageLayout::Place> place = layout.placeOf(value);
+  if (!place)
+    return addBuffer(plan::Buffer::ARENA, type, name);
+  return addPart(areas[place->area], place->element * elementBytes(type.getElementType()),
+                 type, name);
+}
+
+unsigned FunctionBuilder::piece(unsigned whole, int64_t begin, int64_t end,
+                                RankedTensorType type, StringRef name) {
+  Type element = type.getElementType();
+  uint64_t bytes = elementBytes(element);
+  if (begin == 0 && (end - begin) * bytes == tensorBytes(out.buffers(whole).type()))
+    return whole;
+  return addPart(whole, begin * bytes, RankedTensorType::get({end - begin}, element), name);
+}
+
+void FunctionBuilder::addPack(cs::PackOp op) {
+  RankedTensorType type = op.getResult().getType().getTensor();
+  unsigned message = bufferFor(op.getResult(), type, "message");
+  buffers[op.getResult()] = message;
+  if (layout.reasonToCopy(op).empty())
+    return;
+  int64_t at = 0;
+  for (auto [i, value] : llvm::enumerate(op.getPieces())) {
+    int64_t begin = op.getBounds()[2 * i], end = op.getBounds()[2 * i + 1];
+    unsigned source = piece(buffers.lookup(value), begin, end, type, "piece");
+    unsigned target = piece(message, at, at + end - begin, type, "piece");
+    addCopyInstruction(op, source, target, "pack");
+    plan::Instruction &copy = *out.mutable_instructions(out.instructions_size() - 1);
+    copy.set_device(op.getResult().getType().getDevice());
+    // The network waits for it.
+    copy.set_priority(kUrgent);
+    at += end - begin;
+  }
+}
+
+void FunctionBuilder::addUnpack(cs::UnpackOp op) {
+  RankedTensorType type = op.getResult().getType().getTensor();
+  if (layout.reasonToCopy(op).empty()) {
+    // Its pieces lie side by side.
+    uint64_t offset = op.getBounds()[0] * elementBytes(type.getElementType());
+    buffers[op.getResult()] =
+        addPart(buffers.lookup(op.getPieces()[0]), offset, type, "unpacked");
+    return;
+  }
+  unsigned whole = addBuffer(plan::Buffer::ARENA, type, "unpacked");
+  buffers[op.getResult()] = whole;
+  int64_t at = 0;
+  for (auto [i, value] : llvm::enumerate(op.getPieces())) {
+    int64_t begin = op.getBounds()[2 * i], end = op.getBounds()[2 * i + 1];
+    unsigned source = piece(buffers.lookup(value), begin, end, type, "piece");
+    unsigned target = piece(whole, at, at + end - begin, type, "piece");
+    addCopyInstruction(op, source, target, "unpack");
+    out.mutable_instructions(out.instructions_size() - 1)
+        ->set_device(op.getResult().getType().getDevice());
+    at += end - begin;
   }
 }
 
@@ -141,9 +202,10 @@ bool FunctionBuilder::isMadeInTurn(Value value) {
 }
 
 void FunctionBuilder::addCopy(cs::CopyOp op) {
-  buffers[op.getResult()] =
-      copyTo(op, buffers.lookup(op.getValue()), plan::Buffer::ARENA,
-             op.getResult().getType().getTensor(), "copy");
+  RankedTensorType type = op.getResult().getType().getTensor();
+  unsigned target = bufferFor(op.getResult(), type, "copy");
+  addCopyInstruction(op, buffers.lookup(op.getValue()), target, "copy");
+  buffers[op.getResult()] = target;
   plan::Instruction &instruction =
       *out.mutable_instructions(out.instructions_size() - 1);
   setRoute(instruction, op);

@@ -23,7 +23,7 @@ bool FunctionBuilder::ownedBy(Value value, Operation *user) {
   if (auto await = dyn_cast_or_null<cs::AwaitOp>(def))
     if (auto start = await.getFuture().getDefiningOp<cs::StartOp>())
       def = &start.getBody().front().front();
-  return isa_and_nonnull<cs::FragmentOp, cs::CopyOp>(def) && value.hasOneUse() &&
+  return isa_and_nonnull<cs::FragmentOp, cs::CopyOp, cs::PackOp>(def) && value.hasOneUse() &&
          *value.getUsers().begin() == user;
 }
 
