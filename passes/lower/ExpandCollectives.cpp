@@ -5,6 +5,7 @@
 
 #include "passes/lower/ExchangeAlgorithms.h"
 #include "passes/lower/Module.h"
+#include "passes/plan/MessageLayout.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
@@ -83,6 +84,8 @@ public:
     for (Operation *op : collectives)
       if (failed(expand(op, *describe(op))))
         return signalPassFailure();
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      remarkOnCopies(function);
   }
 
 private:
@@ -167,10 +170,7 @@ private:
   /// The algorithm to use; leaves a remark.
   ExchangeAlgorithm choose(StartOp start, CollectiveKind kind,
                            PlacedType whole) {
-    Type element = whole.getTensor().getElementType();
-    // Elements of one bit take a byte.
-    int64_t bytes = whole.getTensor().getNumElements() *
-                    ((element.getIntOrFloatBitWidth() + 7) / 8);
+    int64_t bytes = bytesOf(whole);
     auto time = [&](ExchangeAlgorithm algorithm) {
       return predictNanoseconds(kind, algorithm, ranks, bytes, link);
     };
@@ -207,6 +207,29 @@ private:
     return remark::RemarkOpts::name("ExpandCollectives")
         .category(getArgument())
         .function(function ? function.getName() : StringRef());
+  }
+
+  /// Says which messages the plan will not have in their place.
+  void remarkOnCopies(func::FuncOp function) {
+    bool cuts = llvm::any_of(function.getOps(), llvm::IsaPred<PackOp, UnpackOp>);
+    if (!cuts || !getContext().getRemarkEngine())
+      return;
+    planexport::MessageLayout layout(function);
+    for (Operation &op : function.getOps())
+      if (StringRef reason = layout.reasonToCopy(&op); !reason.empty())
+        remark::missed(op.getLoc(), remark::RemarkOpts::name("MessageCopied")
+                                        .category(getArgument())
+                                        .function(function.getName()))
+            << remark::add("{0} of {1} bytes copies: {2}",
+                           op.getName().getStringRef().str(),
+                           bytesOf(cast<PlacedType>(op.getResult(0).getType())), reason.str());
+  }
+
+  static int64_t bytesOf(PlacedType placed) {
+    RankedTensorType type = placed.getTensor();
+    // Elements of one bit take a byte.
+    return type.getNumElements() *
+           ((type.getElementType().getIntOrFloatBitWidth() + 7) / 8);
   }
 
   /// Keeps what the exchanges compute: --verify-distributed proves it, and

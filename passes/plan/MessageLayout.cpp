@@ -148,7 +148,7 @@ void MessageLayout::addPack(cs::PackOp op) {
   }
   auto [root, offset] = find(message);
   if (!fits || overlaps(tied[root].messages, offset, offset + at)) {
-    reasons[op] = "its tensors lie in an order that other messages rule out";
+    reasons[op] = "its tensors cannot lie side by side";
     addNode(op.getResult(), /*asTensor=*/true, /*asMessage=*/true);
     return;
   }
@@ -197,7 +197,7 @@ void MessageLayout::addUnpack(cs::UnpackOp op) {
     if (i == 0)
       first = *node;
     else if (!tie(first, *node, firstBegin + at - begin)) {
-      reasons[op] = "its messages do not lie side by side";
+      reasons[op] = "its messages cannot lie side by side";
       return;
     }
     at += end - begin;
