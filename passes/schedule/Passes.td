@@ -7,25 +7,49 @@
 include "mlir/Pass/PassBase.td"
 
 def ScheduleComm : Pass<"schedule-comm", "::mlir::ModuleOp"> {
-  let summary = "start communication when its operand is there, await it at its first use";
+  let summary = "decide in which messages, in which order and when communication runs";
   let description = [{
-    Level 1 to level 2. Every collective becomes a `cs.start` in its place, and
-    a `cs.await` directly before the first use of its result; a result that
-    only the next step needs is awaited by the `deferred` fragment that makes
-    it, so nothing in this step waits. The priority of a communication is the
+    Level 1 to level 2. Every message becomes a `cs.start` where what it sends has been
+    made, and a `cs.await` directly before the first use of what it brings; a result
+    that only the next step needs is awaited by the `deferred` fragment that takes
+    it, so nothing in this step waits.
+
+    `policy=priority` makes a message of each communication. Its priority is the
     place of its first consumer in the order of compute: consumers in this step
     first, then those of the next step, through the parameters that it updates,
     then what is only reported.
 
+    Other policies schedule the function with `cs.step` as a cycle of steps, by the
+    costs of its fragments and the module's `cs.cluster`: `solver`, or one of the
+    published ones (docs/scheduling.md). Gradients of an all-reduce are cut
+    (`"w.part0"`) and fused (`"w+2"`: "w" and two others) with `cs.pack` and
+    `cs.unpack`, so that they can lie side by side in memory; messages of
+    parameter servers stay whole. The result says what it is predicted to take, and how far
+    that is from the best, in `cs.schedule`; remarks (`--remarks-filter=schedule-comm`)
+    say for each tensor how it is sent, and why. Functions that are not repeated, steps
+    on one node, and those with more ops than `size-limit` get priorities only.
+
     A `cs.send` to a parameter server gives its operand back, awaited where the
-    step ends; the `cs.recv` of what the server makes of it starts `after` it,
-    and both have the priority of the value received. A `cs.concat` moves to its
-    first use. Functions of servers stay as they are.
+    step ends; the `cs.recv` of what the server makes of it starts `after` it. A
+    `cs.concat` moves to its first use. Functions of servers stay as they are.
 
     Runs before `--expand-collectives`, which works inside `cs.start`. A module
     that is scheduled already is refused.
   }];
   let dependentDialects = ["::commsched::cs::CsDialect"];
+  let options = [
+    Option<"policy", "policy", "std::string", "\"priority\"",
+           "priority, solver, fifo, wfbp, fixed-buckets, p3, bytescheduler, mg-wfbp, "
+           "pace, dear, tictac or latency-hiding">,
+    Option<"algorithm", "algorithm", "std::string", "\"auto\"",
+           "that of --expand-collectives, for what collectives cost: auto, ring or "
+           "halving-doubling">,
+    Option<"effort", "effort", "int64_t", "0",
+           "how much the solver searches: thousands of messages that it "
+           "simulates; 0: by the size of the step">,
+    Option<"sizeLimit", "size-limit", "int64_t", "20000",
+           "ops of a step up to which it is scheduled">
+  ];
 }
 
 #endif // COMMSCHED_PASSES_SCHEDULE_PASSES_TD

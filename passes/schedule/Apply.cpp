@@ -1,0 +1,151 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "passes/schedule/Apply.h"
+
+#include "passes/schedule/Chains.h"
+#include "passes/schedule/Order.h"
+#include "passes/schedule/StepCosts.h"
+
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+using namespace commsched;
+using schedule::Message;
+using schedule::Piece;
+
+void commsched::makeApplicable(const StepProblem &step,
+                               const StepCommunications &communications,
+                               schedule::Schedule &schedule) {
+  std::vector<int64_t> units;
+  std::vector<unsigned> users; // by communication: place of the first
+  for (const StepProblem::Part &part : step.parts) {
+    units.push_back(part.unit);
+    users.push_back(
+        communications.placeOf(communications.firstUserOf(part.op)));
+  }
+  std::vector<Message> messages;
+  for (Message &message :
+       schedule::chainMessages(step.problem, schedule.messages, units)) {
+    unsigned start = 0, used = UINT_MAX;
+    for (const Piece &piece : message.pieces) {
+      start = std::max(
+          start, communications.placeOf(step.parts[piece.communication].op));
+      used = std::min(used, users[piece.communication]);
+    }
+    if (start < used) {
+      messages.push_back(std::move(message));
+      continue;
+    }
+    for (const Piece &piece : message.pieces)
+      messages.push_back({{piece}, message.priorities});
+  }
+  schedule.messages = std::move(messages);
+}
+
+std::vector<std::vector<int64_t>>
+commsched::ranksOf(const StepProblem &step, const schedule::Schedule &schedule) {
+  schedule::View view(step.problem, schedule.order);
+  bool firstCome = true;
+  std::vector<int64_t> values;
+  for (const Message &message : schedule.messages) {
+    Message released = message;
+    schedule::prioritizeByRelease(view, released);
+    firstCome &= released.priorities == message.priorities;
+    values.insert(values.end(), message.priorities.begin(),
+                  message.priorities.end());
+  }
+  llvm::sort(values);
+  values.erase(llvm::unique(values), values.end());
+  std::vector<std::vector<int64_t>> ranks;
+  for (const Message &message : schedule.messages) {
+    std::vector<int64_t> &own = ranks.emplace_back();
+    for (int64_t priority : message.priorities)
+      own.push_back(firstCome ? 0 : llvm::lower_bound(values, priority) - values.begin());
+  }
+  return ranks;
+}
+
+static bool isWhole(const StepProblem &step, const Message &message) {
+  const Piece &piece = message.pieces.front();
+  return message.pieces.size() == 1 && piece.begin == 0 &&
+         piece.end == step.problem.communications[piece.communication].bytes;
+}
+
+std::vector<std::string> commsched::keysOf(const StepProblem &step,
+                                           const schedule::Schedule &schedule) {
+  const std::vector<schedule::Communication> &tensors = step.problem.communications;
+  std::vector<std::vector<int64_t>> begins(tensors.size());
+  llvm::StringSet<> taken;
+  for (const schedule::Communication &tensor : tensors)
+    taken.insert(tensor.name);
+  for (const Message &message : schedule.messages)
+    for (const Piece &piece : message.pieces)
+      begins[piece.communication].push_back(piece.begin);
+  for (std::vector<int64_t> &begin : begins)
+    llvm::sort(begin);
+  std::vector<std::string> keys;
+  for (const Message &message : schedule.messages) {
+    const Piece &first = message.pieces.front();
+    std::string key = tensors[first.communication].name;
+    if (!isWhole(step, message)) {
+      const std::vector<int64_t> &cuts = begins[first.communication];
+      if (cuts.size() > 1)
+        key += ".part" + std::to_string(llvm::lower_bound(cuts, first.begin) -
+                                        cuts.begin());
+      if (message.pieces.size() > 1)
+        key += "+" + std::to_string(message.pieces.size() - 1);
+      while (!taken.insert(key).second)
+        key += "'"; // a tensor is called like this
+    }
+    keys.push_back(std::move(key));
+  }
+  return keys;
+}
+
+std::vector<StartRequest> commsched::requestsOf(const StepProblem &step,
+                                                const schedule::Schedule &schedule) {
+  std::vector<std::vector<int64_t>> ranks = ranksOf(step, schedule);
+  std::vector<std::string> keys = keysOf(step, schedule);
+  std::vector<StartRequest> requests;
+  for (auto [i, message] : llvm::enumerate(schedule.messages)) {
+    StartRequest request;
+    request.key = keys[i];
+    request.whole = isWhole(step, message);
+    request.priority = ranks[i].front();
+    for (const Piece &piece : message.pieces) {
+      Operation *op = step.parts[piece.communication].op;
+      int64_t width = 1;
+      if (isa<cs::AllReduceOp>(op)) {
+        width = StepCosts::widthOf(op->getOperand(0));
+        if (ranks[i].back() != ranks[i].front())
+          request.gatherPriority = ranks[i].back();
+      }
+      request.pieces.push_back({op, piece.begin / width, piece.end / width});
+    }
+    const StepProblem::Part &part = step.parts[message.pieces.front().communication];
+    requests.push_back(std::move(request));
+    if (!part.pull)
+      continue;
+    StartRequest pull;
+    pull.pieces.push_back({part.pull, 0, 0});
+    pull.priority = ranks[i].back();
+    requests.push_back(std::move(pull));
+  }
+  return requests;
+}
+
+int64_t commsched::creditOf(const StepProblem &step,
+                            const schedule::Schedule &schedule, int64_t rounds) {
+  int64_t least = schedule::kNoLimit;
+  for (const schedule::Communication &communication : step.problem.communications) {
+    size_t index = &communication - step.problem.communications.data();
+    const StepProblem::Part &part = step.parts[index];
+    int64_t credit = schedule.credit[communication.stages.front().link];
+    if (credit == schedule::kNoLimit)
+      continue;
+    int64_t share = isa<cs::AllReduceOp>(part.op) ? rounds : part.copies;
+    least = std::min(least, std::max<int64_t>(1, credit / share));
+  }
+  return least == schedule::kNoLimit ? 0 : least;
+}

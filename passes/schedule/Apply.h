@@ -1,0 +1,43 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A schedule of a step's problem as messages with keys and priorities.
+
+#ifndef COMMSCHED_PASSES_SCHEDULE_APPLY_H
+#define COMMSCHED_PASSES_SCHEDULE_APPLY_H
+
+#include "passes/schedule/Schedule.h"
+#include "passes/schedule/Starts.h"
+#include "passes/schedule/StepProblem.h"
+
+namespace commsched {
+
+/// Messages that the program can hold: chains (Chains.h), of whole elements, and none
+/// that is used before all of it has been made.
+void makeApplicable(const StepProblem &step,
+                    const StepCommunications &communications,
+                    schedule::Schedule &schedule);
+
+/// By message: what the runtime queues each of its stages by. Counted from 0 without
+/// gaps, in the order of the schedule's; all 0 if that is the order of release: equal
+/// priorities go first come, first served.
+std::vector<std::vector<int64_t>> ranksOf(const StepProblem &step,
+                                          const schedule::Schedule &schedule);
+
+/// The messages' keys. A tensor alone keeps its own; a piece of one is
+/// "<key>.part<i>", counted from its front; a message of n is named after its first
+/// piece, with "+<n - 1>".
+std::vector<std::string> keysOf(const StepProblem &step,
+                                const schedule::Schedule &schedule);
+
+std::vector<StartRequest> requestsOf(const StepProblem &step,
+                                     const schedule::Schedule &schedule);
+
+/// Bytes that the runtime lets be on the way on a link: those of the round that each
+/// of the messages is in. 0: no limit.
+int64_t creditOf(const StepProblem &step, const schedule::Schedule &schedule,
+                 int64_t rounds);
+
+} // namespace commsched
+
+#endif // COMMSCHED_PASSES_SCHEDULE_APPLY_H

@@ -1,0 +1,207 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "passes/schedule/StepCommunications.h"
+
+using namespace mlir;
+using namespace commsched;
+
+LogicalResult StepCommunications::check() {
+  for (Operation &op : func.front()) {
+    if (isa<cs::StartOp, cs::AwaitOp>(op))
+      return op.emitOpError("must not be there yet: the module is scheduled");
+    if (isa<cs::ExchangeOp, cs::ShardOp, cs::UnshardOp>(op))
+      return op.emitOpError("must be inside a cs.start: run --schedule-comm "
+                            "before --expand-collectives");
+    if (isa<cs::GradientOp>(op))
+      return op.emitOpError("must have been replaced: run --insert-dist-comm "
+                            "first");
+    auto communication = dyn_cast<cs::CommunicationOpInterface>(op);
+    if (!communication)
+      continue;
+    bool isOfRows = isa<cs::FetchRowsOp, cs::SendRowsOp>(op);
+    if (!communication.isCollective() && !isOfRows && !cs::getServerOf(&op))
+      return op.emitOpError("cannot be scheduled: must be a collective, or a "
+                            "message to or from a parameter server");
+    communications.push_back(&op);
+    auto recv = dyn_cast<cs::RecvOp>(op);
+    if (recv && failed(findUpdates(recv)))
+      return failure();
+    auto send = dyn_cast<cs::SendRowsOp>(op);
+    if (send && failed(findFetch(send)))
+      return failure();
+  }
+  return success();
+}
+
+/// A server publishes what depends on the messages that it collects.
+LogicalResult StepCommunications::findUpdates(cs::RecvOp recv) {
+  FunctionOpInterface function = cs::getServerOf(recv);
+  if (!llvm::hasSingleElement(function.getFunctionBody()))
+    return function.emitOpError("must have one block");
+  std::unique_ptr<Server> &server = servers[function];
+  if (!server) {
+    server = std::make_unique<Server>(function);
+    Block &body = function.getFunctionBody().front();
+    for (auto publish : body.getOps<cs::PublishOp>())
+      server->publishes.try_emplace(publish.getKey(), publish);
+    for (auto send : func.front().getOps<cs::SendOp>())
+      if (cs::getServerOf(send) == function)
+        server->sends.try_emplace(send.getKey(), send);
+  }
+  cs::PublishOp publish = server->publishes.lookup(recv.getKey());
+  if (!publish)
+    return success();
+  publishes[recv] = publish;
+  for (cs::CollectOp collect : server->dependences.of(publish)) {
+    cs::SendOp send = server->sends.lookup(collect.getKey());
+    if (!send)
+      continue;
+    if (!send->isBeforeInBlock(recv)) {
+      InFlightDiagnostic diagnostic =
+          recv.emitOpError() << "must come after the cs.send \"" << send.getKey()
+                             << "\" whose update it receives";
+      diagnostic.attachNote(send.getLoc()) << "which is here";
+      return diagnostic;
+    }
+    sends[recv].push_back(send);
+    recvs[send].push_back(recv);
+  }
+  return success();
+}
+
+/// A fetch gets what the steps before have left: nothing of this step may be
+/// ahead of it.
+LogicalResult StepCommunications::findFetch(cs::SendRowsOp send) {
+  for (auto fetch : func.front().getOps<cs::FetchRowsOp>()) {
+    if (fetch.getKey() != send.getKey())
+      continue;
+    if (!fetch->isBeforeInBlock(send)) {
+      InFlightDiagnostic diagnostic =
+          send.emitOpError() << "must come after the cs.fetch_rows of \""
+                             << send.getKey() << "\"";
+      diagnostic.attachNote(fetch.getLoc()) << "which is here";
+      return diagnostic;
+    }
+    fetches[send] = fetch;
+  }
+  return success();
+}
+
+void StepCommunications::sinkConcats() {
+  Block &block = func.front();
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
+    if (!isa<cs::ConcatOp>(op))
+      continue;
+    Operation *first = block.getTerminator();
+    for (Operation *user : op.getUsers())
+      if (user->isBeforeInBlock(first))
+        first = user;
+    op.moveBefore(first);
+  }
+}
+
+void StepCommunications::findReaders() {
+  Block &block = func.front();
+  for (BlockArgument argument : block.getArguments())
+    for (StringRef attr :
+         {cs::CsDialect::kParamAttr, cs::CsDialect::kStateAttr})
+      if (auto name =
+              func.getArgAttrOfType<StringAttr>(argument.getArgNumber(), attr))
+        carried[name.getValue()].push_back(argument);
+  for (auto fragment : block.getOps<cs::FragmentOp>())
+    if (!fragment.getDeferred())
+      for (Value input : fragment.getInputs())
+        if (isa<BlockArgument>(input))
+          readers.try_emplace(input, fragment);
+}
+
+Value StepCommunications::updatedBy(unsigned result) const {
+  auto name = function().getResultAttrOfType<StringAttr>(result,
+                                                   cs::CsDialect::kUpdatesAttr);
+  if (!name)
+    return {};
+  auto known = carried.find(name.getValue());
+  if (known == carried.end())
+    return {};
+  auto deviceOf = [](Value value) {
+    auto placed = dyn_cast<cs::PlacedType>(value.getType());
+    return placed ? placed.getDevice() : 0;
+  };
+  Value value = function().front().getTerminator()->getOperand(result);
+  for (Value argument : known->second)
+    if (deviceOf(argument) == deviceOf(value))
+      return argument;
+  return known->second.front();
+}
+
+Operation *StepCommunications::firstUserOf(Operation *op) const {
+  Block &block = function().front();
+  Operation *first = block.getTerminator();
+  for (Operation *user : op->getUsers()) {
+    user = block.findAncestorOpInBlock(*user);
+    if (placeOf(user) < placeOf(first))
+      first = user;
+  }
+  return first;
+}
+
+/// Backwards over the block: a value is needed where its users are, and through
+/// deferred fragments and communications where their results are; what is sent
+/// to a server, where the value that comes back is.
+void StepCommunications::findNeeds() {
+  Block &block = func.front();
+  auto offer = [&](Value value, const Need &need) {
+    auto [entry, isNew] = needs.try_emplace(value, need);
+    if (!isNew && need < entry->second)
+      entry->second = need;
+  };
+  // Rows that are sent are needed where rows are read in the next step.
+  llvm::DenseMap<Operation *, Need> nextRows; // by cs.fetch_rows
+  for (auto fragment : block.getOps<cs::FragmentOp>())
+    if (!fragment.getDeferred())
+      for (Value input : fragment.getInputs())
+        if (auto fetch = input.getDefiningOp<cs::FetchRowsOp>())
+          nextRows.try_emplace(fetch, Need{Need::NextStep, placeOf(fragment),
+                                           fragment, fetch.getKey()});
+  Operation *ret = block.getTerminator();
+  for (auto [i, value] : llvm::enumerate(ret->getOperands())) {
+    Need need;
+    if (Value argument = updatedBy(i))
+      if (cs::FragmentOp reader = readerOf(argument))
+        need = {Need::NextStep, placeOf(reader), reader,
+                func.getResultAttrOfType<StringAttr>(i, cs::CsDialect::kUpdatesAttr)
+                    .getValue()};
+    offer(value, need);
+  }
+  for (Operation &op : llvm::drop_begin(llvm::reverse(block))) {
+    Need need;
+    auto fragment = dyn_cast<cs::FragmentOp>(op);
+    if (fragment && !fragment.getDeferred())
+      need = {Need::ThisStep, placeOf(&op), fragment, {}};
+    else
+      for (Value result : op.getResults())
+        if (auto known = needs.find(result);
+            known != needs.end() && known->second < need)
+          need = known->second;
+    if (Operation *fetch = fetches.lookup(&op))
+      need = nextRows.lookup(fetch);
+    for (Operation *recv : recvs.lookup(&op))
+      need = std::min(need, opNeeds.lookup(recv));
+    opNeeds[&op] = need;
+    for (Value operand : op.getOperands())
+      offer(operand, need);
+  }
+}
+
+LogicalResult StepCommunications::analyze() {
+  if (failed(check()))
+    return failure();
+  sinkConcats();
+  unsigned place = 0;
+  for (Operation &op : func.front())
+    places[&op] = place++;
+  findReaders();
+  findNeeds();
+  return success();
+}

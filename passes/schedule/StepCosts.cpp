@@ -1,0 +1,177 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "passes/schedule/StepCosts.h"
+
+#include "llvm/ADT/MapVector.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace commsched;
+using schedule::Stage;
+using schedule::Time;
+
+CollectiveCost commsched::halfOfAllReduce(StringRef algorithm, int64_t ranks,
+                                          int64_t bytes) {
+  auto part = [&](int64_t of) { // of - 1 of `of` equal parts
+    return static_cast<int64_t>(
+        (static_cast<__int128>(bytes) * (of - 1) + of - 1) / of);
+  };
+  // Of a power of two, halving and doubling sends the same bytes in fewer rounds.
+  // Of another number it sends all of the tensor twice in addition: worth it for the
+  // smallest messages only, so the ring is counted.
+  bool halving = ranks > 2 && (algorithm == "halving-doubling" ||
+                               (algorithm == "auto" && llvm::isPowerOf2_64(ranks)));
+  if (!halving)
+    return {part(ranks), ranks - 1};
+  int64_t rounds = llvm::Log2_64(ranks);
+  int64_t core = int64_t{1} << rounds;
+  if (core == ranks)
+    return {part(core), rounds};
+  return {part(core) + bytes, rounds + 1};
+}
+
+StepCosts::StepCosts(const StepCommunications &step, cs::ClusterOp cluster,
+                     StringRef algorithm)
+    : step(step), cluster(cluster), algorithm(algorithm),
+      ranks(static_cast<int64_t>(cluster.getNodes())),
+      overhead(cluster.getInter().getOverheadNs()),
+      latency(cluster.getInter().getLatencyNs()) {
+  if (overhead == 0)
+    overhead = kDefaultOverhead;
+  // A trainer's link carries its own bytes to all servers, a server's those of all
+  // trainers to it.
+  int64_t total = 0;
+  llvm::MapVector<Operation *, int64_t> loads;
+  for (Operation *op : step.all())
+    if (auto send = dyn_cast<cs::SendOp>(op)) {
+      int64_t bytes = bytesOf(send.getValue());
+      total += bytes;
+      loads[cs::getServerOf(op)] += bytes;
+    }
+  for (auto [server, bytes] : loads)
+    if (static_cast<__int128>(bytes) * ranks > total)
+      narrow.insert(server);
+}
+
+Time StepCosts::durationOf(cs::FragmentOp fragment) const {
+  std::optional<cs::CostAttr> cost = fragment.getCost();
+  return cost ? cost->nanosecondsOn(cs::ClusterOp(cluster).getDevice())
+              : 0;
+}
+
+int64_t StepCosts::widthOf(Value value) {
+  RankedTensorType type = cast<cs::PlacedType>(value.getType()).getTensor();
+  return (type.getElementTypeBitWidth() + 7) / 8; // a bit takes a byte
+}
+
+int64_t StepCosts::bytesOf(Value value) {
+  RankedTensorType type = cast<cs::PlacedType>(value.getType()).getTensor();
+  return type.getNumElements() * widthOf(value);
+}
+
+unsigned StepCosts::linkOf(schedule::Problem &problem, StringRef name) {
+  auto [known, isNew] =
+      links.try_emplace(name, static_cast<unsigned>(problem.links.size()));
+  if (isNew)
+    problem.links.push_back(
+        {name.str(), cluster.getInter().getMbitPerS() * (1'000'000 / 8)});
+  return known->second;
+}
+
+/// Each round is a message: it occupies the link for the overhead and its bytes, and
+/// the next one follows when it is there. The link sends other messages meanwhile.
+Stage StepCosts::message(unsigned link, CollectiveCost cost) const {
+  return {link, cost.bytes, overhead * cost.rounds, latency * cost.rounds};
+}
+
+int64_t StepCosts::copiesOf(Operation *message) const {
+  if (!isa<cs::SendOp, cs::RecvOp>(message))
+    return 1;
+  return narrow.contains(cs::getServerOf(message)) ? ranks : 1;
+}
+
+Stage StepCosts::messageTo(Operation *op, bool up, schedule::Problem &problem) {
+  Value value = up ? Value(cast<cs::SendOp>(op).getValue()) : op->getResult(0);
+  std::string name = up ? "up" : "down";
+  if (FunctionOpInterface server = cs::getServerOf(op); narrow.contains(server))
+    name = (server.getName() + (up ? ".in" : ".out")).str();
+  return message(linkOf(problem, name), {bytesOf(value) * copiesOf(op), 1});
+}
+
+/// Ids go to the servers, rows come back; or both go.
+std::vector<Stage> StepCosts::rowsOf(Operation *op, schedule::Problem &problem) {
+  if (auto fetch = dyn_cast<cs::FetchRowsOp>(op))
+    return {message(linkOf(problem, "up"), {bytesOf(fetch.getIds()), 1}),
+            message(linkOf(problem, "down"), {bytesOf(fetch.getResult()), 1})};
+  auto send = cast<cs::SendRowsOp>(op);
+  return {message(linkOf(problem, "up"),
+                  {bytesOf(send.getIds()) + bytesOf(send.getValues()), 1})};
+}
+
+/// Of the fragment that makes what a server publishes.
+Time StepCosts::updateTimeOf(Operation *pull) const {
+  auto recv = cast<cs::RecvOp>(pull);
+  cs::PublishOp publish = step.publishOf(recv);
+  auto update = publish ? publish.getValue().getDefiningOp<cs::FragmentOp>() : nullptr;
+  return update ? durationOf(update) : 0;
+}
+
+std::vector<Stage> StepCosts::stagesOf(Operation *op, Operation *pull,
+                                       schedule::Problem &problem) {
+  if (isa<cs::FetchRowsOp, cs::SendRowsOp>(op))
+    return rowsOf(op, problem);
+  if (isa<cs::RecvOp>(op)) {
+    Stage stage = messageTo(op, /*up=*/false, problem);
+    stage.latency += updateTimeOf(op);
+    return {stage};
+  }
+  if (isa<cs::SendOp>(op)) {
+    std::vector<Stage> stages = {messageTo(op, /*up=*/true, problem)};
+    if (pull) {
+      stages.front().latency += updateTimeOf(pull);
+      stages.push_back(messageTo(pull, /*up=*/false, problem));
+    }
+    return stages;
+  }
+  unsigned link = linkOf(problem, "inter");
+  int64_t bytes = bytesOf(op->getOperand(0));
+  if (isa<cs::AllGatherOp>(op))
+    bytes = bytesOf(op->getResult(0));
+  Stage half = message(link, halfOfAllReduce(algorithm, ranks, bytes));
+  if (isa<cs::AllReduceOp>(op))
+    return {half, half};
+  if (isa<cs::ReduceScatterOp, cs::AllGatherOp>(op))
+    return {half};
+  // Reduce and broadcast: a tree, whose root sends or gets all of it every round.
+  int64_t rounds = llvm::Log2_64_Ceil(ranks);
+  return {message(link, {bytes * rounds, rounds})};
+}
+
+/// Compute takes `slowdown_percent` longer while the node communicates: of a step in
+/// which links are busy for L, it loses L s / (1 + s), but not more than s of itself.
+/// Which ops lose it depends on the schedule; all get their part.
+void StepCosts::slowDown(schedule::Problem &problem) const {
+  auto percent =
+      static_cast<int64_t>(cs::ClusterOp(cluster).getSlowdownPercent());
+  if (percent == 0)
+    return;
+  std::vector<double> busy(problem.links.size());
+  for (const schedule::Communication &communication : problem.communications)
+    for (const Stage &stage : communication.stages)
+      busy[stage.link] += static_cast<double>(
+          schedule::transferTime(problem.links[stage.link], stage.bytes) +
+          stage.overhead);
+  std::vector<double> compute(problem.streams);
+  for (const schedule::Op &op : problem.ops)
+    compute[op.stream] += static_cast<double>(op.duration);
+  double longest = busy.empty() ? 0 : *llvm::max_element(busy);
+  double slowdown = static_cast<double>(percent) / 100;
+  for (schedule::Op &op : problem.ops) {
+    if (op.duration == 0)
+      continue;
+    double lost = std::min(slowdown, longest / compute[op.stream] * slowdown /
+                                         (1 + slowdown));
+    op.duration += static_cast<Time>(static_cast<double>(op.duration) * lost);
+  }
+}

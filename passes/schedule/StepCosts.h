@@ -1,0 +1,56 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What the fragments and messages of a step take, by the costs of fragments and the
+// cluster's rates. docs/scheduling.md has the model.
+
+#ifndef COMMSCHED_PASSES_SCHEDULE_STEPCOSTS_H
+#define COMMSCHED_PASSES_SCHEDULE_STEPCOSTS_H
+
+#include "passes/schedule/StepProblem.h"
+
+namespace commsched {
+
+class StepCosts {
+public:
+  StepCosts(const StepCommunications &step, cs::ClusterOp cluster,
+            llvm::StringRef algorithm);
+
+  /// While nothing is communicated.
+  schedule::Time durationOf(cs::FragmentOp fragment) const;
+  static int64_t widthOf(mlir::Value value); ///< bytes of an element
+  static int64_t bytesOf(mlir::Value value);
+
+  /// Those of a communication: a collective, a message of its own, or a push and
+  /// the `pull` of what the server makes of it. Adds the links that they are on.
+  std::vector<schedule::Stage> stagesOf(mlir::Operation *op, mlir::Operation *pull,
+                                        schedule::Problem &problem);
+  /// How many times the bytes of a message to or from this op's server are on the
+  /// link that it is counted on.
+  int64_t copiesOf(mlir::Operation *message) const;
+
+  /// Makes ops longer by what compute loses to communication.
+  void slowDown(schedule::Problem &problem) const;
+
+private:
+  unsigned linkOf(schedule::Problem &problem, llvm::StringRef name);
+  schedule::Stage message(unsigned link, CollectiveCost cost) const;
+  schedule::Stage messageTo(mlir::Operation *op, bool up,
+                            schedule::Problem &problem);
+  std::vector<schedule::Stage> rowsOf(mlir::Operation *op,
+                                      schedule::Problem &problem);
+  schedule::Time updateTimeOf(mlir::Operation *pull) const;
+
+  const StepCommunications &step;
+  cs::ClusterOp cluster;
+  llvm::StringRef algorithm;
+  int64_t ranks;
+  schedule::Time overhead, latency;
+  llvm::StringMap<unsigned> links;
+  /// Servers whose link takes longer than a trainer's.
+  llvm::DenseSet<mlir::Operation *> narrow;
+};
+
+} // namespace commsched
+
+#endif // COMMSCHED_PASSES_SCHEDULE_STEPCOSTS_H

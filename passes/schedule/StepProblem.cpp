@@ -1,0 +1,370 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Ops and communications of the problem. What they cost is in StepCosts.cpp.
+
+#include "passes/schedule/StepProblem.h"
+
+#include "passes/schedule/StepCosts.h"
+
+#include <map>
+
+using namespace mlir;
+using namespace commsched;
+using Operations = StepCommunications::Operations;
+
+static bool isCommunication(Operation *op) {
+  return isa_and_nonnull<cs::CommunicationOpInterface>(op);
+}
+
+namespace {
+
+class ProblemBuilder {
+public:
+  ProblemBuilder(const StepCommunications &step, cs::ClusterOp cluster,
+          StringRef algorithm)
+      : step(step), costs(step, cluster, algorithm) {}
+
+  StepProblem build();
+
+private:
+  void findLate();
+  void addBegins();
+  void addOps();
+  void addFragment(cs::FragmentOp fragment);
+  void addRelay(Operation *communication);
+  void addDependences();
+  void addCommunication(Operation *op);
+  bool isPaired(Operation *send) const;
+  Operations awaitedBy(Operation *communication) const;
+  std::vector<unsigned> producersOf(Operation *communication);
+  std::vector<schedule::Consumer> consumersOf(Operation *op);
+  unsigned kindOf(Operation *op);
+
+  unsigned shiftOf(Operation *op) const { return isLate.contains(op); }
+
+  /// Fragments and communications that make a value, through what only cuts,
+  /// joins and copies; null for an argument.
+  template <typename Visit> void sources(Value value, const Visit &visit) {
+    Operation *op = value.getDefiningOp();
+    if (!isa_and_nonnull<cs::SplitOp, cs::ConcatOp, cs::CopyOp>(op))
+      return visit(op);
+    for (Value operand : op->getOperands())
+      sources(operand, visit);
+  }
+  /// Uses of a value, in the same way.
+  template <typename Visit> void uses(Value value, const Visit &visit) {
+    for (OpOperand &use : value.getUses()) {
+      Operation *op = use.getOwner();
+      if (!isa<cs::SplitOp, cs::ConcatOp, cs::CopyOp>(op))
+        visit(use);
+      else
+        for (Value result : op->getResults())
+          uses(result, visit);
+    }
+  }
+
+  const StepCommunications &step;
+  StepCosts costs;
+  StepProblem result;
+  llvm::DenseSet<Operation *> isLate; // of the next step
+  llvm::DenseMap<Operation *, unsigned> opOf; // by fragment
+  // By communication: what it starts after, where that is communication too, and
+  // what starts after it.
+  llvm::DenseMap<Operation *, unsigned> relayBefore;
+  llvm::DenseMap<Operation *, llvm::SmallVector<schedule::Consumer, 1>> relaysAfter;
+  std::map<Operations, unsigned> relays; // only looked up, never walked
+  llvm::DenseMap<unsigned, unsigned> begins; // by device
+  unsigned kinds = 0;
+  struct Fusable {
+    cs::Reduction reduction;
+    Type element;
+    unsigned device;
+    cs::MemoryKind memory;
+    bool late;
+    bool operator==(const Fusable &) const = default;
+  };
+  std::vector<std::pair<Fusable, unsigned>> fusable;
+};
+
+/// A deferred fragment that waits for communication which no other compute of this
+/// step waits for: an update. Communication of what it makes is late as well.
+void ProblemBuilder::findLate() {
+  for (Operation &op : step.function().front()) {
+    auto fragment = dyn_cast<cs::FragmentOp>(op);
+    if (!isCommunication(&op) && !(fragment && fragment.getDeferred()))
+      continue;
+    if (step.needOf(&op).when == Need::ThisStep)
+      continue;
+    bool late = false;
+    for (Value operand : op.getOperands())
+      sources(operand, [&](Operation *source) {
+        late |= isLate.contains(source) ||
+                (fragment && isCommunication(source) &&
+                 step.needOf(source).when != Need::ThisStep);
+      });
+    if (!late)
+      continue;
+    isLate.insert(&op);
+    if (fragment)
+      result.late.push_back(fragment);
+  }
+}
+
+/// A send that is the only one that its recv waits for, and the reverse: both are
+/// stages of one communication.
+bool ProblemBuilder::isPaired(Operation *send) const {
+  Operations recvs = step.recvsOf(send);
+  return recvs.size() == 1 && step.sendsOf(recvs.front()).size() == 1;
+}
+
+/// Communications that must be done before this one can start.
+Operations ProblemBuilder::awaitedBy(Operation *communication) const {
+  Operations awaited;
+  if (isa<cs::RecvOp>(communication)) {
+    awaited = step.sendsOf(communication);
+    if (!awaited.empty() && isPaired(awaited.front()))
+      awaited.clear();
+  } else {
+    for (Value operand : communication->getOperands())
+      if (Operation *source = operand.getDefiningOp(); isCommunication(source))
+        awaited.push_back(source);
+  }
+  return awaited;
+}
+
+/// What is sent as it came in is there when the step begins on its device.
+void ProblemBuilder::addBegins() {
+  for (Operation *op : step.all()) {
+    if (!awaitedBy(op).empty())
+      continue;
+    bool made = false;
+    for (Value operand : op->getOperands())
+      sources(operand, [&](Operation *source) { made |= source != nullptr; });
+    Value value = op->getNumOperands() ? op->getOperand(0) : op->getResult(0);
+    unsigned device = cast<cs::PlacedType>(value.getType()).getDevice();
+    auto next = static_cast<unsigned>(result.problem.ops.size());
+    if (made || !begins.try_emplace(device, next).second)
+      continue;
+    result.problem.streams = std::max(result.problem.streams, device + 1);
+    schedule::Op begin;
+    begin.name = "begin";
+    begin.stream = device;
+    result.problem.ops.push_back(std::move(begin));
+    result.fragments.push_back(nullptr);
+  }
+}
+
+void ProblemBuilder::addFragment(cs::FragmentOp fragment) {
+  opOf[fragment] = static_cast<unsigned>(result.problem.ops.size());
+  schedule::Op op;
+  op.name = fragment.getLabel().str();
+  op.stream = static_cast<unsigned>(fragment.getDevice());
+  op.duration = costs.durationOf(fragment);
+  for (Value output : fragment.getOutputs())
+    op.extraBytes += StepCosts::bytesOf(output);
+  result.problem.ops.push_back(std::move(op));
+  result.fragments.push_back(fragment);
+}
+
+/// The moment at which other communication is done: an op without duration, on a
+/// stream of its own, as no compute waits for it.
+void ProblemBuilder::addRelay(Operation *communication) {
+  Operations awaited = awaitedBy(communication);
+  auto next = static_cast<unsigned>(result.problem.ops.size());
+  auto [known, isNew] = relays.try_emplace(awaited, next);
+  relayBefore[communication] = known->second;
+  if (!isNew)
+    return;
+  schedule::Op op;
+  op.name = "relay";
+  op.stream = result.problem.streams++;
+  result.problem.ops.push_back(std::move(op));
+  result.fragments.push_back(nullptr);
+  for (Operation *source : awaited)
+    relaysAfter[source].push_back(
+        {next, shiftOf(communication) - shiftOf(source)});
+}
+
+/// In program order, but what is deferred behind communication directly before the
+/// first fragment that needs it, in this step or the next; at the end if none does.
+void ProblemBuilder::addOps() {
+  std::map<unsigned, std::vector<Operation *>> before; // by place
+  std::vector<Operation *> last;
+  llvm::DenseSet<Operation *> moved;
+  for (Operation &op : step.function().front()) {
+    auto fragment = dyn_cast<cs::FragmentOp>(op);
+    if (fragment)
+      result.problem.streams = std::max(
+          result.problem.streams, static_cast<unsigned>(fragment.getDevice()) + 1);
+    Need need = step.needOf(&op);
+    bool moves = isLate.contains(&op);
+    if (fragment && fragment.getDeferred() && need.when == Need::ThisStep)
+      for (Value input : fragment.getInputs())
+        sources(input, [&](Operation *source) { moves |= isCommunication(source); });
+    if (!moves)
+      continue;
+    moved.insert(&op);
+    if (need.when == Need::Report)
+      last.push_back(&op);
+    else
+      before[need.place].push_back(&op);
+  }
+  auto add = [&](Operation *op) {
+    if (auto fragment = dyn_cast<cs::FragmentOp>(op))
+      addFragment(fragment);
+    else if (isCommunication(op) && !awaitedBy(op).empty())
+      addRelay(op);
+  };
+  for (Operation &op : step.function().front()) {
+    if (auto here = before.find(step.placeOf(&op)); here != before.end())
+      for (Operation *earlier : here->second)
+        add(earlier);
+    if (!moved.contains(&op))
+      add(&op);
+  }
+  for (Operation *op : last)
+    add(op);
+}
+
+void ProblemBuilder::addDependences() {
+  std::vector<schedule::Op> &ops = result.problem.ops;
+  for (cs::FragmentOp fragment : result.fragments) {
+    if (!fragment)
+      continue;
+    std::vector<unsigned> &after = ops[opOf.lookup(fragment)].after;
+    for (Value input : fragment.getInputs())
+      sources(input, [&](Operation *source) {
+        if (isa_and_nonnull<cs::FragmentOp>(source) &&
+            shiftOf(source) == shiftOf(fragment))
+          after.push_back(opOf.lookup(source));
+      });
+    if (!shiftOf(fragment))
+      continue;
+    // What reads the new value, in the step that the fragment counts to.
+    for (Value output : fragment.getOutputs())
+      uses(output, [&](OpOperand &use) {
+        if (!isa<func::ReturnOp>(use.getOwner()))
+          return;
+        if (Value argument = step.updatedBy(use.getOperandNumber()))
+          if (cs::FragmentOp reader = step.readerOf(argument))
+            ops[opOf.lookup(reader)].after.push_back(opOf.lookup(fragment));
+      });
+  }
+  for (schedule::Op &op : ops) {
+    llvm::sort(op.after);
+    op.after.erase(llvm::unique(op.after), op.after.end());
+  }
+}
+
+std::vector<unsigned> ProblemBuilder::producersOf(Operation *communication) {
+  std::vector<unsigned> producers;
+  if (relayBefore.contains(communication))
+    producers.push_back(relayBefore.lookup(communication));
+  for (Value operand : communication->getOperands())
+    sources(operand, [&](Operation *source) {
+      // What the step before has made is there.
+      if (isa_and_nonnull<cs::FragmentOp>(source) &&
+          shiftOf(source) == shiftOf(communication))
+        producers.push_back(opOf.lookup(source));
+    });
+  if (producers.empty()) {
+    Value value = communication->getNumOperands() ? communication->getOperand(0)
+                                                  : communication->getResult(0);
+    producers.push_back(
+        begins.lookup(cast<cs::PlacedType>(value.getType()).getDevice()));
+  }
+  llvm::sort(producers);
+  producers.erase(llvm::unique(producers), producers.end());
+  return producers;
+}
+
+std::vector<schedule::Consumer> ProblemBuilder::consumersOf(Operation *op) {
+  unsigned shift = shiftOf(op);
+  std::vector<schedule::Consumer> consumers;
+  for (const schedule::Consumer &relay : relaysAfter.lookup(op))
+    consumers.push_back(relay);
+  for (Value value : op->getResults())
+    uses(value, [&](OpOperand &use) {
+      Operation *user = use.getOwner();
+      if (isa<cs::FragmentOp>(user))
+        consumers.push_back({opOf.lookup(user), shiftOf(user) - shift});
+      else if (isa<func::ReturnOp>(user))
+        if (Value argument = step.updatedBy(use.getOperandNumber()))
+          if (cs::FragmentOp reader = step.readerOf(argument))
+            consumers.push_back({opOf.lookup(reader), 1 - shift});
+    });
+  // The next fetch waits for the rows that this step sends.
+  if (Operation *fetch = step.fetchOf(op))
+    uses(fetch->getResult(0), [&](OpOperand &use) {
+      if (auto reader = dyn_cast<cs::FragmentOp>(use.getOwner());
+          reader && !reader.getDeferred())
+        consumers.push_back({opOf.lookup(reader), 1});
+    });
+  auto key = [](const schedule::Consumer &consumer) {
+    return std::pair(consumer.distance, consumer.op);
+  };
+  llvm::sort(consumers, [&](const auto &a, const auto &b) { return key(a) < key(b); });
+  consumers.erase(
+      llvm::unique(consumers, [&](const auto &a, const auto &b) { return key(a) == key(b); }),
+      consumers.end());
+  return consumers;
+}
+
+/// Gradients that are reduced alike, of one type and place, may share messages.
+unsigned ProblemBuilder::kindOf(Operation *op) {
+  auto reduce = dyn_cast<cs::AllReduceOp>(op);
+  if (!reduce)
+    return kinds++;
+  cs::PlacedType placed = reduce.getValue().getType();
+  Fusable fusable{reduce.getReduction(), placed.getTensor().getElementType(),
+                  placed.getDevice(), placed.getMemory(), isLate.contains(op)};
+  for (const auto &[known, kind] : this->fusable)
+    if (known == fusable)
+      return kind;
+  this->fusable.emplace_back(fusable, kinds);
+  return kinds++;
+}
+
+void ProblemBuilder::addCommunication(Operation *op) {
+  Operation *pull = nullptr;
+  if (isa<cs::SendOp>(op) && isPaired(op))
+    pull = step.recvsOf(op).front();
+  if (isa<cs::RecvOp>(op))
+    if (Operations sends = step.sendsOf(op);
+        !sends.empty() && isPaired(sends.front()))
+      return; // a stage of the send
+  schedule::Communication communication;
+  communication.name = cast<cs::CommunicationOpInterface>(op).getCommunicationKey().str();
+  Value value = op->getNumOperands() ? op->getOperand(op->getNumOperands() - 1)
+                                     : op->getResult(0);
+  int64_t bytes = StepCosts::bytesOf(value);
+  communication.bytes = std::max<int64_t>(1, bytes);
+  communication.divisible = isa<cs::AllReduceOp>(op) && bytes > 0;
+  communication.kind = kindOf(op);
+  communication.producers = producersOf(op);
+  communication.consumers = consumersOf(pull ? pull : op);
+  communication.stages = costs.stagesOf(op, pull, result.problem);
+  result.problem.communications.push_back(std::move(communication));
+  // Pieces begin at cache lines.
+  result.parts.push_back({op, pull, /*unit=*/64, costs.copiesOf(op)});
+}
+
+StepProblem ProblemBuilder::build() {
+  result.problem.name = step.function().getName().str();
+  findLate();
+  addBegins();
+  addOps();
+  addDependences();
+  for (Operation *op : step.all())
+    addCommunication(op);
+  costs.slowDown(result.problem);
+  return std::move(result);
+}
+
+} // namespace
+
+StepProblem commsched::buildStepProblem(const StepCommunications &communications,
+                                        cs::ClusterOp cluster, StringRef algorithm) {
+  return ProblemBuilder(communications, cluster, algorithm).build();
+}

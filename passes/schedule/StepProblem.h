@@ -1,0 +1,56 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The scheduling problem of a step of level 1: its costs, who makes what is
+// communicated, and who waits for it. docs/scheduling.md says what is left out.
+
+#ifndef COMMSCHED_PASSES_SCHEDULE_STEPPROBLEM_H
+#define COMMSCHED_PASSES_SCHEDULE_STEPPROBLEM_H
+
+#include "passes/schedule/Problem.h"
+#include "passes/schedule/StepCommunications.h"
+
+namespace commsched {
+
+/// What a message is taken to occupy its link for beside its bytes, where the
+/// cluster says nothing (`overhead_ns = 0`): calls, frames and threads at both ends.
+inline constexpr int64_t kDefaultOverhead = 20'000; // nanoseconds
+
+struct StepProblem {
+  /// The ops that one communication of the problem stands for.
+  struct Part {
+    mlir::Operation *op = nullptr;   ///< a collective, a send, a recv, of rows
+    mlir::Operation *pull = nullptr; ///< the recv, if `op` is the send to it
+    int64_t unit = 1; ///< bytes that a cut keeps together
+    /// How many times its bytes are on the wire in the first stage: those of all
+    /// trainers, where a server's link is what limits.
+    int64_t copies = 1;
+  };
+
+  schedule::Problem problem;
+  std::vector<cs::FragmentOp> fragments; ///< by op; null for what is none
+  std::vector<Part> parts;               ///< by communication
+  /// Fragments that wait for communication nobody waits for in this step: ops of
+  /// the next step in the problem.
+  std::vector<cs::FragmentOp> late;
+};
+
+/// Requires that the step has something to communicate, between nodes or with
+/// servers. `algorithm`: of collectives, as for --expand-collectives.
+StepProblem buildStepProblem(const StepCommunications &communications,
+                             cs::ClusterOp cluster, llvm::StringRef algorithm);
+
+/// What one rank does for a collective: bytes on the wire of the busiest, and
+/// messages one after the other.
+struct CollectiveCost {
+  int64_t bytes;
+  int64_t rounds;
+};
+/// One half of an all-reduce of `bytes` bytes: reduce-scatter, or all-gather. The
+/// ring, or recursive halving and doubling where that is chosen.
+CollectiveCost halfOfAllReduce(llvm::StringRef algorithm, int64_t ranks,
+                               int64_t bytes);
+
+} // namespace commsched
+
+#endif // COMMSCHED_PASSES_SCHEDULE_STEPPROBLEM_H
