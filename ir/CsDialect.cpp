@@ -4,6 +4,7 @@
 #include "ir/Cs.h"
 
 #include "ir/CsBytecode.h"
+#include "ir/CsProblemOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -40,6 +41,10 @@ void CsDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "ir/CsOps.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "ir/CsProblemOps.cpp.inc"
       >();
   addInterfaces<CsInliner>();
   addBytecodeInterface(*this);

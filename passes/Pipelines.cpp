@@ -7,6 +7,7 @@
 #include "mlir/Transforms/Passes.h"
 
 #include "passes/Passes.h"
+#include "passes/problem/Passes.h"
 
 namespace commsched {
 #define GEN_PASS_REGISTRATION
@@ -77,6 +78,7 @@ void commsched::registerPasses() {
   registerCommSched_placePasses();
   registerCommSched_schedulePasses();
   registerCommSched_lowerPasses();
+  registerProblemPasses();
 }
 
 void commsched::registerPipelines() {

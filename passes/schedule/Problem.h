@@ -22,6 +22,7 @@ using Time = int64_t; ///< nanoseconds
 struct Link {
   std::string name;
   int64_t bytesPerSecond = 0; ///< positive
+  bool operator==(const Link &) const = default;
 };
 
 /// Compute that cannot be interrupted, on a stream that runs one op at a time.
@@ -31,6 +32,7 @@ struct Op {
   Time duration = 0;           ///< not negative
   std::vector<unsigned> after; ///< ops of the same step that must be done
   int64_t extraBytes = 0;      ///< from its start until all ops after it run
+  bool operator==(const Op &) const = default;
 };
 
 /// What every message of a communication does on a link: it occupies the link for
@@ -41,6 +43,7 @@ struct Stage {
   int64_t bytes = 0;  ///< on the wire, of the whole communication; not negative
   Time overhead = 0;  ///< per message, not negative
   Time latency = 0;   ///< per message, not negative
+  bool operator==(const Stage &) const = default;
 };
 
 /// An op that waits for a communication: of the same step (distance 0) or of the
@@ -48,6 +51,7 @@ struct Stage {
 struct Consumer {
   unsigned op = 0;
   unsigned distance = 0;
+  bool operator==(const Consumer &) const = default;
 };
 
 /// The communication of one tensor. A message is a part of it, or parts of
@@ -63,6 +67,7 @@ struct Communication {
   /// Communications with the same number may share messages; they have stages on
   /// the same links with the same costs per message.
   unsigned kind = 0;
+  bool operator==(const Communication &) const = default;
 };
 
 /// Every step runs every op and communication once. A step starts on a stream when
@@ -77,6 +82,7 @@ struct Problem {
   std::vector<Communication> communications;
   /// Bytes that a schedule may hold more than the program order does; none: any.
   std::optional<int64_t> memoryLimit;
+  bool operator==(const Problem &) const = default;
 };
 
 /// Time that `bytes` need on the link, rounded up.

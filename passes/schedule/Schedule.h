@@ -16,6 +16,7 @@ struct Piece {
   unsigned communication = 0;
   int64_t begin = 0;
   int64_t end = 0;
+  bool operator==(const Piece &) const = default;
 };
 
 /// What is sent at once. Ready when all its pieces are: their producers are done.
@@ -26,6 +27,7 @@ struct Message {
   /// as this plus s times the number of ops: natural numbers are positions of the
   /// consumer in the order of ops, those of the next step behind.
   std::vector<int64_t> priorities;
+  bool operator==(const Message &) const = default;
 };
 
 /// Pieces cover each communication exactly once.
@@ -39,6 +41,7 @@ struct Schedule {
   std::vector<int64_t> credit;
   /// The first op of a step waits for all communication of the step before.
   bool barrier = false;
+  bool operator==(const Schedule &) const = default;
 };
 
 constexpr int64_t kNoLimit = INT64_MAX;

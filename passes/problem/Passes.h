@@ -1,0 +1,24 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Passes over scheduling problems.
+
+#ifndef COMMSCHED_PASSES_PROBLEM_PASSES_H
+#define COMMSCHED_PASSES_PROBLEM_PASSES_H
+
+#include <memory>
+#include <string>
+
+#include "mlir/Pass/Pass.h"
+
+namespace commsched {
+
+#define GEN_PASS_DECL
+#include "passes/problem/Passes.h.inc"
+
+/// Part of registerPasses().
+void registerProblemPasses();
+
+} // namespace commsched
+
+#endif // COMMSCHED_PASSES_PROBLEM_PASSES_H

@@ -1,0 +1,38 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef COMMSCHED_PASSES_PROBLEM_PASSES_TD
+#define COMMSCHED_PASSES_PROBLEM_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def SolveProblem : Pass<"solve-problem", "::mlir::ModuleOp"> {
+  let summary = "add a schedule and its bounds to every scheduling problem";
+  let description = [{
+    A `cs.solution` goes into each `cs.problem`, with its period, the bound for its
+    order of compute and that for any order; it takes the place of a solution of
+    the same policy. A schedule of the solver has the name of a baseline if it
+    found nothing better. The same problem and options give the same solution.
+    Remarks say what limits the step, and which communication is exposed.
+  }];
+  let options = [
+    Option<"policy", "policy", "std::string", "\"solver\"",
+           "solver, or the name of a baseline: fifo, wfbp, fixed-buckets, p3, bytescheduler, mg-wfbp, pace, dear, tictac, latency-hiding">,
+    Option<"effort", "effort", "int64_t", "0",
+           "thousands of messages that the solver simulates; 0: by the size of the problem">,
+    Option<"reorder", "reorder", "bool", "true",
+           "whether the solver may change the order of compute">,
+  ];
+  let dependentDialects = ["::commsched::cs::CsDialect"];
+}
+
+def VerifySolution : Pass<"verify-solution", "::mlir::ModuleOp"> {
+  let summary = "check recorded schedules of scheduling problems";
+  let description = [{
+    Every `cs.solution` must be a schedule of its problem, with the period that the
+    evaluator finds. A recorded bound may be lower than the one that is
+    proved now, but not higher. Changes nothing.
+  }];
+}
+
+#endif // COMMSCHED_PASSES_PROBLEM_PASSES_TD

@@ -1,0 +1,108 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "passes/problem/Passes.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Remarks.h"
+#include "passes/problem/ProblemIR.h"
+#include "passes/schedule/Solve.h"
+#include "passes/schedule/baselines/Baselines.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/Format.h"
+
+namespace commsched {
+#define GEN_PASS_REGISTRATION
+#include "passes/problem/Passes.h.inc"
+#define GEN_PASS_DEF_SOLVEPROBLEM
+#include "passes/problem/Passes.h.inc"
+} // namespace commsched
+
+using namespace mlir;
+using namespace commsched;
+
+void commsched::registerProblemPasses() { registerCommSched_problemPasses(); }
+
+namespace {
+
+struct SolveProblem : commsched::impl::SolveProblemBase<SolveProblem> {
+  using SolveProblemBase::SolveProblemBase;
+
+  void runOnOperation() override {
+    const schedule::Baseline *baseline = nullptr;
+    for (const schedule::Baseline &other : schedule::baselines())
+      if (other.name == policy)
+        baseline = &other;
+    if (!baseline && policy != "solver") {
+      InFlightDiagnostic diagnostic = getOperation().emitError();
+      diagnostic << "policy must be solver";
+      for (const schedule::Baseline &other : schedule::baselines())
+        diagnostic << ", " << other.name;
+      diagnostic << ", got: '" << policy << "'";
+      return signalPassFailure();
+    }
+    if (effort < 0) {
+      getOperation().emitError() << "effort must not be negative, got: " << effort.getValue();
+      return signalPassFailure();
+    }
+    for (auto op : getOperation().getOps<cs::ProblemOp>())
+      if (failed(solve(op, baseline)))
+        return signalPassFailure();
+  }
+
+  LogicalResult solve(cs::ProblemOp op, const schedule::Baseline *baseline) {
+    FailureOr<schedule::Problem> problem = readProblem(op);
+    if (failed(problem))
+      return failure();
+    schedule::Solution solution;
+    if (baseline) {
+      schedule::View view(*problem, schedule::programOrder(*problem));
+      solution.schedule = baseline->make(view);
+      solution.evaluation = schedule::evaluate(*problem, solution.schedule);
+      solution.bound = schedule::boundOfOrder(*problem, solution.schedule.order);
+      solution.anyOrderBound = schedule::boundOfAnyOrder(*problem);
+    } else {
+      solution = schedule::solve(*problem, {effort, reorder});
+    }
+    for (auto old : llvm::make_early_inc_range(op.getOps<cs::SolutionOp>()))
+      if (old.getPolicy() == solution.schedule.name)
+        old.erase();
+    writeSolution(op, *problem, solution.schedule,
+                  {solution.evaluation.period, solution.bound.period,
+                   solution.anyOrderBound.period});
+    explain(op, *problem, solution);
+    return success();
+  }
+
+  void explain(cs::ProblemOp op, const schedule::Problem &problem,
+               const schedule::Solution &solution) {
+    if (!getContext().getRemarkEngine())
+      return;
+    auto say = [&](Location location, StringRef name, llvm::function_ref<void(raw_ostream &)> write) {
+      std::string text;
+      llvm::raw_string_ostream os(text);
+      write(os);
+      remark::passed(location, remark::RemarkOpts::name(name)
+                                   .category("solve-problem")
+                                   .function(op.getSymName().value_or("")))
+          << remark::detail::Remark::Arg("Remark", text);
+    };
+    say(op.getLoc(), "period", [&](raw_ostream &os) {
+      os << solution.schedule.name << ": period "
+         << llvm::format("%.6g", solution.evaluation.period) << " ns, bound "
+         << llvm::format("%.6g", solution.bound.period) << " ns ("
+         << solution.bound.why << "), for any order "
+         << llvm::format("%.6g", solution.anyOrderBound.period) << " ns ("
+         << solution.anyOrderBound.why << ")";
+    });
+    for (auto [communication, exposed] :
+         llvm::zip(op.getOps<cs::ProblemCommunicationOp>(), solution.evaluation.exposed))
+      if (exposed > 0)
+        say(communication.getLoc(), "exposed", [&](raw_ostream &os) {
+          os << "\"" << communication.getLabel() << "\": compute stands still "
+             << llvm::format("%.6g", exposed) << " ns per step until it has arrived";
+        });
+  }
+};
+
+} // namespace
