@@ -8,11 +8,12 @@ import subprocess
 
 import numpy as np
 import pytest
-from conftest import CLUSTER, EXAMPLES, TIME_LIMIT, expect_success, run, tool
+from conftest import CLUSTER, EXAMPLES, ROOT, TIME_LIMIT, expect_success, run, tool
 from safetensors.numpy import load_file
 from segments import segment
 
 STEPS = 8
+DIGITS = ["--init", EXAMPLES / "digits.init.safetensors", "--batch", EXAMPLES / "digits.train.npz"]
 # Elements of the messages. The gradients have 10, 5120, 32, 4608, 16 and 144.
 SIZES = {"one": [10 ** 9], "small": [1000, 37, 3000], "single": [5, 5, 5120, 32, 4608, 16, 144], "odd": [777]}
 
@@ -26,21 +27,20 @@ def compile_step(source, nodes, flags):
     return process.stdout
 
 
-def train(folder, level2, flags=()):
-    """Losses, parameters, and the plan as text."""
+def train(folder, level2, flags=(), data=DIGITS):
+    """Losses, what is carried on, and the plan as text."""
     lowered = compile_step(level2, 0, ["--expand-collectives", *flags, "--verify-distributed"])
     plan = folder / "plan"
     subprocess.run([tool("cs-translate"), "--mlir-to-plan", "-o", plan], input=lowered, text=True, check=True,
                    timeout=TIME_LIMIT)
     text = subprocess.run([tool("cs-translate"), "--plan-to-text", plan], text=True, check=True, timeout=TIME_LIMIT,
                           capture_output=True).stdout
-    expect_success(run(plan, "--init", EXAMPLES / "digits.init.safetensors", "--batch",
-                       EXAMPLES / "digits.train.npz", "--steps", STEPS, "--metrics-every", 1, "--metrics-json",
-                       folder / "metrics.json", "--save-params", folder / "params"))
+    expect_success(run(plan, *data, "--steps", STEPS, "--metrics-every", 1, "--metrics-json",
+                       folder / "metrics.json", "--checkpoint", folder / "state"))
     metrics = json.loads((folder / "metrics.json").read_text())
     losses = [float(x) for x in re.findall(r'"loss": ?([-+0-9.e]+)', json.dumps(metrics))]
     assert len(losses) >= STEPS
-    return losses, load_file(folder / "params"), text
+    return losses, load_file(folder / "state"), text
 
 
 @pytest.fixture(scope="module")
@@ -76,3 +76,32 @@ def test_segments(nodes, sizes, flags, whole, tmp_path):
     assert (copies > 0) == (bool(flags) and nodes > 1)
     if nodes > 1:
         assert "priority: -1" in step
+
+
+@pytest.mark.parametrize("sizes", [[16], [3], [11, 2]])
+@pytest.mark.parametrize("copies", ["overlap", "in-line"])
+def test_segments_of_devices(copies, sizes, tmp_path):
+    """Sums over the devices of a node, one of them a state without update."""
+    random = np.random.default_rng(3)
+    x = random.standard_normal((64 * STEPS, 8)).astype(np.float32)
+    np.savez(tmp_path / "train.npz", x=x, y=x @ np.arange(8, dtype=np.float32))
+    zeros = np.zeros(8, np.float32)
+    np.savez(tmp_path / "init.npz", w=random.standard_normal(8).astype(np.float32), c=zeros, m=zeros,
+             n=np.zeros((), np.float32), mu=zeros)
+    data = ["--init", tmp_path / "init.npz", "--batch", tmp_path / "train.npz"]
+    source = (CLUSTER.format(nodes=2).replace("devices = 1", "devices = 2") +
+              (ROOT / "tests/integration/Inputs/devices.mlir").read_text())
+    level2 = compile_step(source, 2, ["--cse", "--insert-dist-comm", "--replicate-devices", "--assign-devices",
+                                      "--schedule-comm"])
+    text, messages = segment(level2, itertools.cycle(sizes))
+    assert [m.elements for m in messages] == {1: [sizes[0]] * (16 // sizes[0]) + [1] * (16 % sizes[0]),
+                                              2: [11, 2, 3]}[len(sizes)]
+    flags = [f"--overlap-rpc-memcpy=mode={copies}"]
+    losses, state, _ = train(tmp_path, level2, flags, data)
+    own_losses, own_state, plan = train(tmp_path, text, flags, data)
+    assert losses == own_losses
+    assert state.keys() == own_state.keys()
+    for name, value in state.items():
+        assert np.array_equal(value, own_state[name]), name
+    # The state is copied to its place.
+    assert 'name: "pack"' not in plan and 'name: "unpack"' not in plan

@@ -131,6 +131,46 @@ TEST(ExecutorTest, DeferredInstructionsRunLateButRun) {
     EXPECT_EQ((*session->Metrics(step))[0], 2 * std::pow(8.0, double(step)));
 }
 
+// A metric that is a part of what several instructions write is reported when
+// the last of them that writes its memory is complete.
+TEST(ExecutorTest, MetricsInPartsOfMessages) {
+  PlanBuilder plan(2);
+  auto f = plan.Function("step");
+  uint32_t x = f.Batch("x", plan::F32, {1, 4});
+  uint32_t area = f.Arena(plan::F32, {4});
+  uint32_t message = f.Part(area, 4, plan::F32, {2});
+  uint32_t summed = f.Part(area, 8, plan::F32, {}), own = f.Part(area, 12, plan::F32, {});
+  uint32_t copy = f.Copy(x, area, {{1, 1}});
+  f.Communicate("m", message, testing::RingAllReduce(2, plan::SUM, 0), {{copy}});
+  f.Output("summed", summed);
+  f.Output("own", own);
+  auto session = Open(plan);
+  ASSERT_NE(session, nullptr);
+  for (int step = 0; step < 20; ++step) {
+    std::vector<float> rows(8);
+    for (int i = 0; i < 8; ++i) rows[size_t(i)] = float(10 * step + i);
+    runtime::GlobalBatch batch;
+    batch.Set("x", BytesOf(rows), nullptr);
+    auto call = session->Call(0, &batch);
+    ASSERT_TRUE(call.ok()) << call.status();
+    auto values = session->Metrics(*call);
+    ASSERT_TRUE(values.ok()) << values.status();
+    EXPECT_THAT(*values, ::testing::ElementsAre(20 * step + 8, 10 * step + 3));
+  }
+}
+
+// A metric beside what is written has no value.
+TEST(ExecutorTest, MetricsThatNothingWritesAreRefused) {
+  PlanBuilder plan(1);
+  auto f = plan.Function("step");
+  uint32_t x = f.Batch("x", plan::F32, {1, 2});
+  uint32_t area = f.Arena(plan::F32, {4});
+  f.Copy(x, f.Part(area, 4, plan::F32, {2}));
+  f.Output("m", f.Part(area, 12, plan::F32, {}));
+  EXPECT_THAT(testing::LoadError(plan.Bytes()),
+              ::testing::HasSubstr("nothing writes metric \"m\""));
+}
+
 // Two steps overlap: rank 0 begins step 1 before rank 1 has done its part of
 // step 0's communication. Otherwise this would not end.
 TEST(ExecutorTest, NextStepBeginsBeforeTheCommunicationHasEnded) {
