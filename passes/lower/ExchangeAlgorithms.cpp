@@ -258,7 +258,9 @@ double commsched::predictNanoseconds(CollectiveKind kind,
                                      cs::LinkAttr link) {
   if (ranks == 1)
     return 0;
-  double latency = static_cast<double>(link.getLatencyNs());
+  // Of each round, apart from its bytes.
+  double latency =
+      static_cast<double>(link.getLatencyNs() + link.getOverheadNs());
   double all = 8000.0 * static_cast<double>(bytes) /
                static_cast<double>(link.getMbitPerS());
   double p = static_cast<double>(ranks);

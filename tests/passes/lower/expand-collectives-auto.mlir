@@ -6,6 +6,9 @@
 
 // RUN: cs-opt --expand-collectives --remarks-filter=expand-collectives %s 2>&1 | FileCheck %s
 
+// What a message costs beside its bytes comes on top of the latency of each round.
+// RUN: sed 's/latency_ns = 50000>/latency_ns = 40000, overhead_ns = 10000>/' %s | cs-opt --expand-collectives --remarks-filter=expand-collectives 2>&1 | FileCheck %s
+
 cs.cluster @lab nodes = 5 devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>
     intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
 
