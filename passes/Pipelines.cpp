@@ -18,6 +18,8 @@ namespace commsched {
 #include "passes/schedule/Passes.h.inc"
 #define GEN_PASS_REGISTRATION
 #include "passes/lower/Passes.h.inc"
+#define GEN_PASS_REGISTRATION
+#include "passes/problem/Passes.h.inc"
 } // namespace commsched
 
 using namespace mlir;
@@ -46,7 +48,8 @@ void commsched::buildAllReducePipeline(
                                         .reduction = options.reduction,
                                         .cluster = options.cluster}));
   addDevices(manager, options);
-  manager.addPass(createScheduleComm());
+  manager.addPass(createScheduleComm(
+      {.policy = options.schedule, .algorithm = options.algorithm}));
   manager.addPass(createExpandCollectives({.algorithm = options.algorithm}));
   addCopies(manager, options);
   manager.addPass(createVerifyDistributed());
@@ -67,7 +70,8 @@ void commsched::buildParameterServerPipeline(
                             .merge = options.merge,
                             .placement = options.placement}));
   addDevices(manager, options);
-  manager.addPass(createScheduleComm());
+  manager.addPass(createScheduleComm(
+      {.policy = options.schedule, .algorithm = options.algorithm}));
   manager.addPass(createExpandCollectives({.algorithm = options.algorithm}));
   addCopies(manager, options);
   manager.addPass(createVerifyDistributed());
@@ -78,7 +82,7 @@ void commsched::registerPasses() {
   registerCommSched_placePasses();
   registerCommSched_schedulePasses();
   registerCommSched_lowerPasses();
-  registerProblemPasses();
+  registerCommSched_problemPasses();
 }
 
 void commsched::registerPipelines() {

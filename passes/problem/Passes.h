@@ -16,9 +16,6 @@ namespace commsched {
 #define GEN_PASS_DECL
 #include "passes/problem/Passes.h.inc"
 
-/// Part of registerPasses().
-void registerProblemPasses();
-
 } // namespace commsched
 
 #endif // COMMSCHED_PASSES_PROBLEM_PASSES_H

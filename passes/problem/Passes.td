@@ -6,6 +6,24 @@
 
 include "mlir/Pass/PassBase.td"
 
+def ExtractProblem : Pass<"extract-problem", "::mlir::ModuleOp"> {
+  let summary = "write the scheduling problem of a step of level 1";
+  let description = [{
+    The problem that `--schedule-comm` solves for the function with `cs.step`, by the
+    costs of its fragments and the module's `cs.cluster`, as `cs.problem`: to see what
+    a schedule was made for, to solve it with other policies, to report it. For
+    the function @step it is @step.problem, in place of one of that name. The rest of
+    the module stays as it is.
+  }];
+  let options = [
+    Option<"algorithm", "algorithm", "std::string", "\"auto\"",
+           "that of --expand-collectives, for what collectives cost: auto, ring or halving-doubling">,
+    Option<"file", "file", "std::string", "",
+           "write the problem to this file (-: standard output) instead of into the module">,
+  ];
+  let dependentDialects = ["::commsched::cs::CsDialect"];
+}
+
 def SolveProblem : Pass<"solve-problem", "::mlir::ModuleOp"> {
   let summary = "add a schedule and its bounds to every scheduling problem";
   let description = [{

@@ -6,14 +6,11 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Remarks.h"
 #include "passes/problem/ProblemIR.h"
-#include "passes/schedule/Solve.h"
-#include "passes/schedule/baselines/Baselines.h"
+#include "passes/schedule/Policy.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Format.h"
 
 namespace commsched {
-#define GEN_PASS_REGISTRATION
-#include "passes/problem/Passes.h.inc"
 #define GEN_PASS_DEF_SOLVEPROBLEM
 #include "passes/problem/Passes.h.inc"
 } // namespace commsched
@@ -21,24 +18,15 @@ namespace commsched {
 using namespace mlir;
 using namespace commsched;
 
-void commsched::registerProblemPasses() { registerCommSched_problemPasses(); }
-
 namespace {
 
 struct SolveProblem : commsched::impl::SolveProblemBase<SolveProblem> {
   using SolveProblemBase::SolveProblemBase;
 
   void runOnOperation() override {
-    const schedule::Baseline *baseline = nullptr;
-    for (const schedule::Baseline &other : schedule::baselines())
-      if (other.name == policy)
-        baseline = &other;
-    if (!baseline && policy != "solver") {
-      InFlightDiagnostic diagnostic = getOperation().emitError();
-      diagnostic << "policy must be solver";
-      for (const schedule::Baseline &other : schedule::baselines())
-        diagnostic << ", " << other.name;
-      diagnostic << ", got: '" << policy << "'";
+    if (!schedule::isPolicy(policy.getValue())) {
+      getOperation().emitError() << "policy must be " << schedule::listPolicies()
+                                 << ", got: " << policy.getValue();
       return signalPassFailure();
     }
     if (effort < 0) {
@@ -46,24 +34,16 @@ struct SolveProblem : commsched::impl::SolveProblemBase<SolveProblem> {
       return signalPassFailure();
     }
     for (auto op : getOperation().getOps<cs::ProblemOp>())
-      if (failed(solve(op, baseline)))
+      if (failed(solve(op)))
         return signalPassFailure();
   }
 
-  LogicalResult solve(cs::ProblemOp op, const schedule::Baseline *baseline) {
+  LogicalResult solve(cs::ProblemOp op) {
     FailureOr<schedule::Problem> problem = readProblem(op);
     if (failed(problem))
       return failure();
-    schedule::Solution solution;
-    if (baseline) {
-      schedule::View view(*problem, schedule::programOrder(*problem));
-      solution.schedule = baseline->make(view);
-      solution.evaluation = schedule::evaluate(*problem, solution.schedule);
-      solution.bound = schedule::boundOfOrder(*problem, solution.schedule.order);
-      solution.anyOrderBound = schedule::boundOfAnyOrder(*problem);
-    } else {
-      solution = schedule::solve(*problem, {effort, reorder});
-    }
+    schedule::Solution solution =
+        schedule::runPolicy(*problem, policy.getValue(), {effort, reorder});
     for (auto old : llvm::make_early_inc_range(op.getOps<cs::SolutionOp>()))
       if (old.getPolicy() == solution.schedule.name)
         old.erase();
@@ -78,7 +58,8 @@ struct SolveProblem : commsched::impl::SolveProblemBase<SolveProblem> {
                const schedule::Solution &solution) {
     if (!getContext().getRemarkEngine())
       return;
-    auto say = [&](Location location, StringRef name, llvm::function_ref<void(raw_ostream &)> write) {
+    auto say = [&](Location location, StringRef name,
+                   llvm::function_ref<void(raw_ostream &)> write) {
       std::string text;
       llvm::raw_string_ostream os(text);
       write(os);

@@ -7,7 +7,7 @@
 // RUN: not cs-opt --solve-problem=policy=best %s 2>&1 | FileCheck %s --check-prefix=POLICY
 // RUN: not cs-opt --solve-problem=effort=-1 %s 2>&1 | FileCheck %s --check-prefix=EFFORT
 
-// POLICY: policy must be solver, fifo, wfbp, fixed-buckets, p3, {{.*}}, latency-hiding, got: 'best'
+// POLICY: policy must be solver, fifo, wfbp, fixed-buckets, p3, {{.*}}, latency-hiding, got: best
 // EFFORT: effort must not be negative, got: -1
 
 // REMARK: remark: {{.*}}fifo: period 10 ns, bound 8 ns ({{.*}}), for any order 8 ns ({{.*}})
