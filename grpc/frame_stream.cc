@@ -128,10 +128,10 @@ void FrameStream::Flush() {
     MutexLock lock(&mu_);
     if (!open_ || writing_ || dead_ || stream_ == nullptr) return;
     stream = stream_;
-    if (!control_.empty() || !data_.empty()) {
+    if (!control_.empty() || NextData() != data_.end()) {
       packet = NextPacket();
       writing_ = write = true;
-    } else if (ending_) {
+    } else if (ending_ && data_.empty()) {
       dead_ = true;
       end = end_status_;
     } else {
@@ -160,6 +160,30 @@ void FrameStream::OnWritten(bool ok) {
   Flush();
 }
 
+void FrameStream::Taken(uint64_t step, uint32_t block) {
+  MutexLock lock(&mu_);
+  auto found = written_.find({step, block});
+  if (found == written_.end()) return;
+  in_flight_ -= found->second;
+  written_.erase(found);
+}
+
+// What is sent next, or the end: the first of the queue, unless it is a push that
+// must wait for the credit. What has been begun goes on meanwhile.
+FrameStream::Queue::iterator FrameStream::NextData() {
+  const auto waits = [this](const Outgoing &outgoing) {
+    if (!outgoing.header.has_push() || outgoing.written != 0 || in_flight_ == 0)
+      return false;
+    const size_t bytes = outgoing.payload.bytes.size();
+    return bytes > credit_ || in_flight_ > credit_ - bytes;
+  };
+  auto first = data_.begin();
+  if (credit_ == 0 || first == data_.end() || !waits(first->second)) return first;
+  while (++first != data_.end())
+    if (first->second.written != 0) break;
+  return first;
+}
+
 grpc::ByteBuffer FrameStream::NextPacket() {
   PacketWriter writer;
   while (!control_.empty() && writer.frames() < kMaxFrames &&
@@ -167,13 +191,14 @@ grpc::ByteBuffer FrameStream::NextPacket() {
     writer.Add(control_.front());
     control_.pop_front();
   }
-  while (!data_.empty() && writer.frames() < kMaxFrames &&
-         writer.bytes() < chunk_bytes_) {
-    Outgoing &next = data_.begin()->second;
+  while (writer.frames() < kMaxFrames && writer.bytes() < chunk_bytes_) {
+    const auto first = NextData();
+    if (first == data_.end()) break;
+    Outgoing &next = first->second;
     parameter::Data *data = DataOf(next.header);
     if (data == nullptr) {
       writer.Add(next.header);
-      data_.erase(data_.begin());
+      data_.erase(first);
       continue;
     }
     const size_t total = next.payload.bytes.size();
@@ -193,7 +218,11 @@ grpc::ByteBuffer FrameStream::NextPacket() {
                       new std::shared_ptr<const void>(next.payload.owner)));
     }
     next.written += size;
-    if (next.written == total) data_.erase(data_.begin());
+    if (next.written < total) continue;
+    if (credit_ != 0 && next.header.has_push() &&
+        written_.try_emplace({data->step(), data->block()}, total).second)
+      in_flight_ += total;
+    data_.erase(first);
   }
   return writer.Finish();
 }

@@ -18,6 +18,7 @@
 #include <memory>
 #include <string>
 #include <tuple>
+#include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -32,7 +33,10 @@ namespace commsched::transport {
 class FrameStream : public StreamHandler,
                     public std::enable_shared_from_this<FrameStream> {
  public:
-  explicit FrameStream(size_t chunk_bytes) : chunk_bytes_(chunk_bytes) {}
+  // `credit`: bytes of pushes that are written and not `Taken`, at most, beside
+  // the one that is being written; more only if they are one push. 0: any number.
+  explicit FrameStream(size_t chunk_bytes, size_t credit = 0)
+      : chunk_bytes_(chunk_bytes), credit_(credit) {}
 
   // `patient`: waits until the server is there, else fails where it is not.
   void DialServer(std::shared_ptr<grpc::Channel> channel,
@@ -52,6 +56,8 @@ class FrameStream : public StreamHandler,
   void PutData(parameter::Header data, runtime::SharedBytes payload,
                int32_t priority = 0);
   void Flush();
+  // The other side has the push. Flush sends what it made room for.
+  void Taken(uint64_t step, uint32_t block);
 
   // What is in the queue is sent, then nothing more: the trainer's side waits
   // for the end of the call, the server's side ends it with `status`.
@@ -88,8 +94,9 @@ class FrameStream : public StreamHandler,
   void OnClosed(absl::Status status) final;
   absl::Status TakePacket(const grpc::ByteBuffer &packet);
   grpc::ByteBuffer NextPacket() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  Queue::iterator NextData() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
-  const size_t chunk_bytes_;
+  const size_t chunk_bytes_, credit_;
   bool discarding_ = false;  // for the reading thread
 
   runtime::Mutex mu_;
@@ -103,6 +110,10 @@ class FrameStream : public StreamHandler,
   std::deque<parameter::Header> control_ ABSL_GUARDED_BY(mu_);
   Queue data_ ABSL_GUARDED_BY(mu_);
   uint64_t next_data_ ABSL_GUARDED_BY(mu_) = 0;
+  // With a credit: the pushes that are written and not taken, by step and block,
+  // and their sum.
+  std::map<std::pair<uint64_t, uint32_t>, size_t> written_ ABSL_GUARDED_BY(mu_);
+  size_t in_flight_ ABSL_GUARDED_BY(mu_) = 0;
 };
 
 }  // namespace commsched::transport

@@ -173,6 +173,7 @@ absl::Status Client::Connect() {
                              server < options_.block_priorities.size()
                                  ? options_.block_priorities[server]
                                  : std::vector<int32_t>(),
+                             options_.credit_bytes,
                              [this](const absl::Status &why) { Failed(why); }},
         grpc::CreateCustomChannel(address, *credentials, arguments), &queue_,
         &callbacks_, &monitor_));

@@ -35,6 +35,9 @@ struct ParameterClientOptions {
   // Of each server: ParameterBlockPriorities. Empty: all equally urgent.
   std::vector<std::vector<int32_t>> block_priorities;
   SecurityOptions security;
+  // Bytes of pushes on the way to a server that it has not taken yet, at most, so
+  // that an urgent one overtakes those behind; 0: as many as there are.
+  size_t credit_bytes = 0;
 
   // How long all servers together may take to be there at the beginning, and
   // how long one that is lost may take to come back.

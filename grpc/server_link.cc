@@ -41,8 +41,8 @@ bool IsRefusal(absl::StatusCode code) {
 
 class ServerLink::Connection final : public FrameStream {
  public:
-  Connection(ServerLink *link, size_t chunk_bytes)
-      : FrameStream(chunk_bytes), link_(link) {}
+  Connection(ServerLink *link, size_t chunk_bytes, size_t credit)
+      : FrameStream(chunk_bytes, credit), link_(link) {}
 
  private:
   void OnConnected() override { link_->OnConnected(this); }
@@ -111,7 +111,8 @@ Clock::time_point ServerLink::Tick() {
       patient_ = !patient_;
       connected_ = false;
       dialled_at_ = now;
-      stream_ = std::make_shared<Connection>(this, settings_.chunk_bytes);
+      stream_ = std::make_shared<Connection>(this, settings_.chunk_bytes,
+                                             settings_.credit);
       stream_->DialServer(channel_, queue_, patient_);
     } else if (stream_ != nullptr && patient_ && !connected_ &&
                now - dialled_at_ >= kPatience) {
@@ -214,11 +215,20 @@ absl::Status ServerLink::OnFrame(const parameter::Header &header,
     case parameter::Header::kRows:
       return OnRows(header.rows(), reader);
     case parameter::Header::kTaken: {
-      MutexLock lock(&mu_);
-      if (header.taken().block() >= safe_.size())
-        return absl::DataLossError("got an answer for a block that is not");
-      if (!keeps_checkpoints_)
-        LetGo(header.taken().block(), header.taken().step() + 1);
+      const auto [block, step] =
+          std::pair(header.taken().block(), header.taken().step());
+      std::shared_ptr<FrameStream> stream;
+      {
+        MutexLock lock(&mu_);
+        if (block >= safe_.size())
+          return absl::DataLossError("got an answer for a block that is not");
+        if (!keeps_checkpoints_) LetGo(block, step + 1);
+        if (settings_.credit != 0) stream = stream_;
+      }
+      if (stream != nullptr) {
+        stream->Taken(step, block);
+        stream->Flush();
+      }
       return absl::OkStatus();
     }
     case parameter::Header::kSafe: {

@@ -40,6 +40,7 @@ class ServerLink {
     absl::Duration deadline;  // for coming (back)
     parameter::Join join;
     std::vector<int32_t> block_priorities;  // 0 of those that are not in it
+    size_t credit;  // of FrameStream
     // Called once, by any thread, without a lock: this server is lost for good,
     // or has ended the job.
     std::function<void(const absl::Status &)> on_failure;

@@ -9,7 +9,6 @@
 #include "runtime/status_util.h"
 
 namespace commsched::runtime {
-
 ProgressEngine::ProgressEngine(int rank, Transport *transport,
                                ParameterClient *servers,
                                const ServersProgram *servers_of, Host *host,
@@ -22,6 +21,7 @@ ProgressEngine::ProgressEngine(int rank, Transport *transport,
       trace_(trace),
       deadline_(absl::ToChronoNanoseconds(
           std::min(deadline, absl::Hours(24 * 365)))),
+      patience_(deadline_ / 30),
       last_progress_(Clock::now()) {
   bool of_rows = false;
   if (servers_ != nullptr && servers_of_ != nullptr)
@@ -73,9 +73,7 @@ void ProgressEngine::Loop() {
       while (events_.empty() && !stop_) {
         if (active_.empty() || failed_)
           changed_.Wait(&mu_);
-        else if (changed_.WaitUntil(
-                     &mu_, last_progress_ +
-                               DeadlineOf(*active_.begin()->second)))
+        else if (changed_.WaitUntil(&mu_, WakeUp()))
           break;
       }
       if (stop_ && events_.empty()) return;
@@ -84,6 +82,7 @@ void ProgressEngine::Loop() {
     if (failed_) continue;
     if (batch.empty()) {
       CheckStall();
+      if (!failed_) Pump();
       continue;
     }
     last_progress_ = Clock::now();
@@ -128,7 +127,9 @@ void ProgressEngine::Handle(Event &event) {
         absl::StrCat(Describe(*active), ": ", event.status.message())));
   if (event.kind == Event::kSent) {
     active->sending = false;
-    links_[round.send_peer].in_flight -= round.send_bytes;
+    Link &link = links_[round.send_peer];
+    link.in_flight -= round.send_bytes;
+    link.patient_until = Clock::now() + patience_;
     Trace(*active, TraceSpan::kSend, round.send_peer, round.send_bytes,
           active->send_begin, event.at);
   } else {
@@ -214,8 +215,8 @@ bool ProgressEngine::PostRound(Active *active) {
     }
   }
   if (active->sending)
-    links_[round.send_peer].queue[{active->request.instruction->priority,
-                                   active->request.call, active->sequence}] = active;
+    links_[round.send_peer].queue[{phase.priority, active->request.call,
+                                   active->sequence}] = active;
   return true;
 }
 
@@ -246,27 +247,49 @@ void ProgressEngine::Finish(Active *active) {
   host_->CommunicationDone(request.cookie, request.index);
 }
 
+// When there is something to do without an event.
+Clock::time_point ProgressEngine::WakeUp() const {
+  Clock::time_point next =
+      last_progress_ + DeadlineOf(*active_.begin()->second);
+  for (const auto &[peer, link] : links_)
+    if (!link.queue.empty()) next = std::min(next, link.patient_until);
+  return next;
+}
+
 void ProgressEngine::Pump() {
+  const Clock::time_point now = Clock::now();
   for (auto &[peer, link] : links_)
     while (!link.queue.empty()) {
-      Active *active = link.queue.begin()->second;
-      link.queue.erase(link.queue.begin());
-      const CommunicateProgram &c = active->request.instruction->communicate;
-      const Round &round = c.phases[active->phase].rounds[active->round];
-      link.in_flight += round.send_bytes;
-      active->send_begin = Clock::now();
-      transport_->Send(peer, Tag(*active),
-                       active->request.instruction->priority,
-                       absl::MakeConstSpan(
-                           active->request.buffer + round.send_begin,
-                           round.send_bytes),
-                       [this, active](absl::Status status) {
-                         Event event(Event::kSent);
-                         event.active = active;
-                         event.status = std::move(status);
-                         Push(std::move(event));
-                       });
+      const Active &first = *link.queue.begin()->second;
+      const size_t credit = first.request.credit;
+      const CommunicateProgram &c = first.request.instruction->communicate;
+      const size_t bytes = c.phases[first.phase].rounds[first.round].send_bytes;
+      const bool fits = credit == 0 || link.in_flight == 0 ||
+                        (bytes <= credit && link.in_flight <= credit - bytes);
+      if (!fits && now < link.patient_until) break;
+      link.patient_until = now + patience_;
+      Hand(peer, &link);
     }
+}
+
+// The first of the queue to the transport.
+void ProgressEngine::Hand(int peer, Link *link) {
+  Active *active = link->queue.begin()->second;
+  link->queue.erase(link->queue.begin());
+  const CommunicateProgram &c = active->request.instruction->communicate;
+  const PhaseProgram &phase = c.phases[active->phase];
+  const Round &round = phase.rounds[active->round];
+  link->in_flight += round.send_bytes;
+  active->send_begin = Clock::now();
+  transport_->Send(peer, Tag(*active), phase.priority,
+                   absl::MakeConstSpan(active->request.buffer + round.send_begin,
+                                       round.send_bytes),
+                   [this, active](absl::Status status) {
+                     Event event(Event::kSent);
+                     event.active = active;
+                     event.status = std::move(status);
+                     Push(std::move(event));
+                   });
 }
 
 void ProgressEngine::Fail(const absl::Status &why) {

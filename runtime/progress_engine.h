@@ -45,6 +45,8 @@ class ProgressEngine {
     const InstructionProgram *instruction = nullptr;
     uint32_t index = 0;  // of the instruction in its function
     uint64_t call = 0;
+    // Bytes that its links may have in flight with it; 0: any number.
+    size_t credit = 0;
     // Of the job: what a Push pushes; the version that a Pull gets.
     uint64_t step = 0;
     void *cookie = nullptr;
@@ -93,11 +95,15 @@ class ProgressEngine {
     Clock::time_point at;
   };
   // Sends to one peer that have not been handed to the transport yet: the
-  // most urgent first. `in_flight` bytes may be bounded here.
+  // most urgent first. A credit bounds the bytes in flight: handed over and not
+  // complete. More than that only if they are one message, or if nothing on
+  // the link completes for a thirtieth of the deadline: between three ranks and
+  // more, each may wait for a message that another holds back.
   struct Link {
     using Order = std::tuple<int32_t, uint64_t, uint64_t>;  // priority, call, sequence
     std::map<Order, Active *> queue;
     size_t in_flight = 0;
+    Clock::time_point patient_until;  // with a credit
   };
 
   void Loop();
@@ -109,6 +115,8 @@ class ProgressEngine {
   void FinishRound(Active *active);
   void Finish(Active *active);
   void Pump();
+  void Hand(int peer, Link *link);
+  Clock::time_point WakeUp() const;
   void Fail(const absl::Status &why);
   void CheckStall();
 
@@ -137,6 +145,8 @@ class ProgressEngine {
   Host *const host_;
   TraceRecorder *const trace_;
   const Clock::duration deadline_;
+  // How long a link that has used up its credit waits for a completion.
+  const Clock::duration patience_;
 
   Mutex mu_;
   CondVar changed_;

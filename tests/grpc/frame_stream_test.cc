@@ -31,6 +31,9 @@ class Pipe final : public Stream {
         name = std::to_string(header.value().block()) + "@" +
                std::to_string(header.value().step()) + "+" +
                std::to_string(header.value().offset() / kChunk);
+      else if (header.has_push())
+        name = "push " + std::to_string(header.push().block()) + "+" +
+               std::to_string(header.push().offset() / kChunk);
       else if (header.has_finish())
         name = "finish";
       sent.push_back(name);
@@ -58,7 +61,7 @@ class Pipe final : public Stream {
 
 class Frames final : public FrameStream {
  public:
-  Frames() : FrameStream(kChunk) {}
+  explicit Frames(size_t credit = 0) : FrameStream(kChunk, credit) {}
 
  private:
   absl::Status OnFrame(const parameter::Header &, PacketReader &) override {
@@ -130,6 +133,79 @@ TEST_F(FrameStreamTest, ControlOvertakesDataUnlessItMustNot) {
   frames_->Put(control);
   SendAll();
   EXPECT_EQ(pipe_->sent, Names({"control", "0@1+0", "1@5+0", "finish"}));
+}
+
+// A trainer's side.
+class CreditTest : public testing::Test {
+ protected:
+  CreditTest() { frames_->TakeAccepted(pipe_); }
+  ~CreditTest() override { frames_->Drop(); }
+
+  void Push(uint32_t block, size_t chunks, int32_t priority) {
+    parameter::Header header;
+    header.mutable_push()->set_block(block);
+    header.mutable_push()->set_step(1);
+    auto bytes = std::make_shared<std::vector<std::byte>>(chunks * kChunk);
+    frames_->PutData(std::move(header), {absl::MakeConstSpan(*bytes), bytes},
+                     priority);
+  }
+  void SendAll() {
+    frames_->Flush();
+    while (pipe_->busy) pipe_->Written();
+  }
+
+  std::shared_ptr<Pipe> pipe_ = std::make_shared<Pipe>();
+  std::shared_ptr<Frames> frames_ = std::make_shared<Frames>(2 * kChunk);
+};
+
+TEST_F(CreditTest, UrgentPushesOvertakeWhatTheCreditHoldsBack) {
+  for (uint32_t block : {0, 1, 2, 3}) Push(block, 1, 5);
+  parameter::Header finish;
+  finish.mutable_finish();
+  frames_->PutBehind(finish);
+  SendAll();
+  EXPECT_EQ(pipe_->sent, Names({"push 0+0", "push 1+0"}));
+  Push(4, 1, 1);
+  parameter::Header pull;
+  pull.mutable_pull();
+  frames_->Put(pull);  // control is not held back
+  SendAll();
+  EXPECT_EQ(pipe_->sent, Names({"push 0+0", "push 1+0", "control"}));
+  frames_->Taken(1, 7);  // not one of them
+  SendAll();
+  EXPECT_EQ(pipe_->sent.size(), 3u);
+  frames_->Taken(1, 1);
+  SendAll();
+  EXPECT_EQ(pipe_->sent, Names({"push 0+0", "push 1+0", "control", "push 4+0"}));
+  frames_->Taken(1, 0);
+  frames_->Taken(1, 4);
+  SendAll();
+  frames_->Taken(1, 2);
+  SendAll();
+  EXPECT_EQ(pipe_->sent, Names({"push 0+0", "push 1+0", "control", "push 4+0",
+                                "push 2+0", "push 3+0", "finish"}));
+}
+
+TEST_F(CreditTest, WhatIsBeingWrittenGoesOnWhileOthersWait) {
+  Push(0, 1, 5);
+  Push(1, 5, 5);  // more than the credit: alone
+  Push(2, 1, 5);
+  SendAll();
+  EXPECT_EQ(pipe_->sent, Names({"push 0+0"}));
+  frames_->Taken(1, 0);
+  frames_->Flush();  // the first part of block 1 is on the way
+  Push(3, 1, 1);     // goes between its parts: nothing else is in flight
+  Push(4, 2, 1);     // waits
+  SendAll();
+  EXPECT_EQ(pipe_->sent, Names({"push 0+0", "push 1+0", "push 3+0", "push 1+1",
+                                "push 1+2", "push 1+3", "push 1+4"}));
+  frames_->Taken(1, 3);
+  frames_->Taken(1, 1);
+  SendAll();
+  frames_->Taken(1, 4);
+  SendAll();
+  EXPECT_EQ(pipe_->sent.size(), 10u);
+  EXPECT_EQ(pipe_->sent.back(), "push 2+0");
 }
 
 }  // namespace

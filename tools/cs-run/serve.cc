@@ -101,7 +101,10 @@ runtime::ConnectServersFunction ServersConnector(
   for (size_t server = 0; server < image.servers().servers.size(); ++server)
     priorities.push_back(
         transport::ParameterBlockPriorities(image.plan(), int(server)));
-  return [&options, trainers, digest, priorities](int rank)
+  uint64_t credit = 0;
+  for (const plan::Function &f : image.plan().functions())
+    if (f.is_step()) credit = f.credit_bytes();
+  return [&options, trainers, digest, priorities, credit](int rank)
              -> absl::StatusOr<std::unique_ptr<runtime::ParameterClient>> {
     auto security = Security(options);
     if (!security.ok()) return security.status();
@@ -111,6 +114,7 @@ runtime::ConnectServersFunction ServersConnector(
     client.plan_digest = digest;
     client.servers = options.servers;
     client.block_priorities = priorities;
+    client.credit_bytes = credit;
     client.security = *std::move(security);
     client.deadline = options.deadline;
     client.keepalive = Keepalive(options);

@@ -1,0 +1,190 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What the links of a rank send, in which order, and how much at a time.
+#include "runtime/progress_engine.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "runtime/sync.h"
+
+namespace commsched::runtime {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::UnorderedElementsAre;
+
+// Keeps sends until the test says that they are complete.
+class HeldTransport final : public Transport {
+ public:
+  int rank() const override { return 0; }
+  int nodes() const override { return 3; }
+  const char *name() const override { return "held"; }
+  void Send(int peer, MessageTag tag, int32_t, absl::Span<const std::byte> bytes,
+            Done done) override {
+    MutexLock lock(&mu_);
+    order_.push_back(tag.key);
+    in_flight_[peer] += bytes.size();
+    most_ = std::max(most_, in_flight_[peer]);
+    sends_.push_back({peer, bytes.size(), std::move(done)});
+    changed_.SignalAll();
+  }
+  void Recv(int, MessageTag, absl::Span<std::byte>, Done) override { FAIL(); }
+  void RecvStream(int, MessageTag, size_t, size_t, Sink, Done) override { FAIL(); }
+  void Abort(const absl::Status &) override {}
+  void Close(absl::Duration) override {}
+  uint64_t bytes_sent() const override { return 0; }
+  uint64_t bytes_received() const override { return 0; }
+
+  // Waits until `count` messages have been handed over in all.
+  std::vector<uint32_t> Await(size_t count) {
+    MutexLock lock(&mu_);
+    while (order_.size() < count) changed_.Wait(&mu_);
+    return order_;
+  }
+  // The oldest one is complete.
+  void CompleteOne() {
+    Held held;
+    {
+      MutexLock lock(&mu_);
+      while (sends_.empty()) changed_.Wait(&mu_);
+      held = std::move(sends_.front());
+      sends_.pop_front();
+      in_flight_[held.peer] -= held.bytes;
+    }
+    held.done(absl::OkStatus());
+  }
+  size_t most() {
+    MutexLock lock(&mu_);
+    return most_;
+  }
+
+ private:
+  struct Held {
+    int peer = 0;
+    size_t bytes = 0;
+    Done done;
+  };
+  Mutex mu_;
+  CondVar changed_;
+  std::vector<uint32_t> order_ ABSL_GUARDED_BY(mu_);
+  std::deque<Held> sends_ ABSL_GUARDED_BY(mu_);
+  std::map<int, size_t> in_flight_ ABSL_GUARDED_BY(mu_);
+  size_t most_ ABSL_GUARDED_BY(mu_) = 0;
+};
+
+class CountingHost final : public ProgressEngine::Host {
+ public:
+  void CommunicationDone(void *, uint32_t) override {
+    MutexLock lock(&mu_);
+    ++done_;
+    changed_.SignalAll();
+  }
+  void CommunicationFailed(const absl::Status &why) override { FAIL() << why; }
+  bool Computing() const override { return true; }
+  void Await(int count) {
+    MutexLock lock(&mu_);
+    while (done_ < count) changed_.Wait(&mu_);
+  }
+
+ private:
+  Mutex mu_;
+  CondVar changed_;
+  int done_ ABSL_GUARDED_BY(mu_) = 0;
+};
+
+constexpr size_t kBytes = 1000;
+
+class ProgressEngineTest : public ::testing::Test {
+ protected:
+  explicit ProgressEngineTest(absl::Duration deadline = absl::Hours(1))
+      : engine_(0, &transport_, nullptr, nullptr, &host_, nullptr, deadline) {}
+
+  // A message to peer 1 or 2. Its key is its number.
+  void Start(int32_t priority, size_t credit, int peer = 1, size_t bytes = kBytes) {
+    InstructionProgram &instruction = instructions_.emplace_back();
+    instruction.kind = InstructionProgram::kCommunicate;
+    instruction.priority = priority;
+    instruction.communicate.key_id = uint32_t(instructions_.size() - 1);
+    PhaseProgram phase;
+    phase.priority = priority;
+    Round round;
+    round.send_peer = peer;
+    round.send_bytes = bytes;
+    phase.rounds.push_back(round);
+    instruction.communicate.phases.push_back(phase);
+    ProgressEngine::Request request;
+    request.instruction = &instruction;
+    request.credit = credit;
+    request.buffer = memory_.data();
+    engine_.Start(request);
+  }
+
+  std::vector<std::byte> memory_ = std::vector<std::byte>(10 * kBytes);
+  std::deque<InstructionProgram> instructions_;  // outlive the engine
+  HeldTransport transport_;
+  CountingHost host_;
+  ProgressEngine engine_;
+};
+
+class ImpatientTest : public ProgressEngineTest {
+ protected:
+  ImpatientTest() : ProgressEngineTest(absl::Seconds(3)) {}
+};
+
+TEST_F(ProgressEngineTest, WithoutCreditEverythingIsHandedOverAtOnce) {
+  for (int i = 0; i < 6; ++i) Start(9 - i, 0);
+  EXPECT_THAT(transport_.Await(6), UnorderedElementsAre(0, 1, 2, 3, 4, 5));
+  EXPECT_TRUE(engine_.Communicating());
+  for (int i = 0; i < 6; ++i) transport_.CompleteOne();
+  host_.Await(6);
+  EXPECT_FALSE(engine_.Communicating());
+}
+
+TEST_F(ProgressEngineTest, UrgentMessagesOvertakeWhatTheCreditHoldsBack) {
+  Start(5, 2 * kBytes);
+  transport_.Await(1);
+  Start(6, 2 * kBytes);
+  transport_.Await(2);
+  for (int i = 0; i < 3; ++i) Start(7, 2 * kBytes);  // keys 2 to 4 wait
+  Start(0, 2 * kBytes);                              // key 5
+  // Another link has a credit of its own, and is behind all of them in the
+  // engine's queue: so they have all come.
+  Start(9, 2 * kBytes, /*peer=*/2);
+  EXPECT_THAT(transport_.Await(3), ElementsAre(0, 1, 6));
+  transport_.CompleteOne();
+  EXPECT_THAT(transport_.Await(4), ElementsAre(0, 1, 6, 5));
+  for (int i = 0; i < 6; ++i) transport_.CompleteOne();
+  host_.Await(7);
+  EXPECT_THAT(transport_.Await(7), ElementsAre(0, 1, 6, 5, 2, 3, 4));
+  EXPECT_EQ(transport_.most(), 2 * kBytes);
+}
+
+TEST_F(ProgressEngineTest, AMessageAboveTheCreditGoesAlone) {
+  Start(1, kBytes, 1, 5 * kBytes);
+  transport_.Await(1);
+  Start(2, kBytes);
+  Start(3, kBytes);
+  Start(9, kBytes, /*peer=*/2);
+  EXPECT_THAT(transport_.Await(2), ElementsAre(0, 3));
+  for (int i = 0; i < 4; ++i) transport_.CompleteOne();
+  host_.Await(4);
+  EXPECT_THAT(transport_.Await(4), ElementsAre(0, 3, 1, 2));
+  EXPECT_EQ(transport_.most(), 5 * kBytes);
+}
+
+// Peers that wait for each other's messages crosswise go on all the same.
+TEST_F(ImpatientTest, ALinkOnWhichNothingCompletesGoesOnInTheEnd) {
+  for (int i = 0; i < 3; ++i) Start(i, kBytes);
+  EXPECT_THAT(transport_.Await(3), ElementsAre(0, 1, 2));
+  for (int i = 0; i < 3; ++i) transport_.CompleteOne();
+  host_.Await(3);
+}
+
+}  // namespace
+}  // namespace commsched::runtime
