@@ -107,17 +107,24 @@ class ProgressEngineTest : public ::testing::Test {
 
   // A message to peer 1 or 2. Its key is its number.
   void Start(int32_t priority, size_t credit, int peer = 1, size_t bytes = kBytes) {
+    StartPhases(priority, {priority}, credit, peer, bytes);
+  }
+  // As many messages as phases, one after the other, with priorities of theirs.
+  void StartPhases(int32_t priority, const std::vector<int32_t> &phases,
+                   size_t credit, int peer = 1, size_t bytes = kBytes) {
     InstructionProgram &instruction = instructions_.emplace_back();
     instruction.kind = InstructionProgram::kCommunicate;
     instruction.priority = priority;
     instruction.communicate.key_id = uint32_t(instructions_.size() - 1);
-    PhaseProgram phase;
-    phase.priority = priority;
     Round round;
     round.send_peer = peer;
     round.send_bytes = bytes;
-    phase.rounds.push_back(round);
-    instruction.communicate.phases.push_back(phase);
+    for (int32_t own : phases) {
+      PhaseProgram phase;
+      phase.priority = own;
+      phase.rounds.push_back(round);
+      instruction.communicate.phases.push_back(phase);
+    }
     ProgressEngine::Request request;
     request.instruction = &instruction;
     request.credit = credit;
@@ -163,6 +170,20 @@ TEST_F(ProgressEngineTest, UrgentMessagesOvertakeWhatTheCreditHoldsBack) {
   host_.Await(7);
   EXPECT_THAT(transport_.Await(7), ElementsAre(0, 1, 6, 5, 2, 3, 4));
   EXPECT_EQ(transport_.most(), 2 * kBytes);
+}
+
+// The half of an all-reduce that distributes sums lets others pass.
+TEST_F(ProgressEngineTest, PhasesHavePrioritiesOfTheirOwn) {
+  StartPhases(0, {0, 5, -1}, kBytes);
+  transport_.Await(1);
+  StartPhases(1, {1, 1}, kBytes);
+  Start(9, kBytes, /*peer=*/2);  // all have come
+  EXPECT_THAT(transport_.Await(2), ElementsAre(0, 2));
+  transport_.CompleteOne();
+  EXPECT_THAT(transport_.Await(3), ElementsAre(0, 2, 1));
+  for (int i = 0; i < 5; ++i) transport_.CompleteOne();
+  host_.Await(3);
+  EXPECT_THAT(transport_.Await(6), ElementsAre(0, 2, 1, 1, 0, 0));
 }
 
 TEST_F(ProgressEngineTest, AMessageAboveTheCreditGoesAlone) {

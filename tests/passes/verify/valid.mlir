@@ -86,3 +86,35 @@ func.func @server() attributes {cs.count = 2 : i64} {
 func.func @plain(%x: tensor<8xf32>) -> tensor<8xf32> {
   return %x : tensor<8xf32>
 }
+
+// -----
+
+// Messages of pieces of tensors, and a half with a priority of its own.
+// CHECK: Remark="@step on 2 ranks: 2 futures awaited exactly once; 2 collectives in the same order on all ranks; 1 expanded (1 different), all messages match, 1 proved to compute their collective; {{.*}} no circular wait"
+cs.cluster @pair nodes = 2 devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>
+    intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
+!a = !cs.placed<tensor<2x3xf32>, device 0>
+!m = !cs.placed<tensor<4xf32>, device 0>
+func.func @step(%a: !a, %b: !cs.placed<tensor<f32>, device 0>) -> !a {
+  %m = cs.pack %a[0, 4] : !a -> !m
+  %n = cs.pack %a[3, 6], %b[0, 1] : !a, !cs.placed<tensor<f32>, device 0> -> !m
+  %f = cs.start "m" gather_priority 2 (%m) : (!m) -> !cs.future<!m> {
+  ^bb0(%x: !m):
+    %y = cs.all_reduce "m" sum %x : !m
+    cs.return %y : !m
+  }
+  %g = cs.start "n" (%n) : (!m) -> !cs.future<!m> attributes {cs.collective = "all_reduce", cs.reduction = "sum"} {
+  ^bb0(%x: !m):
+    %s = cs.exchange %x chunks 2 rounds 1 sum
+        send <parts affine_map<(r, s) -> (1 - r, 1)> to affine_map<(r, s) -> (1 - r)>>
+        recv <parts affine_map<(r, s) -> (r, 1)> to affine_map<(r, s) -> (1 - r)>> : !m
+    %y = cs.exchange %s chunks 2 rounds 1 replace priority 7
+        send <parts affine_map<(r, s) -> (r, 1)> to affine_map<(r, s) -> (1 - r)>>
+        recv <parts affine_map<(r, s) -> (1 - r, 1)> to affine_map<(r, s) -> (1 - r)>> : !m
+    cs.return %y : !m
+  }
+  %r = cs.await %f : !cs.future<!m>
+  %s = cs.await %g : !cs.future<!m>
+  %u = cs.unpack %r[0, 4], %s[1, 3] : !m, !m -> !a
+  return %u : !a
+}
