@@ -13,10 +13,14 @@
 
 namespace commsched {
 
-/// For nodes of several devices, and devices with memory of their own: see
-/// docs/devices.md.
+/// How communication is scheduled (docs/scheduling.md); and for nodes of several
+/// devices, and devices with memory of their own (docs/devices.md).
 template <typename Derived>
 struct DevicePipelineOptions : mlir::PassPipelineOptions<Derived> {
+  typename mlir::PassPipelineOptions<Derived>::template Option<std::string> schedule{
+      *this, "schedule",
+      llvm::cl::desc("policy of --schedule-comm: solver, priority, fifo, ..."),
+      llvm::cl::init("priority")};
   typename mlir::PassPipelineOptions<Derived>::template Option<bool> assignDevices{
       *this, "assign-devices",
       llvm::cl::desc("give every gradient an owner of its own among the "
