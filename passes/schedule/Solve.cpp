@@ -27,7 +27,11 @@ Solution solve(const Problem &problem, const SolverOptions &options) {
   solution.anyOrderBound = boundOfAnyOrder(problem);
   int64_t effort =
       options.effort > 0 ? options.effort * 1000 : defaultEffort(problem);
-  Search search(problem, solution.anyOrderBound.period, effort);
+  // A ten-thousandth from the best is good enough to stop.
+  double target = solution.anyOrderBound.period;
+  if (!options.reorder || deferrableOps(view).empty())
+    target = boundOfOrder(problem, view.order).period;
+  Search search(problem, target * 1.0001, effort);
   // More messages than this are not judged again and again.
   bool large = problem.communications.size() > 5000 ||
                sliceCount(problem, 50000 * 4) > 500'000; // those of P3
@@ -69,7 +73,7 @@ Solution solve(const Problem &problem, const SolverOptions &options) {
   }
   if (search.any) {
     searchLocally(search, *bestView);
-    auto tries = std::min<int64_t>(6000, search.tries(search.best.messages.size()));
+    auto tries = std::min<int64_t>(15000, search.tries(search.best.messages.size()));
     anneal(search, *bestView, static_cast<unsigned>(tries), options.reorder);
     searchLocally(search, View(problem, search.best.order));
   }
