@@ -31,6 +31,12 @@ static void addDevices(OpPassManager &manager, const Options &options) {
   manager.addPass(createReplicateDevices({.byBlock = options.byBlock}));
   if (options.assignDevices)
     manager.addPass(createAssignDevices());
+  if (options.profile.empty() && options.calibration.empty())
+    return;
+  ReadCostsOptions costs;
+  llvm::append_range(costs.profile, options.profile);
+  llvm::append_range(costs.calibration, options.calibration);
+  manager.addPass(createReadCosts(costs));
 }
 
 /// Behind --schedule-comm.

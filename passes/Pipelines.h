@@ -20,7 +20,13 @@ struct DevicePipelineOptions : mlir::PassPipelineOptions<Derived> {
   typename mlir::PassPipelineOptions<Derived>::template Option<std::string> schedule{
       *this, "schedule",
       llvm::cl::desc("policy of --schedule-comm: solver, priority, fifo, ..."),
-      llvm::cl::init("priority")};
+      llvm::cl::init("solver")};
+  typename mlir::PassPipelineOptions<Derived>::template ListOption<std::string> profile{
+      *this, "profile",
+      llvm::cl::desc("files of cs-run --profile: see --read-costs")};
+  typename mlir::PassPipelineOptions<Derived>::template ListOption<std::string>
+      calibration{*this, "calibration",
+                  llvm::cl::desc("files of cs-run --calibrate: see --read-costs")};
   typename mlir::PassPipelineOptions<Derived>::template Option<bool> assignDevices{
       *this, "assign-devices",
       llvm::cl::desc("give every gradient an owner of its own among the "
@@ -110,7 +116,8 @@ struct ParameterServerPipelineOptions
 };
 
 /// From level 0 to a verified level 2: --cse, --insert-dist-comm,
-/// --replicate-devices, --assign-devices, --schedule-comm,
+/// --replicate-devices, --assign-devices, --read-costs (if there are files),
+/// --schedule-comm,
 /// --expand-collectives, --overlap-rpc-memcpy (if asked for),
 /// --verify-distributed.
 void buildAllReducePipeline(mlir::OpPassManager &manager,

@@ -52,4 +52,33 @@ def ScheduleComm : Pass<"schedule-comm", "::mlir::ModuleOp"> {
   ];
 }
 
+def ReadCosts : Pass<"read-costs", "::mlir::ModuleOp"> {
+  let summary = "take measured costs of fragments and links from files";
+  let description = [{
+    Level 1, before `--schedule-comm`, which then has measured costs to work with.
+
+    `profile` names files of `cs-run --profile`: every fragment that they have gets
+    its time as `ns` of its cost, the median over the processes that measured it.
+    `calibration` names files of `cs-run --calibrate`: the medians of their links
+    (those to parameter servers, if there are any) become the `inter` link of the
+    module's `cs.cluster`, and that of their slowdowns its `slowdown_percent`. With a
+    calibration, times are those measured while nothing was communicated, where
+    there are enough of them: the slowdown comes on top.
+
+    Fragments are found by function, label and device, so the profiled plan must
+    come from the same program by the same options; what is scheduled otherwise, or
+    runs on another cluster, has the same fragments. What a file has and the module
+    has not is an error; a fragment that no file has keeps its cost, and leaves a remark
+    (`--remarks-filter-missed=read-costs`). All files of a kind must be of one
+    program, and all ranks have the same fragments. docs/costs.md has the formats.
+  }];
+  let dependentDialects = ["::commsched::cs::CsDialect"];
+  let options = [
+    ListOption<"profile", "profile", "std::string",
+               "files with the times of fragments">,
+    ListOption<"calibration", "calibration", "std::string",
+               "files with the costs of links">
+  ];
+}
+
 #endif // COMMSCHED_PASSES_SCHEDULE_PASSES_TD
