@@ -38,8 +38,8 @@ def ScheduleComm : Pass<"schedule-comm", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::commsched::cs::CsDialect"];
   let options = [
-    Option<"policy", "policy", "std::string", "\"priority\"",
-           "priority, solver, fifo, wfbp, fixed-buckets, p3, bytescheduler, mg-wfbp, "
+    Option<"policy", "policy", "std::string", "\"solver\"",
+           "solver, priority, fifo, wfbp, fixed-buckets, p3, bytescheduler, mg-wfbp, "
            "pace, dear, tictac or latency-hiding">,
     Option<"algorithm", "algorithm", "std::string", "\"auto\"",
            "that of --expand-collectives, for what collectives cost: auto, ring or "
@@ -47,7 +47,7 @@ def ScheduleComm : Pass<"schedule-comm", "::mlir::ModuleOp"> {
     Option<"effort", "effort", "int64_t", "0",
            "how much the solver searches: thousands of messages that it "
            "simulates; 0: by the size of the step">,
-    Option<"sizeLimit", "size-limit", "int64_t", "20000",
+    Option<"sizeLimit", "size-limit", "int64_t", "100000",
            "ops of a step up to which it is scheduled">
   ];
 }

@@ -18,7 +18,8 @@ std::string listPolicies();
 bool isPolicy(std::string_view name);
 
 /// What the policy of this name makes of the problem. Of baselines the list of
-/// periods has its own alone. Effort 0: in proportion to the size of the problem, so
+/// periods has its own alone; the solver's priorities are those by first consumer where
+/// that makes next to no difference. Effort 0: in proportion to the size of the problem, so
 /// that a small step is done at once. Requires isPolicy() and that check() finds
 /// nothing.
 Solution runPolicy(const Problem &problem, std::string_view name,

@@ -75,6 +75,7 @@ private:
   const schedule::Communication &tensor(unsigned index) const {
     return step.problem.communications[index];
   }
+  const schedule::Link &slowestLink(unsigned index) const;
   void shape(raw_ostream &os, unsigned index);
   void priority(raw_ostream &os, unsigned index);
 
@@ -111,6 +112,19 @@ void Remarks::ofStep(StringRef policy) {
   emit(func.getLoc(), func, "schedule", text);
 }
 
+const schedule::Link &Remarks::slowestLink(unsigned index) const {
+  llvm::SmallVector<double> busy(step.problem.links.size());
+  unsigned slowest = tensor(index).stages.front().link;
+  for (const schedule::Stage &stage : tensor(index).stages) {
+    const schedule::Link &link = step.problem.links[stage.link];
+    busy[stage.link] += static_cast<double>(
+        schedule::transferTime(link, stage.bytes) + stage.overhead);
+    if (busy[stage.link] > busy[slowest])
+      slowest = stage.link;
+  }
+  return step.problem.links[slowest];
+}
+
 /// In which messages, and what speaks for that.
 void Remarks::shape(raw_ostream &os, unsigned index) {
   const auto &pieces = piecesOf[index];
@@ -137,9 +151,12 @@ void Remarks::shape(raw_ostream &os, unsigned index) {
     for (auto [i, message] : llvm::enumerate(shared))
       os << (i ? ", \"" : " \"") << keys[message] << "\"";
   }
-  os << llvm::format(" (%lld bytes take %.0f ns, and a message %.0f ns more",
+  // The link that it takes longest on, as linkCost() has it.
+  const schedule::Link &link = slowestLink(index);
+  os << llvm::format(" (%lld bytes take %.0f ns, and a message %.0f ns more, on \"",
                      static_cast<long long>(tensor(index).bytes), cost.transfer,
-                     cost.overhead);
+                     cost.overhead)
+     << link.name << "\" of " << link.bytesPerSecond / 125'000 << " Mbit/s";
   if (pieces.size() > 1)
     os << llvm::format("; what is more urgent waits for %.0f ns at most",
                        cost.overhead + perByte * static_cast<double>(most));

@@ -1,12 +1,12 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// RUN: %cs-opt --schedule-comm --overlap-rpc-memcpy=staging-bytes=64 --verify-distributed %s | FileCheck %s
-// RUN: %cs-opt --schedule-comm --overlap-rpc-memcpy=staging-bytes=64 --remarks-filter=overlap-rpc-memcpy %s -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
-// RUN: %cs-opt --schedule-comm --overlap-rpc-memcpy %s | FileCheck %s --check-prefix=FREE
-// RUN: not cs-opt --schedule-comm --overlap-rpc-memcpy=staging-bytes=63 %s 2>&1 | FileCheck %s --check-prefix=SMALL
-// RUN: not cs-opt --schedule-comm --overlap-rpc-memcpy=staging-bytes=-1 %s 2>&1 | FileCheck %s --check-prefix=NEGATIVE
-// RUN: not cs-opt --schedule-comm --overlap-rpc-memcpy=mode=later %s 2>&1 | FileCheck %s --check-prefix=MODE
+// RUN: %cs-opt --schedule-comm=policy=priority --overlap-rpc-memcpy=staging-bytes=64 --verify-distributed %s | FileCheck %s
+// RUN: %cs-opt --schedule-comm=policy=priority --overlap-rpc-memcpy=staging-bytes=64 --remarks-filter=overlap-rpc-memcpy %s -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+// RUN: %cs-opt --schedule-comm=policy=priority --overlap-rpc-memcpy %s | FileCheck %s --check-prefix=FREE
+// RUN: not cs-opt --schedule-comm=policy=priority --overlap-rpc-memcpy=staging-bytes=63 %s 2>&1 | FileCheck %s --check-prefix=SMALL
+// RUN: not cs-opt --schedule-comm=policy=priority --overlap-rpc-memcpy=staging-bytes=-1 %s 2>&1 | FileCheck %s --check-prefix=NEGATIVE
+// RUN: not cs-opt --schedule-comm=policy=priority --overlap-rpc-memcpy=mode=later %s 2>&1 | FileCheck %s --check-prefix=MODE
 
 // SMALL: error: {{.*}}"b" needs 64 bytes of staging memory, more than staging-bytes, 63
 // NEGATIVE: staging-bytes must not be negative, got: -1

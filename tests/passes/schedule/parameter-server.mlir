@@ -3,9 +3,9 @@
 
 // Messages to and from parameter servers.
 
-// RUN: %cs-opt --schedule-comm %s | FileCheck %s
-// RUN: %cs-opt --schedule-comm --remarks-filter=schedule-comm %s -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
-// RUN: %cs-opt --schedule-comm --expand-collectives --verify-distributed %s | FileCheck %s
+// RUN: %cs-opt --schedule-comm=policy=priority %s | FileCheck %s
+// RUN: %cs-opt --schedule-comm=policy=priority --remarks-filter=schedule-comm %s -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+// RUN: %cs-opt --schedule-comm=policy=priority --expand-collectives --verify-distributed %s | FileCheck %s
 
 cs.cluster @lab nodes = 2 devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>
     intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
