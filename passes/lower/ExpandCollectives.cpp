@@ -215,14 +215,27 @@ private:
     if (!cuts || !getContext().getRemarkEngine())
       return;
     planexport::MessageLayout layout(function);
-    for (Operation &op : function.getOps())
-      if (StringRef reason = layout.reasonToCopy(&op); !reason.empty())
-        remark::missed(op.getLoc(), remark::RemarkOpts::name("MessageCopied")
+    for (Operation &op : function.getOps()) {
+      StringRef reason = layout.reasonToCopy(&op);
+      if (reason.empty())
+        continue;
+      auto type = cast<PlacedType>(op.getResult(0).getType());
+      int64_t elements = type.getTensor().getNumElements(), copied = elements;
+      if (auto pack = dyn_cast<PackOp>(op)) {
+        copied = 0;
+        ArrayRef<int64_t> bounds = pack.getBounds();
+        for (unsigned i = 0; i < pack.getPieces().size(); ++i)
+          if (layout.isCopied(pack, i))
+            copied += bounds[2 * i + 1] - bounds[2 * i];
+      }
+      remark::missed(op.getLoc(), remark::RemarkOpts::name("MessageCopied")
                                         .category(getArgument())
                                         .function(function.getName()))
-            << remark::add("{0} of {1} bytes copies: {2}",
+            << remark::add("{0} copies {1} of {2} bytes: {3}",
                            op.getName().getStringRef().str(),
-                           bytesOf(cast<PlacedType>(op.getResult(0).getType())), reason.str());
+                           bytesOf(type) / elements * copied, bytesOf(type),
+                           reason.str());
+    }
   }
 
   static int64_t bytesOf(PlacedType placed) {

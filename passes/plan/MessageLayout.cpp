@@ -46,17 +46,22 @@ std::optional<MessageLayout::Place> MessageLayout::placeOf(Value value) const {
   return it == places.end() ? std::nullopt : std::optional(it->second);
 }
 
-unsigned MessageLayout::addNode(Value value, bool asTensor, bool asMessage) {
+unsigned MessageLayout::addNode(Value value, int64_t elements, bool asTensor,
+                                bool asMessage) {
   unsigned node = nodes.size();
-  nodes.push_back({value, node, 0});
+  nodes.push_back({value, elements, node, 0});
   Tied &own = tied.emplace_back();
-  int64_t count = elementsOf(value);
   if (asTensor)
-    own.tensors[0] = count;
+    own.tensors[0] = elements;
   if (asMessage)
-    own.messages[0] = count;
-  nodeOf[value] = node;
+    own.messages[0] = elements;
+  if (value)
+    nodeOf[value] = node;
   return node;
+}
+
+unsigned MessageLayout::addOwn(Value value) {
+  return addNode(value, elementsOf(value), /*asTensor=*/true, /*asMessage=*/true);
 }
 
 std::pair<unsigned, int64_t> MessageLayout::find(unsigned node) {
@@ -124,35 +129,34 @@ std::optional<unsigned> MessageLayout::tensorNode(Value value) {
       return std::nullopt;
     packed[begin] = end;
   }
-  return addNode(value, /*asTensor=*/true, /*asMessage=*/false);
+  return addNode(value, elementsOf(value), /*asTensor=*/true, /*asMessage=*/false);
 }
 
 void MessageLayout::addPack(cs::PackOp op) {
-  SmallVector<unsigned> pieces;
-  for (Value piece : op.getPieces()) {
-    std::optional<unsigned> node = tensorNode(piece);
-    if (!node) {
-      reasons[op] = "a tensor is used elsewhere, or is no result of a fragment";
-      addNode(op.getResult(), /*asTensor=*/true, /*asMessage=*/true);
-      return;
-    }
-    pieces.push_back(*node);
-  }
-  unsigned message = addNode(op.getResult(), false, false);
+  unsigned message = addNode(op.getResult(), elementsOf(op.getResult()), false, false);
   int64_t at = 0;
   bool fits = true;
-  for (auto [i, piece] : llvm::enumerate(pieces)) {
+  for (auto [i, piece] : llvm::enumerate(op.getPieces())) {
     int64_t begin = op.getBounds()[2 * i], end = op.getBounds()[2 * i + 1];
-    fits = fits && tie(message, piece, at - begin);
+    std::optional<unsigned> node = tensorNode(piece);
+    if (!node || !tie(message, *node, at - begin)) {
+      reasons[op] = node ? "its tensors cannot lie side by side"
+                         : "a tensor is used elsewhere, or is no result of a fragment";
+      copied.insert({op, i});
+      // No tensor of the area may have its place.
+      fits = fits && tie(message, addNode(Value(), end - begin, true, false), at);
+    }
     at += end - begin;
   }
   auto [root, offset] = find(message);
-  if (!fits || overlaps(tied[root].messages, offset, offset + at)) {
-    reasons[op] = "its tensors cannot lie side by side";
-    addNode(op.getResult(), /*asTensor=*/true, /*asMessage=*/true);
+  if (fits && !overlaps(tied[root].messages, offset, offset + at)) {
+    tied[root].messages[offset] = offset + at;
     return;
   }
-  tied[root].messages[offset] = offset + at;
+  reasons[op] = "its tensors cannot lie side by side";
+  for (unsigned i = 0; i < op.getPieces().size(); ++i)
+    copied.insert({op, i});
+  addOwn(op.getResult());
 }
 
 std::optional<unsigned> MessageLayout::messageNode(Value value) {
@@ -161,7 +165,7 @@ std::optional<unsigned> MessageLayout::messageNode(Value value) {
   if (value.getDefiningOp<cs::CopyOp>()) {
     auto it = nodeOf.find(value);
     return it != nodeOf.end() && it->second != UINT_MAX ? it->second
-                                                        : addNode(value, true, true);
+                                                        : addOwn(value);
   }
   auto await = value.getDefiningOp<cs::AwaitOp>();
   auto start = await ? await.getFuture().getDefiningOp<cs::StartOp>() : cs::StartOp();
@@ -178,7 +182,7 @@ std::optional<unsigned> MessageLayout::messageNode(Value value) {
       llvm::any_of(value.getUsers(), llvm::IsaPred<cs::ConcatOp>))
     return std::nullopt;
   auto it = nodeOf.find(start.getFuture());
-  return it != nodeOf.end() ? it->second : addNode(start.getFuture(), true, true);
+  return it != nodeOf.end() ? it->second : addOwn(start.getFuture());
 }
 
 void MessageLayout::addUnpack(cs::UnpackOp op) {
@@ -207,7 +211,9 @@ void MessageLayout::addUnpack(cs::UnpackOp op) {
 void MessageLayout::makeAreas() {
   std::vector<int> areaOf(nodes.size(), -1);
   std::vector<int64_t> least(nodes.size(), INT64_MAX), most(nodes.size(), INT64_MIN);
-  auto isCurrent = [&](unsigned node) { return nodeOf.lookup(nodes[node].value) == node; };
+  auto isCurrent = [&](unsigned node) {
+    return nodes[node].value && nodeOf.lookup(nodes[node].value) == node;
+  };
   std::vector<unsigned> members(nodes.size());
   for (unsigned node = 0; node < nodes.size(); ++node) {
     // A message that is copied after all has another node.
@@ -216,7 +222,7 @@ void MessageLayout::makeAreas() {
     auto [root, offset] = find(node);
     ++members[root];
     least[root] = std::min(least[root], offset);
-    most[root] = std::max(most[root], offset + elementsOf(nodes[node].value));
+    most[root] = std::max(most[root], offset + nodes[node].elements);
   }
   for (unsigned node = 0; node < nodes.size(); ++node) {
     auto [root, offset] = find(node);

@@ -10,6 +10,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
 
 #include <map>
 #include <optional>
@@ -20,8 +21,9 @@ namespace commsched::planexport {
 /// Every piece says how its tensor lies to its message: the difference of their
 /// first elements. Where all of these agree, tensors and messages are views of
 /// one area: a tensor is written in its place in the messages, which are combined
-/// there, and what is unpacked is there again. Greedy, in the order of the ops: an
-/// op whose pieces do not fit in with those before it copies all of its own.
+/// there, and what is unpacked is there again. Greedy, in the order of the ops: a
+/// piece that does not fit in with those before it is copied into its message; if
+/// there is no room for it beside them, all pieces of the message are.
 ///
 /// A tensor can be in an area if a fragment or a copy makes it, only packs use it,
 /// and no element of it is packed twice: nobody then sees what is done to the
@@ -50,11 +52,16 @@ public:
   llvm::StringRef reasonToCopy(mlir::Operation *op) const {
     return reasons.lookup(op);
   }
+  /// Whether piece `index` of `op`, a pack, is copied.
+  bool isCopied(cs::PackOp op, unsigned index) const {
+    return copied.contains({op, index});
+  }
 
 private:
   // What has memory: nodes that are tied together have an offset to each other.
   struct Node {
-    mlir::Value value;
+    mlir::Value value; // null: a piece that is copied
+    int64_t elements;
     unsigned parent; // itself: stands for all that are tied to it
     int64_t offset;  // of its first element to that of the parent
   };
@@ -65,7 +72,9 @@ private:
     unsigned nodes = 1;
   };
 
-  unsigned addNode(mlir::Value value, bool asTensor, bool asMessage);
+  unsigned addNode(mlir::Value value, int64_t elements, bool asTensor, bool asMessage);
+  /// Of memory that is nothing else's, in an area or not.
+  unsigned addOwn(mlir::Value value);
   /// The node that stands for `node`, and how far `node` lies behind it.
   std::pair<unsigned, int64_t> find(unsigned node);
   /// Ties `b` to lie `distance` elements behind `a`; false if it cannot.
@@ -80,6 +89,7 @@ private:
   std::vector<Tied> tied; // by node, of those that stand for others
   llvm::DenseMap<mlir::Value, unsigned> nodeOf;
   llvm::DenseMap<mlir::Operation *, llvm::StringRef> reasons;
+  llvm::DenseSet<std::pair<mlir::Operation *, unsigned>> copied;
   std::vector<Area> found;
   llvm::DenseMap<mlir::Value, Place> places;
 };

@@ -128,19 +128,19 @@ void FunctionBuilder::addPack(cs::PackOp op) {
   RankedTensorType type = op.getResult().getType().getTensor();
   unsigned message = bufferFor(op.getResult(), type, "message");
   buffers[op.getResult()] = message;
-  if (layout.reasonToCopy(op).empty())
-    return;
   int64_t at = 0;
   for (auto [i, value] : llvm::enumerate(op.getPieces())) {
     int64_t begin = op.getBounds()[2 * i], end = op.getBounds()[2 * i + 1];
+    at += end - begin;
+    if (!layout.isCopied(op, i))
+      continue;
     unsigned source = piece(buffers.lookup(value), begin, end, type, "piece");
-    unsigned target = piece(message, at, at + end - begin, type, "piece");
+    unsigned target = piece(message, at - (end - begin), at, type, "piece");
     addCopyInstruction(op, source, target, "pack");
     plan::Instruction &copy = *out.mutable_instructions(out.instructions_size() - 1);
     copy.set_device(op.getResult().getType().getDevice());
     // The network waits for it.
     copy.set_priority(kUrgent);
-    at += end - begin;
   }
 }
 

@@ -54,7 +54,7 @@ def whole(tmp_path_factory):
     return results
 
 
-@pytest.mark.parametrize("flags", [(), ("--overlap-rpc-memcpy",)])
+@pytest.mark.parametrize("flags", [(), ("--overlap-rpc-memcpy",), ("--overlap-rpc-memcpy=staging-bytes=40000",)])
 @pytest.mark.parametrize("sizes", SIZES)
 @pytest.mark.parametrize("nodes", [1, 2, 3])
 def test_segments(nodes, sizes, flags, whole, tmp_path):

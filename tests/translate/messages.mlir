@@ -76,17 +76,14 @@ func.func @chain(%w: !a {cs.param = "w"}) -> (!a {cs.updates = "w"}, !b {cs.metr
   return %w1, %b1 : !a, !b
 }
 
-// Where a tensor is used elsewhere too, its message is a copy: of both pieces,
-// before what else the stream has to do. What comes back is not.
+// A tensor that is used elsewhere too is copied into its message, before what else
+// the stream has to do. What else is in the message is not, nor what comes back.
 // CHECK:      name: "used"
 // CHECK:      name: "backward"
 // CHECK:      instructions {
 // CHECK-NEXT:   name: "pack"
 // CHECK:        deferred: true
 // CHECK-NEXT:   priority: -1
-// CHECK:        copy {
-// CHECK:      instructions {
-// CHECK-NEXT:   name: "pack"
 // CHECK:        copy {
 // CHECK:      instructions {
 // CHECK-NEXT:   name: "both"
