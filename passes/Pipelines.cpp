@@ -25,7 +25,7 @@ namespace commsched {
 using namespace mlir;
 using namespace commsched;
 
-/// Behind --insert-dist-comm.
+/// Behind --insert-dist-comm: devices, and measured costs.
 template <typename Options>
 static void addDevices(OpPassManager &manager, const Options &options) {
   manager.addPass(createReplicateDevices({.byBlock = options.byBlock}));
