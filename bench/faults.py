@@ -19,7 +19,6 @@ or an error does not say what it must.
 """
 import argparse
 import json
-import os
 import pathlib
 import re
 import signal
@@ -34,6 +33,7 @@ import numpy as np
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import _counting  # noqa: E402
 from _processes import Authority, Job  # noqa: E402
+from _tools import tool  # noqa: E402
 from net import hosts  # noqa: E402
 
 STEPS = 120  # of a job that survives; takes some seconds
@@ -42,10 +42,6 @@ LONG = 10**6  # of one that must not end before it fails
 SLOW_STEPS, SLOW = 9, 8192  # with a backward pass or update of so many additions
 TIME_LIMIT = 90  # seconds; a process that runs longer hangs
 SHORT = 5  # seconds, as the deadline of what must fail
-
-
-def tool(name):
-    return str(pathlib.Path(os.environ.get("COMMSCHED_BIN", "build/release/bin")) / name)
 
 
 class CountingJob(Job):

@@ -15,7 +15,6 @@ trained on.
 """
 import argparse
 import json
-import os
 import pathlib
 import subprocess
 import sys
@@ -25,6 +24,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from _examples import ROOT, Example, unpacked  # noqa: E402
 from _processes import Authority, Job  # noqa: E402
+from _tools import tool  # noqa: E402
 
 SERVERS = dict(mode="parameter-server", servers=2, min_block_elements=1024)
 EPOCHS = 30  # of the digits net
@@ -57,10 +57,6 @@ def write_inputs(example, plan, initial, batches, folder):
     save_file(initial, folder / "init.safetensors")
     np.savez(folder / "batch.npz", **{name: np.concatenate([b[i] for b in batches])
                                       for i, name in enumerate(example.batch_names)})
-
-
-def tool(name):
-    return str(pathlib.Path(os.environ["COMMSCHED_BIN"]) / name)
 
 
 def results(folder):

@@ -43,6 +43,7 @@ import sys
 import tempfile
 import time
 
+from _tools import call, tool
 from net import hosts
 
 MODELS = {"vgg16": 128, "resnet50": 128}  # samples of the profile
@@ -61,17 +62,6 @@ SCHEDULES = {
     "assigned": "assign-devices=true by-block=true copies=in-line",
     "overlapped": f"assign-devices=true by-block=true copies=overlap staging-bytes={STAGING_BYTES}",
 }
-
-
-def tool(name):
-    return str(pathlib.Path(os.environ.get("COMMSCHED_BIN", "build/release/bin")) / name)
-
-
-def call(*command):
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
-    if done.returncode != 0:
-        sys.exit(f"placement_overlap: {command[0]}: {done.stderr.strip()}")
-    return done.stdout
 
 
 def elements(shape):

@@ -34,13 +34,10 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import _adam  # noqa: E402
 from transport import congestion_control, free_ports  # noqa: E402
+from _tools import tool  # noqa: E402
 
 TIME_LIMIT = 500  # seconds, only ends a hang
 TENSORS = 16
-
-
-def tool(name):
-    return str(pathlib.Path(os.environ.get("COMMSCHED_BIN", "build/release/bin")) / name)
 
 
 def make_plan(folder, rows):

@@ -1,0 +1,20 @@
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The tools that the benchmarks run: those of COMMSCHED_BIN, or of the release build."""
+import os
+import pathlib
+import subprocess
+import sys
+
+
+def tool(name):
+    return str(pathlib.Path(os.environ.get("COMMSCHED_BIN", "build/release/bin")) / name)
+
+
+def call(*command):
+    """What it prints; its error ends the benchmark."""
+    words = [str(word) for word in command]
+    done = subprocess.run(words, capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"{pathlib.Path(sys.argv[0]).stem}: {pathlib.Path(words[0]).name}: {done.stderr.strip()}")
+    return done.stdout
