@@ -49,7 +49,7 @@ def whole(tmp_path_factory):
     results = {}
     for nodes in (1, 2, 3):
         source = CLUSTER.format(nodes=nodes) + (EXAMPLES / "digits.mlir").read_text()
-        level2 = compile_step(source, nodes, ["--insert-dist-comm", "--schedule-comm"])
+        level2 = compile_step(source, nodes, ["--insert-dist-comm", "--schedule-comm=policy=priority"])
         results[nodes] = level2, train(tmp_path_factory.mktemp(f"whole{nodes}"), level2)
     return results
 
@@ -92,7 +92,7 @@ def test_segments_of_devices(copies, sizes, tmp_path):
     source = (CLUSTER.format(nodes=2).replace("devices = 1", "devices = 2") +
               (ROOT / "tests/integration/Inputs/devices.mlir").read_text())
     level2 = compile_step(source, 2, ["--cse", "--insert-dist-comm", "--replicate-devices", "--assign-devices",
-                                      "--schedule-comm"])
+                                      "--schedule-comm=policy=priority"])
     text, messages = segment(level2, itertools.cycle(sizes))
     assert [m.elements for m in messages] == {1: [sizes[0]] * (16 // sizes[0]) + [1] * (16 % sizes[0]),
                                               2: [11, 2, 3]}[len(sizes)]
