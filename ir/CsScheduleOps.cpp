@@ -6,6 +6,7 @@
 #include "ir/Cs.h"
 
 #include "mlir/IR/Builders.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace commsched::cs;
@@ -113,7 +114,8 @@ static LogicalResult verifyPieces(Operation *op, OperandRange pieces,
       return op->emitOpError()
              << "piece " << index << " must be elements of 0 to " << count
              << ", at least one, got: [" << begin << ", " << end << "]";
-    sum += end - begin;
+    if (llvm::AddOverflow(sum, end - begin, sum))
+      return op->emitOpError("has more elements than can be counted");
   }
   if (sum != result.getTensor().getNumElements())
     return op->emitOpError() << "elements of the pieces must add up to "

@@ -63,6 +63,16 @@ func.func @f(%m: !m) {
 
 // -----
 
+!h = !cs.placed<tensor<9223372036854775807xi8>, device 0>
+!m = !cs.placed<tensor<8xi8>, device 0>
+func.func @f(%h: !h) {
+  // expected-error @+1 {{has more elements than can be counted}}
+  %m = cs.pack %h[0, 9223372036854775807], %h[0, 9] : !h, !h -> !m
+  return
+}
+
+// -----
+
 !m = !cs.placed<tensor<20xf32>, device 0>
 func.func @f(%m: !m) {
   // expected-error @+1 {{must have two bounds for each of 1 pieces, got: 1}}
