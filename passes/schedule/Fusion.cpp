@@ -124,6 +124,29 @@ Division fuseBySize(const View &view, const std::vector<unsigned> &kind, int64_t
   return division;
 }
 
+Division fuseUpTo(const View &view, const std::vector<unsigned> &kind, int64_t bytes,
+                  bool fromLast) {
+  Division division;
+  auto count = static_cast<unsigned>(kind.size());
+  int64_t size = 0;
+  for (unsigned i = 0; i < count; ++i) {
+    unsigned place = fromLast ? count - 1 - i : i;
+    int64_t tensor = view.problem.communications[kind[place]].bytes;
+    // Where a message begins, of two neighbours in one order or the other.
+    if (i == 0 || tensor > bytes - size) {
+      if (i || !fromLast)
+        division.push_back(fromLast ? place + 1 : place);
+      size = 0;
+    }
+    size += tensor;
+  }
+  if (fromLast && count) {
+    division.push_back(0);
+    std::reverse(division.begin(), division.end());
+  }
+  return division;
+}
+
 std::vector<std::vector<unsigned>> divide(const View &view,
                                           const std::vector<unsigned> &kind,
                                           const Division &division) {

@@ -44,6 +44,11 @@ Division fuseGreedily(const FusionCosts &costs);
 Division fuseBySize(const View &view, const std::vector<unsigned> &kind, int64_t bytes,
                     int64_t firstBytes);
 
+/// Messages of several tensors have at most `bytes`, and tensors are joined as long as
+/// they fit: from the first one on or, if `fromLast`, from the last.
+Division fuseUpTo(const View &view, const std::vector<unsigned> &kind, int64_t bytes,
+                  bool fromLast = false);
+
 /// The members of each message. Where an op of the same step needs one tensor before
 /// another is produced, they cannot share a message: it is divided there.
 std::vector<std::vector<unsigned>> divide(const View &view,

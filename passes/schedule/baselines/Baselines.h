@@ -30,7 +30,7 @@ Schedule p3(const View &view);
 /// Slices and credit of this size (bytes), by order of use.
 Schedule byteScheduler(const View &view, int64_t slice, int64_t credit);
 /// ByteScheduler with slice and credit found by Bayesian optimisation.
-Schedule tunedByteScheduler(const View &view, unsigned trials = 10);
+Schedule tunedByteScheduler(const View &view, unsigned trials = 15);
 /// Greedy merging of gradients.
 Schedule mgWfbp(const View &view);
 /// Fusion by dynamic program, preemption by order of use.

@@ -9,10 +9,10 @@
 namespace commsched::schedule {
 
 // Jayarajan et al., Priority-based parameter propagation for distributed DNN
-// training, MLSys 2019: slices of at most 50,000 parameters (of 4 bytes, here),
-// sent by calls that block, in the order of the forward pass, at the server as at
-// the worker. A call blocks until the slice has arrived, so its latency is not
-// hidden.
+// training, MLSys 2019: slices of at most 50,000 parameters (of 4 bytes, here; its
+// later copy in MXNet has 40,000), sent by calls that block, in the order of the
+// forward pass, at the server as at the worker. A call blocks until the slice has
+// arrived, so its latency is not hidden.
 Schedule p3(const View &view) {
   constexpr int64_t kSlice = 50000 * 4;
   Schedule schedule = emptySchedule(view, "p3");

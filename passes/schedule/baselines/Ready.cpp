@@ -45,8 +45,9 @@ Schedule waitFreeBackpropagation(const View &view) {
 
 // Li et al., PyTorch Distributed, VLDB 2020: gradients go into buckets in the
 // reverse order of the parameters, which are rebuilt after the first step in the
-// order of arrival (that is what is modelled). A bucket is closed by the tensor that
-// reaches its limit; buckets are sent in order; the optimizer waits for all.
+// order of arrival (that is what is modelled; so the small bucket is the first to
+// go). A bucket is closed by the tensor that reaches its limit; buckets are sent in
+// order; the optimizer waits for all.
 Schedule fixedBuckets(const View &view) {
   Schedule schedule = byDivision(
       view, "fixed-buckets",
@@ -88,13 +89,15 @@ Schedule pace(const View &view) {
 
 // Zhang et al., DeAR, ICDCS 2023: all-reduce as a reduce-scatter in the backward
 // pass and an all-gather just before the forward op that needs it, in buckets of
-// 25 MiB (its tuning of that size is left out). Communication with one stage only
-// is sent by release, as its reduce-scatter would be.
+// less than 25 MiB that are filled in the order of the forward pass (its tuning of
+// that size is left out, and so is the wait of the first all-gather for the last
+// reduce-scatter). Communication with one stage only is sent by release, as its
+// reduce-scatter would be.
 Schedule dear(const View &view) {
   return byDivision(
       view, "dear",
       [](const View &v, const std::vector<unsigned> &kind) {
-        return fuseBySize(v, kind, 25 << 20, 25 << 20);
+        return fuseUpTo(v, kind, (25 << 20) - 1, /*fromLast=*/true);
       },
       [](const View &v, Message &message) {
         if (v.problem.communications[message.pieces.front().communication]
@@ -116,13 +119,13 @@ Schedule ticTac(const View &view) {
 // In the manner of Inductor's reordering of collectives and of XLA's latency-hiding
 // scheduler: a list scheduler that sees one step. What an op of the step needs goes
 // first, in that order; what none needs goes last, as it comes. Collectives are
-// combined up to 30 MiB, at most 256 MiB are on the way, and the step ends with all
-// of them.
+// combined up to 30 MiB (XLA's default), at most 5 GiB are on the way (Inductor's),
+// and the step ends with all of them.
 Schedule latencyHiding(const View &view) {
   Schedule schedule = byDivision(
       view, "latency-hiding",
       [](const View &v, const std::vector<unsigned> &kind) {
-        return fuseBySize(v, kind, 30 << 20, 30 << 20);
+        return fuseUpTo(v, kind, 30 << 20);
       },
       [](const View &v, Message &message) {
         int64_t ops = static_cast<int64_t>(v.problem.ops.size());
@@ -133,7 +136,7 @@ Schedule latencyHiding(const View &view) {
           priority = first < ops ? first : ops + priority;
       });
   for (int64_t &credit : schedule.credit)
-    credit = 256 << 20;
+    credit = int64_t{5} << 30;
   schedule.barrier = true;
   return schedule;
 }

@@ -76,9 +76,36 @@ TEST(BaselinesTest, BucketsCloseAtTheirLimit) {
   EXPECT_THAT(members(schedule), ElementsAre(ElementsAre(6, 5), ElementsAre(4, 3, 2),
                                              ElementsAre(1, 0)));
   EXPECT_TRUE(schedule.barrier);
-  EXPECT_THAT(members(dear(view)), ElementsAre(ElementsAre(6, 5, 4, 3, 2),
-                                               ElementsAre(1, 0)));
+}
+
+TEST(BaselinesTest, MessagesKeepToTheirLimit) {
+  Problem problem =
+      layers(1, 1, {kMiB, 24 * kMiB, 30 * kMiB, 10 * kMiB, 10 * kMiB, kMiB / 2, kMiB / 2});
+  View view(problem, programOrder(problem));
+  // Less than 25 MiB, filled from layer 0 on.
+  EXPECT_THAT(members(dear(view)), ElementsAre(ElementsAre(6, 5, 4, 3), ElementsAre(2),
+                                               ElementsAre(1), ElementsAre(0)));
   EXPECT_FALSE(dear(view).barrier);
+  // At most 30 MiB, filled from layer 6 on.
+  EXPECT_THAT(members(latencyHiding(view)),
+              ElementsAre(ElementsAre(6, 5, 4, 3), ElementsAre(2), ElementsAre(1, 0)));
+  EXPECT_TRUE(latencyHiding(view).barrier);
+}
+
+TEST(FusionTest, MessagesAreFilledFromOneEnd) {
+  Problem problem = layers(1, 1, {4, 3, 4, 2}); // released last to first: 2, 4, 3, 4
+  View view(problem, programOrder(problem));
+  const std::vector<unsigned> &kind = view.kinds.front();
+  EXPECT_THAT(fuseUpTo(view, kind, 7), ElementsAre(0, 2));
+  EXPECT_THAT(fuseUpTo(view, kind, 7, /*fromLast=*/true), ElementsAre(0, 2));
+  EXPECT_THAT(fuseUpTo(view, kind, 6), ElementsAre(0, 2, 3));
+  EXPECT_THAT(fuseUpTo(view, kind, 6, /*fromLast=*/true), ElementsAre(0, 2, 3));
+  EXPECT_THAT(fuseUpTo(view, kind, 9), ElementsAre(0, 3));
+  EXPECT_THAT(fuseUpTo(view, kind, 9, /*fromLast=*/true), ElementsAre(0, 2));
+  EXPECT_THAT(fuseUpTo(view, kind, 1), ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(fuseUpTo(view, kind, 13, /*fromLast=*/true), ElementsAre(0));
+  EXPECT_THAT(fuseUpTo(view, {}, 1), ElementsAre());
+  EXPECT_THAT(fuseUpTo(view, {}, 1, /*fromLast=*/true), ElementsAre());
 }
 
 TEST(BaselinesTest, P3SendsSlicesOfFiftyThousandParameters) {
