@@ -48,11 +48,11 @@ def models(quick):
     return result
 
 
-def problem(name, layers, gbit, workers, servers):
+def problem(name, layers, gbit, workers, servers, occupied):
     """The text of one case."""
     rate = gbit * 125_000_000
     alpha = 30_000 if gbit <= 25 else 8_000
-    overhead = alpha // 3
+    overhead = round(alpha * occupied)
     latency = alpha - overhead
     if servers:
         parts = min(workers, 16)
@@ -71,6 +71,8 @@ def problem(name, layers, gbit, workers, servers):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="two models, 3 rates, 2 sizes")
+    parser.add_argument("--occupied", type=float, default=1 / 3, metavar="SHARE",
+                        help="of alpha that occupies the link (default: a third)")
     parser.add_argument("--model", help="only this one")
     parser.add_argument("--worst", type=int, default=25, help="so many of the cases that miss the goal")
     parser.add_argument("--keep", type=pathlib.Path, help="write all cases to this file, a line of JSON each")
@@ -78,7 +80,7 @@ def main():
     rates = (1, 10, 40) if arguments.quick else RATES
     sizes = (4, 64) if arguments.quick else WORKERS
     texts = [problem(f"{name},{gbit},{workers},{'servers' if servers else 'all-reduce'}", layers,
-                     gbit, workers, servers)
+                     gbit, workers, servers, arguments.occupied)
              for name, layers in models(arguments.quick) if arguments.model in (None, name)
              for gbit in rates for workers in sizes for servers in (False, True)]
     driver = pathlib.Path(os.environ["COMMSCHED_BIN"]) / "schedule_driver"

@@ -392,6 +392,11 @@ Evaluation Simulation::run(unsigned maxSteps) {
         break;
       }
     }
+    if (events.empty()) { // something waits for itself
+      result.period = kNever;
+      result.settled = false;
+      return result;
+    }
     now = events.top().time;
     while (!events.empty() && events.top().time == now) {
       Event event = events.top();
@@ -417,6 +422,13 @@ Evaluation Simulation::run(unsigned maxSteps) {
 
 Evaluation evaluate(const Problem &problem, const Schedule &schedule,
                     unsigned maxSteps) {
+  if (takesTooLong(problem, schedule)) {
+    Evaluation never;
+    never.period = kNever;
+    never.exposed.resize(problem.communications.size());
+    never.settled = false;
+    return never;
+  }
   return Simulation(problem, schedule).run(maxSteps);
 }
 

@@ -11,10 +11,9 @@ namespace {
 
 using Error = std::optional<std::string>;
 
-/// Sums of times stay below this, so that many steps of them fit into Time.
-constexpr Time kMaxStepTime = INT64_MAX / 4096;
-/// And sums of bytes below this.
+/// Sums of bytes stay below this: of tensors, on links, and held by ops.
 constexpr int64_t kMaxStepBytes = int64_t{1} << 60;
+constexpr unsigned kMaxStreams = 4096;
 
 std::string quoted(const char *what, const std::string &name, size_t index) {
   std::string text = std::string(what) + " " + std::to_string(index);
@@ -22,6 +21,7 @@ std::string quoted(const char *what, const std::string &name, size_t index) {
 }
 
 Error checkOps(const Problem &problem, Time &total) {
+  int64_t held = 0;
   for (size_t i = 0; i < problem.ops.size(); ++i) {
     const Op &op = problem.ops[i];
     std::string name = quoted("op", op.name, i);
@@ -34,6 +34,9 @@ Error checkOps(const Problem &problem, Time &total) {
     if (op.extraBytes < 0)
       return name + ": bytes must not be negative, got: " +
              std::to_string(op.extraBytes);
+    if (op.extraBytes > kMaxStepBytes - held)
+      return name + ": ops hold more bytes than can be counted";
+    held += op.extraBytes;
     for (unsigned before : op.after)
       if (before >= i)
         return name + ": waits for op " + std::to_string(before) +
@@ -46,7 +49,7 @@ Error checkOps(const Problem &problem, Time &total) {
 }
 
 Error checkStages(const Problem &problem, const Communication &communication,
-                  const std::string &name, Time &total) {
+                  const std::string &name, Time &total, int64_t &bytes) {
   if (communication.stages.empty())
     return name + ": must have a stage";
   for (const Stage &stage : communication.stages) {
@@ -56,6 +59,9 @@ Error checkStages(const Problem &problem, const Communication &communication,
              ", got: " + std::to_string(stage.link);
     if (stage.bytes < 0 || stage.overhead < 0 || stage.latency < 0)
       return name + ": bytes, overhead and latency of a stage must not be negative";
+    if (stage.bytes > kMaxStepBytes - bytes)
+      return name + ": links carry more bytes in a step than can be counted";
+    bytes += stage.bytes;
     __int128 time = static_cast<__int128>(stage.bytes) * 1'000'000'000 /
                         problem.links[stage.link].bytesPerSecond +
                     stage.overhead + stage.latency;
@@ -66,7 +72,8 @@ Error checkStages(const Problem &problem, const Communication &communication,
   return std::nullopt;
 }
 
-Error checkCommunication(const Problem &problem, size_t index, Time &total) {
+Error checkCommunication(const Problem &problem, size_t index, Time &total,
+                         int64_t &onLinks) {
   const Communication &communication = problem.communications[index];
   std::string name = quoted("communication", communication.name, index);
   if (communication.bytes <= 0)
@@ -90,7 +97,7 @@ Error checkCommunication(const Problem &problem, size_t index, Time &total) {
       return name + ": op " + std::to_string(consumer.op) +
              " of the same step waits for it, but does not come after its producers";
   }
-  return checkStages(problem, communication, name, total);
+  return checkStages(problem, communication, name, total, onLinks);
 }
 
 /// Communications of one kind cost the same per message.
@@ -124,6 +131,9 @@ int64_t stageBytes(const Communication &communication, const Stage &stage,
 std::optional<std::string> check(const Problem &problem) {
   if (problem.streams == 0)
     return "the problem must have a stream";
+  if (problem.streams > kMaxStreams)
+    return "the problem must have at most " + std::to_string(kMaxStreams) +
+           " streams, got: " + std::to_string(problem.streams);
   if (problem.ops.empty())
     return "the problem must have an op";
   for (size_t i = 0; i < problem.links.size(); ++i)
@@ -137,10 +147,10 @@ std::optional<std::string> check(const Problem &problem) {
   Time total = 0;
   if (Error error = checkOps(problem, total))
     return error;
-  int64_t bytes = 0;
+  int64_t bytes = 0, onLinks = 0;
   std::map<unsigned, size_t> firstOfKind;
   for (size_t i = 0; i < problem.communications.size(); ++i) {
-    if (Error error = checkCommunication(problem, i, total))
+    if (Error error = checkCommunication(problem, i, total, onLinks))
       return error;
     const Communication &communication = problem.communications[i];
     if (communication.bytes > kMaxStepBytes - bytes)

@@ -85,6 +85,10 @@ struct Problem {
   bool operator==(const Problem &) const = default;
 };
 
+/// The times of everything that a step does are less than this together, so that many
+/// steps of them fit into Time.
+constexpr Time kMaxStepTime = INT64_MAX / 4096;
+
 /// Time that `bytes` need on the link, rounded up.
 Time transferTime(const Link &link, int64_t bytes);
 

@@ -205,12 +205,24 @@ int64_t peakBytes(const Problem &problem,
   return peakOf(problem, startOrder(problem, order, nullptr));
 }
 
+bool takesTooLong(const Problem &problem, const Schedule &schedule) {
+  __int128 total = 0;
+  for (const Message &message : schedule.messages)
+    for (const Stage &stage :
+         problem.communications[message.pieces.front().communication].stages)
+      total += stage.overhead + stage.latency + 1; // bytes are rounded up
+  return total > kMaxStepTime;
+}
+
 std::optional<std::string> verify(const Problem &problem,
                                   const Schedule &schedule) {
   if (Error error = verifyOrder(problem, schedule))
     return error;
   if (Error error = verifyMessages(problem, schedule))
     return error;
+  if (takesTooLong(problem, schedule))
+    return "the step takes too long to be counted in nanoseconds, with " +
+           std::to_string(schedule.messages.size()) + " messages";
   if (schedule.credit.size() != problem.links.size())
     return "the schedule must have a credit for each of " +
            std::to_string(problem.links.size()) +

@@ -47,6 +47,9 @@ struct Schedule {
 constexpr int64_t kNoLimit = INT64_MAX;
 constexpr int64_t kMaxPriority = int64_t{1} << 60; ///< and not less than minus this
 
+/// The period of a schedule that never ends.
+constexpr double kNever = 1e300;
+
 /// Runs the schedule for as many steps as it takes until it repeats itself.
 struct Evaluation {
   double period = 0; ///< nanoseconds per step, for ever
@@ -70,7 +73,11 @@ std::vector<std::vector<unsigned>> programOrder(const Problem &problem);
 /// link.
 std::optional<std::string> verify(const Problem &problem, const Schedule &schedule);
 
-/// Requires that verify() finds nothing. Runs `maxSteps` steps at most.
+/// Whether messages cost more than kMaxStepTime together, beside their bytes.
+bool takesTooLong(const Problem &problem, const Schedule &schedule);
+
+/// Requires that verify() finds nothing, but that the step takes too long: then the
+/// period is kNever. Runs `maxSteps` steps at most.
 Evaluation evaluate(const Problem &problem, const Schedule &schedule,
                     unsigned maxSteps = 64);
 

@@ -32,14 +32,14 @@ Solution solve(const Problem &problem, const SolverOptions &options) {
   if (!options.reorder || deferrableOps(view).empty())
     target = boundOfOrder(problem, view.order).period;
   Search search(problem, target * 1.0001, effort);
-  // More messages than this are not judged again and again.
-  bool large = problem.communications.size() > 5000 ||
-               sliceCount(problem, 50000 * 4) > 500'000; // those of P3
+  // P3 makes messages by bytes: of more than these it would take minutes to judge.
+  bool large = sliceCount(problem, 50000 * 4) > 2'000'000;
   for (const Baseline &baseline : baselines()) {
     if (large && !baseline.cheap)
       continue;
     double period = search.offer(baseline.make(view));
-    solution.baselines.emplace_back(baseline.name, period);
+    if (period < kNever)
+      solution.baselines.emplace_back(baseline.name, period);
   }
   search.left = effort;
   Choice choice;

@@ -26,8 +26,8 @@ struct Solution {
   Evaluation evaluation;
   Bound bound;           ///< for the order of ops of the schedule
   Bound anyOrderBound;
-  /// What it was compared with: name and period, in the order of baselines(). Of
-  /// large problems, those that are cheap.
+  /// What it was compared with: name and period, in the order of baselines(). P3
+  /// is left out of more than 400 GB, and so is what never ends.
   std::vector<std::pair<std::string, double>> baselines;
   unsigned evaluations = 0; ///< schedules that were simulated
 };

@@ -45,7 +45,7 @@ Schedule latencyHiding(const View &view);
 struct Baseline {
   const char *name;
   Schedule (*make)(const View &view);
-  /// Cheap: makes no evaluation, and messages in proportion to the tensors.
+  /// False: makes messages in proportion to the bytes.
   bool cheap = true;
 };
 /// All of them, in this order.

@@ -157,6 +157,9 @@ private:
 // Sizes at equal distances of their ratio: `from` times 2 to the power of
 // `step` / 2.
 int64_t size(int64_t from, int step) {
+  constexpr int64_t kMost = int64_t{1} << 60;
+  if (from > kMost >> (step / 2 + 1))
+    return kMost;
   int64_t value = from << (step / 2);
   return step % 2 ? value + value * 2 / 5 : value;
 }
@@ -174,8 +177,7 @@ Schedule tunedByteScheduler(const View &view, unsigned trials) {
   int64_t smallest = 64 << 10;
   while (sliceCount(view.problem, smallest) >
          std::max<int64_t>(20000, 2 * view.problem.communications.size()))
-    if ((smallest *= 2) > (int64_t{1} << 40))
-      break;
+    smallest *= 2;
   if (view.problem.communications.size() > 5000)
     trials = std::min(trials, 10u);
   Process process;
