@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 // Scheduling problems. The verifiers refuse, at the op, what schedule::check()
-// refuses, except for steps that are too long to be counted.
+// refuses, except for steps with too many bytes or nanoseconds to be counted.
 
 #include "ir/CsProblemOps.h"
 
@@ -54,8 +54,8 @@ static void setName(Value result, StringRef label,
 //===- The problem --------------------------------------------------------===//
 
 LogicalResult ProblemOp::verify() {
-  // A schedule lists all streams; far beyond any machine.
-  constexpr int64_t kMost = 1 << 16;
+  // As in schedule::check(): far beyond any machine.
+  constexpr int64_t kMost = 4096;
   auto streams = static_cast<int64_t>(getStreams());
   if (streams < 1 || streams > kMost)
     return emitOpError() << "must have 1 to " << kMost

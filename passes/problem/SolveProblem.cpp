@@ -44,6 +44,10 @@ struct SolveProblem : commsched::impl::SolveProblemBase<SolveProblem> {
       return failure();
     schedule::Solution solution =
         schedule::runPolicy(*problem, policy.getValue(), {effort, reorder});
+    if (std::optional<std::string> error =
+            schedule::verify(*problem, solution.schedule))
+      return op.emitOpError() << "cannot be run by " << policy.getValue() << ": "
+                              << *error;
     for (auto old : llvm::make_early_inc_range(op.getOps<cs::SolutionOp>()))
       if (old.getPolicy() == solution.schedule.name)
         old.erase();

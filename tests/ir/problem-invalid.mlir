@@ -9,7 +9,7 @@ cs.problem @empty {
 
 // -----
 
-// expected-error @below {{must have 1 to 65536 streams, got: 0}}
+// expected-error @below {{must have 1 to 4096 streams, got: 0}}
 cs.problem @streams streams 0 {
   %a = cs.problem.compute "a" ns 1
 }
