@@ -3,6 +3,7 @@
 
 #include "passes/schedule/Relaxation.h"
 #include "passes/schedule/MessageCosts.h"
+#include "passes/schedule/RelaxedLinks.h"
 
 #include <algorithm>
 #include <queue>
@@ -12,29 +13,6 @@
 namespace commsched::schedule {
 
 namespace {
-
-using Order = std::vector<std::vector<unsigned>>;
-
-/// Latencies and overheads differ between kinds; so many classes of them are told
-/// apart on a link.
-constexpr size_t kMaxClasses = 4;
-
-/// The part of a communication on one link, seen by one stream: work that queues
-/// for the link and that an op of the stream, `distance` steps later, waits for.
-struct Item {
-  unsigned communication = 0;
-  unsigned queue = 0;
-  Time head = 0; ///< before its first byte can be there
-  Time work = 0;
-  unsigned op = 0;
-  unsigned distance = 0;
-};
-
-/// A link as one stream sees it.
-struct QueueCosts {
-  unsigned stream = 0;
-  Time tail = 0; ///< from the end of the last work until it has arrived
-};
 
 struct Event {
   Time time;
@@ -84,7 +62,7 @@ uint64_t mix(uint64_t sum, uint64_t value) {
 
 class Simulation {
 public:
-  Simulation(const Problem &problem, const Order &order)
+  Simulation(const Problem &problem, const std::vector<std::vector<unsigned>> &order)
       : problem(problem), order(order), streams(order.size()) {
     Time total = 0;
     for (const Op &op : problem.ops)
@@ -97,7 +75,7 @@ public:
     for (unsigned stream = 0; stream < order.size(); ++stream) {
       messageCosts.emplace_back(problem, order, stream, unit);
       if (!order[stream].empty())
-        addItems(stream);
+        addItems(problem, order, stream, unit, items, costs);
     }
     prepare();
   }
@@ -105,7 +83,6 @@ public:
   Relaxation run(unsigned maxSteps);
 
 private:
-  void addItems(unsigned stream);
   void prepare();
   void reset(uint64_t step);
   Step &at(uint64_t step) { return steps[step % kSteps]; }
@@ -117,13 +94,9 @@ private:
   bool startOps();
   bool costsAllow(size_t stream);
   std::vector<int64_t> state();
-  Time work(const Stage &stage) const {
-    return static_cast<Time>(static_cast<__int128>(stage.bytes) * 1'000'000'000 *
-                             unit / problem.links[stage.link].bytesPerSecond);
-  }
 
   const Problem &problem;
-  const Order &order;
+  const std::vector<std::vector<unsigned>> &order;
   Time unit = 1; ///< times are in parts of a nanosecond, work rounded down
   std::vector<Item> items;
   std::vector<QueueCosts> costs;
@@ -148,63 +121,6 @@ private:
   };
   std::vector<Stall> stalls;
 };
-
-/// One queue for each link and class of costs: all that cost at least as much.
-void Simulation::addItems(unsigned stream) {
-  std::vector<Need> needs = firstNeeds(problem, order, stream);
-  using Costs = std::pair<Time, Time>; // after the link, overhead on it
-  struct Visit {
-    unsigned communication;
-    Time head, work;
-    Costs costs;
-  };
-  std::vector<std::vector<Visit>> visits(problem.links.size());
-  for (unsigned i = 0; i < problem.communications.size(); ++i) {
-    const std::vector<Stage> &stages = problem.communications[i].stages;
-    Time tail = 0, head = 0;
-    for (const Stage &stage : stages)
-      tail += stage.overhead + stage.latency;
-    for (const Stage &stage : stages) {
-      tail -= stage.overhead;
-      visits[stage.link].push_back(
-          {i, head * unit, work(stage), {tail, stage.overhead}});
-      tail -= stage.latency;
-      head += stage.overhead + stage.latency;
-    }
-  }
-  for (const std::vector<Visit> &visitsOfLink : visits) {
-    if (visitsOfLink.empty())
-      continue;
-    std::set<Costs> classes;
-    Costs least = visitsOfLink.front().costs;
-    for (const Visit &visit : visitsOfLink) {
-      classes.insert(visit.costs);
-      least = {std::min(least.first, visit.costs.first),
-               std::min(least.second, visit.costs.second)};
-    }
-    std::vector<Costs> chosen(classes.begin(), classes.end());
-    while (chosen.size() > kMaxClasses) { // every other one, and the last
-      std::vector<Costs> fewer;
-      for (size_t i = 0; i < chosen.size(); ++i)
-        if (i % 2 || i + 1 == chosen.size())
-          fewer.push_back(chosen[i]);
-      chosen = fewer;
-    }
-    if (std::find(chosen.begin(), chosen.end(), least) == chosen.end())
-      chosen.push_back(least);
-    for (const Costs &floor : chosen) {
-      unsigned queue = static_cast<unsigned>(costs.size());
-      costs.push_back({stream, (floor.first + floor.second) * unit});
-      for (const Visit &visit : visitsOfLink) {
-        if (visit.costs.first < floor.first || visit.costs.second < floor.second)
-          continue;
-        Need need = needs[visit.communication];
-        items.push_back({visit.communication, queue, visit.head, visit.work,
-                         order[stream][need.position], need.distance});
-      }
-    }
-  }
-}
 
 void Simulation::prepare() {
   size_t count = problem.ops.size();
