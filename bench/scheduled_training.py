@@ -28,7 +28,6 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from _examples import Example  # noqa: E402
 from _tools import call, tool  # noqa: E402
 from net import hosts  # noqa: E402
 
@@ -38,20 +37,28 @@ PORT = 7000
 TIME_LIMIT = 300  # seconds, only ends a hang
 
 
+def write_inputs(steps, folder):
+    """The step for one device, its initial values and batches."""
+    import numpy as np
+    from _examples import Example
+    from safetensors.numpy import save_file
+    example = Example("transformer")
+    program = example.program(WORKERS)
+    (folder / "step.mlir").write_text(program.mlir(cluster=False))
+    save_file(program.slots(), folder / "init.safetensors")
+    program.close()
+    batches = example.batches(steps)
+    np.savez(folder / "batch.npz", **{name: np.concatenate([b[i] for b in batches])
+                                      for i, name in enumerate(example.batch_names)})
+
+
 class Job:
     """Inputs of the example in a folder, and its runs on hosts with links of `rate`."""
 
-    def __init__(self, example, steps, rate, folder):
-        import numpy as np
-        from safetensors.numpy import save_file
+    def __init__(self, steps, rate, folder):
         self.folder, self.rate, self.steps = folder, rate, steps
-        program = example.program(WORKERS)
-        (folder / "step.mlir").write_text(program.mlir(cluster=False))
-        save_file(program.slots(), folder / "init.safetensors")
-        program.close()
-        batches = example.batches(steps)
-        np.savez(folder / "batch.npz", **{name: np.concatenate([b[i] for b in batches])
-                                          for i, name in enumerate(example.batch_names)})
+        # JAX has threads, beside which no process can be started in a host.
+        call(sys.executable, __file__, "--steps", steps, "--inputs", folder)
 
     def compile(self, policy, costs=""):
         """The plan, and what the compiler says of the schedule."""
@@ -68,23 +75,25 @@ class Job:
         starts = len(re.findall(r"= cs\.start ", scheduled.read_text()))
         return plan, starts, record[1] if record else ""
 
-    def run(self, plan, *extra, steps=None):
-        """What rank 0 has written to --metrics-json, and its final parameters."""
-        metrics, final = self.folder / "metrics.json", self.folder / "final.safetensors"
+    def run(self, plan, *options, outputs=()):
+        """Runs the plan on both hosts; `outputs`: options of rank 0."""
         with hosts.Network([self.rate] * WORKERS) as network:
             peers = ",".join(f"{address}:{PORT}" for address in network.addresses)
-            processes = []
-            for rank in range(WORKERS):
-                outputs = ["--metrics-json", metrics, "--save-params", final] if rank == 0 else []
-                processes.append(network.start(
-                    rank, [tool("cs-run"), plan, "--rank", rank, "--peers", peers, "--listen-any", "--init",
-                           self.folder / "init.safetensors", "--batch", self.folder / "batch.npz", "--steps",
-                           steps or self.steps, "--deadline", 60, *outputs, *extra],
-                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))
+            processes = [network.start(rank, [tool("cs-run"), plan, "--rank", rank, "--peers", peers, "--listen-any",
+                                              "--deadline", 60, *options,
+                                              *(outputs if rank == 0 else ())],
+                                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+                         for rank in range(WORKERS)]
             outputs = [process.communicate(timeout=TIME_LIMIT)[0] for process in processes]
             for rank, (process, text) in enumerate(zip(processes, outputs)):
                 if process.returncode:
                     sys.exit(f"scheduled_training: rank {rank}: {text.strip()}")
+
+    def train(self, plan, *extra):
+        """What rank 0 has written to --metrics-json, and its final parameters."""
+        metrics, final = self.folder / "metrics.json", self.folder / "final.safetensors"
+        self.run(plan, "--init", self.folder / "init.safetensors", "--batch", self.folder / "batch.npz", "--steps",
+                 self.steps, *extra, outputs=["--metrics-json", metrics, "--save-params", final])
         return json.loads(metrics.read_text()), final.read_bytes()
 
 
@@ -93,7 +102,7 @@ def compare(job, steps, rounds):
     trained differs."""
     plan, _, _ = job.compile("priority")
     profile, calibration = job.folder / "profile.json", job.folder / "calibration.json"
-    job.run(plan, "--profile", profile)
+    job.train(plan, "--profile", profile)
     job.run(plan, "--calibrate", calibration)
     profiles = ",".join(map(str, sorted(job.folder.glob("profile*.json"))))
     calibrations = ",".join(map(str, sorted(job.folder.glob("calibration*.json"))))
@@ -103,7 +112,7 @@ def compare(job, steps, rounds):
         print(f"  {policy:9} {starts} messages; {record}", flush=True)
     for _ in range(rounds):
         for policy in POLICIES:
-            metrics, final = job.run(plans[policy])
+            metrics, final = job.train(plans[policy])
             times[policy].append(metrics["summary"]["step_ms"])
             found = [step["loss"] for step in metrics["steps"]], final
             trained = trained or found
@@ -118,7 +127,11 @@ def main():
     parser.add_argument("--rates", help="of the links, with commas (default 1gbit,500mbit,250mbit)")
     parser.add_argument("--steps", type=int, help="of a run (default 30; 6 with --quick)")
     parser.add_argument("--rounds", type=int, help="default 5; 1 with --quick")
+    parser.add_argument("--inputs", type=pathlib.Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.inputs:
+        write_inputs(options.steps, options.inputs)
+        return 0
     why = hosts.why_unavailable()
     if why:
         print(f"scheduled_training: {why}: skipped")
@@ -130,7 +143,7 @@ def main():
     for rate in rates:
         with tempfile.TemporaryDirectory() as name:
             print(f"{rate}, {steps} steps, {rounds} rounds", flush=True)
-            times = compare(Job(Example("transformer"), steps, hosts.bits_per_second(rate), pathlib.Path(name)), steps,
+            times = compare(Job(steps, hosts.bits_per_second(rate), pathlib.Path(name)), steps,
                             rounds)
         medians = {policy: statistics.median(each) for policy, each in times.items()}
         gain = statistics.median(f / s for f, s in zip(times["fifo"], times["solver"])) - 1
