@@ -18,8 +18,10 @@ using runtime::MutexLock;
 
 constexpr size_t kSmall = 64;  // bytes of a message that is all overhead
 constexpr size_t kBurst = 512;
-constexpr size_t kMostBytes = size_t{64} << 20;  // of a burst
-constexpr double kBurstSeconds = 0.4;
+// A transport may put smaller ones into one packet, so that they come in groups.
+constexpr size_t kLarge = size_t{1} << 20;
+constexpr size_t kMost = 64;  // large ones in a burst
+constexpr size_t kEnoughBytes = size_t{16} << 20;
 
 int64_t Since(Clock::time_point begin) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin)
@@ -82,21 +84,18 @@ absl::StatusOr<LinkCost> MeasureLink(Source *source) {
   auto spacing = MedianOf(
       3, 25, 1, [&] { return Spacing(source, kBurst, kSmall); });
   if (!spacing.ok()) return spacing.status();
-  // How large and how many messages must be for a burst of kBurstSeconds.
-  size_t bytes = size_t{64} << 10, count = 8;
-  auto large = Spacing(source, count, bytes);
-  for (int round = 0; round < 2 && large.ok(); ++round) {
-    const double rate = double(bytes) * 1e9 / double(*large);  // bytes per second
-    bytes = LargeMessage(int64_t(rate * 8));
-    count = std::clamp<size_t>(size_t(rate * kBurstSeconds / double(bytes)), 8,
-                               kMostBytes / bytes);
-    large = Spacing(source, count, bytes);
-  }
+  // How many messages are a burst of the right length: long enough for what TCP
+  // does when it loses something to be a small part.
+  auto large = Spacing(source, 4, kLarge);
   if (!large.ok()) return large.status();
-  large = MedianOf(3, 9, 3, [&] { return Spacing(source, count, bytes); });
+  const double rate = double(kLarge) * 1e9 / double(*large);  // bytes per second
+  const double seconds = std::clamp(double(kEnoughBytes) / rate, 0.4, 1.5);
+  const auto count =
+      std::clamp<size_t>(size_t(rate * seconds / double(kLarge)), 8, kMost);
+  large = MedianOf(3, 9, 3, [&] { return Spacing(source, count, kLarge); });
   if (!large.ok()) return large.status();
   cost.bits_per_second =
-      std::max<int64_t>(1, int64_t(double(bytes) * 8e9 / double(*large)));
+      std::max<int64_t>(1, int64_t(double(kLarge) * 8e9 / double(*large)));
   const auto sending = int64_t(double(kSmall) * 8e9 / double(cost.bits_per_second));
   cost.overhead_ns = std::max<int64_t>(0, *spacing - sending);
   cost.latency_ns =

@@ -16,8 +16,10 @@ using runtime::Clock;
 using runtime::ParameterClient;
 
 constexpr size_t kRoundTrips = 100;
-// Blocks that must be on their way at once to keep a link busy.
+// Blocks that must be on their way at once to keep a link busy, and their size if
+// a message is to be mostly overhead.
 constexpr size_t kEnough = 8;
+constexpr size_t kSmall = size_t{16} << 10;
 
 struct Block {
   int server = 0;
@@ -41,10 +43,10 @@ std::vector<Block> BlocksOf(const runtime::ServersProgram &servers, int server) 
   return blocks;
 }
 
-// Pulls each of the blocks again and again for `seconds`, and at least
-// three times. Without the first and the last quarter:
+// Pulls all blocks at once, and each again as soon as it is there, for `seconds`.
+// What it gives is without the first and the last quarter:
 struct Flow {
-  double messages = 0, bytes = 0, ns = 0;
+  double messages = 0, bytes = 0, ns = 1;
 };
 absl::StatusOr<Flow> PullAll(ParameterClient *client, const std::vector<Block> &blocks,
                              double seconds, absl::Duration deadline) {
@@ -54,14 +56,13 @@ absl::StatusOr<Flow> PullAll(ParameterClient *client, const std::vector<Block> &
   const auto pull = [&](size_t i) {
     const Block &block = blocks[i];
     ++begun;
-    client->Pull(block.server, block.index, version,
-                 absl::MakeSpan(*block.memory),
+    client->Pull(block.server, block.index, version, absl::MakeSpan(*block.memory),
                  [over, memory = block.memory, i](absl::Status s) {
                    over->Add(i, std::move(s));
                  });
   };
-  const Clock::time_point begin = Clock::now();
-  const auto end = begin + std::chrono::nanoseconds(int64_t(seconds * 1e9));
+  const auto end =
+      Clock::now() + std::chrono::nanoseconds(int64_t(seconds * 1e9));
   std::vector<Completions::One> all;
   for (size_t i = 0; i < blocks.size(); ++i) pull(i);
   while (all.size() < begun) {
@@ -72,75 +73,77 @@ absl::StatusOr<Flow> PullAll(ParameterClient *client, const std::vector<Block> &
       if (Clock::now() < end || begun < 3 * blocks.size()) pull(one.number);
     }
   }
-  std::sort(all.begin(), all.end(),
-            [](const Completions::One &a, const Completions::One &b) {
-              return a.at < b.at;
-            });
-  Flow flow;
-  // The last ones are no longer followed by others.
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Completions::One &a, const Completions::One &b) {
+                     return a.at < b.at;
+                   });
   const size_t first = all.size() / 4, last = all.size() - 1 - all.size() / 4;
+  Flow flow;
   for (size_t i = first + 1; i <= last; ++i) {
     ++flow.messages;
     flow.bytes += double(blocks[all[i].number].bytes());
   }
-  flow.ns = double(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(all[last].at - all[first].at)
-          .count());
-  if (flow.messages == 0) {
-    flow.messages = 1;
-    flow.bytes = double(blocks[all[0].number].bytes());
-    flow.ns = double(
-        std::chrono::duration_cast<std::chrono::nanoseconds>(all[0].at - begin).count());
-  }
-  flow.ns = std::max(flow.ns, 1.0);
+  if (flow.messages > 0)
+    flow.ns = std::max(
+        1.0, double(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                        all[last].at - all[first].at)
+                        .count()));
   return flow;
 }
 
-absl::StatusOr<LinkCost> Measure(ParameterClient *client, const std::vector<Block> &blocks,
-                                 absl::Duration deadline) {
-  LinkCost cost;
-  std::vector<int64_t> round_trips;
+// Nanoseconds of a pull, one after the other: the median.
+absl::StatusOr<int64_t> RoundTrip(ParameterClient *client, const Block &block,
+                                  double seconds, absl::Duration deadline) {
+  std::vector<int64_t> times;
   const Clock::time_point begin = Clock::now();
-  while (round_trips.size() < kRoundTrips &&
-         (round_trips.size() < 5 || Clock::now() - begin < std::chrono::seconds(1))) {
+  const auto end = begin + std::chrono::nanoseconds(int64_t(seconds * 1e9));
+  while (times.size() < kRoundTrips && (times.size() < 5 || Clock::now() < end)) {
     const Clock::time_point asked = Clock::now();
     auto over = std::make_shared<Completions>();
-    const Block &block = blocks[0];
     client->Pull(block.server, block.index, client->first_step(),
                  absl::MakeSpan(*block.memory),
                  [over, memory = block.memory](absl::Status s) { over->Add(0, std::move(s)); });
     auto one = over->Next(deadline);
     if (!one.ok()) return one.status();
-    round_trips.push_back(
+    times.push_back(
         std::chrono::duration_cast<std::chrono::nanoseconds>((*one)[0].at - asked).count());
   }
-  cost.round_trip_ns = Median(round_trips);
-  // The smaller half, if it is much smaller, and the rest.
-  size_t small = blocks.size() / 2;
-  while (small > 0 && blocks[small - 1].bytes() * 8 > blocks.back().bytes()) --small;
-  auto large = PullAll(client, {blocks.begin() + ptrdiff_t(small), blocks.end()}, 1, deadline);
-  if (!large.ok()) return large.status();
-  // One block alone leaves the link idle until it is asked for again.
-  if (blocks.size() - small == 1)
-    large->ns = std::max(large->ns / 8,
-                         large->ns - large->messages * double(cost.round_trip_ns));
-  double overhead = 0;
-  if (small >= kEnough) {
-    auto flow = PullAll(client, {blocks.begin(), blocks.begin() + ptrdiff_t(small)}, 0.5,
-                        deadline);
+  // The first ones find a link that has rested, which is faster for a moment.
+  times.erase(times.begin(), times.begin() + ptrdiff_t(times.size() / 4));
+  return Median(std::move(times));
+}
+
+absl::StatusOr<LinkCost> Measure(ParameterClient *client, const std::vector<Block> &blocks,
+                                 absl::Duration deadline) {
+  LinkCost cost;
+  const Block &smallest = blocks.front(), &largest = blocks.back();
+  auto round_trip = RoundTrip(client, smallest, 1, deadline);
+  if (!round_trip.ok()) return round_trip.status();
+  cost.round_trip_ns = *round_trip;
+  // One pull after the other: servers answer the most urgent first, so that of
+  // several at once one may wait for long.
+  auto longer = RoundTrip(client, largest, 2, deadline);
+  if (!longer.ok()) return longer.status();
+  // Of blocks that hardly differ, the whole time.
+  const bool differ = largest.bytes() >= 2 * smallest.bytes() && *longer > *round_trip;
+  const double per_byte =
+      differ ? double(*longer - *round_trip) / double(largest.bytes() - smallest.bytes())
+             : double(*longer) / double(largest.bytes());
+  std::vector<Block> small;
+  for (const Block &block : blocks)
+    if (block.bytes() <= kSmall) small.push_back(block);
+  if (differ && small.size() >= kEnough) {
+    auto flow = PullAll(client, small, 0.5, deadline);
     if (!flow.ok()) return flow.status();
-    // Both satisfy ns = messages * overhead + bytes * (ns per byte).
-    const double determinant = flow->messages * large->bytes - large->messages * flow->bytes;
-    if (determinant > 0)
-      overhead = (flow->ns * large->bytes - large->ns * flow->bytes) / determinant;
-    overhead = std::clamp(overhead, 0.0, 0.9 * large->ns / large->messages);
+    if (flow->messages > 0)
+      cost.overhead_ns = std::max<int64_t>(
+          0, int64_t((flow->ns - flow->bytes * per_byte) / flow->messages));
   }
-  const double per_byte = (large->ns - large->messages * overhead) / large->bytes;
-  cost.overhead_ns = int64_t(overhead);
   cost.bits_per_second = std::max<int64_t>(1, int64_t(8e9 / per_byte));
+  const auto sending =
+      differ ? int64_t(double(smallest.bytes()) * per_byte) : *round_trip;
   cost.latency_ns = std::max<int64_t>(
-      0, (cost.round_trip_ns - int64_t(double(blocks[0].bytes()) * per_byte)) / 2 -
-             cost.overhead_ns);
+      0, (cost.round_trip_ns - sending) / 2 - cost.overhead_ns);
   return cost;
 }
 

@@ -17,8 +17,8 @@
 namespace commsched::run {
 
 // The cost of the link to server `server`. Blocks have the sizes that they have:
-// where fewer than eight of them are much smaller than the others, the overhead
-// cannot be told from the bytes, and is 0.
+// where the largest is not twice the smallest, the bandwidth has everything in it;
+// where fewer than eight are small (16 KiB), the latency has the overhead in it.
 absl::StatusOr<LinkCost> MeasureServerLink(runtime::ParameterClient *client,
                                            const runtime::ServersProgram &servers,
                                            int server, absl::Duration deadline);
