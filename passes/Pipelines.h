@@ -13,7 +13,7 @@
 
 namespace commsched {
 
-/// How communication is scheduled (docs/scheduling.md); and for nodes of several
+/// How communication is scheduled (docs/schedule-comm.md); and for nodes of several
 /// devices, and devices with memory of their own (docs/devices.md).
 template <typename Derived>
 struct DevicePipelineOptions : mlir::PassPipelineOptions<Derived> {

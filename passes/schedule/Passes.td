@@ -21,7 +21,7 @@ def ScheduleComm : Pass<"schedule-comm", "::mlir::ModuleOp"> {
 
     Other policies schedule the function with `cs.step` as a cycle of steps, by the
     costs of its fragments and the module's `cs.cluster`: `solver`, or one of the
-    published ones (docs/scheduling.md). Gradients of an all-reduce are cut
+    published ones (docs/schedule-comm.md). Gradients of an all-reduce are cut
     (`"w.part0"`) and fused (`"w+2"`: "w" and two others) with `cs.pack` and
     `cs.unpack`, so that they can lie side by side in memory; messages of
     parameter servers stay whole. The result says what it is predicted to take, and how far
@@ -47,6 +47,11 @@ def ScheduleComm : Pass<"schedule-comm", "::mlir::ModuleOp"> {
     Option<"effort", "effort", "int64_t", "0",
            "how much the solver searches: thousands of messages that it "
            "simulates; 0: by the size of the step">,
+    Option<"reorder", "reorder", "bool", "false",
+           "whether the solver may change the order of fragments">,
+    Option<"memoryLimit", "memory-limit", "int64_t", "0",
+           "bytes that results of fragments may hold at once more than in the order "
+           "of the program">,
     Option<"sizeLimit", "size-limit", "int64_t", "100000",
            "ops of a step up to which it is scheduled">
   ];

@@ -4,6 +4,7 @@
 #include "passes/Passes.h"
 
 #include "passes/schedule/Apply.h"
+#include "passes/schedule/MoveFragments.h"
 #include "passes/schedule/Policy.h"
 #include "passes/schedule/ScheduleRemarks.h"
 
@@ -74,7 +75,10 @@ struct ScheduleComm : commsched::impl::ScheduleCommBase<ScheduleComm> {
       }
       if (std::string why = apply(step); !why.empty()) {
         remarkFallback(func, why);
-        startByPriority(step);
+        StepCommunications again(func); // fragments may have moved
+        if (failed(again.analyze()))
+          return signalPassFailure();
+        startByPriority(again);
       }
     }
   }
@@ -82,7 +86,7 @@ struct ScheduleComm : commsched::impl::ScheduleCommBase<ScheduleComm> {
 private:
   static constexpr StringRef kPriority = "priority";
 
-  /// Schedules a step; or says why it cannot be, and leaves it as it is.
+  /// Schedules a step; or says why it cannot be, and communicates nothing yet.
   std::string apply(const StepCommunications &step) {
     auto clusters = getOperation().getOps<cs::ClusterOp>();
     if (!llvm::hasSingleElement(clusters))
@@ -97,18 +101,33 @@ private:
     if (size > static_cast<size_t>(sizeLimit))
       return "the step has more than " + std::to_string(sizeLimit) + " ops";
     StepProblem problem = buildStepProblem(step, cluster, algorithm);
+    if (reorder)
+      problem.problem.memoryLimit = memoryLimit;
     if (std::optional<std::string> error = schedule::check(problem.problem))
       return *error;
     schedule::SolverOptions options;
     options.effort = effort;
-    options.reorder = false;
+    options.reorder = reorder;
     schedule::Solution solution =
         schedule::runPolicy(problem.problem, policy.getValue(), options);
+    if (solution.schedule.order == schedule::programOrder(problem.problem))
+      return apply(step, cluster, problem, std::move(solution));
+    StepCommunications moved(step.function());
+    if (moveFragments(step, problem, solution.schedule) == Moved::impossible ||
+        failed(moved.analyze()))
+      return "fragments cannot be moved as the solver wants";
+    return apply(moved, cluster, problem, std::move(solution));
+  }
+
+  std::string apply(const StepCommunications &step, cs::ClusterOp cluster,
+                    const StepProblem &problem, schedule::Solution solution) {
     makeApplicable(problem, step, solution.schedule);
     if (std::optional<std::string> error =
             schedule::verify(problem.problem, solution.schedule))
       return *error;
     solution.evaluation = schedule::evaluate(problem.problem, solution.schedule);
+    if (!(solution.evaluation.period < 1e18))
+      return "the step takes too long to be counted in nanoseconds";
     remarkSchedule(problem, step, solution, policy);
     record(step.function(), cluster, problem, solution);
     std::vector<StartRequest> requests = requestsOf(problem, solution.schedule);

@@ -153,9 +153,10 @@ void Starts::run() {
   }
   for (Operation *op : step.all())
     firstUsers[op] = step.firstUserOf(op);
-  // Of several that can start now, the most urgent first.
+  // Of several that can start now, the most urgent first, then from the front.
   auto moreUrgent = [&](const Part &a, const Part &b) {
-    return requests[a.request].priority < requests[b.request].priority;
+    return std::pair(requests[a.request].priority, a.begin) <
+           std::pair(requests[b.request].priority, b.begin);
   };
   for (Operation *op : step.all()) {
     llvm::SmallVector<Part, 1> parts = partsOf.lookup(op);

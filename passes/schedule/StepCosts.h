@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the fragments and messages of a step take, by the costs of fragments and the
-// cluster's rates. docs/scheduling.md has the model.
+// cluster's rates. docs/schedule-comm.md has the model.
 
 #ifndef COMMSCHED_PASSES_SCHEDULE_STEPCOSTS_H
 #define COMMSCHED_PASSES_SCHEDULE_STEPCOSTS_H

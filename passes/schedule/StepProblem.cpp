@@ -136,7 +136,7 @@ Operations ProblemBuilder::awaitedBy(Operation *communication) const {
 /// What is sent as it came in is there when the step begins on its device.
 void ProblemBuilder::addBegins() {
   for (Operation *op : step.all()) {
-    if (!awaitedBy(op).empty())
+    if (!awaitedBy(op).empty() || !step.sendsOf(op).empty())
       continue;
     bool made = false;
     for (Value operand : op->getOperands())

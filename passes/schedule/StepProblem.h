@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The scheduling problem of a step of level 1: its costs, who makes what is
-// communicated, and who waits for it. docs/scheduling.md says what is left out.
+// communicated, and who waits for it. docs/schedule-comm.md says what is left out.
 
 #ifndef COMMSCHED_PASSES_SCHEDULE_STEPPROBLEM_H
 #define COMMSCHED_PASSES_SCHEDULE_STEPPROBLEM_H
