@@ -4,8 +4,8 @@
 // RUN: cs-opt --cs-all-reduce-pipeline="copies=overlap staging-bytes=1000" %s -o %t1
 // RUN: cs-opt --insert-dist-comm --replicate-devices --assign-devices --schedule-comm --expand-collectives --overlap-rpc-memcpy=staging-bytes=1000 --verify-distributed %s -o %t2
 // RUN: cmp %t1 %t2
-// RUN: cs-opt --cs-all-reduce-pipeline="assign-devices=false copies=in-line" %s | FileCheck %s
-// RUN: cs-opt --cs-all-reduce-pipeline %s | FileCheck %s --check-prefix=NONE
+// RUN: cs-opt --cs-all-reduce-pipeline="schedule=priority assign-devices=false copies=in-line" %s | FileCheck %s
+// RUN: cs-opt --cs-all-reduce-pipeline=schedule=priority %s | FileCheck %s --check-prefix=NONE
 // RUN: not cs-opt --cs-all-reduce-pipeline=copies=late %s 2>&1 | FileCheck %s --check-prefix=LATE
 // One node: nobody communicates, and the owner hands the new value out.
 // RUN: sed 's/nodes = 2/nodes = 1/;s/global_batch = 24/global_batch = 12/' %s | cs-opt --cs-all-reduce-pipeline=copies=overlap | FileCheck %s --check-prefix=ONE
