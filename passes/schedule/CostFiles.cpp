@@ -241,6 +241,19 @@ LogicalResult commsched::readCalibration(MLIRContext *context, StringRef name,
     return failure();
   if (calibration.links.empty())
     return file.error() << "has no link";
+  read = file.each(*root, "exchanges", "file", [&](const llvm::json::Object &entry) {
+    auto round = file.number(entry, "round_ns", "exchange", 0, kMostTime);
+    auto message = failed(round)
+                       ? round
+                       : file.number(entry, "message_ns", "exchange", 0, kMostTime);
+    if (failed(message))
+      return LogicalResult(failure());
+    calibration.rounds.push_back(*round);
+    calibration.messages.push_back(*message);
+    return LogicalResult(success());
+  });
+  if (failed(read))
+    return failure();
   return file.each(*root, "compute", "file", [&](const llvm::json::Object &entry) {
     auto percent = file.number(entry, "slowdown_percent", "compute", 0, 1'000'000);
     if (failed(percent))

@@ -58,6 +58,8 @@ struct CalibrationFile {
   };
   std::string module;
   std::vector<Link> links;
+  /// Of ranks: a round of a collective, each further message at once; in ns.
+  std::vector<int64_t> rounds, messages;
   std::vector<int64_t> slowdowns; ///< percent, of ranks
 };
 

@@ -110,8 +110,13 @@ LogicalResult CostReader::readLinks(ArrayRef<std::string> files) {
     rates.push_back(link.bitsPerSecond);
   }
   int64_t rate = std::max<int64_t>(1, (medianOf(rates) + 500'000) / 1'000'000);
-  auto link = cs::LinkAttr::get(module.getContext(), rate, medianOf(latencies),
-                                medianOf(overheads));
+  int64_t latency = medianOf(latencies), overhead = medianOf(overheads);
+  // What the runtime does for a message counts too, where it is known.
+  if (!ofServers && !calibration.rounds.empty()) {
+    overhead = std::max(overhead, medianOf(calibration.messages));
+    latency = std::max(latency, medianOf(calibration.rounds) - overhead);
+  }
+  auto link = cs::LinkAttr::get(module.getContext(), rate, latency, overhead);
   cluster.setInterAttr(link);
   int64_t slowdown = 0;
   if (!calibration.slowdowns.empty()) {

@@ -175,6 +175,12 @@ class CostsTest : public ::testing::Test {
       EXPECT_LE(latency, round_trip / 2 + 1);
       EXPECT_GT(Number(link, "bits_per_s"), 0);
     }
+    const auto exchanges = List(fields, "exchanges");
+    EXPECT_EQ(int(exchanges.size()), names.count("rank 0 to rank 1") != 0 ? ranks : 0);
+    for (const Fields &of : exchanges) {
+      EXPECT_GT(Number(of, "round_ns"), 0);
+      EXPECT_GE(Number(of, "message_ns"), 0);
+    }
     const auto compute = List(fields, "compute");
     EXPECT_EQ(int(compute.size()), computing);
     for (const Fields &of : compute) {

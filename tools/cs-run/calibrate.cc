@@ -17,6 +17,7 @@
 #include "runtime/in_process_transport.h"
 #include "runtime/json.h"
 #include "runtime/parameter_server.h"
+#include "tools/cs-run/peer_exchanges.h"
 #include "tools/cs-run/peer_links.h"
 #include "tools/cs-run/serve.h"
 #include "tools/cs-run/server_links.h"
@@ -36,17 +37,23 @@ struct Link {
 struct Calibration {
   std::string transport;
   std::vector<Link> links;
-  std::vector<Slowdown> compute;  // by rank
+  // By rank.
+  std::vector<Exchange> exchanges;
+  std::vector<Slowdown> compute;
 };
 
 std::string ToJson(const PlanImage &image, const Calibration &calibration) {
-  std::vector<std::string> links, compute;
+  std::vector<std::string> links, exchanges, compute;
   for (const Link &link : calibration.links)
     links.push_back(absl::StrCat(
         " {\"from\":\"", link.from, "\",\"to\":\"", link.to, "\",\"latency_ns\":",
         link.cost.latency_ns, ",\"overhead_ns\":", link.cost.overhead_ns,
         ",\"bits_per_s\":", link.cost.bits_per_second,
         ",\"round_trip_ns\":", link.cost.round_trip_ns, "}"));
+  for (size_t rank = 0; rank < calibration.exchanges.size(); ++rank)
+    exchanges.push_back(absl::StrCat(
+        " {\"rank\":", rank, ",\"round_ns\":", calibration.exchanges[rank].round_ns,
+        ",\"message_ns\":", calibration.exchanges[rank].message_ns, "}"));
   for (size_t rank = 0; rank < calibration.compute.size(); ++rank)
     compute.push_back(absl::StrCat(
         " {\"rank\":", rank, ",\"quiet_ns\":", calibration.compute[rank].quiet_ns,
@@ -57,7 +64,8 @@ std::string ToJson(const PlanImage &image, const Calibration &calibration) {
       runtime::JsonQuote(image.plan().module_name()), ",\"transport\":\"",
       calibration.transport, "\",\"ranks\":", image.nodes(),
       ",\"servers\":", image.servers().servers.size(), ",\n\"links\":[\n",
-      absl::StrJoin(links, ",\n"), "\n],\n\"compute\":[\n",
+      absl::StrJoin(links, ",\n"), "\n],\n\"exchanges\":[\n",
+      absl::StrJoin(exchanges, ",\n"), "\n],\n\"compute\":[\n",
       absl::StrJoin(compute, ",\n"), "\n]}\n");
 }
 
@@ -68,16 +76,20 @@ void Print(const Calibration &calibration) {
     std::printf("%-10s %-10s %12.1f %12.1f %12.2f\n", link.from.c_str(),
                 link.to.c_str(), double(link.cost.bits_per_second) / 1e6,
                 double(link.cost.latency_ns) / 1e3, double(link.cost.overhead_ns) / 1e3);
+  for (size_t rank = 0; rank < calibration.exchanges.size(); ++rank)
+    std::printf("rank %zu: a round of a collective takes %.1f us, each further message %.1f us\n",
+                rank, double(calibration.exchanges[rank].round_ns) / 1e3,
+                double(calibration.exchanges[rank].message_ns) / 1e3);
   for (size_t rank = 0; rank < calibration.compute.size(); ++rank)
     std::printf("rank %zu: compute takes %lld %% longer while communicating\n", rank,
                 static_cast<long long>(calibration.compute[rank].percent()));
 }
 
-// What one rank does. `transport` and `client` may be null. Trainers that are
+// What one rank does. `transport`, with `exchanges`, and `client` may be null. Trainers that are
 // not connected with each other cannot take turns: of those, rank 0 measures.
 absl::Status MeasureRank(Transport *transport, ParameterClient *client, int rank,
                          const PlanImage &image, absl::Duration deadline,
-                         Calibration *out) {
+                         PeerExchanges *exchanges, Calibration *out) {
   if (transport != nullptr) {
     out->transport = transport->name();
     auto links = MeasurePeerLinks(transport, deadline);
@@ -85,6 +97,9 @@ absl::Status MeasureRank(Transport *transport, ParameterClient *client, int rank
     for (const PeerLink &link : *links)
       out->links.push_back({absl::StrCat("rank ", link.from),
                             absl::StrCat("rank ", link.to), link.cost});
+    auto costs = MeasurePeerExchanges(transport, *links, exchanges, deadline);
+    if (!costs.ok()) return costs.status();
+    out->exchanges = *std::move(costs);
     auto compute = MeasurePeerSlowdown(transport, *links, deadline);
     if (!compute.ok()) return compute.status();
     out->compute = *std::move(compute);
@@ -119,7 +134,10 @@ absl::Status RunRank(int rank, const PlanImage &image, absl::Duration deadline,
   if (status.ok()) status = client.status();
   Transport *peers = transport.ok() ? transport->get() : nullptr;
   ParameterClient *servers = client.ok() ? client->get() : nullptr;
-  if (status.ok()) status = MeasureRank(peers, servers, rank, image, deadline, out);
+  std::unique_ptr<PeerExchanges> exchanges;
+  if (peers != nullptr) exchanges = std::make_unique<PeerExchanges>(peers, deadline);
+  if (status.ok())
+    status = MeasureRank(peers, servers, rank, image, deadline, exchanges.get(), out);
   if (status.ok() && servers != nullptr) status = servers->Finish(servers->first_step());
   if (!status.ok()) {
     if (peers != nullptr) peers->Abort(status);

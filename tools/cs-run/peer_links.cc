@@ -236,6 +236,27 @@ absl::StatusOr<std::vector<PeerLink>> MeasurePeerLinks(Transport *transport,
   return links;
 }
 
+absl::StatusOr<std::vector<Exchange>> MeasurePeerExchanges(
+    Transport *transport, const std::vector<PeerLink> &links,
+    PeerExchanges *exchanges, absl::Duration deadline) {
+  std::vector<int64_t> round_trips;
+  for (const PeerLink &link : links) round_trips.push_back(link.cost.round_trip_ns);
+  const auto named = [](const absl::Status &status) {
+    return absl::Status(status.code(),
+                        absl::StrCat("measuring collectives: ", status.message()));
+  };
+  auto own = exchanges->Measure(Median(round_trips));
+  if (!own.ok()) return named(own.status());
+  std::vector<Exchange> all;
+  for (int from = 0; from < transport->nodes(); ++from) {
+    auto shared = Share(transport, from, {0, kResult, 2, uint32_t(from)},
+                        {own->round_ns, own->message_ns}, deadline + kTurn);
+    if (!shared.ok()) return named(shared.status());
+    all.push_back({(*shared)[0], (*shared)[1]});
+  }
+  return all;
+}
+
 absl::StatusOr<std::vector<Slowdown>> MeasurePeerSlowdown(
     Transport *transport, const std::vector<PeerLink> &links,
     absl::Duration deadline) {

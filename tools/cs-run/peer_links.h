@@ -12,6 +12,7 @@
 #include "absl/time/time.h"
 #include "runtime/transport.h"
 #include "tools/cs-run/measure.h"
+#include "tools/cs-run/peer_exchanges.h"
 
 namespace commsched::run {
 
@@ -24,6 +25,11 @@ struct PeerLink {
 // ranks. An error names the link; `deadline` bounds every message.
 absl::StatusOr<std::vector<PeerLink>> MeasurePeerLinks(
     runtime::Transport *transport, absl::Duration deadline);
+
+// What collectives cost on each rank. `exchanges` is this one's.
+absl::StatusOr<std::vector<Exchange>> MeasurePeerExchanges(
+    runtime::Transport *transport, const std::vector<PeerLink> &links,
+    PeerExchanges *exchanges, absl::Duration deadline);
 
 // Of this rank's compute, while every rank sends to the next one, and adds up what
 // it receives. All ranks get those of all.

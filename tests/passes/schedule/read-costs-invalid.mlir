@@ -109,4 +109,5 @@ module @m {
 "links":[
  {"from":"rank 0","to":"rank 1","latency_ns":6,"overhead_ns":3,"bits_per_s":8,"round_trip_ns":9}
 ],
+"exchanges":[],
 "compute":[]}

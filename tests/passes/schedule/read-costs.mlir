@@ -7,6 +7,8 @@
 // RUN: %cs-opt --read-costs="profile=%t/rank0.json,%t/others.json" %t/step.mlir | FileCheck %s --check-prefixes=CHECK,PROFILE
 // RUN: %cs-opt --read-costs="calibration=%t/links.json" %t/step.mlir | FileCheck %s --check-prefixes=LINK
 // RUN: %cs-opt --read-costs="calibration=%t/links.json,%t/more.json profile=%t/rank0.json" %t/step.mlir | FileCheck %s --check-prefixes=BOTH
+// RUN: sed 's/"exchanges":\[\]/"exchanges":[{"rank":0,"round_ns":80000,"message_ns":4000},{"rank":1,"round_ns":90000,"message_ns":5000}]/' %t/links.json > %t/exchanges.json
+// RUN: %cs-opt --read-costs="calibration=%t/exchanges.json" %t/step.mlir | FileCheck %s --check-prefixes=EXCHANGE
 // RUN: cs-opt --read-costs="calibration=%t/links.json profile=%t/others.json,%t/rank0.json" %t/step.mlir --remarks-filter=read-costs -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 // Nothing to read, nothing to do.
 // RUN: cs-opt %t/step.mlir -o %t/as-it-was.mlir
@@ -29,6 +31,9 @@
 
 // LINK: cs.cluster @lab
 // LINK-SAME: inter = <mbit_per_s = 957, latency_ns = 40000, overhead_ns = 300> slowdown_percent = 12
+
+// What the runtime needs for a message, in the place of what the network does.
+// EXCHANGE: inter = <mbit_per_s = 957, latency_ns = 76000, overhead_ns = 4000> slowdown_percent = 12
 
 // Medians over both files, the lower of the middle two; quiet times, where there are enough.
 // BOTH: inter = <mbit_per_s = 900, latency_ns = 40000, overhead_ns = 300> slowdown_percent = 12
@@ -101,6 +106,7 @@ module @model {
  {"from":"rank 0","to":"rank 1","latency_ns":60000,"overhead_ns":300,"bits_per_s":958000000,"round_trip_ns":90000},
  {"from":"rank 1","to":"rank 0","latency_ns":40000,"overhead_ns":310,"bits_per_s":956500000,"round_trip_ns":90000}
 ],
+"exchanges":[],
 "compute":[
  {"rank":0,"quiet_ns":100,"communicating_ns":112,"slowdown_percent":12},
  {"rank":1,"quiet_ns":100,"communicating_ns":113,"slowdown_percent":13}
@@ -111,12 +117,16 @@ module @model {
  {"from":"rank 0","to":"rank 1","latency_ns":40000,"overhead_ns":300,"bits_per_s":900000000,"round_trip_ns":90000},
  {"from":"rank 1","to":"rank 0","latency_ns":40000,"overhead_ns":300,"bits_per_s":900000000,"round_trip_ns":90000}
 ],
+"exchanges":[],
 "compute":[]}
 //--- server-links.json
 {"format":"commsched calibration","version":1,"module":"","transport":"grpc","ranks":2,"servers":1,
 "links":[
  {"from":"rank 0","to":"rank 1","latency_ns":60000,"overhead_ns":300,"bits_per_s":958000000,"round_trip_ns":90000},
  {"from":"server 0","to":"rank 0","latency_ns":7,"overhead_ns":0,"bits_per_s":500000000,"round_trip_ns":14}
+],
+"exchanges":[
+ {"rank":0,"round_ns":99999,"message_ns":9999}
 ],
 "compute":[
  {"rank":0,"quiet_ns":100,"communicating_ns":103,"slowdown_percent":3}

@@ -1,0 +1,61 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What messages between ranks cost as steps send them: through the progress engine,
+// which notices each, starts the next, and shares the processors with the transport.
+#ifndef COMMSCHED_TOOLS_CS_RUN_PEER_EXCHANGES_H
+#define COMMSCHED_TOOLS_CS_RUN_PEER_EXCHANGES_H
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "runtime/progress_engine.h"
+#include "runtime/transport.h"
+#include "tools/cs-run/measure.h"
+
+namespace commsched::run {
+
+// Medians of one rank.
+struct Exchange {
+  int64_t round_ns = 0;    // one round of a collective with 64 bytes to send
+  int64_t message_ns = 0;  // how much longer for each further collective at once
+};
+
+// Outlives the transport's connection: it must be closed before the end.
+class PeerExchanges final : private runtime::ProgressEngine::Host {
+ public:
+  PeerExchanges(runtime::Transport *transport, absl::Duration deadline);
+
+  // Every rank sends to the next one and receives from the last. All ranks call it
+  // at the same time, with the same round trip of the network.
+  absl::StatusOr<Exchange> Measure(int64_t round_trip_ns);
+
+ private:
+  void CommunicationDone(void *, uint32_t) override {
+    over_->Add(0, absl::OkStatus());
+  }
+  void CommunicationFailed(const absl::Status &why) override { over_->Add(0, why); }
+  bool Computing() const override { return false; }
+
+  const runtime::InstructionProgram *Collective(size_t rounds);
+  // Nanoseconds until all of them are done.
+  absl::StatusOr<int64_t> Run(
+      const std::vector<const runtime::InstructionProgram *> &collectives);
+
+  runtime::Transport *const transport_;
+  const absl::Duration deadline_;
+  const std::unique_ptr<Completions> over_ = std::make_unique<Completions>();
+  std::deque<runtime::InstructionProgram> instructions_;
+  std::vector<std::byte> memory_;
+  uint64_t calls_ = 0;
+  runtime::ProgressEngine engine_;
+};
+
+}  // namespace commsched::run
+
+#endif  // COMMSCHED_TOOLS_CS_RUN_PEER_EXCHANGES_H
