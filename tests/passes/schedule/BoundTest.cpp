@@ -6,8 +6,10 @@
 #include "passes/schedule/Bound.h"
 #include "passes/schedule/Relaxation.h"
 #include "passes/schedule/Schedule.h"
+#include "passes/schedule/baselines/Baselines.h"
 #include "tests/passes/schedule/Exhaustive.h"
 #include "tests/passes/schedule/Layers.h"
+#include "tests/passes/schedule/RandomLayers.h"
 #include "tests/passes/schedule/RandomProblem.h"
 
 #include "gmock/gmock.h"
@@ -134,6 +136,32 @@ TEST(BoundTest, IsNeverAboveASchedule) {
       }
     }
   }
+}
+
+// Tensors that must not be divided, several kinds and stages on one link, costs of
+// messages that matter, and the schedules of all policies.
+TEST(BoundTest, IsNeverAboveAPolicy) {
+  unsigned compared = 0;
+  for (uint32_t seed = 0; seed < 1000; ++seed) {
+    Problem problem = randomLayers(seed);
+    for (Communication &communication : problem.communications) {
+      communication.divisible &= seed % 5 != 0;
+      for (Stage &stage : communication.stages)
+        stage.overhead *= 1 + seed % 4;
+    }
+    ASSERT_EQ(check(problem), std::nullopt) << "seed " << seed;
+    double bound = boundOf(problem);
+    View view(problem, programOrder(problem));
+    for (const Baseline &baseline : baselines()) {
+      Evaluation evaluation = evaluate(problem, baseline.make(view));
+      if (!evaluation.settled)
+        continue;
+      ASSERT_LE(bound, evaluation.period + kRounding)
+          << "seed " << seed << " " << baseline.name;
+      ++compared;
+    }
+  }
+  EXPECT_GT(compared, 8000u);
 }
 
 // Bandwidths that do not divide anything, and too few steps to repeat.
