@@ -15,6 +15,14 @@
 // RUN: cs-opt --read-costs %t/step.mlir | cmp - %t/as-it-was.mlir
 // Servers' files: their links count, and their fragments are found.
 // RUN: %cs-opt --read-costs="calibration=%t/server-links.json profile=%t/servers.json" %t/servers.mlir | FileCheck %s --check-prefix=SERVER
+// As part of a pipeline, which schedules by them.
+// RUN: %cs-opt --cs-all-reduce-pipeline="profile=%t/program.json calibration=%t/links.json,%t/more.json schedule=wfbp" %t/program.mlir | FileCheck %s --check-prefix=PIPELINE
+// RUN: %cs-opt --cs-parameter-server-pipeline="calibration=%t/links.json schedule=wfbp" %t/program.mlir | FileCheck %s --check-prefix=LINK
+
+// PIPELINE: inter = <mbit_per_s = 900, latency_ns = 40000, overhead_ns = 300> slowdown_percent = 12
+// PIPELINE: cs.fragment "compute.0" {{.*}} ns = 1234567>
+// PIPELINE: cs.start
+// PIPELINE: cs.fragment "update.w" {{.*}} ns = 765>
 
 // Three ranks: 100, 300 and 200 ns. The operations and bytes stay, a fragment that is not
 // measured stays, and so does the cluster.
@@ -160,4 +168,24 @@ func.func @server.0(%w: !t {cs.param = "w"}) -> (!t {cs.updates = "w"}) attribut
   %w1 = cs.fragment "update" on 0 (%w, %g) cost <flops = 1, bytes = 1, ns = 0> : (!t, !t) -> !t
   cs.publish "w.new" %w1 to @step : !t
   return %w1 : !t
+}
+//--- program.json
+{"format":"commsched profile","version":1,"module":"model","plan":"17","warm_up_steps":3,
+"processes":[
+{"role":"worker","index":0,"functions":[
+ {"name":"step","fragments":[
+  {"label":"compute.0","device":0,"kind":"run","count":20,"median_ns":1234567,"min_ns":80,"max_ns":4000000,"quiet_count":0},
+  {"label":"update.w","device":0,"kind":"run","count":20,"median_ns":765,"min_ns":50,"max_ns":5000,"quiet_count":0}]}]}
+]}
+//--- program.mlir
+module @model {
+  cs.cluster @lab nodes = 3 devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>
+      intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
+  func.func @step(%w: tensor<6xf32> {cs.param = "w"}, %x: tensor<6xf32> {cs.batch = "x"})
+      -> (tensor<6xf32> {cs.updates = "w"}) attributes {cs.step} {
+    %g = arith.mulf %w, %x : tensor<6xf32>
+    %g1 = cs.gradient %g of "w" : tensor<6xf32>
+    %w1 = arith.subf %w, %g1 : tensor<6xf32>
+    return %w1 : tensor<6xf32>
+  }
 }
