@@ -14,12 +14,17 @@
 
 namespace commsched::schedule {
 
+/// What an evaluation costs beside its messages. One stream is not counted.
+static size_t sizeOf(const Problem &problem) {
+  return problem.ops.size() + problem.streams - 1;
+}
+
 double Search::offer(Schedule schedule) {
   ++evaluations;
   size_t stages = 0;
   for (const Message &message : schedule.messages)
     stages += message.priorities.size();
-  left -= static_cast<int64_t>(stages + problem.ops.size());
+  left -= static_cast<int64_t>(stages + sizeOf(problem));
   Evaluation result = evaluate(problem, schedule);
   double period = result.period;
   // A period that is only an average must be clearly better.
@@ -33,7 +38,7 @@ double Search::offer(Schedule schedule) {
 }
 
 int64_t Search::tries(size_t messages) const {
-  return left <= 0 ? 0 : left / static_cast<int64_t>(messages + problem.ops.size() + 1);
+  return left <= 0 ? 0 : left / static_cast<int64_t>(messages + sizeOf(problem) + 1);
 }
 
 namespace {

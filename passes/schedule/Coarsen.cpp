@@ -73,7 +73,7 @@ private:
   bool good(Schedule &other) {
     for (const Message &message : other.messages)
       left -= static_cast<int64_t>(message.priorities.size());
-    left -= static_cast<int64_t>(view.problem.ops.size());
+    left -= static_cast<int64_t>(view.problem.ops.size() + view.problem.streams - 1);
     Evaluation result = evaluate(view.problem, other);
     if (!(result.period <= most))
       return false;

@@ -25,6 +25,7 @@ constexpr const char *kPipelines[] = {
     "schedule-comm,canonicalize",
     "expand-collectives,canonicalize",
     "verify-distributed",
+    "extract-problem,solve-problem{policy=fifo},verify-solution",
 };
 
 } // namespace
