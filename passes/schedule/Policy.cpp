@@ -77,7 +77,7 @@ Solution runPolicy(const Problem &problem, std::string_view name,
     auto size = static_cast<int64_t>(problem.communications.size() +
                                      problem.ops.size());
     if (options.effort == 0)
-      options.effort = std::max(std::clamp<int64_t>(10 * size, 100, 3000), size / 10);
+      options.effort = std::max(std::clamp<int64_t>(20 * size, 200, 3000), size / 10);
     Solution solution = solve(problem, options);
     coarsen(problem, solution, options.effort * 1000);
     solution.bound = boundOfOrder(problem, solution.schedule.order);

@@ -29,7 +29,7 @@ def transpile(step: Callable, *example_arguments: Any, cluster: Union[int, Clust
               mode: str = "all-reduce", servers: Optional[int] = None, sync_mode: Optional[str] = None,
               merge: Optional[int] = None, min_block_elements: Optional[int] = None, slice: Optional[bool] = None,
               placement: Optional[str] = None, max_block_elements: Optional[int] = None,
-              row_sparse: Sequence[str] = ()) -> "Program":
+              row_sparse: Sequence[str] = (), schedule: Optional[str] = None) -> "Program":
     """Turns a training step written for one device into a distributed program.
 
     step(params, opt_state, batch) -> (params, opt_state, loss): any number of arguments,
@@ -57,13 +57,16 @@ def transpile(step: Callable, *example_arguments: Any, cluster: Union[int, Clust
     that some trainer's batch reads and to no others, so that momentum, Adagrad, Adam and
     weight decay become lazy. docs/row-sparse.md says what the step may do with them.
 
+    schedule: the policy that decides in which messages and in which order tensors are sent:
+    "solver" (default), "priority", or a published one (docs/schedule-comm.md).
+
     Raises FrontEndError (a ValueError), UnsupportedOp among them, before anything runs.
     """
     if isinstance(cluster, int):
         cluster = Cluster(nodes=cluster)
     batch = (batch,) if isinstance(batch, int) else tuple(batch)
     strategy = Strategy(mode, servers, sync_mode, merge, min_block_elements, slice, placement,
-                        max_block_elements)
+                        max_block_elements, schedule)
     row_sparse = (row_sparse,) if isinstance(row_sparse, str) else tuple(row_sparse)
     if row_sparse and mode != "parameter-server":
         raise ValueError(f"row_sparse must go with mode='parameter-server', got: mode='{mode}'")

@@ -1,6 +1,6 @@
 # Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""How workers are kept together: all-reduce, or parameter servers and their options."""
+"""How workers are kept together: all-reduce, or parameter servers and their options; and how messages are scheduled."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ import dataclasses
 from typing import Optional
 
 _CHOICES = {"mode": ("all-reduce", "parameter-server"), "sync_mode": ("sync", "async", "half-async"),
-            "placement": ("balanced", "round-robin", "hash")}
+            "placement": ("balanced", "round-robin", "hash"),
+            "schedule": ("solver", "priority", "fifo", "wfbp", "fixed-buckets", "p3", "bytescheduler", "mg-wfbp", "pace",
+                         "dear", "tictac", "latency-hiding")}
 
 
 @dataclasses.dataclass(frozen=True)
 class Strategy:
-    """Options of the compiler; None leaves its default. docs/parameter-server.md says what they mean."""
+    """Options of the compiler; None leaves its default. docs/parameter-server.md says what they mean, and
+    docs/schedule-comm.md what `schedule` does."""
 
     mode: str = "all-reduce"
     servers: Optional[int] = None
@@ -23,6 +26,7 @@ class Strategy:
     slice: Optional[bool] = None
     placement: Optional[str] = None
     max_block_elements: Optional[int] = None
+    schedule: Optional[str] = None
 
     def __post_init__(self):
         for name, choices in _CHOICES.items():
@@ -40,14 +44,16 @@ class Strategy:
 
     def _given(self) -> dict:
         options = dataclasses.asdict(self)
-        del options["mode"]
+        del options["mode"], options["schedule"]
         return {name: value for name, value in options.items() if value is not None}
 
     def pipeline(self, level: int) -> list[str]:
         """Arguments of cs-opt that end at this level."""
-        if self.mode == "all-reduce":
-            return ["--insert-dist-comm" if level == 1 else "--cs-all-reduce-pipeline"]
-        options = " ".join(f"{name.replace('_', '-')}={str(value).lower()}" for name, value in self._given().items())
+        options = [f"{name.replace('_', '-')}={str(value).lower()}" for name, value in self._given().items()]
         if level == 1:
-            return [f"--insert-dist-comm=mode=parameter-server {options}".rstrip()]
-        return [f"--cs-parameter-server-pipeline={options}"]
+            if self.mode == "all-reduce":
+                return ["--insert-dist-comm"]
+            return [" ".join(["--insert-dist-comm=mode=parameter-server", *options])]
+        if self.schedule is not None:
+            options.append(f"schedule={self.schedule}")
+        return [f"--cs-{self.mode}-pipeline" + ("=" + " ".join(options) if options else "")]

@@ -22,6 +22,7 @@ from test_examples import make
     (dict(mode="parameter-server", merge=2), ["merge", "half-async", "2"]),
     (dict(servers=2), ["servers", "parameter-server", "all-reduce"]),
     (dict(slice=False), ["slice", "parameter-server"]),
+    (dict(schedule="best"), ["schedule", "solver", "latency-hiding", "best"]),
 ])
 def test_options_that_do_not_fit(options, words):
     with pytest.raises(ValueError) as error:
@@ -37,6 +38,12 @@ def test_options_reach_the_compiler():
                "max-block-elements=4096")
     assert strategy.pipeline(1) == [f"--insert-dist-comm=mode=parameter-server {options}"]
     assert strategy.pipeline(2) == [f"--cs-parameter-server-pipeline={options}"]
+    assert Strategy().pipeline(2) == ["--cs-all-reduce-pipeline"]
+    assert Strategy(schedule="fifo").pipeline(1) == ["--insert-dist-comm"]
+    assert Strategy(schedule="fifo").pipeline(2) == ["--cs-all-reduce-pipeline=schedule=fifo"]
+    servers = Strategy("parameter-server", 2, schedule="priority")
+    assert servers.pipeline(1) == ["--insert-dist-comm=mode=parameter-server servers=2"]
+    assert servers.pipeline(2) == ["--cs-parameter-server-pipeline=servers=2 schedule=priority"]
 
 
 needs_tools = pytest.mark.skipif("COMMSCHED_BIN" not in os.environ, reason="COMMSCHED_BIN is not set")
