@@ -19,16 +19,16 @@ POLICIES = ["priority", "solver", "wfbp", "fixed-buckets", "p3", "bytescheduler"
             "tictac", "latency-hiding"]
 
 
-def compiled(folder, example, nodes, policy, pipeline="cs-all-reduce-pipeline"):
+def compiled(folder, example, nodes, policy, pipeline="cs-all-reduce-pipeline", devices=1, options=""):
     """The schedule as text, and the plan."""
     cluster = folder / f"cluster{nodes}.mlir"
-    cluster.write_text(CLUSTER.format(nodes=nodes))
+    cluster.write_text(CLUSTER.format(nodes=nodes).replace("devices = 1", f"devices = {devices}"))
     program, schedule, plan = (folder / name for name in ("program.mlir", f"{policy}.mlir", f"{policy}.plan"))
     # Any number of workers.
     text = (EXAMPLES / f"{example}.mlir").read_text()
     program.write_text(re.sub(r"(, )?cs\.global_batch = \d+ : i64", "", text))
-    subprocess.run([tool("cs-opt"), f"--{pipeline}=cluster={cluster} schedule={policy}", program, "-o", schedule],
-                   check=True, timeout=TIME_LIMIT)
+    pipeline = f"--{pipeline}=cluster={cluster} schedule={policy} {options}"
+    subprocess.run([tool("cs-opt"), pipeline, program, "-o", schedule], check=True, timeout=TIME_LIMIT)
     subprocess.run([tool("cs-translate"), "--mlir-to-plan", schedule, "-o", plan], check=True, timeout=TIME_LIMIT)
     return schedule.read_text(), plan
 
@@ -65,6 +65,18 @@ def test_digits_by_every_policy(tmp_path, nodes):
     assert cut_or_fused >= 4
     _, plan = compiled(tmp_path, "digits", nodes, "solver")
     expect_same(train(plan, tmp_path / "own.safetensors", *data, "--spawn"), expected)
+
+
+@pytest.mark.parametrize("options", ["", "copies=overlap", "copies=overlap staging-bytes=40000"])
+def test_nodes_of_several_devices(tmp_path, options):
+    data = ["--init", EXAMPLES / "digits.init.safetensors", "--batch", EXAMPLES / "digits.train.npz", "--steps", "6"]
+    runs = []
+    for policy in ["fifo", "solver", "fixed-buckets"]:
+        text, plan = compiled(tmp_path, "digits", 2, policy, devices=2, options=options)
+        assert ("cs.pack" in text) == (policy != "fifo")
+        runs.append(train(plan, tmp_path / f"{policy}.safetensors", *data))
+    for run in runs[1:]:
+        expect_same(run, runs[0])
 
 
 def test_parameter_servers(tmp_path):
