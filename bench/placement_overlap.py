@@ -120,7 +120,7 @@ class Model:
         stem = self.folder / f"{self.name}-{schedule.replace(' ', '-')}"
         scheduled, plan = stem.with_suffix(".mlir"), stem.with_suffix(".plan")
         call(tool("cs-opt"), self.path, f"--cs-parameter-server-pipeline=servers={SERVERS} cluster={self.cluster} "
-             f"max-block-elements={BLOCK_ELEMENTS[self.name]} {SCHEDULES[schedule]}", "-o", scheduled)
+             f"schedule=priority max-block-elements={BLOCK_ELEMENTS[self.name]} {SCHEDULES[schedule]}", "-o", scheduled)
         call(tool("cs-translate"), "--mlir-to-plan", scheduled, "-o", plan)
         return plan, self.bounds(scheduled.read_text())
 
