@@ -265,7 +265,7 @@ absl::StatusOr<std::vector<Slowdown>> MeasurePeerSlowdown(
   const int64_t rate = Median(rates);  // on all ranks the same
   const size_t bytes = LargeMessage(rate);
   const auto count = size_t(
-      std::clamp<int64_t>(rate / 8 / 2 / int64_t(bytes), 2 * kWindow, 2048));
+      std::clamp<int64_t>(rate / 8 / 2 / int64_t(bytes), 2 * kWindow, 256));
   uint64_t barriers = 0;
   const auto barrier = [&]() -> absl::Status {
     for (int from = 0; from < transport->nodes(); ++from)
