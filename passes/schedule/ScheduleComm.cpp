@@ -142,7 +142,7 @@ private:
   }
 
   /// What the solver made may have lost a little when it became applicable. If a
-  /// baseline, applied, is ahead of that, it is taken.
+  /// baseline, applied, is ahead of that with as few messages, it is taken.
   void keepAhead(const StepCommunications &step, const StepProblem &problem,
                  schedule::Solution &solution) {
     if (solution.schedule.order != schedule::programOrder(problem.problem))
@@ -155,7 +155,8 @@ private:
       if (schedule::verify(problem.problem, other))
         continue;
       schedule::Evaluation evaluation = schedule::evaluate(problem.problem, other);
-      if (evaluation.period >= solution.evaluation.period)
+      if (evaluation.period >= solution.evaluation.period ||
+          other.messages.size() > solution.schedule.messages.size())
         continue;
       solution.schedule = std::move(other);
       solution.evaluation = std::move(evaluation);
