@@ -13,126 +13,166 @@ namespace {
 
 class Chains {
 public:
-  Chains(const Problem &problem, const std::vector<int64_t> &units)
-      : problem(problem), units(units), row(problem.communications.size()) {
+  Chains(const Problem &problem, const std::vector<Message> &messages)
+      : problem(problem), tensors(problem.communications.size()),
+        row(problem.communications.size()) {
     std::iota(row.begin(), row.end(), 0u);
-  }
-
-  void add(const Message &message) {
-    std::vector<Piece> tails, wholes, heads;
-    for (const Piece &piece : gather(message)) {
-      if (piece.begin == 0 && piece.end == bytesOf(piece))
-        wholes.push_back(piece);
-      else if (piece.end == bytesOf(piece))
-        tails.push_back(piece);
-      else if (piece.begin == 0)
-        heads.push_back(piece);
-      else
-        emit(message, {piece});
+    std::vector<std::vector<Share>> shares;
+    for (const Message &message : messages) {
+      shares.push_back(sharesOf(message));
+      for (const Share &share : shares.back())
+        ++tensors[share.tensor].messages;
     }
-    // One tail and one head have a place in the chain.
-    std::vector<Piece> chain;
-    if (!tails.empty())
-      chain.push_back(tails.front());
-    chain.insert(chain.end(), wholes.begin(), wholes.end());
-    if (!heads.empty())
-      chain.push_back(heads.front());
-    addChain(message, chain);
-    for (size_t i = 1; i < tails.size(); ++i)
-      emit(message, {tails[i]});
-    for (size_t i = 1; i < heads.size(); ++i)
-      emit(message, {heads[i]});
+    for (size_t i = 0; i < messages.size(); ++i)
+      add(messages[i], shares[i]);
   }
 
-  std::vector<Message> result;
+  std::vector<Message> cut(const std::vector<int64_t> &units);
 
 private:
-  int64_t bytesOf(const Piece &piece) const {
-    return problem.communications[piece.communication].bytes;
-  }
+  enum class End { none, head, tail };
+  /// So many bytes of a tensor, at an end of it where that matters.
+  struct Share {
+    unsigned tensor = 0;
+    int64_t bytes = 0;
+    End end = End::none;
+  };
+  struct Tensor {
+    unsigned messages = 0; ///< that have a part of it
+    bool headFree = true, tailFree = true;
+  };
+  struct Chain {
+    std::vector<Share> shares;
+    const Message *message;
+  };
 
-  int64_t cutAt(unsigned communication, int64_t position) const {
-    if (position == problem.communications[communication].bytes)
-      return position;
-    return position - position % units[communication];
-  }
-
-  /// The pieces with their cuts moved, those that touch joined, in order of their
-  /// first appearance; none is empty.
-  std::vector<Piece> gather(const Message &message) const {
-    std::vector<std::pair<size_t, Piece>> sorted;
+  /// In order of their first appearance.
+  static std::vector<Share> sharesOf(const Message &message) {
+    std::vector<std::pair<size_t, Share>> shares;
     for (const Piece &piece : message.pieces)
-      sorted.emplace_back(sorted.size(), piece);
-    std::sort(sorted.begin(), sorted.end(), [](const auto &a, const auto &b) {
-      return std::pair(a.second.communication, a.second.begin) <
-             std::pair(b.second.communication, b.second.begin);
+      shares.push_back({shares.size(), {piece.communication, piece.end - piece.begin}});
+    std::stable_sort(shares.begin(), shares.end(), [](const auto &a, const auto &b) {
+      return a.second.tensor < b.second.tensor;
     });
-    std::vector<std::pair<size_t, Piece>> joined;
-    for (auto [index, piece] : sorted) {
-      piece.begin = cutAt(piece.communication, piece.begin);
-      piece.end = cutAt(piece.communication, piece.end);
-      if (piece.begin == piece.end)
-        continue;
-      if (!joined.empty() &&
-          joined.back().second.communication == piece.communication &&
-          joined.back().second.end == piece.begin) {
-        joined.back().second.end = piece.end;
-        joined.back().first = std::min(joined.back().first, index);
-      } else {
-        joined.emplace_back(index, piece);
-      }
-    }
+    std::vector<std::pair<size_t, Share>> joined;
+    for (const auto &share : shares)
+      if (!joined.empty() && joined.back().second.tensor == share.second.tensor)
+        joined.back().second.bytes += share.second.bytes;
+      else
+        joined.push_back(share);
     std::sort(joined.begin(), joined.end(),
               [](const auto &a, const auto &b) { return a.first < b.first; });
-    std::vector<Piece> pieces;
-    for (const auto &[index, piece] : joined)
-      pieces.push_back(piece);
-    return pieces;
+    std::vector<Share> result;
+    for (const auto &[index, share] : joined)
+      result.push_back(share);
+    return result;
   }
 
-  unsigned find(unsigned communication) {
-    while (row[communication] != communication)
-      communication = row[communication] = row[row[communication]];
-    return communication;
+  void add(const Message &message, const std::vector<Share> &shares) {
+    std::vector<Share> parts, wholes;
+    for (const Share &share : shares)
+      (tensors[share.tensor].messages > 1 ? parts : wholes).push_back(share);
+    if (shares.size() == 1) {
+      chains.push_back({shares, &message});
+      return;
+    }
+    // The first one gives its tail, the last one its head; one alone what is free, if it
+    // can as it stands.
+    size_t left = parts.size(), right = parts.size();
+    bool behind = parts.size() == 1 && shares.back().tensor == parts[0].tensor &&
+                  tensors[parts[0].tensor].headFree;
+    for (size_t i = 0; i < parts.size() && left == parts.size() && !behind; ++i)
+      if (tensors[parts[i].tensor].tailFree)
+        left = i;
+    for (size_t i = parts.size(); i-- > 0 && right == parts.size();)
+      if (i != left && tensors[parts[i].tensor].headFree)
+        right = i;
+    std::vector<Share> chain, rest;
+    if (left < parts.size()) {
+      parts[left].end = End::tail;
+      tensors[parts[left].tensor].tailFree = false;
+      chain.push_back(parts[left]);
+    }
+    chain.insert(chain.end(), wholes.begin(), wholes.end());
+    if (right < parts.size()) {
+      parts[right].end = End::head;
+      tensors[parts[right].tensor].headFree = false;
+      chain.push_back(parts[right]);
+    }
+    addChain(message, chain);
+    for (size_t i = 0; i < parts.size(); ++i)
+      if (i != left && i != right)
+        chains.push_back({{parts[i]}, &message});
+  }
+
+  unsigned find(unsigned tensor) {
+    while (row[tensor] != tensor)
+      tensor = row[tensor] = row[row[tensor]];
+    return tensor;
   }
 
   /// Each end of a tensor is in one message only, so a neighbour is free; but a row
   /// must not close to a ring.
-  void addChain(const Message &message, const std::vector<Piece> &chain) {
-    std::vector<Piece> current;
-    for (const Piece &piece : chain) {
+  void addChain(const Message &message, const std::vector<Share> &shares) {
+    std::vector<Share> current;
+    for (const Share &share : shares) {
       if (!current.empty()) {
-        unsigned before = find(current.back().communication);
-        unsigned here = find(piece.communication);
+        unsigned before = find(current.back().tensor);
+        unsigned here = find(share.tensor);
         if (before == here)
-          emit(message, std::exchange(current, {}));
+          chains.push_back({std::exchange(current, {}), &message});
         else
           row[here] = before;
       }
-      current.push_back(piece);
+      current.push_back(share);
     }
     if (!current.empty())
-      emit(message, std::move(current));
-  }
-
-  void emit(const Message &message, std::vector<Piece> pieces) {
-    result.push_back({std::move(pieces), message.priorities});
+      chains.push_back({std::move(current), &message});
   }
 
   const Problem &problem;
-  const std::vector<int64_t> &units;
+  std::vector<Tensor> tensors;
   std::vector<unsigned> row; // union-find: tensors that lie side by side
+  std::vector<Chain> chains;
 };
+
+/// Gives each share its bytes: the head first, the tail last, others in order.
+std::vector<Message> Chains::cut(const std::vector<int64_t> &units) {
+  std::vector<int64_t> next(tensors.size());
+  for (const Chain &chain : chains)
+    for (const Share &share : chain.shares)
+      if (share.end == End::head)
+        next[share.tensor] = share.bytes;
+  auto cutAt = [&](unsigned tensor, int64_t position) {
+    bool inside = position < problem.communications[tensor].bytes;
+    return position - (inside ? position % units[tensor] : 0);
+  };
+  std::vector<Message> messages;
+  for (const Chain &chain : chains) {
+    Message message{{}, chain.message->priorities};
+    for (const Share &share : chain.shares) {
+      int64_t begin = 0;
+      if (share.end == End::tail)
+        begin = problem.communications[share.tensor].bytes - share.bytes;
+      else if (share.end == End::none)
+        begin = std::exchange(next[share.tensor], next[share.tensor] + share.bytes);
+      Piece piece{share.tensor, cutAt(share.tensor, begin),
+                  cutAt(share.tensor, begin + share.bytes)};
+      if (piece.begin < piece.end)
+        message.pieces.push_back(piece);
+    }
+    if (!message.pieces.empty())
+      messages.push_back(std::move(message));
+  }
+  return messages;
+}
 
 } // namespace
 
 std::vector<Message> chainMessages(const Problem &problem,
                                    const std::vector<Message> &messages,
                                    const std::vector<int64_t> &units) {
-  Chains chains(problem, units);
-  for (const Message &message : messages)
-    chains.add(message);
-  return std::move(chains.result);
+  return Chains(problem, messages).cut(units);
 }
 
 } // namespace commsched::schedule

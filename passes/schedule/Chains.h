@@ -14,8 +14,12 @@ namespace commsched::schedule {
 /// The same messages, changed as little as it takes: a message is a piece of one
 /// tensor, or a chain: the tail of a tensor, whole tensors, the head of another. The
 /// tensors of all chains together can be laid out in rows, each next to those
-/// that it shares messages with. What does not fit becomes a message of its own,
-/// with the same priorities, behind the one that it was in.
+/// that it shares messages with.
+///
+/// All bytes of a tensor come and are needed at once, so each message keeps as many of
+/// a tensor as it has; which of them is chosen so that it fits. A tensor has two ends
+/// only: what has no place in a chain becomes a message of its own, with the same
+/// priorities, behind the one that it was in.
 ///
 /// Cuts move down to multiples of `units` (by communication: bytes of an element,
 /// or more; positive).

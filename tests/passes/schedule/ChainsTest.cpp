@@ -49,19 +49,25 @@ TEST_F(ChainsTest, KeepsWhatFits) {
             "0[0,60) | 0[60,100)1[0,100)2[0,10) | 2[10,100)");
 }
 
-TEST_F(ChainsTest, PutsTailsFirstAndHeadsLast) {
-  EXPECT_EQ(chained({{{2, 0, 10}, {1, 0, 100}, {0, 60, 100}}, {{0, 0, 60}}, {{2, 10, 100}}}),
+TEST_F(ChainsTest, ChoosesTheBytesThatFit) {
+  // The head of 0 and the tail of 2 are named, but each has another end as well.
+  EXPECT_EQ(chained({{{0, 0, 40}, {1, 0, 100}, {2, 90, 100}}, {{0, 40, 100}}, {{2, 0, 90}}}),
             "0[60,100)1[0,100)2[0,10) | 0[0,60) | 2[10,100)");
+  // A piece from the middle; alone with a whole tensor it stays on its side.
+  EXPECT_EQ(chained({{{0, 20, 30}, {1, 0, 100}}, {{0, 0, 20}, {0, 30, 100}}, {{2, 0, 100}}}),
+            "0[90,100)1[0,100) | 0[0,90) | 2[0,100)");
+  EXPECT_EQ(chained({{{1, 0, 100}, {0, 20, 30}}, {{0, 0, 20}, {0, 30, 100}}, {{2, 0, 100}}}),
+            "1[0,100)0[0,10) | 0[10,100) | 2[0,100)");
 }
 
 TEST_F(ChainsTest, SendsTheRestAlone) {
-  // Two tails, and the middle of a tensor.
+  // Three tensors of which each has more.
   EXPECT_EQ(chained({{{0, 50, 100}, {1, 50, 100}, {2, 30, 60}},
                      {{0, 0, 50}},
                      {{1, 0, 50}},
                      {{2, 0, 30}},
                      {{2, 60, 100}}}),
-            "2[30,60) | 0[50,100) | 1[50,100) | 0[0,50) | 1[0,50) | 2[0,30) | 2[60,100)");
+            "0[50,100)2[0,30) | 1[0,50) | 0[0,50) | 1[50,100) | 2[30,60) | 2[60,100)");
 }
 
 TEST_F(ChainsTest, MakesNoRing) {

@@ -3,7 +3,7 @@
 """run_random_steps.py CS_OPT COUNT: schedules the first COUNT steps of random_steps.py by several policies.
 
 Fails if a step is refused, falls back to priorities, or is not verified afterwards;
-or if the solver, in the order of the program, is predicted to be behind another policy.
+or if the solver, in the order of the program, is predicted to be clearly behind another policy.
 """
 import pathlib
 import re
@@ -34,7 +34,8 @@ def main():
                 sys.exit(f"seed {seed}, {policy}: a period of {period} with bounds of {bound} and {any_order}")
             periods[policy] = period
             packs += done.stdout.count("cs.pack")
-        if periods["policy=solver"] > min(periods[policy] for policy in POLICIES if "reorder" not in policy):
+        # It gives up a two-hundredth for fewer messages, and a five-hundredth for plain priorities.
+        if periods["policy=solver"] > 1.0071 * min(periods[policy] for policy in POLICIES if "reorder" not in policy):
             sys.exit(f"seed {seed}: {periods}")
     if not packs:
         sys.exit("no step was cut or fused")
