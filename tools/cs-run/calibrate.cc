@@ -2,7 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "tools/cs-run/calibrate.h"
 
+#include <unistd.h>
+
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -17,6 +20,8 @@
 #include "runtime/in_process_transport.h"
 #include "runtime/json.h"
 #include "runtime/parameter_server.h"
+#include "runtime/sync.h"
+#include "tools/cs-run/child_report.h"
 #include "tools/cs-run/peer_exchanges.h"
 #include "tools/cs-run/peer_links.h"
 #include "tools/cs-run/serve.h"
@@ -125,8 +130,40 @@ absl::Status OfRank(int rank, const absl::Status &status) {
                       absl::StrCat("rank ", rank, ": ", status.message()));
 }
 
-// Connects, measures, and says goodbye, or why not.
-absl::Status RunRank(int rank, const PlanImage &image, absl::Duration deadline,
+// Ends the process, with this error, unless it is destroyed within a time: a
+// connection to a peer that hangs may take for ever to close.
+class Watchdog {
+ public:
+  Watchdog(const Options &options, absl::Status why, absl::Duration patience)
+      : thread_([this, &options, why = std::move(why), patience] {
+          const auto end = runtime::Clock::now() + absl::ToChronoNanoseconds(patience);
+          runtime::MutexLock lock(&mu_);
+          while (!over_)
+            if (changed_.WaitUntil(&mu_, end) && !over_) {
+              if (!options.spawned || !WriteReport(options.report, why))
+                std::fprintf(stderr, "cs-run: %s\n", std::string(why.message()).c_str());
+              _exit(1);
+            }
+        }) {}
+  ~Watchdog() {
+    {
+      runtime::MutexLock lock(&mu_);
+      over_ = true;
+    }
+    changed_.Signal();
+    thread_.join();
+  }
+
+ private:
+  runtime::Mutex mu_;
+  runtime::CondVar changed_;
+  bool over_ ABSL_GUARDED_BY(mu_) = false;
+  std::thread thread_;  // the last: it uses the others
+};
+
+// Measures, and says goodbye, or why not.
+absl::Status RunRank(const Options &options, int rank, const PlanImage &image,
+                     absl::Duration deadline,
                      absl::StatusOr<std::unique_ptr<Transport>> transport,
                      absl::StatusOr<std::unique_ptr<ParameterClient>> client,
                      Calibration *out) {
@@ -143,6 +180,9 @@ absl::Status RunRank(int rank, const PlanImage &image, absl::Duration deadline,
     if (peers != nullptr) peers->Abort(status);
     if (servers != nullptr) servers->Abort(status);
   }
+  std::optional<Watchdog> watchdog;
+  if (!status.ok())
+    watchdog.emplace(options, OfRank(rank, status), absl::Seconds(7));
   if (peers != nullptr) peers->Close();
   if (servers != nullptr) servers->Close();
   return OfRank(rank, status);
@@ -167,11 +207,15 @@ absl::Status OneRank(const Options &options, const PlanImage &image, Calibration
     transport::GrpcOptions grpc;
     grpc.listen_any = options.listen_any;
     grpc.keepalive = Keepalive(options);
+    Watchdog watchdog(options,
+                      OfRank(options.rank, absl::DeadlineExceededError(
+                                               "a peer hangs while connecting")),
+                      2 * options.deadline + absl::Seconds(5));
     transport = transport::ConnectGrpc(std::move(own), grpc);
   }
   if (transport.ok() && options.has_servers())
     client = ServersConnector(options, image)(options.rank);
-  return RunRank(options.rank, image, options.deadline, std::move(transport),
+  return RunRank(options, options.rank, image, options.deadline, std::move(transport),
                  std::move(client), out);
 }
 
@@ -206,7 +250,7 @@ absl::Status AllHere(const Options &options, const std::shared_ptr<const PlanIma
       if (!servers.empty())
         client = runtime::MakeInProcessParameterClient(&servers, rank);
       statuses[size_t(rank)] =
-          RunRank(rank, *image, options.deadline, std::move(transport),
+          RunRank(options, rank, *image, options.deadline, std::move(transport),
                   std::move(client), &all[size_t(rank)]);
     });
   for (std::thread &thread : threads) thread.join();
