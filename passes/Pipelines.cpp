@@ -39,6 +39,15 @@ static void addDevices(OpPassManager &manager, const Options &options) {
   manager.addPass(createReadCosts(costs));
 }
 
+template <typename Options>
+static void addSchedule(OpPassManager &manager, const Options &options) {
+  // A message is copied through staging memory as a whole.
+  manager.addPass(createScheduleComm(
+      {.policy = options.schedule,
+       .algorithm = options.algorithm,
+       .messageBytes = options.copies == "overlap" ? options.stagingBytes.getValue() : 0}));
+}
+
 /// Behind --schedule-comm.
 template <typename Options>
 static void addCopies(OpPassManager &manager, const Options &options) {
@@ -54,8 +63,7 @@ void commsched::buildAllReducePipeline(
                                         .reduction = options.reduction,
                                         .cluster = options.cluster}));
   addDevices(manager, options);
-  manager.addPass(createScheduleComm(
-      {.policy = options.schedule, .algorithm = options.algorithm}));
+  addSchedule(manager, options);
   manager.addPass(createExpandCollectives({.algorithm = options.algorithm}));
   addCopies(manager, options);
   manager.addPass(createVerifyDistributed());
@@ -76,8 +84,7 @@ void commsched::buildParameterServerPipeline(
                             .merge = options.merge,
                             .placement = options.placement}));
   addDevices(manager, options);
-  manager.addPass(createScheduleComm(
-      {.policy = options.schedule, .algorithm = options.algorithm}));
+  addSchedule(manager, options);
   manager.addPass(createExpandCollectives({.algorithm = options.algorithm}));
   addCopies(manager, options);
   manager.addPass(createVerifyDistributed());

@@ -8,15 +8,43 @@
 #include "passes/schedule/StepCosts.h"
 
 #include "llvm/ADT/StringSet.h"
+#include <utility>
 
 using namespace mlir;
 using namespace commsched;
 using schedule::Message;
 using schedule::Piece;
 
+/// The same bytes in the same order, in messages of at most `most` bytes where that is a
+/// unit or more.
+static void divide(const StepProblem &step, Message message, int64_t most,
+                   std::vector<Message> &messages) {
+  Message current{{}, message.priorities};
+  int64_t filled = 0;
+  auto flush = [&] {
+    if (!current.pieces.empty())
+      messages.push_back({std::exchange(current.pieces, {}), message.priorities});
+    filled = 0;
+  };
+  for (Piece piece : message.pieces) {
+    int64_t unit = step.parts[piece.communication].unit;
+    bool divisible = step.problem.communications[piece.communication].divisible;
+    if (most && filled + piece.end - piece.begin > most)
+      flush();
+    while (most >= unit && divisible && piece.end - piece.begin > most) {
+      int64_t cut = (piece.begin + most) / unit * unit;
+      messages.push_back({{{piece.communication, piece.begin, cut}}, message.priorities});
+      piece.begin = cut;
+    }
+    current.pieces.push_back(piece);
+    filled += piece.end - piece.begin;
+  }
+  flush();
+}
+
 void commsched::makeApplicable(const StepProblem &step,
                                const StepCommunications &communications,
-                               schedule::Schedule &schedule) {
+                               int64_t most, schedule::Schedule &schedule) {
   std::vector<int64_t> units;
   std::vector<unsigned> users; // by communication: place of the first
   for (const StepProblem::Part &part : step.parts) {
@@ -34,11 +62,11 @@ void commsched::makeApplicable(const StepProblem &step,
       used = std::min(used, users[piece.communication]);
     }
     if (start < used) {
-      messages.push_back(std::move(message));
+      divide(step, std::move(message), most, messages);
       continue;
     }
     for (const Piece &piece : message.pieces)
-      messages.push_back({{piece}, message.priorities});
+      divide(step, {{piece}, message.priorities}, most, messages);
   }
   schedule.messages = std::move(messages);
 }

@@ -13,9 +13,10 @@
 namespace commsched {
 
 /// Messages that the program can hold: chains (Chains.h), of whole elements, and none
-/// that is used before all of it has been made.
+/// that is used before all of it has been made. All-reduces of more than `most` bytes
+/// are divided, between tensors or at cache lines; 0: any are allowed.
 void makeApplicable(const StepProblem &step,
-                    const StepCommunications &communications,
+                    const StepCommunications &communications, int64_t most,
                     schedule::Schedule &schedule);
 
 /// By message: what the runtime queues each of its stages by. Counted from 0 without

@@ -52,6 +52,9 @@ def ScheduleComm : Pass<"schedule-comm", "::mlir::ModuleOp"> {
     Option<"memoryLimit", "memory-limit", "int64_t", "0",
            "bytes that results of fragments may hold at once more than in the order "
            "of the program">,
+    Option<"messageBytes", "message-bytes", "int64_t", "0",
+           "most bytes of a message that cuts or fuses tensors, as it must fit into "
+           "staging memory; 0: any">,
     Option<"sizeLimit", "size-limit", "int64_t", "100000",
            "ops of a step up to which it is scheduled">
   ];

@@ -122,7 +122,7 @@ private:
 
   std::string apply(const StepCommunications &step, cs::ClusterOp cluster,
                     const StepProblem &problem, schedule::Solution solution) {
-    makeApplicable(problem, step, solution.schedule);
+    makeApplicable(problem, step, messageBytes, solution.schedule);
     if (std::optional<std::string> error =
             schedule::verify(problem.problem, solution.schedule))
       return *error;
@@ -151,7 +151,7 @@ private:
       if (period >= solution.evaluation.period)
         continue;
       schedule::Schedule other = schedule::runPolicy(problem.problem, name).schedule;
-      makeApplicable(problem, step, other);
+      makeApplicable(problem, step, messageBytes, other);
       if (schedule::verify(problem.problem, other))
         continue;
       schedule::Evaluation evaluation = schedule::evaluate(problem.problem, other);

@@ -15,6 +15,10 @@
 // RUN: %cs-opt --schedule-comm=policy=p3 --expand-collectives --verify-distributed %s -o /dev/null
 // RUN: %cs-opt --schedule-comm=size-limit=5 --remarks-filter=schedule-comm %s 2>&1 | FileCheck %s --check-prefix=LIMIT
 
+// Staging memory that is smaller than what would be fused, and than a tensor.
+// RUN: %cs-opt --schedule-comm="policy=fixed-buckets message-bytes=4000000" %s | FileCheck %s --check-prefix=SMALL
+// RUN: %cs-opt --schedule-comm="policy=fixed-buckets message-bytes=4000000" --expand-collectives --verify-distributed %s -o /dev/null
+
 // The rate decides how tensors are sent, and remarks say why. A slow link: the large
 // tensor must not hold up the small ones behind it.
 // RUN: %cs-opt --schedule-comm --remarks-filter=schedule-comm %s -o %t.slow.mlir 2>&1 | FileCheck %s --check-prefix=SLOW
@@ -71,6 +75,11 @@ cs.cluster @lab nodes = 2 devices = 1 device = <kind = cpu, gflops = 40, gb_per_
 // BUCKETS-NEXT: cs.fragment "update.c" on 0 (%{{.*}}, %[[CV]])
 // BUCKETS-NEXT: %[[BV:.*]] = cs.unpack %[[V]][1024, 1049600] :
 // BUCKETS-SAME: -> !cs.placed<tensor<1024x1024xf32>, device 0>
+
+// SMALL: cs.start "c" (%
+// SMALL: cs.pack %backward_b#0[0, 1000000] :
+// SMALL: cs.pack %backward_b#0[1000000, 1048576] :
+// SMALL: cs.start "a"
 
 // Slices of 50,000 parameters, cut at cache lines; one of them on the way.
 // P3: credit = 1>
