@@ -5,8 +5,8 @@
 // tiny problems, then the solver against all schedules of so many tiny problems
 // with costs per message. One line of JSON.
 
-#include "passes/schedule/Bound.h"
-#include "passes/schedule/Solve.h"
+#include "passes/schedule/solver/Bound.h"
+#include "passes/schedule/solver/Solve.h"
 #include "tests/passes/schedule/Exhaustive.h"
 #include "tests/passes/schedule/Layers.h"
 #include "tests/passes/schedule/RandomProblem.h"

@@ -11,8 +11,8 @@
 //   end
 // with one stream, and consumers in the next step.
 
-#include "passes/schedule/Solve.h"
-#include "passes/schedule/baselines/Baselines.h"
+#include "passes/schedule/solver/Solve.h"
+#include "passes/schedule/solver/baselines/Baselines.h"
 
 #include <chrono>
 #include <cstdio>

@@ -11,8 +11,8 @@
 #include <string>
 
 #include "ir/CsProblemOps.h"
-#include "passes/schedule/Problem.h"
-#include "passes/schedule/Schedule.h"
+#include "passes/schedule/solver/Problem.h"
+#include "passes/schedule/solver/Schedule.h"
 
 namespace commsched {
 

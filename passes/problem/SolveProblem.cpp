@@ -6,7 +6,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Remarks.h"
 #include "passes/problem/ProblemIR.h"
-#include "passes/schedule/Policy.h"
+#include "passes/schedule/solver/Policy.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Format.h"
 

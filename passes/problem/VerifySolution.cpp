@@ -7,7 +7,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/problem/ProblemIR.h"
-#include "passes/schedule/Bound.h"
+#include "passes/schedule/solver/Bound.h"
 #include "llvm/Support/Format.h"
 
 namespace commsched {

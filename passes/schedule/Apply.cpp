@@ -3,8 +3,8 @@
 
 #include "passes/schedule/Apply.h"
 
-#include "passes/schedule/Chains.h"
-#include "passes/schedule/Order.h"
+#include "passes/schedule/solver/Chains.h"
+#include "passes/schedule/solver/Order.h"
 #include "passes/schedule/StepCosts.h"
 
 #include "llvm/ADT/StringSet.h"

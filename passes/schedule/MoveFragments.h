@@ -4,7 +4,7 @@
 #ifndef COMMSCHED_PASSES_SCHEDULE_MOVEFRAGMENTS_H
 #define COMMSCHED_PASSES_SCHEDULE_MOVEFRAGMENTS_H
 
-#include "passes/schedule/Schedule.h"
+#include "passes/schedule/solver/Schedule.h"
 #include "passes/schedule/StepProblem.h"
 
 namespace commsched {

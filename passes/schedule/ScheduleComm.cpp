@@ -5,7 +5,7 @@
 
 #include "passes/schedule/Apply.h"
 #include "passes/schedule/MoveFragments.h"
-#include "passes/schedule/Policy.h"
+#include "passes/schedule/solver/Policy.h"
 #include "passes/schedule/ScheduleRemarks.h"
 
 #include <cmath>

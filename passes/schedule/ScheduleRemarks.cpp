@@ -4,7 +4,7 @@
 #include "passes/schedule/ScheduleRemarks.h"
 
 #include "passes/schedule/Apply.h"
-#include "passes/schedule/Order.h"
+#include "passes/schedule/solver/Order.h"
 
 #include "mlir/IR/Remarks.h"
 #include "llvm/Support/Format.h"

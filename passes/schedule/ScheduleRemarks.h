@@ -7,7 +7,7 @@
 #ifndef COMMSCHED_PASSES_SCHEDULE_SCHEDULEREMARKS_H
 #define COMMSCHED_PASSES_SCHEDULE_SCHEDULEREMARKS_H
 
-#include "passes/schedule/Solve.h"
+#include "passes/schedule/solver/Solve.h"
 #include "passes/schedule/StepProblem.h"
 
 namespace commsched {

@@ -7,7 +7,7 @@
 #ifndef COMMSCHED_PASSES_SCHEDULE_STEPPROBLEM_H
 #define COMMSCHED_PASSES_SCHEDULE_STEPPROBLEM_H
 
-#include "passes/schedule/Problem.h"
+#include "passes/schedule/solver/Problem.h"
 #include "passes/schedule/StepCommunications.h"
 
 namespace commsched {

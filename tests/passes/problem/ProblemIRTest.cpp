@@ -13,7 +13,7 @@
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
-#include "passes/schedule/baselines/Baselines.h"
+#include "passes/schedule/solver/baselines/Baselines.h"
 #include "tests/passes/schedule/RandomLayers.h"
 #include "tests/passes/schedule/RandomProblem.h"
 

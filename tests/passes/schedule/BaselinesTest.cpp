@@ -3,9 +3,9 @@
 //
 // The published policies make the schedules that their papers describe.
 
-#include "passes/schedule/Fusion.h"
-#include "passes/schedule/Partition.h"
-#include "passes/schedule/baselines/Baselines.h"
+#include "passes/schedule/solver/Fusion.h"
+#include "passes/schedule/solver/Partition.h"
+#include "passes/schedule/solver/baselines/Baselines.h"
 #include "tests/passes/schedule/Layers.h"
 #include "tests/passes/schedule/RandomLayers.h"
 

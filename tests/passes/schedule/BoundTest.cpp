@@ -3,10 +3,10 @@
 //
 // Bounds against exhaustive search and against schedules.
 
-#include "passes/schedule/Bound.h"
-#include "passes/schedule/Relaxation.h"
-#include "passes/schedule/Schedule.h"
-#include "passes/schedule/baselines/Baselines.h"
+#include "passes/schedule/solver/Bound.h"
+#include "passes/schedule/solver/Relaxation.h"
+#include "passes/schedule/solver/Schedule.h"
+#include "passes/schedule/solver/baselines/Baselines.h"
 #include "tests/passes/schedule/Exhaustive.h"
 #include "tests/passes/schedule/Layers.h"
 #include "tests/passes/schedule/RandomLayers.h"

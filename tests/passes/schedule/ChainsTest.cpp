@@ -3,8 +3,8 @@
 //
 // Messages whose pieces can lie side by side, and policies by name.
 
-#include "passes/schedule/Chains.h"
-#include "passes/schedule/Policy.h"
+#include "passes/schedule/solver/Chains.h"
+#include "passes/schedule/solver/Policy.h"
 #include "tests/passes/schedule/Layers.h"
 
 #include <gtest/gtest.h>

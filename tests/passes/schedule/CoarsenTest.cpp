@@ -1,9 +1,9 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "passes/schedule/Coarsen.h"
+#include "passes/schedule/solver/Coarsen.h"
 
-#include "passes/schedule/Policy.h"
+#include "passes/schedule/solver/Policy.h"
 #include "tests/passes/schedule/RandomLayers.h"
 
 #include "gtest/gtest.h"

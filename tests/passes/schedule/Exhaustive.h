@@ -7,7 +7,7 @@
 #ifndef COMMSCHED_TESTS_PASSES_SCHEDULE_EXHAUSTIVE_H
 #define COMMSCHED_TESTS_PASSES_SCHEDULE_EXHAUSTIVE_H
 
-#include "passes/schedule/Problem.h"
+#include "passes/schedule/solver/Problem.h"
 
 namespace commsched::schedule {
 

@@ -3,8 +3,8 @@
 //
 // Problems at the limits of what can be counted, and beyond.
 
-#include "passes/schedule/Solve.h"
-#include "passes/schedule/baselines/Baselines.h"
+#include "passes/schedule/solver/Solve.h"
+#include "passes/schedule/solver/baselines/Baselines.h"
 #include "tests/passes/schedule/Layers.h"
 
 #include "gmock/gmock.h"

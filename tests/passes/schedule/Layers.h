@@ -7,7 +7,7 @@
 #ifndef COMMSCHED_TESTS_PASSES_SCHEDULE_LAYERS_H
 #define COMMSCHED_TESTS_PASSES_SCHEDULE_LAYERS_H
 
-#include "passes/schedule/Schedule.h"
+#include "passes/schedule/solver/Schedule.h"
 
 namespace commsched::schedule {
 

@@ -3,7 +3,7 @@
 //
 // What messages cost at least, against every way to make them.
 
-#include "passes/schedule/MessageCosts.h"
+#include "passes/schedule/solver/MessageCosts.h"
 
 #include "gtest/gtest.h"
 

@@ -6,7 +6,7 @@
 #ifndef COMMSCHED_TESTS_PASSES_SCHEDULE_RANDOMLAYERS_H
 #define COMMSCHED_TESTS_PASSES_SCHEDULE_RANDOMLAYERS_H
 
-#include "passes/schedule/Problem.h"
+#include "passes/schedule/solver/Problem.h"
 
 #include <random>
 

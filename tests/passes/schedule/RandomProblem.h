@@ -6,7 +6,7 @@
 #ifndef COMMSCHED_TESTS_PASSES_SCHEDULE_RANDOMPROBLEM_H
 #define COMMSCHED_TESTS_PASSES_SCHEDULE_RANDOMPROBLEM_H
 
-#include "passes/schedule/Schedule.h"
+#include "passes/schedule/solver/Schedule.h"
 
 namespace commsched::schedule {
 

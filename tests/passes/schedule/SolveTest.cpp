@@ -3,8 +3,8 @@
 //
 // The solver keeps what it promises.
 
-#include "passes/schedule/Solve.h"
-#include "passes/schedule/baselines/Baselines.h"
+#include "passes/schedule/solver/Solve.h"
+#include "passes/schedule/solver/baselines/Baselines.h"
 #include "tests/passes/schedule/Layers.h"
 #include "tests/passes/schedule/RandomLayers.h"
 

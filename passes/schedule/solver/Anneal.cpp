@@ -1,0 +1,218 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Random changes, of which some make it worse for a while.
+
+#include "passes/schedule/solver/Messages.h"
+#include "passes/schedule/solver/Search.h"
+
+#include <algorithm>
+#include <random>
+
+namespace commsched::schedule {
+
+namespace {
+
+class Changes {
+public:
+  Changes(const View &view, bool reorder) : view(view) {
+    if (reorder)
+      movable = deferrableOps(view);
+  }
+
+  // A few random changes; false if they came to nothing.
+  bool apply(Schedule &schedule) {
+    bool any = false;
+    do {
+      any |= applyOne(schedule);
+    } while (below(3) == 0);
+    return any;
+  }
+
+private:
+  bool applyOne(Schedule &schedule) {
+    switch (below(movable.empty() ? 7 : 10)) {
+    case 0:
+      return splitOne(schedule);
+    case 1:
+    case 2:
+      return mergeTwo(schedule, /*cut=*/false);
+    case 3:
+      return mergeTwo(schedule, /*cut=*/true);
+    case 4:
+      return swapPriorities(schedule);
+    case 5:
+      return setPriorities(schedule);
+    case 6:
+      return changeCredit(schedule);
+    default:
+      return moveOp(schedule);
+    }
+  }
+
+  size_t below(size_t count) { return generator() % count; }
+
+  // Some eighths, say, but not all.
+  int64_t part(int64_t bytes, unsigned count) {
+    return static_cast<int64_t>(static_cast<__int128>(bytes) *
+                                static_cast<int64_t>(below(count)) / count);
+  }
+
+  bool splitOne(Schedule &schedule) {
+    size_t m = below(schedule.messages.size());
+    int64_t bytes = messageBytes(schedule.messages[m]);
+    Message first, second;
+    if (!split(view, schedule.messages[m], 1 + part(bytes, 8), first,
+               second))
+      return false;
+    schedule.messages[m] = std::move(first);
+    schedule.messages.insert(schedule.messages.begin() + m + 1, std::move(second));
+    return true;
+  }
+
+  // Two near each other in one; or with their boundary elsewhere.
+  bool mergeTwo(Schedule &schedule, bool cut) {
+    std::vector<Message> &messages = schedule.messages;
+    if (messages.size() < 2)
+      return false;
+    size_t m = below(messages.size() - 1);
+    size_t other = std::min(m + 1 + (below(4) ? 0 : below(4)), messages.size() - 1);
+    if (!compatible(view, messages[m], messages[other]))
+      return false;
+    Message both = merge(messages[m], messages[other]);
+    if (cut) {
+      Message first, second;
+      int64_t bytes = messageBytes(both);
+      if (!split(view, both, 1 + part(bytes, 16), first, second))
+        return false;
+      first.priorities = messages[m].priorities;
+      second.priorities = messages[other].priorities;
+      messages[m] = std::move(first);
+      messages[other] = std::move(second);
+      return true;
+    }
+    messages[m] = std::move(both);
+    messages.erase(messages.begin() + other);
+    return true;
+  }
+
+  bool swapPriorities(Schedule &schedule) {
+    size_t a = below(schedule.messages.size()), b = below(schedule.messages.size());
+    std::vector<int64_t> &first = schedule.messages[a].priorities;
+    std::vector<int64_t> &second = schedule.messages[b].priorities;
+    if (first == second || first.size() != second.size())
+      return false;
+    if (below(2))
+      std::swap(first, second);
+    else
+      std::swap(first[below(first.size())], second[below(second.size())]);
+    return true;
+  }
+
+  bool setPriorities(Schedule &schedule) {
+    Message &message = schedule.messages[below(schedule.messages.size())];
+    switch (below(4)) {
+    case 0:
+      prioritizeByConsumer(view, message);
+      break;
+    case 1:
+      prioritizeByRelease(view, message);
+      break;
+    case 2:
+      prioritizeLastStage(view, message);
+      break;
+    default: {
+      // Any; steps overtake each other by as many ops as they have.
+      auto range = static_cast<int64_t>(3 * view.problem.ops.size());
+      int64_t urgency = static_cast<int64_t>(below(static_cast<size_t>(range)));
+      if (below(2))
+        message.priorities.assign(message.priorities.size(), urgency);
+      else
+        message.priorities[below(message.priorities.size())] = urgency;
+    }
+    }
+    return true;
+  }
+
+  // None, as in the family of choices, or room for a few messages of some size.
+  bool changeCredit(Schedule &schedule) {
+    if (schedule.credit.empty())
+      return false;
+    schedule.barrier = false; // what it is good for, urgencies can do
+    size_t link = below(schedule.credit.size());
+    int64_t longest = 1;
+    for (const Message &message : schedule.messages)
+      longest = std::max(longest, messageBytes(message));
+    std::vector<int64_t> credits =
+        creditsToTry(view.problem, static_cast<unsigned>(link), longest);
+    size_t choice = below(2 * credits.size());
+    if (choice < credits.size()) {
+      schedule.credit[link] = credits[choice];
+      return true;
+    }
+    int64_t some = messageBytes(schedule.messages[below(schedule.messages.size())]);
+    int64_t covered = credits[1] - longest;
+    schedule.credit[link] = std::min<int64_t>(some, int64_t{1} << 50) *
+                                static_cast<int64_t>(below(4)) +
+                            covered * static_cast<int64_t>(below(5)) / 4;
+    return true;
+  }
+
+  // An op earlier or later on its stream.
+  bool moveOp(Schedule &schedule) {
+    unsigned op = movable[below(movable.size())];
+    std::vector<unsigned> &stream = schedule.order[view.problem.ops[op].stream];
+    std::vector<unsigned> before = stream;
+    stream.erase(std::find(stream.begin(), stream.end(), op));
+    stream.insert(stream.begin() + below(stream.size() + 1), op);
+    if (!verify(view.problem, schedule))
+      return true;
+    stream = std::move(before);
+    return false;
+  }
+
+  const View &view;
+  std::vector<unsigned> movable;
+  std::mt19937 generator{1}; // the same on every machine
+};
+
+} // namespace
+
+// Threshold accepting (Dueck and Scheuer, 1990): what is not worse than the best
+// by more than a threshold replaces the schedule at hand, and the threshold falls to
+// nothing.
+void anneal(Search &search, const View &view, unsigned tries, bool reorder) {
+  if (!search.any || search.best.messages.empty())
+    return;
+  Changes changes(view, reorder);
+  bool sameStep = false;
+  for (const Communication &communication : view.problem.communications)
+    for (const Consumer &consumer : communication.consumers)
+      sameStep |= consumer.distance == 0;
+  // A message more may be needed on the way to fewer bytes in another one's way.
+  double oneMessage = 0;
+  for (const Communication &communication : view.problem.communications)
+    oneMessage =
+        std::max(oneMessage, linkCost(view.problem, communication).overhead);
+  Schedule current = search.best;
+  for (unsigned i = 0; i < tries && !search.done(); ++i) {
+    // From the best again, now and then.
+    if (i % (tries / 4 + 1) == 0)
+      current = search.best;
+    Schedule other = current;
+    other.name = "solver";
+    if (!changes.apply(other))
+      continue;
+    // Messages that are allowed in the view's order of ops may not be in this one.
+    if (sameStep && verify(view.problem, other))
+      continue;
+    double candidate = search.offer(other);
+    double threshold = (0.005 * search.bestPeriod + oneMessage) *
+                       static_cast<double>(tries - i) / tries;
+    if (candidate > search.bestPeriod + threshold)
+      continue;
+    current = std::move(other);
+  }
+}
+
+} // namespace commsched::schedule

@@ -1,0 +1,272 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The family of schedules with one size of fusion, one size of slices, one rule of
+// priority and one credit: searched one parameter at a time.
+
+#include "passes/schedule/solver/Fusion.h"
+#include "passes/schedule/solver/Partition.h"
+#include "passes/schedule/solver/Search.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+namespace commsched::schedule {
+
+/// What an evaluation costs beside its messages. One stream is not counted.
+static size_t sizeOf(const Problem &problem) {
+  return problem.ops.size() + problem.streams - 1;
+}
+
+double Search::offer(Schedule schedule) {
+  ++evaluations;
+  size_t stages = 0;
+  for (const Message &message : schedule.messages)
+    stages += message.priorities.size();
+  left -= static_cast<int64_t>(stages + sizeOf(problem));
+  Evaluation result = evaluate(problem, schedule);
+  double period = result.period;
+  // A period that is only an average must be clearly better.
+  if (any && !(period < bestPeriod))
+    return period;
+  any = true;
+  bestPeriod = period;
+  evaluation = std::move(result);
+  best = std::move(schedule);
+  return period;
+}
+
+int64_t Search::tries(size_t messages) const {
+  return left <= 0 ? 0 : left / static_cast<int64_t>(messages + sizeOf(problem) + 1);
+}
+
+namespace {
+
+class Family {
+public:
+  Family(Search &search, const View &view) : search(search), view(view) {
+    int64_t largest = 1, total = 0;
+    for (const Communication &communication : view.problem.communications) {
+      total += communication.bytes;
+      largest = std::max(largest, communication.bytes);
+    }
+    // From what would make so many slices that judging them takes too long, to
+    // everything in one message; by factors of two.
+    int64_t atMost = std::max<int64_t>(
+        2 * view.problem.communications.size(),
+        std::clamp<int64_t>(search.left / 64, 256, 50000));
+    int64_t smallest = std::max<int64_t>(1, total / atMost);
+    for (int64_t size = smallest; size < total; size *= 2)
+      sizes.push_back(size);
+    sizes.push_back(std::max(total, int64_t{1}));
+    before.resize(view.problem.communications.size());
+    std::vector<unsigned> byNeed(before.size());
+    std::iota(byNeed.begin(), byNeed.end(), 0u);
+    std::stable_sort(byNeed.begin(), byNeed.end(), [&](unsigned a, unsigned b) {
+      return view.needed[a] < view.needed[b];
+    });
+    int64_t sum = 0;
+    for (unsigned index : byNeed)
+      before[index] = sum += view.problem.communications[index].bytes;
+    double time = 0, bytes = 0;
+    for (const Communication &communication : view.problem.communications) {
+      time += linkCost(view.problem, communication).transfer;
+      bytes += static_cast<double>(communication.bytes);
+    }
+    nanosecondsPerByte = bytes > 0 ? time / bytes : 0;
+    stages = 1;
+    for (const Communication &communication : view.problem.communications)
+      stages = std::max(stages, communication.stages.size());
+  }
+
+  int count() const { return static_cast<int>(sizes.size()); }
+
+  double period(Choice choice) {
+    choice.fuse = std::clamp(choice.fuse, -1, count() - 1);
+    choice.slice = std::clamp(choice.slice, 0, count() - 1);
+    choice.credit = std::clamp(choice.credit, 0, 4);
+    choice.growth = std::clamp(choice.growth, 0, kMostGrowth);
+    if (auto known = tried.find(choice.key()); known != tried.end())
+      return known->second;
+    if (search.done())
+      return 1e300;
+    return tried[choice.key()] = search.offer(make(choice));
+  }
+
+  Schedule make(const Choice &choice) const {
+    Schedule schedule = emptySchedule(view, "solver");
+    int64_t longest = 1;
+    for (const std::vector<unsigned> &kind : view.kinds)
+      for (const std::vector<unsigned> &group :
+           divide(view, kind, division(kind, choice))) {
+        int64_t slice = INT64_MAX;
+        for (unsigned index : group)
+          slice = std::min(slice, limit(sizes[choice.slice], index, choice));
+        for (Message &message : choice.whole ? cutFull(view, group, slice)
+                                             : cutEvenly(view, group, slice)) {
+          prioritize(message, choice.priority);
+          int64_t bytes = 0;
+          for (const Piece &piece : message.pieces)
+            bytes += piece.end - piece.begin;
+          longest = std::max(longest, bytes);
+          schedule.messages.push_back(std::move(message));
+        }
+      }
+    for (size_t link = 0; link < schedule.credit.size(); ++link)
+      schedule.credit[link] = creditsToTry(view.problem, static_cast<unsigned>(link),
+                                           longest)[choice.credit];
+    return schedule;
+  }
+
+  size_t stages = 1;
+
+  static constexpr int kMostGrowth = 7;
+
+private:
+  // What a message with this tensor may have at most.
+  int64_t limit(int64_t size, unsigned index, const Choice &choice) const {
+    if (choice.growth == 0)
+      return size;
+    return std::max(size, before[index] >> (kMostGrowth + 1 - choice.growth));
+  }
+
+  Division division(const std::vector<unsigned> &kind, const Choice &choice) const {
+    if (choice.fuse < 0)
+      return fuseBySize(view, kind, 1, 1);
+    if (!choice.exact) {
+      Division division;
+      int64_t size = 0;
+      for (unsigned i = 0; i < kind.size(); ++i) {
+        if (size == 0)
+          division.push_back(i);
+        size += view.problem.communications[kind[i]].bytes;
+        if (size >= limit(sizes[choice.fuse], kind[i], choice))
+          size = 0;
+      }
+      return division;
+    }
+    return fuseExactly(fusionCosts(view, kind, /*withLatency=*/false),
+                       static_cast<double>(sizes[choice.fuse]) * nanosecondsPerByte);
+  }
+
+  void prioritize(Message &message, Choice::Priority rule) const {
+    switch (rule) {
+    case Choice::Priority::Consumer:
+      return prioritizeByConsumer(view, message);
+    case Choice::Priority::LastStage:
+      return prioritizeLastStage(view, message);
+    case Choice::Priority::Release:
+      return prioritizeByRelease(view, message);
+    }
+  }
+
+  Search &search;
+  const View &view;
+  std::vector<int64_t> sizes;
+  /// By communication: bytes of those needed before it, and its own.
+  std::vector<int64_t> before;
+  double nanosecondsPerByte = 0;
+  std::map<decltype(Choice().key()), double> tried;
+};
+
+// Better neighbours of `choice`, one parameter at a time, until there is none.
+double descend(Search &search, Family &family, Choice &choice) {
+  double period = family.period(choice);
+  for (bool better = true; better && !search.done();) {
+    better = false;
+    auto attempt = [&](Choice other) {
+      double candidate = family.period(other);
+      if (!(candidate < period))
+        return false;
+      period = candidate;
+      choice = other;
+      return better = true;
+    };
+    for (int Choice::*size : {&Choice::slice, &Choice::fuse})
+      for (int step : {-1, 1, -2, 2}) {
+        Choice other = choice;
+        other.*size += step;
+        // On, as long as it gets better.
+        while (attempt(other) && !search.done())
+          other.*size += step;
+      }
+    for (int step : {1, -1, 2, -2, 4}) {
+      Choice other = choice;
+      other.growth += step;
+      attempt(other);
+      // With smaller slices for what is needed first.
+      other.slice -= 1;
+      attempt(other);
+      other.slice -= 1;
+      attempt(other);
+    }
+    for (int credit : {4, 1, 2, 3, 0}) {
+      Choice other = choice;
+      other.credit = credit;
+      attempt(other);
+    }
+    for (bool Choice::*flag : {&Choice::exact, &Choice::whole}) {
+      Choice other = choice;
+      other.*flag = !(other.*flag);
+      attempt(other);
+    }
+    for (Choice::Priority rule : {Choice::Priority::Consumer,
+                                  Choice::Priority::LastStage,
+                                  Choice::Priority::Release}) {
+      Choice other = choice;
+      other.priority = rule;
+      attempt(other);
+    }
+    Choice both = choice;
+    ++both.slice, ++both.fuse;
+    attempt(both);
+    both = choice;
+    --both.slice, --both.fuse;
+    attempt(both);
+  }
+  return period;
+}
+
+} // namespace
+
+void searchChoices(Search &search, const View &view, Choice &best, bool thorough) {
+  if (view.problem.communications.empty())
+    return;
+  Family family(search, view);
+  if (!thorough) {
+    descend(search, family, best);
+    return;
+  }
+  // A coarse grid, then downhill from its best points.
+  std::vector<std::pair<double, Choice>> starts;
+  int step = std::max(1, family.count() / 5);
+  for (Choice::Priority rule : {Choice::Priority::Consumer, Choice::Priority::LastStage}) {
+    if (rule == Choice::Priority::LastStage && family.stages < 2)
+      continue;
+    for (int slice = family.count() - 1; slice >= 0; slice -= step) {
+      for (int fuse : {slice, slice - step, -1}) {
+        Choice choice;
+        choice.fuse = std::max(fuse, -1);
+        choice.slice = slice;
+        choice.credit = 1;
+        choice.priority = rule;
+        if (!search.done())
+          starts.emplace_back(family.period(choice), choice);
+      }
+    }
+  }
+  std::stable_sort(starts.begin(), starts.end(),
+                   [](const auto &a, const auto &b) { return a.first < b.first; });
+  double bestPeriod = 1e300;
+  for (size_t i = 0; i < std::min<size_t>(3, starts.size()) && !search.done(); ++i) {
+    Choice choice = starts[i].second;
+    double period = descend(search, family, choice);
+    if (period < bestPeriod) {
+      bestPeriod = period;
+      best = choice;
+    }
+  }
+}
+
+} // namespace commsched::schedule

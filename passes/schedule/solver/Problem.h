@@ -1,0 +1,106 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The scheduling problem: one training step, as compute and communication of one
+// node with their costs, repeated for ever. Plain data, no MLIR.
+// docs/scheduling.md has the model, and why it is this one.
+
+#ifndef COMMSCHED_PASSES_SCHEDULE_SOLVER_PROBLEM_H
+#define COMMSCHED_PASSES_SCHEDULE_SOLVER_PROBLEM_H
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace commsched::schedule {
+
+using Time = int64_t; ///< nanoseconds
+
+/// What sends one byte after the other, in one direction. A half-duplex medium
+/// is one link for both directions.
+struct Link {
+  std::string name;
+  int64_t bytesPerSecond = 0; ///< positive
+  bool operator==(const Link &) const = default;
+};
+
+/// Compute that cannot be interrupted, on a stream that runs one op at a time.
+struct Op {
+  std::string name;
+  unsigned stream = 0;
+  Time duration = 0;           ///< not negative
+  std::vector<unsigned> after; ///< ops of the same step that must be done
+  int64_t extraBytes = 0;      ///< from its start until all ops after it run
+  bool operator==(const Op &) const = default;
+};
+
+/// What every message of a communication does on a link: it occupies the link for
+/// `overhead` and its bytes, and is complete `latency` after that, while the link
+/// goes on with others.
+struct Stage {
+  unsigned link = 0;
+  int64_t bytes = 0;  ///< on the wire, of the whole communication; not negative
+  Time overhead = 0;  ///< per message, not negative
+  Time latency = 0;   ///< per message, not negative
+  bool operator==(const Stage &) const = default;
+};
+
+/// An op that waits for a communication: of the same step (distance 0) or of the
+/// next one (1).
+struct Consumer {
+  unsigned op = 0;
+  unsigned distance = 0;
+  bool operator==(const Consumer &) const = default;
+};
+
+/// The communication of one tensor. A message is a part of it, or parts of
+/// several: bytes in the order of the tensor, which go through the stages one
+/// after the other (a message of part of the tensor has that part of each stage).
+struct Communication {
+  std::string name;
+  int64_t bytes = 0; ///< of the tensor, positive: what parts are counted in
+  std::vector<unsigned> producers; ///< ops of the same step, at least one
+  std::vector<Consumer> consumers; ///< may be empty: see Problem
+  std::vector<Stage> stages;       ///< at least one
+  bool divisible = true;
+  /// Communications with the same number may share messages; they have stages on
+  /// the same links with the same costs per message.
+  unsigned kind = 0;
+  bool operator==(const Communication &) const = default;
+};
+
+/// Every step runs every op and communication once. A step starts on a stream when
+/// the step before has been run there, and the step two before it is complete, with
+/// all its ops and communications, everywhere.
+struct Problem {
+  std::string name;
+  std::vector<Link> links;
+  unsigned streams = 1;
+  /// In program order: what an op waits for of its own step is made before it.
+  std::vector<Op> ops;
+  std::vector<Communication> communications;
+  /// Bytes that a schedule may hold more than the program order does; none: any.
+  std::optional<int64_t> memoryLimit;
+  bool operator==(const Problem &) const = default;
+};
+
+/// The times of everything that a step does are less than this together, so that many
+/// steps of them fit into Time.
+constexpr Time kMaxStepTime = INT64_MAX / 4096;
+
+/// Time that `bytes` need on the link, rounded up.
+Time transferTime(const Link &link, int64_t bytes);
+
+/// The part of a stage's bytes that belongs to bytes [begin, end) of the tensor:
+/// parts that cover the tensor have exactly the bytes of the stage together.
+int64_t stageBytes(const Communication &communication, const Stage &stage,
+                   int64_t begin, int64_t end);
+
+/// What is wrong with a problem, or nothing: the text names the op, link or
+/// communication. Everything else that takes a problem requires this.
+std::optional<std::string> check(const Problem &problem);
+
+} // namespace commsched::schedule
+
+#endif // COMMSCHED_PASSES_SCHEDULE_SOLVER_PROBLEM_H

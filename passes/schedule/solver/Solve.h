@@ -1,0 +1,42 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The solver: messages, priorities, credit and the order of ops together.
+
+#ifndef COMMSCHED_PASSES_SCHEDULE_SOLVER_SOLVE_H
+#define COMMSCHED_PASSES_SCHEDULE_SOLVER_SOLVE_H
+
+#include "passes/schedule/solver/Bound.h"
+#include "passes/schedule/solver/Schedule.h"
+
+#include <utility>
+
+namespace commsched::schedule {
+
+struct SolverOptions {
+  /// How much is searched: about the number of messages that are simulated, in
+  /// thousands; 0: as much as fits the size of the problem.
+  int64_t effort = 0;
+  /// Whether ops may run in another order than the program's.
+  bool reorder = true;
+};
+
+struct Solution {
+  Schedule schedule;     ///< its name is "solver", or that of the baseline it is
+  Evaluation evaluation;
+  Bound bound;           ///< for the order of ops of the schedule
+  Bound anyOrderBound;
+  /// What it was compared with: name and period, in the order of baselines(). P3
+  /// is left out of more than 400 GB, and so is what never ends.
+  std::vector<std::pair<std::string, double>> baselines;
+  unsigned evaluations = 0; ///< schedules that were simulated
+};
+
+/// The best schedule found. Requires that check() finds nothing. It is never behind
+/// the baselines that it lists; the same problem and options give the same
+/// solution on every machine.
+Solution solve(const Problem &problem, const SolverOptions &options = {});
+
+} // namespace commsched::schedule
+
+#endif // COMMSCHED_PASSES_SCHEDULE_SOLVER_SOLVE_H
