@@ -21,11 +21,11 @@
 #include "runtime/json.h"
 #include "runtime/parameter_server.h"
 #include "runtime/sync.h"
-#include "tools/cs-run/child_report.h"
 #include "tools/cs-run/peer_exchanges.h"
 #include "tools/cs-run/peer_links.h"
 #include "tools/cs-run/serve.h"
 #include "tools/cs-run/server_links.h"
+#include "tools/cs-run/watchdog.h"
 
 namespace commsched::run {
 namespace {
@@ -129,37 +129,6 @@ absl::Status OfRank(int rank, const absl::Status &status) {
   return absl::Status(status.code(),
                       absl::StrCat("rank ", rank, ": ", status.message()));
 }
-
-// Ends the process, with this error, unless it is destroyed within a time: a
-// connection to a peer that hangs may take for ever to close.
-class Watchdog {
- public:
-  Watchdog(const Options &options, absl::Status why, absl::Duration patience)
-      : thread_([this, &options, why = std::move(why), patience] {
-          const auto end = runtime::Clock::now() + absl::ToChronoNanoseconds(patience);
-          runtime::MutexLock lock(&mu_);
-          while (!over_)
-            if (changed_.WaitUntil(&mu_, end) && !over_) {
-              if (!options.spawned || !WriteReport(options.report, why))
-                std::fprintf(stderr, "cs-run: %s\n", std::string(why.message()).c_str());
-              _exit(1);
-            }
-        }) {}
-  ~Watchdog() {
-    {
-      runtime::MutexLock lock(&mu_);
-      over_ = true;
-    }
-    changed_.Signal();
-    thread_.join();
-  }
-
- private:
-  runtime::Mutex mu_;
-  runtime::CondVar changed_;
-  bool over_ ABSL_GUARDED_BY(mu_) = false;
-  std::thread thread_;  // the last: it uses the others
-};
 
 // Measures, and says goodbye, or why not.
 absl::Status RunRank(const Options &options, int rank, const PlanImage &image,

@@ -32,6 +32,7 @@
 #include "tools/cs-run/serve.h"
 #include "tools/cs-run/spawn.h"
 #include "tools/cs-run/train.h"
+#include "tools/cs-run/watchdog.h"
 
 namespace commsched::run {
 namespace {
@@ -144,6 +145,9 @@ class Running {
   bool finished_ ABSL_GUARDED_BY(mu_) = false;
 };
 
+// Beyond the time after which a peer is given up, for connections to close.
+constexpr absl::Duration kClosing = absl::Seconds(10);
+
 absl::Status RunTrainers(const Options &options,
                          std::shared_ptr<const runtime::PlanImage> image,
                          runtime::TraceRecorder *trace,
@@ -154,6 +158,7 @@ absl::Status RunTrainers(const Options &options,
   session_options.emulate = options.emulate;
   session_options.trace = trace;
   session_options.profile = profile;
+  std::optional<Watchdog> watchdog;  // ends after the session
   auto session = Open(options, std::move(image), session_options);
   if (!session.ok()) return session.status();
   // The threads of one process stop after the same step. Ranks elsewhere cannot
@@ -165,6 +170,8 @@ absl::Status RunTrainers(const Options &options,
   // Before the peers can see that this rank is gone.
   if (!status.ok() && options.spawned) WriteReport(options.report, status);
   running->Finish();
+  if (!status.ok())
+    watchdog.emplace(options, status, 2 * Keepalive(options) + kClosing);
   return status;
 }
 
