@@ -125,8 +125,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="1gbit only, fewer steps, one round")
     parser.add_argument("--rates", help="of the links, with commas (default 1gbit,500mbit,250mbit)")
-    parser.add_argument("--steps", type=int, help="of a run (default 30; 6 with --quick)")
-    parser.add_argument("--rounds", type=int, help="default 5; 1 with --quick")
+    parser.add_argument("--steps", type=int, help="of a run (default 20; 6 with --quick)")
+    parser.add_argument("--rounds", type=int, help="default 3; 1 with --quick")
     parser.add_argument("--inputs", type=pathlib.Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.inputs:
@@ -136,8 +136,8 @@ def main():
     if why:
         print(f"scheduled_training: {why}: skipped")
         return hosts.SKIPPED
-    steps = options.steps or (6 if options.quick else 30)
-    rounds = options.rounds or (1 if options.quick else 5)
+    steps = options.steps or (6 if options.quick else 20)
+    rounds = options.rounds or (1 if options.quick else 3)
     rates = (options.rates or ("1gbit" if options.quick else "1gbit,500mbit,250mbit")).split(",")
     result = {}
     for rate in rates:
