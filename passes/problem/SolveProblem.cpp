@@ -6,6 +6,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Remarks.h"
 #include "passes/problem/ProblemIR.h"
+#include "passes/schedule/ScheduledSteps.h"
 #include "passes/schedule/solver/Policy.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Format.h"
@@ -20,7 +21,8 @@ using namespace commsched;
 
 namespace {
 
-struct SolveProblem : commsched::impl::SolveProblemBase<SolveProblem> {
+struct SolveProblem : commsched::impl::SolveProblemBase<SolveProblem>,
+                      ScheduledSteps {
   using SolveProblemBase::SolveProblemBase;
 
   void runOnOperation() override {
@@ -55,7 +57,20 @@ struct SolveProblem : commsched::impl::SolveProblemBase<SolveProblem> {
                   {solution.evaluation.period, solution.bound.period,
                    solution.anyOrderBound.period});
     explain(op, *problem, solution);
+    if (wanted)
+      keep(*problem, solution);
     return success();
+  }
+
+  void keep(const schedule::Problem &problem, const schedule::Solution &solution) {
+    ScheduledStep kept{problem, solution, {}, policy, {}, {}};
+    for (const schedule::Message &message : solution.schedule.messages) {
+      std::string name = problem.communications[message.pieces.front().communication].name;
+      if (message.pieces.size() > 1)
+        name += "+" + std::to_string(message.pieces.size() - 1);
+      kept.messages.push_back(std::move(name));
+    }
+    steps.push_back(std::move(kept));
   }
 
   void explain(cs::ProblemOp op, const schedule::Problem &problem,

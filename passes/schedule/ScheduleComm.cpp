@@ -7,6 +7,7 @@
 #include "passes/schedule/MoveFragments.h"
 #include "passes/schedule/solver/Policy.h"
 #include "passes/schedule/ScheduleRemarks.h"
+#include "passes/schedule/ScheduledSteps.h"
 
 #include <cmath>
 #include <map>
@@ -45,7 +46,8 @@ static void startByPriority(const StepCommunications &step) {
 
 namespace {
 
-struct ScheduleComm : commsched::impl::ScheduleCommBase<ScheduleComm> {
+struct ScheduleComm : commsched::impl::ScheduleCommBase<ScheduleComm>,
+                      ScheduledSteps {
   using ScheduleCommBase::ScheduleCommBase;
 
   void runOnOperation() override {
@@ -131,6 +133,8 @@ private:
     if (!(solution.evaluation.period < 1e18))
       return "the step takes too long to be counted in nanoseconds";
     remarkSchedule(problem, step, solution, policy);
+    if (wanted)
+      keep(step, cluster, problem, solution);
     record(step.function(), cluster, problem, solution);
     std::vector<StartRequest> requests = requestsOf(problem, solution.schedule);
     // The step then ends with updates that wait, and the next one begins behind them.
@@ -161,6 +165,20 @@ private:
       solution.schedule = std::move(other);
       solution.evaluation = std::move(evaluation);
     }
+  }
+
+  void keep(const StepCommunications &step, cs::ClusterOp cluster,
+            const StepProblem &problem, const schedule::Solution &solution) {
+    ScheduledStep kept{problem.problem, solution, keysOf(problem, solution.schedule),
+                       policy, {}, {}};
+    auto twice = cast<cs::ClusterOp>(cluster->clone());
+    twice.setNodes(2 * cluster.getNodes());
+    kept.twiceNodes = buildStepProblem(step, twice, algorithm).problem;
+    twice->erase();
+    kept.facts = {{"function", step.function().getName().str()},
+                  {"nodes", std::to_string(cluster.getNodes())},
+                  {"devices of a node", std::to_string(cluster.getDevices())}};
+    steps.push_back(std::move(kept));
   }
 
   void record(func::FuncOp func, cs::ClusterOp cluster, const StepProblem &problem,

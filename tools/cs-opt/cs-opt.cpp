@@ -8,6 +8,7 @@
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
 #include "passes/Passes.h"
+#include "tools/cs-opt/Report.h"
 #include "tools/support/CrashReport.h"
 
 int main(int argc, char **argv) {
@@ -17,7 +18,12 @@ int main(int argc, char **argv) {
   mlir::registerTransformsPasses();
   commsched::registerPasses();
   commsched::registerPipelines();
-  return mlir::asMainReturnCode(mlir::MlirOptMain(
+  commsched::Report report;
+  auto [input, output] = mlir::registerAndParseCLIOptions(
       argc, argv, "CommSched: training steps for one device, distributed\n",
-      registry));
+      registry);
+  if (!report.wanted())
+    return mlir::asMainReturnCode(
+        mlir::MlirOptMain(argc, argv, input, output, registry));
+  return commsched::optWithReport(report, input, output, registry);
 }

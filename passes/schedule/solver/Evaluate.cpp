@@ -5,7 +5,7 @@
 // everything that ends is counted, then links choose what they are given, so that
 // nothing depends on the order of events of the same time.
 
-#include "passes/schedule/solver/Schedule.h"
+#include "passes/schedule/solver/Timeline.h"
 
 #include <algorithm>
 #include <queue>
@@ -103,6 +103,7 @@ class Simulation {
 public:
   Simulation(const Problem &problem, const Schedule &schedule);
   Evaluation run(unsigned maxSteps);
+  Timeline trace(unsigned steps, unsigned maxSteps);
 
 private:
   struct Stall {
@@ -121,6 +122,7 @@ private:
   bool startOps();
   bool dispatch();
   bool gateOpen(uint64_t step);
+  bool advance();
   std::vector<int64_t> state();
 
   int64_t bytesOf(unsigned message, unsigned stage) const {
@@ -150,6 +152,14 @@ private:
   unsigned gateComm = kNone; ///< the last communication of the last complete step
   Time gateTime = 0;         ///< when that step became complete
   std::vector<Stall> stalls;
+  /// All ends of steps, and from which on they repeat, after run().
+  std::vector<Time> ends;
+  size_t from = 0;
+  /// If set, everything is recorded there.
+  Timeline *timeline = nullptr;
+  /// By message, stage and step modulo 2: when it became ready. The step two before
+  /// is complete then.
+  std::vector<Time> ready;
 };
 
 Simulation::Simulation(const Problem &problem, const Schedule &schedule)
@@ -227,6 +237,8 @@ void Simulation::endOp(uint64_t step, unsigned op) {
 void Simulation::enqueue(uint64_t step, unsigned message, unsigned stage) {
   int64_t priority = schedule.messages[message].priorities[stage] +
                      static_cast<int64_t>(step * problem.ops.size());
+  if (timeline)
+    ready[2 * (stageBegin[message] + stage) + step % 2] = now;
   links[stagesOf(message)[stage].link].queue.push(
       {priority, step, message, stage});
 }
@@ -299,7 +311,12 @@ bool Simulation::startOps() {
         last = gateComm;
       if (last != kNone)
         stalls.push_back({computed, last, now - base});
+      if (last != kNone && timeline)
+        timeline->stalls.push_back({op, stream.step, last, base, now});
     }
+    if (timeline)
+      timeline->runs.push_back(
+          {op, stream.step, now, now + problem.ops[op].duration});
     stream.busy = true;
     events.push({now + problem.ops[op].duration, stream.step, 0, op});
     any = true;
@@ -320,8 +337,13 @@ bool Simulation::dispatch() {
       link.bytes += size;
       ++link.messages;
       const Stage &stage = stagesOf(next.message)[next.stage];
-      link.free = std::max(link.free, now) + stage.overhead +
-                  transferTime(problem.links[i], size);
+      Time begin = std::max(link.free, now);
+      link.free = begin + stage.overhead + transferTime(problem.links[i], size);
+      if (timeline)
+        timeline->transfers.push_back(
+            {next.message, next.stage, next.step,
+             ready[2 * (stageBegin[next.message] + next.stage) + next.step % 2],
+             begin, link.free, link.free + stage.latency});
       events.push({link.free + stage.latency, next.step, 1 + next.stage, next.message});
       any = true;
     }
@@ -362,14 +384,29 @@ std::vector<int64_t> Simulation::state() {
   return state;
 }
 
+/// Goes on to what ends next; false if nothing does.
+bool Simulation::advance() {
+  if (events.empty())
+    return false;
+  now = events.top().time;
+  while (!events.empty() && events.top().time == now) {
+    Event event = events.top();
+    events.pop();
+    if (event.kind == 0)
+      endOp(event.step, event.index);
+    else
+      endMessage(event.step, event.index, event.kind - 1);
+  }
+  completeSteps();
+  return true;
+}
+
 Evaluation Simulation::run(unsigned maxSteps) {
   for (uint64_t step = 0; step < 3; ++step)
     reset(step);
   Evaluation result;
   result.exposed.resize(problem.communications.size());
-  std::vector<Time> ends;
   std::vector<std::vector<int64_t>> states;
-  size_t from = 0;
   maxSteps = std::max(maxSteps, 2u);
   for (;;) {
     bool any = startOps();
@@ -392,21 +429,11 @@ Evaluation Simulation::run(unsigned maxSteps) {
         break;
       }
     }
-    if (events.empty()) { // something waits for itself
+    if (!advance()) { // something waits for itself
       result.period = kNever;
       result.settled = false;
       return result;
     }
-    now = events.top().time;
-    while (!events.empty() && events.top().time == now) {
-      Event event = events.top();
-      events.pop();
-      if (event.kind == 0)
-        endOp(event.step, event.index);
-      else
-        endMessage(event.step, event.index, event.kind - 1);
-    }
-    completeSteps();
   }
   result.firstStep = ends.front();
   double count = static_cast<double>(ends.size() - 1 - from);
@@ -418,7 +445,40 @@ Evaluation Simulation::run(unsigned maxSteps) {
   return result;
 }
 
+Timeline Simulation::trace(unsigned steps, unsigned maxSteps) {
+  Timeline result;
+  timeline = &result;
+  ready.resize(2 * bytes.size());
+  Evaluation evaluation = run(maxSteps);
+  if (evaluation.period >= kNever)
+    return {};
+  result.settled = evaluation.settled;
+  if (!evaluation.settled)
+    from = ends.size() - 1;
+  // One more, whose compute the last messages of interest may reach into.
+  while (ends.size() < from + steps + 2) {
+    bool any = startOps();
+    any |= dispatch();
+    if (!(any && events.top().time == now))
+      ends.resize(std::max<size_t>(ends.size(), computed), now);
+    if (!advance())
+      break;
+  }
+  result.firstStep = from + 1;
+  for (size_t i = from; i < ends.size() && i <= from + steps; ++i)
+    result.steps.push_back(ends[i]);
+  timeline = nullptr;
+  return result;
+}
+
 } // namespace
+
+Timeline traceSchedule(const Problem &problem, const Schedule &schedule,
+                       unsigned steps, unsigned maxSteps) {
+  if (takesTooLong(problem, schedule))
+    return {};
+  return Simulation(problem, schedule).trace(steps, maxSteps);
+}
 
 Evaluation evaluate(const Problem &problem, const Schedule &schedule,
                     unsigned maxSteps) {

@@ -1,0 +1,151 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Goes back from the arrival that ends a stall: latency, sending, what the link
+// was busy with, the stage before, and so on to what made the tensor.
+
+#include "passes/schedule/solver/Timeline.h"
+
+#include <algorithm>
+
+namespace commsched::schedule {
+
+namespace {
+
+class Explainer {
+public:
+  Explainer(const Problem &problem, const Schedule &schedule,
+            const Timeline &timeline, const Timeline::Stall &stall)
+      : problem(problem), schedule(schedule), timeline(timeline), stall(stall),
+        cursor(stall.end) {}
+
+  std::vector<Stretch> run();
+
+private:
+  const std::vector<Stage> &stagesOf(unsigned message) const {
+    return problem.communications[schedule.messages[message]
+                                      .pieces.front()
+                                      .communication]
+        .stages;
+  }
+  unsigned linkOf(const Timeline::Transfer &t) const {
+    return stagesOf(t.message)[t.stage].link;
+  }
+  int64_t priorityOf(const Timeline::Transfer &t) const {
+    return schedule.messages[t.message].priorities[t.stage] +
+           static_cast<int64_t>(t.step * problem.ops.size());
+  }
+  const Timeline::Transfer *lastToArrive() const;
+  void add(Time begin, Stretch stretch);
+  void queued(const Timeline::Transfer &own);
+  void produced(const Timeline::Transfer &own);
+
+  const Problem &problem;
+  const Schedule &schedule;
+  const Timeline &timeline;
+  const Timeline::Stall &stall;
+  Time cursor; ///< everything later is explained
+  std::vector<Stretch> result; ///< latest first
+};
+
+/// The message with a piece of the communication that came when the stall ended.
+const Timeline::Transfer *Explainer::lastToArrive() const {
+  const Timeline::Transfer *last = nullptr;
+  for (const Timeline::Transfer &t : timeline.transfers) {
+    if (t.arrived > stall.end || t.stage + 1 != stagesOf(t.message).size() ||
+        (last && last->arrived >= t.arrived))
+      continue;
+    for (const Piece &piece : schedule.messages[t.message].pieces)
+      if (piece.communication == stall.communication)
+        last = &t;
+  }
+  return last;
+}
+
+/// From `begin` to what is explained already.
+void Explainer::add(Time begin, Stretch stretch) {
+  begin = std::max(begin, stall.begin);
+  if (begin >= cursor)
+    return;
+  stretch.begin = begin;
+  stretch.end = cursor;
+  cursor = begin;
+  result.push_back(stretch);
+}
+
+/// Between release and sending: what the link did meanwhile.
+void Explainer::queued(const Timeline::Transfer &own) {
+  std::vector<const Timeline::Transfer *> before;
+  for (const Timeline::Transfer &t : timeline.transfers)
+    if (&t != &own && linkOf(t) == linkOf(own) && t.begin < own.begin &&
+        t.sent > own.ready && t.sent > t.begin)
+      before.push_back(&t);
+  std::sort(before.begin(), before.end(),
+            [](const auto *a, const auto *b) { return a->begin > b->begin; });
+  Stretch stretch{0, 0, Cause::credit, own.message, own.stage, 0, 0, false};
+  for (const Timeline::Transfer *other : before) {
+    stretch.cause = Cause::credit;
+    add(std::max(other->sent, own.ready), stretch);
+    stretch.cause = Cause::busy;
+    stretch.other = other->message;
+    stretch.otherStage = other->stage;
+    stretch.moreUrgent = priorityOf(*other) < priorityOf(own);
+    add(std::max(other->begin, own.ready), stretch);
+  }
+  stretch.cause = Cause::credit;
+  add(own.ready, stretch);
+}
+
+/// Before release: the producer that is done last, and all before it.
+void Explainer::produced(const Timeline::Transfer &own) {
+  const Timeline::Run *last = nullptr;
+  for (const Timeline::Run &run : timeline.runs) {
+    if (run.step != own.step || run.end > own.ready ||
+        (last && last->end >= run.end))
+      continue;
+    for (const Piece &piece : schedule.messages[own.message].pieces) {
+      const auto &producers = problem.communications[piece.communication].producers;
+      if (std::find(producers.begin(), producers.end(), run.op) != producers.end())
+        last = &run;
+    }
+  }
+  Stretch stretch{0, 0, Cause::producer, own.message, 0, 0, 0, false};
+  stretch.other = last ? last->op
+                       : problem.communications[schedule.messages[own.message]
+                                                    .pieces.front()
+                                                    .communication]
+                             .producers.back();
+  add(stall.begin, stretch);
+}
+
+std::vector<Stretch> Explainer::run() {
+  const Timeline::Transfer *last = lastToArrive();
+  if (!last)
+    return {};
+  // Its stages, last to first.
+  std::vector<const Timeline::Transfer *> stages(last->stage + 1);
+  for (const Timeline::Transfer &t : timeline.transfers)
+    if (t.message == last->message && t.step == last->step)
+      stages[t.stage] = &t;
+  for (auto stage = stages.rbegin(); stage != stages.rend() && *stage; ++stage) {
+    const Timeline::Transfer &own = **stage;
+    Stretch stretch{0, 0, Cause::latency, own.message, own.stage, 0, 0, false};
+    add(own.sent, stretch);
+    stretch.cause = Cause::sending;
+    add(own.begin, stretch);
+    queued(own);
+  }
+  if (stages.front())
+    produced(*stages.front());
+  std::reverse(result.begin(), result.end());
+  return std::move(result);
+}
+
+} // namespace
+
+std::vector<Stretch> explain(const Problem &problem, const Schedule &schedule,
+                             const Timeline &timeline, const Timeline::Stall &stall) {
+  return Explainer(problem, schedule, timeline, stall).run();
+}
+
+} // namespace commsched::schedule

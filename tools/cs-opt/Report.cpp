@@ -1,0 +1,124 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "tools/cs-opt/Report.h"
+
+#include "passes/schedule/ScheduledSteps.h"
+#include "tools/cs-opt/StepDocument.h"
+
+#include "mlir/Pass/Pass.h"
+#include "mlir/Pass/PassInstrumentation.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Support/FileUtilities.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/ToolOutputFile.h"
+
+using namespace mlir;
+using namespace commsched;
+
+struct commsched::Report::State {
+  llvm::cl::opt<std::string> file{
+      "report", llvm::cl::value_desc("file.html"),
+      llvm::cl::desc("Write a report of the schedule that --schedule-comm or "
+                     "--solve-problem makes: one page, and a trace for Perfetto "
+                     "beside it (docs/report.md)")};
+  std::vector<ScheduledStep> steps;
+};
+
+namespace {
+
+template <typename State> struct Listener : PassInstrumentation {
+  explicit Listener(std::shared_ptr<State> state) : state(std::move(state)) {}
+
+  void runBeforePass(Pass *pass, Operation *) override {
+    if (auto *scheduled = dynamic_cast<ScheduledSteps *>(pass))
+      scheduled->keepSteps();
+  }
+  void runAfterPass(Pass *pass, Operation *) override {
+    if (auto *scheduled = dynamic_cast<ScheduledSteps *>(pass))
+      for (ScheduledStep &step : scheduled->takeSteps())
+        state->steps.push_back(std::move(step));
+  }
+
+  std::shared_ptr<State> state;
+};
+
+} // namespace
+
+Report::Report() : state(std::make_shared<State>()) {}
+Report::~Report() = default;
+
+bool Report::wanted() const { return !state->file.empty(); }
+
+void Report::attach(MlirOptMainConfig &config) {
+  MlirOptMainConfig original = config;
+  config.setPassPipelineSetupFn([original, state = state](PassManager &manager) {
+    if (failed(original.setupPassPipeline(manager)))
+      return failure();
+    manager.addInstrumentation(std::make_unique<Listener<State>>(state));
+    return success();
+  });
+}
+
+static bool fail(llvm::StringRef file, llvm::StringRef why) {
+  llvm::errs() << "error: --report=" << file << ": " << why << "\n";
+  return false;
+}
+
+static std::string writeFile(llvm::StringRef file, llvm::StringRef text) {
+  std::string error;
+  std::unique_ptr<llvm::ToolOutputFile> output = openOutputFile(file, &error);
+  if (!output)
+    return error;
+  output->os() << text;
+  output->os().flush();
+  if (output->os().has_error())
+    return "cannot be written: " + output->os().error().message();
+  output->keep();
+  return "";
+}
+
+bool Report::write(llvm::StringRef input) {
+  const std::string &file = state->file;
+  if (state->steps.empty())
+    return fail(file, "no step was scheduled: it needs --schedule-comm with a policy "
+                      "other than priority, in a step that communicates, or "
+                      "--solve-problem");
+  if (state->steps.size() > 1)
+    return fail(file, "must be of one step, got: " + std::to_string(state->steps.size()));
+  report::Document document = stepDocument(state->steps.front());
+  llvm::StringRef name = llvm::sys::path::filename(input);
+  if (input != "-")
+    document.title = (name + ": " + document.title).str();
+  std::string trace = report::tracePathBeside(file);
+  if (std::string why = writeFile(file, report::toHtml(document)); !why.empty())
+    return fail(file, why);
+  if (std::string why =
+          writeFile(trace, report::toChromeTrace(document, document.timelines.front()));
+      !why.empty())
+    return fail(trace, why);
+  return true;
+}
+
+int commsched::optWithReport(Report &report, llvm::StringRef input,
+                             llvm::StringRef output, DialectRegistry &registry) {
+  MlirOptMainConfig config = MlirOptMainConfig::createFromCLOptions();
+  report.attach(config);
+  std::string error;
+  std::unique_ptr<llvm::MemoryBuffer> buffer = openInputFile(input, &error);
+  std::unique_ptr<llvm::ToolOutputFile> to;
+  if (buffer)
+    to = openOutputFile(output, &error);
+  if (!to) {
+    llvm::errs() << error << "\n";
+    return EXIT_FAILURE;
+  }
+  if (failed(MlirOptMain(to->os(), std::move(buffer), registry, config)))
+    return EXIT_FAILURE;
+  if (!report.write(input))
+    return EXIT_FAILURE;
+  to->keep();
+  return EXIT_SUCCESS;
+}
