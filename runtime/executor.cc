@@ -35,7 +35,7 @@ absl::StatusOr<std::unique_ptr<Executor>> Executor::Create(
         e->program_->rank, e->options_.transport.get(),
         e->options_.servers.get(), &e->program_->servers,
         static_cast<ProgressEngine::Host *>(e), e->options_.trace,
-        e->options_.deadline);
+        e->options_.deadline, e->options_.links);
     status = e->StartStreams();
   }
   if (!status.ok()) {
@@ -265,6 +265,39 @@ void Executor::ResetStats() {
   stats_.assign(stats_.size(), FunctionStats());
   for (auto &stream : streams_)
     stream->stats.assign(stream->stats.size(), FunctionStats());
+}
+
+void Executor::ContinueFrom(Executor *old) {
+  std::vector<FunctionStats> stats;
+  for (size_t f = 0; f < program_->functions.size(); ++f)
+    stats.push_back(old->Stats(int(f)));
+  uint64_t calls, steps, steps_queued;
+  std::deque<std::vector<double>> results;
+  Clock::time_point last_retired;
+  {
+    MutexLock lock(&old->mu_);
+    calls = old->next_call_;
+    steps = old->steps_;
+    steps_queued = old->steps_queued_;
+    results = std::move(old->results_);
+    last_retired = old->last_retired_;
+  }
+  MutexLock lock(&mu_);
+  next_call_ = completed_ = calls;
+  steps_ = steps;
+  steps_queued_ = steps_queued;
+  results_ = std::move(results);
+  last_retired_ = last_retired;
+  // What streams add up goes on from where the first one stood.
+  for (size_t f = 0; f < stats.size(); ++f) {
+    stats_[f].calls = stats[f].calls;
+    stats_[f].total_ns = stats[f].total_ns;
+    for (auto &stream : streams_) {
+      if (stream->index == 0) stream->stats[f] = stats[f];
+      if (stream->info.kind != StreamInfo::kCompute)
+        stream->stats[f].copy_ns = stats[f].copy_ns;
+    }
+  }
 }
 
 uint64_t Executor::bytes_sent() const {

@@ -44,6 +44,7 @@
 #include "runtime/profile.h"
 #include "runtime/program.h"
 #include "runtime/progress_engine.h"
+#include "runtime/replanning/link_observer.h"
 #include "runtime/slot_memory.h"
 #include "runtime/sync.h"
 #include "runtime/trace.h"
@@ -65,6 +66,7 @@ struct ExecutorOptions {
   absl::Duration deadline = absl::Seconds(30);
   bool emulate = false;
   ProfileRecorder *profile = nullptr;  // outlives the executor; null: none
+  LinkObserver *links = nullptr;       // the same
 };
 
 // Sums over the completed calls of one function. Of several compute streams,
@@ -128,6 +130,10 @@ class Executor : private ProgressEngine::Host {
   absl::Status status();
   FunctionStats Stats(int function);
   void ResetStats();
+  // Before the first call: goes on as if the calls of `old` had been its own, in
+  // numbers, metrics and statistics, not in values. `old`, of a program with the
+  // same functions, has completed all, and makes no more.
+  void ContinueFrom(Executor *old);
   // Bytes of arenas, scratch and slots.
   size_t memory_bytes() const { return memory_bytes_; }
   uint64_t bytes_sent() const;  // to peers and servers

@@ -28,11 +28,11 @@ const char *NameOf(InstructionProgram::Kind kind) {
 
 }  // namespace
 
-void ProfileRecorder::Samples::Add(int64_t value) {
-  if (kept.size() < kKept)
+void ProfileRecorder::Samples::Add(int64_t value, size_t most) {
+  if (kept.size() < most)
     kept.push_back(value);
   else
-    kept[count % kKept] = value;
+    kept[count % most] = value;
   ++count;
 }
 
@@ -81,8 +81,8 @@ void ProfileRecorder::Add(const Program &program, int function,
   const bool first = entry.all.count == 0;
   entry.least = first ? nanoseconds : std::min(entry.least, nanoseconds);
   entry.most = first ? nanoseconds : std::max(entry.most, nanoseconds);
-  entry.all.Add(nanoseconds);
-  if (!communicating) entry.quiet.Add(nanoseconds);
+  entry.all.Add(nanoseconds, kept_);
+  if (!communicating) entry.quiet.Add(nanoseconds, kept_);
 }
 
 std::string ProfileRecorder::ToJson(const Process &process) {
@@ -145,25 +145,13 @@ absl::Status ProfileRecorder::Write(const std::string &path) const {
   return WriteFileAtomically(path, {*json});
 }
 
-absl::Status MergeProfiles(const std::vector<std::string> &files,
-                           const std::string &path) {
+absl::StatusOr<std::string> MergeProfileTexts(const std::vector<std::string> &texts) {
   std::string all;
-  absl::Status status;
-  for (const std::string &file : files) {
-    auto mapped = MappedFile::Open(file);
-    unlink(file.c_str());
-    if (!mapped.ok()) {
-      if (status.ok()) status = mapped.status();
-      continue;
-    }
-    absl::string_view text = (*mapped)->bytes();
+  for (absl::string_view text : texts) {
     const size_t middle = text.find(kMiddle);
     if (!absl::StartsWith(text, kBegin) || middle == text.npos ||
-        !absl::EndsWith(text, kEnd)) {
-      if (status.ok())
-        status = absl::DataLossError(absl::StrCat(file, ": is no profile"));
-      continue;
-    }
+        !absl::EndsWith(text, kEnd))
+      return absl::DataLossError("is no profile");
     if (all.empty())
       all = std::string(text.substr(0, middle + kMiddle.size()));
     else
@@ -172,9 +160,30 @@ absl::Status MergeProfiles(const std::vector<std::string> &files,
     text.remove_suffix(kEnd.size());
     all.append(text.data(), text.size());
   }
-  if (!status.ok()) return status;
   all.append(kEnd.data(), kEnd.size());
-  return WriteFileAtomically(path, {all});
+  return all;
+}
+
+absl::Status MergeProfiles(const std::vector<std::string> &files,
+                           const std::string &path) {
+  std::vector<std::string> texts;
+  absl::Status status;
+  for (const std::string &file : files) {
+    auto mapped = MappedFile::Open(file);
+    unlink(file.c_str());
+    if (!mapped.ok()) {
+      if (status.ok()) status = mapped.status();
+      continue;
+    }
+    texts.emplace_back((*mapped)->bytes());
+    if (auto whole = MergeProfileTexts({texts.back()}); !whole.ok() && status.ok())
+      status = absl::Status(whole.status().code(),
+                            absl::StrCat(file, ": ", whole.status().message()));
+  }
+  if (!status.ok()) return status;
+  absl::StatusOr<std::string> all = MergeProfileTexts(texts);
+  if (!all.ok()) return all.status();
+  return WriteFileAtomically(path, {*all});
 }
 
 }  // namespace commsched::runtime

@@ -27,6 +27,7 @@ class ProfileRecorder {
   static constexpr uint64_t kWarmUp = 3;
   // Medians are those of so many measurements, the last ones.
   static constexpr size_t kKept = 512;
+  explicit ProfileRecorder(size_t kept = kKept) : kept_(kept) {}
 
   // Of what a stream runs. `communicating`: a message was under way meanwhile.
   // Counts for the training step, and for what servers run in every step;
@@ -46,7 +47,7 @@ class ProfileRecorder {
   struct Samples {
     uint64_t count = 0;
     std::vector<int64_t> kept;
-    void Add(int64_t value);
+    void Add(int64_t value, size_t most);
     int64_t Median() const;  // of an even number, the lower of the middle two
   };
   struct Entry {
@@ -70,11 +71,15 @@ class ProfileRecorder {
   static Process::Function Describe(const FunctionProgram &function);
   static std::string ToJson(const Process &process);
 
+  const size_t kept_;
   mutable Mutex mu_;
   std::string module_ ABSL_GUARDED_BY(mu_);
   uint64_t digest_ ABSL_GUARDED_BY(mu_) = 0;
   std::map<int, Process> processes_ ABSL_GUARDED_BY(mu_);  // by Program::rank
 };
+
+// Makes one text of those of several processes of one plan.
+absl::StatusOr<std::string> MergeProfileTexts(const std::vector<std::string> &texts);
 
 // Makes one file of those of several processes of one plan, and removes them.
 absl::Status MergeProfiles(const std::vector<std::string> &files,

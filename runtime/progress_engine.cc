@@ -9,16 +9,28 @@
 #include "runtime/status_util.h"
 
 namespace commsched::runtime {
+namespace {
+
+// Whether the peer sends this round's message for certain: it hands out what
+// has been reduced, and every rank has given its share to that.
+bool IsKnownToCome(const CommunicateProgram &c, size_t phase) {
+  return phase > 0 && c.phases[phase].combine == ops::Combine::kReplace;
+}
+
+}  // namespace
+
 ProgressEngine::ProgressEngine(int rank, Transport *transport,
                                ParameterClient *servers,
                                const ServersProgram *servers_of, Host *host,
-                               TraceRecorder *trace, absl::Duration deadline)
+                               TraceRecorder *trace, absl::Duration deadline,
+                               LinkObserver *links)
     : rank_(rank),
       transport_(transport),
       servers_(servers),
       servers_of_(servers_of),
       host_(host),
       trace_(trace),
+      observer_(links),
       deadline_(absl::ToChronoNanoseconds(
           std::min(deadline, absl::Hours(24 * 365)))),
       patience_(deadline_ / 30),
@@ -134,6 +146,10 @@ void ProgressEngine::Handle(Event &event) {
           active->send_begin, event.at);
   } else {
     active->receiving = false;
+    if (observer_ != nullptr && round.overlaps())
+      observer_->Count(round.recv_peer, round.recv_bytes);
+    if (observer_ != nullptr && IsKnownToCome(c, active->phase))
+      observer_->End(round.recv_peer, active->request.call, event.at);
     Trace(*active, TraceSpan::kReceive, round.recv_peer, round.recv_bytes,
           active->recv_begin, event.at);
   }
@@ -185,6 +201,8 @@ bool ProgressEngine::PostRound(Active *active) {
       Push(std::move(event));
     };
     std::byte *target = active->request.buffer + round.recv_begin;
+    if (observer_ != nullptr && IsKnownToCome(c, active->phase))
+      observer_->Begin(round.recv_peer, active->recv_begin);
     if (round.overlaps()) {
       if (active->staging.size() < round.recv_bytes) {
         absl::StatusOr<Memory> staging = Memory::Allocate(round.recv_bytes);
@@ -197,27 +215,36 @@ bool ProgressEngine::PostRound(Active *active) {
       transport_->Recv(round.recv_peer, Tag(*active),
                        absl::MakeSpan(active->staging.data(), round.recv_bytes),
                        done);
-    } else if (phase.combine == ops::Combine::kReplace) {
+    } else if (phase.combine == ops::Combine::kReplace && observer_ == nullptr) {
       transport_->Recv(round.recv_peer, Tag(*active),
                        absl::MakeSpan(target, round.recv_bytes), done);
     } else {
-      bool last = active->round + 1 == phase.rounds.size();
-      size_t unit = ops::ElementBytes(c.element);
-      transport_->RecvStream(
-          round.recv_peer, Tag(*active), round.recv_bytes, unit,
-          [element = c.element, combine = phase.combine,
-           scale = last ? phase.scale : 0.0, target,
-           unit](size_t offset, absl::Span<const std::byte> bytes) {
-            ops::CombineElements(element, combine, scale, target + offset,
-                                 bytes.data(), bytes.size() / unit);
-          },
-          done);
+      transport_->RecvStream(round.recv_peer, Tag(*active), round.recv_bytes,
+                             ops::ElementBytes(c.element), SinkOf(*active), done);
     }
   }
   if (active->sending)
     links_[round.send_peer].queue[{phase.priority, active->request.call,
                                    active->sequence}] = active;
   return true;
+}
+
+Transport::Sink ProgressEngine::SinkOf(const Active &active) const {
+  const CommunicateProgram &c = active.request.instruction->communicate;
+  const PhaseProgram &phase = c.phases[active.phase];
+  const Round &round = phase.rounds[active.round];
+  const bool last = active.round + 1 == phase.rounds.size();
+  return [element = c.element, combine = phase.combine,
+          scale = last && phase.combine != ops::Combine::kReplace ? phase.scale : 0.0,
+          target = active.request.buffer + round.recv_begin, links = observer_,
+          peer = round.recv_peer](size_t offset, absl::Span<const std::byte> bytes) {
+    if (links != nullptr) links->Count(peer, bytes.size());
+    if (combine == ops::Combine::kReplace)
+      std::memcpy(target + offset, bytes.data(), bytes.size());
+    else
+      ops::CombineElements(element, combine, scale, target + offset, bytes.data(),
+                           bytes.size() / ops::ElementBytes(element));
+  };
 }
 
 // What receiving in place or through a sink has not done already.

@@ -21,6 +21,7 @@
 #include "runtime/memory.h"
 #include "runtime/parameter_client.h"
 #include "runtime/program.h"
+#include "runtime/replanning/link_observer.h"
 #include "runtime/row_exchange.h"
 #include "runtime/sync.h"
 #include "runtime/trace.h"
@@ -60,7 +61,8 @@ class ProgressEngine {
   // may be null without them.
   ProgressEngine(int rank, Transport *transport, ParameterClient *servers,
                  const ServersProgram *servers_of, Host *host,
-                 TraceRecorder *trace, absl::Duration deadline);
+                 TraceRecorder *trace, absl::Duration deadline,
+                 LinkObserver *links = nullptr);
   // The transport and the client must have been closed. Stops the thread.
   ~ProgressEngine();
 
@@ -131,6 +133,8 @@ class ProgressEngine {
   // connection to one that is lost. Both take up to twice the deadline.
   Clock::duration DeadlineOf(const Active &active) const;
 
+  // The transport's sink of a round's message.
+  Transport::Sink SinkOf(const Active &active) const;
   std::string Describe(const Active &active) const;
   std::string DescribeMissing(const Active &active) const;
   MessageTag Tag(const Active &active) const;
@@ -144,6 +148,7 @@ class ProgressEngine {
   const ServersProgram *const servers_of_;
   Host *const host_;
   TraceRecorder *const trace_;
+  LinkObserver *const observer_;
   const Clock::duration deadline_;
   // How long a link that has used up its credit waits for a completion.
   const Clock::duration patience_;

@@ -98,6 +98,14 @@ absl::StatusOr<std::unique_ptr<Session>> Session::InProcess(
   int nodes = image->nodes();
   if (absl::Status s = CheckEmulation(*image, options.emulate); !s.ok())
     return s;
+  if (options.replan) {
+    std::vector<int> ranks;
+    for (int r = 0; r < nodes; ++r) ranks.push_back(r);
+    auto hub = MakeInProcessHub(nodes);
+    return Replanning(std::move(image), ranks,
+                      [hub](TransportOptions o) { return ConnectInProcess(hub, std::move(o)); },
+                      options);
+  }
   std::unique_ptr<Session> session(new Session);
   session->image_ = image;
   session->executors_.resize(size_t(nodes));
@@ -152,6 +160,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::OneRank(
     const ConnectServersFunction &connect_servers) {
   if (absl::Status s = CheckEmulation(*image, options.emulate); !s.ok())
     return s;
+  if (options.replan) return Replanning(std::move(image), {rank}, connect, options);
   std::unique_ptr<Session> session(new Session);
   session->image_ = image;
   auto made = MakeRank(*image, rank, RanksCommunicate(*image) ? connect : nullptr,
@@ -163,6 +172,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::OneRank(
 }
 
 Session::~Session() {
+  replanner_.reset();
   // Together: a rank that closes waits for what its peers still take.
   std::vector<std::thread> threads;
   for (auto &executor : executors_)
@@ -212,6 +222,8 @@ absl::StatusOr<uint64_t> Session::Call(int function, BatchSource *batches) {
     if (absl::Status s = PrepareServers(program().functions[size_t(function)]);
         !s.ok())
       return s;
+  if (replanner_ != nullptr)
+    if (absl::Status s = ChangePlan(function); !s.ok()) return s;
   std::vector<BatchRows> rows;
   for (auto &executor : executors_) {
     const FunctionProgram &f = executor->program().functions[size_t(function)];
@@ -235,6 +247,7 @@ absl::StatusOr<uint64_t> Session::Call(int function, BatchSource *batches) {
     if (!call.ok()) return Root(call.status());
     number = *call;
   }
+  ++calls_;
   if (const FunctionProgram &f = program().functions[size_t(function)];
       has_servers() && !f.is_step) {
     // The oldest are no longer kept.
@@ -269,6 +282,8 @@ absl::Status Session::Drain() {
 }
 
 void Session::Cancel(const absl::Status &why) {
+  MutexLock lock(&cancel_mu_);
+  if (cancelled_.ok()) cancelled_ = why;
   for (auto &executor : executors_)
     if (executor != nullptr) executor->Cancel(why);
 }

@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "runtime/parameter_client.h"
 #include "runtime/parameter_server.h"
 #include "runtime/plan_loader.h"
+#include "runtime/replanning/replanner.h"
 
 namespace commsched::runtime {
 
@@ -32,6 +34,8 @@ struct SessionOptions {
   // refused.
   bool emulate = false;
   ProfileRecorder *profile = nullptr;  // outlives the session
+  // Another plan may take over during the run. `profile` is not used then.
+  std::optional<ReplanOptions> replan = std::nullopt;
 };
 
 // Connects one trainer to the parameter servers of its plan.
@@ -50,6 +54,10 @@ bool RanksCommunicate(const PlanImage &image);
 // as well: values are set and read under their names in files, wherever they
 // live. A trainer alone has the values that it holds; before its first step it
 // gets those of the servers, which count.
+//
+// With re-planning, image() and program() are those of the plan that runs: they
+// change in Call, and so do the numbers of slots and values. Names, functions and
+// call numbers do not.
 //
 // Used by one thread at a time, except Cancel. Errors say which rank found
 // them; of several, the one that is not the echo of another rank's.
@@ -102,6 +110,14 @@ class Session {
   Session() = default;
   // `status`, or the error of the rank that it comes from.
   absl::Status Root(const absl::Status &status);
+
+  // session_replanning.cc. `transports`: by local rank, null if they talk to nobody.
+  static absl::StatusOr<std::unique_ptr<Session>> Replanning(
+      std::shared_ptr<const PlanImage> image, const std::vector<int> &ranks,
+      const ConnectFunction &connect, const SessionOptions &options);
+  // Before call `calls_`, of `function`: changes to another plan, if it is time.
+  absl::Status ChangePlan(int function);
+  absl::Status MoveValues(const Generation &next);
   bool has_servers() const { return !image_->servers().servers.empty(); }
   // Whatever a call of `function` needs of the servers.
   absl::Status PrepareServers(const FunctionProgram &function);
@@ -126,7 +142,13 @@ class Session {
   // Of tables, by value: one more than the steps behind what PullTables got.
   std::map<uint32_t, uint64_t> pulled_;
   std::shared_ptr<const PlanImage> image_;
+  uint64_t calls_ = 0;
+  // What belongs to the plan that runs, except executors_; with re-planning only.
+  std::unique_ptr<Generation> generation_;
+  Mutex cancel_mu_;  // Cancel, and the change to another plan
+  absl::Status cancelled_ ABSL_GUARDED_BY(cancel_mu_);
   std::vector<std::unique_ptr<Executor>> executors_;  // by rank
+  std::unique_ptr<Replanner> replanner_;
 };
 
 }  // namespace commsched::runtime

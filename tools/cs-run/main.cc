@@ -28,6 +28,7 @@
 #include "tools/cs-run/calibrate.h"
 #include "tools/cs-run/child_report.h"
 #include "tools/cs-run/options.h"
+#include "tools/cs-run/replan.h"
 #include "tools/cs-run/report.h"
 #include "tools/cs-run/serve.h"
 #include "tools/cs-run/spawn.h"
@@ -105,6 +106,7 @@ absl::Status CheckNodes(const Options &options, const runtime::PlanImage &image)
     return absl::InvalidArgumentError(
         absl::StrCat("--rank must be below the number of trainers ", nodes,
                      ", got: ", options.rank));
+  if (absl::Status s = CheckReplan(options, image); !s.ok()) return s;
   return CheckServers(options, image);
 }
 
@@ -158,6 +160,7 @@ absl::Status RunTrainers(const Options &options,
   session_options.emulate = options.emulate;
   session_options.trace = trace;
   session_options.profile = profile;
+  if (!options.replan.empty()) session_options.replan = ReplanOptionsOf(options);
   std::optional<Watchdog> watchdog;  // ends after the session
   auto session = Open(options, std::move(image), session_options);
   if (!session.ok()) return session.status();

@@ -10,6 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "tools/cs-run/replan.h"
 
 namespace commsched::run {
 namespace {
@@ -184,6 +185,27 @@ absl::StatusOr<Options> ParseOptions(
          return absl::OkStatus();
        }},
       {"--seed", Count(&o.seed, 0)},
+      {"--replan", Text(&o.replan)},
+      {"--replan-every", Count(&o.replan_every, 1)},
+      {"--replan-window", Count(&o.replan_window, 1)},
+      {"--replan-folder", Text(&o.replan_folder)},
+      {"--replan-when-off",
+       [&](const std::string &v) -> absl::Status {
+         if (!absl::SimpleAtod(v, &o.replan_when_off) || !(o.replan_when_off > 0) ||
+             o.replan_when_off > 1e6)
+           return absl::InvalidArgumentError(
+               absl::StrCat("must be a positive number of percent, got: ", v));
+         return absl::OkStatus();
+       }},
+      {"--replan-deadline",
+       [&](const std::string &v) -> absl::Status {
+         double seconds;
+         if (!absl::SimpleAtod(v, &seconds) || !(seconds > 0) || seconds > 1e7)
+           return absl::InvalidArgumentError(
+               absl::StrCat("must be a positive number of seconds, got: ", v));
+         o.replan_deadline = absl::Seconds(seconds);
+         return absl::OkStatus();
+       }},
       {"--trace-origin", Count(&o.trace_origin, 1)},
       {"--spawned",
        [&](const std::string &v) {
@@ -247,6 +269,7 @@ absl::StatusOr<Options> ParseOptions(
   if (!o.help) {
     if (absl::Status s = Check(o); !s.ok()) return s;
     if (absl::Status s = CheckCalibrate(o); !s.ok()) return s;
+    if (absl::Status s = CheckReplan(o); !s.ok()) return s;
   }
   return o;
 }
@@ -324,6 +347,17 @@ parameter servers, for plans that have them
   --token-file FILE       the first line is a secret that all processes of the
                           job know; --spawn makes one. Without TLS and token
                           servers listen on loopback addresses only
+
+re-planning, on all ranks (docs/replanning.md)
+  --replan COMMAND        makes a new plan beside the run, which all ranks then
+                          change to: for /bin/sh of rank 0; {profile} and
+                          {calibration} become files with what was measured,
+                          {plan} the one to write
+  --replan-every N        after every N steps
+  --replan-when-off P     when a step takes P percent more or less than at first
+  --replan-window N       of what is measured, the last N steps (default 20)
+  --replan-deadline S     seconds for the command (default 600)
+  --replan-folder DIR     keeps measurements, plans and events.json
 
 reports
   --metrics-every N       prints metrics every N steps

@@ -41,6 +41,15 @@ struct Options {
   uint64_t seed = 0;
   bool arena_info = false;
   bool emulate = false;
+  std::string replan;  // command
+  uint64_t replan_every = 0, replan_window = 0;  // 0: not given
+  double replan_when_off = 0;                    // percent
+  absl::Duration replan_deadline;
+  std::string replan_folder;
+  bool simulate = false;
+  runtime::SimulationOptions simulation;
+  bool simulation_option = false;  // one was given
+  std::string read_profile, read_calibration;
   bool help = false;
   // Of a rank that --spawn has started; not for users.
   bool spawned = false;       // the parent handles signals and prints errors

@@ -1,0 +1,307 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "runtime/replanning/replanner.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "runtime/replanning/replacement.h"
+#include "runtime/status_util.h"
+
+namespace commsched::runtime {
+namespace {
+
+// A rank says how far it goes without hearing more: so far that it hears in time,
+// but not much farther, since the others wait as long with the new plan.
+constexpr uint64_t kLeastAhead = 4, kMostAhead = 1000;
+constexpr int64_t kAheadNs = 50'000'000;
+
+Clock::time_point After(absl::Duration duration) {
+  return Clock::now() + absl::ToChronoNanoseconds(duration);
+}
+
+std::string HexOf(uint64_t digest) { return absl::StrFormat("%016x", digest); }
+
+}  // namespace
+
+Replanner::Replanner(Settings settings)
+    : settings_(std::move(settings)),
+      leads_(settings_.ranks.front().rank == 0),
+      clock_(settings_.options.every, settings_.options.when_off_percent,
+             settings_.options.window) {
+  const Rank &first = settings_.ranks.front();
+  if (first.lanes != nullptr && settings_.ranks.size() == 1)
+    control_ = std::make_unique<ControlChannel>(first.lanes);
+}
+
+Replanner::~Replanner() {
+  Stop();
+  if (thread_.joinable()) thread_.join();
+  if (reaper_.joinable()) reaper_.join();
+  MutexLock lock(&mu_);
+  prepared_.reset();
+}
+
+void Replanner::Stop() {
+  {
+    MutexLock lock(&mu_);
+    stopped_ = true;
+    changed_.SignalAll();
+  }
+  if (control_ != nullptr) control_->Stop();
+}
+
+absl::StatusOr<Generation> Replanner::Make(uint32_t number,
+                                           std::shared_ptr<const PlanImage> image) {
+  Generation made;
+  made.number = number;
+  made.image = std::move(image);
+  made.profile = std::make_unique<ProfileRecorder>(settings_.options.window);
+  for (const Rank &rank : settings_.ranks) {
+    absl::StatusOr<std::shared_ptr<const Program>> program =
+        made.image->ForRank(rank.rank);
+    if (!program.ok()) return program.status();
+    made.links.push_back(std::make_unique<LinkObserver>(
+        rank.rank, made.image->nodes(), settings_.options.window));
+    ExecutorOptions options;
+    options.trace = settings_.trace;
+    options.deadline = settings_.deadline;
+    options.emulate = settings_.emulate;
+    options.profile = made.profile.get();
+    options.links = made.links.back().get();
+    made.lanes.push_back(nullptr);
+    if (rank.lanes != nullptr) {
+      options.failures = std::make_shared<PeerFailureRelay>();
+      auto lane = rank.lanes->Open(number, options.failures);
+      made.lanes.back() = lane.get();
+      options.transport = std::move(lane);
+    }
+    absl::StatusOr<std::unique_ptr<Executor>> executor =
+        Executor::Create(*std::move(program), std::move(options));
+    if (!executor.ok()) return executor.status();
+    made.executors.push_back(*std::move(executor));
+  }
+  return made;
+}
+
+void Replanner::Start(const Generation *generation) {
+  {
+    MutexLock lock(&mu_);
+    running_ = generation;
+  }
+  const int nodes = generation->image->nodes();
+  if (control_ != nullptr)
+    for (int r = leads_ ? 1 : 0; r < (leads_ ? nodes : 1); ++r) others_.push_back(r);
+  thread_ = std::thread([this] { Run(); });
+}
+
+void Replanner::Tell(ReplanEvent event) {
+  MutexLock lock(&tell_mu_);
+  if (settings_.options.on_event) settings_.options.on_event(event);
+}
+
+// ---- the thread that calls ------------------------------------------------
+
+absl::StatusOr<std::unique_ptr<Generation>> Replanner::Before(
+    uint64_t call, bool is_step, const std::function<absl::Status()> &check) {
+  const Clock::time_point begin = Clock::now();
+  const Clock::time_point deadline = After(settings_.deadline);
+  MutexLock lock(&mu_);
+  while (call >= fence_ && first_new_ == kNone && !stopped_) {
+    changed_.WaitUntil(&mu_, std::min(deadline, After(absl::Milliseconds(50))));
+    mu_.Unlock();
+    absl::Status status = check();
+    mu_.Lock();
+    if (!status.ok()) return status;
+    if (Clock::now() > deadline && call >= fence_ && first_new_ == kNone)
+      return absl::DeadlineExceededError(absl::StrCat(
+          "rank 0 has not said within ", absl::FormatDuration(settings_.deadline),
+          " with which call the new plan begins"));
+  }
+  held_ = absl::FromChrono(Clock::now() - begin);
+  position_ = call + 1;
+  if (first_new_ == call) {
+    first_new_ = fence_ = kNone;
+    return std::move(prepared_);
+  }
+  if (call > first_new_)
+    return absl::InternalError(absl::StrCat("call ", first_new_,
+                                            " of the new plan was never made"));
+  if (!is_step) {
+    last_step_at_ = Clock::time_point();  // it is no pause of a step
+    return nullptr;
+  }
+  std::optional<int64_t> took;
+  if (last_step_at_ != Clock::time_point())
+    took = std::chrono::nanoseconds(begin - last_step_at_).count();
+  last_step_at_ = begin;
+  std::optional<std::string> why = clock_.Step(took);
+  if (leads_ && why && !busy_) {
+    wanted_ = true;
+    why_ = *std::move(why);
+    changed_.SignalAll();
+  }
+  return nullptr;
+}
+
+void Replanner::Switched(const Generation *now, std::unique_ptr<Generation> old,
+                         uint64_t call, absl::Duration drained,
+                         absl::Duration moved) {
+  if (reaper_.joinable()) reaper_.join();
+  ReplanEvent event;
+  {
+    MutexLock lock(&mu_);
+    running_ = now;
+    clock_.Restart();
+    last_step_at_ = Clock::time_point();
+    event.attempt = attempt_;
+    event.held = held_;
+    changed_.SignalAll();
+  }
+  // Nothing is under way in it; its threads, memory and code go.
+  reaper_ = std::thread([old = std::move(old)]() mutable { old.reset(); });
+  event.kind = ReplanEvent::kSwitched;
+  event.call = call;
+  event.digest = now->image->digest();
+  event.drained = drained;
+  event.moved = moved;
+  event.text = absl::StrFormat(
+      "plan %s runs from call %d on: waited %.1f ms to hear of it, %.1f ms for the "
+      "calls before, moved values in %.1f ms",
+      HexOf(event.digest), call, absl::ToDoubleMilliseconds(event.held),
+      absl::ToDoubleMilliseconds(drained), absl::ToDoubleMilliseconds(moved));
+  Tell(std::move(event));
+}
+
+// ---- what both kinds of ranks do ----------------------------------------
+
+void Replanner::Run() { leads_ ? Lead() : Follow(); }
+
+absl::Status Replanner::PrepareHere(uint64_t attempt, const std::string &plan,
+                                    uint64_t digest) {
+  // The same number on all ranks: that of the attempt.
+  if (attempt >= TransportLanes::kControl)
+    return absl::ResourceExhaustedError("the run has had too many plans");
+  absl::StatusOr<std::shared_ptr<const PlanImage>> image = PlanImage::Load(plan);
+  if (!image.ok()) return image.status();
+  if ((*image)->digest() != digest)
+    return absl::DataLossError(absl::StrCat("digest of the plan must match ",
+                                            HexOf(digest), ", got: ",
+                                            HexOf((*image)->digest())));
+  if (absl::Status s = CheckReplacement(*Running(), **image); !s.ok()) return s;
+  absl::StatusOr<Generation> made = Make(uint32_t(attempt), *std::move(image));
+  if (!made.ok()) return made.status();
+  MutexLock lock(&mu_);
+  prepared_ = std::make_unique<Generation>(*std::move(made));
+  return absl::OkStatus();
+}
+
+void Replanner::Drop() {
+  std::unique_ptr<Generation> dropped;  // without the lock
+  MutexLock lock(&mu_);
+  if (first_new_ != kNone) return;  // too late
+  dropped = std::move(prepared_);
+  fence_ = kNone;
+  changed_.SignalAll();
+}
+
+std::shared_ptr<const PlanImage> Replanner::Running() const {
+  MutexLock lock(&mu_);
+  return running_->image;
+}
+
+uint64_t Replanner::Hold() {
+  MutexLock lock(&mu_);
+  const int64_t step = std::max<int64_t>(1, clock_.step_ns());
+  const uint64_t ahead =
+      clock_.step_ns() == 0 ? kLeastAhead : uint64_t(kAheadNs / step) + 1;
+  fence_ = position_ + std::clamp(ahead, kLeastAhead, kMostAhead);
+  return fence_;
+}
+
+void Replanner::Decide(uint64_t call) {
+  MutexLock lock(&mu_);
+  first_new_ = call;
+  changed_.SignalAll();
+}
+
+bool Replanner::AwaitSwitch() {
+  MutexLock lock(&mu_);
+  while (first_new_ != kNone && !stopped_) changed_.Wait(&mu_);
+  return first_new_ == kNone;
+}
+
+absl::StatusOr<std::string> Replanner::Profile() const {
+  MutexLock lock(&mu_);
+  return running_->profile->ToJson();
+}
+
+std::vector<LinkObserver::Link> Replanner::Links() const {
+  MutexLock lock(&mu_);
+  std::vector<LinkObserver::Link> links;
+  for (const auto &observer : running_->links)
+    for (const LinkObserver::Link &link : observer->Links()) links.push_back(link);
+  return links;
+}
+
+// ---- ranks that follow ----------------------------------------------------
+
+void Replanner::Follow() {
+  while (!stopped_) {
+    absl::StatusOr<ControlMessage> message =
+        control_->Receive(0, Clock::time_point::max());
+    // The run is over, or its transport will say what is wrong.
+    if (!message.ok()) return;
+    Answer(*message);
+  }
+}
+
+void Replanner::Answer(const ControlMessage &message) {
+  ControlMessage answer;
+  answer.attempt = message.attempt;
+  switch (message.kind) {
+    case ControlMessage::kMeasure: {
+      absl::StatusOr<std::string> profile = Profile();
+      answer.kind = ControlMessage::kMeasured;
+      answer.value = profile.ok() ? 0 : 1;
+      answer.payload = profile.ok() ? *std::move(profile)
+                                    : std::string(profile.status().message());
+      control_->Send(0, std::move(answer));
+      answer = ControlMessage();
+      answer.kind = ControlMessage::kLinks;
+      answer.attempt = message.attempt;
+      for (const LinkObserver::Link &link : Links())
+        absl::StrAppend(&answer.payload, link.from, " ", link.to, " ",
+                        link.bits_per_second, " ", link.fixed_ns, "\n");
+      break;
+    }
+    case ControlMessage::kPrepare: {
+      if (!AwaitSwitch()) return;
+      Drop();
+      absl::Status status = PrepareHere(message.attempt, message.payload, message.value);
+      answer.kind = ControlMessage::kPrepared;
+      answer.value = message.value;
+      answer.payload = std::string(status.message());
+      MutexLock lock(&mu_);
+      attempt_ = message.attempt;
+      break;
+    }
+    case ControlMessage::kHold: {
+      answer.kind = ControlMessage::kHolding;
+      answer.value = Hold();
+      break;
+    }
+    case ControlMessage::kSwitch:
+      return Decide(message.value);
+    case ControlMessage::kForget:
+      return Drop();
+    default:
+      return;
+  }
+  control_->Send(0, std::move(answer));
+}
+
+}  // namespace commsched::runtime

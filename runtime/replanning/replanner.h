@@ -1,0 +1,166 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A new plan during a run: measured, made, prepared by all ranks, and begun by
+// all with the same call. docs/replanning.md describes the protocol, and why no
+// message can be taken for another and nothing can hang.
+#ifndef COMMSCHED_RUNTIME_REPLANNING_REPLANNER_H
+#define COMMSCHED_RUNTIME_REPLANNING_REPLANNER_H
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "runtime/executor.h"
+#include "runtime/plan_loader.h"
+#include "runtime/profile.h"
+#include "runtime/replanning/control_channel.h"
+#include "runtime/replanning/link_observer.h"
+#include "runtime/replanning/planning_command.h"
+#include "runtime/replanning/step_clock.h"
+#include "runtime/replanning/transport_lanes.h"
+
+namespace commsched::runtime {
+
+struct ReplanEvent {
+  enum Kind { kBegun, kDecided, kSwitched, kGivenUp };
+  Kind kind = kBegun;
+  uint64_t attempt = 0;
+  uint64_t call = 0;    // kDecided, kSwitched: the first of the new plan
+  uint64_t digest = 0;  // of the new plan, if there is one
+  // kSwitched: how long this rank made no call because of it: waited to hear of
+  // the call, completed those before, moved values.
+  absl::Duration held, drained, moved;
+  absl::Duration planned;  // kDecided: how long it took to make the plan
+  std::string text;        // one line for people
+};
+
+struct ReplanOptions {
+  // Makes plans; of the process with rank 0 only.
+  PlanFunction plan;
+  // A new plan is made after so many steps, and again; 0: not for that.
+  uint64_t every = 0;
+  // Or when a step takes so many percent more or less time than at first with this
+  // plan; 0: not for that.
+  double when_off_percent = 0;
+  // What is measured is that of so many steps, the last ones.
+  uint64_t window = 20;
+  // Of a rank to get and prepare a plan. Then training goes on with the old one.
+  absl::Duration prepare_deadline = absl::Seconds(60);
+  // After so many attempts in a row that gave no plan, there is no further one.
+  int most_failures = 3;
+  // May be called by any thread, one at a time.
+  std::function<void(const ReplanEvent &)> on_event;
+};
+
+// A plan and what runs it on the ranks of this process. Ends in the order of a
+// run: first what runs.
+struct Generation {
+  uint32_t number = 0;
+  std::shared_ptr<const PlanImage> image;
+  std::unique_ptr<ProfileRecorder> profile;
+  std::vector<std::unique_ptr<LinkObserver>> links;      // by local rank
+  std::vector<TransportLanes::Lane *> lanes;             // of the executors
+  std::vector<std::unique_ptr<Executor>> executors;
+};
+
+// Of a process with one rank or all of them. Its thread asks, plans and prepares;
+// the thread that calls the functions of the plan changes from one to the next.
+class Replanner {
+ public:
+  struct Rank {
+    int rank = 0;
+    std::shared_ptr<TransportLanes> lanes;  // null: it talks to nobody
+  };
+  // `base`: what executors have besides transport, failures and measurements.
+  struct Settings {
+    ReplanOptions options;
+    std::vector<Rank> ranks;  // here: one, or all of the plan
+    TraceRecorder *trace = nullptr;
+    absl::Duration deadline = absl::Seconds(30);
+    bool emulate = false;
+  };
+
+  explicit Replanner(Settings settings);
+  ~Replanner();
+
+  // What runs the plan on the ranks here, not live yet.
+  absl::StatusOr<Generation> Make(uint32_t number,
+                                  std::shared_ptr<const PlanImage> image);
+  // What `generation` runs is measured from now on.
+  void Start(const Generation *generation);
+
+  // Before call `call`; may wait until it is known whether it is of the new plan.
+  // If it is, gives what runs it. `check`, which is asked now and then, ends the
+  // waiting with its error.
+  absl::StatusOr<std::unique_ptr<Generation>> Before(
+      uint64_t call, bool is_step, const std::function<absl::Status()> &check);
+  // The caller has changed to `now`; `old` goes, beside the run.
+  void Switched(const Generation *now, std::unique_ptr<Generation> old,
+                uint64_t call, absl::Duration drained, absl::Duration moved);
+  // Ends attempts and everything that waits, from any thread. The plan goes on.
+  void Stop();
+
+ private:
+  static constexpr uint64_t kNone = ~uint64_t{0};
+
+  void Run();
+  void Lead();
+  void Follow();
+  // One attempt of rank 0. An error says why there is no new plan.
+  absl::Status Attempt(uint64_t attempt);
+  absl::StatusOr<Measurements> Collect(uint64_t attempt);
+  absl::Status Distribute(uint64_t attempt, const std::string &plan, uint64_t digest);
+  absl::StatusOr<uint64_t> Agree(uint64_t attempt);
+  absl::Status PrepareHere(uint64_t attempt, const std::string &plan, uint64_t digest);
+  std::shared_ptr<const PlanImage> Running() const;
+  void Decide(uint64_t call);
+  // Both kinds of ranks: forgets a plan that has been prepared.
+  void Drop();
+  uint64_t Hold();
+  // Waits until the plan that was decided on runs. False if it never will.
+  bool AwaitSwitch();
+  void Answer(const ControlMessage &message);
+  absl::StatusOr<ControlMessage> From(int peer, uint32_t kind, uint64_t attempt,
+                                      Clock::time_point deadline);
+  void ToAll(const ControlMessage &message);
+  absl::StatusOr<std::string> Profile() const;
+  std::vector<LinkObserver::Link> Links() const;
+  void Tell(ReplanEvent event);
+
+  const Settings settings_;
+  const bool leads_;         // rank 0 is here
+  std::vector<int> others_;  // ranks elsewhere; of those that follow: rank 0
+  std::unique_ptr<ControlChannel> control_;  // null: there are none
+  std::atomic<bool> stopped_{false};
+
+  Mutex tell_mu_;
+  mutable Mutex mu_;
+  CondVar changed_;
+  StepClock clock_ ABSL_GUARDED_BY(mu_);
+  Clock::time_point last_step_at_ ABSL_GUARDED_BY(mu_);
+  bool wanted_ ABSL_GUARDED_BY(mu_) = false;  // an attempt is
+  bool busy_ ABSL_GUARDED_BY(mu_) = false;    // with one
+  std::string why_ ABSL_GUARDED_BY(mu_);      // of the attempt
+  const Generation *running_ ABSL_GUARDED_BY(mu_) = nullptr;
+  std::unique_ptr<Generation> prepared_ ABSL_GUARDED_BY(mu_);
+  uint64_t attempt_ ABSL_GUARDED_BY(mu_) = 0;  // of what is prepared
+  uint64_t position_ ABSL_GUARDED_BY(mu_) = 0;  // the next call
+  uint64_t fence_ ABSL_GUARDED_BY(mu_) = kNone;     // the first that waits
+  uint64_t first_new_ ABSL_GUARDED_BY(mu_) = kNone;  // call of the new plan
+  absl::Duration held_ ABSL_GUARDED_BY(mu_);
+
+  std::thread reaper_;  // of what has been replaced; of the calling thread
+  std::thread thread_;
+};
+
+}  // namespace commsched::runtime
+
+#endif  // COMMSCHED_RUNTIME_REPLANNING_REPLANNER_H

@@ -1,0 +1,57 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "runtime/replanning/step_clock.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_format.h"
+
+namespace commsched::runtime {
+
+StepClock::StepClock(uint64_t every, double when_off_percent, uint64_t window)
+    : every_(every), off_(when_off_percent / 100), window_(std::max<uint64_t>(1, window)) {}
+
+int64_t StepClock::step_ns() const {
+  if (last_.empty()) return 0;
+  std::vector<int64_t> sorted = last_;
+  auto middle = sorted.begin() + std::ptrdiff_t((sorted.size() - 1) / 2);
+  std::nth_element(sorted.begin(), middle, sorted.end());
+  return *middle;
+}
+
+void StepClock::Restart() {
+  steps_ = noticed_ = 0;
+  reference_ = 0;
+  said_ = false;
+  why_.clear();
+  last_.clear();
+}
+
+std::optional<std::string> StepClock::Step(std::optional<int64_t> ns) {
+  ++steps_;
+  if (ns && steps_ > kWarmUp) {
+    if (last_.size() < window_)
+      last_.push_back(*ns);
+    else
+      last_[steps_ % window_] = *ns;
+  }
+  if (said_ || steps_ < kWarmUp + window_) return std::nullopt;
+  const bool due = every_ != 0 && steps_ >= every_;
+  if (off_ > 0 && last_.size() == window_ && noticed_ == 0 && !due) {
+    const int64_t now = step_ns();
+    if (reference_ == 0) reference_ = std::max<int64_t>(1, now);
+    const double change = double(now) / double(reference_) - 1;
+    if (std::abs(change) > off_) {
+      noticed_ = steps_;
+      why_ = absl::StrFormat("a step takes %.3g ms, at first it took %.3g ms",
+                             double(now) / 1e6, double(reference_) / 1e6);
+    }
+  }
+  const bool settled = noticed_ != 0 && steps_ >= noticed_ + window_;
+  if (!due && !settled) return std::nullopt;
+  said_ = true;
+  return settled ? why_ : absl::StrFormat("after %d steps", steps_);
+}
+
+}  // namespace commsched::runtime

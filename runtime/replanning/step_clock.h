@@ -1,0 +1,46 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// When a run of a plan is to be planned anew, by the time that its steps take.
+#ifndef COMMSCHED_RUNTIME_REPLANNING_STEP_CLOCK_H
+#define COMMSCHED_RUNTIME_REPLANNING_STEP_CLOCK_H
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace commsched::runtime {
+
+// Not thread-safe.
+class StepClock {
+ public:
+  StepClock(uint64_t every, double when_off_percent, uint64_t window);
+
+  // A step has taken `ns`; nothing if that is not known. Returns why it is time
+  // for a new plan, once, when it is: the last `window` steps are then all as
+  // they are now.
+  std::optional<std::string> Step(std::optional<int64_t> ns);
+  // Another plan runs, or the same one is to be looked at afresh.
+  void Restart();
+  // Median of the last steps; 0 if there are none.
+  int64_t step_ns() const;
+
+ private:
+  // Steps of a plan that do not count.
+  static constexpr uint64_t kWarmUp = 5;
+
+  const uint64_t every_;
+  const double off_;
+  const uint64_t window_;
+  uint64_t steps_ = 0;      // since the beginning
+  uint64_t noticed_ = 0;    // step after which it was off; 0: it is not
+  int64_t reference_ = 0;   // ns; 0: not known yet
+  bool said_ = false;
+  std::string why_;
+  std::vector<int64_t> last_;  // ns, a ring
+};
+
+}  // namespace commsched::runtime
+
+#endif  // COMMSCHED_RUNTIME_REPLANNING_STEP_CLOCK_H

@@ -1,0 +1,383 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What re-planning is made of, each alone: lanes, control messages, the check of
+// a plan, the command, the clock of steps, the links.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <fstream>
+#include <iterator>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/in_process_transport.h"
+#include "runtime/replanning/control_channel.h"
+#include "runtime/replanning/link_observer.h"
+#include "runtime/replanning/planning_command.h"
+#include "runtime/replanning/replacement.h"
+#include "runtime/replanning/step_clock.h"
+#include "runtime/replanning/transport_lanes.h"
+#include "tests/runtime/server_plan.h"
+#include "tests/runtime/test_util.h"
+
+namespace commsched {
+namespace {
+
+using namespace runtime;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+// Two ranks of one process, with lanes.
+struct Pair {
+  Pair() {
+    auto hub = MakeInProcessHub(2);
+    std::vector<std::thread> threads;
+    for (int r = 0; r < 2; ++r)
+      threads.emplace_back([this, hub, r] {
+        lanes[r] = std::make_shared<TransportLanes>();
+        TransportOptions options;
+        options.rank = r;
+        options.nodes = 2;
+        options.on_peer_failure = lanes[r]->FailureHandler();
+        auto transport = ConnectInProcess(hub, options);
+        ASSERT_TRUE(transport.ok());
+        lanes[r]->Attach(*std::move(transport));
+      });
+    for (auto &t : threads) t.join();
+  }
+  std::shared_ptr<TransportLanes> lanes[2];
+};
+
+absl::Span<const std::byte> Bytes(const std::string &text) {
+  return {reinterpret_cast<const std::byte *>(text.data()), text.size()};
+}
+
+Clock::time_point Soon() { return Clock::now() + std::chrono::seconds(20); }
+
+TEST(TransportLanesTest, OneTagInSeveralLanesIsSeveralMessages) {
+  Pair pair;
+  std::unique_ptr<TransportLanes::Lane> send[2], recv[2];
+  for (uint32_t g = 0; g < 2; ++g) {
+    send[g] = pair.lanes[0]->Open(g, std::make_shared<PeerFailureRelay>());
+    recv[g] = pair.lanes[1]->Open(g, std::make_shared<PeerFailureRelay>());
+  }
+  const MessageTag tag{7, 3, 0, 0};
+  std::string got[2] = {"....", "...."}, control = "....";
+  int done = 0;  // everything runs on this thread
+  auto count = [&](absl::Status s) {
+    EXPECT_TRUE(s.ok()) << s;
+    ++done;
+  };
+  pair.lanes[1]->RecvControl(0, 7, 0, {reinterpret_cast<std::byte *>(control.data()), 4}, count);
+  for (int g : {1, 0})
+    recv[g]->Recv(0, tag, {reinterpret_cast<std::byte *>(got[g].data()), 4}, count);
+  send[0]->Send(1, tag, 0, Bytes("zero"), count);
+  send[1]->Send(1, tag, 0, Bytes("one!"), count);
+  pair.lanes[0]->SendControl(1, 7, 0, 0, Bytes("ctrl"), count);
+  EXPECT_EQ(done, 6);
+  EXPECT_EQ(got[0], "zero");
+  EXPECT_EQ(got[1], "one!");
+  EXPECT_EQ(control, "ctrl");
+}
+
+TEST(TransportLanesTest, WhatGoesWrongInAnIdleLaneStaysThere) {
+  Pair pair;
+  auto live = pair.lanes[0]->Open(0, std::make_shared<PeerFailureRelay>());
+  live->SetLive(true);
+  auto other = pair.lanes[1]->Open(0, std::make_shared<PeerFailureRelay>());
+  {
+    auto idle = pair.lanes[0]->Open(1, std::make_shared<PeerFailureRelay>());
+    idle->Abort(absl::InternalError("no memory"));
+    idle->Close(absl::Seconds(5));
+  }
+  std::string got = "...";
+  absl::Status status = absl::UnknownError("not done");
+  other->Recv(0, {1, 1, 0, 0}, {reinterpret_cast<std::byte *>(got.data()), 3},
+              [&](absl::Status s) { status = std::move(s); });
+  live->Send(1, {1, 1, 0, 0}, 0, Bytes("yes"), [](absl::Status) {});
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(got, "yes");
+  absl::Status later;
+  other->Recv(0, {2, 1, 0, 0}, {reinterpret_cast<std::byte *>(got.data()), 3},
+              [&](absl::Status s) { later = std::move(s); });
+  live->Abort(absl::InternalError("broken"));
+  EXPECT_THAT(std::string(later.message()), HasSubstr("broken"));
+}
+
+TEST(TransportLanesTest, FailuresReachLanesOfAllTimesButOrderlyEndsNone) {
+  TransportLanes lanes;
+  auto handler = lanes.FailureHandler();
+  auto early = std::make_shared<PeerFailureRelay>();
+  auto shared = std::make_shared<TransportLanes>();
+  auto report = shared->FailureHandler();
+  report(1, absl::FailedPreconditionError("has closed"));
+  report(1, absl::UnavailableError("is lost"));
+  std::vector<std::string> heard;
+  Pair pair;  // for a transport
+  auto lane = pair.lanes[0]->Open(0, early);
+  early->Attach([&](int peer, const absl::Status &why) {
+    heard.push_back(absl::StrCat(peer, " ", why.message()));
+  });
+  pair.lanes[0]->FailureHandler()(1, absl::FailedPreconditionError("has closed"));
+  pair.lanes[0]->FailureHandler()(1, absl::UnavailableError("is lost"));
+  auto late = std::make_shared<PeerFailureRelay>();
+  auto second = pair.lanes[0]->Open(1, late);
+  late->Attach([&](int peer, const absl::Status &why) {
+    heard.push_back(absl::StrCat("late ", peer, " ", why.message()));
+  });
+  EXPECT_THAT(heard, ::testing::ElementsAre("1 is lost", "late 1 is lost"));
+  early->Attach(nullptr);
+  late->Attach(nullptr);
+}
+
+TEST(ControlChannelTest, MessagesComeInOrderWhoeverIsFirst) {
+  Pair pair;
+  ControlChannel a(pair.lanes[0]), b(pair.lanes[1]);
+  std::string big(3 << 20, 'x');
+  big.back() = 'y';
+  a.Send(1, {ControlMessage::kPrepare, 1, 42, big});
+  a.Send(1, {ControlMessage::kHold, 2, 0, ""});
+  auto first = b.Receive(0, Soon());
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_EQ(first->kind, ControlMessage::kPrepare);
+  EXPECT_EQ(first->value, 42u);
+  EXPECT_EQ(first->payload, big);
+  auto second = b.Receive(0, Soon());
+  ASSERT_TRUE(second.ok());
+  EXPECT_EQ(second->kind, ControlMessage::kHold);
+  // One that does not come in time comes later, whole.
+  EXPECT_EQ(b.Receive(0, Clock::now()).status().code(), absl::StatusCode::kDeadlineExceeded);
+  a.Send(1, {ControlMessage::kSwitch, 2, 99, ""});
+  auto third = b.Receive(0, Soon());
+  ASSERT_TRUE(third.ok());
+  EXPECT_EQ(third->value, 99u);
+}
+
+TEST(ControlChannelTest, StopEndsReceive) {
+  Pair pair;
+  ControlChannel b(pair.lanes[1]);
+  std::thread stopper([&] { b.Stop(); });
+  EXPECT_EQ(b.Receive(0, Clock::time_point::max()).status().code(),
+            absl::StatusCode::kCancelled);
+  stopper.join();
+}
+
+TEST(ControlChannelTest, WhatIsNoMessageIsAnError) {
+  Pair pair;
+  ControlChannel b(pair.lanes[1]);
+  pair.lanes[0]->SendControl(1, 0, 0, 0, Bytes(std::string(40, 'z')), [](absl::Status) {});
+  EXPECT_EQ(b.Receive(0, Soon()).status().code(), absl::StatusCode::kDataLoss);
+}
+
+// ---- whether a plan fits ----------------------------------------------------
+
+std::string WhyNot(const std::string &now, const std::string &next) {
+  auto a = PlanImage::Load(now), b = PlanImage::Load(next);
+  EXPECT_TRUE(a.ok() && b.ok()) << a.status() << b.status();
+  return std::string(CheckReplacement(**a, **b).message());
+}
+
+TEST(ReplacementTest, AnotherScheduleOfTheProgramFits) {
+  const std::string plan = testing::Trainer(4).Bytes();
+  EXPECT_EQ(WhyNot(plan, plan), "");
+  EXPECT_EQ(WhyNot(plan, testing::Trainer(4, false).Bytes()), "");
+  EXPECT_EQ(WhyNot(plan, testing::Trainer(4, true, true).Bytes()), "");
+}
+
+TEST(ReplacementTest, AnotherProgramDoesNot) {
+  const std::string plan = testing::Trainer(4).Bytes();
+  auto changed = [&](std::function<void(plan::Plan &)> change) {
+    testing::PlanBuilder other = testing::Trainer(4);
+    change(other.proto());
+    return WhyNot(plan, other.Bytes());
+  };
+  EXPECT_EQ(WhyNot(plan, testing::Trainer(2).Bytes()),
+            "the number of nodes of the new plan must match 4, got: 2");
+  EXPECT_THAT(changed([](plan::Plan &p) { p.set_module_name("other"); }),
+              HasSubstr("the module of the new plan must match"));
+  EXPECT_EQ(changed([](plan::Plan &p) { p.mutable_slots(0)->set_name("v"); }),
+            "the new plan has no \"w\" on device 0");
+  EXPECT_THAT(changed([](plan::Plan &p) { p.mutable_slots(0)->set_kind(plan::Slot::STATE); }),
+              HasSubstr("\"w\" of the new plan must match parameter f32[100], got: state f32[100]"));
+  EXPECT_THAT(changed([](plan::Plan &p) { p.mutable_functions(1)->set_name("test"); }),
+              HasSubstr("a function of the new plan must match @eval, got: @test"));
+  EXPECT_THAT(changed([](plan::Plan &p) {
+                p.mutable_functions(0)->mutable_outputs(0)->set_metric("error");
+              }),
+              HasSubstr("the metrics of function @step of the new plan must match [ loss ]"));
+  EXPECT_THAT(changed([](plan::Plan &p) { p.mutable_functions(0)->set_global_batch(8); }),
+              HasSubstr("the global batch of function @step"));
+  EXPECT_THAT(changed([](plan::Plan &p) {
+                p.mutable_functions(0)->mutable_instructions(3)->mutable_run()->set_flops(7);
+              }),
+              HasSubstr("is another program: fragment"));
+  EXPECT_THAT(changed([](plan::Plan &p) {
+                for (auto &i : *p.mutable_functions(0)->mutable_instructions())
+                  if (i.has_communicate())
+                    for (auto &phase : *i.mutable_communicate()->mutable_phases())
+                      if (phase.scale() != 0) phase.set_scale(1);
+              }),
+              HasSubstr("it reduces other values"));
+}
+
+TEST(ReplacementTest, ParameterServersAreRefused) {
+  auto image = PlanImage::Load(testing::ServerPlan({}).Bytes());
+  ASSERT_TRUE(image.ok());
+  EXPECT_THAT(std::string(CheckReplaceable(**image).message()),
+              HasSubstr("parameter servers cannot be replaced"));
+}
+
+// ---- the command ----------------------------------------------------------
+
+absl::StatusOr<std::string> Plan(const std::string &command,
+                                 absl::Duration deadline = absl::Seconds(60),
+                                 const std::string &folder = "") {
+  std::atomic<bool> stop{false};
+  return PlanByCommand({command, deadline, folder})({1, "the profile", "the links"}, stop);
+}
+
+TEST(PlanningCommandTest, GetsMeasurementsAndGivesAPlan) {
+  auto plan = Plan("cat {profile} {calibration} >{plan}; echo noise; echo more >&2");
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(*plan, "the profilethe links");
+}
+
+TEST(PlanningCommandTest, KeepsFilesInAFolderOfAnyName) {
+  testing::TemporaryFolder folder;
+  const std::string name = folder / "it's here";
+  ASSERT_TRUE(Plan("cp {profile} {plan}", absl::Seconds(60), name).ok());
+  std::ifstream kept(name + "/plan.1");
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(kept), {}), "the profile");
+}
+
+TEST(PlanningCommandTest, TakesLittle) {
+  auto plan = Plan("nice >{plan}; nproc >>{plan}");
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(*plan, "19\n1\n");
+}
+
+TEST(PlanningCommandTest, FailuresSayWhatTheCommandSaid) {
+  EXPECT_THAT(std::string(Plan("echo first; echo step.mlir: bad >&2; exit 3; {plan}").status().message()),
+              HasSubstr("failed with status 3: first; step.mlir: bad"));
+  EXPECT_THAT(std::string(Plan("true {plan}").status().message()),
+              HasSubstr("has written no plan"));
+  EXPECT_THAT(std::string(Plan("no-such-tool {plan}").status().message()),
+              HasSubstr("failed with status 127"));
+  EXPECT_FALSE(CheckPlanningCommand("cs-opt").ok());
+}
+
+bool Gone(pid_t pid) {
+  for (int i = 0; i < 2000; ++i) {
+    std::ifstream stat(absl::StrCat("/proc/", pid, "/stat"));
+    std::string first, second, state;
+    if (!(stat >> first >> second >> state) || state == "Z") return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return false;
+}
+
+TEST(PlanningCommandTest, OneThatDoesNotEndIsEndedWithAllThatItStarted) {
+  testing::TemporaryFolder folder;
+  const std::string file = folder / "pid";
+  auto plan = Plan(absl::StrCat("(sleep 1000 & echo $! >", file, "; wait); : {plan}"),
+                   absl::Seconds(4));
+  EXPECT_THAT(std::string(plan.status().message()), HasSubstr("has not ended within 4s"));
+  pid_t pid = 0;
+  std::ifstream(file) >> pid;
+  ASSERT_GT(pid, 0);
+  EXPECT_TRUE(Gone(pid));
+}
+
+TEST(PlanningCommandTest, StopEndsIt) {
+  std::atomic<bool> stop{true};
+  auto plan = PlanByCommand({"sleep 1000; : {plan}", absl::Seconds(60), ""})({1, "", ""}, stop);
+  EXPECT_EQ(plan.status().code(), absl::StatusCode::kCancelled);
+}
+
+// ---- the clock ------------------------------------------------------------
+
+// The step, counted from 1, at which it says that it is time.
+int Fires(StepClock clock, const std::vector<int64_t> &ns) {
+  for (size_t i = 0; i < ns.size(); ++i)
+    if (clock.Step(ns[i])) return int(i) + 1;
+  return 0;
+}
+
+std::vector<int64_t> Steps(std::vector<std::pair<int, int64_t>> runs) {
+  std::vector<int64_t> all;
+  for (auto [count, ns] : runs) all.insert(all.end(), size_t(count), ns);
+  return all;
+}
+
+TEST(StepClockTest, FiresAfterSoManySteps) {
+  EXPECT_EQ(Fires(StepClock(50, 0, 10), Steps({{100, 1000}})), 50);
+  // Not before there is enough to go by.
+  EXPECT_EQ(Fires(StepClock(3, 0, 10), Steps({{100, 1000}})), 15);
+}
+
+TEST(StepClockTest, FiresWhenStepsChangeAndHaveSettled) {
+  EXPECT_EQ(Fires(StepClock(0, 20, 10), Steps({{500, 1000}})), 0);
+  EXPECT_EQ(Fires(StepClock(0, 20, 10), Steps({{50, 1000}, {4, 9000}, {50, 1000}})), 0);
+  EXPECT_EQ(Fires(StepClock(0, 20, 10), Steps({{50, 1000}, {100, 1150}})), 0);
+  // Six of ten are slow at 56; then a window of them alone.
+  EXPECT_EQ(Fires(StepClock(0, 20, 10), Steps({{50, 1000}, {100, 1500}})), 66);
+  EXPECT_EQ(Fires(StepClock(0, 20, 10), Steps({{50, 1000}, {100, 500}})), 65);
+}
+
+TEST(StepClockTest, FiresOnceUntilItIsRestarted) {
+  StepClock clock(20, 0, 10);
+  int fired = 0;
+  for (int i = 0; i < 100; ++i) fired += clock.Step(1000).has_value();
+  EXPECT_EQ(fired, 1);
+  clock.Restart();
+  for (int i = 0; i < 100; ++i) fired += clock.Step(std::nullopt).has_value();
+  EXPECT_EQ(fired, 2);
+}
+
+// ---- links ------------------------------------------------------------------
+
+TEST(LinkObserverTest, FitsALine) {
+  std::vector<LinkObserver::Period> periods;
+  for (uint64_t i = 1; i <= 40; ++i)
+    periods.push_back({i, i * 10000, int64_t(80000 + i * 10000 * 8)});  // 1 Gbit/s, 80 us
+  // And some in which the machine was busy.
+  for (size_t i : {3, 11, 20, 33}) periods[i].ns *= 5;
+  auto link = LinkObserver::Fit(periods);
+  ASSERT_TRUE(link.has_value());
+  EXPECT_NEAR(double(link->bits_per_second), 1e9, 3e7);
+  EXPECT_NEAR(double(link->fixed_ns), 80000, 20000);
+  EXPECT_FALSE(LinkObserver::Fit({periods.begin(), periods.begin() + 7}).has_value());
+}
+
+TEST(LinkObserverTest, CountsWhatComesWhileSomethingIsAwaited) {
+  LinkObserver links(0, 2, 4);
+  const Clock::time_point zero;
+  auto at = [&](int us) { return zero + std::chrono::microseconds(us); };
+  for (int call = 0; call < 40; ++call) {
+    const int begin = call * 10000;
+    links.Count(1, 50000);  // what nobody is known to send
+    links.Begin(1, at(begin));
+    links.Count(1, 100000);
+    links.Begin(1, at(begin + 10));
+    links.End(1, uint64_t(call), at(begin + 500));
+    links.Count(1, 25000);
+    links.End(1, uint64_t(call), at(begin + 1000));  // 125000 bytes in 1 ms
+  }
+  EXPECT_TRUE(links.Links().empty());  // the last four calls are too few
+  LinkObserver more(0, 2, 100);
+  for (int call = 0; call < 40; ++call) {
+    more.Begin(1, at(call * 10000));
+    more.Count(1, 125000);
+    more.End(1, uint64_t(call), at(call * 10000 + 1000));
+  }
+  auto found = more.Links();
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].from, 1);
+  EXPECT_EQ(found[0].to, 0);
+  EXPECT_NEAR(double(found[0].bits_per_second), 1e9, 1e6);
+}
+
+}  // namespace
+}  // namespace commsched

@@ -1,0 +1,24 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef COMMSCHED_TOOLS_CS_RUN_REPLAN_H
+#define COMMSCHED_TOOLS_CS_RUN_REPLAN_H
+
+#include "absl/status/status.h"
+#include "runtime/plan_loader.h"
+#include "runtime/replanning/replanner.h"
+#include "tools/cs-run/options.h"
+
+namespace commsched::run {
+
+// Whether the options of re-planning go with each other and with the rest.
+absl::Status CheckReplan(const Options &options);
+// And with the plan.
+absl::Status CheckReplan(const Options &options, const runtime::PlanImage &image);
+
+// As the options say. Rank 0 prints what happens, and writes it to the folder, if
+// one is given: events.json, an object on each line.
+runtime::ReplanOptions ReplanOptionsOf(const Options &options);
+
+}  // namespace commsched::run
+
+#endif  // COMMSCHED_TOOLS_CS_RUN_REPLAN_H
