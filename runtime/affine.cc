@@ -53,6 +53,12 @@ absl::Status Affine::Append(const plan::AffineExpr &expr, int depth,
   return absl::OkStatus();
 }
 
+bool Affine::UsesRound() const {
+  for (const Node &node : nodes_)
+    if (node.op == plan::AffineExpr::ROUND) return true;
+  return false;
+}
+
 std::optional<int64_t> Affine::Evaluate(int64_t rank, int64_t round) const {
   std::array<int64_t, kMaxDepth + 2> stack;
   size_t top = 0;

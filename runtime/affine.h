@@ -22,6 +22,8 @@ class Affine {
   static absl::StatusOr<Affine> Parse(const plan::AffineExpr &expr);
   // Empty if it overflows, or divides by a number that is not positive.
   std::optional<int64_t> Evaluate(int64_t rank, int64_t round) const;
+  // False: it is the same in all rounds.
+  bool UsesRound() const;
 
  private:
   struct Node {

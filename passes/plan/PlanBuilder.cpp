@@ -46,8 +46,14 @@ LogicalResult FunctionBuilder::build() {
   out.set_name(function.getName().str());
   out.set_is_step(function->hasAttr(cs::CsDialect::kStepAttr));
   if (auto schedule =
-          function->getAttrOfType<cs::ScheduleAttr>(cs::CsDialect::kScheduleAttr))
+          function->getAttrOfType<cs::ScheduleAttr>(cs::CsDialect::kScheduleAttr)) {
     out.set_credit_bytes(static_cast<uint64_t>(schedule.getCredit()));
+    plan::Schedule *made = out.mutable_schedule();
+    made->set_policy(schedule.getPolicy().str());
+    made->set_period_ns(static_cast<uint64_t>(schedule.getPeriodNs()));
+    made->set_bound_ns(static_cast<uint64_t>(schedule.getBoundNs()));
+    made->set_any_order_bound_ns(static_cast<uint64_t>(schedule.getAnyOrderBoundNs()));
+  }
   if (failed(addArguments()))
     return failure();
   findJoinedInPlace();

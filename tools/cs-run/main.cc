@@ -31,6 +31,7 @@
 #include "tools/cs-run/replan.h"
 #include "tools/cs-run/report.h"
 #include "tools/cs-run/serve.h"
+#include "tools/cs-run/simulate.h"
 #include "tools/cs-run/spawn.h"
 #include "tools/cs-run/train.h"
 #include "tools/cs-run/watchdog.h"
@@ -251,6 +252,10 @@ int Main(const std::vector<std::string> &arguments) {
   }
   auto image = runtime::PlanImage::LoadFile(options->plan);
   if (!image.ok()) return fail(image.status());
+  if (options->simulate) {
+    absl::Status status = RunSimulation(*options, **image);
+    return status.ok() ? 0 : fail(status);
+  }
   if (absl::Status s = CheckNodes(*options, **image); !s.ok()) return fail(s);
   if (options->arena_info || options->spawn != 0) {
     // Once here rather than once per rank.

@@ -10,6 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "tools/cs-run/simulate.h"
 #include "tools/cs-run/replan.h"
 
 namespace commsched::run {
@@ -222,7 +223,10 @@ absl::StatusOr<Options> ParseOptions(
          return absl::OkStatus();
        }},
   };
+  setters.merge(SimulationSetters(&o));
   std::map<std::string, bool *> switches = {{"--shuffle", &o.shuffle},
+                                            {"--simulate", &o.simulate},
+                                            {"--every-rank", &o.simulation.every_rank},
                                             {"--arena-info", &o.arena_info},
                                             {"--emulate", &o.emulate},
                                             {"--listen-any", &o.listen_any},
@@ -269,6 +273,7 @@ absl::StatusOr<Options> ParseOptions(
   if (!o.help) {
     if (absl::Status s = Check(o); !s.ok()) return s;
     if (absl::Status s = CheckCalibrate(o); !s.ok()) return s;
+    if (absl::Status s = CheckSimulate(o); !s.ok()) return s;
     if (absl::Status s = CheckReplan(o); !s.ok()) return s;
   }
   return o;
@@ -325,6 +330,23 @@ where it runs
   --emulate               devices and copy engines take the time that the plan
                           says, fragments with code run, messages are sent;
                           batches and initial values that are not given are zero
+
+simulation: docs/simulator.md
+  --simulate              instead of running the plan, predicts the time of a
+                          step, exposed communication and the use of each link;
+                          with --steps N, of a run of N steps; --trace and
+                          --metrics-json write what is predicted
+  --what-if A=X,...       bandwidth, latency or compute (speed) times X;
+                          workers=N, with algorithm=ring, halving-doubling or auto
+  --straggler R=X         the compute of rank R takes X times as long
+  --link R=UP[/DOWN]      Mbit/s that rank R sends and receives; servers come
+                          behind the trainers
+  --link-latency-ns N, --link-overhead-ns N, --link-burst BYTES
+                          of every link; what it lets through at once after a pause
+  --engine-ns N           of a rank, for each round of a collective
+  --read-profile FILE, --read-calibration FILE
+                          costs that --profile and --calibrate have measured
+  --every-rank            simulates each rank, not one of each kind
 
 parameter servers, for plans that have them
   --role trainer --rank R --servers C,D

@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "runtime/simulator/simulator.h"
 
 namespace commsched::run {
 

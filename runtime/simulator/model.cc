@@ -1,0 +1,228 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "runtime/simulator/model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace commsched::runtime::simulator {
+namespace {
+
+constexpr int kMaxWorkers = 1 << 16;
+// Of what finding the classes looks at.
+constexpr int64_t kMaxSteps = int64_t{1} << 26;
+
+const plan::Function *StepOf(const plan::Plan &plan) {
+  for (const plan::Function &f : plan.functions())
+    if (f.is_step()) return &f;
+  return nullptr;
+}
+
+// The communication of the step, for so many workers as the model has.
+absl::Status AddCommunications(const PlanImage &image,
+                               const SimulationOptions &options, Model *model) {
+  const plan::Function &f = *StepOf(image.plan());
+  std::map<std::string, uint32_t> shapes;
+  model->communication.assign(size_t(f.instructions_size()), -1);
+  for (int i = 0; i < f.instructions_size(); ++i) {
+    const plan::Instruction &in = f.instructions(i);
+    if (in.kind_case() != plan::Instruction::kCommunicate) continue;
+    const plan::Communicate &c = in.communicate();
+    const TensorInfo &type = model->step->buffers[c.buffer()].type;
+    ModelCommunication out;
+    out.instruction = uint32_t(i);
+    out.key = c.key();
+    out.elements = type.elements;
+    out.element_bytes = double(ops::ElementBytes(type.element));
+    std::vector<plan::Phase> phases(c.phases().begin(), c.phases().end());
+    if (model->workers != image.nodes()) {
+      auto made = Regenerate(c, image.nodes(), model->workers, options.algorithm,
+                             double(type.bytes),
+                             double(model->link.latency + model->link.overhead),
+                             8000 / model->link.mbit_per_s);
+      if (!made.ok()) return made.status();
+      phases = *std::move(made);
+    }
+    uint32_t round = 0;
+    for (plan::Phase &phase : phases) {
+      ModelPhase part;
+      part.priority = phase.has_priority() ? phase.priority() : in.priority();
+      part.first_round = round;
+      round += phase.rounds();
+      phase.clear_priority();
+      phase.clear_scale();
+      phase.clear_combine();
+      auto [it, is_new] =
+          shapes.try_emplace(phase.SerializeAsString(), uint32_t(model->shapes.size()));
+      part.shape = it->second;
+      if (is_new) {
+        auto shape = ExchangeShape::Parse(phase);
+        if (!shape.ok())
+          return absl::InvalidArgumentError(
+              absl::StrCat("\"", c.key(), "\": ", shape.status().message()));
+        model->shapes.push_back(*std::move(shape));
+      }
+      out.phases.push_back(part);
+    }
+    model->communication[size_t(i)] = int(model->communications.size());
+    model->communications.push_back(std::move(out));
+  }
+  return absl::OkStatus();
+}
+
+RankClass Links(const SimulationOptions &options, const LinkCosts &link, int rank) {
+  RankClass of;
+  of.rank = rank;
+  double up = link.mbit_per_s, down = link.mbit_per_s;
+  if (auto it = options.links.find(rank); it != options.links.end()) {
+    up = it->second.up_mbit_per_s * options.bandwidth;
+    down = it->second.down_mbit_per_s * options.bandwidth;
+  }
+  of.up = up / 8000;
+  of.down = down / 8000;
+  return of;
+}
+
+absl::Status AddClasses(const SimulationOptions &options, Model *model) {
+  const int n = model->workers;
+  std::vector<RankClass> ranks;
+  std::map<std::tuple<double, double, double>, int> numbers;
+  std::vector<int> colours;
+  for (int r = 0; r < n; ++r) {
+    RankClass of = Links(options, model->link, r);
+    if (auto it = options.stragglers.find(r); it != options.stragglers.end())
+      of.compute = it->second;
+    of.compute /= options.compute;
+    colours.push_back(
+        numbers.try_emplace({of.compute, of.up, of.down}, int(numbers.size()))
+            .first->second);
+    ranks.push_back(of);
+  }
+  int64_t steps = 0;
+  for (const ExchangeShape &shape : model->shapes)
+    steps += shape.fixed() ? 1 : shape.rounds();
+  if (options.every_rank || steps * n > kMaxSteps) {
+    model->class_of.resize(size_t(n));
+    for (int r = 0; r < n; ++r) model->class_of[size_t(r)] = r;
+  } else {
+    auto classes = ClassesOfRanks(model->shapes, colours);
+    if (!classes.ok()) return classes.status();
+    model->class_of = *std::move(classes);
+  }
+  for (int r = 0; r < n; ++r) {
+    const size_t c = size_t(model->class_of[size_t(r)]);
+    if (c == model->classes.size())
+      model->classes.push_back(ranks[size_t(r)]);
+    else
+      ++model->classes[c].ranks;
+  }
+  model->mean_sizes = int(model->classes.size()) < n;
+  return absl::OkStatus();
+}
+
+absl::Status AddServers(const PlanImage &image, const SimulationOptions &options,
+                        const MeasuredCosts &measured, Model *model) {
+  const ServersProgram &servers = image.servers();
+  model->servers = int(servers.servers.size());
+  if (model->servers == 0) return absl::OkStatus();
+  if (servers.mode == ServersProgram::kHalfAsync)
+    return absl::UnimplementedError(
+        "plans of half-asynchronous parameter servers cannot be simulated");
+  for (int k = 0; k < model->servers; ++k) {
+    ModelServer server;
+    auto program = image.ForServer(k);
+    if (!program.ok()) return program.status();
+    server.program = *std::move(program);
+    const ServerProgram &own = server.program->servers.servers[size_t(k)];
+    const auto cost = [&](int function) -> absl::StatusOr<Time> {
+      auto costs = InstructionCosts(server.program->functions[size_t(function)],
+                                    image.plan().cluster(), measured, k);
+      if (!costs.ok()) return costs.status();
+      Time sum = 0;
+      for (Time t : *costs) sum += t;
+      return sum;
+    };
+    if (own.has_schedule) {
+      auto t = cost(own.schedule);
+      if (!t.ok()) return t.status();
+      server.schedule_ns = *t;
+    }
+    for (const BlockProgram &block : own.blocks) {
+      if (block.of_rows())
+        return absl::UnimplementedError(absl::StrCat(
+            "block \"", block.key, "\" of server ", k,
+            " takes single rows: plans with them cannot be simulated"));
+      server.push_bytes.push_back(double(block.gradient.bytes));
+      server.pull_bytes.push_back(double(block.value.bytes));
+      auto t = cost(block.function);
+      if (!t.ok()) return t.status();
+      server.update_ns.push_back(*t);
+    }
+    model->server.push_back(std::move(server));
+    RankClass links = Links(options, model->link, model->workers + k);
+    model->server_links.push_back(links);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Model> MakeModel(const PlanImage &image,
+                                const SimulationOptions &options) {
+  Model model;
+  const plan::Function *step = StepOf(image.plan());
+  if (step == nullptr)
+    return absl::InvalidArgumentError("plan has no training step to simulate");
+  model.workers = options.workers == 0 ? image.nodes() : options.workers;
+  if (model.workers < 1 || model.workers > kMaxWorkers)
+    return absl::InvalidArgumentError(absl::StrCat(
+        "number of workers must be 1 to ", kMaxWorkers, ", got: ", model.workers));
+  const int ends = model.workers + int(image.servers().servers.size());
+  for (const auto &[rank, factor] : options.stragglers)
+    if (rank < 0 || rank >= model.workers)
+      return absl::InvalidArgumentError(absl::StrCat(
+          "straggler must be a rank below ", model.workers, ", got: ", rank));
+  for (const auto &[rank, rate] : options.links)
+    if (rank < 0 || rank >= ends)
+      return absl::InvalidArgumentError(absl::StrCat(
+          "link must be of a rank below ", ends, ", got: ", rank));
+  absl::StatusOr<LinkCosts> link = ReadLinkCosts(image.plan().cluster(), options);
+  if (!link.ok()) return link.status();
+  model.link = *link;
+  absl::StatusOr<MeasuredCosts> measured = ReadProfile(options.profile);
+  if (!measured.ok()) return measured.status();
+  auto program = image.ForRank(0);
+  if (!program.ok()) return program.status();
+  model.program = *std::move(program);
+  for (const FunctionProgram &f : model.program->functions)
+    if (f.is_step) model.step = &f;
+  if (model.step == nullptr)
+    return absl::InvalidArgumentError("plan has no training step to simulate");
+  for (const InstructionProgram &i : model.step->instructions)
+    if (i.kind == InstructionProgram::kPushRows ||
+        i.kind == InstructionProgram::kPullRows)
+      return absl::UnimplementedError(absl::StrCat(
+          "instruction \"", i.name, "\" moves single rows of a table: plans with "
+          "them cannot be simulated"));
+  auto costs = InstructionCosts(*model.step, image.plan().cluster(), *measured, -1);
+  if (!costs.ok()) return costs.status();
+  model.duration = *std::move(costs);
+  if (absl::Status s = AddCommunications(image, options, &model); !s.ok()) return s;
+  const bool sends = !model.communications.empty() || !image.servers().servers.empty();
+  if (sends && !(model.link.mbit_per_s > 0))
+    return absl::InvalidArgumentError(
+        "the plan's cluster says no rate of its links: give a calibration");
+  if (absl::Status s = AddClasses(options, &model); !s.ok()) return s;
+  if (absl::Status s = AddServers(image, options, *measured, &model); !s.ok()) return s;
+  model.period_ns = step->schedule().period_ns();
+  model.bound_ns = step->schedule().bound_ns();
+  model.any_order_bound_ns = step->schedule().any_order_bound_ns();
+  return model;
+}
+
+}  // namespace commsched::runtime::simulator

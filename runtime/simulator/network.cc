@@ -1,0 +1,354 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "runtime/simulator/network.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace commsched::runtime::simulator {
+namespace {
+
+constexpr double kSlack = 1e-3;    // bytes
+constexpr size_t kMaxFrames = 256;  // in a packet, as the gRPC transport has it
+
+}  // namespace
+
+uint32_t Network::AddResource(double bytes_per_ns, double burst_bytes) {
+  Resource resource;
+  resource.rate = bytes_per_ns;
+  resource.burst = resource.tokens = burst_bytes;
+  resources_.push_back(std::move(resource));
+  resource_mark_.push_back(0);
+  return uint32_t(resources_.size() - 1);
+}
+
+uint32_t Network::AddChannel(uint32_t up, uint32_t down, double up_share,
+                             double down_share, Time latency, Time overhead,
+                             int to) {
+  Channel channel;
+  channel.up = up;
+  channel.down = down;
+  channel.up_share = up_share;
+  channel.down_share = down_share;
+  channel.latency = latency;
+  channel.to = to;
+  channel.overhead_bytes =
+      double(overhead) * std::min(resources_[up].rate, resources_[down].rate);
+  channels_.push_back(std::move(channel));
+  mark_.push_back(0);
+  return uint32_t(channels_.size() - 1);
+}
+
+double Network::TimeOf(uint32_t index, double bytes) const {
+  const Channel &channel = channels_[index];
+  return bytes / std::min(resources_[channel.up].rate / channel.up_share,
+                          resources_[channel.down].rate / channel.down_share);
+}
+
+uint32_t Network::NewMessage() {
+  if (free_ == kNone) {
+    messages_.emplace_back();
+    return uint32_t(messages_.size() - 1);
+  }
+  const uint32_t index = free_;
+  free_ = messages_[index].next;
+  messages_[index] = Message();
+  return index;
+}
+
+bool Network::MoreUrgent(uint32_t a, uint32_t b) const {
+  const Message &x = messages_[a], &y = messages_[b];
+  return x.priority != y.priority ? x.priority < y.priority
+                                  : x.number < y.number;
+}
+
+void Network::Ready(uint32_t index) {
+  Message &message = messages_[index];
+  Channel &channel = channels_[message.channel];
+  if (message.kind == Message::kGrant) {
+    channel.controls.push_back(index);
+  } else {
+    channel.ready.push_back(index);
+    std::push_heap(channel.ready.begin(), channel.ready.end(),
+                   [&](uint32_t a, uint32_t b) { return MoreUrgent(b, a); });
+  }
+  MarkDirty(message.channel);
+}
+
+void Network::MarkDirty(uint32_t index) {
+  if (channels_[index].dirty) return;
+  channels_[index].dirty = true;
+  dirty_.push_back(index);
+}
+
+bool Network::Settle(Time now) {
+  if (dirty_.empty()) return false;
+  // Sockets that take something tell the host, which may have more to send.
+  settling_.swap(dirty_);
+  for (uint32_t index : settling_) channels_[index].dirty = false;
+  for (uint32_t index : settling_) {
+    while (!channels_[index].writing && Write(index, now)) {}
+    Channel &channel = channels_[index];
+    if (channel.active && channel.first_packet == channel.packets.size())
+      Deactivate(index, now);
+    else
+      Schedule(index, now);
+  }
+  settling_.clear();
+  return true;
+}
+
+bool Network::Write(uint32_t index, Time now) {
+  Channel &channel = channels_[index];
+  if (channel.controls.empty() && channel.ready.empty()) return false;
+  if (channel.active) Advance(&channel, now);
+  const auto less = [&](uint32_t a, uint32_t b) { return MoreUrgent(b, a); };
+  double bytes = 0, payload = 0;
+  Time extra = 0;
+  uint32_t first = kNone, last = kNone;
+  const auto append = [&](uint32_t m) {
+    (first == kNone ? first : messages_[last].next) = m;
+    last = m;
+    messages_[m].next = kNone;
+  };
+  size_t frames = 0;
+  for (uint32_t m : channel.controls) append(m), ++frames;
+  channel.controls.clear();
+  while (!channel.ready.empty() && payload < options_.chunk_bytes &&
+         frames < kMaxFrames) {
+    Message &message = messages_[channel.ready.front()];
+    const double left = message.bytes - message.written;
+    const double size = std::min(left, options_.chunk_bytes);
+    ++frames;
+    payload += size;
+    bytes += size;
+    if (message.written == 0) {
+      bytes += channel.overhead_bytes * message.share;
+      if (message.share < 1) {
+        // It is there as late as if it were not empty.
+        const double whole = message.bytes / message.share + channel.overhead_bytes;
+        extra = std::max(extra, Time(std::ceil(TimeOf(index, whole * (1 - message.share)))));
+      }
+    }
+    message.written += size;
+    if (size < left) continue;
+    const uint32_t done = channel.ready.front();
+    std::pop_heap(channel.ready.begin(), channel.ready.end(), less);
+    channel.ready.pop_back();
+    append(done);
+  }
+  resources_[channel.up].bytes += payload * channel.up_share;
+  resources_[channel.down].bytes += payload * channel.down_share;
+  if (!channel.active) {
+    channel.tail = channel.served = 0;
+    channel.packets.clear();
+    channel.first_packet = 0;
+    Resource &up = resources_[channel.up], &down = resources_[channel.down];
+    if (up.burst > 0 || down.burst > 0) {
+      const double at_once =
+          std::min({bytes, Tokens(&up, now) / channel.up_share,
+                    Tokens(&down, now) / channel.down_share});
+      up.tokens -= at_once * channel.up_share;
+      down.tokens -= at_once * channel.down_share;
+      bytes -= at_once;
+    }
+  }
+  channel.tail += bytes;
+  if (!channel.active && bytes <= 0) {
+    // Nothing is on the wire: only grants, or what the bucket lets through.
+    if (first != kNone) {
+      events_->Add(now + channel.latency + extra, Event::kDelivery, first);
+      channel.written = first;
+      FinishWriting(&channel);
+    }
+    return true;
+  }
+  channel.packets.push_back({channel.tail, first, extra});
+  channel.writing = true;
+  channel.written = first;
+  if (!channel.active) Activate(index, now);
+  if (channels_[index].tail - channels_[index].served <= options_.socket_bytes)
+    FinishWriting(&channels_[index]);
+  return true;
+}
+
+// The socket has taken the packet.
+void Network::FinishWriting(Channel *channel) {
+  channel->writing = false;
+  const uint32_t index = uint32_t(channel - channels_.data());
+  uint32_t m = channel->written;
+  channel->written = kNone;
+  // The host may add channels and messages.
+  while (m != kNone) {
+    const uint32_t next = messages_[m].next;
+    const Message message = messages_[m];
+    if (message.kind != Message::kGrant) host_->Accepted(message);
+    m = next;
+  }
+  MarkDirty(index);
+}
+
+void Network::Advance(Channel *channel, Time now) {
+  if (now == channel->updated) return;
+  channel->served = std::min(
+      channel->tail, channel->served + channel->rate * double(now - channel->updated));
+  channel->updated = now;
+}
+
+void Network::HandleChannel(uint32_t index, uint32_t version, Time now) {
+  if (channels_[index].version != version) return;
+  Advance(&channels_[index], now);
+  for (;;) {
+    Channel &channel = channels_[index];
+    if (channel.first_packet == channel.packets.size()) break;
+    const Packet packet = channel.packets[channel.first_packet];
+    if (packet.end > channel.served + kSlack) break;
+    ++channel.first_packet;
+    if (channel.writing && channel.first_packet == channel.packets.size()) {
+      channel.served = std::max(channel.served, packet.end);
+      FinishWriting(&channel);
+    }
+    if (packet.first != kNone)
+      events_->Add(now + channels_[index].latency + packet.extra, Event::kDelivery,
+                   packet.first);
+  }
+  Channel &channel = channels_[index];
+  if (channel.writing && channel.tail - channel.served <= options_.socket_bytes + kSlack)
+    FinishWriting(&channel);
+  if (channels_[index].first_packet > 64 &&
+      channels_[index].first_packet * 2 > channels_[index].packets.size()) {
+    Channel &c = channels_[index];
+    c.packets.erase(c.packets.begin(), c.packets.begin() + long(c.first_packet));
+    c.first_packet = 0;
+  }
+  MarkDirty(index);
+}
+
+// When the next packet is through, or the socket takes another one.
+void Network::Schedule(uint32_t index, Time now) {
+  Channel &channel = channels_[index];
+  if (!channel.active || channel.first_packet == channel.packets.size()) return;
+  Advance(&channel, now);
+  double left = channel.packets[channel.first_packet].end - channel.served;
+  if (channel.writing)
+    left = std::min(left, channel.tail - options_.socket_bytes - channel.served);
+  ++channel.version;
+  const double wait = std::max(0.0, left) / channel.rate;
+  // A hair above a whole nanosecond is rounding.
+  events_->Add(now + Time(std::ceil(wait - 1e-6)), Event::kChannel, index,
+               channel.version);
+}
+
+double Network::Tokens(Resource *resource, Time now) {
+  resource->tokens =
+      std::min(resource->burst, resource->tokens + (resource->rate - resource->used) *
+                                                       double(now - resource->tokens_at));
+  resource->tokens_at = now;
+  return resource->tokens;
+}
+
+void Network::Use(Resource *resource, double change, Time now) {
+  if (resource->burst > 0) Tokens(resource, now);
+  resource->used = std::max(0.0, resource->used + change);
+}
+
+void Network::Activate(uint32_t index, Time now) {
+  Channel &channel = channels_[index];
+  channel.active = true;
+  channel.updated = now;
+  channel.rate = 0;
+  Resource &up = resources_[channel.up], &down = resources_[channel.down];
+  up.channels.push_back(index);
+  down.channels.push_back(index);
+  if (up.channels.size() == 1 && down.channels.size() == 1) {
+    SetRate(index, std::min(up.rate / channel.up_share, down.rate / channel.down_share),
+            now);
+    return;
+  }
+  Share(index, now);
+}
+
+void Network::Deactivate(uint32_t index, Time now) {
+  Channel &channel = channels_[index];
+  channel.active = false;
+  ++channel.version;
+  uint32_t neighbour = kNone, other = kNone;
+  for (uint32_t r : {channel.up, channel.down}) {
+    std::vector<uint32_t> &list = resources_[r].channels;
+    list.erase(std::find(list.begin(), list.end(), index));
+    if (!list.empty()) (r == channel.up ? neighbour : other) = list.front();
+  }
+  Use(&resources_[channel.up], -channel.rate * channel.up_share, now);
+  Use(&resources_[channel.down], -channel.rate * channel.down_share, now);
+  channel.rate = 0;
+  if (neighbour != kNone) Share(neighbour, now);
+  // Unless that has reached it.
+  if (other != kNone && (neighbour == kNone || mark_[other] != marks_))
+    Share(other, now);
+}
+
+void Network::SetRate(uint32_t index, double rate, Time now) {
+  Channel &channel = channels_[index];
+  if (rate == channel.rate) return;
+  Advance(&channel, now);
+  Use(&resources_[channel.up], (rate - channel.rate) * channel.up_share, now);
+  Use(&resources_[channel.down], (rate - channel.rate) * channel.down_share, now);
+  channel.rate = rate;
+}
+
+void Network::Share(uint32_t index, Time now) {
+  ++marks_;
+  group_.assign(1, index);
+  group_resources_.clear();
+  mark_[index] = marks_;
+  for (size_t i = 0; i < group_.size(); ++i)
+    for (uint32_t r : {channels_[group_[i]].up, channels_[group_[i]].down}) {
+      if (resource_mark_[r] == marks_) continue;
+      resource_mark_[r] = marks_;
+      group_resources_.push_back(r);
+      for (uint32_t c : resources_[r].channels)
+        if (mark_[c] != marks_) {
+          mark_[c] = marks_;
+          group_.push_back(c);
+        }
+    }
+  // Progressive filling: the resource with the least for each channel decides the
+  // rate of its channels, then the next one with what is left.
+  left_.resize(resources_.size());
+  weight_.resize(resources_.size());
+  fixed_.resize(channels_.size());
+  for (uint32_t r : group_resources_) {
+    left_[r] = resources_[r].rate;
+    weight_[r] = 0;
+    for (uint32_t c : resources_[r].channels)
+      weight_[r] += channels_[c].up == r ? channels_[c].up_share : channels_[c].down_share;
+  }
+  for (uint32_t c : group_) fixed_[c] = 0;
+  size_t open = group_.size();
+  while (open > 0) {
+    double least = 0;
+    uint32_t tight = kNone;
+    for (uint32_t r : group_resources_) {
+      if (weight_[r] <= 1e-9) continue;
+      const double fair = left_[r] / weight_[r];
+      if (tight == kNone || fair < least) least = fair, tight = r;
+    }
+    for (uint32_t c : resources_[tight].channels) {
+      if (fixed_[c]) continue;
+      fixed_[c] = 1;
+      --open;
+      const Channel &channel = channels_[c];
+      left_[channel.up] = std::max(0.0, left_[channel.up] - least * channel.up_share);
+      weight_[channel.up] -= channel.up_share;
+      left_[channel.down] = std::max(0.0, left_[channel.down] - least * channel.down_share);
+      weight_[channel.down] -= channel.down_share;
+      if (least != channel.rate) {
+        SetRate(c, least, now);
+        Schedule(c, now);
+      }
+    }
+    weight_[tight] = 0;
+  }
+}
+
+}  // namespace commsched::runtime::simulator

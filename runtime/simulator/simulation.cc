@@ -1,0 +1,235 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "runtime/simulator/simulation.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+
+namespace commsched::runtime::simulator {
+namespace {
+
+bool Same(double a, double b) { return std::abs(a - b) <= 2 + 1e-6 * std::abs(a); }
+
+}  // namespace
+
+Simulation::Simulation(const Model &model, const SimulationOptions &options)
+    : model_(model),
+      options_(options),
+      network_({double(options.chunk_bytes), double(options.socket_bytes)}, &events_, this),
+      calls_(options.steps != 0 ? options.steps : SimulationOptions::kMaxSteps) {
+  const double burst = double(options.burst_bytes);
+  ranks_.resize(model.classes.size());
+  for (uint32_t i = 0; i < ranks_.size(); ++i) {
+    Rank &rank = ranks_[i];
+    rank.index = i;
+    rank.rank = model.classes[i].rank;
+    rank.up = network_.AddResource(model.classes[i].up, burst);
+    rank.down = network_.AddResource(model.classes[i].down, burst);
+    for (uint32_t s = 0; s < model.program->streams.size(); ++s) {
+      Stream stream;
+      stream.rank = i;
+      stream.index = s;
+      rank.streams.push_back(uint32_t(streams_.size()));
+      streams_.push_back(std::move(stream));
+    }
+  }
+  for (size_t k = 0; k < model.server.size(); ++k) {
+    Server server;
+    server.up = network_.AddResource(model.server_links[k].up, burst);
+    server.down = network_.AddResource(model.server_links[k].down, burst);
+    server.blocks.resize(model.server[k].push_bytes.size());
+    for (Block &block : server.blocks) block.applied.resize(ranks_.size());
+    servers_.push_back(std::move(server));
+  }
+  communications_.resize(ranks_.size() * kInFlight * model.communications.size());
+  moves_.resize(ranks_.size() * model.shapes.size());
+}
+
+void Simulation::Handle(const Event &event) {
+  switch (event.kind) {
+    case Event::kInstruction:
+      return EndInstruction(&streams_[event.a]);
+    case Event::kChannel:
+      return network_.HandleChannel(event.a, event.b, now_);
+    case Event::kDelivery:
+      return Deliver(event.a);
+    case Event::kRound:
+      return Post(event.a);
+    case Event::kPatience: {
+      Link &link = links_[event.a];
+      link.timer = false;
+      if (!link.dirty && !link.queue.empty()) {
+        link.dirty = true;
+        dirty_links_.push_back(event.a);
+      }
+      return;
+    }
+    case Event::kServer:
+      return EndServerJob(int(event.a));
+  }
+}
+
+// Everything that has ended at this time is counted: now what is ready begins.
+void Simulation::Settle() {
+  std::vector<uint32_t> dirty;
+  for (;;) {
+    bool any = false;
+    dirty.swap(dirty_ranks_);
+    for (uint32_t r : dirty) ranks_[r].dirty = false;
+    for (uint32_t r : dirty) StartStreams(&ranks_[r]);
+    any |= !dirty.empty();
+    dirty.clear();
+    dirty.swap(dirty_links_);
+    for (uint32_t l : dirty) links_[l].dirty = false;
+    for (uint32_t l : dirty) Pump(l);
+    any |= !dirty.empty();
+    dirty.clear();
+    any |= network_.Settle(now_);
+    if (!any) return;
+  }
+}
+
+// The times of the last steps repeat, with a period of a few steps.
+bool Simulation::Steady() {
+  if (options_.steps != 0) return false;
+  const size_t n = in_flight_done_;
+  const auto step = [&](size_t i) { return double(ends_[i] - ends_[i - 1]); };
+  for (size_t p = 1; p <= 4; ++p) {
+    const size_t need = std::max<size_t>(2, p) + p;
+    if (n < need + 1) return false;
+    bool same = true;
+    for (size_t i = n - need + p; i < n && same; ++i) same = Same(step(i), step(i - p));
+    if (same) {
+      period_ = p;
+      return true;
+    }
+  }
+  return false;
+}
+
+absl::StatusOr<SimulationResult> Simulation::Run() {
+  const auto begin = std::chrono::steady_clock::now();
+  for (Rank &rank : ranks_) Admit(&rank);
+  Settle();
+  size_t checked = 0;
+  while (status_.ok() && in_flight_done_ < calls_) {
+    if (events_.empty()) return Stuck();
+    now_ = events_.next_time();
+    while (!events_.empty() && events_.next_time() == now_) {
+      const Event event = events_.Pop();
+      ++events_handled_;
+      Handle(event);
+    }
+    Settle();
+    if (in_flight_done_ > checked) {
+      checked = in_flight_done_;
+      if (Steady()) break;
+    }
+    if (now_ > Time{1} << 60)
+      return absl::OutOfRangeError("the steps take more than 36 years");
+  }
+  if (!status_.ok()) return status_;
+  SimulationResult result = Result();
+  result.seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return result;
+}
+
+absl::Status Simulation::Stuck() const {
+  std::string what = "nothing is under way";
+  for (size_t slot = 0; slot < communications_.size(); ++slot) {
+    const Communication &c = communications_[slot];
+    if (!c.active) continue;
+    const size_t rank = slot / (kInFlight * model_.communications.size());
+    const std::string &key = model_.communications[CommunicationOf(slot)].key;
+    what = c.receiving ? absl::StrCat("rank ", ranks_[rank].rank, " waits for rank ",
+                                      c.recv_peer, " in \"", key, "\"")
+                       : absl::StrCat("rank ", c.send_peer, " does not take \"", key,
+                                      "\" of rank ", ranks_[rank].rank);
+    break;
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat("the step does not end: ", what));
+}
+
+void Simulation::Trace(int rank, TraceSpan::Track track, int peer,
+                       const std::string &name, const char *category, uint64_t call,
+                       double bytes, Time begin, Time end) {
+  TraceSpan span;
+  span.rank = rank;
+  span.track = track;
+  span.peer = peer;
+  span.name = name;
+  span.category = category;
+  span.step = call;
+  span.bytes = uint64_t(std::llround(bytes));
+  span.begin = Clock::time_point(std::chrono::nanoseconds(begin));
+  span.end = Clock::time_point(std::chrono::nanoseconds(end));
+  options_.trace->Add(std::move(span));
+}
+
+SimulationResult Simulation::Result() {
+  SimulationResult result;
+  const size_t n = in_flight_done_;
+  result.workers = model_.workers;
+  result.servers = model_.servers;
+  result.steps = n;
+  result.ends_ns.assign(ends_.begin(), ends_.begin() + long(n));
+  result.first_step_ns = double(ends_[0]);
+  result.total_ns = double(ends_[n - 1]);
+  // Steps from + 1 .. n - 1 count.
+  size_t from = 0;
+  if (options_.steps == 0) {
+    from = period_ != 0 ? n - 1 - period_ : (n - 1) / 2;
+    result.steady = period_ != 0;
+  }
+  const double count = double(n - 1 - from);
+  result.step_ns = n == 1 ? double(ends_[0]) : double(ends_[n - 1] - ends_[from]) / count;
+  size_t link = 0;
+  const auto use = [&](uint32_t resource) {
+    LinkUse of;
+    of.mbit_per_s = network_.resource_rate(resource) * 8000;
+    const double bytes = network_.resource_bytes(resource);
+    of.bytes_per_step =
+        n == 1 ? bytes : (bytes - first_bytes_[link]) / double(ranks_[0].retired - 1);
+    ++link;
+    of.utilization =
+        of.bytes_per_step / (network_.resource_rate(resource) * result.step_ns);
+    return of;
+  };
+  for (const Rank &rank : ranks_) {
+    RankResult of;
+    of.rank = rank.rank;
+    of.ranks = model_.classes[rank.index].ranks;
+    const auto &last = rank.sums[n - 1], first = n == 1 ? std::pair{0.0, 0.0} : rank.sums[from];
+    of.compute_ns = (last.first - first.first) / std::max(1.0, count);
+    of.exposed_ns = (last.second - first.second) / std::max(1.0, count);
+    of.up = use(rank.up);
+    of.down = use(rank.down);
+    if (result.ranks.empty() || of.compute_ns > result.compute_ns) {
+      result.compute_ns = of.compute_ns;
+      result.exposed_ns = of.exposed_ns;
+    }
+    result.ranks.push_back(of);
+  }
+  for (size_t k = 0; k < servers_.size(); ++k) {
+    RankResult of;
+    of.rank = model_.workers + int(k);
+    of.server = true;
+    of.compute_ns = servers_[k].busy_ns / double(n);
+    of.up = use(servers_[k].up);
+    of.down = use(servers_[k].down);
+    result.ranks.push_back(of);
+  }
+  result.events = events_handled_;
+  result.messages = messages_;
+  result.plan_period_ns = model_.period_ns;
+  result.plan_bound_ns = model_.bound_ns;
+  result.plan_any_order_bound_ns = model_.any_order_bound_ns;
+  return result;
+}
+
+}  // namespace commsched::runtime::simulator

@@ -1,0 +1,226 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The state of a simulation: the executors and progress engines of the classes of
+// ranks, and the parameter servers. Each does what its namesake in runtime/ does,
+// without values.
+#ifndef COMMSCHED_RUNTIME_SIMULATOR_SIMULATION_H
+#define COMMSCHED_RUNTIME_SIMULATOR_SIMULATION_H
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "runtime/simulator/event_queue.h"
+#include "runtime/simulator/model.h"
+#include "runtime/simulator/network.h"
+#include "runtime/simulator/simulator.h"
+
+namespace commsched::runtime::simulator {
+
+class Simulation final : private Network::Host {
+ public:
+  Simulation(const Model &model, const SimulationOptions &options);
+  absl::StatusOr<SimulationResult> Run();
+
+ private:
+  static constexpr uint64_t kInFlight = 2;  // calls of a rank
+  static constexpr uint64_t kUnlimited = ~uint64_t{0};
+
+  // Of a call, what is left to wait for. Calls of odd and even numbers have one each.
+  struct Call {
+    uint64_t number = 0;
+    bool in_flight = false;
+    std::vector<uint32_t> waiting;  // by instruction
+    std::vector<uint8_t> done;
+    std::vector<uint32_t> position;  // by stream
+    uint32_t remaining = 0;
+  };
+  struct Stream {
+    uint32_t rank = 0, index = 0;  // of the class, of the stream
+    bool busy = false;
+    uint64_t call = 0;  // what it runs
+    uint32_t instruction = 0;
+    Time begin = 0;
+    Time idle_since = 0;
+    std::set<std::tuple<int32_t, uint64_t, uint32_t>> ready;
+    double busy_ns = 0, exposed_ns = 0;
+    std::string waits_for;  // with a trace
+  };
+  struct Rank {
+    uint32_t index = 0;
+    int rank = 0;
+    uint64_t next_call = 0, retired = 0;
+    Call calls[kInFlight];
+    std::vector<uint32_t> streams;
+    uint32_t up = 0, down = 0;  // resources
+    absl::flat_hash_map<int, uint32_t> channels;  // by peer
+    uint64_t next_sequence = 0;
+    Time engine_free = 0;
+    // Messages and grants that came before they were waited for.
+    absl::flat_hash_set<uint64_t> early, early_grants;
+    bool dirty = false;
+    // Of the step: when it retired, and the sums until then.
+    std::vector<Time> retired_at;
+    std::vector<std::pair<double, double>> sums;  // compute, exposed; of stream 0
+  };
+  // A Communicate, Push or Pull of a call.
+  struct Communication {
+    uint32_t phase = 0, round = 0;
+    bool active = false, sending = false, receiving = false, waits_for_grant = false;
+    uint64_t sequence = 0;
+    uint64_t call = 0;
+    uint32_t message = kNone;  // that waits for a grant, or to be handed over
+    uint32_t send_channel = kNone;
+    double send_bytes = 0, recv_bytes = 0;
+    int send_peer = -1, recv_peer = -1;
+    Time send_begin = 0, recv_begin = 0;
+  };
+  // What a rank does in a fixed shape.
+  struct Moves {
+    bool known = false;
+    Transfer send, receive;
+    uint32_t to = kNone, from = kNone;  // channels: to the peers
+  };
+  // Sends that have not been handed to the transport.
+  struct Link {
+    std::vector<uint32_t> queue;  // communications; a heap
+    double in_flight = 0;
+    Time patient_until = 0;
+    bool dirty = false, timer = false;
+  };
+  struct Block {
+    std::map<uint64_t, double> pushed;  // by step: trainers
+    uint64_t version = 0;               // that can be pulled
+    std::map<uint64_t, std::vector<std::pair<uint32_t, uint32_t>>> pulls;
+    std::vector<uint64_t> applied;  // asynchronous: by class of trainers
+  };
+  struct Job {
+    uint64_t step = 0;
+    int block = -1;  // the first of those updated together; -1: the schedule
+    int trainer = -1;
+  };
+  struct Server {
+    uint32_t up = 0, down = 0;
+    std::vector<Block> blocks;
+    std::deque<Job> ready;
+    bool busy = false;
+    Job running;
+    Time begin = 0;
+    uint64_t schedules = 0;  // steps whose schedule has run, or waits before others
+    absl::flat_hash_map<int, uint32_t> channels;  // to classes of trainers
+    double busy_ns = 0;
+  };
+
+  // simulation.cc
+  void Fail(absl::Status status) {
+    if (status_.ok()) status_ = std::move(status);
+  }
+  void Handle(const Event &event);
+  void Settle();
+  bool Steady();
+  SimulationResult Result();
+  absl::Status Stuck() const;
+  void Trace(int rank, TraceSpan::Track track, int peer, const std::string &name,
+             const char *category, uint64_t call, double bytes, Time begin, Time end);
+  const InstructionProgram &InstructionOf(uint32_t index) const {
+    return model_.step->instructions[index];
+  }
+
+  // simulation_streams.cc: runtime/executor*.cc
+  void Admit(Rank *rank);
+  void Begin(Rank *rank);
+  void Ready(Rank *rank, Call *call, uint32_t instruction);
+  void Complete(Rank *rank, uint64_t call, uint32_t instruction);
+  void Retire(Rank *rank);
+  bool Next(Rank *rank, Stream *stream, Call **call, uint32_t *instruction);
+  void StartStreams(Rank *rank);
+  void EndInstruction(Stream *stream);
+  void MarkDirty(Rank *rank);
+  std::string WaitName(const Rank &rank, const Stream &stream);
+
+  // simulation_exchange.cc: runtime/progress_engine.cc
+  size_t SlotOf(const Rank &rank, uint64_t call, uint32_t communication) const {
+    return (size_t(rank.index) * kInFlight + size_t(call % kInFlight)) *
+               model_.communications.size() +
+           communication;
+  }
+  Rank *RankOf(size_t slot) {
+    return &ranks_[slot / (kInFlight * model_.communications.size())];
+  }
+  uint32_t CommunicationOf(size_t slot) const {
+    return uint32_t(slot % model_.communications.size());
+  }
+  uint32_t RoundOf(size_t slot) const;
+  void BeginCommunication(Rank *rank, uint64_t call, uint32_t communication);
+  void Advance(size_t slot);  // by the engine, which may take its time
+  void Post(size_t slot);
+  bool PostRound(size_t slot);
+  void EndRound(size_t slot);
+  bool FindMoves(Rank *rank, uint32_t shape, int64_t round, Moves *moves);
+  double BytesOf(const ModelCommunication &c, const ExchangeShape &shape,
+                 const Transfer &transfer) const;
+  uint32_t ChannelTo(Rank *rank, int peer);
+  bool Before(uint32_t a, uint32_t b) const;  // of communications in a queue
+  void Pump(uint32_t channel);
+  void HandOver(uint32_t channel);
+  void Deliver(uint32_t message);
+  void TakeData(Rank *rank, const Message &message);
+  void TakeGrant(Rank *rank, const Message &message);
+  void Accepted(const Message &message) override;
+  static uint64_t EarlyKey(const Message &message) {
+    return (message.call << 40) ^ (uint64_t(message.communication) << 24) ^ message.round;
+  }
+
+  // simulation_servers.cc: runtime/parameter_server*.cc
+  void BeginServerMessage(Rank *rank, uint64_t call, uint32_t instruction);
+  void TakeServerMessage(const Message &message);
+  void TakePullReply(const Message &message);
+  void AcceptedPush(const Message &message);
+  uint32_t ServerChannel(Rank *rank, int server);
+  uint32_t ReplyChannel(int server, uint32_t rank);
+  void Reply(int server, uint32_t block, uint32_t rank, uint32_t pending);
+  void StartServer(int server);
+  void EndServerJob(int server);
+
+  const Model &model_;
+  const SimulationOptions &options_;
+  EventQueue events_;
+  Network network_;
+  Time now_ = 0;
+  absl::Status status_;
+  uint64_t calls_ = kUnlimited;
+  size_t in_flight_done_ = 0;  // steps that are complete everywhere
+  size_t period_ = 0;          // in steps; 0: none was found
+  std::vector<Rank> ranks_;
+  std::vector<Stream> streams_;
+  std::vector<Communication> communications_;
+  std::vector<Moves> moves_;  // by rank and shape
+  std::vector<Link> links_;   // by channel
+  std::vector<Server> servers_;
+  std::vector<uint32_t> dirty_ranks_, dirty_links_;
+  // Of servers' messages: instruction and begin, by call.
+  struct ServerMessage {
+    uint32_t rank = 0, instruction = 0;
+    uint64_t call = 0;
+    Time begin = 0;
+  };
+  std::vector<ServerMessage> pending_;
+  std::vector<uint32_t> free_pending_;
+  std::vector<Time> ends_;      // by step, everywhere
+  std::vector<uint32_t> left_;  // by step: ranks that have not retired it
+  std::vector<double> first_bytes_;  // of resources, when the first step ended
+  uint64_t messages_ = 0, events_handled_ = 0;
+};
+
+}  // namespace commsched::runtime::simulator
+
+#endif  // COMMSCHED_RUNTIME_SIMULATOR_SIMULATION_H

@@ -1,0 +1,123 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Runs a plan on a virtual clock: the executors and progress engines of all
+// ranks, and the network between them, as docs/simulator.md describes. Nothing is
+// computed and nothing is sent; the same plan and options give the same result,
+// bit for bit.
+//
+// Ranks that are alike in everything that takes time are simulated once, as a
+// class: what that costs does not grow with their number.
+#ifndef COMMSCHED_RUNTIME_SIMULATOR_SIMULATOR_H
+#define COMMSCHED_RUNTIME_SIMULATOR_SIMULATOR_H
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "runtime/plan_loader.h"
+#include "runtime/trace.h"
+
+namespace commsched::runtime {
+
+// What a link carries of payload.
+struct LinkRate {
+  double up_mbit_per_s = 0, down_mbit_per_s = 0;
+};
+
+struct SimulationOptions {
+  // Calls of the step. 0: until the time of a step does not change any more, at
+  // most kMaxSteps.
+  uint64_t steps = 0;
+  static constexpr uint64_t kMaxSteps = 64;
+
+  // What if: multiples of what the plan, or the calibration, says. Compute that
+  // is twice as fast is 2.
+  double bandwidth = 1, latency = 1, compute = 1;
+  int workers = 0;  // 0: as many as the plan has
+  // Of collectives, where `workers` is set: "ring", "halving-doubling", "auto"
+  // (the faster, as --expand-collectives reckons) or "" (as in the plan).
+  std::string algorithm;
+  std::map<int, double> stragglers;  // by rank: its compute takes so many times as long
+  std::map<int, LinkRate> links;     // by rank; servers come behind the trainers
+
+  // Texts of files of cs-run --profile and --calibrate; empty: none. They count
+  // for what the plan does not say: how long code runs, and for all links.
+  std::string profile, calibration;
+  // Of a link, instead of what the plan or the calibration says.
+  std::optional<int64_t> latency_ns, overhead_ns;
+  // What the progress engine of a rank needs for a message, one after the other.
+  std::optional<int64_t> engine_ns;
+
+  // Of the transport: GrpcOptions.
+  uint64_t eager_bytes = 64 << 10;
+  uint64_t chunk_bytes = 1 << 20;
+  // What the socket takes before it is on the wire: cannot be overtaken any more.
+  uint64_t socket_bytes = 128 << 10;
+  // What a link lets through at once after a pause (a token bucket).
+  uint64_t burst_bytes = 0;
+
+  // Every rank for itself, if alike or not. Without: where that is not exact,
+  // parts of tensors in a class have their mean size.
+  bool every_rank = false;
+  // Gets a span of everything that happens, of all simulated ranks; may be null.
+  TraceRecorder *trace = nullptr;
+};
+
+// A direction of a rank's link.
+struct LinkUse {
+  double mbit_per_s = 0;
+  double bytes_per_step = 0;
+  double utilization = 0;  // of its time
+};
+
+struct RankResult {
+  int rank = 0;    // the first of the class
+  int ranks = 1;   // in the class
+  bool server = false;
+  double compute_ns = 0;  // per step, of the busiest compute stream
+  double exposed_ns = 0;  // per step: that stream stands still
+  LinkUse up, down;
+};
+
+struct SimulationResult {
+  int workers = 0, servers = 0;
+  std::vector<RankResult> ranks;  // by class, ascending
+  uint64_t steps = 0;             // that were run
+  bool steady = true;             // false: the last half of the steps is averaged
+  double step_ns = 0;             // in the long run; with --steps: their mean, but the first
+  double first_step_ns = 0;
+  double total_ns = 0;            // until the last step is complete everywhere
+  std::vector<double> ends_ns;    // by step: when it is complete everywhere
+  double compute_ns = 0, exposed_ns = 0;  // of the rank that computes longest
+  uint64_t events = 0, messages = 0;      // that were simulated
+  double seconds = 0;                     // that this took
+  // What the plan says of itself; 0: nothing.
+  uint64_t plan_period_ns = 0, plan_bound_ns = 0, plan_any_order_bound_ns = 0;
+};
+
+// Errors name the option, rank or instruction: kInvalidArgument for options that
+// make no sense, kUnimplemented for plans that cannot be simulated (so), and
+// kFailedPrecondition if the ranks wait for each other for ever.
+absl::StatusOr<SimulationResult> Simulate(const PlanImage &image,
+                                          const SimulationOptions &options);
+
+// "bandwidth=2,latency=0.5,workers=16,compute=2", also algorithm=ring. The error
+// names the word.
+absl::Status ParseWhatIf(absl::string_view text, SimulationOptions *options);
+// "3=1.5": the compute of rank 3 takes 1.5 times as long.
+absl::Status ParseStraggler(absl::string_view text, SimulationOptions *options);
+// "3=500" or "3=500/250": Mbit/s that rank 3 sends and receives at most.
+absl::Status ParseLink(absl::string_view text, SimulationOptions *options);
+
+std::string SimulationText(const SimulationResult &result);
+std::string SimulationJson(const SimulationResult &result);
+
+}  // namespace commsched::runtime
+
+#endif  // COMMSCHED_RUNTIME_SIMULATOR_SIMULATOR_H

@@ -1,0 +1,117 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "tools/cs-run/simulate.h"
+
+#include <cstdio>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "runtime/files.h"
+#include "runtime/simulator/simulator.h"
+#include "runtime/trace.h"
+
+namespace commsched::run {
+namespace {
+
+using Setter = std::function<absl::Status(const std::string &)>;
+
+absl::StatusOr<int64_t> Whole(const std::string &text) {
+  int64_t value;
+  if (!absl::SimpleAtoi(text, &value) || value < 0 || value > int64_t{1} << 40)
+    return absl::InvalidArgumentError(
+        absl::StrCat("must be a number of at least 0, got: ", text));
+  return value;
+}
+
+absl::Status ReadText(const std::string &path, const char *option, std::string *text) {
+  if (path.empty()) return absl::OkStatus();
+  auto file = runtime::MappedFile::Open(path);
+  if (!file.ok())
+    return absl::Status(file.status().code(),
+                        absl::StrCat(option, ": ", file.status().message()));
+  *text = std::string((*file)->bytes());
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::map<std::string, Setter> SimulationSetters(Options *o) {
+  runtime::SimulationOptions *s = &o->simulation;
+  const auto given = [o](auto set) {
+    return [o, set](const std::string &value) {
+      o->simulation_option = true;
+      return set(value);
+    };
+  };
+  const auto parsed = [&](absl::Status (*parse)(absl::string_view,
+                                                runtime::SimulationOptions *)) {
+    return given([parse, s](const std::string &v) { return parse(v, s); });
+  };
+  const auto number = [&](auto target) {
+    return given([target](const std::string &v) {
+      absl::StatusOr<int64_t> value = Whole(v);
+      if (value.ok()) *target = *value;
+      return value.status();
+    });
+  };
+  const auto path = [&](std::string *target) {
+    return given([target](const std::string &v) {
+      *target = v;
+      return absl::OkStatus();
+    });
+  };
+  return {{"--what-if", parsed(runtime::ParseWhatIf)},
+          {"--straggler", parsed(runtime::ParseStraggler)},
+          {"--link", parsed(runtime::ParseLink)},
+          {"--link-latency-ns", number(&s->latency_ns)},
+          {"--link-overhead-ns", number(&s->overhead_ns)},
+          {"--link-burst", number(&s->burst_bytes)},
+          {"--engine-ns", number(&s->engine_ns)},
+          {"--read-profile", path(&o->read_profile)},
+          {"--read-calibration", path(&o->read_calibration)}};
+}
+
+absl::Status CheckSimulate(const Options &o) {
+  if (!o.simulate && (o.simulation_option || o.simulation.every_rank))
+    return absl::InvalidArgumentError(
+        "--what-if, --straggler, --link..., --engine-ns, --read-profile, "
+        "--read-calibration and --every-rank need --simulate");
+  if (!o.simulate) return absl::OkStatus();
+  if (!o.batch.empty() || !o.init.empty() || !o.resume.empty() || o.epochs ||
+      !o.calls.empty() || !o.eval.empty() || !o.save_params.empty() ||
+      !o.checkpoint.empty() || !o.profile.empty() || !o.calibrate.empty() ||
+      !o.transport.empty() || o.spawn != 0 || o.rank >= 0 || !o.role.empty() ||
+      o.emulate || o.arena_info)
+    return absl::InvalidArgumentError(
+        "--simulate runs nothing: it goes with --steps, --trace, --metrics-json and "
+        "its own options only");
+  if (o.steps && *o.steps == 0)
+    return absl::InvalidArgumentError("--simulate needs --steps of at least 1");
+  return absl::OkStatus();
+}
+
+absl::Status RunSimulation(const Options &o, const runtime::PlanImage &image) {
+  runtime::SimulationOptions simulation = o.simulation;
+  simulation.steps = o.steps.value_or(0);
+  absl::Status status =
+      ReadText(o.read_profile, "--read-profile", &simulation.profile);
+  if (status.ok())
+    status = ReadText(o.read_calibration, "--read-calibration", &simulation.calibration);
+  if (!status.ok()) return status;
+  // Times count from 0.
+  runtime::TraceRecorder trace{runtime::Clock::time_point()};
+  if (!o.trace.empty()) simulation.trace = &trace;
+  auto result = runtime::Simulate(image, simulation);
+  if (!result.ok()) return result.status();
+  std::fputs(runtime::SimulationText(*result).c_str(), stdout);
+  if (!o.metrics_json.empty())
+    status = runtime::WriteFileAtomically(o.metrics_json, {SimulationJson(*result)});
+  if (status.ok() && !o.trace.empty()) {
+    status = trace.Write(o.trace);
+    if (status.ok()) std::printf("trace: %s\n", o.trace.c_str());
+  }
+  return status;
+}
+
+}  // namespace commsched::run
