@@ -16,6 +16,7 @@
 #include "absl/strings/str_join.h"
 #include "grpc/address.h"
 #include "grpc/callbacks.h"
+#include "grpc/congestion.h"
 #include "grpc/handover.h"
 #include "grpc/handshake.h"
 #include "grpc/link.h"
@@ -44,7 +45,7 @@ Clock::time_point After(absl::Duration duration) {
 class GrpcTransport final : public runtime::Transport, public Greeter {
  public:
   GrpcTransport(TransportOptions options, GrpcOptions grpc)
-      : options_(std::move(options)), grpc_(grpc) {
+      : options_(std::move(options)), grpc_(std::move(grpc)) {
     for (int peer = 0; peer < options_.nodes; ++peer) {
       links_.push_back(
           peer == options_.rank
@@ -68,6 +69,7 @@ class GrpcTransport final : public runtime::Transport, public Greeter {
   int rank() const override { return options_.rank; }
   int nodes() const override { return options_.nodes; }
   const char *name() const override { return "grpc"; }
+  bool overtakes() const override { return true; }
 
   void Send(int peer, MessageTag tag, int32_t priority,
             absl::Span<const std::byte> bytes, Done done) override {
@@ -199,6 +201,7 @@ absl::Status GrpcTransport::Listen() {
   grpc::ServerBuilder builder;
   for (const auto &[name, value] : ChannelArguments(grpc_))
     builder.AddChannelArgument(name, value);
+  SetCongestion(grpc_.congestion_control, &builder);
   int port = 0;
   builder.AddListeningPort(*address, grpc::InsecureServerCredentials(), &port);
   builder.RegisterService(&service_);
@@ -253,6 +256,7 @@ absl::Status GrpcTransport::Connect() {
   grpc::ChannelArguments arguments;
   for (const auto &[name, value] : ChannelArguments(grpc_))
     arguments.SetInt(name, value);
+  SetCongestion(grpc_.congestion_control, &arguments);
   for (int peer = 0; peer < options_.rank; ++peer)
     diallers_.push_back(std::make_unique<Dialler>(
         peer,
@@ -329,6 +333,8 @@ void GrpcTransport::Close(absl::Duration flush) {
 absl::StatusOr<std::unique_ptr<runtime::Transport>> ConnectGrpc(
     TransportOptions options, GrpcOptions grpc) {
   if (absl::Status status = CheckOptions(options); !status.ok()) return status;
+  if (absl::Status status = CheckCongestion(grpc.congestion_control); !status.ok())
+    return status;
   InitialiseGrpc();
   auto transport =
       std::make_unique<GrpcTransport>(std::move(options), Clamped(grpc));

@@ -17,6 +17,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -39,6 +40,9 @@ struct GrpcOptions {
   // A peer that answers nothing at all, not even at the level of TCP and
   // HTTP/2, is lost after at most twice this time.
   absl::Duration keepalive = absl::Seconds(10);
+  // Congestion control of the TCP connections, such as "cubic" or "bbr"; empty:
+  // the system's.
+  std::string congestion_control = {};
 };
 
 // Listens on options.peers[options.rank], connects to all other ranks and

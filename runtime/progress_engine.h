@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "runtime/backoff.h"
 #include "runtime/memory.h"
 #include "runtime/parameter_client.h"
 #include "runtime/program.h"
@@ -109,6 +110,7 @@ class ProgressEngine {
   };
 
   void Loop();
+  bool PollTransport() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Push(Event event);
   void Handle(Event &event);
   void Begin(const Request &request);
@@ -166,6 +168,7 @@ class ProgressEngine {
   uint64_t next_sequence_ = 0;
   bool failed_ = false;
   Clock::time_point last_progress_;
+  Backoff backoff_;  // between polls of the transport
   std::thread thread_;
 };
 

@@ -114,7 +114,7 @@ class Transport {
 
   virtual int rank() const = 0;
   virtual int nodes() const = 0;
-  // For errors and traces: "in-process", "grpc".
+  // For errors and traces: "in-process", "grpc", "mpi".
   virtual const char *name() const = 0;
 
   // Sends `bytes` to `peer` (0 <= peer < nodes, peer != rank) under `tag`.
@@ -122,6 +122,12 @@ class Transport {
   // `priority`: smaller is more urgent.
   virtual void Send(int peer, MessageTag tag, int32_t priority,
                     absl::Span<const std::byte> bytes, Done done) = 0;
+
+  // Whether an urgent message overtakes others on their way to the same peer at
+  // once, whatever was sent before it. Then the caller need not hold back any: a
+  // bound on what is in flight makes ranks wait for each other, as a message
+  // that is not granted yet counts.
+  virtual bool overtakes() const { return false; }
 
   // Receives a message of exactly buffer.size() bytes into `buffer`, which
   // the transport may write until `done`, in any order.
@@ -145,6 +151,13 @@ class Transport {
   // After it has returned no callback runs and no caller's memory is touched.
   // Calling it again does nothing.
   virtual void Close(absl::Duration flush = absl::Seconds(5)) = 0;
+
+  // Of a transport that moves on only while it is called (MPI): true. A thread
+  // that waits for messages then calls Poll instead of sleeping, which does what
+  // can be done now, callbacks included, and returns whether there was anything.
+  // While nobody calls it, a thread of the transport does.
+  virtual bool polls() const { return false; }
+  virtual bool Poll() { return false; }
 
   // Sum of message bytes that have completed, for reports.
   virtual uint64_t bytes_sent() const = 0;

@@ -171,6 +171,7 @@ TEST_F(CsRunTest, BadInputGivesOneErrorAndAStatus) {
       {{plan_, "--rank", "0", "--peers", "127.0.0.1:1"},
        "plan is made for a cluster of 4 nodes, got: 1"},
       {{plan_, "--transport", "grpc"}, "needs --spawn"},
+      {{plan_, "--transport", "udp"}, "must be in-process, grpc or mpi"},
       {{plan_, "--batch", batch_}, "\"w\" has no initial value"},
       {{plan_, "--init", init_}, "needs batch \"x\": give --batch"},
       {{plan_, "--batch", init_, "--init", init_}, "batch \"x\" is missing"},

@@ -21,12 +21,16 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "grpc/grpc_transport.h"
+#ifdef COMMSCHED_HAVE_MPI
+#include "mpi/mpi_transport.h"
+#endif
 #include "runtime/profile.h"
 #include "runtime/session.h"
 #include "runtime/sync.h"
 #include "runtime/trace.h"
 #include "tools/cs-run/calibrate.h"
 #include "tools/cs-run/child_report.h"
+#include "tools/cs-run/launch.h"
 #include "tools/cs-run/options.h"
 #include "tools/cs-run/replan.h"
 #include "tools/cs-run/report.h"
@@ -73,10 +77,16 @@ absl::StatusOr<std::unique_ptr<runtime::Session>> Open(
     runtime::SessionOptions session) {
   if (options.rank < 0)
     return runtime::Session::InProcess(std::move(image), session);
-  auto connect = [&](runtime::TransportOptions transport) {
+  auto connect = [&](runtime::TransportOptions transport)
+      -> absl::StatusOr<std::unique_ptr<runtime::Transport>> {
+#ifdef COMMSCHED_HAVE_MPI
+    if (options.transport == "mpi")
+      return transport::ConnectMpi(std::move(transport));
+#endif
     transport.peers = options.peers;
     transport::GrpcOptions grpc;
     grpc.listen_any = options.listen_any;
+    grpc.congestion_control = options.congestion;
     // So that it is the transport that finds a peer that hangs: it knows which.
     grpc.keepalive = Keepalive(options);
     return transport::ConnectGrpc(std::move(transport), grpc);
@@ -97,7 +107,8 @@ absl::Status CheckNodes(const Options &options, const runtime::PlanImage &image)
                      : absl::StrCat(" trainers and ", servers, " servers, ",
                                     nodes + servers, " processes"),
         ", got: ", options.spawn));
-  const size_t peers = std::max<size_t>(1, options.peers.size());
+  const size_t peers =
+      std::max<size_t>({1, options.peers.size(), size_t(options.world)});
   const bool alone =
       options.peers.empty() && servers > 0 && !runtime::RanksCommunicate(image);
   if (options.rank >= 0 && !alone && peers != nodes)
@@ -256,7 +267,10 @@ int Main(const std::vector<std::string> &arguments) {
     absl::Status status = RunSimulation(*options, **image);
     return status.ok() ? 0 : fail(status);
   }
-  if (absl::Status s = CheckNodes(*options, **image); !s.ok()) return fail(s);
+  if (absl::Status s = ApplyLaunch(**image, getenv, &*options); !s.ok())
+    return EndLaunch(*options, fail(s));
+  if (absl::Status s = CheckNodes(*options, **image); !s.ok())
+    return EndLaunch(*options, fail(s));
   if (options->arena_info || options->spawn != 0) {
     // Once here rather than once per rank.
     auto program = options->is_server() ? (*image)->ForServer(options->index)
@@ -275,7 +289,7 @@ int Main(const std::vector<std::string> &arguments) {
     return Spawn(*options, WithoutSpawn(arguments), trainers, servers, connected);
   }
   absl::Status status = RunHere(*options, *std::move(image));
-  return status.ok() ? 0 : fail(status);
+  return EndLaunch(*options, status.ok() ? 0 : fail(status));
 }
 
 }  // namespace

@@ -94,14 +94,14 @@ absl::Status CheckRole(const Options &o) {
 absl::Status Check(const Options &o) {
   auto bad = [](absl::string_view text) { return absl::InvalidArgumentError(text); };
   if (o.plan.empty()) return bad("no plan is given; see cs-run --help");
-  if (!o.transport.empty() && o.transport != "in-process" && o.transport != "grpc")
-    return bad(absl::StrCat("--transport must be in-process or grpc, got: ",
+  if (!o.transport.empty() && o.transport != "in-process" &&
+      o.transport != "grpc" && o.transport != "mpi")
+    return bad(absl::StrCat("--transport must be in-process, grpc or mpi, got: ",
                             o.transport));
   bool several = o.spawn != 0 || o.rank >= 0 || !o.peers.empty() || !o.role.empty();
-  if (o.transport == "in-process" && several)
-    return bad("--transport in-process goes without --spawn, --rank and --peers");
-  if (o.transport == "grpc" && !several)
-    return bad("--transport grpc needs --spawn, or --rank and --peers");
+  if ((o.transport == "in-process" || o.transport == "mpi") && several)
+    return bad(absl::StrCat("--transport ", o.transport,
+                            " goes without --spawn, --role, --rank and --peers"));
   if (o.spawn != 0 &&
       (o.rank >= 0 || !o.peers.empty() || !o.role.empty() || o.has_servers()))
     return bad("--spawn goes without --role, --rank, --peers and --servers");
@@ -165,6 +165,7 @@ absl::StatusOr<Options> ParseOptions(
       {"--metrics-every", Count(&o.metrics_every, 1)},
       {"--metrics-json", Text(&o.metrics_json)},
       {"--transport", Text(&o.transport)},
+      {"--congestion-control", Text(&o.congestion)},
       {"--spawn", Small(&o.spawn, 1)},
       {"--role", Text(&o.role)},
       {"--index", Small(&o.index, 0)},
@@ -324,7 +325,13 @@ where it runs
   --rank R --peers A,B    one rank; peers are host:port of all ranks in order
   --listen-any            lets peers on other machines connect; the connection is
                           neither encrypted nor authenticated
-  --transport NAME        in-process (default) or grpc
+  mpirun, srun, ...       one rank in each process that a launcher starts:
+                          rank, number and addresses come from its environment
+                          (docs/transports.md)
+  --transport NAME        in-process, grpc or mpi (default: mpi under a launcher of
+                          MPI jobs, grpc under others, else in-process)
+  --congestion-control C  of gRPC's TCP connections between ranks, such as cubic
+                          or bbr (default: the system's)
   --deadline SECONDS      for connecting, and for a step without progress
                           (default 30)
   --emulate               devices and copy engines take the time that the plan

@@ -27,7 +27,8 @@ struct Options {
   uint64_t checkpoint_every = 0;
   std::string trace, metrics_json, profile, calibrate;
   uint64_t metrics_every = 0;  // 0: about twenty lines
-  std::string transport;       // "in-process" or "grpc"
+  std::string transport;       // "in-process", "grpc" or "mpi"
+  int world = 0;               // processes of the job, by its launcher
   int spawn = 0;               // processes; kSpawnAll: as many as the plan has
   std::string role;            // "", "trainer" or "server"
   int rank = -1;
@@ -37,6 +38,7 @@ struct Options {
   std::vector<std::string> servers;  // addresses
   std::string tls_ca, tls_cert, tls_key, tls_server_name, token_file;
   bool listen_any = false;
+  std::string congestion;  // control of TCP connections; empty: the system's
   absl::Duration deadline = absl::Seconds(30);
   bool shuffle = false;
   uint64_t seed = 0;

@@ -1,0 +1,234 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The MPI transport over a communicator: mpi/mpi_transport.h gives the one of
+// all processes; tests make smaller ones.
+//
+// One lock, MpiMutex(), guards the state and the calls of MPI. Sinks and `done`
+// run without it, in the thread that polls, one after the other.
+#ifndef COMMSCHED_MPI_RANKS_H
+#define COMMSCHED_MPI_RANKS_H
+
+#include <mpi.h>
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/btree_map.h"
+#include "absl/functional/any_invocable.h"
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "mpi/mpi_transport.h"
+#include "mpi/wire.h"
+#include "mpi/world.h"
+#include "runtime/sync.h"
+
+namespace commsched::transport::mpi {
+
+using runtime::MessageTag;
+
+// Of the same processes in the same order.
+struct Communicators {
+  MPI_Comm notes;  // control messages
+  MPI_Comm parts;
+};
+
+// Of all processes of the job, after BeginMpi.
+Communicators World();
+
+class MpiRanks final : public runtime::Transport {
+ public:
+  // `connection`: how many there were over this communicator before; the same
+  // on all ranks. The communicators must outlive the transport.
+  MpiRanks(Communicators over, int connection,
+           runtime::TransportOptions options, MpiOptions mpi);
+  ~MpiRanks() override;
+
+  absl::Status Connect();
+
+  int rank() const override { return options_.rank; }
+  int nodes() const override { return options_.nodes; }
+  const char *name() const override { return "mpi"; }
+  void Send(int peer, MessageTag tag, int32_t priority,
+            absl::Span<const std::byte> bytes, Done done) override;
+  void Recv(int peer, MessageTag tag, absl::Span<std::byte> buffer,
+            Done done) override;
+  void RecvStream(int peer, MessageTag tag, size_t bytes, size_t unit,
+                  Sink sink, Done done) override;
+  void Abort(const absl::Status &why) override;
+  void Close(absl::Duration flush) override;
+  bool Poll() override;
+  bool polls() const override { return true; }
+  uint64_t bytes_sent() const override { return bytes_sent_; }
+  uint64_t bytes_received() const override { return bytes_received_; }
+
+ private:
+  struct Incoming;
+  // A control message that MPI has.
+  struct Note {
+    MPI_Request request = MPI_REQUEST_NULL;
+    std::vector<std::byte> bytes;
+  };
+  struct Outgoing {
+    int peer;
+    MessageTag tag;
+    int32_t priority;
+    uint64_t number;  // in the order of the calls
+    absl::Span<const std::byte> bytes;
+    Done done;
+    int id = 0;  // MPI tag of its parts
+    size_t parts = 0, given = 0, ended = 0;
+    absl::Status failure = {};
+  };
+  // Of a long message, one way or the other; neither: to be dropped.
+  struct Part {
+    std::shared_ptr<Outgoing> out;
+    std::shared_ptr<Incoming> in;
+    size_t number = 0;
+    std::unique_ptr<std::byte[]> staging;
+  };
+  struct Incoming {
+    int peer = 0;
+    MessageTag tag;
+    size_t bytes = 0;
+    std::byte *buffer = nullptr;  // null: sink
+    Sink sink;
+    Done done;
+    int id = 0;  // 0: not granted
+    size_t part_bytes = 0;
+    size_t parts = 0, begun = 0, ended = 0;
+    bool passing = false;  // the sink runs
+    std::map<size_t, std::unique_ptr<std::byte[]>> to_pass;  // by number
+    absl::Status failure = {};
+  };
+  struct Peer {
+    bool hello = false;
+    HelloBody theirs;
+    size_t eager = 0;     // messages up to this size may go without a grant
+    size_t room = 0;      // of the peer's unexpected_bytes
+    size_t to_return = 0;  // of the own ones
+    uint64_t parts_sent = 0, parts_received = 0;
+    bool goodbye_sent = false, goodbye_taken = false, goodbye_held = false;
+    uint64_t goodbye_parts = 0;
+    absl::Status failure;
+    bool report_wanted = false;
+    int under_way = 0;  // parts to it
+    absl::btree_map<MessageTag, std::shared_ptr<Outgoing>> sends;  // not granted
+    absl::btree_map<std::pair<int32_t, uint64_t>, std::shared_ptr<Outgoing>> ready;
+    absl::btree_map<MessageTag, std::shared_ptr<Incoming>> receives;
+    absl::btree_map<MessageTag, std::vector<std::byte>> unexpected;
+    absl::btree_map<MessageTag, size_t> announced;
+    absl::btree_map<MessageTag, std::pair<size_t, int>> early_grants;
+  };
+  using Action = absl::AnyInvocable<void()>;
+  using Actions = std::vector<Action>;
+
+  // connection.cc
+  void SayHello();
+  absl::Status CheckHello(int peer);
+  absl::Status Late();
+  void Tell(int peer, Header header, absl::Span<const std::byte> payload = {});
+  void TakeNotes(Actions *actions);
+  void TakeNote(int peer, const Header &header,
+                absl::Span<const std::byte> payload, Actions *actions);
+  void StopNotes();
+  void RunAll(Actions actions);
+  void Later(Action action, Actions *actions);
+  void Finish(Done done, absl::Status status, Actions *actions);
+  absl::Status Named(int peer, absl::StatusCode code,
+                     absl::string_view what) const;
+  void FailPeer(int peer, absl::Status why, absl::Status tell, bool quiet,
+                Actions *actions);
+  void FailProtocol(int peer, absl::StatusCode code, const std::string &what,
+                    Actions *actions);
+  void Report(int peer, Actions *actions);
+  void SayGoodbye(int peer);
+  void TakeGoodbye(int peer, Actions *actions);
+  bool SendsDone() const;
+  bool Idle() const;  // nothing is under way or waited for
+  void Check(int code, const char *call);
+  bool Progress(Actions *actions);
+  bool PollOnce();
+  void PollUntil(runtime::Clock::time_point deadline,
+                 absl::FunctionRef<bool()> condition);
+  void Loop();
+
+  // messages.cc
+  void Receive(std::shared_ptr<Incoming> incoming);
+  void TakeEager(int peer, const Header &header,
+                 absl::Span<const std::byte> payload, Actions *actions);
+  void TakeAnnounce(int peer, const Header &header, Actions *actions);
+  void TakeGrant(int peer, const Header &header, Actions *actions);
+  void ReturnRoom(int peer, size_t bytes);
+  void Grant(const std::shared_ptr<Incoming> &incoming);
+  void MakeReady(const std::shared_ptr<Outgoing> &outgoing, int id);
+  void GiveParts(int peer);
+  bool TakeParts();
+  bool TestParts(Actions *actions);
+  void EndPart(Part part, Actions *actions);
+  bool PassParts(Actions *actions);
+  void EndReceive(Incoming &incoming, Actions *actions);
+  std::unique_ptr<std::byte[]> Staging();
+
+  const Communicators over_;
+  const int note_tag_;
+  const runtime::TransportOptions options_;
+  const MpiOptions mpi_;
+  std::atomic<uint64_t> bytes_sent_{0}, bytes_received_{0};
+
+  runtime::Mutex &mu_;
+  runtime::CondVar changed_;
+  std::vector<Peer> peers_;
+  bool connecting_ = true;
+  absl::Status connect_error_;
+  bool closing_ = false, closed_ = false, aborted_ = false;
+  bool polling_ = false;
+  int64_t moved_at_ = 0;  // the last poll that found something; in ns
+  int callbacks_ = 0;  // running or about to
+  uint64_t next_number_ = 0;
+
+  // Control messages: a ring of receives, taken in the order of posting.
+  struct Slot {
+    std::vector<std::byte> bytes;
+    MPI_Request request = MPI_REQUEST_NULL;
+  };
+  std::vector<Slot> slots_;
+  size_t next_slot_ = 0;
+  std::list<Note> notes_;  // that MPI has not sent yet
+  std::vector<std::vector<std::byte>> spare_notes_;
+
+  // Parts under way: same indices.
+  std::vector<MPI_Request> requests_;
+  std::vector<Part> parts_;
+  std::vector<int> finished_;  // scratch of MPI_Testsome
+  // Granted and not ended, by (peer, id).
+  std::map<std::pair<int, int>, std::shared_ptr<Incoming>> granted_;
+  size_t staging_bytes_ = 0;
+  std::vector<std::unique_ptr<std::byte[]>> staging_;  // unused
+  int staging_used_ = 0;
+  std::deque<std::shared_ptr<Incoming>> to_pass_;
+  absl::Status mpi_error_;
+
+  std::atomic<int64_t> polled_at_{0};  // by others than the own thread; in ns
+  bool stop_ = false;
+  std::thread thread_;
+};
+
+// Over all processes of the communicators, whose ranks are the transport's.
+absl::StatusOr<std::unique_ptr<runtime::Transport>> ConnectMpiOver(
+    Communicators over, int connection, runtime::TransportOptions options,
+    MpiOptions mpi);
+
+}  // namespace commsched::transport::mpi
+
+#endif  // COMMSCHED_MPI_RANKS_H

@@ -1,0 +1,82 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What goes over MPI between two ranks of the MPI transport.
+//
+// Control messages: a Header, and behind it the payload of kEager, the HelloBody
+// of kHello, the text of kAbort. All under one MPI tag, so that those of a pair of
+// ranks are taken in the order in which they were sent. Parts of long messages:
+// bytes only, under the MPI tag that the receiver chose.
+//
+// Messages. A message of at most `eager` bytes (the smaller of both ranks'
+// eager_bytes) goes at once, as kEager, if it and those before it of which the
+// receiver has not given the room back (kCredit) stay within the receiver's
+// unexpected_bytes, each counted with kMessageCost more. Any other needs a
+// kGrant. The receiver sends it when a receive of more than `eager` bytes is
+// posted; of a shorter one, when it is posted and the message was announced. A
+// sender that may not send yet announces (kAnnounce), once.
+// The granted message comes as parts of the sender's part_bytes, the last one
+// shorter; an empty one as one empty part.
+//
+// End. kGoodbye says how many parts were sent; the receiver takes it when it has
+// as many, and answers with its own. kAbort: the sender gives up, or refuses.
+//
+// Both sides have the same byte order: kHello's magic number shows it.
+#ifndef COMMSCHED_MPI_WIRE_H
+#define COMMSCHED_MPI_WIRE_H
+
+#include <cstddef>
+#include <cstdint>
+
+#include "runtime/transport.h"
+
+namespace commsched::transport::mpi {
+
+inline constexpr uint32_t kMagic = 0x43534d31;  // "CSM1": also the version
+inline constexpr size_t kMessageCost = 256;
+inline constexpr size_t kMaxAbortText = 4 << 10;
+// MPI tags: of control messages by the number of the connection, so that a
+// message for the next is not taken for this one's; parts' above them.
+inline constexpr int kConnections = 1024;
+inline constexpr int kFirstPartTag = kConnections;
+
+enum Kind : uint32_t {
+  kHello = 1,
+  kEager,
+  kAnnounce,
+  kGrant,
+  kCredit,
+  kAbort,
+  kGoodbye,
+};
+
+struct Header {
+  uint32_t kind = 0;
+  uint32_t id = 0;     // kGrant: MPI tag of the parts; kAbort: code
+  uint64_t bytes = 0;  // of the message; kCredit: room; kGoodbye: parts
+  uint64_t step = 0;
+  uint32_t key = 0, phase = 0, round = 0;
+  uint32_t payload = 0;  // bytes behind the header
+
+  runtime::MessageTag tag() const { return {step, key, phase, round}; }
+  void set_tag(const runtime::MessageTag &tag) {
+    step = tag.step;
+    key = tag.key;
+    phase = tag.phase;
+    round = tag.round;
+  }
+};
+static_assert(sizeof(Header) == 40);
+
+struct HelloBody {
+  uint32_t magic = kMagic;
+  int32_t nodes = 0;
+  uint64_t plan_digest = 0;
+  uint64_t unexpected_bytes = 0;
+  uint64_t eager_bytes = 0;
+  uint64_t part_bytes = 0;
+};
+
+}  // namespace commsched::transport::mpi
+
+#endif  // COMMSCHED_MPI_WIRE_H

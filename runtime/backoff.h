@@ -1,0 +1,59 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// How long to rest between looks at something that cannot wake its reader.
+#ifndef COMMSCHED_RUNTIME_BACKOFF_H
+#define COMMSCHED_RUNTIME_BACKOFF_H
+
+#include <sched.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "runtime/sync.h"
+
+namespace commsched::runtime {
+
+// At first it only yields, for as long as a short message takes; then pauses
+// double up to a longest one. For one thread.
+class Backoff {
+ public:
+  explicit Backoff(Clock::duration longest) : longest_(longest) {}
+
+  // After a look; `found`: there was something. Zero: to yield, else the pause.
+  Clock::duration Next(bool found) {
+    const Clock::time_point now = Clock::now();
+    if (found) {
+      since_ = now;
+      pause_ = kFirst;
+      return Clock::duration::zero();
+    }
+    if (now - since_ < kYielding) return Clock::duration::zero();
+    const Clock::duration pause = pause_;
+    pause_ = std::min(longest_, 2 * pause_);
+    return pause;
+  }
+
+  // Next, and rests.
+  void Rest(bool found) {
+    const Clock::duration pause = Next(found);
+    if (pause == Clock::duration::zero()) {
+      sched_yield();
+    } else {
+      std::this_thread::sleep_for(pause);
+    }
+  }
+
+ private:
+  static constexpr Clock::duration kYielding = std::chrono::microseconds(60);
+  static constexpr Clock::duration kFirst = std::chrono::microseconds(4);
+
+  const Clock::duration longest_;
+  Clock::time_point since_{};
+  Clock::duration pause_ = kFirst;
+};
+
+}  // namespace commsched::runtime
+
+#endif  // COMMSCHED_RUNTIME_BACKOFF_H

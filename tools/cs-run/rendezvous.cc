@@ -1,0 +1,261 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "tools/cs-run/rendezvous.h"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <thread>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "grpc/address.h"
+#include "runtime/sync.h"
+
+namespace commsched::run {
+namespace {
+
+using runtime::Clock;
+
+// First word of each line, both ways.
+constexpr char kGreeting[] = "commsched-1";
+constexpr size_t kMaxLine = 1 << 20;
+constexpr auto kRetry = std::chrono::milliseconds(100);
+
+class Socket {
+ public:
+  explicit Socket(int fd = -1) : fd_(fd) {}
+  Socket(Socket &&other) : fd_(other.fd_) { other.fd_ = -1; }
+  Socket &operator=(Socket &&other) {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~Socket() {
+    if (fd_ >= 0) close(fd_);
+  }
+  int fd() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+using Addresses = std::unique_ptr<addrinfo, void (*)(addrinfo *)>;
+
+absl::StatusOr<Addresses> Resolve(const std::string &host, int port,
+                                  bool passive) {
+  addrinfo hints = {};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = passive ? AI_PASSIVE : 0;
+  addrinfo *list = nullptr;
+  const int error = getaddrinfo(host.empty() ? nullptr : host.c_str(),
+                                absl::StrCat(port).c_str(), &hints, &list);
+  if (error != 0)
+    return absl::UnavailableError(
+        absl::StrCat(host, ": ", gai_strerror(error)));
+  return Addresses(list, freeaddrinfo);
+}
+
+absl::StatusOr<Socket> Listen(const std::string &host, int port) {
+  auto addresses = Resolve(host, port, /*passive=*/true);
+  if (!addresses.ok()) return addresses.status();
+  int error = 0;
+  for (addrinfo *a = addresses->get(); a != nullptr; a = a->ai_next) {
+    Socket listener(socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const int on = 1;
+    setsockopt(listener.fd(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    if (listener.fd() >= 0 && bind(listener.fd(), a->ai_addr, a->ai_addrlen) == 0 &&
+        listen(listener.fd(), 4096) == 0)
+      return listener;
+    error = errno;
+  }
+  return absl::UnavailableError(absl::StrCat(
+      "port ", port, " of ", host.empty() ? "this host" : host,
+      " cannot be listened on: ", std::strerror(error),
+      error == EADDRINUSE ? " (is it the launcher's own? set COMMSCHED_PORT)" : ""));
+}
+
+int PortOf(int fd) {
+  sockaddr_storage address = {};
+  socklen_t size = sizeof(address);
+  getsockname(fd, reinterpret_cast<sockaddr *>(&address), &size);
+  return ntohs(address.ss_family == AF_INET6
+                   ? reinterpret_cast<sockaddr_in6 *>(&address)->sin6_port
+                   : reinterpret_cast<sockaddr_in *>(&address)->sin_port);
+}
+
+std::string HostOfPeer(int fd) {
+  sockaddr_storage address = {};
+  socklen_t size = sizeof(address);
+  char host[NI_MAXHOST] = {};
+  getpeername(fd, reinterpret_cast<sockaddr *>(&address), &size);
+  getnameinfo(reinterpret_cast<sockaddr *>(&address), size, host, sizeof(host),
+              nullptr, 0, NI_NUMERICHOST);
+  // An IPv4 address that came in on a socket for both.
+  return std::string(absl::StripPrefix(host, "::ffff:"));
+}
+
+std::string WithPort(const std::string &host, int port) {
+  return absl::StrContains(host, ':') ? absl::StrCat("[", host, "]:", port)
+                                      : absl::StrCat(host, ":", port);
+}
+
+bool WaitFor(int fd, short what, Clock::time_point deadline) {
+  pollfd waiting = {fd, what, 0};
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+      deadline - Clock::now());
+  return poll(&waiting, 1, int(std::max<int64_t>(0, left.count()))) == 1;
+}
+
+absl::StatusOr<std::string> ReadLine(int fd, Clock::time_point deadline) {
+  std::string line;
+  char c;
+  while (line.size() < kMaxLine) {
+    if (!WaitFor(fd, POLLIN, deadline))
+      return absl::DeadlineExceededError("no answer");
+    const ssize_t n = recv(fd, &c, 1, 0);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return absl::UnavailableError("connection lost");
+    if (c == '\n') return line;
+    line += c;
+  }
+  return absl::InvalidArgumentError("a line is too long");
+}
+
+void WriteLine(int fd, absl::string_view line) {
+  const std::string text = absl::StrCat(line, "\n");
+  for (size_t at = 0; at < text.size();) {
+    const ssize_t n = send(fd, text.data() + at, text.size() - at, MSG_NOSIGNAL);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return;
+    at += size_t(n);
+  }
+}
+
+// A port that is free now.
+absl::StatusOr<int> FreePort(const std::string &host) {
+  auto listener = Listen(host, 0);
+  if (!listener.ok()) return listener.status();
+  return PortOf(listener->fd());
+}
+
+absl::StatusOr<std::vector<std::string>> Wait(const Rendezvous &meeting,
+                                              int own_port,
+                                              Clock::time_point deadline) {
+  auto listener = Listen(meeting.any ? "" : meeting.host, meeting.port);
+  if (!listener.ok()) return listener.status();
+  std::map<int, std::pair<Socket, std::string>> here;
+  absl::Status refused;
+  while (int(here.size()) + 1 < meeting.size && refused.ok()) {
+    if (!WaitFor(listener->fd(), POLLIN, deadline)) {
+      std::vector<int> missing;
+      for (int rank = 1; rank < meeting.size; ++rank)
+        if (here.count(rank) == 0) missing.push_back(rank);
+      refused = absl::DeadlineExceededError(absl::StrCat(
+          missing.size() == 1 ? "rank " : "ranks ", absl::StrJoin(missing, ", "),
+          " did not come to ", WithPort(meeting.host, meeting.port), " within ",
+          absl::FormatDuration(meeting.deadline)));
+      break;
+    }
+    Socket peer(accept4(listener->fd(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (peer.fd() < 0) continue;
+    // Whoever comes must speak soon: others wait.
+    auto line = ReadLine(peer.fd(), std::min(deadline, Clock::now() + std::chrono::seconds(2)));
+    if (!line.ok()) continue;
+    const std::vector<std::string> words = absl::StrSplit(*line, ' ');
+    int rank = 0, size = 0, port = 0;
+    if (words.size() != 4 || words[0] != kGreeting ||
+        !absl::SimpleAtoi(words[1], &rank) || !absl::SimpleAtoi(words[2], &size) ||
+        !absl::SimpleAtoi(words[3], &port))
+      continue;  // not one of ours
+    if (size != meeting.size)
+      refused = absl::FailedPreconditionError(
+          absl::StrCat("rank ", rank, ": number of processes must match rank 0's ",
+                       meeting.size, ", got: ", size));
+    else if (rank <= 0 || rank >= size || here.count(rank) != 0)
+      refused = absl::FailedPreconditionError(
+          absl::StrCat("two processes are rank ", rank));
+    std::string address = WithPort(HostOfPeer(peer.fd()), port);
+    here[refused.ok() ? rank : -1] = {std::move(peer), std::move(address)};
+  }
+  std::vector<std::string> addresses = {WithPort(meeting.host, own_port)};
+  if (refused.ok())
+    for (auto &[rank, peer] : here) addresses.push_back(peer.second);
+  for (auto &[rank, peer] : here)
+    WriteLine(peer.first.fd(),
+              refused.ok() ? absl::StrCat(kGreeting, " ", absl::StrJoin(addresses, ","))
+                           : absl::StrCat(kGreeting, "-refused ", refused.message()));
+  if (!refused.ok()) return refused;
+  return addresses;
+}
+
+absl::StatusOr<std::vector<std::string>> Come(const Rendezvous &meeting,
+                                              int own_port,
+                                              Clock::time_point deadline) {
+  std::string last = "not tried";
+  while (Clock::now() < deadline) {
+    auto addresses = Resolve(meeting.host, meeting.port, /*passive=*/false);
+    if (!addresses.ok()) last = std::string(addresses.status().message());
+    for (addrinfo *a = addresses.ok() ? addresses->get() : nullptr; a != nullptr;
+         a = a->ai_next) {
+      Socket peer(socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+      if (peer.fd() < 0 || connect(peer.fd(), a->ai_addr, a->ai_addrlen) != 0) {
+        last = std::strerror(errno);
+        continue;
+      }
+      WriteLine(peer.fd(), absl::StrCat(kGreeting, " ", meeting.rank, " ",
+                                        meeting.size, " ", own_port));
+      auto line = ReadLine(peer.fd(), deadline);
+      if (!line.ok()) {
+        last = std::string(line.status().message());
+        continue;
+      }
+      absl::string_view text = *line;
+      if (absl::ConsumePrefix(&text, absl::StrCat(kGreeting, "-refused ")))
+        return absl::UnavailableError(absl::StrCat("rank 0 refuses: ", text));
+      std::vector<std::string> all;
+      if (absl::ConsumePrefix(&text, absl::StrCat(kGreeting, " ")))
+        all = absl::StrSplit(text, ',');
+      if (int(all.size()) == meeting.size) return all;
+      last = "what answers is not rank 0 of this job";
+    }
+    std::this_thread::sleep_for(kRetry);
+  }
+  return absl::DeadlineExceededError(absl::StrCat(
+      "rank 0 was not met at ", WithPort(meeting.host, meeting.port), " within ",
+      absl::FormatDuration(meeting.deadline), "; last error: ", last));
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<std::string>> Meet(const Rendezvous &meeting) {
+  const Clock::time_point deadline =
+      Clock::now() + absl::ToChronoNanoseconds(
+                         std::min(meeting.deadline, absl::Hours(24 * 365)));
+  if (!meeting.any) {
+    auto local =
+        transport::IsLocal(WithPort(meeting.host, meeting.port));
+    if (!local.ok()) return local.status();
+    if (!*local)
+      return absl::InvalidArgumentError(absl::StrCat(
+          meeting.host, " is not a loopback address: connections between "
+          "machines are neither encrypted nor authenticated, and need --listen-any"));
+  }
+  auto port = FreePort(meeting.any ? "" : meeting.host);
+  if (!port.ok()) return port.status();
+  return meeting.rank == 0 ? Wait(meeting, *port, deadline)
+                           : Come(meeting, *port, deadline);
+}
+
+}  // namespace commsched::run

@@ -1,0 +1,35 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// How ranks that only know where rank 0 is learn each other's addresses: each
+// tells rank 0 on which port it will listen, and gets the list of all.
+#ifndef COMMSCHED_TOOLS_CS_RUN_RENDEZVOUS_H
+#define COMMSCHED_TOOLS_CS_RUN_RENDEZVOUS_H
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+namespace commsched::run {
+
+struct Rendezvous {
+  int rank = 0;
+  int size = 1;
+  std::string host;  // of rank 0
+  int port = 0;      // where rank 0 waits
+  // Ranks on other machines may come: neither encrypted nor authenticated.
+  bool any = false;
+  absl::Duration deadline = absl::Seconds(30);
+};
+
+// "host:port" of all ranks; their ports were free just now. Blocks until all have
+// met. Errors: kInvalidArgument if the host is not this machine and `any` is not
+// set, kUnavailable if the port is taken or rank 0 refuses, kDeadlineExceeded
+// naming the ranks that have not come.
+absl::StatusOr<std::vector<std::string>> Meet(const Rendezvous &meeting);
+
+}  // namespace commsched::run
+
+#endif  // COMMSCHED_TOOLS_CS_RUN_RENDEZVOUS_H
