@@ -6,8 +6,11 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "runtime/c_api_error.h"
 #include "runtime/memory.h"
 #include "runtime/session.h"
 
@@ -20,6 +23,9 @@ struct cs_session {
   std::unique_ptr<rt::Session> session;
   rt::GlobalBatch batch;
   int function = 0;  // called last
+  rt::Mutex mu;
+  std::vector<std::string> replans ABSL_GUARDED_BY(mu);  // events as JSON
+  std::string replans_text;
 };
 
 namespace {
@@ -56,11 +62,43 @@ absl::Status CopyBatch(cs_session *session, const char *name, const void *data,
   return absl::OkStatus();
 }
 
+absl::StatusOr<rt::ReplanOptions> ReplanOptionsOf(
+    const cs_session_replanning &given, cs_session *session) {
+  rt::PlanningCommandOptions command;
+  if (given.command != nullptr) command.command = given.command;
+  if (absl::Status s = rt::CheckPlanningCommand(command.command); !s.ok())
+    return absl::Status(s.code(), absl::StrCat("the command ", s.message()));
+  if (given.every == 0 && !(given.when_off_percent > 0))
+    return absl::InvalidArgumentError(
+        "re-planning needs a number of steps or of percent");
+  if (given.deadline_seconds > 0)
+    command.deadline = absl::Seconds(given.deadline_seconds);
+  if (given.folder != nullptr) command.folder = given.folder;
+  rt::ReplanOptions options;
+  options.plan = rt::PlanByCommand(std::move(command));
+  options.every = given.every;
+  options.when_off_percent = given.when_off_percent;
+  if (given.window != 0) options.window = given.window;
+  options.on_event = [session](const rt::ReplanEvent &event) {
+    rt::MutexLock lock(&session->mu);
+    session->replans.push_back(rt::ToJson(event));
+  };
+  return options;
+}
+
 }  // namespace
+
+void commsched::SetLastError(const absl::Status &status) { Finish(status); }
 
 extern "C" {
 
 cs_session *cs_session_create(const void *plan, size_t plan_bytes) {
+  return cs_session_create_replanning(plan, plan_bytes, nullptr);
+}
+
+cs_session *cs_session_create_replanning(
+    const void *plan, size_t plan_bytes,
+    const cs_session_replanning *replanning) {
   auto image =
       rt::PlanImage::Load({static_cast<const char *>(plan), plan_bytes});
   if (!image.ok()) {
@@ -69,6 +107,14 @@ cs_session *cs_session_create(const void *plan, size_t plan_bytes) {
   }
   auto session = std::make_unique<cs_session>();
   rt::SessionOptions options;
+  if (replanning != nullptr) {
+    auto replan = ReplanOptionsOf(*replanning, session.get());
+    if (!replan.ok()) {
+      Finish(replan.status());
+      return nullptr;
+    }
+    options.replan = *std::move(replan);
+  }
   options.trace = &session->trace;
   session->trace.Enable(false);
   auto made = rt::Session::InProcess(*image, options);
@@ -76,6 +122,13 @@ cs_session *cs_session_create(const void *plan, size_t plan_bytes) {
   if (!made.ok()) return nullptr;
   session->session = *std::move(made);
   return session.release();
+}
+
+const char *cs_session_replans(cs_session *session) {
+  rt::MutexLock lock(&session->mu);
+  session->replans_text =
+      absl::StrCat("[", absl::StrJoin(session->replans, ","), "]");
+  return session->replans_text.c_str();
 }
 
 void cs_session_destroy(cs_session *session) {

@@ -23,6 +23,24 @@ typedef struct cs_session cs_session;
 
 /* Loads the bytes of a plan file and starts its ranks. */
 CS_API cs_session *cs_session_create(const void *plan, size_t plan_bytes);
+
+/* The same, and a command that makes new plans during the run, as
+ * docs/replanning.md describes it: for /bin/sh, with {profile}, {calibration} and
+ * {plan}. */
+typedef struct cs_session_replanning {
+  const char *command;
+  uint64_t every;          /* steps; 0: not for that */
+  double when_off_percent; /* change of a step's time; 0: not for that */
+  uint64_t window;         /* steps that measurements are of; 0: 20 */
+  double deadline_seconds; /* of the command; 0: 600 */
+  const char *folder;      /* where files are kept; NULL: nowhere */
+} cs_session_replanning;
+CS_API cs_session *cs_session_create_replanning(
+    const void *plan, size_t plan_bytes, const cs_session_replanning *replanning);
+/* What has become of it so far: a JSON list of objects. Valid until the next
+ * call of this function. */
+CS_API const char *cs_session_replans(cs_session *session);
+
 /* Drops calls that have not completed. NULL is allowed. */
 CS_API void cs_session_destroy(cs_session *session);
 
@@ -45,7 +63,8 @@ CS_API int cs_session_call(cs_session *session, const char *function);
 CS_API int cs_session_wait(cs_session *session);
 
 /* Metrics of the function called last; the name is valid until the session is
- * destroyed, NULL if there is no such metric. */
+ * destroyed (with re-planning, until the next call of a function), NULL if there
+ * is no such metric. */
 CS_API int cs_session_metric_count(cs_session *session);
 CS_API const char *cs_session_metric_name(cs_session *session, int index);
 /* Waits for call `call_index` and stores its metrics, all of them, in order. */
@@ -55,6 +74,14 @@ CS_API int cs_session_metrics(cs_session *session, uint64_t call_index,
 /* Writes a trace of all calls from now on to `path` when the session is
  * destroyed. NULL writes what there is now. */
 CS_API int cs_session_set_trace(cs_session *session, const char *path);
+
+/* Predicts what a run of the plan takes: the JSON that cs-run --simulate
+ * --metrics-json writes (docs/simulator.md), valid until the next call on this
+ * thread. `options`: lines of a name, a blank and a value, or NULL: what_if,
+ * straggler and link as for cs-run, steps, latency_ns, overhead_ns, engine_ns,
+ * burst_bytes, every_rank (0 or 1), and paths: profile, calibration, trace. */
+CS_API const char *cs_simulate(const void *plan, size_t plan_bytes,
+                               const char *options);
 
 /* Of the last call on this thread; valid until the next one. */
 CS_API const char *cs_last_error(void);

@@ -9,12 +9,16 @@
 from .cluster import Cluster
 from .errors import CommSchedError, FrontEndError, RuntimeFailure, ToolError, UnsupportedOp
 from .program import Program, transpile
+from .simulation import LinkUse, RankUse, Simulation, simulate
 
-__all__ = ["Cluster", "CommSchedError", "FrontEndError", "Program", "RuntimeFailure", "ToolError", "UnsupportedOp",
-           "grad", "mark_gradients", "transpile", "value_and_grad"]
+__all__ = ["Cluster", "CommSchedError", "FrontEndError", "LinkUse", "Program", "RankUse", "Replan", "RuntimeFailure", "Simulation", "ToolError",
+           "UnsupportedOp", "grad", "mark_gradients", "simulate", "transpile", "value_and_grad"]
 
 
 def __getattr__(name):
+    if name == "Replan":  # a command too, which is not to be imported before it runs
+        from .replan import Replan
+        return Replan
     if name in ("grad", "mark_gradients", "value_and_grad"):  # these need JAX
         from .frontend import jax_gradient
         return getattr(jax_gradient, name)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import collections
 import ctypes
+import json
 import os
 import pathlib
 from typing import Iterable, Mapping, Optional, Sequence
@@ -38,6 +39,12 @@ def _find() -> str:
     raise ToolError(f"{_NAME} was not found: build CommSched, and set COMMSCHED_BIN to its bin folder")
 
 
+class _Replanning(ctypes.Structure):
+    """cs_session_replanning of the C interface."""
+    _fields_ = [("command", ctypes.c_char_p), ("every", ctypes.c_uint64), ("when_off_percent", ctypes.c_double),
+                ("window", ctypes.c_uint64), ("deadline_seconds", ctypes.c_double), ("folder", ctypes.c_char_p)]
+
+
 def library() -> ctypes.CDLL:
     """The loaded library with its functions declared."""
     global _library
@@ -46,6 +53,8 @@ def library() -> ctypes.CDLL:
         handle, text, size = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t
         for name, result, arguments in [
                 ("cs_session_create", handle, [ctypes.c_void_p, size]),
+                ("cs_session_create_replanning", handle, [ctypes.c_void_p, size, ctypes.POINTER(_Replanning)]),
+                ("cs_session_replans", text, [handle]),
                 ("cs_session_destroy", None, [handle]),
                 ("cs_session_set_slot", ctypes.c_int, [handle, text, ctypes.c_void_p, size]),
                 ("cs_session_get_slot", ctypes.c_int, [handle, text, ctypes.c_void_p, size]),
@@ -57,6 +66,7 @@ def library() -> ctypes.CDLL:
                 ("cs_session_metrics", ctypes.c_int,
                  [handle, ctypes.c_uint64, ctypes.POINTER(ctypes.c_double)]),
                 ("cs_session_set_trace", ctypes.c_int, [handle, text]),
+                ("cs_simulate", text, [ctypes.c_void_p, size, text]),
                 ("cs_last_error", text, [])]:
             function = getattr(lib, name)
             function.restype, function.argtypes = result, arguments
@@ -65,11 +75,18 @@ def library() -> ctypes.CDLL:
 
 
 class Session:
-    """A whole cluster as threads of this process, executing one plan. Not thread-safe."""
+    """A whole cluster as threads of this process, executing one plan. Not thread-safe.
 
-    def __init__(self, plan: bytes):
+    replan: fields of cs_session_replanning, if the plan may change during the run.
+    """
+
+    def __init__(self, plan: bytes, replan: Optional[Mapping[str, object]] = None):
         self._lib = library()
-        self._handle = self._lib.cs_session_create(plan, len(plan))
+        if replan is None:
+            self._handle = self._lib.cs_session_create(plan, len(plan))
+        else:
+            self._handle = self._lib.cs_session_create_replanning(plan, len(plan),
+                                                                  ctypes.byref(_Replanning(**replan)))
         if not self._handle:
             self._fail()
         self._calls = 0
@@ -91,6 +108,10 @@ class Session:
     def __del__(self):
         if getattr(self, "_handle", None):
             self.close()
+
+    def replans(self) -> list[dict]:
+        """What has become of new plans so far, in order."""
+        return json.loads(self._lib.cs_session_replans(self._handle))
 
     def set_slot(self, name: str, value: np.ndarray) -> None:
         """Gives a parameter or state the same value on all workers."""

@@ -90,6 +90,9 @@ class Program:
         self._session = None
         self._session_workers = 0
         self._trace: Optional[str] = None
+        self._replan: Any = None  # of the workers that run
+        self._replan_folder: Any = None
+        self._replans: list[dict] = []
         description = self._description(self.workers)
         self._values = {s.name: s.initial for s in description.slots}
 
@@ -169,28 +172,54 @@ class Program:
         return [v for i, v in sorted(self._carried().items()) if i != position]
 
     # ---- running ---------------------------------------------------------------------------------
-    def _start(self, workers: int):
+    def _start(self, workers: int, replan: Any = None):
         from .native import Session
-        if self._session is None or self._session_workers != workers:
+        if self._session is None or self._session_workers != workers or (replan and replan != self._replan):
             values = self.slots()
             self.close()
-            self._session = Session(self._plan(workers))
-            self._session_workers = workers
+            self._session = Session(self._plan(workers), self._replanning(workers, replan) if replan else None)
+            self._session_workers, self._replan = workers, replan
             if self._trace:
                 self._session.trace(self._trace)
             for name, value in values.items():
                 self._session.set_slot(name, value)
         return self._session
 
-    def run(self, batches: Iterable[Any], workers: Optional[int] = None) -> list[dict[str, float]]:
+    def _replanning(self, workers: int, replan: Any) -> dict[str, object]:
+        """The arguments of a session whose plan may change."""
+        import os
+        import tempfile
+        if self.strategy.mode != "all-reduce":
+            raise ValueError("replan must go with mode='all-reduce'; a plan with parameter servers cannot be replaced")
+        self._replan_folder = tempfile.TemporaryDirectory(prefix="commsched-")
+        module = os.path.join(self._replan_folder.name, "step.mlir")
+        with open(module, "w", encoding="utf-8") as file:
+            file.write(self._level0(workers, self._cluster(workers)))
+        (pipeline,) = self.strategy.pipeline(2)
+        return dict(command=replan.command(module, pipeline).encode(), every=replan.every or 0,
+                    when_off_percent=replan.when_off or 0.0, window=replan.window, deadline_seconds=replan.deadline,
+                    folder=os.path.abspath(replan.folder).encode() if replan.folder else None)
+
+    @property
+    def replans(self) -> list[dict]:
+        """What has become of new plans (see run), in order: dictionaries with "kind" ("begun", "decided",
+        "switched", "given up"), "attempt", "text", and for some "call", "plan" (its digest) and times in ms."""
+        return self._replans + (self._session.replans() if self._session is not None and self._replan else [])
+
+    def run(self, batches: Iterable[Any], workers: Optional[int] = None, replan: Any = None) -> list[dict[str, float]]:
         """One step for each global batch, on this many workers (threads of this process).
 
         A batch is what the step takes: its batch argument, or a tuple of them. Returns the
         metrics of each step. Steps overlap; parameters and state stay in the runtime.
+
+        replan: a Replan, or True: the workers measure fragments and links during the run, a new plan is
+        made of that beside it, and all workers change to it with the same step (docs/replanning.md).
+        Nothing else changes; `replans` says what happened. It stays so for later runs of the same workers.
         """
+        from .replan import Replan
         workers = workers or self.workers
         description = self._description(workers)
-        session = self._start(workers)
+        session = self._start(workers, Replan.of(replan))
         return session.run(None, (description.flatten("step", b) for b in batches), description.metrics["step"])
 
     def step(self, batch: Any) -> dict[str, float]:
@@ -216,5 +245,9 @@ class Program:
         """Ends the workers; parameters and state are kept."""
         if self._session is not None:
             self.slots()
+            self._replans = self.replans
             self._session.close()
-            self._session = None
+            self._session = self._replan = None
+            if self._replan_folder is not None:
+                self._replan_folder.cleanup()
+                self._replan_folder = None

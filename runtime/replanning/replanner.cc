@@ -139,7 +139,7 @@ absl::StatusOr<std::unique_ptr<Generation>> Replanner::Before(
     took = std::chrono::nanoseconds(begin - last_step_at_).count();
   last_step_at_ = begin;
   std::optional<std::string> why = clock_.Step(took);
-  if (leads_ && why && !busy_) {
+  if (leads_ && why) {
     wanted_ = true;
     why_ = *std::move(why);
     changed_.SignalAll();

@@ -24,23 +24,11 @@
 #include "runtime/replanning/control_channel.h"
 #include "runtime/replanning/link_observer.h"
 #include "runtime/replanning/planning_command.h"
+#include "runtime/replanning/replan_event.h"
 #include "runtime/replanning/step_clock.h"
 #include "runtime/replanning/transport_lanes.h"
 
 namespace commsched::runtime {
-
-struct ReplanEvent {
-  enum Kind { kBegun, kDecided, kSwitched, kGivenUp };
-  Kind kind = kBegun;
-  uint64_t attempt = 0;
-  uint64_t call = 0;    // kDecided, kSwitched: the first of the new plan
-  uint64_t digest = 0;  // of the new plan, if there is one
-  // kSwitched: how long this rank made no call because of it: waited to hear of
-  // the call, completed those before, moved values.
-  absl::Duration held, drained, moved;
-  absl::Duration planned;  // kDecided: how long it took to make the plan
-  std::string text;        // one line for people
-};
 
 struct ReplanOptions {
   // Makes plans; of the process with rank 0 only.
@@ -147,7 +135,6 @@ class Replanner {
   StepClock clock_ ABSL_GUARDED_BY(mu_);
   Clock::time_point last_step_at_ ABSL_GUARDED_BY(mu_);
   bool wanted_ ABSL_GUARDED_BY(mu_) = false;  // an attempt is
-  bool busy_ ABSL_GUARDED_BY(mu_) = false;    // with one
   std::string why_ ABSL_GUARDED_BY(mu_);      // of the attempt
   const Generation *running_ ABSL_GUARDED_BY(mu_) = nullptr;
   std::unique_ptr<Generation> prepared_ ABSL_GUARDED_BY(mu_);

@@ -52,7 +52,6 @@ void Replanner::Lead() {
       while (!wanted_ && !stopped_) changed_.Wait(&mu_);
       if (stopped_) return;
       wanted_ = false;
-      busy_ = true;
       attempt_ = event.attempt = attempt;
       event.text = absl::StrCat("making a new plan: ", why_);
     }
@@ -67,18 +66,16 @@ void Replanner::Lead() {
       Drop();
     }
     // A plan that turned out to be the same one is none that failed.
-    failures = status.ok() || status.code() == absl::StatusCode::kAlreadyExists
-                   ? 0
-                   : failures + 1;
+    const bool same = status.code() == absl::StatusCode::kAlreadyExists;
+    failures = status.ok() || same ? 0 : failures + 1;
     const bool switched = status.ok() && AwaitSwitch();
     if (stopped_) return;
+    if (switched) continue;
     {
       MutexLock lock(&mu_);
-      busy_ = false;
-      if (!switched) clock_.Restart();
+      clock_.Restart();
     }
-    if (switched) continue;
-    event.kind = ReplanEvent::kGivenUp;
+    event.kind = same ? ReplanEvent::kUnchanged : ReplanEvent::kGivenUp;
     event.text = absl::StrCat(
         "going on with the old plan: ", status.message(),
         failures == settings_.options.most_failures

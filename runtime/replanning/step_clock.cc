@@ -24,7 +24,6 @@ void StepClock::Restart() {
   steps_ = noticed_ = 0;
   reference_ = 0;
   said_ = false;
-  why_.clear();
   last_.clear();
 }
 
@@ -38,20 +37,22 @@ std::optional<std::string> StepClock::Step(std::optional<int64_t> ns) {
   }
   if (said_ || steps_ < kWarmUp + window_) return std::nullopt;
   const bool due = every_ != 0 && steps_ >= every_;
-  if (off_ > 0 && last_.size() == window_ && noticed_ == 0 && !due) {
-    const int64_t now = step_ns();
-    if (reference_ == 0) reference_ = std::max<int64_t>(1, now);
-    const double change = double(now) / double(reference_) - 1;
-    if (std::abs(change) > off_) {
-      noticed_ = steps_;
-      why_ = absl::StrFormat("a step takes %.3g ms, at first it took %.3g ms",
-                             double(now) / 1e6, double(reference_) / 1e6);
-    }
+  if (due) {
+    said_ = true;
+    return absl::StrFormat("after %d steps", steps_);
   }
-  const bool settled = noticed_ != 0 && steps_ >= noticed_ + window_;
-  if (!due && !settled) return std::nullopt;
+  if (off_ <= 0 || last_.size() < window_) return std::nullopt;
+  const int64_t now = step_ns();
+  if (reference_ == 0) reference_ = std::max<int64_t>(1, now);
+  if (std::abs(double(now) / double(reference_) - 1) <= off_) {
+    noticed_ = 0;  // it was for a moment
+    return std::nullopt;
+  }
+  if (noticed_ == 0) noticed_ = steps_;
+  if (steps_ < noticed_ + window_) return std::nullopt;
   said_ = true;
-  return settled ? why_ : absl::StrFormat("after %d steps", steps_);
+  return absl::StrFormat("a step takes %.3g ms, at first it took %.3g ms",
+                         double(now) / 1e6, double(reference_) / 1e6);
 }
 
 }  // namespace commsched::runtime

@@ -37,7 +37,6 @@ class StepClock {
   uint64_t noticed_ = 0;    // step after which it was off; 0: it is not
   int64_t reference_ = 0;   // ns; 0: not known yet
   bool said_ = false;
-  std::string why_;
   std::vector<int64_t> last_;  // ns, a ring
 };
 

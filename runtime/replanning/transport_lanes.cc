@@ -27,6 +27,9 @@ class TransportLanes::LaneImpl final : public Lane {
   uint64_t bytes_received() const override {
     return transport_->bytes_received();
   }
+  bool overtakes() const override { return transport_->overtakes(); }
+  bool polls() const override { return transport_->polls(); }
+  bool Poll() override { return transport_->Poll(); }
   void SetLive(bool live) override { live_ = live; }
 
   void Send(int peer, MessageTag tag, int32_t priority,

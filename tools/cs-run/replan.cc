@@ -9,8 +9,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "runtime/json.h"
 #include "runtime/replanning/planning_command.h"
 #include "runtime/replanning/replacement.h"
 
@@ -18,38 +16,6 @@ namespace commsched::run {
 namespace {
 
 using runtime::ReplanEvent;
-
-const char *NameOf(ReplanEvent::Kind kind) {
-  switch (kind) {
-    case ReplanEvent::kBegun:
-      return "begun";
-    case ReplanEvent::kDecided:
-      return "decided";
-    case ReplanEvent::kSwitched:
-      return "switched";
-    case ReplanEvent::kGivenUp:
-      break;
-  }
-  return "given up";
-}
-
-std::string ToJson(const ReplanEvent &event) {
-  auto ms = [](absl::Duration d) {
-    return runtime::JsonNumber(absl::ToDoubleMilliseconds(d));
-  };
-  std::string json = absl::StrCat("{\"kind\":\"", NameOf(event.kind), "\",\"attempt\":",
-                                  event.attempt);
-  if (event.digest != 0)
-    absl::StrAppend(&json, ",\"call\":", event.call, ",\"plan\":\"",
-                    absl::StrFormat("%016x", event.digest), "\"");
-  if (event.kind == ReplanEvent::kDecided)
-    absl::StrAppend(&json, ",\"planned_ms\":", ms(event.planned));
-  if (event.kind == ReplanEvent::kSwitched)
-    absl::StrAppend(&json, ",\"held_ms\":", ms(event.held),
-                    ",\"drained_ms\":", ms(event.drained),
-                    ",\"moved_ms\":", ms(event.moved));
-  return absl::StrCat(json, ",\"text\":", runtime::JsonQuote(event.text), "}\n");
-}
 
 void Append(const std::string &folder, const std::string &line) {
   mkdir(folder.c_str(), 0777);
@@ -105,7 +71,7 @@ runtime::ReplanOptions ReplanOptionsOf(const Options &options) {
     std::fprintf(bad ? stderr : stdout, "%sre-planning %d: %s\n",
                  bad ? "cs-run: warning: " : "", int(event.attempt), event.text.c_str());
     std::fflush(stdout);
-    if (!folder.empty()) Append(folder, ToJson(event));
+    if (!folder.empty()) Append(folder, runtime::ToJson(event) + "\n");
   };
   return replan;
 }

@@ -1,0 +1,147 @@
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""New plans in the middle of a run, and the command that makes them.
+
+    python -m commsched.replan step.mlir --profile {profile} --calibration {calibration} --plan {plan}
+
+is a command for `cs-run --replan`: it compiles the step anew, with the times and links that were measured
+during the run. docs/replanning.md describes the whole.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import os
+import pathlib
+import shlex
+import statistics
+import subprocess
+import sys
+import tempfile
+from typing import Any, Mapping, Optional, Sequence
+
+from .errors import ToolError
+from .tools import find
+
+
+@dataclasses.dataclass(frozen=True)
+class Replan:
+    """When and how Program.run changes to a new plan.
+
+    every: after so many steps, and again after as many with the new plan.
+    when_off: when a step takes so many percent more or less than at first. One of the two, or both.
+    window: how many steps what is measured is of, the last ones.
+    deadline: seconds that making a plan may take; then training goes on with the old one.
+    folder: where measurements and plans are kept; None: nowhere.
+    calibration: file of `cs-run --calibrate`. What a message costs beside its bytes, and how much compute slows
+        down, cannot be measured in passing and is taken from there.
+    schedule: policy of the new plans; None: that of the program.
+    """
+
+    every: Optional[int] = None
+    when_off: Optional[float] = None
+    window: int = 20
+    deadline: float = 600.0
+    folder: Optional[str] = None
+    calibration: Optional[str] = None
+    schedule: Optional[str] = None
+
+    def __post_init__(self):
+        if self.every is None and self.when_off is None:
+            raise ValueError("Replan must have every or when_off")
+        for name in ("every", "window"):
+            value = getattr(self, name)
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+                raise ValueError(f"{name} must be at least 1, got: {value}")
+        for name in ("when_off", "deadline"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise ValueError(f"{name} must be positive, got: {value}")
+
+    @staticmethod
+    def of(value: "Replan | bool | None") -> "Optional[Replan]":
+        """What Program.run takes: True means a new plan when steps take 25 percent more or less."""
+        if value is None or value is False:
+            return None
+        return Replan(when_off=25.0) if value is True else value
+
+    def command(self, module: str, pipeline: str) -> str:
+        """For /bin/sh: makes a plan of the module (a path), compiled with `pipeline` (an option of cs-opt)."""
+        package = str(pathlib.Path(__file__).resolve().parents[1])
+        path = os.pathsep.join([package, *filter(None, [os.environ.get("PYTHONPATH")])])
+        words = ["env", f"PYTHONPATH={path}", sys.executable, "-m", "commsched.replan", module, f"--pipeline={pipeline}"]
+        if self.calibration:
+            words += ["--base", os.path.abspath(self.calibration)]
+        if self.schedule:
+            words += ["--schedule", self.schedule]
+        return " ".join(map(shlex.quote, words)) + " --profile {profile} --calibration {calibration} --plan {plan}"
+
+
+def merge_calibration(measured: Mapping[str, Any], base: Optional[Mapping[str, Any]]) -> Optional[dict]:
+    """What a calibration says, with the rates that were measured in passing.
+
+    Links of `base` get the measured rate of the same link; if that was not measured, their own rate changes as
+    much as that of the others (the median). Without base: the measured one, or None if it has no link.
+    """
+    rates = {(link["from"], link["to"]): link["bits_per_s"] for link in measured["links"]}
+    if base is None:
+        return dict(measured) if rates else None
+    merged = json.loads(json.dumps(base))
+    changes = [rates[link["from"], link["to"]] / link["bits_per_s"] for link in merged["links"]
+               if (link["from"], link["to"]) in rates]
+    change = statistics.median(changes) if changes else 1.0
+    for link in merged["links"]:
+        rate = rates.get((link["from"], link["to"]), link["bits_per_s"] * change)
+        link["bits_per_s"] = max(1, round(rate))
+    return merged
+
+
+def plan(module: str, pipeline: str, profile: str, calibration: str, base: Optional[str], schedule: Optional[str],
+         output: str) -> None:
+    """Compiles a module of level 0 with what was measured. Arguments but pipeline and schedule are paths."""
+    name, _, options = pipeline.partition("=")
+    options = [option for option in options.split() if not (schedule and option.startswith("schedule="))]
+    if schedule:
+        options.append(f"schedule={schedule}")
+    options.append(f"profile={profile}")
+    with tempfile.TemporaryDirectory() as folder:
+        merged = merge_calibration(json.loads(pathlib.Path(calibration).read_text()),
+                                   json.loads(pathlib.Path(base).read_text()) if base else None)
+        if merged is not None:
+            links = os.path.join(folder, "links.json")
+            pathlib.Path(links).write_text(json.dumps(merged))
+            options.append(f"calibration={links}")
+        scheduled = os.path.join(folder, "scheduled.mlir")
+        written = output + ".part"
+        for command in ([find("cs-opt"), f"{name}={' '.join(options)}", module, "-o", scheduled],
+                        [find("cs-translate"), "--mlir-to-plan", scheduled, "-o", written]):
+            done = subprocess.run(command, capture_output=True)
+            if done.returncode != 0:
+                message = done.stderr.decode(errors="replace").strip()
+                raise ToolError(f"{os.path.basename(command[0])} failed ({done.returncode}): {message}")
+        os.replace(written, output)
+
+
+def main(arguments: Optional[Sequence[str]] = None) -> int:
+    parser = argparse.ArgumentParser(prog="commsched.replan", description="Makes a plan of what a run has measured.")
+    parser.add_argument("module", help="the step at level 0, with its cluster")
+    parser.add_argument("--pipeline", default="--cs-all-reduce-pipeline", help="option of cs-opt")
+    parser.add_argument("--profile", required=True, help="times of fragments, from the run")
+    parser.add_argument("--calibration", required=True, help="rates of links, from the run")
+    parser.add_argument("--base", help="file of cs-run --calibrate, for what cannot be measured in passing")
+    parser.add_argument("--schedule", help="policy of the schedule")
+    parser.add_argument("--plan", required=True, help="the file to write")
+    options = parser.parse_args(arguments)
+    try:
+        plan(options.module, options.pipeline, options.profile, options.calibration, options.base, options.schedule,
+             options.plan)
+    except (ToolError, OSError, ValueError, KeyError) as error:
+        print(f"commsched.replan: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

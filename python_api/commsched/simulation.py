@@ -1,0 +1,135 @@
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""simulate(): what a run of a plan takes, predicted on a virtual clock."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from typing import Mapping, Optional, Tuple, Union
+
+from .errors import RuntimeFailure
+
+
+@dataclasses.dataclass(frozen=True)
+class LinkUse:
+    """A direction of a rank's link: its rate in Mbit/s of payload, the bytes of a step, and the part of its
+    time in which it sends them."""
+
+    mbit_per_s: float
+    bytes_per_step: float
+    utilization: float
+
+
+@dataclasses.dataclass(frozen=True)
+class RankUse:
+    """What a step is for a rank, and for all that are alike.
+
+    role: "worker", "trainer" or "server"; rank: the first of them, servers counted for themselves; ranks: how
+    many; compute_ns and exposed_ns: of the busiest compute stream, how long it computes and stands still.
+    """
+
+    role: str
+    rank: int
+    ranks: int
+    compute_ns: float
+    exposed_ns: float
+    send: LinkUse
+    receive: LinkUse
+
+
+@dataclasses.dataclass(frozen=True)
+class Simulation:
+    """What simulate() returns. Times are in ns.
+
+    step_ns: of a step in the long run (with `steps`: the mean, but the first); steady: False if steps do not
+    settle into a rhythm, and step_ns is an average; ends_ns: when each step is complete everywhere; compute_ns
+    and exposed_ns: of the rank that computes longest; planned_ns, bound_ns, any_order_bound_ns: what the
+    compiler predicted and proved, 0 if the plan says nothing; events, messages, seconds: what the simulation took.
+    """
+
+    workers: int
+    servers: int
+    steps: int
+    steady: bool
+    step_ns: float
+    first_step_ns: float
+    total_ns: float
+    ends_ns: Tuple[float, ...]
+    compute_ns: float
+    exposed_ns: float
+    planned_ns: int
+    bound_ns: int
+    any_order_bound_ns: int
+    ranks: Tuple[RankUse, ...]
+    events: int
+    messages: int
+    seconds: float
+
+
+def simulate(plan: Union[bytes, str, os.PathLike, object], *, steps: Optional[int] = None, bandwidth: float = 1,
+             latency: float = 1, compute: float = 1, workers: Optional[int] = None, algorithm: Optional[str] = None,
+             stragglers: Optional[Mapping[int, float]] = None,
+             links: Optional[Mapping[int, Union[float, Tuple[float, float]]]] = None,
+             latency_ns: Optional[int] = None, overhead_ns: Optional[int] = None, engine_ns: Optional[int] = None,
+             burst_bytes: Optional[int] = None, profile: Union[str, os.PathLike, None] = None,
+             calibration: Union[str, os.PathLike, None] = None, every_rank: bool = False,
+             trace: Union[str, os.PathLike, None] = None) -> Simulation:
+    """Predicts what a run of a plan takes, without running it (docs/simulator.md says what is modelled).
+
+    plan: bytes of a plan, the path of one, or a Program.
+    steps: of the run; None: as many as it takes until the time of a step repeats.
+    bandwidth, latency, compute: what if links had so many times the bandwidth and latency, and devices so many
+    times the speed. workers: what if there were so many; all-reduces are those of that number, by `algorithm`
+    ("ring", "halving-doubling", "auto"; None: as in the plan). Each worker has the batch that it has in the plan.
+    stragglers: {rank: factor}; the compute of that rank takes `factor` times as long.
+    links: {rank: Mbit/s} or {rank: (sends, receives)}; servers come behind the trainers.
+    latency_ns, overhead_ns, engine_ns, burst_bytes: of every link, and of a rank for each round of a collective.
+    profile, calibration: files of `cs-run --profile` and `--calibrate`, for what the plan does not say.
+    every_rank: simulates each rank, not one of each kind. trace: a file for the predicted timeline.
+
+    Raises RuntimeFailure for options and plans that make no sense, OSError if a plan cannot be read.
+    """
+    from .native import library
+    if hasattr(plan, "plan"):
+        data = plan.plan
+    elif isinstance(plan, (bytes, bytearray)):
+        data = bytes(plan)
+    else:
+        with open(plan, "rb") as file:
+            data = file.read()
+    what_if = [f"{name}={value!r}" for name, value in (("bandwidth", bandwidth), ("latency", latency),
+                                                       ("compute", compute)) if value != 1]
+    what_if += [f"workers={workers}"] if workers is not None else []
+    what_if += [f"algorithm={algorithm}"] if algorithm is not None else []
+    lines = [f"what_if {word}" for word in what_if]
+    lines += [f"straggler {rank}={factor!r}" for rank, factor in (stragglers or {}).items()]
+    for rank, rates in (links or {}).items():
+        up, down = rates if isinstance(rates, tuple) else (rates, rates)
+        lines.append(f"link {rank}={up!r}/{down!r}")
+    lines += [f"{name} {value}" for name, value in (
+        ("steps", steps), ("latency_ns", latency_ns), ("overhead_ns", overhead_ns), ("engine_ns", engine_ns),
+        ("burst_bytes", burst_bytes)) if value is not None]
+    for name, path in (("profile", profile), ("calibration", calibration), ("trace", trace)):
+        if path is not None:
+            path = os.fspath(path)
+            if "\n" in path:
+                raise RuntimeFailure(f"{name} must be a path without line breaks, got: {path!r}")
+            lines.append(f"{name} {path}")
+    lines.append(f"every_rank {int(every_rank)}")
+    lib = library()
+    answer = lib.cs_simulate(data, len(data), "\n".join(lines).encode())
+    if answer is None:
+        raise RuntimeFailure(lib.cs_last_error().decode(errors="replace"))
+    return _from_json(json.loads(answer))
+
+
+def _from_json(found: dict) -> Simulation:
+    ranks = tuple(RankUse(of["role"], of["rank"], of["ranks"], of["compute_ns"], of["exposed_ns"],
+                          LinkUse(**of["send"]), LinkUse(**of["receive"])) for of in found["ranks"])
+    plan = found["plan"]
+    same = {name: found[name] for name in ("workers", "servers", "steps", "steady", "step_ns", "first_step_ns",
+                                           "total_ns", "compute_ns", "exposed_ns", "events", "messages", "seconds")}
+    return Simulation(**same, ends_ns=tuple(found["ends_ns"]), planned_ns=plan["period_ns"], bound_ns=plan["bound_ns"],
+                      any_order_bound_ns=plan["any_order_bound_ns"], ranks=ranks)

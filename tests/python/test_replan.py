@@ -1,0 +1,99 @@
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""New plans during a run, from Python."""
+import itertools
+import json
+import os
+
+import pytest
+
+import commsched
+from commsched.replan import Replan, main, merge_calibration
+from test_end_to_end import batches_of, digits  # noqa: F401 (a fixture)
+from test_examples import make
+
+with_tools = pytest.mark.skipif("COMMSCHED_BIN" not in os.environ, reason="COMMSCHED_BIN is not set")
+
+
+def calibration(*links, **more):
+    return {"format": "commsched calibration", "version": 1, "module": "m",
+            "links": [{"from": f"rank {a}", "to": f"rank {b}", "latency_ns": 7, "overhead_ns": 5, "bits_per_s": bits}
+                      for a, b, bits in links], "exchanges": [], "compute": [], **more}
+
+
+def test_measured_rates_replace_those_of_a_calibration():
+    base = calibration((0, 1, 1000), (1, 2, 1000), (2, 0, 400), compute=[{"rank": 0, "slowdown_percent": 9}])
+    merged = merge_calibration(calibration((0, 1, 100), (1, 2, 300)), base)
+    assert [link["bits_per_s"] for link in merged["links"]] == [100, 300, 80]  # as the others: to 0.2
+    assert merged["compute"] == base["compute"] and merged["links"][0]["latency_ns"] == 7
+    assert base["links"][0]["bits_per_s"] == 1000
+    assert merge_calibration(calibration(), base) == base
+    assert merge_calibration(calibration(), None) is None
+    assert merge_calibration(calibration((0, 1, 5)), None) == calibration((0, 1, 5))
+
+
+def test_what_makes_no_sense_is_refused():
+    for arguments, error in [({}, "every or when_off"), ({"every": 0}, "every must be at least 1"),
+                             ({"every": 5, "window": 0}, "window"), ({"when_off": -1.0}, "when_off must be positive")]:
+        with pytest.raises(ValueError, match=error):
+            Replan(**arguments)
+    assert Replan.of(None) is None and Replan.of(False) is None and Replan.of(True).when_off == 25.0
+    assert commsched.Replan is Replan
+
+
+def test_command_quotes_what_it_is_given(monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", "/some where")
+    command = Replan(every=5, schedule="fifo").command("/it's/step.mlir", "--cs-all-reduce-pipeline=schedule=solver")
+    assert "'/it'\"'\"'s/step.mlir'" in command and command.endswith("--plan {plan}") and "--schedule fifo" in command
+
+
+@with_tools
+def test_errors_of_the_compiler_are_passed_on(tmp_path, capsys):
+    (tmp_path / "m.mlir").write_text("module {")
+    (tmp_path / "c.json").write_text(json.dumps(calibration()))
+    assert main([str(tmp_path / "m.mlir"), "--profile", "none", "--calibration", str(tmp_path / "c.json"), "--plan",
+                 str(tmp_path / "plan")]) == 1
+    assert "commsched.replan: cs-opt failed" in capsys.readouterr().err
+    assert not (tmp_path / "plan").exists()
+
+
+@with_tools
+def test_plan_changes_and_the_training_does_not(digits, tmp_path):  # noqa: F811
+    few = batches_of(digits, 4)
+    with_replan = make("digits").program(2, schedule="fifo")
+    switched, steps = [], 0
+
+    def until_switched():
+        for step, batch in enumerate(itertools.cycle(few)):
+            kinds = [event["kind"] for event in with_replan.replans]
+            if "switched" in kinds:
+                switched.append(step)
+            # Steps are called ahead of what is yielded here.
+            if len(switched) > 20 or step == 6000:
+                return
+            yield batch
+
+    losses = [metrics["loss"] for metrics in with_replan.run(
+        until_switched(), replan=Replan(every=20, window=10, schedule="solver", folder=str(tmp_path / "kept")))]
+    steps = len(losses)
+    assert switched, with_replan.replans
+    first = next(event for event in with_replan.replans if event["kind"] == "switched")
+    assert 20 < first["call"] < steps
+    assert not [event for event in with_replan.replans if event["kind"] == "given up"]
+    values = {name: value.tobytes() for name, value in with_replan.slots().items()}
+    with_replan.close()
+    assert with_replan.replans[0]["kind"] == "begun"  # still known
+    profile = json.loads((tmp_path / "kept" / "profile.1.json").read_text())
+    assert [process["index"] for process in profile["processes"]] == [0, 1]
+
+    without = make("digits").program(2, schedule="fifo")
+    assert [metrics["loss"] for metrics in without.run(itertools.islice(itertools.cycle(few), steps))] == losses
+    assert {name: value.tobytes() for name, value in without.slots().items()} == values
+    without.close()
+
+
+@with_tools
+def test_parameter_servers_are_refused(digits):  # noqa: F811
+    program = make("digits").program(2, mode="parameter-server")
+    with pytest.raises(ValueError, match="parameter servers cannot be replaced"):
+        program.run(batches_of(digits, 1), replan=True)
