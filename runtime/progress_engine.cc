@@ -13,6 +13,9 @@
 namespace commsched::runtime {
 namespace {
 
+// Of a transport that does not wake anyone, between two looks.
+constexpr Clock::duration kLongestPause = std::chrono::microseconds(100);
+
 // Whether the peer sends this round's message for certain: it hands out what
 // has been reduced, and every rank has given its share to that.
 bool IsKnownToCome(const CommunicateProgram &c, size_t phase) {
