@@ -13,6 +13,9 @@
 using namespace mlir;
 using namespace commsched;
 
+/// A unit attribute of a link: schedule::Link::creditUntilSent.
+static constexpr llvm::StringLiteral kCreditUntilSent("cs.credit_until_sent");
+
 namespace {
 
 /// The parts of a problem in the order of their indices, which is that of the text.
@@ -125,7 +128,8 @@ FailureOr<schedule::Problem> commsched::readProblem(cs::ProblemOp op) {
   Parts parts(op);
   for (cs::ProblemLinkOp link : parts.links)
     problem.links.push_back(
-        {link.getLabel().str(), static_cast<int64_t>(link.getBytesPerSecond())});
+        {link.getLabel().str(), static_cast<int64_t>(link.getBytesPerSecond()),
+         link->hasAttr(kCreditUntilSent)});
   for (cs::ProblemComputeOp compute : parts.computes)
     problem.ops.push_back({compute.getLabel().str(),
                            static_cast<unsigned>(compute.getStream()),
@@ -150,10 +154,14 @@ cs::ProblemOp commsched::writeProblem(OpBuilder &builder, Location location,
                           : IntegerAttr());
   builder.createBlock(&op.getBody());
   llvm::SmallVector<Value> links, computes;
-  for (const schedule::Link &link : problem.links)
-    links.push_back(cs::ProblemLinkOp::create(
+  for (const schedule::Link &link : problem.links) {
+    auto linkOp = cs::ProblemLinkOp::create(
         builder, location, builder.getNoneType(), builder.getStringAttr(link.name),
-        builder.getI64IntegerAttr(link.bytesPerSecond)));
+        builder.getI64IntegerAttr(link.bytesPerSecond));
+    if (link.creditUntilSent)
+      linkOp->setAttr(kCreditUntilSent, builder.getUnitAttr());
+    links.push_back(linkOp);
+  }
   for (const schedule::Op &compute : problem.ops) {
     llvm::SmallVector<Value> after;
     for (unsigned before : compute.after)

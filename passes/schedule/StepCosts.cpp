@@ -11,6 +11,9 @@ using namespace commsched;
 using schedule::Stage;
 using schedule::Time;
 
+/// The link that collectives use.
+static constexpr StringRef kInter = "inter";
+
 CollectiveCost commsched::halfOfAllReduce(StringRef algorithm, int64_t ranks,
                                           int64_t bytes) {
   auto part = [&](int64_t of) { // of - 1 of `of` equal parts
@@ -73,9 +76,12 @@ int64_t StepCosts::bytesOf(Value value) {
 unsigned StepCosts::linkOf(schedule::Problem &problem, StringRef name) {
   auto [known, isNew] =
       links.try_emplace(name, static_cast<unsigned>(problem.links.size()));
+  // Between ranks a message is off the link's hands when it is sent; a server says
+  // when it has taken one.
   if (isNew)
-    problem.links.push_back(
-        {name.str(), cluster.getInter().getMbitPerS() * (1'000'000 / 8)});
+    problem.links.push_back({name.str(),
+                             cluster.getInter().getMbitPerS() * (1'000'000 / 8),
+                             /*creditUntilSent=*/name == kInter});
   return known->second;
 }
 
@@ -134,7 +140,7 @@ std::vector<Stage> StepCosts::stagesOf(Operation *op, Operation *pull,
     }
     return stages;
   }
-  unsigned link = linkOf(problem, "inter");
+  unsigned link = linkOf(problem, kInter);
   int64_t bytes = bytesOf(op->getOperand(0));
   if (isa<cs::AllGatherOp>(op))
     bytes = bytesOf(op->getResult(0));

@@ -59,7 +59,8 @@ struct Step {
 struct Event {
   Time time;
   uint64_t step;
-  unsigned kind; ///< 0: op ends; 1 + stage: message is complete
+  /// 0: op ends; 1 + 2 stage: message is complete; 2 + 2 stage: its credit is free.
+  unsigned kind;
   unsigned index;
   auto key() const { return std::tie(time, step, kind, index); }
   bool operator<(const Event &other) const { return key() > other.key(); }
@@ -77,7 +78,7 @@ struct Waiting {
 struct LinkState {
   std::priority_queue<Waiting> queue;
   Time free = 0;
-  int64_t bytes = 0;    ///< given and not complete
+  int64_t bytes = 0;    ///< given, credit not free again
   unsigned messages = 0;
 };
 
@@ -116,6 +117,7 @@ private:
   void reset(uint64_t step);
   void endOp(uint64_t step, unsigned op);
   void endMessage(uint64_t step, unsigned message, unsigned stage);
+  void freeCredit(unsigned message, unsigned stage);
   void arrive(uint64_t step, unsigned communication);
   void enqueue(uint64_t step, unsigned message, unsigned stage);
   void completeSteps();
@@ -133,6 +135,12 @@ private:
                                       .pieces.front()
                                       .communication]
         .stages;
+  }
+
+  /// Before the message is complete.
+  bool freesCreditEarly(const Stage &stage) const {
+    return problem.links[stage.link].creditUntilSent && stage.latency > 0 &&
+           schedule.credit[stage.link] != kNoLimit;
   }
 
   const Problem &problem;
@@ -243,11 +251,16 @@ void Simulation::enqueue(uint64_t step, unsigned message, unsigned stage) {
       {priority, step, message, stage});
 }
 
-void Simulation::endMessage(uint64_t step, unsigned message, unsigned stage) {
-  const std::vector<Stage> &stages = stagesOf(message);
-  LinkState &link = links[stages[stage].link];
+void Simulation::freeCredit(unsigned message, unsigned stage) {
+  LinkState &link = links[stagesOf(message)[stage].link];
   link.bytes -= bytesOf(message, stage);
   --link.messages;
+}
+
+void Simulation::endMessage(uint64_t step, unsigned message, unsigned stage) {
+  const std::vector<Stage> &stages = stagesOf(message);
+  if (!freesCreditEarly(stages[stage]))
+    freeCredit(message, stage);
   if (stage + 1 < stages.size()) {
     enqueue(step, message, stage + 1);
     return;
@@ -344,7 +357,10 @@ bool Simulation::dispatch() {
             {next.message, next.stage, next.step,
              ready[2 * (stageBegin[next.message] + next.stage) + next.step % 2],
              begin, link.free, link.free + stage.latency});
-      events.push({link.free + stage.latency, next.step, 1 + next.stage, next.message});
+      events.push(
+          {link.free + stage.latency, next.step, 1 + 2 * next.stage, next.message});
+      if (freesCreditEarly(stage))
+        events.push({link.free, next.step, 2 + 2 * next.stage, next.message});
       any = true;
     }
   }
@@ -394,8 +410,10 @@ bool Simulation::advance() {
     events.pop();
     if (event.kind == 0)
       endOp(event.step, event.index);
+    else if (event.kind % 2)
+      endMessage(event.step, event.index, event.kind / 2);
     else
-      endMessage(event.step, event.index, event.kind - 1);
+      freeCredit(event.index, event.kind / 2 - 1);
   }
   completeSteps();
   return true;

@@ -22,6 +22,9 @@ using Time = int64_t; ///< nanoseconds
 struct Link {
   std::string name;
   int64_t bytesPerSecond = 0; ///< positive
+  /// Whether the credit of a message is free again when its last byte is sent; else
+  /// it is when the message is complete, as with acknowledgements.
+  bool creditUntilSent = false;
   bool operator==(const Link &) const = default;
 };
 

@@ -36,8 +36,8 @@ struct Schedule {
   /// By stream: its ops, in the order in which they run in every step.
   std::vector<std::vector<unsigned>> order;
   std::vector<Message> messages;
-  /// By link: bytes that are given to it and not complete yet are at most so many,
-  /// but one message always goes. What is given to a link stays in that order.
+  /// By link: bytes that are given to it and not complete yet (or not sent yet, see
+  /// Link) are at most so many, but one message always goes. What is given to a link stays in that order.
   std::vector<int64_t> credit;
   /// The first op of a step waits for all communication of the step before.
   bool barrier = false;

@@ -1,0 +1,46 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Schedules for costs that will not be exactly those given.
+
+#ifndef COMMSCHED_PASSES_SCHEDULE_SOLVER_ROBUST_H
+#define COMMSCHED_PASSES_SCHEDULE_SOLVER_ROBUST_H
+
+#include "passes/schedule/solver/Order.h"
+
+#include <optional>
+
+namespace commsched::schedule {
+
+/// What costs may turn out to be: as given; compute that varies from op to op; links
+/// that are slower; messages that take longer to arrive and cost more, as on hosts
+/// whose processors are busy.
+class Variations {
+public:
+  explicit Variations(const Problem &problem);
+
+  /// The mean over the variations of the period over what it is bounded by; or
+  /// nothing, if that is certainly above `limit`. The period as given, if it has been
+  /// found, is taken from `nominal`.
+  std::optional<double> judge(const Schedule &schedule, double nominal,
+                              double limit) const;
+  /// How many schedules are simulated for one.
+  size_t size() const { return problems.size() + 1; }
+
+private:
+  std::vector<Problem> problems; ///< without that of costs as given
+  std::vector<double> bounds;    ///< of all; that of costs as given first
+};
+
+/// A schedule that is good in the variations too: of `schedules`, of each of them with
+/// priorities by the first consumer and with more credit, and of equal slices with the
+/// order of `schedules.front()`. Its period is at most `most` nanoseconds with the costs as
+/// given; requires that this holds for one of `schedules`. Simulates about `effort`
+/// messages. `evaluation` becomes that of the result.
+Schedule mostRobust(const View &view, const Variations &variations,
+                    std::vector<Schedule> schedules, double most, int64_t effort,
+                    Evaluation &evaluation);
+
+} // namespace commsched::schedule
+
+#endif // COMMSCHED_PASSES_SCHEDULE_SOLVER_ROBUST_H
