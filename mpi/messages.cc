@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "mpi/ranks.h"
+#include "runtime/shared_memory.h"
 
 namespace commsched::transport::mpi {
 
@@ -29,6 +30,13 @@ std::string WrongSize(const MessageTag &tag, size_t receive, size_t message) {
       "size of %s must match the receive's %d bytes, got: %d", Describe(tag),
       receive, message);
 }
+
+// A grant says with its payload, which is empty or one byte, whether the receiver
+// maps the sender's memory.
+bool Shares(const Header &grant) { return grant.payload == 1; }
+
+// Of memory of another process, between two of which others may have the lock.
+constexpr size_t kPlacedPiece = size_t{256} << 10;
 
 size_t PartsOf(size_t bytes, size_t part) {
   return std::max<size_t>(1, (bytes + part - 1) / part);
@@ -84,13 +92,13 @@ void MpiRanks::Send(int to, MessageTag tag, int32_t priority,
         header.set_tag(tag);
         Tell(to, header);
       } else {
-        auto [size, id] = early->second;
+        const Header grant = early->second;
         peer.early_grants.erase(early);
-        if (size == bytes.size())
-          MakeReady(outgoing, id);
+        if (grant.bytes == bytes.size())
+          MakeReady(outgoing, int(grant.id), Shares(grant));
         else
           FailProtocol(to, absl::StatusCode::kInvalidArgument,
-                       WrongSize(tag, size, bytes.size()), &actions);
+                       WrongSize(tag, grant.bytes, bytes.size()), &actions);
       }
     }
   }
@@ -101,7 +109,7 @@ void MpiRanks::TakeGrant(int from, const Header &header, Actions *actions) {
   Peer &peer = peers_[from];
   auto it = peer.sends.find(header.tag());
   if (it == peer.sends.end()) {
-    peer.early_grants[header.tag()] = {header.bytes, int(header.id)};
+    peer.early_grants[header.tag()] = header;
     return;
   }
   const std::shared_ptr<Outgoing> outgoing = it->second;
@@ -109,12 +117,25 @@ void MpiRanks::TakeGrant(int from, const Header &header, Actions *actions) {
     return FailProtocol(
         from, absl::StatusCode::kInvalidArgument,
         WrongSize(header.tag(), header.bytes, outgoing->bytes.size()), actions);
-  MakeReady(outgoing, int(header.id));
+  MakeReady(outgoing, int(header.id), Shares(header));
 }
 
-void MpiRanks::MakeReady(const std::shared_ptr<Outgoing> &outgoing, int id) {
+void MpiRanks::MakeReady(const std::shared_ptr<Outgoing> &outgoing, int id,
+                         bool share) {
   Peer &peer = peers_[outgoing->peer];
   outgoing->id = id;
+  if (share && !outgoing->bytes.empty()) {
+    if (auto place = runtime::PlaceOf(outgoing->bytes.data(), outgoing->bytes.size())) {
+      const PlaceBody body = {place->block, place->block_bytes, place->offset,
+                              place->file, 0};
+      Header header{.kind = kPlace, .id = uint32_t(id), .bytes = outgoing->bytes.size()};
+      Tell(outgoing->peer, header,
+           {reinterpret_cast<const std::byte *>(&body), sizeof(body)});
+      peer.placed.emplace(id, outgoing);
+      peer.sends.erase(outgoing->tag);
+      return;
+    }
+  }
   outgoing->parts = PartsOf(outgoing->bytes.size(), mpi_.part_bytes);
   peer.sends.erase(outgoing->tag);
   peer.ready.emplace(std::pair(outgoing->priority, outgoing->number), outgoing);
@@ -242,7 +263,70 @@ void MpiRanks::Grant(const std::shared_ptr<Incoming> &incoming) {
                 .id = uint32_t(incoming->id),
                 .bytes = incoming->bytes};
   header.set_tag(incoming->tag);
-  Tell(incoming->peer, header);
+  static constexpr std::byte kYes{1};
+  Tell(incoming->peer, header, {&kYes, size_t(peer.maps)});
+}
+
+void MpiRanks::TakePlace(int from, const Header &header, const PlaceBody &body,
+                         Actions *actions) {
+  Peer &peer = peers_[from];
+  auto it = granted_.find({from, int(header.id)});
+  if (it == granted_.end() || it->second->bytes != header.bytes ||
+      body.block_bytes < header.bytes || body.offset > body.block_bytes - header.bytes)
+    return FailProtocol(from, absl::StatusCode::kDataLoss,
+                        "got a place that does not fit the grant", actions);
+  auto &[block, size] = peer.blocks[body.block];
+  if (block == nullptr) {
+    block = runtime::MapOf(peer.theirs.process, body.file, body.block_bytes);
+    size = body.block_bytes;
+    if (block == nullptr)
+      return FailProtocol(from, absl::StatusCode::kDataLoss,
+                          "its memory cannot be mapped any more", actions);
+  }
+  const std::shared_ptr<Incoming> incoming = it->second;
+  granted_.erase(it);
+  incoming->place = block + body.offset;
+  incoming->parts = incoming->begun = PartsOf(incoming->bytes, kPlacedPiece);
+  to_pass_.push_back(incoming);
+}
+
+// Without the lock while bytes are copied or a sink runs.
+void MpiRanks::PassPlaced(const std::shared_ptr<Incoming> &incoming,
+                          Actions *actions) {
+  Incoming &in = *incoming;
+  while (in.ended < in.parts) {
+    const size_t begin = in.ended * kPlacedPiece;
+    const size_t size = std::min(kPlacedPiece, in.bytes - begin);
+    if (in.failure.ok()) {
+      in.passing = true;
+      mu_.Unlock();
+      if (in.buffer != nullptr)
+        std::memcpy(in.buffer + begin, in.place + begin, size);
+      else
+        in.sink(begin, absl::MakeConstSpan(in.place + begin, size));
+      mu_.Lock();
+      in.passing = false;
+    }
+    ++in.ended;
+  }
+  Peer &peer = peers_[in.peer];
+  if (in.failure.ok()) {
+    peer.receives.erase(in.tag);
+    Tell(in.peer, Header{.kind = kTaken, .id = uint32_t(in.id)});
+  }
+  EndReceive(in, actions);
+}
+
+void MpiRanks::TakeTaken(int from, const Header &header, Actions *actions) {
+  Peer &peer = peers_[from];
+  auto it = peer.placed.find(int(header.id));
+  if (it == peer.placed.end())
+    return FailProtocol(from, absl::StatusCode::kDataLoss,
+                        "has taken a message that was not placed", actions);
+  const std::shared_ptr<Outgoing> outgoing = std::move(it->second);
+  peer.placed.erase(it);
+  bytes_sent_ += outgoing->bytes.size();
+  Finish(std::move(outgoing->done), absl::OkStatus(), actions);
 }
 
 void MpiRanks::ReturnRoom(int to, size_t bytes) {
@@ -412,6 +496,10 @@ bool MpiRanks::PassParts(Actions *actions) {
   while (!to_pass_.empty()) {
     std::shared_ptr<Incoming> in = std::move(to_pass_.front());
     to_pass_.pop_front();
+    if (in->place != nullptr) {
+      PassPlaced(in, actions);
+      continue;
+    }
     // In order; one that came early is passed with the one before it.
     while (!in->to_pass.empty() && in->to_pass.begin()->first == in->ended) {
       std::unique_ptr<std::byte[]> staging =

@@ -6,6 +6,7 @@
 
 #include <sched.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -15,6 +16,7 @@
 #include "absl/strings/str_join.h"
 #include "runtime/backoff.h"
 #include "runtime/run_flat.h"
+#include "runtime/shared_memory.h"
 #include "runtime/status_util.h"
 
 namespace commsched::transport::mpi {
@@ -137,6 +139,14 @@ void MpiRanks::SayHello() {
   hello.unexpected_bytes = options_.unexpected_bytes;
   hello.eager_bytes = mpi_.eager_bytes;
   hello.part_bytes = mpi_.part_bytes;
+  hello.process = int32_t(getpid());
+  runtime::ShareMemory();
+  probe_ = runtime::AllocateShared(runtime::kLeastShared);
+  if (probe_ != nullptr) {
+    hello.number = uint64_t(NowNs()) * 2654435761u + uint64_t(getpid());
+    std::memcpy(probe_, &hello.number, sizeof(hello.number));
+    hello.file = runtime::PlaceOf(probe_, 1)->file;
+  }
   for (size_t peer = 0; peer < peers_.size(); ++peer)
     if (int(peer) != options_.rank)
       Tell(int(peer), Header{.kind = kHello},
@@ -164,6 +174,12 @@ absl::Status MpiRanks::CheckHello(int from) {
   peer.eager = std::min<size_t>(mpi_.eager_bytes, theirs.eager_bytes);
   peer.room = theirs.unexpected_bytes;
   staging_bytes_ = std::max<size_t>(staging_bytes_, theirs.part_bytes);
+  if (theirs.file >= 0)
+    if (const std::byte *probe =
+            runtime::MapOf(theirs.process, theirs.file, runtime::kLeastShared)) {
+      peer.maps = std::memcmp(probe, &theirs.number, sizeof(theirs.number)) == 0;
+      runtime::Unmap(probe, runtime::kLeastShared);
+    }
   peer.hello = true;
   return absl::OkStatus();
 }
@@ -279,13 +295,22 @@ void MpiRanks::TakeNote(int from, const Header &header,
       return TakeAnnounce(from, header, actions);
     case kGrant:
       return TakeGrant(from, header, actions);
+    case kPlace: {
+      PlaceBody body;
+      if (payload.size() != sizeof(body)) break;
+      std::memcpy(&body, payload.data(), sizeof(body));
+      return TakePlace(from, header, body, actions);
+    }
+    case kTaken:
+      return TakeTaken(from, header, actions);
     case kCredit:
       peer.room += header.bytes;
       return;
     default:
-      FailProtocol(from, absl::StatusCode::kDataLoss,
-                   "got a control message of an unknown kind", actions);
+      break;
   }
+  FailProtocol(from, absl::StatusCode::kDataLoss,
+               "got a control message of an unknown kind", actions);
 }
 
 // --- Failures ---------------------------------------------------------------
@@ -327,6 +352,9 @@ void MpiRanks::FailPeer(int of, absl::Status why, absl::Status tell, bool quiet,
     if (out->given == out->ended) Finish(std::move(out->done), why, actions);
   }
   peer.ready.clear();
+  // A peer that still reads there does no harm.
+  for (auto &[id, out] : peer.placed) Finish(std::move(out->done), why, actions);
+  peer.placed.clear();
   for (auto &[tag, in] : peer.receives) {
     in->failure = why;
     granted_.erase({of, in->id});
@@ -392,7 +420,8 @@ void MpiRanks::TakeGoodbye(int from, Actions *actions) {
   peer.goodbye_taken = true;
   if (peer.failure.ok()) {
     const bool wanted =
-        !peer.sends.empty() || !peer.ready.empty() || !peer.receives.empty();
+        !peer.sends.empty() || !peer.ready.empty() || !peer.placed.empty() ||
+        !peer.receives.empty();
     FailPeer(from,
              Named(from, absl::StatusCode::kFailedPrecondition,
                    "has finished, but something is still wanted of it"),
@@ -407,7 +436,8 @@ void MpiRanks::TakeGoodbye(int from, Actions *actions) {
 
 bool MpiRanks::SendsDone() const {
   return std::all_of(peers_.begin(), peers_.end(), [](const Peer &peer) {
-    return peer.sends.empty() && peer.ready.empty() && peer.under_way == 0;
+    return peer.sends.empty() && peer.ready.empty() && peer.placed.empty() &&
+           peer.under_way == 0;
   });
 }
 
@@ -415,7 +445,7 @@ bool MpiRanks::Idle() const {
   return requests_.empty() && granted_.empty() &&
          std::all_of(peers_.begin(), peers_.end(), [](const Peer &peer) {
            return peer.sends.empty() && peer.ready.empty() &&
-                  peer.receives.empty();
+                  peer.placed.empty() && peer.receives.empty();
          });
 }
 
@@ -568,6 +598,7 @@ void MpiRanks::Close(absl::Duration flush) {
   {
     MutexLock lock(&mu_);
     closed_ = true;
+    while (polling_) changed_.Wait(&mu_);
     for (Part &part : parts_) {
       if (part.out != nullptr && part.out->done)
         Finish(std::move(part.out->done),
@@ -578,10 +609,15 @@ void MpiRanks::Close(absl::Duration flush) {
       }
     }
     StopNotes();
+    for (Peer &peer : peers_)
+      for (auto &[number, block] : peer.blocks)
+        if (block.first != nullptr) runtime::Unmap(block.first, block.second);
+    if (probe_ != nullptr) runtime::FreeShared(probe_);
+    probe_ = nullptr;
   }
   RunAll(std::move(actions));
   MutexLock lock(&mu_);
-  while (callbacks_ > 0 || polling_) changed_.Wait(&mu_);
+  while (callbacks_ > 0) changed_.Wait(&mu_);
 }
 
 absl::StatusOr<std::unique_ptr<runtime::Transport>> ConnectMpiOver(

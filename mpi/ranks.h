@@ -109,10 +109,14 @@ class MpiRanks final : public runtime::Transport {
     size_t parts = 0, begun = 0, ended = 0;
     bool passing = false;  // the sink runs
     std::map<size_t, std::unique_ptr<std::byte[]>> to_pass;  // by number
+    const std::byte *place = nullptr;  // where it is in the sender's memory
     absl::Status failure = {};
   };
   struct Peer {
     bool hello = false;
+    bool maps = false;  // its memory can be mapped
+    std::map<uint64_t, std::pair<const std::byte *, size_t>> blocks;  // mapped
+    std::map<int, std::shared_ptr<Outgoing>> placed;  // by id: to be taken
     HelloBody theirs;
     size_t eager = 0;     // messages up to this size may go without a grant
     size_t room = 0;      // of the peer's unexpected_bytes
@@ -128,7 +132,7 @@ class MpiRanks final : public runtime::Transport {
     absl::btree_map<MessageTag, std::shared_ptr<Incoming>> receives;
     absl::btree_map<MessageTag, std::vector<std::byte>> unexpected;
     absl::btree_map<MessageTag, size_t> announced;
-    absl::btree_map<MessageTag, std::pair<size_t, int>> early_grants;
+    absl::btree_map<MessageTag, Header> early_grants;
   };
   using Action = absl::AnyInvocable<void()>;
   using Actions = std::vector<Action>;
@@ -171,7 +175,12 @@ class MpiRanks final : public runtime::Transport {
   void TakeGrant(int peer, const Header &header, Actions *actions);
   void ReturnRoom(int peer, size_t bytes);
   void Grant(const std::shared_ptr<Incoming> &incoming);
-  void MakeReady(const std::shared_ptr<Outgoing> &outgoing, int id);
+  void TakePlace(int peer, const Header &header, const PlaceBody &body,
+                 Actions *actions);
+  void TakeTaken(int peer, const Header &header, Actions *actions);
+  void PassPlaced(const std::shared_ptr<Incoming> &incoming, Actions *actions);
+  void MakeReady(const std::shared_ptr<Outgoing> &outgoing, int id,
+                 bool share);
   void GiveParts(int peer);
   bool TakeParts();
   bool TestParts(Actions *actions);
@@ -217,6 +226,7 @@ class MpiRanks final : public runtime::Transport {
   std::vector<std::unique_ptr<std::byte[]>> staging_;  // unused
   int staging_used_ = 0;
   std::deque<std::shared_ptr<Incoming>> to_pass_;
+  std::byte *probe_ = nullptr;  // of HelloBody
   absl::Status mpi_error_;
 
   std::atomic<int64_t> polled_at_{0};  // by others than the own thread; in ns

@@ -16,7 +16,10 @@
 // posted; of a shorter one, when it is posted and the message was announced. A
 // sender that may not send yet announces (kAnnounce), once.
 // The granted message comes as parts of the sender's part_bytes, the last one
-// shorter; an empty one as one empty part.
+// shorter; an empty one as one empty part. Or, if the receiver can map the
+// sender's memory (`share` of the grant) and the message is in a block that can be
+// mapped (runtime/shared_memory.h), as kPlace, which says where it is; the receiver
+// reads it there and answers with kTaken.
 //
 // End. kGoodbye says how many parts were sent; the receiver takes it when it has
 // as many, and answers with its own. kAbort: the sender gives up, or refuses.
@@ -32,7 +35,7 @@
 
 namespace commsched::transport::mpi {
 
-inline constexpr uint32_t kMagic = 0x43534d31;  // "CSM1": also the version
+inline constexpr uint32_t kMagic = 0x43534d32;  // "CSM2": also the version
 inline constexpr size_t kMessageCost = 256;
 inline constexpr size_t kMaxAbortText = 4 << 10;
 // MPI tags: of control messages by the number of the connection, so that a
@@ -48,11 +51,14 @@ enum Kind : uint32_t {
   kCredit,
   kAbort,
   kGoodbye,
+  kPlace,  // with a PlaceBody
+  kTaken,
 };
 
 struct Header {
   uint32_t kind = 0;
-  uint32_t id = 0;     // kGrant: MPI tag of the parts; kAbort: code
+  uint32_t id = 0;     // kGrant: MPI tag of the parts; kAbort: code;
+                       // kPlace and kTaken: that of the grant
   uint64_t bytes = 0;  // of the message; kCredit: room; kGoodbye: parts
   uint64_t step = 0;
   uint32_t key = 0, phase = 0, round = 0;
@@ -75,6 +81,16 @@ struct HelloBody {
   uint64_t unexpected_bytes = 0;
   uint64_t eager_bytes = 0;
   uint64_t part_bytes = 0;
+  // A block that the receiver may try to map, and the number at its beginning:
+  // succeeds on one host, if the system allows it.
+  int32_t process = 0, file = -1;
+  uint64_t number = 0;
+};
+
+// runtime::SharedPlace
+struct PlaceBody {
+  uint64_t block = 0, block_bytes = 0, offset = 0;
+  int32_t file = -1, unused = 0;
 };
 
 }  // namespace commsched::transport::mpi

@@ -6,11 +6,12 @@
 #include <sys/sysinfo.h>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/shared_memory.h"
 
 namespace commsched::runtime {
 
 Memory::~Memory() {
-  if (data_ != nullptr) munmap(data_, bytes_);
+  if (data_ != nullptr && !FreeShared(data_)) munmap(data_, bytes_);
 }
 
 absl::StatusOr<Memory> Memory::Allocate(size_t bytes) {
@@ -25,6 +26,11 @@ absl::StatusOr<Memory> Memory::Allocate(size_t bytes) {
   if (sysinfo(&info) == 0 &&
       bytes / info.mem_unit > uint64_t(info.totalram) + info.totalswap)
     return fail();
+  if (std::byte *shared = AllocateShared(bytes)) {
+    memory.data_ = shared;
+    memory.bytes_ = bytes;
+    return memory;
+  }
   void *p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (p == MAP_FAILED) return fail();

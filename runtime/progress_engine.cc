@@ -15,6 +15,7 @@ namespace {
 
 // Of a transport that does not wake anyone, between two looks.
 constexpr Clock::duration kLongestPause = std::chrono::microseconds(100);
+constexpr size_t kSpareStaging = 8;
 
 // Whether the peer sends this round's message for certain: it hands out what
 // has been reduced, and every rank has given its share to that.
@@ -232,14 +233,7 @@ bool ProgressEngine::PostRound(Active *active) {
     if (observer_ != nullptr && IsKnownToCome(c, active->phase))
       observer_->Begin(round.recv_peer, active->recv_begin);
     if (round.overlaps()) {
-      if (active->staging.size() < round.recv_bytes) {
-        absl::StatusOr<Memory> staging = Memory::Allocate(round.recv_bytes);
-        if (!staging.ok()) {
-          Fail(staging.status());
-          return true;
-        }
-        active->staging = *std::move(staging);
-      }
+      if (!TakeStaging(active, round.recv_bytes)) return true;
       transport_->Recv(round.recv_peer, Tag(*active),
                        absl::MakeSpan(active->staging.data(), round.recv_bytes),
                        done);
@@ -275,6 +269,24 @@ Transport::Sink ProgressEngine::SinkOf(const Active &active) const {
   };
 }
 
+// Memory for what may not be received in place; false if there is none.
+bool ProgressEngine::TakeStaging(Active *active, size_t bytes) {
+  if (active->staging.size() >= bytes) return true;
+  for (Memory &spare : spare_staging_)
+    if (spare.size() >= bytes) {
+      std::swap(spare, active->staging);
+      std::swap(spare, spare_staging_.back());
+      spare_staging_.pop_back();
+      return true;
+    }
+  absl::StatusOr<Memory> staging = Memory::Allocate(bytes);
+  if (staging.ok())
+    active->staging = *std::move(staging);
+  else
+    Fail(staging.status());
+  return staging.ok();
+}
+
 // What receiving in place or through a sink has not done already.
 void ProgressEngine::FinishRound(Active *active) {
   const CommunicateProgram &c = active->request.instruction->communicate;
@@ -297,6 +309,8 @@ void ProgressEngine::Finish(Active *active) {
   const CommunicateProgram &c = request.instruction->communicate;
   if (request.output != nullptr && c.output_bytes != 0)
     std::memmove(request.output, request.buffer + c.output_at, c.output_bytes);
+  if (active->staging.size() != 0 && spare_staging_.size() < kSpareStaging)
+    spare_staging_.push_back(std::move(active->staging));
   active_.erase(active->sequence);
   --communications_;
   host_->CommunicationDone(request.cookie, request.index);

@@ -118,6 +118,7 @@ class ProgressEngine {
   bool PostRound(Active *active);  // false if there is nothing to do in it
   void FinishRound(Active *active);
   void Finish(Active *active);
+  bool TakeStaging(Active *active, size_t bytes);
   void Pump();
   void Hand(int peer, Link *link);
   Clock::time_point WakeUp() const;
@@ -165,6 +166,7 @@ class ProgressEngine {
   // Of the engine's thread only.
   std::map<uint64_t, std::unique_ptr<Active>> active_;  // by sequence
   std::map<int, Link> links_;
+  std::vector<Memory> spare_staging_;  // fresh memory costs more than a short message
   uint64_t next_sequence_ = 0;
   bool failed_ = false;
   Clock::time_point last_progress_;

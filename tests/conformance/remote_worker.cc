@@ -4,12 +4,14 @@
 // The worker's side of remote.h.
 #include <sys/un.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <map>
 #include <thread>
 
 #include "absl/time/time.h"
+#include "runtime/shared_memory.h"
 #include "tests/conformance/remote.h"
 #include "tests/conformance/remote_frames.h"
 
@@ -95,10 +97,24 @@ class Worker {
       case Command::kConnect:
         return InThread([this, frame = std::move(frame)] { Connect(*frame); });
       case Command::kSend: {
-        auto keep = std::make_shared<std::vector<std::byte>>(
-            std::move(frame->bytes));
-        return transport->Send(int(head.a), head.tag, int32_t(head.b), *keep,
-                               Done(transport, head.operation, keep, false));
+        // Every other message from memory that other processes may map.
+        const size_t size = frame->bytes.size();
+        std::byte *block =
+            head.operation % 2 == 0 ? runtime::AllocateShared(size) : nullptr;
+        if (block != nullptr) {
+          std::copy(frame->bytes.begin(), frame->bytes.end(), block);
+          frame->bytes.clear();
+        }
+        std::shared_ptr<std::vector<std::byte>> keep(
+            new std::vector<std::byte>(std::move(frame->bytes)),
+            [block](std::vector<std::byte> *bytes) {
+              if (block != nullptr) runtime::FreeShared(block);
+              delete bytes;
+            });
+        return transport->Send(
+            int(head.a), head.tag, int32_t(head.b),
+            absl::MakeConstSpan(block != nullptr ? block : keep->data(), size),
+            Done(transport, head.operation, keep, false));
       }
       case Command::kRecv: {
         auto keep = std::make_shared<std::vector<std::byte>>(size_t(head.b));
