@@ -34,6 +34,68 @@ void assignLanes(Track &track, uint16_t most) {
   track.lanes = static_cast<uint16_t>(std::max<size_t>(1, busy.size()));
 }
 
+void keepLastSteps(Timeline &timeline, size_t count) {
+  if (count == 0 || timeline.steps.size() <= count + 1)
+    return;
+  size_t drop = timeline.steps.size() - count - 1;
+  timeline.firstStep += drop;
+  timeline.steps.erase(timeline.steps.begin(),
+                       timeline.steps.begin() + static_cast<std::ptrdiff_t>(drop));
+  int64_t begin = timeline.steps.front(), end = timeline.steps.back();
+  for (Track &track : timeline.tracks)
+    std::erase_if(track.events, [&](const Event &event) {
+      return event.end <= begin || event.begin >= end;
+    });
+}
+
+void repeatSteps(Timeline &timeline, size_t count) {
+  size_t known = timeline.steps.size();
+  if (known < 2)
+    return;
+  int64_t begin = timeline.steps.front(), end = timeline.steps.back();
+  size_t steps = known - 1;
+  std::vector<std::vector<Event>> once;
+  for (Track &track : timeline.tracks) {
+    once.emplace_back();
+    for (const Event &event : track.events)
+      if (event.begin >= begin && event.begin < end)
+        once.back().push_back(event);
+    // What began there comes again, as part of the first repetition.
+    std::erase_if(track.events, [&](const Event &event) { return event.begin >= end; });
+  }
+  for (size_t turn = 1; timeline.steps.size() <= count; ++turn) {
+    int64_t shift = static_cast<int64_t>(turn) * (end - begin);
+    for (size_t i = 0; i < timeline.tracks.size(); ++i)
+      for (Event event : once[i]) {
+        event.begin += shift;
+        event.end += shift;
+        event.step += turn * steps;
+        timeline.tracks[i].events.push_back(event);
+      }
+    for (size_t i = 1; i < known; ++i)
+      timeline.steps.push_back(timeline.steps[i] + shift);
+  }
+  timeline.steps.resize(std::max(known, count + 1));
+  for (Track &track : timeline.tracks) {
+    std::erase_if(track.events, [&](const Event &event) {
+      return event.begin >= timeline.steps.back();
+    });
+    assignLanes(track);
+  }
+}
+
+double medianStep(const Timeline &timeline) {
+  std::vector<int64_t> steps;
+  size_t first = timeline.steps.size() > 3 ? 2 : 0;
+  for (size_t i = first; i + 1 < timeline.steps.size(); ++i)
+    steps.push_back(timeline.steps[i + 1] - timeline.steps[i]);
+  if (steps.empty())
+    return 0;
+  auto middle = steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 2);
+  std::nth_element(steps.begin(), middle, steps.end());
+  return static_cast<double>(*middle);
+}
+
 std::string tracePathBeside(std::string_view path) {
   std::string_view stem = path;
   if (stem.size() > 5 && stem.substr(stem.size() - 5) == ".html")

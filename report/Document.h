@@ -112,14 +112,21 @@ std::string summaryJson(const Document &document);
 std::string toChromeTrace(const Document &document, const Timeline &timeline);
 
 /// Adds the timeline of a file in the form of runtime/trace.h, and periods and
-/// what-ifs if it has any. Returns what is wrong with it, or nothing. Only steps
-/// from `firstStep` on are read, `count` of them.
-std::string readTrace(std::string_view text, Document &document,
-                      std::string name, uint64_t firstStep = 0,
-                      uint64_t count = UINT64_MAX);
+/// what-ifs if it has any that the document lacks. Returns what is wrong with it, or
+/// nothing.
+std::string readTrace(std::string_view text, Document &document, std::string name);
 
-/// Says why compute waited, where a trace of messages shows it: fills in `detail` of
-/// the exposed events.
+/// Leaves the last `count` steps.
+void keepLastSteps(Timeline &timeline, size_t count);
+
+/// Goes on with the same steps again until there are `count`.
+void repeatSteps(Timeline &timeline, size_t count);
+
+/// Nanoseconds: the median step, without the first two if there are more; 0: no steps.
+double medianStep(const Timeline &timeline);
+
+/// Says why compute waited, where a trace of messages shows it: cuts exposed events
+/// without `detail` into stretches that have one.
 void explainWaits(Timeline &timeline, Strings &strings);
 
 /// Where a trace goes beside a report: page.html -> page.trace.json.

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <set>
 
 namespace commsched::report {
 
@@ -19,9 +18,8 @@ using Thread = std::pair<int64_t, int64_t>; // process, thread
 
 class TraceReader {
 public:
-  TraceReader(std::string_view text, Document &document, uint64_t firstStep,
-              uint64_t count)
-      : reader(text), document(document), firstStep(firstStep), count(count) {}
+  TraceReader(std::string_view text, Document &document)
+      : reader(text), document(document) {}
 
   std::string read(std::string name);
 
@@ -33,11 +31,12 @@ private:
 
   JsonReader reader;
   Document &document;
-  uint64_t firstStep, count;
   std::map<int64_t, std::string> processes;
   std::map<Thread, std::string> threads;
   std::map<Thread, std::vector<Event>> events;
-  std::string title;
+  std::string source;
+  std::vector<int64_t> steps; ///< that the trace says it has
+  uint64_t firstStep = 0;
   double dropped = 0;
 };
 
@@ -79,17 +78,17 @@ std::string TraceReader::event(const Json &json) {
     return "an event must have a time and a duration in microseconds, got: " +
            json.textOr("name", "");
   auto step = static_cast<uint64_t>(std::max(0.0, args->numberOr("call", 0)));
-  if (step < firstStep || step - firstStep >= count)
-    return "";
   Event event;
   event.begin = nanoseconds(begin);
   event.end = event.begin + nanoseconds(length);
-  event.name = document.strings.number(json.textOr("name", ""));
+  std::string name = json.textOr("name", "");
   event.detail = document.strings.number(args->textOr("reason", ""));
   event.category = categoryOf(json.textOr("cat", ""));
-  if (event.category == Category::compute &&
-      json.textOr("name", "").starts_with("update."))
+  if (event.category == Category::compute && name.starts_with("update."))
     event.category = Category::update;
+  if (event.category == Category::exposed && name.starts_with("wait for "))
+    name.erase(0, 9);
+  event.name = document.strings.number(name);
   event.step = step;
   event.bytes = static_cast<int64_t>(std::max(0.0, args->numberOr("bytes", 0)));
   event.queued = nanoseconds(std::max(0.0, args->numberOr("queued_us", 0)));
@@ -103,7 +102,13 @@ void TraceReader::comparison(const Json &other) {
   const Json *known = other.find("commsched");
   if (!known)
     return;
-  title = known->textOr("title", "");
+  source = known->textOr("source", "");
+  firstStep = static_cast<uint64_t>(std::max(0.0, known->numberOr("first_step", 0)));
+  if (const Json *times = known->find("steps"))
+    for (const Json &time : times->items)
+      if (time.kind == Json::number && std::abs(time.value) < 9e12)
+        steps.push_back(nanoseconds(time.value));
+  std::sort(steps.begin(), steps.end());
   if (const Json *periods = known->find("periods"))
     for (const Json &item : periods->items) {
       Period period;
@@ -116,7 +121,10 @@ void TraceReader::comparison(const Json &other) {
       period.nanoseconds = item.numberOr("ns", 0);
       period.note = item.textOr("note", "");
       if (std::none_of(document.periods.begin(), document.periods.end(),
-                       [&](const Period &old) { return old.name == period.name; }))
+                       [&](const Period &old) {
+                         return old.name == period.name ||
+                                (old.kind == period.kind && old.kind != Period::baseline);
+                       }))
         document.periods.push_back(std::move(period));
     }
   if (const Json *whatIfs = known->find("what_ifs"); whatIfs && document.whatIfs.empty())
@@ -165,7 +173,6 @@ void TraceReader::findSteps(Timeline &timeline) {
     if (track.isLink)
       continue;
     std::map<uint64_t, std::pair<int64_t, int64_t>> steps; // begin, end
-    std::set<uint64_t> begun;
     int64_t last = INT64_MIN;
     for (const Event &event : track.events) {
       if (event.category != Category::compute)
@@ -211,22 +218,26 @@ std::string TraceReader::read(std::string name) {
     return wrong;
   Timeline timeline;
   timeline.name = std::move(name);
-  timeline.source = title;
+  timeline.source = source;
   if (dropped > 0)
     timeline.source += (timeline.source.empty() ? "" : "; ") +
                        std::to_string(static_cast<uint64_t>(dropped)) +
                        " later events were not recorded";
   makeTracks(timeline);
-  findSteps(timeline);
+  if (steps.size() > 1) {
+    timeline.steps = std::move(steps);
+    timeline.firstStep = firstStep;
+  } else {
+    findSteps(timeline);
+  }
   document.timelines.push_back(std::move(timeline));
   return "";
 }
 
 } // namespace
 
-std::string readTrace(std::string_view text, Document &document, std::string name,
-                      uint64_t firstStep, uint64_t count) {
-  return TraceReader(text, document, firstStep, count).read(std::move(name));
+std::string readTrace(std::string_view text, Document &document, std::string name) {
+  return TraceReader(text, document).read(std::move(name));
 }
 
 } // namespace commsched::report

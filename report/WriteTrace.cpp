@@ -28,8 +28,14 @@ std::string toChromeTrace(const Document &document, const Timeline &timeline) {
   std::string out = "{\"displayTimeUnit\":\"ms\",\"otherData\":{\"dropped_spans\":0"
                     ",\"commsched\":{\"title\":" +
                     jsonQuote(document.title) + ",\"timeline\":" +
-                    jsonQuote(timeline.name) + ",\n" + comparisonJson(document) +
-                    "}},\"traceEvents\":[\n";
+                    jsonQuote(timeline.name) +
+                    ",\"source\":" + jsonQuote(timeline.source) +
+                    ",\"first_step\":" + std::to_string(timeline.firstStep) +
+                    ",\"steps\":[";
+  for (int64_t begin : timeline.steps)
+    out += (begin == timeline.steps.front() ? "" : ",") +
+           micros(begin - timeline.steps.front());
+  out += "],\n" + comparisonJson(document) + "}},\"traceEvents\":[\n";
   bool first = true;
   auto add = [&](const std::string &event) {
     out += (first ? "" : ",\n") + event;

@@ -6,7 +6,7 @@
 CS.chart = function (selector, rows, bound) {
   const width = Math.max(480, document.querySelector(selector).clientWidth);
   const left = 215;
-  const right = 250;
+  const right = 330;
   const height = 24;
   const top = bound ? 22 : 6;
   const svg = d3.select(selector).html("").append("svg").attr("class", "chart").attr("role", "img")

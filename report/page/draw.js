@@ -142,7 +142,7 @@ CS.Draw = class {
         c.strokeStyle = this.colors.exposed;
         c.strokeRect(x0 + 0.5, y + 0.5, width - 1, height - 1);
       }
-      if (width > 26 && height > 9) this.label(track, i, x0, y, width, height, category);
+      if (width > 26 && height > 9 && !(category === CS.kExposed && height < 16)) this.label(track, i, x0, y, width, height, category);
       if ((state.found && found) || (state.selected && state.selected.track === track && state.selected.index === i))
         marked.push([x0, y, width, height, state.selected && state.selected.index === i && state.selected.track === track]);
     }

@@ -22,7 +22,7 @@ CS.headline = function (summary) {
   const ours = find("ours");
   const bound = find("bound");
   if (measured) parts.push(["measured ", CS.time(measured.ns), " per step"]);
-  if (ours) parts.push(["predicted ", CS.time(ours.ns), measured ? ` (${((100 * (ours.ns - measured.ns)) / measured.ns).toFixed(1)} % off)` : " per step"]);
+  if (ours) parts.push(["predicted ", CS.time(ours.ns), measured ? ` (${((100 * Math.abs(ours.ns - measured.ns)) / measured.ns).toFixed(1)} % ${ours.ns < measured.ns ? "less" : "more"})` : " per step"]);
   const first = measured || ours;
   if (bound && bound.ns && first) parts.push(["", `${(first.ns / bound.ns).toFixed(3)}`, ` times the bound of ${CS.time(bound.ns)}`]);
   const baselines = summary.periods.filter((period) => period.kind === "baseline" && period.ns);

@@ -55,9 +55,9 @@ CS.Waits = class {
       table.append("caption").text(rows.length ? `${timeline.name}: ${CS.time(total)} per step${share}` : `${timeline.name}: compute waits for nothing`);
       if (!rows.length) continue;
       const head = table.append("thead").append("tr");
-      head.append("th").text("waits for");
+      head.append("th").style("width", "16%").text("waits for");
       head.append("th").text("why");
-      head.append("th").attr("class", "number").text("per step");
+      head.append("th").attr("class", "number").style("width", "9%").text("per step");
       head.append("th").style("width", "18%").text("share of the waiting");
       const body = table.append("tbody");
       const shown = this.all.has(timeline) ? rows : rows.slice(0, 12);

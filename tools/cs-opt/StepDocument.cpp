@@ -229,6 +229,9 @@ static report::WhatIf whatIf(std::string name, const Problem &problem,
   result.bound = solved.bound.period;
   if (result.same >= kNever)
     result.same = 0;
+  // The search is not exhaustive: what is there already counts, too.
+  if (result.same > 0)
+    result.solved = std::min(result.solved, result.same);
   if (result.solved >= kNever)
     result.solved = 0;
   return result;

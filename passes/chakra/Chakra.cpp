@@ -1,0 +1,52 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "passes/chakra/Chakra.h"
+
+#include "ir/Register.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Tools/mlir-translate/Translation.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace commsched;
+
+void commsched::registerChakraTranslations() {
+  auto addDialects = [](DialectRegistry &registry) {
+    registerDialects(registry);
+    registry.insert<func::FuncDialect>();
+  };
+  static TranslateFromMLIRRegistration out(
+      "mlir-to-chakra",
+      "write the step of level 1 or 2 as a Chakra execution trace of one rank",
+      [](Operation *op, raw_ostream &output) -> LogicalResult {
+        auto module = dyn_cast<ModuleOp>(op);
+        if (!module)
+          return op->emitError("must be a module");
+        chakra::Trace trace;
+        if (failed(exportChakra(module, trace)))
+          return failure();
+        output << chakra::writeTrace(trace);
+        return success();
+      },
+      addDialects);
+  static TranslateToMLIRRegistration in(
+      "chakra-to-mlir", "import a Chakra execution trace as a level-0 program",
+      [](llvm::SourceMgr &sources, MLIRContext *context) -> OwningOpRef<Operation *> {
+        const llvm::MemoryBuffer *buffer =
+            sources.getMemoryBuffer(sources.getMainFileID());
+        auto location = FileLineColLoc::get(context, buffer->getBufferIdentifier(), 0, 0);
+        chakra::Trace trace;
+        std::string wrong = chakra::readTrace(
+            {buffer->getBufferStart(), buffer->getBufferSize()}, trace);
+        if (!wrong.empty()) {
+          emitError(location) << "is no Chakra trace: " << wrong;
+          return nullptr;
+        }
+        return OwningOpRef<Operation *>(
+            importChakra(context, location, trace).release());
+      },
+      addDialects);
+}
