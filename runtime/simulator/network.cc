@@ -9,7 +9,10 @@ namespace commsched::runtime::simulator {
 namespace {
 
 constexpr double kSlack = 1e-3;    // bytes
-constexpr size_t kMaxFrames = 256;  // in a packet, as the gRPC transport has it
+// Of the gRPC transport.
+constexpr double kLargePacket = 1 << 20, kSmallPacket = 128 << 10;
+constexpr Time kSlowPacket = 3'000'000;
+constexpr size_t kMaxFrames = 256;  // in a packet
 
 }  // namespace
 
@@ -32,8 +35,11 @@ uint32_t Network::AddChannel(uint32_t up, uint32_t down, double up_share,
   channel.down_share = down_share;
   channel.latency = latency;
   channel.to = to;
-  channel.overhead_bytes =
-      double(overhead) * std::min(resources_[up].rate, resources_[down].rate);
+  const double rate = std::min(resources_[up].rate, resources_[down].rate);
+  channel.overhead_bytes = double(overhead) * rate;
+  channel.packet_bytes = options_.chunk_bytes != 0               ? options_.chunk_bytes
+                         : kLargePacket / rate > kSlowPacket ? kSmallPacket
+                                                             : kLargePacket;
   channels_.push_back(std::move(channel));
   mark_.push_back(0);
   return uint32_t(channels_.size() - 1);
@@ -114,11 +120,11 @@ bool Network::Write(uint32_t index, Time now) {
   size_t frames = 0;
   for (uint32_t m : channel.controls) append(m), ++frames;
   channel.controls.clear();
-  while (!channel.ready.empty() && payload < options_.chunk_bytes &&
+  while (!channel.ready.empty() && payload < channel.packet_bytes &&
          frames < kMaxFrames) {
     Message &message = messages_[channel.ready.front()];
     const double left = message.bytes - message.written;
-    const double size = std::min(left, options_.chunk_bytes);
+    const double size = std::min(left, channel.packet_bytes);
     ++frames;
     payload += size;
     bytes += size;
@@ -197,6 +203,8 @@ void Network::Advance(Channel *channel, Time now) {
 
 void Network::HandleChannel(uint32_t index, uint32_t version, Time now) {
   if (channels_[index].version != version) return;
+  channels_[index].scheduled = -1;
+  if (!channels_[index].active) return;
   Advance(&channels_[index], now);
   for (;;) {
     Channel &channel = channels_[index];
@@ -232,11 +240,13 @@ void Network::Schedule(uint32_t index, Time now) {
   double left = channel.packets[channel.first_packet].end - channel.served;
   if (channel.writing)
     left = std::min(left, channel.tail - options_.socket_bytes - channel.served);
-  ++channel.version;
   const double wait = std::max(0.0, left) / channel.rate;
   // A hair above a whole nanosecond is rounding.
-  events_->Add(now + Time(std::ceil(wait - 1e-6)), Event::kChannel, index,
-               channel.version);
+  const Time at = now + Time(std::ceil(wait - 1e-6));
+  // An event that comes too early only finds nothing to do.
+  if (channel.scheduled >= now && channel.scheduled <= at) return;
+  channel.scheduled = at;
+  events_->Add(at, Event::kChannel, index, ++channel.version);
 }
 
 double Network::Tokens(Resource *resource, Time now) {
@@ -260,9 +270,16 @@ void Network::Activate(uint32_t index, Time now) {
   Resource &up = resources_[channel.up], &down = resources_[channel.down];
   up.channels.push_back(index);
   down.channels.push_back(index);
+  up.weight += channel.up_share;
+  down.weight += channel.down_share;
   if (up.channels.size() == 1 && down.channels.size() == 1) {
     SetRate(index, std::min(up.rate / channel.up_share, down.rate / channel.down_share),
             now);
+    return;
+  }
+  if (options_.local_shares) {
+    ShareLocally(channel.up, now);
+    ShareLocally(channel.down, now);
     return;
   }
   Share(index, now);
@@ -271,16 +288,27 @@ void Network::Activate(uint32_t index, Time now) {
 void Network::Deactivate(uint32_t index, Time now) {
   Channel &channel = channels_[index];
   channel.active = false;
+  channel.scheduled = -1;
   ++channel.version;
   uint32_t neighbour = kNone, other = kNone;
   for (uint32_t r : {channel.up, channel.down}) {
     std::vector<uint32_t> &list = resources_[r].channels;
-    list.erase(std::find(list.begin(), list.end(), index));
+    *std::find(list.begin(), list.end(), index) = list.back();
+    list.pop_back();
+    resources_[r].weight =
+        list.empty() ? 0
+                     : resources_[r].weight -
+                           (r == channel.up ? channel.up_share : channel.down_share);
     if (!list.empty()) (r == channel.up ? neighbour : other) = list.front();
   }
   Use(&resources_[channel.up], -channel.rate * channel.up_share, now);
   Use(&resources_[channel.down], -channel.rate * channel.down_share, now);
   channel.rate = 0;
+  if (options_.local_shares) {
+    if (neighbour != kNone) ShareLocally(channel.up, now);
+    if (other != kNone) ShareLocally(channel.down, now);
+    return;
+  }
   if (neighbour != kNone) Share(neighbour, now);
   // Unless that has reached it.
   if (other != kNone && (neighbour == kNone || mark_[other] != marks_))
@@ -294,6 +322,19 @@ void Network::SetRate(uint32_t index, double rate, Time now) {
   Use(&resources_[channel.up], (rate - channel.rate) * channel.up_share, now);
   Use(&resources_[channel.down], (rate - channel.rate) * channel.down_share, now);
   channel.rate = rate;
+}
+
+void Network::ShareLocally(uint32_t resource, Time now) {
+  const auto fair = [&](uint32_t r) { return resources_[r].rate / resources_[r].weight; };
+  const double own = fair(resource);
+  for (uint32_t c : resources_[resource].channels) {
+    const Channel &channel = channels_[c];
+    const double rate =
+        std::min(own, fair(channel.up == resource ? channel.down : channel.up));
+    if (rate == channel.rate) continue;
+    SetRate(c, rate, now);
+    Schedule(c, now);
+  }
 }
 
 void Network::Share(uint32_t index, Time now) {
@@ -319,9 +360,7 @@ void Network::Share(uint32_t index, Time now) {
   fixed_.resize(channels_.size());
   for (uint32_t r : group_resources_) {
     left_[r] = resources_[r].rate;
-    weight_[r] = 0;
-    for (uint32_t c : resources_[r].channels)
-      weight_[r] += channels_[c].up == r ? channels_[c].up_share : channels_[c].down_share;
+    weight_[r] = resources_[r].weight;
   }
   for (uint32_t c : group_) fixed_[c] = 0;
   size_t open = group_.size();

@@ -30,7 +30,7 @@ struct Message {
   uint32_t communication = 0;  // of the plan; of a server: the block
   uint32_t round = 0;          // over all phases
   uint64_t call = 0;
-  uint64_t number = 0;
+  uint64_t number = 0;  // among those of one priority
   double bytes = 0, written = 0;
   // How often there is such a message: in a class of ranks, parts may be empty.
   double share = 1;
@@ -39,7 +39,14 @@ struct Message {
 };
 
 struct NetworkOptions {
-  double chunk_bytes = 0, socket_bytes = 0;
+  // Of a packet, at most; 0: 1 MiB, and 128 KiB where that takes longer than 3 ms
+  // (grpc/link_send.cc).
+  double chunk_bytes = 0;
+  double socket_bytes = 0;
+  // The rate of a channel is the least of its fair shares at its two ends: what
+  // another one leaves of its share is not given to others. Same as max-min fair
+  // where all are alike, and takes no longer the more channels there are.
+  bool local_shares = false;
 };
 
 class Network {
@@ -81,7 +88,8 @@ class Network {
 
  private:
   struct Resource {
-    double rate = 0;  // bytes in a nanosecond
+    double rate = 0;    // bytes in a nanosecond
+    double weight = 0;  // of the shares of its channels
     double burst = 0, tokens = 0, used = 0;
     Time tokens_at = 0;
     double bytes = 0;  // that were given to it
@@ -96,7 +104,7 @@ class Network {
     uint32_t up = 0, down = 0;
     double up_share = 1, down_share = 1;
     Time latency = 0;
-    double overhead_bytes = 0;
+    double overhead_bytes = 0, packet_bytes = 0;
     int to = 0;
     std::vector<uint32_t> ready;     // a heap
     std::vector<uint32_t> controls;  // grants, in order
@@ -107,6 +115,7 @@ class Network {
     bool writing = false, active = false, dirty = false;
     uint32_t written = kNone;  // messages of the packet that is being written
     uint32_t version = 0;
+    Time scheduled = -1;  // when its event comes; -1: it has none
   };
 
   void MarkDirty(uint32_t channel);
@@ -120,6 +129,8 @@ class Network {
   void Deactivate(uint32_t index, Time now);
   // New rates for all that the channel shares a link with, directly or not.
   void Share(uint32_t index, Time now);
+  // Of those that use the resource, by local_shares.
+  void ShareLocally(uint32_t resource, Time now);
   void SetRate(uint32_t index, double rate, Time now);
   double Tokens(Resource *resource, Time now);
   void Use(Resource *resource, double change, Time now);

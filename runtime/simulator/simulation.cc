@@ -11,6 +11,9 @@
 namespace commsched::runtime::simulator {
 namespace {
 
+// Beyond so many, links are shared by local shares.
+constexpr size_t kMaxMinRanks = 64;
+
 bool Same(double a, double b) { return std::abs(a - b) <= 2 + 1e-6 * std::abs(a); }
 
 }  // namespace
@@ -18,7 +21,9 @@ bool Same(double a, double b) { return std::abs(a - b) <= 2 + 1e-6 * std::abs(a)
 Simulation::Simulation(const Model &model, const SimulationOptions &options)
     : model_(model),
       options_(options),
-      network_({double(options.chunk_bytes), double(options.socket_bytes)}, &events_, this),
+      network_({double(options.chunk_bytes), double(options.socket_bytes),
+                model.classes.size() + model.server.size() > kMaxMinRanks},
+               &events_, this),
       calls_(options.steps != 0 ? options.steps : SimulationOptions::kMaxSteps) {
   const double burst = double(options.burst_bytes);
   ranks_.resize(model.classes.size());

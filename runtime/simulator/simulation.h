@@ -176,8 +176,8 @@ class Simulation final : private Network::Host {
   void TakeData(Rank *rank, const Message &message);
   void TakeGrant(Rank *rank, const Message &message);
   void Accepted(const Message &message) override;
-  static uint64_t EarlyKey(const Message &message) {
-    return (message.call << 40) ^ (uint64_t(message.communication) << 24) ^ message.round;
+  static uint64_t KeyOf(const Message &message) {
+    return (message.call << 40) + (uint64_t(message.communication) << 24) + message.round;
   }
 
   // simulation_servers.cc: runtime/parameter_server*.cc

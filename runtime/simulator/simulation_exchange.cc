@@ -121,7 +121,7 @@ bool Simulation::PostRound(size_t slot) {
     wanted.call = c.call;
     wanted.communication = index;
     wanted.round = RoundOf(slot);
-    if (!rank->early.empty() && rank->early.erase(EarlyKey(wanted)) != 0) {
+    if (!rank->early.empty() && rank->early.erase(KeyOf(wanted)) != 0) {
       c.receiving = false;
       if (options_.trace != nullptr)
         Trace(rank->rank, TraceSpan::kReceive, c.recv_peer, m.key, "message", c.call,
@@ -199,7 +199,8 @@ void Simulation::HandOver(uint32_t channel) {
   message.communication = index;
   message.round = phase.first_round + c.round;
   message.call = c.call;
-  message.number = messages_++;
+  ++messages_;
+  message.number = KeyOf(message);  // in the order of the plan
   message.bytes = c.send_bytes;
   message.share = model_.mean_sizes
                       ? std::min(1.0, c.send_bytes / model_.communications[index].element_bytes)
@@ -207,7 +208,7 @@ void Simulation::HandOver(uint32_t channel) {
   message.sender = slot;
   bool granted = c.send_bytes <= double(options_.eager_bytes);
   if (!granted && !rank->early_grants.empty())
-    granted = rank->early_grants.erase(EarlyKey(message)) != 0;
+    granted = rank->early_grants.erase(KeyOf(message)) != 0;
   if (granted) return network_.Ready(m);
   c.waits_for_grant = true;
   c.message = m;
@@ -263,7 +264,7 @@ void Simulation::TakeData(Rank *rank, const Message &message) {
   Communication &c = communications_[slot];
   if (!c.active || c.call != message.call || !c.receiving ||
       RoundOf(slot) != message.round) {
-    rank->early.insert(EarlyKey(message));
+    rank->early.insert(KeyOf(message));
     return;
   }
   c.receiving = false;
@@ -283,7 +284,7 @@ void Simulation::TakeGrant(Rank *rank, const Message &message) {
     network_.Ready(c.message);
     return;
   }
-  rank->early_grants.insert(EarlyKey(message));
+  rank->early_grants.insert(KeyOf(message));
 }
 
 }  // namespace commsched::runtime::simulator

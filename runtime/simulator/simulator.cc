@@ -42,8 +42,6 @@ absl::StatusOr<SimulationResult> Simulate(const PlanImage &image,
     if (!std::isfinite(value) || value < 0 || (value == 0 && name[0] != 'l'))
       return absl::InvalidArgumentError(
           absl::StrCat(name, " must be above 0, got: ", value));
-  if (options.chunk_bytes == 0)
-    return absl::InvalidArgumentError("chunk_bytes must be at least 1");
   absl::StatusOr<simulator::Model> model = simulator::MakeModel(image, options);
   if (!model.ok()) return model.status();
   if (model->step->instructions.empty())

@@ -112,7 +112,7 @@ SimulationOptions RandomOptions(Random &random, int nodes) {
   SimulationOptions options;
   options.steps = 6;
   options.eager_bytes = uint64_t(random(0, 1)) * 65536;
-  options.chunk_bytes = uint64_t(random(1, 8)) * 65536;
+  options.chunk_bytes = uint64_t(random(0, 8)) * 65536;
   options.socket_bytes = uint64_t(random(0, 2)) * 65536;
   options.overhead_ns = random(0, 1) * 700;
   options.engine_ns = random(0, 1) * 300;
