@@ -24,6 +24,7 @@ packages=(
 )
 [ -n "$with_tests" ] && packages+=(
   libgtest-dev libgmock-dev iperf3 openssl python3 python3-venv python3-dev
+  chromium chromium-driver fonts-dejavu-core
 )
 
 missing=()

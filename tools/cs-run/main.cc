@@ -20,6 +20,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "grpc/grpc_transport.h"
 #ifdef COMMSCHED_HAVE_MPI
 #include "mpi/mpi_transport.h"
@@ -32,6 +33,7 @@
 #include "tools/cs-run/child_report.h"
 #include "tools/cs-run/launch.h"
 #include "tools/cs-run/options.h"
+#include "tools/cs-run/page.h"
 #include "tools/cs-run/replan.h"
 #include "tools/cs-run/report.h"
 #include "tools/cs-run/serve.h"
@@ -125,11 +127,12 @@ absl::Status CheckNodes(const Options &options, const runtime::PlanImage &image)
 // Of this process's own file.
 std::string OwnPath(const Options &options, const std::string &path) {
   if ((options.rank <= 0 && !options.is_server()) || options.spawned) return path;
-  absl::string_view stem = path;
-  if (absl::EndsWith(stem, ".json")) stem.remove_suffix(5);
+  absl::string_view stem = path, ending = ".json";
+  for (absl::string_view known : {".json", ".html"})
+    if (absl::ConsumeSuffix(&stem, known)) ending = known;
   if (options.is_server())
-    return absl::StrCat(stem, ".server", options.index, ".json");
-  return absl::StrCat(stem, ".rank", options.rank, ".json");
+    return absl::StrCat(stem, ".server", options.index, ending);
+  return absl::StrCat(stem, ".rank", options.rank, ending);
 }
 
 // What a signal ends. Thread-safe.
@@ -265,6 +268,14 @@ int Main(const std::vector<std::string> &arguments) {
   if (!image.ok()) return fail(image.status());
   if (options->simulate) {
     absl::Status status = RunSimulation(*options, **image);
+    if (status.ok() && !options->page.empty()) {
+      Page simulated(*options, **image);
+      auto simulation = SimulationOf(*options);
+      status = simulation.status();
+      if (status.ok()) status = simulated.Simulate(**image, *std::move(simulation));
+      if (status.ok())
+        status = simulated.Write(options->trace, options->measured, options->page);
+    }
     return status.ok() ? 0 : fail(status);
   }
   if (absl::Status s = ApplyLaunch(**image, getenv, &*options); !s.ok())
@@ -281,14 +292,29 @@ int Main(const std::vector<std::string> &arguments) {
       return 0;
     }
   }
+  std::optional<Page> page;
+  if (!options->page.empty()) page.emplace(*options, **image);
+  if (page && !options->measured.empty()) {
+    absl::Status written =
+        page->Write(options->predicted, options->measured, options->page);
+    return written.ok() ? 0 : fail(written);
+  }
   if (options->spawn != 0) {
     const int trainers = (*image)->nodes();
     const int servers = int((*image)->servers().servers.size());
     const bool connected = runtime::RanksCommunicate(**image);
     image = absl::CancelledError("");  // unloads the plan's code
-    return Spawn(*options, WithoutSpawn(arguments), trainers, servers, connected);
+    int ended = Spawn(*options, WithoutSpawn(arguments), trainers, servers, connected);
+    if (ended == 0 && page)
+      if (absl::Status s = page->Write(options->predicted, options->trace, options->page);
+          !s.ok())
+        return fail(s);
+    return ended;
   }
   absl::Status status = RunHere(*options, *std::move(image));
+  if (status.ok() && page)
+    status = page->Write(options->predicted, OwnPath(*options, options->trace),
+                         OwnPath(*options, options->page));
   return EndLaunch(*options, status.ok() ? 0 : fail(status));
 }
 

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "tools/cs-run/simulate.h"
+#include "report/Document.h"
 #include "tools/cs-run/replan.h"
 
 namespace commsched::run {
@@ -121,6 +122,31 @@ absl::Status Check(const Options &o) {
   return CheckRole(o);
 }
 
+// The page of a run. A trace that it is made of is written beside it.
+absl::Status CheckPage(Options *o) {
+  if (o->spawned) o->page.clear();  // the parent writes it
+  if (o->page.empty()) {
+    if (!o->spawned && (!o->predicted.empty() || !o->measured.empty()))
+      return absl::InvalidArgumentError("--predicted and --measured need --report");
+    return absl::OkStatus();
+  }
+  if (o->is_server())
+    return absl::InvalidArgumentError("--role server goes without --report");
+  if (!o->calibrate.empty() || o->arena_info)
+    return absl::InvalidArgumentError(
+        "--report goes without --calibrate and --arena-info");
+  if (o->simulate && !o->predicted.empty())
+    return absl::InvalidArgumentError("--simulate makes the prediction: goes without "
+                                      "--predicted");
+  if (!o->measured.empty() && !o->simulate &&
+      (o->spawn != 0 || !o->batch.empty() || o->steps || o->epochs ||
+       !o->trace.empty() || o->rank >= 0))
+    return absl::InvalidArgumentError(
+        "--measured is of a run that has been: goes without what trains and traces");
+  if (o->trace.empty()) o->trace = report::tracePathBeside(o->page);
+  return absl::OkStatus();
+}
+
 // Instead of training.
 absl::Status CheckCalibrate(const Options &o) {
   if (o.calibrate.empty()) return absl::OkStatus();
@@ -159,6 +185,10 @@ absl::StatusOr<Options> ParseOptions(
       {"--trace", Text(&o.trace)},
       {"--profile", Text(&o.profile)},
       {"--calibrate", Text(&o.calibrate)},
+      {"--report", Text(&o.page)},
+      {"--predicted", Text(&o.predicted)},
+      {"--measured", Text(&o.measured)},
+      {"--report-steps", Count(&o.report_steps, 0)},
       {"--checkpoint", Text(&o.checkpoint)},
       {"--checkpoint-every", Count(&o.checkpoint_every, 1)},
       {"--save-params", Text(&o.save_params)},
@@ -274,6 +304,7 @@ absl::StatusOr<Options> ParseOptions(
   if (!o.help) {
     if (absl::Status s = Check(o); !s.ok()) return s;
     if (absl::Status s = CheckCalibrate(o); !s.ok()) return s;
+    if (absl::Status s = CheckPage(&o); !s.ok()) return s;
     if (absl::Status s = CheckSimulate(o); !s.ok()) return s;
     if (absl::Status s = CheckReplan(o); !s.ok()) return s;
   }
@@ -393,6 +424,15 @@ reports
   --metrics-json FILE     writes metrics and times as JSON
   --trace FILE            writes a trace of all ranks for ui.perfetto.dev; with
                           --rank R, of that one, and .rankR before .json
+  --report FILE.html      writes a page with the timeline of all ranks and why
+                          compute waited; the trace lies beside it
+                          (docs/report.md)
+  --predicted FILE        a predicted trace, of cs-opt --report or --simulate: the
+                          page shows it above what was measured
+  --report-steps N        how many steps the page shows, the last ones; 0: all
+                          (default 4)
+  --measured FILE         instead of running: a page of a trace that was written
+                          before; with --simulate below what that predicts
   --profile FILE          writes the times of fragments as JSON, for cs-opt
                           --read-costs; with --rank R, of that one, and .rankR
                           before .json

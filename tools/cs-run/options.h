@@ -26,6 +26,9 @@ struct Options {
   std::string checkpoint, save_params;
   uint64_t checkpoint_every = 0;
   std::string trace, metrics_json, profile, calibrate;
+  std::string page;                 // --report
+  std::string predicted, measured;  // traces
+  uint64_t report_steps = 4;        // 0: all
   uint64_t metrics_every = 0;  // 0: about twenty lines
   std::string transport;       // "in-process", "grpc" or "mpi"
   int world = 0;               // processes of the job, by its launcher

@@ -91,7 +91,7 @@ absl::Status CheckSimulate(const Options &o) {
   return absl::OkStatus();
 }
 
-absl::Status RunSimulation(const Options &o, const runtime::PlanImage &image) {
+absl::StatusOr<runtime::SimulationOptions> SimulationOf(const Options &o) {
   runtime::SimulationOptions simulation = o.simulation;
   simulation.steps = o.steps.value_or(0);
   absl::Status status =
@@ -99,6 +99,14 @@ absl::Status RunSimulation(const Options &o, const runtime::PlanImage &image) {
   if (status.ok())
     status = ReadText(o.read_calibration, "--read-calibration", &simulation.calibration);
   if (!status.ok()) return status;
+  return simulation;
+}
+
+absl::Status RunSimulation(const Options &o, const runtime::PlanImage &image) {
+  auto options = SimulationOf(o);
+  if (!options.ok()) return options.status();
+  runtime::SimulationOptions simulation = *std::move(options);
+  absl::Status status;
   // Times count from 0.
   runtime::TraceRecorder trace{runtime::Clock::time_point()};
   if (!o.trace.empty()) simulation.trace = &trace;

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "runtime/plan_loader.h"
 #include "tools/cs-run/options.h"
 
@@ -17,6 +18,9 @@ namespace commsched::run {
 std::map<std::string, std::function<absl::Status(const std::string &)>>
 SimulationSetters(Options *options);
 absl::Status CheckSimulate(const Options &options);
+
+// What the options say, with the files that they name.
+absl::StatusOr<runtime::SimulationOptions> SimulationOf(const Options &options);
 
 // Instead of running the plan: prints what the simulator says of it, and writes
 // --metrics-json and --trace.
