@@ -24,7 +24,8 @@ Link::Link(Settings settings, Callbacks *callbacks, Monitor *monitor)
       label_(absl::StrCat("peer ", settings_.peer, " (", settings_.address,
                           ")")),
       callbacks_(callbacks),
-      monitor_(monitor) {}
+      monitor_(monitor),
+      packet_bytes_(settings_.chunk_bytes) {}
 
 absl::Status Link::Named(absl::StatusCode code, absl::string_view what) const {
   return absl::Status(code, absl::StrCat(label_, ": ", what));
@@ -54,9 +55,7 @@ bool Link::Open(std::shared_ptr<Stream> stream, const Hello &theirs,
     opened_ = true;
     dropped = dropped_;
     stream_ = stream;
-    // An eager message is one frame, so it must fit into a part.
-    their_eager_ =
-        std::min<size_t>(theirs.eager_bytes(), settings_.chunk_bytes);
+    their_eager_ = theirs.eager_bytes();
     their_unexpected_ = theirs.unexpected_bytes();
     stream->set_handler(this);
     writing_ = reply != nullptr;
@@ -207,6 +206,7 @@ void Link::OnWritten(bool ok) {
     }
     in_last_packet_.clear();
     writing_ = false;
+    AdaptPacket();
     if (!ok) last_queued_ = last_written_ = true;  // no more writing
     if (ok && last_written_ && (aborting_ || got_goodbye_)) end = stream_;
   }

@@ -113,7 +113,6 @@ class Link final : public StreamHandler {
     Link *link;
     MessageTag tag;
     int32_t priority;
-    uint64_t number;  // in the order of the calls
     absl::Span<const std::byte> bytes;
     Done done;
     size_t written = 0;
@@ -133,10 +132,16 @@ class Link final : public StreamHandler {
   // Writes the next packet if there is anything to write and none under way.
   void Pump();
   grpc::ByteBuffer NextPacket() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Chooses packet_bytes_ by how long the last packet took.
+  void AdaptPacket() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Takes the packets that have been read, one thread at a time.
   void Drain();
   void TakePacket(const grpc::ByteBuffer &packet);
   void TakeData(const Data &data, PacketReader &reader);
+  // Of a message without a receive; says what is wrong with it.
+  std::string TakeUnexpected(const MessageTag &tag, const Data &data,
+                             PacketReader &reader)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void TakeGrant(const Grant &grant);
   void TakeAbort(const transport::Abort &abort);
   void TakeGoodbye();
@@ -178,20 +183,32 @@ class Link final : public StreamHandler {
   size_t their_eager_ ABSL_GUARDED_BY(mu_) = 0;
   size_t their_unexpected_ ABSL_GUARDED_BY(mu_) = 0;
   size_t eager_cost_ ABSL_GUARDED_BY(mu_) = 0;
-  uint64_t next_number_ ABSL_GUARDED_BY(mu_) = 0;
   absl::btree_map<MessageTag, Outgoing *> sends_ ABSL_GUARDED_BY(mu_);
-  absl::btree_map<std::pair<int32_t, uint64_t>, Outgoing *> ready_
+  // What may be written: the most urgent first, then in the order of the plan,
+  // which is the same on all ranks. In the order of the calls, a collective's
+  // next round would wait for all others' rounds, and all would end late.
+  absl::btree_map<std::pair<int32_t, MessageTag>, Outgoing *> ready_
       ABSL_GUARDED_BY(mu_);
   absl::btree_map<MessageTag, size_t> eager_without_grant_ ABSL_GUARDED_BY(mu_);
   absl::btree_map<MessageTag, size_t> early_grants_ ABSL_GUARDED_BY(mu_);
   std::vector<Outgoing *> in_last_packet_ ABSL_GUARDED_BY(mu_);
+  // An urgent message waits for the packets that gRPC has: about two. Where large
+  // ones take long, they are small.
+  size_t packet_bytes_ ABSL_GUARDED_BY(mu_);
+  bool packet_full_ ABSL_GUARDED_BY(mu_) = false;
+  int misfits_ ABSL_GUARDED_BY(mu_) = 0;  // packets in a row
+  runtime::Clock::time_point packet_begin_ ABSL_GUARDED_BY(mu_);
   std::deque<Header> control_ ABSL_GUARDED_BY(mu_);
 
   // Receiving.
   absl::btree_map<MessageTag, std::shared_ptr<Receive>> receives_
       ABSL_GUARDED_BY(mu_);
-  absl::btree_map<MessageTag, std::vector<std::byte>> unexpected_
-      ABSL_GUARDED_BY(mu_);
+  // Without a receive, as far as it has come.
+  struct Unexpected {
+    std::vector<std::byte> bytes;
+    size_t total;
+  };
+  absl::btree_map<MessageTag, Unexpected> unexpected_ ABSL_GUARDED_BY(mu_);
   size_t unexpected_cost_ ABSL_GUARDED_BY(mu_) = 0;
   std::deque<grpc::ByteBuffer> inbox_ ABSL_GUARDED_BY(mu_);
   bool draining_ ABSL_GUARDED_BY(mu_) = false;

@@ -3,6 +3,7 @@
 //
 // The sending half of Link.
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -16,6 +17,10 @@ namespace {
 constexpr size_t kCopyBytes = 4 << 10;
 constexpr size_t kMaxFrames = 256;  // in a packet
 constexpr size_t kMaxEarlyGrants = 1 << 20;
+constexpr size_t kSmallPacket = 128 << 10;
+constexpr int kMisfits = 3;  // in a row
+// A large packet takes longer than this below 3 Gbit/s, a small one less above 10.
+constexpr std::chrono::microseconds kSlowPacket{3000}, kFastPacket{100};
 
 }  // namespace
 
@@ -55,8 +60,7 @@ void Link::Send(MessageTag tag, int32_t priority,
           absl::StrCat(Describe(tag), " is being sent already"));
     } else {
       auto *outgoing =
-          new Outgoing{this,  tag, priority, next_number_++,
-                       bytes, std::move(done)};
+          new Outgoing{this, tag, priority, bytes, std::move(done)};
       sends_.emplace(tag, outgoing);
       auto grant = early_grants_.find(tag);
       if (grant != early_grants_.end()) {
@@ -72,7 +76,7 @@ void Link::Send(MessageTag tag, int32_t priority,
         outgoing->granted = true;
       }
       if (outgoing->granted)
-        ready_.emplace(std::make_pair(priority, outgoing->number), outgoing);
+        ready_.emplace(std::make_pair(priority, tag), outgoing);
     }
   }
   if (!wrong.empty())
@@ -105,8 +109,7 @@ void Link::TakeGrant(const Grant &grant) {
         wrong = WrongSize(tag, grant.total(), outgoing->bytes.size());
       } else {
         outgoing->granted = true;
-        ready_.emplace(std::make_pair(outgoing->priority, outgoing->number),
-                       outgoing);
+        ready_.emplace(std::make_pair(outgoing->priority, tag), outgoing);
       }
     } else if (early_grants_.size() >= kMaxEarlyGrants) {
       wrong = "got too many grants for messages that are not sent";
@@ -130,10 +133,10 @@ grpc::ByteBuffer Link::NextPacket() {
   Header header;
   Data *data = header.mutable_data();
   while (!ready_.empty() && writer.frames() < kMaxFrames &&
-         writer.bytes() < settings_.chunk_bytes) {
+         writer.bytes() < packet_bytes_) {
     Outgoing *outgoing = ready_.begin()->second;
     const size_t left = outgoing->bytes.size() - outgoing->written;
-    const size_t size = std::min(left, settings_.chunk_bytes);
+    const size_t size = std::min(left, packet_bytes_);
     ToWire(outgoing->tag, data->mutable_tag());
     data->set_offset(outgoing->written);
     data->set_total(outgoing->bytes.size());
@@ -158,7 +161,22 @@ grpc::ByteBuffer Link::NextPacket() {
     sends_.erase(outgoing->tag);
     in_last_packet_.push_back(outgoing);
   }
+  packet_full_ = writer.bytes() >= packet_bytes_;
+  packet_begin_ = runtime::Clock::now();
   return writer.Finish();
+}
+
+void Link::AdaptPacket() {
+  if (!packet_full_) return;
+  const auto took = runtime::Clock::now() - packet_begin_;
+  const bool small = packet_bytes_ < settings_.chunk_bytes;
+  // A few say little: the processor was busy, or buffers were empty.
+  if (small ? took < kFastPacket : took > kSlowPacket) {
+    if (++misfits_ < kMisfits) return;
+    packet_bytes_ = small ? settings_.chunk_bytes
+                          : std::min(settings_.chunk_bytes, kSmallPacket);
+  }
+  misfits_ = 0;
 }
 
 }  // namespace commsched::transport

@@ -123,7 +123,8 @@ void Executor::Ready(Call *call, uint32_t index) {
   request.index = index;
   request.call = call->number;
   request.cookie = call;
-  request.credit = call->program->credit_bytes;
+  if (options_.transport == nullptr || !options_.transport->overtakes())
+    request.credit = call->program->credit_bytes;
   if (instruction.kind != InstructionProgram::kCommunicate) {
     const bool after = call->program->is_step &&
                        instruction.kind == InstructionProgram::kPull;
