@@ -9,8 +9,8 @@
 Every host is a namespace with one interface, a veth pair to a bridge in a
 namespace of its own, so that nothing of the machine's own network is touched.
 A token bucket (tc tbf) shapes both ends of each pair: `rate` is what a host
-sends at most, and what it receives at most, Ethernet headers included. Delay
-and loss are not emulated. In COMMAND, {host} is the number of the host, {hosts}
+sends at most, and what it receives at most, Ethernet headers included; they may
+differ (`1gbit/250mbit`), and so may hosts. Delay and loss are not emulated. In COMMAND, {host} is the number of the host, {hosts}
 how many there are, {address} its address and {addresses} all of them, with
 commas. It ends when all commands have, or with the first that fails, whose exit
 status it returns; the others are ended then.
@@ -53,6 +53,20 @@ def bits_per_second(text):
     if not 10**4 <= rate <= 10**12:
         raise NetworkError(f"rate must be such as 1gbit or 250mbit, of 10kbit to 1000gbit, got: {text!r}")
     return rate
+
+
+def both_ways(rate):
+    """(up, down) of a rate, or of one for each direction."""
+    up, down = rate if isinstance(rate, (tuple, list)) else (rate, rate)
+    return up, down
+
+
+def link_rate(text):
+    """'1gbit', or '1gbit/250mbit' for what a host sends and what it receives."""
+    rates = tuple(map(bits_per_second, text.split("/")))
+    if len(rates) > 2:
+        raise NetworkError(f"a link must have one rate or two, got: {text!r}")
+    return both_ways(rates if len(rates) == 2 else rates[0])
 
 
 def why_unavailable():
@@ -104,18 +118,19 @@ def remove_leftovers():
 class Network:
     """Hosts that exist while the context is entered.
 
-    `rates`: bits per second of each host's link, 0 for a link that is not
-    shaped. `congestion`: of TCP in the hosts."""
+    `rates`: bits per second of each host's link, or two, (what it sends, what
+    it receives); 0 for what is not shaped. `congestion`: of TCP in the hosts."""
 
     def __init__(self, rates, congestion="cubic"):
         if not 1 <= len(rates) <= 250:
             raise NetworkError(f"must have 1 to 250 hosts, got: {len(rates)}")
-        self.rates = list(rates)
+        self.rates = [both_ways(rate) for rate in rates]  # (up, down)
         self.congestion = congestion
         prefix = f"commsched-{os.getpid()}-{next(_numbers)}"
         self._switch = f"{prefix}-switch"
         self._hosts = [f"{prefix}-host{i}" for i in range(len(rates))]
         self._made = []
+        self._shaped = set()
         self._processes = []
 
     @property
@@ -156,14 +171,17 @@ class Network:
         self.set_rate(number, self.rates[number])
 
     def set_rate(self, number, rate):
-        """Changes the speed of a host's link, in bits per second."""
-        for namespace, device in ((self._hosts[number], "eth0"), (self._switch, f"port{number}")):
-            if rate:
-                _run("tc", "-n", namespace, "qdisc", "replace", "dev", device, "root", "tbf", "rate", f"{rate}bit",
-                     "burst", str(max(BURST_BYTES, rate // 8 // 1000)), "latency", f"{QUEUE_MS}ms")
-            elif self.rates[number]:
+        """Changes the speed of a host's link, in bits per second: one, or (up, down)."""
+        old, new = self.rates[number], both_ways(rate)
+        ends = (self._hosts[number], "eth0"), (self._switch, f"port{number}")
+        for (namespace, device), before, after in zip(ends, old, new):
+            if after:
+                _run("tc", "-n", namespace, "qdisc", "replace", "dev", device, "root", "tbf", "rate", f"{after}bit",
+                     "burst", str(max(BURST_BYTES, after // 8 // 1000)), "latency", f"{QUEUE_MS}ms")
+            elif before and (namespace, device) in self._shaped:
                 _run("tc", "-n", namespace, "qdisc", "delete", "dev", device, "root")
-        self.rates[number] = rate
+            (self._shaped.add if after else self._shaped.discard)((namespace, device))
+        self.rates[number] = new
 
     def cut(self, number):
         """Unplugs a host: what it sends and what it is sent is lost."""
@@ -265,16 +283,17 @@ def check(rates, congestion, seconds):
     if shutil.which("iperf3") is None:
         print("net: needs iperf3 to measure links: skipped")
         return SKIPPED
-    worst = None
+    worst, slowest = None, float("inf")
     with Network(rates, congestion) as network:
         for source, target in ((0, 1), (1, 0)):
-            want = min(rates[source], rates[target])
+            want = min(rates[source][0], rates[target][1])
+            slowest = min(slowest, want)
             share = measure(network, source, target, seconds) / want
             print(f"host {source} to host {target}: {share * want / 1e6:.1f} Mbit/s of payload, "
                   f"{share:.3f} of {want / 1e6:g} Mbit/s", flush=True)
             if worst is None or abs(share - 0.956) > abs(worst - 0.956):
                 worst = share
-    print(json.dumps({"mbit_per_s": min(rates[:2]) / 1e6, "payload_share": round(worst, 4)}))
+    print(json.dumps({"mbit_per_s": slowest / 1e6, "payload_share": round(worst, 4)}))
     # 1448 bytes of payload in frames of 1514 are 0.956.
     return 0 if 0.9 <= worst <= 0.98 else 1
 
@@ -282,7 +301,7 @@ def check(rates, congestion, seconds):
 def parse(arguments):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--hosts", type=int, help="how many (default 2, or as many as rates)")
-    parser.add_argument("--rate", default="1gbit", help="of every link, or of each, with commas (default 1gbit)")
+    parser.add_argument("--rate", default="1gbit", help="of every link, or of each, with commas; up/down where they differ (default 1gbit)")
     parser.add_argument("--congestion", default="cubic", help="control of TCP in the hosts (default cubic)")
     parser.add_argument("--check", action="store_true", help="measure the links instead of running a command")
     parser.add_argument("--seconds", type=int, default=3, help="length of a measurement (default 3)")
@@ -293,7 +312,7 @@ def parse(arguments):
     if bool(options.command) == options.check:
         parser.error("give a command, or --check")
     try:
-        rates = [bits_per_second(text) for text in options.rate.split(",")]
+        rates = [link_rate(text) for text in options.rate.split(",")]
     except NetworkError as error:
         parser.error(str(error))
     count = options.hosts if options.hosts is not None else max(2, len(rates))

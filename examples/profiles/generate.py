@@ -185,6 +185,33 @@ def bert_large(batch=16, length=512):
     return model, f"BERT-large, batch {batch}, length {length}, A100 bf16"
 
 
+def distilbert(batch=32, length=128):
+    model = Model(V100_F32)
+    hidden, inner, heads, vocabulary = 768, 3072, 12, 30522
+    rows = batch * length
+    model.elementwise("embeddings", rows * hidden, tensors=[
+        (".word", vocabulary * hidden), (".position", 512 * hidden)])
+    model.norm("embeddings.norm", rows * hidden, hidden)
+    for index in range(6):
+        name = f"layer.{index}"
+        for part in ("query", "key", "value"):
+            model.product(f"{name}.{part}", rows, hidden, hidden)
+        attention(model, name, batch, length, heads, hidden // heads)
+        model.product(f"{name}.output", rows, hidden, hidden)
+        model.norm(f"{name}.norm1", rows * hidden, hidden)
+        model.product(f"{name}.intermediate", rows, hidden, inner)
+        model.elementwise(f"{name}.gelu", rows * inner)
+        model.product(f"{name}.dense", rows, inner, hidden)
+        model.norm(f"{name}.norm2", rows * hidden, hidden)
+    # 15 % of the tokens are predicted; the decoder's matrix is that of the embeddings.
+    masked = round(0.15 * rows)
+    model.product("transform", masked, hidden, hidden)
+    model.norm("transform.norm", masked * hidden, hidden)
+    model.product("decoder", masked, hidden, vocabulary, weight=False)
+    model.elementwise("loss", masked * vocabulary)
+    return model, f"DistilBERT, batch {batch}, length {length}, V100 f32"
+
+
 def gpt2_xl(batch=4, length=1024):
     model = Model(A100_BF16)
     hidden, heads, vocabulary = 1600, 25, 50257
@@ -237,6 +264,7 @@ MODELS = {
     "resnet50": (resnet50, 25_557_032),
     "vgg16": (vgg16, 138_357_544),
     "bert_large": (bert_large, 336_226_108),
+    "distilbert": (distilbert, 66_985_530),
     "gpt2_xl": (gpt2_xl, 1_557_611_200),
     "llama_7b": (llama_7b, 6_738_415_616),
 }

@@ -92,6 +92,30 @@ def test_a_shaped_link_is_set_up_on_both_ends():
                 assert re.search(rf"qdisc tbf .* rate {rate} ", shown)
 
 
+@needs_namespaces
+def test_directions_of_a_link_may_differ():
+    with hosts.Network([(10**9, 25 * 10**7), (0, 5 * 10**8), 0]) as network:
+        def rates(number):
+            shown = [subprocess.run(command, capture_output=True, text=True, check=True).stdout for command in (
+                [*network.inside(number), "tc", "qdisc", "show", "dev", "eth0"],
+                ["tc", "-n", network._switch, "qdisc", "show", "dev", f"port{number}"])]
+            found = [re.search(r"qdisc tbf .* rate (\S+) ", text) for text in shown]
+            return [match and match[1] for match in found]
+
+        assert [rates(number) for number in range(3)] == [["1Gbit", "250Mbit"], [None, "500Mbit"], [None, None]]
+        network.set_rate(0, (0, 10**8))
+        network.set_rate(1, 10**9)
+        assert [rates(number) for number in range(3)] == [[None, "100Mbit"], ["1Gbit", "1Gbit"], [None, None]]
+
+
+def test_rates_of_directions():
+    assert hosts.link_rate("1gbit") == (10**9, 10**9)
+    assert hosts.link_rate("1gbit/250mbit") == (10**9, 25 * 10**7)
+    for text in ("1gbit/", "/", "1gbit/1gbit/1gbit"):
+        with pytest.raises(hosts.NetworkError):
+            hosts.link_rate(text)
+
+
 SEND = """import socket, sys
 s = socket.create_connection((sys.argv[1], 5000)); s.sendall(b'x'); s.close()"""
 RECEIVE = """import socket
@@ -148,7 +172,7 @@ def test_the_next_run_removes_what_a_killed_one_left():
 @needs_namespaces
 @pytest.mark.skipif(shutil.which("iperf3") is None, reason="needs iperf3")
 def test_check_measures_both_directions():
-    result = run("--check", "--rate", "50mbit,20mbit", "--seconds", "1")
+    result = run("--check", "--rate", "50mbit/20mbit,50mbit", "--seconds", "1")
     lines = result.stdout.splitlines()
     assert [line.split(":")[0] for line in lines[:2]] == ["host 0 to host 1", "host 1 to host 0"]
     # The link is the bound; a busy machine may be slower.

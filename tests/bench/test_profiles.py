@@ -14,6 +14,7 @@ import _profiles  # noqa: E402
 # Gradients of f32: four bytes for each parameter that the models are known to have.
 @pytest.mark.parametrize("name, tensors, parameters", [
     ("resnet50", 161, 25557032), ("vgg16", 32, 138357544), ("bert_large", 398, 336226108),
+    ("distilbert", 105, 66985530),
     ("gpt2_xl", 580, 1557611200), ("llama_7b", 291, 6738415616)])
 def test_reads_all_of_a_workload(name, tensors, parameters):
     path = ROOT / f"examples/profiles/{name}.txt"
