@@ -33,6 +33,8 @@ StringRef commsched::stringify(ExchangeAlgorithm algorithm) {
     return "ring";
   case ExchangeAlgorithm::halvingDoubling:
     return "halving-doubling";
+  case ExchangeAlgorithm::recursiveDoubling:
+    return "recursive-doubling";
   case ExchangeAlgorithm::tree:
     return "tree";
   }
@@ -140,6 +142,13 @@ struct PhaseBuilder {
                         side(partnerBlock(d), d, partner(d), inCore())});
   }
 
+  /// All of the tensor, with partners in the order of halving(), so that sums
+  /// have the same bits.
+  void recursiveDoubling() {
+    for (int64_t d = core() / 2; d >= 1; d /= 2)
+      whole(combine, mean && d == 1, partner(d), inCore(), partner(d), inCore());
+  }
+
   /// The ranks from core() on, and the ranks that stand in for them.
   IntegerSet beyondCore() const {
     return IntegerSet::get(2, 0, {r - core()}, {false});
@@ -223,6 +232,10 @@ commsched::buildExchanges(MLIRContext *context, const Collective &collective,
     if (ring) {
       builder.ringReduceScatter(/*owned=*/1);
       builder.ringAllGather(/*owned=*/1);
+    } else if (algorithm == ExchangeAlgorithm::recursiveDoubling) {
+      builder.fold();
+      builder.recursiveDoubling();
+      builder.unfold();
     } else {
       builder.fold();
       builder.halving();
@@ -252,6 +265,9 @@ commsched::buildExchanges(MLIRContext *context, const Collective &collective,
   return builder.phases;
 }
 
+/// Of a kernel that adds what was received, from memory.
+static constexpr double kCombinedBytesPerNs = 4;
+
 double commsched::predictNanoseconds(CollectiveKind kind,
                                      ExchangeAlgorithm algorithm,
                                      int64_t ranks, int64_t bytes,
@@ -270,7 +286,13 @@ double commsched::predictNanoseconds(CollectiveKind kind,
   if (algorithm == ExchangeAlgorithm::ring)
     return halves * ((p - 1) * latency + (p - 1) / p * all);
   unsigned rounds = llvm::Log2_64(ranks);
+  double folds = llvm::isPowerOf2_64(ranks) ? 0 : 2;
+  if (algorithm == ExchangeAlgorithm::recursiveDoubling)
+    // What is received is combined when all of it is there and all has been sent.
+    return rounds * (latency + all +
+                     static_cast<double>(bytes) / kCombinedBytesPerNs) +
+           folds * (latency + all);
   double q = static_cast<double>(int64_t(1) << rounds);
   double time = halves * (rounds * latency + (q - 1) / q * all);
-  return q == p ? time : time + 2 * (latency + all);
+  return time + folds * (latency + all);
 }

@@ -20,7 +20,7 @@ enum class CollectiveKind {
   allGather
 };
 
-enum class ExchangeAlgorithm { ring, halvingDoubling, tree };
+enum class ExchangeAlgorithm { ring, halvingDoubling, recursiveDoubling, tree };
 
 llvm::StringRef stringify(CollectiveKind kind);
 llvm::StringRef stringify(ExchangeAlgorithm algorithm);
@@ -50,14 +50,15 @@ bool isApplicable(ExchangeAlgorithm algorithm, CollectiveKind kind,
 /// for one rank. `algorithm` must be applicable.
 ///
 /// Ring: Patarasu, Yuan, "Bandwidth optimal all-reduce algorithms", JPDC 2009.
-/// Halving/doubling and binomial trees: Thakur, Rabenseifner, Gropp,
+/// Halving/doubling, recursive doubling and binomial trees: Thakur, Rabenseifner, Gropp,
 /// "Optimization of collective communication operations in MPICH", IJHPCA 2005.
 llvm::SmallVector<ExchangePhase> buildExchanges(mlir::MLIRContext *context,
                                                 const Collective &collective,
                                                 ExchangeAlgorithm algorithm,
                                                 int64_t ranks);
 
-/// Nanoseconds that the exchanges of a tensor of `bytes` bytes take.
+/// Nanoseconds that the exchanges of a tensor of `bytes` bytes take. Combining is
+/// counted where it cannot overlap receiving.
 double predictNanoseconds(CollectiveKind kind, ExchangeAlgorithm algorithm,
                           int64_t ranks, int64_t bytes, cs::LinkAttr link);
 

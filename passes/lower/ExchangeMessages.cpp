@@ -38,8 +38,12 @@ public:
       return found;
     if (auto found = checkSide(own, *recv, "receive", rank, round))
       return found;
-    if (send->active && recv->active && send->count > 0 && recv->count > 0 &&
-        send->begin < recv->begin + recv->count &&
+    // The same parts both ways are kept apart until all have been sent, and are
+    // combined then.
+    const bool swaps = send->begin == recv->begin && send->count == recv->count &&
+                       own.combine != cs::Combine::replace;
+    if (!swaps && send->active && recv->active && send->count > 0 &&
+        recv->count > 0 && send->begin < recv->begin + recv->count &&
         recv->begin < send->begin + send->count)
       return fault(
           rank, {},

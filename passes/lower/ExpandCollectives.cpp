@@ -54,9 +54,10 @@ public:
 
   void runOnOperation() override {
     if (algorithm != "auto" && algorithm != "ring" &&
-        algorithm != "halving-doubling") {
+        algorithm != "halving-doubling" && algorithm != "recursive-doubling") {
       getOperation().emitError()
-          << "algorithm must be auto, ring or halving-doubling, got: "
+          << "algorithm must be auto, ring, halving-doubling or "
+             "recursive-doubling, got: "
           << algorithm.getValue();
       return signalPassFailure();
     }
@@ -108,7 +109,7 @@ private:
 
     PlacedType whole =
         collective.kind == CollectiveKind::allGather ? result : part;
-    ExchangeAlgorithm chosen = choose(start, collective.kind, whole);
+    ExchangeAlgorithm chosen = choose(start, collective, whole);
     OpBuilder builder(op);
     Location loc = op->getLoc();
     Value value = op->getOperand(0);
@@ -168,8 +169,9 @@ private:
   }
 
   /// The algorithm to use; leaves a remark.
-  ExchangeAlgorithm choose(StartOp start, CollectiveKind kind,
+  ExchangeAlgorithm choose(StartOp start, const Collective &collective,
                            PlacedType whole) {
+    const CollectiveKind kind = collective.kind;
     int64_t bytes = bytesOf(whole);
     auto time = [&](ExchangeAlgorithm algorithm) {
       return predictNanoseconds(kind, algorithm, ranks, bytes, link);
@@ -194,6 +196,22 @@ private:
         algorithm == "ring" || (algorithm == "auto" && ring <= halving)
             ? ExchangeAlgorithm::ring
             : ExchangeAlgorithm::halvingDoubling;
+    // Sums have the same bits on both sides of an exchange; a maximum of zeros of
+    // both signs need not.
+    bool sums = collective.reduction == Reduction::sum ||
+                collective.reduction == Reduction::mean;
+    if (sums && isApplicable(ExchangeAlgorithm::recursiveDoubling, kind, ranks)) {
+      double doubling = time(ExchangeAlgorithm::recursiveDoubling);
+      if (algorithm == "recursive-doubling" ||
+          (algorithm == "auto" && doubling < std::min(ring, halving)))
+        chosen = ExchangeAlgorithm::recursiveDoubling;
+      remark::passed(start.getLoc(), remarkOf(start)) << remark::add(
+          "{0} \"{1}\" of {2} bytes: ring takes {3:F0} ns, halving-doubling "
+          "{4:F0} ns, recursive doubling {5:F0} ns; took {6}",
+          stringify(kind).str(), start.getKey().str(), bytes, ring, halving,
+          doubling, stringify(chosen).str());
+      return chosen;
+    }
     remark::passed(start.getLoc(), remarkOf(start)) << remark::add(
         "{0} \"{1}\" of {2} bytes: ring takes {3:F0} ns, halving-doubling "
         "{4:F0} ns; took {5}",

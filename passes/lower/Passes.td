@@ -14,17 +14,24 @@ def ExpandCollectives : Pass<"expand-collectives", "::mlir::ModuleOp"> {
     of nodes P is that of the module's `cs.cluster`; any P works, and any number
     of elements (the parts of a tensor may differ by one element, or be empty).
     The result of a reduction is bitwise the same on all nodes: each part is
-    reduced on one node and copied from there.
+    reduced on one node and copied from there; with recursive doubling, all nodes
+    add the same numbers in the same tree, and a sum of two floating-point numbers
+    does not depend on which comes first. The tree is that of halving-doubling, so
+    those two give the same bits; a ring adds in another order.
 
     | collective | ring | halving-doubling |
     |---|---|---|
     | `all_reduce` | 2 (P - 1) rounds of 1/P of the tensor | 2 log2 Q exchanges of halves, quarters, ...; if P is not a power of two, the P - Q nodes beyond the largest power of two Q send all they have to a partner first, and get the result from it at the end |
     | `reduce_scatter`, `all_gather` | P - 1 rounds | half of the above; only for P a power of two, else ring |
 
+    Recursive doubling is for sums and means (`all_reduce`) of few bytes: log2 Q
+    exchanges of the whole tensor, with two nodes a single one; what is received
+    is added when all of it is there, which counts as 4 bytes per nanosecond.
+
     `reduce` and `broadcast` go along a binomial tree, ceil(log2 P) exchanges.
     With `algorithm=auto` each collective gets the algorithm that takes less
     time by the cluster's `inter` link (latency per round + bytes / bandwidth);
-    a remark states both times. With one node a collective is the identity, and
+    a remark states the times. With one node a collective is the identity, and
     goes away.
 
     The `cs.start` keeps what it was in `cs.collective`, `cs.reduction` and
@@ -34,7 +41,7 @@ def ExpandCollectives : Pass<"expand-collectives", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"algorithm", "algorithm", "std::string", /*default=*/"\"auto\"",
-           "auto, ring or halving-doubling">
+           "auto, ring, halving-doubling or recursive-doubling">
   ];
   let dependentDialects = ["::commsched::cs::CsDialect"];
 }

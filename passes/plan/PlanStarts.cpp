@@ -18,12 +18,14 @@ bool FunctionBuilder::ownedBy(Value value, Operation *user) {
       out.buffers(buffer).kind() != plan::Buffer::PART)
     return false;
   // Another value may live in the same buffer: only fragments and copies make
-  // new ones.
+  // new ones. A communication between nodes does, or works in one that was its own.
   Operation *def = value.getDefiningOp();
   if (auto await = dyn_cast_or_null<cs::AwaitOp>(def))
     if (auto start = await.getFuture().getDefiningOp<cs::StartOp>())
       def = &start.getBody().front().front();
-  return isa_and_nonnull<cs::FragmentOp, cs::CopyOp, cs::PackOp>(def) && value.hasOneUse() &&
+  return isa_and_nonnull<cs::FragmentOp, cs::CopyOp, cs::PackOp, cs::ExchangeOp,
+                         cs::UnshardOp>(def) &&
+         value.hasOneUse() &&
          *value.getUsers().begin() == user;
 }
 

@@ -183,6 +183,8 @@ TEST(ExchangeProof, AcceptsOnlyWhatComputesTheCollective) {
     check({"reduce_scatter", "mean", -1, algorithm}, tally);
     check({"all_gather", "", -1, algorithm}, tally);
   }
+  for (const char *reduction : {"sum", "mean"})
+    check({"all_reduce", reduction, -1, "recursive-doubling"}, tally);
   check({"reduce", "mean", 1}, tally);
   check({"reduce", "min", 0}, tally);
   check({"broadcast", "", 2}, tally);

@@ -1,8 +1,8 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// By latency and bandwidth, few bytes go by halving and doubling; with five
-// nodes many bytes go around the ring, which sends less.
+// By latency and bandwidth, few bytes go by recursive doubling, all at once; with
+// five nodes many bytes go around the ring, which sends less.
 
 // RUN: cs-opt --expand-collectives --remarks-filter=expand-collectives %s 2>&1 | FileCheck %s
 
@@ -12,9 +12,10 @@
 cs.cluster @lab nodes = 5 devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>
     intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
 
-// ring: 8 x 50 us + 8/5 x 32 ns; halving-doubling: 4 x 50 us + 3/2 x 32 ns + 2 x (50 us + 32 ns)
-// CHECK-DAG: Remark="all_reduce "small" of 4 bytes: ring takes 400051 ns, halving-doubling 300112 ns; took halving-doubling"
-// CHECK-DAG: Remark="all_reduce "large" of 4000000 bytes: ring takes 51600000 ns, halving-doubling 112300000 ns; took ring"
+// ring: 8 x 50 us + 8/5 x 32 ns; halving-doubling: 4 x 50 us + 3/2 x 32 ns + 2 x (50 us + 32 ns);
+// recursive doubling: 2 x (50 us + 32 ns + 1 ns) + 2 x (50 us + 32 ns)
+// CHECK-DAG: Remark="all_reduce "small" of 4 bytes: ring takes 400051 ns, halving-doubling 300112 ns, recursive doubling 200130 ns; took recursive-doubling"
+// CHECK-DAG: Remark="all_reduce "large" of 4000000 bytes: ring takes 51600000 ns, halving-doubling 112300000 ns, recursive doubling 130200000 ns; took ring"
 // CHECK-DAG: Remark="broadcast "b" of 4 bytes: tree takes 150096 ns"
 // CHECK-DAG: Remark="reduce_scatter "s" of 20 bytes: ring takes 200128 ns; halving-doubling needs a power of two of nodes, not 5"
 
