@@ -40,6 +40,16 @@ constexpr auto kIdlePause = std::chrono::milliseconds(1);
 
 int64_t NowNs() { return Clock::now().time_since_epoch().count(); }
 
+// A hash of this host's name.
+uint64_t OwnHost() {
+  char name[256] = {};
+  gethostname(name, sizeof(name) - 1);
+  uint64_t hash = 14695981039346656037u;  // FNV-1a
+  for (const char *c = name; *c != 0; ++c)
+    hash = (hash ^ uint64_t(*c)) * 1099511628211u;
+  return hash;
+}
+
 Clock::time_point After(absl::Duration duration) {
   duration = std::clamp(duration, absl::ZeroDuration(), absl::Hours(24 * 365));
   return Clock::now() + absl::ToChronoNanoseconds(duration);
@@ -139,6 +149,7 @@ void MpiRanks::SayHello() {
   hello.unexpected_bytes = options_.unexpected_bytes;
   hello.eager_bytes = mpi_.eager_bytes;
   hello.part_bytes = mpi_.part_bytes;
+  hello.host = OwnHost();
   hello.process = int32_t(getpid());
   runtime::ShareMemory();
   probe_ = runtime::AllocateShared(runtime::kLeastShared);
@@ -174,7 +185,7 @@ absl::Status MpiRanks::CheckHello(int from) {
   peer.eager = std::min<size_t>(mpi_.eager_bytes, theirs.eager_bytes);
   peer.room = theirs.unexpected_bytes;
   staging_bytes_ = std::max<size_t>(staging_bytes_, theirs.part_bytes);
-  if (theirs.file >= 0)
+  if (theirs.file >= 0 && theirs.host == OwnHost())
     if (const std::byte *probe =
             runtime::MapOf(theirs.process, theirs.file, runtime::kLeastShared)) {
       peer.maps = std::memcmp(probe, &theirs.number, sizeof(theirs.number)) == 0;

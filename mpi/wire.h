@@ -81,8 +81,9 @@ struct HelloBody {
   uint64_t unexpected_bytes = 0;
   uint64_t eager_bytes = 0;
   uint64_t part_bytes = 0;
-  // A block that the receiver may try to map, and the number at its beginning:
-  // succeeds on one host, if the system allows it.
+  // A block that the receiver may try to map if its host has the same name, and
+  // the number at its beginning: succeeds if the system allows it.
+  uint64_t host = 0;  // hash of the name
   int32_t process = 0, file = -1;
   uint64_t number = 0;
 };
