@@ -1,0 +1,279 @@
+#!/usr/bin/env python3
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""All-reduce of float32, 4 KiB to 256 MiB, by 2 and 4 processes, over loopback and over
+links of 1 Gbit/s: plans run by cs-run over MPI and over gRPC, against Open MPI's own
+MPI_Allreduce (its choice and each of its algorithms) and gloo's (PyTorch).
+
+Everything runs in network namespaces with cubic: loopback in one, 1 Gbit/s with one
+process in each. On loopback, MPI uses shared memory, for us as for itself. Calls follow
+each other in a loop in every case: in ours, a chain of all-reduces, of which each needs
+the result of the one before. All are measured in turn, several rounds; medians count.
+A ratio is the best peer's time over our best transport's: more than 1 is faster.
+
+At last the 214 gradients of ResNet-50 (of COMMSCHED_DATA, else those of
+examples/profiles) on 4 ranks at 1 Gbit/s, as scheduled, against the floor on the wire:
+2 (n - 1) / n of the bytes at the rate of payload.
+
+Needs root, iproute2, Open MPI and PyTorch; without one of the last two its peer is left
+out, without root or with no peer at all the status is 77."""
+import argparse
+import json
+import math
+import os
+import pathlib
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+
+import _mpi
+from _tools import call, tool
+from net.hosts import SKIPPED, Network, why_unavailable
+
+KIB, MIB = 1 << 10, 1 << 20
+SIZES = [4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, MIB, 4 * MIB, 16 * MIB, 64 * MIB, 256 * MIB]
+QUICK = [4 * KIB, 64 * KIB, MIB, 16 * MIB]
+RATE = 10**9
+PAYLOAD = RATE * 1448 / 1514 / 8  # bytes per second
+# Of MPI_Allreduce, by Open MPI's numbers: recursive doubling, ring, segmented ring,
+# reduce-scatter and all-gather by halving and doubling.
+ALGORITHMS = [0, 3, 4, 5, 6]
+PORT = 7100
+TIME_LIMIT = 600
+
+# What links and nodes are to the compiler: near to what --calibrate measures.
+CLUSTER = """cs.cluster @lab nodes = {nodes} devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>
+    intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = {mbit}, latency_ns = {latency}>
+"""
+
+
+def chain(nodes, size, length, mbit, latency):
+    """A scheduled step of `length` all-reduces, one after the other."""
+    value = f"!cs.placed<tensor<{size // 4}xf32>, device 0>"
+    lines = [CLUSTER.format(nodes=nodes, mbit=mbit, latency=latency),
+             f'func.func @step(%w0: {value} {{cs.param = "w"}}) -> ({value} {{cs.updates = "w"}}) '
+             "attributes {cs.step} {"]
+    for i in range(length):
+        lines += [f'  %f{i} = cs.start "r{i}" (%w{i}) : ({value}) -> !cs.future<{value}> {{', f"  ^bb0(%x: {value}):",
+                  f'    %r = cs.all_reduce "r{i}" mean %x : {value}', f"    cs.return %r : {value}", "  }",
+                  f"  %w{i + 1} = cs.await %f{i} : !cs.future<{value}>"]
+    return "\n".join([*lines, f"  return %w{length} : {value}", "}"]) + "\n"
+
+
+class Bench:
+    def __init__(self, folder, seconds):
+        self.folder, self.seconds = pathlib.Path(folder), seconds
+        self.peers = []
+        if not _mpi.why_unavailable():
+            self.driver = self.folder / "all_reduce_driver"
+            source = pathlib.Path(__file__).with_name("all_reduce_driver.c")
+            subprocess.run(["mpicc", "-O2", source, "-o", self.driver], check=True)
+            self.peers.append("Open MPI")
+        else:
+            print(f"all_reduce: {_mpi.why_unavailable()}: left out")
+        if subprocess.run([sys.executable, "-c", "import torch"], capture_output=True).returncode == 0:
+            self.peers.append("gloo")
+        else:
+            print("all_reduce: needs PyTorch (scripts/setup.sh --bench): gloo is left out")
+
+    def plan(self, nodes, size, length, fast):
+        path = self.folder / f"{nodes}-{size}-{length}-{fast}.plan"
+        if not path.exists():
+            mbit, latency = (20000, 10000) if fast else (957, 50000)
+            source = path.with_suffix(".mlir")
+            source.write_text(chain(nodes, size, length, mbit, latency))
+            call(tool("cs-opt"), "--expand-collectives", "--verify-distributed", source, "-o", f"{path}.2.mlir")
+            call(tool("cs-translate"), "--mlir-to-plan", f"{path}.2.mlir", "-o", path)
+        return path
+
+
+class Case:
+    """Processes on one kind of network."""
+
+    def __init__(self, bench, nodes, fast):
+        self.bench, self.nodes, self.fast = bench, nodes, fast
+        self.network = Network([0] if fast else [RATE] * nodes)
+
+    def __enter__(self):
+        self.network.__enter__()
+        self.folder = pathlib.Path(tempfile.mkdtemp(dir=self.bench.folder))
+        self.hosts = _mpi.Hosts(self.network, self.folder)
+        return self
+
+    def __exit__(self, *_):
+        self.network.close()
+
+    def mpirun(self, *options):
+        if not self.fast:
+            return self.hosts.mpirun(*options)
+        return ["env", *(f"{k}={v}" for k, v in _mpi.ENVIRONMENT.items()), "mpirun", "-n", str(self.nodes),
+                "--mca", "btl", "vader,self", "--mca", "oob_tcp_if_include", "lo", *map(str, options)]
+
+    def run(self, commands):
+        """Starts a command in each host (on loopback, all in one); the output of the first."""
+        running = [self.network.start(0 if self.fast else i, command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                      text=True) for i, command in enumerate(commands)]
+        try:
+            outputs = [process.communicate(timeout=TIME_LIMIT) for process in running]
+            for process, (_, errors) in zip(running, outputs):
+                if process.returncode != 0:
+                    sys.exit(f"all_reduce: {process.args}: status {process.returncode}: {errors}")
+            return outputs[0][0]
+        finally:
+            self.network.stop(running)
+
+    def cs_run(self, transport, plan, options):
+        metrics = self.folder / "metrics.json"
+        common = [tool("cs-run"), plan, *options, "--metrics-every", 10**6, "--deadline", TIME_LIMIT]
+        if transport == "mpi":
+            self.run([[*self.mpirun(), *common, "--transport", "mpi", "--metrics-json", metrics]])
+        else:
+            # Ports below those that are given to outgoing connections.
+            address = (lambda i: f"127.0.0.1:{PORT + i}") if self.fast else (lambda i: f"10.0.0.{i + 1}:{PORT}")
+            peers = ",".join(address(i) for i in range(self.nodes))
+            self.run([[*common, "--rank", i, "--peers", peers, *([] if self.fast else ["--listen-any"]),
+                       *(["--metrics-json", metrics] if i == 0 else [])] for i in range(self.nodes)])
+        return json.loads(metrics.read_text())["summary"]["step_ms"] * 1e3
+
+    def ours(self, transport, size):
+        """Microseconds of one all-reduce."""
+        # What one takes, roughly: only says how many to run.
+        guess = 50e-6 + 2 * size / (PAYLOAD if not self.fast else 1.5e9)
+        # At least so long that the copies at the ends do not count.
+        length = max(8, min(100, int(0.05 / guess)))
+        steps = max(1, int(self.bench.seconds / (guess * length)))
+        warm_up = ["--call", "step"] if guess * length < 2 else []
+        plan = self.bench.plan(self.nodes, size, length, self.fast)
+        init = self.folder / "init.npz"
+        if not init.exists() or self._size != size:
+            import numpy
+            numpy.savez(init, w=numpy.zeros(size // 4, numpy.float32))
+            self._size = size
+        return self.cs_run(transport, plan, ["--init", init, *warm_up, "--steps", steps]) / length
+
+    def open_mpi(self, sizes):
+        """For each size, the best of its algorithms."""
+        best = {}
+        for algorithm in ALGORITHMS:
+            chosen = ["--mca", "coll_tuned_use_dynamic_rules", 1, "--mca", "coll_tuned_allreduce_algorithm",
+                      algorithm] if algorithm else []
+            for size, time in _lines(self.run([[*self.mpirun(*chosen), self.bench.driver, self.bench.seconds, *sizes]])):
+                best[size] = min(best.get(size, math.inf), time)
+        return best
+
+    def gloo(self, sizes):
+        command = [sys.executable, pathlib.Path(__file__).with_name("_gloo_all_reduce.py"), self.bench.seconds, *sizes]
+        commands = []
+        for rank in range(self.nodes):
+            settings = {"RANK": rank, "WORLD_SIZE": self.nodes, "MASTER_PORT": PORT - 1,
+                        "MASTER_ADDR": "127.0.0.1" if self.fast else "10.0.0.1",
+                        "GLOO_SOCKET_IFNAME": "lo" if self.fast else "eth0"}
+            commands.append(["env", *(f"{k}={v}" for k, v in settings.items()), *command])
+        return dict(_lines(self.run(commands)))
+
+    def measure(self, sizes, rounds):
+        """By size, medians: {"mpi": us, "grpc": us, "Open MPI": us, "gloo": us}."""
+        times = {size: {} for size in sizes}
+
+        def add(size, who, time):
+            times[size].setdefault(who, []).append(time)
+
+        for _ in range(rounds):
+            for who, peer in (("Open MPI", self.open_mpi), ("gloo", self.gloo)):
+                if who in self.bench.peers:
+                    for size, time in peer(sizes).items():
+                        add(size, who, time)
+            for size in sizes:
+                if "Open MPI" in self.bench.peers:
+                    add(size, "mpi", self.ours("mpi", size))
+                add(size, "grpc", self.ours("grpc", size))
+        return {size: {who: statistics.median(values) for who, values in of.items()} for size, of in times.items()}
+
+    def gradients(self, rounds):
+        """The gradients of ResNet-50 in one scheduled step: its time over the floor."""
+        data = os.environ.get("COMMSCHED_DATA")
+        source = pathlib.Path(data or "", "kungfu", "resnet50_gradients.json")
+        if data and source.exists():
+            imported, bytes_ = ["--import-kungfu", source], 4 * sum(json.loads(source.read_text())["elements"])
+        else:
+            source = pathlib.Path(os.environ["COMMSCHED_ROOT"], "examples", "profiles", "resnet50.txt")
+            imported, bytes_ = ["--import-aicb", source], None
+        floor = None
+        cluster = self.folder / "cluster.mlir"
+        cluster.write_text(CLUSTER.format(nodes=self.nodes, mbit=957, latency=50000))
+        program, scheduled, plan = (self.folder / f"resnet50.{end}" for end in ("mlir", "2.mlir", "plan"))
+        program.write_text(call(tool("cs-translate"), *imported))
+        scheduled.write_text(call(tool("cs-opt"), f"--cs-all-reduce-pipeline=cluster={cluster}", program))
+        call(tool("cs-translate"), "--mlir-to-plan", scheduled, "-o", plan)
+        if bytes_ is None:
+            bytes_ = 4 * 25557032
+        floor = 2 * (self.nodes - 1) / self.nodes * bytes_ / PAYLOAD * 1e6
+        found = {}
+        for transport in ("mpi", "grpc"):
+            if transport == "mpi" and "Open MPI" not in self.bench.peers:
+                continue
+            found[transport] = statistics.median(
+                self.cs_run(transport, plan, ["--emulate", "--call", "step", "--steps", 4]) for _ in range(rounds)) / floor
+        print(f"ResNet-50's gradients, {bytes_ / 1e6:.1f} MB, {self.nodes} ranks at 1 Gbit/s: floor {floor / 1e3:.0f} ms; "
+              + ", ".join(f"over {who} {ratio:.3f} of it" for who, ratio in found.items()), flush=True)
+        return found
+
+
+def _lines(text):
+    for line in text.splitlines():
+        size, time = line.split()
+        yield int(size), float(time)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="fewer sizes, one short round")
+    parser.add_argument("--only", choices=["loopback", "1gbit", "gradients"], action="append", help="parts of it")
+    parser.add_argument("--ranks", type=int, choices=[2, 4], action="append", help="default: both")
+    parser.add_argument("--sizes", help="bytes, with commas")
+    parser.add_argument("--rounds", type=int)
+    options = parser.parse_args()
+    why = why_unavailable()
+    if why:
+        print(f"all_reduce: {why}: skipped")
+        return SKIPPED
+    parts = options.only or ["loopback", "1gbit", "gradients"]
+    sizes = [int(s) for s in options.sizes.split(",")] if options.sizes else QUICK if options.quick else SIZES
+    rounds = options.rounds or (1 if options.quick else 3)
+    folder = tempfile.mkdtemp(prefix="commsched-all-reduce-")
+    results, gradients = [], {}
+    try:
+        bench = Bench(folder, 0.3 if options.quick else 1)
+        if not bench.peers:
+            print("all_reduce: neither Open MPI nor PyTorch is there: skipped")
+            return SKIPPED
+        print("network  ranks      bytes   ours over MPI   over gRPC    Open MPI        gloo   ratio   (microseconds)")
+        for part in parts:
+            for nodes in options.ranks or ([4] if part == "gradients" else [2, 4]):
+                with Case(bench, nodes, fast=part == "loopback") as case:
+                    if part == "gradients":
+                        gradients = case.gradients(rounds)
+                        continue
+                    for size, times in case.measure(sizes, rounds).items():
+                        ours = min(times[who] for who in ("mpi", "grpc") if who in times)
+                        peer = min(times[who] for who in bench.peers)
+                        results.append({"network": part, "ranks": nodes, "bytes": size, "ratio": round(peer / ours, 3),
+                                        "us": {who: round(time, 1) for who, time in times.items()}})
+                        print(f"{part:8} {nodes:5} {size:10} " + " ".join(
+                            f"{times.get(who, math.nan):{width}.1f}" for who, width in
+                            (("mpi", 15), ("grpc", 11), ("Open MPI", 11), ("gloo", 11))) + f" {peer / ours:7.2f}", flush=True)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    large = [r["ratio"] for r in results if r["bytes"] >= MIB]
+    print(json.dumps({
+        "worst_ratio": min((r["ratio"] for r in results), default=None),
+        "worst_ratio_from_1mib": min(large, default=None),
+        "gradients_over_floor": {who: round(ratio, 4) for who, ratio in gradients.items()} or None,
+        "peers": bench.peers, "cases": results}))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,229 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What cs-run reads from its launcher's environment, and how ranks meet.
+#include "tools/cs-run/launch.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <map>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "tools/cs-run/rendezvous.h"
+
+namespace commsched::run {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+using Variables = std::map<std::string, std::string>;
+
+absl::StatusOr<std::optional<Launched>> Read(const Variables &variables) {
+  return ReadLaunch([&](const char *name) -> const char * {
+    auto it = variables.find(name);
+    return it == variables.end() ? nullptr : it->second.c_str();
+  });
+}
+
+TEST(Launch, NothingIsLaunched) {
+  for (const Variables &variables :
+       {Variables{},
+        // A number alone may mean anything.
+        Variables{{"RANK", "3"}}, Variables{{"PMI_RANK", "1"}},
+        Variables{{"RANK", ""}, {"WORLD_SIZE", "2"}},
+        // An allocation, but no step: the batch script.
+        Variables{{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "4"}},
+        // A job of one process.
+        Variables{{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "1"}}}) {
+    auto launched = Read(variables);
+    ASSERT_TRUE(launched.ok()) << launched.status();
+    EXPECT_FALSE(launched->has_value());
+  }
+}
+
+TEST(Launch, OpenMpi) {
+  const Variables variables = {{"OMPI_COMM_WORLD_RANK", "2"},
+                               {"OMPI_COMM_WORLD_SIZE", "4"},
+                               {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"},
+                               {"PMIX_NAMESPACE", "12/34"},
+                               {"PMIX_RANK", "2"},
+                               // Of mpirun's daemon, in a Slurm job.
+                               {"SLURM_STEP_ID", "0"},
+                               {"SLURM_PROCID", "0"},
+                               {"SLURM_STEP_NUM_TASKS", "1"}};
+  auto launched = Read(variables);
+  ASSERT_TRUE(launched.ok() && *launched) << launched.status();
+  EXPECT_EQ((*launched)->rank, 2);
+  EXPECT_EQ((*launched)->size, 4);
+  EXPECT_TRUE((*launched)->of_mpi);
+  EXPECT_TRUE((*launched)->one_host);
+  EXPECT_EQ((*launched)->job, "12_34");  // fit for a file's name
+}
+
+TEST(Launch, Pmi) {
+  auto launched = Read({{"PMI_RANK", "1"}, {"PMI_SIZE", "3"}});
+  ASSERT_TRUE(launched.ok() && *launched) << launched.status();
+  EXPECT_EQ((*launched)->rank, 1);
+  EXPECT_EQ((*launched)->size, 3);
+  EXPECT_TRUE((*launched)->of_mpi);
+  EXPECT_FALSE((*launched)->one_host);
+}
+
+TEST(Launch, Slurm) {
+  auto launched = Read({{"SLURM_STEP_ID", "0"},
+                        {"SLURM_PROCID", "5"},
+                        {"SLURM_STEP_NUM_TASKS", "8"},
+                        {"SLURM_STEP_NUM_NODES", "4"},
+                        {"SLURM_STEP_NODELIST", "node[07-09,12]"},
+                        {"SLURM_JOB_ID", "123456"}});
+  ASSERT_TRUE(launched.ok() && *launched) << launched.status();
+  EXPECT_EQ((*launched)->rank, 5);
+  EXPECT_EQ((*launched)->size, 8);
+  EXPECT_FALSE((*launched)->of_mpi);
+  EXPECT_FALSE((*launched)->one_host);
+  EXPECT_EQ((*launched)->master, "node07");
+  EXPECT_EQ((*launched)->port, 29400 + 456);
+}
+
+TEST(Launch, Frameworks) {
+  auto launched = Read({{"RANK", "1"},
+                        {"WORLD_SIZE", "2"},
+                        {"MASTER_ADDR", "job-0.job"},
+                        {"MASTER_PORT", "2345"}});
+  ASSERT_TRUE(launched.ok() && *launched) << launched.status();
+  EXPECT_EQ((*launched)->rank, 1);
+  EXPECT_EQ((*launched)->size, 2);
+  EXPECT_FALSE((*launched)->of_mpi);
+  EXPECT_EQ((*launched)->master, "job-0.job");
+  EXPECT_EQ((*launched)->port, 2345);
+  // Where torchrun's own store has MASTER_PORT.
+  launched = Read({{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "a"},
+                   {"MASTER_PORT", "2345"}, {"COMMSCHED_PORT", "77"}});
+  ASSERT_TRUE(launched.ok() && *launched) << launched.status();
+  EXPECT_EQ((*launched)->port, 77);
+}
+
+TEST(Launch, WhatContradictsItselfIsRefused) {
+  const std::pair<Variables, std::vector<std::string>> cases[] = {
+      {{{"RANK", "1"}, {"WORLD_SIZE", "4"}, {"PMI_RANK", "2"}, {"PMI_SIZE", "4"}},
+       {"RANK and WORLD_SIZE must match PMI_RANK and PMI_SIZE", "rank 2 of 4",
+        "got: rank 1 of 4"}},
+      {{{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "4"},
+        {"RANK", "0"}, {"WORLD_SIZE", "8"}},
+       {"must match OMPI_COMM_WORLD_RANK", "got: rank 0 of 8"}},
+      {{{"RANK", "4"}, {"WORLD_SIZE", "4"}}, {"RANK must be below WORLD_SIZE 4"}},
+      {{{"RANK", "one"}, {"WORLD_SIZE", "4"}}, {"RANK must be a number", "one"}},
+      {{{"RANK", "0"}, {"WORLD_SIZE", "0"}}, {"WORLD_SIZE must be a number", "0"}},
+      {{{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "a"},
+        {"MASTER_PORT", "70000"}},
+       {"MASTER_PORT must be a number of 1 to 65535", "70000"}},
+      {{{"SLURM_STEP_ID", "0"}, {"SLURM_PROCID", "0"},
+        {"SLURM_STEP_NUM_TASKS", "2"}, {"SLURM_STEP_NODELIST", "node["}},
+       {"SLURM_STEP_NODELIST must be a list of hosts", "node["}},
+  };
+  for (const auto &[variables, words] : cases) {
+    auto launched = Read(variables);
+    EXPECT_EQ(launched.status().code(), absl::StatusCode::kInvalidArgument);
+    for (const std::string &word : words)
+      EXPECT_THAT(std::string(launched.status().message()), HasSubstr(word));
+  }
+}
+
+TEST(Launch, FirstHosts) {
+  for (auto [list, first] : {std::pair("a", "a"), {"a,b", "a"}, {"n[3-5]", "n3"},
+                             {"n[3,5]", "n3"}, {"n[03]-x,b", "n03-x"},
+                             {"rack1-[1-2],b[1-4]", "rack1-1"}}) {
+    auto host = FirstHost(list);
+    ASSERT_TRUE(host.ok()) << list << ": " << host.status();
+    EXPECT_EQ(*host, first);
+  }
+  for (const char *bad : {"", ",a", "n[", "n[]", "n[1"})
+    EXPECT_FALSE(FirstHost(bad).ok()) << bad;
+}
+
+int FreePort() {
+  const int fd = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  EXPECT_EQ(bind(fd, reinterpret_cast<sockaddr *>(&address), size), 0);
+  getsockname(fd, reinterpret_cast<sockaddr *>(&address), &size);
+  close(fd);
+  return ntohs(address.sin_port);
+}
+
+using Addresses = absl::StatusOr<std::vector<std::string>>;
+
+std::vector<Addresses> MeetAll(std::vector<Rendezvous> meetings) {
+  std::vector<Addresses> results(meetings.size(), absl::UnknownError(""));
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < meetings.size(); ++i)
+    threads.emplace_back([&, i] { results[i] = Meet(meetings[i]); });
+  for (std::thread &thread : threads) thread.join();
+  return results;
+}
+
+std::vector<Rendezvous> Meetings(int size) {
+  std::vector<Rendezvous> meetings;
+  const int port = FreePort();
+  for (int rank = 0; rank < size; ++rank) {
+    Rendezvous meeting;
+    meeting.rank = rank;
+    meeting.size = size;
+    meeting.host = "127.0.0.1";
+    meeting.port = port;
+    meeting.deadline = absl::Seconds(60);
+    meetings.push_back(meeting);
+  }
+  return meetings;
+}
+
+TEST(Rendezvous, AllGetOneList) {
+  auto results = MeetAll(Meetings(5));
+  ASSERT_TRUE(results[0].ok()) << results[0].status();
+  EXPECT_EQ(results[0]->size(), 5u);
+  for (const Addresses &result : results) {
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(*result, *results[0]);
+  }
+  for (const std::string &address : *results[0])
+    EXPECT_THAT(address, HasSubstr("127.0.0.1:"));
+}
+
+TEST(Rendezvous, WhoIsMissingIsNamed) {
+  auto meetings = Meetings(4);
+  meetings.erase(meetings.begin() + 2);
+  for (Rendezvous &meeting : meetings) meeting.deadline = absl::Seconds(1);
+  for (const Addresses &result : MeetAll(meetings)) {
+    ASSERT_FALSE(result.ok());
+    EXPECT_THAT(std::string(result.status().message()),
+                testing::AnyOf(HasSubstr("rank 2 did not come"),
+                               HasSubstr("rank 0 was not met")));
+  }
+}
+
+TEST(Rendezvous, TwoOfOneRankAreRefused) {
+  auto meetings = Meetings(3);
+  meetings[2].rank = 1;
+  for (const Addresses &result : MeetAll(meetings))
+    EXPECT_THAT(std::string(result.status().message()),
+                HasSubstr("two processes are rank 1"));
+}
+
+TEST(Rendezvous, OtherHostsNeedPermission) {
+  Rendezvous meeting = Meetings(1)[0];
+  meeting.host = "192.0.2.1";
+  Addresses result = Meet(meeting);
+  EXPECT_EQ(result.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(result.status().message()), HasSubstr("--listen-any"));
+}
+
+}  // namespace
+}  // namespace commsched::run
