@@ -2,18 +2,20 @@
 # Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# Usage: scripts/setup.sh [--tests]
+# Usage: scripts/setup.sh [--tests | --bench]
 #
 # Installs what a fresh Debian 12 lacks for building and running CommSched;
 # with --tests also what the tests and the Python front end need, the Python
-# packages in .venv. Takes under a second when nothing is missing.
+# packages in .venv; with --bench what benchmarks compare with as well. Takes
+# under a second when nothing is missing.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-with_tests=
+with_tests= with_bench=
 case "${1-}" in
 --tests) with_tests=1 ;;
+--bench) with_tests=1 with_bench=1 ;;
 '') ;;
-*) die "unknown argument '$1'; usage: scripts/setup.sh [--tests]" ;;
+*) die "unknown argument '$1'; usage: scripts/setup.sh [--tests | --bench]" ;;
 esac
 
 packages=(
@@ -26,6 +28,8 @@ packages=(
   libgtest-dev libgmock-dev iperf3 openssl python3 python3-venv python3-dev
   chromium chromium-driver fonts-dejavu-core
 )
+
+[ -n "$with_bench" ] && packages+=(iproute2 libsimgrid-dev)
 
 missing=()
 for package in "${packages[@]}"; do
@@ -57,4 +61,9 @@ if [ -n "$with_tests" ]; then
     .venv/bin/python -m pip install --disable-pip-version-check --progress-bar off -r scripts/requirements.txt
     cp scripts/requirements.txt "$stamp"
   fi
+fi
+
+if [ -n "$with_bench" ] && ! .venv/bin/python -c 'import torch' 2>/dev/null; then
+  step "installing PyTorch in .venv"
+  .venv/bin/python -m pip install --disable-pip-version-check --progress-bar off torch==2.13.0
 fi
