@@ -58,6 +58,9 @@ absl::Status SetOption(absl::string_view name, absl::string_view value,
   } else if (name == "burst_bytes") {
     status = whole();
     options->burst_bytes = uint64_t(number);
+  } else if (name == "queue_ns") {
+    status = whole();
+    options->queue_ns = number;
   } else if (name == "every_rank") {
     status = whole();
     options->every_rank = number != 0;

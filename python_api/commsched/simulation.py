@@ -73,7 +73,7 @@ def simulate(plan: Union[bytes, str, os.PathLike, object], *, steps: Optional[in
              stragglers: Optional[Mapping[int, float]] = None,
              links: Optional[Mapping[int, Union[float, Tuple[float, float]]]] = None,
              latency_ns: Optional[int] = None, overhead_ns: Optional[int] = None, engine_ns: Optional[int] = None,
-             burst_bytes: Optional[int] = None, profile: Union[str, os.PathLike, None] = None,
+             burst_bytes: Optional[int] = None, queue_ns: Optional[int] = None, profile: Union[str, os.PathLike, None] = None,
              calibration: Union[str, os.PathLike, None] = None, every_rank: bool = False,
              trace: Union[str, os.PathLike, None] = None) -> Simulation:
     """Predicts what a run of a plan takes, without running it (docs/simulator.md says what is modelled).
@@ -82,10 +82,10 @@ def simulate(plan: Union[bytes, str, os.PathLike, object], *, steps: Optional[in
     steps: of the run; None: as many as it takes until the time of a step repeats.
     bandwidth, latency, compute: what if links had so many times the bandwidth and latency, and devices so many
     times the speed. workers: what if there were so many; all-reduces are those of that number, by `algorithm`
-    ("ring", "halving-doubling", "auto"; None: as in the plan). Each worker has the batch that it has in the plan.
+    ("ring", "halving-doubling", "recursive-doubling", "auto"; None: as in the plan). Each worker has the batch that it has in the plan.
     stragglers: {rank: factor}; the compute of that rank takes `factor` times as long.
     links: {rank: Mbit/s} or {rank: (sends, receives)}; servers come behind the trainers.
-    latency_ns, overhead_ns, engine_ns, burst_bytes: of every link, and of a rank for each round of a collective.
+    latency_ns, overhead_ns, burst_bytes, queue_ns: of every link; engine_ns: of a rank for each round of a collective.
     profile, calibration: files of `cs-run --profile` and `--calibrate`, for what the plan does not say.
     every_rank: simulates each rank, not one of each kind. trace: a file for the predicted timeline.
 
@@ -110,7 +110,7 @@ def simulate(plan: Union[bytes, str, os.PathLike, object], *, steps: Optional[in
         lines.append(f"link {rank}={up!r}/{down!r}")
     lines += [f"{name} {value}" for name, value in (
         ("steps", steps), ("latency_ns", latency_ns), ("overhead_ns", overhead_ns), ("engine_ns", engine_ns),
-        ("burst_bytes", burst_bytes)) if value is not None]
+        ("burst_bytes", burst_bytes), ("queue_ns", queue_ns)) if value is not None]
     for name, path in (("profile", profile), ("calibration", calibration), ("trace", trace)):
         if path is not None:
             path = os.fspath(path)

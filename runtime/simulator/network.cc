@@ -37,6 +37,7 @@ uint32_t Network::AddChannel(uint32_t up, uint32_t down, double up_share,
   channel.to = to;
   const double rate = std::min(resources_[up].rate, resources_[down].rate);
   channel.overhead_bytes = double(overhead) * rate;
+  channel.ahead_bytes = options_.socket_bytes + options_.queue_ns * rate;
   channel.packet_bytes = options_.chunk_bytes != 0               ? options_.chunk_bytes
                          : kLargePacket / rate > kSlowPacket ? kSmallPacket
                                                              : kLargePacket;
@@ -173,7 +174,7 @@ bool Network::Write(uint32_t index, Time now) {
   channel.writing = true;
   channel.written = first;
   if (!channel.active) Activate(index, now);
-  if (channels_[index].tail - channels_[index].served <= options_.socket_bytes)
+  if (channels_[index].tail - channels_[index].served <= channels_[index].ahead_bytes)
     FinishWriting(&channels_[index]);
   return true;
 }
@@ -221,7 +222,7 @@ void Network::HandleChannel(uint32_t index, uint32_t version, Time now) {
                    packet.first);
   }
   Channel &channel = channels_[index];
-  if (channel.writing && channel.tail - channel.served <= options_.socket_bytes + kSlack)
+  if (channel.writing && channel.tail - channel.served <= channel.ahead_bytes + kSlack)
     FinishWriting(&channel);
   if (channels_[index].first_packet > 64 &&
       channels_[index].first_packet * 2 > channels_[index].packets.size()) {
@@ -239,7 +240,7 @@ void Network::Schedule(uint32_t index, Time now) {
   Advance(&channel, now);
   double left = channel.packets[channel.first_packet].end - channel.served;
   if (channel.writing)
-    left = std::min(left, channel.tail - options_.socket_bytes - channel.served);
+    left = std::min(left, channel.tail - channel.ahead_bytes - channel.served);
   const double wait = std::max(0.0, left) / channel.rate;
   // A hair above a whole nanosecond is rounding.
   const Time at = now + Time(std::ceil(wait - 1e-6));

@@ -4,7 +4,7 @@
 // The transport and the links of a simulation. A channel is the connection of one
 // rank to another: what is ready in it goes out by priority, in packets, of which
 // one is given to the socket at a time; the socket takes the next when no more than
-// `socket_bytes` are left in it. Channels share the links at their two ends
+// `socket_bytes` are left in it and the queue of the link has the rest. Channels share the links at their two ends
 // max-min fair, as TCP connections do in the long run.
 //
 // A link: a resource for each direction, with a rate and a token bucket, which lets
@@ -43,6 +43,7 @@ struct NetworkOptions {
   // (grpc/link_send.cc).
   double chunk_bytes = 0;
   double socket_bytes = 0;
+  double queue_ns = 0;  // of the link: what it holds is no longer with the socket
   // The rate of a channel is the least of its fair shares at its two ends: what
   // another one leaves of its share is not given to others. Same as max-min fair
   // where all are alike, and takes no longer the more channels there are.
@@ -104,7 +105,7 @@ class Network {
     uint32_t up = 0, down = 0;
     double up_share = 1, down_share = 1;
     Time latency = 0;
-    double overhead_bytes = 0, packet_bytes = 0;
+    double overhead_bytes = 0, packet_bytes = 0, ahead_bytes = 0;
     int to = 0;
     std::vector<uint32_t> ready;     // a heap
     std::vector<uint32_t> controls;  // grants, in order

@@ -87,6 +87,10 @@ class Builder {
       Add(core_, 1, false, OwnBlock(d), d, Partner(d), InCore(), PartnerBlock(d),
           d, Partner(d), InCore());
   }
+  void RecursiveDoubling() {
+    for (int64_t d = core_ / 2; d >= 1; d /= 2)
+      Whole(true, Partner(d), InCore(), Partner(d), InCore());
+  }
   void Fold() {
     if (core_ != n_) Whole(true, r_ - core_, Beyond(), r_ + core_, StandIns());
   }
@@ -162,7 +166,8 @@ class Builder {
   const Expr r_, s_;
 };
 
-constexpr char kRing[] = "ring", kHalving[] = "halving-doubling", kTree[] = "tree";
+constexpr char kRing[] = "ring", kHalving[] = "halving-doubling",
+               kRecursive[] = "recursive-doubling", kTree[] = "tree";
 
 // Empty if there is no such algorithm for the collective.
 std::vector<plan::Phase> Make(const std::string &kind, absl::string_view algorithm,
@@ -176,6 +181,10 @@ std::vector<plan::Phase> Make(const std::string &kind, absl::string_view algorit
     b.Fold();
     b.Halving();
     b.Doubling();
+    b.Unfold();
+  } else if (kind == "all_reduce" && algorithm == kRecursive) {
+    b.Fold();
+    b.RecursiveDoubling();
     b.Unfold();
   } else if (kind == "reduce_scatter" && algorithm == kRing) {
     b.RingReduceScatter(0);
@@ -224,13 +233,16 @@ bool Same(const plan::Communicate &a, const std::vector<plan::Phase> &b,
 // As predictNanoseconds() of the compiler.
 double Predict(absl::string_view algorithm, const std::string &kind, int ranks,
                double bytes, double message_ns, double ns_per_byte) {
+  constexpr double kCombinedBytesPerNs = 4;
   const double halves = kind == "all_reduce" ? 2 : 1, p = ranks;
   const double all = bytes * ns_per_byte;
   if (algorithm == kRing)
     return halves * ((p - 1) * message_ns + (p - 1) / p * all);
   const double rounds = std::floor(std::log2(p)), q = std::exp2(rounds);
-  const double time = halves * (rounds * message_ns + (q - 1) / q * all);
-  return q == p ? time : time + 2 * (message_ns + all);
+  const double folds = q == p ? 0 : 2 * (message_ns + all);
+  if (algorithm == kRecursive)
+    return rounds * (message_ns + all + bytes / kCombinedBytesPerNs) + folds;
+  return halves * (rounds * message_ns + (q - 1) / q * all) + folds;
 }
 
 }  // namespace
@@ -242,7 +254,7 @@ absl::StatusOr<std::vector<plan::Phase>> Regenerate(
   const std::string &kind = communicate.source_op();
   std::string found;
   int64_t root = 0;
-  for (absl::string_view candidate : {kRing, kHalving})
+  for (absl::string_view candidate : {kRing, kHalving, kRecursive})
     if (Same(communicate, Make(kind, candidate, 0, nodes), nodes))
       found = std::string(candidate);
   if (found.empty())
@@ -259,14 +271,16 @@ absl::StatusOr<std::vector<plan::Phase>> Regenerate(
   if (workers == 1) return std::vector<plan::Phase>();
   if (found != kTree && !algorithm.empty()) {
     found = algorithm;
-    if (algorithm == "auto")
-      found = Predict(kRing, kind, workers, bytes, message_ns, ns_per_byte) <=
-                      Predict(kHalving, kind, workers, bytes, message_ns, ns_per_byte)
-                  ? kRing
-                  : kHalving;
+    if (algorithm == "auto") {
+      const auto time = [&](absl::string_view of) {
+        return Predict(of, kind, workers, bytes, message_ns, ns_per_byte);
+      };
+      found = time(kRing) <= time(kHalving) ? kRing : kHalving;
+      if (kind == "all_reduce" && time(kRecursive) < time(found)) found = kRecursive;
+    }
   }
   std::vector<plan::Phase> made = Make(kind, found, root, workers);
-  if (made.empty() && found == kHalving) made = Make(kind, kRing, root, workers);
+  if (made.empty() && found != kTree) made = Make(kind, kRing, root, workers);
   // How urgent its halves are, as in the plan.
   const int old = communicate.phases_size();
   for (plan::Phase &phase : made) {

@@ -22,6 +22,7 @@ Simulation::Simulation(const Model &model, const SimulationOptions &options)
     : model_(model),
       options_(options),
       network_({double(options.chunk_bytes), double(options.socket_bytes),
+                double(options.queue_ns),
                 model.classes.size() + model.server.size() > kMaxMinRanks},
                &events_, this),
       calls_(options.steps != 0 ? options.steps : SimulationOptions::kMaxSteps) {

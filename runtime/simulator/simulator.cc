@@ -61,9 +61,12 @@ absl::Status ParseWhatIf(absl::string_view text, SimulationOptions *options) {
       continue;
     }
     if (name == "algorithm") {
-      if (value != "ring" && value != "halving-doubling" && value != "auto")
-        return absl::InvalidArgumentError(absl::StrCat(
-            "algorithm must be ring, halving-doubling or auto, got: ", value));
+      if (value != "ring" && value != "halving-doubling" &&
+          value != "recursive-doubling" && value != "auto")
+        return absl::InvalidArgumentError(
+            absl::StrCat("algorithm must be ring, halving-doubling, "
+                         "recursive-doubling or auto, got: ",
+                         value));
       options->algorithm = std::string(value);
       continue;
     }

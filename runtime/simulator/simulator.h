@@ -40,8 +40,9 @@ struct SimulationOptions {
   // is twice as fast is 2.
   double bandwidth = 1, latency = 1, compute = 1;
   int workers = 0;  // 0: as many as the plan has
-  // Of collectives, where `workers` is set: "ring", "halving-doubling", "auto"
-  // (the faster, as --expand-collectives reckons) or "" (as in the plan).
+  // Of collectives, where `workers` is set: "ring", "halving-doubling",
+  // "recursive-doubling", "auto" (the fastest, as --expand-collectives reckons) or
+  // "" (as in the plan).
   std::string algorithm;
   std::map<int, double> stragglers;  // by rank: its compute takes so many times as long
   std::map<int, LinkRate> links;     // by rank; servers come behind the trainers
@@ -61,6 +62,9 @@ struct SimulationOptions {
   uint64_t socket_bytes = 128 << 10;
   // What a link lets through at once after a pause (a token bucket).
   uint64_t burst_bytes = 0;
+  // What stands in the queue of a link that is busy, in time: TCP fills queues, and
+  // what is in them cannot be overtaken any more either.
+  int64_t queue_ns = 0;
 
   // Every rank for itself, if alike or not. Without: where that is not exact,
   // parts of tensors in a class have their mean size.

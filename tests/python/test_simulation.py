@@ -94,7 +94,7 @@ def test_the_tool_says_the_same(resnet, tmp_path):
 @pytest.mark.parametrize("options, message", [
     ({"bandwidth": -1}, "bandwidth must be a number above 0, got: -1"),
     ({"workers": 0}, "workers must be a number of at least 1, got: 0"),
-    ({"algorithm": "tree"}, "algorithm must be ring, halving-doubling or auto, got: tree"),
+    ({"algorithm": "tree"}, "algorithm must be ring, halving-doubling, recursive-doubling or auto, got: tree"),
     ({"stragglers": {9: 2}}, "straggler must be a rank below 4, got: 9"),
     ({"links": {9: 100}}, "link must be of a rank below 4, got: 9"),
     ({"steps": -3}, "steps must be a number of at least 0, got: -3"),

@@ -115,7 +115,12 @@ TEST(Simulator, UrgentMessageOvertakesBetweenPackets) {
   options.socket_bytes = 2 << 20;
   urgent = SpansOf(plan, options, "receive from 1", "urgent");
   EXPECT_DOUBLE_EQ(urgent[0].end, (100 + 5 * packet + 1000 + kAlpha) / 1000);
+  // Nor can what stands in a queue of the link.
   options.socket_bytes = 0;
+  options.queue_ns = 2 << 20;
+  urgent = SpansOf(plan, options, "receive from 1", "urgent");
+  EXPECT_DOUBLE_EQ(urgent[0].end, (100 + 5 * packet + 1000 + kAlpha) / 1000);
+  options.queue_ns = 0;
   plan.f.proto()->mutable_instructions(3)->set_priority(9);
   urgent = SpansOf(plan, options, "receive from 1", "urgent");
   EXPECT_DOUBLE_EQ(urgent[0].end, (100 + 10'001'000 + kAlpha) / 1000.0);
@@ -236,6 +241,10 @@ TEST(Simulator, WhatIf) {
   EXPECT_EQ(step("workers=1"), 80'000);
   EXPECT_EQ(step("workers=8,algorithm=halving-doubling"),
             80'000 + 2 * (3 * kAlpha + 3'500'000));
+  EXPECT_EQ(step("workers=8,algorithm=recursive-doubling"),
+            80'000 + 3 * (kAlpha + 4'000'000));
+  // Few ranks, and so many bytes.
+  EXPECT_EQ(step("workers=5,algorithm=auto"), step("workers=5"));
   EXPECT_EQ(step("workers=5"), 80'000 + 8 * (kAlpha + 800'000));
 }
 
@@ -331,9 +340,10 @@ TEST(Simulator, RefusesWhatMakesNoSense) {
   EXPECT_THAT(ErrorOf(plan, options), HasSubstr("says no rate of its links"));
   CostPlan other(2);
   other.AllReduce("g", 10, {}, Swap());
+  other.f.proto()->mutable_instructions(0)->mutable_communicate()->set_source_op("swap");
   options.workers = 4;
   EXPECT_EQ(ErrorOf(other, options),
-            "all_reduce \"g\" of 2 ranks cannot be made one of 4: its phases are not "
+            "swap \"g\" of 2 ranks cannot be made one of 4: its phases are not "
             "those of a known algorithm");
 }
 

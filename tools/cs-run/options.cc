@@ -375,12 +375,14 @@ simulation: docs/simulator.md
                           with --steps N, of a run of N steps; --trace and
                           --metrics-json write what is predicted
   --what-if A=X,...       bandwidth, latency or compute (speed) times X;
-                          workers=N, with algorithm=ring, halving-doubling or auto
+                          workers=N, with algorithm=ring, halving-doubling,
+                          recursive-doubling or auto
   --straggler R=X         the compute of rank R takes X times as long
   --link R=UP[/DOWN]      Mbit/s that rank R sends and receives; servers come
                           behind the trainers
-  --link-latency-ns N, --link-overhead-ns N, --link-burst BYTES
-                          of every link; what it lets through at once after a pause
+  --link-latency-ns N, --link-overhead-ns N, --link-burst BYTES, --link-queue-ns N
+                          of every link; what it lets through at once after a
+                          pause, and what stands in its queue while it is busy
   --engine-ns N           of a rank, for each round of a collective
   --read-profile FILE, --read-calibration FILE
                           costs that --profile and --calibrate have measured

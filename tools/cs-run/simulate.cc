@@ -67,6 +67,7 @@ std::map<std::string, Setter> SimulationSetters(Options *o) {
           {"--link-latency-ns", number(&s->latency_ns)},
           {"--link-overhead-ns", number(&s->overhead_ns)},
           {"--link-burst", number(&s->burst_bytes)},
+          {"--link-queue-ns", number(&s->queue_ns)},
           {"--engine-ns", number(&s->engine_ns)},
           {"--read-profile", path(&o->read_profile)},
           {"--read-calibration", path(&o->read_calibration)}};
