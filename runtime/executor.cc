@@ -15,6 +15,12 @@ namespace {
 
 constexpr size_t kMaxQueued = 2;
 
+void Touch(std::byte *data, size_t bytes) {
+  constexpr size_t kPage = 4096;
+  for (size_t i = 0; i < bytes; i += kPage)
+    const_cast<volatile std::byte *>(data)[i] = std::byte{0};
+}
+
 }  // namespace
 
 Executor::Executor(std::shared_ptr<const Program> program,
@@ -298,6 +304,15 @@ void Executor::ContinueFrom(Executor *old) {
         stream->stats[f].copy_ns = stats[f].copy_ns;
     }
   }
+}
+
+void Executor::TouchMemory() {
+  for (Memory &arena : arenas_) Touch(arena.data(), arena.size());
+  MutexLock lock(&mu_);
+  for (uint32_t s = 0; s < program_->slots.size(); ++s)
+    if (program_->slots[s].held)
+      for (bool next : {false, true})
+        Touch(slots_.Address(s, next), program_->slots[s].type.bytes);
 }
 
 uint64_t Executor::bytes_sent() const {

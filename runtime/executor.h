@@ -134,6 +134,9 @@ class Executor : private ProgressEngine::Host {
   // numbers, metrics and statistics, not in values. `old`, of a program with the
   // same functions, has completed all, and makes no more.
   void ContinueFrom(Executor *old);
+  // Before the first call: has the system give the memory now, not when it is
+  // first written.
+  void TouchMemory();
   // Bytes of arenas, scratch and slots.
   size_t memory_bytes() const { return memory_bytes_; }
   uint64_t bytes_sent() const;  // to peers and servers

@@ -34,12 +34,17 @@ void LinkObserver::Begin(int peer, Clock::time_point at) {
 
 void LinkObserver::End(int peer, uint64_t call, Clock::time_point at) {
   Peer &from = *peers_[size_t(peer)];
-  if (--from.awaited != 0) return;
+  const uint64_t bytes = from.bytes.load(std::memory_order_relaxed);
   Period period;
   period.call = call;
-  period.bytes = from.bytes.load(std::memory_order_relaxed) - from.before;
+  period.bytes = bytes - from.before;
   period.ns =
       std::chrono::duration_cast<std::chrono::nanoseconds>(at - from.since).count();
+  if (--from.awaited != 0) {
+    if (period.bytes < kEnoughBytes) return;
+    from.since = at;
+    from.before = bytes;
+  }
   if (period.bytes < kLeastBytes || period.ns <= 0) return;
   MutexLock lock(&mu_);
   from.periods.push_back(period);

@@ -6,9 +6,9 @@
 // The part of a collective that hands out what has been reduced begins when
 // every rank has given its share: from then on nobody waits for compute, and
 // the peer sends. So as long as a receive of that part is awaited from a peer,
-// the link from there is busy. The bytes of all messages that come meanwhile,
-// over many such periods, give the rate of the link and what a period costs
-// besides. Through three ranks and more a rate may be that of a slower link
+// the link from there is busy. Such a time is cut into periods where a message
+// has come. The bytes of all messages that come in a period, over many periods,
+// give the rate of the link and what a period costs besides. Through three ranks and more a rate may be that of a slower link
 // before it.
 #ifndef COMMSCHED_RUNTIME_REPLANNING_LINK_OBSERVER_H
 #define COMMSCHED_RUNTIME_REPLANNING_LINK_OBSERVER_H
@@ -42,6 +42,8 @@ class LinkObserver {
   // Fewer periods, or shorter ones, say nothing.
   static constexpr size_t kLeastPeriods = 8;
   static constexpr uint64_t kLeastBytes = 4096;
+  // A period that goes on is cut when it has so many.
+  static constexpr uint64_t kEnoughBytes = 64 << 10;
 
   // Keeps the periods of the last `window` calls.
   LinkObserver(int rank, int nodes, uint64_t window);

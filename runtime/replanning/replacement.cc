@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "runtime/replanning/replacement.h"
 
+#include <google/protobuf/util/message_differencer.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -72,15 +74,16 @@ absl::Status SameSlots(const plan::Plan &now, const plan::Plan &next) {
 
 // What is computed, whatever the order: fragments, and what is reduced how.
 struct Work {
-  std::map<std::tuple<std::string, uint32_t, uint64_t>, int> fragments;
+  // Label, device and symbol.
+  std::map<std::tuple<std::string, uint32_t, std::string>, int> fragments;
   std::map<std::tuple<int, int, double>, uint64_t> reduced;  // bytes
 };
 
 Work WorkOf(const plan::Function &function) {
   Work work;
   for (const plan::Instruction &i : function.instructions()) {
-    if (i.has_run()) ++work.fragments[{i.name(), i.device(), i.run().flops()}];
-    if (i.has_delay()) ++work.fragments[{i.name(), i.device(), 0}];
+    if (i.has_run()) ++work.fragments[{i.name(), i.device(), i.run().symbol()}];
+    if (i.has_delay()) ++work.fragments[{i.name(), i.device(), ""}];
     if (!i.has_communicate()) continue;
     const plan::Communicate &c = i.communicate();
     if (c.phases().empty() || c.phases(0).combine() == plan::REPLACE) continue;
@@ -93,6 +96,23 @@ Work WorkOf(const plan::Function &function) {
     work.reduced[{int(c.phases(0).combine()), int(type.element()), scale}] += elements;
   }
   return work;
+}
+
+// Fragments are compiled before they are scheduled: another schedule has the
+// same code, byte for byte.
+absl::Status SameCode(const plan::Plan &now, const plan::Plan &next) {
+  bool same = now.objects_size() == next.objects_size() &&
+              now.kernels_size() == next.kernels_size();
+  for (int i = 0; same && i < now.objects_size(); ++i)
+    same = now.objects(i).target() == next.objects(i).target() &&
+           now.objects(i).elf() == next.objects(i).elf();
+  for (int i = 0; same && i < now.kernels_size(); ++i)
+    same = google::protobuf::util::MessageDifferencer::Equals(now.kernels(i),
+                                                              next.kernels(i));
+  if (same) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "the new plan is another program, or compiled by another version: its code "
+      "is not the same");
 }
 
 absl::Status SameBatches(const std::string &where, const plan::Function &now,
@@ -182,7 +202,7 @@ absl::Status CheckReplacement(const PlanImage &now, const PlanImage &next) {
   for (int f = 0; f < a.functions_size(); ++f)
     if (absl::Status s = SameFunction(a.functions(f), b.functions(f)); !s.ok())
       return s;
-  return absl::OkStatus();
+  return SameCode(a, b);
 }
 
 }  // namespace commsched::runtime

@@ -12,8 +12,8 @@ namespace commsched::runtime {
 
 // OK if `next` is the same program as `now` for the same ranks, in another
 // schedule: the same module, nodes and devices; the same parameters and state,
-// cut alike; the same functions with the same batches, metrics and fragments,
-// which reduce the same number of bytes in the same way. Neither has parameter
+// cut alike; the same functions with the same batches, metrics, fragments and
+// code, which reduce the same number of elements in the same way. Neither has parameter
 // servers. Else kFailedPrecondition saying what differs.
 absl::Status CheckReplacement(const PlanImage &now, const PlanImage &next);
 

@@ -194,6 +194,7 @@ absl::Status Replanner::PrepareHere(uint64_t attempt, const std::string &plan,
   if (absl::Status s = CheckReplacement(*Running(), **image); !s.ok()) return s;
   absl::StatusOr<Generation> made = Make(uint32_t(attempt), *std::move(image));
   if (!made.ok()) return made.status();
+  for (auto &executor : made->executors) executor->TouchMemory();
   MutexLock lock(&mu_);
   prepared_ = std::make_unique<Generation>(*std::move(made));
   return absl::OkStatus();

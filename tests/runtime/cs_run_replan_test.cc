@@ -104,13 +104,13 @@ TEST_F(CsRunReplanTest, ProcessesChangeAndTheLossesDoNot) {
   const std::string with = folder_ / "with", without = folder_ / "without", a = folder_ / "a",
                     b = folder_ / "b", kept = folder_ / "kept";
   const std::string command = absl::StrCat("cp ", other_, " {plan}");
-  ASSERT_EQ(Run(Train({"--spawn", "--steps", "20000", "--metrics-json", with, "--save-params", a,
+  ASSERT_EQ(Run(Train({"--spawn", "--steps", "6000", "--metrics-json", with, "--save-params", a,
                        "--replan", command, "--replan-every", "50", "--replan-folder", kept})), 0)
       << err();
   EXPECT_THAT(out(), AllOf(HasSubstr("re-planning 1: making a new plan: after 50 steps"),
                            HasSubstr("begins with call"), HasSubstr("runs from call")));
   EXPECT_EQ(err(), "");
-  ASSERT_EQ(Run(Train({"--steps", "20000", "--metrics-json", without, "--save-params", b})), 0) << err();
+  ASSERT_EQ(Run(Train({"--steps", "6000", "--metrics-json", without, "--save-params", b})), 0) << err();
   EXPECT_EQ(StepsOf(with), StepsOf(without));
   EXPECT_EQ(ReadAll(a), ReadAll(b));
   EXPECT_FALSE(ReadAll(a).empty());
@@ -122,19 +122,19 @@ TEST_F(CsRunReplanTest, ProcessesChangeAndTheLossesDoNot) {
 }
 
 TEST_F(CsRunReplanTest, ThreadsChangeToo) {
-  ASSERT_EQ(Run(Train({"--steps", "50000", "--eval", "eval", "--replan",
+  ASSERT_EQ(Run(Train({"--steps", "20000", "--eval", "eval", "--replan",
                        absl::StrCat("cp ", other_, " {plan}"), "--replan-every", "50"})), 0)
       << err();
-  EXPECT_THAT(out(), AllOf(HasSubstr("runs from call"), HasSubstr("@eval after step 50000")));
+  EXPECT_THAT(out(), AllOf(HasSubstr("runs from call"), HasSubstr("@eval after step 20000")));
 }
 
 TEST_F(CsRunReplanTest, CommandThatFailsIsAWarning) {
-  ASSERT_EQ(Run(Train({"--spawn", "--steps", "20000", "--replan", "echo no costs >&2; false {plan}",
+  ASSERT_EQ(Run(Train({"--spawn", "--steps", "6000", "--replan", "echo no costs >&2; false {plan}",
                        "--replan-every", "50"})), 0)
       << err();
   EXPECT_THAT(err(), HasSubstr("cs-run: warning: re-planning 1: going on with the old plan: "
                                "the command failed with status 1: no costs"));
-  EXPECT_THAT(out(), AllOf(HasSubstr("step 20000"), Not(HasSubstr("runs from call"))));
+  EXPECT_THAT(out(), AllOf(HasSubstr("step 6000"), Not(HasSubstr("runs from call"))));
 }
 
 TEST_F(CsRunReplanTest, RankKilledWhileAPlanIsMadeEndsAllAndTheCommand) {

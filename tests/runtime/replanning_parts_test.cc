@@ -210,9 +210,11 @@ TEST(ReplacementTest, AnotherProgramDoesNot) {
   EXPECT_THAT(changed([](plan::Plan &p) { p.mutable_functions(0)->set_global_batch(8); }),
               HasSubstr("the global batch of function @step"));
   EXPECT_THAT(changed([](plan::Plan &p) {
-                p.mutable_functions(0)->mutable_instructions(3)->mutable_run()->set_flops(7);
+                p.mutable_functions(0)->mutable_instructions(3)->mutable_run()->set_symbol("twice");
               }),
               HasSubstr("is another program: fragment"));
+  EXPECT_THAT(changed([](plan::Plan &p) { p.mutable_objects(0)->mutable_elf()->push_back(0); }),
+              HasSubstr("its code is not the same"));
   EXPECT_THAT(changed([](plan::Plan &p) {
                 for (auto &i : *p.mutable_functions(0)->mutable_instructions())
                   if (i.has_communicate())
@@ -359,18 +361,22 @@ TEST(LinkObserverTest, CountsWhatComesWhileSomethingIsAwaited) {
     const int begin = call * 10000;
     links.Count(1, 50000);  // what nobody is known to send
     links.Begin(1, at(begin));
-    links.Count(1, 100000);
+    links.Count(1, 50000);  // goes on
     links.Begin(1, at(begin + 10));
     links.End(1, uint64_t(call), at(begin + 500));
-    links.Count(1, 25000);
-    links.End(1, uint64_t(call), at(begin + 1000));  // 125000 bytes in 1 ms
+    links.Count(1, 75000);
+    links.End(1, uint64_t(call), at(begin + 1000));
   }
   EXPECT_TRUE(links.Links().empty());  // the last four calls are too few
   LinkObserver more(0, 2, 100);
   for (int call = 0; call < 40; ++call) {
+    more.Count(1, 50000);
     more.Begin(1, at(call * 10000));
-    more.Count(1, 125000);
+    more.Begin(1, at(call * 10000));
+    more.Count(1, 125000);  // is cut here
     more.End(1, uint64_t(call), at(call * 10000 + 1000));
+    more.Count(1, 250000);
+    more.End(1, uint64_t(call), at(call * 10000 + 3000));
   }
   auto found = more.Links();
   ASSERT_EQ(found.size(), 1u);

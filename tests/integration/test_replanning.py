@@ -1,0 +1,65 @@
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Real plans that take the place of each other in a run: any schedule of a program
+fits, and trains on bit for bit (see test_schedules.py); another program does not."""
+import json
+import re
+import subprocess
+
+import pytest
+
+from conftest import EXAMPLES, TIME_LIMIT, tool
+from test_schedules import POLICIES, compiled, expect_same, train
+
+DATA = ["--init", EXAMPLES / "digits.init.safetensors", "--batch", EXAMPLES / "digits.train.npz", "--steps", "600"]
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory):
+    """A plan of four nodes, and what it trains to."""
+    folder = tmp_path_factory.mktemp("first")
+    plan = compiled(folder, "digits", 4, "fifo")[1]
+    return plan, train(plan, folder / "saved", *DATA)
+
+
+def replan(command, folder):
+    return ["--replan", command, "--replan-every", "20", "--replan-window", "5", "--replan-folder", folder]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_any_schedule_takes_over(tmp_path, first, policy):
+    plan, expected = first
+    other = compiled(tmp_path, "digits", 4, policy)[1]
+    kept = tmp_path / "kept"
+    # Now one, now the other.
+    command = f"n=$(ls {kept}/plan.* 2>/dev/null | wc -l); [ $((n % 2)) = 0 ] && cp {other} {{plan}} || cp {plan} {{plan}}"
+    spawn = ["--spawn"] if policy in ("solver", "dear") else []
+    expect_same(train(plan, tmp_path / "saved", *DATA, *spawn, *replan(command, kept)), expected)
+    events = [json.loads(line) for line in (kept / "events.json").read_text().splitlines()]
+    assert "switched" in [event["kind"] for event in events]
+    assert "given up" not in [event["kind"] for event in events], events
+
+
+def test_another_program_does_not(tmp_path, first):
+    plan, _ = first
+    other = compiled(tmp_path, "linear", 4, "fifo")[1]
+    done = subprocess.run([tool("cs-run"), plan, *DATA, "--save-params", tmp_path / "saved",
+                           *replan(f"cp {other} {{plan}}", tmp_path / "kept")],
+                          capture_output=True, text=True, timeout=TIME_LIMIT)
+    assert done.returncode == 0, done.stderr
+    assert "going on with the old plan: the new plan has no \"conv1.b\" on device 0" in done.stderr
+    assert done.stderr.count("\n") <= 3
+
+
+def test_another_rate_does_not(tmp_path, first):
+    plan, expected = first
+    text = (EXAMPLES / "digits.mlir").read_text()
+    rate = re.search(r"arith\.constant (?:dense<)?((?!0\.0+e|1\.0+e)\d\.\d+e-\d+)", text)[1]
+    (tmp_path / "digits.mlir").write_text(text.replace(rate, "7.500000e-02"))
+    other = compiled(tmp_path, tmp_path / "digits", 4, "fifo")[1]
+    assert other.read_bytes() != plan.read_bytes()
+    kept = tmp_path / "kept"
+    expect_same(train(plan, tmp_path / "saved", *DATA, *replan(f"cp {other} {{plan}}", kept)), expected)
+    given_up = [json.loads(line)["text"] for line in (kept / "events.json").read_text().splitlines()
+                if '"given up"' in line]
+    assert len(given_up) == 3 and "its code is not the same" in given_up[0]
