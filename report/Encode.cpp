@@ -65,13 +65,14 @@ std::string base64(const std::string &bytes) {
 /// Columns of one track. Times count from `origin`, the beginning of the timeline.
 void encodeTrack(const Track &track, int64_t origin, Bytes &out) {
   const std::vector<Event> &events = track.events;
+  for (const Event &event : events)
+    out.unsignedNumber(static_cast<uint64_t>(event.end - event.begin));
+  // Often they follow each other directly.
   int64_t last = origin;
   for (const Event &event : events) {
     out.signedNumber(event.begin - last);
-    last = event.begin;
+    last = event.end;
   }
-  for (const Event &event : events)
-    out.unsignedNumber(static_cast<uint64_t>(event.end - event.begin));
   for (const Event &event : events)
     out.unsignedNumber(event.name);
   for (const Event &event : events)

@@ -100,7 +100,8 @@ const Message *WaitExplainer::arrival(const std::string &process,
   while (last != messages.begin() && (--last)->end > wait.begin) {
     if (names.find(", " + strings.text(last->name) + ",") != std::string::npos)
       return &*last;
-    if (!any)
+    // No compute waits for what is only reported.
+    if (!any && !strings.text(last->name).starts_with("metric."))
       any = &*last;
   }
   return any;

@@ -48,8 +48,9 @@ CS.decodeTrack = function (reader, count) {
     return values;
   };
   const track = {};
-  track.begin = column(Float64Array, (i, values) => reader.signed() + (i ? values[i - 1] : 0));
-  track.end = column(Float64Array, (i) => reader.number() + track.begin[i]);
+  const length = column(Float64Array, () => reader.number());
+  track.begin = column(Float64Array, (i, values) => reader.signed() + (i ? values[i - 1] + length[i - 1] : 0));
+  track.end = length.map((value, i) => track.begin[i] + value);
   track.name = column(Uint32Array, () => reader.number());
   track.detail = column(Uint32Array, () => reader.number());
   track.category = column(Uint8Array, () => reader.number());

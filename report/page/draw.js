@@ -122,6 +122,7 @@ CS.Draw = class {
     const drawn = new Float64Array(track.lanes).fill(-1);
     const last = track.begin.length;
     const marked = [];
+    const waits = []; // [from, to, name]: stretches of one wait have one label
     for (let i = CS.firstFrom(track, begin); i < last && track.begin[i] < end; ++i) {
       if (track.end[i] < begin) continue;
       const lane = row.folded ? 0 : track.lane[i];
@@ -142,9 +143,19 @@ CS.Draw = class {
         c.strokeStyle = this.colors.exposed;
         c.strokeRect(x0 + 0.5, y + 0.5, width - 1, height - 1);
       }
-      if (width > 26 && height > 9 && !(category === CS.kExposed && height < 16)) this.label(track, i, x0, y, width, height, category);
+      if (category === CS.kExposed) {
+        const wait = waits[waits.length - 1];
+        if (wait && wait[2] === track.name[i] && x0 - wait[1] < 1) wait[1] = x1;
+        else waits.push([x0, x1, track.name[i], y, height]);
+      } else if (width > 26 && height > 9) {
+        this.label(this.model.strings[track.name[i]], x0, y, width, height, category);
+      }
       if ((state.found && found) || (state.selected && state.selected.track === track && state.selected.index === i))
         marked.push([x0, y, width, height, state.selected && state.selected.index === i && state.selected.track === track]);
+    }
+    for (const [from, to, name, y, height] of waits) {
+      c.globalAlpha = !state.found || state.found.has(name) ? 1 : Number(this.colors.dim);
+      if (to - from > 40 && height >= 16) this.label(`waits for ${this.model.strings[name]}`, from, y, to - from, height, CS.kExposed);
     }
     c.globalAlpha = 1;
     for (const [x, y, width, height, selected] of marked) {
@@ -165,13 +176,10 @@ CS.Draw = class {
     c.stroke();
   }
 
-  label(track, i, x, y, width, height, category) {
+  label(whole, x, y, width, height, category) {
     const c = this.context;
-    let text = this.model.strings[track.name[i]];
     const left = Math.max(x, CS.kGutter);
-    const room = Math.min(x + width, this.width) - left - 8;
-    if (category === CS.kExposed) text = `waits for ${text}`;
-    text = this.fit(text, room);
+    const text = this.fit(whole, Math.min(x + width, this.width) - left - 8);
     if (!text) return;
     if (category === CS.kExposed) {
       c.fillStyle = this.colors.back;

@@ -115,7 +115,7 @@ CS.Timeline = class {
     this.draw.frame(view, this.state);
     const scale = d3.scaleLinear().domain([view.from, view.to]).range([CS.kGutter, this.width]);
     d3.select("#axis")
-      .attr("viewBox", `0 0 ${this.width} 28`)
+      .attr("width", this.width)
       .html("")
       .append("g")
       .attr("transform", "translate(0,27)")

@@ -78,8 +78,10 @@ class Page:
                 out.append(total)
             return out
 
-        begins = running([self.signed() for _ in range(count)])
-        ends = [begin + self.number() for begin in begins]
+        lengths = [self.number() for _ in range(count)]
+        gaps = [self.signed() for _ in range(count)]
+        ends = running([gap + length for gap, length in zip(gaps, lengths)])
+        begins = [end - length for end, length in zip(ends, lengths)]
         names = [strings[self.number()] for _ in range(count)]
         details = [strings[self.number()] for _ in range(count)]
         categories = [CATEGORIES[self.number()] for _ in range(count)]
