@@ -18,9 +18,11 @@ import sys
 
 import _profiles
 from _tools import call, tool
+from net import hosts
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PAYLOAD = 1448 / 1514
+PACKET_BYTES = 128 << 10
 PORT = 7000
 TIME_LIMIT = 300  # seconds, only ends a hang
 NS = re.compile(r"ns = (\d+)>")
@@ -143,6 +145,20 @@ class Cluster:
         return path, measured
 
 
+def under_load(measured, rate, folder):
+    """A calibration file in which a round takes as long as on a busy network: --calibrate
+    measures an idle one. An urgent message waits until what cannot be overtaken any more
+    has left: two packets of the gRPC transport, 128 KiB each at these rates, and as much
+    in the socket (hosts.NOTSENT_BYTES)."""
+    ahead_ns = (2 * PACKET_BYTES + hosts.NOTSENT_BYTES) * 8 / (rate * PAYLOAD) * 1e9
+    loaded = json.loads(json.dumps(measured))
+    for of_rank in loaded["exchanges"]:
+        of_rank["round_ns"] += round(ahead_ns)
+    path = folder / "loaded.json"
+    path.write_text(json.dumps(loaded))
+    return path
+
+
 def simulate(plan, steps, calibration, folder):
     """Seconds of a step that cs-run --simulate predicts."""
     path = folder / "simulated.json"
@@ -176,9 +192,9 @@ def step_begins(trace):
     return [begins[number] / 1e6 for number in sorted(begins)]
 
 
-def step_seconds(traces, warm_up=1):
+def step_seconds(traces, warm_up=2):
     """Mean time from the beginning of one step to that of the next; of the ranks the
-    longest. The first `warm_up` steps do not count."""
+    longest. The first `warm_up` steps do not count: nothing is in flight when they begin."""
     longest = 0
     for trace in traces:
         begins = step_begins(trace)[warm_up:]

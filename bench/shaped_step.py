@@ -7,7 +7,8 @@ ranks, each on a host of its own with a link of 1 or 2 Gbit/s (net/hosts.py). De
 wait for the times of the profile, scaled so that communication is 0.5, 1 or 2 times
 compute (_shaped.py); messages are sent by the gRPC transport, without TLS. --calibrate
 measures the links on the same network, once for each rate; plans of each policy are
-made with these costs, run in turn, and compared:
+made with these costs, in which a round takes as long as on a busy network
+(_shaped.under_load), run in turn, and compared:
 
     fifo            a message per tensor, first come, first served
     fixed-buckets   buckets as in PyTorch DDP, and its barrier
@@ -15,9 +16,9 @@ made with these costs, run in turn, and compared:
     solver          ours
 
 All-reduce is around a ring, for all policies. A step's time is the mean from the
-beginning of one step to that of the next, without the first, of the rank where it is
-longest. The bound is the certified one of the plan (`bound_ns`: for its order of ops and
-these costs); the prediction that of `cs-run --simulate`, with the same calibration.
+beginning of one step to that of the next, without the first two, of the rank where it is
+longest. The bound is the certified one (`bound_ns`) for the program's order of ops and the
+links as calibrated, idle; the prediction that of `cs-run --simulate`, with the same.
 Buckets and ByteScheduler run where communication equals compute only; --all-policies
 runs them everywhere.
 
@@ -39,23 +40,26 @@ MODELS = ["resnet50", "vgg16", "distilbert"]
 POLICIES = ["solver", "fifo", "fixed-buckets", "bytescheduler"]
 RANKS = 4
 SECONDS = 10  # that a run takes, at most MOST_STEPS and at least LEAST_STEPS steps
-LEAST_STEPS, MOST_STEPS = 4, 7
+LEAST_STEPS, MOST_STEPS = 5, 8
 
 
-def case(cluster, calibration, model, rate, share, policies, keep):
-    """What of each policy was measured and predicted."""
+def case(cluster, calibrations, model, rate, share, policies, keep):
+    """What of each policy was measured and predicted. `calibrations`: of the idle network,
+    and as rounds take when it is busy."""
     program, _ = model.scaled(model.factor(RANKS, rate, share))
     name = f"{model.name}.{rate / 1e9:g}gbit.{share:g}"
+    calibration, loaded = calibrations
+    bound_ns = _shaped.compile_plan(cluster.folder, name, program, RANKS, rate, "fifo", calibration).bound_ns
     rows = {}
     for policy in policies:
-        plan = _shaped.compile_plan(cluster.folder, name, program, RANKS, rate, policy, calibration)
-        steps = max(LEAST_STEPS, min(MOST_STEPS, 1 + round(SECONDS * 1e9 / plan.period_ns)))
+        plan = _shaped.compile_plan(cluster.folder, name, program, RANKS, rate, policy, loaded)
+        steps = max(LEAST_STEPS, min(MOST_STEPS, 2 + round(SECONDS * 1e9 / plan.period_ns)))
         predicted = _shaped.simulate(plan.path, steps, calibration, cluster.folder)
         measured = cluster.emulate(plan.path, steps)
         seconds = _shaped.step_seconds(measured)
-        rows[policy] = {"seconds": seconds, "bound": plan.bound_ns / 1e9, "period": plan.period_ns / 1e9,
+        rows[policy] = {"seconds": seconds, "bound": bound_ns / 1e9, "period": plan.period_ns / 1e9,
                         "predicted": predicted, "error": seconds / predicted - 1, "messages": plan.messages}
-        print(f"  {policy:14} {1e3 * seconds:8.1f} ms, {1e9 * seconds / plan.bound_ns:6.3f} of the bound; predicted "
+        print(f"  {policy:14} {1e3 * seconds:8.1f} ms, {1e9 * seconds / bound_ns:6.3f} of the bound; predicted "
               f"{1e3 * predicted:8.1f} ({100 * (seconds / predicted - 1):+5.1f} %), by the solver's model "
               f"{plan.period_ns / 1e6:8.1f}; {plan.messages} messages", flush=True)
         if keep:
@@ -99,11 +103,12 @@ def main():
                 print(f"links of {rate / 1e9:g} Gbit/s: {', '.join(links)} Mbit/s measured; a round takes "
                       f"{statistics.median(e['round_ns'] for e in measured['exchanges']) / 1e3:.0f} us", flush=True)
                 for model in models:
+                    loaded = _shaped.under_load(measured, rate, cluster.folder)
                     for share in map(float, shares):
                         print(f"{model.name}, {model.bytes / 1e6:.0f} MB, {rate / 1e9:g} Gbit/s, communication "
                               f"{share:g} times compute", flush=True)
                         policies = chosen if options.all_policies or share == 1 else chosen[:2]
-                        cases[model.name, rate, share] = case(cluster, calibration, model, rate, share, policies,
+                        cases[model.name, rate, share] = case(cluster, (calibration, loaded), model, rate, share, policies,
                                                               options.keep)
     print(json.dumps(summary(cases)))
     return 0

@@ -92,11 +92,12 @@ def emulated(model, rate, share, steps, rounds, buckets):
         folder = pathlib.Path(name)
         cluster, ddp = _shaped.Cluster(network, folder), Ddp(network, folder)
         first = _shaped.compile_plan(folder, model.name, program, RANKS, rate, "priority")
-        calibration, _ = cluster.calibrate(first.path)
-        plan = _shaped.compile_plan(folder, model.name, program, RANKS, rate, "solver", calibration)
+        _, measured = cluster.calibrate(first.path)
+        loaded = _shaped.under_load(measured, rate, folder)
+        plan = _shaped.compile_plan(folder, model.name, program, RANKS, rate, "solver", loaded)
         rows, tried = [], [DEFAULT, *buckets]
         for _ in range(rounds):
-            ours = _shaped.step_seconds(cluster.emulate(plan.path, steps + 2))
+            ours = _shaped.step_seconds(cluster.emulate(plan.path, steps + 3))
             theirs = dict(zip(tried, ddp.emulate(layers, updates, tried, steps)))
             print(f"  ours {1e3 * ours:8.1f} ms, {1e9 * ours / plan.bound_ns:.3f} of the bound; DDP "
                   + ", ".join(f"{name_of(bucket)} {1e3 * seconds:.1f}" for bucket, seconds in theirs.items()),
