@@ -165,7 +165,7 @@ class Simulation final : private Network::Host {
   void Post(size_t slot);
   bool PostRound(size_t slot);
   void EndRound(size_t slot);
-  bool FindMoves(Rank *rank, uint32_t shape, int64_t round, Moves *moves);
+  bool FindMoves(Rank *rank, uint32_t shape, int64_t elements, int64_t round, Moves *moves);
   double BytesOf(const ModelCommunication &c, const ExchangeShape &shape,
                  const Transfer &transfer) const;
   uint32_t ChannelTo(Rank *rank, int peer);

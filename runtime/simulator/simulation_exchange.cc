@@ -78,11 +78,13 @@ uint32_t Simulation::ChannelTo(Rank *rank, int peer) {
   return it->second;
 }
 
-bool Simulation::FindMoves(Rank *rank, uint32_t index, int64_t round, Moves *moves) {
+bool Simulation::FindMoves(Rank *rank, uint32_t index, int64_t elements, int64_t round,
+                           Moves *moves) {
   const ExchangeShape &shape = model_.shapes[index];
-  // Of a fixed shape only where the parts begin changes.
+  // Of a fixed shape only where the parts begin changes, and so their size unless
+  // all have one.
   const bool again = moves->known && shape.fixed();
-  if (again && model_.mean_sizes) return true;
+  if (again && (model_.mean_sizes || elements % shape.chunks() == 0)) return true;
   absl::StatusOr<Transfer> send = shape.Send(rank->rank, model_.workers, round);
   absl::StatusOr<Transfer> receive = shape.Receive(rank->rank, model_.workers, round);
   if (!send.ok() || !receive.ok()) {
@@ -107,7 +109,7 @@ bool Simulation::PostRound(size_t slot) {
   const uint32_t shape_index = m.phases[c.phase].shape;
   const ExchangeShape &shape = model_.shapes[shape_index];
   Moves &moves = moves_[size_t(rank->index) * model_.shapes.size() + shape_index];
-  if (!FindMoves(rank, shape_index, c.round, &moves)) return true;
+  if (!FindMoves(rank, shape_index, m.elements, c.round, &moves)) return true;
   // An empty part is no message, on either side.
   c.send_bytes = BytesOf(m, shape, moves.send);
   c.recv_bytes = BytesOf(m, shape, moves.receive);
