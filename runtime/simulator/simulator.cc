@@ -128,7 +128,8 @@ std::string SimulationText(const SimulationResult &r) {
        {std::pair{"planned:  ", r.plan_period_ns}, std::pair{"bound:    ", r.plan_bound_ns}})
     if (bound != 0)
       absl::StrAppend(&out, name, ms(double(bound)),
-                      absl::StrFormat(", the step takes %.3f of it\n", r.step_ns / double(bound)));
+                      absl::StrFormat(" for the cluster of the plan, the step takes %.3f of it\n",
+                                      r.step_ns / double(bound)));
   constexpr size_t kMost = 16;
   for (size_t i = 0; i < std::min(kMost, r.ranks.size()); ++i) {
     const RankResult &rank = r.ranks[i];
