@@ -4,6 +4,8 @@
 #include "report/Document.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstddef>
 
 namespace commsched::report {
 
@@ -34,18 +36,42 @@ void assignLanes(Track &track, uint16_t most) {
   track.lanes = static_cast<uint16_t>(std::max<size_t>(1, busy.size()));
 }
 
-void keepLastSteps(Timeline &timeline, size_t count) {
-  if (count == 0 || timeline.steps.size() <= count + 1)
-    return;
-  size_t drop = timeline.steps.size() - count - 1;
-  timeline.firstStep += drop;
-  timeline.steps.erase(timeline.steps.begin(),
-                       timeline.steps.begin() + static_cast<std::ptrdiff_t>(drop));
+/// Leaves the steps [first, last).
+static void keepSteps(Timeline &timeline, size_t first, size_t last) {
+  timeline.firstStep += first;
+  timeline.steps = std::vector<int64_t>(
+      timeline.steps.begin() + static_cast<std::ptrdiff_t>(first),
+      timeline.steps.begin() + static_cast<std::ptrdiff_t>(last + 1));
   int64_t begin = timeline.steps.front(), end = timeline.steps.back();
   for (Track &track : timeline.tracks)
     std::erase_if(track.events, [&](const Event &event) {
       return event.end <= begin || event.begin >= end;
     });
+}
+
+void keepLastSteps(Timeline &timeline, size_t count) {
+  if (count == 0 || timeline.steps.size() <= count + 1)
+    return;
+  size_t last = timeline.steps.size() - 1;
+  keepSteps(timeline, last - count, last);
+}
+
+void keepTypicalSteps(Timeline &timeline, size_t count) {
+  if (count == 0 || timeline.steps.size() <= count + 1)
+    return;
+  double median = medianStep(timeline);
+  auto off = [&](size_t first) {
+    double sum = 0;
+    for (size_t i = first; i < first + count; ++i)
+      sum += std::abs(static_cast<double>(timeline.steps[i + 1] - timeline.steps[i]) -
+                      median);
+    return sum;
+  };
+  size_t best = 0;
+  for (size_t first = 1; first + count < timeline.steps.size(); ++first)
+    if (off(first) <= off(best))
+      best = first;
+  keepSteps(timeline, best, best + count);
 }
 
 void repeatSteps(Timeline &timeline, size_t count) {

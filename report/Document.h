@@ -119,6 +119,10 @@ std::string readTrace(std::string_view text, Document &document, std::string nam
 /// Leaves the last `count` steps.
 void keepLastSteps(Timeline &timeline, size_t count);
 
+/// Leaves `count` steps in a row that take about as long as the median step: of
+/// those that come nearest, the last.
+void keepTypicalSteps(Timeline &timeline, size_t count);
+
 /// Goes on with the same steps again until there are `count`.
 void repeatSteps(Timeline &timeline, size_t count);
 

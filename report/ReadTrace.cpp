@@ -88,6 +88,8 @@ std::string TraceReader::event(const Json &json) {
     event.category = Category::update;
   if (event.category == Category::exposed && name.starts_with("wait for "))
     name.erase(0, 9);
+  else if (event.category == Category::exposed && name == "wait")
+    name = "a message";
   event.name = document.strings.number(name);
   event.step = step;
   event.bytes = static_cast<int64_t>(std::max(0.0, args->numberOr("bytes", 0)));

@@ -16,17 +16,18 @@ bin=build/release/bin
 mkdir -p out
 
 step "compiling examples/digits.mlir"
-"$bin/cs-opt" --cs-all-reduce-pipeline examples/digits.mlir -o out/digits.schedule.mlir
+"$bin/cs-opt" --cs-all-reduce-pipeline examples/digits.mlir -o out/digits.schedule.mlir --report=out/digits.html
 "$bin/cs-translate" --mlir-to-plan --plan-summary out/digits.schedule.mlir -o out/digits.plan
 
 step "training"
 "$bin/cs-run" out/digits.plan --init examples/digits.init.safetensors \
   --batch examples/digits.train.npz --shuffle --epochs 30 --metrics-every 22 \
   --eval eval --eval-batch examples/digits.test.npz --eval-every 110 \
-  --trace out/digits.trace.json --save-params out/digits.params.safetensors
+  --report out/digits.run.html --predicted out/digits.trace.json --save-params out/digits.params.safetensors
 
 step "done"
 echo "schedule:   out/digits.schedule.mlir"
 echo "plan:       out/digits.plan"
 echo "parameters: out/digits.params.safetensors"
-echo "trace:      out/digits.trace.json (open it in https://ui.perfetto.dev)"
+echo "report:     out/digits.run.html (open it in a browser; out/digits.html is of the schedule alone)"
+echo "trace:      out/digits.run.trace.json (open it in https://ui.perfetto.dev)"

@@ -78,6 +78,19 @@ TEST(ReadTraceTest, FindsSteps) {
   EXPECT_EQ(timeline.tracks[0].events.back().step, 6u);
 }
 
+TEST(StepsTest, TypicalOnesTakeAboutTheMedian) {
+  Timeline timeline;
+  timeline.steps = {0, 90, 100, 110, 120, 130, 190, 200, 210};
+  timeline.tracks.emplace_back();
+  for (int64_t begin : {0, 95, 105, 125, 140, 205})
+    timeline.tracks[0].events.push_back({begin, begin + 5});
+  EXPECT_EQ(medianStep(timeline), 10);
+  keepTypicalSteps(timeline, 4);
+  EXPECT_EQ(timeline.steps, (std::vector<int64_t>{90, 100, 110, 120, 130}));
+  EXPECT_EQ(timeline.firstStep, 1u);
+  EXPECT_EQ(timeline.tracks[0].events.size(), 3u);
+}
+
 // Rank 0 waits for a message that rank 1 sends at 30 us, when it has computed "g".
 TEST(ExplainWaitsTest, GoesBackToTheRankThatComputes) {
   Document document;

@@ -431,8 +431,8 @@ reports
                           (docs/report.md)
   --predicted FILE        a predicted trace, of cs-opt --report or --simulate: the
                           page shows it above what was measured
-  --report-steps N        how many steps the page shows, the last ones; 0: all
-                          (default 4)
+  --report-steps N        how many steps in a row the page shows, such as take
+                          about as long as the median; 0: all (default 4)
   --measured FILE         instead of running: a page of a trace that was written
                           before; with --simulate below what that predicts
   --profile FILE          writes the times of fragments as JSON, for cs-opt

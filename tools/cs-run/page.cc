@@ -109,7 +109,7 @@ absl::Status Page::ReadTraces(const std::string &predicted, const std::string &m
     document->periods.push_back({"measured", report::Period::measured,
                                  report::medianStep(timeline),
                                  absl::StrCat("median of ", all, " steps")});
-    report::keepLastSteps(timeline, steps_);
+    report::keepTypicalSteps(timeline, steps_);
     shown = timeline.steps.size() - 1;
     if (timeline.source.empty())
       timeline.source =
