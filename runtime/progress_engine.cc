@@ -17,12 +17,6 @@ namespace {
 constexpr Clock::duration kLongestPause = std::chrono::microseconds(100);
 constexpr size_t kSpareStaging = 8;
 
-// Whether the peer sends this round's message for certain: it hands out what
-// has been reduced, and every rank has given its share to that.
-bool IsKnownToCome(const CommunicateProgram &c, size_t phase) {
-  return phase > 0 && c.phases[phase].combine == ops::Combine::kReplace;
-}
-
 }  // namespace
 
 ProgressEngine::ProgressEngine(int rank, Transport *transport,
@@ -177,8 +171,8 @@ void ProgressEngine::Handle(Event &event) {
     active->receiving = false;
     if (observer_ != nullptr && round.overlaps())
       observer_->Count(round.recv_peer, round.recv_bytes);
-    if (observer_ != nullptr && IsKnownToCome(c, active->phase))
-      observer_->End(round.recv_peer, active->request.call, event.at);
+    if (observer_ != nullptr)
+      observer_->Arrived(round.recv_peer, active->request.call, event.at);
     Trace(*active, TraceSpan::kReceive, round.recv_peer, round.recv_bytes,
           active->recv_begin, event.at);
   }
@@ -230,8 +224,6 @@ bool ProgressEngine::PostRound(Active *active) {
       Push(std::move(event));
     };
     std::byte *target = active->request.buffer + round.recv_begin;
-    if (observer_ != nullptr && IsKnownToCome(c, active->phase))
-      observer_->Begin(round.recv_peer, active->recv_begin);
     if (round.overlaps()) {
       if (!TakeStaging(active, round.recv_bytes)) return true;
       transport_->Recv(round.recv_peer, Tag(*active),

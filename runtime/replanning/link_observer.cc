@@ -12,6 +12,10 @@
 namespace commsched::runtime {
 namespace {
 
+constexpr int64_t kTogetherNs = 100'000;
+constexpr uint64_t kShort = 16 << 10;
+constexpr int64_t kMostFixedNs = 200'000;
+
 double Median(std::vector<double> values) {
   auto middle = values.begin() + std::ptrdiff_t((values.size() - 1) / 2);
   std::nth_element(values.begin(), middle, values.end());
@@ -25,14 +29,7 @@ LinkObserver::LinkObserver(int rank, int nodes, uint64_t window)
   for (int i = 0; i < nodes; ++i) peers_.push_back(std::make_unique<Peer>());
 }
 
-void LinkObserver::Begin(int peer, Clock::time_point at) {
-  Peer &from = *peers_[size_t(peer)];
-  if (from.awaited++ != 0) return;
-  from.since = at;
-  from.before = from.bytes.load(std::memory_order_relaxed);
-}
-
-void LinkObserver::End(int peer, uint64_t call, Clock::time_point at) {
+void LinkObserver::Arrived(int peer, uint64_t call, Clock::time_point at) {
   Peer &from = *peers_[size_t(peer)];
   const uint64_t bytes = from.bytes.load(std::memory_order_relaxed);
   Period period;
@@ -40,43 +37,49 @@ void LinkObserver::End(int peer, uint64_t call, Clock::time_point at) {
   period.bytes = bytes - from.before;
   period.ns =
       std::chrono::duration_cast<std::chrono::nanoseconds>(at - from.since).count();
-  if (--from.awaited != 0) {
-    if (period.bytes < kEnoughBytes) return;
-    from.since = at;
-    from.before = bytes;
-  }
-  if (period.bytes < kLeastBytes || period.ns <= 0) return;
+  const bool first = from.arrivals == 0;
+  // What comes in one packet is there at once: its bytes go with the next.
+  if (!first && period.ns < kTogetherNs) return;
+  from.arrivals = 1;
+  from.since = at;
+  from.before = bytes;
+  if (first) return;
   MutexLock lock(&mu_);
   from.periods.push_back(period);
   while (from.periods.front().call + window_ <= call) from.periods.pop_front();
 }
 
-// Medians, not sums: a period in which this machine was busy is an outlier. The
-// rate is that of the larger half, less what a period costs; that is what is
-// left of the smaller half. A few rounds of the two settle.
-std::optional<LinkObserver::Link> LinkObserver::Fit(std::vector<Period> periods) {
-  if (periods.size() < kLeastPeriods) return std::nullopt;
-  std::sort(periods.begin(), periods.end(), [](const Period &a, const Period &b) {
-    return a.bytes != b.bytes ? a.bytes < b.bytes : a.ns < b.ns;
-  });
-  const size_t half = periods.size() / 2;
-  const bool alike = periods[half / 2].bytes * 2 > periods[half + half / 2].bytes;
-  double fixed = 0, ns_per_byte = 0;
-  for (int round = 0; round < 8; ++round) {
-    std::vector<double> slopes, rests;
-    for (size_t i = half; i < periods.size(); ++i)
-      slopes.push_back(std::max(0.1 * double(periods[i].ns), double(periods[i].ns) - fixed) /
-                       double(periods[i].bytes));
-    ns_per_byte = Median(std::move(slopes));
-    if (alike) break;  // sizes do not tell the two apart
-    for (size_t i = 0; i < half; ++i)
-      rests.push_back(std::max(0.0, double(periods[i].ns) -
-                                        ns_per_byte * double(periods[i].bytes)));
-    fixed = Median(std::move(rests));
+std::optional<LinkObserver::Link> LinkObserver::Fit(const std::vector<Period> &periods) {
+  uint64_t all = 0;
+  for (const Period &period : periods) all += period.bytes;
+  const uint64_t enough = std::clamp(all / 32, kLeastBytes, kMostBytes);
+  std::vector<double> rates;  // bytes in a nanosecond
+  uint64_t bytes = 0;
+  int64_t ns = 0;
+  for (const Period &period : periods) {
+    bytes += period.bytes;
+    ns += period.ns;
+    if (bytes < enough) continue;
+    rates.push_back(double(bytes) / double(ns));
+    bytes = 0;
+    ns = 0;
   }
+  if (rates.size() < kLeastStretches) return std::nullopt;
+  std::sort(rates.begin(), rates.end());
+  // Without the fastest few: a burst that was stored on the way.
+  const double fast = rates[rates.size() * 9 / 10];
+  std::vector<double> busy;
+  for (double rate : rates)
+    if (rate >= fast / 2) busy.push_back(rate);
+  const double rate = Median(std::move(busy));
+  std::vector<double> rests;
+  for (const Period &period : periods)
+    if (period.bytes <= kShort)
+      rests.push_back(std::max(0.0, double(period.ns) - double(period.bytes) / rate));
   Link link;
-  link.bits_per_second = std::max<int64_t>(1, int64_t(8e9 / ns_per_byte));
-  link.fixed_ns = int64_t(fixed);
+  link.bits_per_second = std::max<int64_t>(1, int64_t(8e9 * rate));
+  if (!rests.empty())
+    link.fixed_ns = std::min(kMostFixedNs, int64_t(Median(std::move(rests))));
   return link;
 }
 

@@ -3,6 +3,7 @@
 #include "tools/cs-run/replan.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <string>
@@ -68,6 +69,9 @@ runtime::ReplanOptions ReplanOptionsOf(const Options &options) {
   if (options.rank > 0) return replan;
   replan.on_event = [folder = options.replan_folder](const ReplanEvent &event) {
     const bool bad = event.kind == ReplanEvent::kGivenUp;
+    // In the place of the progress bar, which comes back.
+    if (isatty(STDOUT_FILENO) == 1) std::fputs("\r\x1b[K", stdout);
+    std::fflush(stdout);
     std::fprintf(bad ? stderr : stdout, "%sre-planning %d: %s\n",
                  bad ? "cs-run: warning: " : "", int(event.attempt), event.text.c_str());
     std::fflush(stdout);
