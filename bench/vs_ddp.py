@@ -14,7 +14,8 @@ trained by ours (costs measured first, then --schedule-comm) and by the same mod
 PyTorch, from the same values, on the same batches, with Adam on both sides. The losses of
 all steps must agree to 1e-3. One thread per worker.
 
-Ours and DDP run in turn, in the same hosts, with the same congestion control. Ratios are
+Ours and DDP run in turn, in the same hosts (when training for real: in others like them),
+with the same congestion control. Ratios are
 DDP's time of a step over ours, medians over the rounds.
 
 Needs root and iproute2, and PyTorch: scripts/setup.sh --bench. Status 77 without them.
@@ -99,7 +100,7 @@ def emulated(model, rate, share, steps, rounds, buckets):
         for _ in range(rounds):
             ours = _shaped.step_seconds(cluster.emulate(plan.path, steps + 3))
             theirs = dict(zip(tried, ddp.emulate(layers, updates, tried, steps)))
-            print(f"  ours {1e3 * ours:8.1f} ms, {1e9 * ours / plan.bound_ns:.3f} of the bound; DDP "
+            print(f"  ours {1e3 * ours:8.1f} ms, {plan.messages} messages; DDP "
                   + ", ".join(f"{name_of(bucket)} {1e3 * seconds:.1f}" for bucket, seconds in theirs.items()),
                   flush=True)
             if not rows:  # the others were slower
