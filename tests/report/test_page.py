@@ -95,6 +95,19 @@ def test_processes_write_one_page(scheduled, plan, tmp_path):
     assert Page(tmp_path / "again.html").events == page.events
 
 
+def test_a_simulation_is_a_prediction(scheduled, plan, measured_page, tmp_path):
+    result = run("cs-run", plan, "--simulate", "--report", tmp_path / "simulated.html",
+                 "--measured", scheduled / "run.trace.json")
+    assert result.returncode == 0, result.stderr
+    page = Page(tmp_path / "simulated.html")
+    assert [t["name"] for t in page.summary["timelines"]] == ["predicted", "measured"]
+    what_ifs = {w["name"]: w["same_ns"] for w in page.summary["what_ifs"]}
+    assert what_ifs["twice the bandwidth"] < page.period("simulated") < what_ifs["twice the workers"]
+    # The plan's bound is of other costs than the simulator's.
+    assert all(p["kind"] != "bound" for p in page.summary["periods"])
+    assert any(name.startswith("bound") for name, _ in page.summary["facts"])
+
+
 @pytest.mark.parametrize("text, error", [
     ("{", "is no JSON at byte 1"),
     ('{"traceEvents":[{"ph":"X","name":"a","ts":0,"dur":-1}]}', "an event must have a time and a duration"),

@@ -134,7 +134,11 @@ absl::Status Page::Write(const std::string &predicted, const std::string &measur
     document.periods.push_back({absl::StrCat("this schedule (", policy_, ")"),
                                 report::Period::ours, double(period_ns_),
                                 "predicted when it was made"});
-  if (!Has(document, report::Period::bound) && bound_ns_ != 0)
+  // It is of the compiler's costs, which are not the simulator's.
+  if (bound_ns_ != 0 && !document_.periods.empty())
+    document.facts.emplace_back("bound, by the compiler's costs",
+                                absl::StrFormat("%.4g ms", double(bound_ns_) / 1e6));
+  else if (!Has(document, report::Period::bound) && bound_ns_ != 0)
     document.periods.push_back(
         {"bound", report::Period::bound, double(bound_ns_), ""});
   const std::string html = report::toHtml(document);
