@@ -49,9 +49,9 @@ absl::StatusOr<MpiWorld> BeginMpi() {
     MPI_Query_thread(&provided);
   } else {
     // In memory that processes of one host share, messages up to this size go
-    // without a handshake of Open MPI's own; its default just misses 4 KiB of
-    // payload with a header. A user's own setting goes first.
-    setenv("OMPI_MCA_btl_vader_eager_limit", "16384", /*overwrite=*/0);
+    // without a handshake of Open MPI's own: MpiOptions::eager_bytes and headers.
+    // A user's own setting goes first.
+    setenv("OMPI_MCA_btl_vader_eager_limit", "20480", /*overwrite=*/0);
     const int code =
         MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided);
     if (code != MPI_SUCCESS)

@@ -171,6 +171,7 @@ class ProgressEngine {
   bool failed_ = false;
   Clock::time_point last_progress_;
   Backoff backoff_;  // between polls of the transport
+  unsigned polls_ = 0;
   std::thread thread_;
 };
 
