@@ -35,8 +35,10 @@ struct GrpcOptions {
   // one is sent; rounded up to a multiple of 64, at most 4 MiB.
   size_t chunk_bytes = size_t{1} << 20;
   // Messages up to this size may be sent before the receive is posted, as far
-  // as TransportOptions::unexpected_bytes of the receiver allows.
-  size_t eager_bytes = size_t{64} << 10;
+  // as TransportOptions::unexpected_bytes of the receiver allows. A rank that is
+  // behind the others finds them there; if it had to ask for them first, it
+  // would stay behind.
+  size_t eager_bytes = size_t{4} << 20;
   // A peer that answers nothing at all, not even at the level of TCP and
   // HTTP/2, is lost after at most twice this time.
   absl::Duration keepalive = absl::Seconds(10);

@@ -14,6 +14,17 @@ namespace commsched::transport {
 
 using runtime::MutexLock;
 
+namespace {
+
+std::string WrongPart(const MessageTag &tag, size_t offset, size_t size,
+                      size_t next, size_t total) {
+  return absl::StrCat("got bytes ", offset, " to ", offset + size, " of ",
+                      Describe(tag), " where byte ", next, " of ", total,
+                      " is next");
+}
+
+}  // namespace
+
 void Receive::Take(absl::Span<const std::byte> piece) {
   if (!sink) {
     std::memcpy(buffer.data() + passed_, piece.data(), piece.size());
@@ -43,20 +54,28 @@ void Link::Recv(MessageTag tag, std::unique_ptr<Receive> unique) {
   std::shared_ptr<Receive> receive = std::move(unique);
   absl::Status failure;
   std::vector<std::byte> message;
-  bool here = false;
+  size_t total = 0;
+  bool here = false;  // all of it
   {
     MutexLock lock(&mu_);
     auto it = unexpected_.find(tag);
     if (it != unexpected_.end() && (failure_.ok() || got_goodbye_)) {
-      here = true;
-      message = std::move(it->second);
+      total = it->second.total;
+      message = std::move(it->second.bytes);
       unexpected_.erase(it);
-      unexpected_cost_ -= message.size() + kMessageCost;
+      unexpected_cost_ -= total + kMessageCost;
+      here = message.size() == total || total != receive->bytes;
+    }
+    if (here) {
     } else if (!failure_.ok()) {
       failure = failure_;
     } else if (!receives_.emplace(tag, receive).second) {
       failure = absl::InvalidArgumentError(
           absl::StrCat(Describe(tag), " is being received already"));
+    } else if (!message.empty()) {
+      // The first parts; with the lock, so that the next ones come behind them.
+      receive->Take(message);
+      receive->taken = message.size();
     }
     if (failure.ok() && failure_.ok()) {
       Header header;
@@ -68,8 +87,8 @@ void Link::Recv(MessageTag tag, std::unique_ptr<Receive> unique) {
   if (!failure.ok()) {
     Report();
     EndReceive(*receive, std::move(failure));
-  } else if (here && message.size() != receive->bytes) {
-    std::string what = WrongSize(tag, receive->bytes, message.size());
+  } else if (here && total != receive->bytes) {
+    std::string what = WrongSize(tag, receive->bytes, total);
     FailProtocol(absl::StatusCode::kInvalidArgument, what);
     EndReceive(*receive, Named(absl::StatusCode::kInvalidArgument, what));
   } else if (here) {
@@ -88,6 +107,36 @@ void Link::EndReceive(Receive &receive, absl::Status status) {
       });
 }
 
+std::string Link::TakeUnexpected(const MessageTag &tag, const Data &data,
+                                 PacketReader &reader) {
+  const size_t size = reader.payload_bytes(), total = data.total();
+  auto known = unexpected_.find(tag);
+  if (known == unexpected_.end()) {
+    if (data.offset() != 0)
+      return absl::StrCat("got a part of ", Describe(tag),
+                          ", of which the first one is missing");
+    if (total > settings_.eager_bytes ||
+        unexpected_cost_ + total + kMessageCost > settings_.unexpected_bytes)
+      return absl::StrCat("got ", Describe(tag), " of ", total,
+                          " bytes, which exceeds what may be sent before "
+                          "the receive is posted");
+    known = unexpected_.emplace(tag, Unexpected{{}, total}).first;
+    known->second.bytes.reserve(total);
+    unexpected_cost_ += total + kMessageCost;
+  } else if (known->second.bytes.size() == known->second.total) {
+    return absl::StrCat("got ", Describe(tag), " twice");
+  }
+  std::vector<std::byte> &bytes = known->second.bytes;
+  if (total != known->second.total)
+    return WrongSize(tag, known->second.total, total);
+  if (data.offset() != bytes.size() || size > total - bytes.size())
+    return WrongPart(tag, data.offset(), size, bytes.size(), total);
+  reader.ReadPayload([&](absl::Span<const std::byte> piece) {
+    bytes.insert(bytes.end(), piece.begin(), piece.end());
+  });
+  return "";
+}
+
 void Link::TakeData(const Data &data, PacketReader &reader) {
   const MessageTag tag = FromWire(data.tag());
   const size_t size = reader.payload_bytes();
@@ -99,34 +148,13 @@ void Link::TakeData(const Data &data, PacketReader &reader) {
     if (!failure_.ok()) return;
     auto it = receives_.find(tag);
     if (it == receives_.end()) {
-      const size_t cost = size + kMessageCost;
-      if (data.offset() != 0 || size != data.total()) {
-        wrong = absl::StrCat("got a part of ", Describe(tag),
-                             ", for which no receive is posted");
-      } else if (size > settings_.eager_bytes ||
-                 unexpected_cost_ + cost > settings_.unexpected_bytes) {
-        wrong = absl::StrCat("got ", Describe(tag), " of ", size,
-                             " bytes, which exceeds what may be sent before "
-                             "the receive is posted");
-      } else if (unexpected_.contains(tag)) {
-        wrong = absl::StrCat("got ", Describe(tag), " twice");
-      } else {
-        std::vector<std::byte> &message = unexpected_[tag];
-        message.reserve(size);
-        reader.ReadPayload([&](absl::Span<const std::byte> piece) {
-          message.insert(message.end(), piece.begin(), piece.end());
-        });
-        unexpected_cost_ += cost;
-      }
+      wrong = TakeUnexpected(tag, data, reader);
     } else if (data.total() != it->second->bytes) {
       wrong = WrongSize(tag, it->second->bytes, data.total());
       code = absl::StatusCode::kInvalidArgument;
     } else if (data.offset() != it->second->taken ||
                size > data.total() - data.offset()) {
-      wrong = absl::StrCat("got bytes ", data.offset(), " to ",
-                           data.offset() + size, " of ", Describe(tag),
-                           " where byte ", it->second->taken, " of ",
-                           data.total(), " is next");
+      wrong = WrongPart(tag, data.offset(), size, it->second->taken, data.total());
     } else {
       receive = it->second;
       receive->busy = true;

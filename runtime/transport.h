@@ -93,7 +93,7 @@ struct TransportOptions {
   // kDeadlineExceeded naming the ranks that are missing.
   absl::Duration connect_deadline = absl::Seconds(30);
   // Bytes of messages without a receive that are kept per peer.
-  size_t unexpected_bytes = size_t{8} << 20;
+  size_t unexpected_bytes = size_t{64} << 20;
   // Called once per failed peer, from any thread, under the same rules as
   // `done`. Not called after Close has returned. May be empty.
   std::function<void(int peer, const absl::Status &why)> on_peer_failure = {};

@@ -49,7 +49,7 @@ TEST_P(ConformanceTest, CloseWaitsForSends) {
 
 TEST_P(ConformanceTest, CloseCancelsWhatIsPending) {
   Start(2);
-  Bytes buffer(1000), message(size_t{1} << 20);
+  Bytes buffer(1000), message(size_t{8} << 20);
   Result received = Recv(0, 1, {}, absl::MakeSpan(buffer));
   Result sent = Send(0, 1, {}, message);  // the receive never comes
   ranks_[0]->Close(absl::ZeroDuration());
@@ -81,7 +81,7 @@ TEST_P(ConformanceTest, PeerHasFinishedButIsWanted) {
 TEST_P(ConformanceTest, AbortIsPassedOn) {
   Start(3);
   ASSERT_EQ(ranks_.size(), 3u);
-  Bytes buffer(1000), message(size_t{1} << 20);
+  Bytes buffer(1000), message(size_t{8} << 20);
   Result of_1 = Recv(1, 0, {}, absl::MakeSpan(buffer));
   Result of_2 = Send(2, 0, {}, message);
   Result own = Recv(0, 1, {}, absl::MakeSpan(buffer));

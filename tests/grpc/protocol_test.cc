@@ -30,7 +30,7 @@ using testing::HasSubstr;
 
 Hello GoodHello() {
   Hello hello;
-  hello.set_protocol_version(1);
+  hello.set_protocol_version(2);
   hello.set_plan_digest(7);
   hello.set_nodes(2);
   hello.set_rank(1);
@@ -273,17 +273,17 @@ TEST_F(ProtocolTest, StrangersAreRefusedAndDoNoHarm) {
 TEST_F(ProtocolTest, AnotherProtocolVersion) {
   Dialler peer(addresses_[0]);
   Hello hello = GoodHello();
-  hello.set_protocol_version(2);
+  hello.set_protocol_version(3);
   peer.SayHello(hello);
   grpc::Status status = peer.Finish();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
   EXPECT_THAT(status.error_message(),
-              HasSubstr("protocol version must match 1, got: 2"));
+              HasSubstr("protocol version must match 2, got: 3"));
   thread_.join();
   EXPECT_EQ(status_.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status_.message()),
               AllOf(HasSubstr("peer 1"), HasSubstr(addresses_[1]),
-                    HasSubstr("protocol version must match 1, got: 2")));
+                    HasSubstr("protocol version must match 2, got: 3")));
 }
 
 TEST_F(ProtocolTest, AddressesInAnotherOrder) {
@@ -323,8 +323,37 @@ TEST_F(ProtocolTest, TooManyThatNobodyWants) {
 
 TEST_F(ProtocolTest, PartOfWhatNobodyWants) {
   auto peer = Join();
-  peer->Write(Data(1, 0, 10), "x");
-  ExpectFailure(*peer, "for which no receive is posted");
+  peer->Write(Data(1, 3, 10), "x");
+  ExpectFailure(*peer, "of which the first one is missing");
+}
+
+TEST_F(ProtocolTest, PartsThatNobodyWantsAndThatDoNotFollow) {
+  auto peer = Join();
+  peer->Write(Data(1, 0, 10), "abc");
+  peer->Write(Data(1, 4, 10), "efg");
+  ExpectFailure(*peer, "where byte 3 of 10 is next");
+}
+
+TEST_F(ProtocolTest, PartsBeforeTheReceive) {
+  auto peer = Join();
+  // All of them, then some of them.
+  peer->Write(Data(1, 0, 5), "who");
+  peer->Write(Data(1, 3, 5), "le");
+  peer->Write(Data(2, 0, 5), "pa");
+  peer->Write(Data(2, 2, 5), "r");
+  // Sent in order: these two are there when the third one is.
+  peer->Write(Data(3, 0, 1), "x");
+  std::vector<std::byte> last(1), whole(5), parts(5);
+  Result third, first, second;
+  rank_->Recv(1, {.step = 3}, absl::MakeSpan(last), third.done());
+  EXPECT_TRUE(third.Wait().ok()) << third.Wait();
+  rank_->Recv(1, {.step = 1}, absl::MakeSpan(whole), first.done());
+  EXPECT_TRUE(first.Wait().ok()) << first.Wait();
+  EXPECT_EQ(Text(whole), "whole");
+  rank_->Recv(1, {.step = 2}, absl::MakeSpan(parts), second.done());
+  peer->Write(Data(2, 3, 5), "ts");
+  EXPECT_TRUE(second.Wait().ok()) << second.Wait();
+  EXPECT_EQ(Text(parts), "parts");
 }
 
 TEST_F(ProtocolTest, SameMessageTwice) {
