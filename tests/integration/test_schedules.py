@@ -116,6 +116,8 @@ def test_transformer(tmp_path):
     _, plan = compiled(tmp_path, "transformer", 2, "fifo")
     expected = train(plan, tmp_path / "fifo.safetensors", *data)
     assert len(set(expected[0])) == 3
-    text, plan = compiled(tmp_path, "transformer", 2, "solver")
-    assert re.search(r"cs\.pack .*, .*, .* :", text) and ".part1" in text
-    expect_same(train(plan, tmp_path / "solver.safetensors", *data), expected)
+    # Tensors that are cut, and more than two in a message.
+    for policy, pieces in [("solver", r"\.part1"), ("mg-wfbp", r"cs\.pack .*, .*, .* :")]:
+        text, plan = compiled(tmp_path, "transformer", 2, policy)
+        assert re.search(pieces, text)
+        expect_same(train(plan, tmp_path / f"{policy}.safetensors", *data), expected)
