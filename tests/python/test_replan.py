@@ -69,7 +69,7 @@ def test_plan_changes_and_the_training_does_not(digits, tmp_path):  # noqa: F811
             if "switched" in kinds:
                 switched.append(step)
             # Steps are called ahead of what is yielded here.
-            if len(switched) > 20 or step == 6000:
+            if len(switched) > 20 or step == 60000:
                 return
             yield batch
 
