@@ -36,27 +36,29 @@ bool isPolicy(std::string_view name) {
 
 /// What is predicted to the nanosecond is not what will be. A schedule is wanted that is
 /// good with other costs too: it may take a thirtieth longer with those given, but not
-/// longer than any baseline that is as good as it with the others. And a message costs
-/// processor time that no problem describes: for a two-hundredth there are fewer.
+/// longer than any baseline. And a message costs processor time that no problem
+/// describes: where that makes nothing worse, there are fewer.
 static void settle(const Problem &problem, Solution &solution, int64_t effort) {
+  double fastest = solution.evaluation.period;
+  double most = fastest * kMostLonger;
+  for (const auto &[name, period] : solution.baselines)
+    most = std::min(most, std::max(period, fastest));
   Variations variations(problem);
   View view(problem, solution.schedule.order);
   std::vector<Schedule> schedules = {solution.schedule};
   Evaluation evaluation = solution.evaluation;
   schedules.push_back(coarsen(view, solution.schedule, evaluation,
-                              solution.evaluation.period * 1.005, effort));
-  bool inOrder = solution.schedule.order == programOrder(problem);
-  for (const auto &[name, period] : solution.baselines)
-    if (inOrder && period <= solution.evaluation.period * kMostLonger)
-      schedules.push_back(findBaseline(name)->make(view));
-  solution.schedule =
-      mostRobust(view, variations, std::move(schedules),
-                 solution.evaluation.period * kMostLonger, effort, solution.evaluation);
+                              std::min(most, fastest * 1.005), effort));
+  if (solution.schedule.order == programOrder(problem))
+    for (const auto &[name, period] : solution.baselines)
+      if (period <= most)
+        schedules.push_back(findBaseline(name)->make(view));
+  solution.schedule = mostRobust(view, variations, std::move(schedules), most, effort,
+                                 solution.evaluation);
   std::optional<double> ratio =
       variations.judge(solution.schedule, solution.evaluation.period, kNever);
   evaluation = solution.evaluation;
-  Schedule fewer = coarsen(view, solution.schedule, evaluation,
-                           solution.evaluation.period * 1.005, effort);
+  Schedule fewer = coarsen(view, solution.schedule, evaluation, most, effort);
   std::optional<double> other = variations.judge(fewer, evaluation.period, *ratio);
   if (other && *other <= *ratio) {
     solution.schedule = std::move(fewer);

@@ -34,8 +34,8 @@ def main():
                 sys.exit(f"seed {seed}, {policy}: a period of {period} with bounds of {bound} and {any_order}")
             periods[policy] = period
             packs += done.stdout.count("cs.pack")
-        # It gives up 3 % to be better where costs are not as given.
-        if periods["policy=solver"] > 1.031 * min(periods[policy] for policy in POLICIES if "reorder" not in policy):
+        # It gives up a two-hundredth for fewer messages, and a five-hundredth for plain priorities.
+        if periods["policy=solver"] > 1.0071 * min(periods[policy] for policy in POLICIES if "reorder" not in policy):
             sys.exit(f"seed {seed}: {periods}")
     if not packs:
         sys.exit("no step was cut or fused")
