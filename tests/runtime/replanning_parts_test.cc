@@ -167,7 +167,8 @@ TEST(ControlChannelTest, StopEndsReceive) {
 TEST(ControlChannelTest, WhatIsNoMessageIsAnError) {
   Pair pair;
   ControlChannel b(pair.lanes[1]);
-  pair.lanes[0]->SendControl(1, 0, 0, 0, Bytes(std::string(40, 'z')), [](absl::Status) {});
+  const std::string noise(40, 'z');
+  pair.lanes[0]->SendControl(1, 0, 0, 0, Bytes(noise), [](absl::Status) {});
   EXPECT_EQ(b.Receive(0, Soon()).status().code(), absl::StatusCode::kDataLoss);
 }
 
