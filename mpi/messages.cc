@@ -1,7 +1,7 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Messages of the MPI transport: short ones whole, long ones in parts.
+// Sending and receiving: matching, and what goes when.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -17,9 +17,6 @@ using runtime::MutexLock;
 
 namespace {
 
-// Parts that are received and not passed on yet, of all peers.
-constexpr int kMaxStaging = 4;
-
 std::string Describe(const MessageTag &tag) {
   return absl::StrFormat("message (step %d, key %d, phase %d, round %d)",
                          tag.step, tag.key, tag.phase, tag.round);
@@ -34,13 +31,6 @@ std::string WrongSize(const MessageTag &tag, size_t receive, size_t message) {
 // A grant says with its payload, which is empty or one byte, whether the receiver
 // maps the sender's memory.
 bool Shares(const Header &grant) { return grant.payload == 1; }
-
-// Of memory of another process, between two of which others may have the lock.
-constexpr size_t kPlacedPiece = size_t{256} << 10;
-
-size_t PartsOf(size_t bytes, size_t part) {
-  return std::max<size_t>(1, (bytes + part - 1) / part);
-}
 
 // MPI tag for the parts of the next message; never 0. One sequence for all
 // connections: what is left of an earlier one is nobody's.
@@ -140,28 +130,6 @@ void MpiRanks::MakeReady(const std::shared_ptr<Outgoing> &outgoing, int id,
   peer.sends.erase(outgoing->tag);
   peer.ready.emplace(std::pair(outgoing->priority, outgoing->number), outgoing);
   GiveParts(outgoing->peer);
-}
-
-// The most urgent first, as far as the window goes.
-void MpiRanks::GiveParts(int to) {
-  Peer &peer = peers_[to];
-  while (peer.under_way < mpi_.window && !peer.ready.empty()) {
-    std::shared_ptr<Outgoing> outgoing = peer.ready.begin()->second;
-    Part part;
-    part.out = outgoing;
-    part.number = outgoing->given++;
-    const size_t begin = part.number * mpi_.part_bytes;
-    const size_t size = std::min(mpi_.part_bytes, outgoing->bytes.size() - begin);
-    MPI_Request request = MPI_REQUEST_NULL;
-    Check(MPI_Isend(outgoing->bytes.data() + begin, int(size), MPI_BYTE, to,
-                    outgoing->id, over_.parts, &request),
-          "MPI_Isend");
-    ++peer.parts_sent;
-    ++peer.under_way;
-    if (outgoing->given == outgoing->parts) peer.ready.erase(peer.ready.begin());
-    requests_.push_back(request);
-    parts_.push_back(std::move(part));
-  }
 }
 
 // --- Receiving --------------------------------------------------------------
@@ -267,68 +235,6 @@ void MpiRanks::Grant(const std::shared_ptr<Incoming> &incoming) {
   Tell(incoming->peer, header, {&kYes, size_t(peer.maps)});
 }
 
-void MpiRanks::TakePlace(int from, const Header &header, const PlaceBody &body,
-                         Actions *actions) {
-  Peer &peer = peers_[from];
-  auto it = granted_.find({from, int(header.id)});
-  if (it == granted_.end() || it->second->bytes != header.bytes ||
-      body.block_bytes < header.bytes || body.offset > body.block_bytes - header.bytes)
-    return FailProtocol(from, absl::StatusCode::kDataLoss,
-                        "got a place that does not fit the grant", actions);
-  auto &[block, size] = peer.blocks[body.block];
-  if (block == nullptr) {
-    block = runtime::MapOf(peer.theirs.process, body.file, body.block_bytes);
-    size = body.block_bytes;
-    if (block == nullptr)
-      return FailProtocol(from, absl::StatusCode::kDataLoss,
-                          "its memory cannot be mapped any more", actions);
-  }
-  const std::shared_ptr<Incoming> incoming = it->second;
-  granted_.erase(it);
-  incoming->place = block + body.offset;
-  incoming->parts = incoming->begun = PartsOf(incoming->bytes, kPlacedPiece);
-  to_pass_.push_back(incoming);
-}
-
-// Without the lock while bytes are copied or a sink runs.
-void MpiRanks::PassPlaced(const std::shared_ptr<Incoming> &incoming,
-                          Actions *actions) {
-  Incoming &in = *incoming;
-  while (in.ended < in.parts) {
-    const size_t begin = in.ended * kPlacedPiece;
-    const size_t size = std::min(kPlacedPiece, in.bytes - begin);
-    if (in.failure.ok()) {
-      in.passing = true;
-      mu_.Unlock();
-      if (in.buffer != nullptr)
-        std::memcpy(in.buffer + begin, in.place + begin, size);
-      else
-        in.sink(begin, absl::MakeConstSpan(in.place + begin, size));
-      mu_.Lock();
-      in.passing = false;
-    }
-    ++in.ended;
-  }
-  Peer &peer = peers_[in.peer];
-  if (in.failure.ok()) {
-    peer.receives.erase(in.tag);
-    Tell(in.peer, Header{.kind = kTaken, .id = uint32_t(in.id)});
-  }
-  EndReceive(in, actions);
-}
-
-void MpiRanks::TakeTaken(int from, const Header &header, Actions *actions) {
-  Peer &peer = peers_[from];
-  auto it = peer.placed.find(int(header.id));
-  if (it == peer.placed.end())
-    return FailProtocol(from, absl::StatusCode::kDataLoss,
-                        "has taken a message that was not placed", actions);
-  const std::shared_ptr<Outgoing> outgoing = std::move(it->second);
-  peer.placed.erase(it);
-  bytes_sent_ += outgoing->bytes.size();
-  Finish(std::move(outgoing->done), absl::OkStatus(), actions);
-}
-
 void MpiRanks::ReturnRoom(int to, size_t bytes) {
   Peer &peer = peers_[to];
   peer.to_return += bytes;
@@ -378,154 +284,6 @@ void MpiRanks::TakeAnnounce(int from, const Header &header, Actions *actions) {
   } else if (it->second->id == 0) {
     Grant(it->second);
   }
-}
-
-// --- Parts ------------------------------------------------------------------
-
-std::unique_ptr<std::byte[]> MpiRanks::Staging() {
-  ++staging_used_;
-  if (staging_.empty())
-    return std::unique_ptr<std::byte[]>(new std::byte[staging_bytes_]);
-  std::unique_ptr<std::byte[]> staging = std::move(staging_.back());
-  staging_.pop_back();
-  return staging;
-}
-
-// Looks for parts that have come, and has them received.
-bool MpiRanks::TakeParts() {
-  bool any = false;
-  while (!granted_.empty() && staging_used_ < kMaxStaging) {
-    int here = 0;
-    MPI_Message message;
-    MPI_Status status;
-    Check(MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, over_.parts, &here, &message,
-                      &status),
-          "MPI_Improbe");
-    if (!here || !mpi_error_.ok()) break;
-    any = true;
-    int size = 0;
-    MPI_Get_count(&status, MPI_BYTE, &size);
-    auto it = granted_.find({status.MPI_SOURCE, status.MPI_TAG});
-    Part part;
-    std::byte *target = nullptr;
-    size_t expected = 0;
-    if (it != granted_.end()) {
-      part.in = it->second;
-      part.number = part.in->begun++;
-      const size_t begin = part.number * part.in->part_bytes;
-      expected = std::min(part.in->part_bytes, part.in->bytes - begin);
-      if (part.in->begun == part.in->parts) granted_.erase(it);
-      if (part.in->buffer != nullptr) target = part.in->buffer + begin;
-    }
-    if (part.in == nullptr || size_t(size) != expected) {
-      // Of a message that is not wanted any more.
-      ++peers_[size_t(status.MPI_SOURCE)].parts_received;
-      part.in = nullptr;
-      part.staging.reset(new std::byte[size_t(size) + 1]);
-      target = part.staging.get();
-    } else if (part.in->buffer == nullptr) {
-      part.staging = Staging();
-      target = part.staging.get();
-    }
-    MPI_Request request = MPI_REQUEST_NULL;
-    Check(MPI_Imrecv(target, size, MPI_BYTE, &message, &request), "MPI_Imrecv");
-    requests_.push_back(request);
-    parts_.push_back(std::move(part));
-  }
-  return any;
-}
-
-bool MpiRanks::TestParts(Actions *actions) {
-  if (requests_.empty()) return false;
-  int count = 0;
-  finished_.resize(requests_.size());
-  Check(MPI_Testsome(int(requests_.size()), requests_.data(), &count,
-                     finished_.data(), MPI_STATUSES_IGNORE),
-        "MPI_Testsome");
-  if (count <= 0 || count == MPI_UNDEFINED) return false;
-  std::vector<Part> ended;
-  for (int i = 0; i < count; ++i)
-    ended.push_back(std::move(parts_[size_t(finished_[size_t(i)])]));
-  size_t kept = 0;
-  for (size_t i = 0; i < requests_.size(); ++i) {
-    if (requests_[i] == MPI_REQUEST_NULL) continue;
-    if (kept != i) {
-      requests_[kept] = requests_[i];
-      parts_[kept] = std::move(parts_[i]);
-    }
-    ++kept;
-  }
-  requests_.resize(kept);
-  parts_.resize(kept);
-  for (Part &part : ended) EndPart(std::move(part), actions);
-  return true;
-}
-
-void MpiRanks::EndPart(Part part, Actions *actions) {
-  if (part.out != nullptr) {
-    Outgoing &out = *part.out;
-    Peer &peer = peers_[out.peer];
-    --peer.under_way;
-    ++out.ended;
-    if (out.ended == out.given && (out.given == out.parts || !out.failure.ok())) {
-      if (out.failure.ok()) bytes_sent_ += out.bytes.size();
-      Finish(std::move(out.done), out.failure, actions);
-    }
-    return GiveParts(out.peer);
-  }
-  if (part.in == nullptr) return;
-  Peer &peer = peers_[part.in->peer];
-  ++peer.parts_received;
-  Incoming &in = *part.in;
-  if (part.staging != nullptr) {
-    in.to_pass.emplace(part.number, std::move(part.staging));
-    to_pass_.push_back(part.in);
-  } else {
-    ++in.ended;
-    const bool whole = in.ended == in.parts;
-    if (whole && in.failure.ok()) peer.receives.erase(in.tag);
-    if (whole || (!in.failure.ok() && in.ended == in.begun))
-      EndReceive(in, actions);
-  }
-  if (peer.goodbye_held) TakeGoodbye(in.peer, actions);
-}
-
-// Without the lock while a sink runs.
-bool MpiRanks::PassParts(Actions *actions) {
-  const bool any = !to_pass_.empty();
-  while (!to_pass_.empty()) {
-    std::shared_ptr<Incoming> in = std::move(to_pass_.front());
-    to_pass_.pop_front();
-    if (in->place != nullptr) {
-      PassPlaced(in, actions);
-      continue;
-    }
-    // In order; one that came early is passed with the one before it.
-    while (!in->to_pass.empty() && in->to_pass.begin()->first == in->ended) {
-      std::unique_ptr<std::byte[]> staging =
-          std::move(in->to_pass.begin()->second);
-      in->to_pass.erase(in->to_pass.begin());
-      const size_t begin = in->ended * in->part_bytes;
-      const size_t size = std::min(in->part_bytes, in->bytes - begin);
-      if (in->failure.ok() && size != 0) {
-        in->passing = true;
-        mu_.Unlock();
-        in->sink(begin, absl::MakeConstSpan(staging.get(), size));
-        mu_.Lock();
-        in->passing = false;
-      }
-      staging_.push_back(std::move(staging));
-      --staging_used_;
-      ++in->ended;
-      Peer &peer = peers_[in->peer];
-      const bool whole = in->ended == in->parts;
-      if (whole && in->failure.ok()) peer.receives.erase(in->tag);
-      if (whole || (!in->failure.ok() && in->ended == in->begun))
-        EndReceive(*in, actions);
-      if (peer.goodbye_held) TakeGoodbye(in->peer, actions);
-    }
-  }
-  return any;
 }
 
 }  // namespace commsched::transport::mpi

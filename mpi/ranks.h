@@ -43,6 +43,15 @@ struct Communicators {
   MPI_Comm parts;
 };
 
+inline int64_t NowNs() {
+  return runtime::Clock::now().time_since_epoch().count();
+}
+
+// How many parts a message has; an empty one too.
+inline size_t PartsOf(size_t bytes, size_t part) {
+  return bytes == 0 ? 1 : (bytes + part - 1) / part;
+}
+
 // Of all processes of the job, after BeginMpi.
 Communicators World();
 
@@ -141,14 +150,15 @@ class MpiRanks final : public runtime::Transport {
   void SayHello();
   absl::Status CheckHello(int peer);
   absl::Status Late();
+  void StopNotes();
+
+  // notes.cc
   void Tell(int peer, Header header, absl::Span<const std::byte> payload = {});
   void TakeNotes(Actions *actions);
   void TakeNote(int peer, const Header &header,
                 absl::Span<const std::byte> payload, Actions *actions);
-  void StopNotes();
-  void RunAll(Actions actions);
-  void Later(Action action, Actions *actions);
-  void Finish(Done done, absl::Status status, Actions *actions);
+
+  // failures.cc
   absl::Status Named(int peer, absl::StatusCode code,
                      absl::string_view what) const;
   void FailPeer(int peer, absl::Status why, absl::Status tell, bool quiet,
@@ -158,9 +168,14 @@ class MpiRanks final : public runtime::Transport {
   void Report(int peer, Actions *actions);
   void SayGoodbye(int peer);
   void TakeGoodbye(int peer, Actions *actions);
+
+  // polling.cc
+  void Check(int code, const char *call);
+  void RunAll(Actions actions);
+  void Later(Action action, Actions *actions);
+  void Finish(Done done, absl::Status status, Actions *actions);
   bool SendsDone() const;
   bool Idle() const;  // nothing is under way or waited for
-  void Check(int code, const char *call);
   bool Progress(Actions *actions);
   bool PollOnce();
   void PollUntil(runtime::Clock::time_point deadline,
@@ -175,18 +190,22 @@ class MpiRanks final : public runtime::Transport {
   void TakeGrant(int peer, const Header &header, Actions *actions);
   void ReturnRoom(int peer, size_t bytes);
   void Grant(const std::shared_ptr<Incoming> &incoming);
+  void MakeReady(const std::shared_ptr<Outgoing> &outgoing, int id,
+                 bool share);
+  void EndReceive(Incoming &incoming, Actions *actions);
+
+  // places.cc
   void TakePlace(int peer, const Header &header, const PlaceBody &body,
                  Actions *actions);
   void TakeTaken(int peer, const Header &header, Actions *actions);
   void PassPlaced(const std::shared_ptr<Incoming> &incoming, Actions *actions);
-  void MakeReady(const std::shared_ptr<Outgoing> &outgoing, int id,
-                 bool share);
+
+  // parts.cc
   void GiveParts(int peer);
   bool TakeParts();
   bool TestParts(Actions *actions);
   void EndPart(Part part, Actions *actions);
   bool PassParts(Actions *actions);
-  void EndReceive(Incoming &incoming, Actions *actions);
   std::unique_ptr<std::byte[]> Staging();
 
   const Communicators over_;

@@ -1,0 +1,298 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Connecting the ranks of an MPI job, and the end.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "mpi/ranks.h"
+#include "runtime/shared_memory.h"
+
+namespace commsched::transport::mpi {
+
+using runtime::Clock;
+using runtime::MutexLock;
+
+namespace {
+
+constexpr size_t kSlots = 16;
+constexpr size_t kMaxEager = size_t{1} << 20;
+constexpr auto kGrace = std::chrono::seconds(1);
+
+// A hash of this host's name.
+uint64_t OwnHost() {
+  char name[256] = {};
+  gethostname(name, sizeof(name) - 1);
+  uint64_t hash = 14695981039346656037u;  // FNV-1a
+  for (const char *c = name; *c != 0; ++c)
+    hash = (hash ^ uint64_t(*c)) * 1099511628211u;
+  return hash;
+}
+
+Clock::time_point After(absl::Duration duration) {
+  duration = std::clamp(duration, absl::ZeroDuration(), absl::Hours(24 * 365));
+  return Clock::now() + absl::ToChronoNanoseconds(duration);
+}
+
+MpiOptions Clamped(MpiOptions options) {
+  options.eager_bytes = std::min(options.eager_bytes, kMaxEager);
+  options.part_bytes =
+      std::clamp<size_t>(options.part_bytes, size_t{4} << 10, size_t{1} << 30) /
+      64 * 64;
+  options.window = std::max(1, options.window);
+  return options;
+}
+
+}  // namespace
+
+MpiRanks::MpiRanks(Communicators over, int connection,
+                   runtime::TransportOptions options, MpiOptions mpi)
+    : over_(over),
+      note_tag_(1 + connection % kConnections),
+      options_(std::move(options)),
+      mpi_(Clamped(mpi)),
+      mu_(MpiMutex()) {}
+
+MpiRanks::~MpiRanks() { Close(absl::ZeroDuration()); }
+
+// --- Connecting -------------------------------------------------------------
+
+absl::Status MpiRanks::Connect() {
+  const Clock::time_point deadline = After(options_.connect_deadline);
+  int size = 0, rank = 0;
+  {
+    MutexLock lock(&mu_);
+    MPI_Comm_size(over_.notes, &size);
+    MPI_Comm_rank(over_.notes, &rank);
+    if (options_.nodes < 1)
+      return absl::InvalidArgumentError(absl::StrCat(
+          "number of nodes must be positive, got: ", options_.nodes));
+    if (options_.rank < 0 || options_.rank >= options_.nodes)
+      return absl::InvalidArgumentError(absl::StrCat(
+          "rank must be in [0, ", options_.nodes, "), got: ", options_.rank));
+    if (options_.rank != rank)
+      return absl::InvalidArgumentError(
+          absl::StrCat("rank must match the one in the MPI job, ", rank,
+                       ", got: ", options_.rank));
+    peers_.resize(size_t(size));
+    slots_.resize(kSlots);
+    for (Slot &slot : slots_) {
+      slot.bytes.resize(sizeof(Header) +
+                        std::max(mpi_.eager_bytes, kMaxAbortText));
+      Check(MPI_Irecv(slot.bytes.data(), int(slot.bytes.size()), MPI_BYTE,
+                      MPI_ANY_SOURCE, note_tag_, over_.notes, &slot.request),
+            "MPI_Irecv");
+    }
+    SayHello();
+  }
+  absl::Status error;
+  PollUntil(deadline, [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    return !connect_error_.ok() || !mpi_error_.ok() ||
+           std::all_of(peers_.begin(), peers_.end(),
+                       [&](const Peer &p) { return p.hello || &p == &peers_[size_t(rank)]; });
+  });
+  MutexLock lock(&mu_);
+  error = !mpi_error_.ok() ? mpi_error_ : connect_error_;
+  if (error.ok() && size != options_.nodes)
+    error = absl::FailedPreconditionError(
+        absl::StrCat("number of nodes must match the ", size,
+                     " processes of the MPI job, got: ", options_.nodes));
+  if (error.ok()) error = Late();
+  if (error.ok()) {
+    connecting_ = false;
+    polled_at_ = NowNs();
+    thread_ = std::thread([this] { Loop(); });
+    return absl::OkStatus();
+  }
+  Actions none;
+  for (size_t peer = 0; peer < peers_.size(); ++peer)
+    if (int(peer) != options_.rank)
+      FailPeer(int(peer), absl::CancelledError("not connected"),
+               absl::AbortedError(error.message()), /*quiet=*/true, &none);
+  return error;
+}
+
+void MpiRanks::SayHello() {
+  HelloBody hello;
+  hello.nodes = options_.nodes;
+  hello.plan_digest = options_.plan_digest;
+  hello.unexpected_bytes = options_.unexpected_bytes;
+  hello.eager_bytes = mpi_.eager_bytes;
+  hello.part_bytes = mpi_.part_bytes;
+  hello.host = OwnHost();
+  hello.process = int32_t(getpid());
+  runtime::ShareMemory();
+  probe_ = runtime::AllocateShared(runtime::kLeastShared);
+  if (probe_ != nullptr) {
+    hello.number = uint64_t(NowNs()) * 2654435761u + uint64_t(getpid());
+    std::memcpy(probe_, &hello.number, sizeof(hello.number));
+    hello.file = runtime::PlaceOf(probe_, 1)->file;
+  }
+  for (size_t peer = 0; peer < peers_.size(); ++peer)
+    if (int(peer) != options_.rank)
+      Tell(int(peer), Header{.kind = kHello},
+           {reinterpret_cast<const std::byte *>(&hello), sizeof(hello)});
+}
+
+absl::Status MpiRanks::CheckHello(int from) {
+  Peer &peer = peers_[size_t(from)];
+  const HelloBody &theirs = peer.theirs;
+  auto differs = [&](absl::string_view what, auto own, auto other) {
+    return Named(from, absl::StatusCode::kFailedPrecondition,
+                 absl::StrCat(what, " must match ", own, ", got: ", other));
+  };
+  if (theirs.magic != kMagic)
+    return differs("protocol", absl::Hex(kMagic), absl::Hex(theirs.magic));
+  if (theirs.nodes != options_.nodes)
+    return differs("number of nodes", options_.nodes, theirs.nodes);
+  if (theirs.plan_digest != options_.plan_digest)
+    return differs("runs another plan: digest",
+                   absl::Hex(options_.plan_digest, absl::kZeroPad16),
+                   absl::Hex(theirs.plan_digest, absl::kZeroPad16));
+  if (theirs.part_bytes == 0 || theirs.part_bytes > (size_t{1} << 30) ||
+      theirs.part_bytes % 64 != 0)
+    return differs("size of parts", mpi_.part_bytes, theirs.part_bytes);
+  peer.eager = std::min<size_t>(mpi_.eager_bytes, theirs.eager_bytes);
+  peer.room = theirs.unexpected_bytes;
+  staging_bytes_ = std::max<size_t>(staging_bytes_, theirs.part_bytes);
+  if (theirs.file >= 0 && theirs.host == OwnHost())
+    if (const std::byte *probe =
+            runtime::MapOf(theirs.process, theirs.file, runtime::kLeastShared)) {
+      peer.maps = std::memcmp(probe, &theirs.number, sizeof(theirs.number)) == 0;
+      runtime::Unmap(probe, runtime::kLeastShared);
+    }
+  peer.hello = true;
+  return absl::OkStatus();
+}
+
+absl::Status MpiRanks::Late() {
+  std::vector<int> missing;
+  for (int peer = 0; peer < int(peers_.size()); ++peer)
+    if (peer != options_.rank && !peers_[size_t(peer)].hello)
+      missing.push_back(peer);
+  if (missing.empty()) return absl::OkStatus();
+  return absl::DeadlineExceededError(absl::StrCat(
+      missing.size() == 1 ? "peer " : "peers ", absl::StrJoin(missing, ", "),
+      " did not join within ", absl::FormatDuration(options_.connect_deadline)));
+}
+
+// --- The end ----------------------------------------------------------------
+
+void MpiRanks::StopNotes() {
+  for (Slot &slot : slots_) {
+    if (slot.request == MPI_REQUEST_NULL) continue;
+    MPI_Cancel(&slot.request);
+    MPI_Wait(&slot.request, MPI_STATUS_IGNORE);
+  }
+  // What a peer that is gone has not taken stays with MPI.
+  static auto *left = new std::list<Note>;
+  for (auto note = notes_.begin(); note != notes_.end();) {
+    int done = 0;
+    MPI_Test(&note->request, &done, MPI_STATUS_IGNORE);
+    auto next = std::next(note);
+    if (!done) left->splice(left->end(), notes_, note);
+    note = next;
+  }
+  notes_.clear();
+}
+
+void MpiRanks::Close(absl::Duration flush) {
+  const Clock::time_point deadline = After(flush);
+  {
+    MutexLock lock(&mu_);
+    if (closed_ || closing_) return;
+    closing_ = true;
+    if (peers_.empty()) {
+      closed_ = true;
+      return;
+    }
+  }
+  PollUntil(deadline, [&] { return SendsDone(); });
+  Actions actions;
+  {
+    MutexLock lock(&mu_);
+    for (size_t peer = 0; peer < peers_.size(); ++peer) {
+      if (int(peer) == options_.rank) continue;
+      FailPeer(int(peer), absl::CancelledError("the transport is closed"),
+               absl::OkStatus(), /*quiet=*/true, &actions);
+      SayGoodbye(int(peer));
+    }
+  }
+  RunAll(std::move(actions));
+  // Peers answer at once; one that has gone without a word does not.
+  PollUntil(std::max(deadline, Clock::now() + kGrace), [&] {
+    return notes_.empty() &&
+           std::all_of(peers_.begin(), peers_.end(), [&](const Peer &peer) {
+             return peer.goodbye_taken || !peer.hello;
+           });
+  });
+  // Parts that no one takes any more stay with MPI, which does not touch their
+  // memory unless they are taken.
+  PollUntil(Clock::now() + kGrace, [&] { return requests_.empty(); });
+  {
+    MutexLock lock(&mu_);
+    stop_ = true;
+    changed_.SignalAll();
+  }
+  if (thread_.joinable()) thread_.join();
+  actions.clear();
+  {
+    MutexLock lock(&mu_);
+    closed_ = true;
+    while (polling_) changed_.Wait(&mu_);
+    for (Part &part : parts_) {
+      if (part.out != nullptr && part.out->done)
+        Finish(std::move(part.out->done),
+               absl::CancelledError("the transport is closed"), &actions);
+      if (part.in != nullptr && part.in->done) {
+        part.in->failure = absl::CancelledError("the transport is closed");
+        EndReceive(*part.in, &actions);
+      }
+    }
+    StopNotes();
+    for (Peer &peer : peers_)
+      for (auto &[number, block] : peer.blocks)
+        if (block.first != nullptr) runtime::Unmap(block.first, block.second);
+    if (probe_ != nullptr) runtime::FreeShared(probe_);
+    probe_ = nullptr;
+  }
+  RunAll(std::move(actions));
+  MutexLock lock(&mu_);
+  while (callbacks_ > 0) changed_.Wait(&mu_);
+}
+
+absl::StatusOr<std::unique_ptr<runtime::Transport>> ConnectMpiOver(
+    Communicators over, int connection, runtime::TransportOptions options,
+    MpiOptions mpi) {
+  auto transport =
+      std::make_unique<MpiRanks>(over, connection, std::move(options), mpi);
+  if (absl::Status status = transport->Connect(); !status.ok()) {
+    transport->Close(absl::ZeroDuration());
+    return status;
+  }
+  return transport;
+}
+
+}  // namespace commsched::transport::mpi
+
+namespace commsched::transport {
+
+absl::StatusOr<std::unique_ptr<runtime::Transport>> ConnectMpi(
+    runtime::TransportOptions options, MpiOptions mpi) {
+  static int connections = 0;
+  absl::StatusOr<MpiWorld> world = BeginMpi();
+  if (!world.ok()) return world.status();
+  int connection;
+  {
+    runtime::MutexLock lock(&MpiMutex());
+    connection = connections++;
+  }
+  return mpi::ConnectMpiOver(mpi::World(), connection, std::move(options), mpi);
+}
+
+}  // namespace commsched::transport

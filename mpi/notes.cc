@@ -1,0 +1,130 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Control messages between ranks.
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "mpi/ranks.h"
+
+namespace commsched::transport::mpi {
+
+void MpiRanks::Tell(int to, Header header, absl::Span<const std::byte> payload) {
+  Note note;
+  if (!spare_notes_.empty()) {
+    note.bytes = std::move(spare_notes_.back());
+    spare_notes_.pop_back();
+  }
+  header.payload = uint32_t(payload.size());
+  note.bytes.resize(sizeof(header) + payload.size());
+  std::memcpy(note.bytes.data(), &header, sizeof(header));
+  if (!payload.empty())
+    std::memcpy(note.bytes.data() + sizeof(header), payload.data(),
+                payload.size());
+  Check(MPI_Isend(note.bytes.data(), int(note.bytes.size()), MPI_BYTE, to,
+                  note_tag_, over_.notes, &note.request),
+        "MPI_Isend");
+  int done = 0;
+  Check(MPI_Request_get_status(note.request, &done, MPI_STATUS_IGNORE),
+        "MPI_Request_get_status");
+  if (done) {
+    MPI_Wait(&note.request, MPI_STATUS_IGNORE);
+    spare_notes_.push_back(std::move(note.bytes));
+  } else {
+    notes_.push_back(std::move(note));
+  }
+}
+
+void MpiRanks::TakeNotes(Actions *actions) {
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    Slot &slot = slots_[next_slot_];
+    int here = 0;
+    MPI_Status status;
+    if (slot.request == MPI_REQUEST_NULL) return;
+    Check(MPI_Test(&slot.request, &here, &status), "MPI_Test");
+    if (!here) return;
+    next_slot_ = (next_slot_ + 1) % slots_.size();
+    int size = 0;
+    MPI_Get_count(&status, MPI_BYTE, &size);
+    const int from = status.MPI_SOURCE;
+    Header header;
+    if (size_t(size) >= sizeof(header))
+      std::memcpy(&header, slot.bytes.data(), sizeof(header));
+    if (size_t(size) != sizeof(header) + header.payload)
+      FailProtocol(from, absl::StatusCode::kDataLoss,
+                   "got a control message of a wrong size", actions);
+    else
+      TakeNote(from, header,
+               absl::MakeConstSpan(slot.bytes).subspan(sizeof(header),
+                                                       header.payload),
+               actions);
+    Check(MPI_Irecv(slot.bytes.data(), int(slot.bytes.size()), MPI_BYTE,
+                    MPI_ANY_SOURCE, note_tag_, over_.notes, &slot.request),
+          "MPI_Irecv");
+  }
+}
+
+void MpiRanks::TakeNote(int from, const Header &header,
+                        absl::Span<const std::byte> payload, Actions *actions) {
+  Peer &peer = peers_[size_t(from)];
+  if (header.kind == kHello) {
+    if (peer.hello || payload.size() != sizeof(HelloBody))
+      return FailProtocol(from, absl::StatusCode::kDataLoss,
+                          "got a wrong greeting", actions);
+    std::memcpy(&peer.theirs, payload.data(), sizeof(HelloBody));
+    if (absl::Status status = CheckHello(from);
+        !status.ok() && connect_error_.ok())
+      connect_error_ = std::move(status);
+    return;
+  }
+  if (header.kind == kGoodbye) {
+    peer.goodbye_held = true;
+    peer.goodbye_parts = header.bytes;
+    return TakeGoodbye(from, actions);
+  }
+  if (header.kind == kAbort) {
+    auto code = static_cast<absl::StatusCode>(header.id);
+    // Other codes have a meaning of their own on this side.
+    if (code != absl::StatusCode::kInvalidArgument &&
+        code != absl::StatusCode::kDataLoss)
+      code = absl::StatusCode::kAborted;
+    const absl::string_view text(reinterpret_cast<const char *>(payload.data()),
+                                 payload.size());
+    FailPeer(from,
+             Named(from, code,
+                   absl::StrCat(code == absl::StatusCode::kAborted ? "aborted: "
+                                                                   : "",
+                                text)),
+             absl::OkStatus(), /*quiet=*/false, actions);
+    peer.goodbye_taken = true;
+    return SayGoodbye(from);
+  }
+  if (!peer.failure.ok()) return;
+  switch (header.kind) {
+    case kEager:
+      return TakeEager(from, header, payload, actions);
+    case kAnnounce:
+      return TakeAnnounce(from, header, actions);
+    case kGrant:
+      return TakeGrant(from, header, actions);
+    case kPlace: {
+      PlaceBody body;
+      if (payload.size() != sizeof(body)) break;
+      std::memcpy(&body, payload.data(), sizeof(body));
+      return TakePlace(from, header, body, actions);
+    }
+    case kTaken:
+      return TakeTaken(from, header, actions);
+    case kCredit:
+      peer.room += header.bytes;
+      return;
+    default:
+      break;
+  }
+  FailProtocol(from, absl::StatusCode::kDataLoss,
+               "got a control message of an unknown kind", actions);
+}
+
+}  // namespace commsched::transport::mpi

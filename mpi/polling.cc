@@ -1,0 +1,160 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Who calls MPI when, and what runs without the lock.
+#include <sys/prctl.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "mpi/ranks.h"
+#include "runtime/backoff.h"
+#include "runtime/run_flat.h"
+#include "runtime/status_util.h"
+
+namespace commsched::transport::mpi {
+
+using runtime::Backoff;
+using runtime::Clock;
+using runtime::MutexLock;
+
+namespace {
+
+// How long parts under way count as found when nothing of them is seen.
+constexpr int64_t kMovingNs = 300'000;
+// How long the own thread stays away after another has polled.
+constexpr int64_t kOthersPollNs = 3'000'000;
+// Its longest pause while a message is under way, and while none is.
+constexpr auto kBusyPause = std::chrono::microseconds(100);
+constexpr auto kIdlePause = std::chrono::milliseconds(1);
+
+}  // namespace
+
+void MpiRanks::Check(int code, const char *call) {
+  if (code != MPI_SUCCESS && mpi_error_.ok()) mpi_error_ = FromMpi(code, call);
+}
+
+void MpiRanks::Later(Action action, Actions *actions) {
+  ++callbacks_;
+  actions->push_back(std::move(action));
+}
+
+void MpiRanks::Finish(Done done, absl::Status status, Actions *actions) {
+  Later([done = std::move(done), own = runtime::Unshared(status)]() mutable {
+    done(std::move(own));
+  }, actions);
+}
+
+void MpiRanks::RunAll(Actions actions) {
+  for (Action &action : actions)
+    runtime::RunFlat([this, action = std::move(action)]() mutable {
+      action();
+      action = nullptr;
+      MutexLock lock(&mu_);
+      --callbacks_;
+      if (closing_) changed_.SignalAll();
+    });
+}
+
+bool MpiRanks::SendsDone() const {
+  return std::all_of(peers_.begin(), peers_.end(), [](const Peer &peer) {
+    return peer.sends.empty() && peer.ready.empty() && peer.placed.empty() &&
+           peer.under_way == 0;
+  });
+}
+
+bool MpiRanks::Idle() const {
+  return requests_.empty() && granted_.empty() &&
+         std::all_of(peers_.begin(), peers_.end(), [](const Peer &peer) {
+           return peer.sends.empty() && peer.ready.empty() &&
+                  peer.placed.empty() && peer.receives.empty();
+         });
+}
+
+bool MpiRanks::Progress(Actions *actions) {
+  const size_t slot = next_slot_;
+  TakeNotes(actions);
+  bool any = slot != next_slot_;
+  any |= TakeParts();
+  any |= TestParts(actions);
+  any |= PassParts(actions);
+  for (auto note = notes_.begin(); note != notes_.end();) {
+    int done = 0;
+    Check(MPI_Test(&note->request, &done, MPI_STATUS_IGNORE), "MPI_Test");
+    if (!done) break;
+    spare_notes_.push_back(std::move(note->bytes));
+    note = notes_.erase(note);
+  }
+  if (!mpi_error_.ok())
+    for (size_t peer = 0; peer < peers_.size(); ++peer)
+      if (int(peer) != options_.rank && peers_[peer].failure.ok())
+        FailPeer(int(peer),
+                 Named(int(peer), absl::StatusCode::kUnavailable,
+                       mpi_error_.message()),
+                 absl::OkStatus(), /*quiet=*/false, actions);
+  return any;
+}
+
+bool MpiRanks::PollOnce() {
+  Actions actions;
+  bool any = false;
+  {
+    MutexLock lock(&mu_);
+    if (polling_ || closed_ || peers_.empty()) return false;
+    polling_ = true;
+    any = Progress(&actions);
+    // MPI does not say that it has moved a part on.
+    if (any)
+      moved_at_ = NowNs();
+    else if (!requests_.empty() || !granted_.empty())
+      any = NowNs() - moved_at_ < kMovingNs;
+    polling_ = false;
+    if (closing_) changed_.SignalAll();
+  }
+  RunAll(std::move(actions));
+  return any;
+}
+
+bool MpiRanks::Poll() {
+  polled_at_.store(NowNs(), std::memory_order_relaxed);
+  return PollOnce();
+}
+
+void MpiRanks::PollUntil(Clock::time_point deadline,
+                         absl::FunctionRef<bool()> condition) {
+  Backoff backoff(kBusyPause);
+  while (true) {
+    const bool any = PollOnce();
+    {
+      MutexLock lock(&mu_);
+      if (condition() || Clock::now() >= deadline) return;
+    }
+    backoff.Rest(any);
+  }
+}
+
+void MpiRanks::Loop() {
+  prctl(PR_SET_TIMERSLACK, 1);
+  Backoff busy(kBusyPause);
+  MutexLock lock(&mu_);
+  while (!stop_) {
+    if (NowNs() - polled_at_.load(std::memory_order_relaxed) < kOthersPollNs) {
+      changed_.WaitUntil(&mu_, Clock::now() + kIdlePause);
+      continue;
+    }
+    const bool idle = Idle();
+    mu_.Unlock();
+    const bool any = PollOnce();
+    mu_.Lock();
+    if (stop_) break;
+    if (idle && !any) {
+      changed_.WaitUntil(&mu_, Clock::now() + kIdlePause);
+    } else {
+      mu_.Unlock();
+      busy.Rest(any);
+      mu_.Lock();
+    }
+  }
+}
+
+}  // namespace commsched::transport::mpi
