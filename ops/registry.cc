@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "absl/strings/str_cat.h"
+#include "ops/sparse/kernels.h"
 
 namespace commsched::ops {
 namespace {
@@ -18,6 +19,7 @@ Table &GlobalTable() {
   static Table *table = [] {
     auto *t = new Table;
     AddOneDnnKernels(&t->kinds);
+    AddSparseKernels(&t->kinds);
     return t;
   }();
   return *table;

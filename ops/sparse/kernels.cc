@@ -1,0 +1,448 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "ops/sparse/kernels.h"
+
+#include <cstring>
+#include <functional>
+#include <initializer_list>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "ops/sparse/lists.h"
+#include "ops/sparse/quantize.h"
+#include "ops/sparse/top_k.h"
+
+namespace commsched::ops {
+namespace {
+
+using sparse::ListType;
+using sparse::TopKBuffers;
+using sparse::TopKMethod;
+using sparse::TopKProblem;
+
+class SparseKernel : public KernelInstance {
+ public:
+  using Function = std::function<absl::Status(void *const *, void *)>;
+  SparseKernel(Function run, size_t scratch_bytes = 0)
+      : run_(std::move(run)), scratch_bytes_(scratch_bytes) {}
+  size_t scratch_bytes() const override { return scratch_bytes_; }
+  absl::Status Run(void *const *operands, void *scratch) override {
+    return run_(operands, scratch);
+  }
+  std::string implementation() const override { return "sparse"; }
+
+ private:
+  const Function run_;
+  const size_t scratch_bytes_;
+};
+
+std::unique_ptr<KernelInstance> Kernel(SparseKernel::Function run,
+                                       size_t scratch_bytes = 0) {
+  return std::make_unique<SparseKernel>(std::move(run), scratch_bytes);
+}
+
+// What an operand must be.
+enum class Is { kValue, kIndex, kCount, kScale, kCode };
+
+int64_t Elements(const KernelOperand &operand) {
+  int64_t elements = 1;
+  for (int64_t dim : operand.dims) elements *= dim;
+  return elements;
+}
+// The first dimension, and what is left.
+int64_t Rows(const KernelOperand &operand) { return operand.dims[0]; }
+int64_t Width(const KernelOperand &operand) {
+  return operand.dims.size() == 2 ? operand.dims[1] : 1;
+}
+
+bool IsValue(Element element) {
+  return element == Element::kF32 || element == Element::kF16 ||
+         element == Element::kBF16;
+}
+
+// Numbers and types of operands, dense ones of one or two dimensions; and that
+// no other attribute than `attributes` is there.
+absl::Status CheckOperands(const KernelDesc &desc,
+                           std::initializer_list<Is> operands,
+                           std::initializer_list<const char *> attributes) {
+  if (desc.operands.size() != operands.size())
+    return absl::InvalidArgumentError(absl::StrCat(
+        "needs ", operands.size(), " operands, got: ", desc.operands.size()));
+  Element value{}, index{};
+  size_t i = 0;
+  for (Is is : operands) {
+    const KernelOperand &operand = desc.operands[i];
+    const std::string name = absl::StrCat("operand ", i++);
+    if (operand.dims.empty() || operand.dims.size() > 2 ||
+        operand.strides.size() != operand.dims.size())
+      return absl::InvalidArgumentError(absl::StrCat(
+          name, " must have 1 or 2 dimensions, got: ", operand.dims.size()));
+    int64_t dense = 1;
+    for (size_t d = operand.dims.size(); d-- > 0; dense *= operand.dims[d])
+      if (operand.dims[d] > 1 && operand.strides[d] != dense)
+        return absl::InvalidArgumentError(
+            absl::StrCat(name, " must be dense, got strides: [",
+                         absl::StrJoin(operand.strides, ","), "]"));
+    const Element element = operand.element;
+    const char *wanted = nullptr;
+    switch (is) {
+      case Is::kValue:
+        if (!IsValue(element)) wanted = "f32, f16 or bf16";
+        if (value == Element{}) value = element;
+        if (element != value) wanted = ElementName(value);
+        break;
+      case Is::kIndex:
+        if (element != Element::kI32 && element != Element::kI64)
+          wanted = "i32 or i64";
+        if (index == Element{}) index = element;
+        if (element != index) wanted = ElementName(index);
+        break;
+      case Is::kCount:
+        if (element != Element::kI64) wanted = "i64";
+        break;
+      case Is::kScale:
+        if (element != Element::kF32) wanted = "f32";
+        break;
+      case Is::kCode:
+        if (element != Element::kF16 && element != Element::kBF16 &&
+            element != Element::kI8)
+          wanted = "f16, bf16 or i8";
+        break;
+    }
+    if (wanted != nullptr)
+      return absl::InvalidArgumentError(
+          absl::StrCat(name, " must be of type ", wanted,
+                       ", got: ", ElementName(element)));
+  }
+  for (const auto &[name, values] : desc.attributes) {
+    bool known = false;
+    for (const char *attribute : attributes) known = known || name == attribute;
+    if (!known)
+      return absl::InvalidArgumentError(
+          absl::StrCat("unknown attribute \"", name, "\""));
+    if (values.size() != 1)
+      return absl::InvalidArgumentError(
+          absl::StrCat("attribute \"", name, "\" must have 1 value, got: ",
+                       values.size()));
+  }
+  return absl::OkStatus();
+}
+
+// Operands that must have the same dimensions.
+absl::Status CheckSame(const KernelDesc &desc, size_t a, size_t b) {
+  if (desc.operands[a].dims == desc.operands[b].dims) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "operands ", a, " and ", b, " must have the same dimensions, got: [",
+      absl::StrJoin(desc.operands[a].dims, ","), "] and [",
+      absl::StrJoin(desc.operands[b].dims, ","), "]"));
+}
+absl::Status CheckLength(const KernelDesc &desc, size_t operand,
+                         int64_t length) {
+  if (desc.operands[operand].dims == std::vector<int64_t>{length})
+    return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("operand ", operand, " must have the dimensions [", length,
+                   "], got: [", absl::StrJoin(desc.operands[operand].dims, ","),
+                   "]"));
+}
+// Indices [n] with values [n] or [n, w].
+absl::Status CheckList(const KernelDesc &desc, size_t indices, size_t values) {
+  if (absl::Status s = CheckLength(desc, indices, Rows(desc.operands[indices]));
+      !s.ok())
+    return s;
+  if (Rows(desc.operands[indices]) == Rows(desc.operands[values]))
+    return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "operand ", values, " must have as many rows as operand ", indices,
+      " has indices, ", Rows(desc.operands[indices]), ", got: ",
+      Rows(desc.operands[values])));
+}
+
+int64_t Attribute(const KernelDesc &desc, const char *name, int64_t otherwise) {
+  auto it = desc.attributes.find(name);
+  return it == desc.attributes.end() ? otherwise : it->second[0];
+}
+
+// -- top_k, select_above ----------------------------------------------------
+
+struct TopKLayout {
+  bool feedback = false, above = false;
+  size_t inputs() const { return 1 + feedback + above; }
+  size_t values() const { return inputs(); }
+  size_t indices() const { return inputs() + 1; }
+  size_t count() const { return inputs() + 2; }
+  size_t new_residual() const { return inputs() + 2 + above; }
+};
+
+TopKLayout LayoutOf(const KernelDesc &desc) {
+  return {desc.kind == "top_k_feedback" || desc.kind == "select_above_feedback",
+          desc.kind == "select_above" || desc.kind == "select_above_feedback"};
+}
+
+TopKProblem ProblemOf(const KernelDesc &desc) {
+  const TopKLayout at = LayoutOf(desc);
+  TopKProblem problem;
+  problem.element = desc.operands[0].element;
+  problem.index = desc.operands[at.indices()].element;
+  problem.size = Rows(desc.operands[0]);
+  problem.k = Rows(desc.operands[at.values()]);
+  problem.method = TopKMethod(Attribute(desc, "method", 0));
+  problem.steps = int(Attribute(desc, "steps", problem.steps));
+  problem.seed = uint64_t(Attribute(desc, "seed", 0));
+  problem.stop_early = Attribute(desc, "stop_early", 0) != 0;
+  return problem;
+}
+
+absl::Status CheckTopKKernel(const KernelDesc &desc) {
+  const TopKLayout at = LayoutOf(desc);
+  absl::Status s;
+  const Is v = Is::kValue, i = Is::kIndex, c = Is::kCount;
+  const auto attributes = {"method", "steps", "seed", "stop_early"};
+  if (at.above)
+    s = at.feedback ? CheckOperands(desc, {v, v, v, v, i, c, v}, {})
+                    : CheckOperands(desc, {v, v, v, i, c}, {});
+  else
+    s = at.feedback ? CheckOperands(desc, {v, v, v, i, v}, attributes)
+                    : CheckOperands(desc, {v, v, i}, attributes);
+  if (s.ok()) s = CheckLength(desc, 0, Rows(desc.operands[0]));
+  if (s.ok()) s = CheckLength(desc, at.values(), Rows(desc.operands[at.values()]));
+  if (s.ok()) s = CheckSame(desc, at.values(), at.indices());
+  if (s.ok() && at.feedback) s = CheckSame(desc, 0, 1);
+  if (s.ok() && at.feedback) s = CheckSame(desc, 0, at.new_residual());
+  if (s.ok() && at.above) s = CheckLength(desc, at.inputs() - 1, 1);
+  if (s.ok() && at.above) s = CheckLength(desc, at.count(), 1);
+  if (!s.ok()) return s;
+  const int64_t method = Attribute(desc, "method", 0);
+  if (method < 0 || method > int64_t(TopKMethod::kMsTopK))
+    return absl::InvalidArgumentError(
+        absl::StrCat("method must be 0 to 3, got: ", method));
+  const int64_t steps = Attribute(desc, "steps", 1);
+  if (steps < 1 || steps > 100)
+    return absl::InvalidArgumentError(
+        absl::StrCat("steps must be 1 to 100, got: ", steps));
+  return CheckTopK(ProblemOf(desc));
+}
+
+absl::StatusOr<std::unique_ptr<KernelInstance>> MakeTopKKernel(
+    const KernelDesc &desc) {
+  const TopKLayout at = LayoutOf(desc);
+  const TopKProblem problem = ProblemOf(desc);
+  return Kernel(
+      [at, problem](void *const *operands, void *scratch) {
+        TopKBuffers buffers;
+        buffers.input = operands[0];
+        if (at.feedback) {
+          buffers.residual = operands[1];
+          buffers.new_residual = operands[at.new_residual()];
+        }
+        buffers.values = operands[at.values()];
+        buffers.indices = operands[at.indices()];
+        buffers.scratch = scratch;
+        if (!at.above) return TopK(problem, buffers);
+        const double threshold = ReadElement(
+            problem.element,
+            static_cast<const std::byte *>(operands[at.inputs() - 1]));
+        return SelectAbove(problem, threshold, buffers,
+                           static_cast<int64_t *>(operands[at.count()]));
+      },
+      TopKScratchBytes(problem));
+}
+
+// -- lists ------------------------------------------------------------------
+
+ListType TypeOf(const KernelDesc &desc, size_t indices, size_t values) {
+  return {desc.operands[values].element, desc.operands[indices].element,
+          Width(desc.operands[values])};
+}
+
+absl::Status CheckDenominator(const KernelDesc &desc) {
+  if (int64_t n = Attribute(desc, "denominator", 1); n < 1)
+    return absl::InvalidArgumentError(
+        absl::StrCat("denominator must be at least 1, got: ", n));
+  return absl::OkStatus();
+}
+absl::Status CheckAccumulates(const KernelDesc &desc) {
+  if (desc.accumulate) return absl::OkStatus();
+  return absl::InvalidArgumentError("must accumulate: it changes its target");
+}
+
+absl::Status CheckScatterAdd(const KernelDesc &desc) {
+  absl::Status s = CheckOperands(desc, {Is::kIndex, Is::kValue, Is::kValue},
+                                 {"denominator"});
+  if (s.ok()) s = CheckList(desc, 0, 1);
+  if (s.ok()) s = CheckDenominator(desc);
+  if (s.ok() && (desc.operands[1].dims.size() != desc.operands[2].dims.size() ||
+                 Width(desc.operands[1]) != Width(desc.operands[2])))
+    return absl::InvalidArgumentError(absl::StrCat(
+        "operands 1 and 2 must have rows of the same size, got: [",
+        absl::StrJoin(desc.operands[1].dims, ","), "] and [",
+        absl::StrJoin(desc.operands[2].dims, ","), "]"));
+  return s;
+}
+absl::StatusOr<std::unique_ptr<KernelInstance>> MakeScatterAdd(
+    const KernelDesc &desc) {
+  const ListType type = TypeOf(desc, 0, 1);
+  const int64_t count = Rows(desc.operands[0]), size = Rows(desc.operands[2]);
+  const double scale = 1.0 / double(Attribute(desc, "denominator", 1));
+  const bool clear = !desc.accumulate;
+  const size_t bytes =
+      size_t(Elements(desc.operands[2])) * ElementBytes(type.element);
+  return Kernel([=](void *const *operands, void *) {
+    if (clear) std::memset(operands[2], 0, bytes);
+    return ScatterAdd(type, operands[0], operands[1], count, scale, operands[2],
+                      size);
+  });
+}
+
+absl::Status CheckScatterClear(const KernelDesc &desc) {
+  absl::Status s = CheckOperands(desc, {Is::kIndex, Is::kValue}, {});
+  if (s.ok()) s = CheckLength(desc, 0, Rows(desc.operands[0]));
+  return s.ok() ? CheckAccumulates(desc) : s;
+}
+absl::StatusOr<std::unique_ptr<KernelInstance>> MakeScatterClear(
+    const KernelDesc &desc) {
+  const ListType type = TypeOf(desc, 0, 1);
+  const int64_t count = Rows(desc.operands[0]), size = Rows(desc.operands[1]);
+  return Kernel([=](void *const *operands, void *) {
+    return ScatterClear(type, operands[0], count, operands[1], size);
+  });
+}
+
+absl::Status CheckScatterAddOthers(const KernelDesc &desc) {
+  absl::Status s = CheckOperands(
+      desc, {Is::kIndex, Is::kValue, Is::kIndex, Is::kValue}, {});
+  if (s.ok()) s = CheckSame(desc, 0, 1);
+  for (size_t i : {1, 2, 3})
+    if (s.ok()) s = CheckLength(desc, i, Rows(desc.operands[i]));
+  return s.ok() ? CheckAccumulates(desc) : s;
+}
+absl::StatusOr<std::unique_ptr<KernelInstance>> MakeScatterAddOthers(
+    const KernelDesc &desc) {
+  const ListType type = TypeOf(desc, 0, 1);
+  const int64_t count = Rows(desc.operands[0]),
+                others = Rows(desc.operands[2]), size = Rows(desc.operands[3]);
+  return Kernel([=](void *const *operands, void *) {
+    return ScatterAddOthers(type, operands[0], operands[1], count, operands[2],
+                            others, operands[3], size);
+  });
+}
+
+absl::Status CheckMergeLists(const KernelDesc &desc) {
+  absl::Status s = CheckOperands(
+      desc, {Is::kIndex, Is::kValue, Is::kIndex, Is::kValue}, {"denominator"});
+  if (s.ok()) s = CheckList(desc, 0, 1);
+  if (s.ok()) s = CheckSame(desc, 0, 2);
+  if (s.ok()) s = CheckSame(desc, 1, 3);
+  return s.ok() ? CheckDenominator(desc) : s;
+}
+absl::StatusOr<std::unique_ptr<KernelInstance>> MakeMergeLists(
+    const KernelDesc &desc) {
+  const ListType type = TypeOf(desc, 0, 1);
+  const int64_t count = Rows(desc.operands[0]);
+  const double scale = 1.0 / double(Attribute(desc, "denominator", 1));
+  return Kernel(
+      [=](void *const *operands, void *scratch) {
+        int64_t merged = 0;
+        return MergeLists(type, operands[0], operands[1], count, scale,
+                          operands[2], operands[3], &merged, scratch);
+      },
+      MergeScratchBytes(type, count));
+}
+
+absl::Status CheckMergeTopK(const KernelDesc &desc) {
+  absl::Status s = CheckOperands(
+      desc, {Is::kIndex, Is::kValue, Is::kValue, Is::kIndex}, {});
+  if (s.ok()) s = CheckSame(desc, 0, 1);
+  if (s.ok()) s = CheckLength(desc, 0, Rows(desc.operands[0]));
+  if (s.ok()) s = CheckSame(desc, 2, 3);
+  return s.ok() ? CheckLength(desc, 2, Rows(desc.operands[2])) : s;
+}
+absl::StatusOr<std::unique_ptr<KernelInstance>> MakeMergeTopK(
+    const KernelDesc &desc) {
+  const ListType type = TypeOf(desc, 0, 1);
+  const int64_t count = Rows(desc.operands[0]), k = Rows(desc.operands[2]);
+  return Kernel(
+      [=](void *const *operands, void *scratch) {
+        return MergeTopK(type, operands[0], operands[1], count, k, operands[3],
+                         operands[2], scratch);
+      },
+      MergeScratchBytes(type, count));
+}
+
+// -- quantize, dequantize ---------------------------------------------------
+
+// Operand numbers of values, codes and scales.
+struct QuantizeLayout {
+  size_t values, codes, scales;
+};
+QuantizeLayout QuantizeLayoutOf(const KernelDesc &desc) {
+  if (desc.kind == "quantize") return {0, 1, 2};
+  return {desc.operands.size() - 1, 0, 1};
+}
+int64_t BlockOf(const KernelDesc &desc) {
+  return Attribute(desc, "block", Rows(desc.operands[0]));
+}
+
+absl::Status CheckQuantize(const KernelDesc &desc) {
+  const bool scales = desc.operands.size() == 3;
+  const Is v = Is::kValue, c = Is::kCode, f = Is::kScale;
+  absl::Status s;
+  if (desc.kind == "quantize")
+    s = scales ? CheckOperands(desc, {v, c, f}, {"block"})
+               : CheckOperands(desc, {v, c}, {"block"});
+  else
+    s = scales ? CheckOperands(desc, {c, f, v}, {"block"})
+               : CheckOperands(desc, {c, v}, {"block"});
+  const QuantizeLayout at = QuantizeLayoutOf(desc);
+  if (s.ok()) s = CheckSame(desc, at.values, at.codes);
+  if (s.ok()) s = CheckLength(desc, 0, Rows(desc.operands[0]));
+  if (!s.ok()) return s;
+  const Element code = desc.operands[at.codes].element;
+  if (scales != (code == Element::kI8))
+    return absl::InvalidArgumentError(
+        absl::StrCat(ElementName(code), scales ? " has no scales"
+                                               : " needs scales"));
+  const int64_t block = BlockOf(desc), size = Rows(desc.operands[0]);
+  if (block < 1)
+    return absl::InvalidArgumentError(
+        absl::StrCat("block must be at least 1, got: ", block));
+  if (scales) return CheckLength(desc, at.scales, (size - 1) / block + 1);
+  return absl::OkStatus();
+}
+absl::StatusOr<std::unique_ptr<KernelInstance>> MakeQuantize(
+    const KernelDesc &desc) {
+  const QuantizeLayout at = QuantizeLayoutOf(desc);
+  const Element value = desc.operands[at.values].element,
+                code = desc.operands[at.codes].element;
+  const int64_t size = Rows(desc.operands[0]), block = BlockOf(desc);
+  const bool encode = desc.kind == "quantize";
+  return Kernel([=](void *const *operands, void *) {
+    auto *scales = code == Element::kI8
+                       ? static_cast<float *>(operands[at.scales])
+                       : nullptr;
+    if (encode)
+      return sparse::Quantize(value, code, operands[0], size, block,
+                              operands[at.codes], scales);
+    sparse::Dequantize(code, value, operands[0], size, block, scales,
+                       operands[at.values]);
+    return absl::OkStatus();
+  });
+}
+
+}  // namespace
+
+void AddSparseKernels(std::map<std::string, KernelFamily> *kinds) {
+  for (const char *kind : {"top_k", "top_k_feedback", "select_above",
+                           "select_above_feedback"})
+    (*kinds)[kind] = {CheckTopKKernel, MakeTopKKernel};
+  (*kinds)["scatter_add"] = {CheckScatterAdd, MakeScatterAdd};
+  (*kinds)["scatter_clear"] = {CheckScatterClear, MakeScatterClear};
+  (*kinds)["scatter_add_others"] = {CheckScatterAddOthers, MakeScatterAddOthers};
+  (*kinds)["merge_lists"] = {CheckMergeLists, MakeMergeLists};
+  (*kinds)["merge_top_k"] = {CheckMergeTopK, MakeMergeTopK};
+  for (const char *kind : {"quantize", "dequantize"})
+    (*kinds)[kind] = {CheckQuantize, MakeQuantize};
+}
+
+}  // namespace commsched::ops
