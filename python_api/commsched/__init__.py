@@ -7,12 +7,13 @@
 """
 
 from .cluster import Cluster
-from .errors import CommSchedError, FrontEndError, RuntimeFailure, ToolError, UnsupportedOp
+from .data import DataCache, Loader
+from .errors import CommSchedError, FrontEndError, RuntimeFailure, SampleError, ToolError, UnsupportedOp
 from .program import Program, transpile
 from .simulation import LinkUse, RankUse, Simulation, simulate
 
-__all__ = ["Cluster", "CommSchedError", "FrontEndError", "LinkUse", "Program", "RankUse", "Replan", "RuntimeFailure", "Simulation", "ToolError",
-           "UnsupportedOp", "grad", "mark_gradients", "simulate", "transpile", "value_and_grad"]
+__all__ = ["Cluster", "CommSchedError", "DataCache", "FrontEndError", "LinkUse", "Loader", "Program", "RankUse", "Replan", "RuntimeFailure",
+           "SampleError", "Simulation", "ToolError", "UnsupportedOp", "grad", "mark_gradients", "simulate", "transpile", "value_and_grad"]
 
 
 def __getattr__(name):

@@ -28,3 +28,11 @@ class ToolError(CommSchedError):
 
 class RuntimeFailure(CommSchedError):
     """The runtime reported an error."""
+
+
+class SampleError(CommSchedError):
+    """A sample could not be read or prepared. index: of the sample in its source; __cause__: the error."""
+
+    def __init__(self, what: str, index: int, error=None):
+        self.index = index
+        super().__init__(f"{what}: {type(error).__name__}: {error}" if error is not None else what)

@@ -1,0 +1,96 @@
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Trains the digits net from a folder of compressed images, with samples kept decoded in memory and on disk.
+
+python examples/digits/train.py [--samples FOLDER] [--memory BYTES] [--cache FOLDER --disk BYTES] ...
+
+FOLDER of --samples stands for slow storage: one compressed file for each sample, made if it is not there. Without
+it, samples are taken from arrays in memory. The losses are the same bits in every case.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import sys
+
+import numpy as np
+
+import commsched
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+import digits  # noqa: E402
+import make  # noqa: E402
+
+
+class Arrays:
+    """Samples (x, y) of two arrays."""
+
+    def __init__(self, x, y):
+        self.x, self.y = x, y
+
+    def __len__(self):
+        return len(self.x)
+
+    def __getitem__(self, index):
+        return self.x[index], self.y[index]
+
+
+def write_samples(folder, samples):
+    """One compressed file for each sample."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for i in range(len(samples)):
+        x, y = samples[i]
+        part = folder / f"{i:05}.part"
+        with open(part, "wb") as file:
+            np.savez_compressed(file, x=x, y=y)
+        os.replace(part, folder / f"{i:05}.npz")
+
+
+def decode(path):
+    with np.load(path) as sample:
+        return sample["x"], sample["y"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--samples", type=pathlib.Path, help="folder of one compressed file for each sample")
+    parser.add_argument("--memory", type=int, default=0, help="bytes of decoded samples in memory")
+    parser.add_argument("--cache", type=pathlib.Path, help="folder for decoded samples on disk")
+    parser.add_argument("--disk", type=int, default=1 << 30, help="bytes of decoded samples there")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", type=pathlib.Path, help="file for losses and statistics")
+    options = parser.parse_args()
+
+    x, y, test_x, test_y = digits.data()
+    source = Arrays(x, y)
+    if options.samples:
+        paths = [options.samples / f"{i:05}.npz" for i in range(len(x))]
+        if not all(p.exists() for p in paths):
+            write_samples(options.samples, source)
+        source = commsched.data.Files(paths, decode)
+    cached = dict(disk=options.disk, folder=options.cache, name="digits") if options.cache else {}
+    cache = commsched.DataCache(source, memory=options.memory, **cached)
+    loader = commsched.Loader(cache, digits.GLOBAL_BATCH, seed=options.seed, threads=options.threads)
+    program = make.program(options.workers)
+    losses = []
+    for epoch in range(options.epochs):
+        own = [m["loss"] for m in program.run(loader.epoch(epoch))]
+        losses += own
+        measured = program.call("eval", [(test_x, test_y)])[0]
+        print(f"epoch {epoch + 1}: loss {np.mean(own):.6f}, accuracy {measured['accuracy']:.4f}")
+    s = cache.statistics
+    print(f"samples from memory {s.memory}, disk {s.disk}, source {s.source}; waited {loader.waited_seconds:.3f} s")
+    if options.json:
+        options.json.write_text(json.dumps({"losses": [v.hex() for v in losses], "memory": s.memory, "disk": s.disk,
+                                            "source": s.source, "memory_bytes": s.memory_bytes}))
+    program.close()
+    cache.close()
+
+
+if __name__ == "__main__":
+    main()

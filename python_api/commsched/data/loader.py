@@ -1,0 +1,253 @@
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Batches in an order that is a function of (seed, epoch), prepared ahead by threads."""
+
+from __future__ import annotations
+
+import operator
+import os
+import weakref
+from typing import Any, Callable, Iterator, Mapping, Optional
+
+import numpy as np
+
+from . import order
+from .cache import DataCache
+from .prefetch import Prefetcher
+from .structure import Layout, flatten
+from ..errors import SampleError
+
+
+class Loader:
+    """Batches of samples for Program.run, epoch by epoch.
+
+    source: a DataCache, or what one takes as its source.
+    batch_size: samples of a global batch.
+    seed, shuffle: the order of an epoch is a function of the seed and the epoch alone, or that of the source.
+    drop_last: leave out the last batch if it is not whole (a program takes one size). Samples that are left out
+        are others in every epoch, with shuffle.
+    threads: that read and prepare; 0: the one that takes the batches does it. None: as many as processors, at most 4.
+    prefetch: batches that may be ready, or in the making, before they are asked for.
+    ranks, rank: the batches of one of several processes are its rows: the rank-th of `ranks` equal pieces of every
+        global batch. rank=None: all rows.
+    stay: sample i is always in the rows of rank i % ranks, so that the caches of the ranks need hold only a part
+        each. Otherwise the order does not depend on the number of ranks.
+    transform: (sample, random) -> sample, after the cache: what is random, or makes samples larger. `random` is a
+        numpy Generator of (seed, epoch, index of the sample). Arrays of the sample are read-only.
+    collate: list of samples -> batch; without, the arrays of samples are stacked, and must be of the same shapes.
+
+    Batches are bit for bit the same whatever threads, prefetch, cache, and the number of ranks without stay.
+    """
+
+    def __init__(self, source: Any, batch_size: int, *, seed: int = 0, shuffle: bool = True, drop_last: bool = True,
+                 threads: Optional[int] = None, prefetch: int = 2, ranks: int = 1, rank: Optional[int] = None,
+                 stay: bool = False, transform: Optional[Callable[[Any, np.random.Generator], Any]] = None,
+                 collate: Optional[Callable[[list], Any]] = None):
+        threads = min(4, os.cpu_count() or 1) if threads is None else threads
+        for what, value, least in (("batch_size", batch_size, 1), ("seed", seed, 0), ("threads", threads, 0),
+                                   ("prefetch", prefetch, 1), ("ranks", ranks, 1), ("rank", rank or 0, 0)):
+            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+                raise ValueError(f"{what} must be at least {least}, got: {value}")
+        if rank is not None and rank >= ranks:
+            raise ValueError(f"rank must be below {ranks}, got: {rank}")
+        if batch_size % ranks:
+            raise ValueError(f"batch_size must be divisible by {ranks} ranks, got: {batch_size}")
+        if ranks > 1 and not drop_last:
+            raise ValueError("drop_last must be set with ranks: the last batch may not be divisible")
+        self.cache = source if isinstance(source, DataCache) else DataCache(source)
+        self.batch_size, self.seed, self.shuffle, self.drop_last = int(batch_size), int(seed), shuffle, drop_last
+        self.threads, self.prefetch, self.ranks, self.rank, self.stay = threads, prefetch, ranks, rank, stay
+        self.transform, self.collate = transform, collate
+        self.waited_seconds = 0.0  # of who took the batches, over all iterations
+        samples = len(self.cache)
+        self._batches = samples // batch_size if drop_last else -(-samples // batch_size)
+        if stay and ranks > 1:
+            self._batches = (samples // ranks) // (batch_size // ranks)
+        if self._batches == 0:
+            raise ValueError(f"batch_size must be at most the samples ({samples}), got: {batch_size}")
+
+    def __len__(self) -> int:
+        """Batches of an epoch."""
+        return self._batches
+
+    def order(self, epoch: int) -> list[np.ndarray]:
+        """Indices of the samples of each batch, of the rows of this rank."""
+        own = order.epoch_order(len(self.cache), self.batch_size, self.seed, epoch, self.shuffle, self.ranks, self.stay)
+        batches = [own[i:i + self.batch_size] for i in range(0, self._batches * self.batch_size, self.batch_size)]
+        if self.rank is None:
+            return batches
+        rows = self.batch_size // self.ranks
+        return [b[self.rank * rows:(self.rank + 1) * rows] for b in batches]
+
+    def epoch(self, epoch: int, batch: int = 0) -> "Batches":
+        """The batches of one epoch, from a batch on."""
+        return self.epochs(1, epoch, batch)
+
+    def epochs(self, count: Optional[int] = None, first: int = 0, batch: int = 0) -> "Batches":
+        """The batches of several epochs (None: endlessly), from a batch of the first of them on.
+
+        The next epoch is being prepared while the one before is used.
+        """
+        for what, value in (("count", 0 if count is None else count), ("first", first), ("batch", batch)):
+            if isinstance(value, bool) or operator.index(value) < 0:
+                raise ValueError(f"{what} must be 0 or more, got: {value}")
+        if batch > self._batches:
+            raise ValueError(f"batch must be at most {self._batches}, got: {batch}")
+        return Batches(self, None if count is None else first + count, first, batch)
+
+    def resume(self, position: Mapping[str, Any], epochs: Optional[int] = None) -> "Batches":
+        """Goes on from a position (Batches.position), up to the end of epoch `epochs` - 1 (None: endlessly).
+
+        Raises ValueError if what decides the order is not as it was.
+        """
+        for name, value in self._settings().items():
+            if position.get(name) != value:
+                raise ValueError(f"{name} must match {position.get(name)} of the position, got: {value}")
+        first, batch = position["epoch"], position["batch"]
+        return self.epochs(None if epochs is None else max(0, epochs - first), first, batch)
+
+    def _settings(self) -> dict[str, Any]:
+        """What decides the order of the global batches."""
+        result = {"samples": len(self.cache), "batch_size": self.batch_size, "seed": self.seed,
+                  "shuffle": self.shuffle, "drop_last": self.drop_last}
+        return {**result, "stay": self.ranks} if self.stay else result
+
+
+class Batches:
+    """An iteration over batches. Its threads end with it, with close(), or when nobody has it any more."""
+
+    def __init__(self, loader: Loader, end: Optional[int], epoch: int, batch: int):
+        self._loader, self._epoch, self._batch = loader, epoch, batch
+        work = _Work(loader)
+        self._prefetcher = Prefetcher(_jobs(loader, end, epoch, batch), work.begin, work.do, work.finish,
+                                      loader.threads, loader.prefetch)
+        self._finalizer = weakref.finalize(self, self._prefetcher.stop)
+        self._finalizer.atexit = False
+
+    def __iter__(self) -> "Batches":
+        return self
+
+    def __next__(self) -> Any:
+        """A batch, which is the caller's to keep and to change. Raises SampleError."""
+        before = self._prefetcher.waited_seconds
+        try:
+            batch = self._prefetcher.take()
+        except BaseException:
+            self.close()
+            raise
+        finally:
+            self._loader.waited_seconds += self._prefetcher.waited_seconds - before
+        self._batch += 1
+        if self._batch == len(self._loader):
+            self._epoch, self._batch = self._epoch + 1, 0
+        return batch
+
+    @property
+    def position(self) -> dict[str, Any]:
+        """Where the next batch is, for Loader.resume: numbers, to be saved with a checkpoint (JSON will do)."""
+        return {"epoch": self._epoch, "batch": self._batch, **self._loader._settings()}
+
+    def close(self) -> None:
+        """Ends the threads, after what they are reading now. Batches that are ready are lost."""
+        self._prefetcher.stop()
+        self._prefetcher.join()
+
+    def __enter__(self) -> "Batches":
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.close()
+
+
+def _jobs(loader: Loader, end: Optional[int], epoch: int, first: int) -> Iterator[tuple[int, np.ndarray]]:
+    """(epoch, indices) of every batch, in order."""
+    while end is None or epoch < end:
+        for indices in loader.order(epoch)[first:]:
+            yield epoch, indices
+        epoch, first = epoch + 1, 0
+
+
+class _Batch:
+    """One in the making. arrays: of the layout of whichever sample was first."""
+
+    __slots__ = ("epoch", "indices", "layouts", "layout", "arrays", "samples", "errors")
+
+    def __init__(self, epoch: int, indices: np.ndarray, samples: bool):
+        self.epoch, self.indices = epoch, indices
+        self.layout: Optional[Layout] = None
+        self.layouts: list[Optional[Layout]] = [None] * len(indices)
+        self.arrays: list[np.ndarray] = []
+        self.samples: Optional[list] = [None] * len(indices) if samples else None
+        self.errors: dict[int, BaseException] = {}  # by row
+
+
+class _Work:
+    """What the threads do for a loader; it does not hold the iteration, which ends when nobody has it."""
+
+    def __init__(self, loader: Loader):
+        self._cache, self._seed = loader.cache, loader.seed
+        self._transform, self._collate, self._threads = loader.transform, loader.collate, max(1, loader.threads)
+
+    def begin(self, job: tuple[int, np.ndarray]) -> tuple[_Batch, list[range]]:
+        """A batch to be made, and the rows that one thread makes at a time."""
+        batch = _Batch(*job, self._collate is not None)
+        rows = len(batch.indices)
+        piece = max(-(-rows // self._threads), min(rows, 8))
+        return batch, [range(i, min(i + piece, rows)) for i in range(0, rows, piece)]
+
+    def do(self, batch: _Batch, rows: range, lock) -> bool:
+        """Makes rows of a batch; False if it failed. Later rows of a failed piece stay undone."""
+        levels: dict[int, int] = {}
+        layout, arrays = None, batch.arrays
+        for row in rows:
+            try:
+                index = int(batch.indices[row])
+                level, own, values = self._cache.load(index)
+                levels[level] = levels.get(level, 0) + 1
+                if self._transform is not None or batch.samples is not None:
+                    sample = own.restore(values)
+                    if self._transform is not None:
+                        sample, own, values = self._changed(sample, batch.epoch, index)
+                    if batch.samples is not None:
+                        batch.samples[row] = sample
+                        continue
+                batch.layouts[row] = own
+                if layout is not own:
+                    layout, arrays = own, self._arrays(batch, own, lock)
+                for array, value in zip(arrays, values):
+                    array[row] = value
+            except BaseException as error:  # the thread must go on, and the error to who takes the batch
+                batch.errors[row] = error
+                self._cache.count(levels)
+                return False
+        self._cache.count(levels)
+        return True
+
+    def _changed(self, sample: Any, epoch: int, index: int):
+        try:
+            sample = self._transform(sample, order.sample_generator(self._seed, epoch, index))
+            return (sample, *flatten(sample)) if self._collate is None else (sample, None, None)
+        except Exception as error:
+            raise SampleError(f"transform of {self._cache.describe(index)}", index, error) from error
+
+    def _arrays(self, batch: _Batch, layout: Layout, lock) -> list[np.ndarray]:
+        """Those of the batch; none for a sample of another layout, which finish() refuses."""
+        with lock:
+            if batch.layout is None:
+                batch.arrays = [np.empty((len(batch.indices), *shape), dtype) for dtype, shape in layout.leaves]
+                batch.layout = layout
+            return batch.arrays if batch.layout == layout else []
+
+    def finish(self, batch: _Batch) -> Any:
+        """The batch, when all rows are there. Raises the error of its first row that has one."""
+        if batch.errors:
+            raise batch.errors[min(batch.errors)]
+        if batch.samples is not None:
+            return self._collate(batch.samples)
+        first = batch.layouts[0]
+        for row, layout in enumerate(batch.layouts):
+            if layout != first:
+                index = int(batch.indices[row])
+                raise SampleError(f"{self._cache.describe(index)} must match {first} of "
+                                  f"{self._cache.describe(int(batch.indices[0]))}, got: {layout}", index)
+        return first.restore(batch.arrays)
