@@ -5,6 +5,7 @@
 
 #include "ir/CsBytecode.h"
 #include "ir/CsProblemOps.h"
+#include "ir/CsSparseOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -45,6 +46,10 @@ void CsDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "ir/CsProblemOps.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "ir/CsSparseOps.cpp.inc"
       >();
   addInterfaces<CsInliner>();
   addBytecodeInterface(*this);
@@ -106,7 +111,7 @@ LogicalResult CsDialect::verifyOperationAttribute(Operation *op,
       name == kRowSparseAttr)
     return op->emitOpError() << "'" << name
                              << "' belongs on an argument or result";
-  return success();
+  return verifySparseAttribute(op, attr);
 }
 
 static LogicalResult verifyName(Operation *op, NamedAttribute attr, Type type,
@@ -180,6 +185,8 @@ LogicalResult CsDialect::verifyRegionArgAttribute(Operation *op,
     return verifyRows(op, attr, "argument", argIndex);
   if (name == kRowSparseAttr)
     return verifyRowSparse(op, attr, argIndex);
+  if (name == kPerRankAttr)
+    return verifyPerRank(op, attr, argIndex);
   if (name != kParamAttr && name != kStateAttr && name != kBatchAttr)
     return op->emitOpError() << "argument " << argIndex << ": '" << name
                              << "' is not an argument attribute of cs";

@@ -8,12 +8,15 @@
 
 #include "passes/Passes.h"
 #include "passes/problem/Passes.h"
+#include "passes/sparse/Passes.h"
 
 namespace commsched {
 #define GEN_PASS_REGISTRATION
 #include "passes/insert/Passes.h.inc"
 #define GEN_PASS_REGISTRATION
 #include "passes/place/Passes.h.inc"
+#define GEN_PASS_REGISTRATION
+#include "passes/sparse/Passes.h.inc"
 #define GEN_PASS_REGISTRATION
 #include "passes/schedule/Passes.h.inc"
 #define GEN_PASS_REGISTRATION
@@ -25,12 +28,17 @@ namespace commsched {
 using namespace mlir;
 using namespace commsched;
 
-/// Behind --insert-dist-comm: devices, and measured costs.
+/// Behind --insert-dist-comm: devices.
 template <typename Options>
 static void addDevices(OpPassManager &manager, const Options &options) {
   manager.addPass(createReplicateDevices({.byBlock = options.byBlock}));
   if (options.assignDevices)
     manager.addPass(createAssignDevices());
+}
+
+/// Of what comes into being before: measured costs.
+template <typename Options>
+static void addCosts(OpPassManager &manager, const Options &options) {
   if (options.profile.empty() && options.calibration.empty())
     return;
   ReadCostsOptions costs;
@@ -63,6 +71,15 @@ void commsched::buildAllReducePipeline(
                                         .reduction = options.reduction,
                                         .cluster = options.cluster}));
   addDevices(manager, options);
+  // Gradients may ask for it themselves.
+  LowerSparseCommOptions sparse{.density = options.density,
+                                .method = options.sparseMethod,
+                                .minElements = options.minElements,
+                                .rules = {},
+                                .select = options.select};
+  llvm::append_range(sparse.rules, options.sparseRules);
+  manager.addPass(createLowerSparseComm(sparse));
+  addCosts(manager, options);
   addSchedule(manager, options);
   manager.addPass(createExpandCollectives({.algorithm = options.algorithm}));
   addCopies(manager, options);
@@ -84,6 +101,7 @@ void commsched::buildParameterServerPipeline(
                             .merge = options.merge,
                             .placement = options.placement}));
   addDevices(manager, options);
+  addCosts(manager, options);
   addSchedule(manager, options);
   manager.addPass(createExpandCollectives({.algorithm = options.algorithm}));
   addCopies(manager, options);
@@ -93,6 +111,7 @@ void commsched::buildParameterServerPipeline(
 void commsched::registerPasses() {
   registerCommSched_insertPasses();
   registerCommSched_placePasses();
+  registerCommSched_sparsePasses();
   registerCommSched_schedulePasses();
   registerCommSched_lowerPasses();
   registerCommSched_problemPasses();

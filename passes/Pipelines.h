@@ -64,6 +64,27 @@ struct AllReducePipelineOptions
       *this, "algorithm",
       llvm::cl::desc("collective algorithm: auto, ring or halving-doubling"),
       llvm::cl::init("auto")};
+  Option<double> density{
+      *this, "density",
+      llvm::cl::desc("part of the elements of a gradient that travel: see "
+                     "--lower-sparse-comm; 1: all of them"),
+      llvm::cl::init(1.0)};
+  Option<std::string> sparseMethod{
+      *this, "sparse-method",
+      llvm::cl::desc("how: auto, dense, allgather, hitopk or gtopk"),
+      llvm::cl::init("auto")};
+  Option<int64_t> minElements{
+      *this, "min-elements",
+      llvm::cl::desc("gradients of fewer elements stay dense"),
+      llvm::cl::init(16384)};
+  ListOption<std::string> sparseRules{
+      *this, "sparse-rules",
+      llvm::cl::desc("PATTERN=DENSITY[:METHOD], for parameters by name")};
+  Option<std::string> select{
+      *this, "select",
+      llvm::cl::desc("how elements are selected: exact, histogram, sampled or "
+                     "mstopk"),
+      llvm::cl::init("exact")};
 };
 
 struct ParameterServerPipelineOptions
@@ -116,7 +137,7 @@ struct ParameterServerPipelineOptions
 };
 
 /// From level 0 to a verified level 2: --cse, --insert-dist-comm,
-/// --replicate-devices, --assign-devices, --read-costs (if there are files),
+/// --replicate-devices, --assign-devices, --lower-sparse-comm, --read-costs (if there are files),
 /// --schedule-comm,
 /// --expand-collectives, --overlap-rpc-memcpy (if asked for),
 /// --verify-distributed.

@@ -24,6 +24,8 @@ tblgen() { "$mlir/bin/mlir-tblgen" -I "$mlir/include" -I . "$@"; }
 tblgen -gen-dialect-doc -dialect=cs ir/CsOps.td >"$new/dialect.md"
 tblgen -gen-op-doc ir/CsProblemOps.td >"$new/problems.md"
 sed -i '1a\\n# Scheduling problems' "$new/problems.md"
+tblgen -gen-op-doc ir/CsSparseOps.td >"$new/sparse.md"
+sed -i '1a\\n# Selections' "$new/sparse.md"
 tblgen -gen-op-interface-docs ir/CsInterfaces.td >"$new/interfaces.md"
 for td in passes/*/Passes.td; do
   [ -e "$td" ] || continue

@@ -7,6 +7,7 @@
 #include "passes/insert/Program.h"
 #include "passes/insert/Remarks.h"
 
+#include "ir/CsSparseOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
 
@@ -282,9 +283,14 @@ Value AllReduceExchange::begin(OpBuilder &builder,
                                const PlannedCommunication &planned,
                                Value value) {
   switch (planned.kind) {
-  case PlannedCommunication::Gradient:
-    return cs::AllReduceOp::create(builder, planned.loc, planned.key, reduction,
-                                   value);
+  case PlannedCommunication::Gradient: {
+    auto reduce = cs::AllReduceOp::create(builder, planned.loc, planned.key,
+                                          reduction, value);
+    for (StringRef name : {cs::kDensityAttr, cs::kSparseMethodAttr})
+      if (Attribute own = planned.gradient->getAttr(name))
+        reduce->setAttr(name, own);
+    return reduce;
+  }
   case PlannedCommunication::State:
     return cs::AllReduceOp::create(builder, planned.loc, planned.key,
                                    cs::Reduction::mean, value);

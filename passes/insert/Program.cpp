@@ -3,6 +3,7 @@
 
 #include "passes/insert/Program.h"
 
+#include "ir/CsSparseOps.h"
 #include "mlir/IR/SymbolTable.h"
 #include "llvm/ADT/StringMap.h"
 
@@ -55,8 +56,8 @@ bool hasRoles(func::FuncOp func) {
   return false;
 }
 
-/// Level 0 has plain types, and of `cs` gradients, rows of tables and profiled
-/// layers only.
+/// Level 0 has plain types, and of `cs` gradients, rows of tables, selections and
+/// profiled layers only.
 LogicalResult checkLevel(func::FuncOp func) {
   auto isLevel1 = [](Type type) {
     return isa<cs::PlacedType, cs::FutureType>(type);
@@ -67,7 +68,8 @@ LogicalResult checkLevel(func::FuncOp func) {
                             "values: --insert-dist-comm has run already");
   for (Operation &op : func.front())
     if (isa_and_nonnull<CsDialect>(op.getDialect()) &&
-        !isa<cs::GradientOp, cs::LookupOp, cs::SegmentSumOp, cs::ProfiledOp>(op))
+        !isa<cs::GradientOp, cs::LookupOp, cs::SegmentSumOp, cs::ProfiledOp,
+             cs::TopKOp, cs::ScatterAddOp, cs::MergeTopKOp>(op))
       return op.emitOpError("does not belong in a level-0 function");
   return success();
 }

@@ -4,6 +4,7 @@
 #include "passes/lower/Module.h"
 
 #include "ir/CsServerFunctions.h"
+#include "ir/CsSparseOps.h"
 
 using namespace mlir;
 using namespace commsched;
@@ -33,7 +34,8 @@ bool commsched::isDistributed(func::FuncOp function) {
   for (Block &block : function.getBody())
     for (Operation &op : block)
       if (isa_and_nonnull<cs::CsDialect>(op.getDialect()) &&
-          !isa<cs::GradientOp, cs::LookupOp, cs::SegmentSumOp>(op))
+          !isa<cs::GradientOp, cs::LookupOp, cs::SegmentSumOp, cs::TopKOp,
+               cs::ScatterAddOp, cs::MergeTopKOp>(op))
         return true;
   // A function that only passes placed values on.
   return llvm::any_of(function.getArgumentTypes(),

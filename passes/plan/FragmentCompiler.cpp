@@ -26,6 +26,7 @@ FragmentCompiler::FragmentCompiler(MLIRContext *context, CodeOptions options)
                        linalg::LinalgDialect, memref::MemRefDialect,
                        tensor::TensorDialect, scf::SCFDialect,
                        LLVM::LLVMDialect, math::MathDialect>();
+  addKernelBufferization(context);
 }
 
 static std::string printWithoutLocations(Operation *op) {
@@ -87,9 +88,11 @@ static void printAfter(ModuleOp module, StringRef stage,
 
 LogicalResult FragmentCompiler::compile(CompiledFragments &result) {
   SmallVector<func::FuncOp> fragments(module->getOps<func::FuncOp>());
-  for (func::FuncOp fragment : fragments)
+  for (func::FuncOp fragment : fragments) {
+    lowerSparseOps(fragment);
     if (failed(fuseFragment(fragment)))
       return failure();
+  }
   printAfter(*module, "fuse", options);
   for (func::FuncOp fragment : fragments)
     if (failed(bufferizeFragment(fragment)))
@@ -100,6 +103,8 @@ LogicalResult FragmentCompiler::compile(CompiledFragments &result) {
   NestTable nests;
   for (func::FuncOp fragment : fragments) {
     extractKernels(fragment, kernels);
+    if (failed(extractKernelCalls(fragment, kernels)))
+      return failure();
     FailureOr<uint64_t> scratch = assignScratch(fragment);
     if (failed(scratch) || failed(outlineNests(fragment, nests)))
       return failure();

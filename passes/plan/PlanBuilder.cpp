@@ -7,6 +7,7 @@
 #include "Urgency.h"
 
 #include "ir/CsServerFunctions.h"
+#include "ir/CsSparseOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 
 using namespace mlir;
@@ -157,6 +158,8 @@ LogicalResult FunctionBuilder::addArguments() {
         slotOf(name, param ? plan::Slot::PARAM : plan::Slot::STATE, placed, true);
     if (failed(slot))
       return failure();
+    if (function.getArgAttr(i, cs::kPerRankAttr))
+      context.plan.mutable_slots(*slot)->set_per_rank(true);
     unsigned buffer = addBuffer(plan::Buffer::SLOT_CURRENT, type, name.getValue());
     out.mutable_buffers(buffer)->set_slot(*slot);
     buffers[arg] = buffer;

@@ -230,6 +230,8 @@ LogicalResult exportPlan(ModuleOp module, const CodeOptions &options,
   }
 
   uint64_t features = 0;
+  if (llvm::any_of(plan.slots(), [](const plan::Slot &slot) { return slot.per_rank(); }))
+    features |= uint64_t{1} << plan::FEATURE_SPARSE;
   auto need = [&](plan::Feature feature) { features |= uint64_t{1} << feature; };
   if (compiler.size() > 0) {
     CompiledFragments code;
@@ -247,8 +249,11 @@ LogicalResult exportPlan(ModuleOp module, const CodeOptions &options,
     }
     need(options.targetCpu == "x86-64-v4" ? plan::FEATURE_X86_64_V4
                                           : plan::FEATURE_X86_64_V3);
-    if (plan.kernels_size() > 0)
-      need(plan::FEATURE_ONEDNN);
+    for (const plan::Kernel &kernel : plan.kernels())
+      need(StringRef(kernel.kind()).starts_with("matmul") ||
+                   StringRef(kernel.kind()).starts_with("convolution")
+               ? plan::FEATURE_ONEDNN
+               : plan::FEATURE_SPARSE);
     statistics.codeBytes = code.codeBytes;
     statistics.nests = code.nests;
     statistics.kernels = plan.kernels_size();

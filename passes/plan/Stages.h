@@ -25,6 +25,11 @@ inline constexpr llvm::StringLiteral kKernelIndexAttr = "kernel_index";
 /// On functions that hold one loop nest.
 inline constexpr llvm::StringLiteral kNestAttr = "fragment_nest";
 
+/// cs.top_k, cs.scatter_add and cs.merge_top_k become cs.kernel.
+void lowerSparseOps(mlir::func::FuncOp function);
+/// Teaches `context` to bufferize cs.kernel.
+void addKernelBufferization(mlir::MLIRContext *context);
+
 /// Tensors: everything structured becomes linalg.generic, elementwise ops are
 /// fused, contractions are marked with kKernelAttr.
 llvm::LogicalResult fuseFragment(mlir::func::FuncOp function);
@@ -45,6 +50,9 @@ private:
 /// Marked contractions on buffers become calls of functions with
 /// kKernelIndexAttr, or lose their mark and stay loops.
 void extractKernels(mlir::func::FuncOp function, KernelTable &table);
+
+/// What cs.kernel became on buffers as calls of functions with kKernelIndexAttr.
+llvm::LogicalResult extractKernelCalls(mlir::func::FuncOp function, KernelTable &table);
 
 /// Adds the argument %scratch after %context and puts every allocation there.
 /// Returns the bytes needed.

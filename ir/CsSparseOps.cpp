@@ -1,0 +1,161 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "ir/CsSparseOps.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+using namespace mlir;
+using namespace commsched::cs;
+
+#define GET_OP_CLASSES
+#include "ir/CsSparseOps.cpp.inc"
+
+ArrayRef<StringRef> commsched::cs::exchangeMethods() {
+  static const StringRef names[] = {"auto", "dense", "allgather", "hitopk", "gtopk"};
+  return names;
+}
+
+ArrayRef<StringRef> commsched::cs::selectionMethods() {
+  static const StringRef names[] = {"exact", "histogram", "sampled", "mstopk"};
+  return names;
+}
+
+std::string commsched::cs::listOf(ArrayRef<StringRef> names) {
+  std::string text = names.front().str();
+  for (StringRef name : names.drop_front().drop_back())
+    text += (", " + name).str();
+  return text + (" or " + names.back()).str();
+}
+
+static RankedTensorType tensorOf(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
+
+/// Static shapes, one element type, and indices that reach all of `whole`.
+static LogicalResult verifySelection(Operation *op, Value values, Value indices,
+                                     Value whole) {
+  for (Value value : {values, indices, whole})
+    if (!tensorOf(value).hasStaticShape())
+      return op->emitOpError() << "must have static shapes, got: " << value.getType();
+  if (tensorOf(values).getRank() != 1)
+    return op->emitOpError() << "values must have one dimension, got: "
+                             << values.getType();
+  if (tensorOf(values).getElementType() != tensorOf(whole).getElementType())
+    return op->emitOpError() << "values must match the element type of "
+                             << whole.getType() << ", got: " << values.getType();
+  if (tensorOf(values).getDimSize(0) != tensorOf(indices).getDimSize(0))
+    return op->emitOpError() << "must have as many indices as values, "
+                             << tensorOf(values).getDimSize(0)
+                             << ", got: " << tensorOf(indices).getDimSize(0);
+  int64_t elements = tensorOf(whole).getNumElements();
+  if (tensorOf(indices).getElementType().isInteger(32) &&
+      elements > int64_t(1) << 31)
+    return op->emitOpError() << "needs indices of i64 for " << elements << " elements";
+  return success();
+}
+
+LogicalResult TopKOp::verify() {
+  if (!llvm::is_contained(selectionMethods(), getMethod()))
+    return emitOpError() << "method must be " << listOf(selectionMethods())
+                         << ", got: " << getMethodAttr();
+  if (failed(verifySelection(*this, getValues(), getIndices(), getValue())))
+    return failure();
+  if (getResidual() && getResidual().getType() != getValue().getType())
+    return emitOpError() << "residual must match " << getValue().getType()
+                         << ", got: " << getResidual().getType();
+  if (getRest().getType() != getValue().getType())
+    return emitOpError() << "rest must match " << getValue().getType()
+                         << ", got: " << getRest().getType();
+  int64_t k = tensorOf(getValues()).getDimSize(0);
+  int64_t elements = tensorOf(getValue()).getNumElements();
+  if (k < 1 || k > elements)
+    return emitOpError() << "must select 1 to " << elements << " elements, got: " << k;
+  return success();
+}
+
+LogicalResult ScatterAddOp::verify() {
+  if (failed(verifySelection(*this, getValues(), getIndices(), getResult())))
+    return failure();
+  if (getInto() && getInto().getType() != getResult().getType())
+    return emitOpError() << "operand to add to must match " << getResult().getType()
+                         << ", got: " << getInto().getType();
+  if (getExcept() && !getInto())
+    return emitOpError("needs an operand to add to, to leave some indices out");
+  if (getExcept() && getExcept().getType().getElementType() !=
+                         getIndices().getType().getElementType())
+    return emitOpError() << "indices to leave out must match the element type of "
+                         << getIndices().getType()
+                         << ", got: " << getExcept().getType();
+  if (static_cast<int64_t>(getOver()) < 1)
+    return emitOpError() << "must divide by 1 or more, got: "
+                         << static_cast<int64_t>(getOver());
+  if (getExcept() && getOver() != 1)
+    return emitOpError("cannot divide and leave indices out");
+  return success();
+}
+
+LogicalResult MergeTopKOp::verify() {
+  if (failed(verifySelection(*this, getValues(), getIndices(), getValues())) ||
+      failed(verifySelection(*this, getTopValues(), getTopIndices(), getValues())))
+    return failure();
+  if (getTopIndices().getType().getElementType() !=
+      getIndices().getType().getElementType())
+    return emitOpError() << "indices must match the element type of "
+                         << getIndices().getType()
+                         << ", got: " << getTopIndices().getType();
+  return success();
+}
+
+MutableOperandRange KernelOp::getDpsInitsMutable() { return getOutsMutable(); }
+
+LogicalResult KernelOp::verify() {
+  if (getKind().empty())
+    return emitOpError("needs a kind");
+  if (!llvm::equal(getResultTypes(), getOuts().getTypes()))
+    return emitOpError("results must match what the kernel writes");
+  for (NamedAttribute setting : getSettings())
+    if (!isa<IntegerAttr>(setting.getValue()))
+      return emitOpError() << "setting " << setting.getName()
+                           << " must be an integer, got: " << setting.getValue();
+  return success();
+}
+
+LogicalResult commsched::cs::verifySparseAttribute(Operation *op, NamedAttribute attr) {
+  StringRef name = attr.getName();
+  if (name == kPerRankAttr)
+    return op->emitOpError() << "'" << name << "' belongs on an argument";
+  if (name != kDensityAttr && name != kSparseMethodAttr)
+    return success();
+  if (!isa<GradientOp, AllReduceOp>(op))
+    return op->emitOpError() << "'" << name
+                             << "' belongs on a cs.gradient or cs.all_reduce";
+  if (name == kDensityAttr) {
+    auto density = dyn_cast<FloatAttr>(attr.getValue());
+    if (!density || !density.getType().isF64() ||
+        !(density.getValueAsDouble() > 0 && density.getValueAsDouble() <= 1))
+      return op->emitOpError() << "'" << name
+                               << "' must be an f64 above 0 and at most 1, got: "
+                               << attr.getValue();
+    return success();
+  }
+  auto method = dyn_cast<StringAttr>(attr.getValue());
+  if (!method || !llvm::is_contained(exchangeMethods(), method.getValue()))
+    return op->emitOpError() << "'" << name << "' must be "
+                             << listOf(exchangeMethods()) << ", got: " << attr.getValue();
+  return success();
+}
+
+LogicalResult commsched::cs::verifyPerRank(Operation *op, NamedAttribute attr,
+                                           unsigned index) {
+  StringRef name = attr.getName();
+  if (!isa<UnitAttr>(attr.getValue()))
+    return op->emitOpError() << "argument " << index << ": '" << name
+                             << "' must be a unit attribute, got: " << attr.getValue();
+  auto function = dyn_cast<FunctionOpInterface>(op);
+  if (!function || !function.getArgAttr(index, CsDialect::kStateAttr))
+    return op->emitOpError() << "argument " << index << ": '" << name
+                             << "' belongs beside '" << CsDialect::kStateAttr << "'";
+  return success();
+}

@@ -1,0 +1,126 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef COMMSCHED_IR_CSSPARSEOPS_TD
+#define COMMSCHED_IR_CSSPARSEOPS_TD
+
+// Selection of elements (docs/sparse.md). Generated apart from the other ops:
+// include "ir/CsSparseOps.h".
+
+include "ir/CsDialect.td"
+include "mlir/IR/BuiltinAttributes.td"
+include "mlir/Interfaces/DestinationStyleOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+class Cs_SparseOp<string mnemonic, list<Trait> traits = []>
+    : Op<Cs_Dialect, mnemonic, traits>;
+
+def Cs_Selectable : RankedTensorOf<[F32, F16, BF16]>;
+def Cs_Positions : 1DTensorOf<[I32, I64]>;
+
+def Cs_TopKOp : Cs_SparseOp<"top_k", [Pure]> {
+  let summary = "the k elements of largest magnitude, and what is left";
+  let description = [{
+    Of `value`, or of `value + residual`. k is the size of `values` and `indices`;
+    an index counts elements row-major, and they ascend. `rest` is the operand, or
+    the sum, with zeros where it was selected.
+
+    `method`: "exact", "histogram" and "sampled" select the k largest, of equal ones
+    those of the lowest index, in different ways; "mstopk" (Shi et al., MLSys 2021)
+    selects k that are nearly the largest, the same ones for the same `seed`. A NaN
+    or an infinity ends the run with an error.
+
+    ```mlir
+    %v, %i, %rest = cs.top_k "exact" %g, %residual
+        : (tensor<784x10xf32>, tensor<784x10xf32>)
+        -> (tensor<78xf32>, tensor<78xi32>, tensor<784x10xf32>)
+    ```
+  }];
+  let arguments = (ins StrAttr:$method, Cs_Selectable:$value,
+                       Optional<Cs_Selectable>:$residual,
+                       DefaultValuedAttr<I64Attr, "0">:$seed);
+  let results = (outs Cs_Selectable:$values, Cs_Positions:$indices, Cs_Selectable:$rest);
+  let assemblyFormat = [{
+    $method $value (`,` $residual^)? (`seed` $seed^)? attr-dict `:`
+    functional-type(operands, results)
+  }];
+  let hasVerifier = 1;
+}
+
+def Cs_ScatterAddOp : Cs_SparseOp<"scatter_add", [Pure, AttrSizedOperandSegments]> {
+  let summary = "adds values to the elements that indices name";
+  let description = [{
+    Adds value i to element `indices[i]` (row-major) of zeros, or of `into`, in the
+    order of i: lists of several ranks behind each other give the sum of all, with
+    the same bits everywhere. Values are divided by `over` first (a mean). Index -1
+    is padding; another one outside of the result ends the run with an error.
+
+    `except`: leaves out the indices of this list. Both lists ascend then.
+
+    ```mlir
+    %d = cs.scatter_add %values, %indices over 2
+        : (tensor<156xf32>, tensor<156xi32>) -> tensor<784x10xf32>
+    %r = cs.scatter_add %values, %indices except %sent into %rest
+        : (tensor<78xf32>, tensor<78xi32>, tensor<78xi32>, tensor<784x10xf32>)
+        -> tensor<784x10xf32>
+    ```
+  }];
+  let arguments = (ins Cs_Selectable:$values, Cs_Positions:$indices,
+                       Optional<Cs_Positions>:$except, Optional<Cs_Selectable>:$into,
+                       DefaultValuedAttr<I64Attr, "1">:$over);
+  let results = (outs Cs_Selectable:$result);
+  let assemblyFormat = [{
+    $values `,` $indices (`over` $over^)? (`except` $except^)? (`into` $into^)? attr-dict `:`
+    functional-type(operands, results)
+  }];
+  let hasVerifier = 1;
+}
+
+def Cs_MergeTopKOp : Cs_SparseOp<"merge_top_k", [Pure]> {
+  let summary = "the k of largest magnitude of several selections together";
+  let description = [{
+    Adds up the values of equal indices, in their order, and selects the k sums of
+    largest magnitude, of equal ones those of the lowest index; k is the size of the
+    results. Their indices ascend; if there are fewer than k, padding (index -1,
+    value 0) is behind them.
+
+    ```mlir
+    %v, %i = cs.merge_top_k %values, %indices
+        : (tensor<156xf32>, tensor<156xi32>) -> (tensor<78xf32>, tensor<78xi32>)
+    ```
+  }];
+  let arguments = (ins Cs_Selectable:$values, Cs_Positions:$indices);
+  let results = (outs Cs_Selectable:$top_values, Cs_Positions:$top_indices);
+  let assemblyFormat = [{
+    $values `,` $indices attr-dict `:` functional-type(operands, results)
+  }];
+  let hasVerifier = 1;
+}
+
+def Cs_KernelOp : Cs_SparseOp<"kernel", [Pure, AttrSizedOperandSegments,
+    DeclareOpInterfaceMethods<DestinationStyleOpInterface>]> {
+  let summary = "a call of a library kernel";
+  let description = [{
+    What `cs.top_k` and `cs.scatter_add` become when a plan is written: the kernel
+    `kind` of the registry of the runtime (ops/sparse/kernels.h), with its
+    attributes, integers. It reads the inputs and writes all of the outs; with
+    `accumulate` it adds to them.
+
+    ```mlir
+    %d = cs.kernel "scatter_add" (%i, %v) into (%empty) {denominator = 2 : i64}
+        : (tensor<8xi32>, tensor<8xf32>), (tensor<64xf32>) -> tensor<64xf32>
+    ```
+  }];
+  let arguments = (ins StrAttr:$kind, Variadic<AnyRankedTensor>:$inputs,
+                       Variadic<AnyRankedTensor>:$outs, DictionaryAttr:$settings,
+                       UnitAttr:$accumulate);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let assemblyFormat = [{
+    $kind ` ` `(` $inputs `)` (`accumulate` $accumulate^)? `into` ` ` `(` $outs `)` $settings
+    `:` `(` type($inputs) `)` `,` `(` type($outs) `)` attr-dict
+    (`->` type($results)^)?
+  }];
+  let hasVerifier = 1;
+}
+
+#endif // COMMSCHED_IR_CSSPARSEOPS_TD

@@ -1,0 +1,273 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "passes/sparse/Exchange.h"
+
+#include <cmath>
+
+#include "ir/CsSparseOps.h"
+#include "passes/place/CombineDevices.h"
+#include "passes/place/Devices.h"
+#include "passes/sparse/Selection.h"
+
+using namespace mlir;
+using namespace commsched;
+using namespace commsched::sparse;
+using place::onDevice;
+using place::placedType;
+
+int64_t sparse::selected(double density, int64_t elements) {
+  return std::clamp<int64_t>(std::llround(density * static_cast<double>(elements)), 1,
+                             elements);
+}
+
+NodeGradient::NodeGradient(cs::AllReduceOp op, unsigned devices)
+    : combined(op.getValue()) {
+  auto sum = place::sourceOf(combined).getDefiningOp<cs::FragmentOp>();
+  parts.push_back(combined);
+  if (devices == 1 || !sum || sum.getLabel() != ("sum." + op.getKey()).str() ||
+      sum.getInputs().size() != devices || !sum->hasOneUse())
+    return;
+  SmallVector<Value> found(devices);
+  for (Value input : sum.getInputs()) {
+    Value source = place::sourceOf(input);
+    unsigned device = place::deviceOf(source);
+    if (placedType(source).getTensor() != placedType(combined).getTensor() ||
+        device >= devices || found[device])
+      return;
+    found[device] = source;
+  }
+  parts = found;
+  sumOp = sum;
+}
+
+int64_t NodeGradient::shards() const {
+  RankedTensorType type = placedType(combined).getTensor();
+  auto devices = static_cast<int64_t>(parts.size());
+  return type.getRank() > 0 && type.getDimSize(0) >= devices ? devices : 1;
+}
+
+bool NodeGradient::hasBody() const {
+  auto made = place::sourceOf(combined).getDefiningOp<cs::FragmentOp>();
+  return !made || made.hasBody();
+}
+
+namespace {
+
+class Exchanger {
+public:
+  Exchanger(func::FuncOp func, cs::AllReduceOp op, const NodeGradient &gradient,
+            cs::ClusterOp cluster, const ExchangeOptions &options)
+      : func(func), op(op), gradient(gradient), options(options),
+        nodes(cluster.getNodes()), builder(op), key(op.getKey().str()),
+        owner(place::deviceOf(op.getValue())) {}
+
+  LogicalResult run();
+
+private:
+  struct Residual {
+    std::string name;
+    BlockArgument argument;
+    Value next;
+  };
+  SelectionContext contextOf(RankedTensorType type) {
+    return {builder, op.getLoc(), type,
+            selected(options.density, type.getNumElements()), options.select,
+            gradient.hasBody()};
+  }
+  int64_t over(int64_t ranks) const {
+    return op.getReduction() == cs::Reduction::mean ? ranks : 1;
+  }
+  FailureOr<BlockArgument> addResidual(const Twine &name, cs::PlacedType type);
+  void addResults();
+  Message gather(const SelectionContext &context, StringRef name, const Message &message);
+  Value copyTo(Value value, unsigned device);
+  FailureOr<Value> ofEachDevice();
+  FailureOr<Value> ofShards();
+  FailureOr<Value> ofShard(StringRef suffix, Value value, bool deferred);
+
+  func::FuncOp func;
+  mutable cs::AllReduceOp op; // a handle
+  const NodeGradient &gradient;
+  const ExchangeOptions &options;
+  int64_t nodes;
+  OpBuilder builder;
+  std::string key;
+  unsigned owner;
+  SmallVector<Residual> residuals;
+};
+
+FailureOr<BlockArgument> Exchanger::addResidual(const Twine &name, cs::PlacedType type) {
+  std::string text = name.str();
+  for (unsigned i = 0, e = func.getNumArguments(); i < e; ++i)
+    if (StringAttr known = place::carriedName(func, i); known && known.getValue() == text)
+      return func.emitOpError() << "argument " << i << " has the name that the residual of \""
+                                << key << "\" needs: \"" << text << "\"";
+  MLIRContext *context = func.getContext();
+  auto attrs = DictionaryAttr::get(
+      context, {{StringAttr::get(context, cs::CsDialect::kStateAttr),
+                 StringAttr::get(context, text)},
+                {StringAttr::get(context, cs::kPerRankAttr), UnitAttr::get(context)}});
+  unsigned index = func.getNumArguments();
+  if (failed(func.insertArgument(index, type, attrs, op.getLoc())))
+    return failure();
+  residuals.push_back({text, func.getArgument(index), Value()});
+  return func.getArgument(index);
+}
+
+/// The new residuals, behind what the function returns.
+void Exchanger::addResults() {
+  MLIRContext *context = func.getContext();
+  Operation *ret = func.front().getTerminator();
+  for (const Residual &residual : residuals) {
+    ret->insertOperands(ret->getNumOperands(), residual.next);
+    auto attrs = DictionaryAttr::get(
+        context, {{StringAttr::get(context, cs::CsDialect::kUpdatesAttr),
+                   StringAttr::get(context, residual.name)}});
+    (void)func.insertResult(func.getNumResults(), residual.next.getType(), attrs);
+  }
+}
+
+Message Exchanger::gather(const SelectionContext &context, StringRef name,
+                          const Message &message) {
+  if (nodes == 1)
+    return message;
+  Message all;
+  for (auto [part, partKey] : llvm::zip(message.parts, context.keysOf(name))) {
+    cs::PlacedType type = placedType(part);
+    SmallVector<int64_t> shape(type.getTensor().getShape());
+    shape[0] *= nodes;
+    auto gathered = cs::PlacedType::get(
+        func.getContext(), RankedTensorType::get(shape, type.getTensor().getElementType()),
+        type.getDevice(), type.getMemory());
+    all.parts.push_back(
+        cs::AllGatherOp::create(builder, op.getLoc(), gathered, partKey, part));
+  }
+  return all;
+}
+
+Value Exchanger::copyTo(Value value, unsigned device) {
+  if (place::deviceOf(value) == device)
+    return value;
+  return cs::CopyOp::create(builder, op.getLoc(), onDevice(placedType(value), device), value);
+}
+
+/// Flat: every device selects from its own gradient.
+FailureOr<Value> Exchanger::ofEachDevice() {
+  SelectionContext context = contextOf(placedType(op.getValue()).getTensor());
+  SmallVector<Message> own;
+  bool several = gradient.isOfDevices();
+  for (auto [device, value] : llvm::enumerate(gradient.ofDevices())) {
+    std::string suffix = device == 0 ? "" : (".device" + Twine(device)).str();
+    FailureOr<BlockArgument> residual =
+        addResidual(key + ".residual" + suffix, placedType(value));
+    if (failed(residual))
+      return failure();
+    Selected selected =
+        selectTopK(context, "top_k." + key + suffix, value, *residual, /*deferred=*/false);
+    residuals.back().next = selected.residual;
+    own.push_back(selected.message);
+  }
+  Message joined;
+  for (unsigned part = 0; part < own.front().parts.size(); ++part) {
+    SmallVector<Value> blocks;
+    for (const Message &message : own)
+      blocks.push_back(copyTo(message.parts[part], owner));
+    joined.parts.push_back(
+        several ? cs::ConcatOp::create(builder, op.getLoc(), blocks).getResult()
+                : blocks.front());
+  }
+  Message all = gather(context, key, joined);
+  return scatterAdd(context, "scatter_add." + key, all, over(all.lists()));
+}
+
+/// Of what device of `value` has of the node's gradient.
+FailureOr<Value> Exchanger::ofShard(StringRef suffix, Value value, bool deferred) {
+  SelectionContext context = contextOf(placedType(value).getTensor());
+  FailureOr<BlockArgument> residual =
+      addResidual(key + ".residual" + suffix, placedType(value));
+  if (failed(residual))
+    return failure();
+  Selected selected = selectTopK(context, ("top_k." + key + suffix).str(), value,
+                                 *residual, deferred);
+  residuals.back().next = selected.residual;
+  Message all = gather(context, (key + suffix).str(), selected.message);
+  return scatterAdd(context, ("scatter_add." + key + suffix).str(), all, over(nodes));
+}
+
+/// Hierarchical: combined in the node first, a shard on each device.
+FailureOr<Value> Exchanger::ofShards() {
+  auto shards = static_cast<unsigned>(gradient.shards());
+  if (shards == 1)
+    return ofShard("", gradient.whole(), gradient.isOfDevices());
+  RankedTensorType type = placedType(op.getValue()).getTensor();
+  int64_t rows = type.getDimSize(0);
+  SmallVector<RankedTensorType> types;
+  for (unsigned shard = 0; shard < shards; ++shard) {
+    SmallVector<int64_t> shape(type.getShape());
+    shape[0] = rows * (shard + 1) / shards - rows * shard / shards;
+    types.push_back(RankedTensorType::get(shape, type.getElementType()));
+  }
+  SmallVector<ValueRange> cut; // by device
+  for (Value value : gradient.ofDevices()) {
+    SmallVector<Type> placed;
+    for (RankedTensorType block : types)
+      placed.push_back(cs::PlacedType::get(func.getContext(), block, place::deviceOf(value),
+                                           cs::MemoryKind::device));
+    cut.push_back(
+        cs::SplitOp::create(builder, op.getLoc(), placed, value).getBlocks());
+  }
+  SmallVector<Value> joined;
+  for (unsigned shard = 0; shard < shards; ++shard) {
+    std::string suffix = (".shard" + Twine(shard)).str();
+    SmallVector<Value> blocks;
+    for (ValueRange blocksOfDevice : cut)
+      blocks.push_back(copyTo(blocksOfDevice[shard], shard));
+    Value sum = place::combine(builder, op.getLoc(), "sum." + key + suffix,
+                               op.getReduction(), blocks, gradient.hasBody());
+    FailureOr<Value> dense = ofShard(suffix, sum, /*deferred=*/true);
+    if (failed(dense))
+      return failure();
+    joined.push_back(*dense);
+  }
+  for (Value &block : joined)
+    block = copyTo(block, owner);
+  return cs::ConcatOp::create(builder, op.getLoc(), joined).getResult();
+}
+
+LogicalResult Exchanger::run() {
+  FailureOr<Value> result =
+      options.method == Method::allGather ? ofEachDevice() : ofShards();
+  if (failed(result))
+    return failure();
+  addResults();
+  Value combined = op.getValue();
+  op.getResult().replaceAllUsesWith(*result);
+  op.erase();
+  // What combined the devices' gradients as a whole.
+  while (Operation *def = combined.getDefiningOp()) {
+    if (!gradient.isOfDevices() || !def->use_empty() ||
+        !(place::isDeviceCopy(def) || def == gradient.sum()))
+      break;
+    SmallVector<Value> inputs(def->getOperands());
+    combined = inputs.front();
+    bool isSum = def == gradient.sum();
+    def->erase();
+    if (!isSum)
+      continue;
+    for (Value input : inputs)
+      if (Operation *copy = input.getDefiningOp();
+          copy && place::isDeviceCopy(copy) && copy->use_empty())
+        copy->erase();
+    break;
+  }
+  return success();
+}
+
+} // namespace
+
+LogicalResult sparse::exchange(func::FuncOp func, cs::AllReduceOp op,
+                               const NodeGradient &gradient, cs::ClusterOp cluster,
+                               const ExchangeOptions &options) {
+  return Exchanger(func, op, gradient, cluster, options).run();
+}

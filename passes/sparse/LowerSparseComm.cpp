@@ -1,0 +1,146 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "passes/sparse/Passes.h"
+
+#include <cmath>
+
+#include "ir/CsSparseOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "passes/lower/Module.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/MathExtras.h"
+#include "passes/place/Devices.h"
+#include "passes/sparse/Exchange.h"
+#include "passes/sparse/Policy.h"
+#include "passes/sparse/Predict.h"
+
+namespace commsched {
+#define GEN_PASS_DEF_LOWERSPARSECOMM
+#include "passes/sparse/Passes.h.inc"
+} // namespace commsched
+
+using namespace mlir;
+using namespace commsched;
+using namespace commsched::sparse;
+
+namespace {
+
+struct LowerSparseComm : commsched::impl::LowerSparseCommBase<LowerSparseComm> {
+  using LowerSparseCommBase::LowerSparseCommBase;
+
+  void runOnOperation() override {
+    if (failed(run()))
+      signalPassFailure();
+  }
+
+private:
+  LogicalResult run() {
+    auto refuse = [&](const Twine &what) {
+      return emitError(getOperation().getLoc()) << "lower-sparse-comm: " << what;
+    };
+    FailureOr<Policy> policy =
+        Policy::read({density, method, minElements,
+                      std::vector<std::string>(rules.begin(), rules.end())},
+                     refuse);
+    if (failed(policy))
+      return failure();
+    if (!llvm::is_contained(cs::selectionMethods(), StringRef(select)))
+      return refuse("select must be " + cs::listOf(cs::selectionMethods()) +
+                    ", got: " + select);
+    FailureOr<SmallVector<func::FuncOp>> functions =
+        place::trainerFunctions(getOperation(), getArgument());
+    if (failed(functions))
+      return failure();
+    for (func::FuncOp func : *functions)
+      if (func->hasAttr(cs::CsDialect::kStepAttr) && failed(lower(func, *policy)))
+        return failure();
+    return success();
+  }
+
+  LogicalResult lower(func::FuncOp func, const Policy &policy) {
+    llvm::StringSet<> params;
+    for (BlockArgument argument : func.getArguments())
+      if (auto name = func.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
+                                                        cs::CsDialect::kParamAttr))
+        params.insert(name.getValue());
+    SmallVector<cs::AllReduceOp> gradients;
+    for (auto op : func.front().getOps<cs::AllReduceOp>())
+      if (params.contains(op.getKey()))
+        gradients.push_back(op);
+    if (gradients.empty())
+      return success();
+    FailureOr<cs::ClusterOp> cluster = findCluster(getOperation());
+    if (failed(cluster))
+      return failure();
+    for (cs::AllReduceOp op : gradients)
+      if (failed(lower(func, op, *cluster, policy.wishFor(op))))
+        return failure();
+    return success();
+  }
+
+  LogicalResult lower(func::FuncOp func, cs::AllReduceOp op, cs::ClusterOp cluster,
+                      Wish wish) {
+    auto tell = [&](auto write) {
+      place::remarkAt(op.getLoc(), getArgument(), func.getName(), "sparse",
+                      [&](raw_ostream &os) {
+                        os << "gradient \"" << op.getKey() << "\": ";
+                        write(os);
+                      });
+    };
+    auto dense = [&](const Twine &why) {
+      op->removeAttr(cs::kDensityAttr);
+      op->removeAttr(cs::kSparseMethodAttr);
+      if (std::string text = why.str(); !text.empty())
+        tell([&](raw_ostream &os) { os << "dense: " << text; });
+      return success();
+    };
+    if (wish.method == Method::dense)
+      return dense(wish.why);
+    RankedTensorType type = op.getValue().getType().getTensor();
+    if (cluster.getNodes() * cluster.getDevices() == 1)
+      return dense("there is one rank");
+    NodeGradient gradient(op, static_cast<unsigned>(cluster.getDevices()));
+    // Without the devices' own gradients, and of shards, nodes exchange theirs.
+    if (cluster.getNodes() == 1 && !gradient.isOfDevices())
+      return dense("there is one node");
+    int64_t elements = type.getNumElements();
+    ExchangeSize size{elements, static_cast<int64_t>(type.getElementTypeBitWidth() / 8),
+                      selected(wish.density, elements), gradient.shards()};
+    bool isPowerOfTwo = llvm::isPowerOf2_64(cluster.getNodes());
+    if (wish.method == Method::gTopK && !isPowerOfTwo)
+      return op.emitOpError() << "of \"" << op.getKey()
+                              << "\" cannot use method gtopk: needs a power of two of "
+                                 "nodes, got: "
+                              << cluster.getNodes();
+    SmallVector<std::pair<Method, double>> times;
+    for (Method candidate : {Method::dense, Method::allGather, Method::hiTopK, Method::gTopK}) {
+      if (candidate == Method::gTopK && (!isPowerOfTwo || cluster.getNodes() == 1))
+        continue;
+      times.push_back({candidate, predictExchange(candidate, size, cluster)});
+    }
+    Method chosen = wish.method;
+    if (chosen == Method::automatic) // the first of equals
+      chosen = std::min_element(times.begin(), times.end(), [](auto &a, auto &b) {
+                 return a.second < b.second;
+               })->first;
+    tell([&](raw_ostream &os) {
+      os << stringify(chosen);
+      if (wish.method != Method::automatic)
+        os << " (asked for)";
+      os << ", " << size.selected << " of " << elements << " elements, "
+         << static_cast<int64_t>(std::llround(bytesSent(chosen, size, cluster)))
+         << " bytes sent by a node; predicted";
+      for (auto [i, time] : llvm::enumerate(times))
+        os << (i ? ", " : " ") << stringify(time.first) << " "
+           << static_cast<int64_t>(std::llround(time.second)) << " ns";
+    });
+    if (chosen == Method::dense)
+      return dense("");
+    ExchangeOptions options{chosen, wish.density, select};
+    return exchange(func, op, gradient, cluster, options);
+  }
+};
+
+} // namespace

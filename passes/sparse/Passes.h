@@ -1,0 +1,21 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Passes over sparse gradients (docs/sparse.md).
+
+#ifndef COMMSCHED_PASSES_SPARSE_PASSES_H
+#define COMMSCHED_PASSES_SPARSE_PASSES_H
+
+#include <memory>
+#include <string>
+
+#include "mlir/Pass/Pass.h"
+
+namespace commsched {
+
+#define GEN_PASS_DECL
+#include "passes/sparse/Passes.h.inc"
+
+} // namespace commsched
+
+#endif // COMMSCHED_PASSES_SPARSE_PASSES_H

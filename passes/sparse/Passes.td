@@ -1,0 +1,54 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef COMMSCHED_PASSES_SPARSE_PASSES_TD
+#define COMMSCHED_PASSES_SPARSE_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def LowerSparseComm : Pass<"lower-sparse-comm", "::mlir::ModuleOp"> {
+  let summary = "exchange the largest elements of gradients only, and keep the others for the next step";
+  let description = [{
+    Level 1 to level 1, behind `--insert-dist-comm`, `--replicate-devices` and
+    `--assign-devices`, in front of `--schedule-comm` (docs/sparse.md). In the
+    training step each `cs.all_reduce` of a parameter's gradient that has
+    `cs.density`, or that the options take, becomes a selection on every rank
+    (`cs.top_k`, which adds the residual of the step before), a `cs.all_gather` of
+    what was selected, and a `cs.scatter_add`. The residual is state of the step,
+    each rank's own (`cs.per_rank`): `<parameter>.residual`.
+
+    | method | selects | nodes exchange |
+    |---|---|---|
+    | `allgather` | each device, of its own gradient | all selections |
+    | `hitopk` | each device, of its shard of the node's gradient | the selections of equal shards |
+    | `gtopk` | as `hitopk` | in log2 rounds the k largest sums, selected again in each |
+    | `dense` | nobody | the gradient |
+    | `auto` | | what takes the least time by the cluster's links and memory |
+
+    `rules` are looked through in their order, and the first whose pattern (a
+    regular expression) matches the whole name of the parameter counts:
+    `rules=embed.*=0.001:allgather,.*bias=1`. Others have `density` and `method`. A
+    density of 1 means dense. What `cs.gradient` says counts more than both.
+
+    A remark says for every gradient what was chosen, with the predicted times, or
+    why it stays dense: fewer than `min-elements` elements, an element type that
+    cannot be selected from, a reduction other than mean and sum, one rank. A
+    second run changes nothing.
+  }];
+  let options = [
+    Option<"density", "density", "double", "1.0",
+           "part of the elements of a gradient that travel; 1: all of them">,
+    Option<"method", "method", "std::string", "\"auto\"",
+           "auto, dense, allgather, hitopk or gtopk">,
+    Option<"minElements", "min-elements", "int64_t", "16384",
+           "gradients of fewer elements stay dense">,
+    ListOption<"rules", "rules", "std::string",
+               "PATTERN=DENSITY[:METHOD], for parameters by name">,
+    Option<"select", "select", "std::string", "\"exact\"",
+           "how elements are selected: exact, histogram, sampled or mstopk">,
+  ];
+  let dependentDialects = ["::commsched::cs::CsDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
+#endif // COMMSCHED_PASSES_SPARSE_PASSES_TD

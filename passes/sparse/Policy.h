@@ -1,0 +1,61 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Which gradients travel sparsely, and how: what they say themselves, else the
+// options of --lower-sparse-comm.
+
+#ifndef COMMSCHED_PASSES_SPARSE_POLICY_H
+#define COMMSCHED_PASSES_SPARSE_POLICY_H
+
+#include <string>
+#include <vector>
+
+#include "ir/Cs.h"
+#include "llvm/Support/Regex.h"
+
+namespace commsched::sparse {
+
+enum class Method { automatic, dense, allGather, hiTopK, gTopK };
+
+std::optional<Method> symbolizeMethod(llvm::StringRef name);
+llvm::StringRef stringify(Method method);
+
+struct Wish {
+  double density = 1;
+  Method method = Method::dense;
+  /// Why it is dense, if it is not because nobody asked for more.
+  std::string why;
+};
+
+struct PolicyOptions {
+  double density;
+  std::string method;
+  int64_t minElements;
+  std::vector<std::string> rules;
+};
+
+class Policy {
+public:
+  /// An error says what option is wrong.
+  static llvm::FailureOr<Policy>
+  read(const PolicyOptions &options,
+       llvm::function_ref<mlir::InFlightDiagnostic(const llvm::Twine &)> refuse);
+
+  /// For the gradient that `op` reduces; its key is the parameter's name.
+  Wish wishFor(cs::AllReduceOp op) const;
+
+private:
+  struct Rule {
+    llvm::Regex pattern;
+    double density;
+    Method method;
+  };
+  double density = 1;
+  Method method = Method::automatic;
+  int64_t minElements = 0;
+  std::vector<Rule> rules;
+};
+
+} // namespace commsched::sparse
+
+#endif // COMMSCHED_PASSES_SPARSE_POLICY_H

@@ -1,0 +1,127 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "passes/sparse/Predict.h"
+
+#include "llvm/Support/MathExtras.h"
+#include "passes/lower/ExchangeAlgorithms.h"
+
+using namespace mlir;
+using namespace commsched;
+using namespace commsched::sparse;
+
+// A selected element has an index.
+constexpr int64_t kIndexBytes = 4;
+
+namespace {
+
+struct Model {
+  Model(const ExchangeSize &size, cs::ClusterOp cluster)
+      : size(size), cluster(cluster), nodes(cluster.getNodes()),
+        devices(cluster.getDevices()) {}
+
+  double bytes() const { return static_cast<double>(size.elements * size.elementBytes); }
+  double listBytes() const {
+    return static_cast<double>(size.selected * (size.elementBytes + kIndexBytes));
+  }
+
+  /// The fastest of the algorithms that --expand-collectives has.
+  double collective(CollectiveKind kind, double bytes) const {
+    double best = 0;
+    bool any = false;
+    for (ExchangeAlgorithm algorithm :
+         {ExchangeAlgorithm::ring, ExchangeAlgorithm::halvingDoubling,
+          ExchangeAlgorithm::recursiveDoubling}) {
+      if (!isApplicable(algorithm, kind, nodes))
+        continue;
+      double time = predictNanoseconds(kind, algorithm, nodes, static_cast<int64_t>(bytes),
+                                       cluster.getInter());
+      best = any ? std::min(best, time) : time;
+      any = true;
+    }
+    return nodes > 1 ? best : 0;
+  }
+  /// Copies inside the node that one device takes, one after the other.
+  double copies(int64_t count, double bytes) const {
+    cs::LinkAttr link = cluster.getIntra();
+    return static_cast<double>(count) *
+           (static_cast<double>(link.getLatencyNs() + link.getOverheadNs()) +
+            8000.0 * bytes / static_cast<double>(link.getMbitPerS()));
+  }
+  double memory(double bytes) const {
+    return bytes / static_cast<double>(cluster.getDevice().getGbPerS());
+  }
+  /// Gradient and residual are read, the new residual is written; half of that
+  /// again for what does not take one pass.
+  double select(double part) const { return memory(4 * bytes() * part); }
+  /// Zeros, and the lists, read and written at scattered places.
+  double scatter(double part, double lists) const {
+    return memory(bytes() * part + 2 * lists * listBytes() * part);
+  }
+
+  const ExchangeSize &size;
+  mutable cs::ClusterOp cluster; // a handle
+  int64_t nodes, devices;
+};
+
+} // namespace
+
+double sparse::bytesSent(Method method, const ExchangeSize &size, cs::ClusterOp cluster) {
+  Model model(size, cluster);
+  auto nodes = static_cast<double>(model.nodes), devices = static_cast<double>(model.devices);
+  switch (method) {
+  case Method::dense:
+  case Method::automatic:
+    return 2 * (nodes - 1) / nodes * model.bytes();
+  case Method::allGather:
+    return (nodes - 1) * devices * model.listBytes();
+  case Method::hiTopK:
+    return (nodes - 1) * model.listBytes();
+  case Method::gTopK:
+    return std::log2(nodes) * model.listBytes();
+  }
+  llvm_unreachable("no such method");
+}
+
+double sparse::predictExchange(Method method, const ExchangeSize &size,
+                               cs::ClusterOp cluster) {
+  Model model(size, cluster);
+  auto nodes = static_cast<double>(model.nodes), devices = static_cast<double>(model.devices);
+  double part = 1.0 / static_cast<double>(size.shards);
+  // The node's gradient, whole at its owner or a shard on each device, and back.
+  auto combine = [&] {
+    if (model.devices == 1)
+      return 0.0;
+    return model.copies(model.devices - 1, model.bytes() * part) +
+           model.memory((devices + 1) * model.bytes() * part);
+  };
+  double join = size.shards > 1 ? model.copies(size.shards - 1, model.bytes() * part) : 0;
+  switch (method) {
+  case Method::dense:
+  case Method::automatic:
+    return (model.devices > 1 ? model.copies(model.devices - 1, model.bytes()) +
+                                    model.memory((devices + 1) * model.bytes())
+                              : 0) +
+           model.collective(CollectiveKind::allReduce, model.bytes());
+  case Method::allGather:
+    return model.select(1) + model.copies(model.devices - 1, model.listBytes()) +
+           model.collective(CollectiveKind::allGather, nodes * devices * model.listBytes()) +
+           model.scatter(1, nodes * devices);
+  case Method::hiTopK:
+    // The shards' messages share the link; their rounds overlap.
+    return combine() + model.select(part) +
+           model.collective(CollectiveKind::allGather, nodes * model.listBytes()) +
+           model.scatter(part, nodes) + join;
+  case Method::gTopK: {
+    double rounds = std::log2(nodes);
+    cs::LinkAttr link = cluster.getInter();
+    double round = static_cast<double>(link.getLatencyNs() + link.getOverheadNs()) +
+                   8000.0 * model.listBytes() / static_cast<double>(link.getMbitPerS());
+    // Merging sorts two lists; what was not sent is looked up among the result.
+    double merge = model.memory(8 * model.listBytes() * part);
+    return combine() + model.select(part) + rounds * (round + merge) +
+           model.scatter(part, 1) + model.memory(2 * model.bytes() * part) + join;
+  }
+  }
+  llvm_unreachable("no such method");
+}

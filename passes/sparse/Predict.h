@@ -1,0 +1,31 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What the exchange of one gradient takes, by the links and the memory of the
+// cluster. Nothing else of the step is known here: a method that takes longer may
+// still be hidden behind compute.
+
+#ifndef COMMSCHED_PASSES_SPARSE_PREDICT_H
+#define COMMSCHED_PASSES_SPARSE_PREDICT_H
+
+#include "passes/sparse/Policy.h"
+
+namespace commsched::sparse {
+
+struct ExchangeSize {
+  int64_t elements;
+  int64_t elementBytes;
+  int64_t selected; // of all elements
+  int64_t shards;   // of which each device of a node has one; 1: one device has all
+};
+
+/// Bytes that a node sends to others, counted: P - 1 of P equal parts, as of rings
+/// and of halving and doubling.
+double bytesSent(Method method, const ExchangeSize &size, cs::ClusterOp cluster);
+
+/// Nanoseconds from the gradients on all devices to the combined one on its owner.
+double predictExchange(Method method, const ExchangeSize &size, cs::ClusterOp cluster);
+
+} // namespace commsched::sparse
+
+#endif // COMMSCHED_PASSES_SPARSE_PREDICT_H

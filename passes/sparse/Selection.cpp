@@ -1,0 +1,182 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "passes/sparse/Selection.h"
+
+#include "ir/CsSparseOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "passes/place/Devices.h"
+
+using namespace mlir;
+using namespace commsched;
+using namespace commsched::sparse;
+using place::placedType;
+
+int64_t Message::lists() const {
+  return placedType(parts.front()).getTensor().getDimSize(0);
+}
+
+SmallVector<std::string, 2> SelectionContext::keysOf(StringRef key) const {
+  if (isPacked())
+    return {key.str()};
+  return {(key + ".values").str(), (key + ".indices").str()};
+}
+
+namespace {
+
+/// Makes a fragment: its type, its cost, and its body if there is one.
+class FragmentMaker {
+public:
+  FragmentMaker(const SelectionContext &context, StringRef label, ValueRange inputs,
+                ArrayRef<RankedTensorType> results, int64_t flops, int64_t bytes,
+                bool deferred)
+      : inside(context.builder.getContext()) {
+    unsigned device = place::deviceOf(inputs.front());
+    SmallVector<Type> types;
+    for (RankedTensorType type : results)
+      types.push_back(cs::PlacedType::get(context.builder.getContext(), type, device,
+                                          cs::MemoryKind::device));
+    fragment = cs::FragmentOp::create(
+        context.builder, context.loc, types, label, device, inputs,
+        cs::CostAttr::get(context.builder.getContext(), flops, bytes, /*ns=*/0), deferred);
+    if (!context.withBody)
+      return;
+    body = new Block;
+    fragment.getBody().push_back(body);
+    for (Value input : inputs)
+      body->addArgument(placedType(input).getTensor(), input.getLoc());
+    inside.setInsertionPointToEnd(body);
+  }
+  bool hasBody() const { return body != nullptr; }
+  BlockArgument argument(unsigned i) { return body->getArgument(i); }
+  void finish(Location loc, ValueRange values) { cs::ReturnOp::create(inside, loc, values); }
+
+  cs::FragmentOp fragment;
+  OpBuilder inside;
+
+private:
+  Block *body = nullptr;
+};
+
+Value bitcast(OpBuilder &builder, Location loc, Value value, Type element) {
+  auto type = cast<RankedTensorType>(value.getType());
+  return arith::BitcastOp::create(builder, loc, type.clone(element), value);
+}
+
+Value insert(OpBuilder &builder, Location loc, Value part, Value whole, int64_t at) {
+  SmallVector<OpFoldResult> offsets{builder.getIndexAttr(0), builder.getIndexAttr(at)};
+  SmallVector<OpFoldResult> sizes{
+      builder.getIndexAttr(1),
+      builder.getIndexAttr(cast<RankedTensorType>(part.getType()).getNumElements())};
+  SmallVector<OpFoldResult> strides(2, builder.getIndexAttr(1));
+  return tensor::InsertSliceOp::create(builder, loc, part, whole, offsets, sizes, strides);
+}
+
+/// Columns [at, at + k) of a matrix, row by row.
+Value columns(OpBuilder &builder, Location loc, Value matrix, int64_t at, int64_t k) {
+  auto type = cast<RankedTensorType>(matrix.getType());
+  int64_t rows = type.getDimSize(0);
+  if (at != 0 || k != type.getDimSize(1)) {
+    SmallVector<OpFoldResult> offsets{builder.getIndexAttr(0), builder.getIndexAttr(at)};
+    SmallVector<OpFoldResult> sizes{builder.getIndexAttr(rows), builder.getIndexAttr(k)};
+    SmallVector<OpFoldResult> strides(2, builder.getIndexAttr(1));
+    matrix = tensor::ExtractSliceOp::create(builder, loc, matrix, offsets, sizes, strides);
+  }
+  SmallVector<ReassociationIndices> groups{{0, 1}};
+  return tensor::CollapseShapeOp::create(
+      builder, loc, RankedTensorType::get({rows * k}, type.getElementType()), matrix, groups);
+}
+
+/// Values and indices of a message of <lists> as tensors of one dimension.
+std::pair<Value, Value> unpack(const SelectionContext &context, FragmentMaker &maker) {
+  OpBuilder &b = maker.inside;
+  if (!context.isPacked())
+    return {columns(b, context.loc, maker.argument(0), 0, context.k),
+            columns(b, context.loc, maker.argument(1), 0, context.k)};
+  Value bits = columns(b, context.loc, maker.argument(0), 0, context.k);
+  Value values = bitcast(b, context.loc, bits, context.type.getElementType());
+  return {values, columns(b, context.loc, maker.argument(0), context.k, context.k)};
+}
+
+/// The message of one list.
+SmallVector<Value> pack(const SelectionContext &context, OpBuilder &b, Value values,
+                        Value indices) {
+  if (context.isPacked()) {
+    Value bits = bitcast(b, context.loc, values, b.getI32Type());
+    Value message = tensor::EmptyOp::create(b, context.loc,
+                                            ArrayRef<int64_t>{1, 2 * context.k},
+                                            b.getI32Type());
+    message = insert(b, context.loc, bits, message, 0);
+    return {insert(b, context.loc, indices, message, context.k)};
+  }
+  SmallVector<Value> parts;
+  for (Value list : {values, indices}) {
+    auto type = cast<RankedTensorType>(list.getType());
+    SmallVector<ReassociationIndices> groups{{0, 1}};
+    parts.push_back(tensor::ExpandShapeOp::create(
+        b, context.loc, RankedTensorType::get({1, context.k}, type.getElementType()), list,
+        groups));
+  }
+  return parts;
+}
+
+SmallVector<RankedTensorType> messageTypes(const SelectionContext &context, OpBuilder &b) {
+  if (context.isPacked())
+    return {RankedTensorType::get({1, 2 * context.k}, b.getI32Type())};
+  return {RankedTensorType::get({1, context.k}, context.type.getElementType()),
+          RankedTensorType::get({1, context.k}, b.getI32Type())};
+}
+
+/// A list: values and their indices.
+int64_t listBytes(const SelectionContext &context) {
+  return context.k * (4 + context.type.getElementTypeBitWidth() / 8);
+}
+
+} // namespace
+
+Selected sparse::selectTopK(const SelectionContext &context, StringRef label, Value value,
+                            Value residual, bool deferred) {
+  OpBuilder &b = context.builder;
+  SmallVector<RankedTensorType> results = messageTypes(context, b);
+  size_t parts = results.size();
+  results.push_back(context.type);
+  int64_t bytes = place::bytesOf(placedType(value));
+  // Both are read once, or a little more than that, and the sum is kept.
+  FragmentMaker maker(context, label, {value, residual}, results,
+                      2 * context.type.getNumElements(), 4 * bytes + listBytes(context),
+                      deferred);
+  if (maker.hasBody()) {
+    OpBuilder &in = maker.inside;
+    auto top = cs::TopKOp::create(
+        in, context.loc,
+        TypeRange{RankedTensorType::get({context.k}, context.type.getElementType()),
+                  RankedTensorType::get({context.k}, b.getI32Type()), context.type},
+        context.select, maker.argument(0), maker.argument(1), /*seed=*/0);
+    SmallVector<Value> returned = pack(context, in, top.getValues(), top.getIndices());
+    returned.push_back(top.getRest());
+    maker.finish(context.loc, returned);
+  }
+  Selected selected;
+  for (size_t i = 0; i < parts; ++i)
+    selected.message.parts.push_back(maker.fragment.getOutputs()[i]);
+  selected.residual = maker.fragment.getOutputs()[parts];
+  return selected;
+}
+
+Value sparse::scatterAdd(const SelectionContext &context, StringRef label,
+                         const Message &message, int64_t over) {
+  int64_t elements = context.type.getNumElements();
+  int64_t lists = message.lists();
+  FragmentMaker maker(context, label, message.parts, {context.type}, lists * context.k,
+                      elements * (context.type.getElementTypeBitWidth() / 8) +
+                          2 * lists * listBytes(context),
+                      /*deferred=*/true);
+  if (maker.hasBody()) {
+    auto [values, indices] = unpack(context, maker);
+    Value dense = cs::ScatterAddOp::create(maker.inside, context.loc, context.type, values,
+                                           indices, /*except=*/Value(), /*into=*/Value(), over);
+    maker.finish(context.loc, dense);
+  }
+  return maker.fragment.getOutputs().front();
+}

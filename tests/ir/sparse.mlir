@@ -1,0 +1,39 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// RUN: %cs-opt %s | FileCheck %s
+// RUN: %cs-opt %s --mlir-print-op-generic | %cs-opt | FileCheck %s
+
+// CHECK-LABEL: func.func @selections
+func.func @selections(%g: tensor<4x8xf32>, %r: tensor<4x8xf32>, %h: tensor<64xbf16>) {
+  // CHECK: cs.top_k "exact" %{{.*}} : (tensor<4x8xf32>) -> (tensor<3xf32>, tensor<3xi32>, tensor<4x8xf32>)
+  %v, %i, %rest = cs.top_k "exact" %g : (tensor<4x8xf32>) -> (tensor<3xf32>, tensor<3xi32>, tensor<4x8xf32>)
+  // CHECK: cs.top_k "mstopk" %{{.*}}, %{{.*}} seed 7 : (tensor<4x8xf32>, tensor<4x8xf32>)
+  %v1, %i1, %rest1 = cs.top_k "mstopk" %g, %r seed 7
+      : (tensor<4x8xf32>, tensor<4x8xf32>) -> (tensor<3xf32>, tensor<3xi64>, tensor<4x8xf32>)
+  // CHECK: cs.top_k "sampled"
+  %v2, %i2, %rest2 = cs.top_k "sampled" %h : (tensor<64xbf16>) -> (tensor<64xbf16>, tensor<64xi32>, tensor<64xbf16>)
+  // CHECK: cs.scatter_add %{{.*}}, %{{.*}} : (tensor<3xf32>, tensor<3xi32>) -> tensor<4x8xf32>
+  %d = cs.scatter_add %v, %i : (tensor<3xf32>, tensor<3xi32>) -> tensor<4x8xf32>
+  // CHECK: cs.scatter_add %{{.*}}, %{{.*}} over 4 into %{{.*}} : (tensor<3xf32>, tensor<3xi32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  %d1 = cs.scatter_add %v, %i over 4 into %d
+      : (tensor<3xf32>, tensor<3xi32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  // CHECK: cs.merge_top_k %{{.*}}, %{{.*}} : (tensor<3xf32>, tensor<3xi32>) -> (tensor<2xf32>, tensor<2xi32>)
+  %tv, %ti = cs.merge_top_k %v, %i : (tensor<3xf32>, tensor<3xi32>) -> (tensor<2xf32>, tensor<2xi32>)
+  // CHECK: cs.scatter_add %{{.*}}, %{{.*}} except %{{.*}} into %{{.*}} : (tensor<3xf32>, tensor<3xi32>, tensor<2xi32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  %d2 = cs.scatter_add %v, %i except %ti into %rest
+      : (tensor<3xf32>, tensor<3xi32>, tensor<2xi32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  // CHECK: cs.kernel "scatter_add" (%{{.*}}, %{{.*}}) accumulate into (%{{.*}}) {denominator = 2 : i64} : (tensor<3xi32>, tensor<3xf32>), (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %k = cs.kernel "scatter_add" (%i, %v) accumulate into (%d) {denominator = 2 : i64}
+      : (tensor<3xi32>, tensor<3xf32>), (tensor<4x8xf32>) -> tensor<4x8xf32>
+  return
+}
+
+// CHECK-LABEL: func.func @step
+// CHECK-SAME: cs.per_rank, cs.state = "w.residual"
+func.func @step(%w: tensor<4xf32> {cs.param = "w"}, %r: tensor<4xf32> {cs.state = "w.residual", cs.per_rank})
+    -> (tensor<4xf32> {cs.updates = "w"}) attributes {cs.step} {
+  // CHECK: cs.gradient %{{.*}} of "w" {cs.density = 1.000000e-02 : f64, cs.sparse_method = "hitopk"} : tensor<4xf32>
+  %g = cs.gradient %w of "w" {cs.density = 0.01 : f64, cs.sparse_method = "hitopk"} : tensor<4xf32>
+  return %g : tensor<4xf32>
+}

@@ -1,0 +1,71 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// RUN: cs-opt --insert-dist-comm --lower-sparse-comm="density=0.5 min-elements=8 method=allgather rules=emb.*=0.25,.*scale=1,last=0.125:dense" %s | FileCheck %s
+// RUN: cs-opt --insert-dist-comm --lower-sparse-comm="density=0.5 min-elements=8 method=allgather rules=emb.*=0.25,.*scale=1,last=0.125:dense" --remarks-filter=lower-sparse-comm %s -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+// Parameters that ask for it themselves need no option.
+// RUN: cs-opt --cs-all-reduce-pipeline %s | FileCheck %s --check-prefix=OWN
+// RUN: cs-opt --insert-dist-comm --lower-sparse-comm="density=0.5 min-elements=1 select=mstopk method=allgather" %s | FileCheck %s --check-prefix=SELECT
+// RUN: not cs-opt --lower-sparse-comm=density=0 %s 2>&1 | FileCheck %s --check-prefix=DENSITY
+// RUN: not cs-opt --lower-sparse-comm=method=best %s 2>&1 | FileCheck %s --check-prefix=METHOD
+// RUN: not cs-opt --lower-sparse-comm=rules=w %s 2>&1 | FileCheck %s --check-prefix=RULES
+// RUN: not cs-opt --lower-sparse-comm=rules=w=0.1:best %s 2>&1 | FileCheck %s --check-prefix=RULEMETHOD
+// RUN: not cs-opt --lower-sparse-comm="rules=(=0.1" %s 2>&1 | FileCheck %s --check-prefix=REGEX
+// RUN: not cs-opt --lower-sparse-comm=select=best %s 2>&1 | FileCheck %s --check-prefix=SELECTION
+// RUN: not cs-opt --lower-sparse-comm=min-elements=-1 %s 2>&1 | FileCheck %s --check-prefix=ELEMENTS
+
+// DENSITY: lower-sparse-comm: density must be above 0 and at most 1, got: 0
+// METHOD: lower-sparse-comm: method must be auto, dense, allgather, hitopk or gtopk, got: best
+// RULES: rules must be PATTERN=DENSITY[:METHOD] with a density above 0 and at most 1, got: w
+// RULEMETHOD: rules must name a method, auto, dense, allgather, hitopk or gtopk, got: w=0.1:best
+// REGEX: rules must have a regular expression, got: (=0.1: parentheses not balanced
+// SELECTION: select must be exact, histogram, sampled or mstopk, got: best
+// ELEMENTS: min-elements must not be negative, got: -1
+
+cs.cluster @lab nodes = 2 devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>
+    intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
+
+// REMARK: gradient "embedding": allgather (asked for), 4 of 16 elements, 32 bytes sent by a node; predicted dense {{[0-9]+}} ns, allgather {{[0-9]+}} ns, hitopk {{[0-9]+}} ns, gtopk {{[0-9]+}} ns
+// REMARK-NOT: "scale"
+// REMARK: gradient "small": dense: it has fewer than 8 elements
+// REMARK: gradient "own": allgather (asked for), 1 of 4 elements
+// REMARK: gradient "wide": dense: elements of its type cannot be selected from
+
+// A list of f16 has another width than its indices: two messages.
+// CHECK-LABEL: func.func @step
+// CHECK: cs.all_gather "embedding" {{.*}}tensor<1x8xi32>
+// CHECK: cs.all_reduce "scale"
+// CHECK: cs.all_gather "half.values" {{.*}}tensor<1x8xf16>{{.*}} -> {{.*}}tensor<2x8xf16>
+// CHECK: cs.all_gather "half.indices" {{.*}}tensor<1x8xi32>{{.*}} -> {{.*}}tensor<2x8xi32>
+// CHECK: cs.all_reduce "small"
+// CHECK-NOT: cs.density
+// CHECK: cs.all_gather "own" {{.*}}tensor<1x2xi32>
+// CHECK: cs.all_reduce "wide"
+// CHECK: cs.all_reduce "last"
+// OWN-LABEL: func.func @step
+// OWN-NOT: cs.top_k "exact" {{.*}}tensor<16
+// OWN: cs.top_k "exact" {{.*}}tensor<4xf32>, tensor<4xf32>) -> (tensor<1xf32>
+// SELECT: cs.top_k "mstopk"
+!t = tensor<16xf32>
+func.func @step(%e: !t {cs.param = "embedding"}, %s: !t {cs.param = "scale"}, %h: tensor<16xf16> {cs.param = "half"},
+    %m: tensor<4xf32> {cs.param = "small"}, %o: tensor<4xf32> {cs.param = "own"}, %d: tensor<16xf64> {cs.param = "wide"},
+    %l: !t {cs.param = "last"}, %x: !t {cs.batch = "x"}, %y: tensor<16xf16> {cs.batch = "y"}, %z: tensor<4xf32> {cs.batch = "z"},
+    %u: tensor<16xf64> {cs.batch = "u"})
+    -> (!t {cs.updates = "embedding"}, !t {cs.updates = "scale"}, tensor<16xf16> {cs.updates = "half"}, tensor<4xf32> {cs.updates = "small"},
+        tensor<4xf32> {cs.updates = "own"}, tensor<16xf64> {cs.updates = "wide"}, !t {cs.updates = "last"}) attributes {cs.step} {
+  %0 = arith.mulf %e, %x : !t
+  %1 = cs.gradient %0 of "embedding" : !t
+  %2 = arith.mulf %s, %x : !t
+  %3 = cs.gradient %2 of "scale" : !t
+  %4 = arith.mulf %h, %y : tensor<16xf16>
+  %5 = cs.gradient %4 of "half" : tensor<16xf16>
+  %6 = arith.mulf %m, %z : tensor<4xf32>
+  %7 = cs.gradient %6 of "small" : tensor<4xf32>
+  %8 = arith.mulf %o, %z : tensor<4xf32>
+  %9 = cs.gradient %8 of "own" {cs.density = 0.25 : f64, cs.sparse_method = "allgather"} : tensor<4xf32>
+  %10 = arith.mulf %d, %u : tensor<16xf64>
+  %11 = cs.gradient %10 of "wide" : tensor<16xf64>
+  %12 = arith.mulf %l, %x : !t
+  %13 = cs.gradient %12 of "last" : !t
+  return %1, %3, %5, %7, %9, %11, %13 : !t, !t, tensor<16xf16>, tensor<4xf32>, tensor<4xf32>, tensor<16xf64>, !t
+}
