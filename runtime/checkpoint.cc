@@ -7,6 +7,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "runtime/rank_state.h"
 
 namespace commsched::runtime {
 namespace {
@@ -20,7 +21,7 @@ absl::Status Save(Session *session, const std::string &path, bool params_only,
   std::vector<TensorToWrite> tensors;
   values.reserve(slots.size());
   for (uint32_t i = 0; i < slots.size(); ++i) {
-    if (params_only && !slots[i].is_param) continue;
+    if ((params_only && !slots[i].is_param) || slots[i].per_rank) continue;
     std::vector<std::byte> &value = values.emplace_back(slots[i].type.bytes);
     if (absl::Status s = session->GetValue(i, absl::MakeSpan(value)); !s.ok())
       return s;
@@ -33,8 +34,22 @@ absl::Status Save(Session *session, const std::string &path, bool params_only,
 
 absl::Status SaveCheckpoint(Session *session, const std::string &path,
                             uint64_t steps_done) {
-  return Save(session, path, false,
-              {{"format", kFormat}, {"step", absl::StrCat(steps_done)}});
+  std::map<std::string, std::string> metadata = {{"format", kFormat},
+                                                 {"step", absl::StrCat(steps_done)}};
+  // First what belongs to it: the checkpoint names the step of these files.
+  if (absl::Status s = SaveRankState(session, path, steps_done); !s.ok()) return s;
+  if (HasRankState(*session)) metadata["ranks"] = absl::StrCat(session->image().nodes());
+  if (absl::Status s = Save(session, path, false, metadata); !s.ok()) return s;
+  if (HasRankState(*session)) RemoveOldRankState(session, path, steps_done);
+  return absl::OkStatus();
+}
+
+absl::Status SaveOwnState(Session *session, const std::string &path,
+                          uint64_t steps_done) {
+  if (!HasRankState(*session)) return absl::OkStatus();
+  if (absl::Status s = SaveRankState(session, path, steps_done); !s.ok()) return s;
+  RemoveOldRankState(session, path, steps_done);
+  return absl::OkStatus();
 }
 
 absl::Status SaveParameters(Session *session, const std::string &path) {
@@ -53,7 +68,8 @@ absl::Status SetSlots(Session *session, const TensorFile &file,
   // All are checked before the first is set.
   std::vector<const StoredTensor *> found(slots.size(), nullptr);
   for (size_t i = 0; i < slots.size(); ++i) {
-    if (!complete && file.tensors.count(slots[i].name) == 0) continue;
+    if ((!complete || slots[i].per_rank) && file.tensors.count(slots[i].name) == 0)
+      continue;
     auto tensor = file.Find(slots[i].name, slots[i].type);
     if (!tensor.ok()) return tensor.status();
     found[i] = *tensor;
@@ -78,6 +94,14 @@ absl::StatusOr<uint64_t> LoadCheckpoint(Session *session,
         absl::StrCat(path, ": is no checkpoint: metadata must have format \"",
                      kFormat, "\" and a step"));
   if (absl::Status s = SetSlots(session, *file, true); !s.ok()) return s;
+  // Without it, of a plan without such state: that begins at zero.
+  if (auto ranks = file->metadata.find("ranks"); ranks != file->metadata.end()) {
+    int saved = 0;
+    if (!absl::SimpleAtoi(ranks->second, &saved) || saved < 1)
+      return absl::InvalidArgumentError(
+          absl::StrCat(path, ": ranks must be a positive number, got: ", ranks->second));
+    if (absl::Status s = LoadRankState(session, path, steps_done, saved); !s.ok()) return s;
+  }
   return steps_done;
 }
 

@@ -20,6 +20,10 @@ namespace commsched::runtime {
 // Waits for earlier calls. Replaces `path` as a whole or not at all.
 absl::Status SaveCheckpoint(Session *session, const std::string &path,
                             uint64_t steps_done);
+// Of a process whose rank is not the one that writes the checkpoint: what that rank
+// alone has (rank_state.h), nothing without such state.
+absl::Status SaveOwnState(Session *session, const std::string &path,
+                          uint64_t steps_done);
 // Returns the number of steps done. The file must have exactly the slots of
 // the plan: a missing or strange tensor is named.
 absl::StatusOr<uint64_t> LoadCheckpoint(Session *session,

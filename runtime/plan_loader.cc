@@ -139,6 +139,9 @@ absl::Status PlanImage::Build(int role, Program *program) const {
       return BadPlan(where, absl::StrCat("there is no device ", slot.device()));
     info.held = held[size_t(i)];
     info.internal = slot.internal();
+    info.per_rank = slot.per_rank();
+    if (info.per_rank && info.is_param)
+      return BadPlan(where, "a parameter must be the same on all ranks");
     if (!info.held) {
       program->slots.push_back(std::move(info));
       continue;

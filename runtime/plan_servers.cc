@@ -275,6 +275,7 @@ absl::Status ReadValues(const plan::Plan &plan, PlanRoles *roles) {
       roles->values.push_back(std::move(value));
     }
     ValueInfo &value = roles->values[known->second];
+    value.per_rank |= slot.per_rank();
     if (value.is_param != (slot.kind() == plan::Slot::PARAM) ||
         value.type.element != type->element ||
         value.type.shape.size() != type->shape.size())

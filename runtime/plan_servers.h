@@ -36,6 +36,8 @@ struct ValueInfo {
   // Trainers push and pull single rows. A trainer's slot for the whole, if there
   // is one, is of functions that are no step.
   bool of_rows = false;
+  // State of which each rank has its own (rank_state.h); set, it is equal on all here.
+  bool per_rank = false;
 };
 
 struct PlanRoles {

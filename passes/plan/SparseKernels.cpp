@@ -129,6 +129,17 @@ void lower(cs::MergeTopKOp op) {
                            {write.empty(op.getTopValues()), write.empty(op.getTopIndices())}));
 }
 
+/// Kernels take dense operands: `buffer`, or a copy of it.
+Value denseCopy(OpBuilder &builder, Location loc, Value buffer) {
+  auto type = cast<MemRefType>(buffer.getType());
+  if (type.getStridesAndOffset().first == SmallVector<int64_t>{1})
+    return buffer;
+  auto dense = MemRefType::get(type.getShape(), type.getElementType());
+  Value copy = memref::AllocOp::create(builder, loc, dense);
+  memref::CopyOp::create(builder, loc, buffer, copy);
+  return copy;
+}
+
 struct KernelModel
     : bufferization::DstBufferizableOpInterfaceExternalModel<KernelModel, cs::KernelOp> {
   bool bufferizesToMemoryRead(Operation *op, OpOperand &operand,
@@ -141,20 +152,27 @@ struct KernelModel
                           bufferization::BufferizationState &state) const {
     auto kernel = cast<cs::KernelOp>(op);
     SmallVector<Value> buffers, outs;
+    SmallVector<std::pair<Value, Value>> back; // from, to
+    rewriter.setInsertionPoint(op);
     for (OpOperand &operand : op->getOpOperands()) {
       FailureOr<Value> buffer = bufferization::getBuffer(rewriter, operand.get(), options, state);
       if (failed(buffer))
         return failure();
-      buffers.push_back(*buffer);
-      if (kernel.isDpsInit(&operand))
-        outs.push_back(*buffer);
+      Value dense = denseCopy(rewriter, op->getLoc(), *buffer);
+      buffers.push_back(dense);
+      if (!kernel.isDpsInit(&operand))
+        continue;
+      outs.push_back(*buffer);
+      if (dense != *buffer)
+        back.push_back({dense, *buffer});
     }
-    rewriter.setInsertionPoint(op);
     auto call = func::CallOp::create(rewriter, op->getLoc(), "kernel", TypeRange(), buffers);
     call->setAttr(kKind, kernel.getKindAttr());
     call->setAttr(kSettings, kernel.getSettingsAttr());
     if (kernel.getAccumulate())
       call->setAttr(kAccumulate, rewriter.getUnitAttr());
+    for (auto [from, to] : back)
+      memref::CopyOp::create(rewriter, op->getLoc(), from, to);
     bufferization::replaceOpWithBufferizedValues(rewriter, op, outs);
     return success();
   }

@@ -132,14 +132,16 @@ absl::Status Trainer::Initialise() {
   const auto &slots = session_->values();
   absl::StatusOr<int> init = FindFunction(session_->program(), "init");
   std::optional<runtime::TensorFile> file;
-  std::string missing = slots.empty() ? "" : slots[0].name;
+  std::string missing;
+  for (const auto &slot : slots)  // what is each rank's own begins at zero
+    if (missing.empty() && !slot.per_rank) missing = slot.name;
   if (!options_.init.empty()) {
     auto read = runtime::ReadTensorFile(options_.init);
     if (!read.ok()) return read.status();
     file = *std::move(read);
     missing.clear();
     for (const auto &slot : slots)
-      if (missing.empty() && file->tensors.count(slot.name) == 0)
+      if (missing.empty() && !slot.per_rank && file->tensors.count(slot.name) == 0)
         missing = slot.name;
   }
   if (!missing.empty() && !init.ok() && !file && options_.emulate)
@@ -278,8 +280,8 @@ absl::Status Trainer::Evaluate() {
 
 absl::Status Trainer::Checkpoint() {
   if (absl::Status s = FlushMetrics(0); !s.ok()) return s;
-  // All ranks have the same values: one of them writes.
-  if (silent_) return absl::OkStatus();
+  // All ranks have the same values but for what is their own: one of them writes.
+  if (silent_) return SaveOwnState(session_, options_.checkpoint, done_);
   return SaveCheckpoint(session_, options_.checkpoint, done_);
 }
 
