@@ -32,6 +32,7 @@ struct SlotInfo {
   bool repeated = false;
   bool held = true;       // by this role: else it has no memory
   bool internal = false;  // of no interest outside
+  bool per_rank = false;  // each rank has a value of its own; zero to begin with
 };
 
 struct BatchArgument {
