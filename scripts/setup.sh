@@ -22,7 +22,7 @@ packages=(
   g++ cmake ninja-build ccache lld
   libmlir-22-dev mlir-22-tools llvm-22-dev llvm-22-tools
   libgrpc++-dev protobuf-compiler-grpc protobuf-compiler libprotobuf-dev
-  libabsl-dev libdnnl-dev zlib1g-dev libopenmpi-dev openmpi-bin node-d3
+  libabsl-dev libdnnl-dev libhwy-dev zlib1g-dev libopenmpi-dev openmpi-bin node-d3
 )
 [ -n "$with_tests" ] && packages+=(
   libgtest-dev libgmock-dev iperf3 openssl python3 python3-venv python3-dev

@@ -3,78 +3,44 @@
 #include "ops/sparse/top_k.h"
 
 #include <algorithm>
-#include <bit>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "ops/sparse/float_types.h"
+#include "ops/sparse/selection.h"
 
 namespace commsched::ops::sparse {
 namespace {
 
-absl::Status ReportNonFinite(const NonFinite &found, int64_t size,
-                             NonFinite *non_finite) {
+absl::Status ReportNonFinite(Selection *selection, NonFinite *non_finite) {
+  const NonFinite found = selection->CountNonFinite();
   if (non_finite != nullptr) *non_finite = found;
-  if (found.count == 0) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
-      found.count, " of ", size,
+      found.count, " of ", selection->problem().size,
       " elements to select from are NaN or infinite, the first is element ",
       found.first));
 }
 
-template <typename F>
-uint32_t Magnitude(typename F::Storage v) {
-  return F::Bits(v) & F::kMagnitude;
-}
-
-// The places of the first n in the order of magnitudes, ascending.
-template <typename F>
-void SelectPlaces(const typename F::Storage *x, int64_t size, int64_t n,
-                  int64_t *places) {
-  for (int64_t i = 0; i < size; ++i) places[i] = i;
-  std::nth_element(places, places + n, places + size, [x](int64_t a, int64_t b) {
-    return std::pair(~Magnitude<F>(x[a]), a) < std::pair(~Magnitude<F>(x[b]), b);
-  });
-  std::sort(places, places + n);
-}
-
-template <typename F>
-absl::Status Select(const TopKProblem &problem, const TopKBuffers &buffers,
-                    double threshold, int64_t *count, NonFinite *non_finite) {
-  using S = typename F::Storage;
-  const auto *x = static_cast<const S *>(buffers.input);
-  if (buffers.residual != nullptr) {
-    const auto *residual = static_cast<const S *>(buffers.residual);
-    auto *sum = static_cast<S *>(buffers.new_residual);
-    for (int64_t i = 0; i < problem.size; ++i)
-      sum[i] = F::Store(F::Load(residual[i]) + F::Load(x[i]));
-    x = sum;
+// Finds k elements at least, if there are so many: false if some are not finite.
+bool FindEnough(Selection *selection) {
+  const TopKProblem &problem = selection->problem();
+  int32_t above = 0;
+  if (problem.k == 0)
+    above = LargestFinite(problem.element);
+  else if (problem.method == TopKMethod::kHistogram)
+    above = HistogramThreshold(selection);
+  else
+    above = SampledThreshold(selection, 1);
+  int64_t found = selection->Find(above);
+  if (found >= 0 && found < problem.k) {
+    // The sample was not like the rest. More than that says that threshold.
+    selection->PutBack();
+    const double more = 2 * double(problem.k) / double(std::max<int64_t>(found, 1));
+    found = selection->Find(std::min(above, SampledThreshold(selection, more)));
   }
-  NonFinite found;
-  int64_t n = 0;
-  for (int64_t i = 0; i < problem.size; ++i) {
-    if (int32_t(Magnitude<F>(x[i])) >= F::kInfinity && found.count++ == 0)
-      found.first = i;
-    n += std::abs(double(F::Load(x[i]))) >= threshold;
+  if (found >= 0 && found < problem.k) {
+    selection->PutBack();
+    found = selection->Find(-1);
   }
-  if (absl::Status s = ReportNonFinite(found, problem.size, non_finite); !s.ok())
-    return s;
-  n = std::min(n, problem.k);
-  auto *places = static_cast<int64_t *>(buffers.scratch);
-  SelectPlaces<F>(x, problem.size, n, places);
-  auto *values = static_cast<S *>(buffers.values);
-  WithIndex(problem.index, [&](auto index) {
-    auto *indices = static_cast<decltype(index) *>(buffers.indices);
-    for (int64_t i = 0; i < problem.k; ++i) {
-      values[i] = i < n ? x[places[i]] : S(0);
-      indices[i] = decltype(index)(i < n ? places[i] : -1);
-    }
-  });
-  if (buffers.new_residual != nullptr)
-    for (int64_t i = 0; i < n; ++i)
-      static_cast<S *>(buffers.new_residual)[places[i]] = S(0);
-  *count = n;
-  return absl::OkStatus();
+  return found >= 0;
 }
 
 }  // namespace
@@ -107,25 +73,38 @@ absl::Status CheckTopK(const TopKProblem &problem) {
 }
 
 size_t TopKScratchBytes(const TopKProblem &problem) {
-  return size_t(problem.size) * sizeof(int64_t) + 1;
+  return Selection::ScratchBytes(problem);
 }
 
 absl::Status TopK(const TopKProblem &problem, const TopKBuffers &buffers,
                   NonFinite *non_finite, const ParallelFor &parallel) {
-  int64_t count = 0;
-  return WithFloat(problem.element, [&](auto f) {
-    return Select<decltype(f)>(problem, buffers, -1, &count, non_finite);
-  });
+  if (non_finite != nullptr) *non_finite = {};
+  Selection selection(problem, buffers, parallel);
+  if (problem.method == TopKMethod::kMsTopK) {
+    if (!RunMsTopK(&selection)) return ReportNonFinite(&selection, non_finite);
+    return absl::OkStatus();
+  }
+  if (!FindEnough(&selection)) return ReportNonFinite(&selection, non_finite);
+  selection.WriteFirst(problem.k);
+  return absl::OkStatus();
 }
 
 absl::Status SelectAbove(const TopKProblem &problem, double threshold,
                          const TopKBuffers &buffers, int64_t *count,
                          NonFinite *non_finite, const ParallelFor &parallel) {
+  if (non_finite != nullptr) *non_finite = {};
   if (threshold != threshold)
     return absl::InvalidArgumentError("the threshold is NaN");
-  return WithFloat(problem.element, [&](auto f) {
-    return Select<decltype(f)>(problem, buffers, threshold, count, non_finite);
-  });
+  Selection selection(problem, buffers, parallel);
+  const int32_t above = problem.k == 0
+                            ? LargestFinite(problem.element)
+                            : MagnitudeOf(problem.element, threshold) - 1;
+  const int64_t found = selection.Find(above);
+  if (found < 0) return ReportNonFinite(&selection, non_finite);
+  *count = std::min(found, problem.k);
+  selection.WriteFirst(*count);
+  selection.WritePadding();
+  return absl::OkStatus();
 }
 
 }  // namespace commsched::ops::sparse

@@ -31,7 +31,7 @@ TEST(SparseKernelsTest, TopK) {
   std::vector<float> x = {1, -5, 3, 5, -3, 0}, values(3);
   std::vector<int32_t> indices(3);
   KernelDesc desc{"top_k", {Dense(F, {6}), Dense(F, {3}), Dense(I, {3})}, {}, false};
-  for (int64_t method = 0; method < 4; ++method) {
+  for (int64_t method = 0; method < 3; ++method) {
     desc.attributes["method"] = {method};
     ASSERT_TRUE(RunKernel(desc, {x.data(), values.data(), indices.data()}).ok());
     EXPECT_THAT(values, ElementsAre(-5, 3, 5)) << method;
