@@ -3,6 +3,7 @@
 
 #include "ir/CsSparseOps.h"
 
+#include "ir/CsCommunication.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
@@ -105,6 +106,20 @@ LogicalResult MergeTopKOp::verify() {
     return emitOpError() << "indices must match the element type of "
                          << getIndices().getType()
                          << ", got: " << getTopIndices().getType();
+  return success();
+}
+
+COMMSCHED_COMMUNICATION(PairExchangeOp)
+
+LogicalResult PairExchangeOp::verify() {
+  if (failed(common::verifyKey(*this, getKey())))
+    return failure();
+  auto distance = static_cast<int64_t>(getDistance());
+  if (distance < 1 || !llvm::isPowerOf2_64(distance))
+    return emitOpError() << "distance must be a power of two, got: " << distance;
+  RankedTensorType type = getValue().getType().getTensor();
+  if (type.getRank() == 0 || type.getDimSize(0) % 2 != 0)
+    return emitOpError() << "must have two halves along dimension 0, got: " << type;
   return success();
 }
 

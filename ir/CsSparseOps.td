@@ -7,8 +7,10 @@
 // Selection of elements (docs/sparse.md). Generated apart from the other ops:
 // include "ir/CsSparseOps.h".
 
-include "ir/CsDialect.td"
+include "ir/CsInterfaces.td"
+include "ir/CsTypes.td"
 include "mlir/IR/BuiltinAttributes.td"
+include "mlir/IR/OpAsmInterface.td"
 include "mlir/Interfaces/DestinationStyleOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
@@ -93,6 +95,30 @@ def Cs_MergeTopKOp : Cs_SparseOp<"merge_top_k", [Pure]> {
   let results = (outs Cs_Selectable:$top_values, Cs_Positions:$top_indices);
   let assemblyFormat = [{
     $values `,` $indices attr-dict `:` functional-type(operands, results)
+  }];
+  let hasVerifier = 1;
+}
+
+def Cs_PairExchangeOp : Cs_SparseOp<"pair_exchange", [
+    AllTypesMatch<["value", "result"]>, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>,
+    Cs_CommunicationOpInterface]> {
+  let summary = "two nodes each give the other one half of a tensor";
+  let description = [{
+    Ranks r and r xor `distance` (a power of two below the number of nodes, itself
+    a multiple of two distances) exchange: of the two halves of dimension 0 the
+    first is that of the lower rank, the second that of the higher one. The result
+    has both, the same on both nodes; a node's own half is the operand's. One round of
+    recursive doubling, with whatever compute between rounds.
+
+    ```mlir
+    %r = cs.pair_exchange "w.round1" %m distance 2 : !cs.placed<tensor<2x156xi32>, device 0>
+    ```
+  }];
+  let arguments = (ins StrAttr:$key, Cs_PlacedType:$value, I64Attr:$distance);
+  let results = (outs Cs_PlacedType:$result);
+  let assemblyFormat = [{
+    $key $value `distance` $distance attr-dict `:` qualified(type($value))
   }];
   let hasVerifier = 1;
 }

@@ -27,6 +27,8 @@ struct Signature {
       name = inner->getName().stripDialect();
       reduction = inner->getAttr("reduction");
       root = inner->getAttr("root");
+      if (!root)
+        root = inner->getAttr("distance");
       from = inner->getOperand(0).getType();
       to = inner->getResult(0).getType();
       return;

@@ -7,6 +7,8 @@
 #include "passes/lower/Module.h"
 #include "passes/plan/MessageLayout.h"
 
+#include "ir/CsSparseOps.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Remarks.h"
@@ -63,7 +65,7 @@ public:
     }
     SmallVector<Operation *> collectives;
     WalkResult walked = getOperation().walk([&](Operation *op) {
-      if (!describe(op))
+      if (!describe(op) && !isa<PairExchangeOp>(op))
         return WalkResult::advance();
       if (!isa<StartOp>(op->getParentOp())) {
         op->emitOpError("is not in a cs.start; run --schedule-comm first");
@@ -82,9 +84,11 @@ public:
     ranks = static_cast<int64_t>(cluster->getNodes());
     link = cluster->getInter();
     built.clear();
-    for (Operation *op : collectives)
-      if (failed(expand(op, *describe(op))))
+    for (Operation *op : collectives) {
+      auto pair = dyn_cast<PairExchangeOp>(op);
+      if (failed(pair ? expand(pair) : expand(op, *describe(op))))
         return signalPassFailure();
+    }
     for (auto function : getOperation().getOps<func::FuncOp>())
       remarkOnCopies(function);
   }
@@ -132,6 +136,31 @@ private:
     record(start, op, collective);
     op->getResult(0).replaceAllUsesWith(value);
     op->erase();
+    return success();
+  }
+
+  /// One round, in which nodes send the half that is theirs.
+  LogicalResult expand(PairExchangeOp op) {
+    auto distance = static_cast<int64_t>(op.getDistance());
+    if (ranks % (2 * distance) != 0)
+      return op.emitOpError() << "needs a multiple of " << 2 * distance
+                              << " nodes, got: " << ranks;
+    OpBuilder builder(op);
+    MLIRContext *context = &getContext();
+    AffineExpr rank = builder.getAffineDimExpr(0);
+    AffineExpr one = builder.getAffineConstantExpr(1);
+    AffineExpr half = rank.floorDiv(distance) % 2;
+    auto mapOf = [&](ArrayRef<AffineExpr> results) {
+      return AffineMap::get(2, 0, results, context);
+    };
+    AffineMap peer = mapOf(rank + distance - half * (2 * distance));
+    IntegerSet always = IntegerSet::get(2, 0, {builder.getAffineConstantExpr(0)}, {true});
+    Value value = ExchangeOp::create(
+        builder, op.getLoc(), op.getValue(), /*chunks=*/2, /*rounds=*/1, Combine::replace,
+        FloatAttr(), SideAttr::get(context, mapOf({half, one}), peer, always),
+        SideAttr::get(context, mapOf({one - half, one}), peer, always), IntegerAttr());
+    op.getResult().replaceAllUsesWith(value);
+    op.erase();
     return success();
   }
 

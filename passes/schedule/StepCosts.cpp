@@ -3,6 +3,8 @@
 
 #include "passes/schedule/StepCosts.h"
 
+#include "ir/CsSparseOps.h"
+
 #include "llvm/ADT/MapVector.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -149,6 +151,8 @@ std::vector<Stage> StepCosts::stagesOf(Operation *op, Operation *pull,
     return {half, half};
   if (isa<cs::ReduceScatterOp, cs::AllGatherOp>(op))
     return {half};
+  if (isa<cs::PairExchangeOp>(op))
+    return {message(link, {(bytes + 1) / 2, 1})};
   // Reduce and broadcast: a tree, whose root sends or gets all of it every round.
   int64_t rounds = llvm::Log2_64_Ceil(ranks);
   return {message(link, {bytes * rounds, rounds})};

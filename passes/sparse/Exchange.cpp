@@ -81,6 +81,7 @@ private:
   FailureOr<BlockArgument> addResidual(const Twine &name, cs::PlacedType type);
   void addResults();
   Message gather(const SelectionContext &context, StringRef name, const Message &message);
+  Message mergeInRounds(const SelectionContext &context, StringRef name, Message lists);
   Value copyTo(Value value, unsigned device);
   FailureOr<Value> ofEachDevice();
   FailureOr<Value> ofShards();
@@ -146,6 +147,22 @@ Message Exchanger::gather(const SelectionContext &context, StringRef name,
   return all;
 }
 
+/// gTop-k: in round s with the node whose number differs in bit s, and both select
+/// again. All have the same list in the end.
+Message Exchanger::mergeInRounds(const SelectionContext &context, StringRef name,
+                                 Message lists) {
+  for (int64_t distance = 1, round = 0; distance < nodes; distance *= 2, ++round) {
+    std::string suffix = (".round" + Twine(round)).str();
+    Message both;
+    for (auto [part, partKey] : llvm::zip(lists.parts, context.keysOf(name)))
+      both.parts.push_back(cs::PairExchangeOp::create(builder, op.getLoc(), part.getType(),
+                                                      partKey + suffix, part, distance));
+    bool isLast = 2 * distance >= nodes;
+    lists = mergeTopK(context, ("merge." + name + suffix).str(), both, isLast ? 1 : 2);
+  }
+  return lists;
+}
+
 Value Exchanger::copyTo(Value value, unsigned device) {
   if (place::deviceOf(value) == device)
     return value;
@@ -188,9 +205,16 @@ FailureOr<Value> Exchanger::ofShard(StringRef suffix, Value value, bool deferred
       addResidual(key + ".residual" + suffix, placedType(value));
   if (failed(residual))
     return failure();
+  bool tree = options.method == Method::gTopK && nodes > 1;
   Selected selected = selectTopK(context, ("top_k." + key + suffix).str(), value,
-                                 *residual, deferred);
+                                 *residual, deferred, /*twice=*/tree);
   residuals.back().next = selected.residual;
+  if (tree) {
+    Message sent = mergeInRounds(context, (key + suffix).str(), selected.twice);
+    residuals.back().next = giveBack(context, ("residual." + key + suffix).str(),
+                                     selected.residual, selected.message, sent);
+    return scatterAdd(context, ("scatter_add." + key + suffix).str(), sent, over(nodes));
+  }
   Message all = gather(context, (key + suffix).str(), selected.message);
   return scatterAdd(context, ("scatter_add." + key + suffix).str(), all, over(nodes));
 }

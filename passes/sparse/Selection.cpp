@@ -64,8 +64,9 @@ Value bitcast(OpBuilder &builder, Location loc, Value value, Type element) {
   return arith::BitcastOp::create(builder, loc, type.clone(element), value);
 }
 
-Value insert(OpBuilder &builder, Location loc, Value part, Value whole, int64_t at) {
-  SmallVector<OpFoldResult> offsets{builder.getIndexAttr(0), builder.getIndexAttr(at)};
+Value insert(OpBuilder &builder, Location loc, Value part, Value whole, int64_t row,
+             int64_t at) {
+  SmallVector<OpFoldResult> offsets{builder.getIndexAttr(row), builder.getIndexAttr(at)};
   SmallVector<OpFoldResult> sizes{
       builder.getIndexAttr(1),
       builder.getIndexAttr(cast<RankedTensorType>(part.getType()).getNumElements())};
@@ -88,44 +89,47 @@ Value columns(OpBuilder &builder, Location loc, Value matrix, int64_t at, int64_
       builder, loc, RankedTensorType::get({rows * k}, type.getElementType()), matrix, groups);
 }
 
-/// Values and indices of a message of <lists> as tensors of one dimension.
-std::pair<Value, Value> unpack(const SelectionContext &context, FragmentMaker &maker) {
+/// Values and indices of a message as tensors of one dimension. Its parts are the
+/// fragment's arguments from `first` on.
+std::pair<Value, Value> unpack(const SelectionContext &context, FragmentMaker &maker,
+                               unsigned first = 0) {
   OpBuilder &b = maker.inside;
+  Value message = maker.argument(first);
   if (!context.isPacked())
-    return {columns(b, context.loc, maker.argument(0), 0, context.k),
-            columns(b, context.loc, maker.argument(1), 0, context.k)};
-  Value bits = columns(b, context.loc, maker.argument(0), 0, context.k);
+    return {columns(b, context.loc, message, 0, context.k),
+            columns(b, context.loc, maker.argument(first + 1), 0, context.k)};
+  Value bits = columns(b, context.loc, message, 0, context.k);
   Value values = bitcast(b, context.loc, bits, context.type.getElementType());
-  return {values, columns(b, context.loc, maker.argument(0), context.k, context.k)};
+  return {values, columns(b, context.loc, message, context.k, context.k)};
 }
 
-/// The message of one list.
+/// The message of a list, `times` times.
 SmallVector<Value> pack(const SelectionContext &context, OpBuilder &b, Value values,
-                        Value indices) {
-  if (context.isPacked()) {
-    Value bits = bitcast(b, context.loc, values, b.getI32Type());
-    Value message = tensor::EmptyOp::create(b, context.loc,
-                                            ArrayRef<int64_t>{1, 2 * context.k},
-                                            b.getI32Type());
-    message = insert(b, context.loc, bits, message, 0);
-    return {insert(b, context.loc, indices, message, context.k)};
-  }
+                        Value indices, int64_t times) {
+  SmallVector<Value> lists{values, indices};
+  if (context.isPacked())
+    lists[0] = bitcast(b, context.loc, values, b.getI32Type());
   SmallVector<Value> parts;
-  for (Value list : {values, indices}) {
+  for (Value list : lists) {
     auto type = cast<RankedTensorType>(list.getType());
-    SmallVector<ReassociationIndices> groups{{0, 1}};
-    parts.push_back(tensor::ExpandShapeOp::create(
-        b, context.loc, RankedTensorType::get({1, context.k}, type.getElementType()), list,
-        groups));
+    bool joins = context.isPacked() && !parts.empty();
+    if (!joins)
+      parts.push_back(tensor::EmptyOp::create(
+          b, context.loc,
+          ArrayRef<int64_t>{times, context.k * (context.isPacked() ? 2 : 1)},
+          type.getElementType()));
+    for (int64_t row = 0; row < times; ++row)
+      parts.back() = insert(b, context.loc, list, parts.back(), row, joins ? context.k : 0);
   }
   return parts;
 }
 
-SmallVector<RankedTensorType> messageTypes(const SelectionContext &context, OpBuilder &b) {
+SmallVector<RankedTensorType> messageTypes(const SelectionContext &context, OpBuilder &b,
+                                           int64_t lists) {
   if (context.isPacked())
-    return {RankedTensorType::get({1, 2 * context.k}, b.getI32Type())};
-  return {RankedTensorType::get({1, context.k}, context.type.getElementType()),
-          RankedTensorType::get({1, context.k}, b.getI32Type())};
+    return {RankedTensorType::get({lists, 2 * context.k}, b.getI32Type())};
+  return {RankedTensorType::get({lists, context.k}, context.type.getElementType()),
+          RankedTensorType::get({lists, context.k}, b.getI32Type())};
 }
 
 /// A list: values and their indices.
@@ -136,11 +140,13 @@ int64_t listBytes(const SelectionContext &context) {
 } // namespace
 
 Selected sparse::selectTopK(const SelectionContext &context, StringRef label, Value value,
-                            Value residual, bool deferred) {
+                            Value residual, bool deferred, bool twice) {
   OpBuilder &b = context.builder;
-  SmallVector<RankedTensorType> results = messageTypes(context, b);
+  SmallVector<RankedTensorType> results = messageTypes(context, b, 1);
   size_t parts = results.size();
   results.push_back(context.type);
+  if (twice)
+    llvm::append_range(results, messageTypes(context, b, 2));
   int64_t bytes = place::bytesOf(placedType(value));
   // Both are read once, or a little more than that, and the sum is kept.
   FragmentMaker maker(context, label, {value, residual}, results,
@@ -153,15 +159,66 @@ Selected sparse::selectTopK(const SelectionContext &context, StringRef label, Va
         TypeRange{RankedTensorType::get({context.k}, context.type.getElementType()),
                   RankedTensorType::get({context.k}, b.getI32Type()), context.type},
         context.select, maker.argument(0), maker.argument(1), /*seed=*/0);
-    SmallVector<Value> returned = pack(context, in, top.getValues(), top.getIndices());
+    SmallVector<Value> returned = pack(context, in, top.getValues(), top.getIndices(), 1);
     returned.push_back(top.getRest());
+    if (twice)
+      llvm::append_range(returned, pack(context, in, top.getValues(), top.getIndices(), 2));
     maker.finish(context.loc, returned);
   }
   Selected selected;
-  for (size_t i = 0; i < parts; ++i)
-    selected.message.parts.push_back(maker.fragment.getOutputs()[i]);
-  selected.residual = maker.fragment.getOutputs()[parts];
+  for (auto [i, output] : llvm::enumerate(maker.fragment.getOutputs())) {
+    if (i < parts)
+      selected.message.parts.push_back(output);
+    else if (i == parts)
+      selected.residual = output;
+    else
+      selected.twice.parts.push_back(output);
+  }
   return selected;
+}
+
+Message sparse::mergeTopK(const SelectionContext &context, StringRef label,
+                          const Message &message, int64_t times) {
+  OpBuilder &b = context.builder;
+  // Sorted by their indices, added up, and selected from.
+  FragmentMaker maker(context, label, message.parts, messageTypes(context, b, times),
+                      message.lists() * context.k, 8 * message.lists() * listBytes(context),
+                      /*deferred=*/true);
+  if (maker.hasBody()) {
+    OpBuilder &in = maker.inside;
+    auto [values, indices] = unpack(context, maker);
+    auto top = cs::MergeTopKOp::create(
+        in, context.loc, RankedTensorType::get({context.k}, context.type.getElementType()),
+        RankedTensorType::get({context.k}, b.getI32Type()), values, indices);
+    maker.finish(context.loc,
+                 pack(context, in, top.getTopValues(), top.getTopIndices(), times));
+  }
+  Message merged;
+  llvm::append_range(merged.parts, maker.fragment.getOutputs());
+  return merged;
+}
+
+Value sparse::giveBack(const SelectionContext &context, StringRef label, Value rest,
+                       const Message &own, const Message &sent) {
+  SmallVector<Value> inputs(own.parts.begin(), own.parts.end());
+  // Of what was sent the indices count.
+  inputs.push_back(sent.parts.back());
+  inputs.push_back(rest);
+  FragmentMaker maker(context, label, inputs, {context.type}, context.k,
+                      2 * place::bytesOf(placedType(rest)) + 4 * listBytes(context),
+                      /*deferred=*/true);
+  if (maker.hasBody()) {
+    OpBuilder &in = maker.inside;
+    auto [values, indices] = unpack(context, maker);
+    auto at = static_cast<unsigned>(own.parts.size());
+    Value others = columns(in, context.loc, maker.argument(at),
+                           context.isPacked() ? context.k : 0, context.k);
+    Value residual =
+        cs::ScatterAddOp::create(in, context.loc, context.type, values, indices, others,
+                                 maker.argument(at + 1), /*over=*/1);
+    maker.finish(context.loc, residual);
+  }
+  return maker.fragment.getOutputs().front();
 }
 
 Value sparse::scatterAdd(const SelectionContext &context, StringRef label,

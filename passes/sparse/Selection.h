@@ -37,9 +37,19 @@ struct SelectionContext {
 struct Selected {
   Message message;
   mlir::Value residual; // the new one
+  Message twice;        // the list, two times; empty if not asked for
 };
 Selected selectTopK(const SelectionContext &context, llvm::StringRef label,
-                    mlir::Value value, mlir::Value residual, bool deferred);
+                    mlir::Value value, mlir::Value residual, bool deferred,
+                    bool twice = false);
+
+/// Selects k again from the sum of the lists; `times` lists, all the same. Deferred.
+Message mergeTopK(const SelectionContext &context, llvm::StringRef label,
+                  const Message &message, int64_t times);
+
+/// `rest` and what `own`, one list, has and `sent`, one list, has not. Deferred.
+mlir::Value giveBack(const SelectionContext &context, llvm::StringRef label,
+                     mlir::Value rest, const Message &own, const Message &sent);
 
 /// The sum of the lists, divided by `over`; deferred.
 mlir::Value scatterAdd(const SelectionContext &context, llvm::StringRef label,

@@ -204,3 +204,27 @@ func.func @own_unit(%a: tensor<8xf32> {cs.state = "w", cs.per_rank = true}) {
 func.func @own_function() attributes {cs.per_rank} {
   return
 }
+
+// -----
+
+func.func @pair(%m: !cs.placed<tensor<2x6xi32>, device 0>) {
+  // expected-error@+1 {{'cs.pair_exchange' op distance must be a power of two, got: 3}}
+  %r = cs.pair_exchange "w" %m distance 3 : !cs.placed<tensor<2x6xi32>, device 0>
+  return
+}
+
+// -----
+
+func.func @halves(%m: !cs.placed<tensor<3x6xi32>, device 0>) {
+  // expected-error@+1 {{'cs.pair_exchange' op must have two halves along dimension 0, got: 'tensor<3x6xi32>'}}
+  %r = cs.pair_exchange "w" %m distance 2 : !cs.placed<tensor<3x6xi32>, device 0>
+  return
+}
+
+// -----
+
+func.func @key(%m: !cs.placed<tensor<2x6xi32>, device 0>) {
+  // expected-error@+1 {{'cs.pair_exchange' op needs a key}}
+  %r = cs.pair_exchange "" %m distance 2 : !cs.placed<tensor<2x6xi32>, device 0>
+  return
+}

@@ -37,3 +37,10 @@ func.func @step(%w: tensor<4xf32> {cs.param = "w"}, %r: tensor<4xf32> {cs.state 
   %g = cs.gradient %w of "w" {cs.density = 0.01 : f64, cs.sparse_method = "hitopk"} : tensor<4xf32>
   return %g : tensor<4xf32>
 }
+
+// CHECK-LABEL: func.func @pairs
+func.func @pairs(%m: !cs.placed<tensor<2x6xi32>, device 0>) -> !cs.placed<tensor<2x6xi32>, device 0> {
+  // CHECK: cs.pair_exchange "w.round1" %{{.*}} distance 2 : !cs.placed<tensor<2x6xi32>, device 0>
+  %r = cs.pair_exchange "w.round1" %m distance 2 : !cs.placed<tensor<2x6xi32>, device 0>
+  return %r : !cs.placed<tensor<2x6xi32>, device 0>
+}

@@ -1,0 +1,251 @@
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Sparse gradients with error feedback do what the published algorithms do, in NumPy: in threads and in processes."""
+import json
+import pathlib
+import subprocess
+
+import numpy as np
+import pytest
+from conftest import TIME_LIMIT, expect_error, expect_success, run, tool
+from safetensors.numpy import load_file
+
+STEPS = 12
+LOCAL = 4  # samples of a device
+RATE = 0.015625
+SOURCE = (pathlib.Path(__file__).parent / "Inputs/sparse.mlir").read_text()
+CLUSTER = """cs.cluster @test nodes = {} devices = {} device = <kind = cpu, gflops = 40, gb_per_s = 20>
+    intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
+"""
+DENSITY = {"w": 0.1, "b": 0.25}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sparse")
+    random = np.random.default_rng(7)
+    x = random.standard_normal((LOCAL * 4 * 2 * STEPS, 24)).astype(np.float32)
+    y = (x @ random.standard_normal((24, 8)) + 1).astype(np.float32)
+    np.savez(folder / "train.npz", x=x, y=y)
+    initial = {"w": random.standard_normal((24, 8)).astype(np.float32) * 0.1, "b": np.zeros(8, np.float32)}
+    np.savez(folder / "init.npz", **initial)
+    return folder, x, y, initial
+
+
+def compile_plan(path, nodes, devices, method, options=""):
+    pipeline = (f"--cs-all-reduce-pipeline=min-elements=1 sparse-method={method} "
+                f"sparse-rules=w={DENSITY['w']},b={DENSITY['b']} {options}")
+    lowered = subprocess.run([tool("cs-opt"), pipeline], input=CLUSTER.format(nodes, devices) + SOURCE, text=True,
+                             capture_output=True, timeout=TIME_LIMIT)
+    assert lowered.returncode == 0, lowered.stderr
+    subprocess.run([tool("cs-translate"), "--mlir-to-plan", "-o", path], input=lowered.stdout, text=True, check=True,
+                   timeout=TIME_LIMIT)
+    return path
+
+
+def train(folder, plan, state, *arguments, steps=STEPS):
+    """Checkpoint and losses."""
+    expect_success(run(plan, "--batch", folder / "train.npz", "--steps", steps, "--checkpoint", state,
+                       "--metrics-every", 1, "--metrics-json", f"{state}.json", *arguments))
+    metrics = json.loads(pathlib.Path(f"{state}.json").read_text())
+    return load_file(state), [step["loss"] for step in metrics["steps"]]
+
+
+def residuals(state, steps, ranks):
+    return [load_file(f"{state}.step{steps}.rank{rank}") for rank in range(ranks)]
+
+
+# ---- the reference ---------------------------------------------------------------------------
+
+
+def top_k(values, k):
+    """Flat indices of the k largest magnitudes, of equal ones the lowest index, ascending."""
+    order = np.lexsort((np.arange(values.size), -np.abs(values.ravel())))
+    return np.sort(order[:k])
+
+
+def select(gradient, residual, density):
+    """Sparse part and what is kept; the sparse part is dense here, zero elsewhere."""
+    total = gradient + residual
+    chosen = top_k(total, max(1, round(density * total.size)))
+    sent = np.zeros(total.size)
+    sent[chosen] = total.ravel()[chosen]
+    sent = sent.reshape(total.shape)
+    return sent, total - sent
+
+
+def merge(a, b, k):
+    total = a + b
+    sent = np.zeros(total.size)
+    chosen = [i for i in top_k(total, k) if a.ravel()[i] != 0 or b.ravel()[i] != 0]
+    sent[chosen] = total.ravel()[chosen]
+    return sent.reshape(total.shape)
+
+
+def gtopk(parts, kept, density):
+    """Re-selects at each of log2 rounds; what was selected first and is not in the result is kept."""
+    k = max(1, round(density * parts[0].size))
+    current = list(parts)
+    distance = 1
+    while distance < len(parts):
+        pairs = [r ^ distance for r in range(len(parts))]
+        current = [merge(current[min(r, p)], current[max(r, p)], k) for r, p in enumerate(pairs)]
+        distance *= 2
+    result = current[0]
+    for other in current:
+        np.testing.assert_array_equal(result, other)
+    return result, [keep + np.where(result == 0, own, 0) for own, keep in zip(parts, kept)]
+
+
+def shards(rows, devices):
+    if rows < devices:
+        return [slice(0, rows)]
+    return [slice(rows * d // devices, rows * (d + 1) // devices) for d in range(devices)]
+
+
+def exchange(method, gradients, state, density):
+    """gradients[node][device] -> what all apply; state is the residuals, by node and place."""
+    nodes, devices = len(gradients), len(gradients[0])
+    if method == "allgather":
+        total = 0
+        for r in range(nodes):
+            for d in range(devices):
+                sent, state[r, d] = select(gradients[r][d], state.get((r, d), 0), density)
+                total = total + sent
+        return total / (nodes * devices)
+    result = np.zeros(gradients[0][0].shape)
+    for s, rows in enumerate(shards(result.shape[0], devices)):
+        parts, kept = [], []
+        for r in range(nodes):
+            mean = sum(g[rows] for g in gradients[r]) / devices
+            sent, keep = select(mean, state.get((r, s), 0), density)
+            parts.append(sent)
+            kept.append(keep)
+        if method == "gtopk":
+            combined, kept = gtopk(parts, kept, density)
+        else:
+            combined = sum(parts)
+        for r in range(nodes):
+            state[r, s] = kept[r]
+        result[rows] = combined / nodes
+    return result
+
+
+def reference(x, y, initial, nodes, devices, method, steps=STEPS):
+    values = {name: value.astype(np.float64) for name, value in initial.items()}
+    state = {"w": {}, "b": {}}
+    losses = []
+    for step in range(steps):
+        gradients = {"w": [], "b": []}
+        loss = 0
+        for r in range(nodes):
+            own = {"w": [], "b": []}
+            for d in range(devices):
+                first = LOCAL * (step * nodes * devices + r * devices + d)
+                a, b = x[first:first + LOCAL].astype(np.float64), y[first:first + LOCAL]
+                error = a @ values["w"] + values["b"] - b
+                loss += (error * error).sum() / (nodes * devices)
+                own["w"].append(a.T @ error)
+                own["b"].append(error.sum(axis=0))
+            for name, list_ in own.items():
+                gradients[name].append(list_)
+        losses.append(loss)
+        for name in values:
+            values[name] = values[name] - RATE * exchange(method, gradients[name], state[name], DENSITY[name])
+    return values, losses, state
+
+
+def check(got, losses, want, want_losses):
+    for name, value in want.items():
+        np.testing.assert_allclose(got[name], value, rtol=2e-4, atol=2e-5, err_msg=name)
+    np.testing.assert_allclose(losses, want_losses, rtol=2e-4)
+
+
+# ---- tests ------------------------------------------------------------------------------------
+
+CASES = [(2, 1, "allgather"), (3, 1, "hitopk"), (2, 2, "allgather"), (2, 2, "hitopk"), (1, 3, "hitopk"), (4, 1, "gtopk"),
+         (2, 2, "gtopk")]
+
+
+@pytest.mark.parametrize("nodes,devices,method", CASES)
+def test_follows_numpy(data, tmp_path, nodes, devices, method):
+    folder, x, y, initial = data
+    plan = compile_plan(tmp_path / "plan", nodes, devices, method)
+    got, losses = train(folder, plan, tmp_path / "state", "--init", folder / "init.npz")
+    want, want_losses, state = reference(x, y, initial, nodes, devices, method)
+    check(got, losses, want, want_losses)
+    assert set(got) == {"w", "b"}
+    for rank, own in enumerate(residuals(tmp_path / "state", STEPS, nodes)):
+        for name in ("w", "b"):
+            parts = shards(initial[name].shape[0], devices) if method != "allgather" else [slice(None)] * devices
+            for place in range(len(parts)):
+                suffix = "" if len(parts) == 1 else f".shard{place}"
+                if method == "allgather":
+                    suffix = f".device{place}" if place else ""
+                np.testing.assert_allclose(own[f"{name}.residual{suffix}"], state[name][rank, place], rtol=1e-3,
+                                           atol=2e-4)
+
+
+@pytest.mark.parametrize("options", ["schedule=priority", "schedule=fifo", "copies=overlap", "copies=in-line", "select=sampled"])
+def test_schedules_and_copies_change_nothing(data, tmp_path, options):
+    folder = data[0]
+    states = []
+    for number, own in enumerate(["", options]):
+        plan = compile_plan(tmp_path / f"plan{number}", 2, 2, "hitopk", own)
+        states.append(train(folder, plan, tmp_path / f"state{number}", "--init", folder / "init.npz")[0])
+    for name, value in states[0].items():
+        np.testing.assert_array_equal(value, states[1][name])
+
+
+@pytest.mark.parametrize("method", ["allgather", "gtopk"])
+def test_processes_train_the_same(data, tmp_path, method):
+    folder = data[0]
+    plan = compile_plan(tmp_path / "plan", 2, 1, method)
+    threads, losses = train(folder, plan, tmp_path / "threads", "--init", folder / "init.npz")
+    processes, other = train(folder, plan, tmp_path / "processes", "--init", folder / "init.npz", "--spawn", 2)
+    assert losses == other
+    for name, value in threads.items():
+        np.testing.assert_array_equal(value, processes[name])
+    for a, b in zip(residuals(tmp_path / "threads", STEPS, 2), residuals(tmp_path / "processes", STEPS, 2)):
+        for name, value in a.items():
+            np.testing.assert_array_equal(value, b[name])
+
+
+@pytest.mark.parametrize("spawn", [False, True])
+def test_resuming_continues_bitwise(data, tmp_path, spawn):
+    folder = data[0]
+    extra = ("--spawn", 2) if spawn else ()
+    plan = compile_plan(tmp_path / "plan", 2, 1, "allgather")
+    whole, _ = train(folder, plan, tmp_path / "whole", "--init", folder / "init.npz", *extra)
+    train(folder, plan, tmp_path / "half", "--init", folder / "init.npz", *extra, steps=5)
+    rest, _ = train(folder, plan, tmp_path / "rest", "--resume", tmp_path / "half", *extra, steps=STEPS - 5)
+    for name, value in whole.items():
+        np.testing.assert_array_equal(value, rest[name])
+    for a, b in zip(residuals(tmp_path / "whole", STEPS, 2), residuals(tmp_path / "rest", STEPS, 2)):
+        for name, value in a.items():
+            np.testing.assert_array_equal(value, b[name])
+    # Without the residuals it would not.
+    (tmp_path / "half.step5.rank1").unlink()
+    out, err, status = run(plan, "--batch", folder / "train.npz", "--steps", 1, "--resume", tmp_path / "half", *extra)
+    assert status > 0 and "half.step5.rank1" in err, err
+
+
+def test_other_numbers_of_nodes_get_the_mean(data, tmp_path):
+    folder = data[0]
+    plan = compile_plan(tmp_path / "plan", 4, 1, "allgather")
+    train(folder, plan, tmp_path / "four", "--init", folder / "init.npz", steps=3)
+    saved = residuals(tmp_path / "four", 3, 4)
+    plan = compile_plan(tmp_path / "plan", 2, 1, "allgather")
+    train(folder, plan, tmp_path / "two", "--resume", tmp_path / "four", steps=0)
+    for own in residuals(tmp_path / "two", 3, 2):
+        for name, value in own.items():
+            np.testing.assert_allclose(value, np.mean([s[name].astype(np.float64) for s in saved], axis=0), rtol=1e-6)
+
+
+def test_infinite_gradients_end_the_run(data, tmp_path):
+    folder, x, y, initial = data
+    bad = x.copy()
+    bad[LOCAL * 2 + 1, 3] = np.inf
+    np.savez(tmp_path / "bad.npz", x=bad, y=y)
+    plan = compile_plan(tmp_path / "plan", 2, 1, "allgather")
+    expect_error(run(plan, "--batch", tmp_path / "bad.npz", "--steps", 4, "--init", folder / "init.npz"), "top_k", "finite")
