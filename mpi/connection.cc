@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Connecting the ranks of an MPI job, and the end.
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -39,8 +40,15 @@ Clock::time_point After(absl::Duration duration) {
   return Clock::now() + absl::ToChronoNanoseconds(duration);
 }
 
+int Processors() {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
+  return CPU_COUNT(&set);
+}
+
 MpiOptions Clamped(MpiOptions options) {
   options.eager_bytes = std::min(options.eager_bytes, kMaxEager);
+  options.ring_eager_bytes = std::min(options.ring_eager_bytes, Rings::kLargest);
   options.part_bytes =
       std::clamp<size_t>(options.part_bytes, size_t{4} << 10, size_t{1} << 30) /
       64 * 64;
@@ -94,7 +102,7 @@ absl::Status MpiRanks::Connect() {
   PollUntil(deadline, [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
     return !connect_error_.ok() || !mpi_error_.ok() ||
            std::all_of(peers_.begin(), peers_.end(),
-                       [&](const Peer &p) { return p.hello || &p == &peers_[size_t(rank)]; });
+                       [&](const Peer &p) { return p.welcome || &p == &peers_[size_t(rank)]; });
   });
   MutexLock lock(&mu_);
   error = !mpi_error_.ok() ? mpi_error_ : connect_error_;
@@ -105,7 +113,6 @@ absl::Status MpiRanks::Connect() {
   if (error.ok()) error = Late();
   if (error.ok()) {
     connecting_ = false;
-    polled_at_ = NowNs();
     thread_ = std::thread([this] { Loop(); });
     return absl::OkStatus();
   }
@@ -123,15 +130,21 @@ void MpiRanks::SayHello() {
   hello.plan_digest = options_.plan_digest;
   hello.unexpected_bytes = options_.unexpected_bytes;
   hello.eager_bytes = mpi_.eager_bytes;
+  hello.ring_eager_bytes = mpi_.ring_eager_bytes;
   hello.part_bytes = mpi_.part_bytes;
   hello.host = OwnHost();
   hello.process = int32_t(getpid());
-  runtime::ShareMemory();
-  probe_ = runtime::AllocateShared(runtime::kLeastShared);
-  if (probe_ != nullptr) {
+  const int nodes = int(peers_.size());
+  const size_t bytes = Rings::BlockBytes(nodes);
+  if (mpi_.share) {
+    runtime::ShareMemory();
+    block_ = runtime::AllocateShared(bytes + sizeof(hello.number));
+  }
+  if (block_ != nullptr) {
     hello.number = uint64_t(NowNs()) * 2654435761u + uint64_t(getpid());
-    std::memcpy(probe_, &hello.number, sizeof(hello.number));
-    hello.file = runtime::PlaceOf(probe_, 1)->file;
+    std::memcpy(block_ + bytes, &hello.number, sizeof(hello.number));
+    hello.file = runtime::PlaceOf(block_, 1)->file;
+    rings_ = std::make_unique<Rings>(options_.rank, nodes, block_);
   }
   for (size_t peer = 0; peer < peers_.size(); ++peer)
     if (int(peer) != options_.rank)
@@ -160,20 +173,46 @@ absl::Status MpiRanks::CheckHello(int from) {
   peer.eager = std::min<size_t>(mpi_.eager_bytes, theirs.eager_bytes);
   peer.room = theirs.unexpected_bytes;
   staging_bytes_ = std::max<size_t>(staging_bytes_, theirs.part_bytes);
-  if (theirs.file >= 0 && theirs.host == OwnHost())
-    if (const std::byte *probe =
-            runtime::MapOf(theirs.process, theirs.file, runtime::kLeastShared)) {
-      peer.maps = std::memcmp(probe, &theirs.number, sizeof(theirs.number)) == 0;
-      runtime::Unmap(probe, runtime::kLeastShared);
-    }
+  peer.maps = MapRings(from);
   peer.hello = true;
+  Tell(from, Header{.kind = kWelcome, .id = peer.maps});
   return absl::OkStatus();
+}
+
+bool MpiRanks::MapRings(int of) {
+  Peer &peer = peers_[size_t(of)];
+  const HelloBody &theirs = peer.theirs;
+  if (rings_ == nullptr || theirs.file < 0 || theirs.host != OwnHost())
+    return false;
+  const size_t bytes = Rings::BlockBytes(int(peers_.size()));
+  const size_t whole = bytes + sizeof(theirs.number);
+  const std::byte *block = runtime::MapOf(theirs.process, theirs.file, whole);
+  if (block == nullptr) return false;
+  if (std::memcmp(block + bytes, &theirs.number, sizeof(theirs.number)) != 0) {
+    runtime::Unmap(block, whole);
+    return false;
+  }
+  peer.rings = block;
+  return true;
+}
+
+// The last that comes from the peer without rings, if there are any.
+void MpiRanks::TakeWelcome(int from, bool mapped) {
+  Peer &peer = peers_[size_t(from)];
+  peer.welcome = true;
+  if (!mapped || !peer.maps) return;
+  peer.eager = std::min<size_t>(mpi_.ring_eager_bytes,
+                                peer.theirs.ring_eager_bytes);
+  rings_->Join(from, peer.rings);
+  ringed_.push_back(from);
+  static const int processors = Processors();
+  crowded_ = int(ringed_.size()) >= processors;
 }
 
 absl::Status MpiRanks::Late() {
   std::vector<int> missing;
   for (int peer = 0; peer < int(peers_.size()); ++peer)
-    if (peer != options_.rank && !peers_[size_t(peer)].hello)
+    if (peer != options_.rank && !peers_[size_t(peer)].welcome)
       missing.push_back(peer);
   if (missing.empty()) return absl::OkStatus();
   return absl::DeadlineExceededError(absl::StrCat(
@@ -228,7 +267,7 @@ void MpiRanks::Close(absl::Duration flush) {
   PollUntil(std::max(deadline, Clock::now() + kGrace), [&] {
     return notes_.empty() &&
            std::all_of(peers_.begin(), peers_.end(), [&](const Peer &peer) {
-             return peer.goodbye_taken || !peer.hello;
+             return (peer.goodbye_taken || !peer.hello) && peer.backlog.empty();
            });
   });
   // Parts that no one takes any more stay with MPI, which does not touch their
@@ -255,11 +294,17 @@ void MpiRanks::Close(absl::Duration flush) {
       }
     }
     StopNotes();
-    for (Peer &peer : peers_)
+    for (Peer &peer : peers_) {
       for (auto &[number, block] : peer.blocks)
         if (block.first != nullptr) runtime::Unmap(block.first, block.second);
-    if (probe_ != nullptr) runtime::FreeShared(probe_);
-    probe_ = nullptr;
+      if (peer.rings != nullptr)
+        runtime::Unmap(peer.rings, Rings::BlockBytes(int(peers_.size())) +
+                                       sizeof(HelloBody::number));
+    }
+    rings_.reset();
+    ringed_.clear();
+    if (block_ != nullptr) runtime::FreeShared(block_);
+    block_ = nullptr;
   }
   RunAll(std::move(actions));
   MutexLock lock(&mu_);

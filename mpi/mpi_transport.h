@@ -38,6 +38,12 @@ struct MpiOptions {
   // Messages up to this size go without a grant, as far as
   // TransportOptions::unexpected_bytes of the receiver allows; at most 1 MiB.
   size_t eager_bytes = size_t{16} << 10;
+  // The same between ranks of one host that share memory; at most 64 KiB. Longer
+  // messages are read where they are.
+  size_t ring_eager_bytes = size_t{32} << 10;
+  // Whether ranks of one host share memory where the system allows it; else all
+  // goes through MPI.
+  bool share = true;
   // A long message is cut into parts of this size: a multiple of 64, 4 KiB to
   // 1 GiB.
   size_t part_bytes = size_t{256} << 10;

@@ -12,12 +12,19 @@
 namespace commsched::transport::mpi {
 
 void MpiRanks::Tell(int to, Header header, absl::Span<const std::byte> payload) {
+  header.payload = uint32_t(payload.size());
+  if (rings_ != nullptr && rings_->joined(to)) {
+    Peer &peer = peers_[size_t(to)];
+    if (!peer.backlog.empty() || !rings_->Write(to, header, payload))
+      peer.backlog.emplace_back(
+          header, std::vector<std::byte>(payload.begin(), payload.end()));
+    return;
+  }
   Note note;
   if (!spare_notes_.empty()) {
     note.bytes = std::move(spare_notes_.back());
     spare_notes_.pop_back();
   }
-  header.payload = uint32_t(payload.size());
   note.bytes.resize(sizeof(header) + payload.size());
   std::memcpy(note.bytes.data(), &header, sizeof(header));
   if (!payload.empty())
@@ -66,6 +73,38 @@ void MpiRanks::TakeNotes(Actions *actions) {
   }
 }
 
+// What has come through rings. A short message that nobody receives yet stays
+// there, to be combined from there, unless there is something behind it.
+bool MpiRanks::TakeRings(Actions *actions) {
+  bool any = false;
+  for (const int from : ringed_) {
+    Peer &peer = peers_[size_t(from)];
+    Rings::Message message;
+    for (size_t i = 0; i < slots_.size() && rings_->Read(from, &message); ++i) {
+      if (!message.sound) {
+        FailProtocol(from, absl::StatusCode::kDataLoss,
+                     "got a control message of a wrong size", actions);
+      } else {
+        if (message.header.kind == kEager && peer.failure.ok() &&
+            !peer.receives.contains(message.header.tag()) && !rings_->More(from))
+          break;
+        TakeNote(from, message.header, message.payload, actions);
+      }
+      rings_->Take(from);
+      any = true;
+    }
+    if (!peer.backlog.empty()) FlushBacklog(from);
+  }
+  return any;
+}
+
+void MpiRanks::FlushBacklog(int to) {
+  auto &backlog = peers_[size_t(to)].backlog;
+  while (!backlog.empty() &&
+         rings_->Write(to, backlog.front().first, backlog.front().second))
+    backlog.pop_front();
+}
+
 void MpiRanks::TakeNote(int from, const Header &header,
                         absl::Span<const std::byte> payload, Actions *actions) {
   Peer &peer = peers_[size_t(from)];
@@ -79,6 +118,7 @@ void MpiRanks::TakeNote(int from, const Header &header,
       connect_error_ = std::move(status);
     return;
   }
+  if (header.kind == kWelcome) return TakeWelcome(from, header.id != 0);
   if (header.kind == kGoodbye) {
     peer.goodbye_held = true;
     peer.goodbye_parts = header.bytes;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Who calls MPI when, and what runs without the lock.
+#include <sched.h>
 #include <sys/prctl.h>
 
 #include <algorithm>
@@ -22,6 +23,9 @@ namespace {
 
 // How long parts under way count as found when nothing of them is seen.
 constexpr int64_t kMovingNs = 300'000;
+// Where all that is to be expected comes through rings, of how many looks one is
+// at MPI; the same while a message was granted, which may come in parts.
+constexpr unsigned kLooksAtRings = 64, kLooksAtRingsGranted = 8;
 // How long the own thread stays away after another has polled.
 constexpr int64_t kOthersPollNs = 3'000'000;
 // Its longest pause while a message is under way, and while none is.
@@ -34,26 +38,31 @@ void MpiRanks::Check(int code, const char *call) {
   if (code != MPI_SUCCESS && mpi_error_.ok()) mpi_error_ = FromMpi(code, call);
 }
 
-void MpiRanks::Later(Action action, Actions *actions) {
+void MpiRanks::Later(absl::AnyInvocable<void()> action, Actions *actions) {
   ++callbacks_;
-  actions->push_back(std::move(action));
+  actions->push_back({nullptr, absl::OkStatus(), std::move(action)});
 }
 
 void MpiRanks::Finish(Done done, absl::Status status, Actions *actions) {
-  Later([done = std::move(done), own = runtime::Unshared(status)]() mutable {
-    done(std::move(own));
-  }, actions);
+  ++callbacks_;
+  actions->push_back({std::move(done), runtime::Unshared(status), nullptr});
 }
 
 void MpiRanks::RunAll(Actions actions) {
-  for (Action &action : actions)
-    runtime::RunFlat([this, action = std::move(action)]() mutable {
-      action();
-      action = nullptr;
-      MutexLock lock(&mu_);
-      --callbacks_;
-      if (closing_) changed_.SignalAll();
-    });
+  if (actions.empty()) return;
+  runtime::RunFlat([this, actions = std::move(actions)]() mutable {
+    const int count = int(actions.size());
+    for (Action &action : actions) {
+      if (action.done)
+        action.done(std::move(action.status));
+      else
+        action.other();
+    }
+    actions.clear();
+    MutexLock lock(&mu_);
+    callbacks_ -= count;
+    if (closing_) changed_.SignalAll();
+  });
 }
 
 bool MpiRanks::SendsDone() const {
@@ -67,14 +76,24 @@ bool MpiRanks::Idle() const {
   return requests_.empty() && granted_.empty() &&
          std::all_of(peers_.begin(), peers_.end(), [](const Peer &peer) {
            return peer.sends.empty() && peer.ready.empty() &&
-                  peer.placed.empty() && peer.receives.empty();
+                  peer.placed.empty() && peer.receives.empty() &&
+                  peer.backlog.empty();
          });
 }
 
+bool MpiRanks::MpiIsDue() {
+  if (ringed_.size() + 1 < peers_.size() || !requests_.empty() ||
+      !notes_.empty() || closing_)
+    return true;
+  return ++looks_ % (granted_.empty() ? kLooksAtRings : kLooksAtRingsGranted) == 0;
+}
+
 bool MpiRanks::Progress(Actions *actions) {
+  bool any = TakeRings(actions);
+  if (!MpiIsDue()) return PassParts(actions) || any;
   const size_t slot = next_slot_;
   TakeNotes(actions);
-  bool any = slot != next_slot_;
+  any |= slot != next_slot_;
   any |= TakeParts();
   any |= TestParts(actions);
   any |= PassParts(actions);
@@ -97,26 +116,31 @@ bool MpiRanks::Progress(Actions *actions) {
 
 bool MpiRanks::PollOnce() {
   Actions actions;
-  bool any = false;
+  bool found = false, any = false, yield = false;
   {
     MutexLock lock(&mu_);
     if (polling_ || closed_ || peers_.empty()) return false;
     polling_ = true;
-    any = Progress(&actions);
+    any = found = Progress(&actions);
     // MPI does not say that it has moved a part on.
-    if (any)
-      moved_at_ = NowNs();
-    else if (!requests_.empty() || !granted_.empty())
-      any = NowNs() - moved_at_ < kMovingNs;
+    if (!requests_.empty() || !granted_.empty()) {
+      const int64_t now = NowNs();
+      if (found) moved_at_ = now;
+      any |= now - moved_at_ < kMovingNs;
+    }
     polling_ = false;
+    yield = crowded_ && !found;
     if (closing_) changed_.SignalAll();
   }
   RunAll(std::move(actions));
+  // What is waited for may be the work of another rank on this processor.
+  if (yield) sched_yield();
   return any;
 }
 
 bool MpiRanks::Poll() {
-  polled_at_.store(NowNs(), std::memory_order_relaxed);
+  polls_.store(polls_.load(std::memory_order_relaxed) + 1,
+               std::memory_order_relaxed);
   return PollOnce();
 }
 
@@ -136,9 +160,17 @@ void MpiRanks::PollUntil(Clock::time_point deadline,
 void MpiRanks::Loop() {
   prctl(PR_SET_TIMERSLACK, 1);
   Backoff busy(kBusyPause);
+  uint64_t polls = 0;
+  int64_t polled_at = NowNs();
   MutexLock lock(&mu_);
   while (!stop_) {
-    if (NowNs() - polled_at_.load(std::memory_order_relaxed) < kOthersPollNs) {
+    const int64_t now = NowNs();
+    if (const uint64_t seen = polls_.load(std::memory_order_relaxed);
+        seen != polls) {
+      polls = seen;
+      polled_at = now;
+    }
+    if (now - polled_at < kOthersPollNs) {
       changed_.WaitUntil(&mu_, Clock::now() + kIdlePause);
       continue;
     }

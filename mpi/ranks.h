@@ -29,6 +29,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "mpi/mpi_transport.h"
+#include "mpi/rings.h"
 #include "mpi/wire.h"
 #include "mpi/world.h"
 #include "runtime/sync.h"
@@ -122,8 +123,11 @@ class MpiRanks final : public runtime::Transport {
     absl::Status failure = {};
   };
   struct Peer {
-    bool hello = false;
+    bool hello = false, welcome = false;
     bool maps = false;  // its memory can be mapped
+    const std::byte *rings = nullptr;  // mapped
+    // What has no room in the ring to it, with headers.
+    std::deque<std::pair<Header, std::vector<std::byte>>> backlog;
     std::map<uint64_t, std::pair<const std::byte *, size_t>> blocks;  // mapped
     std::map<int, std::shared_ptr<Outgoing>> placed;  // by id: to be taken
     HelloBody theirs;
@@ -143,18 +147,27 @@ class MpiRanks final : public runtime::Transport {
     absl::btree_map<MessageTag, size_t> announced;
     absl::btree_map<MessageTag, Header> early_grants;
   };
-  using Action = absl::AnyInvocable<void()>;
+  // What is to be run without the lock.
+  struct Action {
+    Done done;
+    absl::Status status;
+    absl::AnyInvocable<void()> other;  // if there is no `done`
+  };
   using Actions = std::vector<Action>;
 
   // connection.cc
   void SayHello();
   absl::Status CheckHello(int peer);
+  bool MapRings(int peer);
+  void TakeWelcome(int peer, bool mapped);
   absl::Status Late();
   void StopNotes();
 
   // notes.cc
   void Tell(int peer, Header header, absl::Span<const std::byte> payload = {});
   void TakeNotes(Actions *actions);
+  bool TakeRings(Actions *actions);
+  void FlushBacklog(int peer);
   void TakeNote(int peer, const Header &header,
                 absl::Span<const std::byte> payload, Actions *actions);
 
@@ -172,11 +185,12 @@ class MpiRanks final : public runtime::Transport {
   // polling.cc
   void Check(int code, const char *call);
   void RunAll(Actions actions);
-  void Later(Action action, Actions *actions);
+  void Later(absl::AnyInvocable<void()> action, Actions *actions);
   void Finish(Done done, absl::Status status, Actions *actions);
   bool SendsDone() const;
   bool Idle() const;  // nothing is under way or waited for
   bool Progress(Actions *actions);
+  bool MpiIsDue();
   bool PollOnce();
   void PollUntil(runtime::Clock::time_point deadline,
                  absl::FunctionRef<bool()> condition);
@@ -245,10 +259,15 @@ class MpiRanks final : public runtime::Transport {
   std::vector<std::unique_ptr<std::byte[]>> staging_;  // unused
   int staging_used_ = 0;
   std::deque<std::shared_ptr<Incoming>> to_pass_;
-  std::byte *probe_ = nullptr;  // of HelloBody
+  // Of ranks of this host, of which `ringed_` have been joined.
+  std::byte *block_ = nullptr;
+  std::unique_ptr<Rings> rings_;
+  std::vector<int> ringed_;
+  bool crowded_ = false;  // ranks of this host outnumber its processors
+  unsigned looks_ = 0;
   absl::Status mpi_error_;
 
-  std::atomic<int64_t> polled_at_{0};  // by others than the own thread; in ns
+  std::atomic<uint64_t> polls_{0};  // by others than the own thread, roughly
   bool stop_ = false;
   std::thread thread_;
 };

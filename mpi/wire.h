@@ -8,8 +8,12 @@
 // ranks are taken in the order in which they were sent. Parts of long messages:
 // bytes only, under the MPI tag that the receiver chose.
 //
+// Greeting. Both send kHello, then kWelcome, which says whether the other's memory
+// can be mapped. If both can, all that follows but parts goes through rings in that
+// memory (mpi/rings.h) instead of MPI.
+//
 // Messages. A message of at most `eager` bytes (the smaller of both ranks'
-// eager_bytes) goes at once, as kEager, if it and those before it of which the
+// eager_bytes, with rings of their ring_eager_bytes) goes at once, as kEager, if it and those before it of which the
 // receiver has not given the room back (kCredit) stay within the receiver's
 // unexpected_bytes, each counted with kMessageCost more. Any other needs a
 // kGrant. The receiver sends it when a receive of more than `eager` bytes is
@@ -35,7 +39,7 @@
 
 namespace commsched::transport::mpi {
 
-inline constexpr uint32_t kMagic = 0x43534d32;  // "CSM2": also the version
+inline constexpr uint32_t kMagic = 0x43534d33;  // "CSM3": also the version
 inline constexpr size_t kMessageCost = 256;
 inline constexpr size_t kMaxAbortText = 4 << 10;
 // MPI tags: of control messages by the number of the connection, so that a
@@ -53,6 +57,7 @@ enum Kind : uint32_t {
   kGoodbye,
   kPlace,  // with a PlaceBody
   kTaken,
+  kWelcome,  // id: 1 if the receiver of kHello maps the sender's memory
 };
 
 struct Header {
@@ -80,9 +85,10 @@ struct HelloBody {
   uint64_t plan_digest = 0;
   uint64_t unexpected_bytes = 0;
   uint64_t eager_bytes = 0;
+  uint64_t ring_eager_bytes = 0;
   uint64_t part_bytes = 0;
-  // A block that the receiver may try to map if its host has the same name, and
-  // the number at its beginning: succeeds if the system allows it.
+  // The block of the rings, which the receiver may try to map if its host has the
+  // same name, and the number behind them: succeeds if the system allows it.
   uint64_t host = 0;  // hash of the name
   int32_t process = 0, file = -1;
   uint64_t number = 0;

@@ -21,10 +21,13 @@ class Backoff {
  public:
   explicit Backoff(Clock::duration longest) : longest_(longest) {}
 
-  // After a look; `found`: there was something. Zero: to yield, else the pause.
-  Clock::duration Next(bool found) {
-    const Clock::time_point now = Clock::now();
-    if (found) {
+  // There was something: the next look counts as the first.
+  void Found() { found_ = true; }
+
+  // After a look at `now`. Zero: to look again or to yield, else the pause.
+  Clock::duration Next(Clock::time_point now) {
+    if (found_) {
+      found_ = false;
       since_ = now;
       pause_ = kFirst;
       return Clock::duration::zero();
@@ -35,9 +38,10 @@ class Backoff {
     return pause;
   }
 
-  // Next, and rests.
+  // After a look; `found`: there was something. Rests.
   void Rest(bool found) {
-    const Clock::duration pause = Next(found);
+    if (found) Found();
+    const Clock::duration pause = Next(Clock::now());
     if (pause == Clock::duration::zero()) {
       sched_yield();
     } else {
@@ -50,6 +54,7 @@ class Backoff {
   static constexpr Clock::duration kFirst = std::chrono::microseconds(4);
 
   const Clock::duration longest_;
+  bool found_ = false;
   Clock::time_point since_{};
   Clock::duration pause_ = kFirst;
 };

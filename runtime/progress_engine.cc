@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/status_util.h"
@@ -16,6 +17,13 @@ namespace {
 // Of a transport that does not wake anyone, between two looks.
 constexpr Clock::duration kLongestPause = std::chrono::microseconds(100);
 constexpr size_t kSpareStaging = 8;
+constexpr size_t kSpare = 64;
+// Looks at such a transport between two times that the thread yields, each of
+// which costs as much as several: some microseconds.
+constexpr unsigned kLooks = 32;
+
+// The engine whose thread this is.
+thread_local const ProgressEngine *own_engine = nullptr;
 
 }  // namespace
 
@@ -47,7 +55,7 @@ ProgressEngine::ProgressEngine(int rank, Transport *transport,
 ProgressEngine::~ProgressEngine() {
   {
     MutexLock lock(&mu_);
-    stop_ = true;
+    stop_ = pushed_ = true;
   }
   changed_.SignalAll();
   thread_.join();
@@ -55,10 +63,15 @@ ProgressEngine::~ProgressEngine() {
 }
 
 void ProgressEngine::Push(Event event) {
-  event.at = Clock::now();
+  if (Timed()) event.at = Clock::now();
+  if (own_engine == this) {
+    own_events_.push_back(std::move(event));
+    return;
+  }
   {
     MutexLock lock(&mu_);
     events_.push_back(std::move(event));
+    pushed_ = true;
   }
   changed_.Signal();
 }
@@ -80,20 +93,26 @@ void ProgressEngine::PeerFailed(int peer, const absl::Status &why) {
 void ProgressEngine::Loop() {
   // Pauses are shorter than the 50 us by which timers are late otherwise.
   prctl(PR_SET_TIMERSLACK, 1);
+  own_engine = this;
   std::vector<Event> batch;
   while (true) {
     batch.clear();
-    {
+    batch.swap(own_events_);
+    if (pushed_ || batch.empty()) {
       MutexLock lock(&mu_);
-      while (events_.empty() && !stop_) {
+      while (batch.empty() && own_events_.empty() && events_.empty() && !stop_) {
         if (active_.empty() || failed_)
           changed_.Wait(&mu_);
         else if (transport_ != nullptr && transport_->polls() ? PollTransport()
                                  : changed_.WaitUntil(&mu_, WakeUp()))
           break;
       }
-      if (stop_ && events_.empty()) return;
-      batch.swap(events_);
+      if (stop_ && batch.empty() && own_events_.empty() && events_.empty()) return;
+      for (auto *events : {&own_events_, &events_}) {
+        std::move(events->begin(), events->end(), std::back_inserter(batch));
+        events->clear();
+      }
+      pushed_ = stop_;
     }
     if (failed_) continue;
     if (batch.empty()) {
@@ -113,21 +132,22 @@ void ProgressEngine::Loop() {
 // True if it is time to do something without an event.
 bool ProgressEngine::PollTransport() {
   mu_.Unlock();
-  const bool found = transport_->Poll();
-  const Clock::time_point now = Clock::now();
-  const bool due = now >= WakeUp();
-  const Clock::duration pause = backoff_.Next(found);
-  mu_.Lock();
-  if (!events_.empty() || stop_) return false;
-  // Not after every look: it costs as much as one.
-  if (pause == Clock::duration::zero() && ++polls_ % 8 == 0) {
-    mu_.Unlock();
-    sched_yield();
-    mu_.Lock();
+  Clock::time_point now;
+  Clock::duration pause = Clock::duration::zero();
+  bool due = false;
+  while (!due && pause == Clock::duration::zero()) {
+    if (transport_->Poll()) backoff_.Found();
+    if (Pushed()) break;
+    now = Clock::now();
+    pause = backoff_.Next(now);
+    const bool yield = ++polls_ % kLooks == 0;
+    if (yield || pause != Clock::duration::zero()) due = now >= WakeUp();
+    if (yield) sched_yield();
   }
-  if (!due && pause != Clock::duration::zero())
-    changed_.WaitUntil(&mu_, now + pause);
-  return due;
+  mu_.Lock();
+  if (due || Pushed()) return due;
+  changed_.WaitUntil(&mu_, now + pause);
+  return false;
 }
 
 void ProgressEngine::Handle(Event &event) {
@@ -165,7 +185,7 @@ void ProgressEngine::Handle(Event &event) {
     active->sending = false;
     Link &link = links_[round.send_peer];
     link.in_flight -= round.send_bytes;
-    link.patient_until = Clock::now() + patience_;
+    link.patient_until = last_progress_ + patience_;
     Trace(*active, TraceSpan::kSend, round.send_peer, round.send_bytes,
           active->send_begin, event.at);
   } else {
@@ -184,16 +204,28 @@ void ProgressEngine::Handle(Event &event) {
 }
 
 void ProgressEngine::Begin(const Request &request) {
-  auto owned = std::make_unique<Active>();
-  Active *active = owned.get();
+  Active *active = NewActive();
   active->request = request;
-  active->sequence = next_sequence_++;
-  active_[active->sequence] = std::move(owned);
   if (active->of_server()) return BeginServer(active);
   const CommunicateProgram &c = request.instruction->communicate;
   if (request.input != nullptr && c.input_bytes != 0)
     std::memmove(request.buffer + c.input_at, request.input, c.input_bytes);
   Advance(active);
+}
+
+ProgressEngine::Active *ProgressEngine::NewActive() {
+  const uint64_t sequence = next_sequence_++;
+  if (spare_.empty()) {
+    active_.emplace_hint(active_.end(), sequence, std::make_unique<Active>());
+  } else {
+    auto node = std::move(spare_.back());
+    spare_.pop_back();
+    node.key() = sequence;
+    active_.insert(active_.end(), std::move(node));
+  }
+  Active *active = active_.rbegin()->second.get();
+  active->sequence = sequence;
+  return active;
 }
 
 void ProgressEngine::Advance(Active *active) {
@@ -216,7 +248,7 @@ bool ProgressEngine::PostRound(Active *active) {
   }
   active->sending = round.send_peer >= 0;
   active->receiving = round.recv_peer >= 0;
-  active->recv_begin = active->send_begin = Clock::now();
+  if (Timed()) active->recv_begin = active->send_begin = Clock::now();
   if (active->receiving) {
     auto done = [this, active](absl::Status status) {
       Event event(Event::kReceived);
@@ -304,7 +336,11 @@ void ProgressEngine::Finish(Active *active) {
     std::memmove(request.output, request.buffer + c.output_at, c.output_bytes);
   if (active->staging.size() != 0 && spare_staging_.size() < kSpareStaging)
     spare_staging_.push_back(std::move(active->staging));
-  active_.erase(active->sequence);
+  auto node = active_.extract(active->sequence);
+  if (spare_.size() < kSpare) {
+    *node.mapped() = Active();
+    spare_.push_back(std::move(node));
+  }
   --communications_;
   host_->CommunicationDone(request.cookie, request.index);
 }
@@ -342,7 +378,7 @@ void ProgressEngine::Hand(int peer, Link *link) {
   const PhaseProgram &phase = c.phases[active->phase];
   const Round &round = phase.rounds[active->round];
   link->in_flight += round.send_bytes;
-  active->send_begin = Clock::now();
+  if (Timed()) active->send_begin = Clock::now();
   transport_->Send(peer, Tag(*active), phase.priority,
                    absl::MakeConstSpan(active->request.buffer + round.send_begin,
                                        round.send_bytes),
@@ -405,6 +441,7 @@ void ProgressEngine::Trace(const Active &active, TraceSpan::Track track,
                            int peer, uint64_t bytes, Clock::time_point begin,
                            Clock::time_point end) {
   if (trace_ == nullptr || !trace_->enabled()) return;
+  if (begin == Clock::time_point() || end == Clock::time_point()) return;
   trace_->Add({rank_, track, peer, active.request.instruction->communicate.key,
                "message", active.request.call, bytes, begin, end});
 }

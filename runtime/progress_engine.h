@@ -111,9 +111,16 @@ class ProgressEngine {
 
   void Loop();
   bool PollTransport() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool Pushed() const { return pushed_ || !own_events_.empty(); }
   void Push(Event event);
+  // Whether anyone wants to know when things happen. A trace may begin at any
+  // time: it leaves out what began before.
+  bool Timed() const {
+    return observer_ != nullptr || (trace_ != nullptr && trace_->enabled());
+  }
   void Handle(Event &event);
   void Begin(const Request &request);
+  Active *NewActive();
   void Advance(Active *active);
   bool PostRound(Active *active);  // false if there is nothing to do in it
   void FinishRound(Active *active);
@@ -160,12 +167,16 @@ class ProgressEngine {
   CondVar changed_;
   std::vector<Event> events_ ABSL_GUARDED_BY(mu_);
   bool stop_ ABSL_GUARDED_BY(mu_) = false;
+  // There are events or stop_ is set.
+  std::atomic<bool> pushed_{false};
 
   std::atomic<int> communications_{0};
 
   // Of the engine's thread only.
+  std::vector<Event> own_events_;  // pushed by itself
   std::map<uint64_t, std::unique_ptr<Active>> active_;  // by sequence
   std::map<int, Link> links_;
+  std::vector<std::map<uint64_t, std::unique_ptr<Active>>::node_type> spare_;
   std::vector<Memory> spare_staging_;  // fresh memory costs more than a short message
   uint64_t next_sequence_ = 0;
   bool failed_ = false;

@@ -2,14 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "runtime/run_flat.h"
 
-#include <deque>
 #include <utility>
+#include <vector>
 
 namespace commsched::runtime {
 namespace {
 
 // What waits for the outermost call on this thread; null outside of one.
-thread_local std::deque<absl::AnyInvocable<void()>> *running = nullptr;
+thread_local std::vector<absl::AnyInvocable<void()>> *running = nullptr;
 
 }  // namespace
 
@@ -18,13 +18,17 @@ void RunFlat(absl::AnyInvocable<void()> work) {
     running->push_back(std::move(work));
     return;
   }
-  std::deque<absl::AnyInvocable<void()>> waiting;
+  // Most often nothing is added: then this takes no memory.
+  std::vector<absl::AnyInvocable<void()>> waiting, next;
   running = &waiting;
   std::move(work)();
   while (!waiting.empty()) {
-    absl::AnyInvocable<void()> next = std::move(waiting.front());
-    waiting.pop_front();
-    next();
+    next.clear();
+    next.swap(waiting);
+    for (absl::AnyInvocable<void()> &one : next) {
+      one();
+      one = nullptr;
+    }
   }
   running = nullptr;
 }

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The MPI transport: this program starts four workers of itself with mpirun.
-// COMMSCHED_MPIRUN names mpirun and its options.
+// COMMSCHED_MPIRUN names mpirun and its options. With --alone, the ranks share no
+// memory, as if each were on a host of its own.
 #include <mpi.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -24,6 +25,7 @@ namespace commsched::conformance {
 namespace {
 
 constexpr int kWorkers = 4;
+bool alone = false;
 
 int Work(const std::string &path) {
   auto world = transport::BeginMpi();
@@ -44,7 +46,10 @@ int Work(const std::string &path) {
     // Small parts and little eagerness, so that more is cut up.
     return transport::mpi::ConnectMpiOver(
         cluster, 0, std::move(options),
-        {.eager_bytes = 2000, .part_bytes = 64 << 10});
+        {.eager_bytes = 2000,
+         .ring_eager_bytes = 3000,
+         .share = !alone,
+         .part_bytes = 64 << 10});
   };
   const int status = RunWorker(path, world->rank, side);
   transport::EndMpi(absl::Seconds(10));
@@ -64,6 +69,7 @@ class Workers : public testing::Environment {
            {std::string("-n"), absl::StrCat(kWorkers), std::string(self),
             absl::StrCat("--worker=", path)})
         words.push_back(word);
+      if (alone) words.push_back("--alone");
       std::vector<char *> argv;
       for (std::string &word : words) argv.push_back(word.data());
       argv.push_back(nullptr);
@@ -106,6 +112,8 @@ INSTANTIATE_TEST_SUITE_P(Transports, ConformanceTest, testing::Values(Mpi()),
 
 int main(int argc, char **argv) {
   using commsched::conformance::Work;
+  for (int i = 1; i < argc; ++i)
+    commsched::conformance::alone |= std::string(argv[i]) == "--alone";
   for (int i = 1; i < argc; ++i)
     if (const std::string word = argv[i]; word.rfind("--worker=", 0) == 0)
       return Work(word.substr(9));
