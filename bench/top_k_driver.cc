@@ -1,0 +1,107 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What bench/top_k.py measures, as a library that it loads: each function does its
+// work `repeats` times and returns the seconds of one, or a negative number if it
+// failed.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <numeric>
+#include <vector>
+
+#include "ops/sparse/scan.h"
+#include "ops/sparse/top_k.h"
+
+namespace {
+
+using commsched::ops::Element;
+using namespace commsched::ops::sparse;
+
+double Seconds(int repeats, const std::function<bool()> &work) {
+  using Clock = std::chrono::steady_clock;
+  const auto begin = Clock::now();
+  for (int i = 0; i < repeats; ++i)
+    if (!work()) return -1;
+  return std::chrono::duration<double>(Clock::now() - begin).count() / repeats;
+}
+
+volatile uint64_t g_sink;
+
+// Unsigned, so that the order of the additions is the compiler's to choose.
+__attribute__((target_clones("avx512f", "avx2", "default"))) uint32_t Sum(
+    const uint32_t *x, int64_t size) {
+  uint32_t sum = 0;
+  for (int64_t i = 0; i < size; ++i) sum += x[i];
+  return sum;
+}
+
+}  // namespace
+
+extern "C" {
+
+double TopKDriverReadMax(const void *x, int64_t bytes, int repeats) {
+  return Seconds(repeats, [&] {
+    g_sink = uint64_t(LargestMagnitude(Element::kF32, x, 0, size_t(bytes) / 4));
+    return true;
+  });
+}
+
+double TopKDriverReadSum(const void *x, int64_t bytes, int repeats) {
+  return Seconds(repeats, [&] {
+    g_sink = Sum(static_cast<const uint32_t *>(x), bytes / 4);
+    return true;
+  });
+}
+
+// `residual` and `new_residual` may be null, both.
+double TopKDriverSelect(int element, int method, int stop_early, int threads,
+                        const void *x, const void *residual, void *new_residual,
+                        int64_t size, int64_t k, void *values, int32_t *indices,
+                        int repeats) {
+  TopKProblem problem;
+  problem.element = Element(element);
+  problem.method = TopKMethod(method);
+  problem.stop_early = stop_early != 0;
+  problem.threads = threads;
+  problem.size = size;
+  problem.k = k;
+  if (!CheckTopK(problem).ok()) return -1;
+  // Touched before: a plan's scratch is there from the beginning.
+  std::vector<std::byte> scratch(TopKScratchBytes(problem) + 64);
+  TopKBuffers buffers;
+  buffers.input = x;
+  buffers.residual = residual;
+  buffers.new_residual = new_residual;
+  buffers.values = values;
+  buffers.indices = indices;
+  buffers.scratch = scratch.data() + 64 - uintptr_t(scratch.data()) % 64;
+  return Seconds(repeats, [&] { return TopK(problem, buffers).ok(); });
+}
+
+// What one would write with the standard library: the k-th magnitude, then a scan
+// that takes values and indices. `keys` is scratch for size floats.
+double TopKDriverNthElement(const float *x, int64_t size, int64_t k,
+                            float *values, int32_t *indices, float *keys,
+                            int repeats) {
+  return Seconds(repeats, [&] {
+    for (int64_t i = 0; i < size; ++i) keys[i] = std::fabs(x[i]);
+    std::nth_element(keys, keys + (k - 1), keys + size, std::greater<float>());
+    const float kth = keys[k - 1];
+    int64_t ties = k, n = 0;
+    for (int64_t i = 0; i < k; ++i) ties -= keys[i] > kth;
+    for (int64_t i = 0; i < size && n < k; ++i) {
+      const float a = std::fabs(x[i]);
+      if (a > kth || (a == kth && ties-- > 0)) {
+        values[n] = x[i];
+        indices[n++] = int32_t(i);
+      }
+    }
+    return n == k;
+  });
+}
+
+}  // extern "C"
