@@ -97,6 +97,13 @@ LogicalResult ScatterAddOp::verify() {
   return success();
 }
 
+LogicalResult ScatterClearOp::verify() {
+  for (Value value : {getValue(), getIndices()})
+    if (!tensorOf(value).hasStaticShape())
+      return emitOpError() << "must have static shapes, got: " << value.getType();
+  return success();
+}
+
 LogicalResult MergeTopKOp::verify() {
   if (failed(verifySelection(*this, getValues(), getIndices(), getValues())) ||
       failed(verifySelection(*this, getTopValues(), getTopIndices(), getValues())))

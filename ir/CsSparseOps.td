@@ -78,6 +78,21 @@ def Cs_ScatterAddOp : Cs_SparseOp<"scatter_add", [Pure, AttrSizedOperandSegments
   let hasVerifier = 1;
 }
 
+def Cs_ScatterClearOp : Cs_SparseOp<"scatter_clear", [Pure, AllTypesMatch<["value", "result"]>]> {
+  let summary = "a tensor with zeros at the elements that indices name";
+  let description = [{
+    Index -1 is padding; another one outside of the tensor ends the run with an error.
+
+    ```mlir
+    %r = cs.scatter_clear %momentum, %indices : tensor<784x10xf32>, tensor<78xi32>
+    ```
+  }];
+  let arguments = (ins Cs_Selectable:$value, Cs_Positions:$indices);
+  let results = (outs Cs_Selectable:$result);
+  let assemblyFormat = "$value `,` $indices attr-dict `:` type($value) `,` type($indices)";
+  let hasVerifier = 1;
+}
+
 def Cs_MergeTopKOp : Cs_SparseOp<"merge_top_k", [Pure]> {
   let summary = "the k of largest magnitude of several selections together";
   let description = [{

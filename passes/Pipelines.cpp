@@ -76,6 +76,10 @@ void commsched::buildAllReducePipeline(
                                 .method = options.sparseMethod,
                                 .minElements = options.minElements,
                                 .rules = {},
+                                .feedback = options.feedback,
+                                .momentum = options.momentum,
+                                .mask = options.mask,
+                                .clip = options.clip,
                                 .select = options.select};
   llvm::append_range(sparse.rules, options.sparseRules);
   manager.addPass(createLowerSparseComm(sparse));

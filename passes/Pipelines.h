@@ -80,6 +80,23 @@ struct AllReducePipelineOptions
   ListOption<std::string> sparseRules{
       *this, "sparse-rules",
       llvm::cl::desc("PATTERN=DENSITY[:METHOD], for parameters by name")};
+  Option<bool> feedback{
+      *this, "feedback",
+      llvm::cl::desc("keep what is not sent for the next step"),
+      llvm::cl::init(true)};
+  Option<double> momentum{
+      *this, "momentum-correction",
+      llvm::cl::desc("select from sums of velocities of this momentum"),
+      llvm::cl::init(0.0)};
+  Option<bool> mask{
+      *this, "mask",
+      llvm::cl::desc("with it, clear the velocity of elements that are sent"),
+      llvm::cl::init(true)};
+  Option<double> clip{
+      *this, "clip",
+      llvm::cl::desc("bound of the norm of each gradient, times the root of the "
+                     "ranks; 0: none"),
+      llvm::cl::init(0.0)};
   Option<std::string> select{
       *this, "select",
       llvm::cl::desc("how elements are selected: exact, histogram, sampled or "

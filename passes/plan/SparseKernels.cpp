@@ -123,6 +123,12 @@ void lower(cs::ScatterAddOp op) {
   write.replace(write.call("scatter_add", {indices, values}, {write.empty(op.getResult())}));
 }
 
+void lower(cs::ScatterClearOp op) {
+  KernelWriter write(op);
+  write.replace(write.call("scatter_clear", {op.getIndices()}, {write.flat(op.getValue())},
+                           /*accumulate=*/true));
+}
+
 void lower(cs::MergeTopKOp op) {
   KernelWriter write(op);
   write.replace(write.call("merge_top_k", {op.getIndices(), op.getValues()},
@@ -192,7 +198,7 @@ plan::ElementType elementOf(Type type) {
 void lowerSparseOps(func::FuncOp function) {
   SmallVector<Operation *> ops;
   function.walk([&](Operation *op) {
-    if (isa<cs::TopKOp, cs::ScatterAddOp, cs::MergeTopKOp>(op))
+    if (isa<cs::TopKOp, cs::ScatterAddOp, cs::ScatterClearOp, cs::MergeTopKOp>(op))
       ops.push_back(op);
   });
   for (Operation *op : ops) {
@@ -200,6 +206,8 @@ void lowerSparseOps(func::FuncOp function) {
       lower(topK);
     else if (auto scatter = dyn_cast<cs::ScatterAddOp>(op))
       lower(scatter);
+    else if (auto clear = dyn_cast<cs::ScatterClearOp>(op))
+      lower(clear);
     else
       lower(cast<cs::MergeTopKOp>(op));
   }

@@ -25,7 +25,7 @@ inline constexpr llvm::StringLiteral kKernelIndexAttr = "kernel_index";
 /// On functions that hold one loop nest.
 inline constexpr llvm::StringLiteral kNestAttr = "fragment_nest";
 
-/// cs.top_k, cs.scatter_add and cs.merge_top_k become cs.kernel.
+/// Selections (ir/CsSparseOps.td) become cs.kernel.
 void lowerSparseOps(mlir::func::FuncOp function);
 /// Teaches `context` to bufferize cs.kernel.
 void addKernelBufferization(mlir::MLIRContext *context);

@@ -65,20 +65,23 @@ public:
   LogicalResult run();
 
 private:
-  struct Residual {
+  /// What a rank keeps: an argument of the function, whose next value is returned.
+  struct State {
     std::string name;
-    BlockArgument argument;
     Value next;
   };
   SelectionContext contextOf(RankedTensorType type) {
     return {builder, op.getLoc(), type,
-            selected(options.density, type.getNumElements()), options.select,
+            selected(options.density, type.getNumElements()), options.rules,
             gradient.hasBody()};
   }
   int64_t over(int64_t ranks) const {
     return op.getReduction() == cs::Reduction::mean ? ranks : 1;
   }
-  FailureOr<BlockArgument> addResidual(const Twine &name, cs::PlacedType type);
+  FailureOr<Value> addState(const Twine &name, cs::PlacedType type);
+  FailureOr<Kept> keep(const Twine &suffix, cs::PlacedType type);
+  /// The next values of what keep() has made last.
+  void keepNext(const Kept &kept);
   void addResults();
   Message gather(const SelectionContext &context, StringRef name, const Message &message);
   Message mergeInRounds(const SelectionContext &context, StringRef name, Message lists);
@@ -95,15 +98,15 @@ private:
   OpBuilder builder;
   std::string key;
   unsigned owner;
-  SmallVector<Residual> residuals;
+  SmallVector<State> states;
 };
 
-FailureOr<BlockArgument> Exchanger::addResidual(const Twine &name, cs::PlacedType type) {
+FailureOr<Value> Exchanger::addState(const Twine &name, cs::PlacedType type) {
   std::string text = name.str();
   for (unsigned i = 0, e = func.getNumArguments(); i < e; ++i)
     if (StringAttr known = place::carriedName(func, i); known && known.getValue() == text)
-      return func.emitOpError() << "argument " << i << " has the name that the residual of \""
-                                << key << "\" needs: \"" << text << "\"";
+      return func.emitOpError() << "argument " << i << " has the name that the sparse "
+                                << "gradient of \"" << key << "\" needs: \"" << text << "\"";
   MLIRContext *context = func.getContext();
   auto attrs = DictionaryAttr::get(
       context, {{StringAttr::get(context, cs::CsDialect::kStateAttr),
@@ -112,20 +115,42 @@ FailureOr<BlockArgument> Exchanger::addResidual(const Twine &name, cs::PlacedTyp
   unsigned index = func.getNumArguments();
   if (failed(func.insertArgument(index, type, attrs, op.getLoc())))
     return failure();
-  residuals.push_back({text, func.getArgument(index), Value()});
-  return func.getArgument(index);
+  states.push_back({text, Value()});
+  return Value(func.getArgument(index));
 }
 
-/// The new residuals, behind what the function returns.
+FailureOr<Kept> Exchanger::keep(const Twine &suffix, cs::PlacedType type) {
+  Kept kept;
+  for (auto [wanted, name, value] :
+       {std::tuple(options.rules.feedback, ".residual", &kept.residual),
+        std::tuple(options.rules.momentum > 0, ".velocity", &kept.velocity)}) {
+    if (!wanted)
+      continue;
+    FailureOr<Value> state = addState(key + name + suffix, type);
+    if (failed(state))
+      return failure();
+    *value = *state;
+  }
+  return kept;
+}
+
+void Exchanger::keepNext(const Kept &kept) {
+  auto *next = states.end();
+  for (Value value : {kept.velocity, kept.residual})
+    if (value)
+      (--next)->next = value;
+}
+
+/// The new values of what is kept, behind what the function returns.
 void Exchanger::addResults() {
   MLIRContext *context = func.getContext();
   Operation *ret = func.front().getTerminator();
-  for (const Residual &residual : residuals) {
-    ret->insertOperands(ret->getNumOperands(), residual.next);
+  for (const State &state : states) {
+    ret->insertOperands(ret->getNumOperands(), state.next);
     auto attrs = DictionaryAttr::get(
         context, {{StringAttr::get(context, cs::CsDialect::kUpdatesAttr),
-                   StringAttr::get(context, residual.name)}});
-    (void)func.insertResult(func.getNumResults(), residual.next.getType(), attrs);
+                   StringAttr::get(context, state.name)}});
+    (void)func.insertResult(func.getNumResults(), state.next.getType(), attrs);
   }
 }
 
@@ -176,13 +201,13 @@ FailureOr<Value> Exchanger::ofEachDevice() {
   bool several = gradient.isOfDevices();
   for (auto [device, value] : llvm::enumerate(gradient.ofDevices())) {
     std::string suffix = device == 0 ? "" : (".device" + Twine(device)).str();
-    FailureOr<BlockArgument> residual =
-        addResidual(key + ".residual" + suffix, placedType(value));
-    if (failed(residual))
+    FailureOr<Kept> kept = keep(suffix, placedType(value));
+    if (failed(kept))
       return failure();
-    Selected selected =
-        selectTopK(context, "top_k." + key + suffix, value, *residual, /*deferred=*/false);
-    residuals.back().next = selected.residual;
+    Selected selected = selectTopK(
+        context, "top_k." + key + suffix, value, *kept,
+        nodes * static_cast<int64_t>(gradient.ofDevices().size()), /*deferred=*/false);
+    keepNext(selected.kept);
     own.push_back(selected.message);
   }
   Message joined;
@@ -201,20 +226,21 @@ FailureOr<Value> Exchanger::ofEachDevice() {
 /// Of what device of `value` has of the node's gradient.
 FailureOr<Value> Exchanger::ofShard(StringRef suffix, Value value, bool deferred) {
   SelectionContext context = contextOf(placedType(value).getTensor());
-  FailureOr<BlockArgument> residual =
-      addResidual(key + ".residual" + suffix, placedType(value));
-  if (failed(residual))
+  FailureOr<Kept> kept = keep(suffix, placedType(value));
+  if (failed(kept))
     return failure();
   bool tree = options.method == Method::gTopK && nodes > 1;
-  Selected selected = selectTopK(context, ("top_k." + key + suffix).str(), value,
-                                 *residual, deferred, /*twice=*/tree);
-  residuals.back().next = selected.residual;
+  Selected selected = selectTopK(context, ("top_k." + key + suffix).str(), value, *kept,
+                                 nodes, deferred, /*twice=*/tree);
   if (tree) {
     Message sent = mergeInRounds(context, (key + suffix).str(), selected.twice);
-    residuals.back().next = giveBack(context, ("residual." + key + suffix).str(),
-                                     selected.residual, selected.message, sent);
+    if (Value &rest = selected.kept.residual)
+      rest = giveBack(context, ("residual." + key + suffix).str(), rest, selected.message,
+                      sent);
+    keepNext(selected.kept);
     return scatterAdd(context, ("scatter_add." + key + suffix).str(), sent, over(nodes));
   }
+  keepNext(selected.kept);
   Message all = gather(context, (key + suffix).str(), selected.message);
   return scatterAdd(context, ("scatter_add." + key + suffix).str(), all, over(nodes));
 }

@@ -10,6 +10,7 @@
 
 #include "ir/Cs.h"
 #include "passes/sparse/Policy.h"
+#include "passes/sparse/Selection.h"
 
 namespace commsched::sparse {
 
@@ -42,7 +43,7 @@ private:
 struct ExchangeOptions {
   Method method; // no automatic, no dense
   double density;
-  std::string select; // cs.top_k's method
+  SelectionRules rules;
 };
 
 /// Replaces `op`, adds the residuals to the arguments and results of `func`. An

@@ -7,6 +7,8 @@
 
 #include "ir/CsSparseOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "passes/lower/Module.h"
 #include "llvm/ADT/StringSet.h"
@@ -49,6 +51,13 @@ private:
     if (!llvm::is_contained(cs::selectionMethods(), StringRef(select)))
       return refuse("select must be " + cs::listOf(cs::selectionMethods()) +
                     ", got: " + select);
+    if (!(momentum >= 0 && momentum < 1))
+      return refuse("momentum must be at least 0 and below 1, got: " +
+                    Twine(std::to_string(momentum)));
+    if (momentum > 0 && !feedback)
+      return refuse("momentum must go with feedback");
+    if (!(clip >= 0 && std::isfinite(clip)))
+      return refuse("clip must not be negative, got: " + Twine(std::to_string(clip)));
     FailureOr<SmallVector<func::FuncOp>> functions =
         place::trainerFunctions(getOperation(), getArgument());
     if (failed(functions))
@@ -138,7 +147,7 @@ private:
     });
     if (chosen == Method::dense)
       return dense("");
-    ExchangeOptions options{chosen, wish.density, select};
+    ExchangeOptions options{chosen, wish.density, {select, feedback, momentum, mask, clip}};
     return exchange(func, op, gradient, cluster, options);
   }
 };

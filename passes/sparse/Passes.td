@@ -30,6 +30,13 @@ def LowerSparseComm : Pass<"lower-sparse-comm", "::mlir::ModuleOp"> {
     `rules=embed.*=0.001:allgather,.*bias=1`. Others have `density` and `method`. A
     density of 1 means dense. What `cs.gradient` says counts more than both.
 
+    With `momentum` m, each rank keeps a velocity u = m u + g beside the sum v of the
+    velocities, and selects from v (momentum correction, Lin et al., "Deep gradient
+    compression", ICLR 2018): in place of the momentum of the optimizer, which then
+    has to be without. `mask`: both are cleared where something is sent (factor
+    masking). `clip` scales what a rank selects from before all that, so that its
+    norm is clip / sqrt(ranks) at most.
+
     A remark says for every gradient what was chosen, with the predicted times, or
     why it stays dense: fewer than `min-elements` elements, an element type that
     cannot be selected from, a reduction other than mean and sum, one rank. A
@@ -44,10 +51,19 @@ def LowerSparseComm : Pass<"lower-sparse-comm", "::mlir::ModuleOp"> {
            "gradients of fewer elements stay dense">,
     ListOption<"rules", "rules", "std::string",
                "PATTERN=DENSITY[:METHOD], for parameters by name">,
+    Option<"feedback", "feedback", "bool", "true",
+           "keep what is not sent for the next step; without it, it is lost">,
+    Option<"momentum", "momentum", "double", "0.0",
+           "momentum correction: select from sums of velocities of this momentum">,
+    Option<"mask", "mask", "bool", "true",
+           "with momentum: clear the velocity of elements that are sent">,
+    Option<"clip", "clip", "double", "0.0",
+           "bound of the norm of each gradient, times the root of the ranks; 0: none">,
     Option<"select", "select", "std::string", "\"exact\"",
            "how elements are selected: exact, histogram, sampled or mstopk">,
   ];
   let dependentDialects = ["::commsched::cs::CsDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
                            "::mlir::tensor::TensorDialect"];
 }
 

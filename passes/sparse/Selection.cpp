@@ -3,8 +3,12 @@
 
 #include "passes/sparse/Selection.h"
 
+#include <cmath>
+
 #include "ir/CsSparseOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "passes/place/Devices.h"
 
@@ -132,6 +136,62 @@ SmallVector<RankedTensorType> messageTypes(const SelectionContext &context, OpBu
           RankedTensorType::get({lists, context.k}, b.getI32Type())};
 }
 
+/// `value`, scaled so that its norm is `bound` at most.
+Value clip(OpBuilder &b, Location loc, Value value, double bound) {
+  auto type = cast<RankedTensorType>(value.getType());
+  int64_t rank = type.getRank();
+  MLIRContext *context = b.getContext();
+  Type f32 = b.getF32Type();
+  auto identity = AffineMap::getMultiDimIdentityMap(rank, context);
+  auto scalar = AffineMap::get(rank, 0, {}, context);
+  auto constant = [&](OpBuilder &in, double number) {
+    return arith::ConstantOp::create(in, loc, in.getF32FloatAttr(number)).getResult();
+  };
+  Value empty = tensor::EmptyOp::create(b, loc, ArrayRef<int64_t>{}, f32);
+  Value zero = linalg::FillOp::create(b, loc, constant(b, 0), empty).getResult(0);
+  SmallVector<utils::IteratorType> sums(rank, utils::IteratorType::reduction);
+  Value squares =
+      linalg::GenericOp::create(
+          b, loc, zero.getType(), ValueRange{value}, ValueRange{zero},
+          ArrayRef<AffineMap>{identity, scalar}, sums,
+          [&](OpBuilder &in, Location at, ValueRange args) {
+            Value wide = args[0];
+            if (type.getElementType() != f32)
+              wide = arith::ExtFOp::create(in, at, f32, wide);
+            Value square = arith::MulFOp::create(in, at, wide, wide);
+            linalg::YieldOp::create(
+                in, at, arith::AddFOp::create(in, at, args[1], square).getResult());
+          })
+          .getResult(0);
+  auto none = AffineMap::get(0, 0, {}, context);
+  // Of a norm of 0: the least of 1 and infinity.
+  Value factor =
+      linalg::GenericOp::create(
+          b, loc, zero.getType(), ValueRange{squares}, ValueRange{empty},
+          ArrayRef<AffineMap>{none, none}, ArrayRef<utils::IteratorType>{},
+          [&](OpBuilder &in, Location at, ValueRange args) {
+            Value norm = math::SqrtOp::create(in, at, args[0]);
+            Value ratio = arith::DivFOp::create(in, at, constant(in, bound), norm);
+            linalg::YieldOp::create(
+                in, at,
+                arith::MinimumFOp::create(in, at, constant(in, 1), ratio).getResult());
+          })
+          .getResult(0);
+  Value target = tensor::EmptyOp::create(b, loc, type.getShape(), type.getElementType());
+  SmallVector<utils::IteratorType> each(rank, utils::IteratorType::parallel);
+  return linalg::GenericOp::create(
+             b, loc, type, ValueRange{value, factor}, ValueRange{target},
+             ArrayRef<AffineMap>{identity, scalar, identity}, each,
+             [&](OpBuilder &in, Location at, ValueRange args) {
+               Value by = args[1];
+               if (type.getElementType() != f32)
+                 by = arith::TruncFOp::create(in, at, type.getElementType(), by);
+               linalg::YieldOp::create(
+                   in, at, arith::MulFOp::create(in, at, args[0], by).getResult());
+             })
+      .getResult(0);
+}
+
 /// A list: values and their indices.
 int64_t listBytes(const SelectionContext &context) {
   return context.k * (4 + context.type.getElementTypeBitWidth() / 8);
@@ -140,40 +200,64 @@ int64_t listBytes(const SelectionContext &context) {
 } // namespace
 
 Selected sparse::selectTopK(const SelectionContext &context, StringRef label, Value value,
-                            Value residual, bool deferred, bool twice) {
+                            const Kept &kept, int64_t ranks, bool deferred, bool twice) {
   OpBuilder &b = context.builder;
+  const SelectionRules &rules = context.rules;
+  SmallVector<Value> inputs{value};
   SmallVector<RankedTensorType> results = messageTypes(context, b, 1);
-  size_t parts = results.size();
-  results.push_back(context.type);
+  for (Value state : {kept.residual, kept.velocity})
+    if (state) {
+      inputs.push_back(state);
+      results.push_back(context.type);
+    }
   if (twice)
     llvm::append_range(results, messageTypes(context, b, 2));
   int64_t bytes = place::bytesOf(placedType(value));
-  // Both are read once, or a little more than that, and the sum is kept.
-  FragmentMaker maker(context, label, {value, residual}, results,
-                      2 * context.type.getNumElements(), 4 * bytes + listBytes(context),
-                      deferred);
+  // With feedback both are read once, or a little more than that, and the sum is
+  // kept; the velocity is read, written, and read again.
+  int64_t passes = (kept.residual ? 4 : 2) + (kept.velocity ? 4 : 0) + (rules.clip > 0 ? 3 : 0);
+  FragmentMaker maker(context, label, inputs, results, 2 * context.type.getNumElements(),
+                      passes * bytes + listBytes(context), deferred);
   if (maker.hasBody()) {
     OpBuilder &in = maker.inside;
+    Value from = maker.argument(0);
+    if (rules.clip > 0)
+      from = clip(in, context.loc, from, rules.clip / std::sqrt(static_cast<double>(ranks)));
+    Value velocity;
+    if (kept.velocity) {
+      Value momentum = arith::ConstantOp::create(
+          in, context.loc,
+          DenseElementsAttr::get(context.type, FloatAttr::get(context.type.getElementType(),
+                                                              rules.momentum)));
+      velocity = arith::MulFOp::create(in, context.loc, momentum, maker.argument(2));
+      velocity = from = arith::AddFOp::create(in, context.loc, velocity, from);
+    }
     auto top = cs::TopKOp::create(
         in, context.loc,
         TypeRange{RankedTensorType::get({context.k}, context.type.getElementType()),
                   RankedTensorType::get({context.k}, b.getI32Type()), context.type},
-        context.select, maker.argument(0), maker.argument(1), /*seed=*/0);
+        rules.select, from, kept.residual ? Value(maker.argument(1)) : Value(), /*seed=*/0);
     SmallVector<Value> returned = pack(context, in, top.getValues(), top.getIndices(), 1);
-    returned.push_back(top.getRest());
+    if (kept.residual)
+      returned.push_back(top.getRest());
+    if (velocity && rules.mask)
+      velocity = cs::ScatterClearOp::create(in, context.loc, context.type, velocity,
+                                            top.getIndices());
+    if (velocity)
+      returned.push_back(velocity);
     if (twice)
       llvm::append_range(returned, pack(context, in, top.getValues(), top.getIndices(), 2));
     maker.finish(context.loc, returned);
   }
   Selected selected;
-  for (auto [i, output] : llvm::enumerate(maker.fragment.getOutputs())) {
-    if (i < parts)
-      selected.message.parts.push_back(output);
-    else if (i == parts)
-      selected.residual = output;
-    else
-      selected.twice.parts.push_back(output);
-  }
+  auto outputs = maker.fragment.getOutputs();
+  size_t parts = context.isPacked() ? 1 : 2, next = parts;
+  llvm::append_range(selected.message.parts, outputs.take_front(parts));
+  if (kept.residual)
+    selected.kept.residual = outputs[next++];
+  if (kept.velocity)
+    selected.kept.velocity = outputs[next++];
+  llvm::append_range(selected.twice.parts, outputs.drop_front(next));
   return selected;
 }
 

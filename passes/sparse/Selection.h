@@ -19,13 +19,22 @@ struct Message {
   int64_t lists() const;
 };
 
+/// How ranks select, and what they keep.
+struct SelectionRules {
+  std::string select = "exact"; // cs.top_k's method
+  bool feedback = true;         // what is not selected is kept
+  double momentum = 0;          // momentum correction, if not 0; needs feedback
+  bool mask = true;             // with it: factor masking
+  double clip = 0;              // bound of the norm times sqrt(ranks), if not 0
+};
+
 /// What the fragments of one tensor have in common.
 struct SelectionContext {
   mlir::OpBuilder &builder;
   mlir::Location loc;
   mlir::RankedTensorType type; // dense
   int64_t k;                   // selected
-  llvm::StringRef select;      // cs.top_k's method
+  const SelectionRules &rules;
   bool withBody;               // else fragments have only a cost
 
   bool isPacked() const { return type.getElementTypeBitWidth() == 32; }
@@ -33,14 +42,19 @@ struct SelectionContext {
   llvm::SmallVector<std::string, 2> keysOf(llvm::StringRef key) const;
 };
 
-/// Selects from `value + residual`, on their device.
+/// What a rank keeps from step to step: null if the rules do not want it.
+struct Kept {
+  mlir::Value residual, velocity;
+};
+
+/// Selects from `value`, of `ranks` that select of this tensor, and what is kept.
 struct Selected {
   Message message;
-  mlir::Value residual; // the new one
-  Message twice;        // the list, two times; empty if not asked for
+  Kept kept;     // the new values
+  Message twice; // the list, two times; empty if not asked for
 };
 Selected selectTopK(const SelectionContext &context, llvm::StringRef label,
-                    mlir::Value value, mlir::Value residual, bool deferred,
+                    mlir::Value value, const Kept &kept, int64_t ranks, bool deferred,
                     bool twice = false);
 
 /// Selects k again from the sum of the lists; `times` lists, all the same. Deferred.

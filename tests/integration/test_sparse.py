@@ -74,6 +74,18 @@ def select(gradient, residual, density):
     return sent, total - sent
 
 
+def chosen_from(gradient, state, place, density, ranks, rules):
+    """What a rank sends. rules: "momentum", "clip", "feedback", as the options of the pass; factor masking (Lin et al.,
+    ICLR 2018) goes with momentum. state: residuals by place, velocities by ("velocity", *place)."""
+    if "clip" in rules:
+        gradient = gradient * min(1, rules["clip"] / np.sqrt(ranks) / np.sqrt((gradient ** 2).sum()))
+    velocity = rules.get("momentum", 0) * state.get(("velocity", *place), 0) + gradient
+    sent, rest = select(velocity, state.get(place, 0), density)
+    state["velocity", *place] = np.where(sent != 0, 0, velocity)
+    state[place] = rest if rules.get("feedback", True) else 0
+    return sent
+
+
 def merge(a, b, k):
     total = a + b
     sent = np.zeros(total.size)
@@ -103,35 +115,31 @@ def shards(rows, devices):
     return [slice(rows * d // devices, rows * (d + 1) // devices) for d in range(devices)]
 
 
-def exchange(method, gradients, state, density):
+def exchange(method, gradients, state, density, rules):
     """gradients[node][device] -> what all apply; state is the residuals, by node and place."""
     nodes, devices = len(gradients), len(gradients[0])
     if method == "allgather":
         total = 0
         for r in range(nodes):
             for d in range(devices):
-                sent, state[r, d] = select(gradients[r][d], state.get((r, d), 0), density)
-                total = total + sent
+                total = total + chosen_from(gradients[r][d], state, (r, d), density, nodes * devices, rules)
         return total / (nodes * devices)
     result = np.zeros(gradients[0][0].shape)
     for s, rows in enumerate(shards(result.shape[0], devices)):
-        parts, kept = [], []
+        parts = []
         for r in range(nodes):
             mean = sum(g[rows] for g in gradients[r]) / devices
-            sent, keep = select(mean, state.get((r, s), 0), density)
-            parts.append(sent)
-            kept.append(keep)
+            parts.append(chosen_from(mean, state, (r, s), density, nodes, rules))
         if method == "gtopk":
-            combined, kept = gtopk(parts, kept, density)
+            combined, kept = gtopk(parts, [state[r, s] for r in range(nodes)], density)
+            state.update({(r, s): kept[r] for r in range(nodes)})
         else:
             combined = sum(parts)
-        for r in range(nodes):
-            state[r, s] = kept[r]
         result[rows] = combined / nodes
     return result
 
 
-def reference(x, y, initial, nodes, devices, method, steps=STEPS):
+def reference(x, y, initial, nodes, devices, method, steps=STEPS, **rules):
     values = {name: value.astype(np.float64) for name, value in initial.items()}
     state = {"w": {}, "b": {}}
     losses = []
@@ -151,7 +159,8 @@ def reference(x, y, initial, nodes, devices, method, steps=STEPS):
                 gradients[name].append(list_)
         losses.append(loss)
         for name in values:
-            values[name] = values[name] - RATE * exchange(method, gradients[name], state[name], DENSITY[name])
+            values[name] = values[name] - RATE * exchange(method, gradients[name], state[name], DENSITY[name],
+                                                           rules)
     return values, losses, state
 
 
@@ -184,6 +193,27 @@ def test_follows_numpy(data, tmp_path, nodes, devices, method):
                     suffix = f".device{place}" if place else ""
                 np.testing.assert_allclose(own[f"{name}.residual{suffix}"], state[name][rank, place], rtol=1e-3,
                                            atol=2e-4)
+
+
+RULES = [("allgather", 1, dict(momentum=0.5)), ("allgather", 2, dict(clip=8.0)), ("hitopk", 2, dict(momentum=0.75, clip=16.0)),
+         ("hitopk", 1, dict(feedback=False))]
+
+
+@pytest.mark.parametrize("method,devices,rules", RULES)
+def test_rules_follow_numpy(data, tmp_path, method, devices, rules):
+    folder, x, y, initial = data
+    options = " ".join(f"{'momentum-correction' if name == 'momentum' else name}={str(value).lower()}"
+                       for name, value in rules.items())
+    plan = compile_plan(tmp_path / "plan", 2, devices, method, options)
+    got, losses = train(folder, plan, tmp_path / "state", "--init", folder / "init.npz")
+    want, want_losses, state = reference(x, y, initial, 2, devices, method, **rules)
+    check(got, losses, want, want_losses)
+    plain, _, _ = reference(x, y, initial, 2, devices, method)
+    assert not np.allclose(plain["w"], want["w"], rtol=1e-3)  # they matter
+    if "momentum" in rules:
+        own = residuals(tmp_path / "state", STEPS, 2)[1]
+        suffix = ".shard1" if devices == 2 else ""
+        np.testing.assert_allclose(own[f"w.velocity{suffix}"], state["w"]["velocity", 1, devices - 1], rtol=1e-3, atol=2e-4)
 
 
 @pytest.mark.parametrize("options", ["schedule=priority", "schedule=fifo", "copies=overlap", "copies=in-line", "select=sampled"])

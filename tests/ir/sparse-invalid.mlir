@@ -228,3 +228,11 @@ func.func @key(%m: !cs.placed<tensor<2x6xi32>, device 0>) {
   %r = cs.pair_exchange "" %m distance 2 : !cs.placed<tensor<2x6xi32>, device 0>
   return
 }
+
+// -----
+
+func.func @clear(%u: tensor<?xf32>, %i: tensor<3xi32>) {
+  // expected-error@+1 {{'cs.scatter_clear' op must have static shapes, got: 'tensor<?xf32>'}}
+  %r = cs.scatter_clear %u, %i : tensor<?xf32>, tensor<3xi32>
+  return
+}

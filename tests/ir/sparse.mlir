@@ -44,3 +44,10 @@ func.func @pairs(%m: !cs.placed<tensor<2x6xi32>, device 0>) -> !cs.placed<tensor
   %r = cs.pair_exchange "w.round1" %m distance 2 : !cs.placed<tensor<2x6xi32>, device 0>
   return %r : !cs.placed<tensor<2x6xi32>, device 0>
 }
+
+// CHECK-LABEL: func.func @clear
+func.func @clear(%u: tensor<4x8xf32>, %i: tensor<3xi32>) -> tensor<4x8xf32> {
+  // CHECK: cs.scatter_clear %{{.*}}, %{{.*}} : tensor<4x8xf32>, tensor<3xi32>
+  %r = cs.scatter_clear %u, %i : tensor<4x8xf32>, tensor<3xi32>
+  return %r : tensor<4x8xf32>
+}

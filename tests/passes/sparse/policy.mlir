@@ -13,7 +13,16 @@
 // RUN: not cs-opt --lower-sparse-comm="rules=(=0.1" %s 2>&1 | FileCheck %s --check-prefix=REGEX
 // RUN: not cs-opt --lower-sparse-comm=select=best %s 2>&1 | FileCheck %s --check-prefix=SELECTION
 // RUN: not cs-opt --lower-sparse-comm=min-elements=-1 %s 2>&1 | FileCheck %s --check-prefix=ELEMENTS
+// RUN: not cs-opt --lower-sparse-comm=momentum=1 %s 2>&1 | FileCheck %s --check-prefix=MOMENTUM
+// RUN: not cs-opt --lower-sparse-comm="momentum=0.5 feedback=false" %s 2>&1 | FileCheck %s --check-prefix=FEEDBACK
+// RUN: not cs-opt --lower-sparse-comm=clip=-1 %s 2>&1 | FileCheck %s --check-prefix=CLIP
+// RUN: cs-opt --insert-dist-comm --lower-sparse-comm="density=0.25 min-elements=1 feedback=false method=allgather" %s | FileCheck %s --check-prefix=LOST
 
+// MOMENTUM: momentum must be at least 0 and below 1, got: 1.0
+// FEEDBACK: momentum must go with feedback
+// CLIP: clip must not be negative, got: -1.0
+// LOST-NOT: cs.per_rank
+// LOST: cs.top_k "exact" %{{[a-z0-9]*}} : (tensor<16xf32>)
 // DENSITY: lower-sparse-comm: density must be above 0 and at most 1, got: 0
 // METHOD: lower-sparse-comm: method must be auto, dense, allgather, hitopk or gtopk, got: best
 // RULES: rules must be PATTERN=DENSITY[:METHOD] with a density above 0 and at most 1, got: w
