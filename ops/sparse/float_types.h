@@ -45,9 +45,12 @@ struct BF16 {
 template <typename Function>
 auto WithFloat(Element element, Function function) {
   switch (element) {
-    case Element::kF16: return function(F16{});
-    case Element::kBF16: return function(BF16{});
-    default: return function(F32{});
+    case Element::kF16:
+      return function(F16{});
+    case Element::kBF16:
+      return function(BF16{});
+    default:
+      return function(F32{});
   }
 }
 // function(int32_t{}) or function(int64_t{}).

@@ -4,22 +4,17 @@
 
 #include <cstring>
 #include <functional>
-#include <initializer_list>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "ops/sparse/lists.h"
+#include "ops/sparse/operands.h"
 #include "ops/sparse/quantize.h"
 #include "ops/sparse/top_k.h"
 
-namespace commsched::ops {
+namespace commsched::ops::sparse {
 namespace {
-
-using sparse::ListType;
-using sparse::TopKBuffers;
-using sparse::TopKMethod;
-using sparse::TopKProblem;
 
 class SparseKernel : public KernelInstance {
  public:
@@ -40,128 +35,6 @@ class SparseKernel : public KernelInstance {
 std::unique_ptr<KernelInstance> Kernel(SparseKernel::Function run,
                                        size_t scratch_bytes = 0) {
   return std::make_unique<SparseKernel>(std::move(run), scratch_bytes);
-}
-
-// What an operand must be.
-enum class Is { kValue, kIndex, kCount, kScale, kCode };
-
-int64_t Elements(const KernelOperand &operand) {
-  int64_t elements = 1;
-  for (int64_t dim : operand.dims) elements *= dim;
-  return elements;
-}
-// The first dimension, and what is left.
-int64_t Rows(const KernelOperand &operand) { return operand.dims[0]; }
-int64_t Width(const KernelOperand &operand) {
-  return operand.dims.size() == 2 ? operand.dims[1] : 1;
-}
-
-bool IsValue(Element element) {
-  return element == Element::kF32 || element == Element::kF16 ||
-         element == Element::kBF16;
-}
-
-// Numbers and types of operands, dense ones of one or two dimensions; and that
-// no other attribute than `attributes` is there.
-absl::Status CheckOperands(const KernelDesc &desc,
-                           std::initializer_list<Is> operands,
-                           std::initializer_list<const char *> attributes) {
-  if (desc.operands.size() != operands.size())
-    return absl::InvalidArgumentError(absl::StrCat(
-        "needs ", operands.size(), " operands, got: ", desc.operands.size()));
-  Element value{}, index{};
-  size_t i = 0;
-  for (Is is : operands) {
-    const KernelOperand &operand = desc.operands[i];
-    const std::string name = absl::StrCat("operand ", i++);
-    if (operand.dims.empty() || operand.dims.size() > 2 ||
-        operand.strides.size() != operand.dims.size())
-      return absl::InvalidArgumentError(absl::StrCat(
-          name, " must have 1 or 2 dimensions, got: ", operand.dims.size()));
-    int64_t dense = 1;
-    for (size_t d = operand.dims.size(); d-- > 0; dense *= operand.dims[d])
-      if (operand.dims[d] > 1 && operand.strides[d] != dense)
-        return absl::InvalidArgumentError(
-            absl::StrCat(name, " must be dense, got strides: [",
-                         absl::StrJoin(operand.strides, ","), "]"));
-    const Element element = operand.element;
-    const char *wanted = nullptr;
-    switch (is) {
-      case Is::kValue:
-        if (!IsValue(element)) wanted = "f32, f16 or bf16";
-        if (value == Element{}) value = element;
-        if (element != value) wanted = ElementName(value);
-        break;
-      case Is::kIndex:
-        if (element != Element::kI32 && element != Element::kI64)
-          wanted = "i32 or i64";
-        if (index == Element{}) index = element;
-        if (element != index) wanted = ElementName(index);
-        break;
-      case Is::kCount:
-        if (element != Element::kI64) wanted = "i64";
-        break;
-      case Is::kScale:
-        if (element != Element::kF32) wanted = "f32";
-        break;
-      case Is::kCode:
-        if (element != Element::kF16 && element != Element::kBF16 &&
-            element != Element::kI8)
-          wanted = "f16, bf16 or i8";
-        break;
-    }
-    if (wanted != nullptr)
-      return absl::InvalidArgumentError(
-          absl::StrCat(name, " must be of type ", wanted,
-                       ", got: ", ElementName(element)));
-  }
-  for (const auto &[name, values] : desc.attributes) {
-    bool known = false;
-    for (const char *attribute : attributes) known = known || name == attribute;
-    if (!known)
-      return absl::InvalidArgumentError(
-          absl::StrCat("unknown attribute \"", name, "\""));
-    if (values.size() != 1)
-      return absl::InvalidArgumentError(
-          absl::StrCat("attribute \"", name, "\" must have 1 value, got: ",
-                       values.size()));
-  }
-  return absl::OkStatus();
-}
-
-// Operands that must have the same dimensions.
-absl::Status CheckSame(const KernelDesc &desc, size_t a, size_t b) {
-  if (desc.operands[a].dims == desc.operands[b].dims) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "operands ", a, " and ", b, " must have the same dimensions, got: [",
-      absl::StrJoin(desc.operands[a].dims, ","), "] and [",
-      absl::StrJoin(desc.operands[b].dims, ","), "]"));
-}
-absl::Status CheckLength(const KernelDesc &desc, size_t operand,
-                         int64_t length) {
-  if (desc.operands[operand].dims == std::vector<int64_t>{length})
-    return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("operand ", operand, " must have the dimensions [", length,
-                   "], got: [", absl::StrJoin(desc.operands[operand].dims, ","),
-                   "]"));
-}
-// Indices [n] with values [n] or [n, w].
-absl::Status CheckList(const KernelDesc &desc, size_t indices, size_t values) {
-  if (absl::Status s = CheckLength(desc, indices, Rows(desc.operands[indices]));
-      !s.ok())
-    return s;
-  if (Rows(desc.operands[indices]) == Rows(desc.operands[values]))
-    return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "operand ", values, " must have as many rows as operand ", indices,
-      " has indices, ", Rows(desc.operands[indices]), ", got: ",
-      Rows(desc.operands[values])));
-}
-
-int64_t Attribute(const KernelDesc &desc, const char *name, int64_t otherwise) {
-  auto it = desc.attributes.find(name);
-  return it == desc.attributes.end() ? otherwise : it->second[0];
 }
 
 // -- top_k, select_above ----------------------------------------------------
@@ -206,7 +79,8 @@ absl::Status CheckTopKKernel(const KernelDesc &desc) {
     s = at.feedback ? CheckOperands(desc, {v, v, v, i, v}, attributes)
                     : CheckOperands(desc, {v, v, i}, attributes);
   if (s.ok()) s = CheckLength(desc, 0, Rows(desc.operands[0]));
-  if (s.ok()) s = CheckLength(desc, at.values(), Rows(desc.operands[at.values()]));
+  if (s.ok())
+    s = CheckLength(desc, at.values(), Rows(desc.operands[at.values()]));
   if (s.ok()) s = CheckSame(desc, at.values(), at.indices());
   if (s.ok() && at.feedback) s = CheckSame(desc, 0, 1);
   if (s.ok() && at.feedback) s = CheckSame(desc, 0, at.new_residual());
@@ -274,10 +148,10 @@ absl::Status CheckScatterAdd(const KernelDesc &desc) {
   if (s.ok()) s = CheckDenominator(desc);
   if (s.ok() && (desc.operands[1].dims.size() != desc.operands[2].dims.size() ||
                  Width(desc.operands[1]) != Width(desc.operands[2])))
-    return absl::InvalidArgumentError(absl::StrCat(
-        "operands 1 and 2 must have rows of the same size, got: [",
-        absl::StrJoin(desc.operands[1].dims, ","), "] and [",
-        absl::StrJoin(desc.operands[2].dims, ","), "]"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("operands 1 and 2 must have rows of the same size, got: [",
+                     absl::StrJoin(desc.operands[1].dims, ","), "] and [",
+                     absl::StrJoin(desc.operands[2].dims, ","), "]"));
   return s;
 }
 absl::StatusOr<std::unique_ptr<KernelInstance>> MakeScatterAdd(
@@ -310,8 +184,8 @@ absl::StatusOr<std::unique_ptr<KernelInstance>> MakeScatterClear(
 }
 
 absl::Status CheckScatterAddOthers(const KernelDesc &desc) {
-  absl::Status s = CheckOperands(
-      desc, {Is::kIndex, Is::kValue, Is::kIndex, Is::kValue}, {});
+  absl::Status s =
+      CheckOperands(desc, {Is::kIndex, Is::kValue, Is::kIndex, Is::kValue}, {});
   if (s.ok()) s = CheckSame(desc, 0, 1);
   for (size_t i : {1, 2, 3})
     if (s.ok()) s = CheckLength(desc, i, Rows(desc.operands[i]));
@@ -320,8 +194,8 @@ absl::Status CheckScatterAddOthers(const KernelDesc &desc) {
 absl::StatusOr<std::unique_ptr<KernelInstance>> MakeScatterAddOthers(
     const KernelDesc &desc) {
   const ListType type = TypeOf(desc, 0, 1);
-  const int64_t count = Rows(desc.operands[0]),
-                others = Rows(desc.operands[2]), size = Rows(desc.operands[3]);
+  const int64_t count = Rows(desc.operands[0]), others = Rows(desc.operands[2]),
+                size = Rows(desc.operands[3]);
   return Kernel([=](void *const *operands, void *) {
     return ScatterAddOthers(type, operands[0], operands[1], count, operands[2],
                             others, operands[3], size);
@@ -351,8 +225,8 @@ absl::StatusOr<std::unique_ptr<KernelInstance>> MakeMergeLists(
 }
 
 absl::Status CheckMergeTopK(const KernelDesc &desc) {
-  absl::Status s = CheckOperands(
-      desc, {Is::kIndex, Is::kValue, Is::kValue, Is::kIndex}, {});
+  absl::Status s =
+      CheckOperands(desc, {Is::kIndex, Is::kValue, Is::kValue, Is::kIndex}, {});
   if (s.ok()) s = CheckSame(desc, 0, 1);
   if (s.ok()) s = CheckLength(desc, 0, Rows(desc.operands[0]));
   if (s.ok()) s = CheckSame(desc, 2, 3);
@@ -400,9 +274,8 @@ absl::Status CheckQuantize(const KernelDesc &desc) {
   if (!s.ok()) return s;
   const Element code = desc.operands[at.codes].element;
   if (scales != (code == Element::kI8))
-    return absl::InvalidArgumentError(
-        absl::StrCat(ElementName(code), scales ? " has no scales"
-                                               : " needs scales"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        ElementName(code), scales ? " has no scales" : " needs scales"));
   const int64_t block = BlockOf(desc), size = Rows(desc.operands[0]);
   if (block < 1)
     return absl::InvalidArgumentError(
@@ -422,23 +295,28 @@ absl::StatusOr<std::unique_ptr<KernelInstance>> MakeQuantize(
                        ? static_cast<float *>(operands[at.scales])
                        : nullptr;
     if (encode)
-      return sparse::Quantize(value, code, operands[0], size, block,
-                              operands[at.codes], scales);
-    sparse::Dequantize(code, value, operands[0], size, block, scales,
-                       operands[at.values]);
+      return Quantize(value, code, operands[0], size, block, operands[at.codes],
+                      scales);
+    Dequantize(code, value, operands[0], size, block, scales,
+               operands[at.values]);
     return absl::OkStatus();
   });
 }
 
 }  // namespace
+}  // namespace commsched::ops::sparse
+
+namespace commsched::ops {
 
 void AddSparseKernels(std::map<std::string, KernelFamily> *kinds) {
-  for (const char *kind : {"top_k", "top_k_feedback", "select_above",
-                           "select_above_feedback"})
+  using namespace sparse;
+  for (const char *kind :
+       {"top_k", "top_k_feedback", "select_above", "select_above_feedback"})
     (*kinds)[kind] = {CheckTopKKernel, MakeTopKKernel};
   (*kinds)["scatter_add"] = {CheckScatterAdd, MakeScatterAdd};
   (*kinds)["scatter_clear"] = {CheckScatterClear, MakeScatterClear};
-  (*kinds)["scatter_add_others"] = {CheckScatterAddOthers, MakeScatterAddOthers};
+  (*kinds)["scatter_add_others"] = {CheckScatterAddOthers,
+                                    MakeScatterAddOthers};
   (*kinds)["merge_lists"] = {CheckMergeLists, MakeMergeLists};
   (*kinds)["merge_top_k"] = {CheckMergeTopK, MakeMergeTopK};
   for (const char *kind : {"quantize", "dequantize"})

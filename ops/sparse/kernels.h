@@ -3,8 +3,9 @@
 //
 // The kernels of sparse gradients that plans may call (Plan.kernels). Operands
 // are dense, row-major, in the order given: inputs, then outputs, which do not
-// overlap unless it says so. T is f32, f16 or bf16, the same in one kernel; I is
-// i32 or i64. Attributes are lists of one integer; those in [] may be left out.
+// overlap unless it says so. T is f32, f16 or bf16, the same in one kernel; I
+// is i32 or i64. Attributes are lists of one integer; those in [] may be left
+// out.
 //
 // "top_k": input T [d]; values T [k], indices I [k].
 //   [method] 0 exact, 1 histogram, 2 sampled, 3 MSTopK; [steps], [seed],
@@ -15,16 +16,16 @@
 // "select_above": input T [d], threshold T [1]; values T [k], indices I [k],
 //   count i64 [1]. Padding behind the first `count`: value 0, index -1.
 // "select_above_feedback": gradient T [d], residual T [d], threshold T [1];
-//   values T [k], indices I [k], count i64 [1], new residual T [d], which may be
-//   the memory of the residual.
+//   values T [k], indices I [k], count i64 [1], new residual T [d], which may
+//   be the memory of the residual.
 // "scatter_add": indices I [n], values T [n] or [n, w]; target T [d] or [d, w].
-//   target = the sum of the entries, 0 elsewhere; with `accumulate`, added to it.
-//   [denominator]: entries are divided by it.
-// "scatter_clear": indices I [n]; target T [d] or [d, w]. Sets the elements (rows)
-//   to 0, and leaves the others. `accumulate` must be set.
-// "scatter_add_others": indices I [n], values T [n], others I [m]; target T [d].
-//   Adds the entries whose index is not in `others`. Both lists ascend, padding at
-//   the end. `accumulate` must be set.
+//   target = the sum of the entries, 0 elsewhere; with `accumulate`, added to
+//   it. [denominator]: entries are divided by it.
+// "scatter_clear": indices I [n]; target T [d] or [d, w]. Sets these elements
+//   (rows) to 0, and leaves the others. `accumulate` must be set.
+// "scatter_add_others": indices I [n], values T [n], others I [m]; target
+//   T [d]. Adds the entries whose index is not in `others`. Both lists ascend,
+//   padding at the end. `accumulate` must be set.
 // "merge_lists": indices I [n], values T [n] or [n, w]; indices I [n], values T
 //   [n] or [n, w]. One entry for each index, ascending, then padding.
 //   [denominator]: sums are divided by it.
@@ -32,11 +33,12 @@
 //   The k of largest magnitude after merging, then padding.
 // "quantize": values T [n]; f16 or bf16 [n], or i8 [n] and scales f32
 //   [ceil(n / block)]. [block]: elements of a scale; n without it.
-// "dequantize": f16 or bf16 [n], or i8 [n] and scales f32; values T [n]. [block].
+// "dequantize": f16 or bf16 [n], or i8 [n] and scales f32; values T [n].
+//   [block] as above.
 //
-// Index -1 is padding wherever a list is read. What Run returns: kInvalidArgument
-// for elements to select from that are NaN or infinite, with their number and the
-// first index; kOutOfRange for an index that lies outside.
+// Index -1 is padding wherever a list is read. What Run returns:
+// kInvalidArgument for elements to select from that are NaN or infinite, with
+// their number and the first index; kOutOfRange for an index that lies outside.
 #ifndef COMMSCHED_OPS_SPARSE_KERNELS_H
 #define COMMSCHED_OPS_SPARSE_KERNELS_H
 

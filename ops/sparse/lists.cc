@@ -87,7 +87,9 @@ Entry *SortEntries(const Index *indices, int64_t count, Entry *entries,
 }
 
 size_t Aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
-size_t EntryBytes(int64_t count) { return Aligned(size_t(count) * sizeof(Entry)); }
+size_t EntryBytes(int64_t count) {
+  return Aligned(size_t(count) * sizeof(Entry));
+}
 
 TopKProblem TopKOf(const ListType &type, int64_t size, int64_t k) {
   TopKProblem problem;
@@ -135,7 +137,8 @@ absl::Status ScatterClear(const ListType &type, const void *indices,
     const size_t row = size_t(type.width) * ElementBytes(type.element);
     for (int64_t i = 0; i < count; ++i)
       if (at[i] >= 0)
-        std::memset(static_cast<std::byte *>(target) + size_t(at[i]) * row, 0, row);
+        std::memset(static_cast<std::byte *>(target) + size_t(at[i]) * row, 0,
+                    row);
     return s;
   });
 }
@@ -194,11 +197,11 @@ absl::Status MergeLists(const ListType &type, const void *indices,
     if (!s.ok()) return s;
     auto *entries = static_cast<Entry *>(scratch);
     int64_t length = 0, n = 0;
-    entries = SortEntries(
-        at, count, entries,
-        reinterpret_cast<Entry *>(static_cast<std::byte *>(scratch) +
-                                  EntryBytes(count)),
-        &length);
+    entries =
+        SortEntries(at, count, entries,
+                    reinterpret_cast<Entry *>(
+                        static_cast<std::byte *>(scratch) + EntryBytes(count)),
+                    &length);
     auto *out = static_cast<Index *>(merged_indices);
     const int64_t width = type.width;
     const size_t row_bytes = size_t(width) * ElementBytes(type.element);
@@ -221,8 +224,8 @@ absl::Status MergeLists(const ListType &type, const void *indices,
       std::memset(sums + n * width, 0, size_t(count - n) * row_bytes);
     });
     if (scale != 1)
-      ScaleElements(type.element, scale, static_cast<std::byte *>(merged_values),
-                    size_t(n * width));
+      ScaleElements(type.element, scale,
+                    static_cast<std::byte *>(merged_values), size_t(n * width));
     *merged = n;
     return s;
   });
@@ -258,8 +261,8 @@ absl::Status MergeTopK(const ListType &type, const void *indices,
     std::fill(out + problem.k, out + k, Index(-1));
   });
   const size_t bytes = ElementBytes(type.element);
-  std::memset(static_cast<std::byte *>(top_values) + size_t(problem.k) * bytes, 0,
-              size_t(k - problem.k) * bytes);
+  std::memset(static_cast<std::byte *>(top_values) + size_t(problem.k) * bytes,
+              0, size_t(k - problem.k) * bytes);
   return s;
 }
 

@@ -37,8 +37,8 @@ absl::Status ScatterClear(const ListType &type, const void *indices,
 
 // target[i] += value for each (i, value) of the list whose i is not in
 // `others`: gives back what was selected here, and was not sent in the end.
-// Both lists are ascending, with padding at the end. kInvalidArgument if they are
-// not; kOutOfRange as above.
+// Both lists are ascending, with padding at the end. kInvalidArgument if they
+// are not; kOutOfRange as above.
 absl::Status ScatterAddOthers(const ListType &type, const void *indices,
                               const void *values, int64_t count,
                               const void *others, int64_t other_count,
@@ -57,8 +57,8 @@ absl::Status MergeLists(const ListType &type, const void *indices,
                         void *merged_indices, void *merged_values,
                         int64_t *merged, void *scratch);
 
-// The k entries of largest magnitude of what MergeLists would make, in the order
-// of ops/sparse/top_k.h, or all of them, with padding behind. Width 1.
+// The k entries of largest magnitude of what MergeLists would make, in the
+// order of ops/sparse/top_k.h, or all of them, with padding behind. Width 1.
 // kInvalidArgument if a sum is not finite.
 absl::Status MergeTopK(const ListType &type, const void *indices,
                        const void *values, int64_t count, int64_t k,

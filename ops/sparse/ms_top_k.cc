@@ -76,8 +76,8 @@ bool RunMsTopK(Selection *selection) {
   double left = 0, right = 1;
   for (int step = 0; step < problem.steps; ++step) {
     const double ratio = left + (right - left) / 2;
-    const int32_t magnitude = MagnitudeOf(
-        element, measured.mean + ratio * (largest - measured.mean));
+    const int32_t magnitude =
+        MagnitudeOf(element, measured.mean + ratio * (largest - measured.mean));
     const int64_t count = CountFrom(selection, magnitude);
     if (count <= problem.k) {
       right = ratio;

@@ -21,9 +21,9 @@ absl::Status CheckFinite(const void *values, int64_t count) {
     bad += int32_t(F::Bits(v[i]) & F::kMagnitude) >= F::kInfinity;
   if (bad == 0) return absl::OkStatus();
   while (int32_t(F::Bits(v[first]) & F::kMagnitude) < F::kInfinity) ++first;
-  return absl::InvalidArgumentError(
-      absl::StrCat(bad, " of ", count,
-                   " elements are NaN or infinite, the first is element ", first));
+  return absl::InvalidArgumentError(absl::StrCat(
+      bad, " of ", count,
+      " elements are NaN or infinite, the first is element ", first));
 }
 
 template <typename From, typename To>

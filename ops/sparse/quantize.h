@@ -13,12 +13,12 @@
 
 namespace commsched::ops::sparse {
 
-// kF16, kBF16: rounded to nearest even; a magnitude beyond the largest finite one
-// becomes that. kI8: of each `block` elements (the last block may be shorter)
-// the scale is their largest magnitude over 127, in float32, and an element the
-// nearest integer of element / scale, ties to even; in a block of zeros the scale
-// is 0. kInvalidArgument if an element is NaN or infinite, saying how many are
-// and which is the first; the output then holds anything.
+// kF16, kBF16: rounded to nearest even; a magnitude beyond the largest finite
+// one becomes that. kI8: of each `block` elements (the last block may be
+// shorter) the scale is their largest magnitude over 127, in float32, and an
+// element the nearest integer of element / scale, ties to even; in a block of
+// zeros the scale is 0. kInvalidArgument if an element is NaN or infinite,
+// saying how many are and which is the first; the output then holds anything.
 // `from`: kF32, kF16, kBF16. `scales`: [ceil(count / block)] float32 for kI8.
 absl::Status Quantize(Element from, Element to, const void *values,
                       int64_t count, int64_t block, void *quantized,

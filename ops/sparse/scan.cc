@@ -12,9 +12,8 @@
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/sparse/scan.cc"
-#include <hwy/foreach_target.h>
-
 #include <hwy/cache_control.h>
+#include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
@@ -82,22 +81,22 @@ HWY_INLINE VF ToFloat(F16, VU v) {
   const VU sign = hn::ShiftLeft<16>(hn::And(v, Set(0x8000)));
   const VU magnitude = hn::And(v, Set(0x7fff));
   const VU shifted = hn::ShiftLeft<13>(magnitude);
-  const VU number = hn::BitCast(
-      U32(), hn::Mul(hn::BitCast(Float(), shifted), hn::Set(Float(), 0x1p112f)));
+  const VU number = hn::BitCast(U32(), hn::Mul(hn::BitCast(Float(), shifted),
+                                               hn::Set(Float(), 0x1p112f)));
   // An exponent of 31 becomes one of 255.
   const VU special = hn::Add(shifted, Set((255 - 31) << 23));
   return hn::BitCast(
-      Float(), hn::Or(sign, SelectIf(Greater(magnitude, Set(0x7bff)), special,
-                                     number)));
+      Float(),
+      hn::Or(sign, SelectIf(Greater(magnitude, Set(0x7bff)), special, number)));
 }
 HWY_INLINE VU FromFloat(F16, VF v) {
   const VU bits = hn::BitCast(U32(), v);
   const VU sign = hn::And(hn::ShiftRight<16>(bits), Set(0x8000));
   const VU magnitude = hn::And(bits, Set(0x7fffffff));
-  const VU subnormal = hn::Sub(
-      hn::BitCast(U32(), hn::Add(hn::BitCast(Float(), magnitude),
-                                 hn::Set(Float(), 0.5f))),
-      Set(0x3f000000));
+  const VU subnormal =
+      hn::Sub(hn::BitCast(U32(), hn::Add(hn::BitCast(Float(), magnitude),
+                                         hn::Set(Float(), 0.5f))),
+              Set(0x3f000000));
   const VU odd = hn::And(hn::ShiftRight<13>(magnitude), Set(1));
   const VU rounded = hn::Add(magnitude, hn::Add(odd, Set(0xfff)));
   VU half = hn::ShiftRight<13>(hn::Sub(rounded, Set(0x38000000)));
@@ -119,7 +118,8 @@ template <class F, ScanMode kMode>
 struct Arrays {
   using S = typename F::Storage;
   explicit Arrays(const ScanPart &part)
-      : x(static_cast<const S *>(kMode == ScanMode::kClear ? part.sum : part.x)),
+      : x(static_cast<const S *>(kMode == ScanMode::kClear ? part.sum
+                                                           : part.x)),
         residual(static_cast<const S *>(part.residual)),
         sum(static_cast<S *>(part.sum)) {}
 
@@ -185,9 +185,9 @@ size_t ScanVectors(const ScanPart &part, size_t from, int32_t above,
        v2 = arrays.Load(i + 2 * lanes), v3 = arrays.Load(i + 3 * lanes);
     const VU a0 = hn::And(v0, mask), a1 = hn::And(v1, mask),
              a2 = hn::And(v2, mask), a3 = hn::And(v3, mask);
-    const auto largest = hn::Max(
-        hn::Max(hn::BitCast(I32(), a0), hn::BitCast(I32(), a1)),
-        hn::Max(hn::BitCast(I32(), a2), hn::BitCast(I32(), a3)));
+    const auto largest =
+        hn::Max(hn::Max(hn::BitCast(I32(), a0), hn::BitCast(I32(), a1)),
+                hn::Max(hn::BitCast(I32(), a2), hn::BitCast(I32(), a3)));
     const bool hit =
         !hn::AllFalse(I32(), hn::Gt(largest, hn::BitCast(I32(), threshold)));
     if (HWY_UNLIKELY(hit)) {
@@ -239,9 +239,12 @@ size_t ScanType(const ScanPart &part, size_t from, int32_t above, Hits *hits) {
 size_t ScanTarget(const ScanPart &part, size_t from, int32_t above,
                   Hits *hits) {
   switch (part.element) {
-    case Element::kF16: return ScanType<F16>(part, from, above, hits);
-    case Element::kBF16: return ScanType<BF16>(part, from, above, hits);
-    default: return ScanType<F32>(part, from, above, hits);
+    case Element::kF16:
+      return ScanType<F16>(part, from, above, hits);
+    case Element::kBF16:
+      return ScanType<BF16>(part, from, above, hits);
+    default:
+      return ScanType<F32>(part, from, above, hits);
   }
 }
 
@@ -275,9 +278,12 @@ size_t CountType(const void *x, size_t begin, size_t end, int32_t above) {
 size_t CountTarget(Element element, const void *x, size_t begin, size_t end,
                    int32_t above) {
   switch (element) {
-    case Element::kF16: return CountType<F16>(x, begin, end, above);
-    case Element::kBF16: return CountType<BF16>(x, begin, end, above);
-    default: return CountType<F32>(x, begin, end, above);
+    case Element::kF16:
+      return CountType<F16>(x, begin, end, above);
+    case Element::kBF16:
+      return CountType<BF16>(x, begin, end, above);
+    default:
+      return CountType<F32>(x, begin, end, above);
   }
 }
 
@@ -316,9 +322,12 @@ MagnitudeSum SumType(const void *x, size_t begin, size_t end) {
 MagnitudeSum SumTarget(Element element, const void *x, size_t begin,
                        size_t end) {
   switch (element) {
-    case Element::kF16: return SumType<F16>(x, begin, end);
-    case Element::kBF16: return SumType<BF16>(x, begin, end);
-    default: return SumType<F32>(x, begin, end);
+    case Element::kF16:
+      return SumType<F16>(x, begin, end);
+    case Element::kBF16:
+      return SumType<BF16>(x, begin, end);
+    default:
+      return SumType<F32>(x, begin, end);
   }
 }
 
@@ -349,9 +358,12 @@ int32_t LargestType(const void *x, size_t begin, size_t end) {
 int32_t LargestTarget(Element element, const void *x, size_t begin,
                       size_t end) {
   switch (element) {
-    case Element::kF16: return LargestType<F16>(x, begin, end);
-    case Element::kBF16: return LargestType<BF16>(x, begin, end);
-    default: return LargestType<F32>(x, begin, end);
+    case Element::kF16:
+      return LargestType<F16>(x, begin, end);
+    case Element::kBF16:
+      return LargestType<BF16>(x, begin, end);
+    default:
+      return LargestType<F32>(x, begin, end);
   }
 }
 

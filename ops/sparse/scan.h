@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // One read of an array, in the widest vectors of the machine, that finds the
-// elements of large magnitude. A magnitude is the bits of the element without the
-// sign, as an integer: 0 .. 0x7fffffff, for 16-bit elements .. 0x7fff. NaN and
-// infinity are the largest.
+// elements of large magnitude. A magnitude is the bits of the element without
+// the sign, as an integer: 0 .. 0x7fffffff, for 16-bit elements .. 0x7fff. NaN
+// and infinity are the largest.
 #ifndef COMMSCHED_OPS_SPARSE_SCAN_H
 #define COMMSCHED_OPS_SPARSE_SCAN_H
 
@@ -69,9 +69,9 @@ MagnitudeSum SumMagnitudes(Element element, const void *x, size_t begin,
 int32_t LargestMagnitude(Element element, const void *x, size_t begin,
                          size_t end);
 
-// Restricts the functions above to targets of Highway (HWY_AVX2, ...; 0: all that
-// the machine has). For tests; not while others call them. Returns those that
-// this build has for the machine.
+// Restricts the functions above to targets of Highway (HWY_AVX2, ...; 0: all
+// that the machine has). For tests; not while others call them. Returns those
+// that this build has for the machine.
 int64_t RestrictScanTargets(int64_t targets);
 
 }  // namespace commsched::ops::sparse

@@ -65,8 +65,8 @@ Cut CutLargest(uint32_t *numbers, size_t n, size_t k) {
       most = std::max(most, int32_t(numbers[i]));
     }
     const uint32_t low = uint32_t(least);
-    const int shift = std::max(
-        0, int(std::bit_width(uint32_t(most) - low)) - kBucketBits);
+    const int shift =
+        std::max(0, int(std::bit_width(uint32_t(most) - low)) - kBucketBits);
     // Two, so that equal neighbours need not wait for each other.
     uint32_t counts[2][kBuckets] = {};
     size_t i = 0;
@@ -295,8 +295,9 @@ void Selection::WriteFirst(int64_t n) {
 void Selection::WritePadding() {
   const int64_t left = problem_.k - written_;
   const size_t bytes = ElementBytes(problem_.element);
-  std::memset(static_cast<std::byte *>(buffers_.values) + size_t(written_) * bytes,
-              0, size_t(left) * bytes);
+  std::memset(
+      static_cast<std::byte *>(buffers_.values) + size_t(written_) * bytes, 0,
+      size_t(left) * bytes);
   WithIndex(problem_.index, [&](auto index) {
     auto *indices = static_cast<decltype(index) *>(buffers_.indices) + written_;
     std::fill_n(indices, left, decltype(index)(-1));

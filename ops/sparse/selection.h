@@ -62,10 +62,11 @@ class Selection {
   // Says that the sum has been made: later scans are of it.
   void SetAdded();
 
-  // Finds all elements whose magnitude is larger than `above`; if these are more
-  // than k in a part, its k first at least. With feedback the first call also
-  // makes the sum, and all put 0 in the place of what they find. Returns how many
-  // were found, or -1 if some are not finite: then all is back in its place.
+  // Finds all elements whose magnitude is larger than `above`; if these are
+  // more than k in a part, its k first at least. With feedback the first call
+  // also makes the sum, and all put 0 in the place of what they find. Returns
+  // how many were found, or -1 if some are not finite: then all is back in its
+  // place.
   int64_t Find(int32_t above);
 
   // Puts what was found in a part, or in all, back, and forgets it.
@@ -87,8 +88,8 @@ class Selection {
   NonFinite CountNonFinite();
 
  private:
-  // Keeps the first k of the part; returns the magnitude of the last, or marks the
-  // part as not finite.
+  // Keeps the first k of the part; returns the magnitude of the last, or marks
+  // the part as not finite.
   int32_t KeepFirst(Part *part);
   void FindInPart(Part *part, int32_t above);
 
@@ -103,8 +104,8 @@ class Selection {
 
 // How many elements SampledThreshold looks at.
 int64_t SampleSize(int64_t size);
-// A magnitude above which there are likely `more` times k elements, and not many
-// more: from a sample. -1 if it cannot be said.
+// A magnitude above which there are likely `more` times k elements, and not
+// many more: from a sample. -1 if it cannot be said.
 int32_t SampledThreshold(Selection *selection, double more);
 // A magnitude above which there are k elements at least: by a histogram, in one
 // read, which also makes the sum if there is feedback.

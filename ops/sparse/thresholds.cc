@@ -93,11 +93,12 @@ int32_t SampledThreshold(Selection *selection, double more) {
     using F = decltype(f);
     using S = typename F::Storage;
     const bool add = selection->feedback() && !selection->added();
-    const auto *x = static_cast<const S *>(
-        add ? selection->buffers().input : selection->array());
-    const auto *residual = static_cast<const S *>(selection->buffers().residual);
-    // A place within its stretch that has nothing to do with its number, so that
-    // no period of the array is met.
+    const auto *x = static_cast<const S *>(add ? selection->buffers().input
+                                               : selection->array());
+    const auto *residual =
+        static_cast<const S *>(selection->buffers().residual);
+    // A place within its stretch that has nothing to do with its number, so
+    // that no period of the array is met.
     const auto place = [&](int64_t line) {
       return line * stretch +
              int64_t(Mix(uint64_t(line)) % uint64_t(stretch - kLine + 1));
@@ -149,7 +150,8 @@ int32_t MagnitudeOf(Element element, double threshold) {
     };
     auto magnitude =
         int32_t(F::Bits(F::Store(float(threshold))) & F::kMagnitude);
-    while (magnitude < F::kInfinity && value(magnitude) < threshold) ++magnitude;
+    while (magnitude < F::kInfinity && value(magnitude) < threshold)
+      ++magnitude;
     while (magnitude > 0 && value(magnitude - 1) >= threshold) --magnitude;
     return magnitude;
   });

@@ -19,7 +19,8 @@ absl::Status ReportNonFinite(Selection *selection, NonFinite *non_finite) {
       found.first));
 }
 
-// Finds k elements at least, if there are so many: false if some are not finite.
+// Finds k elements at least, if there are so many: false if some are not
+// finite.
 bool FindEnough(Selection *selection) {
   const TopKProblem &problem = selection->problem();
   int32_t above = 0;
@@ -33,7 +34,8 @@ bool FindEnough(Selection *selection) {
   if (found >= 0 && found < problem.k) {
     // The sample was not like the rest. More than that says that threshold.
     selection->PutBack();
-    const double more = 2 * double(problem.k) / double(std::max<int64_t>(found, 1));
+    const double more =
+        2 * double(problem.k) / double(std::max<int64_t>(found, 1));
     found = selection->Find(std::min(above, SampledThreshold(selection, more)));
   }
   if (found >= 0 && found < problem.k) {

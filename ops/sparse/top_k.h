@@ -6,8 +6,8 @@
 // Elements are ordered by magnitude, then by index: of equal ones the lowest
 // index comes first. -0 and 0 are equal. The k first are selected, and come out
 // in ascending order of their index, with their bits unchanged. The answer
-// depends on the input only (kMsTopK: and on steps, seed and stop_early): not on
-// the number of threads, nor on the vector instructions of the machine.
+// depends on the input only (kMsTopK: and on steps, seed and stop_early): not
+// on the number of threads, nor on the vector instructions of the machine.
 //
 // With error feedback the array is residual + gradient, rounded to the element,
 // and what is not selected is kept: the new residual is that sum, with 0 at the
@@ -34,13 +34,16 @@ enum class TopKMethod : uint8_t {
   // more that takes what lies above the bucket of the k-th, and that bucket.
   kHistogram = 1,
   // A threshold from a sample, that lies somewhat below the k-th magnitude with
-  // great likelihood; one read that takes what lies above it. If these are fewer
+  // great likelihood; one read that takes what lies above it. If these are
+  // fewer
   // than k, again with a lower one.
   kSampled = 2,
   // MSTopK: S. Shi et al., "Towards scalable distributed training of deep
-  // learning on public cloud clusters", MLSys 2021, algorithm 1. Bisection of the
+  // learning on public cloud clusters", MLSys 2021, algorithm 1. Bisection of
+  // the
   // threshold between mean and maximum, in `steps` reads; what is missing to k
-  // is a run of those between the two closest thresholds, which begins at a place
+  // is a run of those between the two closest thresholds, which begins at a
+  // place
   // that depends on `seed`. Approximate, but exact where a threshold hits k.
   // Where no threshold leaves k or fewer the first set is empty (the paper's
   // initial threshold of 0 would take all).

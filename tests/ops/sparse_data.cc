@@ -25,16 +25,22 @@ void Array::set_bits(int64_t i, uint32_t bits) {
 }
 float Array::operator[](int64_t i) const {
   switch (element_) {
-    case Element::kF16: return ops::HalfToFloat(uint16_t(bits(i)));
-    case Element::kBF16: return ops::BFloat16ToFloat(uint16_t(bits(i)));
-    default: return std::bit_cast<float>(bits(i));
+    case Element::kF16:
+      return ops::HalfToFloat(uint16_t(bits(i)));
+    case Element::kBF16:
+      return ops::BFloat16ToFloat(uint16_t(bits(i)));
+    default:
+      return std::bit_cast<float>(bits(i));
   }
 }
 void Array::Set(int64_t i, float value) {
   switch (element_) {
-    case Element::kF16: return set_bits(i, ops::FloatToHalf(value));
-    case Element::kBF16: return set_bits(i, ops::FloatToBFloat16(value));
-    default: return set_bits(i, std::bit_cast<uint32_t>(value));
+    case Element::kF16:
+      return set_bits(i, ops::FloatToHalf(value));
+    case Element::kBF16:
+      return set_bits(i, ops::FloatToBFloat16(value));
+    default:
+      return set_bits(i, std::bit_cast<uint32_t>(value));
   }
 }
 uint32_t Array::magnitude(int64_t i) const {
@@ -55,22 +61,38 @@ Array MakeArray(Element element, Data data, int64_t size, uint64_t seed) {
   for (int64_t i = 0; i < size; ++i) {
     const uint64_t r = random();
     switch (data) {
-      case Data::kNormal: x.Set(i, normal(random)); break;
+      case Data::kNormal:
+        x.Set(i, normal(random));
+        break;
       case Data::kHeavyTail: {
         const float z = normal(random);
         x.Set(i, z * std::exp(1.5f * std::fabs(normal(random))));
         break;
       }
-      case Data::kTied: x.Set(i, float(int(r % 7) - 3)); break;
-      case Data::kAscending: x.Set(i, float(double(i) / double(size) - 0.25)); break;
-      case Data::kDescending: x.Set(i, float(double(size - i) / double(size))); break;
-      case Data::kConstant: x.Set(i, -1.5f); break;
-      case Data::kZero: x.Set(i, r % 2 ? 0.0f : -0.0f); break;
-      case Data::kDenormal: x.set_bits(i, uint32_t(r >> 1) % smallest_normal | (r % 2 ? sign : 0)); break;
+      case Data::kTied:
+        x.Set(i, float(int(r % 7) - 3));
+        break;
+      case Data::kAscending:
+        x.Set(i, float(double(i) / double(size) - 0.25));
+        break;
+      case Data::kDescending:
+        x.Set(i, float(double(size - i) / double(size)));
+        break;
+      case Data::kConstant:
+        x.Set(i, -1.5f);
+        break;
+      case Data::kZero:
+        x.Set(i, r % 2 ? 0.0f : -0.0f);
+        break;
+      case Data::kDenormal:
+        x.set_bits(i, uint32_t(r >> 1) % smallest_normal | (r % 2 ? sign : 0));
+        break;
       case Data::kClusters:
         x.Set(i, normal(random) * (i % 5000 > 4900 ? 10.0f : i > size / 2 ? 0.1f : 0.001f));
         break;
-      case Data::kAllBits: x.set_bits(i, uint32_t(r >> 1) % infinity | (r % 2 ? sign : 0)); break;
+      case Data::kAllBits:
+        x.set_bits(i, uint32_t(r >> 1) % infinity | (r % 2 ? sign : 0));
+        break;
     }
   }
   return x;
@@ -99,8 +121,7 @@ namespace {
 // Memory of just so many bytes, with a margin that must stay as it is.
 class Guarded {
  public:
-  explicit Guarded(size_t bytes)
-      : bytes_(bytes), memory_(new std::byte[bytes + 3 * kMargin]) {
+  explicit Guarded(size_t bytes) : bytes_(bytes), memory_(new std::byte[bytes + 3 * kMargin]) {
     std::memset(memory_.get(), kFill, bytes + 3 * kMargin);
     begin_ = memory_.get() + kMargin;
     begin_ += (64 - uintptr_t(begin_) % 64) % 64;
@@ -144,9 +165,9 @@ Selected Select(const ops::sparse::TopKProblem &problem, const Array &x, const A
   buffers.values = values.data();
   buffers.indices = indices.data();
   buffers.scratch = scratch.data();
-  result.status = threshold == nullptr
-                      ? TopK(problem, buffers, &result.non_finite)
-                      : SelectAbove(problem, *threshold, buffers, &result.count, &result.non_finite);
+  result.status = threshold == nullptr ? TopK(problem, buffers, &result.non_finite)
+                                       : SelectAbove(problem, *threshold, buffers, &result.count,
+                                                     &result.non_finite);
   result.values = Array(problem.element, problem.k);
   std::memcpy(result.values.data(), values.data(), size_t(problem.k) * width);
   for (int64_t i = 0; i < problem.k; ++i)
@@ -157,8 +178,7 @@ Selected Select(const ops::sparse::TopKProblem &problem, const Array &x, const A
     result.residual = Array(problem.element, problem.size);
     std::memcpy(result.residual.data(), sum.data(), bytes);
   }
-  result.damaged =
-      sum.damaged() || values.damaged() || indices.damaged() || scratch.damaged();
+  result.damaged = sum.damaged() || values.damaged() || indices.damaged() || scratch.damaged();
   return result;
 }
 

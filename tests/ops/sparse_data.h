@@ -18,13 +18,10 @@ class Array {
  public:
   Array() = default;
   Array(ops::Element element, int64_t size)
-      : element_(element),
-        bytes_(size_t(size) * ops::ElementBytes(element) + 1) {}
+      : element_(element), bytes_(size_t(size) * ops::ElementBytes(element) + 1) {}
 
   ops::Element element() const { return element_; }
-  int64_t size() const {
-    return int64_t((bytes_.size() - 1) / ops::ElementBytes(element_));
-  }
+  int64_t size() const { return int64_t((bytes_.size() - 1) / ops::ElementBytes(element_)); }
   void *data() { return bytes_.data(); }
   const void *data() const { return bytes_.data(); }
   uint32_t bits(int64_t i) const;
@@ -42,15 +39,15 @@ class Array {
 
 enum class Data {
   kNormal,
-  kHeavyTail,   // some magnitudes are much larger than others
-  kTied,        // a few different magnitudes, either sign
+  kHeavyTail,  // some magnitudes are much larger than others
+  kTied,       // a few different magnitudes, either sign
   kAscending,
   kDescending,
   kConstant,
-  kZero,        // of both signs
+  kZero,  // of both signs
   kDenormal,
-  kClusters,    // large ones are neighbours: a sample of lines misjudges them
-  kAllBits,     // any finite bits
+  kClusters,  // large ones are neighbours: a sample of lines misjudges them
+  kAllBits,   // any finite bits
 };
 inline constexpr Data kAllData[] = {
     Data::kNormal,   Data::kHeavyTail, Data::kTied,     Data::kAscending, Data::kDescending,

@@ -1,10 +1,9 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "ops/sparse/kernels.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "ops/sparse/kernels.h"
 #include "tests/ops/kernel_tester.h"
 
 namespace commsched {
@@ -51,7 +50,8 @@ TEST(SparseKernelsTest, TopKWithFeedback) {
                   {Dense(F, {4}), Dense(F, {4}), Dense(F, {2}), Dense(L, {2}), Dense(F, {4})},
                   {},
                   false};
-  ASSERT_TRUE(RunKernel(desc, {g.data(), r.data(), values.data(), indices.data(), next.data()}).ok());
+  ASSERT_TRUE(
+      RunKernel(desc, {g.data(), r.data(), values.data(), indices.data(), next.data()}).ok());
   EXPECT_THAT(values, ElementsAre(4, 3));
   EXPECT_THAT(indices, ElementsAre(2, 3));
   EXPECT_THAT(next, ElementsAre(1, -2, 0, 0));
@@ -67,17 +67,18 @@ TEST(SparseKernelsTest, SelectAbove) {
                   {Dense(F, {4}), Dense(F, {1}), Dense(F, {3}), Dense(I, {3}), Dense(L, {1})},
                   {},
                   false};
-  ASSERT_TRUE(RunKernel(desc, {g.data(), threshold.data(), values.data(), indices.data(), &count}).ok());
+  ASSERT_TRUE(
+      RunKernel(desc, {g.data(), threshold.data(), values.data(), indices.data(), &count}).ok());
   EXPECT_EQ(count, 1);
   EXPECT_THAT(values, ElementsAre(3, 0, 0));
   EXPECT_THAT(indices, ElementsAre(2, -1, -1));
   desc = {"select_above_feedback",
-          {Dense(F, {4}), Dense(F, {4}), Dense(F, {1}), Dense(F, {3}), Dense(I, {3}),
-           Dense(L, {1}), Dense(F, {4})},
+          {Dense(F, {4}), Dense(F, {4}), Dense(F, {1}), Dense(F, {3}), Dense(I, {3}), Dense(L, {1}),
+           Dense(F, {4})},
           {},
           false};
   ASSERT_TRUE(RunKernel(desc, {g.data(), r.data(), threshold.data(), values.data(), indices.data(),
-                         &count, next.data()})
+                               &count, next.data()})
                   .ok());
   EXPECT_EQ(count, 2);
   EXPECT_THAT(indices, ElementsAre(2, 3, -1));
@@ -111,10 +112,8 @@ TEST(SparseKernelsTest, ScatterClearOfRows) {
 TEST(SparseKernelsTest, ScatterAddOthers) {
   std::vector<int32_t> indices = {1, 2, 5, -1}, others = {2, 3, -1};
   std::vector<float> values = {1, 2, 3, 9}, target(6);
-  KernelDesc desc{"scatter_add_others",
-                  {Dense(I, {4}), Dense(F, {4}), Dense(I, {3}), Dense(F, {6})},
-                  {},
-                  true};
+  KernelDesc desc{
+      "scatter_add_others", {Dense(I, {4}), Dense(F, {4}), Dense(I, {3}), Dense(F, {6})}, {}, true};
   ASSERT_TRUE(RunKernel(desc, {indices.data(), values.data(), others.data(), target.data()}).ok());
   EXPECT_THAT(target, ElementsAre(0, 1, 0, 0, 0, 3));
   indices[0] = 4;
@@ -137,10 +136,8 @@ TEST(SparseKernelsTest, MergeLists) {
 TEST(SparseKernelsTest, MergeTopK) {
   std::vector<int32_t> indices = {1, 4, 9, 0, 4, -1}, top(2);
   std::vector<float> values = {3, 2, -4, 1, 3, 100}, top_values(2);
-  KernelDesc desc{"merge_top_k",
-                  {Dense(I, {6}), Dense(F, {6}), Dense(F, {2}), Dense(I, {2})},
-                  {},
-                  false};
+  KernelDesc desc{
+      "merge_top_k", {Dense(I, {6}), Dense(F, {6}), Dense(F, {2}), Dense(I, {2})}, {}, false};
   ASSERT_TRUE(RunKernel(desc, {indices.data(), values.data(), top_values.data(), top.data()}).ok());
   EXPECT_THAT(top, ElementsAre(4, 9));
   EXPECT_THAT(top_values, ElementsAre(5, -4));

@@ -24,8 +24,8 @@ using ops::sparse::TopKProblem;
 using testing::Array;
 using testing::Data;
 using testing::Feedback;
-using testing::Selected;
 using ::testing::HasSubstr;
+using testing::Selected;
 
 constexpr Element kElements[] = {Element::kF32, Element::kF16, Element::kBF16};
 constexpr TopKMethod kExactMethods[] = {TopKMethod::kExact, TopKMethod::kHistogram,
@@ -113,8 +113,7 @@ TEST_P(TopKTest, ThreadsDoNotMatter) {
   const int64_t size = 140003;
   const Array x = MakeArray(element, data, size, 5), residual = MakeArray(element, data, size, 6);
   for (int64_t k : {int64_t{0}, int64_t{37}, size / 50, size})
-    for (TopKMethod method :
-         {TopKMethod::kHistogram, TopKMethod::kSampled, TopKMethod::kMsTopK}) {
+    for (TopKMethod method : {TopKMethod::kHistogram, TopKMethod::kSampled, TopKMethod::kMsTopK}) {
       const TopKProblem one = Problem(element, size, k, method);
       TopKProblem several = one;
       several.threads = 2;
@@ -183,8 +182,7 @@ TEST(TopKTest, SumsAreRoundedAsTheRuntimeDoes) {
       Array x(element, 65536), residual(element, 65536);
       for (int64_t i = 0; i < 65536; ++i) x.set_bits(i, uint32_t(i)), residual.Set(i, other);
       const Array sum = testing::Add(x, residual);
-      const Selected got =
-          Select(Problem(element, 65536, 0), x, &residual, Feedback::kApart);
+      const Selected got = Select(Problem(element, 65536, 0), x, &residual, Feedback::kApart);
       EXPECT_EQ(got.status.code(), absl::StatusCode::kInvalidArgument);
       for (int64_t i = 0; i < 65536; ++i) {
         if (std::isnan(sum[i])) {
@@ -246,26 +244,26 @@ TEST(TopKTest, SelectAbove) {
     for (Data data : {Data::kNormal, Data::kTied, Data::kZero, Data::kConstant})
       for (double threshold : {-1.0, 0.0, 1e-30, 0.70001, 3.0, 1e30, double(INFINITY)})
         for (int64_t k : {0, 100, 20000}) {
-            const int threads = k == 100 ? 2 : 1;
-            const int64_t size = threads == 2 ? 140000 : 20000;
-            const Array x = MakeArray(element, data, size, 11),
-                        residual = MakeArray(element, Data::kZero, size, 12);
-            const Array sum = testing::Add(x, residual);
-            int64_t count = 0;
-            for (int64_t i = 0; i < size; ++i) count += std::fabs(double(sum[i])) >= threshold;
-            count = std::min(count, k);
-            TopKProblem problem = Problem(element, size, k);
-            problem.threads = threads;
-            SCOPED_TRACE(absl::StrCat(Describe(problem), " from ", threshold));
-            Selected got = Select(problem, x, &residual, Feedback::kApart, &threshold);
-            ASSERT_EQ(got.count, count);
-            for (int64_t i = count; i < k; ++i) {
-              ASSERT_EQ(got.places[size_t(i)], -1);
-              ASSERT_EQ(got.values.bits(i), 0u);
-            }
-            got.places.resize(size_t(count));
-            ExpectSelected(got, sum, testing::FirstPlaces(sum, count), true);
+          const int threads = k == 100 ? 2 : 1;
+          const int64_t size = threads == 2 ? 140000 : 20000;
+          const Array x = MakeArray(element, data, size, 11),
+                      residual = MakeArray(element, Data::kZero, size, 12);
+          const Array sum = testing::Add(x, residual);
+          int64_t count = 0;
+          for (int64_t i = 0; i < size; ++i) count += std::fabs(double(sum[i])) >= threshold;
+          count = std::min(count, k);
+          TopKProblem problem = Problem(element, size, k);
+          problem.threads = threads;
+          SCOPED_TRACE(absl::StrCat(Describe(problem), " from ", threshold));
+          Selected got = Select(problem, x, &residual, Feedback::kApart, &threshold);
+          ASSERT_EQ(got.count, count);
+          for (int64_t i = count; i < k; ++i) {
+            ASSERT_EQ(got.places[size_t(i)], -1);
+            ASSERT_EQ(got.values.bits(i), 0u);
           }
+          got.places.resize(size_t(count));
+          ExpectSelected(got, sum, testing::FirstPlaces(sum, count), true);
+        }
   const double nan = NAN;
   const Array x = MakeArray(Element::kF32, Data::kNormal, 10, 1);
   EXPECT_EQ(
@@ -274,8 +272,8 @@ TEST(TopKTest, SelectAbove) {
 }
 
 // Algorithm 1 of the paper, in its words.
-std::vector<int64_t> MsTopKByThePaper(const Array &x, const TopKProblem &problem,
-                                      bool *hits_k, int64_t *between) {
+std::vector<int64_t> MsTopKByThePaper(const Array &x, const TopKProblem &problem, bool *hits_k,
+                                      int64_t *between) {
   const int64_t d = x.size();
   double mean = 0, most = 0;
   for (int64_t i = 0; i < d; ++i) {
