@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "runtime/c_api_error.h"
 #include "runtime/memory.h"
+#include "runtime/rank_state.h"
 #include "runtime/session.h"
 
 namespace rt = commsched::runtime;
@@ -155,6 +156,19 @@ int cs_session_get_slot(cs_session *session, const char *name, void *data,
   if (!slot.ok()) return Finish(slot.status());
   return Finish(session->session->GetValue(
       *slot, {static_cast<std::byte *>(data), bytes}));
+}
+
+int cs_session_save_rank_state(cs_session *session, const char *path) {
+  return Finish(rt::SaveRankState(session->session.get(), path, 0));
+}
+
+int cs_session_load_rank_state(cs_session *session, const char *path,
+                               int saved_ranks) {
+  if (saved_ranks < 1)
+    return Finish(absl::InvalidArgumentError(
+        absl::StrCat("ranks must be at least 1, got: ", saved_ranks)));
+  return Finish(rt::LoadRankState(session->session.get(), path, 0, saved_ranks,
+                                  /*complete=*/false));
 }
 
 int cs_session_set_batch(cs_session *session, const char *name,

@@ -51,6 +51,14 @@ CS_API int cs_session_set_slot(cs_session *session, const char *name,
 CS_API int cs_session_get_slot(cs_session *session, const char *name,
                                void *data, size_t bytes);
 
+/* What each rank has of its own (residuals of sparse gradients), in files of which
+ * `path` is the beginning of the names; nothing if the plan has none. Loading, of as
+ * many ranks as had saved it, gives each rank its own, of another number the mean to
+ * all; what the files do not have stays. */
+CS_API int cs_session_save_rank_state(cs_session *session, const char *path);
+CS_API int cs_session_load_rank_state(cs_session *session, const char *path,
+                                      int saved_ranks);
+
 /* The global batch of a batch argument, for the next call; copied. */
 CS_API int cs_session_set_batch(cs_session *session, const char *name,
                                 const void *data, size_t bytes);

@@ -56,10 +56,24 @@ void Store(ops::Element element, double value, std::byte *target) {
   }
 }
 
+// Removes the slots that `file` does not have, if it need not have all.
+void DropMissing(const Program &program, const TensorFile &file, bool complete,
+                 std::vector<uint32_t> *slots) {
+  if (complete) return;
+  slots->erase(std::remove_if(slots->begin(), slots->end(),
+                              [&](uint32_t s) {
+                                return file.tensors.count(program.slots[s].name) == 0;
+                              }),
+               slots->end());
+}
+
 absl::Status LoadMean(Session *session, const std::string &path, uint64_t step,
-                      int saved_ranks) {
+                      int saved_ranks, bool complete) {
   const Program &program = session->program();
   std::vector<uint32_t> slots = SlotsOf(program);
+  auto first = Read(RankStatePath(path, step, 0), step, 0, saved_ranks);
+  if (!first.ok()) return first.status();
+  DropMissing(program, *first, complete, &slots);
   std::vector<std::vector<double>> sums;
   for (uint32_t s : slots) {
     if (!ops::IsFloat(program.slots[s].type.element))
@@ -154,16 +168,20 @@ void RemoveOldRankState(Session *session, const std::string &path, uint64_t step
 }
 
 absl::Status LoadRankState(Session *session, const std::string &path, uint64_t step,
-                           int saved_ranks) {
+                           int saved_ranks, bool complete) {
   std::vector<uint32_t> slots = SlotsOf(session->program());
-  if (slots.empty()) return absl::OkStatus();
+  std::error_code error;
+  if (slots.empty() ||
+      (!complete && !std::filesystem::exists(RankStatePath(path, step, 0), error)))
+    return absl::OkStatus();
   if (saved_ranks != session->program().nodes)
-    return LoadMean(session, path, step, saved_ranks);
+    return LoadMean(session, path, step, saved_ranks, complete);
   for (size_t r = 0; r < session->local_ranks(); ++r) {
     Executor &executor = session->executor(r);
     int rank = executor.program().rank;
     auto file = Read(RankStatePath(path, step, rank), step, rank, saved_ranks);
     if (!file.ok()) return file.status();
+    DropMissing(executor.program(), *file, complete, &slots);
     for (uint32_t s : slots) {
       const SlotInfo &slot = executor.program().slots[s];
       auto tensor = file->Find(slot.name, slot.type);

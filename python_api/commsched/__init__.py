@@ -11,9 +11,10 @@ from .data import DataCache, Loader
 from .errors import CommSchedError, FrontEndError, RuntimeFailure, SampleError, ToolError, UnsupportedOp
 from .program import Program, transpile
 from .simulation import LinkUse, RankUse, Simulation, simulate
+from .sparse import Sparse
 
 __all__ = ["Cluster", "CommSchedError", "DataCache", "FrontEndError", "LinkUse", "Loader", "Program", "RankUse", "Replan", "RuntimeFailure",
-           "SampleError", "Simulation", "ToolError", "UnsupportedOp", "grad", "mark_gradients", "simulate", "transpile", "value_and_grad"]
+           "SampleError", "Simulation", "Sparse", "ToolError", "UnsupportedOp", "grad", "mark_gradients", "simulate", "transpile", "value_and_grad"]
 
 
 def __getattr__(name):

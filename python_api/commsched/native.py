@@ -58,6 +58,8 @@ def library() -> ctypes.CDLL:
                 ("cs_session_destroy", None, [handle]),
                 ("cs_session_set_slot", ctypes.c_int, [handle, text, ctypes.c_void_p, size]),
                 ("cs_session_get_slot", ctypes.c_int, [handle, text, ctypes.c_void_p, size]),
+                ("cs_session_save_rank_state", ctypes.c_int, [handle, text]),
+                ("cs_session_load_rank_state", ctypes.c_int, [handle, text, ctypes.c_int]),
                 ("cs_session_set_batch", ctypes.c_int, [handle, text, ctypes.c_void_p, size]),
                 ("cs_session_call", ctypes.c_int, [handle, text]),
                 ("cs_session_wait", ctypes.c_int, [handle]),
@@ -123,6 +125,14 @@ class Session:
         value = np.empty_like(like, order="C")
         self._check(self._lib.cs_session_get_slot(self._handle, name.encode(), value.ctypes.data, value.nbytes))
         return value
+
+    def save_rank_state(self, path: str) -> None:
+        """Writes what each worker has of its own to files whose names begin with `path`."""
+        self._check(self._lib.cs_session_save_rank_state(self._handle, path.encode()))
+
+    def load_rank_state(self, path: str, workers: int) -> None:
+        """Takes what `workers` workers have saved."""
+        self._check(self._lib.cs_session_load_rank_state(self._handle, path.encode(), workers))
 
     def trace(self, path: Optional[str]) -> None:
         """Writes a Chrome trace of what follows."""

@@ -4,6 +4,9 @@
 
 from __future__ import annotations
 
+import itertools
+import os
+import tempfile
 from typing import Any, Callable, Iterable, Mapping, Optional, Sequence, Union
 
 import numpy as np
@@ -12,6 +15,7 @@ from . import tools
 from .cluster import Cluster
 from .errors import FrontEndError
 from .frontend.base import Description, FrontEnd
+from .sparse import Sparse
 from .strategy import Strategy
 
 
@@ -29,7 +33,8 @@ def transpile(step: Callable, *example_arguments: Any, cluster: Union[int, Clust
               mode: str = "all-reduce", servers: Optional[int] = None, sync_mode: Optional[str] = None,
               merge: Optional[int] = None, min_block_elements: Optional[int] = None, slice: Optional[bool] = None,
               placement: Optional[str] = None, max_block_elements: Optional[int] = None,
-              row_sparse: Sequence[str] = (), schedule: Optional[str] = None) -> "Program":
+              row_sparse: Sequence[str] = (), schedule: Optional[str] = None,
+              sparse: Union[None, float, Sparse] = None) -> "Program":
     """Turns a training step written for one device into a distributed program.
 
     step(params, opt_state, batch) -> (params, opt_state, loss): any number of arguments,
@@ -60,13 +65,16 @@ def transpile(step: Callable, *example_arguments: Any, cluster: Union[int, Clust
     schedule: the policy that decides in which messages and in which order tensors are sent:
     "solver" (default), "priority", or a published one (docs/schedule-comm.md).
 
+    sparse: of each gradient only this part of the elements, the largest, travels in a step, and the
+    rest is added to the next gradient: a density such as 0.01, or a Sparse (docs/sparse.md).
+
     Raises FrontEndError (a ValueError), UnsupportedOp among them, before anything runs.
     """
     if isinstance(cluster, int):
         cluster = Cluster(nodes=cluster)
     batch = (batch,) if isinstance(batch, int) else tuple(batch)
     strategy = Strategy(mode, servers, sync_mode, merge, min_block_elements, slice, placement,
-                        max_block_elements, schedule)
+                        max_block_elements, schedule, Sparse.of(sparse))
     row_sparse = (row_sparse,) if isinstance(row_sparse, str) else tuple(row_sparse)
     if row_sparse and mode != "parameter-server":
         raise ValueError(f"row_sparse must go with mode='parameter-server', got: mode='{mode}'")
@@ -86,9 +94,12 @@ class Program:
         self.cluster: Optional[Cluster] = cluster
         self.strategy = strategy
         self._descriptions: dict[int, Description] = {}
-        self._plans: dict[int, bytes] = {}
+        self._plans: dict[tuple, bytes] = {}
         self._session = None
+        self._session_of: Any = None  # workers, and the strategy of its steps
         self._session_workers = 0
+        self._steps = 0
+        self._rank_state: Any = None  # a folder with what each worker has of its own, and their number
         self._trace: Optional[str] = None
         self._replan: Any = None  # of the workers that run
         self._replan_folder: Any = None
@@ -123,7 +134,7 @@ class Program:
             return text
         if level not in (1, 2):
             raise ValueError(f"level must be 0, 1 or 2, got: {level}")
-        return tools.lower(text, level, self.strategy)
+        return tools.lower(text, level, self.strategy.at(self._steps)[0])
 
     def _level0(self, workers: int, cluster: Optional[Cluster]) -> str:
         return self._description(workers).text(cluster.mlir() if cluster else [])
@@ -133,10 +144,12 @@ class Program:
         """The plan file for this program's cluster."""
         return self._plan(self.workers)
 
-    def _plan(self, workers: int) -> bytes:
-        if workers not in self._plans:
-            self._plans[workers] = tools.plan(self._level0(workers, self._cluster(workers)), self.strategy)
-        return self._plans[workers]
+    def _plan(self, workers: int, strategy: Optional[Strategy] = None) -> bytes:
+        strategy = strategy or self.strategy.at(self._steps)[0]
+        key = (workers, *strategy.pipeline(2))
+        if key not in self._plans:
+            self._plans[key] = tools.plan(self._level0(workers, self._cluster(workers)), strategy)
+        return self._plans[key]
 
     def slots(self) -> dict[str, np.ndarray]:
         """Current values of all carried tensors, by name."""
@@ -174,28 +187,31 @@ class Program:
     # ---- running ---------------------------------------------------------------------------------
     def _start(self, workers: int, replan: Any = None):
         from .native import Session
-        if self._session is None or self._session_workers != workers or (replan and replan != self._replan):
+        strategy, _ = self.strategy.at(self._steps)
+        if self._session is None or self._session_of != (workers, strategy) or (replan and replan != self._replan):
             values = self.slots()
             self.close()
-            self._session = Session(self._plan(workers), self._replanning(workers, replan) if replan else None)
-            self._session_workers, self._replan = workers, replan
+            self._session = Session(self._plan(workers, strategy),
+                                    self._replanning(workers, replan, strategy) if replan else None)
+            self._session_of, self._session_workers, self._replan = (workers, strategy), workers, replan
             if self._trace:
                 self._session.trace(self._trace)
             for name, value in values.items():
                 self._session.set_slot(name, value)
+            if self._rank_state is not None:
+                folder, saved = self._rank_state
+                self._session.load_rank_state(os.path.join(folder.name, "state"), saved)
         return self._session
 
-    def _replanning(self, workers: int, replan: Any) -> dict[str, object]:
+    def _replanning(self, workers: int, replan: Any, strategy: Strategy) -> dict[str, object]:
         """The arguments of a session whose plan may change."""
-        import os
-        import tempfile
         if self.strategy.mode != "all-reduce":
             raise ValueError("replan must go with mode='all-reduce'; a plan with parameter servers cannot be replaced")
         self._replan_folder = tempfile.TemporaryDirectory(prefix="commsched-")
         module = os.path.join(self._replan_folder.name, "step.mlir")
         with open(module, "w", encoding="utf-8") as file:
             file.write(self._level0(workers, self._cluster(workers)))
-        (pipeline,) = self.strategy.pipeline(2)
+        (pipeline,) = strategy.pipeline(2)
         return dict(command=replan.command(module, pipeline).encode(), every=replan.every or 0,
                     when_off_percent=replan.when_off or 0.0, window=replan.window, deadline_seconds=replan.deadline,
                     folder=os.path.abspath(replan.folder).encode() if replan.folder else None)
@@ -219,8 +235,16 @@ class Program:
         from .replan import Replan
         workers = workers or self.workers
         description = self._description(workers)
-        session = self._start(workers, Replan.of(replan))
-        return session.run(None, (description.flatten("step", b) for b in batches), description.metrics["step"])
+        batches, metrics = iter(batches), []
+        while True:
+            _, left = self.strategy.at(self._steps)
+            session = self._start(workers, Replan.of(replan))
+            part = batches if left is None else itertools.islice(batches, left)
+            done = session.run(None, (description.flatten("step", b) for b in part), description.metrics["step"])
+            self._steps += len(done)
+            metrics += done
+            if left is None or len(done) < left:
+                return metrics
 
     def step(self, batch: Any) -> dict[str, float]:
         """One step; returns its metrics."""
@@ -242,9 +266,13 @@ class Program:
         self._trace = path
 
     def close(self) -> None:
-        """Ends the workers; parameters and state are kept."""
+        """Ends the workers; parameters and state are kept, what each worker has of its own included."""
         if self._session is not None:
             self.slots()
+            if self.strategy.sparse is not None:
+                folder = tempfile.TemporaryDirectory(prefix="commsched-")
+                self._session.save_rank_state(os.path.join(folder.name, "state"))
+                self._rank_state = (folder, self._session_workers)
             self._replans = self.replans
             self._session.close()
             self._session = self._replan = None

@@ -7,6 +7,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Optional
 
+from .sparse import Sparse
+
 _CHOICES = {"mode": ("all-reduce", "parameter-server"), "sync_mode": ("sync", "async", "half-async"),
             "placement": ("balanced", "round-robin", "hash"),
             "schedule": ("solver", "priority", "fifo", "wfbp", "fixed-buckets", "p3", "bytescheduler", "mg-wfbp", "pace",
@@ -27,6 +29,7 @@ class Strategy:
     placement: Optional[str] = None
     max_block_elements: Optional[int] = None
     schedule: Optional[str] = None
+    sparse: Optional[Sparse] = None
 
     def __post_init__(self):
         for name, choices in _CHOICES.items():
@@ -39,21 +42,35 @@ class Strategy:
                 raise ValueError(f"{name} must be at least 1, got: {value}")
         if self.mode != "parameter-server" and self._given():
             raise ValueError(f"{', '.join(self._given())} must go with mode='parameter-server', got: mode='{self.mode}'")
+        if self.sparse is not None and self.mode != "all-reduce":
+            raise ValueError(f"sparse must go with mode='all-reduce', got: mode='{self.mode}'")
         if (self.merge or 1) > 1 and self.sync_mode != "half-async":
             raise ValueError(f"merge must be 1 without sync_mode='half-async', got: {self.merge}")
 
     def _given(self) -> dict:
-        options = dataclasses.asdict(self)
-        del options["mode"], options["schedule"]
+        options = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        del options["mode"], options["schedule"], options["sparse"]
         return {name: value for name, value in options.items() if value is not None}
+
+    def at(self, step: int) -> tuple["Strategy", Optional[int]]:
+        """What holds in this step, and for how many steps from it; None: for all."""
+        if self.sparse is None:
+            return self, None
+        sparse, steps = self.sparse.at(step)
+        return dataclasses.replace(self, sparse=sparse), steps
 
     def pipeline(self, level: int) -> list[str]:
         """Arguments of cs-opt that end at this level."""
         options = [f"{name.replace('_', '-')}={str(value).lower()}" for name, value in self._given().items()]
         if level == 1:
+            if self.mode == "all-reduce" and self.sparse is not None:
+                return ["--insert-dist-comm", "--replicate-devices", "--assign-devices",
+                        "--lower-sparse-comm=" + " ".join(self.sparse.options(in_pipeline=False))]
             if self.mode == "all-reduce":
                 return ["--insert-dist-comm"]
             return [" ".join(["--insert-dist-comm=mode=parameter-server", *options])]
+        if self.sparse is not None:
+            options += self.sparse.options(in_pipeline=True)
         if self.schedule is not None:
             options.append(f"schedule={self.schedule}")
         return [f"--cs-{self.mode}-pipeline" + ("=" + " ".join(options) if options else "")]

@@ -1,0 +1,114 @@
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Which part of gradients travels, and how (docs/sparse.md)."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from typing import Mapping, Optional, Sequence, Union
+
+METHODS = ("auto", "dense", "allgather", "hitopk", "gtopk")
+SELECTIONS = ("exact", "histogram", "sampled", "mstopk")
+
+
+def _density(name: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= 1:
+        raise ValueError(f"{name} must be above 0 and at most 1, got: {value}")
+    return float(value)
+
+
+@dataclasses.dataclass(frozen=True)
+class Sparse:
+    """Of each gradient the elements of largest magnitude travel; what is not sent is added to the next gradient.
+
+    density: their part of all. method: "auto" (what takes the least time on the cluster, dense included), "dense",
+    "allgather", "hitopk" or "gtopk". min_elements: smaller gradients stay dense. rules: for parameters by name, a
+    regular expression -> density, or (density, method); the first that matches the whole name counts.
+    warm_up: (density, steps) of the first steps, one after the other; rules of a smaller density wait as well.
+    feedback: keep what is not sent (else it is lost). momentum: momentum correction, in place of the optimizer's own;
+    mask: clear the velocity where something is sent. clip: bound of the norm of what a worker selects from, times the
+    root of the workers. select: "exact", "histogram", "sampled" (the same elements) or "mstopk" (nearly the largest).
+    """
+
+    density: float = 1.0
+    method: str = "auto"
+    min_elements: int = 16384
+    rules: Mapping[str, Union[float, tuple]] = dataclasses.field(default_factory=dict)
+    warm_up: Sequence[tuple] = ()
+    feedback: bool = True
+    momentum: float = 0.0
+    mask: bool = True
+    clip: float = 0.0
+    select: str = "exact"
+
+    def __post_init__(self):
+        _density("density", self.density)
+        for name, choices in (("method", METHODS), ("select", SELECTIONS)):
+            if getattr(self, name) not in choices:
+                raise ValueError(f"{name} must be one of {', '.join(choices)}, got: {getattr(self, name)}")
+        if isinstance(self.min_elements, bool) or not isinstance(self.min_elements, int) or self.min_elements < 0:
+            raise ValueError(f"min_elements must be an integer of at least 0, got: {self.min_elements}")
+        for pattern, rule in self.rules.items():
+            density, method = rule if isinstance(rule, tuple) else (rule, self.method)
+            _density(f"density of rule '{pattern}'", density)
+            if method not in METHODS:
+                raise ValueError(f"method of rule '{pattern}' must be one of {', '.join(METHODS)}, got: {method}")
+            if not pattern or re.search(r"[,=\s{}]", pattern):
+                raise ValueError(f"rules must be patterns without spaces, commas, '=' and braces, got: '{pattern}'")
+        for phase in self.warm_up:
+            if not isinstance(phase, (tuple, list)) or len(phase) != 2 or not isinstance(phase[1], int) or phase[1] < 1:
+                raise ValueError(f"warm_up must be pairs of a density and a positive number of steps, got: {phase}")
+            _density("density of warm_up", phase[0])
+        if not 0 <= self.momentum < 1:
+            raise ValueError(f"momentum must be at least 0 and below 1, got: {self.momentum}")
+        if self.momentum and not self.feedback:
+            raise ValueError("momentum must go with feedback=True")
+        if not 0 <= self.clip < float("inf"):
+            raise ValueError(f"clip must not be negative, got: {self.clip}")
+
+    @staticmethod
+    def of(value: Union[None, float, "Sparse"]) -> Optional["Sparse"]:
+        """A density alone means the defaults for the rest."""
+        if value is None or isinstance(value, Sparse):
+            return value
+        return Sparse(density=_density("sparse", value))
+
+    def at(self, step: int) -> tuple["Sparse", Optional[int]]:
+        """What holds in this step, without warm-up, and for how many steps from it; None: for all."""
+        begin = 0
+        for density, steps in self.warm_up:
+            if step < begin + steps:
+                def raised(rule):
+                    own, method = rule if isinstance(rule, tuple) else (rule, self.method)
+                    return (max(own, density), method)
+                return dataclasses.replace(self, density=max(self.density, density), warm_up=(),
+                                           rules={p: raised(r) for p, r in self.rules.items()}), begin + steps - step
+            begin += steps
+        return dataclasses.replace(self, warm_up=()), None
+
+    def _rules(self) -> str:
+        texts = []
+        for pattern, rule in self.rules.items():
+            density, method = rule if isinstance(rule, tuple) else (rule, self.method)
+            texts.append(f"{pattern}={density!r}:{method}")
+        return ",".join(texts)
+
+    def options(self, in_pipeline: bool) -> list[str]:
+        """Options of --lower-sparse-comm, or of the pipeline that has it."""
+        names = {"method": "sparse-method", "rules": "sparse-rules", "momentum": "momentum-correction"} if in_pipeline else {}
+        texts = [f"density={self.density!r}", f"{names.get('method', 'method')}={self.method}",
+                 f"min-elements={self.min_elements}"]
+        if self.rules:
+            texts.append(f"{names.get('rules', 'rules')}={self._rules()}")
+        if not self.feedback:
+            texts.append("feedback=false")
+        if self.momentum:
+            texts.append(f"{names.get('momentum', 'momentum')}={self.momentum!r}")
+            if not self.mask:
+                texts.append("mask=false")
+        if self.clip:
+            texts.append(f"clip={self.clip!r}")
+        if self.select != "exact":
+            texts.append(f"select={self.select}")
+        return texts

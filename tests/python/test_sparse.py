@@ -1,0 +1,162 @@
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""transpile(sparse=...): options, and training with error feedback against the same in JAX."""
+
+import os
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import commsched
+from commsched.sparse import Sparse
+from commsched.strategy import Strategy
+
+needs_tools = pytest.mark.skipif("COMMSCHED_BIN" not in os.environ, reason="COMMSCHED_BIN is not set")
+RATE, MOMENTUM, SAMPLES = 0.05, 0.5, 32
+
+
+def test_options():
+    sparse = Sparse(0.01, "hitopk", 100, {"emb.*": 0.001, "last": (0.1, "dense")}, clip=2.0, momentum=0.9, select="sampled")
+    assert Strategy(sparse=sparse).pipeline(2) == [
+        "--cs-all-reduce-pipeline=density=0.01 sparse-method=hitopk min-elements=100 "
+        "sparse-rules=emb.*=0.001:hitopk,last=0.1:dense momentum-correction=0.9 clip=2.0 select=sampled"]
+    assert Strategy(sparse=Sparse.of(0.25)).pipeline(1) == [
+        "--insert-dist-comm", "--replicate-devices", "--assign-devices",
+        "--lower-sparse-comm=density=0.25 method=auto min-elements=16384"]
+    assert Sparse.of(None) is None and Sparse.of(sparse) is sparse
+
+
+def test_warm_up():
+    sparse = Sparse(0.01, warm_up=[(0.5, 10), (0.1, 5)], rules={"a": 0.2, "b": (0.001, "gtopk")})
+    first, left = sparse.at(3)
+    assert (first.density, left, first.rules) == (0.5, 7, {"a": (0.5, "auto"), "b": (0.5, "gtopk")})
+    second, left = sparse.at(10)
+    assert (second.density, left, second.rules) == (0.1, 5, {"a": (0.2, "auto"), "b": (0.1, "gtopk")})
+    last, left = sparse.at(15)
+    assert (last.density, left, last.rules) == (0.01, None, sparse.rules)
+
+
+@pytest.mark.parametrize("options,words", [
+    (dict(density=0), "density must be above 0"), (dict(density=1.5), "at most 1, got: 1.5"),
+    (dict(density=True), "density"), (dict(method="ring"), "method must be one of auto"),
+    (dict(select="best"), "select must be one of"), (dict(min_elements=-1), "min_elements"),
+    (dict(rules={"a": 2}), "density of rule 'a'"), (dict(rules={"a": (0.1, "ring")}), "method of rule 'a'"),
+    (dict(rules={"a,b": 0.1}), "without spaces"), (dict(warm_up=[0.1]), "warm_up must be pairs"),
+    (dict(warm_up=[(0.1, 0)]), "warm_up must be pairs"), (dict(momentum=1), "momentum must be"),
+    (dict(momentum=0.5, feedback=False), "momentum must go with"), (dict(clip=-1), "clip must not"),
+])
+def test_bad_options(options, words):
+    with pytest.raises(ValueError, match=words):
+        Sparse(**options)
+
+
+def test_servers_are_refused():
+    with pytest.raises(ValueError, match="sparse must go with mode='all-reduce'"):
+        Strategy("parameter-server", sparse=Sparse(0.1))
+
+
+def initial():
+    random = np.random.default_rng(3)
+    return {"w1": (random.standard_normal((16, 32)) / 4).astype(np.float32), "b1": np.zeros(32, np.float32),
+            "w2": (random.standard_normal((32, 4)) / 6).astype(np.float32)}
+
+
+def loss_of(params, batch):
+    hidden = jnp.tanh(batch["x"] @ params["w1"] + params["b1"])
+    return jnp.mean((hidden @ params["w2"] - batch["y"]) ** 2)
+
+
+def step(params, velocity, batch):
+    loss, grads = commsched.value_and_grad(loss_of)(params, batch)
+    velocity = jax.tree.map(lambda v, g: MOMENTUM * v + g, velocity, grads)
+    return jax.tree.map(lambda p, v: p - RATE * v, params, velocity), velocity, loss
+
+
+def batches(count):
+    random = np.random.default_rng(5)
+    target = random.standard_normal((16, 4))
+    for _ in range(count):
+        x = random.standard_normal((SAMPLES, 16)).astype(np.float32)
+        yield {"x": x, "y": np.tanh(x @ target).astype(np.float32)}
+
+
+def reference(count, workers, densities, min_elements):
+    """In JAX on one device; densities: of each step."""
+    params = initial()
+    velocity = {n: np.zeros_like(p) for n, p in params.items()}
+    residuals = [{n: np.zeros_like(p) for n, p in params.items()} for _ in range(workers)]
+    gradient, losses = jax.jit(jax.value_and_grad(loss_of)), []
+    for batch, density in zip(batches(count), densities):
+        total, loss = {n: np.zeros_like(p) for n, p in params.items()}, 0
+        for worker in range(workers):
+            rows = slice(SAMPLES * worker // workers, SAMPLES * (worker + 1) // workers)
+            value, grads = gradient(params, {n: v[rows] for n, v in batch.items()})
+            loss += float(value) / workers
+            for name, g in grads.items():
+                own = np.asarray(g) + residuals[worker][name]
+                sent = own
+                if own.size >= min_elements:
+                    order = np.lexsort((np.arange(own.size), -np.abs(own.ravel())))[:max(1, round(density * own.size))]
+                    sent = np.zeros_like(own)
+                    sent.ravel()[order] = own.ravel()[order]
+                    residuals[worker][name] = own - sent
+                total[name] += sent / workers
+        velocity = {n: MOMENTUM * velocity[n] + total[n] for n in params}
+        params = {n: params[n] - RATE * velocity[n] for n in params}
+        losses.append(loss)
+    return params, losses
+
+
+def program(workers, **options):
+    zeros = {n: np.zeros_like(p) for n, p in initial().items()}
+    return commsched.transpile(step, initial(), zeros, next(batches(1)), cluster=workers, **options)
+
+
+def check(made, metrics, want, losses):
+    np.testing.assert_allclose([list(m.values())[0] for m in metrics], losses, rtol=1e-4)
+    for name, value in want.items():
+        np.testing.assert_allclose(made.params[name], value, rtol=1e-3, atol=1e-5, err_msg=name)
+
+
+@needs_tools
+def test_trains_as_jax_does():
+    sparse = Sparse(0.05, "allgather", min_elements=64)
+    made = program(4, sparse=sparse)
+    assert "cs.top_k" in made.mlir(1) and 'cs.all_gather "w1"' in made.mlir(1)
+    metrics = made.run(batches(15))
+    want, losses = reference(15, 4, [0.05] * 15, 64)
+    check(made, metrics, want, losses)
+    made.close()
+
+
+@needs_tools
+def test_residuals_outlive_the_workers():
+    made = program(2, sparse=Sparse(0.05, "hitopk", min_elements=64))
+    whole = list(batches(12))
+    metrics = made.run(whole[:5])
+    made.close()
+    metrics += made.run(whole[5:])
+    want, losses = reference(12, 2, [0.05] * 12, 64)
+    check(made, metrics, want, losses)
+    made.close()
+
+
+@needs_tools
+def test_warm_up_changes_the_plan():
+    made = program(2, sparse=Sparse(0.05, "allgather", min_elements=64, warm_up=[(0.5, 3), (0.2, 4)]))
+    metrics = made.run(batches(12))
+    want, losses = reference(12, 2, [0.5] * 3 + [0.2] * 4 + [0.05] * 5, 64)
+    check(made, metrics, want, losses)
+    made.close()
+
+
+@needs_tools
+def test_workers_may_change():
+    made = program(4, sparse=Sparse(0.05, "allgather", min_elements=64))
+    whole = list(batches(6))
+    made.run(whole[:3], workers=4)
+    metrics = made.run(whole[3:], workers=2)
+    assert len(metrics) == 3 and np.isfinite([list(m.values())[0] for m in metrics]).all()
+    made.close()
