@@ -313,3 +313,19 @@ def test_what_is_refused():
     for call, message in cases:
         with pytest.raises(ValueError, match=message):
             call()
+
+
+def test_memory_of_batches_is_used_again_when_nobody_has_it():
+    loader = Loader(DataCache(Source(), memory=ALL), BATCH, threads=2)
+    kept, copies, places = [], [], set()
+    for i, batch in enumerate(loader.epochs(12)):
+        places.add(batch["image"].ctypes.data)
+        if i % 7 == 0:  # a piece of it, or another view, is enough to keep it
+            kept.append([batch["image"], batch["image"][2:, 1], memoryview(batch["image"]), batch["more"][0].T][i % 4])
+            copies.append(np.array(kept[-1]))
+        del batch
+    assert len(places) < 30
+    for a, b in zip(kept, copies):
+        np.testing.assert_array_equal(a, b)
+    several = list(loader.epochs(5))  # more than are kept
+    same(several, [b for e in range(5) for b in reference(COUNT, BATCH, 0, e)])

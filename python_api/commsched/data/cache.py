@@ -43,6 +43,18 @@ class Statistics:
     disk_full: Optional[str] = None
 
 
+class Scratch:
+    """Memory for one sample after another, of one thread."""
+
+    def __init__(self) -> None:
+        self._memory = np.empty(0, np.uint8)
+
+    def take(self, size: int) -> np.ndarray:
+        if len(self._memory) < size:
+            self._memory = np.empty(size, np.uint8)
+        return self._memory[:size]
+
+
 class DataCache:
     """A sequence of samples that keeps what its source gives. Thread-safe; read-only arrays.
 
@@ -144,28 +156,35 @@ class DataCache:
         return _make, (self._options,)
 
     # ---- for loaders -------------------------------------------------------------------------
-    def load(self, index: int) -> "tuple[int, Layout, list[np.ndarray]]":
-        """(level that it came from, layout, arrays). Not counted: count() does. Raises SampleError."""
+    def load(self, index: int, scratch: Optional[Scratch] = None) -> "tuple[int, Layout, list[np.ndarray]]":
+        """(level that it came from, layout, arrays). Not counted: count() does. Raises SampleError.
+
+        scratch: what memory does not keep may be in it, and is then gone with the next load.
+        """
         held = self._held.get(index)
         if held is not None:
             return MEMORY, *held
         folder = self._folder
         if folder is not None:
-            found = folder.read(index)
+            room = self._budget - self._bytes  # of other threads' samples, too: then this one is not kept
+            found = folder.read(index, lambda size: scratch.take(size) if scratch and size > room else np.empty(size, np.uint8))
             if found is not None:
                 layout, arrays, size = found
-                self._keep(index, layout, arrays, size)
+                if size <= room or scratch is None:
+                    self._keep(index, layout, arrays, size)
                 return DISK, layout, arrays
         sample = read(self._source, index, self.name, self._retries)
         try:
             layout, arrays = flatten(sample)
         except TypeError as error:
             raise SampleError(self.describe(index), index, error) from error
-        if self._bytes + layout.size <= self._budget or (folder is not None and folder.full is None):
+        fits = self._bytes + layout.size <= self._budget
+        if fits or (folder is not None and folder.full is None):
             # A copy: what the source gives may be a piece of something large, or change.
-            buffer = layout.pack(arrays)
+            buffer = scratch.take(layout.size) if scratch and not fits else np.empty(layout.size, np.uint8)
+            layout.pack(arrays, buffer)
             arrays = layout.views(buffer)
-            kept = self._keep(index, layout, arrays, layout.size)
+            kept = fits and self._keep(index, layout, arrays, layout.size)
             if folder is not None and (self._everything or not kept) and folder.write(index, layout, buffer):
                 with self._lock:
                     self._written += 1

@@ -23,7 +23,7 @@ import os
 import struct
 import threading
 import zlib
-from typing import Optional
+from typing import Callable, Optional
 
 import numpy as np
 
@@ -150,8 +150,11 @@ class Folder:
     def _place(self, index: int) -> str:
         return f"{self._path}/{index // _PER_FOLDER}/{index}"
 
-    def read(self, index: int) -> "Optional[tuple[Layout, list[np.ndarray], int]]":
-        """(layout, arrays, bytes that they hold), or None if the sample is not there or not whole."""
+    def read(self, index: int, allocate: Callable[[int], np.ndarray]) -> "Optional[tuple[Layout, list[np.ndarray], int]]":
+        """(layout, arrays, bytes that they hold), or None if the sample is not there or not whole.
+
+        allocate(n): n bytes of memory, in which the arrays will be.
+        """
         path = self._place(index)
         try:
             file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -161,7 +164,7 @@ class Folder:
             self._failed("read", path, error)
             return None
         try:
-            return self._read(file, index)
+            return self._read(file, index, allocate)
         except OSError as error:
             self._failed("read", path, error)
         except Damaged as error:
@@ -172,7 +175,7 @@ class Folder:
             os.close(file)
         return None
 
-    def _read(self, file: int, index: int):
+    def _read(self, file: int, index: int, allocate: Callable[[int], np.ndarray]):
         head = os.pread(file, _HEAD, 0)
         if len(head) < _HEAD:
             raise Damaged("truncated")
@@ -183,7 +186,7 @@ class Folder:
             raise Damaged("another sample")
         if length > _LARGEST_LAYOUT or os.fstat(file).st_size != _HEAD + aligned(length) + size:
             raise Damaged("truncated")
-        buffer = np.empty(aligned(length) + size, np.uint8)
+        buffer = allocate(aligned(length) + size)
         done, into = 0, memoryview(buffer)
         while done < len(buffer):
             count = os.preadv(file, [into[done:]], _HEAD + done)

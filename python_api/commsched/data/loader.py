@@ -6,13 +6,15 @@ from __future__ import annotations
 
 import operator
 import os
+import threading
 import weakref
 from typing import Any, Callable, Iterator, Mapping, Optional
 
 import numpy as np
 
 from . import order
-from .cache import DataCache
+from .buffers import Buffers
+from .cache import DataCache, Scratch
 from .prefetch import Prefetcher
 from .structure import Layout, flatten
 from ..errors import SampleError
@@ -58,6 +60,7 @@ class Loader:
         self.batch_size, self.seed, self.shuffle, self.drop_last = int(batch_size), int(seed), shuffle, drop_last
         self.threads, self.prefetch, self.ranks, self.rank, self.stay = threads, prefetch, ranks, rank, stay
         self.transform, self.collate = transform, collate
+        self._buffers = Buffers(prefetch + 12)  # Program.run holds up to ten
         self.waited_seconds = 0.0  # of who took the batches, over all iterations
         samples = len(self.cache)
         self._batches = samples // batch_size if drop_last else -(-samples // batch_size)
@@ -187,6 +190,8 @@ class _Work:
     def __init__(self, loader: Loader):
         self._cache, self._seed = loader.cache, loader.seed
         self._transform, self._collate, self._threads = loader.transform, loader.collate, max(1, loader.threads)
+        self._local = threading.local()
+        self._buffers = loader._buffers
 
     def begin(self, job: tuple[int, np.ndarray]) -> tuple[_Batch, list[range]]:
         """A batch to be made, and the rows that one thread makes at a time."""
@@ -198,11 +203,11 @@ class _Work:
     def do(self, batch: _Batch, rows: range, lock) -> bool:
         """Makes rows of a batch; False if it failed. Later rows of a failed piece stay undone."""
         levels: dict[int, int] = {}
-        layout, arrays = None, batch.arrays
+        layout, arrays, scratch = None, batch.arrays, self._scratch()
         for row in rows:
             try:
                 index = int(batch.indices[row])
-                level, own, values = self._cache.load(index)
+                level, own, values = self._cache.load(index, scratch)
                 levels[level] = levels.get(level, 0) + 1
                 if self._transform is not None or batch.samples is not None:
                     sample = own.restore(values)
@@ -223,6 +228,14 @@ class _Work:
         self._cache.count(levels)
         return True
 
+    def _scratch(self) -> Optional[Scratch]:
+        """This thread's; none if a sample may be kept by what is the user's."""
+        if self._transform is not None or self._collate is not None:
+            return None
+        if not hasattr(self._local, "scratch"):
+            self._local.scratch = Scratch()
+        return self._local.scratch
+
     def _changed(self, sample: Any, epoch: int, index: int):
         try:
             sample = self._transform(sample, order.sample_generator(self._seed, epoch, index))
@@ -234,7 +247,7 @@ class _Work:
         """Those of the batch; none for a sample of another layout, which finish() refuses."""
         with lock:
             if batch.layout is None:
-                batch.arrays = [np.empty((len(batch.indices), *shape), dtype) for dtype, shape in layout.leaves]
+                batch.arrays = self._buffers.take(layout, len(batch.indices))
                 batch.layout = layout
             return batch.arrays if batch.layout == layout else []
 

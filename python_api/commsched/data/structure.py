@@ -126,11 +126,14 @@ class Layout:
             found = _headers.setdefault(header, Layout.of(_tuples(tree), leaves))
         return found
 
-    def pack(self, arrays: Sequence[np.ndarray]) -> np.ndarray:
-        """Copies the arrays into one buffer of `size` bytes."""
-        buffer = np.zeros(self.size, np.uint8)
-        for view, array in zip(self._views(buffer), arrays):
+    def pack(self, arrays: Sequence[np.ndarray], buffer: np.ndarray) -> np.ndarray:
+        """Copies the arrays into a buffer of `size` bytes; returns it."""
+        end = 0
+        for view, array, offset in zip(self._views(buffer), arrays, self.offsets):
             view[...] = array
+            buffer[end:offset] = 0
+            end = offset + view.nbytes
+        buffer[end:] = 0
         return buffer
 
     def views(self, buffer: np.ndarray) -> list[np.ndarray]:
@@ -144,15 +147,16 @@ class Layout:
 
     def restore(self, arrays: Sequence[Any]) -> Any:
         """The sample (or the batch) that these are the arrays of."""
-        it = iter(arrays)
+        return _build(self.tree, iter(arrays))
 
-        def build(tree):
-            if tree is None:
-                return next(it)
-            if tree[0] == "dict":
-                return {k: build(t) for k, t in tree[1]}
-            return tuple(build(t) for t in tree[1])
-        return build(self.tree)
+
+def _build(tree: Any, arrays: Iterator[Any]) -> Any:
+    # Not a closure that calls itself: such a cycle would hold the arrays until garbage is collected.
+    if tree is None:
+        return next(arrays)
+    if tree[0] == "dict":
+        return {k: _build(t, arrays) for k, t in tree[1]}
+    return tuple(_build(t, arrays) for t in tree[1])
 
 
 def _tuples(tree: Any) -> Any:
