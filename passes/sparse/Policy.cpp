@@ -84,6 +84,8 @@ Wish Policy::wishFor(cs::AllReduceOp op) const {
   Type element = type.getElementType();
   if (!asked && type.getNumElements() < minElements)
     wish.why = "it has fewer than " + std::to_string(minElements) + " elements";
+  else if (type.getNumElements() == 0)
+    wish.why = "it has no elements";
   else if (!element.isF32() && !element.isF16() && !element.isBF16())
     wish.why = "elements of its type cannot be selected from";
   else if (op.getReduction() != cs::Reduction::mean &&

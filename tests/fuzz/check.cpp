@@ -23,6 +23,8 @@ constexpr const char *kPipelines[] = {
     "cs-parameter-server-pipeline{servers=2 min-block-elements=4}",
     "canonicalize,cse,insert-dist-comm,canonicalize,cse,schedule-comm",
     "schedule-comm,canonicalize",
+    "insert-dist-comm,replicate-devices,lower-sparse-comm{density=0.3 min-elements=2 rules=.*b=0.5:gtopk},"
+    "schedule-comm,expand-collectives",
     "expand-collectives,canonicalize",
     "verify-distributed",
     "extract-problem,solve-problem{policy=fifo},verify-solution",

@@ -1,0 +1,152 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "runtime/rank_state.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "runtime/checkpoint.h"
+#include "tests/runtime/test_util.h"
+
+namespace commsched {
+namespace {
+
+using runtime::RankStatePath;
+using testing::BytesOf;
+using testing::MutableBytesOf;
+using testing::PlanBuilder;
+using testing::TemporaryFolder;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// Every step, a rank's own e becomes its part of the batch; w is there for all.
+PlanBuilder OwnState(int nodes) {
+  PlanBuilder plan(nodes);
+  plan.Slot("w", plan::F32, {2});
+  uint32_t e = plan.Slot("e", plan::F32, {2}, false);
+  plan.proto().mutable_slots(int(e))->set_per_rank(true);
+  plan.proto().set_required_features(plan.proto().required_features() |
+                                     uint64_t{1} << plan::FEATURE_SPARSE);
+  auto f = plan.Function("step");
+  uint32_t x = f.Batch("x", plan::F32, {1, 2});
+  uint32_t next = f.Slot(true, e, plan::F32, {2});
+  f.Copy(x, next, {{0, 1}});
+  f.proto()->set_global_batch(uint64_t(nodes));
+  return plan;
+}
+
+void Step(runtime::Session *session, float first) {
+  auto x = std::make_shared<std::vector<float>>();
+  for (int i = 0; i < 2 * session->image().nodes(); ++i) x->push_back(first + float(i));
+  runtime::GlobalBatch batch;
+  batch.Set("x", BytesOf(*x), x);
+  auto call = session->Call(0, &batch);
+  ASSERT_TRUE(call.ok()) << call.status();
+}
+
+std::vector<float> Own(runtime::Session *session, size_t rank) {
+  std::vector<float> value(2);
+  EXPECT_TRUE(session->executor(rank).GetSlot(1, MutableBytesOf(value)).ok());
+  return value;
+}
+
+TEST(RankStateTest, EveryRankGetsItsOwn) {
+  TemporaryFolder folder;
+  std::string path = folder / "c";
+  {
+    auto session = testing::Open(OwnState(3));
+    EXPECT_TRUE(runtime::HasRankState(*session));
+    Step(session.get(), 10);
+    ASSERT_TRUE(SaveCheckpoint(session.get(), path, 1).ok());
+  }
+  auto session = testing::Open(OwnState(3));
+  EXPECT_THAT(Own(session.get(), 2), ElementsAre(0, 0));  // to begin with
+  auto step = LoadCheckpoint(session.get(), path);
+  ASSERT_TRUE(step.ok()) << step.status();
+  EXPECT_EQ(*step, 1u);
+  EXPECT_THAT(Own(session.get(), 0), ElementsAre(10, 11));
+  EXPECT_THAT(Own(session.get(), 1), ElementsAre(12, 13));
+  EXPECT_THAT(Own(session.get(), 2), ElementsAre(14, 15));
+  // The checkpoint itself has what all share.
+  auto file = runtime::ReadSafetensors(path);
+  ASSERT_TRUE(file.ok());
+  EXPECT_EQ(file->tensors.size(), 1u);
+  EXPECT_EQ(file->metadata["ranks"], "3");
+}
+
+TEST(RankStateTest, OtherNumbersOfRanksGetTheMean) {
+  TemporaryFolder folder;
+  std::string path = folder / "c";
+  {
+    auto session = testing::Open(OwnState(4));
+    Step(session.get(), 1);
+    ASSERT_TRUE(SaveCheckpoint(session.get(), path, 1).ok());
+  }
+  auto session = testing::Open(OwnState(2));
+  ASSERT_TRUE(LoadCheckpoint(session.get(), path).ok());
+  EXPECT_THAT(Own(session.get(), 0), ElementsAre(4, 5));
+  EXPECT_THAT(Own(session.get(), 1), ElementsAre(4, 5));
+}
+
+TEST(RankStateTest, TheFilesOfTheStepBeforeStay) {
+  TemporaryFolder folder;
+  std::string path = folder / "c";
+  auto session = testing::Open(OwnState(2));
+  for (uint64_t step = 1; step <= 3; ++step) {
+    Step(session.get(), float(step));
+    ASSERT_TRUE(SaveCheckpoint(session.get(), path, step).ok());
+  }
+  for (int rank = 0; rank < 2; ++rank) {
+    EXPECT_FALSE(std::filesystem::exists(RankStatePath(path, 1, rank)));
+    EXPECT_TRUE(std::filesystem::exists(RankStatePath(path, 2, rank)));
+    EXPECT_TRUE(std::filesystem::exists(RankStatePath(path, 3, rank)));
+  }
+}
+
+TEST(RankStateTest, NamesWhatIsWrong) {
+  TemporaryFolder folder;
+  std::string path = folder / "c";
+  auto session = testing::Open(OwnState(2));
+  ASSERT_TRUE(SaveCheckpoint(session.get(), path, 1).ok());
+  auto error = [&] { return std::string(LoadCheckpoint(session.get(), path).status().message()); };
+  EXPECT_EQ(error(), "");
+  std::filesystem::copy_file(RankStatePath(path, 1, 0), RankStatePath(path, 1, 1),
+                             std::filesystem::copy_options::overwrite_existing);
+  EXPECT_THAT(error(), HasSubstr(".rank1: rank must be 1, got: 0"));
+  std::filesystem::remove(RankStatePath(path, 1, 1));
+  EXPECT_THAT(error(), HasSubstr(".step1.rank1"));
+  std::ofstream(RankStatePath(path, 1, 1)) << "nothing of use";
+  EXPECT_NE(error(), "");
+}
+
+TEST(RankStateTest, OfAPlanWithoutItBeginsAtZero) {
+  TemporaryFolder folder;
+  std::string path = folder / "c";
+  {
+    PlanBuilder dense = OwnState(2);
+    dense.proto().mutable_slots()->RemoveLast();
+    dense.proto().clear_functions();
+    auto f = dense.Function("step");
+    f.Slot(false, 0, plan::F32, {2});
+    auto session = testing::Open(dense);
+    EXPECT_FALSE(runtime::HasRankState(*session));
+    ASSERT_TRUE(SaveCheckpoint(session.get(), path, 5).ok());
+  }
+  auto session = testing::Open(OwnState(2));
+  auto step = LoadCheckpoint(session.get(), path);
+  ASSERT_TRUE(step.ok()) << step.status();
+  EXPECT_THAT(Own(session.get(), 1), ElementsAre(0, 0));
+}
+
+TEST(RankStateTest, ParametersAreTheSameEverywhere) {
+  PlanBuilder plan = OwnState(2);
+  plan.proto().mutable_slots(1)->set_kind(plan::Slot::PARAM);
+  EXPECT_THAT(testing::LoadError(plan.Bytes()),
+              HasSubstr("slot 1 \"e\": a parameter must be the same on all ranks"));
+}
+
+}  // namespace
+}  // namespace commsched
