@@ -227,6 +227,34 @@ def test_schedules_and_copies_change_nothing(data, tmp_path, options):
         np.testing.assert_array_equal(value, states[1][name])
 
 
+@pytest.mark.parametrize("nodes,devices,method", CASES + [(4, 2, "hitopk"), (3, 2, "allgather")])
+def test_bytes_follow_the_formulas(data, tmp_path, nodes, devices, method):
+    """docs/sparse.md: what rank 0 sends. The loss goes to rank 0, which sends nothing for it."""
+    folder, _, _, initial = data
+    plan = compile_plan(tmp_path / "plan", nodes, devices, method)
+    train(folder, plan, tmp_path / "state", "--init", folder / "init.npz", steps=2)
+    lists = 0
+    for name, value in initial.items():
+        parts = shards(value.shape[0], devices) if method != "allgather" else [slice(None)] * devices
+        lists += sum(8 * max(1, round(DENSITY[name] * value[part].size)) for part in parts)
+    factor = np.log2(nodes) if method == "gtopk" else nodes - 1
+    metrics = json.loads((tmp_path / "state.json").read_text())
+    sent = find(metrics, "sent_bytes_per_step")
+    assert sent == factor * lists
+
+
+def find(value, name):
+    if isinstance(value, dict):
+        if name in value:
+            return value[name]
+        value = list(value.values())
+    if isinstance(value, list):
+        for inner in value:
+            if (found := find(inner, name)) is not None:
+                return found
+    return None
+
+
 @pytest.mark.parametrize("method", ["allgather", "gtopk"])
 def test_processes_train_the_same(data, tmp_path, method):
     folder = data[0]
