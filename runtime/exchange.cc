@@ -2,91 +2,47 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "runtime/exchange.h"
 
-#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/affine.h"
+#include "runtime/exchange_side.h"
 
 namespace commsched::runtime {
 namespace {
 
-struct ParsedSide {
-  std::vector<std::pair<Affine, bool>> conditions;
-  Affine begin, count, peer;
-};
-
-struct Transfer {
+// The bytes of a transfer of a tensor in `chunks` parts.
+struct Bytes {
   int peer = -1;
   size_t begin = 0, bytes = 0;
 };
 
-absl::StatusOr<ParsedSide> ParseSide(const plan::Side &side) {
-  ParsedSide parsed;
-  for (const plan::Constraint &c : side.condition()) {
-    absl::StatusOr<Affine> expr = Affine::Parse(c.expr());
-    if (!expr.ok()) return expr.status();
-    parsed.conditions.emplace_back(*std::move(expr), c.equality());
-  }
-  for (auto [target, source] : {std::pair{&parsed.begin, &side.begin()},
-                                std::pair{&parsed.count, &side.count()},
-                                std::pair{&parsed.peer, &side.peer()}}) {
-    absl::StatusOr<Affine> expr = Affine::Parse(*source);
-    if (!expr.ok()) return expr.status();
-    *target = *std::move(expr);
-  }
-  return parsed;
-}
-
-absl::StatusOr<Transfer> Evaluate(const ParsedSide &side, const char *what,
-                                  int64_t chunks, const TensorInfo &type,
-                                  int rank, int nodes, int64_t round) {
-  auto bad = [&](absl::string_view why) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(what, " of rank ", rank, " in round ", round, ": ", why));
-  };
-  Transfer transfer;
-  for (const auto &[expr, equality] : side.conditions) {
-    std::optional<int64_t> value = expr.Evaluate(rank, round);
-    if (!value) return bad("the condition overflows");
-    if (equality ? *value != 0 : *value < 0) return transfer;
-  }
-  std::optional<int64_t> begin = side.begin.Evaluate(rank, round);
-  std::optional<int64_t> count = side.count.Evaluate(rank, round);
-  std::optional<int64_t> peer = side.peer.Evaluate(rank, round);
-  if (!begin || !count || !peer) return bad("an expression overflows");
-  if (*begin < 0 || *count < 0 || *begin > chunks || *count > chunks - *begin)
-    return bad(absl::StrCat("parts must lie in 0..", chunks, ", got: ", *begin,
-                            " + ", *count));
-  if (*peer < 0 || *peer >= nodes || *peer == rank)
-    return bad(absl::StrCat("peer must be another rank below ", nodes,
-                            ", got: ", *peer));
-  size_t unit = ops::ElementBytes(type.element);
-  int64_t first = PartBegin(type.elements, chunks, *begin);
-  int64_t last = PartBegin(type.elements, chunks, *begin + *count);
+Bytes BytesOf(const Transfer &transfer, int64_t chunks, const TensorInfo &type) {
+  if (transfer.peer < 0) return {};
+  const size_t unit = ops::ElementBytes(type.element);
+  const int64_t first = PartBegin(type.elements, chunks, transfer.begin);
+  const int64_t last =
+      PartBegin(type.elements, chunks, transfer.begin + transfer.count);
   // An empty part is no message, on either side.
-  if (first == last) return transfer;
-  transfer.peer = int(*peer);
-  transfer.begin = size_t(first) * unit;
-  transfer.bytes = size_t(last - first) * unit;
-  return transfer;
+  if (first == last) return {};
+  return {transfer.peer, size_t(first) * unit, size_t(last - first) * unit};
 }
 
 absl::StatusOr<std::vector<Round>> Rounds(const plan::Phase &phase,
-                                          const ParsedSide &send,
-                                          const ParsedSide &recv,
+                                          const ExchangeSide &send,
+                                          const ExchangeSide &recv,
                                           const TensorInfo &type, int rank,
                                           int nodes) {
   std::vector<Round> rounds(phase.rounds());
   for (uint32_t s = 0; s < phase.rounds(); ++s) {
-    absl::StatusOr<Transfer> out =
-        Evaluate(send, "send", phase.chunks(), type, rank, nodes, s);
-    if (!out.ok()) return out.status();
-    absl::StatusOr<Transfer> in =
-        Evaluate(recv, "receive", phase.chunks(), type, rank, nodes, s);
-    if (!in.ok()) return in.status();
-    rounds[s] = {out->peer, in->peer,  out->begin,
-                 out->bytes, in->begin, in->bytes};
+    absl::StatusOr<Transfer> sent =
+        send.Evaluate("send", phase.chunks(), rank, nodes, s);
+    if (!sent.ok()) return sent.status();
+    absl::StatusOr<Transfer> received =
+        recv.Evaluate("receive", phase.chunks(), rank, nodes, s);
+    if (!received.ok()) return received.status();
+    const Bytes out = BytesOf(*sent, phase.chunks(), type);
+    const Bytes in = BytesOf(*received, phase.chunks(), type);
+    rounds[s] = {out.peer, in.peer, out.begin, out.bytes, in.begin, in.bytes};
   }
   return rounds;
 }
@@ -118,9 +74,9 @@ absl::StatusOr<std::vector<Round>> EvaluatePhase(const plan::Phase &phase,
                                                  int rank, int nodes) {
   if (absl::Status status = CheckPhase(phase, type); !status.ok())
     return status;
-  absl::StatusOr<ParsedSide> send = ParseSide(phase.send());
+  absl::StatusOr<ExchangeSide> send = ExchangeSide::Parse(phase.send());
   if (!send.ok()) return send.status();
-  absl::StatusOr<ParsedSide> recv = ParseSide(phase.recv());
+  absl::StatusOr<ExchangeSide> recv = ExchangeSide::Parse(phase.recv());
   if (!recv.ok()) return recv.status();
   return Rounds(phase, *send, *recv, type, rank, nodes);
 }

@@ -8,22 +8,13 @@
 
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "plan/plan.pb.h"
-#include "runtime/affine.h"
+#include "runtime/exchange_side.h"
 
 namespace commsched::runtime::simulator {
-
-struct Transfer {
-  int peer = -1;  // -1: nothing
-  int64_t begin = 0, count = 0;  // parts
-  friend bool operator==(const Transfer &a, const Transfer &b) {
-    return a.peer == b.peer && a.begin == b.begin && a.count == b.count;
-  }
-};
 
 // A phase, apart from what is combined and how urgent it is.
 class ExchangeShape {
@@ -36,25 +27,16 @@ class ExchangeShape {
   bool fixed() const { return fixed_; }
   // Empty, with an error, if a part or a rank does not exist.
   absl::StatusOr<Transfer> Send(int rank, int nodes, int64_t round) const {
-    return Evaluate(send_, "send", rank, nodes, round);
+    return send_.Evaluate("send", chunks_, rank, nodes, round);
   }
   absl::StatusOr<Transfer> Receive(int rank, int nodes, int64_t round) const {
-    return Evaluate(recv_, "receive", rank, nodes, round);
+    return recv_.Evaluate("receive", chunks_, rank, nodes, round);
   }
 
  private:
-  struct Side {
-    std::vector<std::pair<Affine, bool>> conditions;
-    Affine begin, count, peer;
-  };
-  static absl::StatusOr<Side> ParseSide(const plan::Side &side);
-  static bool FixedSide(const Side &side);
-  absl::StatusOr<Transfer> Evaluate(const Side &side, const char *what, int rank,
-                                    int nodes, int64_t round) const;
-
   int64_t chunks_ = 1, rounds_ = 0;
   bool fixed_ = true;
-  Side send_, recv_;
+  ExchangeSide send_, recv_;
 };
 
 // The same collective of another number of ranks: the phases of `communicate`, of
