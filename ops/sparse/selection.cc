@@ -126,7 +126,7 @@ Selection::Selection(const TopKProblem &problem, const TopKBuffers &buffers,
 
 size_t Selection::ScratchBytes(const TopKProblem &problem) {
   const size_t capacity = HitCapacity(problem);
-  return (2 * capacity + std::max(capacity, size_t(SampleSize(problem.size)))) *
+  return (2 * capacity + std::max(capacity, size_t(SampleSize(problem)))) *
          sizeof(uint32_t);
 }
 

@@ -103,7 +103,7 @@ class Selection {
 };
 
 // How many elements SampledThreshold looks at.
-int64_t SampleSize(int64_t size);
+int64_t SampleSize(const TopKProblem &problem);
 // A magnitude above which there are likely `more` times k elements, and not
 // many more: from a sample. -1 if it cannot be said.
 int32_t SampledThreshold(Selection *selection, double more);

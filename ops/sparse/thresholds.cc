@@ -11,9 +11,9 @@ namespace commsched::ops::sparse {
 namespace {
 
 // A sample is of lines of so many neighbours, each from its own stretch of the
-// array: a line costs about as much as an element.
-constexpr int64_t kLine = 16;
-constexpr int64_t kMinLines = 512, kMaxLines = 8192;
+// array: they lie in one line of the cache.
+constexpr int64_t kLine = 8;
+constexpr int64_t kMinLines = 256, kMaxLines = 8192;
 // Of smaller arrays no sample is taken: everything fits where hits are kept.
 constexpr int64_t kMinSize = 16384;
 
@@ -60,8 +60,13 @@ class Histogram {
   uint64_t kept_ = 0;  // in it and those above
 };
 
-int64_t SampleLines(int64_t size) {
-  return std::clamp(size / 256, kMinLines, kMaxLines);
+// A larger sample costs time, a smaller one makes for more hits: with k of d
+// elements and s in the sample, 4 sqrt(k d / s) more. The sum of both costs is
+// least for an s that grows with the cube root of k d; twice that, because
+// neighbours may be alike.
+int64_t SampleLines(const TopKProblem &problem) {
+  const double best = std::cbrt(25 * double(problem.k) * double(problem.size));
+  return std::clamp(int64_t(2 * best) / kLine, kMinLines, kMaxLines);
 }
 
 }  // namespace
@@ -73,20 +78,20 @@ uint64_t Mix(uint64_t seed) {  // SplitMix64, S. Vigna
   return z ^ (z >> 31);
 }
 
-int64_t SampleSize(int64_t size) {
-  return size < kMinSize ? 0 : SampleLines(size) * kLine;
+int64_t SampleSize(const TopKProblem &problem) {
+  return problem.size < kMinSize ? 0 : SampleLines(problem) * kLine;
 }
 
 int32_t SampledThreshold(Selection *selection, double more) {
   const TopKProblem &problem = selection->problem();
-  const int64_t sample = SampleSize(problem.size);
+  const int64_t sample = SampleSize(problem);
   if (sample == 0) return -1;
   const double expected =
       double(sample) * double(problem.k) / double(problem.size) * more;
   // Four standard deviations.
   const double rank = std::ceil(expected + 4 * std::sqrt(expected) + 4);
   if (rank >= double(sample)) return -1;
-  const int64_t lines = SampleLines(problem.size);
+  const int64_t lines = SampleLines(problem);
   const int64_t stretch = problem.size / lines;
   uint32_t *magnitudes = selection->spare();
   WithFloat(problem.element, [&](auto f) {
