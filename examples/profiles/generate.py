@@ -157,13 +157,17 @@ def attention(model, name, batch, length, heads, head):
 
 
 def bert_large(batch=16, length=512):
+    return bert("BERT-large", 24, 1024, 16, batch, length)
+
+
+def bert(title, layers, hidden, heads, batch, length):
     model = Model(A100_BF16)
-    hidden, inner, heads, vocabulary = 1024, 4096, 16, 30522
+    inner, vocabulary = 4 * hidden, 30522
     rows = batch * length
     model.elementwise("embeddings", rows * hidden, tensors=[
         (".word", vocabulary * hidden), (".position", 512 * hidden), (".type", 2 * hidden)])
     model.norm("embeddings.norm", rows * hidden, hidden)
-    for index in range(24):
+    for index in range(layers):
         name = f"layer.{index}"
         for part in ("query", "key", "value"):
             model.product(f"{name}.{part}", rows, hidden, hidden)
@@ -182,7 +186,7 @@ def bert_large(batch=16, length=512):
     model.norm("transform.norm", masked * hidden, hidden)
     model.product("decoder", masked, hidden, vocabulary, weight=False)
     model.elementwise("loss", masked * vocabulary)
-    return model, f"BERT-large, batch {batch}, length {length}, A100 bf16"
+    return model, f"{title}, batch {batch}, length {length}, A100 bf16"
 
 
 def distilbert(batch=32, length=128):
