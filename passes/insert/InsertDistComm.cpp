@@ -3,6 +3,7 @@
 
 #include "passes/Passes.h"
 
+#include "ir/CsSparseOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -118,6 +119,15 @@ struct InsertDistComm : commsched::impl::InsertDistCommBase<InsertDistComm> {
       return failure();
     std::unique_ptr<GradientExchange> exchange;
     if (mode == "parameter-server") {
+      WalkResult dense = module.walk([](cs::GradientOp gradient) {
+        if (!gradient->hasAttr(cs::kDensityAttr))
+          return WalkResult::advance();
+        gradient.emitOpError() << "'" << cs::kDensityAttr
+                               << "' needs mode=all-reduce: servers take all of a gradient";
+        return WalkResult::interrupt();
+      });
+      if (dense.wasInterrupted())
+        return failure();
       FailureOr<std::unique_ptr<GradientExchange>> split =
           splitStep(*program, *options);
       if (failed(split))

@@ -307,3 +307,53 @@ def test_infinite_gradients_end_the_run(data, tmp_path):
     np.savez(tmp_path / "bad.npz", x=bad, y=y)
     plan = compile_plan(tmp_path / "plan", 2, 1, "allgather")
     expect_error(run(plan, "--batch", tmp_path / "bad.npz", "--steps", 4, "--init", folder / "init.npz"), "top_k", "finite")
+
+
+OPS = """
+func.func @step(%w: tensor<3x5x{t}> {{cs.param = "w"}}, %a: tensor<6x{t}> {{cs.state = "sent"}}, %b: tensor<3x5x{t}> {{cs.state = "rest"}},
+                %c: tensor<3x5x{t}> {{cs.state = "cleared"}}, %d: tensor<4x{t}> {{cs.state = "merged"}}, %e: tensor<15x{t}> {{cs.state = "others"}},
+                %x: tensor<3x5x{t}> {{cs.batch = "x"}})
+    -> (tensor<3x5x{t}> {{cs.updates = "w"}}, tensor<6x{t}> {{cs.updates = "sent"}}, tensor<3x5x{t}> {{cs.updates = "rest"}},
+        tensor<3x5x{t}> {{cs.updates = "cleared"}}, tensor<4x{t}> {{cs.updates = "merged"}}, tensor<15x{t}> {{cs.updates = "others"}})
+    attributes {{cs.step}} {{
+  %x1 = cs.gradient %x of "w" : tensor<3x5x{t}>
+  %v, %i, %r = cs.top_k "{method}" %x1 : (tensor<3x5x{t}>) -> (tensor<6x{t}>, tensor<6x{i}>, tensor<3x5x{t}>)
+  %n = cs.scatter_add %v, %i over 2 into %w : (tensor<6x{t}>, tensor<6x{i}>, tensor<3x5x{t}>) -> tensor<3x5x{t}>
+  %z = cs.scatter_clear %x1, %i : tensor<3x5x{t}>, tensor<6x{i}>
+  %v2 = tensor.concat dim(0) %v, %v : (tensor<6x{t}>, tensor<6x{t}>) -> tensor<12x{t}>
+  %i2 = tensor.concat dim(0) %i, %i : (tensor<6x{i}>, tensor<6x{i}>) -> tensor<12x{i}>
+  %mv, %mi = cs.merge_top_k %v2, %i2 : (tensor<12x{t}>, tensor<12x{i}>) -> (tensor<4x{t}>, tensor<4x{i}>)
+  %f = tensor.collapse_shape %r [[0, 1]] : tensor<3x5x{t}> into tensor<15x{t}>
+  %o = cs.scatter_add %v, %i except %mi into %f : (tensor<6x{t}>, tensor<6x{i}>, tensor<4x{i}>, tensor<15x{t}>) -> tensor<15x{t}>
+  return %n, %v, %r, %z, %mv, %o : tensor<3x5x{t}>, tensor<6x{t}>, tensor<3x5x{t}>, tensor<3x5x{t}>, tensor<4x{t}>, tensor<15x{t}>
+}}
+"""
+
+
+@pytest.mark.parametrize("element,index,method", [("f32", "i32", "exact"), ("f16", "i64", "histogram"), ("f32", "i64", "sampled")])
+def test_ops_compute_at_level_0(tmp_path, element, index, method):
+    source = CLUSTER.format(1, 1) + OPS.format(t=element, i=index, method=method)
+    lowered = subprocess.run([tool("cs-opt"), "--cs-all-reduce-pipeline"], input=source, text=True, capture_output=True,
+                             timeout=TIME_LIMIT)
+    assert lowered.returncode == 0, lowered.stderr
+    subprocess.run([tool("cs-translate"), "--mlir-to-plan", "-o", tmp_path / "plan"], input=lowered.stdout, text=True,
+                   check=True, timeout=TIME_LIMIT)
+    dtype = {"f32": np.float32, "f16": np.float16}[element]
+    x = np.array([[3, -8, 0.5, 2, -2], [7, 1, -6, 0, 4], [-5, 9, 0.25, -1, 2]], dtype)
+    zeros = {"sent": 6, "rest": (3, 5), "cleared": (3, 5), "merged": 4, "others": 15}
+    np.savez(tmp_path / "init.npz", w=np.ones((3, 5), dtype), **{n: np.zeros(shape, dtype) for n, shape in zeros.items()})
+    np.savez(tmp_path / "x.npz", x=x)
+    expect_success(run(tmp_path / "plan", "--init", tmp_path / "init.npz", "--batch", tmp_path / "x.npz", "--steps", 1,
+                       "--checkpoint", tmp_path / "state"))
+    got = load_file(tmp_path / "state")
+    chosen = top_k(x, 6)
+    sent = np.zeros(15, dtype)
+    sent[chosen] = x.ravel()[chosen]
+    np.testing.assert_array_equal(got["sent"], x.ravel()[chosen])
+    np.testing.assert_array_equal(got["w"], 1 + (sent / 2).reshape(3, 5))
+    np.testing.assert_array_equal(got["rest"], x - sent.reshape(3, 5))
+    np.testing.assert_array_equal(got["cleared"], got["rest"])
+    again = top_k(2 * sent, 4)
+    np.testing.assert_array_equal(got["merged"], 2 * sent[again])
+    kept = (x.ravel() - sent) + np.where(np.isin(np.arange(15), again), 0, sent)
+    np.testing.assert_array_equal(got["others"], kept)

@@ -17,7 +17,9 @@
 // RUN: not cs-opt --lower-sparse-comm="momentum=0.5 feedback=false" %s 2>&1 | FileCheck %s --check-prefix=FEEDBACK
 // RUN: not cs-opt --lower-sparse-comm=clip=-1 %s 2>&1 | FileCheck %s --check-prefix=CLIP
 // RUN: cs-opt --insert-dist-comm --lower-sparse-comm="density=0.25 min-elements=1 feedback=false method=allgather" %s | FileCheck %s --check-prefix=LOST
+// RUN: not cs-opt --insert-dist-comm=mode=parameter-server %s 2>&1 | FileCheck %s --check-prefix=SERVERS
 
+// SERVERS: 'cs.gradient' op 'cs.density' needs mode=all-reduce: servers take all of a gradient
 // MOMENTUM: momentum must be at least 0 and below 1, got: 1.0
 // FEEDBACK: momentum must go with feedback
 // CLIP: clip must not be negative, got: -1.0
