@@ -9,6 +9,7 @@
 #include "passes/Passes.h"
 #include "passes/problem/Passes.h"
 #include "passes/sparse/Passes.h"
+#include "passes/spread/Passes.h"
 
 namespace commsched {
 #define GEN_PASS_REGISTRATION
@@ -17,6 +18,8 @@ namespace commsched {
 #include "passes/place/Passes.h.inc"
 #define GEN_PASS_REGISTRATION
 #include "passes/sparse/Passes.h.inc"
+#define GEN_PASS_REGISTRATION
+#include "passes/spread/Passes.h.inc"
 #define GEN_PASS_REGISTRATION
 #include "passes/schedule/Passes.h.inc"
 #define GEN_PASS_REGISTRATION
@@ -71,6 +74,8 @@ void commsched::buildAllReducePipeline(
                                         .reduction = options.reduction,
                                         .cluster = options.cluster}));
   addDevices(manager, options);
+  if (options.spreadSums)
+    manager.addPass(createSpreadSums());
   // Gradients may ask for it themselves.
   LowerSparseCommOptions sparse{.density = options.density,
                                 .method = options.sparseMethod,
@@ -116,6 +121,7 @@ void commsched::registerPasses() {
   registerCommSched_insertPasses();
   registerCommSched_placePasses();
   registerCommSched_sparsePasses();
+  registerCommSched_spreadPasses();
   registerCommSched_schedulePasses();
   registerCommSched_lowerPasses();
   registerCommSched_problemPasses();

@@ -64,6 +64,11 @@ struct AllReducePipelineOptions
       *this, "algorithm",
       llvm::cl::desc("collective algorithm: auto, ring or halving-doubling"),
       llvm::cl::init("auto")};
+  Option<bool> spreadSums{
+      *this, "spread-sums",
+      llvm::cl::desc("share norms that every node would compute among the nodes, "
+                     "where it pays: see --spread-sums"),
+      llvm::cl::init(false)};
   Option<double> density{
       *this, "density",
       llvm::cl::desc("part of the elements of a gradient that travel: see "

@@ -111,6 +111,16 @@ private:
       return success();
     }
 
+    if (isKnownEverywhere(start, collective)) {
+      OpBuilder builder(op);
+      Value own = ShardOp::create(builder, op->getLoc(), result, op->getOperand(0));
+      op->getResult(0).replaceAllUsesWith(own);
+      op->erase();
+      remark::passed(start.getLoc(), remarkOf(start))
+          << remark::add("{0} \"{1}\" of a constant needs no messages",
+                         stringify(collective.kind).str(), start.getKey().str());
+      return success();
+    }
     PlacedType whole =
         collective.kind == CollectiveKind::allGather ? result : part;
     ExchangeAlgorithm chosen = choose(start, collective, whole);
@@ -137,6 +147,16 @@ private:
     op->getResult(0).replaceAllUsesWith(value);
     op->erase();
     return success();
+  }
+
+  /// The extremes of what all nodes have: a part of it, which depends on the node.
+  static bool isKnownEverywhere(StartOp start, const Collective &collective) {
+    if (collective.kind != CollectiveKind::reduceScatter ||
+        (collective.reduction != Reduction::max && collective.reduction != Reduction::min) ||
+        start.getInputs().size() != 1)
+      return false;
+    auto fragment = start.getInputs().front().getDefiningOp<FragmentOp>();
+    return fragment && fragment.hasBody() && fragment.getInputs().empty();
   }
 
   /// One round, in which nodes send the half that is theirs.

@@ -145,7 +145,11 @@ static LogicalResult outlineBlock(Block &block, func::FuncOp function,
     // What calls kernels stays; the nests inside it go.
     bool callsKernel = false;
     op.walk([&](func::CallOp) { callsKernel = true; });
-    if (callsKernel || llvm::any_of(op.getResultTypes(), [](Type type) {
+    // A nest under a condition is the code, and gives the bits, that it would without.
+    bool hasNests = false;
+    if (isa<scf::IfOp>(op))
+      op.walk([&](linalg::LinalgOp) { hasNests = true; });
+    if (callsKernel || hasNests || llvm::any_of(op.getResultTypes(), [](Type type) {
           return isa<BaseMemRefType>(type);
         })) {
       for (Region &region : op.getRegions())

@@ -34,7 +34,7 @@ def transpile(step: Callable, *example_arguments: Any, cluster: Union[int, Clust
               merge: Optional[int] = None, min_block_elements: Optional[int] = None, slice: Optional[bool] = None,
               placement: Optional[str] = None, max_block_elements: Optional[int] = None,
               row_sparse: Sequence[str] = (), schedule: Optional[str] = None,
-              sparse: Union[None, float, Sparse] = None) -> "Program":
+              sparse: Union[None, float, Sparse] = None, spread_sums: bool = False) -> "Program":
     """Turns a training step written for one device into a distributed program.
 
     step(params, opt_state, batch) -> (params, opt_state, loss): any number of arguments,
@@ -68,13 +68,16 @@ def transpile(step: Callable, *example_arguments: Any, cluster: Union[int, Clust
     sparse: of each gradient only this part of the elements, the largest, travels in a step, and the
     rest is added to the next gradient: a density such as 0.01, or a Sparse (docs/sparse.md).
 
+    spread_sums: norms of whole parameters and gradients (LARS, LAMB, clipping), which every worker would
+    compute, are shared among the workers where that pays (docs/spread-sums.md); the bits stay the same.
+
     Raises FrontEndError (a ValueError), UnsupportedOp among them, before anything runs.
     """
     if isinstance(cluster, int):
         cluster = Cluster(nodes=cluster)
     batch = (batch,) if isinstance(batch, int) else tuple(batch)
     strategy = Strategy(mode, servers, sync_mode, merge, min_block_elements, slice, placement,
-                        max_block_elements, schedule, Sparse.of(sparse))
+                        max_block_elements, schedule, Sparse.of(sparse), bool(spread_sums))
     row_sparse = (row_sparse,) if isinstance(row_sparse, str) else tuple(row_sparse)
     if row_sparse and mode != "parameter-server":
         raise ValueError(f"row_sparse must go with mode='parameter-server', got: mode='{mode}'")

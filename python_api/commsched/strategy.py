@@ -30,6 +30,7 @@ class Strategy:
     max_block_elements: Optional[int] = None
     schedule: Optional[str] = None
     sparse: Optional[Sparse] = None
+    spread_sums: bool = False
 
     def __post_init__(self):
         for name, choices in _CHOICES.items():
@@ -44,12 +45,14 @@ class Strategy:
             raise ValueError(f"{', '.join(self._given())} must go with mode='parameter-server', got: mode='{self.mode}'")
         if self.sparse is not None and self.mode != "all-reduce":
             raise ValueError(f"sparse must go with mode='all-reduce', got: mode='{self.mode}'")
+        if self.spread_sums and self.mode != "all-reduce":
+            raise ValueError(f"spread_sums must go with mode='all-reduce', got: mode='{self.mode}'")
         if (self.merge or 1) > 1 and self.sync_mode != "half-async":
             raise ValueError(f"merge must be 1 without sync_mode='half-async', got: {self.merge}")
 
     def _given(self) -> dict:
         options = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        del options["mode"], options["schedule"], options["sparse"]
+        del options["mode"], options["schedule"], options["sparse"], options["spread_sums"]
         return {name: value for name, value in options.items() if value is not None}
 
     def at(self, step: int) -> tuple["Strategy", Optional[int]]:
@@ -63,12 +66,18 @@ class Strategy:
         """Arguments of cs-opt that end at this level."""
         options = [f"{name.replace('_', '-')}={str(value).lower()}" for name, value in self._given().items()]
         if level == 1:
-            if self.mode == "all-reduce" and self.sparse is not None:
-                return ["--insert-dist-comm", "--replicate-devices", "--assign-devices",
-                        "--lower-sparse-comm=" + " ".join(self.sparse.options(in_pipeline=False))]
+            if self.mode == "all-reduce" and (self.sparse is not None or self.spread_sums):
+                passes = ["--insert-dist-comm", "--replicate-devices", "--assign-devices"]
+                if self.spread_sums:
+                    passes.append("--spread-sums")
+                if self.sparse is not None:
+                    passes.append("--lower-sparse-comm=" + " ".join(self.sparse.options(in_pipeline=False)))
+                return passes
             if self.mode == "all-reduce":
                 return ["--insert-dist-comm"]
             return [" ".join(["--insert-dist-comm=mode=parameter-server", *options])]
+        if self.spread_sums:
+            options.append("spread-sums=true")
         if self.sparse is not None:
             options += self.sparse.options(in_pipeline=True)
         if self.schedule is not None:
