@@ -74,8 +74,6 @@ void commsched::buildAllReducePipeline(
                                         .reduction = options.reduction,
                                         .cluster = options.cluster}));
   addDevices(manager, options);
-  if (options.spreadSums)
-    manager.addPass(createSpreadSums());
   // Gradients may ask for it themselves.
   LowerSparseCommOptions sparse{.density = options.density,
                                 .method = options.sparseMethod,
@@ -88,6 +86,8 @@ void commsched::buildAllReducePipeline(
                                 .select = options.select};
   llvm::append_range(sparse.rules, options.sparseRules);
   manager.addPass(createLowerSparseComm(sparse));
+  if (options.spreadSums)
+    manager.addPass(createSpreadSums());
   addCosts(manager, options);
   addSchedule(manager, options);
   manager.addPass(createExpandCollectives({.algorithm = options.algorithm}));

@@ -9,8 +9,8 @@ include "mlir/Pass/PassBase.td"
 def SpreadSums : Pass<"spread-sums", "::mlir::ModuleOp"> {
   let summary = "share the sums over whole tensors that every node repeats among the nodes";
   let description = [{
-    Level 1 to level 1, behind `--insert-dist-comm`, `--replicate-devices` and
-    `--assign-devices`, in front of `--lower-sparse-comm` and `--schedule-comm`.
+    Level 1 to level 1, behind `--insert-dist-comm`, `--replicate-devices`,
+    `--assign-devices` and `--lower-sparse-comm`, in front of `--schedule-comm`.
     After the all-reduce every node computes the same norms of gradients and
     parameters (LARS, LAMB, clipping): here each is computed by one node, and all get
     it in a small all-reduce, to which the others give zeros (parallel tensor
@@ -29,8 +29,10 @@ def SpreadSums : Pass<"spread-sums", "::mlir::ModuleOp"> {
 
     Sums are spread where the bytes that the busiest node reads, and the messages,
     take less time than all bytes that a node would read without, by the cluster's
-    memory and links; a message of one fragment must also take less time than the
-    mean node saves by it. `force` spreads them anyway. Remarks have the numbers.
+    memory and links, and where what is longer in the step, all compute or all
+    communication, becomes shorter: a node that waits for the link saves nothing.
+    A message of one fragment must also take less time than the mean node saves by
+    it. `force` spreads them anyway. Remarks have the numbers.
     Functions with parameter servers are left alone; a second run changes nothing.
   }];
   let options = [

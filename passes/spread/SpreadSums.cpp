@@ -13,9 +13,9 @@
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringSet.h"
-#include "passes/lower/ExchangeAlgorithms.h"
 #include "passes/lower/Module.h"
 #include "passes/place/Devices.h"
+#include "passes/spread/Predict.h"
 #include "passes/spread/Sums.h"
 
 namespace commsched {
@@ -37,19 +37,6 @@ struct Group {
   unsigned device = 0;
   Type element;
 };
-
-/// Nanoseconds of the fastest all-reduce.
-double allReduceTime(cs::ClusterOp cluster, int64_t bytes) {
-  double best = std::numeric_limits<double>::infinity();
-  for (ExchangeAlgorithm algorithm :
-       {ExchangeAlgorithm::ring, ExchangeAlgorithm::halvingDoubling,
-        ExchangeAlgorithm::recursiveDoubling})
-    if (isApplicable(algorithm, CollectiveKind::allReduce, cluster.getNodes()))
-      best = std::min(best, predictNanoseconds(CollectiveKind::allReduce, algorithm,
-                                               cluster.getNodes(), bytes,
-                                               cluster.getInter()));
-  return best;
-}
 
 /// Gives each sum to a node; returns the bytes that the busiest one reads.
 int64_t balance(ArrayRef<Group *> groups, int64_t nodes) {
@@ -347,10 +334,6 @@ private:
     return groups.back();
   }
 
-  static double memoryTime(cs::ClusterOp cluster, double bytes) {
-    return bytes / static_cast<double>(cluster.getDevice().getGbPerS());
-  }
-
   template <typename Write>
   void tell(func::FuncOp func, const Group &group, Write write) {
     place::remarkAt(group.sums.front()->op.getLoc(), getArgument(), func.getName(), "spread",
@@ -360,8 +343,8 @@ private:
   /// Whether the mean node saves more than the message of the group takes.
   bool paysAlone(func::FuncOp func, const Group &group, cs::ClusterOp cluster) {
     auto nodes = static_cast<double>(cluster.getNodes());
-    double saved = memoryTime(cluster, static_cast<double>(savedBytes(group)) * (nodes - 1) / nodes);
-    double travel = allReduceTime(cluster, messageBytes(group));
+    double saved = readTime(static_cast<double>(savedBytes(group)) * (nodes - 1) / nodes, cluster);
+    double travel = predictAllReduce(messageBytes(group), cluster).travel;
     if (saved > travel)
       return true;
     tell(func, group, [&](raw_ostream &os) {
@@ -375,16 +358,20 @@ private:
   bool pays(func::FuncOp func, ArrayRef<Group *> choice, cs::ClusterOp cluster) {
     int64_t most = balance(choice, cluster.getNodes());
     int64_t saved = 0, sums = 0, bytes = 0;
-    double travel = 0;
+    MessageTimes messages;
     for (const Group *group : choice) {
       saved += savedBytes(*group);
       sums += static_cast<int64_t>(group->sums.size());
       bytes += messageBytes(*group);
-      travel += allReduceTime(cluster, messageBytes(*group));
+      MessageTimes times = predictAllReduce(messageBytes(*group), cluster);
+      messages.travel += times.travel;
+      messages.busy += times.busy;
     }
-    double before = memoryTime(cluster, static_cast<double>(saved));
-    double own = memoryTime(cluster, static_cast<double>(most));
-    bool better = own + travel < before;
+    double before = readTime(static_cast<double>(saved), cluster);
+    double own = readTime(static_cast<double>(most), cluster);
+    StepTimes step = predictStep(func, cluster);
+    StepTimes then = {step.compute - before + own, step.link + messages.busy};
+    bool better = own + messages.travel < before && then.bound() < step.bound();
     tell(func, *choice.front(), [&](raw_ostream &os) {
       os << sums << (sums == 1 ? " sum" : " sums")
          << (better || force ? " spread" : " not spread")
@@ -392,7 +379,9 @@ private:
          << std::llround(before) << " ns on every node; the busiest of " << cluster.getNodes()
          << " would read " << most << " in " << std::llround(own) << " ns, and " << bytes
          << " bytes in " << choice.size() << (choice.size() == 1 ? " message" : " messages")
-         << " travel in " << std::llround(travel) << " ns";
+         << " travel in " << std::llround(messages.travel) << " ns; of the step, compute takes "
+         << std::llround(step.compute) << " ns, then " << std::llround(then.compute)
+         << ", the link " << std::llround(step.link) << " ns, then " << std::llround(then.link);
     });
     return better || force;
   }

@@ -68,10 +68,10 @@ class Strategy:
         if level == 1:
             if self.mode == "all-reduce" and (self.sparse is not None or self.spread_sums):
                 passes = ["--insert-dist-comm", "--replicate-devices", "--assign-devices"]
-                if self.spread_sums:
-                    passes.append("--spread-sums")
                 if self.sparse is not None:
                     passes.append("--lower-sparse-comm=" + " ".join(self.sparse.options(in_pipeline=False)))
+                if self.spread_sums:
+                    passes.append("--spread-sums")
                 return passes
             if self.mode == "all-reduce":
                 return ["--insert-dist-comm"]

@@ -12,7 +12,8 @@
 // The rest of the pipeline takes it; to know its own number a node needs no message.
 // RUN: cs-opt --schedule-comm --expand-collectives --verify-distributed %t1 | FileCheck %s --check-prefix=LEVEL2
 // RUN: cs-opt --schedule-comm --expand-collectives --remarks-filter=expand-collectives %t1 -o /dev/null 2>&1 | FileCheck %s --check-prefix=NUMBER
-// By hand: 16 numbers are 64 bytes, at 1 GB/s; a message takes 50 us and more.
+// By hand: 16 numbers are 64 bytes, at 1 GB/s; a message takes 50 us and 20 us, and its bytes. Of the compute
+// only that of "norms" is known: 72 bytes.
 // RUN: cs-opt --spread-sums=min-elements=16 --remarks-filter=spread-sums %s 2>&1 | FileCheck %s --check-prefix=WHY
 // RUN: cs-opt --spread-sums=force=true %s | FileCheck %s --check-prefix=SMALL
 
@@ -49,7 +50,7 @@ cs.cluster @lab nodes = 2 devices = 1 device = <kind = cpu, gflops = 40, gb_per_
 // NUMBER: reduce_scatter "spread.node" of a constant needs no messages
 
 // WHY: sums of "update.w" not spread: a node would save 32 ns of reading, and 4 bytes travel in {{[0-9]+}} ns
-// WHY: 1 sum not spread: 64 bytes take 64 ns on every node; the busiest of 2 would read 64 in 64 ns, and 4 bytes in 1 message travel in {{[0-9]+}} ns
+// WHY: 1 sum not spread: 64 bytes take 64 ns on every node; the busiest of 2 would read 64 in 64 ns, and 4 bytes in 1 message travel in 70033 ns; of the step, compute takes 72 ns, then 72, the link {{[0-9]+}} ns, then {{[0-9]+}}
 // WHY-NOT: cs.all_reduce "spread
 // SMALL-NOT: spread
 
