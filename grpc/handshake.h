@@ -18,7 +18,7 @@
 
 namespace commsched::transport {
 
-inline constexpr uint32_t kProtocolVersion = 2;
+inline constexpr uint32_t kProtocolVersion = 3;
 
 // What the handshakes of a rank share. Threading: as for Stream.
 class Greeter {

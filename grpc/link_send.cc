@@ -17,10 +17,10 @@ namespace {
 constexpr size_t kCopyBytes = 4 << 10;
 constexpr size_t kMaxFrames = 256;  // in a packet
 constexpr size_t kMaxEarlyGrants = 1 << 20;
-constexpr size_t kSmallPacket = 128 << 10;
+constexpr size_t kSmallPacket = 64 << 10;
 constexpr int kMisfits = 3;  // in a row
 // A large packet takes longer than this below 3 Gbit/s, a small one less above 10.
-constexpr std::chrono::microseconds kSlowPacket{3000}, kFastPacket{100};
+constexpr std::chrono::microseconds kSlowPacket{3000}, kFastPacket{50};
 
 }  // namespace
 

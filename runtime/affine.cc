@@ -53,6 +53,12 @@ absl::Status Affine::Append(const plan::AffineExpr &expr, int depth,
   return absl::OkStatus();
 }
 
+std::optional<int64_t> Affine::Constant() const {
+  if (nodes_.size() != 1 || nodes_[0].op != plan::AffineExpr::CONSTANT)
+    return std::nullopt;
+  return nodes_[0].constant;
+}
+
 bool Affine::UsesRound() const {
   for (const Node &node : nodes_)
     if (node.op == plan::AffineExpr::ROUND) return true;

@@ -24,6 +24,8 @@ class Affine {
   std::optional<int64_t> Evaluate(int64_t rank, int64_t round) const;
   // False: it is the same in all rounds.
   bool UsesRound() const;
+  // Its value, if it is a plain number.
+  std::optional<int64_t> Constant() const;
 
  private:
   struct Node {

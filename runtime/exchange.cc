@@ -2,13 +2,22 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "runtime/exchange.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/affine.h"
 #include "runtime/exchange_side.h"
 
 namespace commsched::runtime {
 namespace {
+
+// A slice must be long against what a message costs, and against the time from
+// its last byte to the first one of the next round; a few are enough. Longer ones
+// than the second are announced by transports, and wait for an answer.
+constexpr uint64_t kSliceBytes = uint64_t{512} << 10;
+constexpr uint64_t kEagerBytes = uint64_t{4} << 20;
+constexpr uint64_t kFewSlices = 4, kMaxSlices = 256;
 
 // The bytes of a transfer of a tensor in `chunks` parts.
 struct Bytes {
@@ -79,6 +88,39 @@ absl::StatusOr<std::vector<Round>> EvaluatePhase(const plan::Phase &phase,
   absl::StatusOr<ExchangeSide> recv = ExchangeSide::Parse(phase.recv());
   if (!recv.ok()) return recv.status();
   return Rounds(phase, *send, *recv, type, rank, nodes);
+}
+
+Round SliceOf(const Round &round, size_t unit, uint32_t slice, uint32_t slices) {
+  if (slices == 1) return round;
+  Round part = round;
+  auto cut = [&](size_t *begin, size_t *bytes) {
+    const int64_t elements = int64_t(*bytes / unit);
+    const size_t first = size_t(PartBegin(elements, slices, slice)) * unit;
+    const size_t last = size_t(PartBegin(elements, slices, slice + 1)) * unit;
+    *begin += first;
+    *bytes = last - first;
+  };
+  cut(&part.send_begin, &part.send_bytes);
+  cut(&part.recv_begin, &part.recv_bytes);
+  return part;
+}
+
+uint32_t SlicesOf(const plan::Communicate &exchange, const TensorInfo &type) {
+  if (exchange.phases_size() == 0) return 1;
+  const uint32_t chunks = exchange.phases(0).chunks();
+  uint64_t rounds = 0;
+  for (const plan::Phase &phase : exchange.phases()) {
+    if (phase.chunks() != chunks) return 1;
+    rounds += phase.rounds();
+    for (const plan::Side *side : {&phase.send(), &phase.recv()}) {
+      absl::StatusOr<Affine> count = Affine::Parse(side->count());
+      if (!count.ok() || count->Constant() != 1) return 1;
+    }
+  }
+  if (chunks == 0 || rounds < 2) return 1;
+  const uint64_t bytes = type.bytes / chunks;
+  const uint64_t few = std::clamp<uint64_t>(bytes / kSliceBytes, 1, kFewSlices);
+  return uint32_t(std::clamp((bytes + kEagerBytes - 1) / kEagerBytes, few, kMaxSlices));
 }
 
 absl::Status CheckPhaseMatches(const plan::Phase &phase,

@@ -28,6 +28,12 @@ absl::StatusOr<std::vector<Round>> EvaluatePhase(const plan::Phase &phase,
                                                  const TensorInfo &type,
                                                  int rank, int nodes);
 
+// Into how many slices messages are cut (CommunicateProgram::slices), the same on
+// all ranks. More than one only where each round moves one of the same parts of
+// the tensor, as around a ring: then a slice needs nothing of the others, and no
+// element is combined in another order.
+uint32_t SlicesOf(const plan::Communicate &exchange, const TensorInfo &type);
+
 // Checks that in every round what a rank sends is what its peer expects.
 absl::Status CheckPhaseMatches(const plan::Phase &phase,
                                const TensorInfo &type, int nodes);

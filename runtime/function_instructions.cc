@@ -147,6 +147,9 @@ absl::Status FunctionBuilder::AddCommunicate(const plan::Communicate &comm,
         {ops::Combine(phase.combine()), phase.scale(), *std::move(rounds),
          phase.has_priority() ? phase.priority() : out->priority});
   }
+  c.slices = SlicesOf(comm, type);
+  if (c.slices > 1) c.chunks = comm.phases(0).chunks();
+  c.input_is_all = c.input_bytes == type.bytes;
   return absl::OkStatus();
 }
 

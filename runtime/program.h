@@ -65,6 +65,9 @@ struct Round {
   }
 };
 
+// Slice `slice` of `slices` of what a round moves; elements have `unit` bytes.
+Round SliceOf(const Round &round, size_t unit, uint32_t slice, uint32_t slices);
+
 struct PhaseProgram {
   ops::Combine combine = ops::Combine::kReplace;
   double scale = 0;  // of what is received in the last round; 0: none
@@ -79,10 +82,15 @@ struct CommunicateProgram {
   uint32_t buffer = 0;
   ops::Element element = ops::Element::kF32;
   std::vector<PhaseProgram> phases;
+  // What each message is cut into: slices go through the rounds independently of
+  // each other, so that the link has one of them while another is on its way.
+  uint32_t slices = 1;
+  uint32_t chunks = 1;  // parts of the tensor of which rounds move one, with slices
   // Copy from `input` into the buffer first, and from the buffer to `output`
   // last; -1: no copy.
   int64_t input = -1, output = -1;
   size_t input_at = 0, input_bytes = 0;
+  bool input_is_all = false;  // of the buffer
   size_t output_at = 0, output_bytes = 0;
 };
 

@@ -158,10 +158,10 @@ void ProgressEngine::Handle(Event &event) {
       std::string what;
       for (const auto &[sequence, active] : active_) {
         if (active->of_server()) continue;
-        const CommunicateProgram &c = active->request.instruction->communicate;
-        const Round &round = c.phases[active->phase].rounds[active->round];
-        if ((active->receiving && round.recv_peer == event.peer) ||
-            (active->sending && round.send_peer == event.peer)) {
+        if ((active->receiving &&
+             RoundAt(*active, active->recv).recv_peer == event.peer) ||
+            (active->sending &&
+             RoundAt(*active, active->send).send_peer == event.peer)) {
           what = absl::StrCat(Describe(*active), ": ");
           break;
         }
@@ -175,42 +175,15 @@ void ProgressEngine::Handle(Event &event) {
   }
   Active *active = event.active;
   if (active->of_server()) return HandleServer(event);
-  const CommunicateProgram &c = active->request.instruction->communicate;
-  const Round &round = c.phases[active->phase].rounds[active->round];
-  if (!event.status.ok())
-    return Fail(absl::Status(
-        event.status.code(),
-        absl::StrCat(Describe(*active), ": ", event.status.message())));
-  if (event.kind == Event::kSent) {
-    active->sending = false;
-    Link &link = links_[round.send_peer];
-    link.in_flight -= round.send_bytes;
-    link.patient_until = last_progress_ + patience_;
-    Trace(*active, TraceSpan::kSend, round.send_peer, round.send_bytes,
-          active->send_begin, event.at);
-  } else {
-    active->receiving = false;
-    if (observer_ != nullptr && round.overlaps())
-      observer_->Count(round.recv_peer, round.recv_bytes);
-    if (observer_ != nullptr)
-      observer_->Arrived(round.recv_peer, active->request.call, event.at);
-    Trace(*active, TraceSpan::kReceive, round.recv_peer, round.recv_bytes,
-          active->recv_begin, event.at);
-  }
-  if (active->sending || active->receiving) return;
-  FinishRound(active);
-  ++active->round;
-  Advance(active);
+  HandleExchange(event);
 }
 
 void ProgressEngine::Begin(const Request &request) {
+  if (request.instruction->kind == InstructionProgram::kCommunicate)
+    return BeginExchange(request);
   Active *active = NewActive();
   active->request = request;
-  if (active->of_server()) return BeginServer(active);
-  const CommunicateProgram &c = request.instruction->communicate;
-  if (request.input != nullptr && c.input_bytes != 0)
-    std::memmove(request.buffer + c.input_at, request.input, c.input_bytes);
-  Advance(active);
+  BeginServer(active);
 }
 
 ProgressEngine::Active *ProgressEngine::NewActive() {
@@ -228,112 +201,7 @@ ProgressEngine::Active *ProgressEngine::NewActive() {
   return active;
 }
 
-void ProgressEngine::Advance(Active *active) {
-  const CommunicateProgram &c = active->request.instruction->communicate;
-  for (; active->phase < c.phases.size(); ++active->phase, active->round = 0)
-    for (; active->round < c.phases[active->phase].rounds.size(); ++active->round)
-      if (PostRound(active)) return;
-  Finish(active);
-}
-
-bool ProgressEngine::PostRound(Active *active) {
-  const CommunicateProgram &c = active->request.instruction->communicate;
-  const PhaseProgram &phase = c.phases[active->phase];
-  const Round &round = phase.rounds[active->round];
-  if (round.send_peer < 0 && round.recv_peer < 0) return false;
-  if (transport_ == nullptr) {
-    Fail(absl::FailedPreconditionError(
-        absl::StrCat(Describe(*active), ": there is no transport")));
-    return true;
-  }
-  active->sending = round.send_peer >= 0;
-  active->receiving = round.recv_peer >= 0;
-  if (Timed()) active->recv_begin = active->send_begin = Clock::now();
-  if (active->receiving) {
-    auto done = [this, active](absl::Status status) {
-      Event event(Event::kReceived);
-      event.active = active;
-      event.status = std::move(status);
-      Push(std::move(event));
-    };
-    std::byte *target = active->request.buffer + round.recv_begin;
-    if (round.overlaps()) {
-      if (!TakeStaging(active, round.recv_bytes)) return true;
-      transport_->Recv(round.recv_peer, Tag(*active),
-                       absl::MakeSpan(active->staging.data(), round.recv_bytes),
-                       done);
-    } else if (phase.combine == ops::Combine::kReplace && observer_ == nullptr) {
-      transport_->Recv(round.recv_peer, Tag(*active),
-                       absl::MakeSpan(target, round.recv_bytes), done);
-    } else {
-      transport_->RecvStream(round.recv_peer, Tag(*active), round.recv_bytes,
-                             ops::ElementBytes(c.element), SinkOf(*active), done);
-    }
-  }
-  if (active->sending)
-    links_[round.send_peer].queue[{phase.priority, active->request.call,
-                                   active->sequence}] = active;
-  return true;
-}
-
-Transport::Sink ProgressEngine::SinkOf(const Active &active) const {
-  const CommunicateProgram &c = active.request.instruction->communicate;
-  const PhaseProgram &phase = c.phases[active.phase];
-  const Round &round = phase.rounds[active.round];
-  const bool last = active.round + 1 == phase.rounds.size();
-  return [element = c.element, combine = phase.combine,
-          scale = last && phase.combine != ops::Combine::kReplace ? phase.scale : 0.0,
-          target = active.request.buffer + round.recv_begin, links = observer_,
-          peer = round.recv_peer](size_t offset, absl::Span<const std::byte> bytes) {
-    if (links != nullptr) links->Count(peer, bytes.size());
-    if (combine == ops::Combine::kReplace)
-      std::memcpy(target + offset, bytes.data(), bytes.size());
-    else
-      ops::CombineElements(element, combine, scale, target + offset, bytes.data(),
-                           bytes.size() / ops::ElementBytes(element));
-  };
-}
-
-// Memory for what may not be received in place; false if there is none.
-bool ProgressEngine::TakeStaging(Active *active, size_t bytes) {
-  if (active->staging.size() >= bytes) return true;
-  for (Memory &spare : spare_staging_)
-    if (spare.size() >= bytes) {
-      std::swap(spare, active->staging);
-      std::swap(spare, spare_staging_.back());
-      spare_staging_.pop_back();
-      return true;
-    }
-  absl::StatusOr<Memory> staging = Memory::Allocate(bytes);
-  if (staging.ok())
-    active->staging = *std::move(staging);
-  else
-    Fail(staging.status());
-  return staging.ok();
-}
-
-// What receiving in place or through a sink has not done already.
-void ProgressEngine::FinishRound(Active *active) {
-  const CommunicateProgram &c = active->request.instruction->communicate;
-  const PhaseProgram &phase = c.phases[active->phase];
-  const Round &round = phase.rounds[active->round];
-  if (round.recv_peer < 0) return;
-  bool last = active->round + 1 == phase.rounds.size();
-  double scale = last ? phase.scale : 0.0;
-  std::byte *target = active->request.buffer + round.recv_begin;
-  size_t count = round.recv_bytes / ops::ElementBytes(c.element);
-  if (round.overlaps())
-    ops::CombineElements(c.element, phase.combine, scale, target,
-                         active->staging.data(), count);
-  else if (phase.combine == ops::Combine::kReplace && scale != 0 && scale != 1)
-    ops::ScaleElements(c.element, scale, target, count);
-}
-
-void ProgressEngine::Finish(Active *active) {
-  const Request request = active->request;
-  const CommunicateProgram &c = request.instruction->communicate;
-  if (request.output != nullptr && c.output_bytes != 0)
-    std::memmove(request.output, request.buffer + c.output_at, c.output_bytes);
+void ProgressEngine::Forget(Active *active) {
   if (active->staging.size() != 0 && spare_staging_.size() < kSpareStaging)
     spare_staging_.push_back(std::move(active->staging));
   auto node = active_.extract(active->sequence);
@@ -341,8 +209,6 @@ void ProgressEngine::Finish(Active *active) {
     *node.mapped() = Active();
     spare_.push_back(std::move(node));
   }
-  --communications_;
-  host_->CommunicationDone(request.cookie, request.index);
 }
 
 // When there is something to do without an event.
@@ -360,8 +226,7 @@ void ProgressEngine::Pump() {
     while (!link.queue.empty()) {
       const Active &first = *link.queue.begin()->second;
       const size_t credit = first.request.credit;
-      const CommunicateProgram &c = first.request.instruction->communicate;
-      const size_t bytes = c.phases[first.phase].rounds[first.round].send_bytes;
+      const size_t bytes = RoundAt(first, first.send).send_bytes;
       const bool fits = credit == 0 || link.in_flight == 0 ||
                         (bytes <= credit && link.in_flight <= credit - bytes);
       if (!fits && now < link.patient_until) break;
@@ -374,12 +239,10 @@ void ProgressEngine::Pump() {
 void ProgressEngine::Hand(int peer, Link *link) {
   Active *active = link->queue.begin()->second;
   link->queue.erase(link->queue.begin());
-  const CommunicateProgram &c = active->request.instruction->communicate;
-  const PhaseProgram &phase = c.phases[active->phase];
-  const Round &round = phase.rounds[active->round];
+  const Round round = RoundAt(*active, active->send);
   link->in_flight += round.send_bytes;
   if (Timed()) active->send_begin = Clock::now();
-  transport_->Send(peer, Tag(*active), phase.priority,
+  transport_->Send(peer, Tag(*active, active->send), PhaseAt(*active, active->send).priority,
                    absl::MakeConstSpan(active->request.buffer + round.send_begin,
                                        round.send_bytes),
                    [this, active](absl::Status status) {
@@ -421,20 +284,14 @@ std::string ProgressEngine::Describe(const Active &active) const {
 
 std::string ProgressEngine::DescribeMissing(const Active &active) const {
   if (active.of_server()) return "still waiting for the server";
-  const CommunicateProgram &c = active.request.instruction->communicate;
-  const Round &round = c.phases[active.phase].rounds[active.round];
-  std::string where =
-      absl::StrCat(" (phase ", active.phase, ", round ", active.round, ")");
+  const Place &at = active.receiving ? active.recv : active.send;
+  const std::string where =
+      absl::StrCat(" (phase ", at.phase, ", round ", at.round, ")");
   if (active.receiving)
     return absl::StrCat("still waiting for the message from peer ",
-                        round.recv_peer, where);
-  return absl::StrCat("peer ", round.send_peer, " has not taken the message",
-                      where);
-}
-
-MessageTag ProgressEngine::Tag(const Active &active) const {
-  return {active.request.call, active.request.instruction->communicate.key_id,
-          uint32_t(active.phase), uint32_t(active.round)};
+                        RoundAt(active, at).recv_peer, where);
+  return absl::StrCat("peer ", RoundAt(active, at).send_peer,
+                      " has not taken the message", where);
 }
 
 void ProgressEngine::Trace(const Active &active, TraceSpan::Track track,

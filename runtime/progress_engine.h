@@ -74,12 +74,22 @@ class ProgressEngine {
   bool Communicating() const { return communications_ != 0; }
 
  private:
+  // A round of an exchange.
+  struct Place {
+    size_t phase = 0, round = 0;
+    size_t index = 0;  // counted over all phases
+  };
   struct Active {
     Request request;
-    uint64_t sequence = 0;
-    // Of a Communicate instruction.
-    size_t phase = 0, round = 0;
+    uint64_t sequence = 0, begun = 0;  // `begun` is that of its first slice
+    // Of a Communicate instruction: the rounds that this slice of it is in. All
+    // before them are complete. Receiving may be one round ahead of sending: then
+    // what comes has a place while other slices still hold up the link.
+    uint32_t slice = 0;
+    std::shared_ptr<uint32_t> unfinished;  // slices of it; null if it is the only one
+    Place send, recv;
     bool sending = false, receiving = false;
+    bool staged = false;  // received, and not combined with what is being sent
     Memory staging;  // for a round that receives on top of what it sends
     Clock::time_point send_begin, recv_begin;
     bool of_server() const {
@@ -103,7 +113,9 @@ class ProgressEngine {
   // the link completes for a thirtieth of the deadline: between three ranks and
   // more, each may wait for a message that another holds back.
   struct Link {
-    using Order = std::tuple<int32_t, uint64_t, uint64_t>;  // priority, call, sequence
+    // Priority, call, instruction as begun, round, slice: slices of one
+    // instruction take turns.
+    using Order = std::tuple<int32_t, uint64_t, uint64_t, size_t, uint32_t>;
     std::map<Order, Active *> queue;
     size_t in_flight = 0;
     Clock::time_point patient_until;  // with a credit
@@ -121,16 +133,33 @@ class ProgressEngine {
   void Handle(Event &event);
   void Begin(const Request &request);
   Active *NewActive();
-  void Advance(Active *active);
-  bool PostRound(Active *active);  // false if there is nothing to do in it
-  void FinishRound(Active *active);
-  void Finish(Active *active);
-  bool TakeStaging(Active *active, size_t bytes);
+  // Gives `active` back; its memory is for others.
+  void Forget(Active *active);
   void Pump();
   void Hand(int peer, Link *link);
   Clock::time_point WakeUp() const;
   void Fail(const absl::Status &why);
   void CheckStall();
+
+  // progress_exchanges.cc
+  void BeginExchange(const Request &request);
+  void HandleExchange(Event &event);
+  // Posts what can be sent and received now.
+  void Advance(Active *active);
+  bool MayReceive(const Active &active) const;
+  void PostReceive(Active *active);
+  void QueueSend(Active *active);
+  void FinishReceive(Active *active);
+  void Finish(Active *active);
+  bool TakeStaging(Active *active, size_t bytes);
+  static bool IsEnd(const Active &active, const Place &place);
+  static void Skip(const Active &active, Place *place);  // to the next round
+  static const PhaseProgram &PhaseAt(const Active &active, const Place &place);
+  // What this slice sends and receives in a round.
+  static Round RoundAt(const Active &active, const Place &place);
+  // The transport's sink of the message that is received.
+  Transport::Sink SinkOf(const Active &active) const;
+  static MessageTag Tag(const Active &active, const Place &place);
 
   // progress_servers.cc
   void BeginServer(Active *active);
@@ -143,11 +172,8 @@ class ProgressEngine {
   // connection to one that is lost. Both take up to twice the deadline.
   Clock::duration DeadlineOf(const Active &active) const;
 
-  // The transport's sink of a round's message.
-  Transport::Sink SinkOf(const Active &active) const;
   std::string Describe(const Active &active) const;
   std::string DescribeMissing(const Active &active) const;
-  MessageTag Tag(const Active &active) const;
   void Trace(const Active &active, TraceSpan::Track track, int peer,
              uint64_t bytes, Clock::time_point begin, Clock::time_point end);
 

@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kSlack = 1e-3;    // bytes
 // Of the gRPC transport.
-constexpr double kLargePacket = 1 << 20, kSmallPacket = 128 << 10;
+constexpr double kLargePacket = 1 << 20, kSmallPacket = 64 << 10;
 constexpr Time kSlowPacket = 3'000'000;
 constexpr size_t kMaxFrames = 256;  // in a packet
 

@@ -39,7 +39,7 @@ struct Message {
 };
 
 struct NetworkOptions {
-  // Of a packet, at most; 0: 1 MiB, and 128 KiB where that takes longer than 3 ms
+  // Of a packet, at most; 0: 1 MiB, and 64 KiB where that takes longer than 3 ms
   // (grpc/link_send.cc).
   double chunk_bytes = 0;
   double socket_bytes = 0;

@@ -30,7 +30,7 @@ using testing::HasSubstr;
 
 Hello GoodHello() {
   Hello hello;
-  hello.set_protocol_version(2);
+  hello.set_protocol_version(3);
   hello.set_plan_digest(7);
   hello.set_nodes(2);
   hello.set_rank(1);
@@ -273,17 +273,17 @@ TEST_F(ProtocolTest, StrangersAreRefusedAndDoNoHarm) {
 TEST_F(ProtocolTest, AnotherProtocolVersion) {
   Dialler peer(addresses_[0]);
   Hello hello = GoodHello();
-  hello.set_protocol_version(3);
+  hello.set_protocol_version(4);
   peer.SayHello(hello);
   grpc::Status status = peer.Finish();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
   EXPECT_THAT(status.error_message(),
-              HasSubstr("protocol version must match 2, got: 3"));
+              HasSubstr("protocol version must match 3, got: 4"));
   thread_.join();
   EXPECT_EQ(status_.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status_.message()),
               AllOf(HasSubstr("peer 1"), HasSubstr(addresses_[1]),
-                    HasSubstr("protocol version must match 2, got: 3")));
+                    HasSubstr("protocol version must match 3, got: 4")));
 }
 
 TEST_F(ProtocolTest, AddressesInAnotherOrder) {

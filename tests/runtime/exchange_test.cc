@@ -99,6 +99,64 @@ INSTANTIATE_TEST_SUITE_P(Sizes, AllReduceTest,
                                             ::testing::Range(1, 8),
                                             ::testing::Values(1, 3, 64, 1001)));
 
+// Parts of 2 and 4 MiB and one element: messages are cut into 4 and 5 slices.
+TEST(SlicesTest, SlicesGiveTheSumOnEveryRank) {
+  for (auto [algorithm, nodes, bytes] :
+       {std::tuple{kRing, 2, 4 << 20}, {kRing, 3, 13 << 20}, {kDoubling, 2, 5 << 20},
+        {kHalving, 4, 5 << 20}}) {
+    const int64_t size = bytes / 4 + 1;
+    std::vector<float> values;
+    for (int64_t i = 0; i < nodes * size; ++i)
+      values.push_back(float((i * 7919) % 65536));
+    auto results = Reduce(nodes, size, plan::F32,
+                          Phases(algorithm, nodes, plan::SUM, 0), values);
+    ASSERT_EQ(results.size(), size_t(nodes));
+    for (int64_t i = 0; i < size; ++i) {
+      float want = 0;
+      for (int r = 0; r < nodes; ++r) want += values[size_t(r * size + i)];
+      for (int r = 0; r < nodes; ++r)
+        ASSERT_EQ(results[size_t(r)][size_t(i)], want)
+            << algorithm << ", rank " << r << ", element " << i;
+    }
+  }
+}
+
+TEST(SlicesTest, AreCutWhereEachRoundMovesOnePart) {
+  auto slices = [](const std::vector<plan::Phase> &phases, size_t bytes) {
+    plan::Communicate exchange;
+    for (const plan::Phase &phase : phases) *exchange.add_phases() = phase;
+    runtime::TensorInfo type{ops::Element::kF32, {int64_t(bytes / 4)}, int64_t(bytes / 4),
+                             bytes};
+    return runtime::SlicesOf(exchange, type);
+  };
+  const auto ring = testing::RingAllReduce(4, plan::SUM, 0);
+  EXPECT_EQ(slices(ring, 64), 1u);
+  EXPECT_EQ(slices(ring, 4 << 20), 2u);
+  EXPECT_EQ(slices(ring, 16 << 20), 4u);
+  EXPECT_EQ(slices(ring, 256 << 20), 16u);
+  EXPECT_EQ(slices(ring, size_t{1} << 36), 256u);
+  // A round that moves two parts at once depends on several of the one before.
+  EXPECT_EQ(slices(testing::HalvingAllReduce(4, plan::SUM, 0), 256 << 20), 1u);
+  EXPECT_EQ(slices({}, 256 << 20), 1u);
+}
+
+TEST(SlicesTest, SlicesCoverWhatARoundMoves) {
+  runtime::Round round;
+  round.send_begin = 40, round.send_bytes = 4 * 1001;
+  round.recv_begin = 8, round.recv_bytes = 12;
+  size_t sent = round.send_begin, received = round.recv_begin;
+  for (uint32_t s = 0; s < 7; ++s) {
+    const runtime::Round part = runtime::SliceOf(round, 4, s, 7);
+    EXPECT_EQ(part.send_begin, sent);
+    EXPECT_EQ(part.recv_begin, received);
+    EXPECT_EQ(part.send_bytes % 4, 0u);
+    sent += part.send_bytes;
+    received += part.recv_bytes;
+  }
+  EXPECT_EQ(sent, round.send_begin + round.send_bytes);
+  EXPECT_EQ(received, round.recv_begin + round.recv_bytes);
+}
+
 TEST(AllReduceTypesTest, EveryElementType) {
   auto phases = testing::RingAllReduce(3, plan::SUM, 0);
   auto expect = [&](auto zero, plan::ElementType element, auto value, auto sum) {
