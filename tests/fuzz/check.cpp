@@ -24,7 +24,8 @@ constexpr const char *kPipelines[] = {
     "canonicalize,cse,insert-dist-comm,canonicalize,cse,schedule-comm",
     "schedule-comm,canonicalize",
     "insert-dist-comm,replicate-devices,lower-sparse-comm{density=0.3 min-elements=2 rules=.*b=0.5:gtopk},"
-    "schedule-comm,expand-collectives",
+    "spread-sums{force=true min-elements=2},schedule-comm,expand-collectives",
+    "spread-sums{force=true apart=false min-elements=2},schedule-comm",
     "expand-collectives,canonicalize",
     "verify-distributed",
     "extract-problem,solve-problem{policy=fifo},verify-solution",
