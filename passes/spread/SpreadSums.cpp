@@ -30,6 +30,9 @@ using place::placedType;
 
 namespace {
 
+/// Their numbers are a constant of the program.
+constexpr int64_t kMostNodes = 1 << 16;
+
 /// Sums that travel together.
 struct Group {
   SmallVector<Sum *> sums;
@@ -50,7 +53,8 @@ int64_t balance(ArrayRef<Group *> groups, int64_t nodes) {
     return which.first->sums[which.second]->bytes;
   };
   llvm::stable_sort(order, [&](auto &a, auto &b) { return bytes(a) > bytes(b); });
-  SmallVector<int64_t> loads(nodes, 0);
+  // Nodes beyond the number of sums get none.
+  SmallVector<int64_t> loads(std::min(nodes, static_cast<int64_t>(order.size())), 0);
   for (auto &which : order) {
     auto *least = std::min_element(loads.begin(), loads.end()); // the first of equals
     *least += bytes(which);
@@ -293,6 +297,14 @@ private:
       return failure();
     if (cluster->getNodes() == 1)
       return success();
+    if (cluster->getNodes() > kMostNodes) {
+      place::remarkAt(func.getLoc(), getArgument(), func.getName(), "spread",
+                      [&](raw_ostream &os) {
+                        os << "sums not spread: there are more than " << kMostNodes
+                           << " nodes, got: " << cluster->getNodes();
+                      });
+      return success();
+    }
     SmallVector<Group> groups;
     for (Sum &sum : sums)
       groupOf(groups, sum).sums.push_back(&sum);
