@@ -32,8 +32,8 @@ double Seconds(int repeats, const std::function<bool()> &work) {
 volatile uint64_t g_sink;
 
 // Unsigned, so that the order of the additions is the compiler's to choose.
-__attribute__((target_clones("avx512f", "avx2", "default"))) uint32_t Sum(
-    const uint32_t *x, int64_t size) {
+__attribute__((target_clones("avx512f", "avx2", "default"))) uint32_t Sum(const uint32_t *x,
+                                                                          int64_t size) {
   uint32_t sum = 0;
   for (int64_t i = 0; i < size; ++i) sum += x[i];
   return sum;
@@ -58,10 +58,9 @@ double TopKDriverReadSum(const void *x, int64_t bytes, int repeats) {
 }
 
 // `residual` and `new_residual` may be null, both.
-double TopKDriverSelect(int element, int method, int stop_early, int threads,
-                        const void *x, const void *residual, void *new_residual,
-                        int64_t size, int64_t k, void *values, int32_t *indices,
-                        int repeats) {
+double TopKDriverSelect(int element, int method, int stop_early, int threads, const void *x,
+                        const void *residual, void *new_residual, int64_t size, int64_t k,
+                        void *values, int32_t *indices, int repeats) {
   TopKProblem problem;
   problem.element = Element(element);
   problem.method = TopKMethod(method);
@@ -84,9 +83,8 @@ double TopKDriverSelect(int element, int method, int stop_early, int threads,
 
 // What one would write with the standard library: the k-th magnitude, then a scan
 // that takes values and indices. `keys` is scratch for size floats.
-double TopKDriverNthElement(const float *x, int64_t size, int64_t k,
-                            float *values, int32_t *indices, float *keys,
-                            int repeats) {
+double TopKDriverNthElement(const float *x, int64_t size, int64_t k, float *values,
+                            int32_t *indices, float *keys, int repeats) {
   return Seconds(repeats, [&] {
     for (int64_t i = 0; i < size; ++i) keys[i] = std::fabs(x[i]);
     std::nth_element(keys, keys + (k - 1), keys + size, std::greater<float>());

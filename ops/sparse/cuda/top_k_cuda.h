@@ -1,0 +1,51 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Exact selection on a CUDA device, of many arrays at once: the twin of
+// ops/sparse/top_k.h, which defines the answers.
+#ifndef COMMSCHED_OPS_SPARSE_CUDA_TOP_K_CUDA_H
+#define COMMSCHED_OPS_SPARSE_CUDA_TOP_K_CUDA_H
+
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "ops/element.h"
+#include "ops/sparse/cuda/top_k_tables.h"
+#include "ops/sparse/top_k.h"
+
+namespace commsched::ops::sparse::cuda {
+
+// A batch that is selected from again and again, in the same memory. Movable;
+// used by one thread at a time, with the device that was current in Make.
+class TopKBatch {
+ public:
+  // Bytes of device memory that a batch needs.
+  static size_t ScratchBytes(const std::vector<Array> &arrays);
+
+  // `scratch`: device memory, aligned to 256 bytes, which must outlive the
+  // batch. All arrays have elements and indices of one type: kF32, kF16 or
+  // kBF16, and kI32 or kI64. Waits until the tables have been copied.
+  static absl::StatusOr<TopKBatch> Make(Element element, Element index,
+                                        const std::vector<Array> &arrays,
+                                        void *scratch);
+
+  // Puts one selection from all arrays on the cudaStream_t: a fixed sequence of
+  // kernels without the host in between, which may be captured into a graph.
+  absl::Status Run(void *stream) const;
+
+  // Waits for the stream, and says of each array what was not finite in the
+  // last run: of such an array values and indices hold anything, and the new
+  // residual holds the sum.
+  absl::StatusOr<std::vector<NonFinite>> Wait(void *stream) const;
+
+ private:
+  Element element_ = Element::kF32, index_ = Element::kI32;
+  size_t items_ = 0, groups_ = 0;
+  std::byte *scratch_ = nullptr;
+  size_t states_at_ = 0, items_at_ = 0, groups_at_ = 0;
+};
+
+}  // namespace commsched::ops::sparse::cuda
+
+#endif  // COMMSCHED_OPS_SPARSE_CUDA_TOP_K_CUDA_H
