@@ -310,11 +310,13 @@ def test_infinite_gradients_end_the_run(data, tmp_path):
 
 
 OPS = """
-func.func @step(%w: tensor<3x5x{t}> {{cs.param = "w"}}, %a: tensor<6x{t}> {{cs.state = "sent"}}, %b: tensor<3x5x{t}> {{cs.state = "rest"}},
-                %c: tensor<3x5x{t}> {{cs.state = "cleared"}}, %d: tensor<4x{t}> {{cs.state = "merged"}}, %e: tensor<15x{t}> {{cs.state = "others"}},
+func.func @step(%w: tensor<3x5x{t}> {{cs.param = "w"}}, %a: tensor<6x{t}> {{cs.state = "sent"}},
+                %b: tensor<3x5x{t}> {{cs.state = "rest"}}, %c: tensor<3x5x{t}> {{cs.state = "cleared"}},
+                %d: tensor<4x{t}> {{cs.state = "merged"}}, %e: tensor<15x{t}> {{cs.state = "others"}},
                 %x: tensor<3x5x{t}> {{cs.batch = "x"}})
-    -> (tensor<3x5x{t}> {{cs.updates = "w"}}, tensor<6x{t}> {{cs.updates = "sent"}}, tensor<3x5x{t}> {{cs.updates = "rest"}},
-        tensor<3x5x{t}> {{cs.updates = "cleared"}}, tensor<4x{t}> {{cs.updates = "merged"}}, tensor<15x{t}> {{cs.updates = "others"}})
+    -> (tensor<3x5x{t}> {{cs.updates = "w"}}, tensor<6x{t}> {{cs.updates = "sent"}},
+        tensor<3x5x{t}> {{cs.updates = "rest"}}, tensor<3x5x{t}> {{cs.updates = "cleared"}},
+        tensor<4x{t}> {{cs.updates = "merged"}}, tensor<15x{t}> {{cs.updates = "others"}})
     attributes {{cs.step}} {{
   %x1 = cs.gradient %x of "w" : tensor<3x5x{t}>
   %v, %i, %r = cs.top_k "{method}" %x1 : (tensor<3x5x{t}>) -> (tensor<6x{t}>, tensor<6x{i}>, tensor<3x5x{t}>)
