@@ -9,9 +9,6 @@
 namespace commsched::ops::sparse {
 namespace {
 
-// Means are of pieces of so many elements, whatever the number of threads.
-constexpr int64_t kPiece = 1 << 20;
-
 struct MeanAndMax {
   double mean = 0;
   int32_t largest = 0;  // magnitude
@@ -19,20 +16,24 @@ struct MeanAndMax {
 
 MeanAndMax Measure(Selection *selection) {
   const TopKProblem &problem = selection->problem();
-  const int64_t pieces = (problem.size + kPiece - 1) / kPiece;
-  std::vector<MagnitudeSum> sums(static_cast<size_t>(pieces));
+  const size_t size = size_t(problem.size);
+  std::vector<MagnitudeSum> groups((size + kSumGroup - 1) / kSumGroup);
   selection->ForEachPart([&](size_t p) {
-    for (size_t i = p; i < sums.size(); i += selection->parts().size())
-      sums[i] = SumMagnitudes(
-          problem.element, selection->array(), i * kPiece,
-          std::min((i + 1) * size_t(kPiece), size_t(problem.size)));
+    for (size_t i = p; i < groups.size(); i += selection->parts().size())
+      groups[i] =
+          SumMagnitudes(problem.element, selection->array(), i * kSumGroup,
+                        std::min((i + 1) * kSumGroup, size));
   });
+  // Every 32nd group, then by halves: in the same order on a device.
+  double sums[32] = {};
   MeanAndMax result;
-  for (const MagnitudeSum &piece : sums) {
-    result.mean += piece.sum;
-    result.largest = std::max(result.largest, piece.largest);
+  for (size_t i = 0; i < groups.size(); ++i) {
+    sums[i % 32] += groups[i].sum;
+    result.largest = std::max(result.largest, groups[i].largest);
   }
-  result.mean /= double(problem.size);
+  for (size_t half = 16; half > 0; half /= 2)
+    for (size_t j = 0; j < half; ++j) sums[j] += sums[j + half];
+  result.mean = sums[0] / double(problem.size);
   return result;
 }
 

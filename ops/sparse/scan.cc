@@ -289,29 +289,38 @@ size_t CountTarget(Element element, const void *x, size_t begin, size_t end,
 
 template <class F>
 MagnitudeSum SumType(const void *x, size_t begin, size_t end) {
-  constexpr size_t kSums = 16, kBlock = 64;
+  constexpr size_t kColumns = 32, kTile = 1024;
   const auto *p = static_cast<const typename F::Storage *>(x);
   const size_t lanes = hn::Lanes(U32());
-  VU largest = Set(0);
-  double sums[kSums] = {};
-  HWY_ALIGN float values[kBlock];
-  size_t i = begin;
-  for (; i + kBlock <= end; i += kBlock) {
-    for (size_t j = 0; j < kBlock; j += lanes) {
-      const VU v = hn::And(LoadBits(F(), p + i + j), Set(F::kMagnitude));
-      largest = SelectIf(Greater(v, largest), v, largest);
-      hn::Store(ToFloat(F(), v), Float(), values + j);
-    }
-    for (size_t j = 0; j < kBlock; j += kSums)
-      for (size_t s = 0; s < kSums; ++s) sums[s] += double(values[j + s]);
-  }
+  const auto halve = [](double *sums) {
+    for (size_t half = kColumns / 2; half > 0; half /= 2)
+      for (size_t j = 0; j < half; ++j) sums[j] += sums[j + half];
+    return sums[0];
+  };
   MagnitudeSum result;
-  for (size_t s = 0; i < end; ++i, ++s) {
-    sums[s % kSums] += std::fabs(double(F::Load(p[i])));
-    result.largest =
-        std::max(result.largest, int32_t(F::Bits(p[i]) & F::kMagnitude));
+  VU largest = Set(0);
+  double tiles[kSumGroup / kTile] = {};
+  HWY_ALIGN float values[kColumns];
+  for (size_t tile = begin; tile < end; tile += kTile) {
+    double sums[kColumns] = {};
+    const size_t tile_end = std::min(end, tile + kTile);
+    size_t i = tile;
+    for (; i + kColumns <= tile_end; i += kColumns) {
+      for (size_t j = 0; j < kColumns; j += lanes) {
+        const VU v = hn::And(LoadBits(F(), p + i + j), Set(F::kMagnitude));
+        largest = SelectIf(Greater(v, largest), v, largest);
+        hn::Store(ToFloat(F(), v), Float(), values + j);
+      }
+      for (size_t j = 0; j < kColumns; ++j) sums[j] += double(values[j]);
+    }
+    for (size_t j = 0; i < tile_end; ++i, ++j) {
+      sums[j] += std::fabs(double(F::Load(p[i])));
+      result.largest =
+          std::max(result.largest, int32_t(F::Bits(p[i]) & F::kMagnitude));
+    }
+    tiles[(tile - begin) / kTile] = halve(sums);
   }
-  for (double sum : sums) result.sum += sum;
+  result.sum = halve(tiles);
   HWY_ALIGN uint32_t most[hn::MaxLanes(U32())];
   hn::Store(largest, U32(), most);
   for (size_t j = 0; j < lanes; ++j)

@@ -55,8 +55,12 @@ size_t Scan(const ScanPart &part, size_t from, int32_t above, Hits *hits);
 size_t CountAbove(Element element, const void *x, size_t begin, size_t end,
                   int32_t above);
 
-// The sum of |x| over elements begin .. end - 1, in the same order on every
-// machine, and the largest magnitude.
+// The sum of |x| over elements begin .. end - 1, at most kSumGroup, and the
+// largest magnitude. The order of additions is fixed, and one that many threads
+// can follow: of 1024 elements (32 rows of 32) first each column from the top,
+// then the 32 sums by halves (the first 16 and the last 16 in pairs, ...); then
+// by halves the sums of 32 such tiles, with 0 for those that are not there.
+inline constexpr size_t kSumGroup = 32 * 1024;
 struct MagnitudeSum {
   double sum = 0;
   int32_t largest = 0;
