@@ -1,33 +1,59 @@
 # Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-# CUDA, if it is there: COMMSCHED_BUILD_CUDA, and commsched_cuda_object(). nvcc is
+# CUDA, if it is there: COMMSCHED_BUILD_CUDA, and commsched_cuda_objects(). nvcc is
 # called directly, not as a language of the project: nothing else depends on it,
-# and it knows none of the project's warning flags.
-find_program(NVCC_PROGRAM nvcc)
+# and it knows none of the project's warning flags. It is that of PATH, of
+# /usr/local/cuda, or the one that scripts/setup.sh --tests puts into .venv.
+file(GLOB cuda_wheels ${CMAKE_SOURCE_DIR}/.venv/lib/python3*/site-packages/nvidia/cu13/bin)
+find_program(NVCC_PROGRAM nvcc PATHS /usr/local/cuda/bin ${cuda_wheels})
 if(NVCC_PROGRAM)
-  find_package(CUDAToolkit QUIET)
+  # It may be a script that calls another: what does that one say where it is?
+  execute_process(COMMAND ${NVCC_PROGRAM} --dryrun --compile x.cu
+                  ERROR_VARIABLE cuda_dryrun OUTPUT_QUIET)
+  if(cuda_dryrun MATCHES "[$] TOP=([^\r\n]+)")
+    set(cuda_top ${CMAKE_MATCH_1})
+  endif()
+  file(GLOB cuda_targets ${cuda_top}/targets/${CMAKE_SYSTEM_PROCESSOR}-linux)
+  find_path(CUDA_RUNTIME_INCLUDE_DIR cuda_runtime_api.h
+            HINTS ${cuda_top}/include ${cuda_targets}/include)
+  find_library(CUDA_RUNTIME_LIBRARY cudart_static
+               HINTS ${cuda_top} ${cuda_targets} PATH_SUFFIXES lib64 lib)
 endif()
-if(NVCC_PROGRAM AND CUDA_cudart_static_LIBRARY AND NOT COMMSCHED_SANITIZE)
+if(NVCC_PROGRAM AND CUDA_RUNTIME_INCLUDE_DIR AND CUDA_RUNTIME_LIBRARY)
   set(cuda_found ON)
 else()
   set(cuda_found OFF)
 endif()
-option(COMMSCHED_BUILD_CUDA "CUDA kernels (needs nvcc and the CUDA runtime)" ${cuda_found})
+set(COMMSCHED_BUILD_CUDA AUTO CACHE STRING "CUDA kernels: ON, OFF, or AUTO, where nvcc is")
+set(cuda_build ${COMMSCHED_BUILD_CUDA})
+if(cuda_build STREQUAL AUTO)
+  set(cuda_build ${cuda_found})
+endif()
+if(COMMSCHED_SANITIZE)
+  set(cuda_build OFF)
+elseif(cuda_build AND NOT cuda_found)
+  message(FATAL_ERROR "COMMSCHED_BUILD_CUDA=ON needs nvcc and the static CUDA runtime: "
+                      "scripts/setup.sh --tests installs them")
+endif()
 
-# commsched_cuda_object(<out> <source>): compiles a .cu file for sm_90, and to PTX
-# that other devices from sm_80 on translate when it is loaded.
-function(commsched_cuda_object out source)
-  get_filename_component(name ${source} NAME)
-  set(object ${CMAKE_CURRENT_BINARY_DIR}/${name}.o)
-  add_custom_command(
-    OUTPUT ${object}
-    COMMAND ${NVCC_PROGRAM} -std=c++20 -O3 -I${CMAKE_SOURCE_DIR} -Xcompiler -fPIC
-            -ccbin ${CMAKE_CXX_COMPILER}
-            -gencode arch=compute_90,code=sm_90 -gencode arch=compute_80,code=compute_80
-            -MD -MF ${object}.d -c ${CMAKE_CURRENT_SOURCE_DIR}/${source} -o ${object}
-    DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${source}
-    DEPFILE ${object}.d
-    VERBATIM)
-  set(${out} ${object} PARENT_SCOPE)
+# commsched_cuda_objects(<out> <source>...): compiles .cu files for sm_90, and to
+# PTX that other devices from sm_80 on translate when it is loaded. Products and
+# sums are rounded one by one, as the kernels of the CPU do it.
+function(commsched_cuda_objects out)
+  foreach(source ${ARGN})
+    get_filename_component(name ${source} NAME)
+    set(object ${CMAKE_CURRENT_BINARY_DIR}/${name}.o)
+    add_custom_command(
+      OUTPUT ${object}
+      COMMAND ${NVCC_PROGRAM} -std=c++20 -O3 --fmad=false -I${CMAKE_SOURCE_DIR} -Xcompiler -fPIC
+              -ccbin ${CMAKE_CXX_COMPILER}
+              -gencode arch=compute_90,code=sm_90 -gencode arch=compute_80,code=compute_80
+              -MD -MF ${object}.d -c ${CMAKE_CURRENT_SOURCE_DIR}/${source} -o ${object}
+      DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${source}
+      DEPFILE ${object}.d
+      VERBATIM)
+    list(APPEND objects ${object})
+  endforeach()
+  set(${out} ${objects} PARENT_SCOPE)
 endfunction()

@@ -61,6 +61,13 @@ if [ -n "$with_tests" ]; then
     .venv/bin/python -m pip install --disable-pip-version-check --progress-bar off -r scripts/requirements.txt
     cp scripts/requirements.txt "$stamp"
   fi
+  stamp=.venv/requirements-cuda.stamp
+  if ! cmp -s scripts/requirements-cuda.txt "$stamp"; then
+    step "installing a CUDA compiler in .venv"
+    .venv/bin/python -m pip install --disable-pip-version-check --progress-bar off --no-deps \
+      -r scripts/requirements-cuda.txt
+    cp scripts/requirements-cuda.txt "$stamp"
+  fi
 fi
 
 if [ -n "$with_bench" ] && ! .venv/bin/python -c 'import torch' 2>/dev/null; then
