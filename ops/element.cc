@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ops/element.h"
 
-#include <bit>
 #include <cstring>
 #include <limits>
+
+#include "ops/float_bits.h"
 
 namespace commsched::ops {
 namespace {
@@ -168,42 +169,10 @@ bool IsFloat(Element element) {
          element == Element::kF16 || element == Element::kBF16;
 }
 
-float BFloat16ToFloat(uint16_t value) {
-  return std::bit_cast<float>(uint32_t(value) << 16);
-}
-
-uint16_t FloatToBFloat16(float value) {
-  uint32_t bits = std::bit_cast<uint32_t>(value);
-  uint32_t rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
-  // Rounding must not turn a NaN into an infinity.
-  return uint16_t(value != value ? (bits >> 16) | 0x40 : rounded);
-}
-
-float HalfToFloat(uint16_t half) {
-  uint32_t sign = uint32_t(half & 0x8000) << 16;
-  uint32_t magnitude = half & 0x7fff;
-  if (magnitude >= 0x7c00)  // infinity, NaN
-    return std::bit_cast<float>(sign | 0x7f800000 | ((magnitude & 0x3ff) << 13));
-  // Moves the exponent by a multiplication, which is exact and also takes
-  // care of subnormal numbers.
-  float shifted = std::bit_cast<float>(magnitude << 13) * 0x1p112f;
-  return std::bit_cast<float>(sign | std::bit_cast<uint32_t>(shifted));
-}
-
-uint16_t FloatToHalf(float value) {
-  uint32_t bits = std::bit_cast<uint32_t>(value);
-  uint16_t sign = uint16_t((bits >> 16) & 0x8000);
-  uint32_t magnitude = bits & 0x7fffffff;
-  if (magnitude > 0x7f800000) return sign | 0x7e00;   // NaN
-  if (magnitude >= 0x477ff000) return sign | 0x7c00;  // rounds to infinity
-  if (magnitude < 0x38800000) {
-    // Subnormal half: adding 0.5 puts the rounding where it belongs.
-    float sum = std::bit_cast<float>(magnitude) + 0.5f;
-    return sign | uint16_t(std::bit_cast<uint32_t>(sum) - 0x3f000000);
-  }
-  uint32_t rounded = magnitude + 0xfff + ((magnitude >> 13) & 1);
-  return sign | uint16_t((rounded - 0x38000000) >> 13);
-}
+float BFloat16ToFloat(uint16_t value) { return bits::BFloat16ToFloat(value); }
+uint16_t FloatToBFloat16(float value) { return bits::FloatToBFloat16(value); }
+float HalfToFloat(uint16_t half) { return bits::HalfToFloat(half); }
+uint16_t FloatToHalf(float value) { return bits::FloatToHalf(value); }
 
 void CombineElements(Element element, Combine combine, double scale,
                      std::byte *target, const std::byte *source,

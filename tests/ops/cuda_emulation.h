@@ -54,10 +54,9 @@ T Exchange(T value, unsigned from) {
 #define threadIdx (::commsched::testing::cuda::ThreadIndex())
 #define blockIdx (::commsched::testing::cuda::BlockIndex())
 
+using std::max;
 using std::min;
 
-inline float __uint_as_float(uint32_t v) { return std::bit_cast<float>(v); }
-inline uint32_t __float_as_uint(float v) { return std::bit_cast<uint32_t>(v); }
 inline int __popc(unsigned v) { return std::popcount(v); }
 inline void __syncthreads() { commsched::testing::cuda::BlockBarrier(); }
 inline void __threadfence() {}

@@ -1,8 +1,7 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The CUDA kernels, emulated, against the CPU's: what they compute, not that they
-// run on a device.
+// The CUDA kernels of selections, on a device or emulated, against the CPU's.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,116 +9,100 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
-#include "ops/sparse/cuda/top_k_tables.h"
+#include "ops/sparse/selection.h"
+#include "tests/ops/cuda_machine.h"
 #include "tests/ops/sparse_data.h"
-// What the kernels use comes first.
-#include "tests/ops/cuda_emulation.h"
-
-#include "ops/sparse/cuda/top_k_kernels.cuh"
 
 namespace commsched {
 namespace {
 
 namespace cuda = ops::sparse::cuda;
 using ops::Element;
+using ops::sparse::TopKMethod;
 using testing::Array;
+using testing::CudaMachine;
 using testing::Data;
 
 struct Case {
   Data data;
   int64_t size, k;
   bool feedback = false;
-  int64_t not_finite = -1;  // this element
+  int64_t not_finite = -1;    // this element
+  bool misleading = false;    // what the sample looks at is larger than the rest
 };
 
-// A batch in one run.
-class Batch {
- public:
-  Batch(Element element, Element index, const std::vector<Case> &cases)
-      : element_(element), index_(index), cases_(cases) {
-    uint64_t seed = 0;
-    for (const Case &c : cases) {
-      inputs_.push_back(MakeArray(element, c.data, c.size, ++seed));
-      if (c.not_finite >= 0) inputs_.back().Set(c.not_finite, -INFINITY);
-      residuals_.push_back(MakeArray(element, Data::kHeavyTail, c.size, ++seed));
-      values_.push_back(Array(element, c.k));
-      indices_.emplace_back(size_t(c.k) * ops::ElementBytes(index) + 1);
-    }
-    sums_ = residuals_;
+void Mislead(Array *x) {
+  const int64_t stretch = x->size() / cuda::kSampleLines;
+  for (int64_t line = 0; line < cuda::kSampleLines; ++line) {
+    const int64_t at =
+        line * stretch + int64_t(ops::sparse::Mix(uint64_t(line)) %
+                                 uint64_t(stretch - cuda::kLine + 1));
+    for (int64_t i = at; i < at + cuda::kLine; ++i) x->Set(i, (*x)[i] + 1e5f);
   }
+}
 
-  template <class F>
-  void Run() {
-    std::vector<cuda::Array> arrays;
-    for (size_t i = 0; i < cases_.size(); ++i) {
-      cuda::Array array;
-      array.x = inputs_[i].data();
-      if (cases_[i].feedback) array.residual = array.sum = sums_[i].data();
-      array.values = values_[i].data();
-      array.indices = indices_[i].data();
-      array.size = cases_[i].size;
-      array.k = cases_[i].k;
-      arrays.push_back(array);
-    }
-    scratch_.assign(cuda::LayOut(arrays, nullptr).bytes + 64, std::byte{0xa5});
-    std::byte *scratch = scratch_.data() + 64 - uintptr_t(scratch_.data()) % 64;
-    const cuda::Tables tables = cuda::LayOut(arrays, scratch);
-    auto *states = reinterpret_cast<cuda::State *>(scratch + tables.states_at);
-    std::memset(static_cast<void *>(states), 0, arrays.size() * sizeof(cuda::State));
-    const auto launch = [](auto kernel, unsigned blocks, unsigned threads, auto... arguments) {
-      testing::cuda::Launch(blocks, threads, [&] { kernel(arguments...); });
-    };
-    if (index_ == Element::kI32)
-      cuda::Enqueue<F, int32_t>(tables.items.data(), states, tables.group_item.data(),
-                                uint32_t(arrays.size()), uint32_t(tables.group_item.size()),
-                                launch);
-    else
-      cuda::Enqueue<F, int64_t>(tables.items.data(), states, tables.group_item.data(),
-                                uint32_t(arrays.size()), uint32_t(tables.group_item.size()),
-                                launch);
-    for (size_t i = 0; i < cases_.size(); ++i) Check(i, states[i]);
+// Selects from all cases in one batch, and compares each with the CPU.
+void CheckBatch(CudaMachine *machine, Element element, Element index,
+                const std::vector<Case> &cases, const cuda::TopKOptions &options = {}) {
+  const size_t width = ops::ElementBytes(element), index_width = ops::ElementBytes(index);
+  std::vector<Array> inputs, residuals;
+  std::vector<cuda::Array> arrays;
+  for (const Case &c : cases) {
+    inputs.push_back(MakeArray(element, c.data, c.size, 2 * inputs.size() + 1));
+    if (c.not_finite >= 0) inputs.back().Set(c.not_finite, -INFINITY);
+    if (c.misleading) Mislead(&inputs.back());
+    residuals.push_back(MakeArray(element, Data::kHeavyTail, c.size, 2 * inputs.size()));
+    cuda::Array array;
+    array.x = machine->Copy(inputs.back().data(), size_t(c.size) * width);
+    if (c.feedback)
+      array.residual = array.sum = machine->Copy(residuals.back().data(), size_t(c.size) * width);
+    array.values = machine->Allocate(size_t(c.k) * width);
+    array.indices = machine->Allocate(size_t(c.k) * index_width);
+    array.size = c.size;
+    array.k = c.k;
+    arrays.push_back(array);
   }
-
- private:
-  void Check(size_t i, const cuda::State &state) {
-    const Case &c = cases_[i];
-    SCOPED_TRACE(absl::StrCat(ops::ElementName(element_), " data ", int(c.data), " size ", c.size,
-                              " k ", c.k, " feedback ", c.feedback));
+  const std::vector<ops::sparse::NonFinite> found =
+      machine->TopK(element, index, arrays, options);
+  EXPECT_FALSE(machine->Damaged());
+  for (size_t i = 0; i < cases.size(); ++i) {
+    const Case &c = cases[i];
+    SCOPED_TRACE(absl::StrCat(ops::ElementName(element), " method ", int(options.method), " steps ",
+                              options.steps, " data ", int(c.data), " size ", c.size, " k ", c.k,
+                              " feedback ", c.feedback));
     ops::sparse::TopKProblem problem;
-    problem.element = element_;
+    problem.element = element;
     problem.index = Element::kI64;
     problem.size = c.size;
     problem.k = c.k;
-    const testing::Selected wanted = Select(
-        problem, inputs_[i], c.feedback ? &residuals_[i] : nullptr, testing::Feedback::kInPlace);
-    EXPECT_EQ(int64_t(state.non_finite), wanted.non_finite.count);
+    problem.method = options.method;
+    problem.steps = options.steps;
+    problem.seed = options.seed;
+    problem.stop_early = options.stop_early;
+    const testing::Selected wanted = Select(problem, inputs[i], c.feedback ? &residuals[i] : nullptr,
+                                            testing::Feedback::kInPlace);
+    EXPECT_EQ(found[i].count, wanted.non_finite.count);
     if (c.feedback) {
-      EXPECT_TRUE(sums_[i] == wanted.residual);
+      Array sum(element, c.size);
+      machine->Read(sum.data(), arrays[i].sum, size_t(c.size) * width);
+      EXPECT_TRUE(sum == wanted.residual);
     }
     if (!wanted.status.ok()) {
-      EXPECT_EQ(int64_t(~state.first_inverted), wanted.non_finite.first);
-      return;
+      EXPECT_EQ(found[i].first, wanted.non_finite.first);
+      continue;
     }
-    ASSERT_TRUE(values_[i] == wanted.values);
+    Array values(element, c.k);
+    machine->Read(values.data(), arrays[i].values, size_t(c.k) * width);
+    ASSERT_TRUE(values == wanted.values);
+    std::vector<std::byte> indices(size_t(c.k) * index_width + 1);
+    machine->Read(indices.data(), arrays[i].indices, size_t(c.k) * index_width);
     for (size_t j = 0; j < wanted.places.size(); ++j) {
-      int64_t index = 0;
-      if (index_ == Element::kI32) {
-        int32_t narrow = 0;
-        std::memcpy(&narrow, indices_[i].data() + 4 * j, 4);
-        index = narrow;
-      } else {
-        std::memcpy(&index, indices_[i].data() + 8 * j, 8);
-      }
-      ASSERT_EQ(index, wanted.places[j]) << "at " << j;
+      int64_t at = 0;  // little-endian
+      std::memcpy(&at, indices.data() + j * index_width, index_width);
+      ASSERT_EQ(at, wanted.places[j]) << "at " << j;
     }
   }
-
-  const Element element_, index_;
-  const std::vector<Case> cases_;
-  std::vector<Array> inputs_, residuals_, sums_, values_;
-  std::vector<std::vector<std::byte>> indices_;
-  std::vector<std::byte> scratch_;
-};
+}
 
 // `large`: also what the types have in common.
 std::vector<Case> Cases(bool large) {
@@ -143,12 +126,77 @@ std::vector<Case> Cases(bool large) {
   return cases;
 }
 
-TEST(TopKCudaTest, F32) { Batch(Element::kF32, Element::kI32, Cases(true)).Run<cuda::DeviceF32>(); }
-TEST(TopKCudaTest, F16) {
-  Batch(Element::kF16, Element::kI64, Cases(false)).Run<cuda::DeviceF16>();
+class TopKCudaTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    machine_ = testing::MakeCudaMachine();
+    if (machine_ == nullptr) GTEST_SKIP() << "no CUDA device";
+  }
+  std::unique_ptr<CudaMachine> machine_;
+};
+
+TEST_F(TopKCudaTest, ExactF32) {
+  CheckBatch(machine_.get(), Element::kF32, Element::kI32, Cases(true));
 }
-TEST(TopKCudaTest, BF16) {
-  Batch(Element::kBF16, Element::kI32, Cases(false)).Run<cuda::DeviceBF16>();
+TEST_F(TopKCudaTest, ExactF16) {
+  CheckBatch(machine_.get(), Element::kF16, Element::kI64, Cases(false));
+}
+TEST_F(TopKCudaTest, ExactBF16) {
+  CheckBatch(machine_.get(), Element::kBF16, Element::kI32, Cases(false));
+}
+
+TEST_F(TopKCudaTest, SamplesThatMisjudgeAreRepaired) {
+  const cuda::TopKOptions sampled{TopKMethod::kSampled};
+  CheckBatch(machine_.get(), Element::kF32, Element::kI32,
+             {{Data::kNormal, 200000, 200, true}, {Data::kHeavyTail, 100000, 1000}}, sampled);
+  EXPECT_THAT(machine_->Repaired(), ::testing::AnyOf(0, -1));
+  CheckBatch(machine_.get(), Element::kF32, Element::kI32,
+             {{Data::kNormal, 300000, 3000, true, -1, true},
+              {Data::kNormal, 100000, 100},
+              {Data::kNormal, 70000, 2000, false, -1, true}},
+             sampled);
+  EXPECT_THAT(machine_->Repaired(), ::testing::AnyOf(2, -1));
+}
+
+TEST_F(TopKCudaTest, Histogram) {
+  for (Element element : {Element::kF32, Element::kBF16})
+    CheckBatch(machine_.get(), element, Element::kI64,
+               {{Data::kNormal, 70001, 70, true},
+                {Data::kTied, 5000, 50},
+                {Data::kNormal, 100000, 99999}},
+               {TopKMethod::kHistogram});
+}
+
+TEST_F(TopKCudaTest, MsTopK) {
+  std::vector<Case> cases = {{Data::kNormal, 0, 0},
+                             {Data::kNormal, 1, 1},
+                             {Data::kNormal, 4000, 0, true},
+                             {Data::kNormal, 40000, 40, true},
+                             {Data::kHeavyTail, 4000, 4000},
+                             {Data::kNormal, 100, 10, true, 57},
+                             {Data::kNormal, 40000, 20, true, 36000}};
+  for (Data data : testing::kAllData) {
+    cases.push_back({data, 3000, 30, true});
+    cases.push_back({data, 3001, 2000});
+  }
+  for (Element element : {Element::kF32, Element::kF16, Element::kBF16})
+    for (bool stop_early : {false, true}) {
+      cuda::TopKOptions options{TopKMethod::kMsTopK};
+      options.steps = stop_early ? 30 : 11;
+      options.stop_early = stop_early;
+      options.seed = 4711;
+      CheckBatch(machine_.get(), element,
+                 element == Element::kF32 ? Element::kI32 : Element::kI64, cases, options);
+    }
+}
+TEST_F(TopKCudaTest, MsTopKOfManyGroups) {
+  cuda::TopKOptions options{TopKMethod::kMsTopK};
+  options.stop_early = true;
+  for (int steps : {1, 20}) {
+    options.steps = steps;
+    CheckBatch(machine_.get(), Element::kF32, Element::kI32,
+               {{Data::kHeavyTail, 34 * 32768 + 5, 1300, true}}, options);
+  }
 }
 
 }  // namespace

@@ -1,12 +1,13 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Elements and warps, for the kernels of the CUDA selection.
+// Elements, warps and blocks, for the CUDA kernels of sparse gradients.
 #ifndef COMMSCHED_OPS_SPARSE_CUDA_DEVICE_CUH
 #define COMMSCHED_OPS_SPARSE_CUDA_DEVICE_CUH
 
 #include <cstdint>
 
+#include "ops/float_bits.h"
 #include "ops/sparse/cuda/top_k_layout.h"
 
 #ifdef __CUDACC__
@@ -27,8 +28,8 @@ struct DeviceF32 {
   static __device__ int Shift(int pass) {
     return pass == 0 ? 31 : 30 - 10 * pass;
   }
-  static __device__ float Load(uint32_t v) { return __uint_as_float(v); }
-  static __device__ uint32_t Store(float v) { return __float_as_uint(v); }
+  static __device__ float Load(uint32_t v) { return bits::ToFloat(v); }
+  static __device__ uint32_t Store(float v) { return bits::FromFloat(v); }
 };
 struct DeviceBF16 {
   using Storage = uint16_t;
@@ -38,14 +39,8 @@ struct DeviceBF16 {
   static __device__ int Shift(int pass) {
     return pass == 0 ? 15 : 8 - 4 * pass;
   }
-  static __device__ float Load(uint16_t v) {
-    return __uint_as_float(uint32_t(v) << 16);
-  }
-  static __device__ uint16_t Store(float v) {
-    const uint32_t bits = __float_as_uint(v);
-    const uint32_t rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
-    return uint16_t(v != v ? (bits >> 16) | 0x40 : rounded);
-  }
+  static __device__ float Load(uint16_t v) { return bits::BFloat16ToFloat(v); }
+  static __device__ uint16_t Store(float v) { return bits::FloatToBFloat16(v); }
 };
 struct DeviceF16 {
   using Storage = uint16_t;
@@ -55,25 +50,8 @@ struct DeviceF16 {
   static __device__ int Shift(int pass) {
     return pass == 0 ? 15 : 8 - 4 * pass;
   }
-  // As ops/element.h: by bits, so that no machine flushes or rounds otherwise.
-  static __device__ float Load(uint16_t v) {
-    const uint32_t sign = uint32_t(v & 0x8000) << 16, m = v & 0x7fff;
-    if (m >= 0x7c00)
-      return __uint_as_float(sign | 0x7f800000 | ((m & 0x3ff) << 13));
-    const float shifted = __uint_as_float(m << 13) * 0x1p112f;
-    return __uint_as_float(sign | __float_as_uint(shifted));
-  }
-  static __device__ uint16_t Store(float v) {
-    const uint32_t bits = __float_as_uint(v);
-    const uint32_t sign = (bits >> 16) & 0x8000, m = bits & 0x7fffffff;
-    if (m > 0x7f800000) return uint16_t(sign | 0x7e00);
-    if (m >= 0x477ff000) return uint16_t(sign | 0x7c00);
-    if (m < 0x38800000)
-      return uint16_t(
-          sign | (__float_as_uint(__uint_as_float(m) + 0.5f) - 0x3f000000));
-    const uint32_t rounded = m + 0xfff + ((m >> 13) & 1);
-    return uint16_t(sign | ((rounded - 0x38000000) >> 13));
-  }
+  static __device__ float Load(uint16_t v) { return bits::HalfToFloat(v); }
+  static __device__ uint16_t Store(float v) { return bits::FloatToHalf(v); }
 };
 
 constexpr unsigned kAll = 0xffffffffu;
@@ -83,8 +61,15 @@ __device__ inline int WarpNumber() { return int(threadIdx.x) / kWarp; }
 // Lanes before this one.
 __device__ inline unsigned Before() { return (1u << Lane()) - 1; }
 
-__device__ inline uint32_t WarpSum(uint32_t v) {
+// By halves: lanes 0 to 15 and 16 to 31 in pairs first.
+template <typename T>
+__device__ inline T WarpSum(T v) {
   for (int d = kWarp / 2; d > 0; d /= 2) v += __shfl_xor_sync(kAll, v, d);
+  return v;
+}
+template <typename T>
+__device__ inline T WarpMax(T v) {
+  for (int d = kWarp / 2; d > 0; d /= 2) v = max(v, __shfl_xor_sync(kAll, v, d));
   return v;
 }
 // Of the lanes before this one.
@@ -95,6 +80,21 @@ __device__ inline uint32_t WarpPrefix(uint32_t v) {
     if (Lane() >= d) sum += other;
   }
   return sum - v;
+}
+
+// Whether this block is the last of `blocks` to come here; what the others
+// wrote before is seen then. Called by all threads; the ticket is 0 again for
+// the next kernel.
+__device__ inline bool IsLast(uint32_t *ticket, uint32_t blocks, bool *last) {
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    *last = atomicAdd(ticket, 1u) == blocks - 1;
+    if (*last) *ticket = 0;
+  }
+  __syncthreads();
+  __threadfence();
+  return *last;
 }
 
 __device__ inline uint64_t Mix(uint64_t seed) {

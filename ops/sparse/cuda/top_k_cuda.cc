@@ -5,41 +5,36 @@
 #include <cuda_runtime_api.h>
 
 #include "absl/strings/str_cat.h"
+#include "ops/sparse/cuda/cuda_status.h"
 #include "ops/sparse/cuda/enqueue.h"
 
 namespace commsched::ops::sparse::cuda {
-namespace {
-
-absl::Status FromCuda(int error, const char *what) {
-  if (error == cudaSuccess) return absl::OkStatus();
-  return absl::InternalError(
-      absl::StrCat(what, ": ", cudaGetErrorString(cudaError_t(error))));
-}
-
-}  // namespace
-
-size_t TopKBatch::ScratchBytes(const std::vector<Array> &arrays) {
-  return LayOut(arrays, nullptr).bytes;
+size_t TopKBatch::ScratchBytes(const std::vector<Array> &arrays,
+                               TopKMethod method) {
+  return LayOut(arrays, method, nullptr).bytes;
 }
 
 absl::StatusOr<TopKBatch> TopKBatch::Make(Element element, Element index,
                                           const std::vector<Array> &arrays,
-                                          void *scratch) {
+                                          void *scratch,
+                                          const TopKOptions &options) {
   for (const Array &array : arrays) {
     TopKProblem problem;
     problem.element = element;
     problem.index = index;
     problem.size = array.size;
     problem.k = array.k;
+    problem.steps = options.steps;
     if (absl::Status s = CheckTopK(problem); !s.ok()) return s;
     if (array.size > int64_t{1} << 31)
       return absl::InvalidArgumentError(
           absl::StrCat("size must be 0 to 2^31, got: ", array.size));
   }
-  const Tables tables = LayOut(arrays, static_cast<std::byte *>(scratch));
+  const Tables tables = LayOut(arrays, options.method, static_cast<std::byte *>(scratch));
   TopKBatch batch;
   batch.element_ = element;
   batch.index_ = index;
+  batch.options_ = options;
   batch.items_ = tables.items.size();
   batch.groups_ = tables.group_item.size();
   batch.scratch_ = static_cast<std::byte *>(scratch);
@@ -67,13 +62,18 @@ absl::Status TopKBatch::Run(void *stream) const {
                                static_cast<cudaStream_t>(stream)),
                "clearing the states");
   if (!s.ok()) return s;
-  return FromCuda(
-      EnqueueTopK(int(element_), int(index_),
-                  reinterpret_cast<const Item *>(scratch_ + items_at_),
-                  reinterpret_cast<State *>(scratch_ + states_at_),
-                  reinterpret_cast<const uint32_t *>(scratch_ + groups_at_),
-                  uint32_t(items_), uint32_t(groups_), stream),
-      "selection");
+  const auto *items = reinterpret_cast<const Item *>(scratch_ + items_at_);
+  auto *states = reinterpret_cast<State *>(scratch_ + states_at_);
+  const auto *group_item =
+      reinterpret_cast<const uint32_t *>(scratch_ + groups_at_);
+  const int error =
+      options_.method == TopKMethod::kMsTopK
+          ? EnqueueMsTopK(int(element_), int(index_), items, states, group_item,
+                          uint32_t(groups_), options_.steps, options_.seed,
+                          options_.stop_early, stream)
+          : EnqueueTopK(int(element_), int(index_), items, states, group_item,
+                        uint32_t(items_), uint32_t(groups_), stream);
+  return FromCuda(error, "selection");
 }
 
 absl::StatusOr<std::vector<NonFinite>> TopKBatch::Wait(void *stream) const {

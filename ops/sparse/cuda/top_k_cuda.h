@@ -1,8 +1,13 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Exact selection on a CUDA device, of many arrays at once: the twin of
+// Selection on a CUDA device, from many arrays at once: the twin of
 // ops/sparse/top_k.h, which defines the answers.
+//
+// kExact and kSampled: a threshold from a sample; one read keeps what is larger
+// as candidates, and says whether these are enough; if not, the array itself is
+// searched. kHistogram: always the array itself, in three reads and two more to
+// write. kMsTopK: as published, a read for each step. The host waits for none.
 #ifndef COMMSCHED_OPS_SPARSE_CUDA_TOP_K_CUDA_H
 #define COMMSCHED_OPS_SPARSE_CUDA_TOP_K_CUDA_H
 
@@ -16,19 +21,29 @@
 
 namespace commsched::ops::sparse::cuda {
 
+struct TopKOptions {
+  TopKMethod method = TopKMethod::kExact;
+  // Of kMsTopK, as in TopKProblem:
+  int steps = 30;
+  uint64_t seed = 0;
+  bool stop_early = false;
+};
+
 // A batch that is selected from again and again, in the same memory. Movable;
 // used by one thread at a time, with the device that was current in Make.
 class TopKBatch {
  public:
   // Bytes of device memory that a batch needs.
-  static size_t ScratchBytes(const std::vector<Array> &arrays);
+  static size_t ScratchBytes(const std::vector<Array> &arrays,
+                             TopKMethod method = TopKMethod::kExact);
 
-  // `scratch`: device memory, aligned to 256 bytes, which must outlive the
+  // `scratch`: device memory, aligned to 64 bytes, which must outlive the
   // batch. All arrays have elements and indices of one type: kF32, kF16 or
   // kBF16, and kI32 or kI64. Waits until the tables have been copied.
   static absl::StatusOr<TopKBatch> Make(Element element, Element index,
                                         const std::vector<Array> &arrays,
-                                        void *scratch);
+                                        void *scratch,
+                                        const TopKOptions &options = {});
 
   // Puts one selection from all arrays on the cudaStream_t: a fixed sequence of
   // kernels without the host in between, which may be captured into a graph.
@@ -41,6 +56,7 @@ class TopKBatch {
 
  private:
   Element element_ = Element::kF32, index_ = Element::kI32;
+  TopKOptions options_;
   size_t items_ = 0, groups_ = 0;
   std::byte *scratch_ = nullptr;
   size_t states_at_ = 0, items_at_ = 0, groups_at_ = 0;

@@ -1,7 +1,7 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The kernels of the CUDA selection, and their order. Compiled by nvcc, and for
+// The kernels of exact selection with CUDA, and their order. Compiled by nvcc, and for
 // the tests by a C++ compiler with an emulation of what they use of CUDA.
 //
 // One read of the array keeps as candidates what is larger than a threshold
@@ -15,6 +15,7 @@
 
 #include <cstdint>
 
+#include "ops/sparse/cuda/cut_kernels.cuh"
 #include "ops/sparse/cuda/device.cuh"
 #include "ops/sparse/cuda/top_k_layout.h"
 
@@ -179,49 +180,6 @@ __global__ void __launch_bounds__(kThreads, 2)
   }
 }
 
-// Whether the candidates hold what is to be selected.
-__device__ inline bool UseCandidates(const Item &item, const State &state) {
-  return state.candidates >= uint64_t(item.k);
-}
-
-// function(bits, place in the array, whether there is one) for the candidates
-// of a tile, or all its elements, in order, 32 at a time: by all lanes of a
-// warp.
-template <class F, class Function>
-__device__ inline void ForTile(const Item &item, bool candidates, int64_t tile,
-                               Function function) {
-  using S = typename F::Storage;
-  const int64_t begin = tile * kTile;
-  const uint32_t count = item.tile_count[tile];
-  if (candidates && count != kManyCandidates) {
-    const int64_t slot = tile * item.slots;
-    for (uint32_t i = uint32_t(Lane()); i - Lane() < count; i += kWarp) {
-      const bool there = i < count;
-      function(there ? item.bits[slot + i] : 0,
-               there ? begin + item.at[slot + i] : 0, there);
-    }
-    return;
-  }
-  const auto *array =
-      static_cast<const S *>(item.residual != nullptr ? item.sum : item.x);
-  for (int i = 0; i < kPerLane && begin + i * kWarp < item.size; ++i) {
-    const int64_t at = begin + i * kWarp + Lane();
-    const bool there = at < item.size;
-    function(there ? uint32_t(array[at]) : 0, at, there);
-  }
-}
-
-// Whether this block is the last of its array to come here; what the others
-// wrote before is seen then. Called by all threads.
-__device__ inline bool IsLast(uint32_t *ticket, uint32_t groups, bool *last) {
-  __threadfence();
-  __syncthreads();
-  if (threadIdx.x == 0) *last = atomicAdd(ticket, 1u) == groups - 1;
-  __syncthreads();
-  __threadfence();
-  return *last;
-}
-
 // The next bits of the k-th magnitude.
 template <class F>
 __global__ void RadixKernel(const Item *items, State *states,
@@ -250,7 +208,7 @@ __global__ void RadixKernel(const Item *items, State *states,
   __syncthreads();
   for (int i = int(threadIdx.x); i < kBins; i += kThreads)
     if (bins[i] != 0) atomicAdd(&state.bins[pass][i], bins[i]);
-  if (!IsLast(&state.tickets[pass], item.groups, &last)) return;
+  if (!IsLast(&state.ticket, item.groups, &last)) return;
   for (int i = int(threadIdx.x); i < kBins; i += kThreads)
     bins[i] = atomicAdd(&state.bins[pass][i], 0u);
   __syncthreads();
@@ -259,123 +217,23 @@ __global__ void RadixKernel(const Item *items, State *states,
   if (threadIdx.x == 0) {
     state.kth = known << (high - low) | bin.bin;
     state.left = bin.rank;
-  }
-}
-
-// How many of each tile and group are above the k-th magnitude and equal to it;
-// then, for a group, how many before it.
-template <class F>
-__global__ void CountKernel(const Item *items, State *states,
-                            const uint32_t *group_item) {
-  const uint32_t number = group_item[blockIdx.x];
-  const Item &item = items[number];
-  State &state = states[number];
-  __shared__ uint32_t group_above, group_equal;
-  __shared__ bool last;
-  if (item.k == 0) return;
-  if (threadIdx.x == 0) group_above = group_equal = 0;
-  __syncthreads();
-  const bool candidates = UseCandidates(item, state);
-  const uint32_t kth = state.kth;
-  const uint32_t group = blockIdx.x - item.first_group;
-  const int64_t first =
-      int64_t(group) * kGroupTiles + WarpNumber() * kTilesOfWarp;
-  for (int64_t tile = first; tile < first + kTilesOfWarp; ++tile) {
-    uint32_t above = 0, equal = 0;
-    ForTile<F>(item, candidates, tile, [&](uint32_t bits, int64_t, bool there) {
-      const uint32_t magnitude = bits & F::kMagnitude;
-      above += there && magnitude > kth;
-      equal += there && magnitude == kth;
-    });
-    above = WarpSum(above);
-    equal = WarpSum(equal);
-    if (Lane() == 0) {
-      item.tile_above[tile] = above;
-      item.tile_equal[tile] = equal;
-      if (above != 0) atomicAdd(&group_above, above);
-      if (equal != 0) atomicAdd(&group_equal, equal);
-    }
-  }
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    atomicExch(&item.group_above[group], group_above);
-    atomicExch(&item.group_equal[group], group_equal);
-  }
-  if (!IsLast(&state.tickets[kPasses], item.groups, &last)) return;
-  if (WarpNumber() != 0) return;
-  uint32_t above = 0, equal = 0;
-  for (uint32_t begin = 0; begin < item.groups; begin += kWarp) {
-    const uint32_t g = begin + uint32_t(Lane());
-    const bool there = g < item.groups;
-    const uint32_t a = there ? atomicAdd(&item.group_above[g], 0u) : 0;
-    const uint32_t e = there ? atomicAdd(&item.group_equal[g], 0u) : 0;
-    const uint32_t a_before = WarpPrefix(a), e_before = WarpPrefix(e);
-    if (there) {
-      item.group_above[g] = above + a_before;
-      item.group_equal[g] = equal + e_before;
-    }
-    above += WarpSum(a);
-    equal += WarpSum(e);
-  }
-}
-
-// Values and indices, and 0 in the sum where they were.
-template <class F, class Index>
-__global__ void EmitKernel(const Item *items, const State *states,
-                           const uint32_t *group_item) {
-  using S = typename F::Storage;
-  const uint32_t number = group_item[blockIdx.x];
-  const Item &item = items[number];
-  const State &state = states[number];
-  if (item.k == 0 || state.non_finite != 0) return;
-  const bool candidates = UseCandidates(item, state);
-  const uint32_t kth = state.kth, ties = state.left;
-  const uint32_t group = blockIdx.x - item.first_group;
-  // Each warp adds up the tiles of the group before its own.
-  const int64_t own = int64_t(group) * kGroupTiles + Lane();
-  const uint32_t above_before =
-      item.group_above[group] + WarpPrefix(item.tile_above[own]);
-  const uint32_t equal_before =
-      item.group_equal[group] + WarpPrefix(item.tile_equal[own]);
-  for (int j = 0; j < kTilesOfWarp; ++j) {
-    const int t = WarpNumber() * kTilesOfWarp + j;
-    uint32_t above = __shfl_sync(kAll, above_before, t);
-    uint32_t equal = __shfl_sync(kAll, equal_before, t);
-    ForTile<F>(item, candidates, int64_t(group) * kGroupTiles + t,
-               [&](uint32_t bits, int64_t at, bool there) {
-                 const uint32_t magnitude = bits & F::kMagnitude;
-                 const bool is_above = there && magnitude > kth;
-                 const bool is_equal = there && magnitude == kth;
-                 const unsigned aboves = __ballot_sync(kAll, is_above);
-                 const unsigned equals = __ballot_sync(kAll, is_equal);
-                 const uint32_t a = above + uint32_t(__popc(aboves & Before()));
-                 const uint32_t e = equal + uint32_t(__popc(equals & Before()));
-                 if (is_above || (is_equal && e < ties)) {
-                   const uint32_t place = a + min(e, ties);
-                   static_cast<S *>(item.values)[place] = S(bits);
-                   static_cast<Index *>(item.indices)[place] = Index(at);
-                   if (item.residual != nullptr)
-                     static_cast<S *>(item.sum)[at] = 0;
-                 }
-                 above += uint32_t(__popc(aboves));
-                 equal += uint32_t(__popc(equals));
-               });
+    if (pass + 1 == F::kPassCount)
+      state.cut = {state.kth + 1, state.kth, 0, bin.rank};
   }
 }
 
 // All of it: `launch(kernel, blocks, threads, arguments...)`. The states are 0.
 template <class F, class Index, class Launch>
-void Enqueue(const Item *items, State *states, const uint32_t *group_item,
-             uint32_t item_count, uint32_t group_count, const Launch &launch) {
+void EnqueueExact(const Item *items, State *states, const uint32_t *group_item,
+                  uint32_t item_count, uint32_t group_count,
+                  const Launch &launch) {
   if (group_count == 0) return;
   launch(SampleKernel<F>, item_count, kSampleThreads, items, states);
   launch(FilterKernel<F>, group_count, kThreads, items, states, group_item);
   for (int pass = 0; pass < F::kPassCount; ++pass)
     launch(RadixKernel<F>, group_count, kThreads, items, states, group_item,
            pass);
-  launch(CountKernel<F>, group_count, kThreads, items, states, group_item);
-  launch(EmitKernel<F, Index>, group_count, kThreads, items,
-         static_cast<const State *>(states), group_item);
+  EnqueueCut<F, Index>(items, states, group_item, group_count, launch);
 }
 
 }  // namespace commsched::ops::sparse::cuda

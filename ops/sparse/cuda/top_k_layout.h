@@ -52,10 +52,28 @@ struct Item {
   uint32_t *bits;  // candidates, [tiles, slots]: their bits
   uint16_t *at;    // and their places in the tile
   // By tile: how many candidates there are, or kManyCandidates; how many
-  // elements are above the k-th magnitude, and equal to it.
-  uint32_t *tile_count, *tile_above, *tile_equal;
+  // elements are above the cut, and in it.
+  uint32_t *tile_count, *tile_above, *tile_within;
   // By group: the same, then of all groups before.
-  uint32_t *group_above, *group_equal;
+  uint32_t *group_above, *group_within;
+  unsigned long long *group_sum;  // bits of a double, for MSTopK
+};
+
+// What is selected: magnitudes from `high` on, and of those from `low` to
+// below `high` the run of `missing` that begins at the begin-th.
+struct Cut {
+  uint32_t high, low, begin, missing;
+};
+
+// Of MSTopK; the names are those of ops/sparse/ms_top_k.cc.
+struct Bisection {
+  double mean, largest;  // of magnitudes
+  double left, right;
+  uint32_t magnitude;  // is being tried
+  uint32_t count;      // of elements that are not below it
+  uint32_t high, low, above_high, above_low;
+  uint32_t largest_bits;
+  uint32_t done;
 };
 
 // What is known of an array; 0 at the beginning of a run.
@@ -66,7 +84,9 @@ struct State {
   uint32_t candidates;                // also those that did not fit
   uint32_t kth;                       // the bits known of the k-th magnitude
   uint32_t left;                      // of k, among those with these bits
-  uint32_t tickets[kPasses + 1];
+  uint32_t ticket;
+  Cut cut;
+  Bisection bisection;
   uint32_t bins[kPasses][kBins];
 };
 

@@ -31,7 +31,8 @@ uint32_t SlotCount(uint32_t sample_rank) {
 
 }  // namespace
 
-Tables LayOut(const std::vector<Array> &arrays, std::byte *scratch) {
+Tables LayOut(const std::vector<Array> &arrays, TopKMethod method,
+              std::byte *scratch) {
   Tables tables;
   const auto take = [&tables](size_t bytes) {
     const size_t at = tables.bytes;
@@ -57,7 +58,8 @@ Tables LayOut(const std::vector<Array> &arrays, std::byte *scratch) {
     item.indices = array.indices;
     item.size = array.size;
     item.k = array.k;
-    item.sample_rank = SampleRank(array.size, array.k);
+    if (method == TopKMethod::kExact || method == TopKMethod::kSampled)
+      item.sample_rank = SampleRank(array.size, array.k);
     item.groups = uint32_t((array.size + kGroup - 1) / kGroup);
     item.first_group = uint32_t(tables.group_item.size());
     const size_t tiles = size_t(item.groups) * kGroupTiles;
@@ -67,9 +69,12 @@ Tables LayOut(const std::vector<Array> &arrays, std::byte *scratch) {
         scratch + take(tiles * item.slots * sizeof(uint16_t)));
     item.tile_count = numbers(tiles);
     item.tile_above = numbers(tiles);
-    item.tile_equal = numbers(tiles);
+    item.tile_within = numbers(tiles);
     item.group_above = numbers(item.groups);
-    item.group_equal = numbers(item.groups);
+    item.group_within = numbers(item.groups);
+    if (method == TopKMethod::kMsTopK)
+      item.group_sum = reinterpret_cast<unsigned long long *>(
+          scratch + take(item.groups * sizeof(unsigned long long)));
     tables.group_item.insert(tables.group_item.end(), item.groups,
                              uint32_t(tables.items.size()));
     tables.items.push_back(item);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ops/sparse/cuda/top_k_layout.h"
+#include "ops/sparse/top_k.h"
 
 namespace commsched::ops::sparse::cuda {
 
@@ -36,7 +37,8 @@ struct Tables {
 };
 
 // `scratch`: the device's address; null if only the size is of interest.
-Tables LayOut(const std::vector<Array> &arrays, std::byte *scratch);
+Tables LayOut(const std::vector<Array> &arrays, TopKMethod method,
+              std::byte *scratch);
 
 }  // namespace commsched::ops::sparse::cuda
 
