@@ -11,6 +11,7 @@
 #include "ops/sparse/lists.h"
 #include "ops/sparse/operands.h"
 #include "ops/sparse/quantize.h"
+#include "ops/sparse/regions.h"
 #include "ops/sparse/top_k.h"
 
 namespace commsched::ops::sparse {
@@ -244,6 +245,69 @@ absl::StatusOr<std::unique_ptr<KernelInstance>> MakeMergeTopK(
       MergeScratchBytes(type, count));
 }
 
+// -- regions ----------------------------------------------------------------
+
+absl::Status CheckRegions(const KernelDesc &desc, size_t shifts, size_t lists,
+                          size_t counts) {
+  const int64_t regions = Rows(desc.operands[counts]);
+  if (regions < 2 || Rows(desc.operands[lists]) % regions != 0)
+    return absl::InvalidArgumentError(
+        absl::StrCat("operand ", lists, " must have 2 or more regions of equal "
+                     "length, got: ", Rows(desc.operands[lists]), " in ", regions));
+  absl::Status s = CheckLength(desc, shifts, regions - 1);
+  for (size_t i = 0; i < desc.operands.size() && s.ok(); ++i)
+    s = CheckLength(desc, i, Rows(desc.operands[i]));
+  const int64_t size = Attribute(desc, "size", 0);
+  const bool narrow = desc.operands[lists].element == Element::kI32;
+  if (s.ok() && (size < 1 || (narrow && size > int64_t{1} << 31)))
+    return absl::InvalidArgumentError(absl::StrCat(
+        "size must be 1 or more, and 2^31 at most with i32 indices, got: ", size));
+  return s;
+}
+RegionsType RegionsOf(const KernelDesc &desc, Element element, size_t counts) {
+  return {element, desc.operands[counts].element, Attribute(desc, "size", 0),
+          Rows(desc.operands[counts])};
+}
+
+absl::Status CheckSplitRegions(const KernelDesc &desc) {
+  const Is i = Is::kIndex, v = Is::kValue;
+  absl::Status s = CheckOperands(desc, {i, v, i, v, i, i}, {"size"});
+  if (s.ok()) s = CheckSame(desc, 0, 1);
+  if (s.ok()) s = CheckSame(desc, 3, 4);
+  return s.ok() ? CheckRegions(desc, 2, 4, 5) : s;
+}
+absl::StatusOr<std::unique_ptr<KernelInstance>> MakeSplitRegions(
+    const KernelDesc &desc) {
+  const RegionsType type = RegionsOf(desc, desc.operands[1].element, 5);
+  const int64_t count = Rows(desc.operands[0]),
+                capacity = Rows(desc.operands[4]) / type.regions;
+  return Kernel(
+      [=](void *const *operands, void *scratch) {
+        return SplitRegions(type, operands[2], operands[0], operands[1], count,
+                            capacity, operands[4], operands[3], operands[5],
+                            scratch);
+      },
+      RegionsScratchBytes(type, count));
+}
+
+absl::Status CheckBalanceRegions(const KernelDesc &desc) {
+  const Is i = Is::kIndex;
+  absl::Status s = CheckOperands(desc, {i, i, i, i}, {"size"});
+  if (s.ok()) s = CheckSame(desc, 2, 3);
+  return s.ok() ? CheckRegions(desc, 2, 0, 1) : s;
+}
+absl::StatusOr<std::unique_ptr<KernelInstance>> MakeBalanceRegions(
+    const KernelDesc &desc) {
+  const RegionsType type = RegionsOf(desc, Element::kF32, 1);
+  const int64_t capacity = Rows(desc.operands[0]) / type.regions;
+  return Kernel(
+      [=](void *const *operands, void *scratch) {
+        return BalanceRegions(type, operands[2], operands[0], operands[1],
+                              capacity, operands[3], scratch);
+      },
+      RegionsScratchBytes(type, 0));
+}
+
 // -- quantize, dequantize ---------------------------------------------------
 
 // Operand numbers of values, codes and scales.
@@ -319,6 +383,8 @@ void AddSparseKernels(std::map<std::string, KernelFamily> *kinds) {
                                     MakeScatterAddOthers};
   (*kinds)["merge_lists"] = {CheckMergeLists, MakeMergeLists};
   (*kinds)["merge_top_k"] = {CheckMergeTopK, MakeMergeTopK};
+  (*kinds)["split_regions"] = {CheckSplitRegions, MakeSplitRegions};
+  (*kinds)["balance_regions"] = {CheckBalanceRegions, MakeBalanceRegions};
   for (const char *kind : {"quantize", "dequantize"})
     (*kinds)[kind] = {CheckQuantize, MakeQuantize};
 }

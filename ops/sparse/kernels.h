@@ -25,12 +25,17 @@
 //   (rows) to 0, and leaves the others. `accumulate` must be set.
 // "scatter_add_others": indices I [n], values T [n], others I [m]; target
 //   T [d]. Adds the entries whose index is not in `others`. Both lists ascend,
-//   padding at the end. `accumulate` must be set.
+//   padding anywhere. `accumulate` must be set.
 // "merge_lists": indices I [n], values T [n] or [n, w]; indices I [n], values T
 //   [n] or [n, w]. One entry for each index, ascending, then padding.
 //   [denominator]: sums are divided by it.
 // "merge_top_k": indices I [n], values T [n]; values T [k], indices I [k].
 //   The k of largest magnitude after merging, then padding.
+// "split_regions": indices I [k], values T [k], shifts I [n - 1]; values T
+//   [n c], indices I [n c], counts I [n]. size: elements of the array. Cuts the
+//   list into n regions, c entries of each at most: ops/sparse/regions.h.
+// "balance_regions": indices I [n c], counts I [n], shifts I [n - 1]; new shifts
+//   I [n - 1], which may be the memory of the shifts. size as above.
 // "quantize": values T [n]; f16 or bf16 [n], or i8 [n] and scales f32
 //   [ceil(n / block)]. [block]: elements of a scale; n without it.
 // "dequantize": f16 or bf16 [n], or i8 [n] and scales f32; values T [n].

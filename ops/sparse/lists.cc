@@ -151,14 +151,17 @@ absl::Status ScatterAddOthers(const ListType &type, const void *indices,
     using Index = decltype(index);
     const auto *at = static_cast<const Index *>(indices);
     const auto *other = static_cast<const Index *>(others);
-    // -1 is the largest unsigned number: padding comes behind.
     const auto check = [size](const Index *list, int64_t n) {
       absl::Status s = CheckIndices(list, n, size);
-      for (int64_t i = 1; i < n && s.ok(); ++i)
-        if (uint64_t(int64_t(list[i - 1])) > uint64_t(int64_t(list[i])))
+      Index last = 0;
+      for (int64_t i = 0; i < n && s.ok(); ++i) {
+        if (list[i] < 0) continue;
+        if (list[i] < last)
           s = absl::InvalidArgumentError(
-              absl::StrCat("a list must ascend, got: ", list[i - 1], ", ",
-                           list[i], " in place ", i));
+              absl::StrCat("a list must ascend, got: ", last, ", ", list[i],
+                           " in place ", i));
+        last = list[i];
+      }
       return s;
     };
     absl::Status s = check(at, count);
@@ -169,8 +172,9 @@ absl::Status ScatterAddOthers(const ListType &type, const void *indices,
       const auto *rows = static_cast<const typename F::Storage *>(values);
       auto *table = static_cast<typename F::Storage *>(target);
       int64_t j = 0;
-      for (int64_t i = 0; i < count && at[i] >= 0; ++i) {
-        while (j < other_count && other[j] >= 0 && other[j] < at[i]) ++j;
+      for (int64_t i = 0; i < count; ++i) {
+        if (at[i] < 0) continue;
+        while (j < other_count && other[j] < at[i]) ++j;
         if (j < other_count && other[j] == at[i]) continue;
         AddRow<F>(table + int64_t(at[i]) * type.width, rows + i * type.width,
                   type.width);

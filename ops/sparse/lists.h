@@ -37,7 +37,7 @@ absl::Status ScatterClear(const ListType &type, const void *indices,
 
 // target[i] += value for each (i, value) of the list whose i is not in
 // `others`: gives back what was selected here, and was not sent in the end.
-// Both lists are ascending, with padding at the end. kInvalidArgument if they
+// Both lists are ascending, with padding anywhere. kInvalidArgument if they
 // are not; kOutOfRange as above.
 absl::Status ScatterAddOthers(const ListType &type, const void *indices,
                               const void *values, int64_t count,
