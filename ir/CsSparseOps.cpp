@@ -14,7 +14,8 @@ using namespace commsched::cs;
 #include "ir/CsSparseOps.cpp.inc"
 
 ArrayRef<StringRef> commsched::cs::exchangeMethods() {
-  static const StringRef names[] = {"auto", "dense", "allgather", "hitopk", "gtopk"};
+  static const StringRef names[] = {"auto", "dense", "allgather", "hitopk", "gtopk",
+                                    "oktopk"};
   return names;
 }
 
@@ -116,6 +117,48 @@ LogicalResult MergeTopKOp::verify() {
   return success();
 }
 
+/// Shifts of n - 1 cuts, and lists of n parts.
+static LogicalResult verifyShifts(Operation *op, ArrayRef<Value> lists, Value counts,
+                                   Value shifts, int64_t elements) {
+  for (Value value : {lists.front(), counts, shifts})
+    if (!tensorOf(value).hasStaticShape())
+      return op->emitOpError() << "must have static shapes, got: " << value.getType();
+  int64_t regions = tensorOf(counts).getDimSize(0);
+  if (regions < 2)
+    return op->emitOpError() << "needs counts of 2 or more regions, got: " << regions;
+  if (tensorOf(shifts).getDimSize(0) != regions - 1)
+    return op->emitOpError() << "must have " << regions - 1 << " shifts for " << regions
+                             << " regions, got: " << tensorOf(shifts).getDimSize(0);
+  if (int64_t entries = tensorOf(lists.front()).getDimSize(0); entries % regions != 0)
+    return op->emitOpError() << "must have as many entries in each of " << regions
+                             << " regions, got: " << entries;
+  Type index = tensorOf(shifts).getElementType();
+  for (Value value : lists)
+    if (tensorOf(value).getElementType() != index)
+      return op->emitOpError() << "indices must match the element type of "
+                               << shifts.getType() << ", got: " << value.getType();
+  if (tensorOf(counts).getElementType() != index)
+    return op->emitOpError() << "counts must match the element type of "
+                             << shifts.getType() << ", got: " << counts.getType();
+  if (elements < 1 || (index.isInteger(32) && elements > int64_t(1) << 31))
+    return op->emitOpError() << "elements must be 1 or more, and fit the indices, got: "
+                             << elements;
+  return success();
+}
+
+LogicalResult SplitRegionsOp::verify() {
+  if (failed(verifySelection(*this, getValues(), getIndices(), getValues())) ||
+      failed(verifySelection(*this, getSplitValues(), getSplitIndices(), getValues())))
+    return failure();
+  return verifyShifts(*this, {getSplitIndices(), getIndices()}, getCounts(), getShifts(),
+                       static_cast<int64_t>(getElements()));
+}
+
+LogicalResult BalanceRegionsOp::verify() {
+  return verifyShifts(*this, {getIndices()}, getCounts(), getShifts(),
+                       static_cast<int64_t>(getElements()));
+}
+
 COMMSCHED_COMMUNICATION(PairExchangeOp)
 
 LogicalResult PairExchangeOp::verify() {
@@ -124,6 +167,17 @@ LogicalResult PairExchangeOp::verify() {
   auto distance = static_cast<int64_t>(getDistance());
   if (distance < 1 || !llvm::isPowerOf2_64(distance))
     return emitOpError() << "distance must be a power of two, got: " << distance;
+  RankedTensorType type = getValue().getType().getTensor();
+  if (type.getRank() == 0 || type.getDimSize(0) % 2 != 0)
+    return emitOpError() << "must have two halves along dimension 0, got: " << type;
+  return success();
+}
+
+COMMSCHED_COMMUNICATION(AllToAllOp)
+
+LogicalResult AllToAllOp::verify() {
+  if (failed(common::verifyKey(*this, getKey())))
+    return failure();
   RankedTensorType type = getValue().getType().getTensor();
   if (type.getRank() == 0 || type.getDimSize(0) % 2 != 0)
     return emitOpError() << "must have two halves along dimension 0, got: " << type;

@@ -57,7 +57,8 @@ def Cs_ScatterAddOp : Cs_SparseOp<"scatter_add", [Pure, AttrSizedOperandSegments
     the same bits everywhere. Values are divided by `over` first (a mean). Index -1
     is padding; another one outside of the result ends the run with an error.
 
-    `except`: leaves out the indices of this list. Both lists ascend then.
+    `except`: leaves out the indices of this list. Both lists ascend then, apart
+    from padding.
 
     ```mlir
     %d = cs.scatter_add %values, %indices over 2
@@ -114,6 +115,57 @@ def Cs_MergeTopKOp : Cs_SparseOp<"merge_top_k", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Cs_SplitRegionsOp : Cs_SparseOp<"split_regions", [Pure]> {
+  let summary = "a selection cut by regions of the indices, some entries of each";
+  let description = [{
+    For a tensor of `elements` elements that n ranks own a region of each: `shifts` (of
+    the n - 1 cuts, zero at first) moves them from where they would make n equal
+    regions, r elements / n; `cs.balance_regions` makes those of the next step. The
+    list's indices ascend. Of n c results, c are each region's: its entries of largest
+    magnitude, ascending, then padding (index -1). `counts` says how many there are in
+    the region, also if they are more than c (split-and-reduce of Ok-Topk: Li, Hoefler,
+    PPoPP 2022).
+
+    ```mlir
+    %v, %i, %n = cs.split_regions %values, %indices by %shifts of 7840
+        : (tensor<78xf32>, tensor<78xi32>, tensor<3xi32>)
+        -> (tensor<100xf32>, tensor<100xi32>, tensor<4xi32>)
+    ```
+  }];
+  let arguments = (ins Cs_Selectable:$values, Cs_Positions:$indices, Cs_Positions:$shifts,
+                       I64Attr:$elements);
+  let results = (outs Cs_Selectable:$split_values, Cs_Positions:$split_indices,
+                      Cs_Positions:$counts);
+  let assemblyFormat = [{
+    $values `,` $indices `by` $shifts `of` $elements attr-dict `:`
+    functional-type(operands, results)
+  }];
+  let hasVerifier = 1;
+}
+
+def Cs_BalanceRegionsOp : Cs_SparseOp<"balance_regions", [
+    Pure, AllTypesMatch<["shifts", "result"]>]> {
+  let summary = "shifts that give regions of the indices equal numbers of entries";
+  let description = [{
+    Region r of n, which the shifts made, has `counts[r]` entries, spread over it as
+    the part r of `indices` is (ascending, then padding; evenly if there is only
+    padding). The result makes regions that have as many entries each.
+
+    ```mlir
+    %s = cs.balance_regions %indices, %counts by %shifts of 7840
+        : tensor<80xi32>, tensor<4xi32>, tensor<3xi32>
+    ```
+  }];
+  let arguments = (ins Cs_Positions:$indices, Cs_Positions:$counts, Cs_Positions:$shifts,
+                       I64Attr:$elements);
+  let results = (outs Cs_Positions:$result);
+  let assemblyFormat = [{
+    $indices `,` $counts `by` $shifts `of` $elements attr-dict `:`
+    type($indices) `,` type($counts) `,` type($shifts)
+  }];
+  let hasVerifier = 1;
+}
+
 def Cs_PairExchangeOp : Cs_SparseOp<"pair_exchange", [
     AllTypesMatch<["value", "result"]>, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>,
@@ -135,6 +187,28 @@ def Cs_PairExchangeOp : Cs_SparseOp<"pair_exchange", [
   let assemblyFormat = [{
     $key $value `distance` $distance attr-dict `:` qualified(type($value))
   }];
+  let hasVerifier = 1;
+}
+
+def Cs_AllToAllOp : Cs_SparseOp<"all_to_all", [
+    AllTypesMatch<["value", "result"]>, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>,
+    Cs_CommunicationOpInterface]> {
+  let summary = "every node gives every other one a part of a tensor";
+  let description = [{
+    Dimension 0 has two halves of as many equal parts as there are nodes. On rank r,
+    part q of the second half becomes part r of the first half of rank q, for all other
+    q. What nodes sent stays in the first half, and in the second half the part of
+    the rank itself: with equal halves the second one gets the parts of all ranks,
+    its own among them, though no rank needs to know its number.
+
+    ```mlir
+    %r = cs.all_to_all "w.split" %m : !cs.placed<tensor<8x51xi32>, device 0>
+    ```
+  }];
+  let arguments = (ins StrAttr:$key, Cs_PlacedType:$value);
+  let results = (outs Cs_PlacedType:$result);
+  let assemblyFormat = "$key $value attr-dict `:` qualified(type($value))";
   let hasVerifier = 1;
 }
 

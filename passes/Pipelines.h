@@ -76,7 +76,7 @@ struct AllReducePipelineOptions
       llvm::cl::init(1.0)};
   Option<std::string> sparseMethod{
       *this, "sparse-method",
-      llvm::cl::desc("how: auto, dense, allgather, hitopk or gtopk"),
+      llvm::cl::desc("how: auto, dense, allgather, hitopk, gtopk or oktopk"),
       llvm::cl::init("auto")};
   Option<int64_t> minElements{
       *this, "min-elements",

@@ -74,15 +74,21 @@ absl::Status LoadMean(Session *session, const std::string &path, uint64_t step,
   auto first = Read(RankStatePath(path, step, 0), step, 0, saved_ranks);
   if (!first.ok()) return first.status();
   DropMissing(program, *first, complete, &slots);
-  std::vector<std::vector<double>> sums;
+  // Integers have no mean, and may say something of the number of ranks.
   for (uint32_t s : slots) {
-    if (!ops::IsFloat(program.slots[s].type.element))
-      return absl::InvalidArgumentError(
-          absl::StrCat(path, ": \"", program.slots[s].name, "\" of ", saved_ranks,
-                       " ranks is not floating-point, and cannot be shared out to ",
-                       program.nodes));
-    sums.emplace_back(size_t(program.slots[s].type.elements));
+    if (ops::IsFloat(program.slots[s].type.element)) continue;
+    const std::vector<std::byte> zero(program.slots[s].type.bytes);
+    for (size_t r = 0; r < session->local_ranks(); ++r)
+      if (absl::Status status = session->executor(r).SetSlot(s, zero); !status.ok())
+        return status;
   }
+  slots.erase(std::remove_if(slots.begin(), slots.end(),
+                             [&](uint32_t s) {
+                               return !ops::IsFloat(program.slots[s].type.element);
+                             }),
+              slots.end());
+  std::vector<std::vector<double>> sums;
+  for (uint32_t s : slots) sums.emplace_back(size_t(program.slots[s].type.elements));
   for (int rank = 0; rank < saved_ranks; ++rank) {
     auto file = Read(RankStatePath(path, step, rank), step, rank, saved_ranks);
     if (!file.ok()) return file.status();

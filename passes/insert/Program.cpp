@@ -69,7 +69,8 @@ LogicalResult checkLevel(func::FuncOp func) {
   for (Operation &op : func.front())
     if (isa_and_nonnull<CsDialect>(op.getDialect()) &&
         !isa<cs::GradientOp, cs::LookupOp, cs::SegmentSumOp, cs::ProfiledOp,
-             cs::TopKOp, cs::ScatterAddOp, cs::ScatterClearOp, cs::MergeTopKOp>(op))
+             cs::TopKOp, cs::ScatterAddOp, cs::ScatterClearOp, cs::MergeTopKOp,
+             cs::SplitRegionsOp, cs::BalanceRegionsOp>(op))
       return op.emitOpError("does not belong in a level-0 function");
   return success();
 }

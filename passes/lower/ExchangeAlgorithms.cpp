@@ -23,6 +23,8 @@ StringRef commsched::stringify(CollectiveKind kind) {
     return "reduce_scatter";
   case CollectiveKind::allGather:
     return "all_gather";
+  case CollectiveKind::allToAll:
+    return "all_to_all";
   }
   llvm_unreachable("unknown collective");
 }
@@ -37,6 +39,8 @@ StringRef commsched::stringify(ExchangeAlgorithm algorithm) {
     return "recursive-doubling";
   case ExchangeAlgorithm::tree:
     return "tree";
+  case ExchangeAlgorithm::pairwise:
+    return "pairwise";
   }
   llvm_unreachable("unknown algorithm");
 }
@@ -192,6 +196,14 @@ struct PhaseBuilder {
             children(d));
   }
 
+  /// In round s to the rank s + 1 behind, from the one s + 1 in front.
+  void pairwise() {
+    AffineExpr to = (r + s + 1) % ranks, from = (r - s - 1) % ranks;
+    phases.push_back({2 * ranks, ranks - 1, Combine::replace, false,
+                      side(to, 1, to, always()),
+                      side(from + ranks, 1, from, always())});
+  }
+
   MLIRContext *context;
   int64_t ranks;
   Combine combine;
@@ -210,12 +222,15 @@ bool commsched::isApplicable(ExchangeAlgorithm algorithm, CollectiveKind kind,
   case CollectiveKind::broadcast:
     return algorithm == ExchangeAlgorithm::tree;
   case CollectiveKind::allReduce:
-    return algorithm != ExchangeAlgorithm::tree;
+    return algorithm != ExchangeAlgorithm::tree &&
+           algorithm != ExchangeAlgorithm::pairwise;
   case CollectiveKind::reduceScatter:
   case CollectiveKind::allGather:
     return algorithm == ExchangeAlgorithm::ring ||
            (algorithm == ExchangeAlgorithm::halvingDoubling &&
             llvm::isPowerOf2_64(ranks));
+  case CollectiveKind::allToAll:
+    return algorithm == ExchangeAlgorithm::pairwise;
   }
   llvm_unreachable("unknown collective");
 }
@@ -261,6 +276,9 @@ commsched::buildExchanges(MLIRContext *context, const Collective &collective,
   case CollectiveKind::broadcast:
     builder.treeBroadcast();
     break;
+  case CollectiveKind::allToAll:
+    builder.pairwise();
+    break;
   }
   return builder.phases;
 }
@@ -283,7 +301,7 @@ double commsched::predictNanoseconds(CollectiveKind kind,
   if (algorithm == ExchangeAlgorithm::tree)
     return llvm::Log2_64_Ceil(ranks) * (latency + all);
   double halves = kind == CollectiveKind::allReduce ? 2 : 1;
-  if (algorithm == ExchangeAlgorithm::ring)
+  if (algorithm == ExchangeAlgorithm::ring || algorithm == ExchangeAlgorithm::pairwise)
     return halves * ((p - 1) * latency + (p - 1) / p * all);
   unsigned rounds = llvm::Log2_64(ranks);
   double folds = llvm::isPowerOf2_64(ranks) ? 0 : 2;

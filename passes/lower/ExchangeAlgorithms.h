@@ -17,10 +17,11 @@ enum class CollectiveKind {
   reduce,
   broadcast,
   reduceScatter,
-  allGather
+  allGather,
+  allToAll
 };
 
-enum class ExchangeAlgorithm { ring, halvingDoubling, recursiveDoubling, tree };
+enum class ExchangeAlgorithm { ring, halvingDoubling, recursiveDoubling, tree, pairwise };
 
 llvm::StringRef stringify(CollectiveKind kind);
 llvm::StringRef stringify(ExchangeAlgorithm algorithm);
@@ -46,18 +47,20 @@ bool isApplicable(ExchangeAlgorithm algorithm, CollectiveKind kind,
                   int64_t ranks);
 
 /// The exchanges of `collective` over the whole tensor. For reduce_scatter rank
-/// r ends with part r of `ranks` parts; for all_gather it begins with it. Empty
-/// for one rank. `algorithm` must be applicable.
+/// r ends with part r of `ranks` parts; for all_gather it begins with it. The tensor of
+/// all_to_all has two halves: parts to send, parts received. Empty for one rank.
+/// `algorithm` must be applicable.
 ///
 /// Ring: Patarasu, Yuan, "Bandwidth optimal all-reduce algorithms", JPDC 2009.
-/// Halving/doubling, recursive doubling and binomial trees: Thakur, Rabenseifner, Gropp,
+/// Halving/doubling, recursive doubling, binomial trees, pairwise exchange: Thakur, Rabenseifner, Gropp,
 /// "Optimization of collective communication operations in MPICH", IJHPCA 2005.
 llvm::SmallVector<ExchangePhase> buildExchanges(mlir::MLIRContext *context,
                                                 const Collective &collective,
                                                 ExchangeAlgorithm algorithm,
                                                 int64_t ranks);
 
-/// Nanoseconds that the exchanges of a tensor of `bytes` bytes take. Combining is
+/// Nanoseconds that the exchanges of a tensor of `bytes` bytes take; of all_to_all, with
+/// one half of `bytes` bytes. Combining is
 /// counted where it cannot overlap receiving.
 double predictNanoseconds(CollectiveKind kind, ExchangeAlgorithm algorithm,
                           int64_t ranks, int64_t bytes, cs::LinkAttr link);

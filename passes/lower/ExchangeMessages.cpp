@@ -105,8 +105,8 @@ private:
           StringRef thirdPerson, StringRef word, int64_t rank, int64_t round) {
     if (!there)
       return std::nullopt; // reported for that rank
-    if (there->active && there->peer == rank && there->begin == own.begin &&
-        there->count == own.count)
+    if (there->active && there->peer == rank &&
+        (sequence.moves || there->begin == own.begin) && there->count == own.count)
       return std::nullopt; // almost always: format nothing for it
     std::string what =
         llvm::formatv("rank {0} {1} {2} {3} rank {4} in round {5}, ", rank,

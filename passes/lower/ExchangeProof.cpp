@@ -93,6 +93,14 @@ public:
              int64_t fineParts)
       : sequence(sequence), collective(collective), fine(fineParts),
         state(sequence.ranks * fineParts) {
+    if (collective.kind == CollectiveKind::allToAll) {
+      // Every part of every rank is told from all others.
+      for (int64_t rank = 0; rank < sequence.ranks; ++rank)
+        for (int64_t part = 0; part < fine; ++part)
+          at(rank, part) = symbols.contribution(rank);
+      first = state;
+      return;
+    }
     int unspecified = symbols.unspecified();
     bool gather = collective.kind == CollectiveKind::allGather;
     for (int64_t rank = 0; rank < sequence.ranks; ++rank) {
@@ -123,8 +131,11 @@ public:
           if (!recv.active)
             continue;
           Message message{rank, recv.begin * width, {}};
+          int64_t from = recv.begin;
+          if (sequence.moves)
+            from = actionOf(sequence.of(recv.peer)[index].send, recv.peer, round)->begin;
           for (int64_t i = 0; i < recv.count * width; ++i)
-            message.values.push_back(at(recv.peer, message.begin + i));
+            message.values.push_back(at(recv.peer, from * width + i));
           messages.push_back(std::move(message));
         }
         for (const Message &message : messages) {
@@ -177,6 +188,7 @@ private:
         return std::nullopt;
       break;
     case CollectiveKind::allReduce:
+    case CollectiveKind::allToAll: // in checkMoved
       break;
     }
     for (int64_t i = 0; i < sequence.ranks; ++i)
@@ -184,7 +196,22 @@ private:
     return set;
   }
 
+  /// Of all_to_all: the same part in the first half, that of its sender in the second.
+  std::optional<std::string> checkMoved(int64_t rank, int64_t part) {
+    int64_t half = fine / 2, width = half / sequence.ranks;
+    int64_t from = rank, wanted = part;
+    if (int64_t sender = (part - half) / width; part >= half && sender != rank) {
+      from = sender;
+      wanted = rank * width + (part - half) % width;
+    }
+    if (at(rank, part) == first[from * fine + wanted])
+      return std::nullopt;
+    return llvm::formatv("must be part {0} of rank {1}", wanted, from).str();
+  }
+
   std::optional<std::string> checkPart(int64_t rank, int64_t part) {
+    if (collective.kind == CollectiveKind::allToAll)
+      return checkMoved(rank, part);
     std::optional<RankSet> want = wanted(rank, part);
     if (!want)
       return std::nullopt;
@@ -237,6 +264,7 @@ private:
   int64_t fine;
   Symbols symbols;
   std::vector<int> state; // [rank][fine part]
+  std::vector<int> first; // of all_to_all: the state at first
 };
 
 } // namespace
@@ -250,6 +278,8 @@ commsched::proveCollective(const ExchangeSequence &sequence,
   bool sharded = collective.kind == CollectiveKind::reduceScatter ||
                  collective.kind == CollectiveKind::allGather;
   int64_t fine = sharded ? sequence.ranks : 1;
+  if (collective.kind == CollectiveKind::allToAll)
+    fine = 2 * sequence.ranks;
   for (const Phase &phase : sequence.of(0)) {
     if (phase.chunks > kMostParts)
       return std::nullopt;

@@ -29,6 +29,8 @@ struct ExchangeSequence {
 
   int64_t ranks;
   llvm::SmallVector<Program> programs; // one for all ranks, or one per rank
+  /// Parts may get other numbers where they are received (all_to_all).
+  bool moves = false;
 
   const Program &of(int64_t rank) const {
     return programs.size() == 1 ? programs.front() : programs[rank];

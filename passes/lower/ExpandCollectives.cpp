@@ -46,6 +46,9 @@ std::optional<Collective> describe(Operation *op) {
       .Case([](AllGatherOp op) {
         return Collective{CollectiveKind::allGather, Reduction::sum, 0};
       })
+      .Case([](AllToAllOp op) {
+        return Collective{CollectiveKind::allToAll, Reduction::sum, 0};
+      })
       .Default([](Operation *) { return std::nullopt; });
 }
 
@@ -201,6 +204,13 @@ private:
       return op->emitOpError() << "root must be below the number of nodes, "
                                << ranks << ", got: " << collective.root;
     int64_t whole, part;
+    if (collective.kind == CollectiveKind::allToAll) {
+      if (int64_t rows = value.getTensor().getDimSize(0); rows % (2 * ranks) != 0)
+        return op->emitOpError() << "dimension 0 must be a multiple of " << 2 * ranks
+                                 << ", two parts for each of " << ranks
+                                 << " nodes, got: " << rows;
+      return success();
+    }
     if (collective.kind == CollectiveKind::reduceScatter) {
       whole = value.getTensor().getDimSize(0);
       part = result.getTensor().getDimSize(0);
@@ -225,6 +235,13 @@ private:
     auto time = [&](ExchangeAlgorithm algorithm) {
       return predictNanoseconds(kind, algorithm, ranks, bytes, link);
     };
+    if (isApplicable(ExchangeAlgorithm::pairwise, kind, ranks)) {
+      remark::passed(start.getLoc(), remarkOf(start)) << remark::add(
+          "{0} \"{1}\" of {2} bytes: pairwise exchange takes {3:F0} ns",
+          stringify(kind).str(), start.getKey().str(), bytes / 2,
+          predictNanoseconds(kind, ExchangeAlgorithm::pairwise, ranks, bytes / 2, link));
+      return ExchangeAlgorithm::pairwise;
+    }
     if (isApplicable(ExchangeAlgorithm::tree, kind, ranks)) {
       remark::passed(start.getLoc(), remarkOf(start)) << remark::add(
           "{0} \"{1}\" of {2} bytes: tree takes {3:F0} ns",
@@ -322,7 +339,8 @@ private:
         collective.kind == CollectiveKind::broadcast)
       start->setAttr(kRootAttr, builder.getI64IntegerAttr(collective.root));
     if (collective.kind != CollectiveKind::broadcast &&
-        collective.kind != CollectiveKind::allGather)
+        collective.kind != CollectiveKind::allGather &&
+        collective.kind != CollectiveKind::allToAll)
       start->setAttr(kReductionAttr, builder.getStringAttr(stringifyReduction(
                                          collective.reduction)));
   }

@@ -80,6 +80,7 @@ private:
     Verdict &verdict = it->second;
     if (isNew) {
       ++counts.distinct;
+      sequence.moves = *collective && (*collective)->kind == CollectiveKind::allToAll;
       if (auto fault = checkMessages(sequence, verdict.sampled))
         return report(role, key, *fault);
       if (*collective && !verdict.sampled)
@@ -152,15 +153,16 @@ private:
     for (CollectiveKind other :
          {CollectiveKind::allReduce, CollectiveKind::reduce,
           CollectiveKind::broadcast, CollectiveKind::reduceScatter,
-          CollectiveKind::allGather})
+          CollectiveKind::allGather, CollectiveKind::allToAll})
       if (text && text.getValue() == stringify(other))
         kind = other;
     if (!kind)
       return start.emitOpError() << "'" << kCollectiveAttr
                                  << "' must name a collective, got: " << named;
     Collective goal{*kind};
-    bool reduces =
-        *kind != CollectiveKind::broadcast && *kind != CollectiveKind::allGather;
+    bool reduces = *kind != CollectiveKind::broadcast &&
+                   *kind != CollectiveKind::allGather &&
+                   *kind != CollectiveKind::allToAll;
     if (reduces) {
       auto name = start->getAttrOfType<StringAttr>(kReductionAttr);
       auto reduction = name ? symbolizeReduction(name.getValue())

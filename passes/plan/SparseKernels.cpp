@@ -135,6 +135,22 @@ void lower(cs::MergeTopKOp op) {
                            {write.empty(op.getTopValues()), write.empty(op.getTopIndices())}));
 }
 
+void lower(cs::SplitRegionsOp op) {
+  KernelWriter write(op);
+  write.set("size", static_cast<int64_t>(op.getElements()));
+  write.replace(write.call("split_regions", {op.getIndices(), op.getValues(), op.getShifts()},
+                           {write.empty(op.getSplitValues()), write.empty(op.getSplitIndices()),
+                            write.empty(op.getCounts())}));
+}
+
+void lower(cs::BalanceRegionsOp op) {
+  KernelWriter write(op);
+  write.set("size", static_cast<int64_t>(op.getElements()));
+  write.replace(write.call("balance_regions",
+                           {op.getIndices(), op.getCounts(), op.getShifts()},
+                           {write.empty(op.getResult())}));
+}
+
 /// Kernels take dense operands: `buffer`, or a copy of it.
 Value denseCopy(OpBuilder &builder, Location loc, Value buffer) {
   auto type = cast<MemRefType>(buffer.getType());
@@ -198,7 +214,8 @@ plan::ElementType elementOf(Type type) {
 void lowerSparseOps(func::FuncOp function) {
   SmallVector<Operation *> ops;
   function.walk([&](Operation *op) {
-    if (isa<cs::TopKOp, cs::ScatterAddOp, cs::ScatterClearOp, cs::MergeTopKOp>(op))
+    if (isa<cs::TopKOp, cs::ScatterAddOp, cs::ScatterClearOp, cs::MergeTopKOp,
+            cs::SplitRegionsOp, cs::BalanceRegionsOp>(op))
       ops.push_back(op);
   });
   for (Operation *op : ops) {
@@ -208,6 +225,10 @@ void lowerSparseOps(func::FuncOp function) {
       lower(scatter);
     else if (auto clear = dyn_cast<cs::ScatterClearOp>(op))
       lower(clear);
+    else if (auto split = dyn_cast<cs::SplitRegionsOp>(op))
+      lower(split);
+    else if (auto balance = dyn_cast<cs::BalanceRegionsOp>(op))
+      lower(balance);
     else
       lower(cast<cs::MergeTopKOp>(op));
   }

@@ -153,6 +153,8 @@ std::vector<Stage> StepCosts::stagesOf(Operation *op, Operation *pull,
     return {half};
   if (isa<cs::PairExchangeOp>(op))
     return {message(link, {(bytes + 1) / 2, 1})};
+  if (isa<cs::AllToAllOp>(op)) // half of it, but for the rank's own part
+    return {message(link, {bytes / 2 / ranks * (ranks - 1), ranks - 1})};
   // Reduce and broadcast: a tree, whose root sends or gets all of it every round.
   int64_t rounds = llvm::Log2_64_Ceil(ranks);
   return {message(link, {bytes * rounds, rounds})};

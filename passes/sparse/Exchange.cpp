@@ -8,6 +8,7 @@
 #include "ir/CsSparseOps.h"
 #include "passes/place/CombineDevices.h"
 #include "passes/place/Devices.h"
+#include "passes/sparse/Regions.h"
 #include "passes/sparse/Selection.h"
 
 using namespace mlir;
@@ -89,6 +90,7 @@ private:
   FailureOr<Value> ofEachDevice();
   FailureOr<Value> ofShards();
   FailureOr<Value> ofShard(StringRef suffix, Value value, bool deferred);
+  FailureOr<Value> ofRegions(StringRef suffix, Value value, bool deferred);
 
   func::FuncOp func;
   mutable cs::AllReduceOp op; // a handle
@@ -225,6 +227,8 @@ FailureOr<Value> Exchanger::ofEachDevice() {
 
 /// Of what device of `value` has of the node's gradient.
 FailureOr<Value> Exchanger::ofShard(StringRef suffix, Value value, bool deferred) {
+  if (options.method == Method::okTopK && nodes > 1)
+    return ofRegions(suffix, value, deferred);
   SelectionContext context = contextOf(placedType(value).getTensor());
   FailureOr<Kept> kept = keep(suffix, placedType(value));
   if (failed(kept))
@@ -243,6 +247,37 @@ FailureOr<Value> Exchanger::ofShard(StringRef suffix, Value value, bool deferred
   keepNext(selected.kept);
   Message all = gather(context, (key + suffix).str(), selected.message);
   return scatterAdd(context, ("scatter_add." + key + suffix).str(), all, over(nodes));
+}
+
+/// Ok-Topk: regions of the indices, which nodes own, move with what is selected.
+FailureOr<Value> Exchanger::ofRegions(StringRef suffix, Value value, bool deferred) {
+  SelectionContext context = contextOf(placedType(value).getTensor());
+  std::string name = (key + suffix).str();
+  Regions regions(context.k, nodes);
+  cs::PlacedType type = placedType(value);
+  auto shiftsType = cs::PlacedType::get(
+      func.getContext(), RankedTensorType::get({nodes - 1}, builder.getI32Type()),
+      type.getDevice(), type.getMemory());
+  size_t place = states.size();
+  FailureOr<Value> shifts = addState(key + ".regions" + suffix, shiftsType);
+  if (failed(shifts))
+    return failure();
+  FailureOr<Kept> kept = keep(suffix, type);
+  if (failed(kept))
+    return failure();
+  Split split =
+      splitTopK(context, "top_k." + name, value, *kept, *shifts, regions, deferred);
+  Message lists;
+  for (auto [part, partKey] : llvm::zip(split.lists.parts, context.keysOf(name + ".split")))
+    lists.parts.push_back(
+        cs::AllToAllOp::create(builder, op.getLoc(), part.getType(), partKey, part));
+  Message own = mergeRegion(context, "merge." + name, lists, regions);
+  Message result = gather(context, name, own);
+  if (Value &rest = split.kept.residual)
+    rest = giveBackRegions(context, "residual." + name, rest, lists, result, regions);
+  keepNext(split.kept);
+  states[place].next = balanceRegions(context, "regions." + name, result, *shifts, regions);
+  return scatterRegions(context, "scatter_add." + name, result, over(nodes), regions);
 }
 
 /// Hierarchical: combined in the node first, a shard on each device.

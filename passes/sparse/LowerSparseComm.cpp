@@ -17,6 +17,7 @@
 #include "passes/sparse/Exchange.h"
 #include "passes/sparse/Policy.h"
 #include "passes/sparse/Predict.h"
+#include "passes/sparse/Regions.h"
 
 namespace commsched {
 #define GEN_PASS_DEF_LOWERSPARSECOMM
@@ -123,8 +124,17 @@ private:
                               << "\" cannot use method gtopk: needs a power of two of "
                                  "nodes, got: "
                               << cluster.getNodes();
+    bool hasRegions = Regions::fits(size.selected, cluster.getNodes());
+    if (wish.method == Method::okTopK && !hasRegions)
+      return op.emitOpError() << "of \"" << op.getKey()
+                              << "\" cannot use method oktopk: " << cluster.getNodes()
+                              << " nodes that select " << size.selected
+                              << " elements are more than can be counted";
     SmallVector<std::pair<Method, double>> times;
-    for (Method candidate : {Method::dense, Method::allGather, Method::hiTopK, Method::gTopK}) {
+    for (Method candidate : {Method::dense, Method::allGather, Method::hiTopK, Method::gTopK,
+                             Method::okTopK}) {
+      if (candidate == Method::okTopK && (!hasRegions || cluster.getNodes() == 1))
+        continue;
       if (candidate == Method::gTopK && (!isPowerOfTwo || cluster.getNodes() == 1))
         continue;
       times.push_back({candidate, predictExchange(candidate, size, cluster)});

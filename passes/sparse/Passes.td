@@ -22,6 +22,7 @@ def LowerSparseComm : Pass<"lower-sparse-comm", "::mlir::ModuleOp"> {
     | `allgather` | each device, of its own gradient | all selections |
     | `hitopk` | each device, of its shard of the node's gradient | the selections of equal shards |
     | `gtopk` | as `hitopk` | in log2 rounds the k largest sums, selected again in each |
+    | `oktopk` | as `hitopk` | with the owners of regions what lies there, then the largest sums of each region |
     | `dense` | nobody | the gradient |
     | `auto` | | what takes the least time by the cluster's links and memory |
 
@@ -46,7 +47,7 @@ def LowerSparseComm : Pass<"lower-sparse-comm", "::mlir::ModuleOp"> {
     Option<"density", "density", "double", "1.0",
            "part of the elements of a gradient that travel; 1: all of them">,
     Option<"method", "method", "std::string", "\"auto\"",
-           "auto, dense, allgather, hitopk or gtopk">,
+           "auto, dense, allgather, hitopk, gtopk or oktopk">,
     Option<"minElements", "min-elements", "int64_t", "16384",
            "gradients of fewer elements stay dense">,
     ListOption<"rules", "rules", "std::string",

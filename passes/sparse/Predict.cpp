@@ -5,6 +5,7 @@
 
 #include "llvm/Support/MathExtras.h"
 #include "passes/lower/ExchangeAlgorithms.h"
+#include "passes/sparse/Regions.h"
 
 using namespace mlir;
 using namespace commsched;
@@ -48,6 +49,10 @@ struct Model {
            (static_cast<double>(link.getLatencyNs() + link.getOverheadNs()) +
             8000.0 * bytes / static_cast<double>(link.getMbitPerS()));
   }
+  /// Of one shard's selection.
+  Regions regions() const {
+    return {std::max<int64_t>(1, size.selected / size.shards), nodes};
+  }
   double memory(double bytes) const {
     return bytes / static_cast<double>(cluster.getDevice().getGbPerS());
   }
@@ -79,6 +84,8 @@ double sparse::bytesSent(Method method, const ExchangeSize &size, cs::ClusterOp 
     return (nodes - 1) * model.listBytes();
   case Method::gTopK:
     return std::log2(nodes) * model.listBytes();
+  case Method::okTopK:
+    return static_cast<double>(size.shards * model.regions().bytesSent(size.elementBytes));
   }
   llvm_unreachable("no such method");
 }
@@ -121,6 +128,25 @@ double sparse::predictExchange(Method method, const ExchangeSize &size,
     double merge = model.memory(8 * model.listBytes() * part);
     return combine() + model.select(part) + rounds * (round + merge) +
            model.scatter(part, 1) + model.memory(2 * model.bytes() * part) + join;
+  }
+  case Method::okTopK: {
+    Regions regions = model.regions();
+    double share = static_cast<double>(size.shards) * nodes;
+    auto listBytes = [&](int64_t entries) {
+      return static_cast<double>(entries * (size.elementBytes + kIndexBytes) + kIndexBytes);
+    };
+    double sent = share * listBytes(regions.capacity);
+    double result = share * listBytes(regions.kept);
+    double split = model.nodes == 1
+                       ? 0
+                       : predictNanoseconds(CollectiveKind::allToAll, ExchangeAlgorithm::pairwise,
+                                            model.nodes, static_cast<int64_t>(sent),
+                                            cluster.getInter());
+    // As of gtopk; and all is written once more to be sent.
+    double merge = model.memory((8 + 6) * sent * part);
+    return combine() + model.select(part) + split + merge +
+           model.collective(CollectiveKind::allGather, result) + model.scatter(part, 1) +
+           model.memory(2 * model.bytes() * part) + join;
   }
   }
   llvm_unreachable("no such method");

@@ -5,12 +5,12 @@
 
 #include <cmath>
 
-#include "ir/CsSparseOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "passes/place/Devices.h"
+#include "passes/sparse/FragmentMaker.h"
 
 using namespace mlir;
 using namespace commsched;
@@ -27,46 +27,37 @@ SmallVector<std::string, 2> SelectionContext::keysOf(StringRef key) const {
   return {(key + ".values").str(), (key + ".indices").str()};
 }
 
-namespace {
+FragmentMaker::FragmentMaker(const SelectionContext &context, StringRef label,
+                             ValueRange inputs, ArrayRef<RankedTensorType> results,
+                             int64_t flops, int64_t bytes, bool deferred)
+    : inside(context.builder.getContext()) {
+  unsigned device = place::deviceOf(inputs.front());
+  SmallVector<Type> types;
+  for (RankedTensorType type : results)
+    types.push_back(cs::PlacedType::get(context.builder.getContext(), type, device,
+                                        cs::MemoryKind::device));
+  fragment = cs::FragmentOp::create(
+      context.builder, context.loc, types, label, device, inputs,
+      cs::CostAttr::get(context.builder.getContext(), flops, bytes, /*ns=*/0), deferred);
+  if (!context.withBody)
+    return;
+  body = new Block;
+  fragment.getBody().push_back(body);
+  for (Value input : inputs)
+    body->addArgument(placedType(input).getTensor(), input.getLoc());
+  inside.setInsertionPointToEnd(body);
+}
 
-/// Makes a fragment: its type, its cost, and its body if there is one.
-class FragmentMaker {
-public:
-  FragmentMaker(const SelectionContext &context, StringRef label, ValueRange inputs,
-                ArrayRef<RankedTensorType> results, int64_t flops, int64_t bytes,
-                bool deferred)
-      : inside(context.builder.getContext()) {
-    unsigned device = place::deviceOf(inputs.front());
-    SmallVector<Type> types;
-    for (RankedTensorType type : results)
-      types.push_back(cs::PlacedType::get(context.builder.getContext(), type, device,
-                                          cs::MemoryKind::device));
-    fragment = cs::FragmentOp::create(
-        context.builder, context.loc, types, label, device, inputs,
-        cs::CostAttr::get(context.builder.getContext(), flops, bytes, /*ns=*/0), deferred);
-    if (!context.withBody)
-      return;
-    body = new Block;
-    fragment.getBody().push_back(body);
-    for (Value input : inputs)
-      body->addArgument(placedType(input).getTensor(), input.getLoc());
-    inside.setInsertionPointToEnd(body);
-  }
-  bool hasBody() const { return body != nullptr; }
-  BlockArgument argument(unsigned i) { return body->getArgument(i); }
-  void finish(Location loc, ValueRange values) { cs::ReturnOp::create(inside, loc, values); }
+void FragmentMaker::finish(Location loc, ValueRange values) {
+  cs::ReturnOp::create(inside, loc, values);
+}
 
-  cs::FragmentOp fragment;
-  OpBuilder inside;
-
-private:
-  Block *body = nullptr;
-};
-
-Value bitcast(OpBuilder &builder, Location loc, Value value, Type element) {
+Value sparse::bitcast(OpBuilder &builder, Location loc, Value value, Type element) {
   auto type = cast<RankedTensorType>(value.getType());
   return arith::BitcastOp::create(builder, loc, type.clone(element), value);
 }
+
+namespace {
 
 Value insert(OpBuilder &builder, Location loc, Value part, Value whole, int64_t row,
              int64_t at) {
@@ -199,10 +190,42 @@ int64_t listBytes(const SelectionContext &context) {
 
 } // namespace
 
+int64_t sparse::passesOfSelection(const SelectionRules &rules, const Kept &kept) {
+  // With feedback both are read once, or a little more than that, and the sum is
+  // kept; the velocity is read, written, and read again.
+  return (kept.residual ? 4 : 2) + (kept.velocity ? 4 : 0) + (rules.clip > 0 ? 3 : 0);
+}
+
+SelectedInside sparse::selectInside(const SelectionContext &context, FragmentMaker &maker,
+                                    const Kept &kept, int64_t ranks) {
+  OpBuilder &in = maker.inside;
+  const SelectionRules &rules = context.rules;
+  Value from = maker.argument(0);
+  if (rules.clip > 0)
+    from = clip(in, context.loc, from, rules.clip / std::sqrt(static_cast<double>(ranks)));
+  Value velocity;
+  if (kept.velocity) {
+    Value momentum = arith::ConstantOp::create(
+        in, context.loc,
+        DenseElementsAttr::get(context.type, FloatAttr::get(context.type.getElementType(),
+                                                            rules.momentum)));
+    velocity = arith::MulFOp::create(in, context.loc, momentum, maker.argument(2));
+    velocity = from = arith::AddFOp::create(in, context.loc, velocity, from);
+  }
+  auto top = cs::TopKOp::create(
+      in, context.loc,
+      TypeRange{RankedTensorType::get({context.k}, context.type.getElementType()),
+                RankedTensorType::get({context.k}, in.getI32Type()), context.type},
+      rules.select, from, kept.residual ? Value(maker.argument(1)) : Value(), /*seed=*/0);
+  if (velocity && rules.mask)
+    velocity = cs::ScatterClearOp::create(in, context.loc, context.type, velocity,
+                                          top.getIndices());
+  return {top, velocity};
+}
+
 Selected sparse::selectTopK(const SelectionContext &context, StringRef label, Value value,
                             const Kept &kept, int64_t ranks, bool deferred, bool twice) {
   OpBuilder &b = context.builder;
-  const SelectionRules &rules = context.rules;
   SmallVector<Value> inputs{value};
   SmallVector<RankedTensorType> results = messageTypes(context, b, 1);
   for (Value state : {kept.residual, kept.velocity})
@@ -213,36 +236,15 @@ Selected sparse::selectTopK(const SelectionContext &context, StringRef label, Va
   if (twice)
     llvm::append_range(results, messageTypes(context, b, 2));
   int64_t bytes = place::bytesOf(placedType(value));
-  // With feedback both are read once, or a little more than that, and the sum is
-  // kept; the velocity is read, written, and read again.
-  int64_t passes = (kept.residual ? 4 : 2) + (kept.velocity ? 4 : 0) + (rules.clip > 0 ? 3 : 0);
   FragmentMaker maker(context, label, inputs, results, 2 * context.type.getNumElements(),
-                      passes * bytes + listBytes(context), deferred);
+                      passesOfSelection(context.rules, kept) * bytes + listBytes(context),
+                      deferred);
   if (maker.hasBody()) {
     OpBuilder &in = maker.inside;
-    Value from = maker.argument(0);
-    if (rules.clip > 0)
-      from = clip(in, context.loc, from, rules.clip / std::sqrt(static_cast<double>(ranks)));
-    Value velocity;
-    if (kept.velocity) {
-      Value momentum = arith::ConstantOp::create(
-          in, context.loc,
-          DenseElementsAttr::get(context.type, FloatAttr::get(context.type.getElementType(),
-                                                              rules.momentum)));
-      velocity = arith::MulFOp::create(in, context.loc, momentum, maker.argument(2));
-      velocity = from = arith::AddFOp::create(in, context.loc, velocity, from);
-    }
-    auto top = cs::TopKOp::create(
-        in, context.loc,
-        TypeRange{RankedTensorType::get({context.k}, context.type.getElementType()),
-                  RankedTensorType::get({context.k}, b.getI32Type()), context.type},
-        rules.select, from, kept.residual ? Value(maker.argument(1)) : Value(), /*seed=*/0);
+    auto [top, velocity] = selectInside(context, maker, kept, ranks);
     SmallVector<Value> returned = pack(context, in, top.getValues(), top.getIndices(), 1);
     if (kept.residual)
       returned.push_back(top.getRest());
-    if (velocity && rules.mask)
-      velocity = cs::ScatterClearOp::create(in, context.loc, context.type, velocity,
-                                            top.getIndices());
     if (velocity)
       returned.push_back(velocity);
     if (twice)

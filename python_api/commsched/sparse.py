@@ -8,7 +8,7 @@ import dataclasses
 import re
 from typing import Mapping, Optional, Sequence, Union
 
-METHODS = ("auto", "dense", "allgather", "hitopk", "gtopk")
+METHODS = ("auto", "dense", "allgather", "hitopk", "gtopk", "oktopk")
 SELECTIONS = ("exact", "histogram", "sampled", "mstopk")
 
 
@@ -23,7 +23,7 @@ class Sparse:
     """Of each gradient the elements of largest magnitude travel; what is not sent is added to the next gradient.
 
     density: their part of all. method: "auto" (what takes the least time on the cluster, dense included), "dense",
-    "allgather", "hitopk" or "gtopk". min_elements: smaller gradients stay dense. rules: for parameters by name, a
+    "allgather", "hitopk", "gtopk" or "oktopk". min_elements: smaller gradients stay dense. rules: for parameters by name, a
     regular expression -> density, or (density, method); the first that matches the whole name counts.
     warm_up: (density, steps) of the first steps, one after the other; rules of a smaller density wait as well.
     feedback: keep what is not sent (else it is lost). momentum: momentum correction, in place of the optimizer's own;

@@ -109,6 +109,48 @@ def gtopk(parts, kept, density):
     return result, [keep + np.where(result == 0, own, 0) for own, keep in zip(parts, kept)]
 
 
+def region_sizes(selected, nodes):
+    """Ok-Topk (Li, Hoefler, PPoPP 2022) as docs/sparse.md has it: entries that go to the owner of a region, and that it
+    keeps."""
+    return min(selected, -(-5 * selected // (4 * nodes))), -(-selected // nodes)
+
+
+def oktopk(parts, kept, density, cuts):
+    """Owners of regions add up what they are sent of them and keep the largest sums. cuts: where regions begin and end;
+    cuts of the next step come from what was selected in each, and from where the result lies there."""
+    nodes, size = len(parts), parts[0].size
+    selected = max(1, round(density * size))
+    capacity, most = region_sizes(selected, nodes)
+    result = np.zeros(size)
+    sent = [np.zeros(size) for _ in parts]
+    counts, places = [], []
+    for begin, end in zip(cuts, cuts[1:]):
+        total = np.zeros(size)
+        counts.append(0)
+        for rank, part in enumerate(parts):
+            own = [i for i in range(begin, end) if part.ravel()[i] != 0]
+            counts[-1] += len(own)
+            own = [own[i] for i in top_k(part.ravel()[own], capacity)]
+            sent[rank][own] = part.ravel()[own]
+            total += np.where(np.isin(np.arange(size), own), part.ravel(), 0)
+        there = [i for i in range(begin, end) if any(own[i] != 0 for own in sent)]
+        chosen = [there[i] for i in top_k(total[there], most)]
+        result[chosen] = total[chosen]
+        places.append(chosen)
+    weights = np.cumsum([0] + counts)
+    next_cuts = [0]
+    for cut in range(1, nodes):
+        # The entry that cut / nodes of all are in front of.
+        r = max(i for i in range(nodes) if weights[i] * nodes <= cut * weights[-1] and counts[i] > 0)
+        inside, all_ = cut * weights[-1] - weights[r] * nodes, counts[r] * nodes
+        next_cuts.append(places[r][inside * len(places[r]) // all_])
+    next_cuts.append(size)
+    shape = parts[0].shape
+    kept = [keep + (part.ravel() - np.where(result != 0, own, 0)).reshape(shape)
+            for part, own, keep in zip(parts, sent, kept)]
+    return result.reshape(shape), kept, next_cuts
+
+
 def shards(rows, devices):
     if rows < devices:
         return [slice(0, rows)]
@@ -133,6 +175,11 @@ def exchange(method, gradients, state, density, rules):
         if method == "gtopk":
             combined, kept = gtopk(parts, [state[r, s] for r in range(nodes)], density)
             state.update({(r, s): kept[r] for r in range(nodes)})
+        elif method == "oktopk" and nodes > 1:
+            cuts = state.get(("cuts", s), [r * parts[0].size // nodes for r in range(nodes + 1)])
+            combined, kept, state["cuts", s] = oktopk(parts, [state[r, s] for r in range(nodes)], density, cuts)
+            if rules.get("feedback", True):
+                state.update({(r, s): kept[r] for r in range(nodes)})
         else:
             combined = sum(parts)
         result[rows] = combined / nodes
@@ -173,7 +220,7 @@ def check(got, losses, want, want_losses):
 # ---- tests ------------------------------------------------------------------------------------
 
 CASES = [(2, 1, "allgather"), (3, 1, "hitopk"), (2, 2, "allgather"), (2, 2, "hitopk"), (1, 3, "hitopk"), (4, 1, "gtopk"),
-         (2, 2, "gtopk")]
+         (2, 2, "gtopk"), (2, 1, "oktopk"), (4, 1, "oktopk"), (3, 2, "oktopk"), (1, 2, "oktopk")]
 
 
 @pytest.mark.parametrize("nodes,devices,method", CASES)
@@ -193,10 +240,14 @@ def test_follows_numpy(data, tmp_path, nodes, devices, method):
                     suffix = f".device{place}" if place else ""
                 np.testing.assert_allclose(own[f"{name}.residual{suffix}"], state[name][rank, place], rtol=1e-3,
                                            atol=2e-4)
+                if method == "oktopk" and nodes > 1:
+                    cuts = state[name]["cuts", place]
+                    shifts = [cut - r * cuts[-1] // nodes for r, cut in enumerate(cuts)]
+                    np.testing.assert_array_equal(own[f"{name}.regions{suffix}"], shifts[1:-1])
 
 
 RULES = [("allgather", 1, dict(momentum=0.5)), ("allgather", 2, dict(clip=8.0)), ("hitopk", 2, dict(momentum=0.75, clip=16.0)),
-         ("hitopk", 1, dict(feedback=False))]
+         ("hitopk", 1, dict(feedback=False)), ("oktopk", 2, dict(clip=16.0)), ("oktopk", 1, dict(feedback=False))]
 
 
 @pytest.mark.parametrize("method,devices,rules", RULES)
@@ -227,7 +278,7 @@ def test_schedules_and_copies_change_nothing(data, tmp_path, options):
         np.testing.assert_array_equal(value, states[1][name])
 
 
-@pytest.mark.parametrize("nodes,devices,method", CASES + [(4, 2, "hitopk"), (3, 2, "allgather")])
+@pytest.mark.parametrize("nodes,devices,method", CASES + [(4, 2, "hitopk"), (3, 2, "allgather"), (4, 2, "oktopk")])
 def test_bytes_follow_the_formulas(data, tmp_path, nodes, devices, method):
     """docs/sparse.md: what rank 0 sends. The loss goes to rank 0, which sends nothing for it."""
     folder, _, _, initial = data
@@ -236,7 +287,10 @@ def test_bytes_follow_the_formulas(data, tmp_path, nodes, devices, method):
     lists = 0
     for name, value in initial.items():
         parts = shards(value.shape[0], devices) if method != "allgather" else [slice(None)] * devices
-        lists += sum(8 * max(1, round(DENSITY[name] * value[part].size)) for part in parts)
+        for part in parts:
+            selected = max(1, round(DENSITY[name] * value[part].size))
+            # Of oktopk, to the owners and from them, each with a count.
+            lists += 8 * sum(region_sizes(selected, nodes)) + 8 if method == "oktopk" else 8 * selected
     factor = np.log2(nodes) if method == "gtopk" else nodes - 1
     metrics = json.loads((tmp_path / "state.json").read_text())
     sent = find(metrics, "sent_bytes_per_step")
@@ -255,7 +309,7 @@ def find(value, name):
     return None
 
 
-@pytest.mark.parametrize("method", ["allgather", "gtopk"])
+@pytest.mark.parametrize("method", ["allgather", "gtopk", "oktopk"])
 def test_processes_train_the_same(data, tmp_path, method):
     folder = data[0]
     plan = compile_plan(tmp_path / "plan", 2, 1, method)
@@ -269,11 +323,11 @@ def test_processes_train_the_same(data, tmp_path, method):
             np.testing.assert_array_equal(value, b[name])
 
 
-@pytest.mark.parametrize("spawn", [False, True])
-def test_resuming_continues_bitwise(data, tmp_path, spawn):
+@pytest.mark.parametrize("spawn,method", [(False, "allgather"), (True, "allgather"), (False, "oktopk")])
+def test_resuming_continues_bitwise(data, tmp_path, spawn, method):
     folder = data[0]
     extra = ("--spawn", 2) if spawn else ()
-    plan = compile_plan(tmp_path / "plan", 2, 1, "allgather")
+    plan = compile_plan(tmp_path / "plan", 2, 1, method)
     whole, _ = train(folder, plan, tmp_path / "whole", "--init", folder / "init.npz", *extra)
     train(folder, plan, tmp_path / "half", "--init", folder / "init.npz", *extra, steps=5)
     rest, _ = train(folder, plan, tmp_path / "rest", "--resume", tmp_path / "half", *extra, steps=STEPS - 5)
@@ -288,15 +342,19 @@ def test_resuming_continues_bitwise(data, tmp_path, spawn):
     assert status > 0 and "half.step5.rank1" in err, err
 
 
-def test_other_numbers_of_nodes_get_the_mean(data, tmp_path):
+@pytest.mark.parametrize("method", ["allgather", "oktopk"])
+def test_other_numbers_of_nodes_get_the_mean(data, tmp_path, method):
     folder = data[0]
-    plan = compile_plan(tmp_path / "plan", 4, 1, "allgather")
+    plan = compile_plan(tmp_path / "plan", 4, 1, method)
     train(folder, plan, tmp_path / "four", "--init", folder / "init.npz", steps=3)
     saved = residuals(tmp_path / "four", 3, 4)
-    plan = compile_plan(tmp_path / "plan", 2, 1, "allgather")
+    plan = compile_plan(tmp_path / "plan", 2, 1, method)
     train(folder, plan, tmp_path / "two", "--resume", tmp_path / "four", steps=0)
     for own in residuals(tmp_path / "two", 3, 2):
         for name, value in own.items():
+            if ".regions" in name:  # equal ones
+                assert value.shape == (1,) and not value.any()
+                continue
             np.testing.assert_allclose(value, np.mean([s[name].astype(np.float64) for s in saved], axis=0), rtol=1e-6)
 
 

@@ -172,7 +172,7 @@ func.func @density_type(%g: tensor<8xf32>) {
 // -----
 
 func.func @method_of_gradient(%g: tensor<8xf32>) {
-  // expected-error@+1 {{'cs.gradient' op 'cs.sparse_method' must be auto, dense, allgather, hitopk or gtopk, got: "ring"}}
+  // expected-error@+1 {{'cs.gradient' op 'cs.sparse_method' must be auto, dense, allgather, hitopk, gtopk or oktopk, got: "ring"}}
   %a = cs.gradient %g of "w" {cs.sparse_method = "ring"} : tensor<8xf32>
   return
 }
@@ -226,6 +226,78 @@ func.func @halves(%m: !cs.placed<tensor<3x6xi32>, device 0>) {
 func.func @key(%m: !cs.placed<tensor<2x6xi32>, device 0>) {
   // expected-error@+1 {{'cs.pair_exchange' op needs a key}}
   %r = cs.pair_exchange "" %m distance 2 : !cs.placed<tensor<2x6xi32>, device 0>
+  return
+}
+
+// -----
+
+func.func @all_to_all(%m: !cs.placed<tensor<3x6xi32>, device 0>) {
+  // expected-error@+1 {{'cs.all_to_all' op must have two halves along dimension 0, got: 'tensor<3x6xi32>'}}
+  %r = cs.all_to_all "w" %m : !cs.placed<tensor<3x6xi32>, device 0>
+  return
+}
+
+// -----
+
+func.func @all_to_all_scalar(%m: !cs.placed<tensor<i32>, device 0>) {
+  // expected-error@+1 {{'cs.all_to_all' op must have two halves along dimension 0, got: 'tensor<i32>'}}
+  %r = cs.all_to_all "w" %m : !cs.placed<tensor<i32>, device 0>
+  return
+}
+
+// -----
+
+func.func @all_to_all_key(%m: !cs.placed<tensor<2x6xi32>, device 0>) {
+  // expected-error@+1 {{'cs.all_to_all' op needs a key}}
+  %r = cs.all_to_all "" %m : !cs.placed<tensor<2x6xi32>, device 0>
+  return
+}
+
+// -----
+
+func.func @split_shifts(%v: tensor<4xf32>, %i: tensor<4xi32>, %s: tensor<3xi32>) {
+  // expected-error@+1 {{'cs.split_regions' op must have 2 shifts for 3 regions, got: 3}}
+  %a, %b, %n = cs.split_regions %v, %i by %s of 32 : (tensor<4xf32>, tensor<4xi32>, tensor<3xi32>) -> (tensor<6xf32>, tensor<6xi32>, tensor<3xi32>)
+  return
+}
+
+// -----
+
+func.func @split_entries(%v: tensor<4xf32>, %i: tensor<4xi32>, %s: tensor<2xi32>) {
+  // expected-error@+1 {{'cs.split_regions' op must have as many entries in each of 3 regions, got: 7}}
+  %a, %b, %n = cs.split_regions %v, %i by %s of 32 : (tensor<4xf32>, tensor<4xi32>, tensor<2xi32>) -> (tensor<7xf32>, tensor<7xi32>, tensor<3xi32>)
+  return
+}
+
+// -----
+
+func.func @split_one(%v: tensor<4xf32>, %i: tensor<4xi32>, %s: tensor<0xi32>) {
+  // expected-error@+1 {{'cs.split_regions' op needs counts of 2 or more regions, got: 1}}
+  %a, %b, %n = cs.split_regions %v, %i by %s of 32 : (tensor<4xf32>, tensor<4xi32>, tensor<0xi32>) -> (tensor<7xf32>, tensor<7xi32>, tensor<1xi32>)
+  return
+}
+
+// -----
+
+func.func @split_indices(%v: tensor<4xf32>, %i: tensor<4xi64>, %s: tensor<2xi32>) {
+  // expected-error@+1 {{'cs.split_regions' op indices must match the element type of 'tensor<2xi32>', got: 'tensor<4xi64>'}}
+  %a, %b, %n = cs.split_regions %v, %i by %s of 32 : (tensor<4xf32>, tensor<4xi64>, tensor<2xi32>) -> (tensor<6xf32>, tensor<6xi32>, tensor<3xi32>)
+  return
+}
+
+// -----
+
+func.func @balance_counts(%i: tensor<6xi32>, %n: tensor<3xi64>, %s: tensor<2xi32>) {
+  // expected-error@+1 {{'cs.balance_regions' op counts must match the element type of 'tensor<2xi32>', got: 'tensor<3xi64>'}}
+  %r = cs.balance_regions %i, %n by %s of 32 : tensor<6xi32>, tensor<3xi64>, tensor<2xi32>
+  return
+}
+
+// -----
+
+func.func @balance_elements(%i: tensor<6xi32>, %n: tensor<3xi32>, %s: tensor<2xi32>) {
+  // expected-error@+1 {{'cs.balance_regions' op elements must be 1 or more, and fit the indices, got: 4294967296}}
+  %r = cs.balance_regions %i, %n by %s of 4294967296 : tensor<6xi32>, tensor<3xi32>, tensor<2xi32>
   return
 }
 

@@ -45,6 +45,23 @@ func.func @pairs(%m: !cs.placed<tensor<2x6xi32>, device 0>) -> !cs.placed<tensor
   return %r : !cs.placed<tensor<2x6xi32>, device 0>
 }
 
+// CHECK-LABEL: func.func @everybody
+func.func @everybody(%m: !cs.placed<tensor<8x5xi32>, device 0>) -> !cs.placed<tensor<8x5xi32>, device 0> {
+  // CHECK: %w_split = cs.all_to_all "w.split" %{{.*}} : !cs.placed<tensor<8x5xi32>, device 0>
+  %r = cs.all_to_all "w.split" %m : !cs.placed<tensor<8x5xi32>, device 0>
+  return %r : !cs.placed<tensor<8x5xi32>, device 0>
+}
+
+// CHECK-LABEL: func.func @regions
+func.func @regions(%v: tensor<4xf16>, %i: tensor<4xi64>, %s: tensor<2xi64>) -> tensor<2xi64> {
+  // CHECK: cs.split_regions %{{.*}}, %{{.*}} by %{{.*}} of 32 : (tensor<4xf16>, tensor<4xi64>, tensor<2xi64>) -> (tensor<6xf16>, tensor<6xi64>, tensor<3xi64>)
+  %a, %b, %n = cs.split_regions %v, %i by %s of 32
+      : (tensor<4xf16>, tensor<4xi64>, tensor<2xi64>) -> (tensor<6xf16>, tensor<6xi64>, tensor<3xi64>)
+  // CHECK: cs.balance_regions %{{.*}}, %{{.*}} by %{{.*}} of 32 : tensor<6xi64>, tensor<3xi64>, tensor<2xi64>
+  %r = cs.balance_regions %b, %n by %s of 32 : tensor<6xi64>, tensor<3xi64>, tensor<2xi64>
+  return %r : tensor<2xi64>
+}
+
 // CHECK-LABEL: func.func @clear
 func.func @clear(%u: tensor<4x8xf32>, %i: tensor<3xi32>) -> tensor<4x8xf32> {
   // CHECK: cs.scatter_clear %{{.*}}, %{{.*}} : tensor<4x8xf32>, tensor<3xi32>

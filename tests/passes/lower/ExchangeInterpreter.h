@@ -32,6 +32,11 @@ struct Case {
 
   bool scatters() const { return op == "reduce_scatter"; }
   bool gathers() const { return op == "all_gather"; }
+  bool moves() const { return op == "all_to_all"; }
+  /// What the number of elements must be a multiple of.
+  int multipleOf(int ranks) const {
+    return moves() ? 2 * ranks : scatters() || gathers() ? ranks : 1;
+  }
 };
 
 /// What one rank does on one side of one round.
@@ -97,8 +102,9 @@ inline double combine(cs::Combine how, double own, double received) {
   return 0;
 }
 
-/// Runs a phase on all ranks, in place. False if a message has no counterpart.
-inline bool run(const Phase &phase, Values &values) {
+/// Runs a phase on all ranks, in place. False if a message has no counterpart; with
+/// `moves` it may have another number there.
+inline bool run(const Phase &phase, Values &values, bool moves = false) {
   const int ranks = values.size();
   const int64_t n = values.front().size();
   for (int round = 0; round < phase.rounds; ++round) {
@@ -118,14 +124,20 @@ inline bool run(const Phase &phase, Values &values) {
       if (recv.peer < 0 || recv.peer >= ranks || recv.peer == rank)
         return false;
       const Action &there = phase.send[recv.peer][round];
-      if (!there.active || there.peer != rank || there.begin != recv.begin ||
-          there.count != recv.count || recv.begin < 0 || recv.count < 0 ||
-          recv.begin + recv.count > phase.chunks)
+      if (!there.active || there.peer != rank ||
+          (!moves && there.begin != recv.begin) || there.count != recv.count ||
+          recv.begin < 0 || recv.count < 0 || there.begin < 0 ||
+          recv.begin + recv.count > phase.chunks ||
+          there.begin + there.count > phase.chunks)
         return false;
+      int64_t begin = partBegin(recv.begin, n, phase.chunks);
       int64_t end = partBegin(recv.begin + recv.count, n, phase.chunks);
-      for (int64_t i = partBegin(recv.begin, n, phase.chunks); i < end; ++i) {
+      int64_t from = partBegin(there.begin, n, phase.chunks);
+      if (partBegin(there.begin + there.count, n, phase.chunks) - from != end - begin)
+        return false;
+      for (int64_t i = begin; i < end; ++i) {
         double &own = values[rank][i];
-        own = combine(phase.combine, own, before[recv.peer][i]);
+        own = combine(phase.combine, own, before[recv.peer][from + i - begin]);
         if (phase.scale != 0 && round + 1 == phase.rounds)
           own *= phase.scale;
       }
@@ -143,8 +155,9 @@ public:
     auto type = [&](int rows) {
       return llvm::formatv("!cs.placed<tensor<{0}xf64>, device 0>", rows).str();
     };
-    std::string from = type(c.gathers() ? 3 : 3 * ranks);
-    std::string to = type(c.scatters() ? 3 : 3 * ranks);
+    int whole = 3 * (c.moves() ? 2 : 1) * ranks;
+    std::string from = type(c.gathers() ? 3 : whole);
+    std::string to = type(c.scatters() ? 3 : whole);
     std::string suffix = " : " + from;
     if (c.scatters() || c.gathers())
       suffix += " -> " + to;
@@ -230,8 +243,15 @@ inline double roughValue(int rank, int element) {
          std::pow(10.0, (rank + element) % 7);
 }
 
-/// By definition, what `element` must be on every rank.
-inline double expected(const Case &c, int ranks, int n, int element) {
+/// By definition, what `element` must be on every rank; of all_to_all, on `rank`.
+inline double expected(const Case &c, int ranks, int n, int element, int rank = 0) {
+  if (c.moves()) {
+    int half = n / 2, width = half / ranks;
+    int sender = (element - half) / width;
+    if (element < half || sender == rank)
+      return integerValue(rank, element);
+    return integerValue(sender, rank * width + (element - half) % width);
+  }
   if (c.op == "broadcast")
     return integerValue(c.root, element);
   if (c.gathers())

@@ -42,18 +42,18 @@ void check(const Case &c) {
     ASSERT_EQ(expansion.unshards, c.gathers());
     ASSERT_FALSE(expansion.phases.empty());
     // Sharding needs n to be a multiple of the number of ranks.
-    int step = c.scatters() || c.gathers() ? ranks : 1;
+    int step = c.multipleOf(ranks);
     for (int n = 0; n <= std::max(kMostElements, step); n += step) {
       SCOPED_TRACE(std::to_string(n) + " elements");
       Values exact = initial(c, ranks, n, integerValue);
       Values rough = initial(c, ranks, n, roughValue);
       for (const Phase &phase : expansion.phases) {
-        ASSERT_TRUE(run(phase, exact));
-        ASSERT_TRUE(run(phase, rough));
+        ASSERT_TRUE(run(phase, exact, c.moves()));
+        ASSERT_TRUE(run(phase, rough, c.moves()));
       }
       for (int i = 0; i < n; ++i) {
-        double want = expected(c, ranks, n, i);
         for (int rank = 0; rank < ranks; ++rank) {
+          double want = expected(c, ranks, n, i, rank);
           if (!isDefined(c, ranks, n, rank, i))
             continue;
           if (c.reduction == "mean") {
@@ -64,7 +64,7 @@ void check(const Case &c) {
                 << "element " << i << " of rank " << rank;
           }
           // All ranks that have the element have the same bits.
-          if (isDefined(c, ranks, n, 0, i)) {
+          if (isDefined(c, ranks, n, 0, i) && !c.moves()) {
             ASSERT_EQ(std::memcmp(&rough[rank][i], &rough[0][i],
                                   sizeof(double)),
                       0)
@@ -94,6 +94,8 @@ TEST(ExchangeSemantics, AllGather) {
   for (const char *algorithm : {"ring", "halving-doubling"})
     check({"all_gather", "", -1, algorithm});
 }
+
+TEST(ExchangeSemantics, AllToAll) { check({"all_to_all", "", -1}); }
 
 TEST(ExchangeSemantics, Reduce) {
   for (int root : {0, 1, 3, 16})

@@ -3,7 +3,7 @@
 
 // The method that takes the least time by links and memory, per gradient. By hand, of
 // a slow link: dense 2 (m - 1) / m of 4 MiB, allgather (m - 1) D times 8 bytes of the
-// selected, hitopk without D, gtopk log2 m times.
+// selected, hitopk without D, gtopk log2 m times, oktopk about 2.25 (m - 1) / m times.
 
 // RUN: cs-opt --replicate-devices --assign-devices --lower-sparse-comm="density=0.01" --remarks-filter=lower-sparse-comm %s -o /dev/null 2>&1 | FileCheck %s --check-prefix=MANY
 // RUN: sed 's/nodes = 16/nodes = 2/' %s | cs-opt --replicate-devices --assign-devices --lower-sparse-comm="density=0.01" --remarks-filter=lower-sparse-comm -o /dev/null 2>&1 | FileCheck %s --check-prefix=TWO
@@ -15,9 +15,10 @@
 cs.cluster @lab nodes = 16 devices = 2 device = <kind = cpu, gflops = 40, gb_per_s = 20>
     intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 100, latency_ns = 50000>
 
-// 10486 of 1048576 elements are selected: 83888 bytes; of 16 nodes 15 lists are sent,
-// or 4.
-// MANY: gradient "w": gtopk, 10486 of 1048576 elements, 335552 bytes sent by a node; predicted dense {{[0-9]+}} ns, allgather {{[0-9]+}} ns, hitopk {{[0-9]+}} ns, gtopk {{[0-9]+}} ns
+// 10486 of 1048576 elements are selected, 83888 bytes; of 16 nodes 15 lists of them are
+// sent, or 4; of the 5243 of each shard, 410 to each of 15 owners of regions, and 328
+// from the own region, with a count each: 15 * (738 * 8 + 8) bytes.
+// MANY: gradient "w": oktopk, 10486 of 1048576 elements, 177360 bytes sent by a node; predicted dense {{[0-9]+}} ns, allgather {{[0-9]+}} ns, hitopk {{[0-9]+}} ns, gtopk {{[0-9]+}} ns, oktopk {{[0-9]+}} ns
 // MANY-NOT: "b"
 // TWO: gradient "w": hitopk, 10486 of 1048576 elements, 83888 bytes sent by a node;
 // FAST: gradient "w": dense, 10486 of 1048576 elements, 7864320 bytes sent by a node;

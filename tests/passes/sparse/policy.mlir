@@ -26,9 +26,9 @@
 // LOST-NOT: cs.per_rank
 // LOST: cs.top_k "exact" %{{[a-z0-9]*}} : (tensor<16xf32>)
 // DENSITY: lower-sparse-comm: density must be above 0 and at most 1, got: 0
-// METHOD: lower-sparse-comm: method must be auto, dense, allgather, hitopk or gtopk, got: best
+// METHOD: lower-sparse-comm: method must be auto, dense, allgather, hitopk, gtopk or oktopk, got: best
 // RULES: rules must be PATTERN=DENSITY[:METHOD] with a density above 0 and at most 1, got: w
-// RULEMETHOD: rules must name a method, auto, dense, allgather, hitopk or gtopk, got: w=0.1:best
+// RULEMETHOD: rules must name a method, auto, dense, allgather, hitopk, gtopk or oktopk, got: w=0.1:best
 // REGEX: rules must have a regular expression, got: (=0.1: parentheses not balanced
 // SELECTION: select must be exact, histogram, sampled or mstopk, got: best
 // ELEMENTS: min-elements must not be negative, got: -1

@@ -1,0 +1,51 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What the makers of fragments of sparse exchanges share. Internal to
+// passes/sparse/.
+
+#ifndef COMMSCHED_PASSES_SPARSE_FRAGMENTMAKER_H
+#define COMMSCHED_PASSES_SPARSE_FRAGMENTMAKER_H
+
+#include "ir/CsSparseOps.h"
+#include "passes/sparse/Selection.h"
+
+namespace commsched::sparse {
+
+/// Makes a fragment on the device of its inputs: its type, its cost, and its body if
+/// there is one.
+class FragmentMaker {
+public:
+  FragmentMaker(const SelectionContext &context, llvm::StringRef label,
+                mlir::ValueRange inputs, llvm::ArrayRef<mlir::RankedTensorType> results,
+                int64_t flops, int64_t bytes, bool deferred);
+  bool hasBody() const { return body != nullptr; }
+  mlir::BlockArgument argument(unsigned i) { return body->getArgument(i); }
+  void finish(mlir::Location loc, mlir::ValueRange values);
+
+  cs::FragmentOp fragment;
+  mlir::OpBuilder inside;
+
+private:
+  mlir::Block *body = nullptr;
+};
+
+mlir::Value bitcast(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value,
+                    mlir::Type element);
+
+/// What a fragment selects: of its argument 0, with the residual, argument 1, and the
+/// velocity, argument 2, if `kept` has them.
+struct SelectedInside {
+  cs::TopKOp top;
+  mlir::Value velocity; // the new one
+};
+SelectedInside selectInside(const SelectionContext &context, FragmentMaker &maker,
+                            const Kept &kept, int64_t ranks);
+
+/// How often the tensor's memory is read or written by that, apart from what is
+/// selected.
+int64_t passesOfSelection(const SelectionRules &rules, const Kept &kept);
+
+} // namespace commsched::sparse
+
+#endif // COMMSCHED_PASSES_SPARSE_FRAGMENTMAKER_H
