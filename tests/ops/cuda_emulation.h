@@ -58,6 +58,7 @@ using std::max;
 using std::min;
 
 inline int __popc(unsigned v) { return std::popcount(v); }
+inline int __ffs(int v) { return __builtin_ffs(v); }
 inline void __syncthreads() { commsched::testing::cuda::BlockBarrier(); }
 inline void __threadfence() {}
 template <typename T>

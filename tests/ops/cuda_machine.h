@@ -10,6 +10,7 @@
 #include <memory>
 #include <vector>
 
+#include "ops/sparse/cuda/lists_tables.h"
 #include "ops/sparse/cuda/top_k_cuda.h"
 
 namespace commsched::testing {
@@ -33,6 +34,17 @@ class CudaMachine {
   // In how many arrays of the last TopK the candidates were too few; -1 if the
   // machine cannot say.
   virtual int Repaired() = 0;
+
+  virtual absl::Status Lists(const ops::sparse::ListType &type,
+                             const std::vector<ops::sparse::cuda::List> &lists) = 0;
+  virtual absl::Status TopKLists(const ops::sparse::ListType &type,
+                                 const std::vector<ops::sparse::cuda::TopKList> &lists) = 0;
+
+  virtual ops::sparse::NonFinite Quantize(ops::Element from, ops::Element to, const void *values,
+                                          int64_t count, int64_t block, void *quantized,
+                                          float *scales) = 0;
+  virtual void Dequantize(ops::Element from, ops::Element to, const void *quantized, int64_t count,
+                          int64_t block, const float *scales, void *values) = 0;
 
   // A copy of `bytes` bytes.
   void *Copy(const void *from, size_t bytes) {

@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <functional>
 
+#include "ops/sparse/cuda/lists_cuda.h"
+#include "ops/sparse/cuda/quantize_cuda.h"
 #include "tests/ops/cuda_machine.h"
 
 namespace commsched::testing {
@@ -60,7 +62,42 @@ class Device : public CudaMachine {
   }
   int Repaired() override { return -1; }
 
+  absl::Status Lists(const sparse::ListType &type,
+                     const std::vector<sparse::cuda::List> &lists) override {
+    return RunLists<sparse::cuda::ListBatch>(type, lists);
+  }
+  absl::Status TopKLists(const sparse::ListType &type,
+                         const std::vector<sparse::cuda::TopKList> &lists) override {
+    return RunLists<sparse::cuda::TopKListBatch>(type, lists);
+  }
+
+  sparse::NonFinite Quantize(Element from, Element to, const void *values, int64_t count,
+                             int64_t block, void *quantized, float *scales) override {
+    auto *state = static_cast<sparse::cuda::QuantizeState *>(
+        Allocate(sizeof(sparse::cuda::QuantizeState)));
+    RunGraph([&] {
+      return sparse::cuda::QuantizeOn(stream_, from, to, values, count, block, quantized, scales,
+                                      state);
+    });
+    const auto result = sparse::cuda::WaitForQuantize(stream_, state);
+    Check(result.status());
+    return *result;
+  }
+  void Dequantize(Element from, Element to, const void *quantized, int64_t count, int64_t block,
+                  const float *scales, void *values) override {
+    Check(
+        sparse::cuda::DequantizeOn(stream_, from, to, quantized, count, block, scales, values));
+    Check(cudaStreamSynchronize(stream_), "dequantization");
+  }
+
  private:
+  template <class Batch, class List>
+  absl::Status RunLists(const sparse::ListType &type, const std::vector<List> &lists) {
+    auto batch = Batch::Make(type, lists, Allocate(Batch::ScratchBytes(type, lists)));
+    Check(batch.status());
+    RunGraph([&] { return batch->Run(stream_); });
+    return batch->Wait(stream_);
+  }
   void RunGraph(const std::function<absl::Status()> &work) {
     cudaGraph_t graph;
     cudaGraphExec_t exec;

@@ -7,7 +7,9 @@
 // What the kernels use comes first.
 #include "tests/ops/cuda_emulation.h"
 
+#include "ops/sparse/cuda/lists_kernels.cuh"
 #include "ops/sparse/cuda/ms_top_k_kernels.cuh"
+#include "ops/sparse/cuda/quantize_kernels.cuh"
 #include "ops/sparse/cuda/top_k_kernels.cuh"
 
 namespace commsched::testing {
@@ -63,8 +65,75 @@ class Emulated : public CudaMachine {
   std::vector<sparse::NonFinite> TopK(Element element, Element index,
                                       const std::vector<sparse::cuda::Array> &arrays,
                                       const sparse::cuda::TopKOptions &options) override {
-    const size_t bytes = LayOut(arrays, options.method, nullptr).bytes;
-    auto *scratch = static_cast<std::byte *>(Allocate(bytes));
+    return RunTopK(
+        element, index, arrays, options,
+        static_cast<std::byte *>(Allocate(LayOut(arrays, options.method, nullptr).bytes)));
+  }
+  int Repaired() override { return repaired_; }
+
+  absl::Status Lists(const sparse::ListType &type,
+                     const std::vector<sparse::cuda::List> &lists) override {
+    return RunLists(type, lists,
+                    static_cast<std::byte *>(
+                        Allocate(LayOutLists(type.width, lists, nullptr).bytes)));
+  }
+  absl::Status TopKLists(const sparse::ListType &type,
+                         const std::vector<sparse::cuda::TopKList> &lists) override {
+    auto *scratch = static_cast<std::byte *>(Allocate(LayOutTopKLists(type, lists, nullptr).bytes));
+    const sparse::cuda::TopKListTables tables = LayOutTopKLists(type, lists, scratch);
+    const absl::Status s = RunLists(type, tables.lists, scratch + tables.lists_at);
+    const auto found = RunTopK(type.element, Element::kI32, tables.arrays, {},
+                               scratch + tables.arrays_at);
+    WithType(type.element, type.index, [&](auto f, auto i) {
+      EmulatedLaunch()(sparse::cuda::PickKernel<decltype(f), decltype(i)>,
+                       unsigned(lists.size()) * sparse::cuda::kPickBlocks,
+                       sparse::cuda::kListThreads, tables.picks.data());
+    });
+    for (const sparse::NonFinite &n : found)
+      if (s.ok() && n.count != 0) return absl::InvalidArgumentError("not finite");
+    return s;
+  }
+
+  sparse::NonFinite Quantize(Element from, Element to, const void *values, int64_t count,
+                             int64_t block, void *quantized, float *scales) override {
+    sparse::cuda::QuantizeState state{};
+    if (count == 0) return {};
+    WithType(from, Element::kI32, [&](auto f, auto) {
+      if (to == Element::kI8) {
+        std::memset(scales, 0, size_t((count + block - 1) / block) * sizeof(float));
+        sparse::cuda::EnqueueEncodeIntegers<decltype(f)>(values, count, block, quantized, scales,
+                                                         &state, EmulatedLaunch());
+      } else {
+        WithType(to, Element::kI32, [&](auto t, auto) {
+          sparse::cuda::EnqueueEncodeFloats<decltype(f), decltype(t)>(values, count, quantized,
+                                                                      &state, EmulatedLaunch());
+        });
+      }
+    });
+    if (state.non_finite == 0) return {};
+    return {int64_t(state.non_finite), int64_t(~state.first_inverted)};
+  }
+  void Dequantize(Element from, Element to, const void *quantized, int64_t count, int64_t block,
+                  const float *scales, void *values) override {
+    const unsigned blocks = sparse::cuda::QuantizeBlocks(count);
+    WithType(to, Element::kI32, [&](auto t, auto) {
+      if (from == Element::kI8)
+        EmulatedLaunch()(sparse::cuda::DecodeIntegersKernel<decltype(t)>, blocks,
+                         sparse::cuda::kQuantizeThreads, static_cast<const int8_t *>(quantized),
+                         count, block, scales, values);
+      else
+        WithType(from, Element::kI32, [&](auto f, auto) {
+          EmulatedLaunch()(sparse::cuda::DecodeFloatsKernel<decltype(f), decltype(t)>, blocks,
+                           sparse::cuda::kQuantizeThreads, quantized, count, values);
+        });
+    });
+  }
+
+ private:
+  std::vector<sparse::NonFinite> RunTopK(Element element, Element index,
+                                         const std::vector<sparse::cuda::Array> &arrays,
+                                         const sparse::cuda::TopKOptions &options,
+                                         std::byte *scratch) {
     const sparse::cuda::Tables tables = LayOut(arrays, options.method, scratch);
     auto *states = reinterpret_cast<sparse::cuda::State *>(scratch + tables.states_at);
     std::memset(static_cast<void *>(states), 0, arrays.size() * sizeof(*states));
@@ -90,9 +159,23 @@ class Emulated : public CudaMachine {
     }
     return result;
   }
-  int Repaired() override { return repaired_; }
+  absl::Status RunLists(const sparse::ListType &type,
+                        const std::vector<sparse::cuda::List> &lists, std::byte *scratch) {
+    const sparse::cuda::ListTables tables = LayOutLists(type.width, lists, scratch);
+    auto *states = reinterpret_cast<sparse::cuda::ListState *>(scratch + tables.states_at);
+    std::memset(states, 0, lists.size() * sizeof(*states));
+    WithType(type.element, type.index, [&](auto f, auto i) {
+      sparse::cuda::EnqueueLists<decltype(f), decltype(i)>(
+          tables.items.data(), states, tables.group_item.data(),
+          uint32_t(tables.group_item.size()), tables.merges, EmulatedLaunch());
+    });
+    for (size_t i = 0; i < lists.size(); ++i) {
+      if (states[i].outside_inverted != 0) return absl::OutOfRangeError("index");
+      if (states[i].unordered_inverted != 0) return absl::InvalidArgumentError("order");
+    }
+    return absl::OkStatus();
+  }
 
- private:
   struct Memory {
     std::unique_ptr<std::byte[]> memory;
     size_t bytes;

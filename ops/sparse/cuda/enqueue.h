@@ -9,6 +9,8 @@
 
 #include <cstdint>
 
+#include "ops/sparse/cuda/lists_layout.h"
+#include "ops/sparse/cuda/quantize_layout.h"
 #include "ops/sparse/cuda/top_k_layout.h"
 
 namespace commsched::ops::sparse::cuda {
@@ -20,6 +22,19 @@ int EnqueueTopK(int element, int index, const Item *items, State *states,
 int EnqueueMsTopK(int element, int index, const Item *items, State *states,
                   const uint32_t *group_item, uint32_t group_count, int steps,
                   uint64_t seed, bool stop_early, void *stream);
+
+int EnqueueLists(int element, int index, const ListItem *items,
+                 ListState *states, const uint32_t *group_item,
+                 uint32_t group_count, uint32_t merges, void *stream);
+int EnqueuePick(int element, int index, const PickItem *items,
+                uint32_t item_count, void *stream);
+
+int EnqueueQuantize(int from, int to, const void *values, int64_t count,
+                    int64_t block, void *quantized, float *scales,
+                    QuantizeState *state, void *stream);
+int EnqueueDequantize(int from, int to, const void *quantized, int64_t count,
+                      int64_t block, const float *scales, void *values,
+                      void *stream);
 
 }  // namespace commsched::ops::sparse::cuda
 
