@@ -4,7 +4,8 @@
 
 Profiles of ResNet-50 (25.6 M parameters) and BERT-base (110 M), with densities 0.01 and
 0.001, exchanged densely (scheduled, as everything here), by flat top-k (allgather), by
-HiTopKComm (hitopk), by gTop-k (gtopk), and by what the compiler takes (auto):
+HiTopKComm (hitopk), by gTop-k (gtopk), by Ok-Topk (oktopk), and by what the compiler
+takes (auto):
 
 counted: the bytes that a node of 4 sends in a step, by cs-run, against the formulas of
 docs/sparse.md; they must be equal.
@@ -36,7 +37,7 @@ from _shaped import ROOT
 from _tools import call, tool
 from net import hosts
 
-METHODS = ["dense", "allgather", "hitopk", "gtopk", "auto"]
+METHODS = ["dense", "allgather", "hitopk", "gtopk", "oktopk", "auto"]
 NODES, DEVICES, DENSITIES, LEAST = 4, 2, (0.01, 0.001), 16384
 RATES = ["100mbit", "1gbit"]
 MOST_STEPS, WARM_UP = 5, 1
@@ -119,8 +120,11 @@ def formula(elements, method, density, nodes, devices):
         parts = [count] * devices
         if method != "allgather":
             parts = [count * (d + 1) // devices - count * d // devices for d in range(devices)]
-        lists = sum(8 * max(1, int(density * part + 0.5)) for part in parts)
-        total += lists * {"allgather": nodes - 1, "hitopk": nodes - 1, "gtopk": nodes.bit_length() - 1}[method]
+        selected = [max(1, int(density * part + 0.5)) for part in parts]
+        if method == "oktopk":  # to the owners of regions, and from them, each with a count
+            total += sum((nodes - 1) * (8 * (min(k, -(-5 * k // (4 * nodes))) - (-k // nodes)) + 8) for k in selected)
+            continue
+        total += 8 * sum(selected) * {"allgather": nodes - 1, "hitopk": nodes - 1, "gtopk": nodes.bit_length() - 1}[method]
     return total
 
 

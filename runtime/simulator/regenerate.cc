@@ -77,6 +77,11 @@ class Builder {
     Add(n_, n_ - 1, false, (r_ - s_ + owned) % n_, 1, (r_ + 1) % n_, {},
         (r_ - s_ + (owned - 1)) % n_, 1, (r_ - 1) % n_, {});
   }
+  // Parts of the first half go to the second halves of all others.
+  void AllToAll() {
+    const Expr to = (r_ + s_ + 1) % n_, from = (r_ - s_ - 1) % n_;
+    Add(2 * n_, n_ - 1, false, to, 1, to, {}, from + n_, 1, from, {});
+  }
   void Halving() {
     for (int64_t d = core_ / 2; d >= 1; d /= 2)
       Add(core_, 1, true, PartnerBlock(d), d, Partner(d), InCore(), OwnBlock(d),
@@ -194,6 +199,8 @@ std::vector<plan::Phase> Make(const std::string &kind, absl::string_view algorit
     b.RingAllGather(0);
   } else if (kind == "all_gather" && algorithm == kHalving && power) {
     b.Doubling();
+  } else if (kind == "all_to_all" && algorithm != kTree) {
+    b.AllToAll();
   } else if (kind == "reduce" && algorithm == kTree) {
     b.TreeReduce(root);
   } else if (kind == "broadcast" && algorithm == kTree) {

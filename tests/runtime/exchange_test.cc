@@ -11,6 +11,7 @@
 #include <cmath>
 
 #include "runtime/affine.h"
+#include "tests/runtime/all_to_all.h"
 #include "tests/runtime/test_util.h"
 
 namespace commsched {
@@ -118,6 +119,25 @@ TEST(SlicesTest, SlicesGiveTheSumOnEveryRank) {
         ASSERT_EQ(results[size_t(r)][size_t(i)], want)
             << algorithm << ", rank " << r << ", element " << i;
     }
+  }
+}
+
+// Parts land where they have another number; with 3 MiB each, in slices.
+TEST(AllToAllTest, EveryRankGetsItsPartOfAllOthers) {
+  for (auto [nodes, part] : {std::pair{2, 1}, {3, 7}, {4, 100}, {7, 33}, {3, 3 << 18}}) {
+    const int64_t size = 2 * nodes * part;
+    std::vector<int32_t> values;
+    for (int64_t i = 0; i < nodes * size; ++i) values.push_back(int32_t(i));
+    auto results = Reduce(nodes, size, plan::I32, {testing::AllToAll(nodes)}, values);
+    ASSERT_EQ(results.size(), size_t(nodes));
+    for (int r = 0; r < nodes; ++r)
+      for (int64_t i = 0; i < size; ++i) {
+        const int64_t sender = i / part - nodes;
+        const int64_t want = sender < 0 || sender == r
+                                 ? r * size + i
+                                 : sender * size + r * part + i % part;
+        ASSERT_EQ(results[size_t(r)][size_t(i)], want) << "rank " << r << ", element " << i;
+      }
   }
 }
 

@@ -91,6 +91,40 @@ TEST(RankStateTest, OtherNumbersOfRanksGetTheMean) {
   EXPECT_THAT(Own(session.get(), 1), ElementsAre(4, 5));
 }
 
+// Of a shape that depends on the number of ranks, too.
+TEST(RankStateTest, OtherNumbersOfRanksBeginWithZeroIntegers) {
+  TemporaryFolder folder;
+  std::string path = folder / "c";
+  const auto own = [](int nodes) {
+    PlanBuilder plan = OwnState(nodes);
+    uint32_t i = plan.Slot("i", plan::I32, {nodes - 1}, false);
+    plan.proto().mutable_slots(int(i))->set_per_rank(true);
+    return plan;
+  };
+  std::vector<int32_t> four = {1, 2, 3}, two = {5};
+  {
+    auto session = testing::Open(own(4));
+    Step(session.get(), 1);
+    for (size_t r = 0; r < 4; ++r)
+      ASSERT_TRUE(session->executor(r).SetSlot(2, MutableBytesOf(four)).ok());
+    ASSERT_TRUE(SaveCheckpoint(session.get(), path, 1).ok());
+  }
+  {
+    auto session = testing::Open(own(4));
+    ASSERT_TRUE(LoadCheckpoint(session.get(), path).ok());
+    four = {0, 0, 0};
+    ASSERT_TRUE(session->executor(3).GetSlot(2, MutableBytesOf(four)).ok());
+    EXPECT_THAT(four, ElementsAre(1, 2, 3));
+  }
+  auto session = testing::Open(own(2));
+  ASSERT_TRUE(session->executor(1).SetSlot(2, MutableBytesOf(two)).ok());
+  absl::StatusOr<uint64_t> step = LoadCheckpoint(session.get(), path);
+  ASSERT_TRUE(step.ok()) << step.status();
+  EXPECT_THAT(Own(session.get(), 1), ElementsAre(4, 5));
+  ASSERT_TRUE(session->executor(1).GetSlot(2, MutableBytesOf(two)).ok());
+  EXPECT_THAT(two, ElementsAre(0));
+}
+
 TEST(RankStateTest, TheFilesOfTheStepBeforeStay) {
   TemporaryFolder folder;
   std::string path = folder / "c";

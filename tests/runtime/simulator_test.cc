@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "tests/runtime/all_to_all.h"
 #include "tests/runtime/server_plan.h"
 #include "tests/runtime/simulator_plans.h"
 #include "tests/runtime/trace_spans.h"
@@ -312,6 +313,24 @@ TEST(Simulator, SameInputGivesTheSameResult) {
   SimulationResult a = plan.Simulate(options), b = plan.Simulate(options);
   a.seconds = b.seconds = 0;
   EXPECT_EQ(SimulationJson(a), SimulationJson(b));
+}
+
+// Every rank sends a part to every other one, one after the other.
+TEST(Simulator, AllToAllOfAnyNumberOfRanks) {
+  CostPlan plan(4);
+  plan.f.Delay(5000, {{1, 1}});
+  plan.AllReduce("g", 48'000, {{0}}, {testing::AllToAll(4)});
+  plan.f.proto()->mutable_instructions(1)->mutable_communicate()->set_source_op("all_to_all");
+  SimulationOptions options = Plain();
+  for (bool every : {false, true}) {
+    options.every_rank = every;
+    options.workers = 0;
+    EXPECT_EQ(plan.Simulate(options).step_ns, 5000 + 3 * (kAlpha + 24'000));
+    options.workers = 6;
+    SimulationResult six = plan.Simulate(options);
+    EXPECT_EQ(six.step_ns, 5000 + 5 * (kAlpha + 16'000));
+    EXPECT_DOUBLE_EQ(six.ranks[0].up.bytes_per_step, 5 * 16'000);
+  }
 }
 
 std::string ErrorOf(CostPlan &plan, const SimulationOptions &options) {
