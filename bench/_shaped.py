@@ -22,7 +22,7 @@ from net import hosts
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PAYLOAD = 1448 / 1514
-PACKET_BYTES = 128 << 10
+PACKET_BYTES = 64 << 10
 PORT = 7000
 TIME_LIMIT = 300  # seconds, only ends a hang
 NS = re.compile(r"ns = (\d+)>")
@@ -148,7 +148,7 @@ class Cluster:
 def under_load(measured, rate, folder):
     """A calibration file in which a round takes as long as on a busy network: --calibrate
     measures an idle one. An urgent message waits until what cannot be overtaken any more
-    has left: two packets of the gRPC transport, 128 KiB each at these rates, and as much
+    has left: two packets of the gRPC transport, 64 KiB each at these rates, and as much
     in the socket (hosts.NOTSENT_BYTES)."""
     ahead_ns = (2 * PACKET_BYTES + hosts.NOTSENT_BYTES) * 8 / (rate * PAYLOAD) * 1e9
     loaded = json.loads(json.dumps(measured))

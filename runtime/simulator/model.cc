@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/exchange.h"
 
 namespace commsched::runtime::simulator {
 namespace {
@@ -48,6 +49,12 @@ absl::Status AddCommunications(const PlanImage &image,
       if (!made.ok()) return made.status();
       phases = *std::move(made);
     }
+    plan::Communicate exchange;
+    for (const plan::Phase &phase : phases) *exchange.add_phases() = phase;
+    out.slices = SlicesOf(exchange, type);
+    out.first_slice = uint32_t(model->slices.size());
+    model->slices.insert(model->slices.end(), out.slices,
+                         uint32_t(model->communications.size()));
     uint32_t round = 0;
     for (plan::Phase &phase : phases) {
       ModelPhase part;

@@ -32,6 +32,9 @@ struct ModelCommunication {
   int64_t elements = 0;
   double element_bytes = 4;
   std::vector<ModelPhase> phases;
+  // What messages are cut into (CommunicateProgram::slices), and the number of the
+  // first slice among those of all communications.
+  uint32_t slices = 1, first_slice = 0;
 };
 
 // What a message to or from a server is about.
@@ -63,6 +66,7 @@ struct Model {
   std::vector<Time> duration;       // by instruction, of what a stream runs
   std::vector<int> communication;   // by instruction; -1: none
   std::vector<ModelCommunication> communications;
+  std::vector<uint32_t> slices;     // of which communication, by number of the slice
   std::vector<ExchangeShape> shapes;
   LinkCosts link;
   std::vector<RankClass> classes;

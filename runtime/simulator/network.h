@@ -28,7 +28,7 @@ struct Message {
   uint32_t channel = 0;
   uint32_t next = kNone;  // of a packet's messages, or of the free ones
   uint32_t communication = 0;  // of the plan; of a server: the block
-  uint32_t round = 0;          // over all phases
+  uint32_t round = 0;          // over all phases and slices
   uint64_t call = 0;
   uint64_t number = 0;  // among those of one priority
   double bytes = 0, written = 0;

@@ -50,7 +50,7 @@ Simulation::Simulation(const Model &model, const SimulationOptions &options)
     for (Block &block : server.blocks) block.applied.resize(ranks_.size());
     servers_.push_back(std::move(server));
   }
-  communications_.resize(ranks_.size() * kInFlight * model.communications.size());
+  communications_.resize(ranks_.size() * kInFlight * model.slices.size());
   moves_.resize(ranks_.size() * model.shapes.size());
 }
 
@@ -149,7 +149,7 @@ absl::Status Simulation::Stuck() const {
   for (size_t slot = 0; slot < communications_.size(); ++slot) {
     const Communication &c = communications_[slot];
     if (!c.active) continue;
-    const size_t rank = slot / (kInFlight * model_.communications.size());
+    const size_t rank = slot / (kInFlight * model_.slices.size());
     const std::string &key = model_.communications[CommunicationOf(slot)].key;
     what = c.receiving ? absl::StrCat("rank ", ranks_[rank].rank, " waits for rank ",
                                       c.recv_peer, " in \"", key, "\"")

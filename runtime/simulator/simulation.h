@@ -72,8 +72,9 @@ class Simulation final : private Network::Host {
     std::vector<Time> retired_at;
     std::vector<std::pair<double, double>> sums;  // compute, exposed; of stream 0
   };
-  // A Communicate, Push or Pull of a call.
+  // A slice of a Communicate of a call.
   struct Communication {
+    uint32_t unfinished = 0;  // of the first slice: how many are
     uint32_t phase = 0, round = 0;
     bool active = false, sending = false, receiving = false, waits_for_grant = false;
     uint64_t sequence = 0;
@@ -148,18 +149,33 @@ class Simulation final : private Network::Host {
   std::string WaitName(const Rank &rank, const Stream &stream);
 
   // simulation_exchange.cc: runtime/progress_engine.cc
+  // Of the first slice; the others follow.
   size_t SlotOf(const Rank &rank, uint64_t call, uint32_t communication) const {
     return (size_t(rank.index) * kInFlight + size_t(call % kInFlight)) *
-               model_.communications.size() +
-           communication;
+               model_.slices.size() +
+           model_.communications[communication].first_slice;
+  }
+  // Of the slice that a message is of.
+  size_t SlotOf(const Rank &rank, const Message &message) const {
+    return SlotOf(rank, message.call, message.communication) +
+           message.round % model_.communications[message.communication].slices;
   }
   Rank *RankOf(size_t slot) {
-    return &ranks_[slot / (kInFlight * model_.communications.size())];
+    return &ranks_[slot / (kInFlight * model_.slices.size())];
   }
   uint32_t CommunicationOf(size_t slot) const {
-    return uint32_t(slot % model_.communications.size());
+    return model_.slices[slot % model_.slices.size()];
   }
-  uint32_t RoundOf(size_t slot) const;
+  uint32_t SliceOf(size_t slot) const {
+    return uint32_t(slot % model_.slices.size()) -
+           model_.communications[CommunicationOf(slot)].first_slice;
+  }
+  uint32_t RoundOf(size_t slot) const;  // over all phases
+  // The same with slices, as in the tag of a message.
+  uint32_t TagOf(size_t slot) const {
+    return RoundOf(slot) * model_.communications[CommunicationOf(slot)].slices +
+           SliceOf(slot);
+  }
   void BeginCommunication(Rank *rank, uint64_t call, uint32_t communication);
   void Advance(size_t slot);  // by the engine, which may take its time
   void Post(size_t slot);
@@ -167,7 +183,7 @@ class Simulation final : private Network::Host {
   void EndRound(size_t slot);
   bool FindMoves(Rank *rank, uint32_t shape, int64_t elements, int64_t round, Moves *moves);
   double BytesOf(const ModelCommunication &c, const ExchangeShape &shape,
-                 const Transfer &transfer) const;
+                 const Transfer &transfer, uint32_t slice) const;
   uint32_t ChannelTo(Rank *rank, int peer);
   bool Before(uint32_t a, uint32_t b) const;  // of communications in a queue
   void Pump(uint32_t channel);

@@ -1,7 +1,7 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What runtime/progress_engine.cc does, and the transport with announced messages.
+// What runtime/progress_exchanges.cc does, and the transport with announced messages.
 #include <algorithm>
 #include <cmath>
 
@@ -23,18 +23,23 @@ uint32_t Simulation::RoundOf(size_t slot) const {
 }
 
 void Simulation::BeginCommunication(Rank *rank, uint64_t call, uint32_t communication) {
-  const size_t slot = SlotOf(*rank, call, communication);
-  Communication &c = communications_[slot];
-  c = Communication();
-  c.active = true;
-  c.call = call;
-  c.sequence = rank->next_sequence++;
-  Time at = now_;
-  if (model_.link.engine > 0) {
-    at = std::max(now_, rank->engine_free) + model_.link.engine;
-    rank->engine_free = at;
+  const size_t first = SlotOf(*rank, call, communication);
+  const uint32_t slices = model_.communications[communication].slices;
+  const uint64_t sequence = rank->next_sequence++;
+  for (size_t slot = first; slot < first + slices; ++slot) {
+    Communication &c = communications_[slot];
+    c = Communication();
+    c.active = true;
+    c.call = call;
+    c.sequence = sequence;
+    Time at = now_;
+    if (model_.link.engine > 0) {
+      at = std::max(now_, rank->engine_free) + model_.link.engine;
+      rank->engine_free = at;
+    }
+    events_.Add(at, Event::kRound, uint32_t(slot));
   }
-  events_.Add(at, Event::kRound, uint32_t(slot));
+  communications_[first].unfinished = slices;
 }
 
 void Simulation::Advance(size_t slot) {
@@ -52,19 +57,22 @@ void Simulation::Post(size_t slot) {
     for (; int64_t(c.round) < model_.shapes[m.phases[c.phase].shape].rounds(); ++c.round)
       if (PostRound(slot)) return;
   c.active = false;
-  Complete(RankOf(slot), c.call, m.instruction);
+  if (--communications_[slot - SliceOf(slot)].unfinished == 0)
+    Complete(RankOf(slot), c.call, m.instruction);
 }
 
 double Simulation::BytesOf(const ModelCommunication &c, const ExchangeShape &shape,
-                           const Transfer &transfer) const {
+                           const Transfer &transfer, uint32_t slice) const {
   if (transfer.peer < 0) return 0;
   if (model_.mean_sizes)
     return double(c.elements) * double(transfer.count) / double(shape.chunks()) *
-           c.element_bytes;
+           c.element_bytes / c.slices;
   const int64_t begin = PartBegin(c.elements, shape.chunks(), transfer.begin);
   const int64_t end =
       PartBegin(c.elements, shape.chunks(), transfer.begin + transfer.count);
-  return double(end - begin) * c.element_bytes;
+  return double(PartBegin(end - begin, c.slices, slice + 1) -
+                PartBegin(end - begin, c.slices, slice)) *
+         c.element_bytes;
 }
 
 uint32_t Simulation::ChannelTo(Rank *rank, int peer) {
@@ -111,8 +119,8 @@ bool Simulation::PostRound(size_t slot) {
   Moves &moves = moves_[size_t(rank->index) * model_.shapes.size() + shape_index];
   if (!FindMoves(rank, shape_index, m.elements, c.round, &moves)) return true;
   // An empty part is no message, on either side.
-  c.send_bytes = BytesOf(m, shape, moves.send);
-  c.recv_bytes = BytesOf(m, shape, moves.receive);
+  c.send_bytes = BytesOf(m, shape, moves.send, SliceOf(slot));
+  c.recv_bytes = BytesOf(m, shape, moves.receive, SliceOf(slot));
   c.sending = c.send_bytes > 0;
   c.receiving = c.recv_bytes > 0;
   if (!c.sending && !c.receiving) return false;
@@ -122,7 +130,7 @@ bool Simulation::PostRound(size_t slot) {
     Message wanted;
     wanted.call = c.call;
     wanted.communication = index;
-    wanted.round = RoundOf(slot);
+    wanted.round = TagOf(slot);
     if (!rank->early.empty() && rank->early.erase(KeyOf(wanted)) != 0) {
       c.receiving = false;
       if (options_.trace != nullptr)
@@ -158,7 +166,9 @@ bool Simulation::Before(uint32_t a, uint32_t b) const {
   const Communication &x = communications_[a], &y = communications_[b];
   const int32_t p = model_.communications[CommunicationOf(a)].phases[x.phase].priority,
                 q = model_.communications[CommunicationOf(b)].phases[y.phase].priority;
-  return std::tie(p, x.call, x.sequence) < std::tie(q, y.call, y.sequence);
+  if (p != q || x.call != y.call || x.sequence != y.sequence)
+    return std::tie(p, x.call, x.sequence) < std::tie(q, y.call, y.sequence);
+  return TagOf(a) < TagOf(b);  // of one communication, whose slices take turns
 }
 
 void Simulation::Pump(uint32_t channel) {
@@ -199,7 +209,7 @@ void Simulation::HandOver(uint32_t channel) {
   message.priority = phase.priority;
   message.channel = channel;
   message.communication = index;
-  message.round = phase.first_round + c.round;
+  message.round = TagOf(slot);
   message.call = c.call;
   ++messages_;
   message.number = KeyOf(message);  // in the order of the plan
@@ -262,10 +272,10 @@ void Simulation::Deliver(uint32_t first) {
 }
 
 void Simulation::TakeData(Rank *rank, const Message &message) {
-  const size_t slot = SlotOf(*rank, message.call, message.communication);
+  const size_t slot = SlotOf(*rank, message);
   Communication &c = communications_[slot];
   if (!c.active || c.call != message.call || !c.receiving ||
-      RoundOf(slot) != message.round) {
+      TagOf(slot) != message.round) {
     rank->early.insert(KeyOf(message));
     return;
   }
@@ -278,10 +288,10 @@ void Simulation::TakeData(Rank *rank, const Message &message) {
 }
 
 void Simulation::TakeGrant(Rank *rank, const Message &message) {
-  const size_t slot = SlotOf(*rank, message.call, message.communication);
+  const size_t slot = SlotOf(*rank, message);
   Communication &c = communications_[slot];
   if (c.active && c.call == message.call && c.waits_for_grant &&
-      RoundOf(slot) == message.round) {
+      TagOf(slot) == message.round) {
     c.waits_for_grant = false;
     network_.Ready(c.message);
     return;

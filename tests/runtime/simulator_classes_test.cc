@@ -95,8 +95,9 @@ CostPlan RandomPlan(Random &random, int nodes, bool whole) {
     if (i > 0 && random(0, 3) == 0) waits.push_back({uint32_t(2 * random(0, i - 1) + 1)});
     const uint32_t delay = plan.f.Delay(uint64_t(random(0, 300'000)), waits);
     previous = int(delay);
-    const int unit = whole ? nodes * 16 : 1;
-    const int64_t elements = int64_t(random(1, 30'000)) * unit;
+    // Parts have one size, and so have slices of them.
+    const int unit = whole ? nodes * 48 : 1;
+    const int64_t elements = int64_t(random(1, whole ? 10'000 : 30'000)) * unit;
     const bool halving = random(0, 1) == 1;
     plan.AllReduce("g" + std::to_string(i), elements,
                    {{delay}, {uint32_t(2 * i + 1), 1}},

@@ -84,11 +84,26 @@ TEST(Simulator, RingTakesItsRounds) {
     for (bool every : {false, true}) {
       SimulationOptions options = Plain();
       options.every_rank = every;
-      const int64_t bytes = 4 * 2520 * 1000;
+      const int64_t bytes = 4 * 2520 * 100;
       CostPlan plan = Chain(n, 10'000, bytes / 4);
       EXPECT_EQ(plan.Simulate(options).step_ns, 10'000 + 2 * (n - 1) * (kAlpha + bytes / n))
           << n;
     }
+}
+
+TEST(Simulator, SlicesOfLongMessagesFillTheLink) {
+  // Four of half a MiB: a round begins while the one before is on its way, but for
+  // the last slice of the last one.
+  constexpr int64_t kSlice = 512 << 10;
+  SimulationOptions options = Plain();
+  options.chunk_bytes = kSlice;
+  for (bool every : {false, true}) {
+    options.every_rank = every;
+    CostPlan plan = Chain(4, 10'000, 4 * 4 * kSlice / 4);
+    const SimulationResult result = plan.Simulate(options);
+    EXPECT_EQ(result.step_ns, 10'000 + 6 * 4 * kSlice + kAlpha);
+    EXPECT_EQ(result.ranks[0].up.bytes_per_step, 6 * 4 * kSlice);
+  }
 }
 
 TEST(Simulator, AnnouncedMessagesWaitForTheReceiver) {
@@ -242,8 +257,9 @@ TEST(Simulator, WhatIf) {
   EXPECT_EQ(step("workers=1"), 80'000);
   EXPECT_EQ(step("workers=8,algorithm=halving-doubling"),
             80'000 + 2 * (3 * kAlpha + 3'500'000));
+  // Whole tensors are long enough for slices.
   EXPECT_EQ(step("workers=8,algorithm=recursive-doubling"),
-            80'000 + 3 * (kAlpha + 4'000'000));
+            80'000 + 3 * 4'000'000 + kAlpha);
   // Few ranks, and so many bytes.
   EXPECT_EQ(step("workers=5,algorithm=auto"), step("workers=5"));
   EXPECT_EQ(step("workers=5"), 80'000 + 8 * (kAlpha + 800'000));
