@@ -1,10 +1,10 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// top_k_cuda_driver SIZE DENSITY ROUNDS: selects from float32 on the device, as a
-// captured graph, and copies the same array, in turn. Prints one line of JSON:
-// median microseconds. Status 77 without a device. Up to 2^26 elements the answer,
-// with and without feedback, is compared with the CPU's.
+// top_k_cuda_driver SIZE DENSITY ROUNDS: selects from float32 on the device by each
+// method, as captured graphs, with cub::DeviceTopK where it is, and copies the same
+// array, in turn. Prints one line of JSON: median microseconds. Status 77 without a
+// device. Up to 2^26 elements the answers are compared with the CPU's.
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
@@ -17,6 +17,7 @@
 #include <memory>
 #include <vector>
 
+#include "bench/top_k_cub.h"
 #include "ops/sparse/cuda/top_k_cuda.h"
 #include "ops/sparse/top_k.h"
 
@@ -90,12 +91,13 @@ double Median(std::vector<double> v) {
 }
 
 // What the CPU selects from x, or residual + x.
-void Compare(const char *what, const std::vector<float> &x, const std::vector<float> *residual,
-             int64_t k, const std::vector<float> &values, const std::vector<int32_t> &indices,
+void Compare(const char *what, sparse::TopKMethod method, const std::vector<float> &x,
+             const std::vector<float> *residual, int64_t k, const std::vector<float> &values, const std::vector<int32_t> &indices,
              const std::vector<float> *kept) {
   sparse::TopKProblem problem;
   problem.size = int64_t(x.size());
   problem.k = k;
+  problem.method = method;
   std::vector<float> wanted(static_cast<size_t>(k)), rest(residual ? x.size() : 0);
   std::vector<int32_t> places(static_cast<size_t>(k));
   std::vector<std::byte> scratch(TopKScratchBytes(problem) + 64);
@@ -143,58 +145,75 @@ int main(int argc, char **argv) {
   plain.indices = indices.data();
   plain.size = size;
   plain.k = k;
-  cuda::Array fused = plain;
-  fused.residual = fused.sum = residual.data();
-  DeviceMemory plain_scratch(cuda::TopKBatch::ScratchBytes({plain})),
-      fused_scratch(cuda::TopKBatch::ScratchBytes({fused}));
   cudaStream_t stream;
   Check(cudaStreamCreate(&stream), "stream");
-  const auto capture = [&](const cuda::Array &array, DeviceMemory &scratch) {
-    auto batch = cuda::TopKBatch::Make(Element::kF32, Element::kI32, {array}, scratch.data());
+  struct Work {
+    const char *name;
+    sparse::TopKMethod method;
+    bool feedback;
+    cudaGraphExec_t graph = nullptr;
+    std::unique_ptr<DeviceMemory> scratch = nullptr;
+    std::vector<double> times = {};
+  };
+  // Of exact selection the threshold comes from a sample; with a histogram not.
+  Work works[] = {{"exact", sparse::TopKMethod::kExact, false},
+                  {"histogram", sparse::TopKMethod::kHistogram, false},
+                  {"mstopk", sparse::TopKMethod::kMsTopK, false},
+                  {"fused", sparse::TopKMethod::kExact, true}};
+  const bool check = size <= int64_t{1} << 26;
+  for (Work &work : works) {
+    cuda::Array array = plain;
+    if (work.feedback) array.residual = array.sum = residual.data();
+    work.scratch =
+        std::make_unique<DeviceMemory>(cuda::TopKBatch::ScratchBytes({array}, work.method));
+    auto batch = cuda::TopKBatch::Make(Element::kF32, Element::kI32, {array}, work.scratch->data(),
+                                       {work.method});
     Check(batch.status());
     cudaGraph_t graph;
     Check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), "capture");
     Check(batch->Run(stream));
     Check(cudaStreamEndCapture(stream, &graph), "capture");
-    cudaGraphExec_t exec;
-    Check(cudaGraphInstantiate(&exec, graph, 0), "graph");
+    Check(cudaGraphInstantiate(&work.graph, graph, 0), "graph");
     cudaGraphDestroy(graph);
-    return exec;
-  };
-  const cudaGraphExec_t plain_graph = capture(plain, plain_scratch),
-                        fused_graph = capture(fused, fused_scratch);
-
-  const bool check = size <= int64_t{1} << 26;
-  Check(cudaGraphLaunch(plain_graph, stream), "launch");
-  Check(cudaStreamSynchronize(stream), "selection");
-  if (check)
-    Compare("exact", x, nullptr, k, values.Get<float>(size_t(k)), indices.Get<int32_t>(size_t(k)),
-            nullptr);
-  Check(cudaGraphLaunch(fused_graph, stream), "launch");
-  Check(cudaStreamSynchronize(stream), "selection");
-  if (check) {
-    const std::vector<float> kept = residual.Get<float>(x.size());
-    Compare("fused", x, &r, k, values.Get<float>(size_t(k)), indices.Get<int32_t>(size_t(k)),
-            &kept);
+    Check(cudaGraphLaunch(work.graph, stream), "launch");
+    Check(cudaStreamSynchronize(stream), "selection");
+    if (!check) continue;
+    const std::vector<float> kept =
+        work.feedback ? residual.Get<float>(x.size()) : std::vector<float>();
+    Compare(work.name, work.method, x, work.feedback ? &r : nullptr, k,
+            values.Get<float>(size_t(k)), indices.Get<int32_t>(size_t(k)),
+            work.feedback ? &kept : nullptr);
   }
-
-  std::vector<double> copies, exacts, fuseds;
+  const auto *elements = static_cast<const float *>(input.data());
+  size_t cub_bytes = 0;
+  const bool has_cub =
+      commsched::bench::CubTopK(nullptr, &cub_bytes, elements, size, k, nullptr, nullptr, stream) ==
+      cudaSuccess;
+  DeviceMemory cub_scratch(cub_bytes + 1);
+  std::vector<double> copies, cubs;
   for (int i = 0; i < rounds; ++i) {
     copies.push_back(Microseconds(stream, [&] {
       Check(cudaMemcpyAsync(residual.data(), input.data(), bytes, cudaMemcpyDeviceToDevice, stream),
             "copy");
     }));
-    exacts.push_back(
-        Microseconds(stream, [&] { Check(cudaGraphLaunch(plain_graph, stream), "launch"); }));
-    fuseds.push_back(
-        Microseconds(stream, [&] { Check(cudaGraphLaunch(fused_graph, stream), "launch"); }));
+    for (Work &work : works)
+      work.times.push_back(
+          Microseconds(stream, [&] { Check(cudaGraphLaunch(work.graph, stream), "launch"); }));
+    if (has_cub)
+      cubs.push_back(Microseconds(stream, [&] {
+        Check(commsched::bench::CubTopK(cub_scratch.data(), &cub_bytes, elements, size, k,
+                                        static_cast<float *>(values.data()),
+                                        static_cast<int32_t *>(indices.data()), stream),
+              "cub::DeviceTopK");
+      }));
   }
   cudaDeviceProp properties;
   Check(cudaGetDeviceProperties(&properties, 0), "device");
-  std::printf(
-      "{\"device\": \"%s\", \"size\": %lld, \"k\": %lld, \"copy_us\": %.2f, \"exact_us\": %.2f, "
-      "\"fused_us\": %.2f, \"checked\": %s}\n",
-      properties.name, static_cast<long long>(size), static_cast<long long>(k), Median(copies),
-      Median(exacts), Median(fuseds), check ? "true" : "false");
+  std::printf("{\"device\": \"%s\", \"size\": %lld, \"k\": %lld, \"copy_us\": %.2f",
+              properties.name, static_cast<long long>(size), static_cast<long long>(k),
+              Median(copies));
+  for (const Work &work : works) std::printf(", \"%s_us\": %.2f", work.name, Median(work.times));
+  if (has_cub) std::printf(", \"cub_us\": %.2f", Median(cubs));
+  std::printf(", \"checked\": %s}\n", check ? "true" : "false");
   return 0;
 }
