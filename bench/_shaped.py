@@ -22,7 +22,6 @@ from net import hosts
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PAYLOAD = 1448 / 1514
-PACKET_BYTES = 64 << 10
 PORT = 7000
 TIME_LIMIT = 300  # seconds, only ends a hang
 NS = re.compile(r"ns = (\d+)>")
@@ -148,9 +147,9 @@ class Cluster:
 def under_load(measured, rate, folder):
     """A calibration file in which a round takes as long as on a busy network: --calibrate
     measures an idle one. An urgent message waits until what cannot be overtaken any more
-    has left: two packets of the gRPC transport, 64 KiB each at these rates, and as much
-    in the socket (hosts.NOTSENT_BYTES)."""
-    ahead_ns = (2 * PACKET_BYTES + hosts.NOTSENT_BYTES) * 8 / (rate * PAYLOAD) * 1e9
+    has left: two packets of the gRPC transport, 64 KiB for each Gbit/s, and as much in the
+    socket as hosts.NOTSENT_BYTES."""
+    ahead_ns = (2 * (max(1, rate // 10**9) << 16) + hosts.NOTSENT_BYTES) * 8 / (rate * PAYLOAD) * 1e9
     loaded = json.loads(json.dumps(measured))
     for of_rank in loaded["exchanges"]:
         of_rank["round_ns"] += round(ahead_ns)

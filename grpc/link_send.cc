@@ -21,6 +21,19 @@ constexpr size_t kSmallPacket = 64 << 10;
 constexpr int kMisfits = 3;  // in a row
 // A large packet takes longer than this below 3 Gbit/s, a small one less above 10.
 constexpr std::chrono::microseconds kSlowPacket{3000}, kFastPacket{50};
+// What a smaller packet is to take, about: 64 KiB at 1 Gbit/s, 128 KiB at 2. An urgent
+// message waits for two; and packets cost processor time.
+constexpr std::chrono::microseconds kPacketTime{550};
+
+// Of a link that takes `took` for `bytes`: a power of two.
+size_t PacketFor(size_t bytes, runtime::Clock::duration took) {
+  constexpr double kHalfStep = 1.414;
+  const double fit = double(bytes) * double(runtime::Clock::duration(kPacketTime).count()) /
+                     double(took.count());
+  size_t packet = kSmallPacket;
+  while (packet < bytes / 2 && double(packet) * kHalfStep <= fit) packet *= 2;
+  return std::min(packet, bytes);
+}
 
 }  // namespace
 
@@ -174,7 +187,7 @@ void Link::AdaptPacket() {
   if (small ? took < kFastPacket : took > kSlowPacket) {
     if (++misfits_ < kMisfits) return;
     packet_bytes_ = small ? settings_.chunk_bytes
-                          : std::min(settings_.chunk_bytes, kSmallPacket);
+                          : PacketFor(settings_.chunk_bytes, took);
   }
   misfits_ = 0;
 }

@@ -33,7 +33,8 @@ import sys
 import time
 
 SKIPPED = 77  # the exit status that test drivers take for 'skipped'
-BURST_BYTES = 256 * 1024  # enough for one offloaded packet; 2 ms at 1 Gbit/s
+BURST_BYTES = 256 * 1024  # enough for one offloaded packet
+BURST_MS = 2  # that the shaper may be late, when others have the processors
 NOTSENT_BYTES = 128 * 1024  # that TCP takes beyond what is on the way, so that what is urgent need not wait
 QUEUE_MS = 20  # longest time in the queue of a link
 UNITS = {"kbit": 10**3, "mbit": 10**6, "gbit": 10**9}
@@ -177,7 +178,7 @@ class Network:
         for (namespace, device), before, after in zip(ends, old, new):
             if after:
                 _run("tc", "-n", namespace, "qdisc", "replace", "dev", device, "root", "tbf", "rate", f"{after}bit",
-                     "burst", str(max(BURST_BYTES, after // 8 // 1000)), "latency", f"{QUEUE_MS}ms")
+                     "burst", str(max(BURST_BYTES, after // 8 * BURST_MS // 1000)), "latency", f"{QUEUE_MS}ms")
             elif before and (namespace, device) in self._shaped:
                 _run("tc", "-n", namespace, "qdisc", "delete", "dev", device, "root")
             (self._shaped.add if after else self._shaped.discard)((namespace, device))

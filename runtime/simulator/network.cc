@@ -11,8 +11,16 @@ namespace {
 constexpr double kSlack = 1e-3;    // bytes
 // Of the gRPC transport.
 constexpr double kLargePacket = 1 << 20, kSmallPacket = 64 << 10;
-constexpr Time kSlowPacket = 3'000'000;
+constexpr Time kSlowPacket = 3'000'000, kPacketTime = 550'000;
 constexpr size_t kMaxFrames = 256;  // in a packet
+
+// On a link of so many bytes in a nanosecond.
+double PacketBytes(double rate) {
+  if (kLargePacket / rate <= kSlowPacket) return kLargePacket;
+  double packet = kSmallPacket;
+  while (packet < kLargePacket / 2 && packet * 1.414 <= rate * kPacketTime) packet *= 2;
+  return packet;
+}
 
 }  // namespace
 
@@ -38,9 +46,7 @@ uint32_t Network::AddChannel(uint32_t up, uint32_t down, double up_share,
   const double rate = std::min(resources_[up].rate, resources_[down].rate);
   channel.overhead_bytes = double(overhead) * rate;
   channel.ahead_bytes = options_.socket_bytes + options_.queue_ns * rate;
-  channel.packet_bytes = options_.chunk_bytes != 0               ? options_.chunk_bytes
-                         : kLargePacket / rate > kSlowPacket ? kSmallPacket
-                                                             : kLargePacket;
+  channel.packet_bytes = options_.chunk_bytes != 0 ? options_.chunk_bytes : PacketBytes(rate);
   channels_.push_back(std::move(channel));
   mark_.push_back(0);
   return uint32_t(channels_.size() - 1);
