@@ -92,8 +92,8 @@ double Median(std::vector<double> v) {
 
 // What the CPU selects from x, or residual + x.
 void Compare(const char *what, sparse::TopKMethod method, const std::vector<float> &x,
-             const std::vector<float> *residual, int64_t k, const std::vector<float> &values, const std::vector<int32_t> &indices,
-             const std::vector<float> *kept) {
+             const std::vector<float> *residual, int64_t k, const std::vector<float> &values,
+             const std::vector<int32_t> &indices, const std::vector<float> *kept) {
   sparse::TopKProblem problem;
   problem.size = int64_t(x.size());
   problem.k = k;

@@ -86,8 +86,9 @@ void CheckBatch(CudaMachine *machine, Element element, Element index,
     problem.steps = options.steps;
     problem.seed = options.seed;
     problem.stop_early = options.stop_early;
-    const testing::Selected wanted = Select(problem, inputs[i], c.feedback ? &residuals[i] : nullptr,
-                                            testing::Feedback::kInPlace);
+    const testing::Selected wanted =
+        Select(problem, inputs[i], c.feedback ? &residuals[i] : nullptr,
+               testing::Feedback::kInPlace);
     EXPECT_EQ(found[i].count, wanted.non_finite.count);
     if (c.feedback) {
       Array sum(element, c.size);

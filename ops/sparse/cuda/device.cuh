@@ -69,7 +69,8 @@ __device__ inline T WarpSum(T v) {
 }
 template <typename T>
 __device__ inline T WarpMax(T v) {
-  for (int d = kWarp / 2; d > 0; d /= 2) v = max(v, __shfl_xor_sync(kAll, v, d));
+  for (int d = kWarp / 2; d > 0; d /= 2)
+    v = max(v, __shfl_xor_sync(kAll, v, d));
   return v;
 }
 // Of the lanes before this one.

@@ -99,12 +99,12 @@ absl::Status ListBatch::Wait(void *stream) const {
       const size_t bytes = ElementBytes(type_.index);
       int32_t narrow = 0;
       int64_t index = 0;
+      const auto *list = static_cast<const std::byte *>(lists_[i].indices);
       s = FromCuda(cudaMemcpy(bytes == sizeof(narrow)
                                   ? static_cast<void *>(&narrow)
                                   : static_cast<void *>(&index),
-                              static_cast<const std::byte *>(lists_[i].indices) +
-                                  size_t(place) * bytes,
-                              bytes, cudaMemcpyDeviceToHost),
+                              list + size_t(place) * bytes, bytes,
+                              cudaMemcpyDeviceToHost),
                    "copy of an index");
       if (!s.ok()) return s;
       if (bytes == sizeof(narrow)) index = narrow;

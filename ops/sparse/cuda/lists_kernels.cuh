@@ -46,7 +46,8 @@ __global__ void LoadListKernel(const ListItem *items, ListState *states,
     const int64_t index = indices[i];
     if (index < -1 || index >= item.size)
       atomicMax(&state.outside_inverted, ~(unsigned long long)(i));
-    if (i % item.run != 0 && uint64_t(int64_t(indices[i - 1])) > uint64_t(index))
+    if (i % item.run != 0 &&
+        uint64_t(int64_t(indices[i - 1])) > uint64_t(index))
       atomicMax(&state.unordered_inverted, ~(unsigned long long)(i));
     item.keys[0][i] = uint64_t(index);
     item.places[0][i] = uint32_t(i);
@@ -199,9 +200,10 @@ __global__ void AddListKernel(const ListItem *items, const ListState *states,
                              place + uint32_t(__popc(all & Before())), 0, 1);
     } else {
       for (; all != 0; all &= all - 1)
-        AddEntries<F, Index>(item, keys, places,
-                             first + WarpNumber() * kWarp + (__ffs(int(all)) - 1),
-                             place++, Lane(), kWarp);
+        AddEntries<F, Index>(
+            item, keys, places,
+            first + WarpNumber() * kWarp + (__ffs(int(all)) - 1), place++,
+            Lane(), kWarp);
     }
     if (item.target == nullptr && i >= state.merged && i < item.count) {
       static_cast<Index *>(item.merged_indices)[i] = Index(-1);

@@ -1,8 +1,8 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Lays the tables of a batch of lists out in device memory. Plain C++: the tests
-// use it without a device.
+// Lays the tables of a batch of lists out in device memory. Plain C++: the
+// tests use it without a device.
 #ifndef COMMSCHED_OPS_SPARSE_CUDA_LISTS_TABLES_H
 #define COMMSCHED_OPS_SPARSE_CUDA_LISTS_TABLES_H
 
@@ -16,9 +16,9 @@
 
 namespace commsched::ops::sparse::cuda {
 
-// A list that is added into an array, or merged; addresses are the device's. Its
-// first `run` entries ascend by index with padding behind, the next `run` too,
-// and so on: lists of several ranks, one behind the other. 1: any order.
+// A list that is added into an array, or merged; addresses are the device's.
+// Its first `run` entries ascend by index with padding behind, the next `run`
+// too, and so on: lists of several ranks, one behind the other. 1: any order.
 struct List {
   const void *indices = nullptr;  // [count]
   const void *values = nullptr;   // [count, width]

@@ -1,9 +1,9 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The kernels of MSTopK with CUDA: ops/sparse/ms_top_k.cc, bit for bit, with the
-// sums in the order that ops/sparse/scan.h gives. One read for the mean, one
-// for each step, two to write what is selected. After an early stop the
+// The kernels of MSTopK with CUDA: ops/sparse/ms_top_k.cc, bit for bit, with
+// the sums in the order that ops/sparse/scan.h gives. One read for the mean,
+// one for each step, two to write what is selected. After an early stop the
 // kernels of the other steps return at once: the host is not asked.
 #ifndef COMMSCHED_OPS_SPARSE_CUDA_MS_TOP_K_KERNELS_CUH
 #define COMMSCHED_OPS_SPARSE_CUDA_MS_TOP_K_KERNELS_CUH

@@ -118,8 +118,8 @@ inline uint32_t QuantizeBlocks(int64_t count) {
   return uint32_t((count + kQuantizeGroup - 1) / kQuantizeGroup);
 }
 
-// All of it: `launch(kernel, blocks, threads, arguments...)`. The state and, for
-// integers, the scales are 0.
+// All of it: `launch(kernel, blocks, threads, arguments...)`. The state and,
+// for integers, the scales are 0.
 template <class From, class To, class Launch>
 void EnqueueEncodeFloats(const void *values, int64_t count, void *quantized,
                          QuantizeState *state, const Launch &launch) {

@@ -30,7 +30,8 @@ absl::StatusOr<TopKBatch> TopKBatch::Make(Element element, Element index,
       return absl::InvalidArgumentError(
           absl::StrCat("size must be 0 to 2^31, got: ", array.size));
   }
-  const Tables tables = LayOut(arrays, options.method, static_cast<std::byte *>(scratch));
+  const Tables tables =
+      LayOut(arrays, options.method, static_cast<std::byte *>(scratch));
   TopKBatch batch;
   batch.element_ = element;
   batch.index_ = index;

@@ -1,8 +1,9 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The kernels of exact selection with CUDA, and their order. Compiled by nvcc, and for
-// the tests by a C++ compiler with an emulation of what they use of CUDA.
+// The kernels of exact selection with CUDA, and their order. Compiled by nvcc,
+// and for the tests by a C++ compiler with an emulation of what they use of
+// CUDA.
 //
 // One read of the array keeps as candidates what is larger than a threshold
 // from a sample; the k-th magnitude is found among them by radix, 11 bits and
