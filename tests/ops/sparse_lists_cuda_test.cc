@@ -190,6 +190,8 @@ TEST_F(SparseListsCudaTest, MergeTopK) {
     std::vector<std::string> names;
     for (const Case &c : cases)
       for (int64_t k : {0, 1, 50, 600, 1000}) {
+        if (k % 50 != 0 && c.data != Data::kTied) continue;
+        if (k == 600 && element != Element::kF32) continue;
         Memory indices = MakeIndices(machine_, c, lists.size());
         Memory values(machine_, MakeArray(c.element, c.data, c.count, lists.size()));
         tops.emplace_back(machine_, size_t(k) * ops::ElementBytes(index));
