@@ -28,7 +28,10 @@ absl::StatusOr<std::unique_ptr<ParameterServer>> ParameterServer::Create(
 
 ParameterServerImpl::ParameterServerImpl(std::shared_ptr<const PlanImage> image,
                                          ParameterServerOptions options)
-    : image_(std::move(image)), options_(std::move(options)) {}
+    : image_(std::move(image)),
+      options_(std::move(options)),
+      stall_(absl::ToChronoNanoseconds(
+          std::min(options_.deadline, absl::Hours(24 * 365)))) {}
 
 absl::Status ParameterServerImpl::Start() {
   auto program = image_->ForServer(options_.server);
@@ -56,7 +59,7 @@ absl::Status ParameterServerImpl::Start() {
     if (absl::Status s = PrepareRows(&block); !s.ok()) return s;
     if (absl::Status s = ShareCurrent(&block); !s.ok()) return s;
   }
-  progress_ = Clock::now();
+  stall_.Progress();
   thread_ = std::thread([this] { Run(); });
   return absl::OkStatus();
 }
@@ -125,7 +128,7 @@ absl::StatusOr<uint64_t> ParameterServerImpl::Join(int trainer) {
     return Named(absl::FailedPreconditionError(absl::StrCat(
         "trainer must be in 0..", trainers_.size() - 1, ", got: ", trainer)));
   trainers_[size_t(trainer)].joined = true;
-  progress_ = Clock::now();
+  stall_.Progress();
   uint64_t steps = kNever;
   for (const Block &block : blocks_)
     steps = std::min(steps,
@@ -168,7 +171,7 @@ absl::Status ParameterServerImpl::Take(int trainer, uint32_t block,
   if (behind >= options_.max_ahead)
     return error(absl::StrCat("is ", behind, " steps ahead"));
   b.taken[t] = step + 1;
-  progress_ = Clock::now();
+  stall_.Progress();
   if (sync()) {
     b.arrived[t].push_back({step, std::move(*payload)});
     Combine(block);
@@ -237,7 +240,7 @@ void ParameterServerImpl::Pull(int trainer, uint32_t block, uint64_t version,
     } else if (Block &b = blocks_[block];
                !HasVersion(b, trainer, version) ||
                (b.program->of_rows() && b.running)) {
-      if (pulls_++ == 0) progress_ = Clock::now();
+      if (pulls_++ == 0) stall_.Progress();
       b.pulls.push_back({trainer, version, std::move(done)});
       work_.Signal();
       return;
@@ -272,7 +275,7 @@ absl::Status ParameterServerImpl::Finish(int trainer, uint64_t steps) {
           absl::StrCat("it has pushed ", Where(block), " of ", pushed, " steps"));
   }
   t.finish = steps;
-  progress_ = Clock::now();
+  stall_.Progress();
   for (uint32_t b = 0; b < blocks_.size(); ++b) Combine(b);
   changed_.SignalAll();
   return absl::OkStatus();

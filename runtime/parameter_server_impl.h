@@ -21,6 +21,7 @@
 #include "runtime/memory.h"
 #include "runtime/parameter_server.h"
 #include "runtime/rows_message.h"
+#include "runtime/stall_clock.h"
 #include "runtime/sync.h"
 
 namespace commsched::runtime {
@@ -201,7 +202,7 @@ class ParameterServerImpl : public ParameterServer {
   bool saving_ ABSL_GUARDED_BY(mu_) = false;
   uint64_t hold_ ABSL_GUARDED_BY(mu_) = 0;
   size_t pulls_ ABSL_GUARDED_BY(mu_) = 0;  // that wait
-  Clock::time_point progress_ ABSL_GUARDED_BY(mu_);
+  StallClock stall_ ABSL_GUARDED_BY(mu_);
   std::thread thread_;
 };
 

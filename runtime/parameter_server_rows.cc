@@ -80,7 +80,7 @@ void ParameterServerImpl::CompleteRows() {
   }
   const Work work = std::move(running_.front());
   running_.pop_front();
-  progress_ = Clock::now();
+  stall_.Progress();
   block.running = false;
   ++block.updates;
   if (work.trainer >= 0) block.applied[size_t(work.trainer)] = work.step + 1;
@@ -197,7 +197,7 @@ void ParameterServerImpl::PullRows(int trainer, uint32_t block, uint64_t version
       PendingPull pull{trainer, version, std::move(done), false, std::move(ids)};
       if (HasVersion(b, trainer, version) && !b.running)
         return AnswerRows(&b, std::move(pull));
-      if (pulls_++ == 0) progress_ = Clock::now();
+      if (pulls_++ == 0) stall_.Progress();
       b.pulls.push_back(std::move(pull));
       work_.Signal();
       return;

@@ -258,7 +258,7 @@ void ParameterServerImpl::Complete() {
   }
   Work work = std::move(running_.front());
   running_.pop_front();
-  progress_ = Clock::now();
+  stall_.Progress();
   changed_.SignalAll();
   if (index < 0) return;
   std::vector<std::pair<PullDone, SharedBytes>> answers;
@@ -303,8 +303,8 @@ void ParameterServerImpl::WaitForWork() {
   }
   const Clock::duration deadline = absl::ToChronoNanoseconds(
       std::min(options_.deadline, absl::Hours(24 * 365)));
-  if (Clock::now() < progress_ + deadline) {
-    work_.WaitUntil(&mu_, progress_ + deadline);
+  if (stall_.Idle() < deadline) {
+    work_.WaitUntil(&mu_, stall_.NextLook(deadline));
     return;
   }
   absl::Status late = absl::DeadlineExceededError(

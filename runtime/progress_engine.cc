@@ -42,7 +42,7 @@ ProgressEngine::ProgressEngine(int rank, Transport *transport,
       deadline_(absl::ToChronoNanoseconds(
           std::min(deadline, absl::Hours(24 * 365)))),
       patience_(deadline_ / 30),
-      last_progress_(Clock::now()),
+      stall_(deadline_),
       backoff_(kLongestPause) {
   bool of_rows = false;
   if (servers_ != nullptr && servers_of_ != nullptr)
@@ -120,7 +120,7 @@ void ProgressEngine::Loop() {
       if (!failed_) Pump();
       continue;
     }
-    last_progress_ = Clock::now();
+    stall_.Progress();
     for (Event &event : batch) {
       Handle(event);
       if (failed_) break;
@@ -213,8 +213,7 @@ void ProgressEngine::Forget(Active *active) {
 
 // When there is something to do without an event.
 Clock::time_point ProgressEngine::WakeUp() const {
-  Clock::time_point next =
-      last_progress_ + DeadlineOf(*active_.begin()->second);
+  Clock::time_point next = stall_.NextLook(DeadlineOf(*active_.begin()->second));
   for (const auto &[peer, link] : links_)
     if (!link.queue.empty()) next = std::min(next, link.patient_until);
   return next;
@@ -259,14 +258,10 @@ void ProgressEngine::Fail(const absl::Status &why) {
 }
 
 void ProgressEngine::CheckStall() {
-  Clock::time_point now = Clock::now();
   if (active_.empty()) return;
   const Active &oldest = *active_.begin()->second;
-  if (now < last_progress_ + DeadlineOf(oldest)) return;
-  if (host_->Computing()) {
-    last_progress_ = now;
-    return;
-  }
+  if (stall_.Idle() < DeadlineOf(oldest)) return;
+  if (host_->Computing()) return stall_.Progress();
   Fail(absl::DeadlineExceededError(absl::StrCat(
       "no progress within ", absl::FormatDuration(absl::FromChrono(DeadlineOf(oldest))),
       ": ", Describe(oldest), ": ", DescribeMissing(oldest))));

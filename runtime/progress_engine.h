@@ -24,6 +24,7 @@
 #include "runtime/program.h"
 #include "runtime/replanning/link_observer.h"
 #include "runtime/row_exchange.h"
+#include "runtime/stall_clock.h"
 #include "runtime/sync.h"
 #include "runtime/trace.h"
 #include "runtime/transport.h"
@@ -206,7 +207,7 @@ class ProgressEngine {
   std::vector<Memory> spare_staging_;  // fresh memory costs more than a short message
   uint64_t next_sequence_ = 0;
   bool failed_ = false;
-  Clock::time_point last_progress_;
+  StallClock stall_;
   Backoff backoff_;  // between polls of the transport
   unsigned polls_ = 0;
   std::thread thread_;

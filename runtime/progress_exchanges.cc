@@ -72,7 +72,7 @@ void ProgressEngine::HandleExchange(Event &event) {
     Skip(*active, &active->send);
     Link &link = links_[round.send_peer];
     link.in_flight -= round.send_bytes;
-    link.patient_until = last_progress_ + patience_;
+    link.patient_until = stall_.looked() + patience_;
     Trace(*active, TraceSpan::kSend, round.send_peer, round.send_bytes,
           active->send_begin, event.at);
   } else {

@@ -5,10 +5,16 @@
 // that names the message and the peer.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
 #include <thread>
 
+#include "absl/strings/str_cat.h"
 #include "runtime/in_process_transport.h"
+#include "runtime/stall_clock.h"
 #include "tests/runtime/test_util.h"
 
 namespace commsched {
@@ -114,6 +120,44 @@ TEST(FailureTest, IdleRanksOutliveTheDeadline) {
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
   testing::RunTrainer(session.get(), 3, 3);
   EXPECT_TRUE(session->Drain().ok());
+}
+
+// What a rank that waits does while its process is stopped for longer than the
+// deadline, in a process of its own: exits with 0 if the step gets through.
+void StepThroughAPause() {
+  auto session = testing::Open(testing::Trainer(2), {absl::Seconds(1)});
+  testing::StartTrainer(session.get(), 1);
+  bool ok = session->executor(0).Enqueue(0, Rows()).ok();
+  const auto begin = runtime::Clock::now();
+  ok = ok && std::system(absl::StrCat("(sleep 2; kill -CONT ", getpid(), ") &").c_str()) == 0;
+  raise(SIGSTOP);
+  // Rank 0 has all the time it wants to find that the clock has jumped.
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  ok = ok && runtime::Clock::now() - begin > std::chrono::milliseconds(1500);
+  ok = ok && session->executor(1).Enqueue(0, Rows()).ok();
+  const absl::Status status = session->Drain();
+  std::fprintf(stderr, "%s\n", status.ToString().c_str());
+  std::_Exit(ok && status.ok() ? 0 : 1);
+}
+
+TEST(FailureDeathTest, PauseOfTheProcessIsNoStall) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(StepThroughAPause(), ::testing::ExitedWithCode(0), "OK");
+}
+
+TEST(StallClockTest, CountsTimeInWhichOneLooked) {
+  using std::chrono::milliseconds;
+  const runtime::Clock::time_point zero;
+  runtime::StallClock clock(milliseconds(160), zero);  // a look each 10 ms
+  EXPECT_EQ(clock.NextLook(milliseconds(160)), zero + milliseconds(10));
+  EXPECT_EQ(clock.Idle(zero + milliseconds(10)), milliseconds(10));
+  EXPECT_EQ(clock.Idle(zero + milliseconds(25)), milliseconds(25));
+  // Of a long pause only a part.
+  EXPECT_EQ(clock.Idle(zero + milliseconds(100025)), milliseconds(45));
+  EXPECT_EQ(clock.NextLook(milliseconds(160)), zero + milliseconds(100035));
+  EXPECT_EQ(clock.NextLook(milliseconds(50)), zero + milliseconds(100030));
+  clock.Progress(zero + milliseconds(100030));
+  EXPECT_EQ(clock.Idle(zero + milliseconds(100031)), milliseconds(1));
 }
 
 // A rank that goes away without a word in the middle of a run.
