@@ -41,6 +41,7 @@ METHODS = ["dense", "allgather", "hitopk", "gtopk", "oktopk", "auto"]
 NODES, DEVICES, DENSITIES, LEAST = 4, 2, (0.01, 0.001), 16384
 RATES = ["100mbit", "1gbit"]
 MOST_STEPS, WARM_UP = 5, 1
+SIMULATED_STEPS = 8
 
 
 class Model:
@@ -87,8 +88,10 @@ def compile_plan(folder, program, of_cluster, method, density, policy="solver", 
 
 def simulate(plan, *options):
     path = plan.with_suffix(".json")
-    call(tool("cs-run"), plan, "--simulate", "--steps", 4, "--metrics-json", path, *options)
-    return json.loads(path.read_text())["step_ns"] / 1e9
+    call(tool("cs-run"), plan, "--simulate", "--steps", SIMULATED_STEPS, "--metrics-json", path, *options)
+    ends = json.loads(path.read_text())["ends_ns"]
+    # The first step begins with nothing in flight, and the last has nothing behind it.
+    return statistics.median(b - a for a, b in zip(ends, ends[1:])) / 1e9
 
 
 def find(value, name):
@@ -128,13 +131,13 @@ def formula(elements, method, density, nodes, devices):
     return total
 
 
-def count_bytes(model, folder):
+def count_bytes(model, methods, densities, folder):
     """Whether all are equal; prints them."""
     equal = True
     program = model.scaled(0)
-    for density in DENSITIES:
-        for method in METHODS[:-1]:
-            if method == "dense" and density != DENSITIES[0]:
+    for density in densities:
+        for method in methods:
+            if method == "auto" or (method == "dense" and density != densities[0]):
                 continue
             # In the order of tensors: pieces of tensors would differ by an element.
             plan = compile_plan(folder, program, cluster(NODES, DEVICES, 100_000, 900, 1_000_000, 1000), method, density,
@@ -152,7 +155,7 @@ def count_bytes(model, folder):
 # ---- time -------------------------------------------------------------------------------------
 
 
-def emulate(model, rate, network, folder, most_seconds):
+def emulate(model, rate, network, folder, most_seconds, methods, densities):
     """Rows: density -> method -> (measured or None, predicted)."""
     hosts_of = _shaped.Cluster(network, folder)
     wire = _shaped.PAYLOAD * rate
@@ -161,11 +164,11 @@ def emulate(model, rate, network, folder, most_seconds):
     of_cluster = cluster(NODES, DEVICES, round(wire / 1e6), 900, 80_000, 50_000)
     calibration, _ = hosts_of.calibrate(compile_plan(folder, program, of_cluster, "gtopk", 0.001, "priority"))
     rows = {}
-    for density in DENSITIES:
+    for density in densities:
         rows[density] = {}
-        for method in METHODS:
-            if method == "dense" and density != DENSITIES[0]:
-                rows[density][method] = rows[DENSITIES[0]][method]
+        for method in methods:
+            if method == "dense" and density != densities[0]:
+                rows[density][method] = rows[densities[0]][method]
                 continue
             plan = compile_plan(folder, program, of_cluster, method, density)
             predicted = simulate(plan, "--read-calibration", calibration)
@@ -181,24 +184,25 @@ def emulate(model, rate, network, folder, most_seconds):
     return rows
 
 
-def simulate_large(model, folder):
+def simulate_large(model, methods, densities, folder):
     """Seconds of a step by density and method, on 16 nodes of 8 devices."""
     of_cluster = cluster(16, 8, 25_000, 900, 1_200_000, 20_000)
     rows = {}
-    for density in DENSITIES:
+    for density in densities:
         rows[density] = {method: simulate(compile_plan(folder, model.program, of_cluster, method, density,
                                                         algorithm="auto"))
-                         for method in METHODS}
+                         for method in methods}
         print(f"  density {density}: " + ", ".join(f"{method} {1e3 * s:.1f} ms" for method, s in rows[density].items()),
               flush=True)
     return rows
 
 
 def summary(rows):
-    """Of {case: {method: seconds}}."""
-    best = [min(row[m] for m in METHODS[:-1]) for row in rows]
-    return {"hitopk_over_dense": [round(row["hitopk"] / row["dense"], 4) for row in rows],
-            "auto_over_best": round(max(row["auto"] / b for row, b in zip(rows, best)), 4)}
+    """Of {case: {method: seconds}}; what methods that were left out say is None."""
+    ratios = [row["hitopk"] / row["dense"] for row in rows if {"hitopk", "dense"} <= set(row)]
+    best = [row["auto"] / min(row[m] for m in METHODS[:-1]) for row in rows if set(METHODS) <= set(row)]
+    return {"hitopk_over_dense": round(statistics.median(ratios), 4) if ratios else None,
+            "auto_over_best": round(max(best), 4) if best else None}
 
 
 def main():
@@ -206,12 +210,18 @@ def main():
     parser.add_argument("--quick", action="store_true", help="ResNet-50 over 1 Gbit/s")
     parser.add_argument("--models", help="with commas (default resnet50,bert_base)")
     parser.add_argument("--rates", help=f"with commas (default {','.join(RATES)})")
+    parser.add_argument("--methods", help=f"with commas (default {','.join(METHODS)})")
+    parser.add_argument("--densities", help=f"with commas (default {','.join(map(str, DENSITIES))})")
     parser.add_argument("--most-seconds", type=float, default=40, help="that a run may take (default 40)")
     parser.add_argument("--only", choices=["counted", "emulated", "simulated"])
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     models = [Model(name) for name in (options.models or ("resnet50" if options.quick else "resnet50,bert_base")).split(",")]
     rates = (options.rates or ("1gbit" if options.quick else ",".join(RATES))).split(",")
+    methods = (options.methods or ",".join(METHODS)).split(",")
+    if unknown := set(methods) - set(METHODS):
+        parser.error(f"methods must be some of {', '.join(METHODS)}, got: {', '.join(sorted(unknown))}")
+    densities = [float(density) for density in options.densities.split(",")] if options.densities else DENSITIES
     result, equal, measured_rows, errors = {}, None, [], []
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
@@ -219,7 +229,7 @@ def main():
             equal = True
             for model in models:
                 print(f"{model.name}, {sum(model.elements) / 1e6:.1f} M parameters, {NODES} nodes of {DEVICES} devices: bytes")
-                equal &= count_bytes(model, folder)
+                equal &= count_bytes(model, methods, densities, folder)
         why = hosts.why_unavailable()
         if options.only in (None, "emulated"):
             if why:
@@ -229,18 +239,17 @@ def main():
                 with hosts.Network([rate] * NODES) as network:
                     for model in models:
                         print(f"{model.name}, {NODES} nodes of {DEVICES} devices, {rate / 1e6:g} Mbit/s")
-                        for row in emulate(model, rate, network, folder, options.most_seconds).values():
+                        for row in emulate(model, rate, network, folder, options.most_seconds, methods, densities).values():
                             errors += [m / p - 1 for m, p in row.values() if m is not None]
                             measured_rows.append({method: p if m is None else m for method, (m, p) in row.items()})
         simulated = {}
         if options.only in (None, "simulated"):
             for model in [models[0]] + ([] if options.quick else [Model("bert_large")]):
                 print(f"{model.name}, 16 nodes of 8 devices, 25 Gbit/s, simulated")
-                for density, row in simulate_large(model, folder).items():
+                for density, row in simulate_large(model, methods, densities, folder).items():
                     simulated[f"{model.name} {density}"] = {m: round(s, 5) for m, s in row.items()}
     if measured_rows:
         result = summary(measured_rows)
-        result["hitopk_over_dense"] = round(statistics.median(result["hitopk_over_dense"]), 4)
         result["prediction_error"] = round(max(abs(e) for e in errors), 4) if errors else None
     print(json.dumps({"hitopk_over_dense": None, "auto_over_best": None, **result, "bytes_equal": equal,
                       "cases": len(measured_rows), "simulated": simulated}))
