@@ -82,6 +82,13 @@ Checker::Checker() : impl(std::make_unique<Impl>()) {
       std::exit(2);
     }
   }
+  // Pipelines prepare their patterns when they run first, and again whenever a
+  // dialect is loaded.
+  impl->context->loadAllAvailableDialects();
+  for (auto &pipeline : impl->pipelines) {
+    mlir::OwningOpRef<mlir::ModuleOp> module = impl->parse("");
+    (void)pipeline->run(*module);
+  }
 }
 
 Checker::~Checker() = default;

@@ -19,6 +19,8 @@ const char *outcomeName(Outcome outcome);
 // that an input costs little; not for use by several threads.
 class Checker {
 public:
+  // Loads all dialects and prepares all pipelines, which takes a second: processes
+  // that are forked then need not.
   Checker();
   ~Checker();
   // `finding` becomes a line that says what is wrong, if anything short of a

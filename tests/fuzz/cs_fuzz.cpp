@@ -88,14 +88,14 @@ std::vector<std::string> splitInputs(const std::string &text) {
 }
 
 // Runs inputs [from, to) in this process, which is a child.
-[[noreturn]] void child(uint64_t from, uint64_t to, Shared *shared,
+[[noreturn]] void child(uint64_t from, uint64_t to, Checker &checker,
+                        Shared *shared,
                         const std::function<std::string(uint64_t)> &input) {
   rlimit limit{kMemory, kMemory};
   setrlimit(RLIMIT_AS, &limit);
   rlimit noCore{0, 0};
   setrlimit(RLIMIT_CORE, &noCore);
   watchCrashes(shared->functions, sizeof(shared->functions));
-  Checker checker;
   for (uint64_t i = from; i < to; ++i) {
     shared->index = i;
     std::string finding;
@@ -118,7 +118,7 @@ std::vector<std::string> splitInputs(const std::string &text) {
 
 // Runs inputs [from, to) in a child. Returns the first index not done; if that
 // input was a finding, says why in `why`.
-uint64_t batch(uint64_t from, uint64_t to, Shared *shared,
+uint64_t batch(uint64_t from, uint64_t to, Checker &checker, Shared *shared,
                const std::function<std::string(uint64_t)> &input,
                std::string &why) {
   shared->index = from;
@@ -130,7 +130,7 @@ uint64_t batch(uint64_t from, uint64_t to, Shared *shared,
     std::exit(2);
   }
   if (pid == 0)
-    child(from, to, shared, input);
+    child(from, to, checker, shared, input);
   using Clock = std::chrono::steady_clock;
   uint64_t seen = from;
   Clock::time_point since = Clock::now();
@@ -163,11 +163,12 @@ uint64_t batch(uint64_t from, uint64_t to, Shared *shared,
 
 // How many of the inputs before `index`, at most `most`, must run in the same
 // process for the input to fail; tries 0, 1, 2, 4, ...
-uint64_t inputsBefore(uint64_t index, uint64_t most, Shared *shared,
+uint64_t inputsBefore(uint64_t index, uint64_t most, Checker &checker,
+                      Shared *shared,
                       const std::function<std::string(uint64_t)> &input) {
   for (uint64_t before = 0; before < most; before = before ? 2 * before : 1) {
     std::string why;
-    batch(index - before, index + 1, shared, input, why);
+    batch(index - before, index + 1, checker, shared, input, why);
     if (!why.empty())
       return before;
   }
@@ -246,12 +247,14 @@ int main(int argc, char **argv) {
     return 2;
   }
   std::memset(shared, 0, sizeof(Shared));
+  Checker checker;
   std::map<std::string, uint64_t> knownDefects;
   uint64_t findings = 0, last = options.first + options.runs;
   for (uint64_t i = options.first; i < last;) {
     std::string why;
     uint64_t from = i;
-    i = batch(i, std::min(i + kBatch, last), shared, input, why);
+    i = batch(i, std::min(i + kBatch, last), checker, shared, input,
+              why);
     if (why.empty())
       continue;
     const char *known = knownDefect(shared->functions);
@@ -269,7 +272,7 @@ int main(int argc, char **argv) {
                                  std::to_string(i) + ".mlir";
     std::fprintf(stderr, "finding: %s: %s\n", name.c_str(), why.c_str());
     std::fputs(readable(shared->functions, 12).c_str(), stderr);
-    if (uint64_t before = inputsBefore(i, i - from, shared, input))
+    if (uint64_t before = inputsBefore(i, i - from, checker, shared, input))
       std::fprintf(stderr, "  only after %llu inputs before it\n",
                    (unsigned long long)before);
     if (!options.save.empty() && !options.replay)

@@ -3,7 +3,9 @@
 
 #include "tests/fuzz/watch.h"
 
+#include <algorithm>
 #include <csignal>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <cxxabi.h>
@@ -42,13 +44,27 @@ void onSignal(int signal) {
   raise(signal);
 }
 
-// Grown by realloc, because this runs inside free.
-void **freed;
-size_t freedCount, freedCapacity;
-bool quarantine;
+// The last that were freed, in a ring: what stays in the caches is checked in no
+// time, while millions of blocks of a long search are not.
+constexpr size_t kBlocks = 1 << 14;
+void *freed[kBlocks];
+size_t freedCount; // since the beginning
+bool quarantine, intact;
 constexpr unsigned char kPattern = 0xdb;
+constexpr uint64_t kPatterns = kPattern * (~uint64_t(0) / 255);
 // Larger blocks are rare, and checking them slow.
 constexpr size_t kLargest = 4096;
+
+void checkAndFree(void *pointer) {
+  // Usable sizes are multiples of 8.
+  auto *words = static_cast<uint64_t *>(pointer);
+  size_t size = malloc_usable_size(pointer) / sizeof(uint64_t);
+  uint64_t changes = 0;
+  for (size_t i = 0; i < size; ++i)
+    changes |= words[i] ^ kPatterns;
+  intact &= changes == 0;
+  __libc_free(pointer);
+}
 
 void release(void *pointer) {
   if (!pointer)
@@ -58,15 +74,10 @@ void release(void *pointer) {
     __libc_free(pointer);
     return;
   }
-  if (freedCount == freedCapacity) {
-    freedCapacity = freedCapacity ? 2 * freedCapacity : 4096;
-    freed = static_cast<void **>(
-        std::realloc(freed, freedCapacity * sizeof(void *)));
-    if (!freed)
-      std::abort();
-  }
   std::memset(pointer, kPattern, size);
-  freed[freedCount++] = pointer;
+  if (freedCount >= kBlocks)
+    checkAndFree(freed[freedCount % kBlocks]);
+  freed[freedCount++ % kBlocks] = pointer;
 }
 
 struct Known {
@@ -99,18 +110,12 @@ void watchCrashes(char *where, size_t size) {
     sigaction(signal, &action, nullptr);
 }
 
-void beginQuarantine() { quarantine = true; }
+void beginQuarantine() { quarantine = intact = true; }
 
 bool endQuarantine() {
   quarantine = false;
-  bool intact = true;
-  for (size_t i = 0; i < freedCount; ++i) {
-    auto *bytes = static_cast<unsigned char *>(freed[i]);
-    size_t size = malloc_usable_size(bytes);
-    for (size_t j = 0; j < size; ++j)
-      intact &= bytes[j] == kPattern;
-    __libc_free(bytes);
-  }
+  for (size_t i = 0; i < std::min(freedCount, kBlocks); ++i)
+    checkAndFree(freed[i]);
   freedCount = 0;
   return intact;
 }
