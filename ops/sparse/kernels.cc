@@ -252,8 +252,9 @@ absl::Status CheckRegions(const KernelDesc &desc, size_t shifts, size_t lists,
   const int64_t regions = Rows(desc.operands[counts]);
   if (regions < 2 || Rows(desc.operands[lists]) % regions != 0)
     return absl::InvalidArgumentError(
-        absl::StrCat("operand ", lists, " must have 2 or more regions of equal "
-                     "length, got: ", Rows(desc.operands[lists]), " in ", regions));
+        absl::StrCat("operand ", lists,
+                     " must have 2 or more regions of equal length, got: ",
+                     Rows(desc.operands[lists]), " in ", regions));
   absl::Status s = CheckLength(desc, shifts, regions - 1);
   for (size_t i = 0; i < desc.operands.size() && s.ok(); ++i)
     s = CheckLength(desc, i, Rows(desc.operands[i]));
@@ -261,7 +262,8 @@ absl::Status CheckRegions(const KernelDesc &desc, size_t shifts, size_t lists,
   const bool narrow = desc.operands[lists].element == Element::kI32;
   if (s.ok() && (size < 1 || (narrow && size > int64_t{1} << 31)))
     return absl::InvalidArgumentError(absl::StrCat(
-        "size must be 1 or more, and 2^31 at most with i32 indices, got: ", size));
+        "size must be 1 or more, and 2^31 at most with i32 indices, got: ",
+        size));
   return s;
 }
 RegionsType RegionsOf(const KernelDesc &desc, Element element, size_t counts) {

@@ -13,7 +13,9 @@ namespace commsched::ops::sparse {
 namespace {
 
 size_t Aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
-size_t Bytes64(int64_t count) { return Aligned(size_t(count) * sizeof(int64_t)); }
+size_t Bytes64(int64_t count) {
+  return Aligned(size_t(count) * sizeof(int64_t));
+}
 
 TopKProblem TopKOf(const RegionsType &type, int64_t size, int64_t k) {
   TopKProblem problem;
@@ -34,7 +36,8 @@ void FindCuts(const RegionsType &type, const Index *shifts, int64_t *cuts) {
   cuts[0] = 0;
   for (int64_t r = 1; r < type.regions; ++r) {
     // Shifts may be anything: a checkpoint may have been changed.
-    const __int128 cut = static_cast<__int128>(EqualCut(type, r)) + shifts[r - 1];
+    const __int128 cut =
+        static_cast<__int128>(EqualCut(type, r)) + shifts[r - 1];
     cuts[r] = cut < cuts[r - 1]  ? cuts[r - 1]
               : cut > type.size ? type.size
                                 : int64_t(cut);
@@ -44,9 +47,9 @@ void FindCuts(const RegionsType &type, const Index *shifts, int64_t *cuts) {
 
 template <typename Index>
 absl::Status OutOfRange(const RegionsType &type, Index index, int64_t place) {
-  return absl::OutOfRangeError(absl::StrCat("index ", index, " in place ", place,
-                                            " of a list must be -1 or less than ",
-                                            type.size));
+  return absl::OutOfRangeError(
+      absl::StrCat("index ", index, " in place ", place,
+                   " of a list must be -1 or less than ", type.size));
 }
 
 // How many are in front of the padding.
@@ -66,8 +69,9 @@ absl::Status CountAscending(const RegionsType &type, const Index *indices,
   *length = n;
   for (; n < count; ++n)
     if (indices[n] != -1)
-      return absl::InvalidArgumentError(absl::StrCat(
-          "a list must have padding at the end, got: ", indices[n], " in place ", n));
+      return absl::InvalidArgumentError(
+          absl::StrCat("a list must have padding at the end, got: ", indices[n],
+                       " in place ", n));
   return absl::OkStatus();
 }
 
@@ -79,12 +83,13 @@ size_t RegionsScratchBytes(const RegionsType &type, int64_t count) {
 }
 
 absl::Status SplitRegions(const RegionsType &type, const void *shifts,
-                          const void *indices, const void *values, int64_t count,
-                          int64_t capacity, void *split_indices,
+                          const void *indices, const void *values,
+                          int64_t count, int64_t capacity, void *split_indices,
                           void *split_values, void *counts, void *scratch) {
   auto *memory = static_cast<std::byte *>(scratch);
   auto *cuts = reinterpret_cast<int64_t *>(memory);
-  auto *places = reinterpret_cast<int64_t *>(memory + Bytes64(type.regions + 1));
+  auto *places =
+      reinterpret_cast<int64_t *>(memory + Bytes64(type.regions + 1));
   const size_t bytes = ElementBytes(type.element);
   return WithIndex(type.index, [&](auto index) {
     using Index = decltype(index);
@@ -101,8 +106,10 @@ absl::Status SplitRegions(const RegionsType &type, const void *shifts,
           from;
       static_cast<Index *>(counts)[r] = Index(end - begin);
       const int64_t taken = std::min(end - begin, capacity);
-      const auto *own = static_cast<const std::byte *>(values) + size_t(begin) * bytes;
-      auto *sent = static_cast<std::byte *>(split_values) + size_t(r * capacity) * bytes;
+      const auto *own =
+          static_cast<const std::byte *>(values) + size_t(begin) * bytes;
+      auto *sent = static_cast<std::byte *>(split_values) +
+                   size_t(r * capacity) * bytes;
       if (taken < end - begin) {
         TopKBuffers buffers;
         buffers.input = own;
@@ -118,7 +125,8 @@ absl::Status SplitRegions(const RegionsType &type, const void *shifts,
         std::memcpy(sent, own, size_t(taken) * bytes);
       }
       std::fill(to + r * capacity + taken, to + (r + 1) * capacity, Index(-1));
-      std::memset(sent + size_t(taken) * bytes, 0, size_t(capacity - taken) * bytes);
+      std::memset(sent + size_t(taken) * bytes, 0,
+                  size_t(capacity - taken) * bytes);
       begin = end;
     }
     return s;
@@ -143,7 +151,8 @@ absl::Status BalanceRegions(const RegionsType &type, const void *shifts,
       total += weights[r];
     }
     for (int64_t i = 0; i < regions * capacity; ++i)
-      if (lists[i] < -1 || lists[i] >= type.size) return OutOfRange(type, lists[i], i);
+      if (lists[i] < -1 || lists[i] >= type.size)
+        return OutOfRange(type, lists[i], i);
     auto *out = static_cast<Index *>(new_shifts);
     if (total == 0) {
       std::memmove(new_shifts, shifts, size_t(regions - 1) * sizeof(Index));
@@ -153,14 +162,17 @@ absl::Status BalanceRegions(const RegionsType &type, const void *shifts,
     __int128 before = 0;  // entries in front of region r
     for (int64_t cut = 1; cut < regions; ++cut) {
       // cut / regions of all entries, counted `regions` times.
-      while ((before + weights[r]) * regions <= cut * total) before += weights[r++];
+      while ((before + weights[r]) * regions <= cut * total)
+        before += weights[r++];
       const __int128 inside = cut * total - before * regions;
       const __int128 all = static_cast<__int128>(weights[r]) * regions;
       const Index *list = lists + r * capacity;
-      const int64_t length = std::find(list, list + capacity, Index(-1)) - list;
+      const int64_t length =
+          std::find(list, list + capacity, Index(-1)) - list;
       const int64_t at =
-          length > 0 ? list[int64_t(inside * length / all)]
-                     : cuts[r] + int64_t(inside * (cuts[r + 1] - cuts[r]) / all);
+          length > 0
+              ? list[int64_t(inside * length / all)]
+              : cuts[r] + int64_t(inside * (cuts[r + 1] - cuts[r]) / all);
       out[cut - 1] = Index(at - EqualCut(type, cut));
     }
     return absl::OkStatus();
