@@ -24,6 +24,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 PAYLOAD = 1448 / 1514
 PORT = 7000
 TIME_LIMIT = 300  # seconds, only ends a hang
+CALIBRATIONS = 6  # at most
+NEAR = 0.02  # of a link's rate: no need to calibrate again
 NS = re.compile(r"ns = (\d+)>")
 
 
@@ -132,12 +134,21 @@ class Cluster:
         paths = [path] + [path.with_suffix(f".rank{rank}.json") for rank in range(1, len(self.network.addresses))]
         return [json.loads(each.read_text()) for each in paths]
 
-    def calibrate(self, plan):
+    def calibrate(self, plan, rate):
         """The file that --calibrate writes, without the slowdown of compute: emulated
-        devices are not slowed down."""
+        devices are not slowed down. Whatever else the machine does makes links slower
+        than they are: the best of a few times counts."""
         path = self.folder / "calibration.json"
-        self.run(plan, "--calibrate", path)
-        measured = json.loads(path.read_text())
+        best = None
+        for _ in range(CALIBRATIONS):
+            self.run(plan, "--calibrate", path)
+            measured = json.loads(path.read_text())
+            slowest = min(link["bits_per_s"] for link in measured["links"])
+            if best is None or slowest > best[0]:
+                best = slowest, measured
+            if slowest > (1 - NEAR) * rate * PAYLOAD:
+                break
+        measured = best[1]
         for of_rank in measured["compute"]:
             of_rank.update(communicating_ns=of_rank["quiet_ns"], slowdown_percent=0)
         path.write_text(json.dumps(measured))

@@ -98,7 +98,7 @@ def main():
                 cluster = _shaped.Cluster(network, pathlib.Path(name))
                 program, _ = models[0].scaled(1)
                 plan = _shaped.compile_plan(cluster.folder, "calibrate", program, RANKS, rate, "priority")
-                calibration, measured = cluster.calibrate(plan.path)
+                calibration, measured = cluster.calibrate(plan.path, rate)
                 links = [f"{link['bits_per_s'] / 1e6:.0f}" for link in measured["links"]]
                 print(f"links of {rate / 1e9:g} Gbit/s: {', '.join(links)} Mbit/s measured; a round takes "
                       f"{statistics.median(e['round_ns'] for e in measured['exchanges']) / 1e3:.0f} us", flush=True)

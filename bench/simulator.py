@@ -145,7 +145,7 @@ def prediction_errors(folder, rate, rank_counts, steps):
                                         "priority", algorithm="ring")
             with hosts.Network([rate] * ranks) as network:
                 cluster = _shaped.Cluster(network, folder)
-                _, calibration = cluster.calibrate(plan.path)
+                _, calibration = cluster.calibrate(plan.path, rate)
                 measured = statistics.median(step_seconds(cluster.emulate(plan.path, steps)))
             for link in calibration["links"]:
                 link["bits_per_s"] = round(rate * PAYLOAD)  # known, whatever else the machine does meanwhile

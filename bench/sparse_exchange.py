@@ -162,7 +162,7 @@ def emulate(model, rate, network, folder, most_seconds, methods, densities):
     seconds = 2 * (NODES - 1) / NODES * 4 * sum(model.elements) * 8 / wire
     program = model.scaled(seconds / 2 * 1e9 / model.compute_ns)
     of_cluster = cluster(NODES, DEVICES, round(wire / 1e6), 900, 80_000, 50_000)
-    calibration, _ = hosts_of.calibrate(compile_plan(folder, program, of_cluster, "gtopk", 0.001, "priority"))
+    calibration, _ = hosts_of.calibrate(compile_plan(folder, program, of_cluster, "gtopk", 0.001, "priority"), rate)
     rows = {}
     for density in densities:
         rows[density] = {}

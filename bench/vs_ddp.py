@@ -93,7 +93,7 @@ def emulated(model, rate, share, steps, rounds, buckets):
         folder = pathlib.Path(name)
         cluster, ddp = _shaped.Cluster(network, folder), Ddp(network, folder)
         first = _shaped.compile_plan(folder, model.name, program, RANKS, rate, "priority")
-        _, measured = cluster.calibrate(first.path)
+        _, measured = cluster.calibrate(first.path, rate)
         loaded = _shaped.under_load(measured, rate, folder)
         plan = _shaped.compile_plan(folder, model.name, program, RANKS, rate, "solver", loaded)
         rows, tried = [], [DEFAULT, *buckets]

@@ -44,9 +44,9 @@ void onSignal(int signal) {
   raise(signal);
 }
 
-// The last that were freed, in a ring: what stays in the caches is checked in no
-// time, while millions of blocks of a long search are not.
-constexpr size_t kBlocks = 1 << 14;
+// The last that were freed, in a ring: all of most inputs, but not the millions of
+// blocks of a long search.
+constexpr size_t kBlocks = 1 << 20;
 void *freed[kBlocks];
 size_t freedCount; // since the beginning
 bool quarantine, intact;

@@ -16,7 +16,7 @@ namespace commsched::fuzz {
 // first, separated by spaces and mangled, to `where` before the process ends.
 void watchCrashes(char *where, size_t size);
 
-// From begin() on, what free() gets is filled with a pattern and kept until 16384
+// From begin() on, what free() gets is filled with a pattern and kept until a million
 // more blocks are freed, or end(), which returns false if a pattern was changed
 // meanwhile: then something wrote to memory that it had freed. One thread only.
 void beginQuarantine();
