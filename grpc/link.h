@@ -197,6 +197,7 @@ class Link final : public StreamHandler {
   size_t packet_bytes_ ABSL_GUARDED_BY(mu_);
   bool packet_full_ ABSL_GUARDED_BY(mu_) = false;
   int misfits_ ABSL_GUARDED_BY(mu_) = 0;  // packets in a row
+  runtime::Clock::duration longest_misfit_ ABSL_GUARDED_BY(mu_){};
   runtime::Clock::time_point packet_begin_ ABSL_GUARDED_BY(mu_);
   std::deque<Header> control_ ABSL_GUARDED_BY(mu_);
 

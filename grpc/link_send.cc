@@ -21,19 +21,10 @@ constexpr size_t kSmallPacket = 64 << 10;
 constexpr int kMisfits = 3;  // in a row
 // A large packet takes longer than this below 3 Gbit/s, a small one less above 10.
 constexpr std::chrono::microseconds kSlowPacket{3000}, kFastPacket{50};
-// What a smaller packet is to take, about: 64 KiB at 1 Gbit/s, 128 KiB at 2. An urgent
-// message waits for two; and packets cost processor time.
-constexpr std::chrono::microseconds kPacketTime{550};
-
-// Of a link that takes `took` for `bytes`: a power of two.
-size_t PacketFor(size_t bytes, runtime::Clock::duration took) {
-  constexpr double kHalfStep = 1.414;
-  const double fit = double(bytes) * double(runtime::Clock::duration(kPacketTime).count()) /
-                     double(took.count());
-  size_t packet = kSmallPacket;
-  while (packet < bytes / 2 && double(packet) * kHalfStep <= fit) packet *= 2;
-  return std::min(packet, bytes);
-}
+// Where a large one takes less than this (above 1.5 Gbit/s), the small one has twice
+// as many bytes: packets cost processor time, and an urgent message waits for two.
+// Not more: with packets of 256 KiB links of 1 Gbit/s lose a quarter of their rate.
+constexpr std::chrono::microseconds kVerySlowPacket{5900};
 
 }  // namespace
 
@@ -185,11 +176,16 @@ void Link::AdaptPacket() {
   const bool small = packet_bytes_ < settings_.chunk_bytes;
   // A few say little: the processor was busy, or buffers were empty.
   if (small ? took < kFastPacket : took > kSlowPacket) {
+    // The longest says most of a link: buffers take some of the others.
+    longest_misfit_ = std::max(longest_misfit_, took);
     if (++misfits_ < kMisfits) return;
-    packet_bytes_ = small ? settings_.chunk_bytes
-                          : PacketFor(settings_.chunk_bytes, took);
+    packet_bytes_ =
+        small ? settings_.chunk_bytes
+              : std::min(settings_.chunk_bytes,
+                         longest_misfit_ > kVerySlowPacket ? kSmallPacket : 2 * kSmallPacket);
   }
   misfits_ = 0;
+  longest_misfit_ = {};
 }
 
 }  // namespace commsched::transport

@@ -11,15 +11,15 @@ namespace {
 constexpr double kSlack = 1e-3;    // bytes
 // Of the gRPC transport.
 constexpr double kLargePacket = 1 << 20, kSmallPacket = 64 << 10;
-constexpr Time kSlowPacket = 3'000'000, kPacketTime = 550'000;
+constexpr Time kSlowPacket = 3'000'000, kVerySlowPacket = 5'900'000;
 constexpr size_t kMaxFrames = 256;  // in a packet
 
 // On a link of so many bytes in a nanosecond.
 double PacketBytes(double rate) {
-  if (kLargePacket / rate <= kSlowPacket) return kLargePacket;
-  double packet = kSmallPacket;
-  while (packet < kLargePacket / 2 && packet * 1.414 <= rate * kPacketTime) packet *= 2;
-  return packet;
+  const double took = kLargePacket / rate;
+  return took <= kSlowPacket ? kLargePacket
+         : took <= kVerySlowPacket ? 2 * kSmallPacket
+                                   : kSmallPacket;
 }
 
 }  // namespace
