@@ -91,15 +91,6 @@ size_t EntryBytes(int64_t count) {
   return Aligned(size_t(count) * sizeof(Entry));
 }
 
-TopKProblem TopKOf(const ListType &type, int64_t size, int64_t k) {
-  TopKProblem problem;
-  problem.element = type.element;
-  problem.index = Element::kI64;
-  problem.size = size;
-  problem.k = k;
-  return problem;
-}
-
 }  // namespace
 
 absl::Status ScatterAdd(const ListType &type, const void *indices,
@@ -187,7 +178,10 @@ absl::Status ScatterAddOthers(const ListType &type, const void *indices,
 size_t MergeScratchBytes(const ListType &type, int64_t count) {
   // Entries twice; for MergeTopK the merged list, places and what TopK needs.
   return 2 * EntryBytes(count) + 3 * Aligned(size_t(count) * sizeof(int64_t)) +
-         TopKScratchBytes(TopKOf(type, count, count));
+         TopKScratchBytes({.element = type.element,
+                           .index = Element::kI64,
+                           .size = count,
+                           .k = count});
 }
 
 absl::Status MergeLists(const ListType &type, const void *indices,
@@ -254,7 +248,10 @@ absl::Status MergeTopK(const ListType &type, const void *indices,
   buffers.values = top_values;
   buffers.indices = places;
   buffers.scratch = at;
-  const TopKProblem problem = TopKOf(type, merged, std::min(k, merged));
+  const TopKProblem problem = {.element = type.element,
+                               .index = Element::kI64,
+                               .size = merged,
+                               .k = std::min(k, merged)};
   s = TopK(problem, buffers);
   if (!s.ok()) return s;
   WithIndex(type.index, [&](auto index) {

@@ -17,15 +17,6 @@ size_t Bytes64(int64_t count) {
   return Aligned(size_t(count) * sizeof(int64_t));
 }
 
-TopKProblem TopKOf(const RegionsType &type, int64_t size, int64_t k) {
-  TopKProblem problem;
-  problem.element = type.element;
-  problem.index = Element::kI64;
-  problem.size = size;
-  problem.k = k;
-  return problem;
-}
-
 int64_t EqualCut(const RegionsType &type, int64_t region) {
   return int64_t(static_cast<__int128>(region) * type.size / type.regions);
 }
@@ -79,7 +70,10 @@ absl::Status CountAscending(const RegionsType &type, const Index *indices,
 
 size_t RegionsScratchBytes(const RegionsType &type, int64_t count) {
   return Bytes64(type.regions + 1) + Bytes64(count) +
-         TopKScratchBytes(TopKOf(type, count, count));
+         TopKScratchBytes({.element = type.element,
+                           .index = Element::kI64,
+                           .size = count,
+                           .k = count});
 }
 
 absl::Status SplitRegions(const RegionsType &type, const void *shifts,
@@ -116,7 +110,11 @@ absl::Status SplitRegions(const RegionsType &type, const void *shifts,
         buffers.values = sent;
         buffers.indices = places;
         buffers.scratch = memory + Bytes64(type.regions + 1) + Bytes64(count);
-        s = TopK(TopKOf(type, end - begin, taken), buffers);
+        s = TopK({.element = type.element,
+                  .index = Element::kI64,
+                  .size = end - begin,
+                  .k = taken},
+                 buffers);
         if (!s.ok()) break;
         for (int64_t i = 0; i < taken; ++i)
           to[r * capacity + i] = from[begin + places[i]];
