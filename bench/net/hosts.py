@@ -7,7 +7,8 @@
     hosts.py --check                                measures the links with iperf3
 
 Every host is a namespace with one interface, a veth pair to a bridge in a
-namespace of its own, so that nothing of the machine's own network is touched.
+namespace of its own, so that nothing of the machine's own network is touched (but for
+a moment the congestion controls that it allows, if that of the hosts is not among them).
 A token bucket (tc tbf) shapes both ends of each pair: `rate` is what a host
 sends at most, and what it receives at most, Ethernet headers included; they may
 differ (`1gbit/250mbit`), and so may hosts. Delay and loss are not emulated. In COMMAND, {host} is the number of the host, {hosts}
@@ -22,9 +23,11 @@ has left behind is removed by the next one.
 import argparse
 import contextlib
 import ctypes
+import fcntl
 import itertools
 import json
 import os
+import pathlib
 import re
 import shutil
 import signal
@@ -90,6 +93,30 @@ def _run(*command):
     if done.returncode != 0:
         raise NetworkError(f"{' '.join(command)}: {(done.stderr or done.stdout).strip()}")
     return done.stdout
+
+
+def _set_tcp(host, name, value):
+    _run("ip", "netns", "exec", host, "sh", "-c", f"echo {value} > /proc/sys/net/ipv4/tcp_{name}")
+
+
+@contextlib.contextmanager
+def _allowed(congestion):
+    """While it is entered, a namespace may make this control its own: only what the
+    system allows to everyone may be set there, and that need not be all it has."""
+    with open("/proc/sys/net/ipv4/tcp_allowed_congestion_control", "r+", encoding="ascii") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        allowed = file.read().strip()
+        if congestion in allowed.split():
+            yield
+            return
+        try:
+            pathlib.Path(file.name).write_text(f"{allowed} {congestion}\n", encoding="ascii")
+        except OSError as error:
+            raise NetworkError(f"congestion control {congestion!r} is not there: {error.strerror}") from None
+        try:
+            yield
+        finally:
+            pathlib.Path(file.name).write_text(f"{allowed}\n", encoding="ascii")
 
 
 def _die_with_parent():
@@ -167,8 +194,9 @@ class Network:
         _run("ip", "-n", host, "address", "add", f"{self.addresses[number]}/24", "dev", "eth0")
         _run("ip", "-n", host, "link", "set", "lo", "up")
         _run("ip", "-n", host, "link", "set", "eth0", "up")
-        for name, value in (("congestion_control", self.congestion), ("notsent_lowat", NOTSENT_BYTES)):
-            _run("ip", "netns", "exec", host, "sh", "-c", f"echo {value} > /proc/sys/net/ipv4/tcp_{name}")
+        with _allowed(self.congestion):
+            _set_tcp(host, "congestion_control", self.congestion)
+        _set_tcp(host, "notsent_lowat", NOTSENT_BYTES)
         self.set_rate(number, self.rates[number])
 
     def set_rate(self, number, rate):

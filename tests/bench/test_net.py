@@ -83,6 +83,26 @@ def test_the_first_failure_ends_the_others():
 
 
 @needs_namespaces
+def test_a_congestion_control_that_is_not_allowed_to_everyone():
+    path = pathlib.Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
+    allowed = path.read_text()
+    try:
+        path.write_text("reno\n")
+    except OSError as error:
+        pytest.skip(f"{path}: {error.strerror}")
+    try:
+        with hosts.Network([0]) as network:
+            process = network.start(0, ["cat", "/proc/sys/net/ipv4/tcp_congestion_control"], stdout=subprocess.PIPE, text=True)
+            assert process.communicate(timeout=TIME_LIMIT)[0].strip() == "cubic"
+        assert path.read_text().split() == ["reno"]
+        with pytest.raises(hosts.NetworkError, match="congestion control 'nonsense' is not there"):
+            hosts.Network([0], "nonsense").__enter__()
+        assert path.read_text().split() == ["reno"]
+    finally:
+        path.write_text(allowed)
+
+
+@needs_namespaces
 def test_a_shaped_link_is_set_up_on_both_ends():
     with hosts.Network([10**9, 25 * 10**7]) as network:
         for number, rate in ((0, "1Gbit"), (1, "250Mbit")):
