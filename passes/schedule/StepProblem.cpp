@@ -29,6 +29,7 @@ public:
 
 private:
   void findLate();
+  void findStreams();
   void addBegins();
   void addOps();
   void addFragment(cs::FragmentOp fragment);
@@ -42,6 +43,11 @@ private:
   unsigned kindOf(Operation *op);
 
   unsigned shiftOf(Operation *op) const { return isLate.contains(op); }
+  static unsigned deviceOf(Operation *communication) {
+    Value value = communication->getNumOperands() ? communication->getOperand(0)
+                                                  : communication->getResult(0);
+    return cast<cs::PlacedType>(value.getType()).getDevice();
+  }
 
   /// Fragments and communications that make a value, through what only cuts,
   /// joins and copies; null for an argument.
@@ -68,6 +74,7 @@ private:
   StepCosts costs;
   StepProblem result;
   llvm::DenseSet<Operation *> isLate; // of the next step
+  std::map<unsigned, unsigned> streamOf; // by device
   llvm::DenseMap<Operation *, unsigned> opOf; // by fragment
   // By communication: what it starts after, where that is communication too, and
   // what starts after it.
@@ -133,6 +140,18 @@ Operations ProblemBuilder::awaitedBy(Operation *communication) const {
   return awaited;
 }
 
+/// One for each device that does something, whatever its number is.
+void ProblemBuilder::findStreams() {
+  for (auto fragment : step.function().front().getOps<cs::FragmentOp>())
+    streamOf.try_emplace(static_cast<unsigned>(fragment.getDevice()));
+  for (Operation *op : step.all())
+    streamOf.try_emplace(deviceOf(op));
+  unsigned next = 0;
+  for (auto &[device, stream] : streamOf)
+    stream = next++;
+  result.problem.streams = std::max(1u, next);
+}
+
 /// What is sent as it came in is there when the step begins on its device.
 void ProblemBuilder::addBegins() {
   for (Operation *op : step.all()) {
@@ -141,15 +160,13 @@ void ProblemBuilder::addBegins() {
     bool made = false;
     for (Value operand : op->getOperands())
       sources(operand, [&](Operation *source) { made |= source != nullptr; });
-    Value value = op->getNumOperands() ? op->getOperand(0) : op->getResult(0);
-    unsigned device = cast<cs::PlacedType>(value.getType()).getDevice();
+    unsigned device = deviceOf(op);
     auto next = static_cast<unsigned>(result.problem.ops.size());
     if (made || !begins.try_emplace(device, next).second)
       continue;
-    result.problem.streams = std::max(result.problem.streams, device + 1);
     schedule::Op begin;
     begin.name = "begin";
-    begin.stream = device;
+    begin.stream = streamOf.at(device);
     result.problem.ops.push_back(std::move(begin));
     result.fragments.push_back(nullptr);
   }
@@ -159,7 +176,7 @@ void ProblemBuilder::addFragment(cs::FragmentOp fragment) {
   opOf[fragment] = static_cast<unsigned>(result.problem.ops.size());
   schedule::Op op;
   op.name = fragment.getLabel().str();
-  op.stream = static_cast<unsigned>(fragment.getDevice());
+  op.stream = streamOf.at(static_cast<unsigned>(fragment.getDevice()));
   op.duration = costs.durationOf(fragment);
   for (Value output : fragment.getOutputs())
     op.extraBytes += StepCosts::bytesOf(output);
@@ -194,9 +211,6 @@ void ProblemBuilder::addOps() {
   llvm::DenseSet<Operation *> moved;
   for (Operation &op : step.function().front()) {
     auto fragment = dyn_cast<cs::FragmentOp>(op);
-    if (fragment)
-      result.problem.streams = std::max(
-          result.problem.streams, static_cast<unsigned>(fragment.getDevice()) + 1);
     Need need = step.needOf(&op);
     bool moves = isLate.contains(&op);
     if (fragment && fragment.getDeferred() && need.when == Need::ThisStep)
@@ -353,6 +367,7 @@ void ProblemBuilder::addCommunication(Operation *op) {
 StepProblem ProblemBuilder::build() {
   result.problem.name = step.function().getName().str();
   findLate();
+  findStreams();
   addBegins();
   addOps();
   addDependences();
