@@ -18,7 +18,7 @@
 
 namespace commsched::transport {
 
-inline constexpr uint32_t kProtocolVersion = 3;
+inline constexpr uint32_t kProtocolVersion = 4;
 
 // What the handshakes of a rank share. Threading: as for Stream.
 class Greeter {

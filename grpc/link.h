@@ -27,6 +27,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/btree_map.h"
+#include "absl/container/btree_set.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
@@ -143,6 +144,13 @@ class Link final : public StreamHandler {
                              PacketReader &reader)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void TakeGrant(const Grant &grant);
+  // Sends what has room before its receive is posted.
+  bool SendEagerly(Outgoing *outgoing) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Grants go with the next packet, or at once where the peer may wait for them.
+  void QueueGrant(const MessageTag &tag, size_t total)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void ReleaseGrantsIfDue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void ReleaseGrants() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void TakeAbort(const transport::Abort &abort);
   void TakeGoodbye();
   void EndReceive(Receive &receive, absl::Status status);
@@ -190,6 +198,8 @@ class Link final : public StreamHandler {
   absl::btree_map<std::pair<int32_t, MessageTag>, Outgoing *> ready_
       ABSL_GUARDED_BY(mu_);
   absl::btree_map<MessageTag, size_t> eager_without_grant_ ABSL_GUARDED_BY(mu_);
+  // Short enough, but the peer had no room for them.
+  absl::btree_set<MessageTag> without_room_ ABSL_GUARDED_BY(mu_);
   absl::btree_map<MessageTag, size_t> early_grants_ ABSL_GUARDED_BY(mu_);
   std::vector<Outgoing *> in_last_packet_ ABSL_GUARDED_BY(mu_);
   // An urgent message waits for the packets that gRPC has: about two. Where large
@@ -211,6 +221,8 @@ class Link final : public StreamHandler {
   };
   absl::btree_map<MessageTag, Unexpected> unexpected_ ABSL_GUARDED_BY(mu_);
   size_t unexpected_cost_ ABSL_GUARDED_BY(mu_) = 0;
+  std::vector<Header> held_grants_ ABSL_GUARDED_BY(mu_);
+  size_t held_cost_ ABSL_GUARDED_BY(mu_) = 0;  // of the messages they are for
   std::deque<grpc::ByteBuffer> inbox_ ABSL_GUARDED_BY(mu_);
   bool draining_ ABSL_GUARDED_BY(mu_) = false;
   bool read_waits_ ABSL_GUARDED_BY(mu_) = false;  // for room in the inbox

@@ -4,6 +4,7 @@
 // The receiving half of Link.
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -15,6 +16,8 @@ namespace commsched::transport {
 using runtime::MutexLock;
 
 namespace {
+
+constexpr size_t kMostHeld = 64;  // grants
 
 std::string WrongPart(const MessageTag &tag, size_t offset, size_t size,
                       size_t next, size_t total) {
@@ -77,12 +80,7 @@ void Link::Recv(MessageTag tag, std::unique_ptr<Receive> unique) {
       receive->Take(message);
       receive->taken = message.size();
     }
-    if (failure.ok() && failure_.ok()) {
-      Header header;
-      ToWire(tag, header.mutable_grant()->mutable_tag());
-      header.mutable_grant()->set_total(receive->bytes);
-      control_.push_back(std::move(header));
-    }
+    if (failure.ok() && failure_.ok()) QueueGrant(tag, receive->bytes);
   }
   if (!failure.ok()) {
     Report();
@@ -96,6 +94,37 @@ void Link::Recv(MessageTag tag, std::unique_ptr<Receive> unique) {
     EndReceive(*receive, absl::OkStatus());
   }
   Pump();
+}
+
+void Link::QueueGrant(const MessageTag &tag, size_t total) {
+  Header header;
+  ToWire(tag, header.mutable_grant()->mutable_tag());
+  header.mutable_grant()->set_total(total);
+  if (total > settings_.eager_bytes) {
+    control_.push_back(std::move(header));
+    return;
+  }
+  held_grants_.push_back(std::move(header));
+  held_cost_ += total + kMessageCost;
+  ReleaseGrantsIfDue();
+}
+
+// A packet for each grant costs both sides as much as a short message. The peer waits
+// for one only while it has no room: then, once all that it has sent is here, more
+// than the limit is either kept here or has a grant that is held.
+void Link::ReleaseGrantsIfDue() {
+  const size_t room = settings_.unexpected_bytes;
+  const size_t limit =
+      room >= 2 * (settings_.eager_bytes + kMessageCost) ? room / 4 : 0;
+  if (unexpected_cost_ + held_cost_ > limit || held_grants_.size() >= kMostHeld)
+    ReleaseGrants();
+}
+
+void Link::ReleaseGrants() {
+  if (!last_queued_)
+    std::move(held_grants_.begin(), held_grants_.end(), std::back_inserter(control_));
+  held_grants_.clear();
+  held_cost_ = 0;
 }
 
 void Link::EndReceive(Receive &receive, absl::Status status) {
@@ -142,6 +171,7 @@ void Link::TakeData(const Data &data, PacketReader &reader) {
   const size_t size = reader.payload_bytes();
   std::shared_ptr<Receive> receive;
   std::string wrong;
+  bool pump = false;
   absl::StatusCode code = absl::StatusCode::kDataLoss;
   {
     MutexLock lock(&mu_);
@@ -149,6 +179,8 @@ void Link::TakeData(const Data &data, PacketReader &reader) {
     auto it = receives_.find(tag);
     if (it == receives_.end()) {
       wrong = TakeUnexpected(tag, data, reader);
+      ReleaseGrantsIfDue();
+      pump = !control_.empty();
     } else if (data.total() != it->second->bytes) {
       wrong = WrongSize(tag, it->second->bytes, data.total());
       code = absl::StatusCode::kInvalidArgument;
@@ -161,6 +193,7 @@ void Link::TakeData(const Data &data, PacketReader &reader) {
     }
   }
   if (!wrong.empty()) return FailProtocol(code, wrong);
+  if (pump) Pump();
   if (receive == nullptr) return;
 
   // Only this thread takes bytes now; the receive stays until it is not busy.

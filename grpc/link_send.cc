@@ -72,15 +72,10 @@ void Link::Send(MessageTag tag, int32_t priority,
           wrong = WrongSize(tag, grant->second, bytes.size());
         outgoing->granted = true;
         early_grants_.erase(grant);
-      } else if (bytes.size() <= their_eager_ &&
-                 eager_cost_ + bytes.size() + kMessageCost <=
-                     their_unexpected_) {
-        eager_cost_ += bytes.size() + kMessageCost;
-        eager_without_grant_.emplace(tag, bytes.size());
-        outgoing->granted = true;
-      }
-      if (outgoing->granted)
         ready_.emplace(std::make_pair(priority, tag), outgoing);
+      } else if (bytes.size() <= their_eager_ && !SendEagerly(outgoing)) {
+        without_room_.insert(tag);
+      }
     }
   }
   if (!wrong.empty())
@@ -90,6 +85,16 @@ void Link::Send(MessageTag tag, int32_t priority,
   callbacks_->Run([done = std::move(done), failure]() mutable {
     done(std::move(failure));
   });
+}
+
+bool Link::SendEagerly(Outgoing *outgoing) {
+  const size_t size = outgoing->bytes.size();
+  if (eager_cost_ + size + kMessageCost > their_unexpected_) return false;
+  eager_cost_ += size + kMessageCost;
+  eager_without_grant_.emplace(outgoing->tag, size);
+  outgoing->granted = true;
+  ready_.emplace(std::make_pair(outgoing->priority, outgoing->tag), outgoing);
+  return true;
 }
 
 void Link::TakeGrant(const Grant &grant) {
@@ -105,6 +110,9 @@ void Link::TakeGrant(const Grant &grant) {
         wrong = WrongSize(tag, grant.total(), eager->second);
       eager_cost_ -= eager->second + kMessageCost;
       eager_without_grant_.erase(eager);
+      while (!without_room_.empty() &&
+             SendEagerly(sends_.at(*without_room_.begin())))
+        without_room_.erase(without_room_.begin());
     } else if (send != sends_.end()) {
       Outgoing *outgoing = send->second;
       if (outgoing->granted) {
@@ -113,6 +121,7 @@ void Link::TakeGrant(const Grant &grant) {
         wrong = WrongSize(tag, grant.total(), outgoing->bytes.size());
       } else {
         outgoing->granted = true;
+        without_room_.erase(tag);
         ready_.emplace(std::make_pair(outgoing->priority, tag), outgoing);
       }
     } else if (early_grants_.size() >= kMaxEarlyGrants) {
@@ -128,6 +137,7 @@ void Link::TakeGrant(const Grant &grant) {
 
 grpc::ByteBuffer Link::NextPacket() {
   PacketWriter writer;
+  if (!control_.empty() || !ready_.empty()) ReleaseGrants();
   while (!control_.empty() && writer.frames() < kMaxFrames) {
     const Header &header = control_.front();
     last_written_ |= header.has_goodbye() || header.has_abort();

@@ -9,7 +9,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <deque>
 #include <random>
+#include <set>
+#include <string>
 #include <thread>
 
 #include "absl/strings/numbers.h"
@@ -30,7 +33,7 @@ using testing::HasSubstr;
 
 Hello GoodHello() {
   Hello hello;
-  hello.set_protocol_version(3);
+  hello.set_protocol_version(4);
   hello.set_plan_digest(7);
   hello.set_nodes(2);
   hello.set_rank(1);
@@ -93,12 +96,13 @@ class Dialler {
 
 class ProtocolTest : public testing::Test {
  protected:
-  ProtocolTest() : addresses_(LoopbackAddresses(2)) {
+  explicit ProtocolTest(size_t unexpected_bytes = 1000)
+      : addresses_(LoopbackAddresses(2)) {
     options_ = {.rank = 0,
                 .nodes = 2,
                 .plan_digest = 7,
                 .peers = addresses_,
-                .unexpected_bytes = 1000,
+                .unexpected_bytes = unexpected_bytes,
                 .on_peer_failure = failures_.callback()};
     thread_ = std::thread([this] {
       auto rank = ConnectGrpc(options_, {.eager_bytes = 500});
@@ -204,6 +208,77 @@ TEST_F(ProtocolTest, WorksAsDescribed) {
   EXPECT_TRUE(failures_.Now().empty());
 }
 
+TEST_F(ProtocolTest, GrantMakesRoomForAnother) {
+  auto peer = Join();
+  const std::vector<std::byte> message(500, std::byte{'x'});
+  Result first, second;
+  rank_->Send(1, {.step = 1}, 0, message, first.done());
+  rank_->Send(1, {.step = 2}, 0, message, second.done());
+  EXPECT_EQ(peer->Read().header().data().tag().step(), 1u);
+  // There was no room for both.
+  peer->Write(GrantFor(1, 500));
+  EXPECT_EQ(peer->Read().header().data().tag().step(), 2u);
+  peer->Write(GrantFor(2, 500));
+  EXPECT_TRUE(first.Wait().ok());
+  EXPECT_TRUE(second.Wait().ok());
+  EXPECT_TRUE(failures_.Now().empty());
+}
+
+// Of a rank with much room.
+class GrantsTest : public ProtocolTest {
+ protected:
+  static constexpr size_t kRoom = 16 * (500 + 256);
+  GrantsTest() : ProtocolTest(kRoom) {}
+
+  void Receive(uint64_t step, size_t bytes) {
+    buffers_.emplace_back(bytes);
+    rank_->Recv(1, {.step = step}, absl::MakeSpan(buffers_.back()),
+                results_.emplace_back().done());
+  }
+
+  std::deque<std::vector<std::byte>> buffers_;
+  std::deque<Result> results_;
+};
+
+TEST_F(GrantsTest, GoWithWhatIsSent) {
+  auto peer = Join();
+  Receive(1, 5);
+  Receive(2, 5);
+  const std::vector<std::byte> message(3, std::byte{'x'});
+  Result sent;
+  rank_->Send(1, {.step = 3}, 0, message, sent.done());
+  EXPECT_EQ(peer->Read().header().grant().tag().step(), 1u);
+  EXPECT_EQ(peer->Read().header().grant().tag().step(), 2u);
+  EXPECT_EQ(peer->Read().header().data().tag().step(), 3u);
+  // With the grant of one that waits for it.
+  Receive(4, 5);
+  Receive(5, 501);
+  std::set<uint64_t> granted{peer->Read().header().grant().tag().step(),
+                             peer->Read().header().grant().tag().step()};
+  EXPECT_EQ(granted, (std::set<uint64_t>{4, 5}));
+  for (uint64_t step : {1, 2, 4}) peer->Write(Data(step, 0, 5), "01234");
+  peer->Write(Data(5, 0, 501), std::string(501, 'x'));
+  for (Result &result : results_) EXPECT_TRUE(result.Wait().ok()) << result.Wait();
+  EXPECT_TRUE(sent.Wait().ok());
+}
+
+TEST_F(GrantsTest, DoNotWaitWhereRoomIsShort) {
+  auto peer = Join();
+  // A quarter of the room, some before their receives and some after them; then
+  // one more.
+  const std::string text(500, 'x');
+  for (uint64_t step : {1, 2}) peer->Write(Data(step, 0, 500), text);
+  for (uint64_t step : {2, 3, 4}) Receive(step, 500);
+  for (uint64_t step : {3, 4}) peer->Write(Data(step, 0, 500), text);
+  for (Result &result : results_) EXPECT_TRUE(result.Wait().ok()) << result.Wait();
+  peer->Write(Data(5, 0, 500), text);
+  for (uint64_t step : {2, 3, 4})
+    EXPECT_EQ(peer->Read().header().grant().tag().step(), step);
+  Receive(1, 500);
+  Receive(5, 500);
+  for (Result &result : results_) EXPECT_TRUE(result.Wait().ok()) << result.Wait();
+}
+
 TEST_F(ProtocolTest, UrgentMessageOvertakes) {
   auto peer = Join();
   std::vector<std::byte> message(size_t{64} << 20), urgent(1 << 20);
@@ -273,17 +348,17 @@ TEST_F(ProtocolTest, StrangersAreRefusedAndDoNoHarm) {
 TEST_F(ProtocolTest, AnotherProtocolVersion) {
   Dialler peer(addresses_[0]);
   Hello hello = GoodHello();
-  hello.set_protocol_version(4);
+  hello.set_protocol_version(5);
   peer.SayHello(hello);
   grpc::Status status = peer.Finish();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
   EXPECT_THAT(status.error_message(),
-              HasSubstr("protocol version must match 3, got: 4"));
+              HasSubstr("protocol version must match 4, got: 5"));
   thread_.join();
   EXPECT_EQ(status_.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status_.message()),
               AllOf(HasSubstr("peer 1"), HasSubstr(addresses_[1]),
-                    HasSubstr("protocol version must match 3, got: 4")));
+                    HasSubstr("protocol version must match 4, got: 5")));
 }
 
 TEST_F(ProtocolTest, AddressesInAnotherOrder) {
