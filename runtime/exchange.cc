@@ -6,18 +6,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "plan/slices.h"
 #include "runtime/affine.h"
 #include "runtime/exchange_side.h"
 
 namespace commsched::runtime {
 namespace {
-
-// A slice must be long against what a message costs, and against the time from
-// its last byte to the first one of the next round; a few are enough. Longer ones
-// than the second are announced by transports, and wait for an answer.
-constexpr uint64_t kSliceBytes = uint64_t{512} << 10;
-constexpr uint64_t kEagerBytes = uint64_t{4} << 20;
-constexpr uint64_t kFewSlices = 4, kMaxSlices = 256;
 
 // The bytes of a transfer of a tensor in `chunks` parts.
 struct Bytes {
@@ -117,10 +111,7 @@ uint32_t SlicesOf(const plan::Communicate &exchange, const TensorInfo &type) {
       if (!count.ok() || count->Constant() != 1) return 1;
     }
   }
-  if (chunks == 0 || rounds < 2) return 1;
-  const uint64_t bytes = type.bytes / chunks;
-  const uint64_t few = std::clamp<uint64_t>(bytes / kSliceBytes, 1, kFewSlices);
-  return uint32_t(std::clamp((bytes + kEagerBytes - 1) / kEagerBytes, few, kMaxSlices));
+  return chunks == 0 ? 1 : plan::SlicesOfPart(type.bytes / chunks, rounds);
 }
 
 absl::Status CheckPhaseMatches(const plan::Phase &phase,

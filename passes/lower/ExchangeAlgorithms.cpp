@@ -5,6 +5,7 @@
 
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/MathExtras.h"
+#include "plan/slices.h"
 
 using namespace mlir;
 using namespace commsched;
@@ -301,8 +302,13 @@ double commsched::predictNanoseconds(CollectiveKind kind,
   if (algorithm == ExchangeAlgorithm::tree)
     return llvm::Log2_64_Ceil(ranks) * (latency + all);
   double halves = kind == CollectiveKind::allReduce ? 2 : 1;
-  if (algorithm == ExchangeAlgorithm::ring || algorithm == ExchangeAlgorithm::pairwise)
-    return halves * ((p - 1) * latency + (p - 1) / p * all);
+  if (algorithm == ExchangeAlgorithm::ring)
+    return plan::RoundsNanoseconds(
+        static_cast<uint64_t>(halves) * static_cast<uint64_t>(ranks - 1),
+        static_cast<double>(bytes) / p, 8000.0 / static_cast<double>(link.getMbitPerS()),
+        static_cast<double>(link.getLatencyNs()), static_cast<double>(link.getOverheadNs()));
+  if (algorithm == ExchangeAlgorithm::pairwise)
+    return (p - 1) * latency + (p - 1) / p * all;
   unsigned rounds = llvm::Log2_64(ranks);
   double folds = llvm::isPowerOf2_64(ranks) ? 0 : 2;
   if (algorithm == ExchangeAlgorithm::recursiveDoubling)

@@ -60,8 +60,9 @@ llvm::SmallVector<ExchangePhase> buildExchanges(mlir::MLIRContext *context,
                                                 int64_t ranks);
 
 /// Nanoseconds that the exchanges of a tensor of `bytes` bytes take; of all_to_all, with
-/// one half of `bytes` bytes. Combining is
-/// counted where it cannot overlap receiving.
+/// one half of `bytes` bytes. Combining is counted where it cannot overlap receiving. The
+/// runtime cuts long messages around a ring into slices (plan/slices.h), of which one
+/// hides the latency of another.
 double predictNanoseconds(CollectiveKind kind, ExchangeAlgorithm algorithm,
                           int64_t ranks, int64_t bytes, cs::LinkAttr link);
 

@@ -30,8 +30,9 @@ def ExpandCollectives : Pass<"expand-collectives", "::mlir::ModuleOp"> {
 
     `reduce` and `broadcast` go along a binomial tree, ceil(log2 P) exchanges.
     With `algorithm=auto` each collective gets the algorithm that takes less
-    time by the cluster's `inter` link (latency per round + bytes / bandwidth);
-    a remark states the times. With one node a collective is the identity, and
+    time by the cluster's `inter` link (latency per round + bytes / bandwidth; around
+    a ring, parts of 1 MiB and more travel in slices, of which one hides the latency
+    of another); a remark states the times. With one node a collective is the identity, and
     goes away.
 
     The `cs.start` keeps what it was in `cs.collective`, `cs.reduction` and

@@ -41,12 +41,12 @@ class ExchangeShape {
 
 // The same collective of another number of ranks: the phases of `communicate`, of
 // `nodes` ranks, are compared with those that --expand-collectives makes.
-// `algorithm` as in SimulationOptions; `bytes`, `message_ns` and
-// `ns_per_byte` decide "auto". kUnimplemented for phases of another form.
+// `algorithm` as in SimulationOptions; `bytes` and what a message
+// costs decide "auto". kUnimplemented for phases of another form.
 absl::StatusOr<std::vector<plan::Phase>> Regenerate(
     const plan::Communicate &communicate, int nodes, int workers,
-    const std::string &algorithm, double bytes, double message_ns,
-    double ns_per_byte);
+    const std::string &algorithm, double bytes, double latency_ns,
+    double overhead_ns, double ns_per_byte);
 
 }  // namespace commsched::runtime::simulator
 

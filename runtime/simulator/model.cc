@@ -44,7 +44,7 @@ absl::Status AddCommunications(const PlanImage &image,
     if (model->workers != image.nodes()) {
       auto made = Regenerate(c, image.nodes(), model->workers, options.algorithm,
                              double(type.bytes),
-                             double(model->link.latency + model->link.overhead),
+                             double(model->link.latency), double(model->link.overhead),
                              8000 / model->link.mbit_per_s);
       if (!made.ok()) return made.status();
       phases = *std::move(made);

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "plan/slices.h"
 #include "runtime/simulator/exchange_shape.h"
 
 namespace commsched::runtime::simulator {
@@ -239,12 +240,14 @@ bool Same(const plan::Communicate &a, const std::vector<plan::Phase> &b,
 
 // As predictNanoseconds() of the compiler.
 double Predict(absl::string_view algorithm, const std::string &kind, int ranks,
-               double bytes, double message_ns, double ns_per_byte) {
+               double bytes, double latency_ns, double overhead_ns,
+               double ns_per_byte) {
   constexpr double kCombinedBytesPerNs = 4;
   const double halves = kind == "all_reduce" ? 2 : 1, p = ranks;
-  const double all = bytes * ns_per_byte;
+  const double all = bytes * ns_per_byte, message_ns = latency_ns + overhead_ns;
   if (algorithm == kRing)
-    return halves * ((p - 1) * message_ns + (p - 1) / p * all);
+    return plan::RoundsNanoseconds(uint64_t(halves) * uint64_t(ranks - 1), bytes / p,
+                                   ns_per_byte, latency_ns, overhead_ns);
   const double rounds = std::floor(std::log2(p)), q = std::exp2(rounds);
   const double folds = q == p ? 0 : 2 * (message_ns + all);
   if (algorithm == kRecursive)
@@ -256,8 +259,8 @@ double Predict(absl::string_view algorithm, const std::string &kind, int ranks,
 
 absl::StatusOr<std::vector<plan::Phase>> Regenerate(
     const plan::Communicate &communicate, int nodes, int workers,
-    const std::string &algorithm, double bytes, double message_ns,
-    double ns_per_byte) {
+    const std::string &algorithm, double bytes, double latency_ns,
+    double overhead_ns, double ns_per_byte) {
   const std::string &kind = communicate.source_op();
   std::string found;
   int64_t root = 0;
@@ -280,7 +283,7 @@ absl::StatusOr<std::vector<plan::Phase>> Regenerate(
     found = algorithm;
     if (algorithm == "auto") {
       const auto time = [&](absl::string_view of) {
-        return Predict(of, kind, workers, bytes, message_ns, ns_per_byte);
+        return Predict(of, kind, workers, bytes, latency_ns, overhead_ns, ns_per_byte);
       };
       found = time(kRing) <= time(kHalving) ? kRing : kHalving;
       if (kind == "all_reduce" && time(kRecursive) < time(found)) found = kRecursive;
