@@ -15,24 +15,27 @@
 
 namespace commsched::runtime {
 
-// At first it only yields, for as long as a short message takes; then pauses
-// double up to a longest one. For one thread.
+// At first it only yields, for as long as a short message takes, or as what it is
+// told; then pauses double up to a longest one. For one thread.
 class Backoff {
  public:
+  // For as long as a short message takes.
+  static constexpr Clock::duration kYielding = std::chrono::microseconds(60);
+
   explicit Backoff(Clock::duration longest) : longest_(longest) {}
 
   // There was something: the next look counts as the first.
   void Found() { found_ = true; }
 
   // After a look at `now`. Zero: to look again or to yield, else the pause.
-  Clock::duration Next(Clock::time_point now) {
+  Clock::duration Next(Clock::time_point now, Clock::duration yielding = kYielding) {
     if (found_) {
       found_ = false;
       since_ = now;
       pause_ = kFirst;
       return Clock::duration::zero();
     }
-    if (now - since_ < kYielding) return Clock::duration::zero();
+    if (now - since_ < yielding) return Clock::duration::zero();
     const Clock::duration pause = pause_;
     pause_ = std::min(longest_, 2 * pause_);
     return pause;
@@ -50,7 +53,6 @@ class Backoff {
   }
 
  private:
-  static constexpr Clock::duration kYielding = std::chrono::microseconds(60);
   static constexpr Clock::duration kFirst = std::chrono::microseconds(4);
 
   const Clock::duration longest_;

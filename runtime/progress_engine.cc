@@ -16,11 +16,15 @@ namespace {
 
 // Of a transport that does not wake anyone, between two looks.
 constexpr Clock::duration kLongestPause = std::chrono::microseconds(100);
+// How long it only yields where nothing computes. If one of several ranks pauses, the
+// others wait for it, and pause too: then all are as slow as their pauses.
+constexpr Clock::duration kIdleYielding = std::chrono::milliseconds(1);
 constexpr size_t kSpareStaging = 8;
 constexpr size_t kSpare = 64;
 // Looks at such a transport between two times that the thread yields, each of
-// which costs as much as several: some microseconds.
-constexpr unsigned kLooks = 32;
+// which costs as much as several: some microseconds. So does reading the clock,
+// though less.
+constexpr unsigned kLooks = 128, kLooksBetweenTimes = 16;
 
 // The engine whose thread this is.
 thread_local const ProgressEngine *own_engine = nullptr;
@@ -135,12 +139,16 @@ bool ProgressEngine::PollTransport() {
   Clock::time_point now;
   Clock::duration pause = Clock::duration::zero();
   bool due = false;
+  unsigned looks = 0;
   while (!due && pause == Clock::duration::zero()) {
     if (transport_->Poll()) backoff_.Found();
     if (Pushed()) break;
+    ++polls_;
+    if (looks++ % kLooksBetweenTimes != 0) continue;
     now = Clock::now();
-    pause = backoff_.Next(now);
-    const bool yield = ++polls_ % kLooks == 0;
+    pause = backoff_.Next(now, host_->Computing() ? Backoff::kYielding : kIdleYielding);
+    const bool yield = polls_ - yielded_ >= kLooks;
+    if (yield) yielded_ = polls_;
     if (yield || pause != Clock::duration::zero()) due = now >= WakeUp();
     if (yield) sched_yield();
   }

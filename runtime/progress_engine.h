@@ -209,7 +209,7 @@ class ProgressEngine {
   bool failed_ = false;
   StallClock stall_;
   Backoff backoff_;  // between polls of the transport
-  unsigned polls_ = 0;
+  uint64_t polls_ = 0, yielded_ = 0;  // looks; how many there were at the last yield
   std::thread thread_;
 };
 
