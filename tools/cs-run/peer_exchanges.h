@@ -23,7 +23,9 @@ namespace commsched::run {
 // Medians of one rank.
 struct Exchange {
   int64_t round_ns = 0;    // one round of a collective with 64 bytes to send
-  int64_t message_ns = 0;  // how much longer for each further collective at once
+  // How much longer for each further collective at once: of 64 bytes, or of up to
+  // 64 KiB against the same bytes in fewer ones, which is more.
+  int64_t message_ns = 0;
 };
 
 // Outlives the transport's connection: it must be closed before the end.
@@ -32,8 +34,8 @@ class PeerExchanges final : private runtime::ProgressEngine::Host {
   PeerExchanges(runtime::Transport *transport, absl::Duration deadline);
 
   // Every rank sends to the next one and receives from the last. All ranks call it
-  // at the same time, with the same round trip of the network.
-  absl::StatusOr<Exchange> Measure(int64_t round_trip_ns);
+  // at the same time, with the same round trip and rate of the network.
+  absl::StatusOr<Exchange> Measure(int64_t round_trip_ns, int64_t bits_per_second);
 
  private:
   void CommunicationDone(void *, uint32_t) override {
@@ -42,7 +44,8 @@ class PeerExchanges final : private runtime::ProgressEngine::Host {
   void CommunicationFailed(const absl::Status &why) override { over_->Add(0, why); }
   bool Computing() const override { return false; }
 
-  const runtime::InstructionProgram *Collective(size_t rounds);
+  const runtime::InstructionProgram *Collective(size_t rounds, size_t bytes);
+  std::vector<const runtime::InstructionProgram *> AtOnce(size_t count, size_t bytes);
   // Nanoseconds until all of them are done.
   absl::StatusOr<int64_t> Run(
       const std::vector<const runtime::InstructionProgram *> &collectives);

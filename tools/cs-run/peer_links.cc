@@ -239,13 +239,16 @@ absl::StatusOr<std::vector<PeerLink>> MeasurePeerLinks(Transport *transport,
 absl::StatusOr<std::vector<Exchange>> MeasurePeerExchanges(
     Transport *transport, const std::vector<PeerLink> &links,
     PeerExchanges *exchanges, absl::Duration deadline) {
-  std::vector<int64_t> round_trips;
-  for (const PeerLink &link : links) round_trips.push_back(link.cost.round_trip_ns);
+  std::vector<int64_t> round_trips, rates;
+  for (const PeerLink &link : links) {
+    round_trips.push_back(link.cost.round_trip_ns);
+    rates.push_back(link.cost.bits_per_second);
+  }
   const auto named = [](const absl::Status &status) {
     return absl::Status(status.code(),
                         absl::StrCat("measuring collectives: ", status.message()));
   };
-  auto own = exchanges->Measure(Median(round_trips));
+  auto own = exchanges->Measure(Median(round_trips), Median(rates));
   if (!own.ok()) return named(own.status());
   std::vector<Exchange> all;
   for (int from = 0; from < transport->nodes(); ++from) {
