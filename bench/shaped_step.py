@@ -101,7 +101,8 @@ def main():
                 calibration, measured = cluster.calibrate(plan.path, rate)
                 links = [f"{link['bits_per_s'] / 1e6:.0f}" for link in measured["links"]]
                 print(f"links of {rate / 1e9:g} Gbit/s: {', '.join(links)} Mbit/s measured; a round takes "
-                      f"{statistics.median(e['round_ns'] for e in measured['exchanges']) / 1e3:.0f} us", flush=True)
+                      f"{statistics.median(e['round_ns'] for e in measured['exchanges']) / 1e3:.0f} us, each further message "
+                      f"{statistics.median(e['message_ns'] for e in measured['exchanges']) / 1e3:.0f} us", flush=True)
                 for model in models:
                     loaded = _shaped.under_load(measured, rate, cluster.folder)
                     for share in map(float, shares):
