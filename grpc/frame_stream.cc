@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "grpc/parameter_protocol.h"
+#include "runtime/packets.h"
 
 namespace commsched::transport {
 namespace {
@@ -18,7 +19,6 @@ constexpr char kAttachMethod[] =
     "/commsched.parameter.ParameterService/Attach";
 // Payloads up to this size are copied into the packet: cheaper than a slice.
 constexpr size_t kCopyBytes = 4 << 10;
-constexpr size_t kMaxFrames = 256;  // in a packet
 constexpr size_t kMaxHeader = 1 << 20;
 constexpr uint64_t kBehindAll = std::numeric_limits<uint64_t>::max();
 
@@ -186,12 +186,12 @@ FrameStream::Queue::iterator FrameStream::NextData() {
 
 grpc::ByteBuffer FrameStream::NextPacket() {
   PacketWriter writer;
-  while (!control_.empty() && writer.frames() < kMaxFrames &&
+  while (!control_.empty() && writer.frames() < runtime::kPacketFrames &&
          writer.bytes() < chunk_bytes_) {
     writer.Add(control_.front());
     control_.pop_front();
   }
-  while (writer.frames() < kMaxFrames && writer.bytes() < chunk_bytes_) {
+  while (writer.frames() < runtime::kPacketFrames && writer.bytes() < chunk_bytes_) {
     const auto first = NextData();
     if (first == data_.end()) break;
     Outgoing &next = first->second;

@@ -269,6 +269,9 @@ void Link::TakePacket(const grpc::ByteBuffer &packet) {
         case Header::kGrant:
           TakeGrant(header.grant());
           continue;
+        case Header::kWaiting:
+          TakeWaiting(header.waiting());
+          continue;
         case Header::kAbort:
           TakeAbort(header.abort());
           continue;

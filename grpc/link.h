@@ -17,6 +17,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -133,7 +134,7 @@ class Link final : public StreamHandler {
   // Writes the next packet if there is anything to write and none under way.
   void Pump();
   grpc::ByteBuffer NextPacket() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Chooses packet_bytes_ by how long the last packet took.
+  // Chooses packet_bytes_ by how long packets take.
   void AdaptPacket() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Takes the packets that have been read, one thread at a time.
   void Drain();
@@ -151,6 +152,8 @@ class Link final : public StreamHandler {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void ReleaseGrantsIfDue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void ReleaseGrants() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void SayWaiting(bool waits) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void TakeWaiting(const Waiting &waiting);
   void TakeAbort(const transport::Abort &abort);
   void TakeGoodbye();
   void EndReceive(Receive &receive, absl::Status status);
@@ -198,7 +201,7 @@ class Link final : public StreamHandler {
   absl::btree_map<std::pair<int32_t, MessageTag>, Outgoing *> ready_
       ABSL_GUARDED_BY(mu_);
   absl::btree_map<MessageTag, size_t> eager_without_grant_ ABSL_GUARDED_BY(mu_);
-  // Short enough, but the peer had no room for them.
+  // Short enough, but the peer had no room for them; it has been told that there are some.
   absl::btree_set<MessageTag> without_room_ ABSL_GUARDED_BY(mu_);
   absl::btree_map<MessageTag, size_t> early_grants_ ABSL_GUARDED_BY(mu_);
   std::vector<Outgoing *> in_last_packet_ ABSL_GUARDED_BY(mu_);
@@ -206,9 +209,11 @@ class Link final : public StreamHandler {
   // ones take long, they are small.
   size_t packet_bytes_ ABSL_GUARDED_BY(mu_);
   bool packet_full_ ABSL_GUARDED_BY(mu_) = false;
-  int misfits_ ABSL_GUARDED_BY(mu_) = 0;  // packets in a row
-  runtime::Clock::duration longest_misfit_ ABSL_GUARDED_BY(mu_){};
+  size_t packet_size_ ABSL_GUARDED_BY(mu_) = 0;  // of the last one
   runtime::Clock::time_point packet_begin_ ABSL_GUARDED_BY(mu_);
+  // Of full packets without a pause between them.
+  size_t run_bytes_ ABSL_GUARDED_BY(mu_) = 0;
+  std::chrono::nanoseconds run_time_ ABSL_GUARDED_BY(mu_){};
   std::deque<Header> control_ ABSL_GUARDED_BY(mu_);
 
   // Receiving.
@@ -223,6 +228,7 @@ class Link final : public StreamHandler {
   size_t unexpected_cost_ ABSL_GUARDED_BY(mu_) = 0;
   std::vector<Header> held_grants_ ABSL_GUARDED_BY(mu_);
   size_t held_cost_ ABSL_GUARDED_BY(mu_) = 0;  // of the messages they are for
+  bool peer_waits_ ABSL_GUARDED_BY(mu_) = false;
   std::deque<grpc::ByteBuffer> inbox_ ABSL_GUARDED_BY(mu_);
   bool draining_ ABSL_GUARDED_BY(mu_) = false;
   bool read_waits_ ABSL_GUARDED_BY(mu_) = false;  // for room in the inbox

@@ -100,7 +100,7 @@ void Link::QueueGrant(const MessageTag &tag, size_t total) {
   Header header;
   ToWire(tag, header.mutable_grant()->mutable_tag());
   header.mutable_grant()->set_total(total);
-  if (total > settings_.eager_bytes) {
+  if (peer_waits_ || total > settings_.eager_bytes) {
     control_.push_back(std::move(header));
     return;
   }
@@ -109,14 +109,12 @@ void Link::QueueGrant(const MessageTag &tag, size_t total) {
   ReleaseGrantsIfDue();
 }
 
-// A packet for each grant costs both sides as much as a short message. The peer waits
-// for one only while it has no room: then, once all that it has sent is here, more
-// than the limit is either kept here or has a grant that is held.
+// A packet for each grant costs both sides as much as a short message, and the peer
+// waits for one only while it has no room, which it says. Before the room gets short,
+// it is given back.
 void Link::ReleaseGrantsIfDue() {
-  const size_t room = settings_.unexpected_bytes;
-  const size_t limit =
-      room >= 2 * (settings_.eager_bytes + kMessageCost) ? room / 4 : 0;
-  if (unexpected_cost_ + held_cost_ > limit || held_grants_.size() >= kMostHeld)
+  if (unexpected_cost_ + held_cost_ > settings_.unexpected_bytes / 4 ||
+      held_grants_.size() >= kMostHeld)
     ReleaseGrants();
 }
 
@@ -125,6 +123,15 @@ void Link::ReleaseGrants() {
     std::move(held_grants_.begin(), held_grants_.end(), std::back_inserter(control_));
   held_grants_.clear();
   held_cost_ = 0;
+}
+
+void Link::TakeWaiting(const Waiting &waiting) {
+  {
+    MutexLock lock(&mu_);
+    peer_waits_ = waiting.waits();
+    if (peer_waits_) ReleaseGrants();
+  }
+  Pump();
 }
 
 void Link::EndReceive(Receive &receive, absl::Status status) {

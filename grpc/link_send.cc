@@ -9,22 +9,19 @@
 #include "absl/strings/str_cat.h"
 #include "grpc/link.h"
 #include "grpc/tags.h"
+#include "runtime/packets.h"
 
 namespace commsched::transport {
 namespace {
 
 // Payloads up to this size are copied into the packet: cheaper than a slice.
 constexpr size_t kCopyBytes = 4 << 10;
-constexpr size_t kMaxFrames = 256;  // in a packet
 constexpr size_t kMaxEarlyGrants = 1 << 20;
-constexpr size_t kSmallPacket = 64 << 10;
-constexpr int kMisfits = 3;  // in a row
-// A large packet takes longer than this below 3 Gbit/s, a small one less above 10.
-constexpr std::chrono::microseconds kSlowPacket{3000}, kFastPacket{50};
-// Where a large one takes less than this (above 1.5 Gbit/s), the small one has twice
-// as many bytes: packets cost processor time, and an urgent message waits for two.
-// Not more: with packets of 256 KiB links of 1 Gbit/s lose a quarter of their rate.
-constexpr std::chrono::microseconds kVerySlowPacket{5900};
+// Over so many bytes of full packets, one behind the other, buffers and moments
+// without a processor do not hide the rate of a link.
+constexpr size_t kRunBytes = 4 * runtime::kLargePacket;
+// Above 10 Gbit/s; what is between that and kSlowPacket leaves packets as they are.
+constexpr std::chrono::microseconds kFastPacket{800};
 
 }  // namespace
 
@@ -74,6 +71,7 @@ void Link::Send(MessageTag tag, int32_t priority,
         early_grants_.erase(grant);
         ready_.emplace(std::make_pair(priority, tag), outgoing);
       } else if (bytes.size() <= their_eager_ && !SendEagerly(outgoing)) {
+        if (without_room_.empty()) SayWaiting(true);
         without_room_.insert(tag);
       }
     }
@@ -97,6 +95,12 @@ bool Link::SendEagerly(Outgoing *outgoing) {
   return true;
 }
 
+void Link::SayWaiting(bool waits) {
+  Header header;
+  header.mutable_waiting()->set_waits(waits);
+  control_.push_back(std::move(header));
+}
+
 void Link::TakeGrant(const Grant &grant) {
   const MessageTag tag = FromWire(grant.tag());
   std::string wrong;
@@ -110,9 +114,6 @@ void Link::TakeGrant(const Grant &grant) {
         wrong = WrongSize(tag, grant.total(), eager->second);
       eager_cost_ -= eager->second + kMessageCost;
       eager_without_grant_.erase(eager);
-      while (!without_room_.empty() &&
-             SendEagerly(sends_.at(*without_room_.begin())))
-        without_room_.erase(without_room_.begin());
     } else if (send != sends_.end()) {
       Outgoing *outgoing = send->second;
       if (outgoing->granted) {
@@ -121,7 +122,7 @@ void Link::TakeGrant(const Grant &grant) {
         wrong = WrongSize(tag, grant.total(), outgoing->bytes.size());
       } else {
         outgoing->granted = true;
-        without_room_.erase(tag);
+        if (without_room_.erase(tag) != 0 && without_room_.empty()) SayWaiting(false);
         ready_.emplace(std::make_pair(outgoing->priority, tag), outgoing);
       }
     } else if (early_grants_.size() >= kMaxEarlyGrants) {
@@ -138,7 +139,7 @@ void Link::TakeGrant(const Grant &grant) {
 grpc::ByteBuffer Link::NextPacket() {
   PacketWriter writer;
   if (!control_.empty() || !ready_.empty()) ReleaseGrants();
-  while (!control_.empty() && writer.frames() < kMaxFrames) {
+  while (!control_.empty() && writer.frames() < runtime::kPacketFrames) {
     const Header &header = control_.front();
     last_written_ |= header.has_goodbye() || header.has_abort();
     writer.Add(header);
@@ -146,7 +147,7 @@ grpc::ByteBuffer Link::NextPacket() {
   }
   Header header;
   Data *data = header.mutable_data();
-  while (!ready_.empty() && writer.frames() < kMaxFrames &&
+  while (!ready_.empty() && writer.frames() < runtime::kPacketFrames &&
          writer.bytes() < packet_bytes_) {
     Outgoing *outgoing = ready_.begin()->second;
     const size_t left = outgoing->bytes.size() - outgoing->written;
@@ -175,27 +176,26 @@ grpc::ByteBuffer Link::NextPacket() {
     sends_.erase(outgoing->tag);
     in_last_packet_.push_back(outgoing);
   }
-  packet_full_ = writer.bytes() >= packet_bytes_;
+  packet_size_ = writer.bytes();
+  packet_full_ = packet_size_ >= packet_bytes_;
   packet_begin_ = runtime::Clock::now();
   return writer.Finish();
 }
 
 void Link::AdaptPacket() {
-  if (!packet_full_) return;
-  const auto took = runtime::Clock::now() - packet_begin_;
-  const bool small = packet_bytes_ < settings_.chunk_bytes;
-  // A few say little: the processor was busy, or buffers were empty.
-  if (small ? took < kFastPacket : took > kSlowPacket) {
-    // The longest says most of a link: buffers take some of the others.
-    longest_misfit_ = std::max(longest_misfit_, took);
-    if (++misfits_ < kMisfits) return;
-    packet_bytes_ =
-        small ? settings_.chunk_bytes
-              : std::min(settings_.chunk_bytes,
-                         longest_misfit_ > kVerySlowPacket ? kSmallPacket : 2 * kSmallPacket);
+  if (packet_full_) {
+    run_bytes_ += packet_size_;
+    run_time_ += runtime::Clock::now() - packet_begin_;
+    if (run_bytes_ < kRunBytes) return;
+    const std::chrono::nanoseconds took(
+        int64_t(double(run_time_.count()) * double(runtime::kLargePacket) / double(run_bytes_)));
+    if (const size_t size = runtime::PacketBytes(took); size < runtime::kLargePacket)
+      packet_bytes_ = std::min(settings_.chunk_bytes, size);
+    else if (took < kFastPacket)
+      packet_bytes_ = settings_.chunk_bytes;
   }
-  misfits_ = 0;
-  longest_misfit_ = {};
+  run_bytes_ = 0;
+  run_time_ = {};
 }
 
 }  // namespace commsched::transport

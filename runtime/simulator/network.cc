@@ -3,23 +3,21 @@
 #include "runtime/simulator/network.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+
+#include "runtime/packets.h"
 
 namespace commsched::runtime::simulator {
 namespace {
 
 constexpr double kSlack = 1e-3;    // bytes
-// Of the gRPC transport.
-constexpr double kLargePacket = 1 << 20, kSmallPacket = 64 << 10;
-constexpr Time kSlowPacket = 3'000'000, kVerySlowPacket = 5'900'000;
-constexpr size_t kMaxFrames = 256;  // in a packet
 
-// On a link of so many bytes in a nanosecond.
-double PacketBytes(double rate) {
-  const double took = kLargePacket / rate;
-  return took <= kSlowPacket ? kLargePacket
-         : took <= kVerySlowPacket ? 2 * kSmallPacket
-                                   : kSmallPacket;
+// Of the gRPC transport, on a link of so many bytes in a nanosecond.
+double PacketBytesAt(double rate) {
+  const double took = double(kLargePacket) / rate;
+  // Of a link that is hardly one, as long as can be counted.
+  return double(PacketBytes(std::chrono::nanoseconds(int64_t(std::min(took, 1e18)))));
 }
 
 }  // namespace
@@ -46,7 +44,7 @@ uint32_t Network::AddChannel(uint32_t up, uint32_t down, double up_share,
   const double rate = std::min(resources_[up].rate, resources_[down].rate);
   channel.overhead_bytes = double(overhead) * rate;
   channel.ahead_bytes = options_.socket_bytes + options_.queue_ns * rate;
-  channel.packet_bytes = options_.chunk_bytes != 0 ? options_.chunk_bytes : PacketBytes(rate);
+  channel.packet_bytes = options_.chunk_bytes != 0 ? options_.chunk_bytes : PacketBytesAt(rate);
   channels_.push_back(std::move(channel));
   mark_.push_back(0);
   return uint32_t(channels_.size() - 1);
@@ -128,7 +126,7 @@ bool Network::Write(uint32_t index, Time now) {
   for (uint32_t m : channel.controls) append(m), ++frames;
   channel.controls.clear();
   while (!channel.ready.empty() && payload < channel.packet_bytes &&
-         frames < kMaxFrames) {
+         frames < kPacketFrames) {
     Message &message = messages_[channel.ready.front()];
     const double left = message.bytes - message.written;
     const double size = std::min(left, channel.packet_bytes);

@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "grpc/grpc_transport.h"
 #include "grpc/transport.grpc.pb.h"
@@ -208,19 +209,30 @@ TEST_F(ProtocolTest, WorksAsDescribed) {
   EXPECT_TRUE(failures_.Now().empty());
 }
 
-TEST_F(ProtocolTest, GrantMakesRoomForAnother) {
+TEST_F(ProtocolTest, SaysThatMessagesWaitForRoom) {
   auto peer = Join();
   const std::vector<std::byte> message(500, std::byte{'x'});
-  Result first, second;
+  Result first, second, third;
   rank_->Send(1, {.step = 1}, 0, message, first.done());
-  rank_->Send(1, {.step = 2}, 0, message, second.done());
   EXPECT_EQ(peer->Read().header().data().tag().step(), 1u);
-  // There was no room for both.
-  peer->Write(GrantFor(1, 500));
-  EXPECT_EQ(peer->Read().header().data().tag().step(), 2u);
+  // There is no room for more.
+  rank_->Send(1, {.step = 2}, 0, message, second.done());
+  EXPECT_TRUE(peer->Read().header().waiting().waits());
+  rank_->Send(1, {.step = 3}, 0, message, third.done());
+  peer->Write(GrantFor(3, 500));
+  EXPECT_EQ(peer->Read().header().data().tag().step(), 3u);
   peer->Write(GrantFor(2, 500));
-  EXPECT_TRUE(first.Wait().ok());
-  EXPECT_TRUE(second.Wait().ok());
+  std::set<std::string> rest;
+  while (rest.size() < 2) {
+    const Header header = peer->Read().header();
+    if (header.has_waiting())
+      rest.insert(header.waiting().waits() ? "waits" : "does not wait");
+    else
+      rest.insert(absl::StrCat("message ", header.data().tag().step()));
+  }
+  EXPECT_EQ(rest, (std::set<std::string>{"does not wait", "message 2"}));
+  peer->Write(GrantFor(1, 500));
+  for (Result *result : {&first, &second, &third}) EXPECT_TRUE(result->Wait().ok());
   EXPECT_TRUE(failures_.Now().empty());
 }
 
@@ -260,6 +272,21 @@ TEST_F(GrantsTest, GoWithWhatIsSent) {
   peer->Write(Data(5, 0, 501), std::string(501, 'x'));
   for (Result &result : results_) EXPECT_TRUE(result.Wait().ok()) << result.Wait();
   EXPECT_TRUE(sent.Wait().ok());
+}
+
+TEST_F(GrantsTest, DoNotWaitWhereThePeerDoes) {
+  auto peer = Join();
+  Receive(1, 5);
+  Receive(2, 5);
+  Header waiting;
+  waiting.mutable_waiting()->set_waits(true);
+  peer->Write(waiting);
+  for (uint64_t step : {1, 2})
+    EXPECT_EQ(peer->Read().header().grant().tag().step(), step);
+  Receive(3, 5);
+  EXPECT_EQ(peer->Read().header().grant().tag().step(), 3u);
+  for (uint64_t step : {1, 2, 3}) peer->Write(Data(step, 0, 5), "01234");
+  for (Result &result : results_) EXPECT_TRUE(result.Wait().ok()) << result.Wait();
 }
 
 TEST_F(GrantsTest, DoNotWaitWhereRoomIsShort) {
