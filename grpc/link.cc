@@ -91,7 +91,7 @@ void Link::FailLocked(absl::Status why, bool quiet,
   sends_.clear();
   ready_.clear();
   eager_without_grant_.clear();
-  without_room_.clear();
+  waiting_.clear();
   early_grants_.clear();
   for (auto &[tag, receive] : receives_) {
     if (receive->busy) {

@@ -145,7 +145,7 @@ class Link final : public StreamHandler {
                              PacketReader &reader)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void TakeGrant(const Grant &grant);
-  // Sends what has room before its receive is posted.
+  // Sends what may go before its receive is posted, and has room.
   bool SendEagerly(Outgoing *outgoing) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Grants go with the next packet, or at once where the peer may wait for them.
   void QueueGrant(const MessageTag &tag, size_t total)
@@ -201,8 +201,9 @@ class Link final : public StreamHandler {
   absl::btree_map<std::pair<int32_t, MessageTag>, Outgoing *> ready_
       ABSL_GUARDED_BY(mu_);
   absl::btree_map<MessageTag, size_t> eager_without_grant_ ABSL_GUARDED_BY(mu_);
-  // Short enough, but the peer had no room for them; it has been told that there are some.
-  absl::btree_set<MessageTag> without_room_ ABSL_GUARDED_BY(mu_);
+  // Too long to be sent before their grants, or without room; the peer has been told
+  // that there are some.
+  absl::btree_set<MessageTag> waiting_ ABSL_GUARDED_BY(mu_);
   absl::btree_map<MessageTag, size_t> early_grants_ ABSL_GUARDED_BY(mu_);
   std::vector<Outgoing *> in_last_packet_ ABSL_GUARDED_BY(mu_);
   // An urgent message waits for the packets that gRPC has: about two. Where large

@@ -100,6 +100,7 @@ void Link::QueueGrant(const MessageTag &tag, size_t total) {
   Header header;
   ToWire(tag, header.mutable_grant()->mutable_tag());
   header.mutable_grant()->set_total(total);
+  // What is too long to go before its grant should find it there.
   if (peer_waits_ || total > settings_.eager_bytes) {
     control_.push_back(std::move(header));
     return;
@@ -110,8 +111,7 @@ void Link::QueueGrant(const MessageTag &tag, size_t total) {
 }
 
 // A packet for each grant costs both sides as much as a short message, and the peer
-// waits for one only while it has no room, which it says. Before the room gets short,
-// it is given back.
+// says when it waits for one. Before the room gets short, it is given back.
 void Link::ReleaseGrantsIfDue() {
   if (unexpected_cost_ + held_cost_ > settings_.unexpected_bytes / 4 ||
       held_grants_.size() >= kMostHeld)

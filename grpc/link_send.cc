@@ -70,9 +70,9 @@ void Link::Send(MessageTag tag, int32_t priority,
         outgoing->granted = true;
         early_grants_.erase(grant);
         ready_.emplace(std::make_pair(priority, tag), outgoing);
-      } else if (bytes.size() <= their_eager_ && !SendEagerly(outgoing)) {
-        if (without_room_.empty()) SayWaiting(true);
-        without_room_.insert(tag);
+      } else if (!SendEagerly(outgoing)) {
+        if (waiting_.empty()) SayWaiting(true);
+        waiting_.insert(tag);
       }
     }
   }
@@ -87,7 +87,8 @@ void Link::Send(MessageTag tag, int32_t priority,
 
 bool Link::SendEagerly(Outgoing *outgoing) {
   const size_t size = outgoing->bytes.size();
-  if (eager_cost_ + size + kMessageCost > their_unexpected_) return false;
+  if (size > their_eager_ || eager_cost_ + size + kMessageCost > their_unexpected_)
+    return false;
   eager_cost_ += size + kMessageCost;
   eager_without_grant_.emplace(outgoing->tag, size);
   outgoing->granted = true;
@@ -122,7 +123,7 @@ void Link::TakeGrant(const Grant &grant) {
         wrong = WrongSize(tag, grant.total(), outgoing->bytes.size());
       } else {
         outgoing->granted = true;
-        if (without_room_.erase(tag) != 0 && without_room_.empty()) SayWaiting(false);
+        if (waiting_.erase(tag) != 0 && waiting_.empty()) SayWaiting(false);
         ready_.emplace(std::make_pair(outgoing->priority, tag), outgoing);
       }
     } else if (early_grants_.size() >= kMaxEarlyGrants) {
