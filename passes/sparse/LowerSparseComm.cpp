@@ -85,13 +85,14 @@ private:
     if (failed(cluster))
       return failure();
     for (cs::AllReduceOp op : gradients)
-      if (failed(lower(func, op, *cluster, policy.wishFor(op))))
+      if (failed(lower(func, op, *cluster, policy.wishFor(op),
+                       static_cast<int64_t>(gradients.size()))))
         return failure();
     return success();
   }
 
   LogicalResult lower(func::FuncOp func, cs::AllReduceOp op, cs::ClusterOp cluster,
-                      Wish wish) {
+                      Wish wish, int64_t exchanges) {
     auto tell = [&](auto write) {
       place::remarkAt(op.getLoc(), getArgument(), func.getName(), "sparse",
                       [&](raw_ostream &os) {
@@ -137,7 +138,7 @@ private:
         continue;
       if (candidate == Method::gTopK && (!isPowerOfTwo || cluster.getNodes() == 1))
         continue;
-      times.push_back({candidate, predictExchange(candidate, size, cluster)});
+      times.push_back({candidate, predictExchange(candidate, size, cluster, exchanges)});
     }
     Method chosen = wish.method;
     if (chosen == Method::automatic) // the first of equals

@@ -17,9 +17,13 @@ constexpr int64_t kIndexBytes = 4;
 namespace {
 
 struct Model {
-  Model(const ExchangeSize &size, cs::ClusterOp cluster)
+  Model(const ExchangeSize &size, cs::ClusterOp cluster, int64_t exchanges)
       : size(size), cluster(cluster), nodes(cluster.getNodes()),
-        devices(cluster.getDevices()) {}
+        devices(cluster.getDevices()) {
+    cs::LinkAttr whole = this->cluster.getInter();
+    link = cs::LinkAttr::get(whole.getContext(), whole.getMbitPerS(),
+                             whole.getLatencyNs() / exchanges, whole.getOverheadNs());
+  }
 
   double bytes() const { return static_cast<double>(size.elements * size.elementBytes); }
   double listBytes() const {
@@ -35,8 +39,8 @@ struct Model {
           ExchangeAlgorithm::recursiveDoubling}) {
       if (!isApplicable(algorithm, kind, nodes))
         continue;
-      double time = predictNanoseconds(kind, algorithm, nodes, static_cast<int64_t>(bytes),
-                                       cluster.getInter());
+      double time =
+          predictNanoseconds(kind, algorithm, nodes, static_cast<int64_t>(bytes), link);
       best = any ? std::min(best, time) : time;
       any = true;
     }
@@ -67,12 +71,13 @@ struct Model {
   const ExchangeSize &size;
   mutable cs::ClusterOp cluster; // a handle
   int64_t nodes, devices;
+  cs::LinkAttr link; // between nodes, with this exchange's share of its latency
 };
 
 } // namespace
 
 double sparse::bytesSent(Method method, const ExchangeSize &size, cs::ClusterOp cluster) {
-  Model model(size, cluster);
+  Model model(size, cluster, /*exchanges=*/1);
   auto nodes = static_cast<double>(model.nodes), devices = static_cast<double>(model.devices);
   switch (method) {
   case Method::dense:
@@ -91,8 +96,8 @@ double sparse::bytesSent(Method method, const ExchangeSize &size, cs::ClusterOp 
 }
 
 double sparse::predictExchange(Method method, const ExchangeSize &size,
-                               cs::ClusterOp cluster) {
-  Model model(size, cluster);
+                               cs::ClusterOp cluster, int64_t exchanges) {
+  Model model(size, cluster, exchanges);
   auto nodes = static_cast<double>(model.nodes), devices = static_cast<double>(model.devices);
   double part = 1.0 / static_cast<double>(size.shards);
   // The node's gradient, whole at its owner or a shard on each device, and back.
@@ -121,9 +126,9 @@ double sparse::predictExchange(Method method, const ExchangeSize &size,
            model.scatter(part, nodes) + join;
   case Method::gTopK: {
     double rounds = std::log2(nodes);
-    cs::LinkAttr link = cluster.getInter();
-    double round = static_cast<double>(link.getLatencyNs() + link.getOverheadNs()) +
-                   8000.0 * model.listBytes() / static_cast<double>(link.getMbitPerS());
+    double round =
+        static_cast<double>(model.link.getLatencyNs() + model.link.getOverheadNs()) +
+        8000.0 * model.listBytes() / static_cast<double>(model.link.getMbitPerS());
     // Merging sorts two lists; what was not sent is looked up among the result.
     double merge = model.memory(8 * model.listBytes() * part);
     return combine() + model.select(part) + rounds * (round + merge) +
@@ -141,7 +146,7 @@ double sparse::predictExchange(Method method, const ExchangeSize &size,
                        ? 0
                        : predictNanoseconds(CollectiveKind::allToAll, ExchangeAlgorithm::pairwise,
                                             model.nodes, static_cast<int64_t>(sent),
-                                            cluster.getInter());
+                                            model.link);
     // As of gtopk; and all is written once more to be sent.
     double merge = model.memory((8 + 6) * sent * part);
     return combine() + model.select(part) + split + merge +

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the exchange of one gradient takes, by the links and the memory of the
-// cluster. Nothing else of the step is known here: a method that takes longer may
-// still be hidden behind compute.
+// cluster. Of the rest of the step only the number of gradients is known here: a method
+// that takes longer may still be hidden behind compute.
 
 #ifndef COMMSCHED_PASSES_SPARSE_PREDICT_H
 #define COMMSCHED_PASSES_SPARSE_PREDICT_H
@@ -23,8 +23,11 @@ struct ExchangeSize {
 /// and of halving and doubling.
 double bytesSent(Method method, const ExchangeSize &size, cs::ClusterOp cluster);
 
-/// Nanoseconds from the gradients on all devices to the combined one on its owner.
-double predictExchange(Method method, const ExchangeSize &size, cs::ClusterOp cluster);
+/// Nanoseconds from the gradients on all devices to the combined one on its owner, of one
+/// of `exchanges` gradients (1 or more): while one waits for the other end, the link has
+/// the others, so each counts its share of the latency between nodes only.
+double predictExchange(Method method, const ExchangeSize &size, cs::ClusterOp cluster,
+                       int64_t exchanges);
 
 } // namespace commsched::sparse
 
