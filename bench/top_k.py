@@ -7,7 +7,7 @@ the rounds. Ours give values and indices. Against the time to read the array onc
 faster of a maximum and of a sum, both of vectors), std::nth_element with a scan for the
 indices, numpy.partition of magnitudes that are there already (its result has no
 indices; `numpy_select` is all of it), and torch.topk of magnitudes (without torch: left
-out). Every answer of ours is compared with NumPy's.
+out). `add` is an array added to another in place, which error feedback cannot do without. Every answer of ours is compared with NumPy's.
 """
 import argparse
 import ctypes
@@ -36,7 +36,7 @@ def load():
     if not path.exists():
         sys.exit(f"top_k: {path} is missing; build the target top_k_driver")
     library = ctypes.CDLL(str(path))
-    for name in ("ReadMax", "ReadSum", "Select", "NthElement"):
+    for name in ("ReadMax", "ReadSum", "Add", "Select", "NthElement"):
         getattr(library, "TopKDriver" + name).restype = ctypes.c_double
     return library
 
@@ -119,6 +119,7 @@ def bench(size, density, rounds, slow_rounds, random):
         "read_sum": lambda: call("ReadSum", x, (x.nbytes,), repeats),
         "exact": lambda: ours(F32, SAMPLED, x, None, None, values, indices, repeats),
         "histogram": lambda: ours(F32, HISTOGRAM, x, None, None, values, indices, repeats),
+        "add": lambda: call("Add", x, total, (size,), repeats),
         # In place, as a state that is carried from step to step; and into other memory.
         "fused": lambda: ours(F32, SAMPLED, x, residual, residual, values, indices, repeats),
         "fused_apart": lambda: ours(F32, SAMPLED, x, residual, kept, values, indices, repeats),
@@ -166,7 +167,7 @@ def main():
         sizes = [int(float(word)) for word in arguments.sizes.split(",")]
     rounds, slow_rounds = (5, 1) if arguments.quick else (15, 3)
     random = np.random.default_rng(1)
-    names = ["exact", "histogram", "fused", "fused_apart", "fused_histogram", "ms_top_k", "ms_top_k_early",
+    names = ["exact", "histogram", "add", "fused", "fused_apart", "fused_histogram", "ms_top_k", "ms_top_k_early",
              "nth_element", "numpy_partition", "numpy_select", "torch_topk", "bf16_exact"]
     print(f"numpy {np.__version__}, torch {torch.__version__ if torch else 'missing'}; times of one read of the array")
     print("     size density read ms  GB/s" + "".join(f"{name:>16}" for name in names))
@@ -184,6 +185,7 @@ def main():
         "over_nth_element": round(min(row["nth_element_reads"] / row["exact_reads"] for row in goal), 2),
         "over_numpy": round(min(row["numpy_partition_reads"] / row["exact_reads"] for row in goal), 2),
         "fused_over_exact": round(max(row["fused_reads"] / row["exact_reads"] for row in goal), 2),
+        "fused_over_add": round(max(row["fused_reads"] / row["add_reads"] for row in goal), 2),
         "over_torch": round(min(row["torch_topk_reads"] / row["exact_reads"] for row in goal), 2) if torch else None,
         "ms_top_k_reads": max(row["ms_top_k_reads"] for row in goal),
         "cases": rows,

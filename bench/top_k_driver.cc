@@ -39,6 +39,11 @@ __attribute__((target_clones("avx512f", "avx2", "default"))) uint32_t Sum(const 
   return sum;
 }
 
+__attribute__((target_clones("avx512f", "avx2", "default"))) void Add(const float *x, float *sum,
+                                                                        int64_t size) {
+  for (int64_t i = 0; i < size; ++i) sum[i] += x[i];
+}
+
 }  // namespace
 
 extern "C" {
@@ -53,6 +58,15 @@ double TopKDriverReadMax(const void *x, int64_t bytes, int repeats) {
 double TopKDriverReadSum(const void *x, int64_t bytes, int repeats) {
   return Seconds(repeats, [&] {
     g_sink = Sum(static_cast<const uint32_t *>(x), bytes / 4);
+    return true;
+  });
+}
+
+// What error feedback cannot do without: two arrays read, one written.
+double TopKDriverAdd(const float *x, float *sum, int64_t size, int repeats) {
+  return Seconds(repeats, [&] {
+    Add(x, sum, size);
+    g_sink = uint64_t(sum[size / 2] > 0);
     return true;
   });
 }
