@@ -13,9 +13,10 @@ The digits net is trained by 4 workers with the momentum of its optimizer. The T
 is trained by 2 workers with Adam, with a smaller batch than in examples/ and so more steps
 for the same work: how late a gradient is counts in steps. Its sparse gradients begin with
 a warm-up, 25 % and then 6.25 % for a twentieth of the steps each (Lin et al., ICLR 2018).
-Adam divides by the root of the mean square of what it gets: sums of many gradients that
-arrive at once are divided by more than they would be one by one, so that feedback in front
-of it is not the same as a delay, which it is in front of plain gradient descent.
+Feedback in front of Adam is more than a delay: of n gradients that arrive at once as their
+sum, Adam makes less than of one after the other. So Adam's moments are in front of the
+selection there (Chen et al., ACM TIST 2021), and its optimizer is gradient descent with the
+same learning rate; --behind leaves them behind the exchange, to compare.
 
 Last, the digits net with feedback by cs-run, once as a whole and once from a
 checkpoint in the middle: parameters, momentum and residuals must be bitwise equal.
@@ -29,6 +30,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import unittest.mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from _examples import Example, unpacked  # noqa: E402
@@ -41,6 +43,8 @@ LEAST = {"digits": 1024, "transformer": 16384}
 STEPS = {"digits": 660, "transformer": 400}  # of the digits net: 30 epochs
 TRANSFORMER_BATCH = 4
 WARM_UP = {"digits": (), "transformer": (0.25, 0.0625)}  # a twentieth of the steps each
+# Adam in front of the selection: the decays of examples/transformer.
+CORRECTION = {"digits": {}, "transformer": {"momentum": 0.9, "second_moment": 0.999}}
 WAYS = ["dense", "with_feedback", "without_feedback"]
 TIME_LIMIT = 600  # seconds, only ends a hang
 
@@ -52,23 +56,25 @@ def load(name):
     return example
 
 
-def strategy(example, way, steps):
+def strategy(example, way, steps, behind=False):
     import commsched
     if way == "dense":
         return {}
+    correction = {} if behind else CORRECTION[example.name]
     warm_up = tuple((density, max(1, steps // 20)) for density in WARM_UP[example.name])
     return {"sparse": commsched.Sparse(DENSITY, "allgather", LEAST[example.name], warm_up=warm_up,
-                                       feedback=way == "with_feedback")}
+                                       feedback=way == "with_feedback", **correction)}
 
 
-def train(example, way, seed, steps):
+def train(example, way, seed, steps, behind):
     """The loss, and the accuracy of the digits net."""
-    init = example.module.init
-    example.module.init = functools.partial(init, seed)
-    try:
-        program = example.program(WORKERS[example.name], **strategy(example, way, steps))
-    finally:
-        example.module.init = init
+    import optax
+    module = example.module
+    replaced = {"init": functools.partial(module.init, seed)}
+    if way != "dense" and CORRECTION[example.name] and not behind:
+        replaced["optimizer"] = optax.sgd(module.LEARNING_RATE)
+    with unittest.mock.patch.multiple(module, **replaced):
+        program = example.program(WORKERS[example.name], **strategy(example, way, steps, behind))
     first = steps * seed if example.name == "transformer" else 22 * seed  # an epoch has 22 batches
     batches = example.batches(first + steps)[first:]
     losses = [m["loss"] for m in program.run(unpacked(batches))]
@@ -118,6 +124,7 @@ def main():
     parser.add_argument("--quick", action="store_true", help="few steps, one seed")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--steps", type=int, help="of each training (default: those of the example)")
+    parser.add_argument("--behind", action="store_true", help="Adam behind the exchange, not in front of the selection")
     parser.add_argument("--examples", nargs="*", default=["digits", "transformer"])
     arguments = parser.parse_args()
     seeds = 1 if arguments.quick else arguments.seeds
@@ -130,7 +137,7 @@ def main():
         for seed in range(seeds):
             for way in WAYS:
                 start = time.perf_counter()
-                loss, accuracy = train(example, way, seed, steps[name])
+                loss, accuracy = train(example, way, seed, steps[name], arguments.behind)
                 by_seed[name][way].append(round(loss, 5))
                 if accuracy is not None:
                     accuracies[way].append(accuracy)

@@ -82,6 +82,8 @@ void commsched::buildAllReducePipeline(
                                 .feedback = options.feedback,
                                 .momentum = options.momentum,
                                 .mask = options.mask,
+                                .secondMoment = options.secondMoment,
+                                .epsilon = options.epsilon,
                                 .clip = options.clip,
                                 .select = options.select};
   llvm::append_range(sparse.rules, options.sparseRules);

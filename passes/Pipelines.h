@@ -97,6 +97,14 @@ struct AllReducePipelineOptions
       *this, "mask",
       llvm::cl::desc("with it, clear the velocity of elements that are sent"),
       llvm::cl::init(true)};
+  Option<double> secondMoment{
+      *this, "second-moment",
+      llvm::cl::desc("select from what Adam with this decay of squares would add"),
+      llvm::cl::init(0.0)};
+  Option<double> epsilon{
+      *this, "epsilon",
+      llvm::cl::desc("with it, what is added to the root of the mean of squares"),
+      llvm::cl::init(1e-8)};
   Option<double> clip{
       *this, "clip",
       llvm::cl::desc("bound of the norm of each gradient, times the root of the "

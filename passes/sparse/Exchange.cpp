@@ -8,6 +8,7 @@
 #include "ir/CsSparseOps.h"
 #include "passes/place/CombineDevices.h"
 #include "passes/place/Devices.h"
+#include "passes/sparse/FragmentMaker.h"
 #include "passes/sparse/Regions.h"
 #include "passes/sparse/Selection.h"
 
@@ -64,6 +65,8 @@ public:
         owner(place::deviceOf(op.getValue())) {}
 
   LogicalResult run();
+  /// Of a gradient that stays dense: what is made of the result.
+  LogicalResult correctResult();
 
 private:
   /// What a rank keeps: an argument of the function, whose next value is returned.
@@ -81,8 +84,9 @@ private:
   }
   FailureOr<Value> addState(const Twine &name, cs::PlacedType type);
   FailureOr<Kept> keep(const Twine &suffix, cs::PlacedType type);
-  /// The next values of what keep() has made last.
-  void keepNext(const Kept &kept);
+  FailureOr<Moments> keepMoments(const Twine &suffix, cs::PlacedType type);
+  /// The next values of what has been made last.
+  void keepNext(ValueRange values);
   void addResults();
   Message gather(const SelectionContext &context, StringRef name, const Message &message);
   Message mergeInRounds(const SelectionContext &context, StringRef name, Message lists);
@@ -123,24 +127,42 @@ FailureOr<Value> Exchanger::addState(const Twine &name, cs::PlacedType type) {
 
 FailureOr<Kept> Exchanger::keep(const Twine &suffix, cs::PlacedType type) {
   Kept kept;
-  for (auto [wanted, name, value] :
-       {std::tuple(options.rules.feedback, ".residual", &kept.residual),
-        std::tuple(options.rules.momentum > 0, ".velocity", &kept.velocity)}) {
-    if (!wanted)
+  if (options.rules.feedback) {
+    FailureOr<Value> state = addState(key + ".residual" + suffix, type);
+    if (failed(state))
+      return failure();
+    kept.residual = *state;
+  }
+  FailureOr<Moments> moments = keepMoments(suffix, type);
+  if (failed(moments))
+    return failure();
+  kept.moments = *moments;
+  return kept;
+}
+
+FailureOr<Moments> Exchanger::keepMoments(const Twine &suffix, cs::PlacedType type) {
+  Moments moments;
+  MomentTypes types = momentTypes(type.getTensor(), options.rules.correction);
+  for (auto [tensor, name, value] :
+       {std::tuple(types.velocity, ".velocity", &moments.velocity),
+        std::tuple(types.squares, ".squares", &moments.squares),
+        std::tuple(types.weights, ".weights", &moments.weights)}) {
+    if (!tensor)
       continue;
-    FailureOr<Value> state = addState(key + name + suffix, type);
+    FailureOr<Value> state = addState(
+        key + name + suffix, cs::PlacedType::get(func.getContext(), tensor, type.getDevice(),
+                                                 type.getMemory()));
     if (failed(state))
       return failure();
     *value = *state;
   }
-  return kept;
+  return moments;
 }
 
-void Exchanger::keepNext(const Kept &kept) {
-  auto *next = states.end();
-  for (Value value : {kept.velocity, kept.residual})
-    if (value)
-      (--next)->next = value;
+void Exchanger::keepNext(ValueRange values) {
+  MutableArrayRef<State> last(states);
+  for (auto [state, value] : llvm::zip(last.take_back(values.size()), values))
+    state.next = value;
 }
 
 /// The new values of what is kept, behind what the function returns.
@@ -209,7 +231,7 @@ FailureOr<Value> Exchanger::ofEachDevice() {
     Selected selected = selectTopK(
         context, "top_k." + key + suffix, value, *kept,
         nodes * static_cast<int64_t>(gradient.ofDevices().size()), /*deferred=*/false);
-    keepNext(selected.kept);
+    keepNext(selected.kept.present());
     own.push_back(selected.message);
   }
   Message joined;
@@ -241,10 +263,10 @@ FailureOr<Value> Exchanger::ofShard(StringRef suffix, Value value, bool deferred
     if (Value &rest = selected.kept.residual)
       rest = giveBack(context, ("residual." + key + suffix).str(), rest, selected.message,
                       sent);
-    keepNext(selected.kept);
+    keepNext(selected.kept.present());
     return scatterAdd(context, ("scatter_add." + key + suffix).str(), sent, over(nodes));
   }
-  keepNext(selected.kept);
+  keepNext(selected.kept.present());
   Message all = gather(context, (key + suffix).str(), selected.message);
   return scatterAdd(context, ("scatter_add." + key + suffix).str(), all, over(nodes));
 }
@@ -275,7 +297,7 @@ FailureOr<Value> Exchanger::ofRegions(StringRef suffix, Value value, bool deferr
   Message result = gather(context, name, own);
   if (Value &rest = split.kept.residual)
     rest = giveBackRegions(context, "residual." + name, rest, lists, result, regions);
-  keepNext(split.kept);
+  keepNext(split.kept.present());
   states[place].next = balanceRegions(context, "regions." + name, result, *shifts, regions);
   return scatterRegions(context, "scatter_add." + name, result, over(nodes), regions);
 }
@@ -349,7 +371,47 @@ LogicalResult Exchanger::run() {
   return success();
 }
 
+/// All ranks have the same moments then, but each its own as if it selected: the
+/// density of a parameter may change while a program is trained.
+LogicalResult Exchanger::correctResult() {
+  builder.setInsertionPointAfter(op);
+  SelectionContext context = contextOf(placedType(op.getValue()).getTensor());
+  FailureOr<Moments> moments = keepMoments("", placedType(op.getValue()));
+  if (failed(moments))
+    return failure();
+  SmallVector<Value> inputs{op.getResult()};
+  SmallVector<RankedTensorType> types{context.type};
+  for (Value state : moments->present()) {
+    inputs.push_back(state);
+    types.push_back(placedType(state).getTensor());
+  }
+  const CorrectionRules &rules = options.rules.correction;
+  FragmentMaker maker(context, "correct." + key, inputs, types,
+                      10 * context.type.getNumElements(),
+                      passesOfCorrection(rules) * place::bytesOf(placedType(inputs[0])),
+                      /*deferred=*/true);
+  if (maker.hasBody()) {
+    auto [direction, next] =
+        correct(maker.inside, op.getLoc(), maker.argument(0),
+                moments->with(maker.arguments().drop_front()), rules);
+    SmallVector<Value> returned{direction};
+    llvm::append_range(returned, next.present());
+    maker.finish(op.getLoc(), returned);
+  }
+  auto outputs = maker.fragment.getOutputs();
+  op.getResult().replaceAllUsesExcept(outputs.front(), maker.fragment);
+  keepNext(outputs.drop_front());
+  addResults();
+  return success();
+}
+
 } // namespace
+
+LogicalResult sparse::correctDense(func::FuncOp func, cs::AllReduceOp op,
+                                   const NodeGradient &gradient, cs::ClusterOp cluster,
+                                   const ExchangeOptions &options) {
+  return Exchanger(func, op, gradient, cluster, options).correctResult();
+}
 
 LogicalResult sparse::exchange(func::FuncOp func, cs::AllReduceOp op,
                                const NodeGradient &gradient, cs::ClusterOp cluster,

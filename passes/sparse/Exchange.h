@@ -41,7 +41,7 @@ private:
 };
 
 struct ExchangeOptions {
-  Method method; // no automatic, no dense
+  Method method; // of those that select
   double density;
   SelectionRules rules;
 };
@@ -51,6 +51,12 @@ struct ExchangeOptions {
 mlir::LogicalResult exchange(mlir::func::FuncOp func, cs::AllReduceOp op,
                              const NodeGradient &gradient, cs::ClusterOp cluster,
                              const ExchangeOptions &options);
+
+/// Of a gradient that stays dense, momentum and the like, which stand in place of the
+/// optimizer's own for all gradients: behind `op`. Errors as above.
+mlir::LogicalResult correctDense(mlir::func::FuncOp func, cs::AllReduceOp op,
+                                 const NodeGradient &gradient, cs::ClusterOp cluster,
+                                 const ExchangeOptions &options);
 
 } // namespace commsched::sparse
 

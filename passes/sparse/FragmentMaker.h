@@ -21,6 +21,7 @@ public:
                 int64_t flops, int64_t bytes, bool deferred);
   bool hasBody() const { return body != nullptr; }
   mlir::BlockArgument argument(unsigned i) { return body->getArgument(i); }
+  mlir::ValueRange arguments() { return body->getArguments(); }
   void finish(mlir::Location loc, mlir::ValueRange values);
 
   cs::FragmentOp fragment;
@@ -33,11 +34,11 @@ private:
 mlir::Value bitcast(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value,
                     mlir::Type element);
 
-/// What a fragment selects: of its argument 0, with the residual, argument 1, and the
-/// velocity, argument 2, if `kept` has them.
+/// What a fragment selects: of its argument 0, with what is kept, from argument 1 on,
+/// as far as `kept` has it.
 struct SelectedInside {
   cs::TopKOp top;
-  mlir::Value velocity; // the new one
+  Kept kept; // the new values
 };
 SelectedInside selectInside(const SelectionContext &context, FragmentMaker &maker,
                             const Kept &kept, int64_t ranks);

@@ -55,7 +55,12 @@ private:
     if (!(momentum >= 0 && momentum < 1))
       return refuse("momentum must be at least 0 and below 1, got: " +
                     Twine(std::to_string(momentum)));
-    if (momentum > 0 && !feedback)
+    if (!(secondMoment >= 0 && secondMoment < 1))
+      return refuse("second-moment must be at least 0 and below 1, got: " +
+                    Twine(std::to_string(secondMoment)));
+    if (!(epsilon > 0 && std::isfinite(epsilon)))
+      return refuse("epsilon must be above 0, got: " + Twine(std::to_string(epsilon)));
+    if (momentum > 0 && secondMoment == 0 && !feedback)
       return refuse("momentum must go with feedback");
     if (!(clip >= 0 && std::isfinite(clip)))
       return refuse("clip must not be negative, got: " + Twine(std::to_string(clip)));
@@ -91,6 +96,27 @@ private:
     return success();
   }
 
+  SelectionRules rulesOfSelection() const {
+    return {select, feedback, {momentum, secondMoment, epsilon}, mask, clip};
+  }
+
+  /// Of a gradient that stays dense. A second run finds the state of the first.
+  LogicalResult correct(func::FuncOp func, cs::AllReduceOp op, cs::ClusterOp cluster) {
+    SelectionRules rules = rulesOfSelection();
+    bool isCorrectable = isa<FloatType>(op.getValue().getType().getTensor().getElementType()) &&
+                         (op.getReduction() == cs::Reduction::mean ||
+                          op.getReduction() == cs::Reduction::sum);
+    if (!rules.correction.any() || !isCorrectable)
+      return success();
+    for (Operation *user : op.getResult().getUsers())
+      if (auto fragment = dyn_cast<cs::FragmentOp>(user);
+          fragment && fragment.getLabel() == ("correct." + op.getKey()).str())
+        return success();
+    NodeGradient gradient(op, static_cast<unsigned>(cluster.getDevices()));
+    return correctDense(func, op, gradient, cluster,
+                        {Method::dense, /*density=*/1.0, std::move(rules)});
+  }
+
   LogicalResult lower(func::FuncOp func, cs::AllReduceOp op, cs::ClusterOp cluster,
                       Wish wish, int64_t exchanges) {
     auto tell = [&](auto write) {
@@ -105,7 +131,7 @@ private:
       op->removeAttr(cs::kSparseMethodAttr);
       if (std::string text = why.str(); !text.empty())
         tell([&](raw_ostream &os) { os << "dense: " << text; });
-      return success();
+      return correct(func, op, cluster);
     };
     if (wish.method == Method::dense)
       return dense(wish.why);
@@ -158,7 +184,7 @@ private:
     });
     if (chosen == Method::dense)
       return dense("");
-    ExchangeOptions options{chosen, wish.density, {select, feedback, momentum, mask, clip}};
+    ExchangeOptions options{chosen, wish.density, rulesOfSelection()};
     return exchange(func, op, gradient, cluster, options);
   }
 };

@@ -35,7 +35,11 @@ def LowerSparseComm : Pass<"lower-sparse-comm", "::mlir::ModuleOp"> {
     velocities, and selects from v (momentum correction, Lin et al., "Deep gradient
     compression", ICLR 2018): in place of the momentum of the optimizer, which then
     has to be without. `mask`: both are cleared where something is sent (factor
-    masking). `clip` scales what a rank selects from before all that, so that its
+    masking). With `second-moment` b, u = m u + (1-m) g, s = b s + (1-b) g^2, and what
+    v sums up is u / (sqrt(s) + epsilon), both divided by the weights that they have:
+    Adam on each rank (Chen et al., "Quantized Adam with error feedback", ACM TIST
+    2021), in front of an optimizer that is gradient descent without momentum. Gradients
+    that stay dense get the same behind their all-reduce. `clip` scales what a rank selects from before all that, so that its
     norm is clip / sqrt(ranks) at most.
 
     A remark says for every gradient what was chosen, with the predicted times, or
@@ -57,7 +61,13 @@ def LowerSparseComm : Pass<"lower-sparse-comm", "::mlir::ModuleOp"> {
     Option<"momentum", "momentum", "double", "0.0",
            "momentum correction: select from sums of velocities of this momentum">,
     Option<"mask", "mask", "bool", "true",
-           "with momentum: clear the velocity of elements that are sent">,
+           "with momentum, and no second moment: clear the velocity of elements that "
+           "are sent">,
+    Option<"secondMoment", "second-moment", "double", "0.0",
+           "select from what Adam with this decay of squares would add; momentum is "
+           "that of its mean">,
+    Option<"epsilon", "epsilon", "double", "1e-8",
+           "with it: what is added to the root of the mean of squares">,
     Option<"clip", "clip", "double", "0.0",
            "bound of the norm of each gradient, times the root of the ranks; 0: none">,
     Option<"select", "select", "std::string", "\"exact\"",

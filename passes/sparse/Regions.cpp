@@ -165,11 +165,10 @@ Split sparse::splitTopK(const SelectionContext &context, StringRef label, Value 
   SmallVector<Value> inputs{value};
   SmallVector<RankedTensorType> results =
       typesOfLists(context, 2 * regions.nodes, regions.capacity);
-  for (Value state : {kept.residual, kept.velocity})
-    if (state) {
-      inputs.push_back(state);
-      results.push_back(context.type);
-    }
+  for (Value state : kept.present()) {
+    inputs.push_back(state);
+    results.push_back(placedType(state).getTensor());
+  }
   inputs.push_back(shifts);
   int64_t lists = bytesOfLists(context, regions.nodes, regions.capacity);
   FragmentMaker maker(context, label, inputs, results, 2 * context.type.getNumElements(),
@@ -180,7 +179,7 @@ Split sparse::splitTopK(const SelectionContext &context, StringRef label, Value 
   if (maker.hasBody()) {
     OpBuilder &in = maker.inside;
     Location loc = context.loc;
-    auto [top, velocity] = selectInside(context, maker, kept, regions.nodes);
+    auto [top, next] = selectInside(context, maker, kept, regions.nodes);
     auto listOf = [&](int64_t entries, Type element) {
       return RankedTensorType::get({entries}, element);
     };
@@ -194,21 +193,15 @@ Split sparse::splitTopK(const SelectionContext &context, StringRef label, Value 
     SmallVector<Value> returned = packLists(
         context, in, {split.getSplitValues(), split.getSplitIndices(), split.getCounts()},
         regions.nodes, /*times=*/2);
-    if (kept.residual)
-      returned.push_back(cs::ScatterAddOp::create(
-          in, loc, context.type, top.getValues(), top.getIndices(), split.getSplitIndices(),
-          top.getRest(), /*over=*/1));
-    if (velocity)
-      returned.push_back(velocity);
+    if (next.residual)
+      next.residual = cs::ScatterAddOp::create(in, loc, context.type, top.getValues(),
+                                               top.getIndices(), split.getSplitIndices(),
+                                               top.getRest(), /*over=*/1);
+    llvm::append_range(returned, next.present());
     maker.finish(loc, returned);
   }
-  size_t next = partsOf(context);
-  Split split{outputsOf(maker, next), {}};
-  if (kept.residual)
-    split.kept.residual = maker.fragment.getOutputs()[next++];
-  if (kept.velocity)
-    split.kept.velocity = maker.fragment.getOutputs()[next++];
-  return split;
+  size_t parts = partsOf(context);
+  return {outputsOf(maker, parts), kept.with(maker.fragment.getOutputs().drop_front(parts))};
 }
 
 Message sparse::mergeRegion(const SelectionContext &context, StringRef label,

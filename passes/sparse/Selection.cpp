@@ -27,6 +27,20 @@ SmallVector<std::string, 2> SelectionContext::keysOf(StringRef key) const {
   return {(key + ".values").str(), (key + ".indices").str()};
 }
 
+SmallVector<Value, 4> Kept::present() const {
+  SmallVector<Value, 4> values;
+  if (residual)
+    values.push_back(residual);
+  llvm::append_range(values, moments.present());
+  return values;
+}
+
+Kept Kept::with(ValueRange values) const {
+  if (residual)
+    return {values.front(), moments.with(values.drop_front())};
+  return {Value(), moments.with(values)};
+}
+
 FragmentMaker::FragmentMaker(const SelectionContext &context, StringRef label,
                              ValueRange inputs, ArrayRef<RankedTensorType> results,
                              int64_t flops, int64_t bytes, bool deferred)
@@ -192,8 +206,9 @@ int64_t listBytes(const SelectionContext &context) {
 
 int64_t sparse::passesOfSelection(const SelectionRules &rules, const Kept &kept) {
   // With feedback both are read once, or a little more than that, and the sum is
-  // kept; the velocity is read, written, and read again.
-  return (kept.residual ? 4 : 2) + (kept.velocity ? 4 : 0) + (rules.clip > 0 ? 3 : 0);
+  // kept.
+  return (kept.residual ? 4 : 2) + passesOfCorrection(rules.correction) +
+         (rules.clip > 0 ? 3 : 0);
 }
 
 SelectedInside sparse::selectInside(const SelectionContext &context, FragmentMaker &maker,
@@ -203,24 +218,18 @@ SelectedInside sparse::selectInside(const SelectionContext &context, FragmentMak
   Value from = maker.argument(0);
   if (rules.clip > 0)
     from = clip(in, context.loc, from, rules.clip / std::sqrt(static_cast<double>(ranks)));
-  Value velocity;
-  if (kept.velocity) {
-    Value momentum = arith::ConstantOp::create(
-        in, context.loc,
-        DenseElementsAttr::get(context.type, FloatAttr::get(context.type.getElementType(),
-                                                            rules.momentum)));
-    velocity = arith::MulFOp::create(in, context.loc, momentum, maker.argument(2));
-    velocity = from = arith::AddFOp::create(in, context.loc, velocity, from);
-  }
+  Kept own = kept.with(maker.arguments().drop_front());
+  auto [direction, moments] =
+      correct(in, context.loc, from, own.moments, rules.correction);
   auto top = cs::TopKOp::create(
       in, context.loc,
       TypeRange{RankedTensorType::get({context.k}, context.type.getElementType()),
                 RankedTensorType::get({context.k}, in.getI32Type()), context.type},
-      rules.select, from, kept.residual ? Value(maker.argument(1)) : Value(), /*seed=*/0);
-  if (velocity && rules.mask)
-    velocity = cs::ScatterClearOp::create(in, context.loc, context.type, velocity,
-                                          top.getIndices());
-  return {top, velocity};
+      rules.select, direction, own.residual, /*seed=*/0);
+  if (moments.velocity && !moments.squares && rules.mask)
+    moments.velocity = cs::ScatterClearOp::create(in, context.loc, context.type,
+                                                  moments.velocity, top.getIndices());
+  return {top, {own.residual ? Value(top.getRest()) : Value(), moments}};
 }
 
 Selected sparse::selectTopK(const SelectionContext &context, StringRef label, Value value,
@@ -228,11 +237,10 @@ Selected sparse::selectTopK(const SelectionContext &context, StringRef label, Va
   OpBuilder &b = context.builder;
   SmallVector<Value> inputs{value};
   SmallVector<RankedTensorType> results = messageTypes(context, b, 1);
-  for (Value state : {kept.residual, kept.velocity})
-    if (state) {
-      inputs.push_back(state);
-      results.push_back(context.type);
-    }
+  for (Value state : kept.present()) {
+    inputs.push_back(state);
+    results.push_back(placedType(state).getTensor());
+  }
   if (twice)
     llvm::append_range(results, messageTypes(context, b, 2));
   int64_t bytes = place::bytesOf(placedType(value));
@@ -241,25 +249,19 @@ Selected sparse::selectTopK(const SelectionContext &context, StringRef label, Va
                       deferred);
   if (maker.hasBody()) {
     OpBuilder &in = maker.inside;
-    auto [top, velocity] = selectInside(context, maker, kept, ranks);
+    auto [top, next] = selectInside(context, maker, kept, ranks);
     SmallVector<Value> returned = pack(context, in, top.getValues(), top.getIndices(), 1);
-    if (kept.residual)
-      returned.push_back(top.getRest());
-    if (velocity)
-      returned.push_back(velocity);
+    llvm::append_range(returned, next.present());
     if (twice)
       llvm::append_range(returned, pack(context, in, top.getValues(), top.getIndices(), 2));
     maker.finish(context.loc, returned);
   }
   Selected selected;
   auto outputs = maker.fragment.getOutputs();
-  size_t parts = context.isPacked() ? 1 : 2, next = parts;
+  size_t parts = context.isPacked() ? 1 : 2, states = kept.present().size();
   llvm::append_range(selected.message.parts, outputs.take_front(parts));
-  if (kept.residual)
-    selected.kept.residual = outputs[next++];
-  if (kept.velocity)
-    selected.kept.velocity = outputs[next++];
-  llvm::append_range(selected.twice.parts, outputs.drop_front(next));
+  selected.kept = kept.with(outputs.slice(parts, states));
+  llvm::append_range(selected.twice.parts, outputs.drop_front(parts + states));
   return selected;
 }
 

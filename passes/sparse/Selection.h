@@ -8,6 +8,7 @@
 
 #include "ir/Cs.h"
 #include "mlir/IR/Builders.h"
+#include "passes/sparse/Correction.h"
 
 namespace commsched::sparse {
 
@@ -23,8 +24,8 @@ struct Message {
 struct SelectionRules {
   std::string select = "exact"; // cs.top_k's method
   bool feedback = true;         // what is not selected is kept
-  double momentum = 0;          // momentum correction, if not 0; needs feedback
-  bool mask = true;             // with it: factor masking
+  CorrectionRules correction;   // of what is selected from
+  bool mask = true;             // with momentum alone: factor masking
   double clip = 0;              // bound of the norm times sqrt(ranks), if not 0
 };
 
@@ -44,7 +45,12 @@ struct SelectionContext {
 
 /// What a rank keeps from step to step: null if the rules do not want it.
 struct Kept {
-  mlir::Value residual, velocity;
+  mlir::Value residual;
+  Moments moments;
+
+  llvm::SmallVector<mlir::Value, 4> present() const;
+  /// `values` in place of those that are present, in their order.
+  Kept with(mlir::ValueRange values) const;
 };
 
 /// Selects from `value`, of `ranks` that select of this tensor, and what is kept.

@@ -27,7 +27,8 @@ class Sparse:
     regular expression -> density, or (density, method); the first that matches the whole name counts.
     warm_up: (density, steps) of the first steps, one after the other; rules of a smaller density wait as well.
     feedback: keep what is not sent (else it is lost). momentum: momentum correction, in place of the optimizer's own;
-    mask: clear the velocity where something is sent. clip: bound of the norm of what a worker selects from, times the
+    mask: clear the velocity where something is sent. second_moment: select from what Adam with this decay of squares, and
+    with `momentum` and `epsilon`, would add; the optimizer is then gradient descent. clip: bound of the norm of what a worker selects from, times the
     root of the workers. select: "exact", "histogram", "sampled" (the same elements) or "mstopk" (nearly the largest).
     """
 
@@ -39,6 +40,8 @@ class Sparse:
     feedback: bool = True
     momentum: float = 0.0
     mask: bool = True
+    second_moment: float = 0.0
+    epsilon: float = 1e-8
     clip: float = 0.0
     select: str = "exact"
 
@@ -62,7 +65,11 @@ class Sparse:
             _density("density of warm_up", phase[0])
         if not 0 <= self.momentum < 1:
             raise ValueError(f"momentum must be at least 0 and below 1, got: {self.momentum}")
-        if self.momentum and not self.feedback:
+        if not 0 <= self.second_moment < 1:
+            raise ValueError(f"second_moment must be at least 0 and below 1, got: {self.second_moment}")
+        if not 0 < self.epsilon < float("inf"):
+            raise ValueError(f"epsilon must be above 0, got: {self.epsilon}")
+        if self.momentum and not self.second_moment and not self.feedback:
             raise ValueError("momentum must go with feedback=True")
         if not 0 <= self.clip < float("inf"):
             raise ValueError(f"clip must not be negative, got: {self.clip}")
@@ -107,6 +114,9 @@ class Sparse:
             texts.append(f"{names.get('momentum', 'momentum')}={self.momentum!r}")
             if not self.mask:
                 texts.append("mask=false")
+        if self.second_moment:
+            texts.append(f"second-moment={self.second_moment!r}")
+            texts.append(f"epsilon={self.epsilon!r}")
         if self.clip:
             texts.append(f"clip={self.clip!r}")
         if self.select != "exact":

@@ -32,9 +32,8 @@ def data(tmp_path_factory):
     return folder, x, y, initial
 
 
-def compile_plan(path, nodes, devices, method, options=""):
-    pipeline = (f"--cs-all-reduce-pipeline=min-elements=1 sparse-method={method} "
-                f"sparse-rules=w={DENSITY['w']},b={DENSITY['b']} {options}")
+def compile_plan(path, nodes, devices, method, options="", rules=f"w={DENSITY['w']},b={DENSITY['b']}"):
+    pipeline = f"--cs-all-reduce-pipeline=min-elements=1 sparse-method={method} sparse-rules={rules} {options}"
     lowered = subprocess.run([tool("cs-opt"), pipeline], input=CLUSTER.format(nodes, devices) + SOURCE, text=True,
                              capture_output=True, timeout=TIME_LIMIT)
     assert lowered.returncode == 0, lowered.stderr
@@ -74,14 +73,27 @@ def select(gradient, residual, density):
     return sent, total - sent
 
 
+def adam(gradient, state, place, rules):
+    """What Adam (Kingma, Ba, ICLR 2015) would add, with a learning rate of -1."""
+    first, second = rules.get("momentum", 0), rules["second_moment"]
+    step = state["steps", *place] = state.get(("steps", *place), 0) + 1
+    mean = state["velocity", *place] = first * state.get(("velocity", *place), 0) + (1 - first) * gradient
+    squares = state["squares", *place] = second * state.get(("squares", *place), 0) + (1 - second) * gradient ** 2
+    return mean / (1 - first ** step) / (np.sqrt(squares / (1 - second ** step)) + rules["epsilon"])
+
+
 def chosen_from(gradient, state, place, density, ranks, rules):
-    """What a rank sends. rules: "momentum", "clip", "feedback", as the options of the pass; factor masking (Lin et al.,
-    ICLR 2018) goes with momentum. state: residuals by place, velocities by ("velocity", *place)."""
+    """What a rank sends. rules: "momentum", "clip", "feedback", "second_moment", "epsilon", as the options of the pass;
+    factor masking (Lin et al., ICLR 2018) goes with momentum. state: residuals by place, velocities by ("velocity", *place)."""
     if "clip" in rules:
         gradient = gradient * min(1, rules["clip"] / np.sqrt(ranks) / np.sqrt((gradient ** 2).sum()))
-    velocity = rules.get("momentum", 0) * state.get(("velocity", *place), 0) + gradient
-    sent, rest = select(velocity, state.get(place, 0), density)
-    state["velocity", *place] = np.where(sent != 0, 0, velocity)
+    if "second_moment" in rules:
+        direction = adam(gradient, state, place, rules)
+        sent, rest = select(direction, state.get(place, 0), density)
+    else:
+        velocity = rules.get("momentum", 0) * state.get(("velocity", *place), 0) + gradient
+        sent, rest = select(velocity, state.get(place, 0), density)
+        state["velocity", *place] = np.where(sent != 0, 0, velocity)
     state[place] = rest if rules.get("feedback", True) else 0
     return sent
 
@@ -186,7 +198,16 @@ def exchange(method, gradients, state, density, rules):
     return result
 
 
-def reference(x, y, initial, nodes, devices, method, steps=STEPS, **rules):
+def corrected(gradients, state, rules):
+    """Of a gradient that is dense."""
+    mean = sum(g for own in gradients for g in own) / sum(len(own) for own in gradients)
+    if "second_moment" in rules:
+        return adam(mean, state, (0, 0), rules)
+    velocity = state["velocity", 0, 0] = rules.get("momentum", 0) * state.get(("velocity", 0, 0), 0) + mean
+    return velocity
+
+
+def reference(x, y, initial, nodes, devices, method, steps=STEPS, dense=(), **rules):
     values = {name: value.astype(np.float64) for name, value in initial.items()}
     state = {"w": {}, "b": {}}
     losses = []
@@ -206,8 +227,11 @@ def reference(x, y, initial, nodes, devices, method, steps=STEPS, **rules):
                 gradients[name].append(list_)
         losses.append(loss)
         for name in values:
-            values[name] = values[name] - RATE * exchange(method, gradients[name], state[name], DENSITY[name],
-                                                           rules)
+            if name in dense:
+                total = corrected(gradients[name], state[name], rules)
+            else:
+                total = exchange(method, gradients[name], state[name], DENSITY[name], rules)
+            values[name] = values[name] - RATE * total
     return values, losses, state
 
 
@@ -246,14 +270,17 @@ def test_follows_numpy(data, tmp_path, nodes, devices, method):
                     np.testing.assert_array_equal(own[f"{name}.regions{suffix}"], shifts[1:-1])
 
 
+ADAM = dict(momentum=0.75, second_moment=0.875, epsilon=2.0)  # without epsilon all elements of the first step are 1 or -1
 RULES = [("allgather", 1, dict(momentum=0.5)), ("allgather", 2, dict(clip=8.0)), ("hitopk", 2, dict(momentum=0.75, clip=16.0)),
-         ("hitopk", 1, dict(feedback=False)), ("oktopk", 2, dict(clip=16.0)), ("oktopk", 1, dict(feedback=False))]
+         ("hitopk", 1, dict(feedback=False)), ("oktopk", 2, dict(clip=16.0)), ("oktopk", 1, dict(feedback=False)),
+         ("allgather", 2, ADAM), ("hitopk", 2, ADAM), ("oktopk", 1, ADAM), ("gtopk", 1, dict(second_moment=0.5, epsilon=1.0)),
+         ("allgather", 1, dict(ADAM, feedback=False))]
 
 
 @pytest.mark.parametrize("method,devices,rules", RULES)
 def test_rules_follow_numpy(data, tmp_path, method, devices, rules):
     folder, x, y, initial = data
-    options = " ".join(f"{'momentum-correction' if name == 'momentum' else name}={str(value).lower()}"
+    options = " ".join(f"{'momentum-correction' if name == 'momentum' else name.replace('_', '-')}={str(value).lower()}"
                        for name, value in rules.items())
     plan = compile_plan(tmp_path / "plan", 2, devices, method, options)
     got, losses = train(folder, plan, tmp_path / "state", "--init", folder / "init.npz")
@@ -262,9 +289,27 @@ def test_rules_follow_numpy(data, tmp_path, method, devices, rules):
     plain, _, _ = reference(x, y, initial, 2, devices, method)
     assert not np.allclose(plain["w"], want["w"], rtol=1e-3)  # they matter
     if "momentum" in rules:
+        names = ("velocity", "squares") if "second_moment" in rules else ("velocity",)
         own = residuals(tmp_path / "state", STEPS, 2)[1]
         suffix = ".shard1" if devices == 2 else ""
-        np.testing.assert_allclose(own[f"w.velocity{suffix}"], state["w"]["velocity", 1, devices - 1], rtol=1e-3, atol=2e-4)
+        if method == "allgather" and devices == 2:
+            suffix = ".device1"
+        for name in names:
+            np.testing.assert_allclose(own[f"w.{name}{suffix}"], state["w"][name, 1, devices - 1], rtol=1e-3, atol=2e-4)
+
+
+@pytest.mark.parametrize("options,rules", [("momentum-correction=0.5", dict(momentum=0.5)),
+                                           ("momentum-correction=0.75 second-moment=0.875 epsilon=2", ADAM)])
+def test_dense_gradients_are_corrected_too(data, tmp_path, options, rules):
+    """One that is dense and one that is not, by the same rules. All ranks have the moments of the whole."""
+    folder, x, y, initial = data
+    plan = compile_plan(tmp_path / "plan", 2, 1, "allgather", options, rules=f"w=1,b={DENSITY['b']}")
+    got, losses = train(folder, plan, tmp_path / "state", "--init", folder / "init.npz")
+    want, want_losses, state = reference(x, y, initial, 2, 1, "allgather", dense=["w"], **rules)
+    check(got, losses, want, want_losses)
+    for own in residuals(tmp_path / "state", STEPS, 2):
+        assert "w.residual" not in own and "b.residual" in own
+        np.testing.assert_allclose(own["w.velocity"], state["w"]["velocity", 0, 0], rtol=1e-3, atol=2e-4)
 
 
 @pytest.mark.parametrize("options", ["schedule=priority", "schedule=fifo", "copies=overlap", "copies=in-line", "select=sampled"])

@@ -25,6 +25,9 @@ def test_options():
     assert Strategy(sparse=Sparse.of(0.25)).pipeline(1) == [
         "--insert-dist-comm", "--replicate-devices", "--assign-devices",
         "--lower-sparse-comm=density=0.25 method=auto min-elements=16384"]
+    adam = Sparse(0.5, momentum=0.9, second_moment=0.99, feedback=False)
+    assert Strategy(sparse=adam).pipeline(2)[0].endswith(
+        "min-elements=16384 feedback=false momentum-correction=0.9 second-moment=0.99 epsilon=1e-08")
     assert Sparse.of(None) is None and Sparse.of(sparse) is sparse
 
 
@@ -46,6 +49,7 @@ def test_warm_up():
     (dict(rules={"a,b": 0.1}), "without spaces"), (dict(warm_up=[0.1]), "warm_up must be pairs"),
     (dict(warm_up=[(0.1, 0)]), "warm_up must be pairs"), (dict(momentum=1), "momentum must be"),
     (dict(momentum=0.5, feedback=False), "momentum must go with"), (dict(clip=-1), "clip must not"),
+    (dict(second_moment=1), "second_moment must be"), (dict(second_moment=0.9, epsilon=0), "epsilon must be above 0, got: 0"),
 ])
 def test_bad_options(options, words):
     with pytest.raises(ValueError, match=words):

@@ -15,6 +15,8 @@
 // RUN: not cs-opt --lower-sparse-comm=min-elements=-1 %s 2>&1 | FileCheck %s --check-prefix=ELEMENTS
 // RUN: not cs-opt --lower-sparse-comm=momentum=1 %s 2>&1 | FileCheck %s --check-prefix=MOMENTUM
 // RUN: not cs-opt --lower-sparse-comm="momentum=0.5 feedback=false" %s 2>&1 | FileCheck %s --check-prefix=FEEDBACK
+// RUN: not cs-opt --lower-sparse-comm=second-moment=1 %s 2>&1 | FileCheck %s --check-prefix=SQUARES
+// RUN: not cs-opt --lower-sparse-comm="second-moment=0.5 epsilon=0" %s 2>&1 | FileCheck %s --check-prefix=EPSILON
 // RUN: not cs-opt --lower-sparse-comm=clip=-1 %s 2>&1 | FileCheck %s --check-prefix=CLIP
 // RUN: cs-opt --insert-dist-comm --lower-sparse-comm="density=0.25 min-elements=1 feedback=false method=allgather" %s | FileCheck %s --check-prefix=LOST
 // RUN: not cs-opt --insert-dist-comm=mode=parameter-server %s 2>&1 | FileCheck %s --check-prefix=SERVERS
@@ -22,6 +24,8 @@
 // SERVERS: 'cs.gradient' op 'cs.density' needs mode=all-reduce: servers take all of a gradient
 // MOMENTUM: momentum must be at least 0 and below 1, got: 1.0
 // FEEDBACK: momentum must go with feedback
+// SQUARES: second-moment must be at least 0 and below 1, got: 1.0
+// EPSILON: epsilon must be above 0, got: 0.0
 // CLIP: clip must not be negative, got: -1.0
 // LOST-NOT: cs.per_rank
 // LOST: cs.top_k "exact" %{{[a-z0-9]*}} : (tensor<16xf32>)

@@ -1,0 +1,159 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "passes/sparse/Correction.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace commsched;
+using namespace commsched::sparse;
+
+SmallVector<Value, 3> Moments::present() const {
+  SmallVector<Value, 3> values;
+  for (Value value : {velocity, squares, weights})
+    if (value)
+      values.push_back(value);
+  return values;
+}
+
+Moments Moments::with(ValueRange values) const {
+  Moments result = *this;
+  for (Value *value : {&result.velocity, &result.squares, &result.weights})
+    if (*value) {
+      *value = values.front();
+      values = values.drop_front();
+    }
+  return result;
+}
+
+MomentTypes sparse::momentTypes(RankedTensorType type, const CorrectionRules &rules) {
+  MomentTypes types;
+  // Squares of small f16 gradients would be 0.
+  auto f32 = Float32Type::get(type.getContext());
+  if (rules.momentum > 0)
+    types.velocity = rules.secondMoment > 0 ? cast<RankedTensorType>(type.clone(f32)) : type;
+  if (rules.secondMoment > 0) {
+    types.squares = cast<RankedTensorType>(type.clone(f32));
+    types.weights = RankedTensorType::get({2}, f32);
+  }
+  return types;
+}
+
+namespace {
+
+Value constant(OpBuilder &builder, Location loc, double number) {
+  return arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(number));
+}
+
+/// decay old + (1 - decay) value
+Value average(OpBuilder &builder, Location loc, double decay, Value old, Value value) {
+  Value kept =
+      arith::MulFOp::create(builder, loc, constant(builder, loc, decay), old);
+  Value added =
+      arith::MulFOp::create(builder, loc, constant(builder, loc, 1 - decay), value);
+  return arith::AddFOp::create(builder, loc, kept, added);
+}
+
+Corrected withSecondMoments(OpBuilder &builder, Location loc, Value gradient,
+                            const Moments &moments, const CorrectionRules &rules) {
+  auto type = cast<RankedTensorType>(gradient.getType());
+  auto wide = cast<RankedTensorType>(moments.squares.getType());
+  auto pair = cast<RankedTensorType>(moments.weights.getType());
+  Type f32 = builder.getF32Type();
+  Corrected corrected;
+  // A mean that begins at zero has weights that sum up to 1 - decay^t.
+  auto both = [&](double first, double second) {
+    return arith::ConstantOp::create(
+        builder, loc,
+        DenseElementsAttr::get(pair, {static_cast<float>(first), static_cast<float>(second)}));
+  };
+  Value kept = arith::MulFOp::create(builder, loc, both(rules.momentum, rules.secondMoment),
+                                     moments.weights);
+  corrected.next.weights = arith::AddFOp::create(
+      builder, loc, kept, both(1 - rules.momentum, 1 - rules.secondMoment));
+
+  MLIRContext *context = builder.getContext();
+  int64_t rank = type.getRank();
+  auto each = AffineMap::getMultiDimIdentityMap(rank, context);
+  auto scalar = AffineMap::get(rank, 0, {}, context);
+  auto weight = [&](int64_t index) -> Value {
+    Value at = arith::ConstantIndexOp::create(builder, loc, index);
+    Value number =
+        tensor::ExtractOp::create(builder, loc, corrected.next.weights, ValueRange{at});
+    return tensor::FromElementsOp::create(builder, loc, RankedTensorType::get({}, f32), number);
+  };
+  bool hasMean = moments.velocity != nullptr;
+  SmallVector<Value> inputs{gradient, moments.squares, weight(1)};
+  SmallVector<AffineMap> maps{each, each, scalar};
+  if (hasMean) {
+    llvm::append_values(inputs, moments.velocity, weight(0));
+    llvm::append_values(maps, each, scalar);
+  }
+  SmallVector<Type> types{type, wide};
+  SmallVector<Value> targets;
+  if (hasMean)
+    types.push_back(wide);
+  for (Type target : types) {
+    auto made = cast<RankedTensorType>(target);
+    targets.push_back(
+        tensor::EmptyOp::create(builder, loc, made.getShape(), made.getElementType()));
+    maps.push_back(each);
+  }
+  auto made = linalg::GenericOp::create(
+      builder, loc, types, inputs, targets, maps,
+      SmallVector<utils::IteratorType>(rank, utils::IteratorType::parallel),
+      [&](OpBuilder &in, Location at, ValueRange args) {
+        Value value = args[0];
+        if (type.getElementType() != f32)
+          value = arith::ExtFOp::create(in, at, f32, value);
+        Value square = arith::MulFOp::create(in, at, value, value);
+        Value squares = average(in, at, rules.secondMoment, args[1], square);
+        Value mean = value;
+        SmallVector<Value> results{Value(), squares};
+        if (hasMean) {
+          Value velocity = average(in, at, rules.momentum, args[3], value);
+          mean = arith::DivFOp::create(in, at, velocity, args[4]);
+          results.push_back(velocity);
+        }
+        Value root = math::SqrtOp::create(
+            in, at, arith::DivFOp::create(in, at, squares, args[2]).getResult());
+        Value below =
+            arith::AddFOp::create(in, at, root, constant(in, at, rules.epsilon));
+        results[0] = arith::DivFOp::create(in, at, mean, below);
+        if (type.getElementType() != f32)
+          results[0] = arith::TruncFOp::create(in, at, type.getElementType(), results[0]);
+        linalg::YieldOp::create(in, at, results);
+      });
+  corrected.direction = made.getResult(0);
+  corrected.next.squares = made.getResult(1);
+  if (hasMean)
+    corrected.next.velocity = made.getResult(2);
+  return corrected;
+}
+
+} // namespace
+
+Corrected sparse::correct(OpBuilder &builder, Location loc, Value gradient,
+                          const Moments &moments, const CorrectionRules &rules) {
+  if (moments.squares)
+    return withSecondMoments(builder, loc, gradient, moments, rules);
+  if (!moments.velocity)
+    return {gradient, {}};
+  auto type = cast<RankedTensorType>(gradient.getType());
+  Value momentum = arith::ConstantOp::create(
+      builder, loc,
+      DenseElementsAttr::get(type, FloatAttr::get(type.getElementType(), rules.momentum)));
+  Value kept = arith::MulFOp::create(builder, loc, momentum, moments.velocity);
+  Value velocity = arith::AddFOp::create(builder, loc, kept, gradient);
+  return {velocity, {velocity, {}, {}}};
+}
+
+int64_t sparse::passesOfCorrection(const CorrectionRules &rules) {
+  // State is read and written; what comes out is written, and read again.
+  return (rules.any() ? 2 : 0) + (rules.momentum > 0 ? 2 : 0) +
+         (rules.secondMoment > 0 ? 2 : 0);
+}

@@ -1,0 +1,55 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What stands between a gradient and its selection in place of the optimizer behind
+// it: momentum (Lin et al., "Deep gradient compression", ICLR 2018), or the moments
+// of Adam (Chen et al., "Quantized Adam with error feedback", ACM TIST 2021).
+
+#ifndef COMMSCHED_PASSES_SPARSE_CORRECTION_H
+#define COMMSCHED_PASSES_SPARSE_CORRECTION_H
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinTypes.h"
+
+namespace commsched::sparse {
+
+struct CorrectionRules {
+  double momentum = 0;     // 0: none
+  double secondMoment = 0; // decay of the mean of squares; 0: none
+  double epsilon = 1e-8;   // added to its root
+
+  bool any() const { return momentum > 0 || secondMoment > 0; }
+};
+
+/// State of one tensor, by what the rules want; null where they do not. With second
+/// moments `velocity` is a mean of gradients, else a sum, and all are f32.
+struct Moments {
+  mlir::Value velocity; // of the tensor's shape
+  mlir::Value squares;  // of the tensor's shape
+  mlir::Value weights;  // <2>: what the weights in the two means sum up to
+
+  llvm::SmallVector<mlir::Value, 3> present() const;
+  /// `values` in place of those that are present, in their order.
+  Moments with(mlir::ValueRange values) const;
+};
+
+/// Types of the state of a tensor, null where the rules do not want it.
+struct MomentTypes {
+  mlir::RankedTensorType velocity, squares, weights;
+};
+MomentTypes momentTypes(mlir::RankedTensorType type, const CorrectionRules &rules);
+
+/// Of tensors: what to apply in place of `gradient`, and the new state.
+struct Corrected {
+  mlir::Value direction;
+  Moments next;
+};
+Corrected correct(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value gradient,
+                  const Moments &moments, const CorrectionRules &rules);
+
+/// How often memory of the tensor's size is read or written by that.
+int64_t passesOfCorrection(const CorrectionRules &rules);
+
+} // namespace commsched::sparse
+
+#endif // COMMSCHED_PASSES_SPARSE_CORRECTION_H
