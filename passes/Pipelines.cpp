@@ -85,7 +85,8 @@ void commsched::buildAllReducePipeline(
                                 .secondMoment = options.secondMoment,
                                 .epsilon = options.epsilon,
                                 .clip = options.clip,
-                                .select = options.select};
+                                .select = options.select,
+                                .fuseBytes = options.sparseFuseBytes};
   llvm::append_range(sparse.rules, options.sparseRules);
   manager.addPass(createLowerSparseComm(sparse));
   if (options.spreadSums)

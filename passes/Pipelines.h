@@ -115,6 +115,11 @@ struct AllReducePipelineOptions
       llvm::cl::desc("how elements are selected: exact, histogram, sampled or "
                      "mstopk"),
       llvm::cl::init("exact")};
+  Option<int64_t> sparseFuseBytes{
+      *this, "sparse-fuse-bytes",
+      llvm::cl::desc("most bytes of a message of several selections; 0: none; -1: by "
+                     "the link"),
+      llvm::cl::init(-1)};
 };
 
 struct ParameterServerPipelineOptions

@@ -15,6 +15,7 @@
 #include "llvm/Support/MathExtras.h"
 #include "passes/place/Devices.h"
 #include "passes/sparse/Exchange.h"
+#include "passes/sparse/FuseExchanges.h"
 #include "passes/sparse/Policy.h"
 #include "passes/sparse/Predict.h"
 #include "passes/sparse/Regions.h"
@@ -89,10 +90,20 @@ private:
     FailureOr<cs::ClusterOp> cluster = findCluster(getOperation());
     if (failed(cluster))
       return failure();
+    llvm::DenseSet<Operation *> others;
+    for (Operation &op : func.front())
+      if (isFusable(&op))
+        others.insert(&op);
     for (cs::AllReduceOp op : gradients)
       if (failed(lower(func, op, *cluster, policy.wishFor(op),
                        static_cast<int64_t>(gradients.size()))))
         return failure();
+    SmallVector<Operation *> exchanges;
+    for (Operation &op : func.front())
+      if (isFusable(&op) && !others.contains(&op))
+        exchanges.push_back(&op);
+    fuseExchanges(exchanges,
+                  fuseBytes < 0 ? fusionBytes(cluster->getInter()) : int64_t{fuseBytes});
     return success();
   }
 

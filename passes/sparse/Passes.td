@@ -42,6 +42,10 @@ def LowerSparseComm : Pass<"lower-sparse-comm", "::mlir::ModuleOp"> {
     that stay dense get the same behind their all-reduce. `clip` scales what a rank selects from before all that, so that its
     norm is clip / sqrt(ranks) at most.
 
+    Small selections, neighbours in the order of the step, travel together: their
+    lists side by side in one message (`join.`), `"w+2"` that of "w" and two others, cut
+    again where it arrives (`cut.`). It has no more bytes than `fuse-bytes`.
+
     A remark says for every gradient what was chosen, with the predicted times, or
     why it stays dense: fewer than `min-elements` elements, an element type that
     cannot be selected from, a reduction other than mean and sum, one rank. A
@@ -72,6 +76,9 @@ def LowerSparseComm : Pass<"lower-sparse-comm", "::mlir::ModuleOp"> {
            "bound of the norm of each gradient, times the root of the ranks; 0: none">,
     Option<"select", "select", "std::string", "\"exact\"",
            "how elements are selected: exact, histogram, sampled or mstopk">,
+    Option<"fuseBytes", "fuse-bytes", "int64_t", "-1",
+           "selections of several gradients become one message of so many bytes at most; "
+           "0: none do; -1: what the link carries during its latency">,
   ];
   let dependentDialects = ["::commsched::cs::CsDialect", "::mlir::arith::ArithDialect",
                            "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",

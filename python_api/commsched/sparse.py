@@ -30,6 +30,7 @@ class Sparse:
     mask: clear the velocity where something is sent. second_moment: select from what Adam with this decay of squares, and
     with `momentum` and `epsilon`, would add; the optimizer is then gradient descent. clip: bound of the norm of what a worker selects from, times the
     root of the workers. select: "exact", "histogram", "sampled" (the same elements) or "mstopk" (nearly the largest).
+    fuse_bytes: most bytes of a message of the selections of several gradients; 0: none; None: by the latency of links.
     """
 
     density: float = 1.0
@@ -44,6 +45,7 @@ class Sparse:
     epsilon: float = 1e-8
     clip: float = 0.0
     select: str = "exact"
+    fuse_bytes: Optional[int] = None
 
     def __post_init__(self):
         _density("density", self.density)
@@ -71,6 +73,9 @@ class Sparse:
             raise ValueError(f"epsilon must be above 0, got: {self.epsilon}")
         if self.momentum and not self.second_moment and not self.feedback:
             raise ValueError("momentum must go with feedback=True")
+        if self.fuse_bytes is not None and (isinstance(self.fuse_bytes, bool) or not isinstance(self.fuse_bytes, int)
+                                            or self.fuse_bytes < 0):
+            raise ValueError(f"fuse_bytes must be an integer of at least 0, got: {self.fuse_bytes}")
         if not 0 <= self.clip < float("inf"):
             raise ValueError(f"clip must not be negative, got: {self.clip}")
 
@@ -103,7 +108,8 @@ class Sparse:
 
     def options(self, in_pipeline: bool) -> list[str]:
         """Options of --lower-sparse-comm, or of the pipeline that has it."""
-        names = {"method": "sparse-method", "rules": "sparse-rules", "momentum": "momentum-correction"} if in_pipeline else {}
+        names = {"method": "sparse-method", "rules": "sparse-rules", "momentum": "momentum-correction",
+                 "fuse-bytes": "sparse-fuse-bytes"} if in_pipeline else {}
         texts = [f"density={self.density!r}", f"{names.get('method', 'method')}={self.method}",
                  f"min-elements={self.min_elements}"]
         if self.rules:
@@ -121,4 +127,6 @@ class Sparse:
             texts.append(f"clip={self.clip!r}")
         if self.select != "exact":
             texts.append(f"select={self.select}")
+        if self.fuse_bytes is not None:
+            texts.append(f"{names.get('fuse-bytes', 'fuse-bytes')}={self.fuse_bytes}")
         return texts

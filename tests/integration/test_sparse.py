@@ -312,7 +312,8 @@ def test_dense_gradients_are_corrected_too(data, tmp_path, options, rules):
         np.testing.assert_allclose(own["w.velocity"], state["w"]["velocity", 0, 0], rtol=1e-3, atol=2e-4)
 
 
-@pytest.mark.parametrize("options", ["schedule=priority", "schedule=fifo", "copies=overlap", "copies=in-line", "select=sampled"])
+@pytest.mark.parametrize("options", ["schedule=priority", "schedule=fifo", "copies=overlap", "copies=in-line", "select=sampled",
+                                     "sparse-fuse-bytes=0"])
 def test_schedules_and_copies_change_nothing(data, tmp_path, options):
     folder = data[0]
     states = []

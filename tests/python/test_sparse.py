@@ -25,9 +25,9 @@ def test_options():
     assert Strategy(sparse=Sparse.of(0.25)).pipeline(1) == [
         "--insert-dist-comm", "--replicate-devices", "--assign-devices",
         "--lower-sparse-comm=density=0.25 method=auto min-elements=16384"]
-    adam = Sparse(0.5, momentum=0.9, second_moment=0.99, feedback=False)
+    adam = Sparse(0.5, momentum=0.9, second_moment=0.99, feedback=False, fuse_bytes=0)
     assert Strategy(sparse=adam).pipeline(2)[0].endswith(
-        "min-elements=16384 feedback=false momentum-correction=0.9 second-moment=0.99 epsilon=1e-08")
+        "min-elements=16384 feedback=false momentum-correction=0.9 second-moment=0.99 epsilon=1e-08 sparse-fuse-bytes=0")
     assert Sparse.of(None) is None and Sparse.of(sparse) is sparse
 
 
@@ -49,7 +49,7 @@ def test_warm_up():
     (dict(rules={"a,b": 0.1}), "without spaces"), (dict(warm_up=[0.1]), "warm_up must be pairs"),
     (dict(warm_up=[(0.1, 0)]), "warm_up must be pairs"), (dict(momentum=1), "momentum must be"),
     (dict(momentum=0.5, feedback=False), "momentum must go with"), (dict(clip=-1), "clip must not"),
-    (dict(second_moment=1), "second_moment must be"), (dict(second_moment=0.9, epsilon=0), "epsilon must be above 0, got: 0"),
+    (dict(fuse_bytes=-1), "fuse_bytes must be"), (dict(second_moment=1), "second_moment must be"), (dict(second_moment=0.9, epsilon=0), "epsilon must be above 0, got: 0"),
 ])
 def test_bad_options(options, words):
     with pytest.raises(ValueError, match=words):
@@ -128,7 +128,7 @@ def check(made, metrics, want, losses):
 def test_trains_as_jax_does():
     sparse = Sparse(0.05, "allgather", min_elements=64)
     made = program(4, sparse=sparse)
-    assert "cs.top_k" in made.mlir(1) and 'cs.all_gather "w1"' in made.mlir(1)
+    assert "cs.top_k" in made.mlir(1) and 'cs.all_gather "w2+1"' in made.mlir(1)
     metrics = made.run(batches(15))
     want, losses = reference(15, 4, [0.05] * 15, 64)
     check(made, metrics, want, losses)

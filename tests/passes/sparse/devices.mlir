@@ -1,8 +1,8 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// RUN: %cs-opt --insert-dist-comm --replicate-devices --assign-devices --lower-sparse-comm="density=0.25 min-elements=1 method=hitopk" %s | FileCheck %s
-// RUN: %cs-opt --insert-dist-comm --replicate-devices --assign-devices --lower-sparse-comm="density=0.25 min-elements=1 method=allgather" %s | FileCheck %s --check-prefix=FLAT
+// RUN: %cs-opt --insert-dist-comm --replicate-devices --assign-devices --lower-sparse-comm="density=0.25 min-elements=1 fuse-bytes=0 method=hitopk" %s | FileCheck %s
+// RUN: %cs-opt --insert-dist-comm --replicate-devices --assign-devices --lower-sparse-comm="density=0.25 min-elements=1 fuse-bytes=0 method=allgather" %s | FileCheck %s --check-prefix=FLAT
 // RUN: cs-opt --cs-all-reduce-pipeline="density=0.25 min-elements=1 sparse-method=hitopk" %s -o /dev/null
 // RUN: cs-opt --cs-all-reduce-pipeline="density=0.25 min-elements=1 sparse-method=allgather" %s -o /dev/null
 // RUN: cs-opt --cs-all-reduce-pipeline="density=0.25 min-elements=1 sparse-method=hitopk copies=overlap" %s -o /dev/null

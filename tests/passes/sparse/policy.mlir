@@ -1,7 +1,7 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// RUN: cs-opt --insert-dist-comm --lower-sparse-comm="density=0.5 min-elements=8 method=allgather rules=emb.*=0.25,.*scale=1,last=0.125:dense" %s | FileCheck %s
+// RUN: cs-opt --insert-dist-comm --lower-sparse-comm="density=0.5 min-elements=8 fuse-bytes=0 method=allgather rules=emb.*=0.25,.*scale=1,last=0.125:dense" %s | FileCheck %s
 // RUN: cs-opt --insert-dist-comm --lower-sparse-comm="density=0.5 min-elements=8 method=allgather rules=emb.*=0.25,.*scale=1,last=0.125:dense" --remarks-filter=lower-sparse-comm %s -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 // Parameters that ask for it themselves need no option.
 // RUN: cs-opt --cs-all-reduce-pipeline %s | FileCheck %s --check-prefix=OWN

@@ -1,0 +1,229 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "passes/sparse/FuseExchanges.h"
+
+#include "ir/CsSparseOps.h"
+#include "mlir/Analysis/SliceAnalysis.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "passes/place/Devices.h"
+
+using namespace mlir;
+using namespace commsched;
+using namespace commsched::sparse;
+using place::placedType;
+
+namespace {
+
+RankedTensorType rowsOf(Value value) { return placedType(value).getTensor(); }
+
+/// All columns of some rows, from column `at` on.
+struct Columns {
+  SmallVector<OpFoldResult> offsets, sizes, strides;
+  Columns(OpBuilder &builder, RankedTensorType part, int64_t at)
+      : offsets{builder.getIndexAttr(0), builder.getIndexAttr(at)},
+        sizes{builder.getIndexAttr(part.getDimSize(0)),
+              builder.getIndexAttr(part.getDimSize(1))},
+        strides(2, builder.getIndexAttr(1)) {}
+};
+
+/// What exchanges must have in common to become one.
+using Kind = std::tuple<StringRef, Type, unsigned, int64_t, int64_t>;
+
+Kind kindOf(Operation *op) {
+  cs::PlacedType type = placedType(op->getOperand(0));
+  int64_t distance = 0;
+  if (auto pair = dyn_cast<cs::PairExchangeOp>(op))
+    distance = static_cast<int64_t>(pair.getDistance());
+  return {op->getName().getStringRef(), type.getTensor().getElementType(), type.getDevice(),
+          type.getTensor().getDimSize(0), distance};
+}
+
+bool hasBody(Operation *exchange) {
+  auto made = place::sourceOf(exchange->getOperand(0)).getDefiningOp<cs::FragmentOp>();
+  return !made || made.hasBody();
+}
+
+class Fuser {
+public:
+  explicit Fuser(ArrayRef<Operation *> members)
+      : members(members), last(members.back()), builder(last), loc(last->getLoc()),
+        device(place::deviceOf(last->getOperand(0))), body(hasBody(last)) {}
+
+  void run() {
+    Value joined = join();
+    auto fragment = cut(exchange(joined));
+    // What came between the first exchange and this place and needs one of them.
+    Operation *at = fragment;
+    for (Operation *op : dependents()) {
+      op->moveAfter(at);
+      at = op;
+    }
+    for (auto [member, part] : llvm::zip(members, fragment.getOutputs())) {
+      member->getResult(0).replaceAllUsesWith(part);
+      member->erase();
+    }
+  }
+
+private:
+  cs::FragmentOp makeFragment(StringRef label, ValueRange inputs,
+                              ArrayRef<RankedTensorType> results) {
+    SmallVector<Type> types;
+    int64_t bytes = 0;
+    for (RankedTensorType type : results) {
+      types.push_back(cs::PlacedType::get(builder.getContext(), type, device,
+                                          cs::MemoryKind::device));
+      bytes += place::bytesOf(cast<cs::PlacedType>(types.back()));
+    }
+    return cs::FragmentOp::create(
+        builder, loc, types, (label + key()).str(), device, inputs,
+        cs::CostAttr::get(builder.getContext(), /*flops=*/0, 2 * bytes, /*ns=*/0),
+        /*deferred=*/true);
+  }
+  OpBuilder bodyOf(cs::FragmentOp fragment) {
+    Block &block = fragment.getBody().emplaceBlock();
+    for (Value input : fragment.getInputs())
+      block.addArgument(rowsOf(input), loc);
+    return OpBuilder::atBlockEnd(&block);
+  }
+  std::string key() const {
+    return (members.front()->getAttrOfType<StringAttr>("key").getValue() + "+" +
+            Twine(members.size() - 1))
+        .str();
+  }
+
+  Value join() {
+    SmallVector<Value> parts;
+    int64_t columns = 0;
+    for (Operation *member : members) {
+      parts.push_back(member->getOperand(0));
+      columns += rowsOf(parts.back()).getDimSize(1);
+    }
+    RankedTensorType first = rowsOf(parts.front());
+    auto type =
+        RankedTensorType::get({first.getDimSize(0), columns}, first.getElementType());
+    cs::FragmentOp fragment = makeFragment("join.", parts, {type});
+    if (body) {
+      OpBuilder in = bodyOf(fragment);
+      Value whole =
+          tensor::EmptyOp::create(in, loc, type.getShape(), type.getElementType());
+      int64_t at = 0;
+      for (Value part : fragment.getBody().getArguments()) {
+        auto rows = cast<RankedTensorType>(part.getType());
+        Columns to(in, rows, at);
+        whole = tensor::InsertSliceOp::create(in, loc, part, whole, to.offsets, to.sizes,
+                                              to.strides);
+        at += rows.getDimSize(1);
+      }
+      cs::ReturnOp::create(in, loc, whole);
+    }
+    return fragment.getOutputs().front();
+  }
+
+  Value exchange(Value joined) {
+    Operation *made = builder.clone(*last);
+    made->setOperand(0, joined);
+    made->setAttr("key", builder.getStringAttr(key()));
+    cs::PlacedType type = placedType(last->getResult(0));
+    made->getResult(0).setType(cs::PlacedType::get(
+        builder.getContext(),
+        RankedTensorType::get(
+            {type.getTensor().getDimSize(0), rowsOf(joined).getDimSize(1)},
+            type.getTensor().getElementType()),
+        type.getDevice(), type.getMemory()));
+    return made->getResult(0);
+  }
+
+  cs::FragmentOp cut(Value exchanged) {
+    SmallVector<RankedTensorType> types;
+    for (Operation *member : members)
+      types.push_back(rowsOf(member->getResult(0)));
+    cs::FragmentOp fragment = makeFragment("cut.", exchanged, types);
+    if (body) {
+      OpBuilder in = bodyOf(fragment);
+      Value whole = fragment.getBody().getArgument(0);
+      SmallVector<Value> parts;
+      int64_t at = 0;
+      for (RankedTensorType type : types) {
+        Columns from(in, type, at);
+        parts.push_back(tensor::ExtractSliceOp::create(in, loc, type, whole, from.offsets,
+                                                       from.sizes, from.strides));
+        at += type.getDimSize(1);
+      }
+      cs::ReturnOp::create(in, loc, parts);
+    }
+    return fragment;
+  }
+
+  /// In their order.
+  SmallVector<Operation *> dependents() const {
+    SetVector<Operation *> found;
+    for (Operation *member : members)
+      getForwardSlice(member, &found);
+    SmallVector<Operation *> ahead;
+    for (Operation *op : found)
+      if (op->getBlock() == last->getBlock() && op->isBeforeInBlock(last))
+        ahead.push_back(op);
+    llvm::sort(ahead, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+    return ahead;
+  }
+
+  ArrayRef<Operation *> members;
+  Operation *last;
+  OpBuilder builder;
+  Location loc;
+  unsigned device;
+  bool body;
+};
+
+/// Of one kind. What depends on a member cannot join it.
+void fuseKind(ArrayRef<Operation *> exchanges, int64_t bytes) {
+  SmallVector<Operation *> members;
+  SetVector<Operation *> behind;
+  int64_t sum = 0;
+  auto close = [&] {
+    if (members.size() > 1)
+      Fuser(members).run();
+    members.clear();
+    behind.clear();
+    sum = 0;
+  };
+  for (Operation *op : exchanges) {
+    int64_t own = place::bytesOf(placedType(op->getOperand(0)));
+    if (behind.contains(op) || (!members.empty() && sum + own > bytes))
+      close();
+    if (own > bytes)
+      continue;
+    members.push_back(op);
+    getForwardSlice(op, &behind);
+    sum += own;
+  }
+  close();
+}
+
+} // namespace
+
+bool sparse::isFusable(Operation *op) {
+  return isa<cs::AllGatherOp, cs::PairExchangeOp, cs::AllToAllOp>(op) &&
+         rowsOf(op->getOperand(0)).getRank() == 2;
+}
+
+int64_t sparse::fusionBytes(cs::LinkAttr link) {
+  return (link.getLatencyNs() + link.getOverheadNs()) * link.getMbitPerS() / 8000;
+}
+
+void sparse::fuseExchanges(ArrayRef<Operation *> exchanges, int64_t bytes) {
+  // Of a handful of kinds.
+  SmallVector<std::pair<Kind, SmallVector<Operation *>>> byKind;
+  for (Operation *op : exchanges) {
+    Kind kind = kindOf(op);
+    auto known = llvm::find_if(byKind, [&](auto &entry) { return entry.first == kind; });
+    if (known == byKind.end()) {
+      byKind.push_back({kind, {}});
+      known = std::prev(byKind.end());
+    }
+    known->second.push_back(op);
+  }
+  for (auto &[kind, ops] : byKind)
+    fuseKind(ops, bytes);
+}
