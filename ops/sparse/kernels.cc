@@ -3,126 +3,17 @@
 #include "ops/sparse/kernels.h"
 
 #include <cstring>
-#include <functional>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "ops/sparse/kernel_instance.h"
 #include "ops/sparse/lists.h"
 #include "ops/sparse/operands.h"
 #include "ops/sparse/quantize.h"
 #include "ops/sparse/regions.h"
-#include "ops/sparse/top_k.h"
 
 namespace commsched::ops::sparse {
 namespace {
-
-class SparseKernel : public KernelInstance {
- public:
-  using Function = std::function<absl::Status(void *const *, void *)>;
-  SparseKernel(Function run, size_t scratch_bytes = 0)
-      : run_(std::move(run)), scratch_bytes_(scratch_bytes) {}
-  size_t scratch_bytes() const override { return scratch_bytes_; }
-  absl::Status Run(void *const *operands, void *scratch) override {
-    return run_(operands, scratch);
-  }
-  std::string implementation() const override { return "sparse"; }
-
- private:
-  const Function run_;
-  const size_t scratch_bytes_;
-};
-
-std::unique_ptr<KernelInstance> Kernel(SparseKernel::Function run,
-                                       size_t scratch_bytes = 0) {
-  return std::make_unique<SparseKernel>(std::move(run), scratch_bytes);
-}
-
-// -- top_k, select_above ----------------------------------------------------
-
-struct TopKLayout {
-  bool feedback = false, above = false;
-  size_t inputs() const { return 1 + feedback + above; }
-  size_t values() const { return inputs(); }
-  size_t indices() const { return inputs() + 1; }
-  size_t count() const { return inputs() + 2; }
-  size_t new_residual() const { return inputs() + 2 + above; }
-};
-
-TopKLayout LayoutOf(const KernelDesc &desc) {
-  return {desc.kind == "top_k_feedback" || desc.kind == "select_above_feedback",
-          desc.kind == "select_above" || desc.kind == "select_above_feedback"};
-}
-
-TopKProblem ProblemOf(const KernelDesc &desc) {
-  const TopKLayout at = LayoutOf(desc);
-  TopKProblem problem;
-  problem.element = desc.operands[0].element;
-  problem.index = desc.operands[at.indices()].element;
-  problem.size = Rows(desc.operands[0]);
-  problem.k = Rows(desc.operands[at.values()]);
-  problem.method = TopKMethod(Attribute(desc, "method", 0));
-  problem.steps = int(Attribute(desc, "steps", problem.steps));
-  problem.seed = uint64_t(Attribute(desc, "seed", 0));
-  problem.stop_early = Attribute(desc, "stop_early", 0) != 0;
-  return problem;
-}
-
-absl::Status CheckTopKKernel(const KernelDesc &desc) {
-  const TopKLayout at = LayoutOf(desc);
-  absl::Status s;
-  const Is v = Is::kValue, i = Is::kIndex, c = Is::kCount;
-  const auto attributes = {"method", "steps", "seed", "stop_early"};
-  if (at.above)
-    s = at.feedback ? CheckOperands(desc, {v, v, v, v, i, c, v}, {})
-                    : CheckOperands(desc, {v, v, v, i, c}, {});
-  else
-    s = at.feedback ? CheckOperands(desc, {v, v, v, i, v}, attributes)
-                    : CheckOperands(desc, {v, v, i}, attributes);
-  if (s.ok()) s = CheckLength(desc, 0, Rows(desc.operands[0]));
-  if (s.ok())
-    s = CheckLength(desc, at.values(), Rows(desc.operands[at.values()]));
-  if (s.ok()) s = CheckSame(desc, at.values(), at.indices());
-  if (s.ok() && at.feedback) s = CheckSame(desc, 0, 1);
-  if (s.ok() && at.feedback) s = CheckSame(desc, 0, at.new_residual());
-  if (s.ok() && at.above) s = CheckLength(desc, at.inputs() - 1, 1);
-  if (s.ok() && at.above) s = CheckLength(desc, at.count(), 1);
-  if (!s.ok()) return s;
-  const int64_t method = Attribute(desc, "method", 0);
-  if (method < 0 || method > int64_t(TopKMethod::kMsTopK))
-    return absl::InvalidArgumentError(
-        absl::StrCat("method must be 0 to 3, got: ", method));
-  const int64_t steps = Attribute(desc, "steps", 1);
-  if (steps < 1 || steps > 100)
-    return absl::InvalidArgumentError(
-        absl::StrCat("steps must be 1 to 100, got: ", steps));
-  return CheckTopK(ProblemOf(desc));
-}
-
-absl::StatusOr<std::unique_ptr<KernelInstance>> MakeTopKKernel(
-    const KernelDesc &desc) {
-  const TopKLayout at = LayoutOf(desc);
-  const TopKProblem problem = ProblemOf(desc);
-  return Kernel(
-      [at, problem](void *const *operands, void *scratch) {
-        TopKBuffers buffers;
-        buffers.input = operands[0];
-        if (at.feedback) {
-          buffers.residual = operands[1];
-          buffers.new_residual = operands[at.new_residual()];
-        }
-        buffers.values = operands[at.values()];
-        buffers.indices = operands[at.indices()];
-        buffers.scratch = scratch;
-        if (!at.above) return TopK(problem, buffers);
-        const double threshold = ReadElement(
-            problem.element,
-            static_cast<const std::byte *>(operands[at.inputs() - 1]));
-        return SelectAbove(problem, threshold, buffers,
-                           static_cast<int64_t *>(operands[at.count()]));
-      },
-      TopKScratchBytes(problem));
-}
 
 // -- lists ------------------------------------------------------------------
 
@@ -376,9 +267,7 @@ namespace commsched::ops {
 
 void AddSparseKernels(std::map<std::string, KernelFamily> *kinds) {
   using namespace sparse;
-  for (const char *kind :
-       {"top_k", "top_k_feedback", "select_above", "select_above_feedback"})
-    (*kinds)[kind] = {CheckTopKKernel, MakeTopKKernel};
+  AddTopKKernels(kinds);
   (*kinds)["scatter_add"] = {CheckScatterAdd, MakeScatterAdd};
   (*kinds)["scatter_clear"] = {CheckScatterClear, MakeScatterClear};
   (*kinds)["scatter_add_others"] = {CheckScatterAddOthers,
