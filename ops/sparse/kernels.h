@@ -18,6 +18,12 @@
 // "select_above_feedback": gradient T [d], residual T [d], threshold T [1];
 //   values T [k], indices I [k], count i64 [1], new residual T [d], which may
 //   be the memory of the residual.
+// "top_k_every": gradient T [d], residual T [d], state f32 [2]; values T [k],
+//   indices I [k], new residual T [d], new state f32 [2]; the new ones may be
+//   the memory of the old ones. every: 1 to 2^24; the other attributes as
+//   above. In one of so many steps like "top_k_feedback", and in the others like
+//   "select_above_feedback" with the threshold of that step: TopKEvery of
+//   ops/sparse/top_k.h. The state is zero to begin with.
 // "scatter_add": indices I [n], values T [n] or [n, w]; target T [d] or [d, w].
 //   target = the sum of the entries, 0 elsewhere; with `accumulate`, added to
 //   it. [denominator]: entries are divided by it.

@@ -67,6 +67,7 @@ absl::Status CheckOperands(const KernelDesc &desc,
         if (element != Element::kI64) wanted = "i64";
         break;
       case Is::kScale:
+      case Is::kState:
         if (element != Element::kF32) wanted = "f32";
         break;
       case Is::kCode:

@@ -3,8 +3,10 @@
 #include "ops/sparse/top_k.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "ops/sparse/float_types.h"
 #include "ops/sparse/selection.h"
 
 namespace commsched::ops::sparse {
@@ -43,6 +45,18 @@ bool FindEnough(Selection *selection) {
     found = selection->Find(-1);
   }
   return found >= 0;
+}
+
+// The least magnitude of k values; 0 of none.
+float SmallestMagnitude(const TopKProblem &problem, const void *values) {
+  return WithFloat(problem.element, [&](auto f) {
+    using F = decltype(f);
+    const auto *v = static_cast<const typename F::Storage *>(values);
+    uint32_t least = problem.k == 0 ? 0 : F::kMagnitude;
+    for (int64_t i = 0; i < problem.k; ++i)
+      least = std::min(least, F::Bits(v[i]) & F::kMagnitude);
+    return float(F::Load(F::FromBits(least)));
+  });
 }
 
 }  // namespace
@@ -107,6 +121,28 @@ absl::Status SelectAbove(const TopKProblem &problem, double threshold,
   selection.WriteFirst(*count);
   selection.WritePadding();
   return absl::OkStatus();
+}
+
+absl::Status TopKEvery(const TopKProblem &problem, int64_t every,
+                       const ThresholdState &state, const TopKBuffers &buffers,
+                       ThresholdState *next, NonFinite *non_finite,
+                       const ParallelFor &parallel) {
+  int64_t age = 0;
+  // Rounded: it may be a mean over ranks.
+  if (state.age > 0 && state.age < float(every))
+    age = std::llround(state.age) % every;
+  float threshold = state.magnitude;
+  absl::Status status;
+  if (age == 0 || !(threshold > 0) || !std::isfinite(threshold)) {
+    status = TopK(problem, buffers, non_finite, parallel);
+    if (status.ok()) threshold = SmallestMagnitude(problem, buffers.values);
+  } else {
+    int64_t count = 0;
+    status = SelectAbove(problem, double(threshold), buffers, &count,
+                         non_finite, parallel);
+  }
+  if (status.ok()) *next = {threshold, float((age + 1) % every)};
+  return status;
 }
 
 }  // namespace commsched::ops::sparse

@@ -111,6 +111,26 @@ absl::Status SelectAbove(const TopKProblem &problem, double threshold,
                          NonFinite *non_finite = nullptr,
                          const ParallelFor &parallel = nullptr);
 
+// A threshold that serves for several steps (Ok-Topk: S. Li, T. Hoefler,
+// "Near-optimal sparse allreduce for distributed deep learning", PPoPP 2022).
+// All zero to begin with. As memory: two floats.
+struct ThresholdState {
+  float magnitude = 0;
+  float age = 0;  // steps since the last exact one, it included; below `every`
+};
+inline constexpr int64_t kMaxThresholdSteps = int64_t{1} << 24;
+
+// One step: TopK if the age is 0, and then the threshold becomes the magnitude
+// of the smallest element that was selected; else SelectAbove. TopK also if the
+// threshold is not a positive number, or the age not one below `every`, which
+// then counts as 0: a checkpoint may be of another plan. The age of the next
+// state does not depend on the elements, so that ranks stay in step.
+// every: 1 .. kMaxThresholdSteps. `next` is written unless there is an error.
+absl::Status TopKEvery(const TopKProblem &problem, int64_t every,
+                       const ThresholdState &state, const TopKBuffers &buffers,
+                       ThresholdState *next, NonFinite *non_finite = nullptr,
+                       const ParallelFor &parallel = nullptr);
+
 }  // namespace commsched::ops::sparse
 
 #endif  // COMMSCHED_OPS_SPARSE_TOP_K_H

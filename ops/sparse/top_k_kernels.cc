@@ -1,5 +1,7 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <cstring>
+
 #include "absl/strings/str_cat.h"
 #include "ops/sparse/kernel_instance.h"
 #include "ops/sparse/operands.h"
@@ -8,18 +10,23 @@
 namespace commsched::ops::sparse {
 namespace {
 
+// Operand numbers. The last input is the threshold with `above`, the state with
+// `every`.
 struct TopKLayout {
-  bool feedback = false, above = false;
-  size_t inputs() const { return 1 + feedback + above; }
+  bool feedback = false, above = false, every = false;
+  size_t inputs() const { return size_t{1} + feedback + above + every; }
   size_t values() const { return inputs(); }
   size_t indices() const { return inputs() + 1; }
   size_t count() const { return inputs() + 2; }
   size_t new_residual() const { return inputs() + 2 + above; }
+  size_t new_state() const { return new_residual() + 1; }
 };
 
 TopKLayout LayoutOf(const KernelDesc &desc) {
-  return {desc.kind == "top_k_feedback" || desc.kind == "select_above_feedback",
-          desc.kind == "select_above" || desc.kind == "select_above_feedback"};
+  const std::string &kind = desc.kind;
+  const bool every = kind == "top_k_every";
+  return {every || kind == "top_k_feedback" || kind == "select_above_feedback",
+          kind == "select_above" || kind == "select_above_feedback", every};
 }
 
 TopKProblem ProblemOf(const KernelDesc &desc) {
@@ -39,9 +46,12 @@ TopKProblem ProblemOf(const KernelDesc &desc) {
 absl::Status CheckTopKKernel(const KernelDesc &desc) {
   const TopKLayout at = LayoutOf(desc);
   absl::Status s;
-  const Is v = Is::kValue, i = Is::kIndex, c = Is::kCount;
+  const Is v = Is::kValue, i = Is::kIndex, c = Is::kCount, t = Is::kState;
   const auto attributes = {"method", "steps", "seed", "stop_early"};
-  if (at.above)
+  if (at.every)
+    s = CheckOperands(desc, {v, v, t, v, i, v, t},
+                      {"method", "steps", "seed", "stop_early", "every"});
+  else if (at.above)
     s = at.feedback ? CheckOperands(desc, {v, v, v, v, i, c, v}, {})
                     : CheckOperands(desc, {v, v, v, i, c}, {});
   else
@@ -55,7 +65,13 @@ absl::Status CheckTopKKernel(const KernelDesc &desc) {
   if (s.ok() && at.feedback) s = CheckSame(desc, 0, at.new_residual());
   if (s.ok() && at.above) s = CheckLength(desc, at.inputs() - 1, 1);
   if (s.ok() && at.above) s = CheckLength(desc, at.count(), 1);
+  if (s.ok() && at.every) s = CheckLength(desc, at.inputs() - 1, 2);
+  if (s.ok() && at.every) s = CheckLength(desc, at.new_state(), 2);
   if (!s.ok()) return s;
+  const int64_t every = Attribute(desc, "every", at.every ? 0 : 1);
+  if (every < 1 || every > kMaxThresholdSteps)
+    return absl::InvalidArgumentError(absl::StrCat(
+        "every must be 1 to ", kMaxThresholdSteps, ", got: ", every));
   const int64_t method = Attribute(desc, "method", 0);
   if (method < 0 || method > int64_t(TopKMethod::kMsTopK))
     return absl::InvalidArgumentError(
@@ -71,8 +87,9 @@ absl::StatusOr<std::unique_ptr<KernelInstance>> MakeTopKKernel(
     const KernelDesc &desc) {
   const TopKLayout at = LayoutOf(desc);
   const TopKProblem problem = ProblemOf(desc);
+  const int64_t every = Attribute(desc, "every", 1);
   return Kernel(
-      [at, problem](void *const *operands, void *scratch) {
+      [at, problem, every](void *const *operands, void *scratch) {
         TopKBuffers buffers;
         buffers.input = operands[0];
         if (at.feedback) {
@@ -82,6 +99,14 @@ absl::StatusOr<std::unique_ptr<KernelInstance>> MakeTopKKernel(
         buffers.values = operands[at.values()];
         buffers.indices = operands[at.indices()];
         buffers.scratch = scratch;
+        if (at.every) {
+          ThresholdState state, next;
+          std::memcpy(&state, operands[at.inputs() - 1], sizeof(state));
+          absl::Status s = TopKEvery(problem, every, state, buffers, &next);
+          if (s.ok())
+            std::memcpy(operands[at.new_state()], &next, sizeof(next));
+          return s;
+        }
         if (!at.above) return TopK(problem, buffers);
         const double threshold = ReadElement(
             problem.element,
@@ -95,8 +120,8 @@ absl::StatusOr<std::unique_ptr<KernelInstance>> MakeTopKKernel(
 }  // namespace
 
 void AddTopKKernels(std::map<std::string, KernelFamily> *kinds) {
-  for (const char *kind :
-       {"top_k", "top_k_feedback", "select_above", "select_above_feedback"})
+  for (const char *kind : {"top_k", "top_k_feedback", "select_above",
+                           "select_above_feedback", "top_k_every"})
     (*kinds)[kind] = {CheckTopKKernel, MakeTopKKernel};
 }
 

@@ -141,10 +141,10 @@ class Guarded {
   std::byte *begin_;
 };
 
-}  // namespace
-
-Selected Select(const ops::sparse::TopKProblem &problem, const Array &x, const Array *residual,
-                Feedback feedback, const double *threshold) {
+// run(buffers, &result) selects.
+template <typename Run>
+Selected SelectWith(const ops::sparse::TopKProblem &problem, const Array &x, const Array *residual,
+                    Feedback feedback, Run run) {
   Selected result;
   result.status = ops::sparse::CheckTopK(problem);
   if (!result.status.ok()) return result;
@@ -165,9 +165,7 @@ Selected Select(const ops::sparse::TopKProblem &problem, const Array &x, const A
   buffers.values = values.data();
   buffers.indices = indices.data();
   buffers.scratch = scratch.data();
-  result.status = threshold == nullptr ? TopK(problem, buffers, &result.non_finite)
-                                       : SelectAbove(problem, *threshold, buffers, &result.count,
-                                                     &result.non_finite);
+  result.status = run(buffers, &result);
   result.values = Array(problem.element, problem.k);
   std::memcpy(result.values.data(), values.data(), size_t(problem.k) * width);
   for (int64_t i = 0; i < problem.k; ++i)
@@ -180,6 +178,28 @@ Selected Select(const ops::sparse::TopKProblem &problem, const Array &x, const A
   }
   result.damaged = sum.damaged() || values.damaged() || indices.damaged() || scratch.damaged();
   return result;
+}
+
+}  // namespace
+
+Selected Select(const ops::sparse::TopKProblem &problem, const Array &x, const Array *residual,
+                Feedback feedback, const double *threshold) {
+  return SelectWith(problem, x, residual, feedback,
+                    [&](const ops::sparse::TopKBuffers &buffers, Selected *result) {
+                      if (threshold == nullptr) return TopK(problem, buffers, &result->non_finite);
+                      return SelectAbove(problem, *threshold, buffers, &result->count,
+                                         &result->non_finite);
+                    });
+}
+
+Selected SelectEvery(const ops::sparse::TopKProblem &problem, int64_t every,
+                     const ops::sparse::ThresholdState &state, const Array &x,
+                     const Array *residual, Feedback feedback) {
+  return SelectWith(problem, x, residual, feedback,
+                    [&](const ops::sparse::TopKBuffers &buffers, Selected *result) {
+                      return TopKEvery(problem, every, state, buffers, &result->next,
+                                       &result->non_finite);
+                    });
 }
 
 }  // namespace commsched::testing

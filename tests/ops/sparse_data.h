@@ -68,8 +68,9 @@ struct Selected {
   ops::sparse::NonFinite non_finite;
   std::vector<int64_t> places;
   Array values, residual;
-  int64_t count = 0;     // of SelectAbove
-  bool damaged = false;  // something outside of the buffers was written
+  int64_t count = 0;                 // of SelectAbove
+  ops::sparse::ThresholdState next;  // of TopKEvery
+  bool damaged = false;              // something outside of the buffers was written
 };
 
 enum class Feedback { kNone, kInPlace, kApart };
@@ -78,6 +79,11 @@ enum class Feedback { kNone, kInPlace, kApart };
 // no feedback.
 Selected Select(const ops::sparse::TopKProblem &problem, const Array &x, const Array *residual,
                 Feedback feedback, const double *threshold = nullptr);
+
+// Runs TopKEvery.
+Selected SelectEvery(const ops::sparse::TopKProblem &problem, int64_t every,
+                     const ops::sparse::ThresholdState &state, const Array &x,
+                     const Array *residual, Feedback feedback);
 
 }  // namespace commsched::testing
 

@@ -85,6 +85,41 @@ TEST(SparseKernelsTest, SelectAbove) {
   EXPECT_THAT(next, ElementsAre(1, -2, 0, 0));
 }
 
+TEST(SparseKernelsTest, TopKEvery) {
+  std::vector<float> g = {1, 0, 3, 1}, r = {0, -2, 1, 2}, state = {0, 0}, values(2);
+  std::vector<int64_t> indices(2);
+  KernelDesc desc{"top_k_every",
+                  {Dense(F, {4}), Dense(F, {4}), Dense(F, {2}), Dense(F, {2}), Dense(L, {2}),
+                   Dense(F, {4}), Dense(F, {2})},
+                  {{"every", {3}}},
+                  false};
+  const auto run = [&] {
+    return RunKernel(desc, {g.data(), r.data(), state.data(), values.data(), indices.data(),
+                            r.data(), state.data()});
+  };
+  ASSERT_TRUE(run().ok());
+  EXPECT_THAT(indices, ElementsAre(2, 3));
+  EXPECT_THAT(r, ElementsAre(1, -2, 0, 0));
+  EXPECT_THAT(state, ElementsAre(3, 1));
+  ASSERT_TRUE(run().ok());  // of 2, -2, 3, 1
+  EXPECT_THAT(values, ElementsAre(3, 0));
+  EXPECT_THAT(indices, ElementsAre(2, -1));
+  EXPECT_THAT(r, ElementsAre(2, -2, 0, 1));
+  EXPECT_THAT(state, ElementsAre(3, 2));
+  g[1] = -3;
+  ASSERT_TRUE(run().ok());  // of 3, -5, 3, 2: three are not below 3
+  EXPECT_THAT(values, ElementsAre(3, -5));
+  EXPECT_THAT(indices, ElementsAre(0, 1));
+  EXPECT_THAT(r, ElementsAre(0, 0, 3, 2));
+  EXPECT_THAT(state, ElementsAre(3, 0));
+  ASSERT_TRUE(run().ok());  // of 1, -3, 6, 3
+  EXPECT_THAT(indices, ElementsAre(1, 2));
+  EXPECT_THAT(state, ElementsAre(3, 1));
+  g[0] = NAN;
+  EXPECT_EQ(run().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(state, ElementsAre(3, 1));
+}
+
 TEST(SparseKernelsTest, ScatterAdd) {
   std::vector<int32_t> indices = {0, 2, -1, 2};
   std::vector<float> values = {1, 2, 100, 4}, target = {1, 1, 1};
@@ -186,6 +221,26 @@ TEST(SparseKernelsTest, RefusesWhatDoesNotFit) {
        "operand 0 must be dense, got strides: [2]"},
       {{"top_k", {Dense(F, {int64_t{1} << 32}), Dense(F, {3}), Dense(I, {3})}, {}, false},
        "i32 indices allow 2^31 elements"},
+      {{"top_k_every",
+        {Dense(F, {6}), Dense(F, {6}), Dense(F, {1}), Dense(F, {3}), Dense(I, {3}), Dense(F, {6}),
+         Dense(F, {2})},
+        {{"every", {2}}},
+        false},
+       "operand 2 must have the dimensions [2], got: [1]"},
+      {{"top_k_every",
+        {Dense(F, {6}), Dense(F, {6}), Dense(F, {2}), Dense(F, {3}), Dense(I, {3}), Dense(F, {6}),
+         Dense(Element::kF16, {2})},
+        {{"every", {2}}},
+        false},
+       "operand 6 must be of type f32, got: f16"},
+      {{"top_k_every",
+        {Dense(F, {6}), Dense(F, {6}), Dense(F, {2}), Dense(F, {3}), Dense(I, {3}), Dense(F, {6}),
+         Dense(F, {2})},
+        {},
+        false},
+       "every must be 1 to 16777216, got: 0"},
+      {{"top_k", {Dense(F, {6}), Dense(F, {3}), Dense(I, {3})}, {{"every", {2}}}, false},
+       "unknown attribute \"every\""},
       {{"scatter_add", {Dense(I, {6}), Dense(F, {3}), Dense(F, {9})}, {}, false},
        "as many rows as operand 0 has indices, 6, got: 3"},
       {{"scatter_add", {Dense(I, {6}), Dense(F, {6, 2}), Dense(F, {9, 3})}, {}, false},
