@@ -24,6 +24,10 @@ ArrayRef<StringRef> commsched::cs::selectionMethods() {
   return names;
 }
 
+RankedTensorType commsched::cs::thresholdType(MLIRContext *context) {
+  return RankedTensorType::get({2}, Float32Type::get(context));
+}
+
 std::string commsched::cs::listOf(ArrayRef<StringRef> names) {
   std::string text = names.front().str();
   for (StringRef name : names.drop_front().drop_back())
@@ -58,6 +62,32 @@ static LogicalResult verifySelection(Operation *op, Value values, Value indices,
   return success();
 }
 
+static LogicalResult verifyThreshold(TopKOp op) {
+  auto every = static_cast<int64_t>(op.getEvery());
+  if (!op.getThreshold() && every != 1)
+    return op.emitOpError() << "needs a threshold to select exactly every " << every
+                            << " steps";
+  if (bool(op.getThreshold()) != bool(op.getNext()))
+    return op.emitOpError() << "must have " << (op.getThreshold() ? 4 : 3) << " results "
+                            << (op.getThreshold() ? "with" : "without")
+                            << " a threshold, got: " << op->getNumResults();
+  if (!op.getThreshold())
+    return success();
+  if (!op.getResidual())
+    return op.emitOpError("needs a residual, to have a threshold");
+  Type type = thresholdType(op.getContext());
+  if (op.getThreshold().getType() != type)
+    return op.emitOpError() << "threshold must match " << type
+                            << ", got: " << op.getThreshold().getType();
+  if (op.getNext().getType() != type)
+    return op.emitOpError() << "next threshold must match " << type
+                            << ", got: " << op.getNext().getType();
+  if (every < 1 || every > kMaxThresholdSteps)
+    return op.emitOpError() << "must select exactly every 1 to " << kMaxThresholdSteps
+                            << " steps, got: " << every;
+  return success();
+}
+
 LogicalResult TopKOp::verify() {
   if (!llvm::is_contained(selectionMethods(), getMethod()))
     return emitOpError() << "method must be " << listOf(selectionMethods())
@@ -74,7 +104,7 @@ LogicalResult TopKOp::verify() {
   int64_t elements = tensorOf(getValue()).getNumElements();
   if (k < 1 || k > elements)
     return emitOpError() << "must select 1 to " << elements << " elements, got: " << k;
-  return success();
+  return verifyThreshold(*this);
 }
 
 LogicalResult ScatterAddOp::verify() {

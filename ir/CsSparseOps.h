@@ -28,6 +28,10 @@ inline constexpr llvm::StringLiteral kPerRankAttr = "cs.per_rank";
 llvm::ArrayRef<llvm::StringRef> exchangeMethods();
 /// Methods of cs.top_k, by their number in a plan (ops/sparse/kernels.h).
 llvm::ArrayRef<llvm::StringRef> selectionMethods();
+/// What cs.top_k keeps of a threshold: its magnitude, and how many steps it has served.
+mlir::RankedTensorType thresholdType(mlir::MLIRContext *context);
+/// The most steps that a threshold may serve for: all are f32 numbers.
+inline constexpr int64_t kMaxThresholdSteps = int64_t(1) << 24;
 /// "a, b or c".
 std::string listOf(llvm::ArrayRef<llvm::StringRef> names);
 

@@ -19,8 +19,9 @@ class Cs_SparseOp<string mnemonic, list<Trait> traits = []>
 
 def Cs_Selectable : RankedTensorOf<[F32, F16, BF16]>;
 def Cs_Positions : 1DTensorOf<[I32, I64]>;
+def Cs_ThresholdState : RankedTensorOf<[F32]>;
 
-def Cs_TopKOp : Cs_SparseOp<"top_k", [Pure]> {
+def Cs_TopKOp : Cs_SparseOp<"top_k", [Pure, AttrSizedOperandSegments]> {
   let summary = "the k elements of largest magnitude, and what is left";
   let description = [{
     Of `value`, or of `value + residual`. k is the size of `values` and `indices`;
@@ -32,19 +33,33 @@ def Cs_TopKOp : Cs_SparseOp<"top_k", [Pure]> {
     selects k that are nearly the largest, the same ones for the same `seed`. A NaN
     or an infinity ends the run with an error.
 
+    `threshold`: selects like that in one of `every` steps, and then the threshold
+    is the magnitude of the smallest element selected. In the steps between it
+    selects what is not below the threshold: of more than k those of largest magnitude,
+    and if there are fewer, padding (index -1, value 0) is behind them (Ok-Topk: Li,
+    Hoefler, PPoPP 2022). The operand has the threshold and how many steps it has
+    served, both zero at first; the result `next` is that of the next step. Where
+    the threshold is not a positive number, the step is like the first.
+
     ```mlir
     %v, %i, %rest = cs.top_k "exact" %g, %residual
         : (tensor<784x10xf32>, tensor<784x10xf32>)
         -> (tensor<78xf32>, tensor<78xi32>, tensor<784x10xf32>)
+    %v1, %i1, %rest1, %next = cs.top_k "exact" %g, %residual threshold %state every 128
+        : (tensor<784x10xf32>, tensor<784x10xf32>, tensor<2xf32>)
+        -> (tensor<78xf32>, tensor<78xi32>, tensor<784x10xf32>, tensor<2xf32>)
     ```
   }];
   let arguments = (ins StrAttr:$method, Cs_Selectable:$value,
                        Optional<Cs_Selectable>:$residual,
-                       DefaultValuedAttr<I64Attr, "0">:$seed);
-  let results = (outs Cs_Selectable:$values, Cs_Positions:$indices, Cs_Selectable:$rest);
+                       Optional<Cs_ThresholdState>:$threshold,
+                       DefaultValuedAttr<I64Attr, "0">:$seed,
+                       DefaultValuedAttr<I64Attr, "1">:$every);
+  let results = (outs Cs_Selectable:$values, Cs_Positions:$indices, Cs_Selectable:$rest,
+                      Optional<Cs_ThresholdState>:$next);
   let assemblyFormat = [{
-    $method $value (`,` $residual^)? (`seed` $seed^)? attr-dict `:`
-    functional-type(operands, results)
+    $method $value (`,` $residual^)? (`threshold` $threshold^ `every` $every)?
+    (`seed` $seed^)? attr-dict `:` functional-type(operands, results)
   }];
   let hasVerifier = 1;
 }

@@ -94,6 +94,12 @@ void lower(cs::TopKOp op) {
     write.set("seed", static_cast<int64_t>(op.getSeed()));
   Value value = write.flat(op.getValue());
   Value values = write.empty(op.getValues()), indices = write.empty(op.getIndices());
+  if (op.getThreshold()) {
+    write.set("every", static_cast<int64_t>(op.getEvery()));
+    return write.replace(write.call(
+        "top_k_every", {value, write.flat(op.getResidual()), op.getThreshold()},
+        {values, indices, write.empty(op.getRest()), write.empty(op.getNext())}));
+  }
   if (op.getResidual())
     return write.replace(
         write.call("top_k_feedback", {value, write.flat(op.getResidual())},

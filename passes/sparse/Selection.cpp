@@ -225,7 +225,8 @@ SelectedInside sparse::selectInside(const SelectionContext &context, FragmentMak
       in, context.loc,
       TypeRange{RankedTensorType::get({context.k}, context.type.getElementType()),
                 RankedTensorType::get({context.k}, in.getI32Type()), context.type},
-      rules.select, direction, own.residual, /*seed=*/0);
+      rules.select, direction, own.residual, /*threshold=*/Value(), /*seed=*/0,
+      /*every=*/1);
   if (moments.velocity && !moments.squares && rules.mask)
     moments.velocity = cs::ScatterClearOp::create(in, context.loc, context.type,
                                                   moments.velocity, top.getIndices());

@@ -27,6 +27,78 @@ func.func @none(%g: tensor<8xf32>) {
 
 // -----
 
+func.func @threshold_size(%g: tensor<8xf32>, %r: tensor<8xf32>, %t: tensor<3xf32>) {
+  // expected-error@+1 {{'cs.top_k' op threshold must match 'tensor<2xf32>', got: 'tensor<3xf32>'}}
+  %v, %i, %n, %s = cs.top_k "exact" %g, %r threshold %t every 2 : (tensor<8xf32>, tensor<8xf32>, tensor<3xf32>) -> (tensor<3xf32>, tensor<3xi32>, tensor<8xf32>, tensor<2xf32>)
+  return
+}
+
+// -----
+
+func.func @next_size(%g: tensor<8xf32>, %r: tensor<8xf32>, %t: tensor<2xf32>) {
+  // expected-error@+1 {{'cs.top_k' op next threshold must match 'tensor<2xf32>', got: 'tensor<1xf32>'}}
+  %v, %i, %n, %s = cs.top_k "exact" %g, %r threshold %t every 2 : (tensor<8xf32>, tensor<8xf32>, tensor<2xf32>) -> (tensor<3xf32>, tensor<3xi32>, tensor<8xf32>, tensor<1xf32>)
+  return
+}
+
+// -----
+
+func.func @no_next(%g: tensor<8xf32>, %r: tensor<8xf32>, %t: tensor<2xf32>) {
+  // expected-error@+1 {{'cs.top_k' op must have 4 results with a threshold, got: 3}}
+  %v, %i, %n = cs.top_k "exact" %g, %r threshold %t every 2 : (tensor<8xf32>, tensor<8xf32>, tensor<2xf32>) -> (tensor<3xf32>, tensor<3xi32>, tensor<8xf32>)
+  return
+}
+
+// -----
+
+func.func @no_threshold(%g: tensor<8xf32>, %r: tensor<8xf32>, %t: tensor<2xf32>) {
+  // expected-error@+1 {{'cs.top_k' op must have 3 results without a threshold, got: 4}}
+  %v, %i, %n, %s = cs.top_k "exact" %g, %r : (tensor<8xf32>, tensor<8xf32>) -> (tensor<3xf32>, tensor<3xi32>, tensor<8xf32>, tensor<2xf32>)
+  return
+}
+
+// -----
+
+func.func @no_residual(%g: tensor<8xf32>, %r: tensor<8xf32>, %t: tensor<2xf32>) {
+  // expected-error@+1 {{'cs.top_k' op needs a residual, to have a threshold}}
+  %v, %i, %n, %s = cs.top_k "exact" %g threshold %t every 2 : (tensor<8xf32>, tensor<2xf32>) -> (tensor<3xf32>, tensor<3xi32>, tensor<8xf32>, tensor<2xf32>)
+  return
+}
+
+// -----
+
+func.func @never(%g: tensor<8xf32>, %r: tensor<8xf32>, %t: tensor<2xf32>) {
+  // expected-error@+1 {{'cs.top_k' op must select exactly every 1 to 16777216 steps, got: 0}}
+  %v, %i, %n, %s = cs.top_k "exact" %g, %r threshold %t every 0 : (tensor<8xf32>, tensor<8xf32>, tensor<2xf32>) -> (tensor<3xf32>, tensor<3xi32>, tensor<8xf32>, tensor<2xf32>)
+  return
+}
+
+// -----
+
+func.func @seldom(%g: tensor<8xf32>, %r: tensor<8xf32>, %t: tensor<2xf32>) {
+  // expected-error@+1 {{'cs.top_k' op must select exactly every 1 to 16777216 steps, got: 16777217}}
+  %v, %i, %n, %s = cs.top_k "exact" %g, %r threshold %t every 16777217 : (tensor<8xf32>, tensor<8xf32>, tensor<2xf32>) -> (tensor<3xf32>, tensor<3xi32>, tensor<8xf32>, tensor<2xf32>)
+  return
+}
+
+// -----
+
+func.func @every_alone(%g: tensor<8xf32>, %r: tensor<8xf32>, %t: tensor<2xf32>) {
+  // expected-error@+1 {{'cs.top_k' op needs a threshold to select exactly every 2 steps}}
+  %v, %i, %n = "cs.top_k"(%g, %r) <{method = "exact", every = 2 : i64, operandSegmentSizes = array<i32: 1, 1, 0>}> : (tensor<8xf32>, tensor<8xf32>) -> (tensor<3xf32>, tensor<3xi32>, tensor<8xf32>)
+  return
+}
+
+// -----
+
+func.func @threshold_element(%g: tensor<8xf32>, %r: tensor<8xf32>, %t: tensor<2xf16>) {
+  // expected-error@+1 {{'cs.top_k' op operand #2 must be ranked tensor of 32-bit float values, but got 'tensor<2xf16>'}}
+  %v, %i, %n, %s = cs.top_k "exact" %g, %r threshold %t every 2 : (tensor<8xf32>, tensor<8xf32>, tensor<2xf16>) -> (tensor<3xf32>, tensor<3xi32>, tensor<8xf32>, tensor<2xf32>)
+  return
+}
+
+// -----
+
 func.func @counts(%g: tensor<8xf32>) {
   // expected-error@+1 {{'cs.top_k' op must have as many indices as values, 3, got: 2}}
   %v, %i, %r = cs.top_k "exact" %g : (tensor<8xf32>) -> (tensor<3xf32>, tensor<2xi32>, tensor<8xf32>)

@@ -29,6 +29,17 @@ func.func @selections(%g: tensor<4x8xf32>, %r: tensor<4x8xf32>, %h: tensor<64xbf
   return
 }
 
+// CHECK-LABEL: func.func @thresholds
+func.func @thresholds(%g: tensor<4x8xbf16>, %r: tensor<4x8xbf16>, %t: tensor<2xf32>) -> tensor<2xf32> {
+  // CHECK: %next = cs.top_k "exact" %{{.*}}, %{{.*}} threshold %{{.*}} every 128 : (tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<2xf32>) -> (tensor<3xbf16>, tensor<3xi32>, tensor<4x8xbf16>, tensor<2xf32>)
+  %v, %i, %rest, %n = cs.top_k "exact" %g, %r threshold %t every 128
+      : (tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<2xf32>) -> (tensor<3xbf16>, tensor<3xi32>, tensor<4x8xbf16>, tensor<2xf32>)
+  // CHECK: cs.top_k "mstopk" %{{.*}}, %{{.*}} threshold %{{.*}} every 1 seed 7 :
+  %v1, %i1, %rest1, %n1 = cs.top_k "mstopk" %g, %r threshold %n every 1 seed 7
+      : (tensor<4x8xbf16>, tensor<4x8xbf16>, tensor<2xf32>) -> (tensor<3xbf16>, tensor<3xi64>, tensor<4x8xbf16>, tensor<2xf32>)
+  return %n1 : tensor<2xf32>
+}
+
 // CHECK-LABEL: func.func @step
 // CHECK-SAME: cs.per_rank, cs.state = "w.residual"
 func.func @step(%w: tensor<4xf32> {cs.param = "w"}, %r: tensor<4xf32> {cs.state = "w.residual", cs.per_rank})
