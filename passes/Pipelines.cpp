@@ -86,6 +86,7 @@ void commsched::buildAllReducePipeline(
                                 .epsilon = options.epsilon,
                                 .clip = options.clip,
                                 .select = options.select,
+                                .exactEvery = options.exactEvery,
                                 .fuseBytes = options.sparseFuseBytes};
   llvm::append_range(sparse.rules, options.sparseRules);
   manager.addPass(createLowerSparseComm(sparse));

@@ -120,6 +120,11 @@ struct AllReducePipelineOptions
       llvm::cl::desc("most bytes of a message of several selections; 0: none; -1: by "
                      "the link"),
       llvm::cl::init(-1)};
+  Option<int64_t> exactEvery{
+      *this, "exact-every",
+      llvm::cl::desc("select so in one of so many steps, and by its threshold in "
+                     "the others"),
+      llvm::cl::init(1)};
 };
 
 struct ParameterServerPipelineOptions

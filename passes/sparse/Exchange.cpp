@@ -137,6 +137,15 @@ FailureOr<Kept> Exchanger::keep(const Twine &suffix, cs::PlacedType type) {
   if (failed(moments))
     return failure();
   kept.moments = *moments;
+  if (options.rules.exactEvery > 1) {
+    FailureOr<Value> state = addState(
+        key + ".threshold" + suffix,
+        cs::PlacedType::get(func.getContext(), cs::thresholdType(func.getContext()),
+                            type.getDevice(), type.getMemory()));
+    if (failed(state))
+      return failure();
+    kept.threshold = *state;
+  }
   return kept;
 }
 

@@ -65,6 +65,11 @@ private:
       return refuse("momentum must go with feedback");
     if (!(clip >= 0 && std::isfinite(clip)))
       return refuse("clip must not be negative, got: " + Twine(std::to_string(clip)));
+    if (exactEvery < 1 || exactEvery > cs::kMaxThresholdSteps)
+      return refuse("exact-every must be 1 to " + Twine(cs::kMaxThresholdSteps) +
+                    ", got: " + Twine(exactEvery));
+    if (exactEvery > 1 && !feedback)
+      return refuse("exact-every above 1 must go with feedback");
     FailureOr<SmallVector<func::FuncOp>> functions =
         place::trainerFunctions(getOperation(), getArgument());
     if (failed(functions))
@@ -108,7 +113,7 @@ private:
   }
 
   SelectionRules rulesOfSelection() const {
-    return {select, feedback, {momentum, secondMoment, epsilon}, mask, clip};
+    return {select, feedback, {momentum, secondMoment, epsilon}, mask, clip, exactEvery};
   }
 
   /// Of a gradient that stays dense. A second run finds the state of the first.

@@ -46,6 +46,11 @@ def LowerSparseComm : Pass<"lower-sparse-comm", "::mlir::ModuleOp"> {
     lists side by side in one message (`join.`), `"w+2"` that of "w" and two others, cut
     again where it arrives (`cut.`). It has no more bytes than `fuse-bytes`.
 
+    With `exact-every` n, a threshold serves for n steps (Ok-Topk, see `cs.top_k`): a
+    rank selects exactly in one of them, and in the others what is not below the
+    threshold of that step, at most as much. It is state of the step like the
+    residual: `<parameter>.threshold`.
+
     A remark says for every gradient what was chosen, with the predicted times, or
     why it stays dense: fewer than `min-elements` elements, an element type that
     cannot be selected from, a reduction other than mean and sum, one rank. A
@@ -76,6 +81,8 @@ def LowerSparseComm : Pass<"lower-sparse-comm", "::mlir::ModuleOp"> {
            "bound of the norm of each gradient, times the root of the ranks; 0: none">,
     Option<"select", "select", "std::string", "\"exact\"",
            "how elements are selected: exact, histogram, sampled or mstopk">,
+    Option<"exactEvery", "exact-every", "int64_t", "1",
+           "select so in one of so many steps, and by its threshold in the others">,
     Option<"fuseBytes", "fuse-bytes", "int64_t", "-1",
            "selections of several gradients become one message of so many bytes at most; "
            "0: none do; -1: what the link carries during its latency">,

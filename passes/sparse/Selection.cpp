@@ -32,13 +32,21 @@ SmallVector<Value, 4> Kept::present() const {
   if (residual)
     values.push_back(residual);
   llvm::append_range(values, moments.present());
+  if (threshold)
+    values.push_back(threshold);
   return values;
 }
 
 Kept Kept::with(ValueRange values) const {
-  if (residual)
-    return {values.front(), moments.with(values.drop_front())};
-  return {Value(), moments.with(values)};
+  Kept result = *this;
+  if (residual) {
+    result.residual = values.front();
+    values = values.drop_front();
+  }
+  result.moments = moments.with(values);
+  if (threshold)
+    result.threshold = values[moments.present().size()];
+  return result;
 }
 
 FragmentMaker::FragmentMaker(const SelectionContext &context, StringRef label,
@@ -221,16 +229,19 @@ SelectedInside sparse::selectInside(const SelectionContext &context, FragmentMak
   Kept own = kept.with(maker.arguments().drop_front());
   auto [direction, moments] =
       correct(in, context.loc, from, own.moments, rules.correction);
-  auto top = cs::TopKOp::create(
-      in, context.loc,
-      TypeRange{RankedTensorType::get({context.k}, context.type.getElementType()),
-                RankedTensorType::get({context.k}, in.getI32Type()), context.type},
-      rules.select, direction, own.residual, /*threshold=*/Value(), /*seed=*/0,
-      /*every=*/1);
+  SmallVector<Type> types{RankedTensorType::get({context.k}, context.type.getElementType()),
+                          RankedTensorType::get({context.k}, in.getI32Type()), context.type};
+  if (own.threshold)
+    types.push_back(own.threshold.getType());
+  auto top = cs::TopKOp::create(in, context.loc, types, rules.select, direction, own.residual,
+                                own.threshold, /*seed=*/0,
+                                own.threshold ? rules.exactEvery : 1);
   if (moments.velocity && !moments.squares && rules.mask)
     moments.velocity = cs::ScatterClearOp::create(in, context.loc, context.type,
                                                   moments.velocity, top.getIndices());
-  return {top, {own.residual ? Value(top.getRest()) : Value(), moments}};
+  return {top,
+          {own.residual ? Value(top.getRest()) : Value(), moments,
+           own.threshold ? Value(top.getNext()) : Value()}};
 }
 
 Selected sparse::selectTopK(const SelectionContext &context, StringRef label, Value value,

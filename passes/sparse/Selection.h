@@ -27,6 +27,7 @@ struct SelectionRules {
   CorrectionRules correction;   // of what is selected from
   bool mask = true;             // with momentum alone: factor masking
   double clip = 0;              // bound of the norm times sqrt(ranks), if not 0
+  int64_t exactEvery = 1;       // steps that a threshold serves for; above 1, with feedback
 };
 
 /// What the fragments of one tensor have in common.
@@ -47,6 +48,7 @@ struct SelectionContext {
 struct Kept {
   mlir::Value residual;
   Moments moments;
+  mlir::Value threshold; // of cs.top_k
 
   llvm::SmallVector<mlir::Value, 4> present() const;
   /// `values` in place of those that are present, in their order.
