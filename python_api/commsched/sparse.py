@@ -28,8 +28,10 @@ class Sparse:
     warm_up: (density, steps) of the first steps, one after the other; rules of a smaller density wait as well.
     feedback: keep what is not sent (else it is lost). momentum: momentum correction, in place of the optimizer's own;
     mask: clear the velocity where something is sent. second_moment: select from what Adam with this decay of squares, and
-    with `momentum` and `epsilon`, would add; the optimizer is then gradient descent. clip: bound of the norm of what a worker selects from, times the
-    root of the workers. select: "exact", "histogram", "sampled" (the same elements) or "mstopk" (nearly the largest).
+    with `momentum` and `epsilon`, would add; the optimizer is then gradient descent.
+    clip: bound of the norm of what a worker selects from, times the root of the workers.
+    select: "exact", "histogram", "sampled" (the same elements) or "mstopk" (nearly the largest).
+    exact_every: select so in one of so many steps, and by the threshold of that step in the others.
     fuse_bytes: most bytes of a message of the selections of several gradients; 0: none; None: by the latency of links.
     """
 
@@ -46,6 +48,7 @@ class Sparse:
     clip: float = 0.0
     select: str = "exact"
     fuse_bytes: Optional[int] = None
+    exact_every: int = 1
 
     def __post_init__(self):
         _density("density", self.density)
@@ -78,6 +81,10 @@ class Sparse:
             raise ValueError(f"fuse_bytes must be an integer of at least 0, got: {self.fuse_bytes}")
         if not 0 <= self.clip < float("inf"):
             raise ValueError(f"clip must not be negative, got: {self.clip}")
+        if isinstance(self.exact_every, bool) or not isinstance(self.exact_every, int) or not 1 <= self.exact_every <= 1 << 24:
+            raise ValueError(f"exact_every must be an integer of 1 to {1 << 24}, got: {self.exact_every}")
+        if self.exact_every > 1 and not self.feedback:
+            raise ValueError("exact_every above 1 must go with feedback=True")
 
     @staticmethod
     def of(value: Union[None, float, "Sparse"]) -> Optional["Sparse"]:
@@ -129,4 +136,6 @@ class Sparse:
             texts.append(f"select={self.select}")
         if self.fuse_bytes is not None:
             texts.append(f"{names.get('fuse-bytes', 'fuse-bytes')}={self.fuse_bytes}")
+        if self.exact_every > 1:
+            texts.append(f"exact-every={self.exact_every}")
         return texts

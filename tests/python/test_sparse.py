@@ -22,6 +22,9 @@ def test_options():
     assert Strategy(sparse=sparse).pipeline(2) == [
         "--cs-all-reduce-pipeline=density=0.01 sparse-method=hitopk min-elements=100 "
         "sparse-rules=emb.*=0.001:hitopk,last=0.1:dense momentum-correction=0.9 clip=2.0 select=sampled"]
+    assert Strategy(sparse=Sparse(0.01, exact_every=128)).pipeline(2) == [
+        "--cs-all-reduce-pipeline=density=0.01 sparse-method=auto min-elements=16384 exact-every=128"]
+    assert Strategy(sparse=Sparse(0.01, exact_every=128)).pipeline(1)[-1].endswith("min-elements=16384 exact-every=128")
     assert Strategy(sparse=Sparse.of(0.25)).pipeline(1) == [
         "--insert-dist-comm", "--replicate-devices", "--assign-devices",
         "--lower-sparse-comm=density=0.25 method=auto min-elements=16384"]
@@ -49,7 +52,11 @@ def test_warm_up():
     (dict(rules={"a,b": 0.1}), "without spaces"), (dict(warm_up=[0.1]), "warm_up must be pairs"),
     (dict(warm_up=[(0.1, 0)]), "warm_up must be pairs"), (dict(momentum=1), "momentum must be"),
     (dict(momentum=0.5, feedback=False), "momentum must go with"), (dict(clip=-1), "clip must not"),
-    (dict(fuse_bytes=-1), "fuse_bytes must be"), (dict(second_moment=1), "second_moment must be"), (dict(second_moment=0.9, epsilon=0), "epsilon must be above 0, got: 0"),
+    (dict(fuse_bytes=-1), "fuse_bytes must be"), (dict(second_moment=1), "second_moment must be"),
+    (dict(second_moment=0.9, epsilon=0), "epsilon must be above 0, got: 0"),
+    (dict(exact_every=0), "exact_every must be an integer of 1 to 16777216, got: 0"),
+    (dict(exact_every=2.0), "exact_every must"), (dict(exact_every=True), "exact_every must"),
+    (dict(exact_every=2, feedback=False), "exact_every above 1 must go with"),
 ])
 def test_bad_options(options, words):
     with pytest.raises(ValueError, match=words):
@@ -86,13 +93,14 @@ def batches(count):
         yield {"x": x, "y": np.tanh(x @ target).astype(np.float32)}
 
 
-def reference(count, workers, densities, min_elements):
+def reference(count, workers, densities, min_elements, exact_every=1):
     """In JAX on one device; densities: of each step."""
     params = initial()
     velocity = {n: np.zeros_like(p) for n, p in params.items()}
     residuals = [{n: np.zeros_like(p) for n, p in params.items()} for _ in range(workers)]
+    thresholds = [{} for _ in range(workers)]
     gradient, losses = jax.jit(jax.value_and_grad(loss_of)), []
-    for batch, density in zip(batches(count), densities):
+    for number, (batch, density) in enumerate(zip(batches(count), densities)):
         total, loss = {n: np.zeros_like(p) for n, p in params.items()}, 0
         for worker in range(workers):
             rows = slice(SAMPLES * worker // workers, SAMPLES * (worker + 1) // workers)
@@ -103,6 +111,9 @@ def reference(count, workers, densities, min_elements):
                 sent = own
                 if own.size >= min_elements:
                     order = np.lexsort((np.arange(own.size), -np.abs(own.ravel())))[:max(1, round(density * own.size))]
+                    if number % exact_every == 0:
+                        thresholds[worker][name] = np.abs(own.ravel()[order]).min()
+                    order = order[np.abs(own.ravel()[order]) >= thresholds[worker][name]]
                     sent = np.zeros_like(own)
                     sent.ravel()[order] = own.ravel()[order]
                     residuals[worker][name] = own - sent
@@ -143,6 +154,21 @@ def test_residuals_outlive_the_workers():
     made.close()
     metrics += made.run(whole[5:])
     want, losses = reference(12, 2, [0.05] * 12, 64)
+    check(made, metrics, want, losses)
+    made.close()
+
+
+@needs_tools
+def test_thresholds_serve_for_several_steps():
+    made = program(3, sparse=Sparse(0.05, "oktopk", min_elements=64, exact_every=4))
+    assert "threshold" in made.mlir(1)
+    made.close()
+    made = program(2, sparse=Sparse(0.05, "allgather", min_elements=64, exact_every=4))
+    whole = list(batches(11))
+    metrics = made.run(whole[:6])
+    made.close()  # the thresholds outlive the workers
+    metrics += made.run(whole[6:])
+    want, losses = reference(11, 2, [0.05] * 11, 64, exact_every=4)
     check(made, metrics, want, losses)
     made.close()
 
