@@ -63,10 +63,10 @@ def top_k(values, k):
     return np.sort(order[:k])
 
 
-def select(gradient, residual, density):
-    """Sparse part and what is kept; the sparse part is dense here, zero elsewhere."""
+def select(gradient, residual, density, above=0.0):
+    """Sparse part and what is kept; the sparse part is dense here, zero elsewhere. above: what is smaller is not selected."""
     total = gradient + residual
-    chosen = top_k(total, max(1, round(density * total.size)))
+    chosen = [i for i in top_k(total, max(1, round(density * total.size))) if abs(total.ravel()[i]) >= above]
     sent = np.zeros(total.size)
     sent[chosen] = total.ravel()[chosen]
     sent = sent.reshape(total.shape)
@@ -83,17 +83,22 @@ def adam(gradient, state, place, rules):
 
 
 def chosen_from(gradient, state, place, density, ranks, rules):
-    """What a rank sends. rules: "momentum", "clip", "feedback", "second_moment", "epsilon", as the options of the pass;
-    factor masking (Lin et al., ICLR 2018) goes with momentum. state: residuals by place, velocities by ("velocity", *place)."""
+    """What a rank sends. rules: "momentum", "clip", "feedback", "second_moment", "epsilon", "exact_every", as the options of
+    the pass; factor masking (Lin et al., ICLR 2018) goes with momentum. state: residuals by place, velocities by
+    ("velocity", *place), thresholds and their ages by ("threshold", *place)."""
     if "clip" in rules:
         gradient = gradient * min(1, rules["clip"] / np.sqrt(ranks) / np.sqrt((gradient ** 2).sum()))
     if "second_moment" in rules:
         direction = adam(gradient, state, place, rules)
-        sent, rest = select(direction, state.get(place, 0), density)
     else:
-        velocity = rules.get("momentum", 0) * state.get(("velocity", *place), 0) + gradient
-        sent, rest = select(velocity, state.get(place, 0), density)
-        state["velocity", *place] = np.where(sent != 0, 0, velocity)
+        direction = rules.get("momentum", 0) * state.get(("velocity", *place), 0) + gradient
+    threshold, age = state.get(("threshold", *place), (0, 0))
+    sent, rest = select(direction, state.get(place, 0), density, threshold if age else 0)
+    if age == 0:
+        threshold = abs(sent[sent != 0]).min()
+    state["threshold", *place] = threshold, (age + 1) % rules.get("exact_every", 1)
+    if "second_moment" not in rules:
+        state["velocity", *place] = np.where(sent != 0, 0, direction)
     state[place] = rest if rules.get("feedback", True) else 0
     return sent
 
@@ -152,6 +157,9 @@ def oktopk(parts, kept, density, cuts):
     weights = np.cumsum([0] + counts)
     next_cuts = [0]
     for cut in range(1, nodes):
+        if not any(counts):
+            next_cuts.append(cuts[cut])
+            continue
         # The entry that cut / nodes of all are in front of.
         r = max(i for i in range(nodes) if weights[i] * nodes <= cut * weights[-1] and counts[i] > 0)
         inside, all_ = cut * weights[-1] - weights[r] * nodes, counts[r] * nodes
