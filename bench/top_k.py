@@ -7,7 +7,9 @@ the rounds. Ours give values and indices. Against the time to read the array onc
 faster of a maximum and of a sum, both of vectors), std::nth_element with a scan for the
 indices, numpy.partition of magnitudes that are there already (its result has no
 indices; `numpy_select` is all of it), and torch.topk of magnitudes (without torch: left
-out). `add` is an array added to another in place, which error feedback cannot do without. Every answer of ours is compared with NumPy's.
+out). `add` is an array added to another in place, which error feedback cannot do without;
+`between` selects with feedback by the threshold of an earlier step (into other memory, as
+`fused_apart`). Every answer of ours is compared with NumPy's.
 """
 import argparse
 import ctypes
@@ -36,7 +38,7 @@ def load():
     if not path.exists():
         sys.exit(f"top_k: {path} is missing; build the target top_k_driver")
     library = ctypes.CDLL(str(path))
-    for name in ("ReadMax", "ReadSum", "Add", "Select", "NthElement"):
+    for name in ("ReadMax", "ReadSum", "Add", "Select", "SelectAbove", "NthElement"):
         getattr(library, "TopKDriver" + name).restype = ctypes.c_double
     return library
 
@@ -50,7 +52,7 @@ def pointer(array):
 
 def call(name, *arguments):
     words = [pointer(a) if a is None or isinstance(a, np.ndarray) else ctypes.c_int64(a[0]) if isinstance(a, tuple)
-             else ctypes.c_int(a) for a in arguments]
+             else ctypes.c_float(a) if isinstance(a, np.float32) else ctypes.c_int(a) for a in arguments]
     seconds = getattr(LIBRARY, "TopKDriver" + name)(*words)
     if seconds < 0:
         sys.exit(f"top_k: {name} failed")
@@ -110,10 +112,14 @@ def bench(size, density, rounds, slow_rounds, random):
         ours(F32, method, x, residual, kept, values, indices, 1)
         total = x + residual
         check(f"{name} with feedback", total, indices, values)
+        threshold = np.abs(values).min()
+        call("SelectAbove", threshold, x, residual, kept, (size,), (k,), values, indices, 1)
+        check(f"{name} by a threshold", total, indices, values)
         total[indices] = 0
         if not np.array_equal(total, kept):
             sys.exit(f"top_k: {name}: the new residual is wrong")
 
+    still = residual.copy()
     work = {
         "read_max": lambda: call("ReadMax", x, (x.nbytes,), repeats),
         "read_sum": lambda: call("ReadSum", x, (x.nbytes,), repeats),
@@ -123,6 +129,7 @@ def bench(size, density, rounds, slow_rounds, random):
         # In place, as a state that is carried from step to step; and into other memory.
         "fused": lambda: ours(F32, SAMPLED, x, residual, residual, values, indices, repeats),
         "fused_apart": lambda: ours(F32, SAMPLED, x, residual, kept, values, indices, repeats),
+        "between": lambda: call("SelectAbove", threshold, x, still, kept, (size,), (k,), values, indices, repeats),
         "fused_histogram": lambda: ours(F32, HISTOGRAM, x, residual, residual, values, indices, repeats),
     }
     slow = {
@@ -167,7 +174,7 @@ def main():
         sizes = [int(float(word)) for word in arguments.sizes.split(",")]
     rounds, slow_rounds = (5, 1) if arguments.quick else (15, 3)
     random = np.random.default_rng(1)
-    names = ["exact", "histogram", "add", "fused", "fused_apart", "fused_histogram", "ms_top_k", "ms_top_k_early",
+    names = ["exact", "histogram", "add", "fused", "fused_apart", "between", "fused_histogram", "ms_top_k", "ms_top_k_early",
              "nth_element", "numpy_partition", "numpy_select", "torch_topk", "bf16_exact"]
     print(f"numpy {np.__version__}, torch {torch.__version__ if torch else 'missing'}; times of one read of the array")
     print("     size density read ms  GB/s" + "".join(f"{name:>16}" for name in names))

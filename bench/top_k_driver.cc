@@ -95,6 +95,29 @@ double TopKDriverSelect(int element, int method, int stop_early, int threads, co
   return Seconds(repeats, [&] { return TopK(problem, buffers).ok(); });
 }
 
+// In a step between exact ones: `threshold` was found in an earlier one.
+double TopKDriverSelectAbove(float threshold, const float *x, const float *residual,
+                             float *new_residual, int64_t size, int64_t k, float *values,
+                             int32_t *indices, int repeats) {
+  TopKProblem problem;
+  problem.element = Element::kF32;
+  problem.size = size;
+  problem.k = k;
+  if (!CheckTopK(problem).ok()) return -1;
+  std::vector<std::byte> scratch(TopKScratchBytes(problem) + 64);
+  TopKBuffers buffers;
+  buffers.input = x;
+  buffers.residual = residual;
+  buffers.new_residual = new_residual;
+  buffers.values = values;
+  buffers.indices = indices;
+  buffers.scratch = scratch.data() + 64 - uintptr_t(scratch.data()) % 64;
+  return Seconds(repeats, [&] {
+    int64_t count = 0;
+    return SelectAbove(problem, threshold, buffers, &count).ok() && count == k;
+  });
+}
+
 // What one would write with the standard library: the k-th magnitude, then a scan
 // that takes values and indices. `keys` is scratch for size floats.
 double TopKDriverNthElement(const float *x, int64_t size, int64_t k, float *values,
