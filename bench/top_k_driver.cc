@@ -44,6 +44,21 @@ __attribute__((target_clones("avx512f", "avx2", "default"))) void Add(const floa
   for (int64_t i = 0; i < size; ++i) sum[i] += x[i];
 }
 
+TopKBuffers BuffersOf(const TopKProblem &problem, const void *x, const void *residual,
+                      void *new_residual, void *values, int32_t *indices,
+                      std::vector<std::byte> *memory) {
+  // Touched before: a plan's scratch is there from the beginning.
+  memory->resize(TopKScratchBytes(problem) + 64);
+  TopKBuffers buffers;
+  buffers.input = x;
+  buffers.residual = residual;
+  buffers.new_residual = new_residual;
+  buffers.values = values;
+  buffers.indices = indices;
+  buffers.scratch = memory->data() + 64 - uintptr_t(memory->data()) % 64;
+  return buffers;
+}
+
 }  // namespace
 
 extern "C" {
@@ -83,15 +98,9 @@ double TopKDriverSelect(int element, int method, int stop_early, int threads, co
   problem.size = size;
   problem.k = k;
   if (!CheckTopK(problem).ok()) return -1;
-  // Touched before: a plan's scratch is there from the beginning.
-  std::vector<std::byte> scratch(TopKScratchBytes(problem) + 64);
-  TopKBuffers buffers;
-  buffers.input = x;
-  buffers.residual = residual;
-  buffers.new_residual = new_residual;
-  buffers.values = values;
-  buffers.indices = indices;
-  buffers.scratch = scratch.data() + 64 - uintptr_t(scratch.data()) % 64;
+  std::vector<std::byte> memory;
+  const TopKBuffers buffers =
+      BuffersOf(problem, x, residual, new_residual, values, indices, &memory);
   return Seconds(repeats, [&] { return TopK(problem, buffers).ok(); });
 }
 
@@ -104,14 +113,9 @@ double TopKDriverSelectAbove(float threshold, const float *x, const float *resid
   problem.size = size;
   problem.k = k;
   if (!CheckTopK(problem).ok()) return -1;
-  std::vector<std::byte> scratch(TopKScratchBytes(problem) + 64);
-  TopKBuffers buffers;
-  buffers.input = x;
-  buffers.residual = residual;
-  buffers.new_residual = new_residual;
-  buffers.values = values;
-  buffers.indices = indices;
-  buffers.scratch = scratch.data() + 64 - uintptr_t(scratch.data()) % 64;
+  std::vector<std::byte> memory;
+  const TopKBuffers buffers =
+      BuffersOf(problem, x, residual, new_residual, values, indices, &memory);
   return Seconds(repeats, [&] {
     int64_t count = 0;
     return SelectAbove(problem, threshold, buffers, &count).ok() && count == k;
