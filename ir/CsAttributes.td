@@ -7,6 +7,7 @@
 include "ir/CsDialect.td"
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/EnumAttr.td"
+include "mlir/IR/TensorEncoding.td"
 
 class Cs_Attr<string name, string attrMnemonic, list<Trait> traits = []>
     : AttrDef<Cs_Dialect, name, traits> {
@@ -124,6 +125,39 @@ def Cs_ScheduleAttr : Cs_Attr<"Schedule", "schedule"> {
                         DefaultValuedParameter<"int64_t", "0">:$credit);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
+}
+
+def Cs_CoordinatesAttr : Cs_Attr<"Coordinates", "coordinates", [
+    DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
+  let summary = "what the numbers of a message of sparse gradients are";
+  let description = [{
+    The encoding of a `tensor<lists x words x i32>`: each row is a list of k elements
+    of `dense`. It has the bits of their values, in as many words as they fill (of
+    an odd number of 16-bit values the last half is zero), then their indices
+    (row-major; -1 is padding), and, of `counted` lists, one number more. k follows
+    from the length of a row.
+
+    ```mlir
+    tensor<4x156xi32, #cs.coordinates<tensor<784x10xf32>>>          // 4 lists of 78
+    tensor<4x157xi32, #cs.coordinates<tensor<784x10xf32>, counted>> // and 4 counts
+    tensor<4x117xi32, #cs.coordinates<tensor<784x10xf16>>>          // two values a word
+    ```
+  }];
+  let parameters = (ins "::mlir::RankedTensorType":$dense, "bool":$counted);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// The encoding of `type`, else null.
+    static CoordinatesAttr of(::mlir::Type type);
+    /// Words of the values of a list, and of all of a row.
+    static int64_t wordsOfValues(int64_t entries, int64_t elementBytes);
+    static int64_t wordsOfRow(int64_t entries, int64_t elementBytes, bool counted);
+    int64_t elementBytes() const;
+    /// k of rows of this length; 0 if there is none.
+    int64_t entriesOfRow(int64_t words) const;
+    /// The type of lists of `entries` elements.
+    ::mlir::RankedTensorType typeOf(int64_t lists, int64_t entries) const;
+  }];
 }
 
 #endif // COMMSCHED_IR_CSATTRIBUTES_TD

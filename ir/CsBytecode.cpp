@@ -11,6 +11,10 @@ using namespace commsched::cs;
 
 namespace {
 
+// Bytecode keeps no names of properties and operands: another version's ops would be
+// read as others. 2: properties of ops; 3: the threshold of cs.top_k.
+constexpr uint64_t kBytecodeVersion = 3;
+
 struct CsVersion : DialectVersion {
   explicit CsVersion(uint64_t number) : number(number) {}
   uint64_t number;
@@ -20,7 +24,7 @@ struct CsBytecode : BytecodeDialectInterface {
   explicit CsBytecode(Dialect *dialect) : BytecodeDialectInterface(dialect) {}
 
   void writeVersion(DialectBytecodeWriter &writer) const final {
-    writer.writeVarInt(CsDialect::kBytecodeVersion);
+    writer.writeVarInt(kBytecodeVersion);
   }
 
   std::unique_ptr<DialectVersion>
@@ -28,11 +32,10 @@ struct CsBytecode : BytecodeDialectInterface {
     uint64_t number;
     if (failed(reader.readVarInt(number)))
       return nullptr;
-    // Ops of version 1 lack properties, of which bytecode keeps no names.
-    if (number != CsDialect::kBytecodeVersion) {
+    if (number != kBytecodeVersion) {
       reader.emitError() << "bytecode of cs version " << number
                          << ", this build reads version "
-                         << CsDialect::kBytecodeVersion;
+                         << kBytecodeVersion;
       return nullptr;
     }
     return std::make_unique<CsVersion>(number);

@@ -47,8 +47,6 @@ def Cs_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral kRowsAttr = "cs.rows";
     // Of the step at level 2: how its communication was scheduled (ScheduleAttr).
     static constexpr ::llvm::StringLiteral kScheduleAttr = "cs.schedule";
-    // Version written into bytecode.
-    static constexpr unsigned kBytecodeVersion = 2;
   }];
 }
 

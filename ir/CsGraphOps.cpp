@@ -143,6 +143,8 @@ LogicalResult common::verifyReduction(Operation *op, StringRef key,
            << "mean needs a floating-point element type, got: " << element;
   if (element.isInteger(1))
     return op->emitOpError() << "cannot combine elements of type " << element;
+  if (type.getTensor().getEncoding())
+    return op->emitOpError() << "cannot combine lists, got: " << type.getTensor();
   return success();
 }
 
@@ -157,6 +159,7 @@ static LogicalResult verifyShards(Operation *op, PlacedType whole,
                              << " and " << part;
   if (w.getRank() == 0 || w.getRank() != p.getRank() ||
       w.getElementType() != p.getElementType() ||
+      w.getEncoding() != p.getEncoding() ||
       w.getShape().drop_front() != p.getShape().drop_front())
     return op->emitOpError()
            << "part must match the whole but for dimension 0, got: " << p
@@ -251,6 +254,7 @@ static LogicalResult verifyBlocks(Operation *op, PlacedType whole,
     if (block.getDevice() != whole.getDevice() ||
         block.getMemory() != whole.getMemory() || b.getRank() != w.getRank() ||
         b.getElementType() != w.getElementType() ||
+        b.getEncoding() != w.getEncoding() ||
         b.getShape().drop_front() != w.getShape().drop_front())
       return op->emitOpError()
              << "block " << index << " must match " << whole
@@ -289,7 +293,9 @@ LogicalResult ConcatOp::inferReturnTypes(
     shape[0] += type.getTensor().getDimSize(0);
   }
   results.push_back(PlacedType::get(
-      context, RankedTensorType::get(shape, first.getTensor().getElementType()),
+      context,
+      RankedTensorType::get(shape, first.getTensor().getElementType(),
+                            first.getTensor().getEncoding()),
       first.getDevice(), first.getMemory()));
   return success();
 }

@@ -82,6 +82,9 @@ LogicalResult ExchangeOp::verify() {
            << "scale needs a floating-point element type, got: " << element;
   if (getCombine() != Combine::replace && element.isInteger(1))
     return emitOpError() << "cannot combine elements of type " << element;
+  if (getCombine() != Combine::replace && getValue().getType().getTensor().getEncoding())
+    return emitOpError() << "cannot combine lists, got: "
+                         << getValue().getType().getTensor();
   return success();
 }
 

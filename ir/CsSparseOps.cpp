@@ -88,6 +88,17 @@ static LogicalResult verifyThreshold(TopKOp op) {
   return success();
 }
 
+/// `target` is the tensor that a message says its lists are of.
+static LogicalResult verifyLists(Operation *op, ArrayRef<Value> lists, Value target) {
+  for (Value list : lists) {
+    RankedTensorType dense = list ? tensorOfLists(list, /*selected=*/false) : nullptr;
+    if (dense && dense != target.getType())
+      return op->emitOpError() << "result must match " << dense
+                               << ", which its lists are of, got: " << target.getType();
+  }
+  return success();
+}
+
 LogicalResult TopKOp::verify() {
   if (!llvm::is_contained(selectionMethods(), getMethod()))
     return emitOpError() << "method must be " << listOf(selectionMethods())
@@ -109,6 +120,8 @@ LogicalResult TopKOp::verify() {
 
 LogicalResult ScatterAddOp::verify() {
   if (failed(verifySelection(*this, getValues(), getIndices(), getResult())))
+    return failure();
+  if (failed(verifyLists(*this, {getIndices(), getExcept()}, getResult())))
     return failure();
   if (getInto() && getInto().getType() != getResult().getType())
     return emitOpError() << "operand to add to must match " << getResult().getType()
@@ -132,7 +145,7 @@ LogicalResult ScatterClearOp::verify() {
   for (Value value : {getValue(), getIndices()})
     if (!tensorOf(value).hasStaticShape())
       return emitOpError() << "must have static shapes, got: " << value.getType();
-  return success();
+  return verifyLists(*this, {getIndices()}, getResult());
 }
 
 LogicalResult MergeTopKOp::verify() {

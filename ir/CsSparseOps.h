@@ -32,6 +32,9 @@ llvm::ArrayRef<llvm::StringRef> selectionMethods();
 mlir::RankedTensorType thresholdType(mlir::MLIRContext *context);
 /// The most steps that a threshold may serve for: all are f32 numbers.
 inline constexpr int64_t kMaxThresholdSteps = int64_t(1) << 24;
+/// The tensor whose elements a list names, if it comes out of a message, or with
+/// `selected` was selected; null if that is not known here.
+mlir::RankedTensorType tensorOfLists(mlir::Value list, bool selected);
 /// "a, b or c".
 std::string listOf(llvm::ArrayRef<llvm::StringRef> names);
 

@@ -20,6 +20,9 @@ class Cs_SparseOp<string mnemonic, list<Trait> traits = []>
 def Cs_Selectable : RankedTensorOf<[F32, F16, BF16]>;
 def Cs_Positions : 1DTensorOf<[I32, I64]>;
 def Cs_ThresholdState : RankedTensorOf<[F32]>;
+def Cs_Lists : Type<
+    CPred<"static_cast<bool>(::commsched::cs::CoordinatesAttr::of($_self))">,
+    "tensor of coordinate lists", "::mlir::RankedTensorType">;
 
 def Cs_TopKOp : Cs_SparseOp<"top_k", [Pure, AttrSizedOperandSegments]> {
   let summary = "the k elements of largest magnitude, and what is left";
@@ -177,6 +180,58 @@ def Cs_BalanceRegionsOp : Cs_SparseOp<"balance_regions", [
   let assemblyFormat = [{
     $indices `,` $counts `by` $shifts `of` $elements attr-dict `:`
     type($indices) `,` type($counts) `,` type($shifts)
+  }];
+  let hasVerifier = 1;
+}
+
+def Cs_PackListsOp : Cs_SparseOp<"pack_lists", [Pure]> {
+  let summary = "selections as the message that they travel in";
+  let description = [{
+    Of n k values and indices the rows of n lists, and those `times` times, one behind
+    the other. k is that of the result (`#cs.coordinates`). Counted lists have a count
+    each.
+
+    ```mlir
+    %m = cs.pack_lists %values, %indices
+        : (tensor<78xf32>, tensor<78xi32>)
+        -> tensor<1x156xi32, #cs.coordinates<tensor<784x10xf32>>>
+    %n = cs.pack_lists %values, %indices, %counts times 2
+        : (tensor<100xf32>, tensor<100xi32>, tensor<4xi32>)
+        -> tensor<8x51xi32, #cs.coordinates<tensor<784x10xf32>, counted>>
+    ```
+  }];
+  let arguments = (ins Cs_Selectable:$values, 1DTensorOf<[I32]>:$indices,
+                       Optional<1DTensorOf<[I32]>>:$counts,
+                       DefaultValuedAttr<I64Attr, "1">:$times);
+  let results = (outs Cs_Lists:$lists);
+  let assemblyFormat = [{
+    $values `,` $indices (`,` $counts^)? (`times` $times^)? attr-dict `:`
+    functional-type(operands, results)
+  }];
+  let hasVerifier = 1;
+}
+
+def Cs_UnpackListsOp : Cs_SparseOp<"unpack_lists", [Pure]> {
+  let summary = "the selections of a message";
+  let description = [{
+    Of the rows from `from` on, as many as the results have lists, in their order.
+
+    ```mlir
+    %values, %indices = cs.unpack_lists %all
+        : (tensor<2x156xi32, #cs.coordinates<tensor<784x10xf32>>>)
+        -> (tensor<156xf32>, tensor<156xi32>)
+    %v, %i, %counts = cs.unpack_lists %n from 4
+        : (tensor<8x51xi32, #cs.coordinates<tensor<784x10xf32>, counted>>)
+        -> (tensor<100xf32>, tensor<100xi32>, tensor<4xi32>)
+    ```
+  }];
+  let arguments = (ins Cs_Lists:$lists, DefaultValuedAttr<I64Attr, "0">:$from);
+  let results = (outs Cs_Selectable:$values, 1DTensorOf<[I32]>:$indices,
+                      Optional<1DTensorOf<[I32]>>:$counts);
+  // Of `rows` rows from `from` on.
+  let builders = [OpBuilder<(ins "::mlir::Value":$lists, "int64_t":$from, "int64_t":$rows)>];
+  let assemblyFormat = [{
+    $lists (`from` $from^)? attr-dict `:` functional-type(operands, results)
   }];
   let hasVerifier = 1;
 }

@@ -55,8 +55,8 @@ LogicalResult PlacedType::verify(function_ref<InFlightDiagnostic()> emitError,
   if (!tensor.hasStaticShape())
     return emitError() << "placed tensor must have a static shape, got: "
                        << tensor;
-  if (tensor.getEncoding())
-    return emitError() << "placed tensor must not have an encoding, got: "
+  if (tensor.getEncoding() && !CoordinatesAttr::of(tensor))
+    return emitError() << "placed tensor must not have an encoding but #cs.coordinates, got: "
                        << tensor;
   if (!isSupportedElement(tensor.getElementType()))
     return emitError() << "element type must be one of f64, f32, f16, bf16, "

@@ -20,7 +20,8 @@ def Cs_PlacedType : Cs_Type<"Placed", "placed"> {
   let description = [{
     `!cs.placed<tensor<784x10xf32>, device 0>`, or `..., device 0 host>` for the
     host memory that belongs to the device (staging buffers). The shape is
-    static; the element type is one of f64, f32, f16, bf16, i64, i32, i8, i1.
+    static; the element type is one of f64, f32, f16, bf16, i64, i32, i8, i1. The
+    one encoding is `#cs.coordinates`.
     Using a value on another device needs a `cs.copy` or a collective.
   }];
   let parameters = (ins "::mlir::RankedTensorType":$tensor, "unsigned":$device,

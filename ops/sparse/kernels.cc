@@ -11,6 +11,7 @@
 #include "ops/sparse/operands.h"
 #include "ops/sparse/quantize.h"
 #include "ops/sparse/regions.h"
+#include "ops/sparse/words.h"
 
 namespace commsched::ops::sparse {
 namespace {
@@ -260,6 +261,21 @@ absl::StatusOr<std::unique_ptr<KernelInstance>> MakeQuantize(
   });
 }
 
+// -- pack_words, unpack_words -----------------------------------------------
+
+absl::StatusOr<std::unique_ptr<KernelInstance>> MakeWords(
+    const KernelDesc &desc) {
+  const WordRows rows = WordRowsOf(desc);
+  const bool pack = desc.kind == "pack_words";
+  return Kernel([=](void *const *operands, void *) {
+    if (pack)
+      PackWords(rows, operands[0], operands[1]);
+    else
+      UnpackWords(rows, operands[0], operands[1]);
+    return absl::OkStatus();
+  });
+}
+
 }  // namespace
 }  // namespace commsched::ops::sparse
 
@@ -278,6 +294,8 @@ void AddSparseKernels(std::map<std::string, KernelFamily> *kinds) {
   (*kinds)["balance_regions"] = {CheckBalanceRegions, MakeBalanceRegions};
   for (const char *kind : {"quantize", "dequantize"})
     (*kinds)[kind] = {CheckQuantize, MakeQuantize};
+  for (const char *kind : {"pack_words", "unpack_words"})
+    (*kinds)[kind] = {CheckWords, MakeWords};
 }
 
 }  // namespace commsched::ops

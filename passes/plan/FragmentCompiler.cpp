@@ -69,6 +69,8 @@ unsigned FragmentCompiler::add(Block &body, Location loc) {
     store.setWritable(true);
   }
   func::ReturnOp::create(builder, loc);
+  // Lists of tensors of any shape have the same code.
+  lowerLists(function);
 
   auto [it, fresh] = known.try_emplace(printWithoutLocations(function), count);
   if (!fresh) {

@@ -25,6 +25,8 @@ inline constexpr llvm::StringLiteral kKernelIndexAttr = "kernel_index";
 /// On functions that hold one loop nest.
 inline constexpr llvm::StringLiteral kNestAttr = "fragment_nest";
 
+/// Messages of coordinate lists become tensors of words without an encoding.
+void lowerLists(mlir::func::FuncOp function);
 /// Selections (ir/CsSparseOps.td) become cs.kernel.
 void lowerSparseOps(mlir::func::FuncOp function);
 /// Teaches `context` to bufferize cs.kernel.

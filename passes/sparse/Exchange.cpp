@@ -43,10 +43,19 @@ NodeGradient::NodeGradient(cs::AllReduceOp op, unsigned devices)
   sumOp = sum;
 }
 
-int64_t NodeGradient::shards() const {
+SmallVector<RankedTensorType> NodeGradient::shardTypes() const {
   RankedTensorType type = placedType(combined).getTensor();
   auto devices = static_cast<int64_t>(parts.size());
-  return type.getRank() > 0 && type.getDimSize(0) >= devices ? devices : 1;
+  if (devices == 1 || type.getRank() == 0 || type.getDimSize(0) < devices)
+    return {type};
+  int64_t rows = type.getDimSize(0);
+  SmallVector<RankedTensorType> types;
+  for (int64_t shard = 0; shard < devices; ++shard) {
+    SmallVector<int64_t> shape(type.getShape());
+    shape[0] = rows * (shard + 1) / devices - rows * shard / devices;
+    types.push_back(RankedTensorType::get(shape, type.getElementType()));
+  }
+  return types;
 }
 
 bool NodeGradient::hasBody() const {
@@ -88,8 +97,8 @@ private:
   /// The next values of what has been made last.
   void keepNext(ValueRange values);
   void addResults();
-  Message gather(const SelectionContext &context, StringRef name, const Message &message);
-  Message mergeInRounds(const SelectionContext &context, StringRef name, Message lists);
+  Value gather(StringRef name, Value message);
+  Value mergeInRounds(const SelectionContext &context, StringRef name, Value lists);
   Value copyTo(Value value, unsigned device);
   FailureOr<Value> ofEachDevice();
   FailureOr<Value> ofShards();
@@ -187,34 +196,28 @@ void Exchanger::addResults() {
   }
 }
 
-Message Exchanger::gather(const SelectionContext &context, StringRef name,
-                          const Message &message) {
+Value Exchanger::gather(StringRef name, Value message) {
   if (nodes == 1)
     return message;
-  Message all;
-  for (auto [part, partKey] : llvm::zip(message.parts, context.keysOf(name))) {
-    cs::PlacedType type = placedType(part);
-    SmallVector<int64_t> shape(type.getTensor().getShape());
-    shape[0] *= nodes;
-    auto gathered = cs::PlacedType::get(
-        func.getContext(), RankedTensorType::get(shape, type.getTensor().getElementType()),
-        type.getDevice(), type.getMemory());
-    all.parts.push_back(
-        cs::AllGatherOp::create(builder, op.getLoc(), gathered, partKey, part));
-  }
-  return all;
+  cs::PlacedType type = placedType(message);
+  RankedTensorType own = type.getTensor();
+  SmallVector<int64_t> shape(own.getShape());
+  shape[0] *= nodes;
+  auto gathered = cs::PlacedType::get(
+      func.getContext(),
+      RankedTensorType::get(shape, own.getElementType(), own.getEncoding()),
+      type.getDevice(), type.getMemory());
+  return cs::AllGatherOp::create(builder, op.getLoc(), gathered, name, message);
 }
 
 /// gTop-k: in round s with the node whose number differs in bit s, and both select
 /// again. All have the same list in the end.
-Message Exchanger::mergeInRounds(const SelectionContext &context, StringRef name,
-                                 Message lists) {
+Value Exchanger::mergeInRounds(const SelectionContext &context, StringRef name,
+                               Value lists) {
   for (int64_t distance = 1, round = 0; distance < nodes; distance *= 2, ++round) {
     std::string suffix = (".round" + Twine(round)).str();
-    Message both;
-    for (auto [part, partKey] : llvm::zip(lists.parts, context.keysOf(name)))
-      both.parts.push_back(cs::PairExchangeOp::create(builder, op.getLoc(), part.getType(),
-                                                      partKey + suffix, part, distance));
+    Value both = cs::PairExchangeOp::create(builder, op.getLoc(), lists.getType(),
+                                            (name + suffix).str(), lists, distance);
     bool isLast = 2 * distance >= nodes;
     lists = mergeTopK(context, ("merge." + name + suffix).str(), both, isLast ? 1 : 2);
   }
@@ -230,7 +233,7 @@ Value Exchanger::copyTo(Value value, unsigned device) {
 /// Flat: every device selects from its own gradient.
 FailureOr<Value> Exchanger::ofEachDevice() {
   SelectionContext context = contextOf(placedType(op.getValue()).getTensor());
-  SmallVector<Message> own;
+  SmallVector<Value> own;
   bool several = gradient.isOfDevices();
   for (auto [device, value] : llvm::enumerate(gradient.ofDevices())) {
     std::string suffix = device == 0 ? "" : (".device" + Twine(device)).str();
@@ -243,17 +246,12 @@ FailureOr<Value> Exchanger::ofEachDevice() {
     keepNext(selected.kept.present());
     own.push_back(selected.message);
   }
-  Message joined;
-  for (unsigned part = 0; part < own.front().parts.size(); ++part) {
-    SmallVector<Value> blocks;
-    for (const Message &message : own)
-      blocks.push_back(copyTo(message.parts[part], owner));
-    joined.parts.push_back(
-        several ? cs::ConcatOp::create(builder, op.getLoc(), blocks).getResult()
-                : blocks.front());
-  }
-  Message all = gather(context, key, joined);
-  return scatterAdd(context, "scatter_add." + key, all, over(all.lists()));
+  for (Value &message : own)
+    message = copyTo(message, owner);
+  Value joined = several ? cs::ConcatOp::create(builder, op.getLoc(), own).getResult()
+                         : own.front();
+  Value all = gather(key, joined);
+  return scatterAdd(context, "scatter_add." + key, all, over(listsOf(all)));
 }
 
 /// Of what device of `value` has of the node's gradient.
@@ -268,7 +266,7 @@ FailureOr<Value> Exchanger::ofShard(StringRef suffix, Value value, bool deferred
   Selected selected = selectTopK(context, ("top_k." + key + suffix).str(), value, *kept,
                                  nodes, deferred, /*twice=*/tree);
   if (tree) {
-    Message sent = mergeInRounds(context, (key + suffix).str(), selected.twice);
+    Value sent = mergeInRounds(context, (key + suffix).str(), selected.twice);
     if (Value &rest = selected.kept.residual)
       rest = giveBack(context, ("residual." + key + suffix).str(), rest, selected.message,
                       sent);
@@ -276,7 +274,7 @@ FailureOr<Value> Exchanger::ofShard(StringRef suffix, Value value, bool deferred
     return scatterAdd(context, ("scatter_add." + key + suffix).str(), sent, over(nodes));
   }
   keepNext(selected.kept.present());
-  Message all = gather(context, (key + suffix).str(), selected.message);
+  Value all = gather((key + suffix).str(), selected.message);
   return scatterAdd(context, ("scatter_add." + key + suffix).str(), all, over(nodes));
 }
 
@@ -298,12 +296,10 @@ FailureOr<Value> Exchanger::ofRegions(StringRef suffix, Value value, bool deferr
     return failure();
   Split split =
       splitTopK(context, "top_k." + name, value, *kept, *shifts, regions, deferred);
-  Message lists;
-  for (auto [part, partKey] : llvm::zip(split.lists.parts, context.keysOf(name + ".split")))
-    lists.parts.push_back(
-        cs::AllToAllOp::create(builder, op.getLoc(), part.getType(), partKey, part));
-  Message own = mergeRegion(context, "merge." + name, lists, regions);
-  Message result = gather(context, name, own);
+  Value lists = cs::AllToAllOp::create(builder, op.getLoc(), split.lists.getType(),
+                                       name + ".split", split.lists);
+  Value own = mergeRegion(context, "merge." + name, lists, regions);
+  Value result = gather(name, own);
   if (Value &rest = split.kept.residual)
     rest = giveBackRegions(context, "residual." + name, rest, lists, result, regions);
   keepNext(split.kept.present());
@@ -313,17 +309,10 @@ FailureOr<Value> Exchanger::ofRegions(StringRef suffix, Value value, bool deferr
 
 /// Hierarchical: combined in the node first, a shard on each device.
 FailureOr<Value> Exchanger::ofShards() {
-  auto shards = static_cast<unsigned>(gradient.shards());
+  SmallVector<RankedTensorType> types = gradient.shardTypes();
+  auto shards = static_cast<unsigned>(types.size());
   if (shards == 1)
     return ofShard("", gradient.whole(), gradient.isOfDevices());
-  RankedTensorType type = placedType(op.getValue()).getTensor();
-  int64_t rows = type.getDimSize(0);
-  SmallVector<RankedTensorType> types;
-  for (unsigned shard = 0; shard < shards; ++shard) {
-    SmallVector<int64_t> shape(type.getShape());
-    shape[0] = rows * (shard + 1) / shards - rows * shard / shards;
-    types.push_back(RankedTensorType::get(shape, type.getElementType()));
-  }
   SmallVector<ValueRange> cut; // by device
   for (Value value : gradient.ofDevices()) {
     SmallVector<Type> placed;

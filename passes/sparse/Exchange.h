@@ -24,8 +24,8 @@ public:
 
   /// Whether the gradients of all devices are there.
   bool isOfDevices() const { return parts.size() > 1; }
-  /// Into how many shards its rows are cut: one per device, or 1.
-  int64_t shards() const;
+  /// The shards that its rows are cut into: one per device, or all of it.
+  llvm::SmallVector<mlir::RankedTensorType> shardTypes() const;
   /// By device; the whole alone if they are not there.
   llvm::ArrayRef<mlir::Value> ofDevices() const { return parts; }
   mlir::Value whole() const { return combined; }

@@ -31,8 +31,8 @@ private:
   mlir::Block *body = nullptr;
 };
 
-mlir::Value bitcast(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value,
-                    mlir::Type element);
+/// All lists of argument `i`, a message.
+cs::UnpackListsOp unpack(const SelectionContext &context, FragmentMaker &maker, unsigned i);
 
 /// What a fragment selects: of its argument 0, with what is kept, from argument 1 on,
 /// as far as `kept` has it.

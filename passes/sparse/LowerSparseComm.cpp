@@ -160,7 +160,9 @@ private:
       return dense("there is one node");
     int64_t elements = type.getNumElements();
     ExchangeSize size{elements, static_cast<int64_t>(type.getElementTypeBitWidth() / 8),
-                      selected(wish.density, elements), gradient.shards()};
+                      selected(wish.density, elements), {}};
+    for (RankedTensorType shard : gradient.shardTypes())
+      size.shards.push_back(selected(wish.density, shard.getNumElements()));
     bool isPowerOfTwo = llvm::isPowerOf2_64(cluster.getNodes());
     if (wish.method == Method::gTopK && !isPowerOfTwo)
       return op.emitOpError() << "of \"" << op.getKey()

@@ -11,9 +11,6 @@ using namespace mlir;
 using namespace commsched;
 using namespace commsched::sparse;
 
-// A selected element has an index.
-constexpr int64_t kIndexBytes = 4;
-
 namespace {
 
 struct Model {
@@ -26,8 +23,17 @@ struct Model {
   }
 
   double bytes() const { return static_cast<double>(size.elements * size.elementBytes); }
-  double listBytes() const {
-    return static_cast<double>(size.selected * (size.elementBytes + kIndexBytes));
+  /// Of a list of the whole tensor's, and of one of each shard's.
+  double listBytes() const { return rowBytes(size.selected, /*counted=*/false); }
+  double shardBytes() const {
+    double bytes = 0;
+    for (int64_t selected : size.shards)
+      bytes += rowBytes(selected, /*counted=*/false);
+    return bytes;
+  }
+  double rowBytes(int64_t entries, bool counted) const {
+    return static_cast<double>(
+        kWordBytes * cs::CoordinatesAttr::wordsOfRow(entries, size.elementBytes, counted));
   }
 
   /// The fastest of the algorithms that --expand-collectives has.
@@ -53,10 +59,6 @@ struct Model {
            (static_cast<double>(link.getLatencyNs() + link.getOverheadNs()) +
             8000.0 * bytes / static_cast<double>(link.getMbitPerS()));
   }
-  /// Of one shard's selection.
-  Regions regions() const {
-    return {std::max<int64_t>(1, size.selected / size.shards), nodes};
-  }
   double memory(double bytes) const {
     return bytes / static_cast<double>(cluster.getDevice().getGbPerS());
   }
@@ -65,7 +67,7 @@ struct Model {
   double select(double part) const { return memory(4 * bytes() * part); }
   /// Zeros, and the lists, read and written at scattered places.
   double scatter(double part, double lists) const {
-    return memory(bytes() * part + 2 * lists * listBytes() * part);
+    return memory(bytes() * part + 2 * lists * part);
   }
 
   const ExchangeSize &size;
@@ -86,11 +88,15 @@ double sparse::bytesSent(Method method, const ExchangeSize &size, cs::ClusterOp 
   case Method::allGather:
     return (nodes - 1) * devices * model.listBytes();
   case Method::hiTopK:
-    return (nodes - 1) * model.listBytes();
+    return (nodes - 1) * model.shardBytes();
   case Method::gTopK:
-    return std::log2(nodes) * model.listBytes();
-  case Method::okTopK:
-    return static_cast<double>(size.shards * model.regions().bytesSent(size.elementBytes));
+    return std::log2(nodes) * model.shardBytes();
+  case Method::okTopK: {
+    int64_t bytes = 0;
+    for (int64_t selected : size.shards)
+      bytes += Regions(selected, model.nodes).bytesSent(size.elementBytes);
+    return static_cast<double>(bytes);
+  }
   }
   llvm_unreachable("no such method");
 }
@@ -99,7 +105,7 @@ double sparse::predictExchange(Method method, const ExchangeSize &size,
                                cs::ClusterOp cluster, int64_t exchanges) {
   Model model(size, cluster, exchanges);
   auto nodes = static_cast<double>(model.nodes), devices = static_cast<double>(model.devices);
-  double part = 1.0 / static_cast<double>(size.shards);
+  double part = 1.0 / static_cast<double>(size.shards.size());
   // The node's gradient, whole at its owner or a shard on each device, and back.
   auto combine = [&] {
     if (model.devices == 1)
@@ -107,7 +113,8 @@ double sparse::predictExchange(Method method, const ExchangeSize &size,
     return model.copies(model.devices - 1, model.bytes() * part) +
            model.memory((devices + 1) * model.bytes() * part);
   };
-  double join = size.shards > 1 ? model.copies(size.shards - 1, model.bytes() * part) : 0;
+  double join =
+      model.copies(static_cast<int64_t>(size.shards.size()) - 1, model.bytes() * part);
   switch (method) {
   case Method::dense:
   case Method::automatic:
@@ -118,30 +125,30 @@ double sparse::predictExchange(Method method, const ExchangeSize &size,
   case Method::allGather:
     return model.select(1) + model.copies(model.devices - 1, model.listBytes()) +
            model.collective(CollectiveKind::allGather, nodes * devices * model.listBytes()) +
-           model.scatter(1, nodes * devices);
+           model.scatter(1, nodes * devices * model.listBytes());
   case Method::hiTopK:
     // The shards' messages share the link; their rounds overlap.
     return combine() + model.select(part) +
-           model.collective(CollectiveKind::allGather, nodes * model.listBytes()) +
-           model.scatter(part, nodes) + join;
+           model.collective(CollectiveKind::allGather, nodes * model.shardBytes()) +
+           model.scatter(part, nodes * model.shardBytes()) + join;
   case Method::gTopK: {
     double rounds = std::log2(nodes);
     double round =
         static_cast<double>(model.link.getLatencyNs() + model.link.getOverheadNs()) +
-        8000.0 * model.listBytes() / static_cast<double>(model.link.getMbitPerS());
+        8000.0 * model.shardBytes() / static_cast<double>(model.link.getMbitPerS());
     // Merging sorts two lists; what was not sent is looked up among the result.
-    double merge = model.memory(8 * model.listBytes() * part);
+    double merge = model.memory(8 * model.shardBytes() * part);
     return combine() + model.select(part) + rounds * (round + merge) +
-           model.scatter(part, 1) + model.memory(2 * model.bytes() * part) + join;
+           model.scatter(part, model.shardBytes()) +
+           model.memory(2 * model.bytes() * part) + join;
   }
   case Method::okTopK: {
-    Regions regions = model.regions();
-    double share = static_cast<double>(size.shards) * nodes;
-    auto listBytes = [&](int64_t entries) {
-      return static_cast<double>(entries * (size.elementBytes + kIndexBytes) + kIndexBytes);
-    };
-    double sent = share * listBytes(regions.capacity);
-    double result = share * listBytes(regions.kept);
+    double sent = 0, result = 0;
+    for (int64_t selected : size.shards) {
+      Regions regions(selected, model.nodes);
+      sent += nodes * model.rowBytes(regions.capacity, /*counted=*/true);
+      result += nodes * model.rowBytes(regions.kept, /*counted=*/true);
+    }
     double split = model.nodes == 1
                        ? 0
                        : predictNanoseconds(CollectiveKind::allToAll, ExchangeAlgorithm::pairwise,
@@ -150,7 +157,8 @@ double sparse::predictExchange(Method method, const ExchangeSize &size,
     // As of gtopk; and all is written once more to be sent.
     double merge = model.memory((8 + 6) * sent * part);
     return combine() + model.select(part) + split + merge +
-           model.collective(CollectiveKind::allGather, result) + model.scatter(part, 1) +
+           model.collective(CollectiveKind::allGather, result) +
+           model.scatter(part, model.shardBytes()) +
            model.memory(2 * model.bytes() * part) + join;
   }
   }

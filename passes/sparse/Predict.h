@@ -16,7 +16,8 @@ struct ExchangeSize {
   int64_t elements;
   int64_t elementBytes;
   int64_t selected; // of all elements
-  int64_t shards;   // of which each device of a node has one; 1: one device has all
+  // Of each shard, of which each device of a node has one; one device has all of one.
+  llvm::SmallVector<int64_t, 1> shards;
 };
 
 /// Bytes that a node sends to others, counted: P - 1 of P equal parts, as of rings

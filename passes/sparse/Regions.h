@@ -25,14 +25,13 @@ struct Regions {
   static bool fits(int64_t selected, int64_t nodes);
 };
 
-/// A list is a row <2n + 1 x i32>: the bits of n values, their indices with padding
-/// behind (-1), and the number of entries selected in the region; of element types that
-/// are not 32 bits wide, <n> and <n + 1>.
+// Lists are counted: the indices have padding behind (-1), and the count is the number
+// of entries selected in the region.
 
 /// Selects, cuts the selection by the regions that `shifts` make, and keeps what does
 /// not fit. The message has the lists of all regions twice.
 struct Split {
-  Message lists;
+  mlir::Value lists;
   Kept kept; // the new values
 };
 Split splitTopK(const SelectionContext &context, llvm::StringRef label, mlir::Value value,
@@ -40,23 +39,23 @@ Split splitTopK(const SelectionContext &context, llvm::StringRef label, mlir::Va
 
 /// Of the lists of a region, which are the second half of `lists`, the largest sums.
 /// Deferred.
-Message mergeRegion(const SelectionContext &context, llvm::StringRef label,
-                    const Message &lists, const Regions &regions);
+mlir::Value mergeRegion(const SelectionContext &context, llvm::StringRef label,
+                        mlir::Value lists, const Regions &regions);
 
 /// `rest` and what this rank has sent, the first half of `lists`, but is not in
 /// `result`, the lists of all owners. Deferred.
 mlir::Value giveBackRegions(const SelectionContext &context, llvm::StringRef label,
-                            mlir::Value rest, const Message &lists, const Message &result,
+                            mlir::Value rest, mlir::Value lists, mlir::Value result,
                             const Regions &regions);
 
 /// The shifts of the next step. Deferred.
 mlir::Value balanceRegions(const SelectionContext &context, llvm::StringRef label,
-                           const Message &result, mlir::Value shifts,
+                           mlir::Value result, mlir::Value shifts,
                            const Regions &regions);
 
 /// The tensor of the owners' lists, divided by `over`. Deferred.
 mlir::Value scatterRegions(const SelectionContext &context, llvm::StringRef label,
-                           const Message &result, int64_t over, const Regions &regions);
+                           mlir::Value result, int64_t over, const Regions &regions);
 
 } // namespace commsched::sparse
 

@@ -17,14 +17,19 @@ using namespace commsched;
 using namespace commsched::sparse;
 using place::placedType;
 
-int64_t Message::lists() const {
-  return placedType(parts.front()).getTensor().getDimSize(0);
+int64_t sparse::listsOf(Value message) {
+  return placedType(message).getTensor().getDimSize(0);
 }
 
-SmallVector<std::string, 2> SelectionContext::keysOf(StringRef key) const {
-  if (isPacked())
-    return {key.str()};
-  return {(key + ".values").str(), (key + ".indices").str()};
+RankedTensorType SelectionContext::messageType(int64_t lists, int64_t entries,
+                                               bool counted) const {
+  return cs::CoordinatesAttr::get(type.getContext(), type, counted).typeOf(lists, entries);
+}
+
+int64_t SelectionContext::messageBytes(int64_t lists, int64_t entries, bool counted) const {
+  int64_t elementBytes = type.getElementTypeBitWidth() / 8;
+  return lists * kWordBytes *
+         cs::CoordinatesAttr::wordsOfRow(entries, elementBytes, counted);
 }
 
 SmallVector<Value, 4> Kept::present() const {
@@ -74,79 +79,21 @@ void FragmentMaker::finish(Location loc, ValueRange values) {
   cs::ReturnOp::create(inside, loc, values);
 }
 
-Value sparse::bitcast(OpBuilder &builder, Location loc, Value value, Type element) {
-  auto type = cast<RankedTensorType>(value.getType());
-  return arith::BitcastOp::create(builder, loc, type.clone(element), value);
+cs::UnpackListsOp sparse::unpack(const SelectionContext &context, FragmentMaker &maker,
+                                 unsigned i) {
+  Value message = maker.argument(i);
+  return cs::UnpackListsOp::create(maker.inside, context.loc, message, /*from=*/0,
+                                   cast<RankedTensorType>(message.getType()).getDimSize(0));
 }
 
 namespace {
 
-Value insert(OpBuilder &builder, Location loc, Value part, Value whole, int64_t row,
-             int64_t at) {
-  SmallVector<OpFoldResult> offsets{builder.getIndexAttr(row), builder.getIndexAttr(at)};
-  SmallVector<OpFoldResult> sizes{
-      builder.getIndexAttr(1),
-      builder.getIndexAttr(cast<RankedTensorType>(part.getType()).getNumElements())};
-  SmallVector<OpFoldResult> strides(2, builder.getIndexAttr(1));
-  return tensor::InsertSliceOp::create(builder, loc, part, whole, offsets, sizes, strides);
-}
-
-/// Columns [at, at + k) of a matrix, row by row.
-Value columns(OpBuilder &builder, Location loc, Value matrix, int64_t at, int64_t k) {
-  auto type = cast<RankedTensorType>(matrix.getType());
-  int64_t rows = type.getDimSize(0);
-  if (at != 0 || k != type.getDimSize(1)) {
-    SmallVector<OpFoldResult> offsets{builder.getIndexAttr(0), builder.getIndexAttr(at)};
-    SmallVector<OpFoldResult> sizes{builder.getIndexAttr(rows), builder.getIndexAttr(k)};
-    SmallVector<OpFoldResult> strides(2, builder.getIndexAttr(1));
-    matrix = tensor::ExtractSliceOp::create(builder, loc, matrix, offsets, sizes, strides);
-  }
-  SmallVector<ReassociationIndices> groups{{0, 1}};
-  return tensor::CollapseShapeOp::create(
-      builder, loc, RankedTensorType::get({rows * k}, type.getElementType()), matrix, groups);
-}
-
-/// Values and indices of a message as tensors of one dimension. Its parts are the
-/// fragment's arguments from `first` on.
-std::pair<Value, Value> unpack(const SelectionContext &context, FragmentMaker &maker,
-                               unsigned first = 0) {
-  OpBuilder &b = maker.inside;
-  Value message = maker.argument(first);
-  if (!context.isPacked())
-    return {columns(b, context.loc, message, 0, context.k),
-            columns(b, context.loc, maker.argument(first + 1), 0, context.k)};
-  Value bits = columns(b, context.loc, message, 0, context.k);
-  Value values = bitcast(b, context.loc, bits, context.type.getElementType());
-  return {values, columns(b, context.loc, message, context.k, context.k)};
-}
-
 /// The message of a list, `times` times.
-SmallVector<Value> pack(const SelectionContext &context, OpBuilder &b, Value values,
-                        Value indices, int64_t times) {
-  SmallVector<Value> lists{values, indices};
-  if (context.isPacked())
-    lists[0] = bitcast(b, context.loc, values, b.getI32Type());
-  SmallVector<Value> parts;
-  for (Value list : lists) {
-    auto type = cast<RankedTensorType>(list.getType());
-    bool joins = context.isPacked() && !parts.empty();
-    if (!joins)
-      parts.push_back(tensor::EmptyOp::create(
-          b, context.loc,
-          ArrayRef<int64_t>{times, context.k * (context.isPacked() ? 2 : 1)},
-          type.getElementType()));
-    for (int64_t row = 0; row < times; ++row)
-      parts.back() = insert(b, context.loc, list, parts.back(), row, joins ? context.k : 0);
-  }
-  return parts;
-}
-
-SmallVector<RankedTensorType> messageTypes(const SelectionContext &context, OpBuilder &b,
-                                           int64_t lists) {
-  if (context.isPacked())
-    return {RankedTensorType::get({lists, 2 * context.k}, b.getI32Type())};
-  return {RankedTensorType::get({lists, context.k}, context.type.getElementType()),
-          RankedTensorType::get({lists, context.k}, b.getI32Type())};
+Value pack(const SelectionContext &context, OpBuilder &builder, Value values, Value indices,
+           int64_t times) {
+  return cs::PackListsOp::create(builder, context.loc,
+                                 context.messageType(times, context.k, /*counted=*/false),
+                                 values, indices, /*counts=*/Value(), times);
 }
 
 /// `value`, scaled so that its norm is `bound` at most.
@@ -205,9 +152,8 @@ Value clip(OpBuilder &b, Location loc, Value value, double bound) {
       .getResult(0);
 }
 
-/// A list: values and their indices.
-int64_t listBytes(const SelectionContext &context) {
-  return context.k * (4 + context.type.getElementTypeBitWidth() / 8);
+int64_t bytesOfLists(const SelectionContext &context, int64_t lists) {
+  return context.messageBytes(lists, context.k, /*counted=*/false);
 }
 
 } // namespace
@@ -246,93 +192,86 @@ SelectedInside sparse::selectInside(const SelectionContext &context, FragmentMak
 
 Selected sparse::selectTopK(const SelectionContext &context, StringRef label, Value value,
                             const Kept &kept, int64_t ranks, bool deferred, bool twice) {
-  OpBuilder &b = context.builder;
   SmallVector<Value> inputs{value};
-  SmallVector<RankedTensorType> results = messageTypes(context, b, 1);
+  SmallVector<RankedTensorType> results{
+      context.messageType(1, context.k, /*counted=*/false)};
   for (Value state : kept.present()) {
     inputs.push_back(state);
     results.push_back(placedType(state).getTensor());
   }
   if (twice)
-    llvm::append_range(results, messageTypes(context, b, 2));
+    results.push_back(context.messageType(2, context.k, /*counted=*/false));
   int64_t bytes = place::bytesOf(placedType(value));
   FragmentMaker maker(context, label, inputs, results, 2 * context.type.getNumElements(),
-                      passesOfSelection(context.rules, kept) * bytes + listBytes(context),
+                      passesOfSelection(context.rules, kept) * bytes +
+                          bytesOfLists(context, 1),
                       deferred);
   if (maker.hasBody()) {
     OpBuilder &in = maker.inside;
     auto [top, next] = selectInside(context, maker, kept, ranks);
-    SmallVector<Value> returned = pack(context, in, top.getValues(), top.getIndices(), 1);
+    SmallVector<Value> returned{pack(context, in, top.getValues(), top.getIndices(), 1)};
     llvm::append_range(returned, next.present());
     if (twice)
-      llvm::append_range(returned, pack(context, in, top.getValues(), top.getIndices(), 2));
+      returned.push_back(pack(context, in, top.getValues(), top.getIndices(), 2));
     maker.finish(context.loc, returned);
   }
-  Selected selected;
   auto outputs = maker.fragment.getOutputs();
-  size_t parts = context.isPacked() ? 1 : 2, states = kept.present().size();
-  llvm::append_range(selected.message.parts, outputs.take_front(parts));
-  selected.kept = kept.with(outputs.slice(parts, states));
-  llvm::append_range(selected.twice.parts, outputs.drop_front(parts + states));
+  Selected selected{outputs.front(), kept.with(outputs.drop_front()), {}};
+  if (twice)
+    selected.twice = outputs.back();
   return selected;
 }
 
-Message sparse::mergeTopK(const SelectionContext &context, StringRef label,
-                          const Message &message, int64_t times) {
-  OpBuilder &b = context.builder;
+Value sparse::mergeTopK(const SelectionContext &context, StringRef label, Value message,
+                        int64_t times) {
   // Sorted by their indices, added up, and selected from.
-  FragmentMaker maker(context, label, message.parts, messageTypes(context, b, times),
-                      message.lists() * context.k, 8 * message.lists() * listBytes(context),
+  int64_t lists = listsOf(message);
+  FragmentMaker maker(context, label, message,
+                      context.messageType(times, context.k, /*counted=*/false),
+                      lists * context.k, 8 * bytesOfLists(context, lists),
                       /*deferred=*/true);
   if (maker.hasBody()) {
     OpBuilder &in = maker.inside;
-    auto [values, indices] = unpack(context, maker);
+    cs::UnpackListsOp of = unpack(context, maker, 0);
     auto top = cs::MergeTopKOp::create(
         in, context.loc, RankedTensorType::get({context.k}, context.type.getElementType()),
-        RankedTensorType::get({context.k}, b.getI32Type()), values, indices);
+        RankedTensorType::get({context.k}, in.getI32Type()), of.getValues(),
+        of.getIndices());
     maker.finish(context.loc,
                  pack(context, in, top.getTopValues(), top.getTopIndices(), times));
   }
-  Message merged;
-  llvm::append_range(merged.parts, maker.fragment.getOutputs());
-  return merged;
+  return maker.fragment.getOutputs().front();
 }
 
 Value sparse::giveBack(const SelectionContext &context, StringRef label, Value rest,
-                       const Message &own, const Message &sent) {
-  SmallVector<Value> inputs(own.parts.begin(), own.parts.end());
-  // Of what was sent the indices count.
-  inputs.push_back(sent.parts.back());
-  inputs.push_back(rest);
-  FragmentMaker maker(context, label, inputs, {context.type}, context.k,
-                      2 * place::bytesOf(placedType(rest)) + 4 * listBytes(context),
+                       Value own, Value sent) {
+  FragmentMaker maker(context, label, {own, sent, rest}, {context.type}, context.k,
+                      2 * place::bytesOf(placedType(rest)) + 4 * bytesOfLists(context, 1),
                       /*deferred=*/true);
   if (maker.hasBody()) {
-    OpBuilder &in = maker.inside;
-    auto [values, indices] = unpack(context, maker);
-    auto at = static_cast<unsigned>(own.parts.size());
-    Value others = columns(in, context.loc, maker.argument(at),
-                           context.isPacked() ? context.k : 0, context.k);
-    Value residual =
-        cs::ScatterAddOp::create(in, context.loc, context.type, values, indices, others,
-                                 maker.argument(at + 1), /*over=*/1);
+    cs::UnpackListsOp of = unpack(context, maker, 0);
+    Value others = unpack(context, maker, 1).getIndices();
+    Value residual = cs::ScatterAddOp::create(
+        maker.inside, context.loc, context.type, of.getValues(), of.getIndices(), others,
+        maker.argument(2), /*over=*/1);
     maker.finish(context.loc, residual);
   }
   return maker.fragment.getOutputs().front();
 }
 
-Value sparse::scatterAdd(const SelectionContext &context, StringRef label,
-                         const Message &message, int64_t over) {
+Value sparse::scatterAdd(const SelectionContext &context, StringRef label, Value message,
+                         int64_t over) {
   int64_t elements = context.type.getNumElements();
-  int64_t lists = message.lists();
-  FragmentMaker maker(context, label, message.parts, {context.type}, lists * context.k,
+  int64_t lists = listsOf(message);
+  FragmentMaker maker(context, label, message, {context.type}, lists * context.k,
                       elements * (context.type.getElementTypeBitWidth() / 8) +
-                          2 * lists * listBytes(context),
+                          2 * bytesOfLists(context, lists),
                       /*deferred=*/true);
   if (maker.hasBody()) {
-    auto [values, indices] = unpack(context, maker);
-    Value dense = cs::ScatterAddOp::create(maker.inside, context.loc, context.type, values,
-                                           indices, /*except=*/Value(), /*into=*/Value(), over);
+    cs::UnpackListsOp of = unpack(context, maker, 0);
+    Value dense = cs::ScatterAddOp::create(maker.inside, context.loc, context.type,
+                                           of.getValues(), of.getIndices(),
+                                           /*except=*/Value(), /*into=*/Value(), over);
     maker.finish(context.loc, dense);
   }
   return maker.fragment.getOutputs().front();

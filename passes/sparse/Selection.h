@@ -12,13 +12,10 @@
 
 namespace commsched::sparse {
 
-/// Selected elements of one or several ranks, as they travel: one tensor
-/// <lists x 2k x i32> with the bits of k values, then k indices in each row; of
-/// element types of another width two, <lists x k> each.
-struct Message {
-  llvm::SmallVector<mlir::Value, 2> parts;
-  int64_t lists() const;
-};
+/// Selected elements of one or several ranks travel as one tensor with the encoding
+/// #cs.coordinates.
+int64_t listsOf(mlir::Value message);
+inline constexpr int64_t kWordBytes = 4;
 
 /// How ranks select, and what they keep.
 struct SelectionRules {
@@ -39,9 +36,9 @@ struct SelectionContext {
   const SelectionRules &rules;
   bool withBody;               // else fragments have only a cost
 
-  bool isPacked() const { return type.getElementTypeBitWidth() == 32; }
-  /// Names of the message's parts: `key`, or `key`.values and `key`.indices.
-  llvm::SmallVector<std::string, 2> keysOf(llvm::StringRef key) const;
+  /// Of lists of this tensor.
+  mlir::RankedTensorType messageType(int64_t lists, int64_t entries, bool counted) const;
+  int64_t messageBytes(int64_t lists, int64_t entries, bool counted) const;
 };
 
 /// What a rank keeps from step to step: null if the rules do not want it.
@@ -57,25 +54,25 @@ struct Kept {
 
 /// Selects from `value`, of `ranks` that select of this tensor, and what is kept.
 struct Selected {
-  Message message;
-  Kept kept;     // the new values
-  Message twice; // the list, two times; empty if not asked for
+  mlir::Value message;
+  Kept kept;         // the new values
+  mlir::Value twice; // the list, two times; null if not asked for
 };
 Selected selectTopK(const SelectionContext &context, llvm::StringRef label,
                     mlir::Value value, const Kept &kept, int64_t ranks, bool deferred,
                     bool twice = false);
 
 /// Selects k again from the sum of the lists; `times` lists, all the same. Deferred.
-Message mergeTopK(const SelectionContext &context, llvm::StringRef label,
-                  const Message &message, int64_t times);
+mlir::Value mergeTopK(const SelectionContext &context, llvm::StringRef label,
+                      mlir::Value message, int64_t times);
 
 /// `rest` and what `own`, one list, has and `sent`, one list, has not. Deferred.
 mlir::Value giveBack(const SelectionContext &context, llvm::StringRef label,
-                     mlir::Value rest, const Message &own, const Message &sent);
+                     mlir::Value rest, mlir::Value own, mlir::Value sent);
 
 /// The sum of the lists, divided by `over`; deferred.
 mlir::Value scatterAdd(const SelectionContext &context, llvm::StringRef label,
-                       const Message &message, int64_t over);
+                       mlir::Value message, int64_t over);
 
 } // namespace commsched::sparse
 

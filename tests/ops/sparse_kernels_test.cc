@@ -197,6 +197,20 @@ TEST(SparseKernelsTest, QuantizeAndBack) {
   EXPECT_FLOAT_EQ(back[5], 2);
 }
 
+TEST(SparseKernelsTest, WordsAndBack) {
+  // Two rows of three: the fourth half of a row is 0, and is not read.
+  std::vector<uint16_t> values = {1, 2, 3, 0xfff4, 5, 6}, back(6);
+  std::vector<int32_t> words(4, -1);
+  KernelDesc desc{"pack_words", {Dense(Element::kBF16, {6}), Dense(I, {4})}, {{"row", {3}}}, false};
+  ASSERT_TRUE(RunKernel(desc, {values.data(), words.data()}).ok());
+  EXPECT_THAT(words, ElementsAre(0x20001, 3, 0x5fff4, 6));
+  words[1] |= 0x70000;
+  std::swap(desc.operands[0], desc.operands[1]);
+  desc.kind = "unpack_words";
+  ASSERT_TRUE(RunKernel(desc, {words.data(), back.data()}).ok());
+  EXPECT_EQ(back, values);
+}
+
 struct Refusal {
   KernelDesc desc;
   const char *message;
@@ -249,6 +263,14 @@ TEST(SparseKernelsTest, RefusesWhatDoesNotFit) {
       {{"quantize", {Dense(F, {6}), Dense(Element::kI8, {6})}, {}, false}, "i8 needs scales"},
       {{"quantize", {Dense(F, {6}), Dense(Element::kI8, {6}), Dense(F, {2})}, {}, false},
        "operand 2 must have the dimensions [1], got: [2]"},
+      {{"pack_words", {Dense(Element::kF16, {6}), Dense(L, {4})}, {{"row", {3}}}, false},
+       "operand 1 must be of type i32, got: i64"},
+      {{"pack_words", {Dense(Element::kF16, {6}), Dense(I, {3})}, {{"row", {3}}}, false},
+       "operand 1 must have the dimensions [4], got: [3]"},
+      {{"unpack_words", {Dense(I, {4}), Dense(Element::kF16, {6})}, {{"row", {4}}}, false},
+       "row must be a divisor of 6 values, got: 4"},
+      {{"unpack_words", {Dense(I, {4}), Dense(Element::kF16, {6})}, {}, false},
+       "row must be a divisor of 6 values, got: 0"},
   };
   for (const Refusal &refusal : refusals)
     EXPECT_THAT(std::string(ops::CheckKernel(refusal.desc).message()), HasSubstr(refusal.message));

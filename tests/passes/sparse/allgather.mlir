@@ -23,15 +23,14 @@ cs.cluster @lab nodes = 2 devices = 1 device = <kind = cpu, gflops = 40, gb_per_
 // CHECK-SAME: %[[E:[a-z0-9]*]]: !cs.placed<tensor<2x8xf32>, device 0> {cs.per_rank, cs.state = "w.residual"})
 // CHECK-SAME: -> (!cs.placed<tensor<2x8xf32>, device 0> {cs.updates = "w"}, !cs.placed<tensor<2x8xf32>, device 0> {cs.updates = "w.residual"})
 // CHECK: %[[G:.*]] = cs.fragment "backward"
-// CHECK: %[[TOP:.*]]:2 = cs.fragment "top_k.w" on 0 (%[[G]], %[[E]]) cost <flops = 32, bytes = 288, ns = 0> : {{.*}} -> (!cs.placed<tensor<1x8xi32>, device 0>, !cs.placed<tensor<2x8xf32>, device 0>)
+// CHECK: %[[TOP:.*]]:2 = cs.fragment "top_k.w" on 0 (%[[G]], %[[E]]) cost <flops = 32, bytes = 288, ns = 0> : {{.*}} -> (!cs.placed<tensor<1x8xi32, #cs.coordinates<tensor<2x8xf32>>>, device 0>, !cs.placed<tensor<2x8xf32>, device 0>)
 // CHECK: %[[V:.*]], %[[I:.*]], %[[R:.*]] = cs.top_k "exact" %{{.*}}, %{{.*}} : (tensor<2x8xf32>, tensor<2x8xf32>) -> (tensor<4xf32>, tensor<4xi32>, tensor<2x8xf32>)
-// CHECK: %[[B:.*]] = arith.bitcast %[[V]] : tensor<4xf32> to tensor<4xi32>
-// CHECK: %[[M:.*]] = tensor.insert_slice %[[B]] into %{{.*}}[0, 0] [1, 4] [1, 1]
-// CHECK: %[[N:.*]] = tensor.insert_slice %[[I]] into %[[M]][0, 4] [1, 4] [1, 1]
-// CHECK: cs.return %[[N]], %[[R]]
-// CHECK: %[[ALL:.*]] = cs.all_gather "w" %[[TOP]]#0 : !cs.placed<tensor<1x8xi32>, device 0> -> !cs.placed<tensor<2x8xi32>, device 0>
+// CHECK: %[[M:.*]] = cs.pack_lists %[[V]], %[[I]] : (tensor<4xf32>, tensor<4xi32>) -> tensor<1x8xi32, #cs.coordinates<tensor<2x8xf32>>>
+// CHECK: cs.return %[[M]], %[[R]]
+// CHECK: %[[ALL:.*]] = cs.all_gather "w" %[[TOP]]#0 : !cs.placed<tensor<1x8xi32, #cs.coordinates<tensor<2x8xf32>>>, device 0> -> !cs.placed<tensor<2x8xi32, #cs.coordinates<tensor<2x8xf32>>>, device 0>
 // CHECK: %[[D:.*]] = cs.fragment "scatter_add.w" on 0 (%[[ALL]]) deferred
-// CHECK: cs.scatter_add %{{.*}}, %{{.*}} over 2 : (tensor<8xf32>, tensor<8xi32>) -> tensor<2x8xf32>
+// CHECK: %[[AV:.*]], %[[AI:.*]] = cs.unpack_lists %{{.*}} : (tensor<2x8xi32, #cs.coordinates<tensor<2x8xf32>>>) -> (tensor<8xf32>, tensor<8xi32>)
+// CHECK: cs.scatter_add %[[AV]], %[[AI]] over 2 : (tensor<8xf32>, tensor<8xi32>) -> tensor<2x8xf32>
 // CHECK: %[[NEW:.*]] = cs.fragment "update.w" on 0 (%[[W]], %[[D]]) deferred
 // CHECK: return %[[NEW]], %[[TOP]]#1
 

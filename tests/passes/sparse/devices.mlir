@@ -25,7 +25,7 @@ cs.cluster @lab nodes = 2 devices = 2 device = <kind = cpu, gflops = 40, gb_per_
 // CHECK: %[[SUM0:.*]] = cs.fragment "sum.w.shard0" on 0 (%[[S0]]#0, %[[C0]]) deferred
 // CHECK: %[[T0:.*]]:2 = cs.fragment "top_k.w.shard0" on 0 (%[[SUM0]], %[[E0]]) deferred
 // CHECK: cs.top_k "exact" {{.*}} -> (tensor<2xf32>, tensor<2xi32>, tensor<2x4xf32>)
-// CHECK: %[[A0:.*]] = cs.all_gather "w.shard0" %[[T0]]#0 : !cs.placed<tensor<1x4xi32>, device 0> -> !cs.placed<tensor<2x4xi32>, device 0>
+// CHECK: %[[A0:.*]] = cs.all_gather "w.shard0" %[[T0]]#0 : !cs.placed<tensor<1x4xi32, #cs.coordinates<tensor<2x4xf32>>>, device 0> -> !cs.placed<tensor<2x4xi32, #cs.coordinates<tensor<2x4xf32>>>, device 0>
 // CHECK: %[[D0:.*]] = cs.fragment "scatter_add.w.shard0" on 0 (%[[A0]]) deferred
 // CHECK: cs.scatter_add {{.*}} over 2
 // CHECK: %[[C1:.*]] = cs.copy %[[S0]]#1 : {{.*}} -> !cs.placed<tensor<3x4xf32>, device 1>
@@ -49,7 +49,7 @@ cs.cluster @lab nodes = 2 devices = 2 device = <kind = cpu, gflops = 40, gb_per_
 // FLAT: %[[T1:.*]]:2 = cs.fragment "top_k.w.device1" on 1
 // FLAT: %[[C:.*]] = cs.copy %[[T1]]#0
 // FLAT: %[[J:.*]] = cs.concat %[[T0]]#0, %[[C]]
-// FLAT: %[[A:.*]] = cs.all_gather "w" %[[J]] : !cs.placed<tensor<2x10xi32>, device 0> -> !cs.placed<tensor<4x10xi32>, device 0>
+// FLAT: %[[A:.*]] = cs.all_gather "w" %[[J]] : !cs.placed<tensor<2x10xi32, #cs.coordinates<tensor<5x4xf32>>>, device 0> -> !cs.placed<tensor<4x10xi32, #cs.coordinates<tensor<5x4xf32>>>, device 0>
 // FLAT: cs.fragment "scatter_add.w" on 0 (%[[A]]) deferred
 // FLAT: cs.scatter_add {{.*}} over 4 : (tensor<20xf32>, tensor<20xi32>) -> tensor<5x4xf32>
 

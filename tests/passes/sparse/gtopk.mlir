@@ -18,12 +18,12 @@ cs.cluster @lab nodes = 4 devices = 1 device = <kind = cpu, gflops = 40, gb_per_
     intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
 
 // CHECK-LABEL: func.func @step(
-// CHECK: %[[TOP:.*]]:3 = cs.fragment "top_k.w" on 0 {{.*}} -> (!cs.placed<tensor<1x8xi32>, device 0>, !cs.placed<tensor<2x8xf32>, device 0>, !cs.placed<tensor<2x8xi32>, device 0>)
+// CHECK: %[[TOP:.*]]:3 = cs.fragment "top_k.w" on 0 {{.*}} -> (!cs.placed<tensor<1x8xi32, #cs.coordinates<tensor<2x8xf32>>>, device 0>, !cs.placed<tensor<2x8xf32>, device 0>, !cs.placed<tensor<2x8xi32, #cs.coordinates<tensor<2x8xf32>>>, device 0>)
 // CHECK: %[[A:.*]] = cs.pair_exchange "w.round0" %[[TOP]]#2 distance 1
-// CHECK: %[[B:.*]] = cs.fragment "merge.w.round0" on 0 (%[[A]]) deferred {{.*}} -> !cs.placed<tensor<2x8xi32>, device 0>
+// CHECK: %[[B:.*]] = cs.fragment "merge.w.round0" on 0 (%[[A]]) deferred {{.*}} -> !cs.placed<tensor<2x8xi32, #cs.coordinates<tensor<2x8xf32>>>, device 0>
 // CHECK: cs.merge_top_k {{.*}} : (tensor<8xf32>, tensor<8xi32>) -> (tensor<4xf32>, tensor<4xi32>)
 // CHECK: %[[C:.*]] = cs.pair_exchange "w.round1" %[[B]] distance 2
-// CHECK: %[[D:.*]] = cs.fragment "merge.w.round1" on 0 (%[[C]]) deferred {{.*}} -> !cs.placed<tensor<1x8xi32>, device 0>
+// CHECK: %[[D:.*]] = cs.fragment "merge.w.round1" on 0 (%[[C]]) deferred {{.*}} -> !cs.placed<tensor<1x8xi32, #cs.coordinates<tensor<2x8xf32>>>, device 0>
 // CHECK: %[[R:.*]] = cs.fragment "residual.w" on 0 (%[[TOP]]#0, %[[D]], %[[TOP]]#1) deferred
 // CHECK: cs.scatter_add %{{.*}}, %{{.*}} except %{{.*}} into
 // CHECK: %[[S:.*]] = cs.fragment "scatter_add.w" on 0 (%[[D]]) deferred

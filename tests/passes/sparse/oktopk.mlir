@@ -11,7 +11,7 @@
 // RUN: cs-opt --lower-sparse-comm="density=0.25 min-elements=1 method=oktopk" --remarks-filter=lower-sparse-comm %s -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 // Without feedback nothing is given back.
 // RUN: cs-opt --lower-sparse-comm="density=0.25 min-elements=1 method=oktopk feedback=false" %s | FileCheck %s --check-prefix=LOST
-// Elements of 16 bits and their indices travel apart.
+// Of 16 bits two values are a word.
 // RUN: sed 's/xf32/xf16/g' %s | cs-opt --lower-sparse-comm="density=0.25 min-elements=1 method=oktopk" | FileCheck %s --check-prefix=HALF
 // Of another number of nodes than the lists are for.
 // RUN: sed 's/nodes = 4/nodes = 6/' %s | cs-opt --lower-sparse-comm="density=0.25 min-elements=1 method=oktopk" > %t
@@ -32,14 +32,16 @@ cs.cluster @lab nodes = 4 devices = 1 device = <kind = cpu, gflops = 40, gb_per_
 // CHECK-LABEL: func.func @step(
 // CHECK-SAME: %[[SHIFTS:[a-z0-9]+]]: !cs.placed<tensor<3xi32>, device 0> {cs.per_rank, cs.state = "w.regions"}
 // CHECK-SAME: %[[REST:[a-z0-9]+]]: !cs.placed<tensor<2x8xf32>, device 0> {cs.per_rank, cs.state = "w.residual"}
-// CHECK: %[[TOP:.*]]:2 = cs.fragment "top_k.w" on 0 (%{{.*}}, %[[REST]], %[[SHIFTS]]) {{.*}} -> (!cs.placed<tensor<8x5xi32>, device 0>, !cs.placed<tensor<2x8xf32>, device 0>)
+// CHECK: %[[TOP:.*]]:2 = cs.fragment "top_k.w" on 0 (%{{.*}}, %[[REST]], %[[SHIFTS]]) {{.*}} -> (!cs.placed<tensor<8x5xi32, #cs.coordinates<tensor<2x8xf32>, counted>>, device 0>, !cs.placed<tensor<2x8xf32>, device 0>)
 // CHECK: cs.top_k "exact"
 // CHECK: cs.split_regions %{{.*}}, %{{.*}} by %{{.*}} of 16 : (tensor<4xf32>, tensor<4xi32>, tensor<3xi32>) -> (tensor<8xf32>, tensor<8xi32>, tensor<4xi32>)
+// CHECK: cs.pack_lists %{{.*}}, %{{.*}}, %{{.*}} times 2 : (tensor<8xf32>, tensor<8xi32>, tensor<4xi32>) -> tensor<8x5xi32, #cs.coordinates<tensor<2x8xf32>, counted>>
 // CHECK: cs.scatter_add %{{.*}}, %{{.*}} except %{{.*}} into
-// CHECK: %[[ALL:.*]] = cs.all_to_all "w.split" %[[TOP]]#0 : !cs.placed<tensor<8x5xi32>, device 0>
-// CHECK: %[[OWN:.*]] = cs.fragment "merge.w" on 0 (%[[ALL]]) deferred {{.*}} -> !cs.placed<tensor<1x3xi32>, device 0>
+// CHECK: %[[ALL:.*]] = cs.all_to_all "w.split" %[[TOP]]#0 : !cs.placed<tensor<8x5xi32, #cs.coordinates<tensor<2x8xf32>, counted>>, device 0>
+// CHECK: %[[OWN:.*]] = cs.fragment "merge.w" on 0 (%[[ALL]]) deferred {{.*}} -> !cs.placed<tensor<1x3xi32, #cs.coordinates<tensor<2x8xf32>, counted>>, device 0>
+// CHECK: cs.unpack_lists %{{.*}} from 4 : (tensor<8x5xi32, #cs.coordinates<tensor<2x8xf32>, counted>>) -> (tensor<8xf32>, tensor<8xi32>, tensor<4xi32>)
 // CHECK: cs.merge_top_k {{.*}} : (tensor<8xf32>, tensor<8xi32>) -> (tensor<1xf32>, tensor<1xi32>)
-// CHECK: %[[R:.*]] = cs.all_gather "w" %[[OWN]] : !cs.placed<tensor<1x3xi32>, device 0> -> !cs.placed<tensor<4x3xi32>, device 0>
+// CHECK: %[[R:.*]] = cs.all_gather "w" %[[OWN]] : !cs.placed<tensor<1x3xi32, #cs.coordinates<tensor<2x8xf32>, counted>>, device 0> -> !cs.placed<tensor<4x3xi32, #cs.coordinates<tensor<2x8xf32>, counted>>, device 0>
 // CHECK: %[[NEXT:.*]] = cs.fragment "residual.w" on 0 (%[[ALL]], %[[R]], %[[TOP]]#1) deferred
 // CHECK: cs.scatter_add %{{.*}}, %{{.*}} except %{{.*}} into
 // CHECK: %[[MOVED:.*]] = cs.fragment "regions.w" on 0 (%[[R]], %[[SHIFTS]]) deferred
@@ -56,13 +58,11 @@ cs.cluster @lab nodes = 4 devices = 1 device = <kind = cpu, gflops = 40, gb_per_
 // EXPANDED: cs.start "w"
 // PROVED: 2 expanded (2 different), all messages match, 2 proved
 
-// LOST: cs.fragment "top_k.w" on 0 {{.*}} -> !cs.placed<tensor<8x5xi32>, device 0>
+// LOST: cs.fragment "top_k.w" on 0 {{.*}} -> !cs.placed<tensor<8x5xi32, #cs.coordinates<tensor<2x8xf32>, counted>>, device 0>
 // LOST-NOT: cs.fragment "residual.w"
 
-// HALF: cs.all_to_all "w.split.values" %{{.*}} : !cs.placed<tensor<8x2xf16>, device 0>
-// HALF: cs.all_to_all "w.split.indices" %{{.*}} : !cs.placed<tensor<8x3xi32>, device 0>
-// HALF: cs.all_gather "w.values" %{{.*}} : !cs.placed<tensor<1x1xf16>, device 0> -> !cs.placed<tensor<4x1xf16>, device 0>
-// HALF: cs.all_gather "w.indices" %{{.*}} : !cs.placed<tensor<1x2xi32>, device 0> -> !cs.placed<tensor<4x2xi32>, device 0>
+// HALF: cs.all_to_all "w.split" %{{.*}} : !cs.placed<tensor<8x4xi32, #cs.coordinates<tensor<2x8xf16>, counted>>, device 0>
+// HALF: cs.all_gather "w" %{{.*}} : !cs.placed<tensor<1x3xi32, #cs.coordinates<tensor<2x8xf16>, counted>>, device 0> -> !cs.placed<tensor<4x3xi32, #cs.coordinates<tensor<2x8xf16>, counted>>, device 0>
 !t = !cs.placed<tensor<2x8xf32>, device 0>
 func.func @step(%w: !t {cs.param = "w"}, %x: !t {cs.batch = "x"}) -> (!t {cs.updates = "w"}) attributes {cs.step} {
   %g = cs.fragment "backward" on 0 (%w, %x) : (!t, !t) -> !t {

@@ -46,15 +46,14 @@ cs.cluster @lab nodes = 2 devices = 1 device = <kind = cpu, gflops = 40, gb_per_
 // REMARK: gradient "own": allgather (asked for), 1 of 4 elements
 // REMARK: gradient "wide": dense: elements of its type cannot be selected from
 
-// A list of f16 has another width than its indices: two messages.
+// Of 16 bits two values are a word.
 // CHECK-LABEL: func.func @step
-// CHECK: cs.all_gather "embedding" {{.*}}tensor<1x8xi32>
+// CHECK: cs.all_gather "embedding" {{.*}}tensor<1x8xi32, #cs.coordinates<tensor<16xf32>>>
 // CHECK: cs.all_reduce "scale"
-// CHECK: cs.all_gather "half.values" {{.*}}tensor<1x8xf16>{{.*}} -> {{.*}}tensor<2x8xf16>
-// CHECK: cs.all_gather "half.indices" {{.*}}tensor<1x8xi32>{{.*}} -> {{.*}}tensor<2x8xi32>
+// CHECK: cs.all_gather "half" {{.*}}tensor<1x12xi32, #cs.coordinates<tensor<16xf16>>>{{.*}} -> {{.*}}tensor<2x12xi32, #cs.coordinates<tensor<16xf16>>>
 // CHECK: cs.all_reduce "small"
 // CHECK-NOT: cs.density
-// CHECK: cs.all_gather "own" {{.*}}tensor<1x2xi32>
+// CHECK: cs.all_gather "own" {{.*}}tensor<1x2xi32, #cs.coordinates<tensor<4xf32>>>
 // CHECK: cs.all_reduce "wide"
 // CHECK: cs.all_reduce "last"
 // OWN-LABEL: func.func @step

@@ -1,0 +1,149 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Messages of sparse gradients as matrices of words: packing and unpacking become
+// slices of columns, and types no longer say of which tensor lists are.
+
+#include "Stages.h"
+
+#include "ir/CsSparseOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+
+namespace commsched::planexport {
+namespace {
+
+RankedTensorType tensorOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+RankedTensorType plain(RankedTensorType type) {
+  return RankedTensorType::get(type.getShape(), type.getElementType());
+}
+
+/// Words and values of lists that are rows of one tensor.
+class ListsWriter {
+public:
+  ListsWriter(Operation *op, RankedTensorType lists)
+      : builder(op), loc(op->getLoc()), encoding(cs::CoordinatesAttr::of(lists)),
+        entries(encoding.entriesOfRow(lists.getDimSize(1))),
+        words(cs::CoordinatesAttr::wordsOfValues(entries, encoding.elementBytes())) {}
+
+  /// The bits of values, for `rows` rows.
+  Value bitsOf(Value values, int64_t rows) {
+    if (hasWholeWords())
+      return arith::BitcastOp::create(builder, loc,
+                                      tensorOf(values).clone(builder.getI32Type()), values);
+    return convert("pack_words", values, rows * words, builder.getI32Type());
+  }
+  Value valuesOf(Value bits, int64_t rows) {
+    Type element = encoding.getDense().getElementType();
+    if (hasWholeWords())
+      return arith::BitcastOp::create(builder, loc, tensorOf(bits).clone(element), bits);
+    return convert("unpack_words", bits, rows * entries, element);
+  }
+
+  /// `column`, of `lists` rows, `times` times one below the other at `at` of `matrix`.
+  Value insert(Value column, Value matrix, int64_t lists, int64_t times, int64_t at) {
+    int64_t width = tensorOf(column).getNumElements() / lists;
+    // The one row of a message without a count needs no second dimension.
+    if (lists > 1 || encoding.getCounted())
+      column = tensor::ExpandShapeOp::create(
+          builder, loc,
+          RankedTensorType::get({lists, width}, tensorOf(column).getElementType()), column,
+          SmallVector<ReassociationIndices>{{0, 1}});
+    for (int64_t time = 0; time < times; ++time)
+      matrix = tensor::InsertSliceOp::create(builder, loc, column, matrix,
+                                             indices(time * lists, at),
+                                             indices(lists, width), indices(1, 1));
+    return matrix;
+  }
+  /// Rows [row, row + rows) of columns [at, at + width).
+  Value extract(Value matrix, int64_t row, int64_t rows, int64_t at, int64_t width) {
+    RankedTensorType type = tensorOf(matrix);
+    if (rows != type.getDimSize(0) || width != type.getDimSize(1))
+      matrix = tensor::ExtractSliceOp::create(
+          builder, loc, RankedTensorType::get({rows, width}, type.getElementType()), matrix,
+          indices(row, at), indices(rows, width), indices(1, 1));
+    return tensor::CollapseShapeOp::create(
+        builder, loc, RankedTensorType::get({rows * width}, type.getElementType()), matrix,
+        SmallVector<ReassociationIndices>{{0, 1}});
+  }
+
+  OpBuilder builder;
+  Location loc;
+  cs::CoordinatesAttr encoding;
+  int64_t entries; // of a row
+  int64_t words;   // of their values
+
+private:
+  bool hasWholeWords() { return encoding.elementBytes() == 4; }
+  /// Two elements of 16 bits are a word, which no op on tensors makes of them.
+  Value convert(StringRef kind, Value from, int64_t size, Type element) {
+    Value to = tensor::EmptyOp::create(builder, loc, ArrayRef<int64_t>{size}, element);
+    auto settings = builder.getDictionaryAttr(
+        builder.getNamedAttr("row", builder.getI64IntegerAttr(entries)));
+    return cs::KernelOp::create(builder, loc, to.getType(), kind, from, to, settings,
+                                /*accumulate=*/false)
+        .getResult(0);
+  }
+  SmallVector<OpFoldResult> indices(int64_t a, int64_t b) {
+    return {builder.getIndexAttr(a), builder.getIndexAttr(b)};
+  }
+};
+
+void lower(cs::PackListsOp op) {
+  RankedTensorType type = op.getLists().getType();
+  ListsWriter write(op, type);
+  auto times = static_cast<int64_t>(op.getTimes());
+  int64_t lists = type.getDimSize(0) / times;
+  Value bits = write.bitsOf(op.getValues(), lists);
+  Value matrix = tensor::EmptyOp::create(write.builder, op.getLoc(), type.getShape(),
+                                         type.getElementType());
+  matrix = write.insert(bits, matrix, lists, times, 0);
+  matrix = write.insert(op.getIndices(), matrix, lists, times, write.words);
+  if (Value counts = op.getCounts())
+    matrix = write.insert(counts, matrix, lists, times, write.words + write.entries);
+  op.getLists().replaceAllUsesWith(matrix);
+  op.erase();
+}
+
+void lower(cs::UnpackListsOp op) {
+  ListsWriter write(op, op.getLists().getType());
+  auto from = static_cast<int64_t>(op.getFrom());
+  int64_t rows = op.getValues().getType().getDimSize(0) / write.entries;
+  auto take = [&](int64_t at, int64_t width) {
+    return write.extract(op.getLists(), from, rows, at, width);
+  };
+  if (!op.getValues().use_empty())
+    op.getValues().replaceAllUsesWith(write.valuesOf(take(0, write.words), rows));
+  if (!op.getIndices().use_empty())
+    op.getIndices().replaceAllUsesWith(take(write.words, write.entries));
+  if (op.getCounts() && !op.getCounts().use_empty())
+    op.getCounts().replaceAllUsesWith(take(write.words + write.entries, 1));
+  op.erase();
+}
+
+} // namespace
+
+void lowerLists(func::FuncOp function) {
+  // What is unpacked needs its encoding, which packing no longer gives it.
+  function.walk([](cs::UnpackListsOp op) { lower(op); });
+  function.walk([](cs::PackListsOp op) { lower(op); });
+  auto strip = [](Value value) {
+    if (cs::CoordinatesAttr::of(value.getType()))
+      value.setType(plain(tensorOf(value)));
+  };
+  function.walk([&](Operation *op) {
+    if (auto constant = dyn_cast<arith::ConstantOp>(op);
+        constant && cs::CoordinatesAttr::of(constant.getType()))
+      if (auto elements = dyn_cast<DenseElementsAttr>(constant.getValue()))
+        constant.setValueAttr(elements.reshape(plain(tensorOf(constant))));
+    llvm::for_each(op->getResults(), strip);
+    for (Region &region : op->getRegions())
+      for (Block &block : region)
+        llvm::for_each(block.getArguments(), strip);
+  });
+}
+
+} // namespace commsched::planexport

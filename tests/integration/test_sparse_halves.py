@@ -1,0 +1,58 @@
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Selections of elements of 16 bits, of which two are a word of a message: exactly what NumPy computes."""
+import subprocess
+
+import numpy as np
+import pytest
+from conftest import TIME_LIMIT, expect_success, run, tool
+from safetensors import safe_open
+from safetensors.numpy import load_file
+from test_sparse import CLUSTER, exchange
+
+STEPS = 4
+# The gradient is x, in 16 bits; "sum" adds up what all ranks get.
+STEP = """
+func.func @step(%w: tensor<5x3x{0}> {{cs.param = "w"}}, %s: tensor<5x3xf32> {{cs.state = "sum"}}, %x: tensor<5x3xf32> {{cs.batch = "x"}})
+    -> (tensor<5x3x{0}> {{cs.updates = "w"}}, tensor<5x3xf32> {{cs.updates = "sum"}}) attributes {{cs.step}} {{
+  %g = arith.truncf %x : tensor<5x3xf32> to tensor<5x3x{0}>
+  %r = cs.gradient %g of "w" : tensor<5x3x{0}>
+  %f = arith.extf %r : tensor<5x3x{0}> to tensor<5x3xf32>
+  %n = arith.addf %s, %f : tensor<5x3xf32>
+  return %r, %n : tensor<5x3x{0}>, tensor<5x3xf32>
+}}
+"""
+
+
+# Of 15 elements 3 or 6 are selected, of shards fewer: odd numbers and even ones.
+@pytest.mark.parametrize("element,nodes,devices,method,density", [
+    ("f16", 2, 1, "allgather", 0.2), ("bf16", 2, 2, "allgather", 0.4), ("bf16", 4, 1, "hitopk", 0.2), ("f16", 2, 2, "hitopk", 0.4),
+    ("f16", 4, 1, "gtopk", 0.2), ("bf16", 2, 2, "gtopk", 0.4), ("f16", 2, 2, "oktopk", 0.4), ("bf16", 4, 1, "oktopk", 0.2)])
+def test_halves_are_exact(tmp_path, element, nodes, devices, method, density):
+    pipeline = f"--cs-all-reduce-pipeline=density={density} min-elements=1 sparse-method={method}"
+    lowered = subprocess.run([tool("cs-opt"), pipeline, "--verify-distributed"], text=True, capture_output=True,
+                             input=CLUSTER.format(nodes, devices) + STEP.format(element), timeout=TIME_LIMIT)
+    assert lowered.returncode == 0, lowered.stderr
+    subprocess.run([tool("cs-translate"), "--mlir-to-plan", "-o", tmp_path / "plan"], input=lowered.stdout, text=True,
+                   check=True, timeout=TIME_LIMIT)
+    random = np.random.default_rng(5)
+    # Few bits, so that sums and means are exact; never zero: what is selected is told by that.
+    x = random.integers(1, 8, (STEPS, nodes, devices, 5, 3)).astype(np.float32)
+    np.savez(tmp_path / "x.npz", x=x.reshape(-1, 3))
+    np.savez(tmp_path / "init.npz", w=np.zeros((5, 3), {"f16": np.float16, "bf16": "V2"}[element]), sum=np.zeros((5, 3), np.float32))
+    expect_success(run(tmp_path / "plan", "--init", tmp_path / "init.npz", "--batch", tmp_path / "x.npz", "--steps", STEPS,
+                       "--checkpoint", tmp_path / "state"))
+    want, state = np.zeros((5, 3)), {}
+    for step in range(STEPS):
+        want = want + exchange(method, x[step].astype(np.float64), state, density, {})
+    assert np.count_nonzero(want) > 3
+    with safe_open(tmp_path / "state", framework="numpy") as file:
+        np.testing.assert_array_equal(file.get_tensor("sum"), want)
+    if element == "bf16":  # which NumPy has not
+        return
+    for rank in range(nodes):
+        own = load_file(f"{tmp_path / 'state'}.step{STEPS}.rank{rank}")
+        kept = [own[name] for name in sorted(own) if ".residual" in name]
+        assert all(part.dtype == np.float16 for part in kept)
+        places = [state[rank, place] for place in range(len(kept))]
+        np.testing.assert_array_equal(np.concatenate(kept), np.concatenate(places))
