@@ -38,7 +38,7 @@ cs.cluster @lab nodes = 4 devices = 1 device = <kind = cpu, gflops = 40, gb_per_
 // CHECK: return %{{.*}}, %[[TOP]]#1, %[[TOP]]#2
 
 // TREE-LABEL: func.func @step(
-// TREE: %[[TOP:.*]]:4 = cs.fragment "top_k.w" {{.*}} -> (!cs.placed<tensor<1x8xi32>, device 0>, !cs.placed<tensor<2x8xf32>, device 0>, !cs.placed<tensor<2xf32>, device 0>, !cs.placed<tensor<2x8xi32>, device 0>)
+// TREE: %[[TOP:.*]]:4 = cs.fragment "top_k.w" {{.*}} -> (!cs.placed<tensor<1x8xi32, #cs.coordinates<tensor<2x8xf32>>>, device 0>, !cs.placed<tensor<2x8xf32>, device 0>, !cs.placed<tensor<2xf32>, device 0>, !cs.placed<tensor<2x8xi32, #cs.coordinates<tensor<2x8xf32>>>, device 0>)
 // TREE: cs.pair_exchange "w.round0" %[[TOP]]#3
 // TREE: %[[BACK:.*]] = cs.fragment "residual.w" on 0 (%[[TOP]]#0, %{{.*}}, %[[TOP]]#1)
 // TREE: return %{{.*}}, %[[BACK]], %[[TOP]]#2

@@ -34,16 +34,16 @@ cs.cluster @lab nodes = 2 devices = 1 device = <kind = cpu, gflops = 40, gb_per_
 // CHECK: tensor.insert_slice %{{.*}} into %{{.*}}[0, 16] [1, 8] [1, 1]
 // CHECK: %[[A:.*]] = cs.all_gather "u+2" %[[J]] : !cs.placed<tensor<1x24xi32>, device 0> -> !cs.placed<tensor<2x24xi32>, device 0>
 // CHECK: %[[C:.*]]:3 = cs.fragment "cut.u+2" on 0 (%[[A]]) deferred
-// CHECK: tensor.extract_slice %{{.*}}[0, 0] [2, 8] [1, 1]
-// CHECK: tensor.extract_slice %{{.*}}[0, 8] [2, 8] [1, 1]
-// CHECK: tensor.extract_slice %{{.*}}[0, 16] [2, 8] [1, 1]
+// CHECK: tensor.extract_slice %{{.*}}[0, 0] [2, 8] [1, 1] : tensor<2x24xi32> to tensor<2x8xi32, #cs.coordinates<tensor<16xf32>>>
+// CHECK: tensor.extract_slice %{{.*}}[0, 8] [2, 8] [1, 1] : tensor<2x24xi32> to tensor<2x8xi32, #cs.coordinates<tensor<16xf32>>>
+// CHECK: tensor.extract_slice %{{.*}}[0, 16] [2, 8] [1, 1] : tensor<2x24xi32> to tensor<2x8xi32, #cs.coordinates<tensor<16xf32>>>
 // CHECK: cs.fragment "scatter_add.u" on 0 (%[[C]]#0)
 // CHECK: cs.fragment "update.u"
 // CHECK: cs.fragment "scatter_add.v" on 0 (%[[C]]#1)
 // CHECK: cs.fragment "scatter_add.w" on 0 (%[[C]]#2)
 
 // TWO: cs.all_gather "u+1" %{{.*}} : !cs.placed<tensor<1x16xi32>
-// TWO: cs.all_gather "w" %{{.*}} : !cs.placed<tensor<1x8xi32>
+// TWO: cs.all_gather "w" %{{.*}} : !cs.placed<tensor<1x8xi32, #cs.coordinates<tensor<16xf32>>>
 
 // NONE-NOT: "join
 // NONE: cs.all_gather "u"
