@@ -9,6 +9,7 @@
 #include "passes/place/CombineDevices.h"
 #include "passes/place/Devices.h"
 #include "passes/sparse/FragmentMaker.h"
+#include "passes/sparse/RankStates.h"
 #include "passes/sparse/Regions.h"
 #include "passes/sparse/Selection.h"
 
@@ -71,18 +72,13 @@ public:
             cs::ClusterOp cluster, const ExchangeOptions &options)
       : func(func), op(op), gradient(gradient), options(options),
         nodes(cluster.getNodes()), builder(op), key(op.getKey().str()),
-        owner(place::deviceOf(op.getValue())) {}
+        owner(place::deviceOf(op.getValue())), states(func, op.getLoc(), key) {}
 
   LogicalResult run();
   /// Of a gradient that stays dense: what is made of the result.
   LogicalResult correctResult();
 
 private:
-  /// What a rank keeps: an argument of the function, whose next value is returned.
-  struct State {
-    std::string name;
-    Value next;
-  };
   SelectionContext contextOf(RankedTensorType type) {
     return {builder, op.getLoc(), type,
             selected(options.density, type.getNumElements()), options.rules,
@@ -91,12 +87,6 @@ private:
   int64_t over(int64_t ranks) const {
     return op.getReduction() == cs::Reduction::mean ? ranks : 1;
   }
-  FailureOr<Value> addState(const Twine &name, cs::PlacedType type);
-  FailureOr<Kept> keep(const Twine &suffix, cs::PlacedType type);
-  FailureOr<Moments> keepMoments(const Twine &suffix, cs::PlacedType type);
-  /// The next values of what has been made last.
-  void keepNext(ValueRange values);
-  void addResults();
   Value gather(StringRef name, Value message);
   Value mergeInRounds(const SelectionContext &context, StringRef name, Value lists);
   Value copyTo(Value value, unsigned device);
@@ -113,88 +103,8 @@ private:
   OpBuilder builder;
   std::string key;
   unsigned owner;
-  SmallVector<State> states;
+  RankStates states;
 };
-
-FailureOr<Value> Exchanger::addState(const Twine &name, cs::PlacedType type) {
-  std::string text = name.str();
-  for (unsigned i = 0, e = func.getNumArguments(); i < e; ++i)
-    if (StringAttr known = place::carriedName(func, i); known && known.getValue() == text)
-      return func.emitOpError() << "argument " << i << " has the name that the sparse "
-                                << "gradient of \"" << key << "\" needs: \"" << text << "\"";
-  MLIRContext *context = func.getContext();
-  auto attrs = DictionaryAttr::get(
-      context, {{StringAttr::get(context, cs::CsDialect::kStateAttr),
-                 StringAttr::get(context, text)},
-                {StringAttr::get(context, cs::kPerRankAttr), UnitAttr::get(context)}});
-  unsigned index = func.getNumArguments();
-  if (failed(func.insertArgument(index, type, attrs, op.getLoc())))
-    return failure();
-  states.push_back({text, Value()});
-  return Value(func.getArgument(index));
-}
-
-FailureOr<Kept> Exchanger::keep(const Twine &suffix, cs::PlacedType type) {
-  Kept kept;
-  if (options.rules.feedback) {
-    FailureOr<Value> state = addState(key + ".residual" + suffix, type);
-    if (failed(state))
-      return failure();
-    kept.residual = *state;
-  }
-  FailureOr<Moments> moments = keepMoments(suffix, type);
-  if (failed(moments))
-    return failure();
-  kept.moments = *moments;
-  if (options.rules.exactEvery > 1) {
-    FailureOr<Value> state = addState(
-        key + ".threshold" + suffix,
-        cs::PlacedType::get(func.getContext(), cs::thresholdType(func.getContext()),
-                            type.getDevice(), type.getMemory()));
-    if (failed(state))
-      return failure();
-    kept.threshold = *state;
-  }
-  return kept;
-}
-
-FailureOr<Moments> Exchanger::keepMoments(const Twine &suffix, cs::PlacedType type) {
-  Moments moments;
-  MomentTypes types = momentTypes(type.getTensor(), options.rules.correction);
-  for (auto [tensor, name, value] :
-       {std::tuple(types.velocity, ".velocity", &moments.velocity),
-        std::tuple(types.squares, ".squares", &moments.squares),
-        std::tuple(types.weights, ".weights", &moments.weights)}) {
-    if (!tensor)
-      continue;
-    FailureOr<Value> state = addState(
-        key + name + suffix, cs::PlacedType::get(func.getContext(), tensor, type.getDevice(),
-                                                 type.getMemory()));
-    if (failed(state))
-      return failure();
-    *value = *state;
-  }
-  return moments;
-}
-
-void Exchanger::keepNext(ValueRange values) {
-  MutableArrayRef<State> last(states);
-  for (auto [state, value] : llvm::zip(last.take_back(values.size()), values))
-    state.next = value;
-}
-
-/// The new values of what is kept, behind what the function returns.
-void Exchanger::addResults() {
-  MLIRContext *context = func.getContext();
-  Operation *ret = func.front().getTerminator();
-  for (const State &state : states) {
-    ret->insertOperands(ret->getNumOperands(), state.next);
-    auto attrs = DictionaryAttr::get(
-        context, {{StringAttr::get(context, cs::CsDialect::kUpdatesAttr),
-                   StringAttr::get(context, state.name)}});
-    (void)func.insertResult(func.getNumResults(), state.next.getType(), attrs);
-  }
-}
 
 Value Exchanger::gather(StringRef name, Value message) {
   if (nodes == 1)
@@ -237,13 +147,13 @@ FailureOr<Value> Exchanger::ofEachDevice() {
   bool several = gradient.isOfDevices();
   for (auto [device, value] : llvm::enumerate(gradient.ofDevices())) {
     std::string suffix = device == 0 ? "" : (".device" + Twine(device)).str();
-    FailureOr<Kept> kept = keep(suffix, placedType(value));
+    FailureOr<Kept> kept = states.keep(options.rules, suffix, placedType(value));
     if (failed(kept))
       return failure();
     Selected selected = selectTopK(
         context, "top_k." + key + suffix, value, *kept,
         nodes * static_cast<int64_t>(gradient.ofDevices().size()), /*deferred=*/false);
-    keepNext(selected.kept.present());
+    states.setNext(selected.kept.present());
     own.push_back(selected.message);
   }
   for (Value &message : own)
@@ -259,7 +169,7 @@ FailureOr<Value> Exchanger::ofShard(StringRef suffix, Value value, bool deferred
   if (options.method == Method::okTopK && nodes > 1)
     return ofRegions(suffix, value, deferred);
   SelectionContext context = contextOf(placedType(value).getTensor());
-  FailureOr<Kept> kept = keep(suffix, placedType(value));
+  FailureOr<Kept> kept = states.keep(options.rules, suffix, placedType(value));
   if (failed(kept))
     return failure();
   bool tree = options.method == Method::gTopK && nodes > 1;
@@ -270,10 +180,10 @@ FailureOr<Value> Exchanger::ofShard(StringRef suffix, Value value, bool deferred
     if (Value &rest = selected.kept.residual)
       rest = giveBack(context, ("residual." + key + suffix).str(), rest, selected.message,
                       sent);
-    keepNext(selected.kept.present());
+    states.setNext(selected.kept.present());
     return scatterAdd(context, ("scatter_add." + key + suffix).str(), sent, over(nodes));
   }
-  keepNext(selected.kept.present());
+  states.setNext(selected.kept.present());
   Value all = gather((key + suffix).str(), selected.message);
   return scatterAdd(context, ("scatter_add." + key + suffix).str(), all, over(nodes));
 }
@@ -287,11 +197,10 @@ FailureOr<Value> Exchanger::ofRegions(StringRef suffix, Value value, bool deferr
   auto shiftsType = cs::PlacedType::get(
       func.getContext(), RankedTensorType::get({nodes - 1}, builder.getI32Type()),
       type.getDevice(), type.getMemory());
-  size_t place = states.size();
-  FailureOr<Value> shifts = addState(key + ".regions" + suffix, shiftsType);
+  FailureOr<Value> shifts = states.add(".regions" + suffix, shiftsType);
   if (failed(shifts))
     return failure();
-  FailureOr<Kept> kept = keep(suffix, type);
+  FailureOr<Kept> kept = states.keep(options.rules, suffix, type);
   if (failed(kept))
     return failure();
   Split split =
@@ -302,8 +211,10 @@ FailureOr<Value> Exchanger::ofRegions(StringRef suffix, Value value, bool deferr
   Value result = gather(name, own);
   if (Value &rest = split.kept.residual)
     rest = giveBackRegions(context, "residual." + name, rest, lists, result, regions);
-  keepNext(split.kept.present());
-  states[place].next = balanceRegions(context, "regions." + name, result, *shifts, regions);
+  SmallVector<Value> next{
+      balanceRegions(context, "regions." + name, result, *shifts, regions)};
+  llvm::append_range(next, split.kept.present());
+  states.setNext(next);
   return scatterRegions(context, "scatter_add." + name, result, over(nodes), regions);
 }
 
@@ -345,7 +256,7 @@ LogicalResult Exchanger::run() {
       options.method == Method::allGather ? ofEachDevice() : ofShards();
   if (failed(result))
     return failure();
-  addResults();
+  states.addResults();
   Value combined = op.getValue();
   op.getResult().replaceAllUsesWith(*result);
   op.erase();
@@ -374,7 +285,8 @@ LogicalResult Exchanger::run() {
 LogicalResult Exchanger::correctResult() {
   builder.setInsertionPointAfter(op);
   SelectionContext context = contextOf(placedType(op.getValue()).getTensor());
-  FailureOr<Moments> moments = keepMoments("", placedType(op.getValue()));
+  FailureOr<Moments> moments = 
+      states.keepMoments(options.rules.correction, "", placedType(op.getValue()));
   if (failed(moments))
     return failure();
   SmallVector<Value> inputs{op.getResult()};
@@ -398,8 +310,8 @@ LogicalResult Exchanger::correctResult() {
   }
   auto outputs = maker.fragment.getOutputs();
   op.getResult().replaceAllUsesExcept(outputs.front(), maker.fragment);
-  keepNext(outputs.drop_front());
-  addResults();
+  states.setNext(outputs.drop_front());
+  states.addResults();
   return success();
 }
 
