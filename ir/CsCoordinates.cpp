@@ -61,6 +61,9 @@ LogicalResult CoordinatesAttr::verify(function_ref<InFlightDiagnostic()> emitErr
 LogicalResult
 CoordinatesAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
                                 function_ref<InFlightDiagnostic()> emitError) const {
+  // The parser asks about types that it has refused, too.
+  if (!elementType)
+    return failure();
   if (!elementType.isInteger(32))
     return emitError() << "coordinate lists must be of i32, got: " << elementType;
   if (shape.size() != 2)

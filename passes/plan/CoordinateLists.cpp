@@ -9,6 +9,7 @@
 #include "ir/CsSparseOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/DialectResourceBlobManager.h"
 
 using namespace mlir;
 
@@ -134,11 +135,16 @@ void lowerLists(func::FuncOp function) {
     if (cs::CoordinatesAttr::of(value.getType()))
       value.setType(plain(tensorOf(value)));
   };
+  function.walk([](arith::ConstantOp op) {
+    if (!cs::CoordinatesAttr::of(op.getType()))
+      return;
+    RankedTensorType type = plain(tensorOf(op));
+    if (auto elements = dyn_cast<DenseElementsAttr>(op.getValue()))
+      op.setValueAttr(elements.reshape(type));
+    else if (auto resource = dyn_cast<DenseResourceElementsAttr>(op.getValue()))
+      op.setValueAttr(DenseResourceElementsAttr::get(type, resource.getRawHandle()));
+  });
   function.walk([&](Operation *op) {
-    if (auto constant = dyn_cast<arith::ConstantOp>(op);
-        constant && cs::CoordinatesAttr::of(constant.getType()))
-      if (auto elements = dyn_cast<DenseElementsAttr>(constant.getValue()))
-        constant.setValueAttr(elements.reshape(plain(tensorOf(constant))));
     llvm::for_each(op->getResults(), strip);
     for (Region &region : op->getRegions())
       for (Block &block : region)
