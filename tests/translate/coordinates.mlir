@@ -42,6 +42,7 @@ func.func @step(%a: !full {cs.state = "a"}, %b: !flat {cs.state = "b"}, %c: !hal
   // Two words for three values; a constant is a message too, and one may be read where
   // it is made.
   // CHECK: func.func @frag_1(
+  // CHECK: dense_resource<blob> : tensor<4x6xi32>
   // CHECK: cs.kernel "unpack_words" (%{{.*}}) into (%{{.*}}) {row = 3 : i64} : (tensor<8xi32>), (tensor<12xbf16>) -> tensor<12xbf16>
   // CHECK: cs.kernel "pack_words" (%{{.*}}) into (%{{.*}}) {row = 3 : i64} : (tensor<12xbf16>), (tensor<8xi32>) -> tensor<8xi32>
   // CHECK: cs.kernel "unpack_words"
@@ -50,7 +51,9 @@ func.func @step(%a: !full {cs.state = "a"}, %b: !flat {cs.state = "b"}, %c: !hal
   %z = cs.fragment "half" on 0 (%c) : (!half) -> !half {
   ^bb0(%m: tensor<4x6xi32, #cs.coordinates<tensor<4x8xbf16>, counted>>):
     %one = arith.constant dense<1> : tensor<4x6xi32, #cs.coordinates<tensor<4x8xbf16>, counted>>
-    %u = arith.addi %m, %one : tensor<4x6xi32, #cs.coordinates<tensor<4x8xbf16>, counted>>
+    %blob = arith.constant dense_resource<blob> : tensor<4x6xi32, #cs.coordinates<tensor<4x8xbf16>, counted>>
+    %t0 = arith.addi %m, %one : tensor<4x6xi32, #cs.coordinates<tensor<4x8xbf16>, counted>>
+    %u = arith.addi %t0, %blob : tensor<4x6xi32, #cs.coordinates<tensor<4x8xbf16>, counted>>
     %v, %i, %n = cs.unpack_lists %u
         : (tensor<4x6xi32, #cs.coordinates<tensor<4x8xbf16>, counted>>) -> (tensor<12xbf16>, tensor<12xi32>, tensor<4xi32>)
     %s = arith.addf %v, %v : tensor<12xbf16>
@@ -64,3 +67,5 @@ func.func @step(%a: !full {cs.state = "a"}, %b: !flat {cs.state = "b"}, %c: !hal
   }
   return %x, %y, %z : !full, !flat, !half
 }
+
+{-# dialect_resources: { builtin: { blob: "0x04000000010000000100000001000000010000000100000001000000010000000100000001000000010000000100000001000000010000000100000001000000010000000100000001000000010000000100000001000000010000000100000001000000" } } #-}
