@@ -39,6 +39,10 @@ Kind kindOf(Operation *op) {
           type.getTensor().getDimSize(0), distance};
 }
 
+StringRef keyOf(Operation *exchange) {
+  return exchange->getAttrOfType<StringAttr>("key").getValue();
+}
+
 bool hasBody(Operation *exchange) {
   auto made = place::sourceOf(exchange->getOperand(0)).getDefiningOp<cs::FragmentOp>();
   return !made || made.hasBody();
@@ -50,9 +54,13 @@ public:
       : members(members), last(members.back()), builder(last), loc(last->getLoc()),
         device(place::deviceOf(last->getOperand(0))), body(hasBody(last)) {}
 
-  void run() {
-    Value joined = join();
-    auto fragment = cut(exchange(joined));
+  void run(TellFused tell) {
+    Operation *made = exchange(join());
+    auto fragment = cut(made->getResult(0));
+    SmallVector<StringRef> keys;
+    for (Operation *member : members)
+      keys.push_back(keyOf(member));
+    tell(made, keys);
     // What came between the first exchange and this place and needs one of them.
     Operation *at = fragment;
     for (Operation *op : dependents()) {
@@ -87,9 +95,7 @@ private:
     return OpBuilder::atBlockEnd(&block);
   }
   std::string key() const {
-    return (members.front()->getAttrOfType<StringAttr>("key").getValue() + "+" +
-            Twine(members.size() - 1))
-        .str();
+    return (keyOf(members.front()) + "+" + Twine(members.size() - 1)).str();
   }
 
   Value join() {
@@ -120,7 +126,7 @@ private:
     return fragment.getOutputs().front();
   }
 
-  Value exchange(Value joined) {
+  Operation *exchange(Value joined) {
     Operation *made = builder.clone(*last);
     made->setOperand(0, joined);
     made->setAttr("key", builder.getStringAttr(key()));
@@ -131,7 +137,7 @@ private:
             {type.getTensor().getDimSize(0), rowsOf(joined).getDimSize(1)},
             type.getTensor().getElementType()),
         type.getDevice(), type.getMemory()));
-    return made->getResult(0);
+    return made;
   }
 
   cs::FragmentOp cut(Value exchanged) {
@@ -177,13 +183,13 @@ private:
 };
 
 /// Of one kind. What depends on a member cannot join it.
-void fuseKind(ArrayRef<Operation *> exchanges, int64_t bytes) {
+void fuseKind(ArrayRef<Operation *> exchanges, int64_t bytes, TellFused tell) {
   SmallVector<Operation *> members;
   SetVector<Operation *> behind;
   int64_t sum = 0;
   auto close = [&] {
     if (members.size() > 1)
-      Fuser(members).run();
+      Fuser(members).run(tell);
     members.clear();
     behind.clear();
     sum = 0;
@@ -212,7 +218,8 @@ int64_t sparse::fusionBytes(cs::LinkAttr link) {
   return (link.getLatencyNs() + link.getOverheadNs()) * link.getMbitPerS() / 8000;
 }
 
-void sparse::fuseExchanges(ArrayRef<Operation *> exchanges, int64_t bytes) {
+void sparse::fuseExchanges(ArrayRef<Operation *> exchanges, int64_t bytes,
+                           TellFused tell) {
   // Of a handful of kinds.
   SmallVector<std::pair<Kind, SmallVector<Operation *>>> byKind;
   for (Operation *op : exchanges) {
@@ -225,5 +232,5 @@ void sparse::fuseExchanges(ArrayRef<Operation *> exchanges, int64_t bytes) {
     known->second.push_back(op);
   }
   for (auto &[kind, ops] : byKind)
-    fuseKind(ops, bytes);
+    fuseKind(ops, bytes, tell);
 }

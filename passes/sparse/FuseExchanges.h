@@ -20,7 +20,11 @@ int64_t fusionBytes(cs::LinkAttr link);
 /// the block, until a message has `bytes`: their rows side by side in a fragment
 /// `join.<key>`, one exchange `<key>+<others>`, and what each would have brought from
 /// a fragment `cut.<key>`. `exchanges` are of one block, in its order, and fusable.
-void fuseExchanges(llvm::ArrayRef<mlir::Operation *> exchanges, int64_t bytes);
+/// `tell` learns of each exchange that is made, and the keys that it is in place of.
+using TellFused =
+    llvm::function_ref<void(mlir::Operation *made, llvm::ArrayRef<llvm::StringRef> keys)>;
+void fuseExchanges(llvm::ArrayRef<mlir::Operation *> exchanges, int64_t bytes,
+                   TellFused tell);
 
 } // namespace commsched::sparse
 

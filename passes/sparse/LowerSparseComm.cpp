@@ -70,6 +70,9 @@ private:
                     ", got: " + Twine(exactEvery));
     if (exactEvery > 1 && !feedback)
       return refuse("exact-every above 1 must go with feedback");
+    if (fuseBytes < -1)
+      return refuse("fuse-bytes must be at least 0, or -1 for what the link carries, got: " +
+                    Twine(fuseBytes));
     FailureOr<SmallVector<func::FuncOp>> functions =
         place::trainerFunctions(getOperation(), getArgument());
     if (failed(functions))
@@ -107,8 +110,17 @@ private:
     for (Operation &op : func.front())
       if (isFusable(&op) && !others.contains(&op))
         exchanges.push_back(&op);
+    auto tell = [&](Operation *made, ArrayRef<StringRef> keys) {
+      auto type = cast<cs::PlacedType>(made->getOperand(0).getType());
+      place::remarkAt(made->getLoc(), getArgument(), func.getName(), "sparse",
+                      [&](raw_ostream &os) {
+                        os << "one message of " << place::bytesOf(type) << " bytes for \"";
+                        llvm::interleave(keys, os, "\", \"");
+                        os << '"';
+                      });
+    };
     fuseExchanges(exchanges,
-                  fuseBytes < 0 ? fusionBytes(cluster->getInter()) : int64_t{fuseBytes});
+                  fuseBytes < 0 ? fusionBytes(cluster->getInter()) : int64_t{fuseBytes}, tell);
     return success();
   }
 

@@ -6,6 +6,10 @@
 // RUN: cs-opt --lower-sparse-comm="density=0.25 min-elements=1 method=allgather" %t1 -o %t2
 // RUN: cmp %t1 %t2
 // RUN: cs-opt --schedule-comm --expand-collectives --verify-distributed %t1 -o /dev/null
+// RUN: cs-opt --lower-sparse-comm="density=0.25 min-elements=1 method=allgather" --remarks-filter=lower-sparse-comm %s -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+// RUN: not cs-opt --lower-sparse-comm=fuse-bytes=-2 %s 2>&1 | FileCheck %s --check-prefix=BYTES
+// REMARK: one message of 96 bytes for "u", "v", "w"
+// BYTES: fuse-bytes must be at least 0, or -1 for what the link carries, got: -2
 // The link carries 6250 bytes in 50 us; 64 bytes are two lists of 4 elements.
 // RUN: cs-opt --lower-sparse-comm="density=0.25 min-elements=1 method=allgather fuse-bytes=64" %s | FileCheck %s --check-prefix=TWO
 // RUN: cs-opt --lower-sparse-comm="density=0.25 min-elements=1 method=allgather fuse-bytes=63" %s | FileCheck %s --check-prefix=NONE
