@@ -32,14 +32,17 @@ def data(tmp_path_factory):
     return folder, x, y, initial
 
 
-def compile_plan(path, nodes, devices, method, options="", rules=f"w={DENSITY['w']},b={DENSITY['b']}"):
-    pipeline = f"--cs-all-reduce-pipeline=min-elements=1 sparse-method={method} sparse-rules={rules} {options}"
-    lowered = subprocess.run([tool("cs-opt"), pipeline], input=CLUSTER.format(nodes, devices) + SOURCE, text=True,
-                             capture_output=True, timeout=TIME_LIMIT)
+def write_plan(path, source, *passes):
+    lowered = subprocess.run([tool("cs-opt"), *passes], input=source, text=True, capture_output=True, timeout=TIME_LIMIT)
     assert lowered.returncode == 0, lowered.stderr
     subprocess.run([tool("cs-translate"), "--mlir-to-plan", "-o", path], input=lowered.stdout, text=True, check=True,
                    timeout=TIME_LIMIT)
     return path
+
+
+def compile_plan(path, nodes, devices, method, options="", rules=f"w={DENSITY['w']},b={DENSITY['b']}"):
+    pipeline = f"--cs-all-reduce-pipeline=min-elements=1 sparse-method={method} sparse-rules={rules} {options}"
+    return write_plan(path, CLUSTER.format(nodes, devices) + SOURCE, pipeline)
 
 
 def train(folder, plan, state, *arguments, steps=STEPS):
@@ -447,11 +450,7 @@ func.func @step(%w: tensor<3x5x{t}> {{cs.param = "w"}}, %a: tensor<6x{t}> {{cs.s
 @pytest.mark.parametrize("element,index,method", [("f32", "i32", "exact"), ("f16", "i64", "histogram"), ("f32", "i64", "sampled")])
 def test_ops_compute_at_level_0(tmp_path, element, index, method):
     source = CLUSTER.format(1, 1) + OPS.format(t=element, i=index, method=method)
-    lowered = subprocess.run([tool("cs-opt"), "--cs-all-reduce-pipeline"], input=source, text=True, capture_output=True,
-                             timeout=TIME_LIMIT)
-    assert lowered.returncode == 0, lowered.stderr
-    subprocess.run([tool("cs-translate"), "--mlir-to-plan", "-o", tmp_path / "plan"], input=lowered.stdout, text=True,
-                   check=True, timeout=TIME_LIMIT)
+    write_plan(tmp_path / "plan", source, "--cs-all-reduce-pipeline")
     dtype = {"f32": np.float32, "f16": np.float16}[element]
     x = np.array([[3, -8, 0.5, 2, -2], [7, 1, -6, 0, 4], [-5, 9, 0.25, -1, 2]], dtype)
     zeros = {"sent": 6, "rest": (3, 5), "cleared": (3, 5), "merged": 4, "others": 15}

@@ -1,14 +1,12 @@
 # Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Selections of elements of 16 bits, of which two are a word of a message: exactly what NumPy computes."""
-import subprocess
-
 import numpy as np
 import pytest
-from conftest import TIME_LIMIT, expect_success, run, tool
+from conftest import expect_success, run
 from safetensors import safe_open
 from safetensors.numpy import load_file
-from test_sparse import ADAM, CLUSTER, adam, exchange
+from test_sparse import ADAM, CLUSTER, adam, exchange, write_plan
 
 STEPS = 4
 # The gradient is x, in 16 bits; "sum" adds up what all ranks get.
@@ -27,11 +25,7 @@ func.func @step(%w: tensor<5x3x{0}> {{cs.param = "w"}}, %s: tensor<5x3xf32> {{cs
 def train(folder, element, nodes, devices, options):
     """Gradients by step, node and device; writes the checkpoint folder/state."""
     pipeline = f"--cs-all-reduce-pipeline=min-elements=1 {options}"
-    lowered = subprocess.run([tool("cs-opt"), pipeline, "--verify-distributed"], text=True, capture_output=True,
-                             input=CLUSTER.format(nodes, devices) + STEP.format(element), timeout=TIME_LIMIT)
-    assert lowered.returncode == 0, lowered.stderr
-    subprocess.run([tool("cs-translate"), "--mlir-to-plan", "-o", folder / "plan"], input=lowered.stdout, text=True,
-                   check=True, timeout=TIME_LIMIT)
+    write_plan(folder / "plan", CLUSTER.format(nodes, devices) + STEP.format(element), pipeline, "--verify-distributed")
     random = np.random.default_rng(5)
     # Few bits, so that sums and means are exact; never zero: what is selected is told by that.
     x = random.integers(1, 8, (STEPS, nodes, devices, 5, 3)).astype(np.float32)

@@ -1,13 +1,11 @@
 # Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Thresholds that serve for several steps (Ok-Topk: Li, Hoefler, PPoPP 2022): the same as in NumPy, and resumed bitwise."""
-import subprocess
-
 import numpy as np
 import pytest
-from conftest import TIME_LIMIT, expect_error, expect_success, run, tool
+from conftest import expect_error, expect_success, run
 from safetensors.numpy import load_file
-from test_sparse import CASES, CLUSTER, STEPS, check, compile_plan, reference, residuals, shards, train
+from test_sparse import CASES, CLUSTER, STEPS, check, compile_plan, reference, residuals, shards, train, write_plan
 from test_sparse import data  # noqa: F401
 
 EVERY = 5  # of 12 steps: the last has age 1
@@ -133,11 +131,7 @@ def first(values, k, above=0):
                          [("f32", "i32", "exact"), ("f16", "i64", "histogram"), ("f32", "i64", "sampled")])
 def test_ops_take_padding(tmp_path, element, index, method):
     source = CLUSTER.format(1, 1) + OPS.format(t=element, i=index, method=method)
-    lowered = subprocess.run([tool("cs-opt"), "--cs-all-reduce-pipeline"], input=source, text=True, capture_output=True,
-                             timeout=TIME_LIMIT)
-    assert lowered.returncode == 0, lowered.stderr
-    subprocess.run([tool("cs-translate"), "--mlir-to-plan", "-o", tmp_path / "plan"], input=lowered.stdout, text=True,
-                   check=True, timeout=TIME_LIMIT)
+    write_plan(tmp_path / "plan", source, "--cs-all-reduce-pipeline")
     dtype = {"f32": np.float32, "f16": np.float16}[element]
     integer = {"i32": np.int32, "i64": np.int64}[index]
     shapes = {"w": (3, 5), "rest": (3, 5), "sent": 6, "cleared": (3, 5), "merged": 4, "others": (3, 5), "split": 4}
