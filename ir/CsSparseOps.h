@@ -35,6 +35,8 @@ inline constexpr int64_t kMaxThresholdSteps = int64_t(1) << 24;
 /// The tensor whose elements a list names, if it comes out of a message, or with
 /// `selected` was selected; null if that is not known here.
 mlir::RankedTensorType tensorOfLists(mlir::Value list, bool selected);
+/// Of a message of coordinate lists.
+inline constexpr int64_t kWordBytes = 4;
 /// "a, b or c".
 std::string listOf(llvm::ArrayRef<llvm::StringRef> names);
 

@@ -18,7 +18,12 @@ class FragmentMaker {
 public:
   FragmentMaker(const SelectionContext &context, llvm::StringRef label,
                 mlir::ValueRange inputs, llvm::ArrayRef<mlir::RankedTensorType> results,
-                int64_t flops, int64_t bytes, bool deferred);
+                int64_t flops, int64_t bytes, bool deferred)
+      : FragmentMaker(context.builder, context.loc, label, inputs, results, flops, bytes,
+                      deferred, context.withBody) {}
+  FragmentMaker(mlir::OpBuilder &builder, mlir::Location loc, llvm::StringRef label,
+                mlir::ValueRange inputs, llvm::ArrayRef<mlir::RankedTensorType> results,
+                int64_t flops, int64_t bytes, bool deferred, bool withBody);
   bool hasBody() const { return body != nullptr; }
   mlir::BlockArgument argument(unsigned i) { return body->getArgument(i); }
   mlir::ValueRange arguments() { return body->getArguments(); }

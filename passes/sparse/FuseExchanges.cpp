@@ -7,6 +7,7 @@
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "passes/place/Devices.h"
+#include "passes/sparse/FragmentMaker.h"
 
 using namespace mlir;
 using namespace commsched;
@@ -52,7 +53,7 @@ class Fuser {
 public:
   explicit Fuser(ArrayRef<Operation *> members)
       : members(members), last(members.back()), builder(last), loc(last->getLoc()),
-        device(place::deviceOf(last->getOperand(0))), body(hasBody(last)) {}
+        body(hasBody(last)) {}
 
   void run(TellFused tell) {
     Operation *made = exchange(join());
@@ -74,25 +75,13 @@ public:
   }
 
 private:
-  cs::FragmentOp makeFragment(StringRef label, ValueRange inputs,
-                              ArrayRef<RankedTensorType> results) {
-    SmallVector<Type> types;
+  FragmentMaker makeFragment(StringRef label, ValueRange inputs,
+                             ArrayRef<RankedTensorType> results) {
     int64_t bytes = 0;
-    for (RankedTensorType type : results) {
-      types.push_back(cs::PlacedType::get(builder.getContext(), type, device,
-                                          cs::MemoryKind::device));
-      bytes += place::bytesOf(cast<cs::PlacedType>(types.back()));
-    }
-    return cs::FragmentOp::create(
-        builder, loc, types, (label + key()).str(), device, inputs,
-        cs::CostAttr::get(builder.getContext(), /*flops=*/0, 2 * bytes, /*ns=*/0),
-        /*deferred=*/true);
-  }
-  OpBuilder bodyOf(cs::FragmentOp fragment) {
-    Block &block = fragment.getBody().emplaceBlock();
-    for (Value input : fragment.getInputs())
-      block.addArgument(rowsOf(input), loc);
-    return OpBuilder::atBlockEnd(&block);
+    for (RankedTensorType type : results)
+      bytes += type.getNumElements() * type.getElementTypeBitWidth() / 8;
+    return FragmentMaker(builder, loc, (label + key()).str(), inputs, results, /*flops=*/0,
+                         2 * bytes, /*deferred=*/true, body);
   }
   std::string key() const {
     return (keyOf(members.front()) + "+" + Twine(members.size() - 1)).str();
@@ -108,22 +97,22 @@ private:
     RankedTensorType first = rowsOf(parts.front());
     auto type =
         RankedTensorType::get({first.getDimSize(0), columns}, first.getElementType());
-    cs::FragmentOp fragment = makeFragment("join.", parts, {type});
-    if (body) {
-      OpBuilder in = bodyOf(fragment);
+    FragmentMaker maker = makeFragment("join.", parts, {type});
+    if (maker.hasBody()) {
+      OpBuilder &in = maker.inside;
       Value whole =
           tensor::EmptyOp::create(in, loc, type.getShape(), type.getElementType());
       int64_t at = 0;
-      for (Value part : fragment.getBody().getArguments()) {
+      for (Value part : maker.arguments()) {
         auto rows = cast<RankedTensorType>(part.getType());
         Columns to(in, rows, at);
         whole = tensor::InsertSliceOp::create(in, loc, part, whole, to.offsets, to.sizes,
                                               to.strides);
         at += rows.getDimSize(1);
       }
-      cs::ReturnOp::create(in, loc, whole);
+      maker.finish(loc, whole);
     }
-    return fragment.getOutputs().front();
+    return maker.fragment.getOutputs().front();
   }
 
   Operation *exchange(Value joined) {
@@ -144,10 +133,10 @@ private:
     SmallVector<RankedTensorType> types;
     for (Operation *member : members)
       types.push_back(rowsOf(member->getResult(0)));
-    cs::FragmentOp fragment = makeFragment("cut.", exchanged, types);
-    if (body) {
-      OpBuilder in = bodyOf(fragment);
-      Value whole = fragment.getBody().getArgument(0);
+    FragmentMaker maker = makeFragment("cut.", exchanged, types);
+    if (maker.hasBody()) {
+      OpBuilder &in = maker.inside;
+      Value whole = maker.argument(0);
       SmallVector<Value> parts;
       int64_t at = 0;
       for (RankedTensorType type : types) {
@@ -156,9 +145,9 @@ private:
                                                        from.sizes, from.strides));
         at += type.getDimSize(1);
       }
-      cs::ReturnOp::create(in, loc, parts);
+      maker.finish(loc, parts);
     }
-    return fragment;
+    return maker.fragment;
   }
 
   /// In their order.
@@ -178,7 +167,6 @@ private:
   Operation *last;
   OpBuilder builder;
   Location loc;
-  unsigned device;
   bool body;
 };
 

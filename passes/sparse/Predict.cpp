@@ -3,6 +3,7 @@
 
 #include "passes/sparse/Predict.h"
 
+#include "ir/CsSparseOps.h"
 #include "llvm/Support/MathExtras.h"
 #include "passes/lower/ExchangeAlgorithms.h"
 #include "passes/sparse/Regions.h"
@@ -33,7 +34,7 @@ struct Model {
   }
   double rowBytes(int64_t entries, bool counted) const {
     return static_cast<double>(
-        kWordBytes * cs::CoordinatesAttr::wordsOfRow(entries, size.elementBytes, counted));
+        cs::kWordBytes * cs::CoordinatesAttr::wordsOfRow(entries, size.elementBytes, counted));
   }
 
   /// The fastest of the algorithms that --expand-collectives has.

@@ -28,7 +28,7 @@ int64_t Regions::bytesSent(int64_t elementBytes) const {
   auto words = [&](int64_t entries) {
     return cs::CoordinatesAttr::wordsOfRow(entries, elementBytes, /*counted=*/true);
   };
-  return (nodes - 1) * kWordBytes * (words(capacity) + words(kept));
+  return (nodes - 1) * cs::kWordBytes * (words(capacity) + words(kept));
 }
 
 bool Regions::fits(int64_t selected, int64_t nodes) {
@@ -168,7 +168,7 @@ Value sparse::balanceRegions(const SelectionContext &context, StringRef label, V
   // Of the integers of the message.
   FragmentMaker maker(context, label, {result, shifts}, {placedType(shifts).getTensor()},
                       regions.nodes * regions.kept,
-                      2 * kWordBytes * regions.nodes * regions.kept, /*deferred=*/true);
+                      2 * cs::kWordBytes * regions.nodes * regions.kept, /*deferred=*/true);
   if (maker.hasBody()) {
     cs::UnpackListsOp of = unpack(context, maker, 0);
     maker.finish(context.loc, cs::BalanceRegionsOp::create(

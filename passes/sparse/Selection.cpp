@@ -28,7 +28,7 @@ RankedTensorType SelectionContext::messageType(int64_t lists, int64_t entries,
 
 int64_t SelectionContext::messageBytes(int64_t lists, int64_t entries, bool counted) const {
   int64_t elementBytes = type.getElementTypeBitWidth() / 8;
-  return lists * kWordBytes *
+  return lists * cs::kWordBytes *
          cs::CoordinatesAttr::wordsOfRow(entries, elementBytes, counted);
 }
 
@@ -54,19 +54,19 @@ Kept Kept::with(ValueRange values) const {
   return result;
 }
 
-FragmentMaker::FragmentMaker(const SelectionContext &context, StringRef label,
+FragmentMaker::FragmentMaker(OpBuilder &builder, Location loc, StringRef label,
                              ValueRange inputs, ArrayRef<RankedTensorType> results,
-                             int64_t flops, int64_t bytes, bool deferred)
-    : inside(context.builder.getContext()) {
+                             int64_t flops, int64_t bytes, bool deferred, bool withBody)
+    : inside(builder.getContext()) {
   unsigned device = place::deviceOf(inputs.front());
   SmallVector<Type> types;
   for (RankedTensorType type : results)
-    types.push_back(cs::PlacedType::get(context.builder.getContext(), type, device,
+    types.push_back(cs::PlacedType::get(builder.getContext(), type, device,
                                         cs::MemoryKind::device));
   fragment = cs::FragmentOp::create(
-      context.builder, context.loc, types, label, device, inputs,
-      cs::CostAttr::get(context.builder.getContext(), flops, bytes, /*ns=*/0), deferred);
-  if (!context.withBody)
+      builder, loc, types, label, device, inputs,
+      cs::CostAttr::get(builder.getContext(), flops, bytes, /*ns=*/0), deferred);
+  if (!withBody)
     return;
   body = new Block;
   fragment.getBody().push_back(body);

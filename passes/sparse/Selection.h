@@ -15,7 +15,6 @@ namespace commsched::sparse {
 /// Selected elements of one or several ranks travel as one tensor with the encoding
 /// #cs.coordinates.
 int64_t listsOf(mlir::Value message);
-inline constexpr int64_t kWordBytes = 4;
 
 /// How ranks select, and what they keep.
 struct SelectionRules {
