@@ -4,8 +4,11 @@
 # Compiler flags, sanitizers, ccache and linker for every target of the project.
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
-  set(CMAKE_C_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+  # Paths below the checkout are made relative before they are hashed, so that
+  # every clone finds what another has compiled.
+  set(launcher ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${CCACHE_PROGRAM})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
+  set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
 endif()
 # -Wrestrict has false positives on std::string in g++ 12.
 add_compile_options(-Wall -Wextra -Wno-unused-parameter -Wno-restrict)
