@@ -6,6 +6,7 @@
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Bufferization/Transforms/OneShotAnalysis.h"
 #include "mlir/Dialect/Bufferization/Transforms/Transforms.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -17,8 +18,31 @@ using namespace mlir;
 
 namespace commsched::planexport {
 
-// One tensor.empty per use, so that each can become another destination.
-static void separateEmptyTensors(func::FuncOp function) {
+// One tensor.empty per use, and one fill per op that begins with it, so that
+// each can become another destination.
+static void separateDestinations(func::FuncOp function) {
+  SmallVector<linalg::FillOp> fills;
+  function.walk([&](linalg::FillOp op) { fills.push_back(op); });
+  for (linalg::FillOp fill : fills) {
+    if (!fill.getDpsInits()[0].getDefiningOp<tensor::EmptyOp>())
+      continue;
+    SmallVector<OpOperand *> inits;
+    unsigned others = 0;
+    for (OpOperand &use : fill->getUses()) {
+      auto user = dyn_cast<DestinationStyleOpInterface>(use.getOwner());
+      if (user && user.isDpsInit(&use))
+        inits.push_back(&use);
+      else
+        ++others;
+    }
+    // The fill itself serves for what is left.
+    if (!others && !inits.empty())
+      inits.pop_back();
+    for (OpOperand *use : inits) {
+      OpBuilder builder(use->getOwner());
+      use->set(builder.clone(*fill)->getResult(0));
+    }
+  }
   SmallVector<tensor::EmptyOp> empties;
   function.walk([&](tensor::EmptyOp op) { empties.push_back(op); });
   for (tensor::EmptyOp empty : empties) {
@@ -135,10 +159,60 @@ static void pinLoops(func::FuncOp function) {
   });
 }
 
+// A store into the memory of a result is a write that the analysis of tensors
+// does not see: what it puts in that memory because of another result, or of a
+// shared initial value, could be overwritten before it is read. So the memory
+// of each result becomes one tensor at the beginning, into which the result is
+// inserted; at the end, when nothing else is read any more, what the analysis
+// could not place there is copied.
+static void insertResults(func::FuncOp function) {
+  SmallVector<bufferization::MaterializeInDestinationOp> stores;
+  function.walk([&](bufferization::MaterializeInDestinationOp op) {
+    if (isa<MemRefType>(op.getDest().getType()))
+      stores.push_back(op);
+  });
+  Block &block = function.getBody().front();
+  Operation *terminator = block.getTerminator();
+  SmallVector<std::pair<Value, Value>> results; // inserted, destination
+  for (auto store : stores) {
+    Value dest = store.getDest();
+    Location loc = store.getLoc();
+    auto type = cast<RankedTensorType>(store.getSource().getType());
+    OpBuilder builder(function.getContext());
+    if (Operation *view = dest.getDefiningOp())
+      builder.setInsertionPointAfter(view);
+    else
+      builder.setInsertionPointToStart(&block);
+    Value memory = bufferization::ToTensorOp::create(
+        builder, loc, type, dest, /*restrict=*/true, /*writable=*/true);
+    builder.setInsertionPoint(store);
+    auto all = [&](ArrayRef<int64_t> values) {
+      SmallVector<OpFoldResult> folded;
+      for (int64_t value : values)
+        folded.push_back(builder.getIndexAttr(value));
+      return folded;
+    };
+    SmallVector<int64_t> zeros(type.getRank(), 0), ones(type.getRank(), 1);
+    Value inserted = tensor::InsertSliceOp::create(
+        builder, loc, store.getSource(), memory, all(zeros), all(type.getShape()),
+        all(ones));
+    results.emplace_back(inserted, dest);
+    store.erase();
+  }
+  OpBuilder builder(terminator);
+  SmallVector<Value> buffers;
+  for (auto [inserted, dest] : results)
+    buffers.push_back(bufferization::ToBufferOp::create(
+        builder, inserted.getLoc(), dest.getType(), inserted, /*read_only=*/true));
+  for (auto [buffer, result] : llvm::zip(buffers, results))
+    memref::CopyOp::create(builder, buffer.getLoc(), buffer, result.second);
+}
+
 LogicalResult bufferizeFragment(func::FuncOp function) {
   pinLoops(function);
   sinkReshapes(function);
-  separateEmptyTensors(function);
+  separateDestinations(function);
+  insertResults(function);
   IRRewriter rewriter(function->getContext());
   if (failed(bufferization::eliminateEmptyTensors(rewriter, function)))
     return failure();
