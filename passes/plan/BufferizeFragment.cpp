@@ -208,7 +208,7 @@ static void insertResults(func::FuncOp function) {
     memref::CopyOp::create(builder, buffer.getLoc(), buffer, result.second);
 }
 
-LogicalResult bufferizeFragment(func::FuncOp function) {
+static LogicalResult assignBuffers(func::FuncOp function) {
   pinLoops(function);
   sinkReshapes(function);
   separateDestinations(function);
@@ -219,7 +219,11 @@ LogicalResult bufferizeFragment(func::FuncOp function) {
   bufferization::OneShotBufferizationOptions options;
   options.bufferAlignment = 64;
   bufferization::BufferizationState state;
-  if (failed(bufferization::runOneShotBufferize(function, options, state)))
+  return bufferization::runOneShotBufferize(function, options, state);
+}
+
+LogicalResult bufferizeFragment(func::FuncOp function) {
+  if (failed(checkMemory(function, [&] { return assignBuffers(function); })))
     return failure();
   PassManager pm(function->getContext(), func::FuncOp::getOperationName());
   pm.enableVerifier(false);

@@ -107,8 +107,12 @@ LogicalResult FragmentCompiler::compile(CompiledFragments &result) {
     extractKernels(fragment, kernels);
     if (failed(extractKernelCalls(fragment, kernels)))
       return failure();
-    FailureOr<uint64_t> scratch = assignScratch(fragment);
-    if (failed(scratch) || failed(outlineNests(fragment, nests)))
+    FailureOr<uint64_t> scratch = failure();
+    auto assign = [&]() -> LogicalResult {
+      scratch = assignScratch(fragment);
+      return scratch;
+    };
+    if (failed(checkMemory(fragment, assign)) || failed(outlineNests(fragment, nests)))
       return failure();
     lowerKernelCalls(fragment);
     result.scratchBytes.push_back(*scratch);

@@ -20,7 +20,7 @@ namespace {
 // On calls, until extractKernelCalls.
 constexpr StringLiteral kKind = "kernel_kind";
 constexpr StringLiteral kSettings = "kernel_settings";
-constexpr StringLiteral kAccumulate = "kernel_accumulate";
+constexpr StringLiteral kAccumulate = kKernelAccumulateAttr;
 
 SmallVector<ReassociationIndices> allInOne(int64_t rank) {
   ReassociationIndices indices;
@@ -199,6 +199,9 @@ struct KernelModel
     call->setAttr(kSettings, kernel.getSettingsAttr());
     if (kernel.getAccumulate())
       call->setAttr(kAccumulate, rewriter.getUnitAttr());
+    call->setAttr(kKernelInputsAttr, rewriter.getI64IntegerAttr(kernel.getInputs().size()));
+    if (Attribute number = op->getAttr(kMemoryNumberAttr))
+      call->setAttr(kMemoryNumberAttr, number);
     for (auto [from, to] : back)
       memref::CopyOp::create(rewriter, op->getLoc(), from, to);
     bufferization::replaceOpWithBufferizedValues(rewriter, op, outs);

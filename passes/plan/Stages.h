@@ -22,6 +22,13 @@ inline constexpr llvm::StringLiteral kKernelAttr = "kernel_family";
 inline constexpr llvm::StringLiteral kOverwriteAttr = "kernel_overwrites";
 /// On the function that stands for kernel n until lowerKernelCalls.
 inline constexpr llvm::StringLiteral kKernelIndexAttr = "kernel_index";
+/// On calls that cs.kernel became: how many operands are inputs; whether it adds
+/// to its outs.
+inline constexpr llvm::StringLiteral kKernelInputsAttr = "kernel_inputs";
+inline constexpr llvm::StringLiteral kKernelAccumulateAttr = "kernel_accumulate";
+/// On structured ops while memory is checked: a number that stays with an op
+/// through bufferization.
+inline constexpr llvm::StringLiteral kMemoryNumberAttr = "memory_number";
 /// On functions that hold one loop nest.
 inline constexpr llvm::StringLiteral kNestAttr = "fragment_nest";
 
@@ -35,6 +42,12 @@ void addKernelBufferization(mlir::MLIRContext *context);
 /// Tensors: everything structured becomes linalg.generic, elementwise ops are
 /// fused, contractions are marked with kKernelAttr.
 llvm::LogicalResult fuseFragment(mlir::func::FuncOp function);
+
+/// Makes a change that gives values memory, and checks that every read has what
+/// it had before: that no memory is written between the last writer of a value
+/// and a reader that wants it. What differs is an internal error at the op.
+llvm::LogicalResult checkMemory(mlir::func::FuncOp function,
+                                llvm::function_ref<llvm::LogicalResult()> change);
 
 /// Tensors to buffers; results are computed in the output arguments.
 llvm::LogicalResult bufferizeFragment(mlir::func::FuncOp function);

@@ -1,0 +1,84 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Translation validation of the steps that give values memory: what each
+// operation reads was written by the same operations before and after.
+
+#include "MemoryTrace.h"
+#include "Stages.h"
+
+#include "ir/Cs.h"
+#include "ir/CsSparseOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+
+using namespace mlir;
+
+namespace commsched::planexport {
+
+static std::string describe(Operation *op) {
+  std::string text = op->getName().getStringRef().str();
+  if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op))
+    text += linalgOp.getNumReductionLoops() ? " (a reduction)" : "";
+  return text;
+}
+
+// What has no value may have any.
+static bool agrees(const Sources &wanted, const Sources &got) {
+  auto isNothing = [](const Source &source) { return source.kind == Source::Nothing; };
+  bool any = llvm::any_of(wanted, isNothing);
+  return llvm::all_of(wanted, [&](const Source &source) {
+           return isNothing(source) || llvm::is_contained(got, source);
+         }) &&
+         llvm::all_of(got, [&](const Source &source) {
+           return any || isNothing(source) || llvm::is_contained(wanted, source);
+         });
+}
+
+static LogicalResult compare(func::FuncOp function, const MemoryTrace &before,
+                             const MemoryTrace &after, unsigned arguments) {
+  for (const auto &[key, read] : after.reads()) {
+    auto it = before.reads().find(key);
+    if (it == before.reads().end()) {
+      // Memory that the change itself brought in: an argument behind the context.
+      if (key.kind == ReadKey::Result && key.number >= arguments)
+        continue;
+      return read.op->emitError("internal error: ")
+             << describe(read.op) << " reads memory that it did not read before it was assigned";
+    }
+    if (!agrees(it->second.sources, read.sources))
+      return read.op->emitError("internal error: memory of ")
+             << (key.kind == ReadKey::Result ? "a result" : "operand ")
+             << (key.kind == ReadKey::Result ? Twine() : Twine(key.operand)) << " of "
+             << describe(read.op) << " is overwritten before it is read";
+  }
+  // Ops of `before` may be gone: the function says where.
+  for (const auto &[key, read] : before.reads())
+    if (!after.reads().contains(key))
+      return function.emitError("internal error: a read is lost where memory is assigned");
+  for (const auto &[argument, op] : after.writtenArguments())
+    if (argument < arguments && !before.writtenArguments().contains(argument))
+      return op->emitError("internal error: ")
+             << describe(op) << " writes into the memory of an operand of its fragment";
+  return success();
+}
+
+LogicalResult checkMemory(func::FuncOp function,
+                          llvm::function_ref<LogicalResult()> change) {
+  OpBuilder builder(function->getContext());
+  unsigned count = 0;
+  function.walk([&](Operation *op) {
+    if (isa<linalg::LinalgOp, cs::KernelOp>(op))
+      op->setAttr(kMemoryNumberAttr, builder.getI64IntegerAttr(count++));
+  });
+  unsigned arguments = function.getNumArguments();
+  MemoryTrace before(function);
+  if (failed(before.run()) || failed(change()))
+    return failure();
+  MemoryTrace after(function);
+  if (failed(after.run()) || failed(compare(function, before, after, arguments)))
+    return failure();
+  function.walk([&](Operation *op) { op->removeAttr(kMemoryNumberAttr); });
+  return success();
+}
+
+} // namespace commsched::planexport

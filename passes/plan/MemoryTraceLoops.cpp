@@ -1,0 +1,259 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "MemoryTrace.h"
+#include "Stages.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+#include <set>
+
+using namespace mlir;
+
+namespace commsched::planexport {
+
+// Joins of loops and conditions may begin with one iteration or another: what
+// changes in more rounds than this is not known.
+static constexpr unsigned kRounds = 12;
+
+void MemoryTrace::mergeRoots(const std::vector<Root> &other) {
+  for (auto [root, more] : llvm::zip(roots, other))
+    root.content.merge(more.content);
+}
+
+/// A buffer that stands for one of `values`; null where that cannot be said.
+Value MemoryTrace::choose(Operation *op, Value result, ArrayRef<Value> values) {
+  SmallVector<Pointer, 2> pointers;
+  for (Value value : values) {
+    auto it = memrefs.find(value);
+    if (it == memrefs.end())
+      return nullptr;
+    pointers.push_back(it->second);
+  }
+  if (llvm::all_of(pointers, [&](const Pointer &pointer) {
+        return pointer.root == pointers[0].root &&
+               pointer.view.region == pointers[0].view.region;
+      })) {
+    memrefs[result] = pointers[0];
+    return result;
+  }
+  auto type = cast<MemRefType>(result.getType());
+  int64_t bytes = pointers[0].view.elementBytes;
+  View view = denseView(type.getShape(), bytes);
+  unsigned root = newRoot(view, {});
+  Content all;
+  for (auto [i, pointer] : llvm::enumerate(pointers)) {
+    Content one(view.region.box, {});
+    one.copy(roots[pointer.root].content, pointer.view, view);
+    if (i == 0)
+      all = std::move(one);
+    else
+      all.merge(one);
+  }
+  roots[root].content = std::move(all);
+  roots[root].either = pointers;
+  memrefs[result] = {root, view};
+  return result;
+}
+
+LogicalResult MemoryTrace::branches(Operation *op) {
+  std::vector<Root> before = roots, after;
+  SmallVector<Contents> results;
+  SmallVector<SmallVector<Value>> yields;
+  for (mlir::Region &region : op->getRegions()) {
+    // Roots that a branch makes stay, so that roots keep their numbers.
+    for (size_t i = 0; i < before.size(); ++i)
+      roots[i] = before[i];
+    Contents values(op->getNumResults());
+    SmallVector<Value> yielded;
+    if (!region.empty()) {
+      if (failed(block(region.front())))
+        return failure();
+      yielded = llvm::to_vector(region.front().getTerminator()->getOperands());
+      for (auto [i, value] : llvm::enumerate(yielded))
+        if (isa<RankedTensorType>(value.getType()))
+          values[i] = content(value);
+    }
+    std::vector<Root> now = roots;
+    if (!after.empty())
+      for (size_t i = 0; i < after.size(); ++i)
+        now[i].content.merge(after[i].content);
+    after = std::move(now);
+    results.push_back(std::move(values));
+    yields.push_back(std::move(yielded));
+  }
+  roots = std::move(after);
+  for (auto [i, result] : llvm::enumerate(op->getResults())) {
+    if (isa<RankedTensorType>(result.getType())) {
+      Content value = results[0][i];
+      for (Contents &other : llvm::drop_begin(results))
+        value.merge(other[i]);
+      set(result, std::move(value));
+    } else if (isa<MemRefType>(result.getType())) {
+      SmallVector<Value> values;
+      for (auto &yielded : yields)
+        values.push_back(yielded[i]);
+      if (!choose(op, result, values))
+        return unknown(op);
+    }
+  }
+  return success();
+}
+
+/// Whether what `source` names lies in `op`.
+template <typename Numbers>
+static auto insideOf(Operation *op, const Numbers &numbers) {
+  std::set<std::pair<Source::Kind, unsigned>> inside;
+  op->walk([&](Operation *nested) {
+    auto it = numbers.find(nested);
+    if (nested == op || it == numbers.end())
+      return;
+    Source::Kind kind = nested->hasAttr(kMemoryNumberAttr) ? Source::Structured
+                        : isa<func::CallOp>(nested)        ? Source::Called
+                                                           : Source::Stored;
+    unsigned count = nested->getName().getStringRef() == "tensor.from_elements"
+                         ? nested->getNumOperands()
+                         : 1;
+    for (unsigned i = 0; i < count; ++i)
+      inside.insert({kind, it->second + i});
+  });
+  return [inside](const Source &source) {
+    return inside.contains({source.kind, source.number});
+  };
+}
+
+LogicalResult MemoryTrace::loop(LoopLikeOpInterface op) {
+  auto inLoop = insideOf(op, numbers);
+  Block &body = op.getLoopRegions()[0]->front();
+  auto args = op.getRegionIterArgs();
+  auto inits = op.getInits();
+  Contents entry(args.size());
+  for (auto [i, arg] : llvm::enumerate(args)) {
+    if (isa<RankedTensorType>(arg.getType())) {
+      entry[i] = content(inits[i]);
+    } else if (isa<MemRefType>(arg.getType())) {
+      FailureOr<Pointer> from = pointer(op, inits[i]);
+      if (failed(from))
+        return failure();
+      memrefs[arg] = *from;
+    }
+  }
+  std::vector<Root> before = roots;
+  ValueRange yields = body.getTerminator()->getOperands();
+  for (unsigned round = 0;; ++round) {
+    if (round == kRounds)
+      return unknown(op);
+    for (auto [i, arg] : llvm::enumerate(args))
+      if (isa<RankedTensorType>(arg.getType()))
+        set(arg, entry[i]);
+    for (size_t i = 0; i < before.size(); ++i)
+      roots[i] = before[i];
+    if (failed(block(body)))
+      return failure();
+    bool changed = false;
+    auto join = [&](Content &known, Content next) {
+      next.nextIteration(inLoop);
+      Content joined = known;
+      joined.merge(next);
+      changed |= !(joined == known);
+      known = std::move(joined);
+    };
+    for (size_t i = 0; i < before.size(); ++i)
+      join(before[i].content, roots[i].content);
+    for (auto [i, arg] : llvm::enumerate(args)) {
+      if (isa<RankedTensorType>(arg.getType())) {
+        join(entry[i], content(yields[i]));
+      } else if (isa<MemRefType>(arg.getType())) {
+        FailureOr<Pointer> next = pointer(op, yields[i]);
+        if (failed(next) || next->root != memrefs[arg].root ||
+            !(next->view.region == memrefs[arg].view.region))
+          return unknown(op);
+      }
+    }
+    if (!changed)
+      break;
+  }
+  // Not one iteration, or some.
+  mergeRoots(before);
+  for (auto [i, arg] : llvm::enumerate(args)) {
+    Value result = op.getLoopResults()->operator[](i);
+    if (isa<RankedTensorType>(arg.getType())) {
+      Content value = content(yields[i]);
+      value.merge(entry[i]);
+      set(result, std::move(value));
+    } else if (isa<MemRefType>(arg.getType())) {
+      memrefs[result] = memrefs[arg];
+    }
+  }
+  return success();
+}
+
+LogicalResult MemoryTrace::whileLoop(Operation *operation) {
+  auto op = cast<scf::WhileOp>(operation);
+  auto inLoop = insideOf(op, numbers);
+  auto carry = [&](ValueRange values, ValueRange to, bool first) -> LogicalResult {
+    for (auto [value, arg] : llvm::zip(values, to))
+      if (isa<MemRefType>(arg.getType())) {
+        FailureOr<Pointer> from = pointer(op, value);
+        if (failed(from))
+          return failure();
+        auto [it, fresh] = memrefs.try_emplace(arg, *from);
+        if (!fresh && !first &&
+            (it->second.root != from->root ||
+             !(it->second.view.region == from->view.region)))
+          return unknown(op);
+        it->second = *from;
+      }
+    return success();
+  };
+  ValueRange beforeArgs = op.getBeforeArguments(), afterArgs = op.getAfterArguments();
+  Contents entry(beforeArgs.size());
+  for (auto [i, init] : llvm::enumerate(op.getInits()))
+    if (isa<RankedTensorType>(init.getType()))
+      entry[i] = content(init);
+  std::vector<Root> before = roots, atExit;
+  ValueRange forwarded = op.getConditionOp().getArgs(), yields = op.getYieldOp()->getOperands();
+  for (unsigned round = 0;; ++round) {
+    if (round == kRounds || failed(carry(op.getInits(), beforeArgs, round == 0)))
+      return round == kRounds ? unknown(op) : failure();
+    for (auto [i, arg] : llvm::enumerate(beforeArgs))
+      if (isa<RankedTensorType>(arg.getType()))
+        set(arg, entry[i]);
+    for (size_t i = 0; i < before.size(); ++i)
+      roots[i] = before[i];
+    if (failed(block(*op.getBeforeBody())) || failed(carry(forwarded, afterArgs, round == 0)))
+      return failure();
+    atExit = roots;
+    for (auto [value, arg] : llvm::zip(forwarded, afterArgs))
+      if (isa<RankedTensorType>(arg.getType()))
+        set(arg, Content(content(value)));
+    for (auto [value, result] : llvm::zip(forwarded, op.getResults()))
+      if (isa<RankedTensorType>(result.getType()))
+        set(result, Content(content(value)));
+    if (failed(block(*op.getAfterBody())) || failed(carry(yields, beforeArgs, false)))
+      return failure();
+    bool changed = false;
+    auto join = [&](Content &known, Content next) {
+      next.nextIteration(inLoop);
+      Content joined = known;
+      joined.merge(next);
+      changed |= !(joined == known);
+      known = std::move(joined);
+    };
+    for (size_t i = 0; i < before.size(); ++i)
+      join(before[i].content, roots[i].content);
+    for (auto [i, value] : llvm::enumerate(yields))
+      if (isa<RankedTensorType>(value.getType()))
+        join(entry[i], content(value));
+    if (!changed)
+      break;
+  }
+  for (size_t i = 0; i < atExit.size(); ++i)
+    roots[i] = atExit[i];
+  for (auto [value, result] : llvm::zip(forwarded, op.getResults()))
+    if (isa<MemRefType>(result.getType()))
+      memrefs[result] = memrefs[value];
+  return success();
+}
+
+} // namespace commsched::planexport

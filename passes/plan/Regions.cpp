@@ -1,0 +1,360 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "Regions.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <optional>
+
+namespace commsched::planexport {
+
+int64_t Box::volume() const {
+  int64_t n = 1;
+  for (auto [size, stride] : dims)
+    n *= size;
+  return n;
+}
+
+int64_t Box::end() const {
+  int64_t last = offset;
+  for (auto [size, stride] : dims)
+    last += (size - 1) * stride;
+  return volume() ? last + 1 : offset;
+}
+
+// Sorts dimensions, leaves out those of one element and joins neighbours.
+static void normalise(Box &box) {
+  llvm::erase_if(box.dims, [](auto dim) { return dim.first == 1; });
+  llvm::sort(box.dims, [](auto a, auto b) { return a.second > b.second; });
+  for (size_t i = 1; i < box.dims.size();) {
+    auto &outer = box.dims[i - 1], &inner = box.dims[i];
+    if (outer.second == inner.first * inner.second) {
+      inner.first *= outer.first;
+      box.dims.erase(&outer);
+    } else {
+      ++i;
+    }
+  }
+}
+
+Box makeBox(int64_t offset, llvm::ArrayRef<int64_t> sizes,
+            llvm::ArrayRef<int64_t> strides, int64_t elementBytes) {
+  Box box{offset, {}};
+  for (auto [size, stride] : llvm::zip(sizes, strides))
+    box.dims.push_back({size, stride * elementBytes});
+  box.dims.push_back({elementBytes, 1});
+  normalise(box);
+  return box;
+}
+
+namespace {
+
+// Boxes in coordinates of common digits: digit i counts strides[i], and is
+// below strides[i - 1] / strides[i].
+using Digits = llvm::SmallVector<std::pair<int64_t, int64_t>, 4>; // begin, end
+
+std::optional<llvm::SmallVector<int64_t, 4>> commonStrides(const Box &a, const Box &b) {
+  llvm::SmallVector<int64_t, 4> strides{1};
+  for (const Box *box : {&a, &b})
+    for (auto [size, stride] : box->dims)
+      strides.push_back(stride);
+  llvm::sort(strides, std::greater<>());
+  strides.erase(llvm::unique(strides), strides.end());
+  for (size_t i = 1; i < strides.size(); ++i)
+    if (strides[i - 1] % strides[i])
+      return std::nullopt;
+  return strides;
+}
+
+std::optional<Digits> digits(const Box &box, llvm::ArrayRef<int64_t> strides) {
+  llvm::SmallVector<int64_t, 4> count(strides.size(), 1);
+  for (auto [size, stride] : box.dims)
+    count[llvm::find(strides, stride) - strides.begin()] = size;
+  Digits result(strides.size());
+  for (size_t i = strides.size(); i-- > 0;) {
+    int64_t place = box.offset / strides[i];
+    if (i == 0) {
+      result[i] = {place, place + count[i]};
+      break;
+    }
+    int64_t radix = strides[i - 1] / strides[i];
+    int64_t begin = place % radix;
+    if (begin + count[i] > radix) {
+      // Whole rows are a count of the next digit.
+      if (begin != 0 || count[i] % radix || count[i - 1] != 1)
+        return std::nullopt;
+      count[i - 1] = count[i] / radix;
+      count[i] = radix;
+    }
+    result[i] = {begin, begin + count[i]};
+  }
+  return result;
+}
+
+} // namespace
+
+Relation relate(const Box &a, const Box &b) {
+  if (a == b)
+    return Relation::Equal;
+  if (a.volume() == 0 || b.volume() == 0 || a.end() <= b.offset || b.end() <= a.offset)
+    return Relation::Disjoint;
+  auto strides = commonStrides(a, b);
+  if (!strides)
+    return Relation::Overlap;
+  auto x = digits(a, *strides), y = digits(b, *strides);
+  if (!x || !y) {
+    // One run of bytes needs no digits.
+    auto run = [](const Box &box) {
+      return box.dims.empty() || (box.dims.size() == 1 && box.dims[0].second == 1);
+    };
+    if (run(a) && a.offset <= b.offset && b.end() <= a.end())
+      return Relation::Contains;
+    if (run(b) && b.offset <= a.offset && a.end() <= b.end())
+      return Relation::Inside;
+    return Relation::Overlap;
+  }
+  bool contains = true, inside = true;
+  for (auto [p, q] : llvm::zip(*x, *y)) {
+    if (p.second <= q.first || q.second <= p.first)
+      return Relation::Disjoint;
+    contains &= p.first <= q.first && q.second <= p.second;
+    inside &= q.first <= p.first && p.second <= q.second;
+  }
+  return contains && inside ? Relation::Equal
+         : contains         ? Relation::Contains
+         : inside           ? Relation::Inside
+                            : Relation::Overlap;
+}
+
+Relation relate(const Region &a, const Region &b) {
+  if (!a.where && !b.where)
+    return relate(a.box, b.box);
+  if (a.where == b.where)
+    return relate(a.inner, b.inner);
+  Relation outer = relate(a.box, b.box);
+  if (outer == Relation::Disjoint)
+    return outer;
+  if (!a.where && (outer == Relation::Contains || outer == Relation::Equal))
+    return Relation::Contains;
+  if (!b.where && (outer == Relation::Inside || outer == Relation::Equal))
+    return Relation::Inside;
+  return Relation::Overlap;
+}
+
+View denseView(llvm::ArrayRef<int64_t> sizes, int64_t elementBytes) {
+  View view;
+  view.elementBytes = elementBytes;
+  view.sizes.assign(sizes.begin(), sizes.end());
+  view.strides.resize(sizes.size());
+  int64_t stride = elementBytes;
+  llvm::SmallVector<int64_t> elements(sizes.size());
+  for (size_t i = sizes.size(); i-- > 0;) {
+    view.strides[i] = stride;
+    elements[i] = stride / elementBytes;
+    stride *= sizes[i];
+  }
+  view.region.box = makeBox(0, sizes, elements, elementBytes);
+  return view;
+}
+
+Sources Content::read(const Region &region) const {
+  Sources result;
+  for (const History &history : histories) {
+    // Newest first, until what is found covers the region.
+    int64_t missing = region.volume();
+    llvm::SmallVector<const Region *> found;
+    for (const Entry &entry : llvm::reverse(history)) {
+      if (missing <= 0)
+        break;
+      Relation relation = relate(entry.region, region);
+      if (relation == Relation::Disjoint)
+        continue;
+      // Hidden by one that is newer.
+      if (llvm::any_of(found, [&](const Region *newer) {
+            Relation hidden = relate(*newer, entry.region);
+            return hidden == Relation::Equal || hidden == Relation::Contains;
+          }))
+        continue;
+      result.push_back(entry.source);
+      if (entry.weak)
+        continue;
+      if (relation == Relation::Equal || relation == Relation::Contains)
+        break;
+      bool apart = llvm::all_of(found, [&](const Region *newer) {
+        return relate(*newer, entry.region) == Relation::Disjoint;
+      });
+      if (relation == Relation::Inside && apart)
+        missing -= entry.region.volume();
+      found.push_back(&entry.region);
+    }
+  }
+  llvm::sort(result);
+  result.erase(llvm::unique(result), result.end());
+  return result;
+}
+
+void Content::put(History &history, const Entry &entry) {
+  if (!entry.weak)
+    llvm::erase_if(history, [&](const Entry &old) {
+      Relation relation = relate(entry.region, old.region);
+      return relation == Relation::Equal || relation == Relation::Contains;
+    });
+  else if (llvm::is_contained(history, entry))
+    return;
+  history.push_back(entry);
+}
+
+void Content::write(const Region &region, Source source, bool weak) {
+  for (History &history : histories)
+    put(history, {region, source, weak});
+  tidy();
+}
+
+// The part of `entry` that lies in `source`, as it comes to lie in `target`;
+// nullopt if that is not a box.
+static std::optional<Region> moved(const Region &entry, const View &source,
+                                   const View &target) {
+  const Box *from = &source.region.box, *part = &entry.box;
+  if (source.region.where || entry.where) {
+    if (source.region.where != entry.where)
+      return std::nullopt;
+    from = &source.region.inner;
+    part = &entry.inner;
+  }
+  Box logical{0, {}};
+  llvm::SmallVector<int64_t, 4> strides(source.strides.begin(), source.strides.end());
+  if (source.elementBytes > 1)
+    strides.push_back(1);
+  llvm::SmallVector<int64_t, 4> sorted(strides);
+  llvm::sort(sorted, std::greater<>());
+  sorted.erase(llvm::unique(sorted), sorted.end());
+  if (sorted.empty() || sorted.back() != 1)
+    sorted.push_back(1);
+  for (size_t i = 1; i < sorted.size(); ++i)
+    if (sorted[i - 1] % sorted[i])
+      return std::nullopt;
+  for (auto [size, stride] : part->dims)
+    if (!llvm::is_contained(sorted, stride))
+      return std::nullopt;
+  auto x = digits(*part, sorted), y = digits(*from, sorted);
+  if (!x || !y)
+    return std::nullopt;
+  Box box{target.region.where ? target.region.inner.offset : target.region.box.offset, {}};
+  llvm::SmallVector<bool> used(sorted.size());
+  auto take = [&](size_t digit, int64_t stride) {
+    int64_t begin = std::max((*x)[digit].first, (*y)[digit].first);
+    int64_t end = std::min((*x)[digit].second, (*y)[digit].second);
+    box.offset += (begin - (*y)[digit].first) * stride;
+    box.dims.push_back({end - begin, stride});
+    used[digit] = true;
+    return end > begin;
+  };
+  for (auto [d, stride] : llvm::enumerate(source.strides)) {
+    if (source.sizes[d] == 1)
+      continue;
+    size_t digit = llvm::find(sorted, stride) - sorted.begin();
+    if (used[digit])
+      return std::nullopt;
+    if (!take(digit, target.strides[d]))
+      return std::nullopt;
+  }
+  if (source.elementBytes > 1) {
+    size_t digit = sorted.size() - 1;
+    // Only whole elements move.
+    if (used[digit] || (*x)[digit].second - (*x)[digit].first < source.elementBytes)
+      return std::nullopt;
+    take(digit, 1);
+  }
+  // Digits that no dimension of the view has must not differ.
+  for (size_t i = 0; i < sorted.size(); ++i)
+    if (!used[i] && (*y)[i].second - (*y)[i].first != 1)
+      return std::nullopt;
+  normalise(box);
+  Region result = target.region;
+  (result.where ? result.inner : result.box) = box;
+  return result;
+}
+
+void Content::copy(const Content &from, const View &source, const View &target) {
+  std::vector<History> variants;
+  for (const History &history : from.histories) {
+    History arriving;
+    for (const Entry &entry : history) {
+      Relation relation = relate(entry.region, source.region);
+      if (relation == Relation::Disjoint)
+        continue;
+      if (relation == Relation::Equal || relation == Relation::Contains) {
+        put(arriving, {target.region, entry.source, entry.weak});
+        continue;
+      }
+      std::optional<Region> region = moved(entry.region, source, target);
+      put(arriving, {region ? *region : target.region, entry.source, entry.weak || !region});
+    }
+    if (!llvm::is_contained(variants, arriving))
+      variants.push_back(std::move(arriving));
+  }
+  std::vector<History> result;
+  for (const History &old : histories)
+    for (const History &arriving : variants) {
+      History history;
+      for (const Entry &entry : old) {
+        Relation relation = relate(target.region, entry.region);
+        if (relation != Relation::Equal && relation != Relation::Contains)
+          history.push_back(entry);
+      }
+      // Everything in the target is new, weak or not.
+      for (const Entry &entry : arriving)
+        history.push_back(entry);
+      result.push_back(std::move(history));
+    }
+  histories = std::move(result);
+  tidy();
+}
+
+void Content::merge(const Content &other) {
+  for (const History &history : other.histories)
+    if (!llvm::is_contained(histories, history))
+      histories.push_back(history);
+  tidy();
+}
+
+void Content::nextIteration(llvm::function_ref<bool(const Source &)> inLoop) {
+  for (History &history : histories) {
+    History next;
+    for (Entry entry : history) {
+      if (inLoop(entry.source))
+        entry.source.earlier = true;
+      if (entry.region.where) {
+        entry.region = {entry.region.box, 0, {}};
+        entry.weak = true;
+      }
+      put(next, entry);
+    }
+    history = std::move(next);
+  }
+  tidy();
+}
+
+// Many histories become one that may be any of them.
+void Content::tidy() {
+  std::vector<History> distinct;
+  for (History &history : histories)
+    if (!llvm::is_contained(distinct, history))
+      distinct.push_back(std::move(history));
+  histories = std::move(distinct);
+  if (histories.size() <= 6)
+    return;
+  History one = histories.front();
+  for (size_t i = 1; i < histories.size(); ++i)
+    for (Entry entry : histories[i]) {
+      if (llvm::is_contained(one, entry))
+        continue;
+      entry.weak = true;
+      if (!llvm::is_contained(one, entry))
+        one.push_back(entry);
+    }
+  histories = {one};
+}
+
+} // namespace commsched::planexport

@@ -1,0 +1,110 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Sets of bytes of one buffer, and what is in a buffer: for the check of memory
+// (CheckMemory.cpp). Nothing here is used to assign memory.
+
+#ifndef COMMSCHED_PASSES_PLAN_REGIONS_H
+#define COMMSCHED_PASSES_PLAN_REGIONS_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/SmallVector.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace commsched::planexport {
+
+/// The bytes offset + sum(i_d * stride_d), 0 <= i_d < size_d. Dimensions are in
+/// the order of their strides, largest first; none of size 1, none that
+/// continues the next one.
+struct Box {
+  int64_t offset = 0;
+  llvm::SmallVector<std::pair<int64_t, int64_t>, 3> dims; // size, stride
+
+  int64_t volume() const;
+  int64_t end() const; // behind the last byte
+  bool operator==(const Box &other) const = default;
+};
+
+/// `sizes` and `strides` in elements of `elementBytes`, `offset` in bytes.
+Box makeBox(int64_t offset, llvm::ArrayRef<int64_t> sizes,
+            llvm::ArrayRef<int64_t> strides, int64_t elementBytes);
+
+enum class Relation { Disjoint, Equal, Contains, Inside, Overlap };
+
+/// How `a` lies to `b`. Overlap also where that is not decided.
+Relation relate(const Box &a, const Box &b);
+
+/// A box, or a block somewhere in a box: blocks of the same `where` lie at the
+/// same place, at `inner` behind it; where that is, is not known.
+struct Region {
+  Box box;
+  unsigned where = 0; // 0: it is `box`
+  Box inner;
+
+  int64_t volume() const { return where ? inner.volume() : box.volume(); }
+  bool operator==(const Region &other) const = default;
+};
+
+Relation relate(const Region &a, const Region &b);
+
+/// Who wrote something: `what`.`number` is an operation, `operand` its result.
+struct Source {
+  enum Kind : uint8_t { Nothing, Input, Constant, Structured, Stored, Called };
+  Kind kind = Nothing;
+  bool earlier = false; // in an earlier iteration of a loop
+  uint16_t operand = 0;
+  uint32_t number = 0;
+
+  auto operator<=>(const Source &other) const = default;
+};
+
+using Sources = llvm::SmallVector<Source, 2>; // sorted, no duplicates
+
+/// A tensor or a part of a buffer, with its logical dimensions.
+struct View {
+  Region region;
+  llvm::SmallVector<int64_t, 4> sizes, strides; // strides in bytes
+  int64_t elementBytes = 1;
+};
+
+/// The view of a dense tensor on itself.
+View denseView(llvm::ArrayRef<int64_t> sizes, int64_t elementBytes);
+
+/// What is in a buffer or tensor: one of several histories of writes.
+class Content {
+public:
+  struct Entry {
+    Region region;
+    Source source;
+    bool weak = false; // may not have happened, or not everywhere
+    bool operator==(const Entry &other) const = default;
+  };
+  using History = std::vector<Entry>;
+
+  Content() = default;
+  Content(const Box &all, Source source) : histories{{{{all, 0, {}}, source}}} {}
+
+  /// Who wrote the bytes of `region`.
+  Sources read(const Region &region) const;
+  void write(const Region &region, Source source, bool weak = false);
+  /// What `from` has in `source` is now in `target`, element by element.
+  void copy(const Content &from, const View &source, const View &target);
+  /// Either this or `other`.
+  void merge(const Content &other);
+  /// At the end of an iteration: places that are known in an iteration are not
+  /// any more, and all writers of `inLoop` are of an earlier one.
+  void nextIteration(llvm::function_ref<bool(const Source &)> inLoop);
+
+  bool operator==(const Content &other) const = default;
+
+private:
+  void put(History &history, const Entry &entry);
+  void tidy();
+  std::vector<History> histories;
+};
+
+} // namespace commsched::planexport
+
+#endif // COMMSCHED_PASSES_PLAN_REGIONS_H
