@@ -58,8 +58,32 @@ void MemoryTrace::number() {
   });
 }
 
+// Views of one buffer of bytes: those that overlap, if through others, are one root.
+void MemoryTrace::shareViews() {
+  SmallVector<std::tuple<int64_t, int64_t, Operation *>> views; // begin, end
+  function.walk([&](memref::ViewOp view) {
+    std::optional<int64_t> shift = getConstantIntValue(view.getByteShift());
+    if (shift && isa<BlockArgument>(view.getSource()))
+      views.push_back({*shift, *shift + denseView(view.getType()).region.box.end(), view});
+  });
+  llvm::stable_sort(views, llvm::less_first());
+  for (size_t i = 0; i < views.size();) {
+    size_t next = i;
+    int64_t begin = std::get<0>(views[i]), end = std::get<1>(views[i]);
+    for (; next < views.size() && (next == i || std::get<0>(views[next]) < end); ++next)
+      end = std::max(end, std::get<1>(views[next]));
+    unsigned root = newRoot(denseView({end - begin}, 1), {});
+    for (; i < next; ++i) {
+      View part = denseView(cast<memref::ViewOp>(std::get<2>(views[i])).getType());
+      part.region.box.offset = std::get<0>(views[i]) - begin;
+      areas[std::get<2>(views[i])] = {root, part};
+    }
+  }
+}
+
 LogicalResult MemoryTrace::run() {
   number();
+  shareViews();
   for (BlockArgument arg : function.getArguments()) {
     if (!isa<MemRefType>(arg.getType()))
       continue;
@@ -388,13 +412,10 @@ LogicalResult MemoryTrace::visit(Operation *op) {
         return success();
       })
       .Case([&](memref::ViewOp view) {
-        FailureOr<Pointer> from = pointer(op, view.getSource());
-        std::optional<int64_t> shift = getConstantIntValue(view.getByteShift());
-        if (failed(from) || !shift)
-          return failed(from) ? failure() : unknown(op);
-        View part = dense(view.getResult());
-        part.region.box.offset = *shift;
-        memrefs[view.getResult()] = {from->root, part};
+        auto area = areas.find(op);
+        if (area == areas.end())
+          return unknown(op);
+        memrefs[view.getResult()] = area->second;
         return success();
       })
       .Case([&](memref::GetGlobalOp global) {
@@ -435,9 +456,12 @@ LogicalResult MemoryTrace::visit(Operation *op) {
           Content value = content(select.getTrueValue());
           value.merge(content(select.getFalseValue()));
           set(result, std::move(value));
-        } else if (isa<MemRefType>(result.getType()) &&
-                   !choose(op, result, {select.getTrueValue(), select.getFalseValue()})) {
-          return unknown(op);
+        } else if (isa<MemRefType>(result.getType())) {
+          FailureOr<Pointer> yes = pointer(op, select.getTrueValue());
+          FailureOr<Pointer> no = pointer(op, select.getFalseValue());
+          if (failed(yes) || failed(no))
+            return failure();
+          choose(result, {*yes, *no}, {behind(*yes), behind(*no)});
         }
         return success();
       })

@@ -66,6 +66,7 @@ private:
   llvm::LogicalResult unknown(mlir::Operation *op);
 
   void number();
+  void shareViews();
   Content &content(mlir::Value tensor);
   void set(mlir::Value tensor, Content value);
   unsigned newRoot(const View &view, Source source);
@@ -77,8 +78,9 @@ private:
   void record(ReadKey key, mlir::Operation *op, Sources sources);
   void write(mlir::Operation *op, const Pointer &to, Source source, bool weak);
   void mergeRoots(const std::vector<Root> &other);
-  mlir::Value choose(mlir::Operation *op, mlir::Value result,
-                     llvm::ArrayRef<mlir::Value> values);
+  Content behind(const Pointer &pointer);
+  void choose(mlir::Value result, llvm::ArrayRef<Pointer> pointers,
+              llvm::ArrayRef<Content> contents);
 
   mlir::func::FuncOp function;
   llvm::DenseMap<mlir::Value, Content> tensors;
@@ -86,6 +88,7 @@ private:
   std::vector<Root> roots;
   std::map<std::vector<const void *>, unsigned> places;
   llvm::DenseMap<mlir::Operation *, unsigned> numbers;
+  llvm::DenseMap<mlir::Operation *, Pointer> areas; // of views of scratch memory
   std::map<ReadKey, Read> found;
   std::map<unsigned, mlir::Operation *> writtenArgs;
 };

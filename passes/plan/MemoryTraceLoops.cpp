@@ -21,39 +21,32 @@ void MemoryTrace::mergeRoots(const std::vector<Root> &other) {
     root.content.merge(more.content);
 }
 
-/// A buffer that stands for one of `values`; null where that cannot be said.
-Value MemoryTrace::choose(Operation *op, Value result, ArrayRef<Value> values) {
-  SmallVector<Pointer, 2> pointers;
-  for (Value value : values) {
-    auto it = memrefs.find(value);
-    if (it == memrefs.end())
-      return nullptr;
-    pointers.push_back(it->second);
-  }
+/// What is behind `memref` now, as a dense tensor.
+Content MemoryTrace::behind(const Pointer &pointer) {
+  View view = denseView(pointer.view.sizes, pointer.view.elementBytes);
+  Content content(view.region.box, {});
+  content.copy(roots[pointer.root].content, pointer.view, view);
+  return content;
+}
+
+/// Makes `result` one of `pointers`, behind which there was `contents` where each
+/// was chosen.
+void MemoryTrace::choose(Value result, ArrayRef<Pointer> pointers,
+                         ArrayRef<Content> contents) {
   if (llvm::all_of(pointers, [&](const Pointer &pointer) {
         return pointer.root == pointers[0].root &&
                pointer.view.region == pointers[0].view.region;
       })) {
     memrefs[result] = pointers[0];
-    return result;
+    return;
   }
-  auto type = cast<MemRefType>(result.getType());
-  int64_t bytes = pointers[0].view.elementBytes;
-  View view = denseView(type.getShape(), bytes);
+  View view = denseView(pointers[0].view.sizes, pointers[0].view.elementBytes);
   unsigned root = newRoot(view, {});
-  Content all;
-  for (auto [i, pointer] : llvm::enumerate(pointers)) {
-    Content one(view.region.box, {});
-    one.copy(roots[pointer.root].content, pointer.view, view);
-    if (i == 0)
-      all = std::move(one);
-    else
-      all.merge(one);
-  }
-  roots[root].content = std::move(all);
-  roots[root].either = pointers;
+  roots[root].content = contents[0];
+  for (const Content &other : contents.drop_front())
+    roots[root].content.merge(other);
+  roots[root].either.assign(pointers.begin(), pointers.end());
   memrefs[result] = {root, view};
-  return result;
 }
 
 LogicalResult MemoryTrace::branches(Operation *op) {
@@ -71,8 +64,14 @@ LogicalResult MemoryTrace::branches(Operation *op) {
         return failure();
       yielded = llvm::to_vector(region.front().getTerminator()->getOperands());
       for (auto [i, value] : llvm::enumerate(yielded))
-        if (isa<RankedTensorType>(value.getType()))
+        if (isa<RankedTensorType>(value.getType())) {
           values[i] = content(value);
+        } else if (isa<MemRefType>(value.getType())) {
+          FailureOr<Pointer> from = pointer(op, value);
+          if (failed(from))
+            return failure();
+          values[i] = behind(*from);
+        }
     }
     std::vector<Root> now = roots;
     if (!after.empty())
@@ -90,11 +89,13 @@ LogicalResult MemoryTrace::branches(Operation *op) {
         value.merge(other[i]);
       set(result, std::move(value));
     } else if (isa<MemRefType>(result.getType())) {
-      SmallVector<Value> values;
-      for (auto &yielded : yields)
-        values.push_back(yielded[i]);
-      if (!choose(op, result, values))
-        return unknown(op);
+      SmallVector<Pointer, 2> pointers;
+      Contents values;
+      for (auto [yielded, branch] : llvm::zip(yields, results)) {
+        pointers.push_back(memrefs[yielded[i]]);
+        values.push_back(branch[i]);
+      }
+      choose(result, pointers, values);
     }
   }
   return success();

@@ -3,6 +3,7 @@
 //
 // What a function has, and its compute.
 
+#include "CheckPlan.h"
 #include "FunctionBuilder.h"
 #include "Urgency.h"
 
@@ -88,7 +89,9 @@ LogicalResult FunctionBuilder::build() {
   }
   addDependences(out, accesses);
   assignArena(out, accesses, keep);
-  return success();
+  if (std::string wrong = checkOrder(out); !wrong.empty())
+    return function.emitError("internal error: ") << wrong;
+  return checkValues(function, context.plan, out);
 }
 
 unsigned FunctionBuilder::addBuffer(plan::Buffer::Kind kind, RankedTensorType type,

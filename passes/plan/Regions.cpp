@@ -203,6 +203,14 @@ void Content::put(History &history, const Entry &entry) {
   else if (llvm::is_contained(history, entry))
     return;
   history.push_back(entry);
+  // Writes side by side have no order: histories that differ in nothing else
+  // are one.
+  for (size_t i = history.size() - 1; i > 0; --i) {
+    if (history[i - 1].region.box.offset <= history[i].region.box.offset ||
+        relate(history[i - 1].region, history[i].region) != Relation::Disjoint)
+      break;
+    std::swap(history[i - 1], history[i]);
+  }
 }
 
 void Content::write(const Region &region, Source source, bool weak) {
@@ -305,7 +313,7 @@ void Content::copy(const Content &from, const View &source, const View &target) 
       }
       // Everything in the target is new, weak or not.
       for (const Entry &entry : arriving)
-        history.push_back(entry);
+        put(history, entry);
       result.push_back(std::move(history));
     }
   histories = std::move(result);
@@ -343,7 +351,7 @@ void Content::tidy() {
     if (!llvm::is_contained(distinct, history))
       distinct.push_back(std::move(history));
   histories = std::move(distinct);
-  if (histories.size() <= 6)
+  if (histories.size() <= 16)
     return;
   History one = histories.front();
   for (size_t i = 1; i < histories.size(); ++i)
