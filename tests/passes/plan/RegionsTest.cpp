@@ -1,0 +1,176 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Regions and contents against sets and maps of single bytes.
+
+#include "passes/plan/Regions.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+#include <set>
+
+using namespace commsched::planexport;
+
+namespace {
+
+using Random = std::mt19937;
+
+int64_t pick(Random &random, int64_t low, int64_t high) {
+  return std::uniform_int_distribution<int64_t>(low, high)(random);
+}
+
+std::set<int64_t> bytesOf(const Box &box) {
+  std::set<int64_t> bytes{box.offset};
+  for (auto [size, stride] : box.dims) {
+    std::set<int64_t> more;
+    for (int64_t byte : bytes)
+      for (int64_t i = 0; i < size; ++i)
+        more.insert(byte + i * stride);
+    bytes = std::move(more);
+  }
+  return bytes;
+}
+
+/// A random slice of a dense tensor, and its bytes element by element.
+struct Slice {
+  View view;
+  std::vector<int64_t> elements; // first bytes, row-major
+};
+
+Slice sliceOf(const View &whole, llvm::ArrayRef<int64_t> begins, llvm::ArrayRef<int64_t> sizes) {
+  Slice slice;
+  slice.view.elementBytes = whole.elementBytes;
+  llvm::SmallVector<int64_t> strides;
+  int64_t offset = 0;
+  slice.elements = {0};
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    slice.view.sizes.push_back(sizes[d]);
+    slice.view.strides.push_back(whole.strides[d]);
+    strides.push_back(whole.strides[d] / whole.elementBytes);
+    offset += begins[d] * whole.strides[d];
+    std::vector<int64_t> next;
+    for (int64_t at : slice.elements)
+      for (int64_t i = 0; i < sizes[d]; ++i)
+        next.push_back(at + i * whole.strides[d]);
+    slice.elements = std::move(next);
+  }
+  for (int64_t &at : slice.elements)
+    at += offset;
+  slice.view.region = {makeBox(offset, sizes, strides, whole.elementBytes), 0, {}};
+  return slice;
+}
+
+TEST(Regions, RelationsAreThoseOfTheSetsOfBytes) {
+  Random random(7);
+  unsigned undecided = 0;
+  constexpr unsigned kCases = 20000;
+  for (unsigned n = 0; n < kCases; ++n) {
+    auto box = [&] {
+      llvm::SmallVector<int64_t> sizes, strides;
+      int64_t stride = 1;
+      unsigned rank = pick(random, 0, 3);
+      for (unsigned d = 0; d < rank; ++d) {
+        sizes.push_back(pick(random, 1, 4));
+        strides.push_back(stride * pick(random, 1, 2));
+        stride = strides.back() * pick(random, sizes.back(), 5);
+      }
+      return makeBox(pick(random, 0, 40) * 2, sizes, strides, pick(random, 0, 1) ? 2 : 1);
+    };
+    Box a = box(), b = box();
+    std::set<int64_t> x = bytesOf(a), y = bytesOf(b);
+    ASSERT_EQ(a.volume(), static_cast<int64_t>(x.size()));
+    std::set<int64_t> both;
+    std::set_intersection(x.begin(), x.end(), y.begin(), y.end(), std::inserter(both, both.end()));
+    switch (relate(a, b)) {
+    case Relation::Disjoint:
+      ASSERT_TRUE(both.empty());
+      break;
+    case Relation::Equal:
+      ASSERT_EQ(x, y);
+      break;
+    case Relation::Contains:
+      ASSERT_EQ(both, y);
+      break;
+    case Relation::Inside:
+      ASSERT_EQ(both, x);
+      break;
+    case Relation::Overlap:
+      undecided += both.empty() || both == x || both == y;
+      break;
+    }
+  }
+  EXPECT_LT(undecided, kCases / 10);
+}
+
+TEST(Regions, BlocksAtAnUnknownPlaceAreKnownToThemselvesOnly) {
+  View whole = denseView({8, 8}, 4);
+  Box block = makeBox(0, {2, 8}, {8, 1}, 4);
+  Region here{whole.region.box, 1, block}, there{whole.region.box, 2, block};
+  EXPECT_EQ(relate(here, here), Relation::Equal);
+  EXPECT_EQ(relate(here, there), Relation::Overlap);
+  EXPECT_EQ(relate(whole.region, here), Relation::Contains);
+  EXPECT_EQ(relate(here, whole.region), Relation::Inside);
+}
+
+// Random writes and copies: no writer of a byte is missed, and few are named
+// that are none.
+TEST(Regions, ContentsNameTheWritersOfEveryByte) {
+  Random random(11);
+  unsigned exact = 0, reads = 0;
+  for (unsigned n = 0; n < 400; ++n) {
+    llvm::SmallVector<int64_t> shape{pick(random, 1, 4), pick(random, 1, 4), pick(random, 1, 4)};
+    View whole = denseView(shape, 4);
+    constexpr unsigned kBuffers = 2;
+    Content content[kBuffers];
+    std::map<int64_t, Source> truth[kBuffers];
+    for (unsigned b = 0; b < kBuffers; ++b) {
+      Source input{Source::Input, false, 0, b};
+      content[b] = Content(whole.region.box, input);
+      for (int64_t byte = 0; byte < whole.region.volume(); ++byte)
+        truth[b][byte] = input;
+    }
+    for (unsigned step = 1; step < 25; ++step) {
+      llvm::SmallVector<int64_t> sizes, begins, others;
+      for (int64_t size : shape) {
+        sizes.push_back(pick(random, 1, size));
+        begins.push_back(pick(random, 0, size - sizes.back()));
+        others.push_back(pick(random, 0, size - sizes.back()));
+      }
+      Slice at = sliceOf(whole, begins, sizes), from = sliceOf(whole, others, sizes);
+      unsigned b = pick(random, 0, kBuffers - 1);
+      switch (pick(random, 0, 2)) {
+      case 0: {
+        Source source{Source::Structured, false, 0, step};
+        content[b].write(at.view.region, source);
+        for (int64_t element : at.elements)
+          for (int64_t i = 0; i < 4; ++i)
+            truth[b][element + i] = source;
+        break;
+      }
+      case 1: {
+        unsigned other = 1 - b;
+        content[b].copy(content[other], from.view, at.view);
+        for (size_t e = 0; e < at.elements.size(); ++e)
+          for (int64_t i = 0; i < 4; ++i)
+            truth[b][at.elements[e] + i] = truth[other][from.elements[e] + i];
+        break;
+      }
+      default: {
+        std::set<Source> wanted;
+        for (int64_t element : at.elements)
+          wanted.insert(truth[b][element]);
+        Sources got = content[b].read(at.view.region);
+        for (const Source &source : wanted)
+          ASSERT_TRUE(llvm::is_contained(got, source)) << "case " << n << " step " << step;
+        ++reads;
+        exact += got.size() == wanted.size();
+      }
+      }
+    }
+  }
+  EXPECT_GT(exact, reads * 8 / 10) << reads;
+}
+
+} // namespace
