@@ -88,6 +88,24 @@ bool inTurn(const plan::Instruction &instruction) {
   return instruction.has_run() || instruction.has_delay();
 }
 
+bool overlap(const MemoryRange &a, const MemoryRange &b) {
+  return a.kind == b.kind && a.index == b.index && a.begin < b.end && b.begin < a.end;
+}
+
+/// Fragments are compiled for memory that no other of their buffers shares.
+bool sharesMemory(const plan::Function &function, const plan::Run &run) {
+  for (int i = 0; i < run.outputs_size(); ++i) {
+    MemoryRange out = rangeOf(function, run.outputs(i));
+    for (unsigned input : run.inputs())
+      if (overlap(out, rangeOf(function, input)))
+        return true;
+    for (int j = 0; j < i; ++j)
+      if (overlap(out, rangeOf(function, run.outputs(j))))
+        return true;
+  }
+  return false;
+}
+
 struct MemoryAccess {
   uint64_t begin, end;
   unsigned node;
@@ -105,6 +123,8 @@ std::string checkOrder(const plan::Function &function) {
   for (unsigned v = 0; v < 2 * n; ++v) {
     const plan::Instruction &instruction = function.instructions(v % n);
     unsigned step = v / n;
+    if (instruction.has_run() && sharesMemory(function, instruction.run()))
+      return "instruction \"" + instruction.name() + "\" writes memory of its own operands";
     auto after = [&](unsigned from) {
       before[v] |= before[from];
       before[v].set(from);

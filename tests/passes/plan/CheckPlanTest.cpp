@@ -199,6 +199,19 @@ TEST(CheckPlan, WrongMemoryIsFound) {
       example.function() = original;
       swap(example.function().mutable_instructions(i)->mutable_run()->mutable_outputs());
     }
+    // A result in the memory of an operand.
+    for (int i = 0; i < original.instructions_size(); ++i) {
+      const plan::Instruction &instruction = original.instructions(i);
+      if (!instruction.has_run() || instruction.run().inputs().empty())
+        continue;
+      const plan::Buffer &in = original.buffers(instruction.run().inputs(0));
+      const plan::Buffer &out = original.buffers(instruction.run().outputs(0));
+      if (in.kind() != plan::Buffer::ARENA || out.kind() != plan::Buffer::ARENA)
+        continue;
+      example.function() = original;
+      example.function().mutable_buffers(instruction.run().outputs(0))->set_offset(in.offset());
+      isFound("in place: " + instruction.ShortDebugString());
+    }
     example.function() = original;
   }
   EXPECT_GT(changes, 40u);

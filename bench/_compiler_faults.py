@@ -1,0 +1,88 @@
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Faults to build into the compiler one at a time, as replacements of source text.
+
+Each is a mistake that somebody could make: a condition left out, an off-by-one, the wrong operand. `old` stands
+exactly once in the file; where the source has changed so that it does not, the benchmark says so and ends.
+"""
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class Fault:
+    name: str  # what is wrong with the compiler
+    file: str
+    old: str
+    new: str
+    mode: str = ""  # if the fault is in one mode only: see cs-differential --mode
+
+
+PLAN = "passes/plan/"
+
+FAULTS = [
+    # Fusion.
+    Fault("a producer that adds to its initial value is repeated", PLAN + "FuseFragment.cpp",
+          "  if (domain > computed &&\n", "  if (false &&\n"),
+    Fault("an initial value other than zero is left out of a product", PLAN + "FuseFragment.cpp",
+          "if (fill && matchPattern(fill.getInputs()[0], m_AnyZeroFloat())) {", "if (fill) {"),
+    # Bufferisation.
+    Fault("results are stored behind the back of the analysis, and share their fills", PLAN + "BufferizeFragment.cpp",
+          "  separateDestinations(function);\n  insertResults(function);\n", ""),
+    Fault("carried values change places without a copy", PLAN + "BufferizeFragment.cpp",
+          "other && other.getOwner() == body) {", "other && other.getOwner() == body && false) {"),
+    # Memory of temporaries.
+    Fault("a temporary's life ends where it begins", PLAN + "Scratch.cpp",
+          "last = std::max(last, index);", "last = std::max(last, first);"),
+    Fault("operand and result of one operation share memory", PLAN + "Scratch.cpp",
+          "if (other->last < interval->first || interval->last < other->first)",
+          "if (other->last <= interval->first || interval->last <= other->first)"),
+    Fault("temporaries have a byte for an element", PLAN + "Scratch.cpp",
+          "std::max<uint64_t>(1, type.getNumElements() * elementBytes(type.getElementType()));",
+          "std::max<uint64_t>(1, type.getNumElements());"),
+    # Code.
+    Fault("booleans are inverted when they are loaded", PLAN + "LowerToLLVM.cpp",
+          "LLVM::ICmpPredicate::ne, byte, zero", "LLVM::ICmpPredicate::eq, byte, zero"),
+    Fault("fragments of one type are taken for one", PLAN + "FragmentCompiler.cpp",
+          "known.try_emplace(printWithoutLocations(function), count);",
+          "known.try_emplace(printWithoutLocations(&function.getBody().front().back()), count);"),
+    Fault("copies with strides are copied as one run", PLAN + "OutlineNests.cpp",
+          "    AffineMap map =\n        AffineMap::getMultiDimIdentityMap(source.getRank(), op->getContext());\n",
+          "    if (source.getNumElements() > 4) {\n      op.erase();\n      continue;\n    }\n"
+          "    AffineMap map =\n        AffineMap::getMultiDimIdentityMap(source.getRank(), op->getContext());\n"),
+    # Kernels.
+    Fault("a product whose operands are swapped keeps its row for its column", PLAN + "MatmulKernel.cpp",
+          "      std::swap(a, b);\n      std::swap(m, n);\n", "      std::swap(a, b);\n"),
+    Fault("a product adds to its result twice, once behind a copy", PLAN + "MatmulKernel.cpp",
+          "    accumulate = false;\n    replace(2, packed, loops);", "    replace(2, packed, loops);"),
+    Fault("a padded convolution forgets where its input lies in the padding", PLAN + "ConvolutionKernel.cpp",
+          "        low = padding->offsets;\n", ""),
+    # Plans.
+    Fault("a buffer is written while it is still read", PLAN + "PlanDependences.cpp",
+          "        llvm::append_range(from, readers[buffer]);\n", ""),
+    Fault("a step does not wait for the parameters of the one before", PLAN + "PlanDependences.cpp",
+          "      add(reader, last, 1);\n", ""),
+    Fault("memory of messages is used for temporaries as well", PLAN + "PlanDependences.cpp",
+          "if (!accesses[i].stream || device[b] != where)", "if (device[b] != where)"),
+    Fault("a communication sums in place in what is still needed", PLAN + "PlanStarts.cpp",
+          "         value.hasOneUse() &&\n", ""),
+    Fault("a tensor that is used elsewhere too is laid into its message", PLAN + "MessageLayout.cpp",
+          "    if (!pack)\n      return std::nullopt;\n    int64_t begin", "    if (!pack)\n      continue;\n    int64_t begin"),
+    Fault("tensors lie in their messages one element too far", PLAN + "MessageLayout.cpp",
+          "places[value] = {unsigned(areaOf[root]), offset - least[root]};",
+          "places[value] = {unsigned(areaOf[root]), std::max<int64_t>(0, offset - least[root] - 1)};"),
+    # Distribution, scheduling and exchanges.
+    Fault("state is summed where it is to be averaged", "passes/insert/Outline.cpp",
+          "    return cs::AllReduceOp::create(builder, planned.loc, planned.key,\n"
+          "                                   cs::Reduction::mean, value);",
+          "    return cs::AllReduceOp::create(builder, planned.loc, planned.key,\n"
+          "                                   cs::Reduction::sum, value);"),
+    Fault("a ring forgets to divide", "passes/lower/ExchangeAlgorithms.cpp",
+          "    phases.push_back({ranks, ranks - 1, combine, mean,\n", "    phases.push_back({ranks, ranks - 1, combine, false,\n"),
+    Fault("a tree divides in every round", "passes/lower/ExchangeAlgorithms.cpp",
+          "whole(combine, mean && 2 * d >= ranks, parent(d)", "whole(combine, mean, parent(d)"),
+    Fault("ranks beyond a power of two are left out", "passes/lower/ExchangeAlgorithms.cpp",
+          "      whole(combine, false, r - core(), beyondCore(), r + core(), standIns());",
+          "      whole(Combine::replace, false, r - core(), beyondCore(), r + core(), standIns());"),
+    Fault("the pieces of a message that is cut overlap", "passes/schedule/Apply.cpp",
+          "      piece.begin = cut;\n", "      piece.begin = cut - unit;\n"),
+]
