@@ -11,12 +11,14 @@ import argparse
 import json
 import os
 import pathlib
+import re
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 
+ROOT = pathlib.Path(os.environ.get("COMMSCHED_ROOT", "."))
 BATCH, WIDTH = 16, 32
 ACTIVATION = f"tensor<{BATCH}x{WIDTH}xf32>"
 WEIGHT = f"tensor<{WIDTH}x{WIDTH}xf32>"
@@ -176,6 +178,27 @@ def measure(command):
     return seconds, usage.ru_maxrss / 2**20, usage.ru_utime + usage.ru_stime
 
 
+def check_share(tools, folder, program, pipeline, repeats):
+    """Percent of the time of cs-translate that checks of memory take; without a program, of 3,000 ops."""
+    name = "3,000 ops" if program is None else program.name
+    if program is None:
+        program = os.path.join(folder, "program.mlir")
+        generate(program, 3000)
+    schedule, plan = (os.path.join(folder, end) for end in ("schedule.mlir", "plan"))
+    subprocess.run([tools / "cs-opt", pipeline, program, "-o", schedule], check=True, stderr=subprocess.DEVNULL)
+    shares = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        done = subprocess.run([tools / "cs-translate", "--mlir-to-plan", "--plan-summary", schedule, "-o", plan],
+                              capture_output=True, text=True, check=True)
+        seconds = time.perf_counter() - start
+        spent = float(re.search(r"checks of memory: ([0-9.]+) ms", done.stderr)[1]) / 1e3
+        shares.append(100 * spent / (seconds - spent))
+    share = round(statistics.median(shares), 2)
+    print(f"{name}: cs-translate {seconds:.2f} s, {share} % more by checks of memory", flush=True)
+    return share
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="up to 100,000 ops only")
@@ -215,6 +238,10 @@ def main():
     last = rows[-1]
     full = not arguments.quick
 
+    with tempfile.TemporaryDirectory() as folder:
+        checks = [check_share(tools, folder, path, arguments.pipeline, arguments.repeats)
+                  for path in (ROOT / "examples/digits.mlir", ROOT / "examples/transformer.mlir", None)]
+
     def growth(key):
         return round(max(b[key] / a[key] for a, b in zip(rows, rows[1:])), 2)
 
@@ -225,6 +252,7 @@ def main():
         "mlir_opt_growth_per_10x": growth("mlir_opt_seconds"),
         "over_mlir_opt": round(last["seconds"] / last["mlir_opt_seconds"], 2),
         "peak_gib_1m": last["peak_gib"] if full else None,
+        "check_percent": max(checks),
         "sizes": rows,
     }))
 

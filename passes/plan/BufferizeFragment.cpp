@@ -222,8 +222,8 @@ static LogicalResult assignBuffers(func::FuncOp function) {
   return bufferization::runOneShotBufferize(function, options, state);
 }
 
-LogicalResult bufferizeFragment(func::FuncOp function) {
-  if (failed(checkMemory(function, [&] { return assignBuffers(function); })))
+LogicalResult bufferizeFragment(func::FuncOp function, double &checkSeconds) {
+  if (failed(checkMemory(function, checkSeconds, [&] { return assignBuffers(function); })))
     return failure();
   PassManager pm(function->getContext(), func::FuncOp::getOperationName());
   pm.enableVerifier(false);

@@ -4,6 +4,7 @@
 // Translation validation of the steps that give values memory: what each
 // operation reads was written by the same operations before and after.
 
+#include "CheckTimer.h"
 #include "MemoryTrace.h"
 #include "Stages.h"
 
@@ -62,8 +63,9 @@ static LogicalResult compare(func::FuncOp function, const MemoryTrace &before,
   return success();
 }
 
-LogicalResult checkMemory(func::FuncOp function,
+LogicalResult checkMemory(func::FuncOp function, double &seconds,
                           llvm::function_ref<LogicalResult()> change) {
+  CheckTimer timer(seconds);
   OpBuilder builder(function->getContext());
   unsigned count = 0;
   function.walk([&](Operation *op) {
@@ -72,8 +74,12 @@ LogicalResult checkMemory(func::FuncOp function,
   });
   unsigned arguments = function.getNumArguments();
   MemoryTrace before(function);
-  if (failed(before.run()) || failed(change()))
+  if (failed(before.run()))
     return failure();
+  timer.stop();
+  if (failed(change()))
+    return failure();
+  timer.start();
   MemoryTrace after(function);
   if (failed(after.run()) || failed(compare(function, before, after, arguments)))
     return failure();

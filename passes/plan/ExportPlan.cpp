@@ -10,6 +10,7 @@
 #include "plan/plan_file.h"
 
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/SourceMgr.h"
 
@@ -54,7 +55,9 @@ static LogicalResult writePlan(ModuleOp module, raw_ostream &os) {
                  << "\ncompiled fragments: " << statistics.functions
                  << "\nloop nests: " << statistics.nests
                  << "\nkernels: " << statistics.kernels
-                 << "\ncode bytes: " << statistics.codeBytes << "\n"
+                 << "\ncode bytes: " << statistics.codeBytes
+                 << "\nchecks of memory: "
+                 << llvm::format("%.1f ms", statistics.checkSeconds * 1e3) << "\n"
                  << describeRoles(plan);
   return success();
 }

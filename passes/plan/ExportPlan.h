@@ -21,6 +21,7 @@ struct PlanStatistics {
   unsigned nests = 0;        ///< distinct loop nests
   unsigned kernels = 0;      ///< distinct library kernels
   uint64_t codeBytes = 0;
+  double checkSeconds = 0; ///< that checks of memory took
 };
 
 /// Builds the plan of a level-2 module. Errors are reported at the op that the

@@ -97,7 +97,7 @@ LogicalResult FragmentCompiler::compile(CompiledFragments &result) {
   }
   printAfter(*module, "fuse", options);
   for (func::FuncOp fragment : fragments)
-    if (failed(bufferizeFragment(fragment)))
+    if (failed(bufferizeFragment(fragment, result.checkSeconds)))
       return failure();
   printAfter(*module, "bufferize", options);
 
@@ -112,7 +112,7 @@ LogicalResult FragmentCompiler::compile(CompiledFragments &result) {
       scratch = assignScratch(fragment);
       return scratch;
     };
-    if (failed(checkMemory(fragment, assign)) || failed(outlineNests(fragment, nests)))
+    if (failed(checkMemory(fragment, result.checkSeconds, assign)) || failed(outlineNests(fragment, nests)))
       return failure();
     lowerKernelCalls(fragment);
     result.scratchBytes.push_back(*scratch);

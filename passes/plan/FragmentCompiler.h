@@ -36,6 +36,7 @@ struct CompiledFragments {
   std::string elf;
   uint64_t codeBytes = 0;
   unsigned nests = 0;
+  double checkSeconds = 0; // of checks of memory
 };
 
 class FragmentCompiler {

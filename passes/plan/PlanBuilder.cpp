@@ -4,6 +4,7 @@
 // What a function has, and its compute.
 
 #include "CheckPlan.h"
+#include "CheckTimer.h"
 #include "FunctionBuilder.h"
 #include "Urgency.h"
 
@@ -89,6 +90,7 @@ LogicalResult FunctionBuilder::build() {
   }
   addDependences(out, accesses);
   assignArena(out, accesses, keep);
+  CheckTimer timer(context.checkSeconds);
   if (std::string wrong = checkOrder(out); !wrong.empty())
     return function.emitError("internal error: ") << wrong;
   return checkValues(function, context.plan, out);

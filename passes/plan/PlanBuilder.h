@@ -30,6 +30,7 @@ struct PlanContext {
   bool usesDevices = false; // other devices than 0, copy engines
   bool usesServers = false; // pushes, pulls, parts of buffers
   bool usesRows = false;    // of tables
+  double checkSeconds = 0;  // of checks of memory
   /// (function, instruction) -> index in the compiler, of every Run.
   std::vector<std::array<unsigned, 3>> runs = {};
 

@@ -255,6 +255,7 @@ LogicalResult exportPlan(ModuleOp module, const CodeOptions &options,
                ? plan::FEATURE_ONEDNN
                : plan::FEATURE_SPARSE);
     statistics.codeBytes = code.codeBytes;
+    statistics.checkSeconds = code.checkSeconds;
     statistics.nests = code.nests;
     statistics.kernels = plan.kernels_size();
   }
@@ -270,6 +271,7 @@ LogicalResult exportPlan(ModuleOp module, const CodeOptions &options,
     need(plan::FEATURE_ROW_SPARSE);
   plan.set_required_features(features);
 
+  statistics.checkSeconds += context.checkSeconds;
   statistics.functions = compiler.size();
   statistics.fragments = context.runs.size();
   for (const plan::Function &function : plan.functions()) {

@@ -46,11 +46,13 @@ llvm::LogicalResult fuseFragment(mlir::func::FuncOp function);
 /// Makes a change that gives values memory, and checks that every read has what
 /// it had before: that no memory is written between the last writer of a value
 /// and a reader that wants it. What differs is an internal error at the op.
-llvm::LogicalResult checkMemory(mlir::func::FuncOp function,
+/// Adds the time that the check takes to `seconds`.
+llvm::LogicalResult checkMemory(mlir::func::FuncOp function, double &seconds,
                                 llvm::function_ref<llvm::LogicalResult()> change);
 
 /// Tensors to buffers; results are computed in the output arguments.
-llvm::LogicalResult bufferizeFragment(mlir::func::FuncOp function);
+/// Adds the time of checks to `checkSeconds`.
+llvm::LogicalResult bufferizeFragment(mlir::func::FuncOp function, double &checkSeconds);
 
 /// The kernels of a plan without duplicates.
 class KernelTable {
