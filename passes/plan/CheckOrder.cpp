@@ -11,6 +11,7 @@
 #include "llvm/ADT/STLExtras.h"
 
 #include <map>
+#include <optional>
 
 namespace commsched::planexport {
 
@@ -106,41 +107,104 @@ bool sharesMemory(const plan::Function &function, const plan::Run &run) {
   return false;
 }
 
+/// Two steps of a function: instruction i of step s is node s * n + i. All edges
+/// lead to larger numbers.
+struct Unrolled {
+  unsigned n = 0;
+  std::vector<llvm::SmallVector<unsigned, 4>> after; // by node
+  std::vector<int> stream;                           // device, -1: in no order of its own
+};
+
 struct MemoryAccess {
   uint64_t begin, end;
   unsigned node;
   bool writes;
 };
 
+using Pair = std::pair<unsigned, unsigned>; // nodes, the smaller first
+
+/// Pairs of accesses to the same bytes, one of them writing, that a stream does
+/// not order.
+void findConflicts(const Unrolled &steps, std::vector<MemoryAccess> &accesses,
+                   std::vector<Pair> &pairs) {
+  llvm::stable_sort(accesses, [](const MemoryAccess &a, const MemoryAccess &b) {
+    return a.begin < b.begin;
+  });
+  std::map<int, std::vector<const MemoryAccess *>> open; // by stream
+  for (const MemoryAccess &access : accesses) {
+    int stream = steps.stream[access.node];
+    for (auto &[other, list] : open) {
+      // A stream orders its own.
+      if (other == stream && stream >= 0)
+        continue;
+      llvm::erase_if(list, [&](const MemoryAccess *old) { return old->end <= access.begin; });
+      for (const MemoryAccess *old : list) {
+        auto [first, second] = std::minmax(old->node, access.node);
+        // Both in the second step is what the first shows.
+        if ((old->writes || access.writes) && first != second && first < steps.n)
+          pairs.push_back({first, second});
+      }
+    }
+    open[stream].push_back(&access);
+  }
+}
+
+/// The first pair that nothing orders. Works on some thousand sources at a time:
+/// memory and time are linear in the number of nodes.
+std::optional<Pair> findUnordered(const Unrolled &steps, std::vector<Pair> &pairs) {
+  llvm::sort(pairs);
+  pairs.erase(llvm::unique(pairs), pairs.end());
+  constexpr unsigned kSources = 4096;
+  for (size_t begin = 0; begin < pairs.size();) {
+    std::map<unsigned, unsigned> sources; // node -> bit
+    size_t end = begin;
+    for (; end < pairs.size(); ++end) {
+      if (!sources.count(pairs[end].first) && sources.size() == kSources)
+        break;
+      sources.try_emplace(pairs[end].first, sources.size());
+    }
+    unsigned base = pairs[begin].first;
+    std::vector<llvm::BitVector> before(2 * steps.n - base, llvm::BitVector(sources.size()));
+    for (unsigned v = base; v < 2 * steps.n; ++v)
+      for (unsigned from : steps.after[v]) {
+        if (from < base)
+          continue;
+        before[v - base] |= before[from - base];
+        if (auto bit = sources.find(from); bit != sources.end())
+          before[v - base].set(bit->second);
+      }
+    for (; begin < end; ++begin)
+      if (!before[pairs[begin].second - base].test(sources[pairs[begin].first]))
+        return pairs[begin];
+  }
+  return std::nullopt;
+}
+
 } // namespace
 
 std::string checkOrder(const plan::Function &function) {
   unsigned n = function.instructions_size();
-  // before[v]: nodes that precede v; instruction i of step s is s * n + i. All
-  // edges lead to larger numbers.
-  std::vector<llvm::BitVector> before(2 * n, llvm::BitVector(2 * n));
+  Unrolled steps{n, {}, {}};
+  steps.after.resize(2 * n);
   std::map<unsigned, unsigned> lastOnStream; // of a device
   for (unsigned v = 0; v < 2 * n; ++v) {
     const plan::Instruction &instruction = function.instructions(v % n);
     unsigned step = v / n;
     if (instruction.has_run() && sharesMemory(function, instruction.run()))
       return "instruction \"" + instruction.name() + "\" writes memory of its own operands";
-    auto after = [&](unsigned from) {
-      before[v] |= before[from];
-      before[v].set(from);
-    };
     for (const plan::Dependence &dependence : instruction.dependences()) {
       if (dependence.distance() > step)
         continue;
       unsigned from = (step - dependence.distance()) * n + dependence.instruction();
       if (from >= v)
         return "instruction \"" + instruction.name() + "\" depends on one behind it";
-      after(from);
+      steps.after[v].push_back(from);
     }
+    steps.stream.push_back(inTurn(instruction) ? static_cast<int>(instruction.device()) : -1);
     if (inTurn(instruction)) {
       auto [last, first] = lastOnStream.try_emplace(instruction.device(), v);
       if (!first)
-        after(last->second);
+        steps.after[v].push_back(last->second);
       last->second = v;
     }
   }
@@ -170,27 +234,14 @@ std::string checkOrder(const plan::Function &function) {
         memories[{copy, range.index}].push_back({range.begin, range.end, v, writes});
       }
   }
-  for (auto &[memory, accesses] : memories) {
-    llvm::stable_sort(accesses,
-                      [](const MemoryAccess &a, const MemoryAccess &b) { return a.begin < b.begin; });
-    std::vector<const MemoryAccess *> open;
-    for (const MemoryAccess &access : accesses) {
-      llvm::erase_if(open, [&](const MemoryAccess *other) { return other->end <= access.begin; });
-      for (const MemoryAccess *other : open) {
-        auto [first, second] = std::minmax(other->node, access.node);
-        if ((!other->writes && !access.writes) || first == second || before[second].test(first))
-          continue;
-        // Both in the second step is what the first has shown.
-        if (first >= n)
-          continue;
-        return "instruction \"" + function.instructions(second % n).name() + "\"" +
-               (second >= n ? " of the next step" : "") + " does not wait for \"" +
-               function.instructions(first).name() +
-               "\", though both touch the same memory and one writes it";
-      }
-      open.push_back(&access);
-    }
-  }
+  std::vector<Pair> pairs;
+  for (auto &[memory, accesses] : memories)
+    findConflicts(steps, accesses, pairs);
+  if (std::optional<Pair> pair = findUnordered(steps, pairs))
+    return "instruction \"" + function.instructions(pair->second % n).name() + "\"" +
+           (pair->second >= n ? " of the next step" : "") + " does not wait for \"" +
+           function.instructions(pair->first).name() +
+           "\", though both touch the same memory and one writes it";
   return "";
 }
 

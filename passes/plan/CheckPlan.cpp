@@ -83,16 +83,20 @@ public:
     Name initial = initialName(range);
     uint64_t at = range.begin;
     auto memory = memories.find({range.kind, range.index});
-    if (memory != memories.end())
-      for (const auto &[begin, run] : memory->second) {
-        auto [end, row] = run;
-        uint64_t from = std::max(range.begin, begin), to = std::min(range.end, end);
+    if (memory != memories.end()) {
+      auto it = memory->second.upper_bound(range.begin);
+      if (it != memory->second.begin())
+        --it;
+      for (; it != memory->second.end() && it->first < range.end; ++it) {
+        const auto &[begin, run] = *it;
+        uint64_t from = std::max(range.begin, begin), to = std::min(range.end, run.first);
         if (from >= to)
           continue;
         result.append({initial, at, from - at});
-        result.append(row.part(from - begin, to - begin));
+        result.append(run.second.part(from - begin, to - begin));
         at = to;
       }
+    }
     result.append({initial, at, range.end - at});
     return result;
   }
