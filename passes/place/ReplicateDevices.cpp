@@ -54,6 +54,7 @@ private:
   void addArguments(const Everywhere &everywhere);
   void addFragments();
   void combineOperands();
+  void repeatOperands();
   void combineBlocks(cs::SplitOp split);
   void addResults(const Everywhere &everywhere);
   Value get(Value value, unsigned device);
@@ -316,6 +317,33 @@ void Replicator::combineOperands() {
   }
 }
 
+/// What is the same everywhere is made once a node, but a sum counts it once for
+/// each device.
+void Replicator::repeatOperands() {
+  SmallVector<Operation *> users;
+  for (Operation &op : func.front().without_terminator()) {
+    if (op.getNumOperands() != 1 || origins.isLocal(op.getOperand(0)))
+      continue;
+    auto split = dyn_cast<cs::SplitOp>(op);
+    bool isSent = split && llvm::all_of(split.getBlocks(), [](Value block) {
+                    return !block.use_empty() &&
+                           llvm::all_of(block.getUsers(), llvm::IsaPred<cs::SendOp>);
+                  });
+    bool isWhole = isa<cs::AllReduceOp, cs::ReduceOp, cs::ReduceScatterOp, cs::SendOp>(op) &&
+                   !op.getOperand(0).getDefiningOp<cs::SplitOp>();
+    if ((isSent || isWhole) && combination(&op).first == cs::Reduction::sum)
+      users.push_back(&op);
+  }
+  for (Operation *user : users) {
+    OpBuilder builder(user);
+    Value value = user->getOperand(0);
+    auto made = value.getDefiningOp<cs::FragmentOp>();
+    user->setOperand(0, combine(builder, user->getLoc(), "sum." + combination(user).second,
+                                cs::Reduction::sum, SmallVector<Value>(devices, value),
+                                !made || made.hasBody()));
+  }
+}
+
 /// Every device splits its own value, and the blocks are combined one by one.
 void Replicator::combineBlocks(cs::SplitOp split) {
   OpBuilder builder(split);
@@ -373,6 +401,7 @@ void Replicator::addResults(const Everywhere &everywhere) {
 void Replicator::rewrite(const Everywhere &everywhere) {
   addArguments(everywhere);
   addFragments();
+  repeatOperands();
   combineOperands();
   addResults(everywhere);
   remarkAt(func.getLoc(), "replicate-devices", func.getName(), "devices",

@@ -432,7 +432,14 @@ LogicalResult MemoryTrace::visit(Operation *op) {
                               part.getStaticSizes(), part.getDroppedDims())};
         return success();
       })
-      .Case<memref::ExpandShapeOp, memref::CollapseShapeOp, memref::CastOp>([&](Operation *view) {
+      .Case([&](memref::CastOp cast) {
+        FailureOr<Pointer> from = pointer(op, cast.getSource());
+        if (failed(from))
+          return failure();
+        memrefs[cast.getResult()] = *from;
+        return success();
+      })
+      .Case<memref::ExpandShapeOp, memref::CollapseShapeOp>([&](Operation *view) {
         FailureOr<Pointer> from = pointer(op, view->getOperand(0));
         if (failed(from))
           return failure();

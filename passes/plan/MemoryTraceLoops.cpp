@@ -4,6 +4,7 @@
 #include "MemoryTrace.h"
 #include "Stages.h"
 
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 #include <set>
@@ -107,7 +108,8 @@ static auto insideOf(Operation *op, const Numbers &numbers) {
   std::set<std::pair<Source::Kind, unsigned>> inside;
   op->walk([&](Operation *nested) {
     auto it = numbers.find(nested);
-    if (nested == op || it == numbers.end())
+    // A fill may be done again in a loop that it was in front of.
+    if (nested == op || it == numbers.end() || isa<linalg::FillOp>(nested))
       return;
     Source::Kind kind = nested->hasAttr(kMemoryNumberAttr) ? Source::Structured
                         : isa<func::CallOp>(nested)        ? Source::Called
