@@ -19,6 +19,7 @@ failed=()
 summary=()
 for preset in "${presets[@]}"; do
   step "building $preset"
+  begun=$SECONDS
   if ! build "$preset"; then
     failed+=("$preset")
     summary+=("$preset: did not build")
@@ -26,8 +27,13 @@ for preset in "${presets[@]}"; do
   fi
   step "testing $preset"
   log=out/test-$preset.log
+  built=$SECONDS
   "$CTEST" --preset "$preset" -j "$(nproc)" 2>&1 | tee "$log" || failed+=("$preset")
   summary+=("$preset: $(grep -E '^[0-9]+% tests passed|^No tests were found' "$log" || echo 'no result')")
+  summary+=("$preset: built in $((built - begun)) s, tested in $((SECONDS - built)) s; slowest:")
+  # "12/140 Test  #34: name ....   Passed   56.78 sec"
+  summary+=("$(sed -nE 's/^ *[0-9]+\/[0-9]+ Test +#[0-9]+: ([^ ]+) .* ([0-9.]+) sec.*/\2 s  \1/p' "$log" |
+    sort -rn | head -10 | sed 's/^/  /')")
 done
 
 step "result"

@@ -28,7 +28,7 @@ def tool(name):
     folders = os.environ.get("COMMSCHED_BIN", str(ROOT / "build/release/bin"))
     path = shutil.which(name, path=folders)
     if path is None:
-        pytest.skip(f"{name} is not built")
+        pytest.fail(f"{name} is not built")
     return path
 
 
