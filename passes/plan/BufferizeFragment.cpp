@@ -144,7 +144,44 @@ static void pinCarried(Block *body, Operation *yield, unsigned firstOperand,
   }
 }
 
+// The same loop, whose condition hands on all that it got: what only the
+// condition reads has been dropped, and would not stay in its buffer.
+static void handOnEverything(scf::WhileOp loop) {
+  scf::ConditionOp condition = loop.getConditionOp();
+  Block *before = loop.getBeforeBody();
+  SmallVector<unsigned> from; // of a result the argument
+  for (Value value : condition.getArgs()) {
+    auto arg = dyn_cast<BlockArgument>(value);
+    if (!arg || arg.getOwner() != before)
+      return;
+    from.push_back(arg.getArgNumber());
+  }
+  if (llvm::equal(condition.getArgs(), before->getArguments()))
+    return;
+  OpBuilder builder(loop);
+  SmallVector<Type> types(before->getArgumentTypes());
+  auto whole =
+      scf::WhileOp::create(builder, loop.getLoc(), types, loop.getInits());
+  whole.getBefore().takeBody(loop.getBefore());
+  whole.getAfter().takeBody(loop.getAfter());
+  condition.getArgsMutable().assign(whole.getBeforeArguments());
+  Block *body = whole.getAfterBody();
+  for (Type type : types)
+    body->addArgument(type, loop.getLoc());
+  for (auto [i, source] : llvm::enumerate(from)) {
+    body->getArgument(i).replaceAllUsesWith(
+        body->getArgument(from.size() + source));
+    loop.getResult(i).replaceAllUsesWith(whole.getResult(source));
+  }
+  body->eraseArguments(0, from.size());
+  loop.erase();
+}
+
 static void pinLoops(func::FuncOp function) {
+  SmallVector<scf::WhileOp> whiles;
+  function.walk([&](scf::WhileOp loop) { whiles.push_back(loop); });
+  for (scf::WhileOp loop : whiles)
+    handOnEverything(loop);
   function.walk([](Operation *op) {
     if (auto loop = dyn_cast<scf::ForOp>(op)) {
       pinCarried(loop.getBody(), loop.getBody()->getTerminator(), 0,
@@ -208,8 +245,33 @@ static void insertResults(func::FuncOp function) {
     memref::CopyOp::create(builder, buffer.getLoc(), buffer, result.second);
 }
 
+// A branch that hands on a view would leave the layout open at the merge, where
+// nests and kernels need one that is known.
+static void ownBranchResults(func::FuncOp function) {
+  function.walk([](scf::IfOp branch) {
+    if (!branch.getNumResults())
+      return;
+    for (scf::YieldOp yield : {branch.thenYield(), branch.elseYield()}) {
+      OpBuilder builder(yield);
+      for (OpOperand &operand : yield->getOpOperands()) {
+        Value root = operand.get();
+        while (root.getDefiningOp() &&
+               isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp,
+                   tensor::CastOp>(root.getDefiningOp()))
+          root = root.getDefiningOp()->getOperand(0);
+        if (root.getDefiningOp<tensor::ExtractSliceOp>())
+          operand.set(bufferization::AllocTensorOp::create(
+              builder, yield.getLoc(),
+              cast<RankedTensorType>(operand.get().getType()), ValueRange{},
+              operand.get()));
+      }
+    }
+  });
+}
+
 static LogicalResult assignBuffers(func::FuncOp function) {
   pinLoops(function);
+  ownBranchResults(function);
   sinkReshapes(function);
   separateDestinations(function);
   insertResults(function);
@@ -218,6 +280,11 @@ static LogicalResult assignBuffers(func::FuncOp function) {
     return failure();
   bufferization::OneShotBufferizationOptions options;
   options.bufferAlignment = 64;
+  // Constants: one that a branch yields would get an open layout otherwise.
+  options.unknownTypeConverterFn = [](TensorType type, Attribute memorySpace,
+                                      const bufferization::BufferizationOptions &) {
+    return bufferization::getMemRefTypeWithStaticIdentityLayout(type, memorySpace);
+  };
   bufferization::BufferizationState state;
   return bufferization::runOneShotBufferize(function, options, state);
 }

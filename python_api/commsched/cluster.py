@@ -5,6 +5,24 @@
 from __future__ import annotations
 
 import dataclasses
+import operator
+import re
+from typing import Any
+
+from .errors import FrontEndError
+
+
+def check_count(value: Any, what: str, least: int = 1) -> int:
+    """Refuses what is no integer of at least `least`."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = None
+    if number is None or isinstance(value, bool):
+        raise FrontEndError(f"{what} must be an integer, got: {value!r}")
+    if number < least:
+        raise FrontEndError(f"{what} must be at least {least}, got: {number}")
+    return number
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,10 +45,12 @@ class Cluster:
     name: str = "cluster"
 
     def __post_init__(self):
-        for field in ("nodes", "devices"):
-            value = getattr(self, field)
-            if not isinstance(value, int) or value < 1:
-                raise ValueError(f"{field} of a cluster must be at least 1, got: {value}")
+        for field in ("nodes", "devices", "gflops", "gb_per_s", "mbit_per_s", "latency_ns", "intra_mbit_per_s",
+                      "intra_latency_ns"):
+            check_count(getattr(self, field), f"{field} of a cluster", 0 if field.endswith("latency_ns") else 1)
+        for field in ("kind", "name"):
+            if not re.fullmatch(r"[A-Za-z_][\w.$-]*", str(getattr(self, field))):
+                raise FrontEndError(f"{field} of a cluster must be an identifier, got: {getattr(self, field)!r}")
 
     def mlir(self) -> list[str]:
         """The cs.cluster operation."""

@@ -26,6 +26,17 @@ class ToolError(CommSchedError):
     """A compiler tool is missing or failed: the message holds its diagnostics."""
 
 
+class RefusedProgram(FrontEndError, ToolError):
+    """The compiler refuses the program: the message is its diagnostic, at the line of the step.
+
+    location: source line of the user, or None.
+    """
+
+    def __init__(self, message: str, location=None):
+        self.location = location
+        super().__init__(f"{location}: {message}" if location else message)
+
+
 class RuntimeFailure(CommSchedError):
     """The runtime reported an error."""
 

@@ -12,7 +12,7 @@ from typing import Any, Callable, Iterable, Mapping, Optional, Sequence, Union
 import numpy as np
 
 from . import tools
-from .cluster import Cluster
+from .cluster import Cluster, check_count
 from .errors import FrontEndError
 from .frontend.base import Description, FrontEnd
 from .sparse import Sparse
@@ -71,18 +71,21 @@ def transpile(step: Callable, *example_arguments: Any, cluster: Union[int, Clust
     spread_sums: norms of whole parameters and gradients (LARS, LAMB, clipping), which every worker would
     compute, are shared among the workers where that pays (docs/spread-sums.md); the bits stay the same.
 
-    Raises FrontEndError (a ValueError), UnsupportedOp among them, before anything runs.
+    Raises FrontEndError (a ValueError), UnsupportedOp and RefusedProgram among them, before anything runs.
     """
-    if isinstance(cluster, int):
+    if cluster is not None and not isinstance(cluster, Cluster):
+        if isinstance(cluster, bool) or not hasattr(cluster, "__index__"):
+            raise FrontEndError(f"cluster must be a Cluster or a number of workers, got: {cluster!r}")
         cluster = Cluster(nodes=cluster)
-    batch = (batch,) if isinstance(batch, int) else tuple(batch)
+    batch, constant = ((p,) if isinstance(p, int) else p for p in (batch, constant))
     strategy = Strategy(mode, servers, sync_mode, merge, min_block_elements, slice, placement,
                         max_block_elements, schedule, Sparse.of(sparse), bool(spread_sums))
     row_sparse = (row_sparse,) if isinstance(row_sparse, str) else tuple(row_sparse)
     if row_sparse and mode != "parameter-server":
-        raise ValueError(f"row_sparse must go with mode='parameter-server', got: mode='{mode}'")
+        raise FrontEndError(f"row_sparse must go with mode='parameter-server', got: mode='{mode}'")
     return Program(_jax(), step, example_arguments, cluster, strategy, location_root=location_root,
-                   row_sparse=row_sparse, params=params, batch=batch, constant=tuple(constant), functions=dict(functions or {}))
+                   row_sparse=row_sparse, params=params, batch=batch, constant=constant,
+                   functions={} if functions is None else functions)
 
 
 class Program:
@@ -108,6 +111,7 @@ class Program:
         self._replan_folder: Any = None
         self._replans: list[dict] = []
         description = self._description(self.workers)
+        tools.check(self._level0(self.workers, self._cluster(self.workers)), self.strategy)
         self._values = {s.name: s.initial for s in description.slots}
 
     # ---- what it is --------------------------------------------------------------------------
@@ -116,6 +120,7 @@ class Program:
         return self.cluster.nodes if self.cluster else 1
 
     def _description(self, workers: int) -> Description:
+        check_count(workers, "the number of workers")
         if workers not in self._descriptions:
             self._descriptions[workers] = self._front_end(self._step, self._arguments, workers=workers, **self._options)
         return self._descriptions[workers]
@@ -131,7 +136,7 @@ class Program:
 
         workers: for another number of workers; cluster: with the cs.cluster operation.
         """
-        workers = workers or self.workers
+        workers = self.workers if workers is None else workers
         text = self._level0(workers, self._cluster(workers) if cluster and self.cluster else None)
         if level == 0:
             return text
@@ -236,7 +241,7 @@ class Program:
         Nothing else changes; `replans` says what happened. It stays so for later runs of the same workers.
         """
         from .replan import Replan
-        workers = workers or self.workers
+        workers = self.workers if workers is None else workers
         description = self._description(workers)
         batches, metrics = iter(batches), []
         while True:

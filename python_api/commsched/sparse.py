@@ -8,13 +8,15 @@ import dataclasses
 import re
 from typing import Mapping, Optional, Sequence, Union
 
+from .errors import FrontEndError
+
 METHODS = ("auto", "dense", "allgather", "hitopk", "gtopk", "oktopk")
 SELECTIONS = ("exact", "histogram", "sampled", "mstopk")
 
 
 def _density(name: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= 1:
-        raise ValueError(f"{name} must be above 0 and at most 1, got: {value}")
+        raise FrontEndError(f"{name} must be above 0 and at most 1, got: {value}")
     return float(value)
 
 
@@ -54,37 +56,37 @@ class Sparse:
         _density("density", self.density)
         for name, choices in (("method", METHODS), ("select", SELECTIONS)):
             if getattr(self, name) not in choices:
-                raise ValueError(f"{name} must be one of {', '.join(choices)}, got: {getattr(self, name)}")
+                raise FrontEndError(f"{name} must be one of {', '.join(choices)}, got: {getattr(self, name)}")
         if isinstance(self.min_elements, bool) or not isinstance(self.min_elements, int) or self.min_elements < 0:
-            raise ValueError(f"min_elements must be an integer of at least 0, got: {self.min_elements}")
+            raise FrontEndError(f"min_elements must be an integer of at least 0, got: {self.min_elements}")
         for pattern, rule in self.rules.items():
             density, method = rule if isinstance(rule, tuple) else (rule, self.method)
             _density(f"density of rule '{pattern}'", density)
             if method not in METHODS:
-                raise ValueError(f"method of rule '{pattern}' must be one of {', '.join(METHODS)}, got: {method}")
+                raise FrontEndError(f"method of rule '{pattern}' must be one of {', '.join(METHODS)}, got: {method}")
             if not pattern or re.search(r"[,=\s{}]", pattern):
-                raise ValueError(f"rules must be patterns without spaces, commas, '=' and braces, got: '{pattern}'")
+                raise FrontEndError(f"rules must be patterns without spaces, commas, '=' and braces, got: '{pattern}'")
         for phase in self.warm_up:
             if not isinstance(phase, (tuple, list)) or len(phase) != 2 or not isinstance(phase[1], int) or phase[1] < 1:
-                raise ValueError(f"warm_up must be pairs of a density and a positive number of steps, got: {phase}")
+                raise FrontEndError(f"warm_up must be pairs of a density and a positive number of steps, got: {phase}")
             _density("density of warm_up", phase[0])
         if not 0 <= self.momentum < 1:
-            raise ValueError(f"momentum must be at least 0 and below 1, got: {self.momentum}")
+            raise FrontEndError(f"momentum must be at least 0 and below 1, got: {self.momentum}")
         if not 0 <= self.second_moment < 1:
-            raise ValueError(f"second_moment must be at least 0 and below 1, got: {self.second_moment}")
+            raise FrontEndError(f"second_moment must be at least 0 and below 1, got: {self.second_moment}")
         if not 0 < self.epsilon < float("inf"):
-            raise ValueError(f"epsilon must be above 0, got: {self.epsilon}")
+            raise FrontEndError(f"epsilon must be above 0, got: {self.epsilon}")
         if self.momentum and not self.second_moment and not self.feedback:
-            raise ValueError("momentum must go with feedback=True")
+            raise FrontEndError("momentum must go with feedback=True")
         if self.fuse_bytes is not None and (isinstance(self.fuse_bytes, bool) or not isinstance(self.fuse_bytes, int)
                                             or self.fuse_bytes < 0):
-            raise ValueError(f"fuse_bytes must be an integer of at least 0, got: {self.fuse_bytes}")
+            raise FrontEndError(f"fuse_bytes must be an integer of at least 0, got: {self.fuse_bytes}")
         if not 0 <= self.clip < float("inf"):
-            raise ValueError(f"clip must not be negative, got: {self.clip}")
+            raise FrontEndError(f"clip must not be negative, got: {self.clip}")
         if isinstance(self.exact_every, bool) or not isinstance(self.exact_every, int) or not 1 <= self.exact_every <= 1 << 24:
-            raise ValueError(f"exact_every must be an integer of 1 to {1 << 24}, got: {self.exact_every}")
+            raise FrontEndError(f"exact_every must be an integer of 1 to {1 << 24}, got: {self.exact_every}")
         if self.exact_every > 1 and not self.feedback:
-            raise ValueError("exact_every above 1 must go with feedback=True")
+            raise FrontEndError("exact_every above 1 must go with feedback=True")
 
     @staticmethod
     def of(value: Union[None, float, "Sparse"]) -> Optional["Sparse"]:

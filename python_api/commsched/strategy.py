@@ -7,6 +7,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Optional
 
+from .errors import FrontEndError
 from .sparse import Sparse
 
 _CHOICES = {"mode": ("all-reduce", "parameter-server"), "sync_mode": ("sync", "async", "half-async"),
@@ -36,19 +37,19 @@ class Strategy:
         for name, choices in _CHOICES.items():
             value = getattr(self, name)
             if value is not None and value not in choices:
-                raise ValueError(f"{name} must be one of {', '.join(choices)}, got: {value}")
+                raise FrontEndError(f"{name} must be one of {', '.join(choices)}, got: {value}")
         for name in ("servers", "merge", "min_block_elements", "max_block_elements"):
             value = getattr(self, name)
             if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-                raise ValueError(f"{name} must be at least 1, got: {value}")
+                raise FrontEndError(f"{name} must be at least 1, got: {value}")
         if self.mode != "parameter-server" and self._given():
-            raise ValueError(f"{', '.join(self._given())} must go with mode='parameter-server', got: mode='{self.mode}'")
+            raise FrontEndError(f"{', '.join(self._given())} must go with mode='parameter-server', got: mode='{self.mode}'")
         if self.sparse is not None and self.mode != "all-reduce":
-            raise ValueError(f"sparse must go with mode='all-reduce', got: mode='{self.mode}'")
+            raise FrontEndError(f"sparse must go with mode='all-reduce', got: mode='{self.mode}'")
         if self.spread_sums and self.mode != "all-reduce":
-            raise ValueError(f"spread_sums must go with mode='all-reduce', got: mode='{self.mode}'")
+            raise FrontEndError(f"spread_sums must go with mode='all-reduce', got: mode='{self.mode}'")
         if (self.merge or 1) > 1 and self.sync_mode != "half-async":
-            raise ValueError(f"merge must be 1 without sync_mode='half-async', got: {self.merge}")
+            raise FrontEndError(f"merge must be 1 without sync_mode='half-async', got: {self.merge}")
 
     def _given(self) -> dict:
         options = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
@@ -62,6 +63,13 @@ class Strategy:
         sparse, steps = self.sparse.at(step)
         return dataclasses.replace(self, sparse=sparse), steps
 
+    def insertion(self) -> list[str]:
+        """Arguments of cs-opt for the pass that puts the communication in, alone."""
+        options = [f"{name.replace('_', '-')}={str(value).lower()}" for name, value in self._given().items()]
+        if self.mode == "all-reduce":
+            return ["--insert-dist-comm"]
+        return [" ".join(["--insert-dist-comm=mode=parameter-server", *options])]
+
     def pipeline(self, level: int) -> list[str]:
         """Arguments of cs-opt that end at this level."""
         options = [f"{name.replace('_', '-')}={str(value).lower()}" for name, value in self._given().items()]
@@ -73,9 +81,7 @@ class Strategy:
                 if self.spread_sums:
                     passes.append("--spread-sums")
                 return passes
-            if self.mode == "all-reduce":
-                return ["--insert-dist-comm"]
-            return [" ".join(["--insert-dist-comm=mode=parameter-server", *options])]
+            return self.insertion()
         if self.spread_sums:
             options.append("spread-sums=true")
         if self.sparse is not None:

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
 
-from .errors import ToolError
+from .errors import RefusedProgram, ToolError
 from .strategy import Strategy
-
 
 
 def find(name: str) -> str:
@@ -52,3 +52,20 @@ def plan(text: str, strategy: Strategy = Strategy()) -> bytes:
         path = os.path.join(folder, "plan")
         _run([find("cs-translate"), "--mlir-to-plan", "-", "-o", path], scheduled.encode())
         return pathlib.Path(path).read_bytes()
+
+
+def check(text: str, strategy: Strategy = Strategy()) -> None:
+    """Raises RefusedProgram if the workers of this level-0 program could not be kept together: the first of the
+    compiler's passes says so. Does nothing where the tools are not there: the first use of a level says that."""
+    try:
+        command = [find("cs-opt"), *strategy.insertion(), "-o", os.devnull, "-"]
+    except ToolError:
+        return
+    try:
+        _run(command, text.encode())
+    except ToolError as error:
+        found = re.search(r"^(?:<stdin>:\d+:\d+|(.+?:\d+:\d+)): error: (.*)$", str(error), flags=re.M)
+        found = found or re.search(r"()(?<=: )(?:<stdin>:\d+:\d+): error: (.*)$", str(error), flags=re.M)
+        if found is None:
+            raise
+        raise RefusedProgram(found[2], found[1] or None) from error

@@ -19,7 +19,8 @@ import numpy as np
 PIPELINE = ",".join([
     "canonicalize", "one-shot-bufferize{bufferize-function-boundaries "
     "function-boundary-type-conversion=identity-layout-map allow-return-allocs-from-loops=true}", "func.func(convert-linalg-to-loops)",
-    "expand-strided-metadata", "lower-affine", "convert-scf-to-cf", "arith-expand{include-bf16=true}",
+    "expand-strided-metadata", "lower-affine", "convert-scf-to-cf",
+    "arith-emulate-unsupported-floats{source-types=bf16 target-type=f32}", "arith-expand{include-bf16=true}",
     "convert-math-to-llvm", "convert-math-to-libm", "canonicalize", "convert-index-to-llvm",
     "convert-arith-to-llvm", "finalize-memref-to-llvm", "convert-func-to-llvm", "convert-cf-to-llvm",
     "reconcile-unrealized-casts"])
@@ -33,7 +34,7 @@ def tool(name):
     return shutil.which(name, path=folder) or shutil.which(f"{name}-22") or shutil.which(name)
 
 
-available = all(tool(t) for t in ("mlir-opt", "mlir-translate", "clang"))
+available = all(tool(t) for t in ("mlir-opt", "mlir-translate", "opt", "llc", "cc"))
 
 
 def upstream(text):
@@ -80,8 +81,10 @@ class Compiled:
         llvm = self._run([tool("mlir-translate"), "--mlir-to-llvmir"], lowered)
         path = pathlib.Path(self.folder.name) / "code.so"
         library = pathlib.Path(tool("mlir-opt")).resolve().parents[1] / "lib"
-        self._run([tool("clang"), "-O1", "-w", "-shared", "-fPIC", "-Wl,-Bsymbolic", "-x", "ir", "-", "-o", str(path), "-lm",
-                   f"-L{library}", f"-Wl,-rpath,{library}", "-lmlir_c_runner_utils"], llvm)
+        better = self._run([tool("opt"), "-O1"], llvm)
+        self._run([tool("llc"), "-O1", "-filetype=obj", "-relocation-model=pic", "-o", f"{path}.o"], better)
+        self._run([tool("cc"), "-shared", "-Wl,-Bsymbolic", f"{path}.o", "-o", str(path), "-lm", f"-L{library}",
+                   f"-Wl,-rpath,{library}", "-lmlir_c_runner_utils"], b"")
         self.function = getattr(ctypes.CDLL(str(path)), f"_mlir_ciface_{name}")
         self.function.restype = None
 

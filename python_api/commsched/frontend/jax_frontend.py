@@ -14,7 +14,9 @@ import jax
 import numpy as np
 
 from ..errors import FrontEndError
+from . import jax_keys
 from .base import BatchArgument, Description, Slot
+from .jax_arguments import check_arguments, check_functions, forgotten_batch
 from .jax_gradient import marking
 from .stablehlo import level0_function, level0_module
 from .stablehlo.function import FunctionSpec
@@ -35,23 +37,25 @@ def path_name(path) -> str:
 
 
 class Leaves:
-    """An argument taken apart: names relative to it, and arrays."""
+    """An argument taken apart: names relative to it, and arrays. keys: the generator of leaves that are random keys
+    (their arrays are the keys' data); types: shapes and element types as the user sees them."""
 
     def __init__(self, value: Any, what: str):
         pairs, self.tree = jax.tree_util.tree_flatten_with_path(value)
         self.names = [path_name(p) for p, _ in pairs]
         self.arrays = [_array(leaf, f"{what}{'.' if n else ''}{n}") for (_, leaf), n in zip(pairs, self.names)]
+        self.keys = [jax_keys.implementation(leaf) for _, leaf in pairs]
+        self.types = [(a.shape, a.dtype) if k is None else jax_keys.type_of(leaf)
+                      for (_, leaf), a, k in zip(pairs, self.arrays, self.keys)]
 
-    @property
-    def avals(self):
-        return [(a.shape, np.dtype(a.dtype)) for a in self.arrays]
+    def tree_of(self, values) -> Any:
+        """The argument with other values; data becomes keys again."""
+        return jax.tree_util.tree_unflatten(self.tree, [jax_keys.wrapped(v, k) for v, k in zip(values, self.keys)])
 
 
 def _array(leaf, what: str) -> np.ndarray:
-    dtype = getattr(leaf, "dtype", None)
-    if dtype is not None and jax.dtypes.issubdtype(dtype, jax.dtypes.prng_key):
-        raise FrontEndError(f"argument '{what}' is a typed random key; pass jax.random.key_data(key) and wrap it in "
-                            "the step with jax.random.wrap_key_data")
+    if jax_keys.is_key(leaf):
+        return jax_keys.data(leaf)
     if isinstance(leaf, jax.ShapeDtypeStruct):
         return np.zeros(leaf.shape, jax.dtypes.canonicalize_dtype(leaf.dtype))
     try:
@@ -151,7 +155,7 @@ class _Match:
 
     def __call__(self, output) -> list:
         outputs = list(output) if isinstance(output, (tuple, list)) else [output]
-        free, leaves, self.results = list(range(len(outputs))), [], []
+        free, leaves, self.results, self.unmatched = list(range(len(outputs))), [], [], []
         for position, argument in self.carried.items():
             if position in self.constant:
                 continue
@@ -160,24 +164,24 @@ class _Match:
                 flat, tree = jax.tree_util.tree_flatten(outputs[i])
                 if tree != argument.tree or not flat and argument.arrays:
                     continue
-                wrong = [(n, o, a) for n, o, a in zip(argument.names, flat, argument.arrays)
-                         if (np.shape(o), _dtype(o)) != (a.shape, a.dtype)]
+                wrong = [(n, o, t) for n, o, t in zip(argument.names, flat, argument.types) if jax_keys.type_of(o) != t]
                 if not wrong:
                     found = i
                     break
-                n, o, a = wrong[0]
-                if tree.num_leaves > 1 or np.ndim(a):
-                    reason = (f"output {i} has its structure, but '{n}' must match {a.dtype}{list(a.shape)}, got: "
-                              f"{_dtype(o)}{list(np.shape(o))}")
+                n, o, (shape, dtype) = wrong[0]
+                if tree.num_leaves > 1 or shape:
+                    reason = (f"output {i} has its structure, but '{n}' must match {dtype}{list(shape)}, got: "
+                              f"{_described(o)}")
             if found is None:
                 if reason or self.is_params(position):
                     raise FrontEndError(f"no output of the step is the new value of argument "
                                         f"'{self.names[position]}'" + (f": {reason}" if reason else ""))
-                continue  # constant over the run
+                self.unmatched.append(position)  # constant over the run
+                continue
             free.remove(found)
             if argument.names == [""] and argument.arrays[0].ndim == 0:
                 self.scalars += self.slots[position]
-            leaves += [jax.numpy.asarray(x) for x in jax.tree_util.tree_leaves(outputs[found])]
+            leaves += [jax_keys.unwrapped(x) for x in jax.tree_util.tree_leaves(outputs[found])]
             self.results += [("updates", n) for n in self.slots[position]]
         rest = [outputs[i] for i in free]
         values, names = metrics(rest[0] if len(rest) == 1 else tuple(rest) if rest else ())
@@ -191,8 +195,9 @@ class _Match:
     constant: Sequence[int] = ()
 
 
-def _dtype(value) -> np.dtype:
-    return np.dtype(jax.dtypes.result_type(value) if not hasattr(value, "dtype") else value.dtype)
+def _described(value) -> str:
+    shape, dtype = jax_keys.type_of(value)
+    return f"{dtype}{list(shape)}"
 
 
 def metrics(tree) -> tuple[list, list[str]]:
@@ -201,10 +206,10 @@ def metrics(tree) -> tuple[list, list[str]]:
     values, names = [], []
     for path, leaf in pairs:
         name = path_name(path) or "loss"
-        if np.shape(leaf) != ():
+        if np.shape(leaf) != () or jax_keys.is_key(leaf):
             raise FrontEndError(f"output '{name}' matches no argument of the step, so it must be a scalar metric, "
-                                f"got: {_dtype(leaf)}{list(np.shape(leaf))}")
-        if not jax.numpy.issubdtype(_dtype(leaf), jax.numpy.floating):
+                                f"got: {_described(leaf)}")
+        if not jax.numpy.issubdtype(jax_keys.type_of(leaf)[1], jax.numpy.floating):
             leaf = jax.numpy.asarray(leaf, jax.numpy.float32)
         values.append(jax.numpy.asarray(leaf))
         names.append(f"metric.{name}" if name[0].isdigit() else name)
@@ -221,10 +226,8 @@ def describe(step: Callable, arguments: tuple, *, params: int = 0, batch: Sequen
     others are batches, and all outputs are metrics."""
     count = len(arguments)
     names = _names_of(step, count)
-    batch = sorted(b % count for b in batch)
-    params %= count
-    if params in batch:
-        raise FrontEndError(f"argument '{names[params]}' cannot be both params and batch")
+    params, batch, constant = check_arguments(step, names, params, batch, constant)
+    check_functions(functions)
     all_leaves = [Leaves(a, n) for a, n in zip(arguments, names)]
     carried = {i: all_leaves[i] for i in range(count) if i not in batch}
     slots = _slot_names(names, carried, params)
@@ -243,11 +246,13 @@ def describe(step: Callable, arguments: tuple, *, params: int = 0, batch: Sequen
             kinds += [("param" if i == params else "state", n) for n in slots[i]]
         specs += [jax.ShapeDtypeStruct(s, a.dtype) for s, a in zip(shapes, leaves.arrays)]
     match = _Match(names, carried, slots)
-    match.params, match.constant = params, [c % count for c in constant]
+    match.params, match.constant = params, constant
 
     def flat(*values):
         return match(step(*_unflatten(all_leaves, values)))
-    module = _lower_step(flat, specs)
+    shapes = [[a.shape for a in leaves.arrays] for leaves in all_leaves]
+    with forgotten_batch(names, shapes, params, batch, constant, lambda: match.unmatched):
+        module = _lower_step(flat, specs)
     samples = {a.shape[0] for i in batch for a in all_leaves[i].arrays}
     if len(samples) > 1:
         raise FrontEndError(f"batch arguments must have one number of samples, got: {sorted(samples)}")
@@ -269,8 +274,7 @@ def describe(step: Callable, arguments: tuple, *, params: int = 0, batch: Sequen
     slot_list = [Slot(n, kind_of[n], a) for i, leaves in carried.items() for n, a in zip(slots[i], leaves.arrays)]
 
     def restore(values):
-        return {i: jax.tree_util.tree_unflatten(leaves.tree, [values[n] for n in slots[i]])
-                for i, leaves in carried.items()}
+        return {i: leaves.tree_of([values[n] for n in slots[i]]) for i, leaves in carried.items()}
     return Description(lambda header: level0_module(texts, printer, header), slot_list, batches, metric_names,
                        lambda function, value: _flatten(*flatteners[function], value), restore, params)
 
@@ -279,7 +283,7 @@ def _unflatten(all_leaves: Sequence[Leaves], values) -> list:
     result, values = [], list(values)
     for leaves in all_leaves:
         part, values = values[: len(leaves.arrays)], values[len(leaves.arrays):]
-        result.append(jax.tree_util.tree_unflatten(leaves.tree, part))
+        result.append(leaves.tree_of(part))
     return result
 
 
@@ -313,7 +317,7 @@ def _other(name, function, examples, carried, slots, kind_of, workers, locate, p
     leaves = [Leaves(a, n) for a, n in zip(examples, names)]
     free, kinds, specs, batch = dict(carried), [], [], {}
     for i, own in enumerate(leaves):
-        position = next((p for p, c in free.items() if c.tree == own.tree and c.avals == own.avals), None)
+        position = next((p for p, c in free.items() if c.tree == own.tree and c.types == own.types), None)
         if position is not None:
             del free[position]
             kinds += [(kind_of[n], n) for n in slots[position]]

@@ -8,6 +8,7 @@ from ...errors import FrontEndError
 from .elementwise import elementwise
 from .ir import Value
 from .scalar import RULES
+from .sorting import approximate_top_k
 from .walker import Walker, handles
 
 
@@ -33,6 +34,8 @@ def _custom_call(w: Walker, op):
     if target == "cs.gradient":
         gradient, parameter = w.operands(op)
         w.set(op, _mark(w, gradient, parameter))
+    elif target == "ApproxTopK":
+        w.set(op, *approximate_top_k(w, op))
     elif target in ("Sharding", "annotate_device_placement"):
         w.set(op, *w.operands(op))
     else:

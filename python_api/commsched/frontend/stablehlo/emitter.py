@@ -205,11 +205,15 @@ class Emitter:
     def extract_slice(self, value: Value, offsets, sizes, strides, shape=None) -> Value:
         """offsets: numbers or index values. shape: with size-1 dimensions dropped."""
         shape = sizes if shape is None else shape
+        if 0 in shape:
+            return self.empty(shape, value.dtype)
         text = self._slice(value, offsets, sizes, strides)
         return self.tensor(f"tensor.extract_slice {text} : {value.type} to {tensor_type(shape, value.dtype)}",
                            shape, value.dtype)
 
     def insert_slice(self, value: Value, into: Value, offsets, sizes, strides) -> Value:
+        if 0 in value.shape:
+            return into
         text = self._slice(into, offsets, sizes, strides)
         return self.tensor(f"tensor.insert_slice {value.ref} into {text} : {value.type} into {into.type}",
                            into.shape, into.dtype)
@@ -245,6 +249,33 @@ class Emitter:
         """min(max(value, 0), limit) of an index."""
         low = self.scalar(f"arith.maxsi {value.ref}, {self.index(0).ref} : index", INDEX)
         return self.scalar(f"arith.minsi {low.ref}, {self.index(limit).ref} : index", INDEX)
+
+
+class Scalars(Body):
+    """Scalar operations written where the emitter is, not into a linalg.generic. One instance a block: constants
+    are kept."""
+
+    def __init__(self, emitter: "Emitter"):
+        super().__init__()
+        self.e = emitter
+
+    def op(self, text: str) -> str:
+        return self.value(text, INDEX).ref
+
+    def value(self, text: str, dtype: DType) -> Value:
+        return self.e.scalar(text, dtype)
+
+    def index(self, name: str, a: str, b: str) -> Value:
+        return self.value(f"{name} {a}, {b} : index", INDEX)
+
+    def insert(self, element: str, into: Value, indices: Sequence[str]) -> Value:
+        return self.e.tensor(f"tensor.insert {element} into {into.ref}[{', '.join(indices)}] : {into.type}", into.shape,
+                             into.dtype)
+
+    @staticmethod
+    def at(reference: str) -> Value:
+        """The index that `op` named so."""
+        return Value.of(reference, INDEX)
 
 
 def _groups(source: Sequence[int], target: Sequence[int]) -> list[tuple[list[int], list[int]]]:

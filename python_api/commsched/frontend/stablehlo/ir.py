@@ -94,6 +94,13 @@ class Value:
         self.contraction = None
         self.reshaped = None
 
+    @classmethod
+    def of(cls, reference: str, dtype: DType) -> "Value":
+        """The scalar with this ref."""
+        value = cls(None, dtype)
+        value.id = int(reference[1:-1])
+        return value
+
     @property
     def rank(self) -> int:
         return len(self.shape)

@@ -150,12 +150,26 @@ def _power(b, a, t, out, op):
     return b.op(f"math.ipowi {a[0]}, {a[1]} : {out.mlir}")
 
 
+def total_order(b: Body, direction: str, x: str, y: str, dtype: DType) -> str:
+    """-NaN < -inf < ... < -0 < 0 < ... < inf < NaN; integers as ever."""
+    if dtype.is_float:
+        whole = DType(f"i{dtype.width}")
+
+        def key(value):
+            bits = b.op(f"arith.bitcast {value} : {dtype.mlir} to {whole.mlir}")
+            sign = b.binary("arith.shrsi", bits, b.constant(whole.width - 1, whole), whole)
+            return b.binary("arith.xori", bits, b.binary("arith.shrui", sign, b.constant(1, whole), whole), whole)
+        x, y, dtype = key(x), key(y), whole
+    sign = "u" if dtype.unsigned or dtype.is_bool else "s"
+    return b.compare({"EQ": "eq", "NE": "ne"}.get(direction) or sign + direction.lower(), x, y, dtype)
+
+
 def _compare(b, a, t, out, op):
     direction = str(op.attributes["comparison_direction"]).split()[-1].rstrip(">")
     d = t[0]
     if d.is_float:
         if "compare_type" in op.attributes and "TOTALORDER" in str(op.attributes["compare_type"]):
-            raise NotImplementedError("total order")
+            return total_order(b, direction, a[0], a[1], d)
         predicate = {"EQ": "oeq", "NE": "une", "LT": "olt", "LE": "ole", "GT": "ogt", "GE": "oge"}[direction]
     else:
         sign = "u" if d.unsigned or d.is_bool else "s"
@@ -194,19 +208,39 @@ def convert(b: Body, a: str, source: DType, target: DType) -> str:
 
 
 def _bitcast(b, a, t, out, op):
+    """Of types of one width."""
     if t[0].mlir == out.mlir:
         return a[0]
-    if t[0].width != out.width or out.is_bool or t[0].is_bool:
-        raise NotImplementedError("a change of the element width")
     return b.op(f"arith.bitcast {a[0]} : {t[0].mlir} to {out.mlir}")
 
 
+_MANTISSA = {"f16": 10, "bf16": 7, "f32": 23, "f64": 52}
+
+
 def _reduce_precision(b, a, t, out, op):
-    bits = (op.attributes["exponent_bits"].value, op.attributes["mantissa_bits"].value)
-    narrow = {(8, 7): DType("bf16"), (5, 10): DType("f16"), (8, 23): DType("f32")}.get(bits)
-    if narrow is None:
-        raise NotImplementedError(f"exponent and mantissa of {bits} bits")
-    return convert(b, convert(b, a[0], out, narrow), narrow, out)
+    """To the nearest even mantissa; what is too large becomes infinite, what would be subnormal zero."""
+    exponent, mantissa = op.attributes["exponent_bits"].value, op.attributes["mantissa_bits"].value
+    own = _MANTISSA[out.mlir]
+    own_exponent = out.width - 1 - own
+    d = DType(f"i{out.width}")
+    bits = b.op(f"arith.bitcast {a[0]} : {out.mlir} to {d.mlir}")
+    if mantissa < own:
+        cut = own - mantissa
+        last = b.binary("arith.shrui", bits, b.constant(cut, d), d)
+        bias = b.binary("arith.addi", b.binary("arith.andi", last, b.constant(1, d), d),
+                        b.constant((1 << cut >> 1) - 1, d), d)
+        bits = b.binary("arith.andi", b.binary("arith.addi", bits, bias, d), b.constant(-(1 << cut), d), d)
+    if exponent < own_exponent:
+        bias, narrow = (1 << (own_exponent - 1)) - 1, (1 << (exponent - 1)) - 1
+        infinite = b.constant(((1 << own_exponent) - 1) << own, d)
+        power = b.binary("arith.andi", bits, infinite, d)
+        zero = b.binary("arith.andi", bits, b.constant(1 << (out.width - 1), d), d)
+        over = b.compare("ugt", power, b.constant((bias + narrow) << own, d), d)
+        under = b.compare("ule", power, b.constant((bias - narrow) << own, d), d)
+        bits = b.select(over, b.binary("arith.ori", zero, infinite, d), bits, d)
+        bits = b.select(under, zero, bits, d)
+    result = b.op(f"arith.bitcast {bits} : {d.mlir} to {out.mlir}")
+    return b.select(b.compare("uno", a[0], a[0], out), a[0], result, out)
 
 
 def _polynomial(b: Body, x: str, coefficients, dtype: DType) -> str:

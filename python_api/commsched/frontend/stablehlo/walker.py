@@ -14,7 +14,7 @@ from .emitter import Emitter
 from .ir import DType, Value
 from .scalar import RULES, Body
 
-ELEMENTS = {"f64", "f32", "f16", "bf16", "i1", "i8", "i16", "i32", "i64", "ui8", "ui16", "ui32", "ui64"}
+ELEMENTS = {"f64", "f32", "f16", "bf16", "i1", "i8", "i32", "i64", "ui8", "ui32", "ui64"}
 
 # stablehlo/chlo op name -> handler(walker, op); filled by the modules of this package.
 HANDLERS: dict[str, Callable] = {}
@@ -115,15 +115,20 @@ class Walker:
             self.run_op(op)
         raise AssertionError("a block without a terminator")
 
+    def decompose(self, op) -> bool:
+        from .decomposition import decompose
+        return decompose(self, op)
+
     def run_op(self, op) -> None:
         outer = self.e.location
         self.e.location = self.locate(str(op.location)) or outer
         try:
             handler = HANDLERS.get(op.name)
-            if handler is None:
-                self.refuse(op)
             try:
-                handler(self, op)
+                if handler is not None:
+                    handler(self, op)
+                elif not self.decompose(op):
+                    self.refuse(op)
             except NotImplementedError as error:
                 self.refuse(op, str(error))
         finally:
@@ -146,7 +151,7 @@ class Walker:
                     names[op.results[0]] = body.constant(array.reshape(-1)[0].item(), dtype)
                     continue
                 if op.name not in RULES:
-                    self.refuse(op, "a place inside a reduction")
+                    self.refuse(op, "a place in a region of scalars")
                 for o in op.operands:  # values from outside: numbers only
                     if o not in names:
                         outside = self.get(o)

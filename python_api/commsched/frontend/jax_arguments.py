@@ -1,0 +1,94 @@
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Whether what a step is described by can be meant: positions of arguments, and batches that were not named."""
+
+from __future__ import annotations
+
+import contextlib
+import operator
+from typing import Any, Callable, Iterator, Mapping, Sequence
+
+import jax
+
+from ..errors import FrontEndError
+
+
+def _position(value: Any, what: str, count: int) -> int:
+    try:
+        position = operator.index(value)
+    except TypeError:
+        position = None
+    if position is None or isinstance(value, bool) or not -count <= position < count:
+        raise FrontEndError(f"{what} must be a position among the step's {count} arguments, got: {value!r}")
+    return position % count
+
+
+def _positions(values: Any, what: str, count: int) -> list[int]:
+    if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
+        raise FrontEndError(f"{what} must be positions among the step's {count} arguments, got: {values!r}")
+    return sorted({_position(v, what, count) for v in values})
+
+
+def check_arguments(step: Callable, names: Sequence[str], params: Any, batch: Any, constant: Any):
+    """(params, batch, constant) as positions from 0."""
+    count = len(names)
+    if not callable(step):
+        raise FrontEndError(f"step must be a function, got: {type(step).__name__}")
+    if count == 0:
+        raise FrontEndError("the step must have example arguments, got none")
+    params = _position(params, "params", count)
+    batch, constant = _positions(batch, "batch", count), _positions(constant, "constant", count)
+    for position in batch:
+        if position == params:
+            raise FrontEndError(f"argument '{names[position]}' cannot be both params and batch")
+        if position in constant:
+            raise FrontEndError(f"argument '{names[position]}' cannot be both constant and batch")
+    if params in constant:
+        raise FrontEndError(f"argument '{names[params]}' cannot be both params and constant")
+    return params, batch, constant
+
+
+def check_functions(functions: Any) -> None:
+    if not isinstance(functions, Mapping):
+        raise FrontEndError(f"functions must map names to (function, *example arguments), got: {type(functions).__name__}")
+    for name, value in functions.items():
+        if not isinstance(name, str) or not name.isidentifier() or name == "step":
+            raise FrontEndError(f"a name in functions must be an identifier other than 'step', got: {name!r}")
+        if not isinstance(value, (tuple, list)) or not value or not callable(value[0]):
+            raise FrontEndError(f"function '{name}' must be given as (function, *example arguments), got: "
+                                f"{type(value).__name__}")
+
+
+def _like_batches(shapes: Sequence[Sequence[tuple]], others: Sequence[int], batch: Sequence[int]) -> list[int]:
+    """Arguments all arrays of which have as many rows as a batch has samples."""
+    samples = {s[0] for i in batch for s in shapes[i] if s}
+    return [i for i in others if shapes[i] and all(s and s[0] in samples and s[0] > 1 for s in shapes[i])]
+
+
+@contextlib.contextmanager
+def forgotten_batch(names, shapes, params: int, batch: Sequence[int], constant: Sequence[int],
+                    unmatched: Callable[[], Sequence[int]]) -> Iterator[None]:
+    """Around the tracing of a step. An argument that nothing updates and that has as many rows as the batch has
+    samples is most likely a batch: every worker would see all of it. Its meaning has to be said.
+
+    shapes: of each argument's arrays. unmatched: the state that no output is the new value of, once it is traced.
+    """
+    others = [i for i in range(len(names)) if i != params and i not in batch and i not in constant]
+
+    def meant(positions) -> str:
+        listed = " and ".join(f"'{names[i]}' ({i})" for i in positions)
+        return (f"argument {listed} has as many rows as the batch has samples, but batch= names only "
+                f"{', '.join(repr(names[b]) for b in batch) or 'nothing'}; name it in batch=, or in constant= if every "
+                "worker is to see all of it")
+    try:
+        yield
+    except (FrontEndError, NotImplementedError):
+        raise
+    except (TypeError, ValueError) as error:  # what jax says of shapes that do not fit
+        like = _like_batches(shapes, others, batch)
+        if not like or isinstance(error, jax.errors.JAXTypeError):
+            raise
+        raise FrontEndError(f"the step cannot be traced with these shapes: {error}; {meant(like)}") from error
+    like = _like_batches(shapes, unmatched(), batch)
+    if like:
+        raise FrontEndError(meant(like))
