@@ -245,7 +245,7 @@ static void insertResults(func::FuncOp function) {
     memref::CopyOp::create(builder, buffer.getLoc(), buffer, result.second);
 }
 
-// A branch that hands on a view would leave the layout open at the merge, where
+// A branch that hands on a view, if of a result's memory, would leave the layout open at the merge, where
 // nests and kernels need one that is known.
 static void ownBranchResults(func::FuncOp function) {
   function.walk([](scf::IfOp branch) {
@@ -254,11 +254,18 @@ static void ownBranchResults(func::FuncOp function) {
     for (scf::YieldOp yield : {branch.thenYield(), branch.elseYield()}) {
       OpBuilder builder(yield);
       for (OpOperand &operand : yield->getOpOperands()) {
+        if (!isa<RankedTensorType>(operand.get().getType()))
+          continue;
         Value root = operand.get();
-        while (root.getDefiningOp() &&
-               isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp,
-                   tensor::CastOp>(root.getDefiningOp()))
-          root = root.getDefiningOp()->getOperand(0);
+        while (Operation *def = root.getDefiningOp()) {
+          Value source = inPlaceSource(root);
+          if (!source && isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp,
+                             tensor::CastOp>(def))
+            source = def->getOperand(0);
+          if (!source)
+            break;
+          root = source;
+        }
         if (root.getDefiningOp<tensor::ExtractSliceOp>())
           operand.set(bufferization::AllocTensorOp::create(
               builder, yield.getLoc(),
@@ -271,13 +278,13 @@ static void ownBranchResults(func::FuncOp function) {
 
 static LogicalResult assignBuffers(func::FuncOp function) {
   pinLoops(function);
-  ownBranchResults(function);
   sinkReshapes(function);
   separateDestinations(function);
   insertResults(function);
   IRRewriter rewriter(function->getContext());
   if (failed(bufferization::eliminateEmptyTensors(rewriter, function)))
     return failure();
+  ownBranchResults(function);
   bufferization::OneShotBufferizationOptions options;
   options.bufferAlignment = 64;
   // Constants: one that a branch yields would get an open layout otherwise.

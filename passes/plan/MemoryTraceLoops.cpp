@@ -177,12 +177,20 @@ LogicalResult MemoryTrace::loop(LoopLikeOpInterface op) {
       break;
   }
   // Not one iteration, or some.
-  mergeRoots(before);
+  bool runs = false;
+  if (auto loop = dyn_cast<scf::ForOp>(op.getOperation())) {
+    auto from = getConstantIntValue(loop.getLowerBound());
+    auto to = getConstantIntValue(loop.getUpperBound());
+    runs = from && to && *from < *to;
+  }
+  if (!runs)
+    mergeRoots(before);
   for (auto [i, arg] : llvm::enumerate(args)) {
     Value result = op.getLoopResults()->operator[](i);
     if (isa<RankedTensorType>(arg.getType())) {
       Content value = content(yields[i]);
-      value.merge(entry[i]);
+      if (!runs)
+        value.merge(entry[i]);
       set(result, std::move(value));
     } else if (isa<MemRefType>(arg.getType())) {
       memrefs[result] = memrefs[arg];
