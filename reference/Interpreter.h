@@ -54,10 +54,11 @@ public:
 
   /// Evaluates the one block of a region for one worker: `arguments` become its
   /// arguments, values of outside are those of the enclosing evaluation (none if
-  /// the region is isolated). Returns the operands of the terminator. This is how
-  /// the body of a fragment is evaluated.
+  /// the op of the region is isolated from above). Returns the operands of the
+  /// terminator. This is how the body of a fragment is evaluated. Arrays that are
+  /// moved in, and nobody else holds, are updated in place.
   llvm::FailureOr<llvm::SmallVector<ArrayPtr>>
-  evaluateRegion(mlir::Region &region, llvm::ArrayRef<ArrayPtr> arguments,
+  evaluateRegion(mlir::Region &region, llvm::SmallVector<ArrayPtr> arguments,
                  int64_t worker = 0, int64_t workers = 1);
 
   /// Evaluates one op that has no successors, with these operands. Values that its

@@ -1,0 +1,226 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// cs: selections of elements, and what is made of them.
+
+#include "reference/Ops.h"
+
+#include "ir/CsSparseOps.h"
+
+#include <map>
+#include <numeric>
+
+using namespace mlir;
+using namespace commsched;
+using namespace commsched::reference;
+
+namespace {
+
+/// a + b as arith.addf adds.
+Scalar add(Operation *op, const FloatFormat &format, const Scalar &a, const Scalar &b) {
+  static const ScalarBuilder build = scalarBuilder("arith.addf");
+  Machine machine;
+  machine.registers = {a, b, {}};
+  Instruction i;
+  i.op = op;
+  i.operands = {0, 1};
+  i.result = 2;
+  i.format = i.from = &format;
+  build(op, i);
+  i.run(i, machine);
+  return machine.registers[2];
+}
+
+/// The first k of `entries` by magnitude, of equal ones the lower index; ascending.
+/// `settled` is false if bounds allow other ones.
+std::vector<int64_t> selectLargest(const std::vector<Scalar> &entries, int64_t k,
+                                   bool &settled) {
+  std::vector<int64_t> order(entries.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+    return std::fabs(entries[a].value) > std::fabs(entries[b].value);
+  });
+  k = std::min<int64_t>(k, static_cast<int64_t>(order.size()));
+  double least = kUndetermined, most = 0;
+  bool exact = true;
+  for (int64_t i = 0; i < static_cast<int64_t>(order.size()); ++i) {
+    const Scalar &entry = entries[order[i]];
+    exact &= entry.bound == 0;
+    if (i < k)
+      least = std::min(least, std::fabs(entry.value) - entry.bound);
+    else
+      most = std::max(most, std::fabs(entry.value) + entry.bound);
+  }
+  settled = exact || k == static_cast<int64_t>(order.size()) || least > most;
+  order.resize(k);
+  std::sort(order.begin(), order.end());
+  return order;
+}
+
+void forget(Array &array) {
+  std::fill(array.bounds.begin(), array.bounds.end(), kUndetermined);
+}
+
+} // namespace
+
+static LogicalResult evaluateTopK(OpContext &context) {
+  auto op = cast<cs::TopKOp>(context.op);
+  if (op.getMethod() == "mstopk")
+    return op.emitOpError("selects what \"mstopk\" does not define exactly, and cannot be "
+                          "interpreted");
+  if (op.getThreshold())
+    return op.emitOpError("with a threshold is not known to the reference");
+  for (unsigned i = 0; i < context.operands.size(); ++i)
+    if (failed(checkWritten(context, i)))
+      return failure();
+  const Array &value = context.operand(0);
+  const FloatFormat &format = *formatOf(value.elementType);
+  ArrayPtr values = makeZeros(op.getValues().getType());
+  ArrayPtr indices = makeZeros(op.getIndices().getType());
+  ArrayPtr rest = makeZeros(op.getRest().getType());
+  std::vector<Scalar> entries(value.size());
+  for (int64_t e = 0; e < value.size(); ++e) {
+    load(entries[e], value, e);
+    if (op.getResidual()) {
+      Scalar residual;
+      load(residual, context.operand(1), e);
+      entries[e] = add(op, format, entries[e], residual);
+    }
+    if (!std::isfinite(entries[e].value))
+      return op.emitOpError() << "cannot select from a number that is not finite, element " << e;
+    storeElement(*rest, e, entries[e]);
+  }
+  bool settled;
+  std::vector<int64_t> chosen = selectLargest(entries, values->size(), settled);
+  for (auto [i, e] : llvm::enumerate(chosen)) {
+    storeElement(*values, i, entries[e]);
+    indices->ints[i] = e;
+    rest->values[e] = 0;
+    rest->bounds[e] = 0;
+  }
+  if (!settled) {
+    forget(*values);
+    forget(*indices);
+    // Each element is there, or is zero.
+    for (int64_t e = 0; e < rest->size(); ++e)
+      rest->bounds[e] = std::fabs(entries[e].value) + entries[e].bound;
+  }
+  context.results = {values, indices, rest};
+  return success();
+}
+
+/// Reads index `i` of a list: -1 is padding. Fails outside of `size` elements.
+static FailureOr<int64_t> readIndex(OpContext &context, const Array &list, int64_t i,
+                                    int64_t size) {
+  int64_t index = list.ints[i];
+  if (index < -1 || index >= size)
+    return context.op->emitOpError() << "has index " << index << " outside of " << size
+                                     << " elements";
+  return index;
+}
+
+static bool hasBounds(const Array &array) {
+  return llvm::any_of(array.bounds, [](double bound) { return bound != 0; });
+}
+
+static LogicalResult evaluateScatterAdd(OpContext &context) {
+  auto op = cast<cs::ScatterAddOp>(context.op);
+  for (unsigned i = 0; i < context.operands.size(); ++i)
+    if (failed(checkWritten(context, i)))
+      return failure();
+  const Array &values = context.operand(0), &indices = context.operand(1);
+  unsigned next = 2;
+  const Array *except = op.getExcept() ? &context.operand(next++) : nullptr;
+  ArrayPtr result = op.getInto() ? owned(std::move(context.operands[next]))
+                                 : makeZeros(op.getResult().getType());
+  const FloatFormat &format = *formatOf(result->elementType);
+  double over = static_cast<double>(op.getOver());
+  std::vector<bool> out(result->size());
+  for (int64_t i = 0; except && i < except->size(); ++i)
+    if (except->ints[i] >= 0 && except->ints[i] < result->size())
+      out[except->ints[i]] = true;
+  for (int64_t i = 0; i < indices.size(); ++i) {
+    FailureOr<int64_t> index = readIndex(context, indices, i, result->size());
+    if (failed(index))
+      return failure();
+    if (*index < 0 || out[*index])
+      continue;
+    Scalar sum, term;
+    load(sum, *result, *index);
+    load(term, values, i);
+    if (over != 1)
+      // Divided, or times a factor that is rounded.
+      store(term, format, term.value / over,
+            3 * format.unit * std::fabs(term.value / over), term.bound / over);
+    storeElement(*result, *index, add(op, format, sum, term));
+  }
+  if (hasBounds(indices) || (except && hasBounds(*except)))
+    forget(*result);
+  context.results.push_back(std::move(result));
+  return success();
+}
+
+static LogicalResult evaluateScatterClear(OpContext &context) {
+  const Array &indices = context.operand(1);
+  if (failed(checkWritten(context, 1)))
+    return failure();
+  ArrayPtr result = owned(std::move(context.operands[0]));
+  for (int64_t i = 0; i < indices.size(); ++i) {
+    FailureOr<int64_t> index = readIndex(context, indices, i, result->size());
+    if (failed(index))
+      return failure();
+    if (*index < 0)
+      continue;
+    result->values[*index] = 0;
+    result->bounds[*index] = 0;
+  }
+  if (hasBounds(indices))
+    forget(*result);
+  context.results.push_back(std::move(result));
+  return success();
+}
+
+static LogicalResult evaluateMergeTopK(OpContext &context) {
+  auto op = cast<cs::MergeTopKOp>(context.op);
+  if (failed(checkWritten(context, 0)) || failed(checkWritten(context, 1)))
+    return failure();
+  const Array &values = context.operand(0), &indices = context.operand(1);
+  const FloatFormat &format = *formatOf(values.elementType);
+  std::map<int64_t, Scalar> sums;
+  for (int64_t i = 0; i < indices.size(); ++i) {
+    if (indices.ints[i] < 0)
+      continue;
+    Scalar term;
+    load(term, values, i);
+    auto [entry, isNew] = sums.try_emplace(indices.ints[i], term);
+    if (!isNew)
+      entry->second = add(op, format, entry->second, term);
+  }
+  std::vector<Scalar> entries;
+  std::vector<int64_t> names;
+  for (const auto &[index, sum] : sums) {
+    names.push_back(index);
+    entries.push_back(sum);
+  }
+  ArrayPtr top = makeZeros(op.getTopValues().getType());
+  ArrayPtr places = makeZeros(op.getTopIndices().getType());
+  std::fill(places->ints.begin(), places->ints.end(), -1);
+  bool settled;
+  for (auto [i, e] : llvm::enumerate(selectLargest(entries, top->size(), settled))) {
+    storeElement(*top, i, entries[e]);
+    places->ints[i] = names[e];
+  }
+  if (!settled || hasBounds(indices)) {
+    forget(*top);
+    forget(*places);
+  }
+  context.results = {top, places};
+  return success();
+}
+
+void commsched::reference::addSelectionOps(OpTable &table) {
+  table["cs.top_k"] = evaluateTopK;
+  table["cs.scatter_add"] = evaluateScatterAdd;
+  table["cs.scatter_clear"] = evaluateScatterClear;
+  table["cs.merge_top_k"] = evaluateMergeTopK;
+}
