@@ -91,14 +91,14 @@ ArrayPtr commsched::reference::makeConstant(Attribute value, Type type) {
   ArrayPtr array = makeZeros(type);
   if (array->isFloat()) {
     auto range = elements.tryGetValues<APFloat>();
-    if (failed(range))
+    if (!range)
       return nullptr;
     for (auto [i, element] : llvm::enumerate(*range))
       array->values[i] = toDouble(element);
     return array;
   }
   auto range = elements.tryGetValues<APInt>();
-  if (failed(range))
+  if (!range)
     return nullptr;
   for (auto [i, element] : llvm::enumerate(*range))
     array->ints[i] = toInt(element, elementType);

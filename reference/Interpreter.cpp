@@ -118,7 +118,7 @@ LogicalResult Interpreter::evaluateOp(Operation *op, SmallVectorImpl<ArrayPtr> &
 LogicalResult Interpreter::step(Operation *op, Frame &frame, int64_t worker,
                                 int64_t workers) {
   Frame *outer = std::exchange(current, &frame);
-  auto restore = llvm::make_scope_exit([&] { current = outer; });
+  llvm::scope_exit restore([&] { current = outer; });
   Block &block = *op->getBlock();
   std::unique_ptr<BlockUses> &uses = compiled->uses[&block];
   if (!uses)

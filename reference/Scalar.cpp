@@ -129,7 +129,8 @@ Scalar commsched::reference::hull(const Scalar &chosen, const Scalar &other, boo
 static int64_t flagsOf(const Scalar &term) {
   if (!std::isfinite(term.value))
     return kInexactTerm | kInfiniteTerm;
-  return term.bound != 0 || term.value != std::nearbyint(term.value) ? kInexactTerm : 0;
+  bool exact = term.bound == 0 && term.value == std::nearbyint(term.value);
+  return exact ? int64_t(0) : int64_t(kInexactTerm);
 }
 
 void commsched::reference::beginSum(Scalar &sum) {

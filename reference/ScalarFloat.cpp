@@ -6,6 +6,7 @@
 #include "reference/Scalar.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/TypeUtilities.h"
 
 #include <cstring>
 

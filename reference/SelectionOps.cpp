@@ -105,7 +105,7 @@ static LogicalResult evaluateTopK(OpContext &context) {
     for (int64_t e = 0; e < rest->size(); ++e)
       rest->bounds[e] = std::fabs(entries[e].value) + entries[e].bound;
   }
-  context.results = {values, indices, rest};
+  context.results.append({values, indices, rest});
   return success();
 }
 
@@ -214,7 +214,7 @@ static LogicalResult evaluateMergeTopK(OpContext &context) {
     forget(*top);
     forget(*places);
   }
-  context.results = {top, places};
+  context.results.append({top, places});
   return success();
 }
 

@@ -26,6 +26,14 @@ class ToolError(CommSchedError):
     """A compiler tool is missing or failed: the message holds its diagnostics."""
 
 
+class CheckError(CommSchedError):
+    """A program computes something else than its step. table: of all tensors (commsched.Checked)."""
+
+    def __init__(self, message: str, table: list):
+        self.table = table
+        super().__init__(message)
+
+
 class RuntimeFailure(CommSchedError):
     """The runtime reported an error."""
 
