@@ -117,7 +117,9 @@ Scalar commsched::reference::hull(const Scalar &chosen, const Scalar &other, boo
     apart = 0;
   else
     apart = std::fabs(chosen.value - other.value);
-  result.bound = bounded(std::max(chosen.bound, apart + other.bound));
+  // A NaN on one side is never below anything.
+  double reach = apart + other.bound;
+  result.bound = reach > chosen.bound || std::isnan(reach) ? bounded(reach) : chosen.bound;
   return result;
 }
 

@@ -34,8 +34,8 @@ def tensor(array):
 def interpret(folder, text, values=None, batches=None, steps=1, workers=1, options=(), fails=None):
     """What --interpret-output has; or its error, which must have the text `fails`."""
     files = {name: str(folder / f"{name}.safetensors") for name in ("values", "batches", "output")}
-    save_file({k: np.ascontiguousarray(v) for k, v in (values or {}).items()}, files["values"])
-    save_file({k: np.ascontiguousarray(v) for k, v in (batches or {}).items()}, files["batches"])
+    save_file({k: np.array(v, order="C") for k, v in (values or {}).items()}, files["values"])
+    save_file({k: np.array(v, order="C") for k, v in (batches or {}).items()}, files["batches"])
     done = subprocess.run([tool("cs-opt"), "-", f"--interpret={steps}", f"--interpret-workers={workers}", *options,
                            *(f"--interpret-{name}={path}" for name, path in files.items())],
                           input=text, text=True, capture_output=True, timeout=300)

@@ -293,7 +293,7 @@ def test_what_is_decided_by_rounding_is_not_determined(tmp_path):
       %d = arith.divf %one, %three : tensor<4xf32>
       %c = arith.cmpf oge, %x0, %d : tensor<4xf32>
       %far = arith.constant dense<7.0> : tensor<4xf32>
-      %r0 = arith.select %c, %far, %one : tensor<4xf32>
+      %r0 = arith.select %c, %far, %one : tensor<4xi1>, tensor<4xf32>
       %r1 = arith.fptosi %r0 : tensor<4xf32> to tensor<4xi32>"""
     (value, bound), (whole, wbound) = evaluate(tmp_path, body, [x], ["tensor<4xf32>", "tensor<4xi32>"])
     np.testing.assert_array_equal(value, [7, 7, 7, 1])

@@ -81,12 +81,12 @@ def matrices(rng, **shapes):
 
 
 MODELS = {
-    "mlp": (lambda r: mlp(r, (24, 16, 3)), cross_entropy, optax.sgd(0.1, momentum=0.9)),
+    "mlp": (lambda r: mlp(r, (24, 16, 3)), cross_entropy, optax.lamb(1e-2)),
     "adam": (lambda r: mlp(r, (24, 16, 3)), cross_entropy, optax.chain(optax.clip_by_global_norm(1.0), optax.adam(1e-2))),
     "two towers": (lambda r: matrices(r, a=(12, 12), b=(12, 12), c=(12, 12), d=(12, 12)), two_towers, optax.sgd(0.1)),
     "shared weight": (lambda r: matrices(r, w=(24, 24)), shared_weight, optax.adamw(1e-3)),
     "convolution": (lambda r: matrices(r, k=(3, 3, 1, 4), w=(24, 3)), convolution, optax.rmsprop(1e-2)),
-    "attention": (lambda r: matrices(r, q=(6, 6), k=(6, 6), v=(6, 6), s=(6,)), attention, optax.lamb(1e-2)),
+    "attention": (lambda r: matrices(r, q=(6, 6), k=(6, 6), v=(6, 6), s=(6,)), attention, optax.sgd(0.1, nesterov=True, momentum=0.9)),
     "scan": (lambda r: matrices(r, h=(5, 5), i=(6, 5)), scanned, optax.sgd(0.1)),
     "gather": (lambda r: matrices(r, table=(3, 6)), gather, optax.adagrad(0.1)),
 }
@@ -109,6 +109,8 @@ def states_of(program, carried):
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("name", MODELS)
 def test_steps_of_jax(tmp_path, name, workers):
+    if name == "two towers" and workers > 1:
+        pytest.skip("its loss is over pairs of samples: workers have other pairs")
     make, loss, optimizer = MODELS[name]
     rng = np.random.default_rng(0)
     params = make(rng)

@@ -73,7 +73,7 @@ static llvm::Expected<NamedArrays> batchOf(func::FuncOp function, const NamedArr
                                      std::to_string(there));
     int64_t first = static_cast<int64_t>(step % (there / rows)) * rows;
     int64_t row = all.size() / there;
-    SmallVector<int64_t> shape(all.shape);
+    SmallVector<int64_t> shape(all.shape.begin(), all.shape.end());
     shape[0] = rows;
     ArrayPtr part = makeZeros(all.elementType, shape);
     for (int64_t e = 0; e < part->size(); ++e)
@@ -117,6 +117,7 @@ static void printMetrics(uint64_t step, const NamedArrays &metrics) {
 int Interpret::run(llvm::StringRef input, DialectRegistry &registry) {
   MlirOptMainConfig config = MlirOptMainConfig::createFromCLOptions();
   MLIRContext context(registry);
+  context.printOpOnDiagnostic(false);
   context.allowUnregisteredDialects(config.shouldAllowUnregisteredDialects());
   llvm::SourceMgr sources;
   std::string error;
