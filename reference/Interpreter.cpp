@@ -29,6 +29,7 @@ static const OpTable &opTable() {
     addTensorOps(all);
     addCsOps(all);
     addSelectionOps(all);
+    addListOps(all);
     addStructuredOps(all);
     return all;
   }();

@@ -113,7 +113,7 @@ static LogicalResult evaluateUnpackLists(OpContext &context) {
   }
   ArrayPtr values = fromBytes(type, bytes);
   values->bounds = bounds;
-  context.results = {values, indices};
+  context.results.assign({values, indices});
   if (counts)
     context.results.push_back(counts);
   return success();
@@ -155,7 +155,7 @@ static LogicalResult evaluateSplitRegions(OpContext &context) {
   ArrayPtr ownValues = makeZeros(op.getSplitValues().getType());
   ArrayPtr ownIndices = makeZeros(op.getSplitIndices().getType());
   ArrayPtr counts = makeZeros(op.getCounts().getType());
-  context.results = {ownValues, ownIndices, counts};
+  context.results.assign({ownValues, ownIndices, counts});
   std::fill(ownIndices->ints.begin(), ownIndices->ints.end(), -1);
   if (!isKnown(indices) || !isKnown(shifts)) {
     for (const ArrayPtr &result : context.results)

@@ -15,6 +15,7 @@ void addControlOps(OpTable &table);
 void addTensorOps(OpTable &table);
 void addCsOps(OpTable &table);
 void addSelectionOps(OpTable &table);
+void addListOps(OpTable &table);
 void addStructuredOps(OpTable &table);
 
 /// Of linalg ops by their maps and regions; of ops with a scalarBuilder on tensors,

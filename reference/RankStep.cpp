@@ -99,7 +99,8 @@ FailureOr<bool> RankStep::step(Rank &rank) {
     return true;
   }
   if (isMove(op)) {
-    for (auto [result, array] : llvm::zip(op->getResults(), evaluateMove(op, operands)))
+    SmallVector<ArrayPtr> moved = evaluateMove(op, operands);
+    for (auto [result, array] : llvm::zip(op->getResults(), moved))
       rank.values[result] = array;
     return true;
   }
@@ -154,7 +155,7 @@ LogicalResult RankStep::fragment(Rank &rank, Operation *op, ArrayRef<ArrayPtr> o
   if (!fragment.hasBody())
     return fragment.emitOpError("has no body, only a cost");
   FailureOr<SmallVector<ArrayPtr>> results = interpreter.evaluateRegion(
-      fragment.getBody(), operands,
+      fragment.getBody(), llvm::to_vector(operands),
       rank.rank * devices + static_cast<int64_t>(fragment.getDevice()),
       static_cast<int64_t>(functions.size()) * devices);
   if (failed(results))
@@ -267,7 +268,7 @@ LogicalResult RankStep::send(Rank &rank, Operation *op, const Communication &com
       if (ids.bounds[i] != 0 || (ids.ints[i] >= offsets[block] && ids.ints[i] < offsets[block + 1]))
         own.push_back(i);
     auto count = static_cast<int64_t>(own.size());
-    SmallVector<int64_t> shape(rows.shape);
+    SmallVector<int64_t, 4> shape(rows.shape);
     shape.erase(shape.begin(), shape.begin() + ids.shape.size());
     shape.insert(shape.begin(), count);
     Message message{{makeZeros(i64, count), makeZeros(rows.elementType, shape)}};

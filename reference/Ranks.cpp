@@ -54,12 +54,12 @@ FailureOr<Role> readRole(func::FuncOp function, Type type, DictionaryAttr attrib
 }
 
 struct Function {
-  func::FuncOp op;
+  mutable func::FuncOp op; // a handle
   SmallVector<Role> arguments, results;
 };
 
 FailureOr<Function> readFunction(func::FuncOp op) {
-  Function function{op};
+  Function function{op, {}, {}};
   for (unsigned i = 0; i < op.getNumArguments(); ++i) {
     FailureOr<Role> role = readRole(op, op.getArgumentTypes()[i], op.getArgAttrDict(i));
     if (failed(role))

@@ -107,7 +107,7 @@ FailureOr<bool> ServerStep::evaluate(Operation &op, Messages &messages) {
 /// The rows of one message, those of one id added up in their order.
 static std::map<int64_t, ArrayPtr> rowsOf(const Message &message) {
   const Array &ids = *message.parts[0], &values = *message.parts[1];
-  SmallVector<int64_t> shape(values.shape);
+  SmallVector<int64_t, 4> shape(values.shape);
   shape[0] = 1;
   int64_t width = ids.size() == 0 ? 0 : values.size() / ids.size();
   InOrder sum(values.elementType, cs::Combine::sum);

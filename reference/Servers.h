@@ -33,7 +33,7 @@ private:
   llvm::LogicalResult updateRows(mlir::Operation &op,
                                  const std::map<int64_t, Message> &messages);
 
-  mlir::func::FuncOp function;
+  mutable mlir::func::FuncOp function; // a handle
   Interpreter &interpreter;
   int64_t trainers;
   llvm::DenseMap<mlir::Value, ArrayPtr> values;

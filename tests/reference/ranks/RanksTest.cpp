@@ -6,16 +6,17 @@
 
 #include "ir/Cs.h"
 #include "ir/Register.h"
-#include "passes/Pipelines.h"
-#include "tests/reference/Training.h"
+#include "passes/Passes.h"
+#include "tests/reference/ranks/Training.h"
 
+#include "mlir/IR/Verifier.h"
 #include "mlir/Transforms/Passes.h"
 #include "gtest/gtest.h"
 
 using namespace mlir;
 using namespace commsched;
 using namespace commsched::reference;
-using namespace commsched::reference::testing;
+using namespace commsched::reference::training;
 
 namespace {
 
@@ -33,7 +34,7 @@ const Program kDevices{"devices", "tests/integration/Inputs/devices.mlir", {}};
 const Program kSparse{"sparse", "tests/integration/Inputs/sparse.mlir", {}};
 const Program kEmbedding{"embedding", "tests/integration/Inputs/embedding.mlir", {{"words", 30}}};
 const Program kDigits{"digits", "examples/digits.mlir", {{"y", 10}}, 2};
-const Program kTransformer{"transformer", "tests/reference/Inputs/transformer.mlir", {{"tokens", 12}}, 2};
+const Program kTransformer{"transformer", "tests/reference/ranks/Inputs/transformer.mlir", {{"tokens", 12}}, 2};
 
 class Ranks : public ::testing::Test {
 protected:

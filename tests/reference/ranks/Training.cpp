@@ -1,7 +1,7 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "tests/reference/Training.h"
+#include "tests/reference/ranks/Training.h"
 
 #include "ir/Cs.h"
 #include "passes/Passes.h"
@@ -20,7 +20,7 @@ using namespace mlir;
 using namespace commsched;
 using namespace commsched::reference;
 
-OwningOpRef<ModuleOp> testing::parseFor(MLIRContext &context, const std::string &path,
+OwningOpRef<ModuleOp> training::parseFor(MLIRContext &context, const std::string &path,
                                         int64_t nodes, int64_t devices) {
   std::ifstream file(std::string(COMMSCHED_SOURCE_DIR) + "/" + path);
   std::stringstream text;
@@ -40,7 +40,7 @@ OwningOpRef<ModuleOp> testing::parseFor(MLIRContext &context, const std::string 
   return module;
 }
 
-bool testing::lower(ModuleOp module, const std::string &pipeline) {
+bool training::lower(ModuleOp module, const std::string &pipeline) {
   PassManager manager(module.getContext());
   std::string errors;
   llvm::raw_string_ostream stream(errors);
@@ -62,7 +62,7 @@ static void fill(Array &array, std::mt19937 &random, double low, double high,
   }
 }
 
-testing::Data testing::makeData(func::FuncOp step, int64_t workers, int64_t steps,
+training::Data training::makeData(func::FuncOp step, int64_t workers, int64_t steps,
                                 const Ranges &ranges, unsigned seed) {
   std::mt19937 random(seed);
   Data data;
@@ -96,7 +96,7 @@ testing::Data testing::makeData(func::FuncOp step, int64_t workers, int64_t step
   return data;
 }
 
-double testing::expectWithin(const std::vector<StepResult> &found,
+double training::expectWithin(const std::vector<StepResult> &found,
                              const std::vector<StepResult> &wanted) {
   EXPECT_EQ(found.size(), wanted.size());
   int64_t unknown = 0, total = 0;
@@ -123,7 +123,7 @@ double testing::expectWithin(const std::vector<StepResult> &found,
   return total == 0 ? 1 : static_cast<double>(unknown) / static_cast<double>(total);
 }
 
-void testing::expectEqual(const std::vector<StepResult> &found,
+void training::expectEqual(const std::vector<StepResult> &found,
                           const std::vector<StepResult> &wanted) {
   ASSERT_EQ(found.size(), wanted.size());
   auto check = [&](const NamedArrays &here, const NamedArrays &there) {
@@ -140,7 +140,7 @@ void testing::expectEqual(const std::vector<StepResult> &found,
   }
 }
 
-int64_t testing::countOutside(const StepResult &found, const StepResult &wanted) {
+int64_t training::countOutside(const StepResult &found, const StepResult &wanted) {
   int64_t outside = 0;
   for (auto &[name, array] : wanted.slots)
     if (found.slots.count(name))

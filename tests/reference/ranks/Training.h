@@ -3,8 +3,8 @@
 //
 // Programs for a cluster, values for them, and their steps at any level.
 
-#ifndef COMMSCHED_TESTS_REFERENCE_TRAINING_H
-#define COMMSCHED_TESTS_REFERENCE_TRAINING_H
+#ifndef COMMSCHED_TESTS_REFERENCE_RANKS_TRAINING_H
+#define COMMSCHED_TESTS_REFERENCE_RANKS_TRAINING_H
 
 #include "reference/Ranks.h"
 
@@ -13,7 +13,7 @@
 #include <map>
 #include <string>
 
-namespace commsched::reference::testing {
+namespace commsched::reference::training {
 
 /// The program of a file of the repository, for so many nodes of so many devices; null
 /// and a failure of the test if there is none.
@@ -47,6 +47,6 @@ void expectEqual(const std::vector<StepResult> &found, const std::vector<StepRes
 /// Elements of the last step's slots that lie outside the bounds of `wanted`.
 int64_t countOutside(const StepResult &found, const StepResult &wanted);
 
-} // namespace commsched::reference::testing
+} // namespace commsched::reference::training
 
-#endif // COMMSCHED_TESTS_REFERENCE_TRAINING_H
+#endif // COMMSCHED_TESTS_REFERENCE_RANKS_TRAINING_H
