@@ -7,6 +7,8 @@
 
 #include "ir/Cs.h"
 #include "ir/CsSparseOps.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using namespace commsched;
@@ -74,6 +76,44 @@ static LogicalResult refuseSparse(func::FuncOp step) {
   return failure(found.wasInterrupted());
 }
 
+/// Results that a worker makes of its own part of the batch, other than through a
+/// cs.gradient.
+static llvm::SmallDenseSet<unsigned> resultsOfBatch(func::FuncOp step) {
+  llvm::DenseSet<Value> own;
+  for (unsigned i = 0; i < step.getNumArguments(); ++i)
+    if (step.getArgAttr(i, CsDialect::kBatchAttr))
+      own.insert(step.getArgument(i));
+  llvm::SmallDenseSet<unsigned> results;
+  for (Operation &op : step.getBody().front()) {
+    bool reads = op.walk([&](Operation *inner) {
+                     return llvm::any_of(inner->getOperands(),
+                                         [&](Value value) { return own.contains(value); })
+                                ? WalkResult::interrupt()
+                                : WalkResult::advance();
+                   }).wasInterrupted();
+    if (reads && !isa<cs::GradientOp>(op))
+      own.insert(op.result_begin(), op.result_end());
+    if (op.hasTrait<OpTrait::IsTerminator>())
+      for (auto [i, operand] : llvm::enumerate(op.getOperands()))
+        if (own.contains(operand))
+          results.insert(i);
+  }
+  return results;
+}
+
+/// The new value of a slot: what all workers have; or, of state that depends on the
+/// batch (running statistics), the mean.
+static FailureOr<ArrayPtr> joinSlot(func::FuncOp step, StringAttr name,
+                                    const PerWorker &arrays, bool isState, bool ofBatch) {
+  if (isState && ofBatch && arrays[0]->isFloat())
+    return combine(arrays, Combiner::mean);
+  for (const ArrayPtr &array : arrays)
+    if (!sameValues(*array, *arrays[0]))
+      return step.emitOpError() << "makes another value of " << name
+                                << " on each worker: they would drift apart";
+  return arrays[0];
+}
+
 FailureOr<StepResult> commsched::reference::runStep(Interpreter &interpreter,
                                                     func::FuncOp step,
                                                     const NamedArrays &slots,
@@ -85,6 +125,7 @@ FailureOr<StepResult> commsched::reference::runStep(Interpreter &interpreter,
     return step.emitOpError() << "must have at least 1 worker, got: " << workers;
   SmallVector<PerWorker> arguments;
   StepResult result;
+  llvm::StringSet<> state;
   for (unsigned i = 0; i < step.getNumArguments(); ++i) {
     auto type = dyn_cast<RankedTensorType>(step.getArgumentTypes()[i]);
     if (!type || !type.hasStaticShape() || !isSupported(type.getElementType()))
@@ -102,8 +143,11 @@ FailureOr<StepResult> commsched::reference::runStep(Interpreter &interpreter,
       continue;
     }
     auto name = step.getArgAttrOfType<StringAttr>(i, CsDialect::kParamAttr);
-    if (!name)
+    if (!name) {
       name = step.getArgAttrOfType<StringAttr>(i, CsDialect::kStateAttr);
+      if (name)
+        state.insert(name);
+    }
     if (!name)
       return step.emitOpError() << "argument " << i
                                 << " must have one of cs.param, cs.state, cs.batch";
@@ -119,13 +163,14 @@ FailureOr<StepResult> commsched::reference::runStep(Interpreter &interpreter,
   FailureOr<SmallVector<PerWorker>> made = interpreter.call(step, arguments, workers);
   if (failed(made))
     return failure();
+  llvm::SmallDenseSet<unsigned> ofBatch = resultsOfBatch(step);
   for (auto [i, arrays] : llvm::enumerate(*made)) {
     if (auto name = step.getResultAttrOfType<StringAttr>(i, CsDialect::kUpdatesAttr)) {
-      for (const ArrayPtr &array : arrays)
-        if (!sameValues(*array, *arrays[0]))
-          return step.emitOpError() << "makes another value of " << name
-                                    << " on each worker: they would drift apart";
-      result.slots[name.str()] = arrays[0];
+      FailureOr<ArrayPtr> value =
+          joinSlot(step, name, arrays, state.contains(name), ofBatch.contains(i));
+      if (failed(value))
+        return failure();
+      result.slots[name.str()] = *value;
     } else if (auto name = step.getResultAttrOfType<StringAttr>(i, CsDialect::kMetricAttr)) {
       result.metrics[name.str()] = combine(arrays, Combiner::mean);
     } else {

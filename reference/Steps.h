@@ -28,10 +28,11 @@ llvm::FailureOr<mlir::func::FuncOp> findStep(mlir::ModuleOp module);
 
 /// Runs one step of `step`, of level 0, on `workers` workers. `slots` has every
 /// parameter and state; `batch` every batch argument, of all workers: dimension 0 is
-/// `workers` times that of the argument, and worker r gets the r-th part. A slot whose
-/// new value is not the same on all workers is an error, as are cs.density and
-/// cs.row_sparse, which change what a step means (`ignoreSparse` leaves them aside:
-/// every element of a gradient travels).
+/// `workers` times that of the argument, and worker r gets the r-th part. State of floats
+/// that depends on the batch (running statistics) becomes the mean over the workers;
+/// another slot whose new value is not the same on all workers is an error, as are
+/// cs.density and cs.row_sparse, which change what a step means (`ignoreSparse` leaves
+/// them aside: every element of a gradient travels).
 llvm::FailureOr<StepResult> runStep(Interpreter &interpreter, mlir::func::FuncOp step,
                                     const NamedArrays &slots, const NamedArrays &batch,
                                     int64_t workers, bool ignoreSparse = false);

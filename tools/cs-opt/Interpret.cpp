@@ -3,6 +3,8 @@
 
 #include "tools/cs-opt/Interpret.h"
 
+#include "ir/Cs.h"
+#include "reference/Ranks.h"
 #include "reference/TensorFile.h"
 
 #include "mlir/Parser/Parser.h"
@@ -21,7 +23,8 @@ struct commsched::Interpret::Options {
   llvm::cl::opt<uint64_t> steps{
       "interpret", llvm::cl::value_desc("steps"), llvm::cl::cat(category),
       llvm::cl::desc("Run so many steps of the function with cs.step by the reference "
-                     "interpreter, and print metrics instead of the module")};
+                     "interpreter, and print metrics instead of the module; at level 1 "
+                     "and 2 on all nodes and servers")};
   llvm::cl::opt<std::string> values{
       "interpret-values", llvm::cl::value_desc("file.safetensors"), llvm::cl::cat(category),
       llvm::cl::desc("Parameters and state before the first step")};
@@ -35,7 +38,8 @@ struct commsched::Interpret::Options {
                      "metrics \"s:metric:NAME\" and \"s:metric:NAME.bound\"")};
   llvm::cl::opt<uint64_t> workers{"interpret-workers", llvm::cl::init(1),
                                   llvm::cl::value_desc("n"), llvm::cl::cat(category),
-                                  llvm::cl::desc("Workers that share a global batch")};
+                                  llvm::cl::desc("Workers that share a global batch; at level 1 "
+                                                 "and 2 the devices of the cluster do")};
   llvm::cl::opt<bool> each{
       "interpret-each", llvm::cl::cat(category),
       llvm::cl::desc("Begin each step with values of the file, \"0:NAME\" before the "
@@ -58,7 +62,10 @@ static llvm::Expected<NamedArrays> batchOf(func::FuncOp function, const NamedArr
   NamedArrays batch;
   for (unsigned i = 0; i < function.getNumArguments(); ++i) {
     auto name = function.getArgAttrOfType<StringAttr>(i, "cs.batch");
-    auto type = dyn_cast<RankedTensorType>(function.getArgumentTypes()[i]);
+    Type argument = function.getArgumentTypes()[i];
+    if (auto placed = dyn_cast<cs::PlacedType>(argument))
+      argument = placed.getTensor();
+    auto type = dyn_cast<RankedTensorType>(argument);
     if (!name || !type || type.getRank() == 0)
       continue;
     auto found = samples.find(name.str());
@@ -114,6 +121,22 @@ static void printMetrics(uint64_t step, const NamedArrays &metrics) {
   llvm::outs() << "\n";
 }
 
+/// Of levels 1 and 2: the step of all ranks, or of one of them.
+static FailureOr<func::FuncOp> anyStep(ModuleOp module) {
+  for (auto function : module.getOps<func::FuncOp>())
+    if (function->hasAttr("cs.step"))
+      return function;
+  return failure();
+}
+
+static FailureOr<StepResult> runRankStep(ModuleOp module, const NamedArrays &slots,
+                                         const NamedArrays &batch) {
+  FailureOr<std::vector<StepResult>> results = runRankSteps(module, slots, batch);
+  if (failed(results))
+    return failure();
+  return std::move(results->front());
+}
+
 int Interpret::run(llvm::StringRef input, DialectRegistry &registry) {
   MlirOptMainConfig config = MlirOptMainConfig::createFromCLOptions();
   MLIRContext context(registry);
@@ -132,7 +155,8 @@ int Interpret::run(llvm::StringRef input, DialectRegistry &registry) {
   PassManager passes(&context);
   if (failed(config.setupPassPipeline(passes)) || failed(passes.run(*module)))
     return EXIT_FAILURE;
-  FailureOr<func::FuncOp> step = findStep(*module);
+  bool ofRanks = isOfRanks(*module);
+  FailureOr<func::FuncOp> step = ofRanks ? anyStep(*module) : findStep(*module);
   if (failed(step))
     return EXIT_FAILURE;
 
@@ -148,6 +172,15 @@ int Interpret::run(llvm::StringRef input, DialectRegistry &registry) {
   }
   Interpreter interpreter;
   int64_t workers = static_cast<int64_t>(options->workers);
+  if (ofRanks) {
+    FailureOr<int64_t> devices = countWorkers(*module);
+    if (failed(devices))
+      return EXIT_FAILURE;
+    if (options->workers.getNumOccurrences() > 0 && workers != *devices)
+      return fail("--interpret-workers must be " + std::to_string(*devices) +
+                  ", the devices of the cluster, got: " + std::to_string(workers));
+    workers = *devices;
+  }
   NamedArrays slots = values;
   for (uint64_t s = 0; s < options->steps; ++s) {
     if (options->each)
@@ -155,7 +188,9 @@ int Interpret::run(llvm::StringRef input, DialectRegistry &registry) {
     llvm::Expected<NamedArrays> batch = batchOf(*step, samples, s, workers);
     if (!batch)
       return fail(llvm::toString(batch.takeError()));
-    FailureOr<StepResult> result = runStep(interpreter, *step, slots, *batch, workers);
+    FailureOr<StepResult> result =
+        ofRanks ? runRankStep(*module, slots, *batch)
+                : runStep(interpreter, *step, slots, *batch, workers);
     if (failed(result))
       return EXIT_FAILURE;
     printMetrics(s + 1, result->metrics);

@@ -33,7 +33,9 @@ const Program kStatistics{"statistics", "tests/integration/Inputs/linear-statist
 const Program kDevices{"devices", "tests/integration/Inputs/devices.mlir", {}};
 const Program kSparse{"sparse", "tests/integration/Inputs/sparse.mlir", {}};
 const Program kEmbedding{"embedding", "tests/integration/Inputs/embedding.mlir", {{"words", 30}}};
-const Program kDigits{"digits", "examples/digits.mlir", {{"y", 10}}, 2};
+// One step: in a second one, after sums of an unknown order, some of the many comparisons
+// of its pooling are not determined, and so nothing behind them is.
+const Program kDigits{"digits", "examples/digits.mlir", {{"y", 10}}, 1};
 const Program kTransformer{"transformer", "tests/reference/ranks/Inputs/transformer.mlir", {{"tokens", 12}}, 2};
 
 class Ranks : public ::testing::Test {
@@ -310,7 +312,7 @@ TEST_F(Broken, ScaleOfAMean) {
                           auto exchange = find<cs::ExchangeOp>(
                               module, +[](cs::ExchangeOp op) { return op.getScale().has_value(); });
                           exchange.setScaleAttr(
-                              Builder(module.getContext()).getF64FloatAttr(0.2500001));
+                              Builder(module.getContext()).getF64FloatAttr(0.2501));
                         }),
             0);
 }
