@@ -41,17 +41,25 @@ std::vector<int64_t> selectLargest(const std::vector<Scalar> &entries, int64_t k
     return std::fabs(entries[a].value) > std::fabs(entries[b].value);
   });
   k = std::min<int64_t>(k, static_cast<int64_t>(order.size()));
+  // The least magnitude that a chosen one may have, and the largest of the others; of
+  // equal ones the lower index is chosen, if they are known to be equal.
   double least = kUndetermined, most = 0;
-  bool exact = true;
+  bool leastIsKnown = true, mostIsKnown = true;
   for (int64_t i = 0; i < static_cast<int64_t>(order.size()); ++i) {
     const Scalar &entry = entries[order[i]];
-    exact &= entry.bound == 0;
-    if (i < k)
-      least = std::min(least, std::fabs(entry.value) - entry.bound);
-    else
-      most = std::max(most, std::fabs(entry.value) + entry.bound);
+    bool chosen = i < k, known = entry.bound == 0;
+    double at = std::fabs(entry.value) + (chosen ? -entry.bound : entry.bound);
+    double &extreme = chosen ? least : most;
+    bool &isKnown = chosen ? leastIsKnown : mostIsKnown;
+    if (at == extreme) {
+      isKnown &= known;
+    } else if (chosen ? at < extreme : at > extreme) {
+      extreme = at;
+      isKnown = known;
+    }
   }
-  settled = exact || k == static_cast<int64_t>(order.size()) || least > most;
+  settled = k == static_cast<int64_t>(order.size()) || least > most ||
+            (least == most && leastIsKnown && mostIsKnown);
   order.resize(k);
   std::sort(order.begin(), order.end());
   return order;
@@ -63,13 +71,49 @@ void forget(Array &array) {
 
 } // namespace
 
+/// Of `chosen`, the largest ones, leaves those that are not below the threshold.
+/// `settled`, which says whether they are known to be the largest, becomes whether it is
+/// known which are left.
+static void leaveAbove(const Scalar &threshold, const std::vector<Scalar> &entries,
+                       std::vector<int64_t> &chosen, bool &settled) {
+  size_t above = 0;
+  // A threshold that may be zero may not be one.
+  bool known = threshold.value > threshold.bound;
+  for (const Scalar &entry : entries) {
+    double distance = std::fabs(entry.value) - threshold.value;
+    above += distance >= 0;
+    double doubt = entry.bound + threshold.bound;
+    known &= doubt == 0 || std::fabs(distance) > doubt;
+  }
+  // If all of them have a place, it does not matter which are the largest.
+  settled = known && (settled || above <= chosen.size());
+  llvm::erase_if(chosen, [&](int64_t e) {
+    return std::fabs(entries[e].value) < threshold.value;
+  });
+}
+
+/// The least magnitude of `chosen`.
+static Scalar leastOf(const std::vector<Scalar> &entries, const std::vector<int64_t> &chosen) {
+  Scalar least;
+  if (chosen.empty())
+    return least;
+  double low = kUndetermined, high = kUndetermined, middle = kUndetermined;
+  for (int64_t e : chosen) {
+    double magnitude = std::fabs(entries[e].value);
+    low = std::min(low, magnitude - entries[e].bound);
+    middle = std::min(middle, magnitude);
+    high = std::min(high, magnitude + entries[e].bound);
+  }
+  least.value = middle;
+  least.bound = std::max(middle - low, high - middle);
+  return least;
+}
+
 static LogicalResult evaluateTopK(OpContext &context) {
   auto op = cast<cs::TopKOp>(context.op);
   if (op.getMethod() == "mstopk")
     return op.emitOpError("selects what \"mstopk\" does not define exactly, and cannot be "
                           "interpreted");
-  if (op.getThreshold())
-    return op.emitOpError("with a threshold is not known to the reference");
   for (unsigned i = 0; i < context.operands.size(); ++i)
     if (failed(checkWritten(context, i)))
       return failure();
@@ -92,6 +136,28 @@ static LogicalResult evaluateTopK(OpContext &context) {
   }
   bool settled;
   std::vector<int64_t> chosen = selectLargest(entries, values->size(), settled);
+  ArrayPtr next;
+  if (op.getThreshold()) {
+    const Array &state = context.operand(context.operands.size() - 1);
+    if (state.bounds[1] != 0)
+      return op.emitOpError("has a threshold whose age is not known, and cannot be interpreted");
+    auto every = static_cast<double>(op.getEvery());
+    double age = state.values[1] >= 0 && state.values[1] < every ? state.values[1] : 0;
+    Scalar threshold;
+    load(threshold, state, 0);
+    if (age != 0 && threshold.value > 0) {
+      leaveAbove(threshold, entries, chosen, settled);
+    } else {
+      settled &= age == 0 || threshold.bound == 0;
+      threshold = leastOf(entries, chosen);
+    }
+    next = makeZeros(op.getNext().getType());
+    storeElement(*next, 0, threshold);
+    next->values[1] = age + 1 < every ? age + 1 : 0;
+    if (!settled)
+      next->bounds[0] = kUndetermined;
+  }
+  std::fill(indices->ints.begin(), indices->ints.end(), -1);
   for (auto [i, e] : llvm::enumerate(chosen)) {
     storeElement(*values, i, entries[e]);
     indices->ints[i] = e;
@@ -106,6 +172,8 @@ static LogicalResult evaluateTopK(OpContext &context) {
       rest->bounds[e] = std::fabs(entries[e].value) + entries[e].bound;
   }
   context.results.append({values, indices, rest});
+  if (next)
+    context.results.push_back(next);
   return success();
 }
 
