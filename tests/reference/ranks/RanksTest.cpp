@@ -145,6 +145,21 @@ TEST_F(Ranks, RowsOfTables) {
     EXPECT_LT(expectWithin(lowered(kEmbedding, 2, 1, pipeline, data), one), 0.02);
 }
 
+TEST_F(Ranks, SpreadSums) {
+  // A program of level 1; its norms are computed by one node each.
+  const Program program{"spread", "tests/passes/spread/spread.mlir", {}};
+  for (int64_t nodes : {2, 3}) {
+    OwningOpRef<ModuleOp> module = parseFor(context, program.path, nodes);
+    ASSERT_TRUE(bool(module));
+    Data data = makeData(*findStep(*module), nodes, program.steps);
+    auto wanted = lowered(program, nodes, 1, "cse", data);
+    const std::string spread = "spread-sums{min-elements=16 force=true}";
+    for (const std::string &pipeline :
+         {spread, spread + ",schedule-comm,expand-collectives"})
+      EXPECT_LT(expectWithin(lowered(program, nodes, 1, pipeline, data), wanted), 0.02);
+  }
+}
+
 TEST_F(Ranks, RanksOfTheirOwn) {
   Data data;
   auto wanted = level0(kStatistics, 4, data);

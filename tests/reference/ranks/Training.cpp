@@ -34,6 +34,12 @@ OwningOpRef<ModuleOp> training::parseFor(MLIRContext &context, const std::string
           .str();
   auto module = parseSourceString<ModuleOp>(cluster + text.str(), &context);
   EXPECT_TRUE(bool(module)) << path;
+  if (module) {
+    // The file may have a cluster of its own.
+    auto clusters = llvm::to_vector(module->getOps<cs::ClusterOp>());
+    for (cs::ClusterOp other : llvm::drop_begin(clusters))
+      other.erase();
+  }
   if (module)
     for (auto function : module->getOps<func::FuncOp>())
       function->removeAttr(cs::CsDialect::kGlobalBatchAttr);
@@ -68,7 +74,9 @@ training::Data training::makeData(func::FuncOp step, int64_t workers, int64_t st
   Data data;
   data.batches.resize(steps);
   for (unsigned i = 0; i < step.getNumArguments(); ++i) {
-    auto type = cast<RankedTensorType>(step.getArgumentTypes()[i]);
+    auto placed = dyn_cast<cs::PlacedType>(step.getArgumentTypes()[i]);
+    auto type = placed ? placed.getTensor()
+                       : cast<RankedTensorType>(step.getArgumentTypes()[i]);
     auto nameOf = [&](StringRef attribute) {
       auto name = step.getArgAttrOfType<StringAttr>(i, attribute);
       return name ? name.str() : std::string();

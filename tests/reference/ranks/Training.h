@@ -32,7 +32,7 @@ struct Data {
   NamedArrays slots;
   std::vector<NamedArrays> batches;
 };
-/// Values between -1 and 1 for the parameters of a level-0 step, zero or positive
+/// Values between -1 and 1 for the parameters of a step of one device, zero or positive
 /// small ones for its state, and batches of all workers; the same for one seed.
 Data makeData(mlir::func::FuncOp step, int64_t workers, int64_t steps,
               const Ranges &ranges = {}, unsigned seed = 1);
