@@ -19,7 +19,7 @@ config.excludes = ["Inputs", "corpus", "fuzz", "frozen", "python", "install", "C
 if config.has_compiler:
     config.available_features.add("compiler")
 else:
-    config.excludes += ["ir", "passes", "translate", "plugin", "docs", "tools"]
+    config.excludes += ["ir", "reference", "passes", "translate", "plugin", "docs", "tools"]
 if config.has_runtime:
     config.available_features.add("runtime")
 

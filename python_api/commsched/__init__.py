@@ -6,14 +6,17 @@
     for metrics in program.run(batches, workers=4): ...
 """
 
+from .check import Checked
 from .cluster import Cluster
 from .data import DataCache, Loader
-from .errors import CommSchedError, FrontEndError, RefusedProgram, RuntimeFailure, SampleError, ToolError, UnsupportedOp
+from .errors import (CheckError, CommSchedError, FrontEndError, RefusedProgram, RuntimeFailure, SampleError, ToolError,
+                     UnsupportedOp)
 from .program import Program, transpile
 from .simulation import LinkUse, RankUse, Simulation, simulate
 from .sparse import Sparse
 
-__all__ = ["Cluster", "CommSchedError", "DataCache", "FrontEndError", "LinkUse", "Loader", "Program", "RankUse", "RefusedProgram", "Replan", "RuntimeFailure",
+__all__ = ["CheckError", "Checked", "Cluster", "CommSchedError", "DataCache", "FrontEndError", "LinkUse", "Loader", "Program", "RankUse",
+           "RefusedProgram", "Replan", "RuntimeFailure",
            "SampleError", "Simulation", "Sparse", "ToolError", "UnsupportedOp", "grad", "mark_gradients", "simulate", "transpile", "value_and_grad"]
 
 

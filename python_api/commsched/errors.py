@@ -37,6 +37,14 @@ class RefusedProgram(FrontEndError, ToolError):
         super().__init__(f"{location}: {message}" if location else message)
 
 
+class CheckError(CommSchedError):
+    """A program computes something else than its step. table: of all tensors (commsched.Checked)."""
+
+    def __init__(self, message: str, table: list):
+        self.table = table
+        super().__init__(message)
+
+
 class RuntimeFailure(CommSchedError):
     """The runtime reported an error."""
 

@@ -7,11 +7,13 @@ from __future__ import annotations
 import itertools
 import os
 import tempfile
+import warnings
 from typing import Any, Callable, Iterable, Mapping, Optional, Sequence, Union
 
 import numpy as np
 
 from . import tools
+from .check import Checked, check
 from .cluster import Cluster, check_count
 from .errors import FrontEndError
 from .frontend.base import Description, FrontEnd
@@ -267,6 +269,31 @@ class Program:
         session = self._start(workers)
         return session.run(function, (description.flatten(function, b) for b in batches),
                            description.metrics[function])
+
+    def check(self, batches: Iterable[Any], workers: Optional[int] = None) -> list[Checked]:
+        """Whether the plan computes what the step says: one step for each of these global batches, beside the
+        reference interpreter (docs/interpreter.md). Begins with the current parameters and state, in workers of
+        its own, and changes nothing.
+
+        Returns the largest difference of each tensor and metric. Raises CheckError, which names the worst tensor,
+        if one is farther from the reference than the types and the lengths of sums allow; what could not be
+        determined is counted in the table, and warned of.
+        """
+        strategy, _ = self.strategy.at(self._steps)
+        if strategy.sparse is not None:
+            raise ValueError("check must be of a program that computes what its step says, got: sparse gradients")
+        if self._options.get("row_sparse"):
+            raise ValueError("check must be of a program that computes what its step says, got: row_sparse")
+        if strategy.sync_mode not in (None, "sync"):
+            raise ValueError(f"check must be of synchronous parameter servers, got: sync_mode='{strategy.sync_mode}'")
+        workers = workers or self.workers
+        description = self._description(workers)
+        table = check(self._plan(workers, strategy), self._level0(workers, None), self.slots(),
+                      [description.flatten("step", batch) for batch in batches])
+        unknown = [row.name for row in table if not row.determined]
+        if unknown:
+            warnings.warn(f"not determined, and not checked: {', '.join(unknown)}", stacklevel=2)
+        return table
 
     def trace(self, path: Optional[str]) -> None:
         """Writes a trace (ui.perfetto.dev) of the workers that the next run starts; it is complete after close()."""

@@ -8,6 +8,7 @@
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
 #include "passes/Passes.h"
+#include "tools/cs-opt/Interpret.h"
 #include "tools/cs-opt/Report.h"
 #include "tools/support/CrashReport.h"
 
@@ -19,9 +20,12 @@ int main(int argc, char **argv) {
   commsched::registerPasses();
   commsched::registerPipelines();
   commsched::Report report;
+  commsched::Interpret interpret;
   auto [input, output] = mlir::registerAndParseCLIOptions(
       argc, argv, "CommSched: training steps for one device, distributed\n",
       registry);
+  if (interpret.wanted())
+    return interpret.run(input, registry);
   if (!report.wanted())
     return mlir::asMainReturnCode(
         mlir::MlirOptMain(argc, argv, input, output, registry));

@@ -30,6 +30,7 @@
 #include "runtime/sync.h"
 #include "runtime/trace.h"
 #include "tools/cs-run/calibrate.h"
+#include "tools/cs-run/check_reference.h"
 #include "tools/cs-run/child_report.h"
 #include "tools/cs-run/launch.h"
 #include "tools/cs-run/options.h"
@@ -276,6 +277,10 @@ int Main(const std::vector<std::string> &arguments) {
       if (status.ok())
         status = simulated.Write(options->trace, options->measured, options->page);
     }
+    return status.ok() ? 0 : fail(status);
+  }
+  if (!options->check_against.empty()) {
+    absl::Status status = CheckAgainst(*options, *std::move(image));
     return status.ok() ? 0 : fail(status);
   }
   if (absl::Status s = ApplyLaunch(**image, getenv, &*options); !s.ok())

@@ -10,6 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "tools/cs-run/check_reference.h"
 #include "tools/cs-run/simulate.h"
 #include "report/Document.h"
 #include "tools/cs-run/replan.h"
@@ -255,6 +256,7 @@ absl::StatusOr<Options> ParseOptions(
        }},
   };
   setters.merge(SimulationSetters(&o));
+  setters.merge(CheckReferenceSetters(&o));
   std::map<std::string, bool *> switches = {{"--shuffle", &o.shuffle},
                                             {"--simulate", &o.simulate},
                                             {"--every-rank", &o.simulation.every_rank},
@@ -307,6 +309,7 @@ absl::StatusOr<Options> ParseOptions(
     if (absl::Status s = CheckPage(&o); !s.ok()) return s;
     if (absl::Status s = CheckSimulate(o); !s.ok()) return s;
     if (absl::Status s = CheckReplan(o); !s.ok()) return s;
+    if (absl::Status s = CheckCheckReference(o); !s.ok()) return s;
   }
   return o;
 }
@@ -344,6 +347,13 @@ training
                           see below)
   --save-params FILE      writes the parameters at the end (safetensors)
   --call NAME             calls a function before training; may be repeated
+
+trust: docs/interpreter.md
+  --check-against FILE    instead of training: runs the first --steps N steps, has
+                          cs-opt interpret the step of this module (level 0) beside
+                          them, and prints the largest difference of each tensor;
+                          an error if one is outside of its bound
+  --check-json FILE       writes the table as JSON
 
 evaluation
   --eval NAME             function to call after training

@@ -56,6 +56,7 @@ struct Options {
   runtime::SimulationOptions simulation;
   bool simulation_option = false;  // one was given
   std::string read_profile, read_calibration;
+  std::string check_against, check_json;
   bool help = false;
   // Of a rank that --spawn has started; not for users.
   bool spawned = false;       // the parent handles signals and prints errors

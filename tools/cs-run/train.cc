@@ -129,31 +129,7 @@ absl::Status Trainer::Initialise() {
     if (done.ok()) done_ = *done;
     return done.status();
   }
-  const auto &slots = session_->values();
-  absl::StatusOr<int> init = FindFunction(session_->program(), "init");
-  std::optional<runtime::TensorFile> file;
-  std::string missing;
-  for (const auto &slot : slots)  // what is each rank's own begins at zero
-    if (missing.empty() && !slot.per_rank) missing = slot.name;
-  if (!options_.init.empty()) {
-    auto read = runtime::ReadTensorFile(options_.init);
-    if (!read.ok()) return read.status();
-    file = *std::move(read);
-    missing.clear();
-    for (const auto &slot : slots)
-      if (missing.empty() && !slot.per_rank && file->tensors.count(slot.name) == 0)
-        missing = slot.name;
-  }
-  if (!missing.empty() && !init.ok() && !file && options_.emulate)
-    return absl::OkStatus();
-  if (!missing.empty() && !init.ok() && !file)
-    return absl::InvalidArgumentError(
-        absl::StrCat("\"", missing,
-                     "\" has no initial value: the plan has no @init, give --init"));
-  if (!missing.empty() && init.ok())
-    if (auto call = session_->Call(*init, nullptr); !call.ok())
-      return call.status();
-  return file ? SetSlots(session_, *file, !init.ok()) : absl::OkStatus();
+  return InitialValues(options_, session_);
 }
 
 // The servers know where the job is; what only trainers have is not there any
@@ -339,6 +315,34 @@ absl::Status Trainer::Run() {
 }
 
 }  // namespace
+
+absl::Status InitialValues(const Options &options, Session *session) {
+  const auto &slots = session->values();
+  absl::StatusOr<int> init = FindFunction(session->program(), "init");
+  std::optional<runtime::TensorFile> file;
+  std::string missing;
+  for (const auto &slot : slots)  // what is each rank's own begins at zero
+    if (missing.empty() && !slot.per_rank) missing = slot.name;
+  if (!options.init.empty()) {
+    auto read = runtime::ReadTensorFile(options.init);
+    if (!read.ok()) return read.status();
+    file = *std::move(read);
+    missing.clear();
+    for (const auto &slot : slots)
+      if (missing.empty() && !slot.per_rank && file->tensors.count(slot.name) == 0)
+        missing = slot.name;
+  }
+  if (!missing.empty() && !init.ok() && !file && options.emulate)
+    return absl::OkStatus();
+  if (!missing.empty() && !init.ok() && !file)
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", missing,
+                     "\" has no initial value: the plan has no @init, give --init"));
+  if (!missing.empty() && init.ok())
+    if (auto call = session->Call(*init, nullptr); !call.ok())
+      return call.status();
+  return file ? SetSlots(session, *file, !init.ok()) : absl::OkStatus();
+}
 
 absl::Status Train(const Options &options, runtime::Session *session,
                    const std::atomic<bool> *stop) {

@@ -11,6 +11,10 @@
 
 namespace commsched::run {
 
+// Gives a session the values that the options name: those of --init, those of @init
+// for the others. In emulation there may be none.
+absl::Status InitialValues(const Options &options, runtime::Session *session);
+
 // Initial values or resume, calls, training, evaluation, checkpoints and
 // reports, as the options say. Ends early, in good order, once `*stop` is set.
 absl::Status Train(const Options &options, runtime::Session *session,

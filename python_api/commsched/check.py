@@ -1,0 +1,87 @@
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Checking a program: its first steps beside the reference interpreter (docs/interpreter.md)."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import struct
+import subprocess
+import tempfile
+from typing import Mapping, Sequence
+
+import numpy as np
+
+from . import tools
+from .errors import CheckError, ToolError
+
+_DTYPES = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16", "int64": "I64", "int32": "I32",
+           "int16": "I16", "int8": "I8", "bool": "BOOL", "uint64": "I64", "uint32": "I32", "uint16": "I16", "uint8": "I8"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Checked:
+    """One tensor: the largest difference from the reference over all steps and elements that could be compared,
+    the bound of that element, and the step after which it was found. Of `elements` (of all steps), `undetermined`
+    could not be compared, and `outside` were farther from the reference than anything that the program allows."""
+
+    name: str
+    largest: float
+    bound: float
+    step: int
+    outside: int
+    undetermined: int
+    elements: int
+
+    @property
+    def determined(self) -> bool:
+        return self.elements == 0 or self.undetermined < self.elements
+
+
+def save(path: str, tensors: Mapping[str, np.ndarray]) -> None:
+    """A safetensors file; element types as the compiler names them."""
+    header, parts, offset = {}, [], 0
+    for name, value in tensors.items():
+        data = np.ascontiguousarray(value).tobytes()
+        header[name] = {"dtype": _DTYPES[str(value.dtype)], "shape": list(value.shape),
+                        "data_offsets": [offset, offset + len(data)]}
+        parts.append(data)
+        offset += len(data)
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(text)))
+        file.write(text)
+        file.writelines(parts)
+
+
+def check(plan: bytes, level0: str, values: Mapping[str, np.ndarray],
+          batches: Sequence[Mapping[str, np.ndarray]]) -> list[Checked]:
+    """Runs cs-run --check-against. `values` before the first step; `batches`: global ones."""
+    with tempfile.TemporaryDirectory(prefix="commsched-") as folder:
+        path = {name: os.path.join(folder, name) for name in ("plan", "step.mlir", "init", "batch", "table")}
+        with open(path["plan"], "wb") as file:
+            file.write(plan)
+        with open(path["step.mlir"], "w", encoding="utf-8") as file:
+            file.write(level0)
+        save(path["init"], values)
+        command = [tools.find("cs-run"), "plan", "--check-against", "step.mlir", "--steps", str(len(batches)),
+                   "--init", "init", "--check-json", "table"]
+        if batches and batches[0]:
+            save(path["batch"], {name: np.concatenate([np.asarray(b[name]) for b in batches]) for name in batches[0]})
+            command += ["--batch", "batch"]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+        try:
+            with open(path["table"], encoding="utf-8") as file:
+                # JSON has no infinity.
+                table = [Checked(**{k: np.inf if v is None else v for k, v in row.items()}) for row in json.load(file)]
+        except FileNotFoundError:
+            table = None
+        message = done.stderr.strip().removeprefix("cs-run: ")
+        if table is None:
+            raise ToolError(f"cs-run failed ({done.returncode}): {message}")
+        if done.returncode != 0:
+            raise CheckError(message, table)
+        return table

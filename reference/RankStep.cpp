@@ -1,0 +1,350 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "reference/RankStep.h"
+
+#include "ir/Cs.h"
+#include "ir/CsServerFunctions.h"
+#include "reference/Collectives.h"
+
+using namespace mlir;
+using namespace commsched;
+using namespace commsched::reference;
+
+RankStep::RankStep(Interpreter &interpreter, ArrayRef<func::FuncOp> functions,
+                   int64_t devices)
+    : interpreter(interpreter), functions(functions), devices(devices) {}
+
+void RankStep::addRank(ArrayRef<ArrayPtr> arguments) {
+  Rank &rank = ranks.emplace_back();
+  rank.rank = static_cast<int64_t>(ranks.size()) - 1;
+  Block &block = functions[rank.rank].getBody().front();
+  rank.next = &block.front();
+  for (auto [argument, value] : llvm::zip(block.getArguments(), arguments))
+    rank.values[argument] = value;
+}
+
+void RankStep::addServer(func::FuncOp function, ArrayRef<ArrayPtr> arguments) {
+  servers.push_back({function.getName().str(),
+                     std::make_unique<ServerStep>(function, interpreter,
+                                                  static_cast<int64_t>(functions.size()),
+                                                  arguments)});
+}
+
+LogicalResult RankStep::run() {
+  for (bool anyLeft = true; anyLeft;) {
+    anyLeft = false;
+    bool moved = false;
+    for (Rank &rank : ranks) {
+      FailureOr<bool> went = advance(rank);
+      if (failed(went))
+        return failure();
+      moved |= *went;
+      anyLeft |= rank.next != nullptr;
+    }
+    if (anyLeft && !moved)
+      for (Rank &rank : ranks)
+        if (rank.next)
+          return rank.next->emitError() << "rank " << rank.rank
+                                        << " waits here for what never comes";
+  }
+  for (auto &[name, server] : servers) {
+    Operation *waiting = nullptr;
+    if (failed(server->advance(messages)))
+      return failure();
+    std::optional<SmallVector<ArrayPtr>> results = server->results(waiting);
+    if (!results)
+      return waiting->emitError("waits for what the trainers never send");
+    serverResults.push_back(std::move(*results));
+  }
+  for (auto &[address, left] : messages)
+    if (!left.empty())
+      return left.begin()->second.sender->emitError()
+             << "sends \"" << address.key << "\", which nobody receives";
+  for (auto &[key, members] : groups)
+    for (const CommunicationPtr &member : members)
+      if (member && !member->done)
+        return member->at->emitError("is not joined by all ranks");
+  return success();
+}
+
+FailureOr<bool> RankStep::advance(Rank &rank) {
+  bool moved = false;
+  while (rank.next) {
+    FailureOr<bool> went = step(rank);
+    if (failed(went))
+      return failure();
+    if (!*went)
+      return moved;
+    moved = true;
+    if (rank.next)
+      rank.next = rank.next->getNextNode();
+  }
+  return moved;
+}
+
+FailureOr<bool> RankStep::step(Rank &rank) {
+  Operation *op = rank.next;
+  SmallVector<ArrayPtr> operands;
+  for (Value operand : op->getOperands())
+    operands.push_back(rank.values.lookup(operand));
+  if (isa<func::ReturnOp>(op)) {
+    rank.results = std::move(operands);
+    rank.next = nullptr;
+    return true;
+  }
+  if (isa<cs::FragmentOp>(op)) {
+    if (failed(fragment(rank, op, operands)))
+      return failure();
+    return true;
+  }
+  if (isMove(op)) {
+    SmallVector<ArrayPtr> moved = evaluateMove(op, operands);
+    for (auto [result, array] : llvm::zip(op->getResults(), moved))
+      rank.values[result] = array;
+    return true;
+  }
+  if (auto await = dyn_cast<cs::AwaitOp>(op)) {
+    CommunicationPtr communication = rank.futures.lookup(await.getFuture());
+    FailureOr<bool> ready = finish(rank, *communication);
+    if (failed(ready) || !*ready)
+      return ready;
+    auto start = cast<cs::StartOp>(communication->at);
+    Value returned = start.getBody().front().getTerminator()->getOperand(0);
+    rank.values[await.getResult()] = communication->values.lookup(returned);
+    return true;
+  }
+  if (auto start = dyn_cast<cs::StartOp>(op)) {
+    auto communication = std::make_shared<Communication>();
+    communication->at = op;
+    communication->key = start.getKey().str();
+    Block &body = start.getBody().front();
+    for (auto [argument, array] : llvm::zip(body.getArguments(), operands))
+      communication->values[argument] = array;
+    for (Operation &inner : body.without_terminator())
+      communication->ops.push_back(&inner);
+    rank.futures[start.getFuture()] = communication;
+    if (failed(begin(rank, communication)))
+      return failure();
+    return true;
+  }
+  auto interface = dyn_cast<cs::CommunicationOpInterface>(op);
+  if (!interface)
+    return op->emitOpError("is not interpreted at level 1 or 2"), failure();
+  if (!rank.begun) {
+    rank.begun = std::make_shared<Communication>();
+    rank.begun->at = op;
+    rank.begun->key = interface.getCommunicationKey().str();
+    rank.begun->ops.push_back(op);
+    for (auto [operand, array] : llvm::zip(op->getOperands(), operands))
+      rank.begun->values[operand] = array;
+    if (failed(begin(rank, rank.begun)))
+      return failure();
+  }
+  FailureOr<bool> ready = finish(rank, *rank.begun);
+  if (failed(ready) || !*ready)
+    return ready;
+  for (Value result : op->getResults())
+    rank.values[result] = rank.begun->values.lookup(result);
+  rank.begun = nullptr;
+  return true;
+}
+
+LogicalResult RankStep::fragment(Rank &rank, Operation *op, ArrayRef<ArrayPtr> operands) {
+  auto fragment = cast<cs::FragmentOp>(op);
+  if (!fragment.hasBody())
+    return fragment.emitOpError("has no body, only a cost");
+  FailureOr<SmallVector<ArrayPtr>> results = interpreter.evaluateRegion(
+      fragment.getBody(), llvm::to_vector(operands),
+      rank.rank * devices + static_cast<int64_t>(fragment.getDevice()),
+      static_cast<int64_t>(functions.size()) * devices);
+  if (failed(results))
+    return failure();
+  for (auto [result, array] : llvm::zip(fragment.getOutputs(), *results))
+    rank.values[result] = array;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Communications
+//===----------------------------------------------------------------------===//
+
+LogicalResult RankStep::begin(Rank &rank, const CommunicationPtr &communication) {
+  if (llvm::any_of(communication->ops, isTogether)) {
+    auto &members = groups[communication->key];
+    members.resize(functions.size());
+    if (members[rank.rank])
+      return communication->at->emitError()
+             << "key \"" << communication->key << "\" is already taken in this step";
+    members[rank.rank] = communication;
+    return success();
+  }
+  for (Operation *op : communication->ops) {
+    if (isa<cs::SendOp, cs::SendRowsOp>(op)) {
+      if (failed(send(rank, op, *communication)))
+        return failure();
+    } else if (isMove(op)) {
+      ArrayPtr operand = communication->values.lookup(op->getOperand(0));
+      communication->values[op->getResult(0)] = evaluateMove(op, operand).front();
+    } else if (!isa<cs::RecvOp, cs::FetchRowsOp>(op)) {
+      return op->emitOpError("is not interpreted at level 1 or 2");
+    }
+  }
+  return success();
+}
+
+FailureOr<bool> RankStep::finish(Rank &rank, Communication &communication) {
+  if (communication.done)
+    return true;
+  auto group = groups.find(communication.key);
+  if (group != groups.end() && group->second[rank.rank].get() == &communication) {
+    if (llvm::is_contained(group->second, nullptr))
+      return false;
+    if (failed(runTogether(group->second)))
+      return failure();
+    return true;
+  }
+  for (Operation *op : communication.ops) {
+    if (isa<cs::RecvOp>(op)) {
+      FailureOr<bool> ready = receive(rank, op, communication);
+      if (failed(ready) || !*ready)
+        return ready;
+    } else if (isa<cs::FetchRowsOp>(op)) {
+      if (failed(fetch(op, communication)))
+        return failure();
+    }
+  }
+  communication.done = true;
+  return true;
+}
+
+LogicalResult RankStep::runTogether(ArrayRef<CommunicationPtr> members) {
+  const CommunicationPtr &first = members.front();
+  for (const CommunicationPtr &member : members)
+    if (member->ops.size() != first->ops.size())
+      return member->at->emitError("is not the communication that rank 0 has here");
+  for (size_t i = 0; i < first->ops.size(); ++i) {
+    SmallVector<Operation *> ops;
+    SmallVector<ArrayPtr> operands;
+    for (const CommunicationPtr &member : members) {
+      ops.push_back(member->ops[i]);
+      operands.push_back(member->values.lookup(ops.back()->getOperand(0)));
+    }
+    FailureOr<PerWorker> results = evaluateTogether(ops, operands);
+    if (failed(results))
+      return failure();
+    for (auto [member, op, result] : llvm::zip(members, ops, *results))
+      member->values[op->getResult(0)] = result;
+  }
+  for (const CommunicationPtr &member : members)
+    member->done = true;
+  return success();
+}
+
+LogicalResult RankStep::send(Rank &rank, Operation *op, const Communication &communication) {
+  auto post = [&](Address address, Message message) -> LogicalResult {
+    message.sender = op;
+    auto [at, isNew] = messages[address].insert({rank.rank, message});
+    if (!isNew)
+      return op->emitOpError() << "sends \"" << address.key << "\" twice in a step";
+    return success();
+  };
+  if (auto send = dyn_cast<cs::SendOp>(op)) {
+    if (send.getWhen() && !contains(*send.getWhen(), rank.rank))
+      return success();
+    Address address{send.getRole().value_or("").str(),
+                    evaluate(send.getPeer().getResult(0), rank.rank), send.getKey().str()};
+    return post(address, {{communication.values.lookup(send.getValue())}});
+  }
+  auto send = cast<cs::SendRowsOp>(op);
+  const Array &ids = *communication.values.lookup(send.getIds());
+  const Array &rows = *communication.values.lookup(send.getValues());
+  int64_t width = ids.size() == 0 ? 0 : rows.size() / ids.size();
+  ArrayRef<int64_t> offsets = send.getOffsets();
+  Type i64 = IntegerType::get(op->getContext(), 64);
+  for (size_t block = 0; block < send.getServers().size(); ++block) {
+    SmallVector<int64_t> own;
+    for (int64_t i = 0; i < ids.size(); ++i)
+      if (ids.bounds[i] != 0 || (ids.ints[i] >= offsets[block] && ids.ints[i] < offsets[block + 1]))
+        own.push_back(i);
+    auto count = static_cast<int64_t>(own.size());
+    SmallVector<int64_t, 4> shape(rows.shape);
+    shape.erase(shape.begin(), shape.begin() + ids.shape.size());
+    shape.insert(shape.begin(), count);
+    Message message{{makeZeros(i64, count), makeZeros(rows.elementType, shape)}};
+    for (auto [at, i] : llvm::enumerate(own)) {
+      message.parts[0]->ints[at] = ids.ints[i] - offsets[block];
+      message.parts[0]->bounds[at] = ids.bounds[i];
+      copyElements(rows, i * width, width, *message.parts[1], static_cast<int64_t>(at) * width);
+    }
+    auto server = cast<FlatSymbolRefAttr>(send.getServers()[block]);
+    if (failed(post({server.getValue().str(), 0,
+                     cs::getBlockKey(send.getKey(), block, send.getServers().size())},
+                    message)))
+      return failure();
+  }
+  return success();
+}
+
+FailureOr<bool> RankStep::receive(Rank &rank, Operation *op, Communication &communication) {
+  auto recv = cast<cs::RecvOp>(op);
+  RankedTensorType type = recv.getResult().getType().getTensor();
+  ArrayPtr &value = communication.values[recv.getResult()];
+  if (recv.getWhen() && !contains(*recv.getWhen(), rank.rank)) {
+    value = makeUndetermined(type.getElementType(), type.getShape());
+    return true;
+  }
+  int64_t peer = evaluate(recv.getPeer().getResult(0), rank.rank);
+  if (std::optional<StringRef> role = recv.getRole()) {
+    for (auto &[name, server] : servers) {
+      if (name != *role)
+        continue;
+      if (failed(server->advance(messages)))
+        return failure();
+      value = server->published(recv.getKey());
+      if (value && (value->shape != type.getShape() || value->elementType != type.getElementType()))
+        return op->emitOpError() << "gets " << value->type(), failure();
+      return value != nullptr;
+    }
+  }
+  auto found = messages.find({recv.getRole().value_or("").str(), rank.rank, recv.getKey().str()});
+  if (found == messages.end() || !found->second.count(peer))
+    return false;
+  value = found->second.at(peer).parts.front();
+  found->second.erase(peer);
+  return true;
+}
+
+LogicalResult RankStep::fetch(Operation *op, Communication &communication) {
+  auto fetch = cast<cs::FetchRowsOp>(op);
+  const Array &ids = *communication.values.lookup(fetch.getIds());
+  ArrayRef<int64_t> offsets = fetch.getOffsets();
+  size_t blocks = fetch.getServers().size();
+  SmallVector<ArrayPtr> tables;
+  for (size_t block = 0; block < blocks; ++block) {
+    StringRef name = cast<FlatSymbolRefAttr>(fetch.getServers()[block]).getValue();
+    ArrayPtr table;
+    for (auto &[role, server] : servers)
+      if (role == name)
+        table = server->table(cs::getBlockKey(fetch.getKey(), block, blocks));
+    if (!table)
+      return op->emitOpError() << "block " << block << " is not on @" << name;
+    tables.push_back(table);
+  }
+  RankedTensorType type = fetch.getResult().getType().getTensor();
+  ArrayPtr result = makeZeros(type.getElementType(), type.getShape());
+  int64_t width = ids.size() == 0 ? 0 : result->size() / ids.size();
+  for (int64_t i = 0; i < ids.size(); ++i) {
+    if (ids.bounds[i] != 0) {
+      std::fill_n(result->bounds.begin() + i * width, width, kUndetermined);
+      continue;
+    }
+    int64_t row = std::clamp<int64_t>(ids.ints[i], 0, offsets.back() - 1);
+    size_t block = 0;
+    while (row >= offsets[block + 1])
+      ++block;
+    copyElements(*tables[block], (row - offsets[block]) * width, width, *result, i * width);
+  }
+  communication.values[fetch.getResult()] = result;
+  return success();
+}

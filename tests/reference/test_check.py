@@ -1,0 +1,121 @@
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""cs-run --check-against and program.check(): plans that are right, and plans of another step."""
+import json
+import subprocess
+
+import numpy as np
+import optax
+import pytest
+
+import commsched
+from conftest import ROOT, tool
+from test_steps import cross_entropy, mlp, training
+
+EXAMPLES = ROOT / "examples"
+
+
+def plan_of(folder, text, pipeline="--cs-all-reduce-pipeline"):
+    lowered = subprocess.run([tool("cs-opt"), pipeline], input=text, text=True, capture_output=True, check=True)
+    subprocess.run([tool("cs-translate"), "--mlir-to-plan", "-o", folder / "plan"], input=lowered.stdout, text=True,
+                   check=True)
+    return folder / "plan"
+
+
+def check(folder, *options, steps=3, module=EXAMPLES / "linear.mlir"):
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal((256, 8)).astype(np.float32)
+    np.savez(folder / "train.npz", x=x, y=x @ np.arange(8, dtype=np.float32))
+    np.savez(folder / "init.npz", w=rng.standard_normal(8).astype(np.float32))
+    return subprocess.run([tool("cs-run"), folder / "plan", "--init", folder / "init.npz", "--batch",
+                           folder / "train.npz", "--steps", str(steps), "--check-against", module, *options],
+                          text=True, capture_output=True, timeout=300)
+
+
+@pytest.mark.parametrize("pipeline", ["--cs-all-reduce-pipeline", "--cs-parameter-server-pipeline"])
+def test_a_plan_of_the_step(tmp_path, pipeline):
+    plan_of(tmp_path, (EXAMPLES / "linear.mlir").read_text(), pipeline)
+    done = check(tmp_path, "--check-json", tmp_path / "table", "--shuffle")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == f"checked 3 steps against {EXAMPLES / 'linear.mlir'}: all 1 tensors within bounds"
+    (row,) = json.loads((tmp_path / "table").read_text())
+    assert row["name"] == "w" and row["elements"] == 24 and row["outside"] == row["undetermined"] == 0
+    assert 0 <= row["largest"] <= row["bound"] <= 1e-5
+
+
+WRONG = {
+    "rate": ("dense<0.00625>", "dense<0.00626>"),
+    "sign": ("arith.subf %w, %u", "arith.addf %w, %u"),
+    "gradient without its operand": ("linalg.vecmat ins(%d, %x", "linalg.vecmat ins(%y, %x"),
+    "accumulates into what it should not": ("outs(%z1 : tensor<8xf32>) -> tensor<8xf32>\n  %g1",
+                                           "outs(%w : tensor<8xf32>) -> tensor<8xf32>\n  %g1"),
+}
+
+
+@pytest.mark.parametrize("fault", WRONG)
+def test_a_plan_of_another_step(tmp_path, fault):
+    text = (EXAMPLES / "linear.mlir").read_text()
+    assert WRONG[fault][0] in text
+    plan_of(tmp_path, text.replace(*WRONG[fault]))
+    done = check(tmp_path)
+    assert done.returncode == 1
+    assert 'linear.mlir: "w" is wrong after step ' in done.stderr and "1 of 1 tensors" in done.stderr, done.stderr
+    assert "outside" in done.stdout
+
+
+@pytest.mark.parametrize("options, message", [
+    (["--spawn", "2"], "--check-against runs all ranks in this process"),
+    (["--save-params", "p"], "--check-against goes without what training, measuring and predicting need"),
+    (["--steps", "0"], "--check-against needs --steps"),
+])
+def test_what_it_does_not_go_with(tmp_path, options, message):
+    plan_of(tmp_path, (EXAMPLES / "linear.mlir").read_text())
+    done = check(tmp_path, *options)
+    assert done.returncode != 0 and message in done.stderr
+
+
+def test_a_step_that_cannot_be_interpreted(tmp_path):
+    plan_of(tmp_path, (EXAMPLES / "linear.mlir").read_text())
+    (tmp_path / "other.mlir").write_text("func.func @f() {\n  return\n}\n")
+    done = check(tmp_path, module=tmp_path / "other.mlir")
+    assert done.returncode == 1 and "could not be interpreted" in done.stderr
+    assert "has no function with cs.step" in done.stderr
+
+
+def batches(count, rows=8):
+    rng = np.random.default_rng(1)
+    return [(rng.standard_normal((rows, 24)).astype(np.float32), rng.integers(0, 3, rows).astype(np.int32))
+            for _ in range(count)]
+
+
+@pytest.mark.parametrize("options", [{}, {"mode": "parameter-server", "servers": 2}])
+def test_a_program(options):
+    params, optimizer = mlp(np.random.default_rng(0), (24, 16, 3)), optax.adam(1e-2)
+    program = commsched.transpile(training(optimizer, cross_entropy), params, optimizer.init(params), batches(1)[0],
+                                  cluster=2, **options)
+    before = program.slots()
+    table = {row.name: row for row in program.check(batches(3))}
+    assert set(before) < set(table) and len(table) == len(before) + 1
+    assert all(row.outside == 0 and row.largest <= row.bound for row in table.values())
+    assert all(row.determined for row in table.values())
+    after = program.slots()
+    assert all((before[name] == after[name]).all() for name in before)
+
+
+def test_a_program_whose_plan_is_wrong():
+    params, optimizer = mlp(np.random.default_rng(0), (24, 16, 3)), optax.sgd(0.1)
+    make = lambda rate: commsched.transpile(training(optax.sgd(rate), cross_entropy), params, optimizer.init(params),
+                                            batches(1)[0], cluster=2)
+    program = make(0.1)
+    program._plans = {key: make(0.1001).plan for key in [(2, *program.strategy.pipeline(2))]}
+    with pytest.raises(commsched.CheckError, match="is wrong after step 1") as error:
+        program.check(batches(2))
+    assert any(row.outside for row in error.value.table)
+
+
+def test_programs_that_mean_something_else():
+    params, optimizer = mlp(np.random.default_rng(0), (24, 16, 3)), optax.sgd(0.1)
+    program = commsched.transpile(training(optimizer, cross_entropy), params, optimizer.init(params), batches(1)[0],
+                                  cluster=2, sparse=0.1)
+    with pytest.raises(ValueError, match="sparse gradients"):
+        program.check(batches(1))
