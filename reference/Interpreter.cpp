@@ -3,7 +3,6 @@
 
 #include "reference/Interpreter.h"
 
-#include "reference/Combine.h"
 #include "reference/Ops.h"
 
 #include "ir/Cs.h"
@@ -224,9 +223,9 @@ LogicalResult Interpreter::callInto(func::FuncOp function,
         all.push_back(frame->values[gradient.getValue()]);
       if (llvm::any_of(all, [](const ArrayPtr &array) { return array->hasUnwritten(); }))
         return op.emitOpError("reads an element that was never written");
-      ArrayPtr mean = combine(all, Combiner::mean);
+      ArrayPtr sum = combine(all, reduction);
       for (std::unique_ptr<Frame> &frame : frames)
-        frame->values[gradient.getResult()] = mean;
+        frame->values[gradient.getResult()] = sum;
       continue;
     }
     for (int64_t w = 0; w < workers; ++w)

@@ -8,7 +8,7 @@
 #ifndef COMMSCHED_REFERENCE_INTERPRETER_H
 #define COMMSCHED_REFERENCE_INTERPRETER_H
 
-#include "reference/Array.h"
+#include "reference/Combine.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseMap.h"
@@ -72,6 +72,9 @@ public:
   /// that use values of outside.
   const ArrayPtr &lookup(mlir::Value value) const;
 
+  /// What cs.gradient does with the operands of all workers; the mean at first.
+  void setReduction(Combiner combiner) { reduction = combiner; }
+
   /// Whether there is a function for ops of this name.
   static bool knows(llvm::StringRef opName);
 
@@ -88,6 +91,7 @@ private:
 
   std::unique_ptr<Cache> compiled;
   Frame *current = nullptr;
+  Combiner reduction = Combiner::mean;
 };
 
 } // namespace commsched::reference

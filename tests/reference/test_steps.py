@@ -207,3 +207,10 @@ func.func @step(%w: tensor<2xf32> {cs.param = "w"}, %x: tensor<1x2xf32> {cs.batc
     np.testing.assert_array_equal(runs[0]["1:w"], [2, 4])
     assert (runs[0]["1:w.bound"] == 0).all()
     assert runs[0].keys() == runs[1].keys()
+
+
+def test_the_sum_of_gradients(tmp_path):
+    x = np.arange(12, dtype=np.float32).reshape(4, 3)
+    found = interpret(tmp_path, STEP, {"w": np.zeros(3, np.float32)}, {"x": x}, workers=2,
+                      options=["--interpret-reduction=sum"])
+    np.testing.assert_array_equal(found["1:w"], -x.sum(0))

@@ -40,6 +40,11 @@ struct commsched::Interpret::Options {
                                   llvm::cl::value_desc("n"), llvm::cl::cat(category),
                                   llvm::cl::desc("Workers that share a global batch; at level 1 "
                                                  "and 2 the devices of the cluster do")};
+  llvm::cl::opt<Combiner> reduction{
+      "interpret-reduction", llvm::cl::init(Combiner::mean), llvm::cl::cat(category),
+      llvm::cl::desc("What gradients are over the workers"),
+      llvm::cl::values(clEnumValN(Combiner::mean, "mean", ""),
+                       clEnumValN(Combiner::sum, "sum", ""))};
   llvm::cl::opt<bool> each{
       "interpret-each", llvm::cl::cat(category),
       llvm::cl::desc("Begin each step with values of the file, \"0:NAME\" before the "
@@ -171,6 +176,7 @@ int Interpret::run(llvm::StringRef input, DialectRegistry &registry) {
     *arrays = std::move(*read);
   }
   Interpreter interpreter;
+  interpreter.setReduction(options->reduction);
   int64_t workers = static_cast<int64_t>(options->workers);
   if (ofRanks) {
     FailureOr<int64_t> devices = countWorkers(*module);
