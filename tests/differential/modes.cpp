@@ -1,0 +1,87 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "tests/differential/modes.h"
+
+#include "tests/differential/random.h"
+
+#include <sstream>
+
+namespace commsched::differential {
+
+bool Mode::servers() const { return pipeline.rfind("cs-parameter-server", 0) == 0; }
+
+std::string Mode::cluster() const {
+  return "cs.cluster @lab nodes = " + std::to_string(nodes) + " devices = " + std::to_string(devices) +
+         " device = <kind = cpu, gflops = 40, gb_per_s = 20>\n"
+         "    intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>\n";
+}
+
+std::string Mode::text() const {
+  return "nodes=" + std::to_string(nodes) + " devices=" + std::to_string(devices) +
+         " reduction=" + (sum ? "sum" : "mean") + " pipeline=" + pipeline;
+}
+
+bool Mode::parse(const std::string &text, Mode &mode) {
+  size_t at = text.find("pipeline=");
+  if (at == std::string::npos)
+    return false;
+  mode = {};
+  mode.pipeline = text.substr(at + 9);
+  mode.pipeline.erase(mode.pipeline.find_last_not_of(" \n\r") + 1);
+  std::istringstream words(text.substr(0, at));
+  for (std::string word; words >> word;)
+    if (word.rfind("nodes=", 0) == 0)
+      mode.nodes = std::atoi(word.c_str() + 6);
+    else if (word.rfind("devices=", 0) == 0)
+      mode.devices = std::atoi(word.c_str() + 8);
+    else
+      mode.sum = mode.sum || word == "reduction=sum";
+  return mode.nodes > 0 && mode.devices > 0;
+}
+
+Mode modeOf(uint64_t seed) {
+  Random rng(seed);
+  Mode mode;
+  mode.nodes = rng.between(1, 4);
+  mode.devices = rng.oneIn(5) ? 2 : 1;
+  mode.sum = rng.oneIn(5);
+  bool servers = rng.oneIn(3);
+  std::string options;
+  auto add = [&](const std::string &option) { options += (options.empty() ? "" : " ") + option; };
+  add("reduction=" + std::string(mode.sum ? "sum" : "mean"));
+  if (!rng.oneIn(3))
+    add("schedule=" + std::string(rng.pick({"solver", "priority", "fifo", "wfbp", "fixed-buckets", "p3", "bytescheduler",
+                                            "mg-wfbp", "pace", "dear", "tictac", "latency-hiding"})));
+  if (rng.oneIn(3))
+    add("algorithm=" + std::string(rng.pick({"ring", "halving-doubling"})));
+  if (mode.devices > 1) {
+    add("assign-devices=" + std::string(rng.oneIn(2) ? "true" : "false"));
+    if (servers && rng.oneIn(3))
+      add("by-block=true");
+  }
+  if (rng.oneIn(4)) {
+    add("copies=" + std::string(rng.pick({"overlap", "in-line"})));
+    if (rng.oneIn(2))
+      add("staging-bytes=1048576");
+  }
+  if (servers) {
+    add("servers=" + std::to_string(rng.between(1, 3)));
+    int least = rng.pick({1, 4, 16, 8192});
+    add("min-block-elements=" + std::to_string(least));
+    if (rng.oneIn(4))
+      add("max-block-elements=" + std::to_string(least * rng.pick({1, 4})));
+    if (rng.oneIn(6))
+      add("slice=false");
+    if (rng.oneIn(3))
+      add("placement=" + std::string(rng.pick({"round-robin", "hash"})));
+    mode.pipeline = "cs-parameter-server-pipeline{" + options + "}";
+  } else {
+    if (rng.oneIn(5))
+      add("spread-sums=true");
+    mode.pipeline = "cs-all-reduce-pipeline{" + options + "}";
+  }
+  return mode;
+}
+
+} // namespace commsched::differential

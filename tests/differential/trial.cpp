@@ -1,0 +1,306 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "tests/differential/trial.h"
+
+#include "ir/Cs.h"
+#include "ir/Register.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/InitAllDialects.h"
+#include "mlir/InitAllExtensions.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
+#include "passes/Passes.h"
+#include "passes/plan/ExportPlan.h"
+#include "plan/plan_file.h"
+#include "runtime/c_api.h"
+#include "tests/differential/values.h"
+
+#include <chrono>
+#include <cmath>
+
+using namespace mlir;
+
+namespace commsched::differential {
+
+const char *nameOf(Outcome outcome) {
+  constexpr const char *kNames[kOutcomes] = {"equal", "wrong", "refused", "failed", "invalid"};
+  return kNames[int(outcome)];
+}
+
+struct Trial::Impl {
+  DialectRegistry registry;
+  std::unique_ptr<MLIRContext> context;
+  std::string error; // the first since it was cleared
+
+  Impl();
+  OwningOpRef<ModuleOp> parse(const std::string &text) {
+    ParserConfig config(context.get());
+    return parseSourceString<ModuleOp>(text, config);
+  }
+  std::string takeError(const char *otherwise) {
+    std::string taken = error.empty() ? otherwise : error;
+    error.clear();
+    return taken;
+  }
+  Report refuse(const char *otherwise, Report report);
+  Report run(const std::string &text, const Mode &mode, uint64_t seed);
+};
+
+Trial::Impl::Impl() {
+  static bool registered = [] {
+    registerTransformsPasses();
+    registerPasses();
+    registerPipelines();
+    return true;
+  }();
+  (void)registered;
+  registerAllDialects(registry);
+  registerAllExtensions(registry);
+  registerDialects(registry);
+  context = std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
+  context->loadAllAvailableDialects();
+  context->getDiagEngine().registerHandler([this](Diagnostic &diagnostic) {
+    if (diagnostic.getSeverity() == DiagnosticSeverity::Error && error.empty())
+      error = diagnostic.str();
+    return success();
+  });
+}
+
+Trial::Trial() : impl(std::make_unique<Impl>()) {}
+Trial::~Trial() = default;
+
+namespace {
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// A run of a plan: slots and metrics after each step.
+class Session {
+public:
+  explicit Session(const std::string &plan) : session(cs_session_create(plan.data(), plan.size())) {}
+  ~Session() { cs_session_destroy(session); }
+
+  bool begin(const Inputs &inputs) {
+    if (!session)
+      return false;
+    for (const auto &[name, array] : inputs.slots) {
+      std::vector<char> bytes = reference::toBytes(*array);
+      if (cs_session_set_slot(session, name.c_str(), bytes.data(), bytes.size()))
+        return false;
+    }
+    return true;
+  }
+  // Of each batch, of all devices, this part.
+  bool step(const reference::NamedArrays &batch, int64_t part, int64_t of) {
+    for (const auto &[name, array] : batch) {
+      std::vector<char> bytes = reference::toBytes(*array);
+      bytes.resize(bytes.size() / size_t(of) * size_t(part));
+      if (cs_session_set_batch(session, name.c_str(), bytes.data(), bytes.size()))
+        return false;
+    }
+    return !cs_session_call(session, nullptr) && !cs_session_wait(session);
+  }
+  // Of the type of `like`; null if there is none.
+  reference::ArrayPtr slot(const std::string &name, const reference::Array &like) {
+    std::vector<char> data(static_cast<size_t>(like.size() * reference::elementBytes(like.elementType)));
+    if (cs_session_get_slot(session, name.c_str(), data.data(), data.size()))
+      return nullptr;
+    return reference::fromBytes(like.type(), data);
+  }
+  bool metrics(uint64_t call, std::map<std::string, double> &result) {
+    int count = cs_session_metric_count(session);
+    std::vector<double> values(static_cast<size_t>(count));
+    if (cs_session_metrics(session, call, values.data()))
+      return false;
+    for (int i = 0; i < count; ++i)
+      result[cs_session_metric_name(session, i)] = values[size_t(i)];
+    return true;
+  }
+
+private:
+  cs_session *session;
+};
+
+// Into `report`: what of a tensor is outside.
+void add(const reference::Difference &difference, const std::string &what, int step, Report &report) {
+  report.elements += uint64_t(difference.total);
+  report.undetermined += uint64_t(difference.undetermined);
+  if (!difference.outside || report.outcome == Outcome::wrong)
+    return;
+  char text[300];
+  std::snprintf(text, sizeof(text), "%s after step %d: %lld of %lld elements, element %lld is %.9g and must match %.9g within %.3g",
+                what.c_str(), step + 1, (long long)difference.outside, (long long)difference.total,
+                (long long)difference.element, difference.found, difference.wanted, difference.bound);
+  report.outcome = Outcome::wrong;
+  report.message = text;
+}
+
+// Compares what a step has made; false on an error of the session.
+bool compare(Session &session, const reference::StepResult &wanted, int step, Report &report) {
+  for (const auto &[name, array] : wanted.slots) {
+    reference::ArrayPtr found = session.slot(name, *array);
+    if (!found)
+      return false;
+    add(reference::compare(*found, *array), name, step, report);
+  }
+  std::map<std::string, double> metrics;
+  if (!session.metrics(uint64_t(step), metrics))
+    return false;
+  for (const auto &[name, array] : wanted.metrics) {
+    if (array->size() != 1 || !metrics.count(name))
+      continue;
+    reference::ArrayPtr found = reference::makeFloat(array->elementType, metrics[name]);
+    add(reference::compare(*found, *array), "metric " + name, step, report);
+  }
+  return true;
+}
+
+// Whether workers have different values of it.
+bool dependsOnBatch(Value value, func::FuncOp step, llvm::DenseMap<Value, bool> &known) {
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    return argument.getOwner() == &step.front() &&
+           step.getArgAttr(argument.getArgNumber(), cs::CsDialect::kBatchAttr);
+  auto [entry, isNew] = known.try_emplace(value, false);
+  if (!isNew)
+    return entry->second;
+  Operation *op = value.getDefiningOp();
+  bool depends = false;
+  if (!isa<cs::GradientOp>(op))
+    op->walk([&](Operation *inner) {
+      for (Value operand : inner->getOperands())
+        if (operand.getParentRegion() == &step.getBody())
+          depends |= dependsOnBatch(operand, step, known);
+    });
+  known[value] = depends;
+  return depends;
+}
+
+// What the mode means, in level 0 itself: sums of gradients instead of means, and means
+// of state that workers make of their batches.
+void spellOut(func::FuncOp step, const Mode &mode) {
+  OpBuilder builder(step);
+  auto scale = [&](Value value, Operation *behind) {
+    auto type = cast<RankedTensorType>(value.getType());
+    builder.setInsertionPointAfter(behind);
+    auto workers = arith::ConstantOp::create(
+        builder, step.getLoc(),
+        DenseElementsAttr::get(type, builder.getFloatAttr(type.getElementType(), double(mode.workers()))));
+    auto sum = arith::MulFOp::create(builder, step.getLoc(), value, workers);
+    value.replaceAllUsesExcept(sum, sum);
+  };
+  if (mode.sum && mode.workers() > 1)
+    for (auto gradient : llvm::make_early_inc_range(step.front().getOps<cs::GradientOp>()))
+      scale(gradient.getResult(), gradient);
+  llvm::DenseMap<Value, bool> known;
+  Operation *end = step.front().getTerminator();
+  for (unsigned i = 0; i < step.getNumResults(); ++i) {
+    Value value = end->getOperand(i);
+    auto name = step.getResultAttrOfType<StringAttr>(i, cs::CsDialect::kUpdatesAttr);
+    if (!name || !isa<FloatType>(getElementTypeOrSelf(value)) || !dependsOnBatch(value, step, known))
+      continue;
+    builder.setInsertionPoint(end);
+    end->setOperand(i, cs::GradientOp::create(builder, step.getLoc(), value.getType(), value, name));
+  }
+}
+
+Report fail(Outcome outcome, const std::string &message, Report report) {
+  report.outcome = outcome;
+  report.message = message.substr(0, message.find('\n'));
+  return report;
+}
+
+} // namespace
+
+// With a diagnostic it is a refusal, without one a fault.
+Report Trial::Impl::refuse(const char *otherwise, Report report) {
+  Outcome outcome = error.empty() ? Outcome::failed : Outcome::refused;
+  return fail(outcome, takeError(otherwise), report);
+}
+
+Report Trial::Impl::run(const std::string &text, const Mode &mode, uint64_t seed) {
+  Report report;
+  error.clear();
+  OwningOpRef<ModuleOp> module = parse(mode.cluster() + text);
+  if (!module)
+    return fail(Outcome::invalid, takeError("does not parse"), report);
+  OwningOpRef<ModuleOp> meant = module->clone();
+  FailureOr<func::FuncOp> step = reference::findStep(*meant);
+  if (failed(step))
+    return fail(Outcome::invalid, takeError("has no step"), report);
+  spellOut(*step, mode);
+
+  double begin = now();
+  Inputs inputs = inputsOf(*step, mode.workers(), kSteps, seed);
+  reference::Interpreter interpreter;
+  auto wanted = reference::runStep(interpreter, *step, inputs.slots, inputs.batches[0], mode.workers());
+  report.reference = now() - begin;
+  std::string wrongProgram = failed(wanted) ? takeError("the reference fails without an error") : "";
+  error.clear();
+
+  begin = now();
+  OwningOpRef<ModuleOp> lowered = module->clone();
+  PassManager pipeline(context.get(), "builtin.module");
+  if (failed(parsePassPipeline(mode.pipeline, pipeline)))
+    return fail(Outcome::invalid, "no such pipeline: " + mode.pipeline, report);
+  pipeline.enableVerifier(true);
+  if (failed(pipeline.run(*lowered)))
+    return refuse("the pipeline fails without an error", report);
+  report.lowering = now() - begin;
+
+  // Where nothing depends on a batch, only the first device has batches.
+  std::map<std::string, int64_t> parts;
+  for (auto function : lowered->getOps<func::FuncOp>())
+    if (function->hasAttr(cs::CsDialect::kStepAttr))
+      for (unsigned i = 0; i < function.getNumArguments(); ++i)
+        if (auto name = function.getArgAttrOfType<StringAttr>(i, cs::CsDialect::kBatchAttr))
+          ++parts[name.str()];
+  int64_t devices = 1;
+  for (const auto &[name, count] : parts)
+    devices = std::max(devices, count);
+
+  begin = now();
+  plan::Plan plan;
+  planexport::PlanStatistics statistics;
+  if (failed(planexport::exportPlan(*lowered, {}, plan, statistics)))
+    return refuse("the plan fails without an error", report);
+  std::string bytes = plan::Serialize(plan);
+  report.code = now() - begin;
+  if (!wrongProgram.empty())
+    return fail(Outcome::invalid, "reference: " + wrongProgram, report);
+
+  Session session(bytes);
+  if (!session.begin(inputs))
+    return fail(Outcome::failed, std::string("run: ") + cs_last_error(), report);
+  for (int s = 0; s < kSteps; ++s) {
+    const reference::NamedArrays &batch = inputs.batches[size_t(s)];
+    // Later steps begin with what the plan has made, so that bounds do not add up.
+    reference::NamedArrays slots;
+    if (s > 0) {
+      begin = now();
+      for (const auto &[name, array] : wanted->slots)
+        if (!(slots[name] = session.slot(name, *array)))
+          return fail(Outcome::failed, std::string("run: ") + cs_last_error(), report);
+      wanted = reference::runStep(interpreter, *step, slots, batch, mode.workers());
+      report.reference += now() - begin;
+      if (failed(wanted))
+        return fail(Outcome::invalid, "reference: " + takeError("the reference fails without an error"), report);
+    }
+    begin = now();
+    if (!session.step(batch, devices, mode.devices) || !compare(session, *wanted, s, report))
+      return fail(Outcome::failed, std::string("run: ") + cs_last_error(), report);
+    report.run += now() - begin;
+  }
+  return report;
+}
+
+Report Trial::run(const std::string &text, const Mode &mode, uint64_t seed) {
+  return impl->run(text, mode, seed);
+}
+
+} // namespace commsched::differential
