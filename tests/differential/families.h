@@ -55,6 +55,11 @@ void insertLoop(Body &body);
 void conditional(Body &body);
 void whileLoop(Body &body);
 
+// network.cpp
+// Gradients of a net of these square matrices, without a name where one is not used;
+// `x` is a matrix with as many columns.
+std::vector<Value> network(Body &body, const std::vector<Value> &weights, const Value &x);
+
 // generate.cpp
 void anyFamily(Body &body);
 // What is there, made to this type in one way or another.

@@ -182,16 +182,29 @@ void Writer::makeArguments() {
 // The gradients are what is computed, to the type of the parameters. Between them other
 // ops, so that gradients are made by different fragments.
 void Writer::makeGradients() {
-  std::vector<Value> raw;
+  std::vector<Value> raw, weights, ofNet;
+  Value x;
+  for (const Argument &argument : arguments)
+    if (argument.kind == "param" && argument.value.rank() == 2 && argument.value.shape[0] == argument.value.shape[1] &&
+        (weights.empty() || weights[0].type() == argument.value.type()))
+      weights.push_back(argument.value);
+  if (!weights.empty() && rng.oneIn(2) && body.find([&](const Value &v) {
+        return v.element == weights[0].element && v.rank() == 2 && v.batch && v.shape[1] == weights[0].shape[0] && v.size <= 4;
+      }, x))
+    ofNet = network(body, weights, x);
   for (const Argument &argument : arguments) {
     if (argument.kind != "param")
       continue;
     if (rng.oneIn(3))
       anyFamily(body);
-    Value gradient, before;
-    if (rng.oneIn(12) && !raw.empty() && raw.back().type() == argument.value.type())
+    Value gradient;
+    for (size_t i = 0; i < ofNet.size(); ++i)
+      if (weights[i].name == argument.value.name && !ofNet[i].name.empty())
+        gradient = ofNet[i];
+    bool isMade = !gradient.name.empty();
+    if (!isMade && rng.oneIn(12) && !raw.empty() && raw.back().type() == argument.value.type())
       gradient = raw.back(); // one value for two
-    else
+    else if (!isMade)
       gradient = makeOfType(body, argument.value.element, argument.value.shape);
     raw.push_back(gradient);
     if (rng.oneIn(2))
