@@ -220,7 +220,8 @@ def trial(seed):
         program = commsched.transpile(step, params, state, *batch, batch=(2, 3), **mode)
         plan = program.plan
     except commsched.CommSchedError as error:
-        return "refused", f"{type(error).__name__}: {error}".split("\n")[0], mode
+        text = f"{type(error).__name__}: {error}".split("\n")[0]
+        return "crashed" if "internal error" in text else "refused", text, mode
     assert plan
     for s in range(STEPS):
         batch = loss.batch(s)

@@ -138,15 +138,16 @@ std::vector<Job> jobsOf(const std::string &file) {
 // A message without what differs from program to program.
 std::string reasonOf(const std::string &message) {
   std::string reason;
-  bool quoted = false;
+  bool quoted = false, word = false; // "..." and '...'
   for (size_t i = 0; i < message.size(); ++i) {
     char c = message[i];
     quoted ^= c == '"';
+    word ^= c == '\'';
     if (message.compare(i, 7, "tensor<") == 0 || message.compare(i, 7, "memref<") == 0) {
       reason += message.substr(i, 6);
       while (i < message.size() && message[i] != '>')
         ++i;
-    } else if (!quoted && !(c >= '0' && c <= '9')) {
+    } else if (!quoted && (word || !(c >= '0' && c <= '9'))) {
       reason += c;
     }
   }

@@ -17,7 +17,7 @@ enum class Outcome {
   equal,   // all that is determined is within its bounds
   wrong,   // something is not
   refused, // by the compiler, with a diagnostic
-  failed,  // the run of the plan ended with an error, or an error without a diagnostic
+  failed,  // an internal error, or the run of the plan ended with an error
   invalid, // the generator's or the reference's fault: not a program
 };
 constexpr int kOutcomes = 5;
