@@ -205,6 +205,7 @@ LogicalResult fuseFragment(func::FuncOp function) {
     linalg::populateElementwiseToLinalgConversionPatterns(patterns);
     linalg::populateDecomposePadPatterns(patterns);
     tensor::populateDecomposeTensorConcatPatterns(patterns);
+    populateSliceForms(patterns);
     if (failed(applyPatternsGreedily(function, std::move(patterns))))
       return failure();
   }

@@ -147,10 +147,11 @@ void MemoryTrace::record(ReadKey key, Operation *op, Sources sources) {
   found[key] = {std::move(sources), op};
 }
 
-// `strides` of the slice are in elements of the parent's dimensions.
+// `strides` of the slice are in elements of the parent's dimensions; `shape` is
+// `sizes` without some dimensions of one element.
 View MemoryTrace::slice(const View &parent, ArrayRef<OpFoldResult> offsets,
                         ArrayRef<OpFoldResult> strides, ArrayRef<int64_t> sizes,
-                        const llvm::SmallBitVector &dropped) {
+                        ArrayRef<int64_t> shape) {
   View view;
   view.elementBytes = parent.elementBytes;
   int64_t offset = 0;
@@ -164,7 +165,7 @@ View MemoryTrace::slice(const View &parent, ArrayRef<OpFoldResult> offsets,
     int64_t stride = step.value_or(1) * parent.strides[d];
     allSizes.push_back(sizes[d]);
     allStrides.push_back(stride / view.elementBytes);
-    if (dropped.test(d))
+    if (view.sizes.size() == shape.size() || shape[view.sizes.size()] != sizes[d])
       continue;
     view.sizes.push_back(sizes[d]);
     view.strides.push_back(stride);
@@ -340,7 +341,7 @@ LogicalResult MemoryTrace::visit(Operation *op) {
       })
       .Case([&](tensor::ExtractSliceOp part) {
         View view = slice(dense(part.getSource()), part.getMixedOffsets(), part.getMixedStrides(),
-                          part.getStaticSizes(), part.getDroppedDims());
+                          part.getStaticSizes(), part.getType().getShape());
         Content value(dense(part.getResult()).region.box, {});
         value.copy(content(part.getSource()), view, dense(part.getResult()));
         set(part.getResult(), std::move(value));
@@ -349,7 +350,7 @@ LogicalResult MemoryTrace::visit(Operation *op) {
       .Case([&](tensor::InsertSliceOp insert) {
         View view = slice(dense(insert.getDest()), insert.getMixedOffsets(),
                           insert.getMixedStrides(), insert.getStaticSizes(),
-                          insert.getDroppedDims());
+                          insert.getSourceType().getShape());
         Content value = content(insert.getDest());
         value.copy(content(insert.getSource()), dense(insert.getSource()), view);
         set(insert.getResult(), std::move(value));
@@ -387,7 +388,7 @@ LogicalResult MemoryTrace::visit(Operation *op) {
         bool constant = llvm::all_of(
             at, [](OpFoldResult index) { return getConstantIntValue(index).has_value(); });
         if (constant)
-          view = slice(view, at, ones, sizes, llvm::SmallBitVector(at.size()));
+          view = slice(view, at, ones, sizes, sizes);
         write(op, {to->root, view}, source,
               !constant && view.region.volume() != view.elementBytes);
         return success();
@@ -429,7 +430,7 @@ LogicalResult MemoryTrace::visit(Operation *op) {
           return failure();
         memrefs[part.getResult()] = {
             from->root, slice(from->view, part.getMixedOffsets(), part.getMixedStrides(),
-                              part.getStaticSizes(), part.getDroppedDims())};
+                              part.getStaticSizes(), part.getType().getShape())};
         return success();
       })
       .Case([&](memref::CastOp cast) {

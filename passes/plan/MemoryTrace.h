@@ -73,7 +73,7 @@ private:
   llvm::FailureOr<Pointer> pointer(mlir::Operation *op, mlir::Value memref);
   View slice(const View &parent, llvm::ArrayRef<mlir::OpFoldResult> offsets,
              llvm::ArrayRef<mlir::OpFoldResult> strides, llvm::ArrayRef<int64_t> sizes,
-             const llvm::SmallBitVector &dropped);
+             llvm::ArrayRef<int64_t> shape);
   Sources readAll(mlir::Operation *op, mlir::Value value);
   void record(ReadKey key, mlir::Operation *op, Sources sources);
   void write(mlir::Operation *op, const Pointer &to, Source source, bool weak);

@@ -11,6 +11,7 @@
 #include "FragmentCompiler.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/PatternMatch.h"
 
 #include <map>
 
@@ -38,6 +39,9 @@ void lowerLists(mlir::func::FuncOp function);
 void lowerSparseOps(mlir::func::FuncOp function);
 /// Teaches `context` to bufferize cs.kernel.
 void addKernelBufferization(mlir::MLIRContext *context);
+
+/// Slices in forms that MLIR can bufferize.
+void populateSliceForms(mlir::RewritePatternSet &patterns);
 
 /// Tensors: everything structured becomes linalg.generic, elementwise ops are
 /// fused, contractions are marked with kKernelAttr.
