@@ -66,7 +66,8 @@ private:
   bool byBlock;
   Origins origins;
   llvm::DenseSet<Operation *> replicated;
-  /// Arguments that fragments of all devices read.
+  /// Arguments of which all devices have their own: fragments read them, or they
+  /// are combined.
   llvm::DenseSet<Value> read;
   /// Of a value of device 0: the one of device d, at d - 1.
   llvm::DenseMap<Value, SmallVector<Value>> versions;
@@ -180,6 +181,11 @@ LogicalResult Replicator::analyse(Everywhere &everywhere) {
   for (Operation &op : func.front()) {
     if (failed(check(op)))
       return failure();
+    // A part of the batch that is combined as it is: each device has its own.
+    if (!isa<cs::FragmentOp>(op))
+      for (Value operand : op.getOperands())
+        if (isa<BlockArgument>(operand) && origins.isLocal(operand))
+          read.insert(operand);
     if (auto fragment = dyn_cast<cs::FragmentOp>(op))
       if (llvm::any_of(fragment.getOutputs(), [&](Value output) {
             return origins.isLocal(output);
