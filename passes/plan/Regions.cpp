@@ -99,21 +99,20 @@ Relation relate(const Box &a, const Box &b) {
     return Relation::Equal;
   if (a.volume() == 0 || b.volume() == 0 || a.end() <= b.offset || b.end() <= a.offset)
     return Relation::Disjoint;
+  // One run of bytes needs no digits.
+  auto run = [](const Box &box) {
+    return box.dims.empty() || (box.dims.size() == 1 && box.dims[0].second == 1);
+  };
+  if (run(a) && a.offset <= b.offset && b.end() <= a.end())
+    return Relation::Contains;
+  if (run(b) && b.offset <= a.offset && a.end() <= b.end())
+    return Relation::Inside;
   auto strides = commonStrides(a, b);
   if (!strides)
     return Relation::Overlap;
   auto x = digits(a, *strides), y = digits(b, *strides);
-  if (!x || !y) {
-    // One run of bytes needs no digits.
-    auto run = [](const Box &box) {
-      return box.dims.empty() || (box.dims.size() == 1 && box.dims[0].second == 1);
-    };
-    if (run(a) && a.offset <= b.offset && b.end() <= a.end())
-      return Relation::Contains;
-    if (run(b) && b.offset <= a.offset && a.end() <= b.end())
-      return Relation::Inside;
+  if (!x || !y)
     return Relation::Overlap;
-  }
   bool contains = true, inside = true;
   for (auto [p, q] : llvm::zip(*x, *y)) {
     if (p.second <= q.first || q.second <= p.first)
@@ -125,6 +124,26 @@ Relation relate(const Box &a, const Box &b) {
          : contains         ? Relation::Contains
          : inside           ? Relation::Inside
                             : Relation::Overlap;
+}
+
+// What two boxes have in common, if that is a box that can be told.
+static std::optional<Box> common(const Box &a, const Box &b) {
+  auto strides = commonStrides(a, b);
+  if (!strides)
+    return std::nullopt;
+  auto x = digits(a, *strides), y = digits(b, *strides);
+  if (!x || !y)
+    return std::nullopt;
+  Box box;
+  for (auto [p, q, stride] : llvm::zip(*x, *y, *strides)) {
+    int64_t begin = std::max(p.first, q.first), end = std::min(p.second, q.second);
+    if (begin >= end)
+      return std::nullopt;
+    box.offset += begin * stride;
+    box.dims.push_back({end - begin, stride});
+  }
+  normalise(box);
+  return box;
 }
 
 Relation relate(const Region &a, const Region &b) {
@@ -163,16 +182,22 @@ Sources Content::read(const Region &region) const {
   for (const History &history : histories) {
     // Newest first, until what is found covers the region.
     int64_t missing = region.volume();
-    llvm::SmallVector<const Region *> found;
+    llvm::SmallVector<Region, 4> found;
     for (const Entry &entry : llvm::reverse(history)) {
       if (missing <= 0)
         break;
       Relation relation = relate(entry.region, region);
       if (relation == Relation::Disjoint)
         continue;
+      Region part = entry.region;
+      if (relation == Relation::Overlap && !part.where && !region.where)
+        if (std::optional<Box> inside = common(part.box, region.box)) {
+          part.box = *inside;
+          relation = Relation::Inside;
+        }
       // Hidden by one that is newer.
-      if (llvm::any_of(found, [&](const Region *newer) {
-            Relation hidden = relate(*newer, entry.region);
+      if (llvm::any_of(found, [&](const Region &newer) {
+            Relation hidden = relate(newer, part);
             return hidden == Relation::Equal || hidden == Relation::Contains;
           }))
         continue;
@@ -181,12 +206,12 @@ Sources Content::read(const Region &region) const {
         continue;
       if (relation == Relation::Equal || relation == Relation::Contains)
         break;
-      bool apart = llvm::all_of(found, [&](const Region *newer) {
-        return relate(*newer, entry.region) == Relation::Disjoint;
+      bool apart = llvm::all_of(found, [&](const Region &newer) {
+        return relate(newer, part) == Relation::Disjoint;
       });
       if (relation == Relation::Inside && apart)
-        missing -= entry.region.volume();
-      found.push_back(&entry.region);
+        missing -= part.volume();
+      found.push_back(part);
     }
   }
   llvm::sort(result);
