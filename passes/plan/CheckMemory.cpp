@@ -1,8 +1,8 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Translation validation of the steps that give values memory: what each
-// operation reads was written by the same operations before and after.
+// Translation validation of bufferization: what each operation reads was written
+// by the same operations before and after.
 
 #include "CheckTimer.h"
 #include "MemoryTrace.h"
@@ -36,16 +36,12 @@ static bool agrees(const Sources &wanted, const Sources &got) {
 }
 
 static LogicalResult compare(func::FuncOp function, const MemoryTrace &before,
-                             const MemoryTrace &after, unsigned arguments) {
+                             const MemoryTrace &after) {
   for (const auto &[key, read] : after.reads()) {
     auto it = before.reads().find(key);
-    if (it == before.reads().end()) {
-      // Memory that the change itself brought in: an argument behind the context.
-      if (key.kind == ReadKey::Result && key.number >= arguments)
-        continue;
+    if (it == before.reads().end())
       return read.op->emitError("internal error: ")
              << describe(read.op) << " reads memory that it did not read before it was assigned";
-    }
     if (!agrees(it->second.sources, read.sources))
       return read.op->emitError("internal error: memory of ")
              << (key.kind == ReadKey::Result ? "a result" : "operand ")
@@ -57,7 +53,7 @@ static LogicalResult compare(func::FuncOp function, const MemoryTrace &before,
     if (!after.reads().contains(key))
       return function.emitError("internal error: a read is lost where memory is assigned");
   for (const auto &[argument, op] : after.writtenArguments())
-    if (argument < arguments && !before.writtenArguments().contains(argument))
+    if (!before.writtenArguments().contains(argument))
       return op->emitError("internal error: ")
              << describe(op) << " writes into the memory of an operand of its fragment";
   return success();
@@ -72,7 +68,6 @@ LogicalResult checkMemory(func::FuncOp function, double &seconds,
     if (isa<linalg::LinalgOp, cs::KernelOp>(op))
       op->setAttr(kMemoryNumberAttr, builder.getI64IntegerAttr(count++));
   });
-  unsigned arguments = function.getNumArguments();
   MemoryTrace before(function);
   if (failed(before.run()))
     return failure();
@@ -81,7 +76,7 @@ LogicalResult checkMemory(func::FuncOp function, double &seconds,
     return failure();
   timer.start();
   MemoryTrace after(function);
-  if (failed(after.run()) || failed(compare(function, before, after, arguments)))
+  if (failed(after.run()) || failed(compare(function, before, after)))
     return failure();
   function.walk([&](Operation *op) { op->removeAttr(kMemoryNumberAttr); });
   return success();

@@ -1,6 +1,7 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "CheckTimer.h"
 #include "FragmentCompiler.h"
 #include "Stages.h"
 
@@ -107,12 +108,15 @@ LogicalResult FragmentCompiler::compile(CompiledFragments &result) {
     extractKernels(fragment, kernels);
     if (failed(extractKernelCalls(fragment, kernels)))
       return failure();
-    FailureOr<uint64_t> scratch = failure();
-    auto assign = [&]() -> LogicalResult {
-      scratch = assignScratch(fragment);
-      return scratch;
-    };
-    if (failed(checkMemory(fragment, result.checkSeconds, assign)) || failed(outlineNests(fragment, nests)))
+    FailureOr<uint64_t> scratch = assignScratch(fragment);
+    if (failed(scratch))
+      return failure();
+    {
+      CheckTimer timer(result.checkSeconds);
+      if (failed(checkScratch(fragment, *scratch)))
+        return failure();
+    }
+    if (failed(outlineNests(fragment, nests)))
       return failure();
     lowerKernelCalls(fragment);
     result.scratchBytes.push_back(*scratch);

@@ -41,7 +41,7 @@ static bool isStructured(Operation *op) {
 }
 
 void MemoryTrace::number() {
-  unsigned loads = 0, stores = 0, calls = 0;
+  unsigned loads = 0, stores = 0;
   function.walk<WalkOrder::PreOrder>([&](Operation *op) {
     if (auto number = op->getAttrOfType<IntegerAttr>(kMemoryNumberAttr)) {
       numbers[op] = number.getInt();
@@ -52,38 +52,12 @@ void MemoryTrace::number() {
     } else if (auto elements = dyn_cast<tensor::FromElementsOp>(op)) {
       numbers[op] = stores;
       stores += elements.getElements().size();
-    } else if (isa<func::CallOp>(op)) {
-      numbers[op] = calls++;
     }
   });
-}
-
-// Views of one buffer of bytes: those that overlap, if through others, are one root.
-void MemoryTrace::shareViews() {
-  SmallVector<std::tuple<int64_t, int64_t, Operation *>> views; // begin, end
-  function.walk([&](memref::ViewOp view) {
-    std::optional<int64_t> shift = getConstantIntValue(view.getByteShift());
-    if (shift && isa<BlockArgument>(view.getSource()))
-      views.push_back({*shift, *shift + denseView(view.getType()).region.box.end(), view});
-  });
-  llvm::stable_sort(views, llvm::less_first());
-  for (size_t i = 0; i < views.size();) {
-    size_t next = i;
-    int64_t begin = std::get<0>(views[i]), end = std::get<1>(views[i]);
-    for (; next < views.size() && (next == i || std::get<0>(views[next]) < end); ++next)
-      end = std::max(end, std::get<1>(views[next]));
-    unsigned root = newRoot(denseView({end - begin}, 1), {});
-    for (; i < next; ++i) {
-      View part = denseView(cast<memref::ViewOp>(std::get<2>(views[i])).getType());
-      part.region.box.offset = std::get<0>(views[i]) - begin;
-      areas[std::get<2>(views[i])] = {root, part};
-    }
-  }
 }
 
 LogicalResult MemoryTrace::run() {
   number();
-  shareViews();
   for (BlockArgument arg : function.getArguments()) {
     if (!isa<MemRefType>(arg.getType()))
       continue;
@@ -217,7 +191,6 @@ void MemoryTrace::write(Operation *op, const Pointer &to, Source source, bool we
 
 // An op that reads its operands and writes its outs.
 LogicalResult MemoryTrace::structured(Operation *op) {
-  bool call = isa<func::CallOp>(op), library = call && !op->hasAttr(kMemoryNumberAttr);
   unsigned number = numbers.lookup(op);
   auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
   auto kernel = dyn_cast<cs::KernelOp>(op);
@@ -238,13 +211,13 @@ LogicalResult MemoryTrace::structured(Operation *op) {
       return linalgOp.payloadUsesValueFromOperand(&operand);
     if (kernel)
       return kernel.isDpsInput(&operand) || kernel.getAccumulate();
-    return library || !isOut(operand) || op->hasAttr(kKernelAccumulateAttr);
+    return !isOut(operand) || op->hasAttr(kKernelAccumulateAttr);
   };
   for (OpOperand &operand : op->getOpOperands()) {
     if (!hasMemory(operand.get()) || !isRead(operand))
       continue;
-    record({library ? ReadKey::Call : ReadKey::Structured, number, operand.getOperandNumber()},
-           op, readAll(op, operand.get()));
+    record({ReadKey::Structured, number, operand.getOperandNumber()}, op,
+           readAll(op, operand.get()));
   }
   for (mlir::Region &region : op->getRegions())
     for (Block &body : region)
@@ -256,8 +229,7 @@ LogicalResult MemoryTrace::structured(Operation *op) {
     if (hasMemory(operand.get()) && isOut(operand))
       outs.push_back(&operand);
   for (auto [k, out] : llvm::enumerate(outs)) {
-    Source source{library ? Source::Called : Source::Structured, false,
-                  static_cast<uint16_t>(k), number};
+    Source source{Source::Structured, false, static_cast<uint16_t>(k), number};
     bool weak = partly(*out);
     if (isa<RankedTensorType>(out->get().getType())) {
       Content value = content(out->get());
@@ -270,7 +242,7 @@ LogicalResult MemoryTrace::structured(Operation *op) {
       return failure();
     // In place only where each element is read before it is written, and not again.
     for (OpOperand &operand : op->getOpOperands()) {
-      if (&operand == out || !isa<MemRefType>(operand.get().getType()) || library)
+      if (&operand == out || !isa<MemRefType>(operand.get().getType()))
         continue;
       FailureOr<Pointer> from = pointer(op, operand.get());
       if (failed(from))
@@ -294,7 +266,7 @@ LogicalResult MemoryTrace::structured(Operation *op) {
 }
 
 LogicalResult MemoryTrace::visit(Operation *op) {
-  if (isStructured(op) || isa<linalg::LinalgOp, func::CallOp>(op))
+  if (isStructured(op))
     return structured(op);
   if (isa<scf::WhileOp>(op))
     return whileLoop(op);
@@ -410,13 +382,6 @@ LogicalResult MemoryTrace::visit(Operation *op) {
         Value memref = alloc->getResult(0);
         View view = dense(memref);
         memrefs[memref] = {newRoot(view, {}), view};
-        return success();
-      })
-      .Case([&](memref::ViewOp view) {
-        auto area = areas.find(op);
-        if (area == areas.end())
-          return unknown(op);
-        memrefs[view.getResult()] = area->second;
         return success();
       })
       .Case([&](memref::GetGlobalOp global) {

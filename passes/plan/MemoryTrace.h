@@ -19,7 +19,7 @@ namespace commsched::planexport {
 /// One read: operand `operand` of the structured op of this number, or the n-th
 /// load of the function.
 struct ReadKey {
-  enum Kind : uint8_t { Structured, Load, Call, Result } kind;
+  enum Kind : uint8_t { Structured, Load, Result } kind;
   unsigned number, operand;
   auto operator<=>(const ReadKey &other) const = default;
 };
@@ -66,7 +66,6 @@ private:
   llvm::LogicalResult unknown(mlir::Operation *op);
 
   void number();
-  void shareViews();
   Content &content(mlir::Value tensor);
   void set(mlir::Value tensor, Content value);
   unsigned newRoot(const View &view, Source source);
@@ -88,7 +87,6 @@ private:
   std::vector<Root> roots;
   std::map<std::vector<const void *>, unsigned> places;
   llvm::DenseMap<mlir::Operation *, unsigned> numbers;
-  llvm::DenseMap<mlir::Operation *, Pointer> areas; // of views of scratch memory
   std::map<ReadKey, Read> found;
   std::map<unsigned, mlir::Operation *> writtenArgs;
 };

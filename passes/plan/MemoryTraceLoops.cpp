@@ -15,7 +15,7 @@ namespace commsched::planexport {
 
 // Joins of loops and conditions may begin with one iteration or another: what
 // changes in more rounds than this is not known.
-static constexpr unsigned kRounds = 12;
+static constexpr unsigned kRounds = 64;
 
 void MemoryTrace::mergeRoots(const std::vector<Root> &other) {
   for (auto [root, more] : llvm::zip(roots, other))
@@ -112,7 +112,6 @@ static auto insideOf(Operation *op, const Numbers &numbers) {
     if (nested == op || it == numbers.end() || isa<linalg::FillOp>(nested))
       return;
     Source::Kind kind = nested->hasAttr(kMemoryNumberAttr) ? Source::Structured
-                        : isa<func::CallOp>(nested)        ? Source::Called
                                                            : Source::Stored;
     unsigned count = nested->getName().getStringRef() == "tensor.from_elements"
                          ? nested->getNumOperands()

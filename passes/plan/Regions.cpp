@@ -6,6 +6,7 @@
 #include "llvm/ADT/STLExtras.h"
 
 #include <optional>
+#include <tuple>
 
 namespace commsched::planexport {
 
@@ -342,6 +343,7 @@ void Content::copy(const Content &from, const View &source, const View &target) 
       result.push_back(std::move(history));
     }
   histories = std::move(result);
+  anyOf |= from.anyOf;
   tidy();
 }
 
@@ -349,6 +351,7 @@ void Content::merge(const Content &other) {
   for (const History &history : other.histories)
     if (!llvm::is_contained(histories, history))
       histories.push_back(history);
+  anyOf |= other.anyOf;
   tidy();
 }
 
@@ -369,25 +372,31 @@ void Content::nextIteration(llvm::function_ref<bool(const Source &)> inLoop) {
   tidy();
 }
 
-// Many histories become one that may be any of them.
+// Many histories become one that may be any of them, and stays so: what a loop
+// adds to it comes to an end.
 void Content::tidy() {
   std::vector<History> distinct;
   for (History &history : histories)
     if (!llvm::is_contained(distinct, history))
       distinct.push_back(std::move(history));
   histories = std::move(distinct);
-  if (histories.size() <= 16)
+  if (histories.size() <= (anyOf ? 1 : 16))
     return;
-  History one = histories.front();
-  for (size_t i = 1; i < histories.size(); ++i)
-    for (Entry entry : histories[i]) {
-      if (llvm::is_contained(one, entry))
-        continue;
+  History all;
+  for (const History &history : histories)
+    for (Entry entry : history) {
       entry.weak = true;
-      if (!llvm::is_contained(one, entry))
-        one.push_back(entry);
+      all.push_back(std::move(entry));
     }
-  histories = {one};
+  auto key = [](const Entry &entry) {
+    return std::tuple(entry.region.box.offset, entry.region.where, entry.region.inner.offset,
+                      llvm::ArrayRef(entry.region.box.dims), llvm::ArrayRef(entry.region.inner.dims),
+                      entry.source);
+  };
+  llvm::stable_sort(all, [&](const Entry &a, const Entry &b) { return key(a) < key(b); });
+  all.erase(llvm::unique(all), all.end());
+  histories = {std::move(all)};
+  anyOf = true;
 }
 
 } // namespace commsched::planexport

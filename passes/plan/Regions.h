@@ -51,7 +51,7 @@ Relation relate(const Region &a, const Region &b);
 
 /// Who wrote something: `what`.`number` is an operation, `operand` its result.
 struct Source {
-  enum Kind : uint8_t { Nothing, Input, Constant, Structured, Stored, Called };
+  enum Kind : uint8_t { Nothing, Input, Constant, Structured, Stored };
   Kind kind = Nothing;
   bool earlier = false; // in an earlier iteration of a loop
   uint16_t operand = 0;
@@ -103,6 +103,7 @@ private:
   void put(History &history, const Entry &entry);
   void tidy();
   std::vector<History> histories;
+  bool anyOf = false; // one history that stands for many
 };
 
 } // namespace commsched::planexport

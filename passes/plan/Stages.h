@@ -47,7 +47,7 @@ void populateSliceForms(mlir::RewritePatternSet &patterns);
 /// fused, contractions are marked with kKernelAttr.
 llvm::LogicalResult fuseFragment(mlir::func::FuncOp function);
 
-/// Makes a change that gives values memory, and checks that every read has what
+/// Bufferizes by `change`, and checks that every read has what
 /// it had before: that no memory is written between the last writer of a value
 /// and a reader that wants it. What differs is an internal error at the op.
 /// Adds the time that the check takes to `seconds`.
@@ -74,6 +74,10 @@ void extractKernels(mlir::func::FuncOp function, KernelTable &table);
 
 /// What cs.kernel became on buffers as calls of functions with kKernelIndexAttr.
 llvm::LogicalResult extractKernelCalls(mlir::func::FuncOp function, KernelTable &table);
+
+/// Checks of a function behind assignScratch that no two temporaries that share
+/// bytes of the scratch area are used at the same time.
+llvm::LogicalResult checkScratch(mlir::func::FuncOp function, uint64_t bytes);
 
 /// Adds the argument %scratch after %context and puts every allocation there.
 /// Returns the bytes needed.
