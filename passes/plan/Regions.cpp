@@ -127,24 +127,47 @@ Relation relate(const Box &a, const Box &b) {
                             : Relation::Overlap;
 }
 
-// What two boxes have in common, if that is a box that can be told.
-static std::optional<Box> common(const Box &a, const Box &b) {
-  auto strides = commonStrides(a, b);
-  if (!strides)
-    return std::nullopt;
-  auto x = digits(a, *strides), y = digits(b, *strides);
-  if (!x || !y)
-    return std::nullopt;
-  Box box;
-  for (auto [p, q, stride] : llvm::zip(*x, *y, *strides)) {
-    int64_t begin = std::max(p.first, q.first), end = std::min(p.second, q.second);
-    if (begin >= end)
-      return std::nullopt;
-    box.offset += begin * stride;
-    box.dims.push_back({end - begin, stride});
+// What is left of `box` without `other`, where that can be told; else all of it.
+static void subtract(const Box &box, const Box &other, llvm::SmallVectorImpl<Box> &left) {
+  switch (relate(other, box)) {
+  case Relation::Equal:
+  case Relation::Contains:
+    return;
+  case Relation::Disjoint:
+    left.push_back(box);
+    return;
+  default:
+    break;
   }
-  normalise(box);
-  return box;
+  auto strides = commonStrides(box, other);
+  auto x = strides ? digits(box, *strides) : std::nullopt;
+  auto y = strides ? digits(other, *strides) : std::nullopt;
+  if (!x || !y) {
+    left.push_back(box);
+    return;
+  }
+  auto add = [&](const Digits &part) {
+    Box result;
+    for (auto [range, stride] : llvm::zip(part, *strides)) {
+      result.offset += range.first * stride;
+      result.dims.push_back({range.second - range.first, stride});
+    }
+    normalise(result);
+    left.push_back(result);
+  };
+  // Digit by digit: what lies in front of `other`, and behind it.
+  Digits rest = *x;
+  for (size_t d = 0; d < rest.size(); ++d) {
+    auto [begin, end] = rest[d];
+    int64_t from = std::max(begin, (*y)[d].first), to = std::min(end, (*y)[d].second);
+    for (auto [low, high] : {std::pair(begin, from), std::pair(to, end)})
+      if (low < high) {
+        Digits part = rest;
+        part[d] = {low, high};
+        add(part);
+      }
+    rest[d] = {from, to};
+  }
 }
 
 Relation relate(const Region &a, const Region &b) {
@@ -178,41 +201,40 @@ View denseView(llvm::ArrayRef<int64_t> sizes, int64_t elementBytes) {
   return view;
 }
 
+// Of a region, while its writers are looked for.
+static constexpr size_t kPieces = 256;
+
 Sources Content::read(const Region &region) const {
   Sources result;
   for (const History &history : histories) {
-    // Newest first, until what is found covers the region.
-    int64_t missing = region.volume();
-    llvm::SmallVector<Region, 4> found;
+    // Newest first, until nothing of the region is left.
+    llvm::SmallVector<Box, 4> left{region.where ? region.inner : region.box};
     for (const Entry &entry : llvm::reverse(history)) {
-      if (missing <= 0)
-        break;
-      Relation relation = relate(entry.region, region);
-      if (relation == Relation::Disjoint)
+      if (entry.region.where != region.where) {
+        Relation relation = relate(entry.region, region);
+        if (relation == Relation::Disjoint)
+          continue;
+        result.push_back(entry.source);
+        if (!entry.weak && (relation == Relation::Equal || relation == Relation::Contains))
+          break;
         continue;
-      Region part = entry.region;
-      if (relation == Relation::Overlap && !part.where && !region.where)
-        if (std::optional<Box> inside = common(part.box, region.box)) {
-          part.box = *inside;
-          relation = Relation::Inside;
-        }
-      // Hidden by one that is newer.
-      if (llvm::any_of(found, [&](const Region &newer) {
-            Relation hidden = relate(newer, part);
-            return hidden == Relation::Equal || hidden == Relation::Contains;
+      }
+      const Box &written = region.where ? entry.region.inner : entry.region.box;
+      if (llvm::all_of(left, [&](const Box &box) {
+            return relate(written, box) == Relation::Disjoint;
           }))
         continue;
       result.push_back(entry.source);
       if (entry.weak)
         continue;
-      if (relation == Relation::Equal || relation == Relation::Contains)
+      llvm::SmallVector<Box, 4> next;
+      for (const Box &box : left)
+        subtract(box, written, next);
+      // Many pieces: as if nothing of them were written.
+      if (next.size() <= kPieces)
+        left = std::move(next);
+      if (left.empty())
         break;
-      bool apart = llvm::all_of(found, [&](const Region &newer) {
-        return relate(newer, part) == Relation::Disjoint;
-      });
-      if (relation == Relation::Inside && apart)
-        missing -= part.volume();
-      found.push_back(part);
     }
   }
   llvm::sort(result);
