@@ -216,6 +216,14 @@ def test_the_index_is_that_of_the_part_of_the_batch():
 
 
 @with_tools
+def test_the_reference_has_it_too():
+    program = transpile(workers=2)
+    rows = {row.name: row for row in program.check(BATCHES[:2])}
+    assert set(rows) >= {"a", "b", "key"}
+    program.close()
+
+
+@with_tools
 def test_the_number_of_workers_may_change():
     program = transpile(workers=4)
     program.run(BATCHES[:2], workers=4)
@@ -321,8 +329,8 @@ def moves_by_index(params, key, x, y):
     (moves_by_index, 'new value of parameter "b" depends on the worker\'s index other than through its cs.gradient: '
                      'workers would drift apart')])
 def test_drift_is_refused(step, message, mode):
-    with pytest.raises(commsched.CommSchedError, match=message):
-        transpile(step, workers=2, mode=mode).plan
+    with pytest.raises(commsched.RefusedProgram, match=message):
+        transpile(step, workers=2, mode=mode)
 
 
 @with_tools
