@@ -107,8 +107,8 @@ LogicalResult CsDialect::verifyOperationAttribute(Operation *op,
     return success();
   }
   if (name == kParamAttr || name == kStateAttr || name == kBatchAttr ||
-      name == kUpdatesAttr || name == kMetricAttr || name == kRowsAttr ||
-      name == kRowSparseAttr)
+      name == kWorkerIndexAttr || name == kUpdatesAttr || name == kMetricAttr ||
+      name == kRowsAttr || name == kRowSparseAttr)
     return op->emitOpError() << "'" << name
                              << "' belongs on an argument or result";
   return verifySparseAttribute(op, attr);
@@ -176,6 +176,21 @@ static LogicalResult verifyRowSparse(Operation *op, NamedAttribute attr,
   return success();
 }
 
+/// `attr` says that an argument is the worker's index.
+static LogicalResult verifyWorkerIndex(Operation *op, NamedAttribute attr, Type type,
+                                       unsigned index) {
+  StringRef name = attr.getName();
+  if (!isa<UnitAttr>(attr.getValue()))
+    return op->emitOpError() << "argument " << index << ": '" << name
+                             << "' must be a unit attribute, got: " << attr.getValue();
+  auto placed = dyn_cast<PlacedType>(type);
+  auto tensor = placed ? placed.getTensor() : dyn_cast<RankedTensorType>(type);
+  if (!tensor || tensor.getRank() != 0 || !tensor.getElementType().isInteger(32))
+    return op->emitOpError() << "argument " << index << ": '" << name
+                             << "' must be of tensor<i32>, got: " << type;
+  return success();
+}
+
 LogicalResult CsDialect::verifyRegionArgAttribute(Operation *op,
                                                   unsigned regionIndex,
                                                   unsigned argIndex,
@@ -187,18 +202,22 @@ LogicalResult CsDialect::verifyRegionArgAttribute(Operation *op,
     return verifyRowSparse(op, attr, argIndex);
   if (name == kPerRankAttr)
     return verifyPerRank(op, attr, argIndex);
-  if (name != kParamAttr && name != kStateAttr && name != kBatchAttr)
+  if (name != kParamAttr && name != kStateAttr && name != kBatchAttr &&
+      name != kWorkerIndexAttr)
     return op->emitOpError() << "argument " << argIndex << ": '" << name
                              << "' is not an argument attribute of cs";
   auto function = dyn_cast<FunctionOpInterface>(op);
   if (!function)
     return op->emitOpError() << "'" << name << "' belongs on a function";
   int roles = 0;
-  for (StringRef role : {kParamAttr, kStateAttr, kBatchAttr})
+  for (StringRef role : {kParamAttr, kStateAttr, kBatchAttr, kWorkerIndexAttr})
     roles += function.getArgAttr(argIndex, role) ? 1 : 0;
   if (roles > 1)
     return op->emitOpError() << "argument " << argIndex
                              << " must have one role, got: " << roles;
+  if (name == kWorkerIndexAttr)
+    return verifyWorkerIndex(op, attr, function.getArgumentTypes()[argIndex],
+                             argIndex);
   return verifyName(op, attr, function.getArgumentTypes()[argIndex], "argument",
                     argIndex);
 }

@@ -35,6 +35,9 @@ def Cs_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral kRowSparseAttr = "cs.row_sparse";
     static constexpr ::llvm::StringLiteral kStateAttr = "cs.state";
     static constexpr ::llvm::StringLiteral kBatchAttr = "cs.batch";
+    // The index of the worker whose part of the batch the function computes: see
+    // cs.worker_index.
+    static constexpr ::llvm::StringLiteral kWorkerIndexAttr = "cs.worker_index";
     static constexpr ::llvm::StringLiteral kUpdatesAttr = "cs.updates";
     static constexpr ::llvm::StringLiteral kMetricAttr = "cs.metric";
     // Rank that a function made by --specialize-ranks belongs to (i64).

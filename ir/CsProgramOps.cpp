@@ -47,6 +47,14 @@ LogicalResult GradientOp::verify() {
   return success();
 }
 
+LogicalResult WorkerIndexOp::verify() {
+  if ((*this)->getParentOfType<FragmentOp>())
+    return emitOpError() << "does not belong in a cs.fragment, whose operand is an argument of "
+                            "the function with '"
+                         << CsDialect::kWorkerIndexAttr << "'";
+  return success();
+}
+
 void ProfiledOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
   if (!getOutputs().empty())
     setName(getOutputs().front(), common::ssaName(getLabel()));

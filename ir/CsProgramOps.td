@@ -55,6 +55,27 @@ def Cs_GradientOp : Cs_Op<"gradient", [AllTypesMatch<["value", "result"]>]> {
   let hasVerifier = 1;
 }
 
+def Cs_WorkerIndexOp : Cs_Op<"worker_index", [Pure]> {
+  let summary = "which worker's part of the batch the step computes";
+  let description = [{
+    0 to W - 1, where W workers divide a global batch: the worker that gets
+    samples i n to i n + n - 1 of it has index i. On one device it is 0. All else
+    that a step reads, but for the batch, is the same on all workers: what is to
+    differ between them (the masks of a dropout) is made from the index.
+
+    ```mlir
+    %i = cs.worker_index : tensor<i32>
+    ```
+
+    `--insert-dist-comm` makes it an argument with `cs.worker_index` of the
+    function, and treats what depends on it as it treats what depends on the
+    batch.
+  }];
+  let results = (outs 0DTensorOf<[I32]>:$index);
+  let assemblyFormat = "attr-dict `:` type($index)";
+  let hasVerifier = 1;
+}
+
 def Cs_ProfiledOp : Cs_Op<"profiled", [Pure,
     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "compute of which only the cost is known";

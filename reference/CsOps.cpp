@@ -1,7 +1,7 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// cs: rows of tables.
+// cs: rows of tables, and which worker it is.
 
 #include "reference/Ops.h"
 
@@ -82,6 +82,13 @@ static LogicalResult evaluateSegmentSum(OpContext &context) {
   return success();
 }
 
+static LogicalResult evaluateWorkerIndex(OpContext &context) {
+  ArrayPtr result = makeZeros(context.op->getResult(0).getType());
+  result->ints[0] = context.worker;
+  context.results.push_back(std::move(result));
+  return success();
+}
+
 static LogicalResult refuseProfiled(OpContext &context) {
   return context.op->emitOpError(
       "computes nothing that is known: a profiled layer cannot be interpreted");
@@ -94,6 +101,7 @@ static LogicalResult refuseGradient(OpContext &context) {
 void commsched::reference::addCsOps(OpTable &table) {
   table["cs.lookup"] = evaluateLookup;
   table["cs.segment_sum"] = evaluateSegmentSum;
+  table["cs.worker_index"] = evaluateWorkerIndex;
   table["cs.profiled"] = refuseProfiled;
   table["cs.gradient"] = refuseGradient;
 }

@@ -18,7 +18,7 @@ namespace {
 
 /// What an argument or result of a function is of.
 struct Role {
-  enum Kind { Slot, Batch, Metric } kind;
+  enum Kind { Slot, Batch, WorkerIndex, Metric } kind;
   std::string name;
   cs::PlacedType type;
   std::optional<std::pair<int64_t, int64_t>> rows;
@@ -44,6 +44,10 @@ FailureOr<Role> readRole(func::FuncOp function, Type type, DictionaryAttr attrib
     find(slot, Role::Slot);
   find(CsDialect::kBatchAttr, Role::Batch);
   find(CsDialect::kMetricAttr, Role::Metric);
+  if (attributes && attributes.contains(CsDialect::kWorkerIndexAttr)) {
+    role.kind = Role::WorkerIndex;
+    return role;
+  }
   if (role.name.empty())
     return function.emitError("has an argument or result without a cs attribute that "
                               "names it");
@@ -96,6 +100,8 @@ public:
   int64_t workers() const { return nodes * devices; }
 
 private:
+  FailureOr<ArrayPtr> argumentOf(const Function &function, const Role &role, int64_t rank,
+                                 const NamedArrays &batch);
   FailureOr<ArrayPtr> valueOf(const Function &function, const Role &role, int64_t rank);
   FailureOr<ArrayPtr> partOf(const Function &function, const Role &role, int64_t rank,
                              const NamedArrays &batch);
@@ -151,7 +157,7 @@ LogicalResult Runner::prepare() {
       return failure();
     steps.push_back(*function);
     for (const Role &role : function->arguments)
-      if (role.kind == Role::Batch)
+      if (role.kind == Role::Batch || role.kind == Role::WorkerIndex)
         devices = std::max<int64_t>(devices, role.type.getDevice() + 1);
     auto mode = op->getAttrOfType<cs::ServersAttr>(CsDialect::kServersAttr);
     if (mode && mode.getSyncMode() != cs::SyncMode::sync && nodes > 1)
@@ -221,6 +227,18 @@ FailureOr<ArrayPtr> Runner::partOf(const Function &function, const Role &role, i
   return cut(whole, (rank * own + before) * type.getNumElements(), type.getShape());
 }
 
+FailureOr<ArrayPtr> Runner::argumentOf(const Function &function, const Role &role,
+                                       int64_t rank, const NamedArrays &batch) {
+  if (role.kind == Role::Batch)
+    return partOf(function, role, rank, batch);
+  if (role.kind != Role::WorkerIndex)
+    return valueOf(function, role, rank);
+  // Which part of a batch the device gets: those on device 0 alone are one for each rank.
+  ArrayPtr index = makeZeros(role.tensor());
+  index->ints[0] = rank * devices + role.type.getDevice();
+  return index;
+}
+
 /// Takes a new value of a slot, or of rows of it, which must be that of all others who
 /// have it: a whole comes before its rows.
 LogicalResult Runner::put(const Function &function, const Role &role, const ArrayPtr &value,
@@ -259,9 +277,7 @@ FailureOr<StepResult> Runner::step(const NamedArrays &batch) {
   for (auto [rank, function] : llvm::enumerate(steps)) {
     SmallVector<ArrayPtr> arguments;
     for (const Role &role : function.arguments) {
-      FailureOr<ArrayPtr> value = role.kind == Role::Batch
-                                      ? partOf(function, role, rank, batch)
-                                      : valueOf(function, role, rank);
+      FailureOr<ArrayPtr> value = argumentOf(function, role, rank, batch);
       if (failed(value))
         return failure();
       arguments.push_back(*value);

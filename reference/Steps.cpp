@@ -76,12 +76,27 @@ static LogicalResult refuseSparse(func::FuncOp step) {
   return failure(found.wasInterrupted());
 }
 
-/// Results that a worker makes of its own part of the batch, other than through a
-/// cs.gradient.
+/// Whether an op, or what it calls, asks which worker it is.
+static bool asksForIndex(Operation *op) {
+  return op->walk([](Operation *inner) {
+             if (isa<cs::WorkerIndexOp>(inner))
+               return WalkResult::interrupt();
+             auto call = dyn_cast<func::CallOp>(inner);
+             auto callee = call ? SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
+                                      call, call.getCalleeAttr())
+                                : func::FuncOp();
+             return callee && asksForIndex(callee) ? WalkResult::interrupt()
+                                                   : WalkResult::advance();
+           }).wasInterrupted();
+}
+
+/// Results that a worker makes of its own part of the batch, or of its index, other
+/// than through a cs.gradient.
 static llvm::SmallDenseSet<unsigned> resultsOfBatch(func::FuncOp step) {
   llvm::DenseSet<Value> own;
   for (unsigned i = 0; i < step.getNumArguments(); ++i)
-    if (step.getArgAttr(i, CsDialect::kBatchAttr))
+    if (step.getArgAttr(i, CsDialect::kBatchAttr) ||
+        step.getArgAttr(i, CsDialect::kWorkerIndexAttr))
       own.insert(step.getArgument(i));
   llvm::SmallDenseSet<unsigned> results;
   for (Operation &op : step.getBody().front()) {
@@ -90,7 +105,8 @@ static llvm::SmallDenseSet<unsigned> resultsOfBatch(func::FuncOp step) {
                                          [&](Value value) { return own.contains(value); })
                                 ? WalkResult::interrupt()
                                 : WalkResult::advance();
-                   }).wasInterrupted();
+                   }).wasInterrupted() ||
+                 asksForIndex(&op);
     if (reads && !isa<cs::GradientOp>(op))
       own.insert(op.result_begin(), op.result_end());
     if (op.hasTrait<OpTrait::IsTerminator>())
@@ -142,6 +158,15 @@ FailureOr<StepResult> commsched::reference::runStep(Interpreter &interpreter,
       arguments.push_back(std::move(*parts));
       continue;
     }
+    if (step.getArgAttr(i, CsDialect::kWorkerIndexAttr)) {
+      PerWorker indices;
+      for (int64_t w = 0; w < workers; ++w) {
+        indices.push_back(makeZeros(type));
+        indices.back()->ints[0] = w;
+      }
+      arguments.push_back(std::move(indices));
+      continue;
+    }
     auto name = step.getArgAttrOfType<StringAttr>(i, CsDialect::kParamAttr);
     if (!name) {
       name = step.getArgAttrOfType<StringAttr>(i, CsDialect::kStateAttr);
@@ -150,7 +175,8 @@ FailureOr<StepResult> commsched::reference::runStep(Interpreter &interpreter,
     }
     if (!name)
       return step.emitOpError() << "argument " << i
-                                << " must have one of cs.param, cs.state, cs.batch";
+                                << " must have one of cs.param, cs.state, cs.batch, "
+                                   "cs.worker_index";
     auto found = slots.find(name.str());
     if (found == slots.end())
       return step.emitOpError() << "has no value of " << name;

@@ -89,6 +89,7 @@ struct FunctionStats {
 struct BatchRows {
   std::vector<const std::byte *> data;
   std::shared_ptr<const void> owner;  // released when the call has completed
+  int rank = -1;  // whose parts they are, where that is another rank
 };
 
 class Executor : private ProgressEngine::Host {
@@ -155,6 +156,7 @@ class Executor : private ProgressEngine::Host {
     std::vector<uint32_t> waiting;  // dependences not yet met, by instruction
     std::vector<uint8_t> done;
     std::vector<std::byte *> address;  // by buffer
+    std::vector<int32_t> index;        // of the worker, by device
     std::vector<size_t> position;      // by stream, in what runs in order
     // When the dependences were met, by instruction; in emulation only.
     std::vector<Clock::time_point> ready;

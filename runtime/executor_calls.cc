@@ -66,6 +66,10 @@ void Executor::Begin(Queued queued) {
   call->batches = std::move(queued.batches.owner);
   call->begin = Clock::now();
   if (options_.emulate) call->ready.assign(n, call->begin);
+  const int rank = queued.batches.rank < 0 ? program_->rank : queued.batches.rank;
+  call->index.resize(f.batch_devices);
+  for (uint32_t d = 0; d < f.batch_devices; ++d)
+    call->index[d] = int32_t(uint32_t(rank) * f.batch_devices + d);
   call->address.resize(f.buffers.size());
   for (size_t b = 0; b < f.buffers.size(); ++b) {
     const BufferInfo &buffer = f.buffers[b];
@@ -84,6 +88,11 @@ void Executor::Begin(Queued queued) {
         call->address[b] =
             const_cast<std::byte *>(queued.batches.data[buffer.batch]) +
             buffer.offset;
+        break;
+      case BufferInfo::kWorkerIndex:
+        // The same of it.
+        call->address[b] =
+            reinterpret_cast<std::byte *>(&call->index[buffer.device]);
         break;
     }
   }

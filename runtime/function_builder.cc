@@ -89,12 +89,31 @@ absl::Status FunctionBuilder::AddBuffer(int index) {
         out_.batches.push_back({b.batch(), info.type, b.device()});
       break;
     }
+    case plan::Buffer::WORKER_INDEX:
+      info.kind = BufferInfo::kWorkerIndex;
+      if (info.type.element != ops::Element::kI32 || !info.type.shape.empty())
+        return BadPlan(where, absl::StrCat("a worker's index must be of I32 without "
+                                           "dimensions, got: ",
+                                           ToString(info.type)));
+      if (((plan_.required_features() >> plan::FEATURE_WORKER_INDEX) & 1) == 0)
+        return BadPlan(where, "is a worker's index, which the plan's required "
+                              "features do not say");
+      if (program_->server >= 0)
+        return BadPlan(where, "a server is no worker, and has no index");
+      if (b.device() >= devices_)
+        return BadPlan(where, absl::StrCat("there is no device ", b.device()));
+      if (b.device() > 0) out_.batch_devices = devices_;
+      info.device = b.device();
+      out_.reads_index = true;
+      break;
     case plan::Buffer::PART: {
       if (b.parent() >= uint32_t(index) ||
           in_.buffers(int(b.parent())).kind() == plan::Buffer::PART)
         return BadPlan(where, absl::StrCat("buffer ", b.parent(),
                                            " must come before its parts and be none"));
       const BufferInfo &parent = out_.buffers[b.parent()];
+      if (parent.kind == BufferInfo::kWorkerIndex)
+        return BadPlan(where, "a worker's index has no parts");
       if (b.offset() > parent.type.bytes ||
           info.type.bytes > parent.type.bytes - b.offset())
         return BadPlan(where, absl::StrCat("lies outside of buffer ", b.parent()));
@@ -124,7 +143,8 @@ absl::Status FunctionBuilder::CheckRead(uint32_t buffer) {
 absl::Status FunctionBuilder::Write(uint32_t buffer) {
   if (absl::Status s = CheckRead(buffer); !s.ok()) return s;
   BufferInfo::Kind kind = out_.buffers[buffer].kind;
-  if (kind == BufferInfo::kBatch || kind == BufferInfo::kSlotCurrent)
+  if (kind == BufferInfo::kBatch || kind == BufferInfo::kSlotCurrent ||
+      kind == BufferInfo::kWorkerIndex)
     return BadPlan(where_, absl::StrCat("writes buffer ", buffer,
                                         ", which may only be read"));
   writer_[buffer] = current_;
@@ -172,6 +192,7 @@ absl::Status FunctionBuilder::Finish() {
     if (writer >= 0)
       out_.instructions[writer].outputs.push_back(index);
     else if (out_.buffers[o.buffer()].kind == BufferInfo::kBatch ||
+             out_.buffers[o.buffer()].kind == BufferInfo::kWorkerIndex ||
              out_.buffers[o.buffer()].kind == BufferInfo::kSlotCurrent)
       out_.initial_outputs.push_back(index);
     else

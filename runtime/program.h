@@ -42,12 +42,13 @@ struct BatchArgument {
 };
 
 struct BufferInfo {
-  enum Kind { kArena, kSlotCurrent, kSlotNext, kBatch };
+  enum Kind { kArena, kSlotCurrent, kSlotNext, kBatch, kWorkerIndex };
   Kind kind = kArena;
   TensorInfo type;
   size_t offset = 0;   // in the arena; of a part of another buffer: in that
   uint32_t slot = 0;   // index in Program::slots
   uint32_t batch = 0;  // index in FunctionProgram::batches
+  uint32_t device = 0;  // kWorkerIndex: whose
   std::string name;
 };
 
@@ -159,8 +160,9 @@ struct FunctionProgram {
   size_t credit_bytes = 0;  // 0: no limit
   // Of all devices.
   std::vector<BatchArgument> batches;
-  // Devices of a node that work on batches of their own.
+  // Devices of a node that have parts of the batch, or indices, of their own.
   uint32_t batch_devices = 1;
+  bool reads_index = false;  // of the worker
   std::vector<BufferInfo> buffers;
   std::vector<InstructionProgram> instructions;
   bool has_code = false;  // not only costs

@@ -217,7 +217,8 @@ absl::Status Session::GetSlot(uint32_t slot, absl::Span<std::byte> value) {
   return Root(executors_[0]->GetSlot(slot, value));
 }
 
-absl::StatusOr<uint64_t> Session::Call(int function, BatchSource *batches) {
+absl::StatusOr<uint64_t> Session::Call(int function, BatchSource *batches,
+                                       int share) {
   if (has_servers())
     if (absl::Status s = PrepareServers(program().functions[size_t(function)]);
         !s.ok())
@@ -234,10 +235,12 @@ absl::StatusOr<uint64_t> Session::Call(int function, BatchSource *batches) {
             absl::StrCat("function @", f.name, " needs batch \"",
                          f.batches[0].name, "\", which is not set"));
       absl::StatusOr<BatchRows> got =
-          batches->Rows(f, executor->program().rank, image_->nodes());
+          batches->Rows(f, share < 0 ? executor->program().rank : share,
+                        image_->nodes());
       if (!got.ok()) return got.status();
       mine = *std::move(got);
     }
+    mine.rank = share;
     rows.push_back(std::move(mine));
   }
   uint64_t number = 0;

@@ -89,8 +89,10 @@ class Session {
   absl::Status SetValue(uint32_t value, absl::Span<const std::byte> bytes);
   absl::Status GetValue(uint32_t value, absl::Span<std::byte> bytes);
 
-  // Queues a call on every rank here; see Executor::Enqueue.
-  absl::StatusOr<uint64_t> Call(int function, BatchSource *batches);
+  // Queues a call on every rank here; see Executor::Enqueue. With `share`, they
+  // get the part of the batch of that rank, and its index, whoever they are.
+  absl::StatusOr<uint64_t> Call(int function, BatchSource *batches,
+                                int share = -1);
   // From the lowest rank here; complete for rank 0 only. With parameter servers,
   // functions besides the step exchange nothing: of those, the mean over the
   // ranks here.

@@ -20,7 +20,7 @@ FailureOr<int64_t> localBatch(const ProgramFunction &function) {
   int64_t samples = 0;
   unsigned first = 0;
   for (auto [i, role] : llvm::enumerate(function.arguments)) {
-    if (role.isCarried())
+    if (role.kind != ArgumentRole::Batch)
       continue;
     int64_t own = cast<RankedTensorType>(function.func.getArgumentTypes()[i])
                       .getDimSize(0);

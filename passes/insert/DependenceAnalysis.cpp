@@ -58,6 +58,12 @@ DependenceAnalysis::run(const ProgramFunction &function) {
   return analysis;
 }
 
+StringRef Taint::describe() const {
+  if (!index)
+    return "the batch";
+  return batch ? "the batch and the worker's index" : "the worker's index";
+}
+
 SmallVector<Value, 2> commsched::sentOf(cs::GradientOp gradient) {
   if (auto sum = gradient.getValue().getDefiningOp<cs::SegmentSumOp>())
     return {sum.getValues(), sum.getIds()};
@@ -138,19 +144,20 @@ void DependenceAnalysis::readResults() {
 
 void DependenceAnalysis::classify() {
   for (auto [i, role] : llvm::enumerate(function->arguments))
-    taintedArguments[i] = !role.isCarried();
+    taintedArguments[i] = {role.kind == ArgumentRole::Batch,
+                           role.kind == ArgumentRole::WorkerIndex};
   for (int i = 0; i < graph.size(); ++i) {
     Join join;
-    bool taint = false;
+    Taint taint;
     for (Ref ref : graph.usesOf(i)) {
       join.add(groupOf(ref));
-      taint = taint || isTainted(ref);
+      taint.add(taintOf(ref));
     }
     groups[i] = join.result();
     tainted[i] = taint;
     if (gradientNumbers[i] >= 0) {
       groups[i] = {std::max(groups[i].level, 0), gradientNumbers[i]};
-      tainted[i] = false;
+      tainted[i] = {};
     }
   }
 }

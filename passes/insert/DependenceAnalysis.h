@@ -20,8 +20,8 @@
 // group alone (the decay of a momentum, of a weight) moves into that group: it
 // would only fill the compute order and fetch the argument early.
 //
-// Taint. An op is tainted if it depends on the batch other than through a
-// gradient: its value differs from worker to worker.
+// Taint. An op is tainted if it depends on the batch, or on the worker's index,
+// other than through a gradient: its value differs from worker to worker.
 
 #ifndef COMMSCHED_PASSES_INSERT_DEPENDENCEANALYSIS_H
 #define COMMSCHED_PASSES_INSERT_DEPENDENCEANALYSIS_H
@@ -49,6 +49,18 @@ struct Group {
   auto operator<=>(const Group &) const = default;
 };
 
+/// What makes a value differ from worker to worker.
+struct Taint {
+  bool batch = false, index = false;
+  explicit operator bool() const { return batch || index; }
+  void add(Taint other) {
+    batch |= other.batch;
+    index |= other.index;
+  }
+  /// For diagnostics: "the batch", ...
+  llvm::StringRef describe() const;
+};
+
 class DependenceAnalysis {
 public:
   /// Checks the body of `function`, its gradients above all, and analyses it.
@@ -71,11 +83,12 @@ public:
   /// A result is returned, sent of a gradient, or the ids of rows to fetch.
   bool leaves(int op) const { return leaving[op]; }
 
-  bool isTainted(Ref ref) const {
+  Taint taintOf(Ref ref) const {
     return DataFlowGraph::isArgument(ref)
                ? taintedArguments[DataFlowGraph::argumentOf(ref)]
                : tainted[ref];
   }
+  bool isTainted(Ref ref) const { return static_cast<bool>(taintOf(ref)); }
   Group groupOf(Ref ref) const {
     return DataFlowGraph::isArgument(ref) ? Group() : groups[ref];
   }
@@ -109,7 +122,7 @@ private:
   std::vector<int> gradients;
   std::vector<int> gradientNumbers;        // by op
   std::vector<bool> makers, leaving, live; // by op
-  std::vector<bool> tainted, taintedArguments;
+  std::vector<Taint> tainted, taintedArguments;
   std::vector<Group> groups; // by op
   unsigned dead = 0, sunk = 0;
 };

@@ -106,6 +106,20 @@ struct InsertDistComm : commsched::impl::InsertDistCommBase<InsertDistComm> {
     return options;
   }
 
+  /// Beside a step with parameter servers nobody averages what a function makes.
+  static LogicalResult checkNothingDrifts(const ProgramFunction &function,
+                                          const Partition &plan) {
+    for (const PlannedCommunication &planned : plan.communications)
+      if (planned.kind == PlannedCommunication::State)
+        return emitError(planned.loc)
+               << "new value of state " << function.results[planned.result].name
+               << " differs between the workers, and with mode=parameter-server "
+                  "@"
+               << function.func.getName()
+               << " does not average it: workers would drift apart";
+    return success();
+  }
+
   LogicalResult run() {
     ModuleOp module = getOperation();
     FailureOr<ServerOptions> options = readOptions();
@@ -143,8 +157,11 @@ struct InsertDistComm : commsched::impl::InsertDistCommBase<InsertDistComm> {
         return failure();
       NoExchange none;
       GradientExchange *own = exchange.get();
-      if (servesStep && !function.isStep)
+      if (servesStep && !function.isStep) {
+        if (failed(checkNothingDrifts(function, *plan)))
+          return failure();
         own = &none;
+      }
       if (failed(outline(function, *plan, *own)))
         return failure();
       if (servesStep && function.isStep)

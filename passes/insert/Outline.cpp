@@ -237,7 +237,7 @@ void Outliner::emitCommunications(ArrayRef<unsigned> first) {
       break;
     case PlannedCommunication::State:
       tell("state", [&](raw_ostream &os) {
-        os << "\"" << planned.key << "\" depends on the local batch: ";
+        os << "\"" << planned.key << "\" differs between the workers: ";
         exchange.describe(os, planned);
       });
       break;

@@ -12,9 +12,10 @@ def InsertDistComm : Pass<"insert-dist-comm", "::mlir::ModuleOp"> {
     Level 0 to level 1. In every public function with `cs` attributes, the body
     is cut into `cs.fragment` ops over placed values; in the training step each
     `cs.gradient` becomes one `cs.all_reduce`; each metric becomes one
-    `cs.reduce` to rank 0; and carried state that depends on the local batch
-    other than through a gradient (running statistics) is averaged over the
-    workers, or refused if it is not floating-point.
+    `cs.reduce` to rank 0; and carried state that depends on the local batch or
+    on the worker's index other than through a gradient (running statistics) is
+    averaged over the workers, or refused if it is not floating-point.
+    `cs.worker_index` becomes an argument of the function.
 
     Fragments are cut so that no gradient becomes available later, and no
     parameter is needed earlier, than if the ops of the function ran one by one

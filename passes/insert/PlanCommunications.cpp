@@ -29,7 +29,8 @@ public:
 private:
   void planGradients();
   LogicalResult planResults();
-  LogicalResult checkState(const ResultRole &role, Type type, Location loc);
+  LogicalResult checkState(const ResultRole &role, Taint taint, Type type,
+                           Location loc);
   LogicalResult add(PlannedCommunication planned);
 
   const DependenceAnalysis &analysis;
@@ -82,7 +83,7 @@ LogicalResult Planner::planResults() {
     } else {
       if (!analysis.isTainted(ref))
         continue;
-      if (failed(checkState(role, value.getType(), loc)))
+      if (failed(checkState(role, analysis.taintOf(ref), value.getType(), loc)))
         return failure();
       planned.kind = PlannedCommunication::State;
       planned.key = ("state." + role.name.getValue()).str();
@@ -94,8 +95,8 @@ LogicalResult Planner::planResults() {
 }
 
 /// Whether averaging keeps the new value equal on all workers.
-LogicalResult Planner::checkState(const ResultRole &role, Type type,
-                                  Location loc) {
+LogicalResult Planner::checkState(const ResultRole &role, Taint taint,
+                                  Type type, Location loc) {
   const ArgumentRole *argument =
       llvm::find_if(function.arguments, [&](const ArgumentRole &argument) {
         return argument.isCarried() && argument.name == role.name;
@@ -104,11 +105,12 @@ LogicalResult Planner::checkState(const ResultRole &role, Type type,
                  argument->kind == ArgumentRole::Param;
   if (isParam)
     return emitError(loc) << "new value of parameter " << role.name
-                          << " depends on the batch other than through its "
-                             "cs.gradient: workers would drift apart";
+                          << " depends on " << taint.describe()
+                          << " other than through its cs.gradient: workers "
+                             "would drift apart";
   if (!isa<FloatType>(cast<RankedTensorType>(type).getElementType()))
     return emitError(loc) << "new value of state " << role.name
-                          << " depends on the batch, and " << type
+                          << " depends on " << taint.describe() << ", and " << type
                           << " cannot be averaged over the workers: workers "
                              "would drift apart";
   return success();

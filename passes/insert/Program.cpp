@@ -75,6 +75,32 @@ LogicalResult checkLevel(func::FuncOp func) {
   return success();
 }
 
+/// The worker's index comes from outside, like the batch.
+void makeWorkerIndexAnArgument(func::FuncOp func) {
+  SmallVector<cs::WorkerIndexOp> ops;
+  func.walk([&](cs::WorkerIndexOp op) { ops.push_back(op); });
+  if (ops.empty())
+    return;
+  StringRef name = CsDialect::kWorkerIndexAttr;
+  BlockArgument index;
+  for (BlockArgument argument : func.getArguments())
+    if (func.getArgAttr(argument.getArgNumber(), name))
+      index = argument;
+  if (!index) {
+    Builder builder(func.getContext());
+    auto attrs = builder.getDictionaryAttr(
+        builder.getNamedAttr(name, builder.getUnitAttr()));
+    unsigned last = func.getNumArguments();
+    (void)func.insertArgument(last, ops.front().getType(), attrs,
+                              ops.front().getLoc());
+    index = func.getArgument(last);
+  }
+  for (cs::WorkerIndexOp op : ops) {
+    op.replaceAllUsesWith(Value(index));
+    op.erase();
+  }
+}
+
 LogicalResult checkType(func::FuncOp func, StringRef what, unsigned index,
                         Type type) {
   StringRef why = whyNotPlaceable(type);
@@ -87,6 +113,7 @@ LogicalResult checkType(func::FuncOp func, StringRef what, unsigned index,
 LogicalResult readArguments(ProgramFunction &function, CarriedTypes &carried) {
   func::FuncOp func = function.func;
   llvm::StringMap<unsigned> seen;
+  bool hasIndex = false;
   for (unsigned i = 0, e = func.getNumArguments(); i < e; ++i) {
     Type type = func.getArgumentTypes()[i];
     ArgumentRole role;
@@ -98,12 +125,23 @@ LogicalResult readArguments(ProgramFunction &function, CarriedTypes &carried) {
     else if (auto name =
                  func.getArgAttrOfType<StringAttr>(i, CsDialect::kBatchAttr))
       role = {ArgumentRole::Batch, name};
+    else if (func.getArgAttr(i, CsDialect::kWorkerIndexAttr))
+      role = {ArgumentRole::WorkerIndex, StringAttr::get(func.getContext())};
     else
       return func.emitOpError()
              << "argument " << i
-             << " must have one of cs.param, cs.state, cs.batch";
+             << " must have one of cs.param, cs.state, cs.batch, cs.worker_index";
     if (failed(checkType(func, "argument", i, type)))
       return failure();
+    if (role.kind == ArgumentRole::WorkerIndex) {
+      if (hasIndex)
+        return func.emitOpError()
+               << "argument " << i
+               << " must be the only one with cs.worker_index";
+      hasIndex = true;
+      function.arguments.push_back(role);
+      continue;
+    }
     if (!seen.try_emplace(role.name.getValue(), i).second)
       return func.emitOpError()
              << "argument " << i
@@ -211,6 +249,7 @@ FailureOr<Program> commsched::readProgram(ModuleOp module) {
     if (!isa<func::ReturnOp>(func.front().back()))
       return func.front().back().emitOpError("must be a func.return, being the "
                                              "last of its function");
+    makeWorkerIndexAnArgument(func);
     if (failed(checkLevel(func)))
       return failure();
     if (isStep)

@@ -15,9 +15,9 @@
 namespace commsched {
 
 struct ArgumentRole {
-  enum Kind { Param, State, Batch } kind;
-  mlir::StringAttr name;
-  bool isCarried() const { return kind != Batch; }
+  enum Kind { Param, State, Batch, WorkerIndex } kind;
+  mlir::StringAttr name; // empty: WorkerIndex
+  bool isCarried() const { return kind == Param || kind == State; }
 };
 
 struct ResultRole {
@@ -42,7 +42,8 @@ struct Program {
 llvm::StringRef whyNotPlaceable(mlir::Type type);
 
 /// Reads and checks the public functions with `cs` attributes. Bad programs
-/// get a diagnostic at the offending op.
+/// get a diagnostic at the offending op. Every cs.worker_index in them becomes
+/// one argument, the last.
 mlir::FailureOr<Program> readProgram(mlir::ModuleOp module);
 
 /// Makes sure that the module has exactly one cluster: the one in `file` if

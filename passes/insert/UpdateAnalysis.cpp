@@ -91,7 +91,8 @@ LogicalResult UpdateAnalysis::checkTrainers() {
     if (analysis->isTainted(ref))
       return emitError(locOf(ref))
              << "new value of state " << role.name
-             << " depends on the batch and on an exchanged gradient, and with "
+             << " depends on " << analysis->taintOf(ref).describe()
+             << " and on an exchanged gradient, and with "
                 "mode=parameter-server no process has both";
   }
   return success();

@@ -78,8 +78,10 @@ Value place::sourceOf(Value value) {
 
 Origins::Origins(func::FuncOp func) {
   for (BlockArgument argument : func.getArguments())
-    if (func.getArgAttr(argument.getArgNumber(), cs::CsDialect::kBatchAttr))
-      known[argument] = kLocal;
+    for (StringRef local :
+         {cs::CsDialect::kBatchAttr, cs::CsDialect::kWorkerIndexAttr})
+      if (func.getArgAttr(argument.getArgNumber(), local))
+        known[argument] = kLocal;
   for (Operation &op : func.front()) {
     if (auto fragment = dyn_cast<cs::FragmentOp>(op)) {
       visitFragment(fragment);

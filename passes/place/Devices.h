@@ -52,7 +52,8 @@ mlir::Value sourceOf(mlir::Value value);
 class Origins {
 public:
   explicit Origins(mlir::func::FuncOp func);
-  /// Depends on the batch other than through a communication.
+  /// Depends on the batch or the worker's index other than through a
+  /// communication.
   bool isLocal(mlir::Value value) const { return bits(value) & kLocal; }
   /// Depends on the result of a communication.
   bool isCommunicated(mlir::Value value) const {

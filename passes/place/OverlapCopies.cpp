@@ -273,6 +273,8 @@ std::string Overlapper::keyOf(cs::CopyOp copy) {
       if (auto name =
               func.getArgAttrOfType<StringAttr>(argument.getArgNumber(), attr))
         what = name.str();
+    if (func.getArgAttr(argument.getArgNumber(), cs::CsDialect::kWorkerIndexAttr))
+      what = cs::CsDialect::kWorkerIndexAttr.str();
   } else if (auto fragment = value.getDefiningOp<cs::FragmentOp>()) {
     what = fragment.getLabel().str();
     if (fragment.getOutputs().size() > 1)

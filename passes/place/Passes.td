@@ -10,12 +10,13 @@ def ReplicateDevices : Pass<"replicate-devices", "::mlir::ModuleOp"> {
   let summary = "run the program of one device on all devices of a node";
   let description = [{
     Level 1 to level 1, directly behind `--insert-dist-comm`, for clusters with
-    `devices` > 1. What depends on the batch, other than through a communication,
-    is computed once per device, on the device's own samples. What a
-    communication then takes is copied to device 0 and combined there in a
-    fragment `sum.<name>`, by the reduction of the communication; the
-    communication, the updates and the state that only they use stay on device
-    0; new values of what the fragments of other devices read are copied to them.
+    `devices` > 1. What depends on the batch or on the worker's index, other than
+    through a communication, is computed once per device, on the device's own
+    samples and with its own index. What a communication then takes is copied to
+    device 0 and combined there in a fragment `sum.<name>`, by the reduction of
+    the communication; the communication, the updates and the state that only
+    they use stay on device 0; new values of what the fragments of other devices
+    read are copied to them.
 
     Functions that are on several devices already, and those of parameter
     servers, are left alone. Broadcasts and all-gathers of values that differ

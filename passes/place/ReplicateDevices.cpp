@@ -125,8 +125,8 @@ LogicalResult Replicator::check(Operation &op) {
         return func.emitOpError()
                << "result " << i << ", the new value of "
                << updatedName(func, i)
-               << ", depends on the batch without a communication: devices "
-                  "would drift apart";
+               << ", depends on the batch or the worker's index without a "
+                  "communication: devices would drift apart";
       if (!isa<FloatType>(placedType(value).getTensor().getElementType()))
         return func.emitOpError()
                << "result " << i

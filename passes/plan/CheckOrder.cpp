@@ -28,6 +28,7 @@ MemoryRange rangeOf(const plan::Function &function, unsigned buffer) {
   case plan::Buffer::SLOT_NEXT:
     return {MemoryRange::SlotNext, root.slot(), begin, begin + bytes};
   case plan::Buffer::BATCH:
+  case plan::Buffer::WORKER_INDEX: // as a batch without a name
     return {MemoryRange::Batch, rootIndex, begin, begin + bytes};
   default:
     return {MemoryRange::Arena, 0, root.offset() + begin, root.offset() + begin + bytes};

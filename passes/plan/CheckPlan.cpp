@@ -246,6 +246,7 @@ private:
     for (StringRef kind : {cs::CsDialect::kParamAttr, cs::CsDialect::kStateAttr})
       if (auto name = function.getArgAttrOfType<StringAttr>(i, kind))
         return nameOf("slot", slotKey(name, device), {}, 0);
+    // A worker's index has no name.
     auto batch = function.getArgAttrOfType<StringAttr>(i, cs::CsDialect::kBatchAttr);
     return nameOf("batch", batch ? batch.getValue() : "", {device}, 0);
   }

@@ -154,11 +154,21 @@ LogicalResult FunctionBuilder::addArguments() {
         batch = type.getDimSize(0) * context.cluster.getNodes();
       continue;
     }
+    if (function.getArgAttr(i, cs::CsDialect::kWorkerIndexAttr)) {
+      unsigned buffer = addBuffer(plan::Buffer::WORKER_INDEX, type, "worker_index");
+      out.mutable_buffers(buffer)->set_device(placed.getDevice());
+      useDevice(placed.getDevice());
+      context.usesWorkerIndex = true;
+      if (placed.getDevice() > 0)
+        batchDevices = context.cluster.getDevices();
+      buffers[arg] = buffer;
+      continue;
+    }
     StringAttr param = attr(cs::CsDialect::kParamAttr);
     StringAttr name = param ? param : attr(cs::CsDialect::kStateAttr);
     if (!name)
       return function.emitError()
-             << "argument " << i << " needs cs.param, cs.state or cs.batch";
+             << "argument " << i << " needs cs.param, cs.state, cs.batch or cs.worker_index";
     FailureOr<unsigned> slot =
         slotOf(name, param ? plan::Slot::PARAM : plan::Slot::STATE, placed, true);
     if (failed(slot))

@@ -31,6 +31,7 @@ struct PlanContext {
   bool usesServers = false; // pushes, pulls, parts of buffers
   bool usesRows = false;    // of tables
   double checkSeconds = 0;  // of checks of memory
+  bool usesWorkerIndex = false;
   /// (function, instruction) -> index in the compiler, of every Run.
   std::vector<std::array<unsigned, 3>> runs = {};
 

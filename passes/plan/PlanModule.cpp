@@ -269,6 +269,8 @@ LogicalResult exportPlan(ModuleOp module, const CodeOptions &options,
     need(plan::FEATURE_PARAMETER_SERVER);
   if (context.usesRows)
     need(plan::FEATURE_ROW_SPARSE);
+  if (context.usesWorkerIndex)
+    need(plan::FEATURE_WORKER_INDEX);
   plan.set_required_features(features);
 
   statistics.checkSeconds += context.checkSeconds;

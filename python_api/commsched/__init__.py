@@ -17,7 +17,8 @@ from .sparse import Sparse
 
 __all__ = ["CheckError", "Checked", "Cluster", "CommSchedError", "DataCache", "FrontEndError", "LinkUse", "Loader", "Program", "RankUse",
            "RefusedProgram", "Replan", "RuntimeFailure",
-           "SampleError", "Simulation", "Sparse", "ToolError", "UnsupportedOp", "grad", "mark_gradients", "simulate", "transpile", "value_and_grad"]
+           "SampleError", "Simulation", "Sparse", "ToolError", "UnsupportedOp", "grad", "mark_gradients", "simulate", "transpile", "value_and_grad",
+           "worker_index", "worker_key"]
 
 
 def __getattr__(name):
@@ -27,4 +28,7 @@ def __getattr__(name):
     if name in ("grad", "mark_gradients", "value_and_grad"):  # these need JAX
         from .frontend import jax_gradient
         return getattr(jax_gradient, name)
+    if name in ("worker_index", "worker_key"):
+        from .frontend import jax_worker
+        return getattr(jax_worker, name)
     raise AttributeError(f"module 'commsched' has no attribute '{name}'")

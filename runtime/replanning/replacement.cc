@@ -117,17 +117,19 @@ absl::Status SameCode(const plan::Plan &now, const plan::Plan &next) {
 
 absl::Status SameBatches(const std::string &where, const plan::Function &now,
                          const plan::Function &next) {
+  // A worker's index is that of its part of them; no batch has an empty name.
   using Batches = std::map<std::pair<std::string, uint32_t>, std::string>;
   auto batches = [](const plan::Function &f) {
     Batches all;
     for (const plan::Buffer &b : f.buffers())
-      if (b.kind() == plan::Buffer::BATCH)
+      if (b.kind() == plan::Buffer::BATCH ||
+          b.kind() == plan::Buffer::WORKER_INDEX)
         all[{b.batch(), b.device()}] = TypeText(b.type(), "of unknown type");
     return all;
   };
   if (batches(now) != batches(next))
     return absl::FailedPreconditionError(
-        absl::StrCat(where, " of the new plan has other batches"));
+        absl::StrCat(where, " of the new plan has other batches, or indices of workers"));
   return Same(absl::StrCat("the global batch of ", where), now.global_batch(),
               next.global_batch());
 }

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs level-0 text with the stock MLIR tools alone: the reference for the front end.
 
-Nothing of CommSched's compiler or runtime is used: cs.gradient is the identity and
-the attributes are dropped, what is left is upstream MLIR.
+Nothing of CommSched's compiler or runtime is used: cs.gradient is the identity, the
+worker's index is 0 and the attributes are dropped, what is left is upstream MLIR.
 """
 
 import ctypes
@@ -40,6 +40,7 @@ available = all(tool(t) for t in ("mlir-opt", "mlir-translate", "opt", "llc", "c
 def upstream(text):
     """The text without anything of the cs dialect."""
     text = re.sub(r"cs\.gradient (%\S+) of \"[^\"]*\" : (tensor<\S+>)", r"tensor.cast \1 : \2 to \2", text)
+    text = text.replace("cs.worker_index : tensor<i32>", "arith.constant dense<0> : tensor<i32>")
     text = re.sub(r" \{cs\.\w+ = \"[^\"]*\"\}", "", text)
     text = re.sub(r" attributes \{cs\.[^}]*\}", "", text)
     return re.sub(r"^cs\.cluster .*\n(    intra = .*\n)?", "", text, flags=re.M)

@@ -25,20 +25,6 @@ using runtime::Session;
 // the pipeline: more than are ever in flight or queued.
 constexpr size_t kMetricsLag = 5;
 
-// What rank `rank` gets of another source, whoever asks.
-class ShareOf : public runtime::BatchSource {
- public:
-  ShareOf(runtime::BatchSource *source, int rank) : source_(source), rank_(rank) {}
-  absl::StatusOr<runtime::BatchRows> Rows(const FunctionProgram &function, int,
-                                          int nodes) override {
-    return source_->Rows(function, rank_, nodes);
-  }
-
- private:
-  runtime::BatchSource *const source_;
-  const int rank_;
-};
-
 class Trainer {
  public:
   Trainer(const Options &options, Session *session, const std::atomic<bool> *stop)
@@ -212,14 +198,12 @@ absl::Status Trainer::Queue(int f, Dataset *data, std::vector<uint64_t> *calls) 
   const FunctionProgram &called = function(f);
   int shares = 1;
   if (options_.has_servers() && !runtime::RanksCommunicate(session_->image()) &&
-      !called.batches.empty() && called.written_slots.empty())
+      (!called.batches.empty() || called.reads_index) && called.written_slots.empty())
     shares = session_->image().nodes();
   if (shares > 1 && silent_) return absl::OkStatus();
   for (int r = 0; r < shares; ++r) {
-    runtime::BatchSource *source = Source(data);
-    ShareOf share(source, r);
     absl::StatusOr<uint64_t> call =
-        session_->Call(f, shares > 1 && source != nullptr ? &share : source);
+        session_->Call(f, Source(data), shares > 1 ? r : -1);
     if (!call.ok()) return call.status();
     calls->push_back(*call);
   }

@@ -18,6 +18,7 @@ from . import jax_keys
 from .base import BatchArgument, Description, Slot
 from .jax_arguments import check_arguments, check_functions, forgotten_batch
 from .jax_gradient import marking
+from .jax_worker import numbering
 from .stablehlo import level0_function, level0_module
 from .stablehlo.function import FunctionSpec
 from .stablehlo.ir import Printer
@@ -125,7 +126,7 @@ def _without_shardy():
 
 
 def _lower(flat: Callable, specs):
-    with _without_shardy():
+    with _without_shardy(), numbering():
         return jax.jit(flat, keep_unused=True).lower(*specs).compiler_ir("stablehlo")
 
 

@@ -7,7 +7,7 @@
 // whatever the gradients do. The step count does not, and needs nothing; neither
 // does the momentum, which sees the batch through a gradient only.
 
-// CHECK-DAG: remark: [Passed] state | {{.*}}"state.mean" depends on the local batch: averaged over the workers, all-reduce of 16 bytes
+// CHECK-DAG: remark: [Passed] state | {{.*}}"state.mean" differs between the workers: averaged over the workers, all-reduce of 16 bytes
 // CHECK-LABEL: func.func @step(
 // CHECK-DAG: cs.all_reduce "w" sum
 // CHECK-DAG: %[[MEAN:.*]] = cs.all_reduce "state.mean" mean

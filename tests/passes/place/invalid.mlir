@@ -17,7 +17,7 @@ func.func @broadcast(%x: !t {cs.batch = "x"}) {
 cs.cluster @node nodes = 2 devices = 2 device = <kind = cpu, gflops = 40, gb_per_s = 20>
     intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
 !t = !cs.placed<tensor<4xf32>, device 0>
-// expected-error @below {{result 0, the new value of "s", depends on the batch without a communication: devices would drift apart}}
+// expected-error @below {{result 0, the new value of "s", depends on the batch or the worker's index without a communication: devices would drift apart}}
 func.func @drift(%s: !t {cs.state = "s"}, %x: !t {cs.batch = "x"}) -> (!t {cs.updates = "s"}) {
   %f = cs.fragment "f" on 0 (%s, %x) cost <flops = 1, bytes = 1, ns = 0> : (!t, !t) -> !t
   return %f : !t

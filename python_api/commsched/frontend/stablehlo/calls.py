@@ -10,6 +10,7 @@ from .ir import Value
 from .scalar import RULES
 from .sorting import approximate_top_k
 from .walker import Walker, handles
+from .worker import worker_index
 
 
 @handles("func.call")
@@ -36,6 +37,8 @@ def _custom_call(w: Walker, op):
         w.set(op, _mark(w, gradient, parameter))
     elif target == "ApproxTopK":
         w.set(op, *approximate_top_k(w, op))
+    elif target == "cs.worker_index":
+        w.set(op, worker_index(w))
     elif target in ("Sharding", "annotate_device_placement"):
         w.set(op, *w.operands(op))
     else:

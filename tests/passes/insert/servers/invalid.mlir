@@ -142,3 +142,38 @@ func.func @eval(%m: tensor<4xf32> {cs.state = "m"}, %x: tensor<4xf32> {cs.batch 
   %e = arith.mulf %m, %x : tensor<4xf32>
   return %e : tensor<4xf32>
 }
+
+// -----
+
+// Beside the step nothing is exchanged.
+
+func.func @step(%w: tensor<4xf32> {cs.param = "w"}, %s: tensor<f32> {cs.state = "s"}, %x: tensor<4xf32> {cs.batch = "x"})
+    -> (tensor<4xf32> {cs.updates = "w"}) attributes {cs.step} {
+  %g = arith.mulf %w, %x : tensor<4xf32>
+  %g1 = cs.gradient %g of "w" : tensor<4xf32>
+  %w1 = arith.subf %w, %g1 : tensor<4xf32>
+  return %w1 : tensor<4xf32>
+}
+func.func @warm() -> (tensor<f32> {cs.updates = "s"}) {
+  %i = cs.worker_index : tensor<i32>
+  // expected-error @+1 {{new value of state "s" differs between the workers, and with mode=parameter-server @warm does not average it: workers would drift apart}}
+  %f = arith.sitofp %i : tensor<i32> to tensor<f32>
+  return %f : tensor<f32>
+}
+
+// -----
+
+// A server has no index, whatever is made of it.
+
+func.func @step(%w: tensor<4xf32> {cs.param = "w"}, %x: tensor<4xf32> {cs.batch = "x"})
+    -> (tensor<4xf32> {cs.updates = "w"}) attributes {cs.step} {
+  %i = cs.worker_index : tensor<i32>
+  %f = arith.sitofp %i : tensor<i32> to tensor<f32>
+  %v = tensor.extract %f[] : tensor<f32>
+  %y = tensor.splat %v : tensor<4xf32>
+  %g = arith.mulf %w, %x : tensor<4xf32>
+  %g1 = cs.gradient %g of "w" : tensor<4xf32>
+  // expected-error @+1 {{new value of parameter "w" depends on the worker's index other than through its cs.gradient: workers would drift apart}}
+  %w1 = arith.subf %g1, %y : tensor<4xf32>
+  return %w1 : tensor<4xf32>
+}

@@ -1,0 +1,79 @@
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Which worker runs a JAX step.
+
+commsched.worker_index() binds a primitive without operands. Where transpile lowers a
+function it becomes a custom call, which the walker turns into cs.worker_index; everywhere
+else, on one device, it is the constant 0.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+
+import jax
+import numpy as np
+from jax.extend.core import Primitive
+from jax.extend.mlir import ir
+from jax.extend.mlir.dialects import stablehlo
+from jax.interpreters import mlir
+
+from ..errors import FrontEndError
+
+
+class _State(threading.local):
+    lowering = False  # write the custom call into StableHLO
+
+
+_state = _State()
+
+worker_index_p = Primitive("cs_worker_index")
+
+
+@worker_index_p.def_impl
+def _evaluate():
+    if _state.lowering:
+        raise FrontEndError("worker_index() is computed while the step is traced, when there are no workers yet: "
+                            "keep it out of jax.ensure_compile_time_eval and of other code that runs on real values")
+    return jax.numpy.asarray(0, np.int32)
+
+
+@worker_index_p.def_abstract_eval
+def _shape():
+    return jax.core.ShapedArray((), np.dtype(np.int32))
+
+
+def _lower(context):
+    type_ = ir.RankedTensorType.get([], ir.IntegerType.get_signless(32))
+    if not _state.lowering:
+        zero = ir.DenseElementsAttr.get(np.zeros((), np.int32), type=type_.element_type)
+        return [stablehlo.ConstantOp(zero).result]
+    return stablehlo.CustomCallOp([type_], [], call_target_name=ir.StringAttr.get("cs.worker_index")).results
+
+
+mlir.register_lowering(worker_index_p, _lower)
+
+
+def worker_index() -> jax.Array:
+    """The index of the worker that computes the step, 0 to workers - 1, an int32 scalar.
+
+    Worker i gets the i-th part of every global batch. On one device, outside of what transpile makes,
+    it is 0. What depends on it may reach parameters and integer state through gradients only.
+    """
+    return worker_index_p.bind()
+
+
+def worker_key(key: jax.Array) -> jax.Array:
+    """A random key of the worker's own: jax.random.fold_in(key, worker_index())."""
+    return jax.random.fold_in(key, worker_index())
+
+
+@contextlib.contextmanager
+def numbering():
+    """Lets the index of the worker reach StableHLO."""
+    saved, _state.lowering = _state.lowering, True
+    try:
+        yield
+    finally:
+        _state.lowering = saved
