@@ -36,14 +36,16 @@ static bool readsWider(linalg::GenericOp op) {
   });
 }
 
-// `value` in f32; a product is one there, so that it is not rounded first.
+// `value` in f32, for a sum or product: not rounded first, if it is computed here.
 static Value widen(OpBuilder &builder, Location loc, Value value) {
   Type f32 = builder.getF32Type();
   if (auto product = value.getDefiningOp<arith::MulFOp>();
       product && product->hasOneUse())
     return arith::MulFOp::create(builder, loc, widen(builder, loc, product.getLhs()),
                                  widen(builder, loc, product.getRhs()));
-  return arith::ExtFOp::create(builder, loc, f32, value);
+  return arith::ExtFOp::create(
+      builder, loc, f32, value,
+      arith::FastMathFlagsAttr::get(builder.getContext(), arith::FastMathFlags::contract));
 }
 
 // The body of `op` with accumulator `r` in f32. Its operand is still narrow.
@@ -53,9 +55,15 @@ static void widenBody(linalg::GenericOp op, unsigned r, Operation *combiner) {
   OpBuilder builder(combiner);
   out.setType(builder.getF32Type());
   OperationState state(combiner->getLoc(), combiner->getName());
-  for (Value operand : combiner->getOperands())
-    state.operands.push_back(
-        operand == out ? operand : widen(builder, combiner->getLoc(), operand));
+  // An extreme is one of the numbers as they are stored.
+  bool sum = isa<arith::AddFOp, arith::MulFOp>(combiner);
+  for (Value operand : combiner->getOperands()) {
+    if (operand != out)
+      operand = sum ? widen(builder, combiner->getLoc(), operand)
+                    : arith::ExtFOp::create(builder, combiner->getLoc(),
+                                            builder.getF32Type(), operand);
+    state.operands.push_back(operand);
+  }
   state.addTypes(builder.getF32Type());
   state.addAttributes(combiner->getAttrs());
   Operation *wide = builder.create(state);
