@@ -42,7 +42,11 @@ struct BFloat {
     const auto rounded = hn::ShiftRight<16>(
         hn::Add(bits, hn::Add(odd, hn::Set(U32(), 0x7fff))));
     const auto nan = hn::Or(hn::ShiftRight<16>(bits), hn::Set(U32(), 0x40));
-    const auto is_nan = hn::RebindMask(U32(), hn::Ne(v, v));
+    // By its bits: Highway's Ne is false of a NaN on some targets.
+    const auto magnitude =
+        hn::BitCast(I32(), hn::And(bits, hn::Set(U32(), 0x7fffffff)));
+    const auto is_nan = hn::RebindMask(
+        U32(), hn::Gt(magnitude, hn::Set(I32(), 0x7f800000)));
     hn::StoreU(hn::DemoteTo(U16(), hn::BitCast(I32(), hn::IfThenElse(
                                                   is_nan, nan, rounded))),
                U16(), p);
