@@ -6,7 +6,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "ops/halves.h"
 #include "ops/onednn/primitive.h"
+#include "ops/onednn/widened.h"
 #include "ops/reference/reference.h"
 
 namespace commsched::ops {
@@ -177,6 +179,10 @@ std::unique_ptr<KernelInstance> Make(const KernelDesc &desc,
   }
   if (!built) return nullptr;
   bool add = desc.accumulate && !sum;
+  // Of 16 bits there is better than loops, and what is added later would be
+  // rounded twice.
+  if (IsHalf(desc.operands[2].element) && (add || IsSlow(built->name)))
+    return nullptr;
   using Kind = ConvolutionShape::Kind;
   const Kind kind = shape.kind;
   std::vector<PrimitiveArgument> arguments = {
@@ -262,9 +268,10 @@ absl::StatusOr<std::unique_ptr<KernelInstance>> MakeConvolution(
     try {
       if (auto kernel = Make(desc, *shape)) return kernel;
     } catch (const dnnl::error &) {
-      // Falls back to the loops.
+      // Falls back to f32, or to the loops.
     }
   }
+  if (CanWiden(desc)) return MakeWidened(desc, &MakeConvolution);
   return MakeReferenceConvolution(desc);
 }
 

@@ -14,6 +14,8 @@
 // `pad_low`, `pad_high` (default 0, not negative); and `groups` (one number,
 // default 1). The sizes must satisfy
 //   out = floor((in + low + high - ((kernel - 1) dilation + 1)) / stride) + 1.
+// Sums are kept in f32, of f64 in f64, and rounded once; f16 and bf16 as in
+// matmul.h.
 #ifndef COMMSCHED_OPS_ONEDNN_CONVOLUTION_H
 #define COMMSCHED_OPS_ONEDNN_CONVOLUTION_H
 

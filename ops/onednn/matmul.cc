@@ -7,7 +7,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "ops/halves.h"
 #include "ops/onednn/primitive.h"
+#include "ops/onednn/widened.h"
 #include "ops/reference/reference.h"
 
 namespace commsched::ops {
@@ -64,12 +66,15 @@ void TidyUnitStrides(Tensor *t) {
 
 std::unique_ptr<KernelInstance> Make(const Tensor &a, const Tensor &b,
                                      const Tensor &c, bool accumulate,
-                                     bool dense_inputs, bool dense_output) {
+                                     bool dense_inputs, bool dense_output,
+                                     bool half) {
   dnnl::memory::desc a_md = dense_inputs ? a.Dense() : a.Desc();
   dnnl::memory::desc b_md = dense_inputs ? b.Dense() : b.Desc();
   dnnl::memory::desc c_md = dense_output ? c.Dense() : c.Desc();
   dnnl::primitive_attr attr = UserScratchpad();
   bool copied = dense_output && c_md != c.Desc();
+  // The product would be rounded before it is added.
+  if (half && accumulate && copied) return nullptr;
   if (accumulate && !copied) {
     dnnl::post_ops ops;
     ops.append_sum(1.0f);
@@ -78,7 +83,7 @@ std::unique_ptr<KernelInstance> Make(const Tensor &a, const Tensor &b,
   dnnl::matmul::primitive_desc pd(dnnl::matmul::desc(a_md, b_md, c_md), attr,
                                   CpuEngine());
   std::string name = pd.impl_info_str();
-  bool last = dense_inputs && dense_output;
+  bool last = dense_inputs && dense_output && !half;
   if (absl::StartsWith(name, "ref") && !last) return nullptr;
   std::vector<PrimitiveArgument> arguments = {
       {DNNL_ARG_SRC, a.operand, a.Desc(), a_md, false, false},
@@ -125,6 +130,13 @@ absl::Status CheckMatmul(const KernelDesc &desc) {
   return absl::OkStatus();
 }
 
+// Where the library has nothing.
+static absl::StatusOr<std::unique_ptr<KernelInstance>> MakeOther(
+    const KernelDesc &desc) {
+  if (CanWiden(desc)) return MakeWidened(desc, &MakeMatmul);
+  return MakeReferenceMatmul(desc);
+}
+
 absl::StatusOr<std::unique_ptr<KernelInstance>> MakeMatmul(
     const KernelDesc &desc) {
   Tensor t[3];
@@ -140,7 +152,7 @@ absl::StatusOr<std::unique_ptr<KernelInstance>> MakeMatmul(
   library = library && t[0].type == t[1].type &&
             (t[0].type != dnnl::memory::data_type::f32 ||
              t[2].type == dnnl::memory::data_type::f32);
-  if (!library) return MakeReferenceMatmul(desc);
+  if (!library) return MakeOther(desc);
   MergeBatch(t);
   size_t rank = t[2].dims.size();
   for (Tensor &tensor : t) {
@@ -148,7 +160,7 @@ absl::StatusOr<std::unique_ptr<KernelInstance>> MakeMatmul(
     for (size_t d = 0; d < rank; ++d)
       if (tensor.strides[d] == 0) {
         // A repeated matrix is a batch dimension of size 1 to the library.
-        if (d + 2 >= rank) return MakeReferenceMatmul(desc);
+        if (d + 2 >= rank) return MakeOther(desc);
         tensor.dims[d] = 1;
         TidyUnitStrides(&tensor);
       }
@@ -162,7 +174,8 @@ absl::StatusOr<std::unique_ptr<KernelInstance>> MakeMatmul(
     for (auto [inputs, output] :
          {std::pair{false, false}, {false, true}, {true, false}, {true, true}}) {
       try {
-        if (auto kernel = Make(t[0], t[1], t[2], desc.accumulate, inputs, output))
+        if (auto kernel = Make(t[0], t[1], t[2], desc.accumulate, inputs, output,
+                               IsHalf(desc.operands[2].element)))
           return kernel;
       } catch (const dnnl::error &) {
         if (inputs && output) throw;
@@ -170,7 +183,7 @@ absl::StatusOr<std::unique_ptr<KernelInstance>> MakeMatmul(
     }
   } catch (const dnnl::error &) {
   }
-  return MakeReferenceMatmul(desc);
+  return MakeOther(desc);
 }
 
 }  // namespace commsched::ops

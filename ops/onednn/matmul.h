@@ -5,8 +5,10 @@
 //   operands: A [b..., m, k], B [b..., k, n], C [b..., m, n]; 0 to 3 batch
 //   dimensions, equal in all three; any strides (0 in A and B repeats).
 //   attributes: none.
-// oneDNN does f32 and bf16 (C f32 or bf16); what it cannot do goes to plain
-// loops, for every floating-point type.
+// Sums are kept in f32, of f64 in f64, and rounded once to C's type, whatever k.
+// oneDNN does f32, and bf16 (C f32 or bf16) where the processor multiplies it;
+// f16, and bf16 elsewhere, are converted to f32 for it (widened.h). What it
+// cannot do goes to plain loops, for every type.
 #ifndef COMMSCHED_OPS_ONEDNN_MATMUL_H
 #define COMMSCHED_OPS_ONEDNN_MATMUL_H
 

@@ -16,9 +16,19 @@ const dnnl::engine &CpuEngine() {
   return *engine;
 }
 
+static bool MultipliesBFloat16() {
+  static const bool has = [] {
+    const auto wanted = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_bf16);
+    const auto isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
+    return (isa & wanted) == wanted;  // a level has the bits of those below
+  }();
+  return has;
+}
+
 std::optional<dnnl::memory::data_type> DnnlType(Element element) {
   if (element == Element::kF32) return dnnl::memory::data_type::f32;
-  if (element == Element::kBF16) return dnnl::memory::data_type::bf16;
+  if (element == Element::kBF16 && MultipliesBFloat16())
+    return dnnl::memory::data_type::bf16;
   return std::nullopt;
 }
 

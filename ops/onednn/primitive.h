@@ -22,7 +22,8 @@
 namespace commsched::ops {
 
 const dnnl::engine &CpuEngine();
-// Empty for types that the library's CPU kernels do not take.
+// Empty for types that the library's CPU kernels do not take. bf16 is one only
+// where the processor multiplies it: emulated it is slower than f32.
 std::optional<dnnl::memory::data_type> DnnlType(Element element);
 
 // One tensor of a primitive.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Contraction.h"
+#include "HalfSums.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -131,9 +132,8 @@ std::optional<StringRef> kernelFamily(linalg::GenericOp op) {
       return std::nullopt;
     elements.push_back(type.getElementType());
   }
-  bool narrow = elements[0].isBF16();
-  if (elements[0] != elements[1] || !(narrow || elements[0].isF32()) ||
-      !(elements[2].isF32() || (narrow && elements[2].isBF16())))
+  if (elements[0] != elements[1] || !(isHalf(elements[0]) || elements[0].isF32()) ||
+      !(elements[2].isF32() || elements[2] == elements[0]))
     return std::nullopt;
   int64_t flops = 2;
   for (int64_t size : op.getStaticLoopRanges())
@@ -141,7 +141,7 @@ std::optional<StringRef> kernelFamily(linalg::GenericOp op) {
   if (flops < kMinFlops)
     return std::nullopt;
   std::optional<ContractionInfo> info = analyseContraction(op);
-  if (!info || (narrow && info->large != -1))
+  if (!info)
     return std::nullopt;
   return info->large == -1 ? StringRef("matmul") : StringRef("convolution");
 }

@@ -267,7 +267,8 @@ std::optional<KernelCall> buildConvolution(linalg::GenericOp op,
       dims.push_back(space.*size);
       strides.push_back(space.*stride);
     }
-    return kernelTensor(largeType.getElementType(), dims, strides);
+    Type element = cast<MemRefType>(views[i].buffer.getType()).getElementType();
+    return kernelTensor(element, dims, strides);
   };
   plan::KernelTensor src =
       tensor(sample, *allChannels, x, &Space::source, &Space::sourceStride);

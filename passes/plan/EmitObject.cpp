@@ -137,6 +137,20 @@ static LogicalResult inspect(StringRef object, Location loc, uint64_t &codeBytes
   return success();
 }
 
+// For conversions of bf16, LLVM calls functions that no process has: what became
+// arithmetic on integers must not have become bf16 again.
+static LogicalResult checkHalves(const llvm::Module &module, Location loc) {
+  auto narrow = [](const llvm::Value *value) {
+    return value->getType()->getScalarType()->isBFloatTy();
+  };
+  for (const llvm::Function &function : module)
+    for (const llvm::BasicBlock &block : function)
+      for (const llvm::Instruction &instruction : block)
+        if (narrow(&instruction) || llvm::any_of(instruction.operand_values(), narrow))
+          return emitError(loc, "a value of bf16 is left in the code of fragments");
+  return success();
+}
+
 static std::string findLinker(const CodeOptions &options) {
   if (!options.linker.empty())
     return options.linker;
@@ -230,6 +244,8 @@ LogicalResult emitSharedObject(ModuleOp module, ArrayRef<std::string> functions,
   optimize(*llvmModule, *machine);
   if (options.printStage == "llvm-opt")
     llvmModule->print(llvm::errs(), nullptr);
+  if (failed(checkHalves(*llvmModule, loc)))
+    return failure();
   SmallVector<char, 0> object;
   {
     llvm::raw_svector_ostream os(object);

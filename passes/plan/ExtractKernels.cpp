@@ -1,6 +1,7 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "HalfSums.h"
 #include "KernelBuilder.h"
 #include "Stages.h"
 
@@ -96,6 +97,7 @@ void extractKernels(func::FuncOp function, KernelTable &table) {
       }
       op->removeAttr(kKernelAttr);
       op->removeAttr(kOverwriteAttr);
+      widenSum(op);
       continue;
     }
     // A declaration per call: the types of its buffers may differ.

@@ -6,6 +6,7 @@
 // only cheap ones are.
 
 #include "Contraction.h"
+#include "HalfSums.h"
 #include "Stages.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -211,6 +212,8 @@ LogicalResult fuseFragment(func::FuncOp function) {
   }
   if (failed(runPasses(function)))
     return failure();
+  // Before fusion, so that the conversion behind a sum goes into its users.
+  widenSums(function);
   {
     RewritePatternSet patterns(context);
     linalg::populateElementwiseOpsFusionPatterns(patterns, shouldFuse);
@@ -243,6 +246,8 @@ LogicalResult fuseFragment(func::FuncOp function) {
       }
     }
   });
+  // What fusion made of products that are no kernels.
+  widenSums(function);
   llvm::sort(fills);
   fills.erase(llvm::unique(fills), fills.end());
   for (Operation *fill : fills)

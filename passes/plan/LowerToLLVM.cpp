@@ -1,6 +1,7 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "HalfArithmetic.h"
 #include "Stages.h"
 
 #include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
@@ -21,7 +22,6 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/DialectConversion.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
@@ -42,13 +42,10 @@ static bool approximated(StringRef name) {
          name == math::TanhOp::getOperationName();
 }
 
-static bool narrow(StringRef name) { return true; }
-
 static LogicalResult approximateMath(ModuleOp module) {
   MLIRContext *context = module->getContext();
   {
     RewritePatternSet patterns(context);
-    populateMathF32ExpansionPatterns(patterns, narrow);
     populateMathAlgebraicSimplificationPatterns(patterns);
     math::populateExpansionPatterns(patterns, {"rsqrt", "sinh", "cosh", "asinh",
                                                "acosh", "atanh", "exp2f", "clampf"});
@@ -61,6 +58,12 @@ static LogicalResult approximateMath(ModuleOp module) {
     if (failed(applyPatternsGreedily(module, std::move(patterns))))
       return failure();
   }
+  {
+    RewritePatternSet patterns(context);
+    arith::populateCeilFloorDivExpandOpsPatterns(patterns);
+    if (failed(applyPatternsGreedily(module, std::move(patterns))))
+      return failure();
+  }
   // What is left of these would become exp(x) - 1 and log(1 + x), which lose
   // all digits near 0.
   RewritePatternSet patterns(context);
@@ -69,26 +72,6 @@ static LogicalResult approximateMath(ModuleOp module) {
   target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
   target.addIllegalOp<math::ExpM1Op, math::Log1pOp>();
   return applyPartialConversion(module, target, std::move(patterns));
-}
-
-// The target has no arithmetic on bf16, and f16 only by conversion: values are
-// rounded when they are stored, not after every operation.
-static LogicalResult widenHalves(ModuleOp module) {
-  MLIRContext *context = module->getContext();
-  TypeConverter converter;
-  arith::populateEmulateUnsupportedFloatsConversions(
-      converter, {BFloat16Type::get(context), Float16Type::get(context)},
-      Float32Type::get(context));
-  RewritePatternSet patterns(context);
-  arith::populateEmulateUnsupportedFloatsPatterns(patterns, converter);
-  ConversionTarget target(*context);
-  arith::populateEmulateUnsupportedFloatsLegality(target, converter);
-  if (failed(applyPartialConversion(module, target, std::move(patterns))))
-    return failure();
-  RewritePatternSet expand(context);
-  arith::populateExpandBFloat16Patterns(expand);
-  arith::populateCeilFloorDivExpandOpsPatterns(expand);
-  return applyPatternsGreedily(module, std::move(expand));
 }
 
 // A boolean is a byte in memory; loads and stores of i1 do not vectorise.
@@ -123,7 +106,8 @@ static void widenBooleans(ModuleOp module) {
 }
 
 LogicalResult lowerModuleToLLVM(ModuleOp module) {
-  if (failed(approximateMath(module)) || failed(widenHalves(module)))
+  widenHalves(module);
+  if (failed(approximateMath(module)) || failed(expandHalves(module)))
     return failure();
   PassManager pm(module->getContext());
   pm.enableVerifier(false);
@@ -144,6 +128,8 @@ LogicalResult lowerModuleToLLVM(ModuleOp module) {
   pm.addPass(createUBToLLVMConversionPass());
   pm.addPass(createReconcileUnrealizedCastsPass());
   if (failed(pm.run(module)))
+    return failure();
+  if (failed(storeHalvesAsIntegers(module)))
     return failure();
   widenBooleans(module);
   bool lowered = true;

@@ -1,6 +1,7 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "HalfSums.h"
 #include "KernelBuilder.h"
 #include "Stages.h"
 
@@ -56,7 +57,9 @@ SmallVector<Axis> mergeLoops(const std::array<StridedView, 3> &views,
 plan::KernelTensor kernelTensor(Type element, ArrayRef<int64_t> dims,
                                 ArrayRef<int64_t> strides) {
   plan::KernelTensor tensor;
-  tensor.set_element(element.isBF16() ? plan::BF16 : plan::F32);
+  tensor.set_element(element.isBF16()  ? plan::BF16
+                     : element.isF16() ? plan::F16
+                                       : plan::F32);
   // The stride of a dimension of size 1 says nothing: make it what a dense
   // tensor would have, so that equal kernels look equal.
   SmallVector<int64_t> sane(strides);
@@ -185,7 +188,7 @@ private:
     SmallVector<unsigned> loops = order(byMask[7], 2);
     llvm::append_range(loops, order(byMask[i == 0 ? 5 : 6], 2));
     llvm::append_range(loops, kOrder);
-    Value packed = allocate(i, loops);
+    Value packed = allocate(loops, elementOf(i));
     copy(views[i].buffer, views[i].loops, packed, loops, /*add=*/false);
     replace(i, packed, loops);
   }
@@ -194,7 +197,11 @@ private:
     SmallVector<unsigned> loops = byMask[7];
     llvm::append_range(loops, byMask[5]);
     llvm::append_range(loops, byMask[6]);
-    Value packed = allocate(2, loops);
+    // What is added later must not be rounded before.
+    Type element = elementOf(2);
+    if (accumulate && isHalf(element))
+      element = builder.getF32Type();
+    Value packed = allocate(loops, element);
     builder.setInsertionPointAfter(op);
     copy(packed, loops, views[2].buffer, views[2].loops, accumulate);
     builder.setInsertionPoint(op);
@@ -202,13 +209,16 @@ private:
     replace(2, packed, loops);
   }
 
-  Value allocate(unsigned i, ArrayRef<unsigned> loops) {
+  Type elementOf(unsigned i) {
+    return cast<MemRefType>(views[i].buffer.getType()).getElementType();
+  }
+
+  Value allocate(ArrayRef<unsigned> loops, Type element) {
     SmallVector<int64_t> shape;
     for (unsigned loop : loops)
       shape.push_back(sizes[loop]);
-    auto type = MemRefType::get(
-        shape, cast<MemRefType>(views[i].buffer.getType()).getElementType());
-    return memref::AllocOp::create(builder, op.getLoc(), type);
+    return memref::AllocOp::create(builder, op.getLoc(),
+                                   MemRefType::get(shape, element));
   }
 
   void replace(unsigned i, Value buffer, ArrayRef<unsigned> loops) {
@@ -231,9 +241,15 @@ private:
     linalg::GenericOp::create(
         builder, op.getLoc(), ValueRange{from}, ValueRange{to}, maps, iterators,
         [&](OpBuilder &b, Location loc, ValueRange args) {
-          Value value = args[0];
-          if (add)
-            value = arith::AddFOp::create(b, loc, args[1], value);
+          Value value = args[0], old = args[1];
+          bool round = value.getType() != old.getType();
+          if (add) {
+            if (round)
+              old = arith::ExtFOp::create(b, loc, value.getType(), old);
+            value = arith::AddFOp::create(b, loc, old, value);
+          }
+          if (round)
+            value = arith::TruncFOp::create(b, loc, args[1].getType(), value);
           linalg::YieldOp::create(b, loc, value);
         });
   }
@@ -246,8 +262,7 @@ private:
     }
     dims.append({row.size, column.size});
     strides.append({row.strides[i], column.strides[i]});
-    *call.kernel.add_operands() = kernelTensor(
-        cast<MemRefType>(views[i].buffer.getType()).getElementType(), dims, strides);
+    *call.kernel.add_operands() = kernelTensor(elementOf(i), dims, strides);
     call.buffers.push_back(views[i].buffer);
   }
 

@@ -101,13 +101,22 @@ INSTANTIATE_TEST_SUITE_P(
              (std::get<3>(info.param) ? "_accumulate" : "");
     });
 
-TEST(ConvolutionTypesTest, BFloat16AndDouble) {
+TEST(ConvolutionTypesTest, HalvesAndDouble) {
+  for (const Case &c : Cases())
+    for (const char *kind : {"forward", "backward_data", "backward_weights"})
+      for (bool accumulate : {false, true}) {
+        for (auto [element, rounding] : {std::pair{Element::kBF16, 8e-3}, {Element::kF16, 1e-3}}) {
+          testing::Comparison result =
+              testing::Compare(Make(c, kind, kChannelsLast, element, accumulate));
+          EXPECT_TRUE(result.error <= rounding)
+              << c.name << " " << kind << " " << result.error << " " << result.implementation;
+          EXPECT_NE(result.implementation, "loops") << c.name << " " << kind;
+          EXPECT_FALSE(result.damaged);
+        }
+      }
   for (const char *kind : {"forward", "backward_data", "backward_weights"}) {
     testing::Comparison result =
-        testing::Compare(Make(Cases()[0], kind, kChannelsLast, Element::kBF16, false));
-    EXPECT_TRUE(result.error <= 2e-2) << kind << " " << result.error;
-    EXPECT_NE(result.implementation, "loops") << kind;
-    result = testing::Compare(Make(Cases()[0], kind, kChannelsLast, Element::kF64, false));
+        testing::Compare(Make(Cases()[0], kind, kChannelsLast, Element::kF64, false));
     EXPECT_TRUE(result.error <= 1e-12) << kind << " " << result.error;
   }
 }

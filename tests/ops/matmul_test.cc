@@ -41,7 +41,7 @@ TEST_P(MatmulTest, GivesWhatLoopsGive) {
   }
 }
 
-constexpr Element F = Element::kF32, B = Element::kBF16;
+constexpr Element F = Element::kF32, B = Element::kBF16, H = Element::kF16;
 
 std::vector<Case> Cases() {
   return {
@@ -76,9 +76,23 @@ std::vector<Case> Cases() {
       {"f64",
        {Dense(Element::kF64, {5, 7}), Dense(Element::kF64, {7, 3}), Dense(Element::kF64, {5, 3})},
        1e-14, false},
-      {"f16",
-       {Dense(Element::kF16, {5, 7}), Dense(Element::kF16, {7, 3}), Dense(Element::kF16, {5, 3})},
-       0, false},
+      {"f16", {Dense(H, {5, 7}), Dense(H, {7, 3}), Dense(H, {5, 3})}, 1e-3},
+      {"f16_long", {Dense(H, {6, 4096}), Dense(H, {4096, 20}), Dense(H, {6, 20})}, 1e-3},
+      {"f16_to_f32", {Dense(H, {16, 32}), Permuted(H, {32, 16}, {1, 0}), Dense(F, {16, 16})}},
+      {"f16_no_unit_stride",
+       {Operand(H, {5, 7}, {21, 3}), Operand(H, {7, 3}, {8, 2}), Operand(H, {5, 3}, {9, 3})},
+       1e-3},
+      {"f16_attention",
+       {Permuted(H, {2, 3, 9, 8}, {0, 2, 1, 3}), Operand(H, {2, 3, 8, 9}, {216, 8, 1, 24}),
+        Dense(H, {2, 3, 9, 9})},
+       1e-3},
+      {"f16_repeated_b",
+       {Dense(H, {4, 5, 7}), Operand(H, {4, 7, 3}, {0, 3, 1}), Dense(H, {4, 5, 3})}, 1e-3},
+      {"f16_column", {Dense(H, {64, 7}), Dense(H, {7, 1}), Dense(H, {64, 1})}, 1e-3},
+      {"bf16_long", {Dense(B, {6, 4096}), Dense(B, {4096, 20}), Dense(B, {6, 20})}, 8e-3},
+      {"bf16_no_unit_stride",
+       {Operand(B, {5, 7}, {21, 3}), Operand(B, {7, 3}, {8, 2}), Operand(B, {5, 3}, {9, 3})},
+       8e-3},
       {"i32",
        {Dense(Element::kI32, {5, 7}), Dense(Element::kI32, {7, 3}), Dense(Element::kI32, {5, 3})},
        0, false},
