@@ -170,7 +170,7 @@ class _Match:
                     found = i
                     break
                 n, o, (shape, dtype) = wrong[0]
-                if tree.num_leaves > 1 or shape:
+                if not reason and (tree.num_leaves > 1 or shape):
                     reason = (f"output {i} has its structure, but '{n}' must match {dtype}{list(shape)}, got: "
                               f"{_described(o)}")
             if found is None:
