@@ -109,6 +109,21 @@ def test_arguments_that_are_not_arrays():
     refuse(plain, {"w": PARAMS["w"], "b": "zero"}, X, Y, match="argument 'p.b' must be an array or a number, got: str")
 
 
+def test_arguments_of_types_without_a_form():
+    for dtype in (np.int16, np.uint16, np.complex64, jnp.float8_e4m3fn):
+        refuse(plain, PARAMS, X.astype(dtype), Y, match="argument 'x' must have one of the element types float64, .*got: ")
+
+
+def test_a_handler_that_fails_is_named(monkeypatch):
+    from commsched.frontend.stablehlo.walker import HANDLERS
+
+    def broken(walker, op):
+        raise IndexError("list index out of range")
+    monkeypatch.setitem(HANDLERS, "stablehlo.sine", broken)
+    refuse(with_loss(jnp.sin), match="test_errors.py:.*operation stablehlo.sine in this form is not supported",
+           error=commsched.UnsupportedOp)
+
+
 def test_clusters():
     with pytest.raises(ValueError, match="devices of a cluster must be at least 1, got: 0"):
         commsched.Cluster(2, devices=0)

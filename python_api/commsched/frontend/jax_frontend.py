@@ -54,6 +54,9 @@ class Leaves:
         return jax.tree_util.tree_unflatten(self.tree, [jax_keys.wrapped(v, k) for v, k in zip(values, self.keys)])
 
 
+_ELEMENTS = ("float64", "float32", "float16", "bfloat16", "int64", "int32", "int8", "uint64", "uint32", "uint8", "bool")
+
+
 def _array(leaf, what: str) -> np.ndarray:
     if jax_keys.is_key(leaf):
         return jax_keys.data(leaf)
@@ -65,7 +68,11 @@ def _array(leaf, what: str) -> np.ndarray:
         raise FrontEndError(f"argument '{what}' must be an array or a number, got: {type(leaf).__name__}") from None
     if array.dtype.kind in "OSUMm":
         raise FrontEndError(f"argument '{what}' must be an array or a number, got: {type(leaf).__name__}")
-    return np.asarray(array, jax.dtypes.canonicalize_dtype(array.dtype))
+    array = np.asarray(array, jax.dtypes.canonicalize_dtype(array.dtype))
+    if array.dtype.name not in _ELEMENTS:
+        raise FrontEndError(f"argument '{what}' must have one of the element types {', '.join(_ELEMENTS)}, got: "
+                            f"{array.dtype}")
+    return array
 
 
 def _names_of(function: Callable, count: int) -> list[str]:
