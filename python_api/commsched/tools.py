@@ -64,8 +64,9 @@ def check(text: str, strategy: Strategy = Strategy()) -> None:
     try:
         _run(command, text.encode())
     except ToolError as error:
-        found = re.search(r"^(?:<stdin>:\d+:\d+|(.+?:\d+:\d+)): error: (.*)$", str(error), flags=re.M)
-        found = found or re.search(r"()(?<=: )(?:<stdin>:\d+:\d+): error: (.*)$", str(error), flags=re.M)
+        # "cs-opt failed (1): step.py:3:5: error: ..."; the module itself has no name that the user knows.
+        found = re.search(r"^(?:cs-opt failed \(1\): )?(?:<stdin>:\d+:\d+|(.+?:\d+:\d+)): error: (.*)$", str(error),
+                          flags=re.M)
         if found is None:
             raise
         raise RefusedProgram(found[2], found[1] or None) from error

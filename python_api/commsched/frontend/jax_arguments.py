@@ -13,6 +13,14 @@ import jax
 from ..errors import FrontEndError
 
 
+class NoNewValue(FrontEndError):
+    """No output of a step fits the carried argument at this position."""
+
+    def __init__(self, position: int, message: str):
+        self.position = position
+        super().__init__(message)
+
+
 def _position(value: Any, what: str, count: int) -> int:
     try:
         position = operator.index(value)
@@ -82,6 +90,10 @@ def forgotten_batch(names, shapes, params: int, batch: Sequence[int], constant: 
                 "worker is to see all of it")
     try:
         yield
+    except NoNewValue as error:
+        if error.position not in _like_batches(shapes, others, batch):
+            raise
+        raise FrontEndError(f"{error}; {meant([error.position])}") from error
     except (FrontEndError, NotImplementedError):
         raise
     except (TypeError, ValueError) as error:  # what jax says of shapes that do not fit

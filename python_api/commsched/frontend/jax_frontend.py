@@ -16,7 +16,7 @@ import numpy as np
 from ..errors import FrontEndError
 from . import jax_keys
 from .base import BatchArgument, Description, Slot
-from .jax_arguments import check_arguments, check_functions, forgotten_batch
+from .jax_arguments import NoNewValue, check_arguments, check_functions, forgotten_batch
 from .jax_gradient import marking
 from .jax_worker import numbering
 from .stablehlo import level0_function, level0_module
@@ -54,6 +54,9 @@ class Leaves:
         return jax.tree_util.tree_unflatten(self.tree, [jax_keys.wrapped(v, k) for v, k in zip(values, self.keys)])
 
 
+_ELEMENTS = ("float64", "float32", "float16", "bfloat16", "int64", "int32", "int8", "uint64", "uint32", "uint8", "bool")
+
+
 def _array(leaf, what: str) -> np.ndarray:
     if jax_keys.is_key(leaf):
         return jax_keys.data(leaf)
@@ -65,7 +68,11 @@ def _array(leaf, what: str) -> np.ndarray:
         raise FrontEndError(f"argument '{what}' must be an array or a number, got: {type(leaf).__name__}") from None
     if array.dtype.kind in "OSUMm":
         raise FrontEndError(f"argument '{what}' must be an array or a number, got: {type(leaf).__name__}")
-    return np.asarray(array, jax.dtypes.canonicalize_dtype(array.dtype))
+    array = np.asarray(array, jax.dtypes.canonicalize_dtype(array.dtype))
+    if array.dtype.name not in _ELEMENTS:
+        raise FrontEndError(f"argument '{what}' must have one of the element types {', '.join(_ELEMENTS)}, got: "
+                            f"{array.dtype}")
+    return array
 
 
 def _names_of(function: Callable, count: int) -> list[str]:
@@ -170,13 +177,13 @@ class _Match:
                     found = i
                     break
                 n, o, (shape, dtype) = wrong[0]
-                if tree.num_leaves > 1 or shape:
+                if not reason and (tree.num_leaves > 1 or shape):
                     reason = (f"output {i} has its structure, but '{n}' must match {dtype}{list(shape)}, got: "
                               f"{_described(o)}")
             if found is None:
                 if reason or self.is_params(position):
-                    raise FrontEndError(f"no output of the step is the new value of argument "
-                                        f"'{self.names[position]}'" + (f": {reason}" if reason else ""))
+                    raise NoNewValue(position, f"no output of the step is the new value of argument "
+                                               f"'{self.names[position]}'" + (f": {reason}" if reason else ""))
                 self.unmatched.append(position)  # constant over the run
                 continue
             free.remove(found)
@@ -236,12 +243,14 @@ def describe(step: Callable, arguments: tuple, *, params: int = 0, batch: Sequen
         if table not in slots[params]:
             raise FrontEndError(f"row_sparse must name parameters, {', '.join(slots[params])}, got: '{table}'")
     locate = make_locate(location_root)
+    taken = {n for own in slots.values() for n in own}
+    _name_batches({names[i]: all_leaves[i] for i in batch}, taken)
 
     specs, kinds = [], []
     for i, leaves in enumerate(all_leaves):
         if i in batch:
             shapes = _local(leaves, names[i], workers)
-            kinds += [("batch", n) for n in _batch_names(names[i], leaves)]
+            kinds += [("batch", n) for n in leaves.batch_names]
         else:
             shapes = [a.shape for a in leaves.arrays]
             kinds += [("param" if i == params else "state", n) for n in slots[i]]
@@ -302,10 +311,19 @@ def _slot_names(names, carried, params) -> dict[int, list[str]]:
     return slots
 
 
-def _batch_names(argument: str, leaves: Leaves) -> list[str]:
-    if leaves.names == [""]:
-        return [argument]
-    return [n if not n[0].isdigit() else f"{argument}.{n}" for n in leaves.names]
+def _name_batches(leaves_of: Mapping[str, Leaves], taken: set[str]) -> None:
+    """Arrays of a batch by their path alone, where that is a name and no other one's."""
+    taken = set(taken)
+    for argument, leaves in leaves_of.items():
+        leaves.batch_names = []
+        for n in leaves.names:
+            n = n or argument
+            if n[0].isdigit() or n in taken:
+                n = f"{argument}.{n}"
+            while n in taken:
+                n += "_"
+            taken.add(n)
+            leaves.batch_names.append(n)
 
 
 def _batch_arguments(kinds, specs) -> list[BatchArgument]:
@@ -325,7 +343,8 @@ def _other(name, function, examples, carried, slots, kind_of, workers, locate, p
             specs += [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in own.arrays]
         else:
             batch[i] = own
-            kinds += [("batch", n) for n in _batch_names(names[i], own)]
+            _name_batches({names[i]: own}, {n for _, n in kinds} | {n for s in slots.values() for n in s})
+            kinds += [("batch", n) for n in own.batch_names]
             specs += [jax.ShapeDtypeStruct(s, a.dtype) for s, a in zip(_local(own, names[i], workers), own.arrays)]
     results: list[str] = []
 
@@ -349,7 +368,7 @@ def _flatten(names, batch: Mapping[int, Leaves], value) -> dict[str, np.ndarray]
         own = Leaves(given, names[i])
         if own.tree != leaves.tree:
             raise FrontEndError(f"batch argument '{names[i]}' must have the structure of its example, got: {own.tree}")
-        for n, array, example in zip(_batch_names(names[i], leaves), own.arrays, leaves.arrays):
+        for n, array, example in zip(leaves.batch_names, own.arrays, leaves.arrays):
             if array.shape[1:] != example.shape[1:] or array.dtype != example.dtype or array.shape[:1] != example.shape[:1]:
                 raise FrontEndError(f"batch '{n}' must match {example.dtype}{list(example.shape)}, got: "
                                     f"{array.dtype}{list(array.shape)}")

@@ -131,6 +131,9 @@ class Walker:
                     self.refuse(op)
             except NotImplementedError as error:
                 self.refuse(op, str(error))
+            except (AssertionError, AttributeError, IndexError, KeyError, TypeError) as error:
+                # A form of the operation that its handler did not think of: still its name and the line.
+                raise UnsupportedOp(f"{op.name} in this form", self.e.location) from error
         finally:
             self.e.location = outer
 
