@@ -14,6 +14,7 @@ import optax
 import pytest
 from optax import contrib
 
+import commsched
 from sharded import distance, errors, train, train_jax
 
 needs_tools = pytest.mark.skipif("COMMSCHED_BIN" not in os.environ, reason="COMMSCHED_BIN is not set")
@@ -56,7 +57,7 @@ OPTIMIZERS = {
 }
 
 CONTRIBUTED = {
-    "acprop": contrib.acprop(1e-2),
+    "acprop": contrib.acprop(1e-2, eps=1e-3),
     "ademamix": contrib.ademamix(1e-2),
     "adopt": contrib.adopt(1e-2),
     "cocob": contrib.cocob(),
@@ -184,3 +185,43 @@ def test_there_are_at_least_45():
 @pytest.mark.parametrize("group", GROUPS)
 def test_optimizers_follow_jax(group):
     check(GROUPS[group], 1)
+
+
+@needs_tools
+@pytest.mark.parametrize("names", [["sgd, momentum", "adam", "lamb", "adafactor", "lbfgs", "sm3"],
+                                   ["muon", "schedule_free", "clip_by_global_norm", "MultiSteps", "lookahead", "noisy_sgd"]])
+def test_optimizers_follow_jax_on_two_workers(names):
+    every = {name: optimizer for group in GROUPS.values() for name, optimizer in group.items()}
+    check({name: every[name] for name in names}, 2)
+
+
+DRIFT = "workers would drift apart"
+
+# What cannot be honoured, and what is said. A value that is a mean over the workers is made of gradients, metrics and
+# state only: an update that uses the loss of the batch itself would be another one on every worker.
+REFUSED = {
+    "polyak_sgd, of the loss": (optax.polyak_sgd(0.1), DRIFT),
+    "momo, of the loss": (contrib.momo(0.1), DRIFT),
+    "momo_adam, of the loss": (contrib.momo_adam(1e-2), DRIFT),
+    "lbfgs, with a line search in the loss": (optax.lbfgs(), DRIFT),
+    "backtracking, in the loss": (optax.chain(optax.sgd(1.0), optax.scale_by_backtracking_linesearch(5)), DRIFT),
+    "reduce_on_plateau, of the loss": (optax.chain(optax.sgd(0.1), contrib.reduce_on_plateau()), DRIFT),
+    "sophia, of second derivatives of the loss": (contrib.sophia(1e-2), DRIFT),
+    "galore, by a singular value decomposition": (contrib.galore(1e-2, rank=2), "custom_call"),
+}
+
+
+@needs_tools
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_honoured_is_refused(name):
+    optimizer, reason = REFUSED[name]
+    optimizer = optax.with_extra_args_support(optimizer)
+
+    def step(params, state, x, y):
+        value, grads = jax.value_and_grad(loss)(params, x, y)
+        function = {"obj_fn" if "sophia" in name else "value_fn": lambda p: loss(p, x, y)}
+        updates, state = optimizer.update(grads, state, params, value=value, grad=grads, **function)
+        return optax.apply_updates(params, updates), state, value
+    params = net(0)
+    with pytest.raises(commsched.CommSchedError, match=reason):
+        commsched.transpile(step, params, optimizer.init(params), *BATCHES[0], batch=(2, 3), cluster=2)

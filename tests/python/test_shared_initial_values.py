@@ -78,7 +78,8 @@ def test_gradients_beside_that_of_a_shared_weight_start_from_one_fill(mode):
 def routed(p, x, y):
     """Two experts, the outputs of which a router weighs."""
     share = jax.nn.softmax(x @ p["gate"])
-    outputs = [jnp.tanh(x @ inner) @ outer for inner, outer in zip(p["inner"], p["outer"])]
+    hidden = [jnp.tanh(x @ weight) for weight in p["inner"]]
+    outputs = [h @ weight for h, weight in zip(hidden, p["outer"])]
     return ((sum(share[:, i:i + 1] * output for i, output in enumerate(outputs)) - y) ** 2).mean()
 
 
