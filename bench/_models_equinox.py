@@ -1,6 +1,8 @@
 # Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Whole models in Equinox: ResNet, GPT, U-Net, a mixture of experts, a variational autoencoder."""
+import functools
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -118,8 +120,10 @@ def _wide(tree):
 
 
 def _model(name, module, batch, loss_of, random=False, rate=0.05):
+    initial = functools.cache(module)
+
     def make(dtype):
-        params, rest = eqx.partition(module(), eqx.is_inexact_array)
+        params, rest = eqx.partition(initial(), eqx.is_inexact_array)
 
         def loss(params, state, *batch):
             net = eqx.combine(params, rest)

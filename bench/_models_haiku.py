@@ -1,6 +1,8 @@
 # Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Whole models in Haiku: ViT, LSTM, a graph network, DLRM, MLP-Mixer."""
+import functools
+
 import haiku as hk
 import jax
 import jax.numpy as jnp
@@ -59,14 +61,18 @@ def mixer(x):
 
 
 def _model(name, function, batch, loss_of, rate=0.05):
-    def make(dtype):
-        net = hk.without_apply_rng(hk.transform(function))
+    net = hk.without_apply_rng(hk.transform(function))
 
+    @functools.cache
+    def initial():
+        return jax.jit(net.init)(jax.random.PRNGKey(9), *batch(0)[:-1])
+
+    def make(dtype):
         def loss(params, state, *batch):
             out = net.apply(params, *batch[:-1])
             out = out.astype(jnp.promote_types(out.dtype, jnp.float32))
             return loss_of(out, batch[-1]), state
-        return net.init(jax.random.PRNGKey(9), *batch(0)[:-1]), {}, mixed(loss, dtype)
+        return initial(), {}, mixed(loss, dtype)
     return Model("Haiku " + name, make, batch, rate)
 
 

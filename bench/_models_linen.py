@@ -1,6 +1,8 @@
 # Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Whole models in flax linen: ResNet, ViT, GPT, LSTM, U-Net."""
+import functools
+
 import jax
 import jax.numpy as jnp
 from flax import linen as nn
@@ -116,10 +118,13 @@ class UNet(nn.Module):
 
 
 def _model(name, module, batch, loss_of, dropout=False, rate=0.05):
-    def make(dtype):
-        net = module(dtype)
+    @functools.cache
+    def initial():
         key = jax.random.PRNGKey(0)
-        variables = net.init({"params": key, "dropout": key}, batch(0)[0])
+        return jax.jit(module(None).init)({"params": key, "dropout": key}, batch(0)[0])
+
+    def make(dtype):
+        net, variables = module(dtype), initial()
         state = {"key": jax.random.PRNGKey(1)} if dropout else {}
         if "batch_stats" in variables:
             state["batch_stats"] = variables["batch_stats"]
