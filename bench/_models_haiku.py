@@ -55,7 +55,8 @@ def mixer(x):
     x = hk.Conv2D(24, 2, 2)(x).reshape(x.shape[0], 16, 24)
     for _ in range(2):
         y = jnp.swapaxes(_norm()(x), 1, 2)
-        x = x + jnp.swapaxes(hk.nets.MLP([32, 16], activation=jax.nn.gelu)(y), 1, 2)
+        # Without biases: one of a token goes to all its channels, and the norms behind take it out again.
+        x = x + jnp.swapaxes(hk.nets.MLP([32, 16], activation=jax.nn.gelu, with_bias=False)(y), 1, 2)
         x = x + hk.nets.MLP([48, 24], activation=jax.nn.gelu)(_norm()(x))
     return hk.Linear(10)(_norm()(x).mean(1))
 
