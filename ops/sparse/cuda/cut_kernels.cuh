@@ -27,8 +27,9 @@ __device__ inline void ForTile(const Item &item, bool candidates, int64_t tile,
                                Function function) {
   using S = typename F::Storage;
   const int64_t begin = tile * kTile;
-  const uint32_t count = item.tile_count[tile];
-  if (candidates && count != kManyCandidates) {
+  // Of MSTopK there are no counts.
+  const uint32_t count = candidates ? item.tile_count[tile] : kManyCandidates;
+  if (count != kManyCandidates) {
     const int64_t slot = tile * item.slots;
     for (uint32_t i = uint32_t(Lane()); i - Lane() < count; i += kWarp) {
       const bool there = i < count;

@@ -91,7 +91,7 @@ __device__ inline bool IsLast(uint32_t *ticket, uint32_t blocks, bool *last) {
   __syncthreads();
   if (threadIdx.x == 0) {
     *last = atomicAdd(ticket, 1u) == blocks - 1;
-    if (*last) *ticket = 0;
+    if (*last) atomicExch(ticket, 0u);
   }
   __syncthreads();
   __threadfence();
