@@ -66,6 +66,7 @@ class QuantizeCudaTest : public ::testing::Test {
     EXPECT_THAT(testing::TakeFindings(), ::testing::IsEmpty());
   }
 
+  void TearDown() override { EXPECT_THAT(testing::TakeFindings(), ::testing::IsEmpty()); }
   std::unique_ptr<CudaMachine> owned_;
   CudaMachine *machine_ = nullptr;
 };
