@@ -99,8 +99,8 @@ __device__ inline bool IsLast(uint32_t *ticket, uint32_t blocks, bool *last) {
 }
 
 // Puts in place of each of counts[0 .. n), in global memory, how many there are
-// before it, and returns their sum. By all threads of a block, kWarpCount warps;
-// `sums` is shared, for as many numbers.
+// before it, and returns their sum. By all threads of a block of kWarpCount
+// warps; `sums` is shared, for as many numbers.
 template <int kWarpCount>
 __device__ inline uint32_t CountsBefore(uint32_t *counts, uint32_t n,
                                         uint32_t *sums) {
@@ -111,7 +111,8 @@ __device__ inline uint32_t CountsBefore(uint32_t *counts, uint32_t n,
     const uint32_t first = begin + threadIdx.x * kEach;
     uint32_t v[kEach], sum = 0;
     COMMSCHED_UNROLL
-    for (int i = 0; i < kEach; ++i) v[i] = first + i < n ? counts[first + i] : 0;
+    for (int i = 0; i < kEach; ++i)
+      v[i] = first + i < n ? counts[first + i] : 0;
     COMMSCHED_UNROLL
     for (int i = 0; i < kEach; ++i) sum += v[i];
     const uint32_t prefix = WarpPrefix(sum);
