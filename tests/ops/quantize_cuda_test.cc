@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The CUDA kernels of quantization, on a device or emulated, against the CPU's.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -62,9 +63,10 @@ class QuantizeCudaTest : public ::testing::Test {
     if (count != 0)
       machine_->Dequantize(to, from, device_codes, count, block, device_scales, device_back);
     EXPECT_TRUE(Same(back.data(), device_back, bytes));
-    EXPECT_FALSE(machine_->Damaged());
+    EXPECT_THAT(testing::TakeFindings(), ::testing::IsEmpty());
   }
 
+  void TearDown() override { EXPECT_THAT(testing::TakeFindings(), ::testing::IsEmpty()); }
   std::unique_ptr<CudaMachine> owned_;
   CudaMachine *machine_ = nullptr;
 };
@@ -97,7 +99,7 @@ TEST_F(QuantizeCudaTest, ReportsWhatIsNotFinite) {
           machine_->Allocate(10000), static_cast<float *>(machine_->Allocate(200)));
       EXPECT_EQ(found.count, 2);
       EXPECT_EQ(found.first, 90);
-      EXPECT_FALSE(machine_->Damaged());
+      EXPECT_THAT(testing::TakeFindings(), ::testing::IsEmpty());
     }
 }
 

@@ -100,6 +100,7 @@ class SparseListsCudaTest : public ::testing::Test {
     machine_ = owned_.get();
     if (machine_ == nullptr) GTEST_SKIP() << "no CUDA device";
   }
+  void TearDown() override { EXPECT_THAT(testing::TakeFindings(), ::testing::IsEmpty()); }
   std::unique_ptr<CudaMachine> owned_;
   CudaMachine *machine_ = nullptr;
 };
@@ -138,7 +139,7 @@ TEST_F(SparseListsCudaTest, ScatterAdd) {
                       .ok());
     }
     ASSERT_TRUE(machine_->Lists(type, lists).ok());
-    EXPECT_FALSE(machine_->Damaged());
+    EXPECT_THAT(testing::TakeFindings(), ::testing::IsEmpty());
     for (size_t i = 0; i < cases.size(); ++i) EXPECT_TRUE(targets[i].Same()) << Name(cases[i]);
   }
 }
@@ -167,13 +168,37 @@ TEST_F(SparseListsCudaTest, MergeLists) {
                       .ok());
     }
     ASSERT_TRUE(machine_->Lists(type, lists).ok());
-    EXPECT_FALSE(machine_->Damaged());
+    EXPECT_THAT(testing::TakeFindings(), ::testing::IsEmpty());
     for (size_t i = 0; i < cases.size(); ++i) {
       EXPECT_TRUE(counts[i].Same()) << Name(cases[i]);
       EXPECT_TRUE(all[i].Same()) << Name(cases[i]);
       EXPECT_TRUE(sums[i].Same()) << Name(cases[i]);
     }
   }
+}
+
+// So many groups that the indices before each are added up in several rounds.
+TEST_F(SparseListsCudaTest, ManyGroups) {
+  const int64_t count = 2700 * cuda::kListGroup + 77;
+  const Case c{Element::kF32, Element::kI32, 1, count, count};
+  Memory indices = MakeIndices(machine_, c, 1);
+  Memory values(machine_, MakeArray(c.element, c.data, count, 1));
+  Memory all(machine_, indices.bytes()), sums(machine_, values.bytes());
+  Memory merged(machine_, sizeof(int64_t));
+  cuda::List list = MakeList(c, &indices, &values, 1);
+  list.merged_indices = all.device();
+  list.merged_values = sums.device();
+  list.merged = static_cast<int64_t *>(merged.device());
+  const ListType type{c.element, c.index, c.width};
+  std::vector<std::byte> scratch(MergeScratchBytes(type, count) + 64);
+  ASSERT_TRUE(MergeLists(type, indices.host(), values.host(), count, 1, all.host(), sums.host(),
+                         static_cast<int64_t *>(merged.host()),
+                         scratch.data() + 64 - uintptr_t(scratch.data()) % 64)
+                  .ok());
+  ASSERT_TRUE(machine_->Lists(type, {list}).ok());
+  EXPECT_TRUE(merged.Same());
+  EXPECT_TRUE(all.Same());
+  EXPECT_TRUE(sums.Same());
 }
 
 TEST_F(SparseListsCudaTest, MergeTopK) {
@@ -210,7 +235,7 @@ TEST_F(SparseListsCudaTest, MergeTopK) {
                         .ok());
       }
     ASSERT_TRUE(machine_->TopKLists(type, lists).ok());
-    EXPECT_FALSE(machine_->Damaged());
+    EXPECT_THAT(testing::TakeFindings(), ::testing::IsEmpty());
     for (size_t i = 0; i < lists.size(); ++i) {
       EXPECT_TRUE(tops[i].Same()) << names[i];
       EXPECT_TRUE(sums[i].Same()) << names[i];
@@ -225,10 +250,14 @@ TEST_F(SparseListsCudaTest, BadListsAreRefusedAndLeaveTheRestAlone) {
     int64_t place;
     int32_t index;
     absl::StatusCode code;
+    const char *message;
   };
-  for (const Bad &bad : {Bad{100, int32_t(kSize), absl::StatusCode::kOutOfRange},
-                         Bad{399, -2, absl::StatusCode::kOutOfRange},
-                         Bad{10, -1, absl::StatusCode::kInvalidArgument}}) {
+  for (const Bad &bad : {Bad{100, int32_t(kSize), absl::StatusCode::kOutOfRange,
+                             "index 700 in place 100 of list 1 must be -1 or less than 700"},
+                         Bad{399, -2, absl::StatusCode::kOutOfRange,
+                             "index -2 in place 399 of list 1"},
+                         Bad{10, -1, absl::StatusCode::kInvalidArgument,
+                             "list 1 must ascend in runs of 50, but does not in place 11"}}) {
     Memory indices = MakeIndices(machine_, c, 1), good = MakeIndices(machine_, c, 2);
     Memory values(machine_, MakeArray(c.element, c.data, c.count, 1));
     Memory target(machine_, MakeArray(c.element, Data::kNormal, kSize, 3));
@@ -241,10 +270,38 @@ TEST_F(SparseListsCudaTest, BadListsAreRefusedAndLeaveTheRestAlone) {
     lists[1].target = target.device();
     ASSERT_TRUE(
         ScatterAdd(type, good.host(), values.host(), c.count, 1, other.host(), kSize).ok());
-    EXPECT_EQ(machine_->Lists(type, lists).code(), bad.code);
+    const absl::Status status = machine_->Lists(type, lists);
+    EXPECT_EQ(status.code(), bad.code);
+    EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr(bad.message));
     EXPECT_TRUE(target.Same());
     EXPECT_TRUE(other.Same());
   }
+}
+
+TEST_F(SparseListsCudaTest, NothingIsSelectedFromABadList) {
+  const Case c{Element::kF32, Element::kI32, 1, 400, 50};
+  Memory good = MakeIndices(machine_, c, 2), bad = MakeIndices(machine_, c, 1);
+  Memory values(machine_, MakeArray(c.element, c.data, c.count, 1));
+  static_cast<int32_t *>(bad.host())[399] = kSize;
+  bad.Write();
+  std::vector<Memory> tops, sums;
+  std::vector<cuda::TopKList> lists;
+  for (Memory *indices : {&bad, &good}) {
+    tops.emplace_back(machine_, 40).Write();
+    sums.emplace_back(machine_, 40).Write();
+    cuda::TopKList top;
+    top.list = MakeList(c, indices, &values, 1);
+    top.k = 10;
+    top.indices = tops.back().device();
+    top.values = sums.back().device();
+    lists.push_back(top);
+  }
+  EXPECT_EQ(machine_->TopKLists({c.element, c.index, 1}, lists).code(),
+            absl::StatusCode::kOutOfRange);
+  EXPECT_TRUE(tops[0].Same());
+  EXPECT_TRUE(sums[0].Same());
+  EXPECT_FALSE(tops[1].Same());
+  EXPECT_FALSE(sums[1].Same());
 }
 
 TEST_F(SparseListsCudaTest, MergeTopKReportsWhatIsNotFinite) {

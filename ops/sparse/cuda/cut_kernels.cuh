@@ -14,6 +14,10 @@
 
 namespace commsched::ops::sparse::cuda {
 
+__device__ inline bool IsRefused(const Item &item) {
+  return item.refused != nullptr && (item.refused[0] | item.refused[1]) != 0;
+}
+
 // Whether the candidates hold what is to be selected.
 __device__ inline bool UseCandidates(const Item &item, const State &state) {
   return state.candidates >= uint64_t(item.k);
@@ -27,8 +31,9 @@ __device__ inline void ForTile(const Item &item, bool candidates, int64_t tile,
                                Function function) {
   using S = typename F::Storage;
   const int64_t begin = tile * kTile;
-  const uint32_t count = item.tile_count[tile];
-  if (candidates && count != kManyCandidates) {
+  // Of MSTopK there are no counts.
+  const uint32_t count = candidates ? item.tile_count[tile] : kManyCandidates;
+  if (count != kManyCandidates) {
     const int64_t slot = tile * item.slots;
     for (uint32_t i = uint32_t(Lane()); i - Lane() < count; i += kWarp) {
       const bool there = i < count;
@@ -49,14 +54,15 @@ __device__ inline void ForTile(const Item &item, bool candidates, int64_t tile,
 // How many of each tile and group are above the cut and in it; then, for a
 // group, how many before it.
 template <class F>
-__global__ void CountKernel(const Item *items, State *states,
-                            const uint32_t *group_item) {
+__global__ void __launch_bounds__(kThreads, 6)
+    CountKernel(const Item *items, State *states, const uint32_t *group_item) {
   const uint32_t number = group_item[blockIdx.x];
   const Item &item = items[number];
   State &state = states[number];
   __shared__ uint32_t group_above, group_within;
+  __shared__ uint32_t sums[kWarps];
   __shared__ bool last;
-  if (item.k == 0 || state.non_finite != 0) return;
+  if (item.k == 0 || state.non_finite != 0 || IsRefused(item)) return;
   if (threadIdx.x == 0) group_above = group_within = 0;
   __syncthreads();
   const bool candidates = UseCandidates(item, state);
@@ -82,25 +88,12 @@ __global__ void CountKernel(const Item *items, State *states,
   }
   __syncthreads();
   if (threadIdx.x == 0) {
-    atomicExch(&item.group_above[group], group_above);
-    atomicExch(&item.group_within[group], group_within);
+    item.group_above[group] = group_above;
+    item.group_within[group] = group_within;
   }
   if (!IsLast(&state.ticket, item.groups, &last)) return;
-  if (WarpNumber() != 0) return;
-  uint32_t above = 0, within = 0;
-  for (uint32_t begin = 0; begin < item.groups; begin += kWarp) {
-    const uint32_t g = begin + uint32_t(Lane());
-    const bool there = g < item.groups;
-    const uint32_t a = there ? atomicAdd(&item.group_above[g], 0u) : 0;
-    const uint32_t w = there ? atomicAdd(&item.group_within[g], 0u) : 0;
-    const uint32_t a_before = WarpPrefix(a), w_before = WarpPrefix(w);
-    if (there) {
-      item.group_above[g] = above + a_before;
-      item.group_within[g] = within + w_before;
-    }
-    above += WarpSum(a);
-    within += WarpSum(w);
-  }
+  CountsBefore<kWarps>(item.group_above, item.groups, sums);
+  CountsBefore<kWarps>(item.group_within, item.groups, sums);
 }
 
 // Values and indices, and 0 in the sum where they were.
@@ -111,7 +104,7 @@ __global__ void EmitKernel(const Item *items, const State *states,
   const uint32_t number = group_item[blockIdx.x];
   const Item &item = items[number];
   const State &state = states[number];
-  if (item.k == 0 || state.non_finite != 0) return;
+  if (item.k == 0 || state.non_finite != 0 || IsRefused(item)) return;
   const bool candidates = UseCandidates(item, state);
   const Cut cut = state.cut;
   const uint32_t group = blockIdx.x - item.first_group;

@@ -91,11 +91,46 @@ __device__ inline bool IsLast(uint32_t *ticket, uint32_t blocks, bool *last) {
   __syncthreads();
   if (threadIdx.x == 0) {
     *last = atomicAdd(ticket, 1u) == blocks - 1;
-    if (*last) *ticket = 0;
+    if (*last) atomicExch(ticket, 0u);
   }
   __syncthreads();
   __threadfence();
   return *last;
+}
+
+// Puts in place of each of counts[0 .. n), in global memory, how many there are
+// before it, and returns their sum. By all threads of a block of kWarpCount
+// warps; `sums` is shared, for as many numbers.
+template <int kWarpCount>
+__device__ inline uint32_t CountsBefore(uint32_t *counts, uint32_t n,
+                                        uint32_t *sums) {
+  // Several loads at once: few rounds of waiting for memory.
+  constexpr int kEach = 8;
+  uint32_t before = 0;
+  for (uint32_t begin = 0; begin < n; begin += kWarpCount * kWarp * kEach) {
+    const uint32_t first = begin + threadIdx.x * kEach;
+    uint32_t v[kEach], sum = 0;
+    COMMSCHED_UNROLL
+    for (int i = 0; i < kEach; ++i)
+      v[i] = first + i < n ? counts[first + i] : 0;
+    COMMSCHED_UNROLL
+    for (int i = 0; i < kEach; ++i) sum += v[i];
+    const uint32_t prefix = WarpPrefix(sum);
+    if (Lane() == kWarp - 1) sums[WarpNumber()] = prefix + sum;
+    __syncthreads();
+    uint32_t own = before + prefix;
+    for (int w = 0; w < kWarpCount; ++w) {
+      if (w < WarpNumber()) own += sums[w];
+      before += sums[w];
+    }
+    COMMSCHED_UNROLL
+    for (int i = 0; i < kEach; ++i) {
+      if (first + i < n) counts[first + i] = own;
+      own += v[i];
+    }
+    __syncthreads();
+  }
+  return before;
 }
 
 __device__ inline uint64_t Mix(uint64_t seed) {

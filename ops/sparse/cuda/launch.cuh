@@ -1,7 +1,9 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Kernels on a stream, and the element and index types of a call. For nvcc.
+// Kernels on a stream, and the element and index types of a call. For nvcc, and
+// for the tests for a C++ compiler with an emulation of CUDA, EmulateLaunch in
+// it.
 #ifndef COMMSCHED_OPS_SPARSE_CUDA_LAUNCH_CUH
 #define COMMSCHED_OPS_SPARSE_CUDA_LAUNCH_CUH
 
@@ -18,7 +20,11 @@ struct StreamLaunch {
   template <typename Kernel, typename... Arguments>
   void operator()(Kernel kernel, uint32_t blocks, int threads,
                   Arguments... arguments) const {
+#ifdef __CUDACC__
     kernel<<<blocks, threads, 0, stream>>>(arguments...);
+#else
+    EmulateLaunch(stream, kernel, blocks, threads, arguments...);
+#endif
   }
 };
 

@@ -106,6 +106,7 @@ static __global__ void CountHeadsKernel(const ListItem *items,
   const ListItem &item = items[number];
   ListState &state = states[number];
   __shared__ uint32_t heads;
+  __shared__ uint32_t sums[kListThreads / kWarp];
   __shared__ bool last;
   if (IsBad(state)) return;
   if (threadIdx.x == 0) heads = 0;
@@ -117,21 +118,13 @@ static __global__ void CountHeadsKernel(const ListItem *items,
   if (Lane() == 0 && own != 0) atomicAdd(&heads, own);
   __syncthreads();
   if (threadIdx.x == 0)
-    atomicExch(&item.group_heads[blockIdx.x - item.first_group], heads);
+    item.group_heads[blockIdx.x - item.first_group] = heads;
   if (!IsLast(&state.ticket, item.groups, &last)) return;
-  if (WarpNumber() != 0) return;
-  uint32_t before = 0;
-  for (uint32_t begin = 0; begin < item.groups; begin += kWarp) {
-    const uint32_t g = begin + uint32_t(Lane());
-    const uint32_t n =
-        g < item.groups ? atomicAdd(&item.group_heads[g], 0u) : 0;
-    const uint32_t prefix = WarpPrefix(n);
-    if (g < item.groups) item.group_heads[g] = before + prefix;
-    before += WarpSum(n);
-  }
-  if (Lane() == 0) {
-    state.merged = before;
-    if (item.merged != nullptr) *item.merged = before;
+  const uint32_t merged = CountsBefore<kListThreads / kWarp>(
+      item.group_heads, item.groups, sums);
+  if (threadIdx.x == 0) {
+    state.merged = merged;
+    if (item.merged != nullptr) *item.merged = merged;
   }
 }
 

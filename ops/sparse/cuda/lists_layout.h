@@ -44,7 +44,8 @@ struct ListItem {
 // 0 at the beginning of a run.
 struct ListState {
   // ~place of the first entry whose index lies outside, and of the first that
-  // is less than the one before in its run.
+  // is less than the one before in its run. The first in the structure: they
+  // are what refuses a selection (Item::refused).
   unsigned long long outside_inverted, unordered_inverted;
   uint32_t merged;
   uint32_t ticket;

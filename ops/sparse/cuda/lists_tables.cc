@@ -101,6 +101,9 @@ TopKListTables LayOutTopKLists(const ListType &type,
   tables.lists_at = take(merged.bytes);
   tables.arrays_at = take(selected.bytes);
   for (size_t i = 0; i < lists.size(); ++i) {
+    // Nothing is selected from a list that was not merged.
+    tables.arrays[i].refused = reinterpret_cast<const unsigned long long *>(
+        scratch + tables.lists_at + merged.states_at + i * sizeof(ListState));
     tables.picks[i].list = reinterpret_cast<const ListState *>(
                                scratch + tables.lists_at + merged.states_at) +
                            i;

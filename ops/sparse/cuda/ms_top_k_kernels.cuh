@@ -40,8 +40,9 @@ __device__ inline void TryNext(Bisection *b) {
 
 // The sum with the residual, what is not finite, mean and largest magnitude.
 template <class F>
-__global__ void MeasureKernel(const Item *items, State *states,
-                              const uint32_t *group_item) {
+__global__ void __launch_bounds__(kThreads, 2)
+    MeasureKernel(const Item *items, State *states,
+                  const uint32_t *group_item) {
   using S = typename F::Storage;
   const uint32_t number = group_item[blockIdx.x];
   const Item &item = items[number];
@@ -52,6 +53,7 @@ __global__ void MeasureKernel(const Item *items, State *states,
   const int lane = Lane();
   __shared__ double tile_sums[kGroupTiles];
   __shared__ bool last;
+  if (IsRefused(item)) return;
   const uint32_t group = blockIdx.x - item.first_group;
   uint32_t largest = 0;
   for (int j = 0; j < kTilesOfWarp; ++j) {
@@ -66,11 +68,18 @@ __global__ void MeasureKernel(const Item *items, State *states,
       v[i] = at < item.size ? x[at] : S(0);
     }
     if (residual != nullptr) {
+      // All is read before something is written: it may be the same memory.
+      S r[kPerLane];
+      COMMSCHED_UNROLL
+      for (int i = 0; i < kPerLane; ++i) {
+        const int64_t at = begin + i * kWarp;
+        r[i] = at < item.size ? residual[at] : S(0);
+      }
       COMMSCHED_UNROLL
       for (int i = 0; i < kPerLane; ++i) {
         const int64_t at = begin + i * kWarp;
         if (at < item.size)
-          sum[at] = v[i] = F::Store(F::Load(residual[at]) + F::Load(v[i]));
+          sum[at] = v[i] = F::Store(F::Load(r[i]) + F::Load(v[i]));
       }
     }
     uint32_t own = 0;
@@ -98,14 +107,26 @@ __global__ void MeasureKernel(const Item *items, State *states,
   if (WarpNumber() == 0) {
     const double group_sum = WarpSum(tile_sums[lane]);
     if (lane == 0)
-      atomicExch(&item.group_sum[group],
-                 __builtin_bit_cast(unsigned long long, group_sum));
+      item.group_sum[group] =
+          __builtin_bit_cast(unsigned long long, group_sum);
   }
   if (!IsLast(&state.ticket, item.groups, &last)) return;
   if (WarpNumber() != 0) return;
   double total = 0;
-  for (uint32_t g = uint32_t(lane); g < item.groups; g += kWarp)
-    total += __builtin_bit_cast(double, atomicAdd(&item.group_sum[g], 0ull));
+  // Several loads at once; the order of the sum is fixed.
+  constexpr uint32_t kEach = 8;
+  for (uint32_t first = uint32_t(lane); first < item.groups;
+       first += kEach * kWarp) {
+    unsigned long long sums[kEach];
+    COMMSCHED_UNROLL
+    for (uint32_t i = 0; i < kEach; ++i) {
+      const uint32_t g = first + i * kWarp;
+      sums[i] = g < item.groups ? item.group_sum[g] : 0;
+    }
+    COMMSCHED_UNROLL
+    for (uint32_t i = 0; i < kEach; ++i)
+      total += __builtin_bit_cast(double, sums[i]);
+  }
   total = WarpSum(total);
   if (lane != 0) return;
   Bisection &b = state.bisection;
@@ -134,7 +155,7 @@ __global__ void StepKernel(const Item *items, State *states,
   Bisection &b = state.bisection;
   __shared__ uint32_t counts[kWarps];
   __shared__ bool last;
-  if (b.done != 0) return;
+  if (b.done != 0 || IsRefused(item)) return;
   const auto *array =
       static_cast<const S *>(item.residual != nullptr ? item.sum : item.x);
   const uint32_t magnitude = b.magnitude;

@@ -65,6 +65,7 @@ __global__ void SampleKernel(const Item *items, State *states) {
   __shared__ uint32_t bins[kBins];
   __shared__ uint32_t sums[256 + 32];
   __shared__ Bin found;
+  if (IsRefused(item)) return;
   if (item.k == 0 || item.sample_rank == 0) {
     if (threadIdx.x == 0) state.above = item.k == 0 ? F::kInfinity - 1 : -1;
     return;
@@ -107,6 +108,7 @@ __global__ void __launch_bounds__(kThreads, 2)
   const uint32_t number = group_item[blockIdx.x];
   const Item &item = items[number];
   State &state = states[number];
+  if (IsRefused(item)) return;
   const int32_t above = state.above;
   const auto *x = static_cast<const S *>(item.x);
   const auto *residual = static_cast<const S *>(item.residual);
@@ -129,13 +131,16 @@ __global__ void __launch_bounds__(kThreads, 2)
     for (int i = 0; i < kPerLane; ++i)
       v[i] = there(i) ? x[begin + lane + i * kWarp] : S(0);
     if (residual != nullptr) {
+      // All is read before something is written: it may be the same memory.
+      S r[kPerLane];
       COMMSCHED_UNROLL
       for (int i = 0; i < kPerLane; ++i)
-        if (there(i)) {
-          const int64_t at = begin + lane + i * kWarp;
-          v[i] = F::Store(F::Load(residual[at]) + F::Load(v[i]));
-          sum[at] = v[i];
-        }
+        r[i] = there(i) ? residual[begin + lane + i * kWarp] : S(0);
+      COMMSCHED_UNROLL
+      for (int i = 0; i < kPerLane; ++i)
+        if (there(i))
+          sum[begin + lane + i * kWarp] = v[i] =
+              F::Store(F::Load(r[i]) + F::Load(v[i]));
     }
     uint32_t count = 0, bad = 0;
     COMMSCHED_UNROLL
@@ -192,7 +197,7 @@ __global__ void RadixKernel(const Item *items, State *states,
   __shared__ uint32_t sums[256 + 32];
   __shared__ Bin found;
   __shared__ bool last;
-  if (item.k == 0) return;
+  if (item.k == 0 || IsRefused(item)) return;
   for (int i = int(threadIdx.x); i < kBins; i += kThreads) bins[i] = 0;
   __syncthreads();
   const int high = F::Shift(pass), low = F::Shift(pass + 1);

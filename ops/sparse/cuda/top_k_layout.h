@@ -57,6 +57,8 @@ struct Item {
   // By group: the same, then of all groups before.
   uint32_t *group_above, *group_within;
   unsigned long long *group_sum;  // bits of a double, for MSTopK
+  // Null, or two numbers: if one is not 0, nothing is read nor written.
+  const unsigned long long *refused;
 };
 
 // What is selected: magnitudes from `high` on, and of those from `low` to

@@ -58,6 +58,7 @@ Tables LayOut(const std::vector<Array> &arrays, TopKMethod method,
     item.indices = array.indices;
     item.size = array.size;
     item.k = array.k;
+    item.refused = array.refused;
     if (method == TopKMethod::kExact || method == TopKMethod::kSampled)
       item.sample_rank = SampleRank(array.size, array.k);
     item.groups = uint32_t((array.size + kGroup - 1) / kGroup);

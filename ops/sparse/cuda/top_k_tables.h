@@ -24,6 +24,9 @@ struct Array {
   void *indices = nullptr;         // [k]
   int64_t size = 0;                // 0 .. 2^31
   int64_t k = 0;                   // 0 .. size
+  // Null, or two numbers of the device: where one is not 0 by then, because of
+  // what was to write x, the array is left alone.
+  const unsigned long long *refused = nullptr;
 };
 
 struct Tables {
