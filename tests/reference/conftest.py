@@ -22,7 +22,7 @@ TYPES = {np.dtype(np.float64): "f64", np.dtype(np.float32): "f32", np.dtype(np.f
 def tool(name):
     path = shutil.which(name, path=os.environ.get("COMMSCHED_BIN", str(ROOT / "build/release/bin")))
     if path is None:
-        pytest.skip(f"{name} is not built")
+        pytest.fail(f"{name} is not built")
     return path
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import commsched
 from conftest import ROOT, tool
-from test_steps import cross_entropy, mlp, training
+from test_steps import MODELS, cross_entropy, mlp, training
 
 EXAMPLES = ROOT / "examples"
 
@@ -100,6 +100,18 @@ def test_a_program(options):
     assert all(row.determined for row in table.values())
     after = program.slots()
     assert all((before[name] == after[name]).all() for name in before)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("name", MODELS)
+def test_models(name, workers):
+    """Among them two towers, whose gradients fusion and bufferisation once exchanged."""
+    make, loss, optimizer = MODELS[name]
+    params = make(np.random.default_rng(0))
+    program = commsched.transpile(training(optimizer, loss), params, optimizer.init(params), batches(1)[0], cluster=workers)
+    table = program.check(batches(2))
+    known = [row for row in table if row.determined and not row.undetermined]
+    assert len(known) >= len(params) + 1 and all(0 <= row.largest <= row.bound for row in known)
 
 
 def test_a_program_whose_plan_is_wrong():
