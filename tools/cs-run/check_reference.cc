@@ -2,63 +2,26 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "tools/cs-run/check_reference.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <spawn.h>
-#include <stdlib.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <optional>
-#include <sstream>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/dataset.h"
 #include "runtime/session.h"
 #include "runtime/tensor_file.h"
 #include "tools/cs-run/differences.h"
+#include "tools/cs-run/interpret_steps.h"
 #include "tools/cs-run/train.h"
-
-extern char **environ;
 
 namespace commsched::run {
 namespace {
 
 using Bytes = std::vector<std::byte>;
-
-// A folder that is removed with what is in it.
-class Folder {
- public:
-  static absl::StatusOr<std::unique_ptr<Folder>> Make() {
-    const char *root = getenv("TMPDIR");
-    std::string path = absl::StrCat(root != nullptr && *root != 0 ? root : "/tmp",
-                                    "/commsched-check-XXXXXX");
-    if (mkdtemp(path.data()) == nullptr)
-      return absl::UnavailableError(absl::StrCat("cannot make ", path));
-    return std::unique_ptr<Folder>(new Folder(std::move(path)));
-  }
-  ~Folder() {
-    for (const std::string &file : files_) unlink(file.c_str());
-    rmdir(path_.c_str());
-  }
-  std::string File(const std::string &name) {
-    files_.push_back(absl::StrCat(path_, "/", name));
-    return files_.back();
-  }
-
- private:
-  explicit Folder(std::string path) : path_(std::move(path)) {}
-  const std::string path_;
-  std::vector<std::string> files_;
-};
 
 // Keeps what all ranks get, in the order of the global batch.
 class Recorder : public runtime::BatchSource {
@@ -83,10 +46,10 @@ class Recorder : public runtime::BatchSource {
       Batch &batch = batches_[argument.name];
       batch.type = argument.type;
       const size_t bytes = argument.type.bytes;
-      const size_t step = batch.data.size() / (bytes * workers_);
       const size_t at =
           step_ * workers_ + size_t(rank) * devices + size_t(argument.device);
-      if (step <= step_) batch.data.resize((step_ + 1) * workers_ * bytes);
+      const size_t needed = (step_ + 1) * workers_ * bytes;
+      if (batch.data.size() < needed) batch.data.resize(needed);
       std::memcpy(batch.data.data() + at * bytes, rows->data[b], bytes);
     }
     return rows;
@@ -133,8 +96,8 @@ class Check {
   const uint64_t steps_;
   std::unique_ptr<Folder> folder_;
   std::optional<Recorder> recorder_;
-  std::string values_, batches_, output_, errors_;  // files
-  std::vector<Difference> differences_;             // values, then metrics
+  InterpretationFiles files_;
+  std::vector<Difference> differences_;  // values, then metrics
 };
 
 absl::Status Check::CheckPlan() const {
@@ -228,7 +191,7 @@ absl::Status Check::WriteInputs(const Made &made) {
       tensors.push_back({absl::StrCat(s, ":", value.name), value.type, made.values[s][v]});
       if (s == 0) tensors.push_back({value.name, value.type, made.values[s][v]});
     }
-  if (absl::Status s = runtime::WriteSafetensors(values_, tensors, {}); !s.ok()) return s;
+  if (absl::Status s = runtime::WriteSafetensors(files_.values, tensors, {}); !s.ok()) return s;
   tensors.clear();
   if (recorder_)
     for (const auto &[name, batch] : recorder_->batches()) {
@@ -239,58 +202,12 @@ absl::Status Check::WriteInputs(const Made &made) {
       type.bytes = batch.data.size();
       tensors.push_back({name, type, batch.data});
     }
-  return runtime::WriteSafetensors(batches_, tensors, {});
-}
-
-// cs-opt beside this program, or on the PATH.
-std::string CsOpt() {
-  char path[4096];
-  const ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
-  if (length > 0) {
-    std::string beside(path, size_t(length));
-    beside = beside.substr(0, beside.rfind('/') + 1) + "cs-opt";
-    if (access(beside.c_str(), X_OK) == 0) return beside;
-  }
-  return "cs-opt";
+  return runtime::WriteSafetensors(files_.batches, tensors, {});
 }
 
 absl::StatusOr<runtime::TensorFile> Check::Interpret(bool each) {
-  std::vector<std::string> words = {
-      CsOpt(),
-      options_.check_against,
-      absl::StrCat("--interpret=", steps_),
-      absl::StrCat("--interpret-values=", values_),
-      absl::StrCat("--interpret-batches=", batches_),
-      absl::StrCat("--interpret-output=", output_),
-      absl::StrCat("--interpret-workers=", recorder_ ? recorder_->workers()
-                                                     : size_t(image_->nodes()))};
-  if (each) words.push_back("--interpret-each");
-  std::vector<char *> arguments;
-  for (std::string &word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, errors_.c_str(),
-                                   O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  pid_t child;
-  const int failed = posix_spawnp(&child, arguments[0], &actions, nullptr,
-                                  arguments.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  if (failed != 0)
-    return absl::UnavailableError(absl::StrCat("cannot run ", words[0], ": ",
-                                               std::strerror(failed)));
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-    std::ifstream file(errors_);
-    std::stringstream text;
-    text << file.rdbuf();
-    return absl::InvalidArgumentError(absl::StrCat(
-        options_.check_against, " could not be interpreted: ", text.str()));
-  }
-  return runtime::ReadSafetensors(output_);
+  const size_t workers = recorder_ ? recorder_->workers() : size_t(image_->nodes());
+  return InterpretSteps(options_.check_against, steps_, workers, each, files_);
 }
 
 absl::Status Check::CompareValues(const runtime::TensorFile &reference, uint64_t step,
@@ -347,10 +264,8 @@ absl::Status Check::Run() {
   auto folder = Folder::Make();
   if (!folder.ok()) return folder.status();
   folder_ = *std::move(folder);
-  values_ = folder_->File("values.safetensors");
-  batches_ = folder_->File("batches.safetensors");
-  output_ = folder_->File("reference.safetensors");
-  errors_ = folder_->File("errors");
+  files_ = {folder_->File("values.safetensors"), folder_->File("batches.safetensors"),
+            folder_->File("reference.safetensors"), folder_->File("errors")};
 
   auto made = Steps(/*each=*/true);
   if (!made.ok()) return made.status();
