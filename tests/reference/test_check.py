@@ -131,3 +131,36 @@ def test_programs_that_mean_something_else():
                                   cluster=2, sparse=0.1)
     with pytest.raises(ValueError, match="sparse gradients"):
         program.check(batches(1))
+
+
+UNKNOWN = """
+cs.cluster @one nodes = 1 devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>
+    intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
+func.func @step(%w: tensor<8xf32> {cs.param = "w"}, %q: tensor<8xf32> {cs.state = "q"},
+                %x: tensor<16x8xf32> {cs.batch = "x"}, %y: tensor<16xf32> {cs.batch = "y"})
+    -> (tensor<8xf32> {cs.updates = "w"}, tensor<8xf32> {cs.updates = "q"}) attributes {cs.step} {
+  %zero = arith.constant dense<0.0> : tensor<8xf32>
+  %g = linalg.reduce { arith.addf } ins(%x : tensor<16x8xf32>) outs(%zero : tensor<8xf32>) dimensions = [0]
+  %m = cs.gradient %g of "w" : tensor<8xf32>
+  %n = arith.subf %w, %m : tensor<8xf32>
+  // Zero, but for rounding: what it is depends on the order of the sum.
+  %d = arith.subf %g, %m : tensor<8xf32>
+  %i = arith.divf %w, %d : tensor<8xf32>
+  return %n, %i : tensor<8xf32>, tensor<8xf32>
+}
+"""
+
+
+def test_what_is_not_determined_is_said(tmp_path):
+    (tmp_path / "step.mlir").write_text(UNKNOWN)
+    plan_of(tmp_path, UNKNOWN)
+    x = np.random.default_rng(3).standard_normal((64, 8)).astype(np.float32)
+    np.savez(tmp_path / "train.npz", x=x, y=x[:, 0])
+    np.savez(tmp_path / "init.npz", w=np.ones(8, np.float32), q=np.zeros(8, np.float32))
+    done = subprocess.run([tool("cs-run"), "plan", "--init", "init.npz", "--batch", "train.npz", "--steps", "2",
+                           "--check-against", "step.mlir"], cwd=tmp_path, text=True, capture_output=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert "q       not determined" in lines
+    assert lines[-1] == ("checked 2 steps against step.mlir: 1 tensors within bounds, 1 not determined: q "
+                         "(16 of 32 elements are not determined)")
