@@ -245,7 +245,7 @@ int main(int argc, char **argv) {
   Children children(trial, options.jobs);
   Totals totals;
   std::vector<Done> findings;
-  std::map<std::string, uint64_t> shown; // one of a kind of refusal is saved
+  std::map<std::string, std::string> firsts; // by reason, of what is refused or invalid
   std::vector<Done> refused;
   children.run(first, last, jobAt, [&](const Done &done) {
     std::string name = options.replay ? names[done.index]
@@ -256,7 +256,7 @@ int main(int argc, char **argv) {
       if (!options.replay)
         save(options, name + "." + kindOf(done) + ".mlir", textOf(job, done.report.message));
     } else if (done.report.outcome == Outcome::refused || done.report.outcome == Outcome::invalid) {
-      if (!shown[reasonOf(done.report.message)]++)
+      if (firsts.try_emplace(reasonOf(done.report.message), name).second)
         refused.push_back(done);
     }
     return !(options.stopAfter && findings.size() >= options.stopAfter) &&
@@ -274,9 +274,9 @@ int main(int argc, char **argv) {
       }
 
   for (const auto &[reason, n] : totals.refusals)
-    std::printf("refused %llu: %s\n", (unsigned long long)n, reason.c_str());
+    std::printf("refused %llu, first %s: %s\n", (unsigned long long)n, firsts[reason].c_str(), reason.c_str());
   for (const auto &[reason, n] : totals.invalid)
-    std::printf("invalid %llu: %s\n", (unsigned long long)n, reason.c_str());
+    std::printf("invalid %llu, first %s: %s\n", (unsigned long long)n, firsts[reason].c_str(), reason.c_str());
   std::printf("seconds of processors' waiting or work: reference %.1f, passes %.1f, code %.1f, run %.1f\n", totals.reference,
               totals.lowering, totals.code, totals.run);
   std::printf("{\"benchmark\": \"differential\", \"seed\": %llu, \"programs\": %llu, \"wrong\": %llu, \"refused\": %llu, \"crashed\": %llu, "
