@@ -19,11 +19,11 @@ def as_numpy(tree):
     return jax.tree.map(np.asarray, tree)
 
 
-def step_of(layers, targets):
+def step_of(layers):
     """One step of gradient descent; the gradients are carried, to be seen."""
     def step(params, gradients, batch, target):
         def loss(p):
-            return sum((((apply(p[name], batch[name]).astype(jnp.float32)) - target[name]) ** 2).mean()
+            return sum((((apply(p[name], batch[name]).astype(jnp.float32)) - target[f"{name}_target"]) ** 2).mean()
                        for name, (_, apply, _) in layers.items())
         value, gradients = jax.value_and_grad(loss)(params)
         new = jax.tree.map(lambda p, g: (p - 0.1 * g.astype(p.dtype)).astype(p.dtype), params, gradients)
@@ -59,11 +59,11 @@ def test_layers(library, dtype, kind):
     batch = {name: layer[2] for name, layer in layers.items()}
     if kind == "pure":
         batch = {name: x if x.dtype == np.int32 else np.asarray(jnp.asarray(x, half)) for name, x in batch.items()}
-    target = {name: np.random.default_rng(1).standard_normal(
+    target = {f"{name}_target": np.random.default_rng(1).standard_normal(
         jax.eval_shape(apply, params[name], batch[name]).shape).astype(np.float32)
         for name, (_, apply, _) in layers.items()}
     zeros = jax.tree.map(np.zeros_like, params)
-    step = step_of(layers, target)
+    step = step_of(layers)
     program = commsched.transpile(step, params, zeros, batch, target, batch=(2, 3), cluster=1)
     loss = program.run([(batch, target)])[-1]["loss"]
     ours, gradients = program.params, program.state[0]
@@ -72,7 +72,7 @@ def test_layers(library, dtype, kind):
     def f32(tree):
         return jax.tree.map(lambda v: v if v.dtype == np.int32 else np.asarray(v, np.float32), tree)
     jax_params, jax_gradients, _ = jax.jit(step)(params, zeros, batch, target)
-    exact_params, exact_gradients, exact = jax.jit(step_of(wide, target))(f32(params), f32(zeros), f32(batch), target)
+    exact_params, exact_gradients, exact = jax.jit(step_of(wide))(f32(params), f32(zeros), f32(batch), target)
     assert abs(loss - float(exact)) <= 8 * EPSILON[dtype] * abs(float(exact))
     check(gradients, jax_gradients, as_numpy(exact_gradients), EPSILON[dtype], "gradient")
     check(ours, jax_params, as_numpy(exact_params), EPSILON[dtype], "parameter")
