@@ -233,6 +233,10 @@ FailureOr<PerWorker> reference::evaluateTogether(ArrayRef<Operation *> ops,
                                                  ArrayRef<ArrayPtr> operands) {
   if (failed(checkSame(ops)))
     return failure();
+  if (isa<cs::AllReduceOp, cs::ReduceOp, cs::ReduceScatterOp>(ops.front()))
+    for (auto [op, operand] : llvm::zip(ops, operands))
+      if (operand->hasUnwritten())
+        return op->emitOpError("combines elements that were never written"), failure();
   Definition definition{operands, ops.front()};
   return TypeSwitch<Operation *, FailureOr<PerWorker>>(ops.front())
       .Case<cs::AllReduceOp, cs::ReduceOp, cs::BroadcastOp, cs::ReduceScatterOp,

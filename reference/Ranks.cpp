@@ -243,6 +243,9 @@ FailureOr<ArrayPtr> Runner::argumentOf(const Function &function, const Role &rol
 /// have it: a whole comes before its rows.
 LogicalResult Runner::put(const Function &function, const Role &role, const ArrayPtr &value,
                           const std::string &name, const Twine &owner) {
+  if (value->hasUnwritten())
+    return function.op.emitError() << "the new value of \"" << name << "\" has elements that "
+                                   << "were never written on " << owner;
   std::string label = name;
   if (role.rows && !owners.count(name))
     label += "[" + std::to_string(role.rows->first) + "]";

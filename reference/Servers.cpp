@@ -69,6 +69,9 @@ FailureOr<bool> ServerStep::evaluate(Operation &op, Messages &messages) {
           RankedTensorType::get(wanted.getShape(), wanted.getElementType()))
         return op.emitOpError() << "rank " << rank << " sends " << parts.back()->type(),
                failure();
+      if (parts.back()->hasUnwritten())
+        return op.emitOpError() << "rank " << rank << " sends elements that were never written",
+               failure();
     }
     values[collect.getResult()] = combine(parts, combinerOf(collect));
     take(collect.getKey());

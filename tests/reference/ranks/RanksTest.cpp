@@ -55,21 +55,31 @@ TEST_F(Ranks, AllReduceOfNets) {
 }
 
 TEST_F(Ranks, Sum) {
-  // Of sums level 0 knows nothing: two workers have twice the mean.
-  Data data;
-  level0(kLinear, 2, data);
-  auto of = [&](const std::string &pipeline) {
-    return lowered(kLinear, 2, 1, pipeline, data);
-  };
-  auto sum = of("insert-dist-comm{reduction=sum},schedule-comm,expand-collectives");
-  auto mean = of(kInsert);
-  ASSERT_FALSE(sum.empty() || mean.empty());
-  expectWithin(sum, of("insert-dist-comm{reduction=sum}"));
-  const Array &before = *data.slots["w"], &once = *mean[0].slots["w"],
-              &twice = *sum[0].slots["w"];
-  for (int64_t i = 0; i < before.size(); ++i)
-    EXPECT_NEAR(twice.values[i] - before.values[i], 2 * (once.values[i] - before.values[i]),
-                1e-6);
+  for (const Program &program : {kLinear, kStatistics})
+    for (int64_t ranks : {2, 4}) {
+      Data data;
+      level0(program, ranks, data);
+      OwningOpRef<ModuleOp> module = parseFor(context, program.path, ranks);
+      func::FuncOp step = *findStep(*module);
+      Interpreter interpreter;
+      interpreter.setReduction(Combiner::sum);
+      std::vector<StepResult> wanted;
+      NamedArrays slots = data.slots;
+      for (const NamedArrays &batch : data.batches) {
+        auto result = runStep(interpreter, step, slots, batch, ranks);
+        ASSERT_TRUE(succeeded(result));
+        slots = result->slots;
+        wanted.push_back(*result);
+      }
+      const std::string sum = "insert-dist-comm{reduction=sum}";
+      const std::string servers = "insert-dist-comm{mode=parameter-server reduction=sum "
+                                  "servers=2 min-block-elements=4}";
+      for (const std::string &pipeline :
+           {sum, sum + ",schedule-comm,expand-collectives", servers})
+        EXPECT_LT(expectWithin(lowered(program, ranks, 1, pipeline, data), wanted), 0.02);
+      const std::string devices = sum + ",replicate-devices,assign-devices,schedule-comm";
+      EXPECT_LT(expectWithin(lowered(program, ranks / 2, 2, devices, data), wanted), 0.02);
+    }
 }
 
 TEST_F(Ranks, SeveralDevices) {
