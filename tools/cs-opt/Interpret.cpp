@@ -42,7 +42,7 @@ struct commsched::Interpret::Options {
                                                  "and 2 the devices of the cluster do")};
   llvm::cl::opt<Combiner> reduction{
       "interpret-reduction", llvm::cl::init(Combiner::mean), llvm::cl::cat(category),
-      llvm::cl::desc("What gradients are over the workers"),
+      llvm::cl::desc("What gradients are over the workers; at level 1 and 2 the module says"),
       llvm::cl::values(clEnumValN(Combiner::mean, "mean", ""),
                        clEnumValN(Combiner::sum, "sum", ""))};
   llvm::cl::opt<bool> each{
@@ -185,6 +185,9 @@ int Interpret::run(llvm::StringRef input, DialectRegistry &registry) {
     if (options->workers.getNumOccurrences() > 0 && workers != *devices)
       return fail("--interpret-workers must be " + std::to_string(*devices) +
                   ", the devices of the cluster, got: " + std::to_string(workers));
+    if (options->reduction.getNumOccurrences() > 0)
+      return fail("--interpret-reduction is for level 0: this module says what gradients "
+                  "become");
     workers = *devices;
   }
   NamedArrays slots = values;
