@@ -15,10 +15,10 @@ CLUSTER = """cs.cluster @test nodes = {} devices = {} device = <kind = cpu, gflo
 """
 
 
-def check(folder, text, workers=1):
+def check(folder, text):
     x = np.random.default_rng(5).integers(-8, 8, (STEPS * WORKERS * LOCAL, 3)).astype(np.float32)
     parts = np.repeat(np.arange(WORKERS, dtype=np.float32), LOCAL)[:, None] + np.zeros(3, np.float32)
-    found = interpret(folder, text, {"w": np.ones(3, np.float32)}, {"x": x, "i": np.tile(parts, (STEPS, 1))}, STEPS, workers)
+    found = interpret(folder, text, {"w": np.ones(3, np.float32)}, {"x": x, "i": np.tile(parts, (STEPS, 1))}, STEPS, WORKERS)
     sums = x.reshape(STEPS, WORKERS, LOCAL, 3).sum(2)
     gradients = (sums * np.arange(1, WORKERS + 1)[:, None]).mean(1)
     for step in range(STEPS):
@@ -27,7 +27,7 @@ def check(folder, text, workers=1):
 
 
 def test_a_program(tmp_path):
-    check(tmp_path, SOURCE, WORKERS)
+    check(tmp_path, SOURCE)
 
 
 @pytest.mark.parametrize("nodes, devices", [(4, 1), (2, 2), (1, 4)])
