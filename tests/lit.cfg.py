@@ -14,7 +14,7 @@ config.suffixes = [".mlir", ".test"]
 config.test_source_root = os.path.join(config.commsched_source, "tests")
 config.test_exec_root = os.path.join(config.commsched_build, "tests")
 # Inputs of other tests, and suites that ctest runs by themselves.
-config.excludes = ["Inputs", "corpus", "fuzz", "frozen", "python", "install", "CMakeFiles"]
+config.excludes = ["Inputs", "corpus", "differential", "fuzz", "frozen", "python", "install", "CMakeFiles"]
 
 if config.has_compiler:
     config.available_features.add("compiler")

@@ -64,10 +64,18 @@ LogicalResult checkMemory(func::FuncOp function, double &seconds,
   CheckTimer timer(seconds);
   OpBuilder builder(function->getContext());
   unsigned count = 0;
-  function.walk([&](Operation *op) {
+  WalkResult walk = function.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    for (Type type : op->getResultTypes())
+      if (auto tensor = dyn_cast<TensorType>(type); tensor && !tensor.hasStaticShape()) {
+        op->emitError("cannot be given memory ahead of time, got: ") << type;
+        return WalkResult::interrupt();
+      }
     if (isa<linalg::LinalgOp, cs::KernelOp>(op))
       op->setAttr(kMemoryNumberAttr, builder.getI64IntegerAttr(count++));
+    return WalkResult::advance();
   });
+  if (walk.wasInterrupted())
+    return failure();
   MemoryTrace before(function);
   if (failed(before.run()))
     return failure();

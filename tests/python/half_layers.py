@@ -54,8 +54,11 @@ def nnx(dtype, param_dtype):
     for name, module in modules.items():
         graph, params, rest = nnx.split(module, nnx.Param, ...)
 
-        def apply(p, x, graph=graph, rest=rest):
-            return nnx.merge(graph, p, rest)(x)
+        # Without the carry the recurrent layer draws one, which a trace may not.
+        carry = dict(initial_carry=(jnp.zeros((4, 16), dtype),) * 2) if name == "lstm" else {}
+
+        def apply(p, x, graph=graph, rest=rest, carry=carry):
+            return nnx.merge(graph, p, rest)(x, **carry)
         layers[name] = nnx.to_pure_dict(params), lambda p, x, apply=apply, state=params: apply(_filled(state, p), x), \
             inputs(name)
     return layers

@@ -54,4 +54,5 @@ def test_models_of_mixed_types_are_no_further_from_jax_than_it_is_from_float32(n
     wanted, _, _ = train_jax(step, 2, params, state, batches)
     found, _, _ = train(step, 2, params, state, batches)
     rounding, off = errors(params, exact, wanted), errors(params, wanted, found)
-    assert max(off.values()) < max(rounding.values()), (off, rounding)
+    # Both are away from the exact values by their own roundings, and by the sum of both from each other.
+    assert max(off.values()) < 2 * max(rounding.values()), (off, rounding)

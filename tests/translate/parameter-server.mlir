@@ -11,6 +11,7 @@
 // RUN: cs-translate --plan-to-text %t.copies.plan | FileCheck %s
 
 // SUMMARY: code bytes: {{[0-9]+}}
+// SUMMARY-NEXT: checks of memory: {{[0-9.]+}} ms
 // SUMMARY-NEXT: role trainer: processes: 2, functions: 2, parameter bytes: 72, state bytes: 80
 // SUMMARY-NEXT: role server.0: processes: 1, functions: 2, parameter bytes: 36, state bytes: 44
 // SUMMARY-NEXT: role server.1: processes: 1, functions: 3, parameter bytes: 36, state bytes: 52
