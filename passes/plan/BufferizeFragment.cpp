@@ -293,6 +293,7 @@ static LogicalResult assignBuffers(func::FuncOp function) {
     return bufferization::getMemRefTypeWithStaticIdentityLayout(type, memorySpace);
   };
   bufferization::BufferizationState state;
+  keepMemoryOrder(function);
   return bufferization::runOneShotBufferize(function, options, state);
 }
 

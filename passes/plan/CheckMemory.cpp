@@ -62,20 +62,17 @@ static LogicalResult compare(func::FuncOp function, const MemoryTrace &before,
 LogicalResult checkMemory(func::FuncOp function, double &seconds,
                           llvm::function_ref<LogicalResult()> change) {
   CheckTimer timer(seconds);
-  OpBuilder builder(function->getContext());
-  unsigned count = 0;
   WalkResult walk = function.walk<WalkOrder::PreOrder>([&](Operation *op) {
     for (Type type : op->getResultTypes())
       if (auto tensor = dyn_cast<TensorType>(type); tensor && !tensor.hasStaticShape()) {
         op->emitError("cannot be given memory ahead of time, got: ") << type;
         return WalkResult::interrupt();
       }
-    if (isa<linalg::LinalgOp, cs::KernelOp>(op))
-      op->setAttr(kMemoryNumberAttr, builder.getI64IntegerAttr(count++));
     return WalkResult::advance();
   });
   if (walk.wasInterrupted())
     return failure();
+  numberMemory(function);
   MemoryTrace before(function);
   if (failed(before.run()))
     return failure();
@@ -86,7 +83,7 @@ LogicalResult checkMemory(func::FuncOp function, double &seconds,
   MemoryTrace after(function);
   if (failed(after.run()) || failed(compare(function, before, after)))
     return failure();
-  function.walk([&](Operation *op) { op->removeAttr(kMemoryNumberAttr); });
+  forgetMemoryNumbers(function);
   return success();
 }
 

@@ -65,7 +65,7 @@ private:
   llvm::LogicalResult branches(mlir::Operation *op);
   llvm::LogicalResult unknown(mlir::Operation *op);
 
-  void number();
+  llvm::LogicalResult number();
   Content &content(mlir::Value tensor);
   void set(mlir::Value tensor, Content value);
   unsigned newRoot(const View &view, Source source);
@@ -90,6 +90,12 @@ private:
   std::map<ReadKey, Read> found;
   std::map<unsigned, mlir::Operation *> writtenArgs;
 };
+
+/// Gives structured ops, and reads and writes of single elements, numbers that stay
+/// with them: as attributes; behind keepMemoryOrder, to be called just before
+/// bufferization, the latter by their order.
+void numberMemory(mlir::func::FuncOp function);
+void forgetMemoryNumbers(mlir::func::FuncOp function);
 
 } // namespace commsched::planexport
 

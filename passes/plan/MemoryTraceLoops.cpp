@@ -5,7 +5,9 @@
 #include "Stages.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 #include <set>
 
@@ -111,11 +113,13 @@ static auto insideOf(Operation *op, const Numbers &numbers) {
     // A fill may be done again in a loop that it was in front of.
     if (nested == op || it == numbers.end() || isa<linalg::FillOp>(nested))
       return;
-    Source::Kind kind = nested->hasAttr(kMemoryNumberAttr) ? Source::Structured
-                                                           : Source::Stored;
-    unsigned count = nested->getName().getStringRef() == "tensor.from_elements"
-                         ? nested->getNumOperands()
-                         : 1;
+    if (isa<tensor::ExtractOp, memref::LoadOp>(nested))
+      return;
+    Source::Kind kind =
+        isa<memref::StoreOp, tensor::InsertOp, tensor::FromElementsOp>(nested)
+            ? Source::Stored
+            : Source::Structured;
+    unsigned count = isa<tensor::FromElementsOp>(nested) ? nested->getNumOperands() : 1;
     for (unsigned i = 0; i < count; ++i)
       inside.insert({kind, it->second + i});
   });

@@ -127,6 +127,26 @@ Relation relate(const Box &a, const Box &b) {
                             : Relation::Overlap;
 }
 
+// What two boxes have in common, if that is a box that can be told.
+static std::optional<Box> common(const Box &a, const Box &b) {
+  auto strides = commonStrides(a, b);
+  if (!strides)
+    return std::nullopt;
+  auto x = digits(a, *strides), y = digits(b, *strides);
+  if (!x || !y)
+    return std::nullopt;
+  Box box;
+  for (auto [p, q, stride] : llvm::zip(*x, *y, *strides)) {
+    int64_t begin = std::max(p.first, q.first), end = std::min(p.second, q.second);
+    if (begin >= end)
+      return std::nullopt;
+    box.offset += begin * stride;
+    box.dims.push_back({end - begin, stride});
+  }
+  normalise(box);
+  return box;
+}
+
 // What is left of `box` without `other`, where that can be told; else all of it.
 static void subtract(const Box &box, const Box &other, llvm::SmallVectorImpl<Box> &left) {
   switch (relate(other, box)) {
@@ -271,13 +291,16 @@ void Content::write(const Region &region, Source source, bool weak) {
 // nullopt if that is not a box.
 static std::optional<Region> moved(const Region &entry, const View &source,
                                    const View &target) {
-  const Box *from = &source.region.box, *part = &entry.box;
+  const Box *from = &source.region.box, *written = &entry.box;
   if (source.region.where || entry.where) {
     if (source.region.where != entry.where)
       return std::nullopt;
     from = &source.region.inner;
-    part = &entry.inner;
+    written = &entry.inner;
   }
+  std::optional<Box> part = common(*written, *from);
+  if (!part)
+    return std::nullopt;
   Box logical{0, {}};
   llvm::SmallVector<int64_t, 4> strides(source.strides.begin(), source.strides.end());
   if (source.elementBytes > 1)

@@ -30,6 +30,9 @@ inline constexpr llvm::StringLiteral kKernelAccumulateAttr = "kernel_accumulate"
 /// On structured ops while memory is checked: a number that stays with an op
 /// through bufferization.
 inline constexpr llvm::StringLiteral kMemoryNumberAttr = "memory_number";
+/// On the function: the numbers of reads and writes of single elements, in order.
+inline constexpr llvm::StringLiteral kLoadOrderAttr = "memory_loads";
+inline constexpr llvm::StringLiteral kStoreOrderAttr = "memory_stores";
 /// On functions that hold one loop nest.
 inline constexpr llvm::StringLiteral kNestAttr = "fragment_nest";
 
@@ -53,6 +56,9 @@ llvm::LogicalResult fuseFragment(mlir::func::FuncOp function);
 /// Adds the time that the check takes to `seconds`.
 llvm::LogicalResult checkMemory(mlir::func::FuncOp function, double &seconds,
                                 llvm::function_ref<llvm::LogicalResult()> change);
+
+/// To be called by what checkMemory checks, when only bufferization is left to do.
+void keepMemoryOrder(mlir::func::FuncOp function);
 
 /// Tensors to buffers; results are computed in the output arguments.
 /// Adds the time of checks to `checkSeconds`.
