@@ -196,7 +196,7 @@ LogicalResult MemoryTrace::loop(LoopLikeOpInterface op) {
         value.merge(entry[i]);
       set(result, std::move(value));
     } else if (isa<MemRefType>(arg.getType())) {
-      memrefs[result] = memrefs[arg];
+      memrefs[result] = Pointer(memrefs[arg]);
     }
   }
   return success();
@@ -266,7 +266,7 @@ LogicalResult MemoryTrace::whileLoop(Operation *operation) {
     roots[i] = atExit[i];
   for (auto [value, result] : llvm::zip(forwarded, op.getResults()))
     if (isa<MemRefType>(result.getType()))
-      memrefs[result] = memrefs[value];
+      memrefs[result] = Pointer(memrefs[value]);
   return success();
 }
 
