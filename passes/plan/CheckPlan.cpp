@@ -214,7 +214,8 @@ Seen runPlan(const plan::Plan &plan, const plan::Function &function) {
   for (const plan::Output &output : function.outputs())
     seen.metrics.emplace_back(output.metric(), memory.read(output.buffer()).name());
   for (int b = 0; b < function.buffers_size(); ++b)
-    if (function.buffers(b).kind() == plan::Buffer::SLOT_NEXT) {
+    // What has no elements has no value either.
+    if (function.buffers(b).kind() == plan::Buffer::SLOT_NEXT && memory.bytes(b)) {
       const plan::Slot &slot = plan.slots(function.buffers(b).slot());
       seen.kept[slotKey(slot.name(), slot.device())] = memory.read(b).name();
     }
