@@ -85,7 +85,7 @@ class Compiled:
         better = self._run([tool("opt"), "-O1"], llvm)
         self._run([tool("llc"), "-O1", "-filetype=obj", "-relocation-model=pic", "-o", f"{path}.o"], better)
         self._run([tool("cc"), "-shared", "-Wl,-Bsymbolic", f"{path}.o", "-o", str(path), "-lm", f"-L{library}",
-                   f"-Wl,-rpath,{library}", "-lmlir_c_runner_utils"], b"")
+                   f"-Wl,-rpath,{library}", "-lmlir_c_runner_utils", "-lmlir_float16_utils"], b"")
         self.function = getattr(ctypes.CDLL(str(path)), f"_mlir_ciface_{name}")
         self.function.restype = None
 

@@ -4,8 +4,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
+import weakref
 
 import numpy as np
 
@@ -34,6 +36,7 @@ class Buffers:
     def __init__(self, most: int):
         self._most, self._lock = most, threading.Lock()
         self._kept: list[tuple[Layout, int, list[np.ndarray]]] = []
+        _all.add(self)
 
     def take(self, layout: Layout, rows: int) -> list[np.ndarray]:
         """Arrays for so many samples; what is in them is undefined."""
@@ -50,3 +53,15 @@ class Buffers:
             self._kept.pop(0)
         self._kept.append((layout, rows, arrays))
         return [a.view() for a in arrays]
+
+
+_all: "weakref.WeakSet[Buffers]" = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    """A thread that is not in the child may have held a lock when it was forked."""
+    for buffers in list(_all):
+        buffers._lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_after_fork)

@@ -116,6 +116,8 @@ class Prefetcher:
 
     def stop(self) -> None:
         """Threads end after the piece that they are at. They are not waited for."""
+        if self._process != os.getpid():
+            return  # of a forked process: its threads are not here, and one may have held the lock
         with self._changed:
             self._stopped = True
             self._pieces.clear()
@@ -125,6 +127,8 @@ class Prefetcher:
     def join(self) -> None:
         """Waits for the threads, but not for ever: one may be in a source that does not answer."""
         end = time.monotonic() + _SECONDS_TO_END
+        if self._process != os.getpid():
+            return
         for thread in self._threads:
             if thread is not threading.current_thread():
                 thread.join(max(0.0, end - time.monotonic()))
