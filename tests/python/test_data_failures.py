@@ -273,26 +273,3 @@ same(batches, [b for e in range(2) for b in reference(COUNT, BATCH, 0, e)][1:])
 assert cache.statistics.disk_bytes > 0
 """, tmp_path)
     assert done.returncode == 0, done.stderr
-
-
-def test_a_fork_while_another_thread_has_the_lock_of_buffers(tmp_path):
-    # Which it has for a moment in every batch: the child, where that thread is not, must not wait for it.
-    done = child("""
-loader = Loader(DataCache(Source(), memory=SOME, name="numbers"), BATCH, threads=2)
-batches, held = loader.epochs(1), threading.Event()
-next(batches)
-
-def hold():
-    with loader._buffers._lock:
-        held.set()
-        time.sleep(60)
-
-threading.Thread(target=hold, daemon=True).start()
-held.wait()
-pid = os.fork()
-if pid == 0:
-    same(loader.epoch(1), reference(COUNT, BATCH, 0, 1))
-    os._exit(7)
-os._exit(0 if os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7 else 1)
-""", tmp_path)
-    assert done.returncode == 0, done.stderr
