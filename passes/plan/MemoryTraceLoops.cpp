@@ -128,6 +128,17 @@ static auto insideOf(Operation *op, const Numbers &numbers) {
   };
 }
 
+/// What an iteration begins with is `known`, or what one has left. Whether that is new.
+static bool joinIteration(Content &known, Content next,
+                          llvm::function_ref<bool(const Source &)> inLoop) {
+  next.nextIteration(inLoop);
+  Content joined = known;
+  joined.merge(next);
+  bool changed = !(joined == known);
+  known = std::move(joined);
+  return changed;
+}
+
 LogicalResult MemoryTrace::loop(LoopLikeOpInterface op) {
   auto inLoop = insideOf(op, numbers);
   Block &body = op.getLoopRegions()[0]->front();
@@ -158,11 +169,7 @@ LogicalResult MemoryTrace::loop(LoopLikeOpInterface op) {
       return failure();
     bool changed = false;
     auto join = [&](Content &known, Content next) {
-      next.nextIteration(inLoop);
-      Content joined = known;
-      joined.merge(next);
-      changed |= !(joined == known);
-      known = std::move(joined);
+      changed |= joinIteration(known, std::move(next), inLoop);
     };
     for (size_t i = 0; i < before.size(); ++i)
       join(before[i].content, roots[i].content);
@@ -248,11 +255,7 @@ LogicalResult MemoryTrace::whileLoop(Operation *operation) {
       return failure();
     bool changed = false;
     auto join = [&](Content &known, Content next) {
-      next.nextIteration(inLoop);
-      Content joined = known;
-      joined.merge(next);
-      changed |= !(joined == known);
-      known = std::move(joined);
+      changed |= joinIteration(known, std::move(next), inLoop);
     };
     for (size_t i = 0; i < before.size(); ++i)
       join(before[i].content, roots[i].content);
