@@ -45,7 +45,7 @@ def test_models_follow_jax(name, workers):
 
 
 @pytest.mark.parametrize("name", ["nnx DLRM", "Haiku LSTM"])
-def test_models_of_mixed_types_are_no_further_from_jax_than_it_is_from_float32(name):
+def test_models_of_mixed_types_are_as_far_from_float32_as_jax_is(name):
     model = MODELS[name]
     batches = [model.batch(i) for i in range(STEPS)]
     step, params, state = prepared(model, None)
@@ -53,6 +53,7 @@ def test_models_of_mixed_types_are_no_further_from_jax_than_it_is_from_float32(n
     step, params, state = prepared(model, jnp.bfloat16)
     wanted, _, _ = train_jax(step, 2, params, state, batches)
     found, _, _ = train(step, 2, params, state, batches)
-    rounding, off = errors(params, exact, wanted), errors(params, wanted, found)
-    # Both are away from the exact values by their own roundings, and by the sum of both from each other.
+    rounding, own, off = (errors(params, exact, wanted), errors(params, exact, found), errors(params, wanted, found))
+    # Each has its own roundings, of one size; from each other they are away by those of both.
+    assert max(own.values()) < 1.25 * max(rounding.values()), (own, rounding)
     assert max(off.values()) < 2 * max(rounding.values()), (off, rounding)

@@ -4,8 +4,8 @@
 
 Products and sums of equal shapes start from equal fills, which fusion makes one. Where a fill that several
 results start from was put into the memory of one of them, another result was copied out of it after it had been
-overwritten: a gradient was another tensor's, while the loss was right. These models were trained wrong so; the
-shapes of their activations are those of their weights on purpose.
+overwritten: a gradient was another tensor's, while the loss was right. All of these models but prodigy's, of which
+no such shape was found, were trained wrong so; the shapes of their activations are those of their weights on purpose.
 """
 
 import os
