@@ -46,9 +46,9 @@ def check(ours, theirs, exact, epsilon, what):
         assert a <= 3 * b + epsilon * norm + floor, (what, name, a, b, norm)
 
 
-# float16 goes the way of bfloat16 but for its conversions and kernels: two samples.
-LAYERS = [(library, "bfloat16", kind) for library in half_layers.LIBRARIES for kind in ("pure", "mixed")] + [
-    ("linen", "float16", "pure"), ("equinox", "float16", "mixed")]
+# JAX itself has no product of the kind that nnx's attention makes of float16 on a CPU: nothing to compare with.
+LAYERS = [(library, dtype, kind) for library in half_layers.LIBRARIES for dtype in ("bfloat16", "float16")
+          for kind in ("pure", "mixed") if (library, dtype) != ("nnx", "float16")]
 
 
 @pytest.mark.parametrize("library, dtype, kind", LAYERS)

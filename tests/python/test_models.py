@@ -30,7 +30,7 @@ def prepared(model, dtype):
     return step, params, {"own": own, "momentum": optimizer.init(params)}
 
 
-@pytest.mark.parametrize("name, workers", [("linen ResNet", 2), ("linen LSTM", 1), ("nnx mixture of experts", 4),
+@pytest.mark.parametrize("name, workers", [("linen ResNet", 2), ("linen LSTM", 1), ("linen GPT", 1), ("nnx mixture of experts", 4),
                                            ("Equinox GPT", 2), ("Haiku LSTM", 2)])
 def test_models_follow_jax(name, workers):
     model = MODELS[name]
