@@ -92,6 +92,9 @@ struct InsertDistComm : commsched::impl::InsertDistCommBase<InsertDistComm> {
     else
       return refuse("sync-mode must be sync, async or half-async, got: " +
                     syncMode);
+    if (options.syncMode != cs::SyncMode::sync && options.reduction != cs::Reduction::mean)
+      return refuse("reduction must be mean with sync-mode=" + syncMode +
+                    ", where no gradients of trainers combine, got: " + reduction);
     if (merge < 1)
       return refuse("merge must be positive, got: " + Twine(merge));
     if (merge > 1 && options.syncMode != cs::SyncMode::half_async)

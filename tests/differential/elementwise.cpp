@@ -263,4 +263,13 @@ void casts(Body &body) {
     body.keep(body.castTo(a, to));
 }
 
+void workerIndex(Body &body) {
+  Value index = body.op("cs.worker_index : tensor<i32>", "i32", {}, {}, 8);
+  index.batch = true;
+  body.keep(index);
+  // Numbers are used more often.
+  if (!body.rng.oneIn(3))
+    body.keep(body.castTo(index, "f32"));
+}
+
 } // namespace commsched::differential

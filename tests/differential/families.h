@@ -21,6 +21,7 @@ Value tree(Body &body, std::vector<Value> leaves, const std::string &element, in
 void elementwise(Body &body);
 void onTensors(Body &body);
 void casts(Body &body);
+void workerIndex(Body &body);
 Value combine(Body &body, const Value &a, const Value &b);
 
 // products.cpp

@@ -20,6 +20,7 @@ constexpr Family kFamilies[] = {
     {argmax, 2},   {transpose, 5}, {broadcast, 3},  {reshape, 5},   {slice, 6},     {insertSlice, 5},
     {pad, 2},      {concat, 4},  {gather, 3},       {rows, 2},      {casts, 3},     {convolution, 2},
     {forLoop, 3},  {insertLoop, 4}, {conditional, 2}, {whileLoop, 1},
+    {workerIndex, 2},
 };
 // Loops in loops are few, so that programs stay small.
 int nested = 0;
@@ -325,7 +326,8 @@ void Writer::makeMetrics() {
 
 std::string Writer::run() {
   makeArguments();
-  for (int64_t i = rng.between(2, 12); i > 0; --i)
+  // Half of them are short: more of them, and of their modes, can be tried.
+  for (int64_t i = rng.oneIn(2) ? rng.between(2, 12) : rng.between(1, 3); i > 0; --i)
     anyFamily(body);
   makeGradients();
   makeUpdates();

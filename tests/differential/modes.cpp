@@ -5,11 +5,24 @@
 
 #include "tests/differential/random.h"
 
+#include <functional>
 #include <sstream>
 
 namespace commsched::differential {
 
 bool Mode::servers() const { return pipeline.rfind("cs-parameter-server", 0) == 0; }
+
+bool Mode::sparse() const { return pipeline.find("density=") != std::string::npos; }
+
+int64_t Mode::merge() const {
+  size_t at = pipeline.find("merge=");
+  return at == std::string::npos ? 1 : std::atoi(pipeline.c_str() + at + 6);
+}
+
+void Mode::mergeNothing() {
+  if (size_t at = pipeline.find("merge="); at != std::string::npos)
+    pipeline.replace(at, pipeline.find_first_of(" }", at) - at, "merge=1");
+}
 
 std::string Mode::cluster() const {
   return "cs.cluster @lab nodes = " + std::to_string(nodes) + " devices = " + std::to_string(devices) +
@@ -40,13 +53,52 @@ bool Mode::parse(const std::string &text, Mode &mode) {
   return mode.nodes > 0 && mode.devices > 0;
 }
 
+namespace {
+using Add = std::function<void(const std::string &)>;
+
+void addSparse(Random &rng, int64_t nodes, const Add &add) {
+  add("density=" + std::string(rng.pick({"0.02", "0.1", "0.25", "0.5"})));
+  add("min-elements=" + std::to_string(rng.pick({1, 1, 4, 16})));
+  std::string method = rng.pick({"auto", "allgather", "hitopk", "gtopk", "oktopk"});
+  if (method == "gtopk" && nodes == 3) // powers of two only
+    method = "oktopk";
+  add("sparse-method=" + method);
+  if (rng.oneIn(3))
+    add("select=" + std::string(rng.pick({"histogram", "sampled"})));
+  if (rng.oneIn(5)) {
+    add("feedback=false");
+  } else {
+    if (rng.oneIn(3))
+      add("momentum-correction=0.5 mask=" + std::string(rng.oneIn(2) ? "true" : "false"));
+    if (rng.oneIn(4))
+      add("exact-every=2");
+  }
+  if (rng.oneIn(3))
+    add("sparse-fuse-bytes=" + std::to_string(rng.pick({0, 64, 4096})));
+  if (rng.oneIn(6))
+    add("clip=1");
+}
+
+// With one trainer, so that there is one order.
+void addAsynchronous(Random &rng, const Add &add) {
+  if (rng.oneIn(2))
+    add("sync-mode=async");
+  else
+    add("sync-mode=half-async merge=" + std::to_string(rng.pick({1, 2})));
+}
+} // namespace
+
 Mode modeOf(uint64_t seed) {
   Random rng(seed);
   Mode mode;
   mode.nodes = rng.between(1, 4);
   mode.devices = rng.oneIn(5) ? 2 : 1;
-  mode.sum = rng.oneIn(5);
   bool servers = rng.oneIn(3);
+  bool asynchronous = servers && rng.oneIn(4);
+  mode.sum = !asynchronous && rng.oneIn(5);
+  bool sparse = !servers && mode.nodes > 1 && rng.oneIn(5);
+  if (asynchronous)
+    mode.nodes = 1;
   std::string options;
   auto add = [&](const std::string &option) { options += (options.empty() ? "" : " ") + option; };
   add("reduction=" + std::string(mode.sum ? "sum" : "mean"));
@@ -75,10 +127,14 @@ Mode modeOf(uint64_t seed) {
       add("slice=false");
     if (rng.oneIn(3))
       add("placement=" + std::string(rng.pick({"round-robin", "hash"})));
+    if (asynchronous)
+      addAsynchronous(rng, add);
     mode.pipeline = "cs-parameter-server-pipeline{" + options + "}";
   } else {
     if (rng.oneIn(5))
       add("spread-sums=true");
+    if (sparse)
+      addSparse(rng, mode.nodes, add);
     mode.pipeline = "cs-all-reduce-pipeline{" + options + "}";
   }
   return mode;

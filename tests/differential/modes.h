@@ -18,6 +18,10 @@ struct Mode {
 
   int64_t workers() const { return nodes * devices; }
   bool servers() const;
+  bool sparse() const;
+  // Of how many steps a trainer merges the gradients.
+  int64_t merge() const;
+  void mergeNothing();
   // The cs.cluster to put in front of a program.
   std::string cluster() const;
   // "nodes=2 devices=1 reduction=mean pipeline=..."; parse() is its inverse.
@@ -25,7 +29,7 @@ struct Mode {
   static bool parse(const std::string &text, Mode &mode);
 };
 
-// One in three with parameter servers.
+// One in three with parameter servers; of these, one in four asynchronous.
 Mode modeOf(uint64_t seed);
 
 } // namespace commsched::differential

@@ -5,12 +5,12 @@
 
 #include "ir/Cs.h"
 #include "ir/Register.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
@@ -18,6 +18,7 @@
 #include "passes/plan/ExportPlan.h"
 #include "plan/plan_file.h"
 #include "runtime/c_api.h"
+#include "tests/differential/meaning.h"
 #include "tests/differential/values.h"
 
 #include <chrono>
@@ -96,11 +97,9 @@ public:
     }
     return true;
   }
-  // Of each batch, of all devices, this part.
-  bool step(const reference::NamedArrays &batch, int64_t part, int64_t of) {
+  bool step(const reference::NamedArrays &batch) {
     for (const auto &[name, array] : batch) {
       std::vector<char> bytes = reference::toBytes(*array);
-      bytes.resize(bytes.size() / size_t(of) * size_t(part));
       if (cs_session_set_batch(session, name.c_str(), bytes.data(), bytes.size()))
         return false;
     }
@@ -161,53 +160,19 @@ bool compare(Session &session, const reference::StepResult &wanted, int step, Re
   return true;
 }
 
-// Whether workers have different values of it.
-bool dependsOnBatch(Value value, func::FuncOp step, llvm::DenseMap<Value, bool> &known) {
-  if (auto argument = dyn_cast<BlockArgument>(value))
-    return argument.getOwner() == &step.front() &&
-           step.getArgAttr(argument.getArgNumber(), cs::CsDialect::kBatchAttr);
-  auto [entry, isNew] = known.try_emplace(value, false);
-  if (!isNew)
-    return entry->second;
-  Operation *op = value.getDefiningOp();
-  bool depends = false;
-  if (!isa<cs::GradientOp>(op))
-    op->walk([&](Operation *inner) {
-      for (Value operand : inner->getOperands())
-        if (operand.getParentRegion() == &step.getBody())
-          depends |= dependsOnBatch(operand, step, known);
-    });
-  known[value] = depends;
-  return depends;
-}
-
-// What the mode means, in level 0 itself: sums of gradients instead of means, and means
-// of state that workers make of their batches.
-void spellOut(func::FuncOp step, const Mode &mode) {
-  OpBuilder builder(step);
-  auto scale = [&](Value value, Operation *behind) {
-    auto type = cast<RankedTensorType>(value.getType());
-    builder.setInsertionPointAfter(behind);
-    auto workers = arith::ConstantOp::create(
-        builder, step.getLoc(),
-        DenseElementsAttr::get(type, builder.getFloatAttr(type.getElementType(), double(mode.workers()))));
-    auto sum = arith::MulFOp::create(builder, step.getLoc(), value, workers);
-    value.replaceAllUsesExcept(sum, sum);
-  };
-  if (mode.sum && mode.workers() > 1)
-    for (auto gradient : llvm::make_early_inc_range(step.front().getOps<cs::GradientOp>()))
-      scale(gradient.getResult(), gradient);
-  llvm::DenseMap<Value, bool> known;
-  Operation *end = step.front().getTerminator();
-  for (unsigned i = 0; i < step.getNumResults(); ++i) {
-    Value value = end->getOperand(i);
-    auto name = step.getResultAttrOfType<StringAttr>(i, cs::CsDialect::kUpdatesAttr);
-    if (!name || !isa<FloatType>(getElementTypeOrSelf(value)) || !dependsOnBatch(value, step, known))
-      continue;
-    builder.setInsertionPoint(end);
-    end->setOperand(i, cs::GradientOp::create(builder, step.getLoc(), value.getType(), value, name));
+// Keeps what a pass has made.
+class Keep : public PassInstrumentation {
+public:
+  Keep(StringRef pass, OwningOpRef<ModuleOp> &module) : pass(pass), module(module) {}
+  void runAfterPass(Pass *ended, Operation *op) override {
+    if (ended->getArgument() == pass)
+      module = cast<ModuleOp>(op).clone();
   }
-}
+
+private:
+  StringRef pass;
+  OwningOpRef<ModuleOp> &module;
+};
 
 Report fail(Outcome outcome, const std::string &message, Report report) {
   report.outcome = outcome;
@@ -235,19 +200,14 @@ Report Trial::Impl::run(const std::string &text, const Mode &mode, uint64_t seed
   FailureOr<func::FuncOp> step = reference::findStep(*meant);
   if (failed(step))
     return fail(Outcome::invalid, takeError("has no step"), report);
-  spellOut(*step, mode);
+  Inputs inputs = inputsOf(*step, mode.workers(), kSteps, seed);
+  Meaning meaning(std::move(meant), *step, mode);
 
   double begin = now();
-  Inputs inputs = inputsOf(*step, mode.workers(), kSteps, seed);
-  reference::Interpreter interpreter;
-  auto wanted = reference::runStep(interpreter, *step, inputs.slots, inputs.batches[0], mode.workers());
-  report.reference = now() - begin;
-  if (failed(wanted))
-    return fail(Outcome::invalid, "reference: " + takeError("fails without an error"), report);
-
-  begin = now();
-  OwningOpRef<ModuleOp> lowered = module->clone();
+  OwningOpRef<ModuleOp> lowered = module->clone(), selected;
   PassManager pipeline(context.get(), "builtin.module");
+  if (mode.sparse())
+    pipeline.addInstrumentation(std::make_unique<Keep>("lower-sparse-comm", selected));
   if (failed(parsePassPipeline(mode.pipeline, pipeline)))
     return fail(Outcome::invalid, "no such pipeline: " + mode.pipeline, report);
   pipeline.enableVerifier(true);
@@ -255,16 +215,24 @@ Report Trial::Impl::run(const std::string &text, const Mode &mode, uint64_t seed
     return refuse("the pipeline fails without an error", report);
   report.lowering = now() - begin;
 
+  if (selected)
+    meaning.setSelected(std::move(selected));
   // Where nothing depends on a batch, only the first device has batches.
-  std::map<std::string, int64_t> parts;
-  for (auto function : lowered->getOps<func::FuncOp>())
-    if (function->hasAttr(cs::CsDialect::kStepAttr))
-      for (unsigned i = 0; i < function.getNumArguments(); ++i)
-        if (auto name = function.getArgAttrOfType<StringAttr>(i, cs::CsDialect::kBatchAttr))
-          ++parts[name.str()];
   int64_t devices = 1;
-  for (const auto &[name, count] : parts)
+  for (const auto &[name, count] : batchParts(*lowered))
     devices = std::max(devices, count);
+  auto partsOf = [&](const reference::NamedArrays &batch) {
+    reference::NamedArrays parts;
+    for (const auto &[name, array] : batch)
+      parts[name] = firstPart(*array, devices, mode.devices);
+    return parts;
+  };
+
+  begin = now();
+  auto wanted = meaning.step(0, inputs.slots, inputs.batches);
+  report.reference = now() - begin;
+  if (failed(wanted))
+    return fail(Outcome::invalid, "reference: " + takeError("fails without an error"), report);
 
   begin = now();
   plan::Plan plan;
@@ -278,7 +246,6 @@ Report Trial::Impl::run(const std::string &text, const Mode &mode, uint64_t seed
   if (!session.begin(inputs))
     return fail(Outcome::failed, std::string("run: ") + cs_last_error(), report);
   for (int s = 0; s < kSteps; ++s) {
-    const reference::NamedArrays &batch = inputs.batches[size_t(s)];
     // Later steps begin with what the plan has made, so that bounds do not add up.
     reference::NamedArrays slots;
     if (s > 0) {
@@ -286,13 +253,13 @@ Report Trial::Impl::run(const std::string &text, const Mode &mode, uint64_t seed
       for (const auto &[name, array] : wanted->slots)
         if (!(slots[name] = session.slot(name, *array)))
           return fail(Outcome::failed, std::string("run: ") + cs_last_error(), report);
-      wanted = reference::runStep(interpreter, *step, slots, batch, mode.workers());
+      wanted = meaning.step(size_t(s), slots, inputs.batches);
       report.reference += now() - begin;
       if (failed(wanted))
         return fail(Outcome::invalid, "reference: " + takeError("fails without an error"), report);
     }
     begin = now();
-    if (!session.step(batch, devices, mode.devices) || !compare(session, *wanted, s, report))
+    if (!session.step(partsOf(inputs.batches[size_t(s)])) || !compare(session, *wanted, s, report))
       return fail(Outcome::failed, std::string("run: ") + cs_last_error(), report);
     report.run += now() - begin;
   }

@@ -7,6 +7,7 @@
 // RUN: not cs-opt --insert-dist-comm="mode=parameter-server min-block-elements=0" %s 2>&1 | FileCheck %s --check-prefix=ELEMENTS
 // RUN: not cs-opt --insert-dist-comm="mode=parameter-server max-block-elements=8191" %s 2>&1 | FileCheck %s --check-prefix=MOST
 // RUN: not cs-opt --insert-dist-comm="mode=parameter-server sync-mode=lazy" %s 2>&1 | FileCheck %s --check-prefix=SYNC
+// RUN: not cs-opt --insert-dist-comm="mode=parameter-server sync-mode=async reduction=sum" %s 2>&1 | FileCheck %s --check-prefix=SUM
 // RUN: not cs-opt --insert-dist-comm="mode=parameter-server sync-mode=half-async merge=0" %s 2>&1 | FileCheck %s --check-prefix=MERGE
 // RUN: not cs-opt --insert-dist-comm="mode=parameter-server merge=2" %s 2>&1 | FileCheck %s --check-prefix=ONE
 // RUN: not cs-opt --insert-dist-comm="mode=parameter-server placement=random" %s 2>&1 | FileCheck %s --check-prefix=PLACEMENT
@@ -16,6 +17,7 @@
 // ELEMENTS: error: insert-dist-comm: min-block-elements must be positive, got: 0
 // MOST: error: insert-dist-comm: max-block-elements must be 0 or at least min-block-elements, 8192, got: 8191
 // SYNC: error: insert-dist-comm: sync-mode must be sync, async or half-async, got: lazy
+// SUM: error: insert-dist-comm: reduction must be mean with sync-mode=async, where no gradients of trainers combine, got: sum
 // MERGE: error: insert-dist-comm: merge must be positive, got: 0
 // ONE: error: insert-dist-comm: merge must be 1 but with sync-mode=half-async, got: 2
 // PLACEMENT: error: insert-dist-comm: placement must be balanced, round-robin or hash, got: random
