@@ -20,7 +20,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from _compiler_faults import FAULTS  # noqa: E402
 
 ROOT = pathlib.Path(os.environ.get("COMMSCHED_ROOT", "."))
-BUILD_LIMIT, RUN_LIMIT = 1800, 900  # seconds, only end a hang
+BUILD_LIMIT, RUN_LIMIT = 3600, 7200  # seconds, only end a hang
 
 
 class Copy:

@@ -137,10 +137,15 @@ static void pinCarried(Block *body, Operation *yield, unsigned firstOperand,
     }
     moved.emplace_back(&operand, arg);
   }
+  // What is handed on twice is copied from where it has been put: it may have been
+  // computed there, and a store is a write.
+  DenseMap<Value, Value> placed;
   for (auto [operand, arg] : moved) {
-    auto pinned = bufferization::MaterializeInDestinationOp::create(
-        builder, yield->getLoc(), operand->get(), arg);
-    operand->set(pinned.getResult());
+    Value &value = placed.try_emplace(operand->get(), operand->get()).first->second;
+    value = bufferization::MaterializeInDestinationOp::create(
+                builder, yield->getLoc(), value, arg)
+                .getResult();
+    operand->set(value);
   }
 }
 
