@@ -92,8 +92,10 @@ class LSTM(nn.Module):
 
     @nn.compact
     def __call__(self, x):
+        # Else of float32, also in double precision.
+        carry = jnp.zeros((x.shape[0], 24), jnp.promote_types(jnp.float32, x.dtype))
         for _ in range(2):
-            x = nn.RNN(nn.OptimizedLSTMCell(24, dtype=self.dtype))(x)
+            x = nn.RNN(nn.OptimizedLSTMCell(24, dtype=self.dtype))(x, initial_carry=(carry, carry))
         return nn.Dense(10, dtype=self.dtype)(x[:, -1])
 
 
