@@ -104,6 +104,8 @@ class Program:
     def set_slots(self, values: Mapping[str, np.ndarray]) -> None:
         """Replaces carried tensors by name: all of these, or none."""
         given, known = {}, self._saved.values
+        if not isinstance(values, Mapping):
+            raise TypeError(f"slots must be given as a mapping of names to values, got: {type(values).__name__}")
         for name, value in values.items():
             if name not in known:
                 raise KeyError(f"no parameter or state '{name}'")
@@ -177,9 +179,6 @@ class Program:
 
     def _start(self, workers: int, replan: Any = None) -> "_Workers":
         from .native import Session
-        check_count(workers, "the number of workers")
-        if (cluster := self._cluster(workers)) and cluster.kind != "cpu":
-            raise FrontEndError(f"workers are CPUs: kind of the cluster must be cpu to run, got: {cluster.kind}")
         own, steps = self._workers_now(), self.steps
         strategy, _ = self.strategy.at(steps)
         if own is not None and not own.ending and own.of == (workers, strategy) and (not replan or replan == own.replan):
@@ -228,7 +227,7 @@ class Program:
         from .replan import Replan
         workers = self.workers if workers is None else workers
         replan, description = Replan.of(replan), self._description(workers)
-        _check_batches(batches)
+        _check_run(batches, self.cluster)
 
         def start():
             own = self._start(workers, replan)
@@ -276,7 +275,7 @@ class Program:
         description = self._description(workers)
         if function not in description.batches or function == "step":
             raise KeyError(f"no function '{function}' besides the step")
-        _check_batches(batches)
+        _check_run(batches, self.cluster)
         steps = self._calls(Steps(batches, lambda b: description.flatten(function, b), description.metrics[function],
                                   function, lambda: (self._start(workers).session, None), self._told()))
         try:
@@ -318,7 +317,7 @@ class Program:
             raise ValueError(f"check must be of synchronous parameter servers, got: sync_mode='{strategy.sync_mode}'")
         workers = self.workers if workers is None else workers
         description = self._description(workers)
-        _check_batches(batches)
+        _check_run(batches, self.cluster)
         table = check(self._plan(workers, strategy), self._level0(workers, None), self.slots(),
                       [description.flatten("step", batch) for batch in batches])
         unknown = [row.name for row in table if not row.determined]
@@ -328,6 +327,7 @@ class Program:
 
     def trace(self, path: Optional[str]) -> None:
         """Writes a trace (ui.perfetto.dev) of the workers that the next run starts; it is complete after close()."""
+        path = None if path is None else os.fspath(path)
         self.close()
         self._trace = path
 
@@ -391,8 +391,10 @@ class _Workers:
     saved: Any = None
 
 
-def _check_batches(batches: Any) -> None:
-    """A loader of one rank gives its rows only; run() drives all workers, and hands out the rows itself."""
+def _check_run(batches: Any, cluster: Optional[Cluster]) -> None:
+    """Workers are CPUs. A loader of one rank gives its rows only; run() drives all workers, and hands out the rows itself."""
+    if cluster is not None and cluster.kind != "cpu":
+        raise FrontEndError(f"kind of the cluster must be cpu to run, got: {cluster.kind}")
     loader = batches.loader if isinstance(batches, Batches) else None
     if loader is not None and loader.rank is not None:
         raise FrontEndError(f"batches must be global ones, of a Loader without rank=, got: those of rank {loader.rank} of "

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, Callable, Mapping, Optional, Sequence, Union
 
 from .cluster import Cluster
@@ -35,7 +36,8 @@ def transpile(step: Callable, *example_arguments: Any, cluster: Union[int, Clust
     step(params, opt_state, batch) -> (params, opt_state, loss): any number of arguments,
     all pytrees. `params` and `batch` are positions of arguments; every other argument is
     state. Outputs are matched to the carried arguments by structure, shapes and dtypes,
-    in order; what is left are metrics, floating-point scalars, averaged over the workers.
+    in order; what is left are metrics, floating-point scalars, averaged over the workers; of other types they
+    are refused: most integers are counts, whose mean over the workers would be less than they are.
 
     cluster: a number of workers or a Cluster. The example batch is the GLOBAL batch:
     dimension 0 of each batch array is divided by the workers.
@@ -74,8 +76,15 @@ def transpile(step: Callable, *example_arguments: Any, cluster: Union[int, Clust
         cluster = Cluster(nodes=cluster)
     batch, constant = ((p,) if isinstance(p, int) else p for p in (batch, constant))
     strategy = Strategy(mode, servers, sync_mode, merge, min_block_elements, slice, placement,
-                        max_block_elements, schedule, Sparse.of(sparse), bool(spread_sums))
-    row_sparse = (row_sparse,) if isinstance(row_sparse, str) else tuple(row_sparse)
+                        max_block_elements, schedule, Sparse.of(sparse), spread_sums)
+    row_sparse = (row_sparse,) if isinstance(row_sparse, str) else row_sparse
+    if not isinstance(row_sparse, (tuple, list, set, frozenset)):
+        raise FrontEndError(f"row_sparse must be names of parameters, got: {row_sparse!r}")
+    row_sparse = tuple(row_sparse)
+    if not isinstance(spread_sums, bool):
+        raise FrontEndError(f"spread_sums must be True or False, got: {spread_sums!r}")
+    if location_root is not None and not isinstance(location_root, (str, os.PathLike)):
+        raise FrontEndError(f"location_root must be a path, got: {location_root!r}")
     if row_sparse and mode != "parameter-server":
         raise FrontEndError(f"row_sparse must go with mode='parameter-server', got: mode='{mode}'")
     return Program(_jax(), step, example_arguments, cluster, strategy, location_root=location_root,

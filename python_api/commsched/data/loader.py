@@ -92,7 +92,7 @@ class Loader:
         The next epoch is being prepared while the one before is used.
         """
         for what, value in (("count", 0 if count is None else count), ("first", first), ("batch", batch)):
-            if isinstance(value, bool) or operator.index(value) < 0:
+            if isinstance(value, bool) or not hasattr(value, "__index__") or operator.index(value) < 0:
                 raise ValueError(f"{what} must be 0 or more, got: {value}")
         if batch > self._batches:
             raise ValueError(f"batch must be at most {self._batches}, got: {batch}")
