@@ -2,6 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "runtime/c_api.h"
 
+#include <pthread.h>
+#include <unistd.h>
+
+#include <atomic>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -19,6 +23,7 @@ namespace rt = commsched::runtime;
 
 // The trace must outlive the executors that write to it.
 struct cs_session {
+  const pid_t process = getpid();
   rt::TraceRecorder trace;
   std::string trace_path;
   std::unique_ptr<rt::Session> session;
@@ -31,6 +36,25 @@ struct cs_session {
 
 namespace {
 
+// Of this process. Their threads may hold locks when it is forked.
+std::atomic<int> sessions{0};
+bool forked = false;  // while there were sessions
+
+void AfterFork() {
+  forked = forked || sessions.load(std::memory_order_relaxed) != 0;
+}
+
+// Whether a session can begin here.
+absl::Status CheckProcess() {
+  static const int registered = pthread_atfork(nullptr, nullptr, AfterFork);
+  if (registered != 0)
+    return absl::ResourceExhaustedError("no memory to watch for forks");
+  if (!forked) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "a process that was forked while a session ran cannot begin one: start it "
+      "as a new process (spawn)");
+}
+
 std::string &LastError() {
   thread_local std::string error;
   return error;
@@ -39,6 +63,23 @@ std::string &LastError() {
 int Finish(const absl::Status &status) {
   LastError() = status.ok() ? std::string() : std::string(status.message());
   return status.ok() ? 0 : 1;
+}
+
+// Whether `session` can be used here.
+absl::Status Check(const cs_session *session) {
+  if (session == nullptr)
+    return absl::FailedPreconditionError("there is no session: it is closed");
+  if (session->process == getpid()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "a session cannot be used in a forked process, which does not have its "
+      "threads");
+}
+
+// The same, and every call has ended: with its error, if it had one.
+absl::Status Settle(cs_session *session) {
+  if (absl::Status s = Check(session); !s.ok()) return s;
+  session->session->Settle().IgnoreError();
+  return absl::OkStatus();
 }
 
 absl::StatusOr<uint32_t> FindSlot(cs_session *session, const char *name) {
@@ -89,6 +130,19 @@ absl::StatusOr<rt::ReplanOptions> ReplanOptionsOf(
 
 }  // namespace
 
+namespace {
+
+// Of a session in the making.
+struct Counted {
+  Counted() { ++sessions; }
+  ~Counted() {
+    if (!keep) --sessions;
+  }
+  bool keep = false;
+};
+
+}  // namespace
+
 void commsched::SetLastError(const absl::Status &status) { Finish(status); }
 
 extern "C" {
@@ -100,6 +154,12 @@ cs_session *cs_session_create(const void *plan, size_t plan_bytes) {
 cs_session *cs_session_create_replanning(
     const void *plan, size_t plan_bytes,
     const cs_session_replanning *replanning) {
+  if (absl::Status s = CheckProcess(); !s.ok()) {
+    Finish(s);
+    return nullptr;
+  }
+  // Threads begin before the session is there.
+  Counted counted;
   auto image =
       rt::PlanImage::Load({static_cast<const char *>(plan), plan_bytes});
   if (!image.ok()) {
@@ -122,10 +182,15 @@ cs_session *cs_session_create_replanning(
   Finish(made.status());
   if (!made.ok()) return nullptr;
   session->session = *std::move(made);
+  counted.keep = true;
   return session.release();
 }
 
 const char *cs_session_replans(cs_session *session) {
+  if (absl::Status s = Check(session); !s.ok()) {
+    Finish(s);
+    return "[]";
+  }
   rt::MutexLock lock(&session->mu);
   session->replans_text =
       absl::StrCat("[", absl::StrJoin(session->replans, ","), "]");
@@ -133,17 +198,19 @@ const char *cs_session_replans(cs_session *session) {
 }
 
 void cs_session_destroy(cs_session *session) {
-  if (session == nullptr) return;
+  if (session == nullptr || session->process != getpid()) return;
   if (!session->trace_path.empty()) {
     session->session->Drain().IgnoreError();
     Finish(session->trace.Write(session->trace_path));
   }
   session->session.reset();
   delete session;
+  --sessions;
 }
 
 int cs_session_set_slot(cs_session *session, const char *name, const void *data,
                         size_t bytes) {
+  if (absl::Status s = Check(session); !s.ok()) return Finish(s);
   absl::StatusOr<uint32_t> slot = FindSlot(session, name);
   if (!slot.ok()) return Finish(slot.status());
   return Finish(session->session->SetValue(
@@ -152,18 +219,27 @@ int cs_session_set_slot(cs_session *session, const char *name, const void *data,
 
 int cs_session_get_slot(cs_session *session, const char *name, void *data,
                         size_t bytes) {
+  if (absl::Status s = Settle(session); !s.ok()) return Finish(s);
   absl::StatusOr<uint32_t> slot = FindSlot(session, name);
   if (!slot.ok()) return Finish(slot.status());
   return Finish(session->session->GetValue(
       *slot, {static_cast<std::byte *>(data), bytes}));
 }
 
+int cs_session_steps(cs_session *session, uint64_t *steps) {
+  if (absl::Status s = Settle(session); !s.ok()) return Finish(s);
+  *steps = session->session->steps();
+  return Finish(absl::OkStatus());
+}
+
 int cs_session_save_rank_state(cs_session *session, const char *path) {
+  if (absl::Status s = Settle(session); !s.ok()) return Finish(s);
   return Finish(rt::SaveRankState(session->session.get(), path, 0));
 }
 
 int cs_session_load_rank_state(cs_session *session, const char *path,
                                int saved_ranks) {
+  if (absl::Status s = Check(session); !s.ok()) return Finish(s);
   if (saved_ranks < 1)
     return Finish(absl::InvalidArgumentError(
         absl::StrCat("ranks must be at least 1, got: ", saved_ranks)));
@@ -173,25 +249,41 @@ int cs_session_load_rank_state(cs_session *session, const char *path,
 
 int cs_session_set_batch(cs_session *session, const char *name,
                          const void *data, size_t bytes) {
+  if (absl::Status s = Check(session); !s.ok()) return Finish(s);
   return Finish(CopyBatch(session, name, data, bytes));
 }
 
-int cs_session_call(cs_session *session, const char *function) {
+int cs_session_call(cs_session *session, const char *function,
+                    uint64_t *number) {
+  if (absl::Status s = Check(session); !s.ok()) return Finish(s);
   absl::StatusOr<int> index =
       rt::FindFunction(session->session->program(), function);
   if (!index.ok()) return Finish(index.status());
   absl::StatusOr<uint64_t> call =
       session->session->Call(*index, &session->batch);
   session->batch.Clear();
-  if (call.ok()) session->function = *index;
+  if (call.ok()) {
+    session->function = *index;
+    if (number != nullptr) *number = *call;
+  }
   return Finish(call.status());
 }
 
 int cs_session_wait(cs_session *session) {
+  if (absl::Status s = Check(session); !s.ok()) return Finish(s);
   return Finish(session->session->Drain());
 }
 
+int cs_session_finish(cs_session *session) {
+  if (absl::Status s = Check(session); !s.ok()) return Finish(s);
+  return Finish(session->session->Finish());
+}
+
 int cs_session_metric_count(cs_session *session) {
+  if (absl::Status s = Check(session); !s.ok()) {
+    Finish(s);
+    return 0;
+  }
   const auto &functions = session->session->program().functions;
   if (functions.empty()) return 0;
   return int(functions[size_t(session->function)].outputs.size());
@@ -205,6 +297,7 @@ const char *cs_session_metric_name(cs_session *session, int index) {
 
 int cs_session_metrics(cs_session *session, uint64_t call_index,
                        double *values) {
+  if (absl::Status s = Check(session); !s.ok()) return Finish(s);
   auto metrics = session->session->Metrics(call_index);
   if (metrics.ok())
     std::memcpy(values, metrics->data(), metrics->size() * sizeof(double));
@@ -212,6 +305,7 @@ int cs_session_metrics(cs_session *session, uint64_t call_index,
 }
 
 int cs_session_set_trace(cs_session *session, const char *path) {
+  if (absl::Status s = Check(session); !s.ok()) return Finish(s);
   if (path == nullptr) {
     if (session->trace_path.empty())
       return Finish(absl::FailedPreconditionError("no trace was begun"));

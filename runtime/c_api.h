@@ -6,7 +6,16 @@
  *
  * Functions that return int return 0 on success. On an error they return 1, or
  * NULL, and cs_last_error() says why. A session is used by one thread at a
- * time. */
+ * time. NULL in the place of one is an error, except for cs_session_destroy.
+ *
+ * The first error of a call ends the session: what sets values or calls functions
+ * returns it from then on. But values, rank state and metrics of what all ranks have
+ * completed can still be read.
+ *
+ * A session has threads, which a forked process does not have: there, all functions
+ * on it are errors, except cs_session_destroy, which does nothing; and a process that
+ * was forked while there was a session has none of its own, because its copies of
+ * locks may be locked for ever. */
 #ifndef COMMSCHED_RUNTIME_C_API_H
 #define COMMSCHED_RUNTIME_C_API_H
 
@@ -45,11 +54,15 @@ CS_API const char *cs_session_replans(cs_session *session);
 CS_API void cs_session_destroy(cs_session *session);
 
 /* Value of a parameter or state: dense, row-major, exactly as large as its
- * type. Set on all ranks, read from rank 0, after all earlier calls. */
+ * type. Set on all ranks, read from rank 0, after all earlier calls; after an error,
+ * after the last call that all ranks have completed. */
 CS_API int cs_session_set_slot(cs_session *session, const char *name,
                                const void *data, size_t bytes);
 CS_API int cs_session_get_slot(cs_session *session, const char *name,
                                void *data, size_t bytes);
+
+/* Steps behind these values that this session has called. */
+CS_API int cs_session_steps(cs_session *session, uint64_t *steps);
 
 /* What each rank has of its own (residuals of sparse gradients), in files of which
  * `path` is the beginning of the names; nothing if the plan has none. Loading, of as
@@ -65,17 +78,25 @@ CS_API int cs_session_set_batch(cs_session *session, const char *name,
 
 /* Queues a call of a function, or of the training step if `function` is NULL.
  * Calls are numbered from 0. May return before the call is done; waits only
- * while several calls are queued. Uses up the batches that have been set. */
-CS_API int cs_session_call(cs_session *session, const char *function);
+ * while several calls are queued. Uses up the batches that have been set. `number`,
+ * if it is not NULL, is set with the call: who is interrupted after it (by a signal
+ * that leaves by an exception) finds the number there, and otherwise what he had
+ * put there. */
+CS_API int cs_session_call(cs_session *session, const char *function,
+                           uint64_t *number);
 /* Waits for all calls. */
 CS_API int cs_session_wait(cs_session *session);
+/* The same, and the steps that have been called are all: parameter servers apply
+ * what trainers have merged for later pushes. No step may be called after it. */
+CS_API int cs_session_finish(cs_session *session);
 
 /* Metrics of the function called last; the name is valid until the session is
  * destroyed (with re-planning, until the next call of a function), NULL if there
  * is no such metric. */
 CS_API int cs_session_metric_count(cs_session *session);
 CS_API const char *cs_session_metric_name(cs_session *session, int index);
-/* Waits for call `call_index` and stores its metrics, all of them, in order. */
+/* Waits until all ranks have completed call `call_index` and stores its metrics, all
+ * of them, in order. Those of the last 65536 calls are there, also after an error. */
 CS_API int cs_session_metrics(cs_session *session, uint64_t call_index,
                               double *values);
 

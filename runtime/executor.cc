@@ -151,8 +151,22 @@ absl::Status Executor::SetSlot(uint32_t slot,
 
 absl::Status Executor::GetSlot(uint32_t slot, absl::Span<std::byte> value) {
   MutexLock lock(&mu_);
-  if (absl::Status s = DrainLocked(); !s.ok()) return s;
+  if (absl::Status s = DrainLocked(); !s.ok() && !went_back_) return s;
   return slots_.Get(slot, program_->slots[slot], value);
+}
+
+absl::Status Executor::GoBack(uint64_t calls) {
+  MutexLock lock(&mu_);
+  // Now no instruction begins any more; one that still runs writes what has been
+  // marked as being written.
+  if (status_.ok()) return absl::FailedPreconditionError("there was no error");
+  for (uint32_t s = 0; s < program_->slots.size(); ++s)
+    if (program_->slots[s].held)
+      if (absl::Status status = slots_.GoBack(s, program_->slots[s], calls);
+          !status.ok())
+        return status;
+  went_back_ = true;
+  return absl::OkStatus();
 }
 
 absl::StatusOr<SharedBytes> Executor::ShareSlot(uint32_t slot) {
@@ -185,6 +199,11 @@ std::byte *Executor::SlotData(uint32_t slot) {
 const std::byte *Executor::ArenaData(int function, uint32_t buffer) const {
   return arenas_[size_t(function)].data() +
          program_->functions[size_t(function)].buffers[buffer].offset;
+}
+
+uint64_t Executor::completed() {
+  MutexLock lock(&mu_);
+  return completed_;
 }
 
 uint64_t Executor::steps() {
@@ -290,6 +309,8 @@ void Executor::ContinueFrom(Executor *old) {
   }
   MutexLock lock(&mu_);
   next_call_ = completed_ = calls;
+  if (options_.completed != nullptr)
+    options_.completed->Set(options_.number, completed_);
   steps_ = steps;
   steps_queued_ = steps_queued;
   results_ = std::move(results);

@@ -16,7 +16,7 @@
 // from when it could begin, not from when it did: lateness does not add up.
 //
 // The first error ends the rank: peers are told, waiting calls return it, and
-// so does every later call.
+// so does every later call; but what was last good can still be read (GoBack).
 #ifndef COMMSCHED_RUNTIME_EXECUTOR_H
 #define COMMSCHED_RUNTIME_EXECUTOR_H
 
@@ -37,6 +37,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "runtime/completed_calls.h"
 #include "runtime/instruction_runner.h"
 #include "runtime/memory.h"
 #include "runtime/parameter_client.h"
@@ -67,6 +68,10 @@ struct ExecutorOptions {
   bool emulate = false;
   ProfileRecorder *profile = nullptr;  // outlives the executor; null: none
   LinkObserver *links = nullptr;       // the same
+  // Of the executors that may go back together, and which of them this is; null:
+  // it goes back alone.
+  std::shared_ptr<CompletedCalls> completed;
+  size_t number = 0;
 };
 
 // Sums over the completed calls of one function. Of several compute streams,
@@ -126,6 +131,10 @@ class Executor : private ProgressEngine::Host {
   absl::StatusOr<std::vector<double>> Metrics(uint64_t call);
   // Waits until everything queued has completed.
   absl::Status Drain();
+  // After an error, and of all that go back together: the values are again those
+  // after the first `calls` calls, and GetSlot gives them. `calls`: what
+  // CompletedCalls::OfAll is when all have ended.
+  absl::Status GoBack(uint64_t calls);
   // Ends the rank with this error, from outside.
   void Cancel(const absl::Status &why);
   absl::Status status();
@@ -143,6 +152,7 @@ class Executor : private ProgressEngine::Host {
   uint64_t bytes_sent() const;  // to peers and servers
   // With parameter servers: as in ExecutorOptions, or what merges for it.
   ParameterClient *servers() { return options_.servers.get(); }
+  uint64_t completed();  // calls
   // Steps that have been queued.
   uint64_t steps();
 
@@ -158,6 +168,7 @@ class Executor : private ProgressEngine::Host {
     std::vector<std::byte *> address;  // by buffer
     std::vector<int32_t> index;        // of the worker, by device
     std::vector<size_t> position;      // by stream, in what runs in order
+    std::vector<SlotMemory::Write> writes;  // as in FunctionProgram::written_slots
     // When the dependences were met, by instruction; in emulation only.
     std::vector<Clock::time_point> ready;
     uint32_t remaining = 0;
@@ -212,6 +223,9 @@ class Executor : private ProgressEngine::Host {
   void Complete(Call *call, uint32_t index, Clock::time_point at)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void ReadOutput(Call *call, uint32_t output);
+  // Before the instruction runs.
+  void BeginWrites(Call *call, const InstructionProgram &instruction)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Retire() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   // executor_compute.cc
@@ -237,6 +251,7 @@ class Executor : private ProgressEngine::Host {
   CondVar changed_;  // for callers
   bool stop_ ABSL_GUARDED_BY(mu_) = false;
   absl::Status status_ ABSL_GUARDED_BY(mu_);
+  bool went_back_ ABSL_GUARDED_BY(mu_) = false;
   SlotMemory slots_ ABSL_GUARDED_BY(mu_);
   std::deque<Queued> queue_ ABSL_GUARDED_BY(mu_);
   std::deque<std::unique_ptr<Call>> in_flight_ ABSL_GUARDED_BY(mu_);

@@ -42,12 +42,16 @@ void Executor::Begin(Queued queued) {
   }
   Call *call = owned.get();
   const FunctionProgram &f = program_->functions[queued.function];
-  for (uint32_t slot : f.written_slots)
-    if (absl::Status s = slots_.PrepareWrite(slot, program_->slots[slot]);
+  call->writes.resize(f.written_slots.size());
+  for (size_t w = 0; w < f.written_slots.size(); ++w) {
+    const uint32_t slot = f.written_slots[w];
+    if (absl::Status s = slots_.PrepareWrite(slot, program_->slots[slot],
+                                             &call->writes[w]);
         !s.ok()) {
       status_ = std::move(s);
       return;
     }
+  }
   size_t n = f.instructions.size();
   call->function = queued.function;
   call->number = queued.number;
@@ -97,7 +101,7 @@ void Executor::Begin(Queued queued) {
     }
   }
   // From here on, "current" is what this call writes.
-  for (uint32_t slot : f.written_slots) slots_.Advance(slot);
+  for (uint32_t slot : f.written_slots) slots_.Advance(slot, queued.number);
   const Call *previous = in_flight_.empty() ? nullptr : in_flight_.back().get();
   for (size_t i = 0; i < n; ++i) {
     const InstructionProgram &instruction = f.instructions[i];
@@ -114,6 +118,17 @@ void Executor::Begin(Queued queued) {
   if (n == 0) Retire();
 }
 
+void Executor::BeginWrites(Call *call, const InstructionProgram &instruction) {
+  for (uint32_t w : instruction.writes) {
+    if (call->writes[w].begun) continue;
+    const uint32_t slot = call->program->written_slots[w];
+    slots_.BeginWrite(slot, program_->slots[slot], call->number,
+                      options_.completed != nullptr ? options_.completed->OfAll()
+                                                    : completed_,
+                      &call->writes[w]);
+  }
+}
+
 // The instruction's dependences are met. What runs in order on a stream is
 // found there by the stream's thread.
 void Executor::Ready(Call *call, uint32_t index) {
@@ -127,6 +142,7 @@ void Executor::Ready(Call *call, uint32_t index) {
     stream.work.Signal();
     return;
   }
+  BeginWrites(call, instruction);
   ProgressEngine::Request request;
   request.instruction = &instruction;
   request.index = index;
@@ -187,6 +203,8 @@ void Executor::Retire() {
     results_.push_back(std::move(call->metrics));
     if (results_.size() > kKeptResults) results_.pop_front();
     ++completed_;
+    if (options_.completed != nullptr)
+      options_.completed->Set(options_.number, completed_);
     Clock::time_point now = Clock::now();
     FunctionStats &stats = stats_[call->function];
     ++stats.calls;

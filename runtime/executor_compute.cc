@@ -79,6 +79,7 @@ void Executor::RunInstruction(Stream *stream, Call *call, uint32_t index) {
                      (options_.emulate && instruction.nanoseconds != 0);
   Clock::time_point could_begin;
   if (options_.emulate) could_begin = std::max(call->ready[index], stream->due);
+  BeginWrites(call, instruction);
   ++busy_;
   mu_.Unlock();
   const bool profiling = options_.profile != nullptr;

@@ -148,6 +148,8 @@ absl::Status FunctionBuilder::Write(uint32_t buffer) {
     return BadPlan(where_, absl::StrCat("writes buffer ", buffer,
                                         ", which may only be read"));
   writer_[buffer] = current_;
+  if (kind == BufferInfo::kSlotNext)
+    slot_writes_.emplace(current_, out_.buffers[buffer].slot);
   return absl::OkStatus();
 }
 
@@ -199,6 +201,10 @@ absl::Status FunctionBuilder::Finish() {
       return BadPlan(
           where_, absl::StrCat("nothing writes metric \"", o.metric(), "\""));
   }
+  for (const auto &[instruction, slot] : slot_writes_)
+    out_.instructions[size_t(instruction)].writes.push_back(
+        uint32_t(std::find(out_.written_slots.begin(), out_.written_slots.end(), slot) -
+                 out_.written_slots.begin()));
   for (uint32_t slot : out_.written_slots) {
     bool written = false;
     for (size_t b = 0; b < out_.buffers.size(); ++b)

@@ -8,7 +8,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -93,6 +95,7 @@ class FunctionBuilder {
   int current_ = 0;    // instruction
   uint64_t total_rounds_ = 0;
   std::vector<int64_t> writer_;  // last instruction that writes a buffer
+  std::set<std::pair<int, uint32_t>> slot_writes_;  // instructions, slots
 };
 
 }  // namespace commsched::runtime

@@ -76,7 +76,9 @@ class ParameterServer {
   // between steps: kFailedPrecondition while pushes wait for others.
   virtual absl::Status SetWhole(const std::string &name,
                                 absl::Span<const std::byte> whole) = 0;
-  // The server's own part; for checkpoints. Waits until no update runs.
+  // The server's own part; for checkpoints. Waits until no update runs. After an
+  // error, or Cancel: what the last update of each block has made; of synchronous
+  // trainers, blocks may then be a step apart.
   virtual absl::Status GetSlot(uint32_t slot, absl::Span<std::byte> value) = 0;
 
   // A trainer is there (again): returns the number of steps of which the server

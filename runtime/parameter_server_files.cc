@@ -122,19 +122,27 @@ absl::Status ParameterServerImpl::GetSlot(uint32_t slot,
     return Named(absl::NotFoundError(absl::StrCat("there is no slot ", slot)));
   {
     MutexLock lock(&mu_);
-    while (status_.ok() && Busy()) changed_.Wait(&mu_);
-    if (!status_.ok()) return Unshared(status_);
+    while (status_.ok() ? Busy() : !ended_) changed_.Wait(&mu_);
     if (Block *block = BlockOfRows(slot); block != nullptr) {
       ++block->readers;
       mu_.Unlock();
-      absl::Status status = Named(executor_->GetSlot(slot, value));
+      absl::Status status = Named(ReadSlot(slot, value));
       mu_.Lock();
       --block->readers;
       changed_.SignalAll();
       return status;
     }
   }
-  return Named(executor_->GetSlot(slot, value));
+  return Named(ReadSlot(slot, value));
+}
+
+// If an update has failed, what the ones before it have made.
+absl::Status ParameterServerImpl::ReadSlot(uint32_t slot,
+                                           absl::Span<std::byte> value) {
+  absl::Status status = executor_->GetSlot(slot, value);
+  if (status.ok() || executor_->status().ok()) return status;
+  if (absl::Status s = executor_->GoBack(executor_->completed()); !s.ok()) return s;
+  return executor_->GetSlot(slot, value);
 }
 
 // Until all blocks are at one step and nothing moves. What arrives meanwhile is

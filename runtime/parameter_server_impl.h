@@ -179,6 +179,7 @@ class ParameterServerImpl : public ParameterServer {
   absl::Status Apply(const Snapshot &snapshot)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool Idle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Status ReadSlot(uint32_t slot, absl::Span<std::byte> value);
   absl::Status ShareCurrent(Block *block) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const std::shared_ptr<const PlanImage> image_;
@@ -192,6 +193,7 @@ class ParameterServerImpl : public ParameterServer {
   CondVar work_;     // for the server's thread
   CondVar changed_;  // for callers
   bool stop_ ABSL_GUARDED_BY(mu_) = false;
+  bool ended_ ABSL_GUARDED_BY(mu_) = false;  // the server's thread begins no update
   absl::Status status_ ABSL_GUARDED_BY(mu_);
   std::vector<Trainer> trainers_ ABSL_GUARDED_BY(mu_);
   std::vector<Block> blocks_ ABSL_GUARDED_BY(mu_);

@@ -363,6 +363,8 @@ void ParameterServerImpl::Run() {
     else
       WaitForWork();
   }
+  ended_ = true;
+  changed_.SignalAll();
   mu_.Unlock();
 }
 

@@ -137,6 +137,7 @@ struct InstructionProgram {
   std::vector<uint32_t> wakes_same;  // the inverse
   std::vector<uint32_t> wakes_next;
   std::vector<uint32_t> outputs;  // FunctionProgram::outputs complete with it
+  std::vector<uint32_t> writes;   // FunctionProgram::written_slots: which of them
   RunProgram run;
   CommunicateProgram communicate;
   ServerMessageProgram message;  // kPush, kPull

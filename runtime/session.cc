@@ -49,7 +49,8 @@ absl::Status CheckEmulation(const PlanImage &image, bool emulate) {
 absl::StatusOr<std::unique_ptr<Executor>> MakeRank(
     const PlanImage &image, int rank, const ConnectFunction &connect,
     const ConnectServersFunction &connect_servers,
-    const SessionOptions &session) {
+    const SessionOptions &session, std::shared_ptr<CompletedCalls> completed,
+    size_t number) {
   absl::StatusOr<std::shared_ptr<const Program>> program = image.ForRank(rank);
   if (!program.ok()) return program.status();
   ExecutorOptions options;
@@ -57,6 +58,8 @@ absl::StatusOr<std::unique_ptr<Executor>> MakeRank(
   options.deadline = session.deadline;
   options.emulate = session.emulate;
   options.profile = session.profile;
+  options.completed = std::move(completed);
+  options.number = number;
   if (connect) {
     auto relay = std::make_shared<PeerFailureRelay>();
     TransportOptions transport;
@@ -109,6 +112,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::InProcess(
   std::unique_ptr<Session> session(new Session);
   session->image_ = image;
   session->executors_.resize(size_t(nodes));
+  session->completed_ = std::make_shared<CompletedCalls>(size_t(nodes));
   // A plan that does not load would leave the other ranks waiting for it.
   if (auto program = image->ForRank(0); !program.ok()) return program.status();
   auto hub = MakeInProcessHub(nodes);
@@ -137,7 +141,8 @@ absl::StatusOr<std::unique_ptr<Session>> Session::InProcess(
   std::vector<std::thread> threads;
   for (int r = 0; r < nodes; ++r)
     threads.emplace_back([&, r] {
-      auto made = MakeRank(*image, r, connect, connect_servers, options);
+      auto made = MakeRank(*image, r, connect, connect_servers, options,
+                           session->completed_, size_t(r));
       if (made.ok())
         session->executors_[size_t(r)] = *std::move(made);
       else
@@ -163,8 +168,9 @@ absl::StatusOr<std::unique_ptr<Session>> Session::OneRank(
   if (options.replan) return Replanning(std::move(image), {rank}, connect, options);
   std::unique_ptr<Session> session(new Session);
   session->image_ = image;
+  session->completed_ = std::make_shared<CompletedCalls>(1);
   auto made = MakeRank(*image, rank, RanksCommunicate(*image) ? connect : nullptr,
-                       connect_servers, options);
+                       connect_servers, options, session->completed_, 0);
   if (!made.ok()) return OfRank(rank, made.status());
   session->executors_.push_back(*std::move(made));
   session->of_trainers_.assign(session->image_->values().size(), false);
@@ -251,6 +257,7 @@ absl::StatusOr<uint64_t> Session::Call(int function, BatchSource *batches,
     number = *call;
   }
   ++calls_;
+  if (program().functions[size_t(function)].is_step) CountStep(number);
   if (const FunctionProgram &f = program().functions[size_t(function)];
       has_servers() && !f.is_step) {
     // The oldest are no longer kept.
@@ -267,12 +274,14 @@ absl::StatusOr<uint64_t> Session::Call(int function, BatchSource *batches,
 absl::StatusOr<std::vector<double>> Session::Metrics(uint64_t call) {
   absl::StatusOr<std::vector<double>> values = executors_[0]->Metrics(call);
   if (!values.ok()) return Root(values.status());
-  if (to_average_.count(call) == 0) return values;
+  const bool average = to_average_.count(call) != 0;
   for (size_t i = 1; i < executors_.size(); ++i) {
     absl::StatusOr<std::vector<double>> other = executors_[i]->Metrics(call);
     if (!other.ok()) return Root(other.status());
-    for (size_t m = 0; m < values->size(); ++m) (*values)[m] += (*other)[m];
+    for (size_t m = 0; average && m < values->size(); ++m)
+      (*values)[m] += (*other)[m];
   }
+  if (!average) return values;
   for (double &value : *values) value /= double(executors_.size());
   return values;
 }

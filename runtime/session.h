@@ -6,6 +6,7 @@
 #ifndef COMMSCHED_RUNTIME_SESSION_H
 #define COMMSCHED_RUNTIME_SESSION_H
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -93,11 +94,19 @@ class Session {
   // get the part of the batch of that rank, and its index, whoever they are.
   absl::StatusOr<uint64_t> Call(int function, BatchSource *batches,
                                 int share = -1);
-  // From the lowest rank here; complete for rank 0 only. With parameter servers,
+  // From the lowest rank here, when all of them have completed the call; complete
+  // for rank 0 only. With parameter servers,
   // functions besides the step exchange nothing: of those, the mean over the
   // ranks here.
   absl::StatusOr<std::vector<double>> Metrics(uint64_t call);
   absl::Status Drain();
+  // The same. After an error, ends all ranks here and goes back to the values after
+  // the last call that all of them have completed: SetSlot, SetValue and Call fail
+  // from then on, as they did, but GetSlot and GetValue give these values.
+  absl::Status Settle();
+  // Of the step, that have been called; after Settle has found an error, those that
+  // the values come after.
+  uint64_t steps() const;
   // With parameter servers: the steps that have been called are all there are.
   // Waits for them, and tells the servers; those in this process have then
   // applied everything. No step may be called after it.
@@ -113,6 +122,10 @@ class Session {
   // `status`, or the error of the rank that it comes from.
   absl::Status Root(const absl::Status &status);
 
+  static constexpr uint64_t kAllCalls = ~uint64_t{0};
+
+  // session_back.cc
+  void CountStep(uint64_t call);
   // session_replanning.cc. `transports`: by local rank, null if they talk to nobody.
   static absl::StatusOr<std::unique_ptr<Session>> Replanning(
       std::shared_ptr<const PlanImage> image, const std::vector<int> &ranks,
@@ -145,6 +158,10 @@ class Session {
   std::map<uint32_t, uint64_t> pulled_;
   std::shared_ptr<const PlanImage> image_;
   uint64_t calls_ = 0;
+  std::shared_ptr<CompletedCalls> completed_;  // of the ranks here
+  uint64_t steps_ = 0;                // of calls that all have completed,
+  std::deque<uint64_t> step_calls_;   // and the others
+  uint64_t good_calls_ = kAllCalls;  // that were gone back to
   // What belongs to the plan that runs, except executors_; with re-planning only.
   std::unique_ptr<Generation> generation_;
   Mutex cancel_mu_;  // Cancel, and the change to another plan

@@ -79,6 +79,8 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Replanning(
   std::unique_ptr<Session> session(new Session);
   session->image_ = image;
   session->of_trainers_.assign(image->values().size(), false);
+  session->completed_ = std::make_shared<CompletedCalls>(ranks.size());
+  settings.completed = session->completed_;
   auto replanner = std::make_unique<Replanner>(std::move(settings));
   absl::StatusOr<Generation> made = replanner->Make(0, image);
   if (!made.ok()) {

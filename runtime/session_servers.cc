@@ -15,6 +15,8 @@ namespace commsched::runtime {
 absl::Status Session::SetValue(uint32_t value,
                                absl::Span<const std::byte> bytes) {
   const ValueInfo &info = values()[value];
+  // Either all have the value, or none.
+  if (absl::Status s = Drain(); !s.ok()) return s;
   for (uint32_t slot : info.trainer)
     for (auto &executor : executors_) {
       // A table lies on the servers only.
@@ -53,7 +55,7 @@ absl::Status Session::GetValue(uint32_t value, absl::Span<std::byte> bytes) {
     return Root(executors_[0]->GetSlot(info.trainer[0], bytes));
   }
   // The trainers' calls may still push.
-  if (absl::Status s = Drain(); !s.ok()) return s;
+  if (absl::Status s = Drain(); !s.ok() && good_calls_ == kAllCalls) return s;
   return ReadServers(info, bytes);
 }
 

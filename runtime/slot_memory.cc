@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "runtime/slot_memory.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -44,7 +45,10 @@ absl::Status SlotMemory::Allocate(const std::vector<SlotInfo> &slots) {
       copies_[copy].back().memory = shared;
       if (copy == 1 || slot.written) at += AlignUp(slot.type.bytes);
     }
+  for (Copy &copy : copies_[1]) copy.since = kNothing;
   version_.assign(slots.size(), 0);
+  last_.assign(slots.size(), 0);
+  kept_.resize(slots.size());
   return absl::OkStatus();
 }
 
@@ -78,8 +82,83 @@ absl::Status SlotMemory::Unshare(const SlotInfo &info, Copy *copy) {
   return absl::OkStatus();
 }
 
-absl::Status SlotMemory::PrepareWrite(uint32_t slot, const SlotInfo &info) {
-  return Unshare(info, &copies_[version_[slot] ^ 1][slot]);
+absl::Status SlotMemory::PrepareWrite(uint32_t slot, const SlotInfo &info,
+                                      Write *write) {
+  write->copy = version_[slot] ^ 1;
+  write->begun = false;
+  write->after = last_[slot];
+  Copy &next = copies_[write->copy][slot];
+  const Copy before = next;
+  if (absl::Status s = Unshare(info, &next); !s.ok()) return s;
+  if (next.data == before.data) return absl::OkStatus();
+  // The new memory holds nothing; whoever has the old one has what may be wanted.
+  if (before.since != kNothing) Keep(slot, before);
+  next.since = kNothing;
+  return absl::OkStatus();
+}
+
+void SlotMemory::Keep(uint32_t slot, Copy copy) {
+  std::deque<Copy> &kept = kept_[slot];
+  kept.insert(std::upper_bound(kept.begin(), kept.end(), copy,
+                               [](const Copy &a, const Copy &b) { return a.since < b.since; }),
+              std::move(copy));
+}
+
+void SlotMemory::Forget(uint32_t slot, uint64_t completed) {
+  std::deque<Copy> &kept = kept_[slot];
+  while (!kept.empty()) {
+    uint64_t next = kNothing;
+    if (kept.size() > 1) next = kept[1].since;
+    for (const auto &copies : copies_)
+      if (copies[slot].since > kept[0].since)
+        next = std::min(next, copies[slot].since);
+    if (next == kNothing || next > completed) return;
+    kept.pop_front();
+  }
+}
+
+void SlotMemory::BeginWrite(uint32_t slot, const SlotInfo &info, uint64_t call,
+                            uint64_t completed, Write *write) {
+  if (write->begun) return;
+  write->begun = true;
+  Copy &copy = copies_[write->copy][slot];
+  if (completed < write->after && copy.since != kNothing) {
+    Copy old;
+    old.since = copy.since;
+    // Without memory there is nothing to go back to, which GoBack says.
+    if (absl::StatusOr<Memory> memory = Memory::Allocate(info.type.bytes);
+        memory.ok()) {
+      auto owned = std::make_shared<Memory>(*std::move(memory));
+      old.data = owned->data();
+      old.memory = owned;
+      if (info.type.bytes != 0) std::memcpy(owned->data(), copy.data, info.type.bytes);
+    }
+    Keep(slot, std::move(old));
+  }
+  copy.since = call + 1;
+  if (!kept_[slot].empty()) Forget(slot, completed);
+}
+
+absl::Status SlotMemory::GoBack(uint32_t slot, const SlotInfo &info,
+                                uint64_t calls) {
+  Copy *best = nullptr;
+  auto consider = [&](Copy &copy) {
+    if (copy.since <= calls && (best == nullptr || copy.since > best->since))
+      best = &copy;
+  };
+  for (auto &copies : copies_) consider(copies[slot]);
+  for (Copy &kept : kept_[slot]) consider(kept);
+  if (best == nullptr || (best->memory == nullptr && info.type.bytes != 0))
+    return absl::ResourceExhaustedError(
+        absl::StrCat("there was no memory to keep \"", info.name, "\""));
+  for (uint8_t c = 0; c < 2; ++c)
+    if (best == &copies_[c][slot]) {
+      version_[slot] = c;
+      return absl::OkStatus();
+    }
+  // What is there may still be written; it stays where it is.
+  std::swap(copies_[version_[slot]][slot], *best);
+  return absl::OkStatus();
 }
 
 absl::Status SlotMemory::Set(uint32_t slot, const SlotInfo &info,

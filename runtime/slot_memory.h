@@ -8,6 +8,8 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -24,7 +26,12 @@ namespace commsched::runtime {
 // after it. So calls that overlap need no copying, only the plan's dependences.
 // A slot that is only read has one copy; one that the role does not hold, none.
 //
-// Owns the memory; addresses stay valid until PrepareWrite or Set of the slot.
+// Calls are numbered by the caller. What a copy held is kept when a call begins to
+// write it although a call before it has not been completed by all who may go back
+// together: then, as a rule, it is a small state that is written early in a step
+// (a count of steps, a random key), and costs a copy of that.
+//
+// Owns the memory; addresses stay valid until PrepareWrite, Set or GoBack of the slot.
 // Not thread-safe, except that what Share has given may be read and dropped
 // anywhere: the executor calls it under its lock, and orders reads and writes of
 // the values themselves by the dependences.
@@ -38,14 +45,30 @@ class SlotMemory {
   std::byte *Address(uint32_t slot, bool next) const {
     return copies_[version_[slot] ^ (next ? 1 : 0)][slot].data;
   }
-  // From here on, "current" is what was "next".
-  void Advance(uint32_t slot) { version_[slot] ^= 1; }
+  // From here on, "current" is what was "next", which call `call` writes.
+  void Advance(uint32_t slot, uint64_t call) {
+    version_[slot] ^= 1;
+    last_[slot] = call + 1;
+  }
 
   // The current value, which stays as it is as long as somebody has it.
   SharedBytes Share(uint32_t slot, const SlotInfo &info);
-  // To be called before the next copy is written: if somebody still has what
-  // lies there, it gets other memory.
-  absl::Status PrepareWrite(uint32_t slot, const SlotInfo &info);
+  // A call's write of a slot.
+  struct Write {
+    uint8_t copy = 0;
+    bool begun = false;
+    uint64_t after = 0;  // so many calls: all up to the last one that wrote it
+  };
+  // To be called before a call begins that writes the next copy: if somebody still
+  // has what lies there, it gets other memory.
+  absl::Status PrepareWrite(uint32_t slot, const SlotInfo &info, Write *write);
+  // To be called before the first instruction of call `call` that writes the slot.
+  // `completed`: calls that all have completed who may go back together.
+  void BeginWrite(uint32_t slot, const SlotInfo &info, uint64_t call,
+                  uint64_t completed, Write *write);
+  // Makes the value after the first `calls` calls the current one, for which these
+  // must be at least as many as `completed` ever was, and have completed here.
+  absl::Status GoBack(uint32_t slot, const SlotInfo &info, uint64_t calls);
 
   // The current value. `info` describes the slot; a span of another size than
   // info.type.bytes is refused.
@@ -60,12 +83,20 @@ class SlotMemory {
     std::shared_ptr<const Memory> memory;  // in which it lies
     // Of what is shared. Null if nothing ever was.
     std::shared_ptr<std::atomic<int>> readers;
+    uint64_t since = 0;  // what it holds is the value after so many calls
   };
+  static constexpr uint64_t kNothing = std::numeric_limits<uint64_t>::max();
+
   absl::Status Unshare(const SlotInfo &info, Copy *copy);
+  void Keep(uint32_t slot, Copy copy);
+  // Of what is kept of a slot, forgets what nobody goes back to any more.
+  void Forget(uint32_t slot, uint64_t completed);
 
   size_t bytes_ = 0;
   std::vector<Copy> copies_[2];   // by slot; the same if there is one
   std::vector<uint8_t> version_;  // current copy, by slot
+  std::vector<uint64_t> last_;    // calls up to the last that writes it; 0: none
+  std::vector<std::deque<Copy>> kept_;  // by slot, `since` ascends
 };
 
 }  // namespace commsched::runtime

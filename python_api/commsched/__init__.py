@@ -11,14 +11,19 @@ from .cluster import Cluster
 from .data import DataCache, Loader
 from .errors import (CheckError, CommSchedError, FrontEndError, RefusedProgram, RuntimeFailure, SampleError, ToolError,
                      UnsupportedOp)
-from .program import Program, transpile
+from .program import Program
 from .simulation import LinkUse, RankUse, Simulation, simulate
 from .sparse import Sparse
+from .transpiling import transpile
 
 __all__ = ["CheckError", "Checked", "Cluster", "CommSchedError", "DataCache", "FrontEndError", "LinkUse", "Loader", "Program", "RankUse",
            "RefusedProgram", "Replan", "RuntimeFailure",
            "SampleError", "Simulation", "Sparse", "ToolError", "UnsupportedOp", "grad", "mark_gradients", "simulate", "transpile", "value_and_grad",
            "worker_index", "worker_key"]
+
+
+def __dir__():
+    return sorted({*globals(), *__all__})
 
 
 def __getattr__(name):

@@ -7,12 +7,12 @@ The library has no LLVM in it, so it can live in one process with a framework.
 
 from __future__ import annotations
 
-import collections
 import ctypes
 import json
 import os
 import pathlib
-from typing import Iterable, Mapping, Optional, Sequence
+import threading
+from typing import Any, Mapping, Optional, Sequence
 
 import numpy as np
 
@@ -20,9 +20,6 @@ from .errors import RuntimeFailure, ToolError
 
 _NAME = "libcommsched_c.so"
 _library = None
-
-# Steps enqueued before the metrics of the first of them are read.
-_DEPTH = 8
 
 
 def _find() -> str:
@@ -61,8 +58,10 @@ def library() -> ctypes.CDLL:
                 ("cs_session_save_rank_state", ctypes.c_int, [handle, text]),
                 ("cs_session_load_rank_state", ctypes.c_int, [handle, text, ctypes.c_int]),
                 ("cs_session_set_batch", ctypes.c_int, [handle, text, ctypes.c_void_p, size]),
-                ("cs_session_call", ctypes.c_int, [handle, text]),
+                ("cs_session_call", ctypes.c_int, [handle, text, ctypes.POINTER(ctypes.c_uint64)]),
+                ("cs_session_steps", ctypes.c_int, [handle, ctypes.POINTER(ctypes.c_uint64)]),
                 ("cs_session_wait", ctypes.c_int, [handle]),
+                ("cs_session_finish", ctypes.c_int, [handle]),
                 ("cs_session_metric_count", ctypes.c_int, [handle]),
                 ("cs_session_metric_name", text, [handle, ctypes.c_int]),
                 ("cs_session_metrics", ctypes.c_int,
@@ -77,12 +76,17 @@ def library() -> ctypes.CDLL:
 
 
 class Session:
-    """A whole cluster as threads of this process, executing one plan. Not thread-safe.
+    """A whole cluster as threads of this process, executing one plan.
+
+    Thread-safe: one call at a time, so that a signal's handler, or another thread, may read values. What it counts
+    it counts in the library, where no exception of a signal can come between a call and its count. After close() all
+    of it is an error, and in a forked process, which does not have the threads.
 
     replan: fields of cs_session_replanning, if the plan may change during the run.
     """
 
     def __init__(self, plan: bytes, replan: Optional[Mapping[str, object]] = None):
+        self._handle, self._process, self._lock = None, os.getpid(), threading.RLock()
         self._lib = library()
         if replan is None:
             self._handle = self._lib.cs_session_create(plan, len(plan))
@@ -91,80 +95,111 @@ class Session:
                                                                   ctypes.byref(_Replanning(**replan)))
         if not self._handle:
             self._fail()
-        self._calls = 0
 
     def _fail(self):
         message = self._lib.cs_last_error()
         raise RuntimeFailure(message.decode(errors="replace") if message else "unknown error of the runtime")
 
-    def _check(self, code: int) -> None:
-        if code:
-            self._fail()
+    def _call(self, function: str, *arguments: Any) -> Any:
+        """A function of the library on this session."""
+        if self._process != os.getpid():  # the lock may be a thread's that is not here
+            raise RuntimeFailure("a session cannot be used in a forked process, which does not have its threads")
+        with self._lock:
+            if not self._handle:
+                raise RuntimeFailure("the session is closed")
+            return getattr(self._lib, function)(self._handle, *arguments)
+
+    def _check(self, function: str, *arguments: Any) -> None:
+        """The same of one that returns whether it failed; the error is that of this thread's last call."""
+        if self._process == os.getpid():
+            with self._lock:
+                if self._call(function, *arguments):
+                    self._fail()
+        else:
+            self._call(function, *arguments)
+
+    @property
+    def closed(self) -> bool:
+        return not self._handle
 
     def close(self) -> None:
-        """Ends the threads. Further calls are errors."""
-        if self._handle:
-            self._lib.cs_session_destroy(self._handle)
-            self._handle = None
+        """Ends the threads."""
+        if self._process != os.getpid():
+            self._handle = None  # the threads are the parent's
+            return
+        with self._lock:
+            handle, self._handle = self._handle, None
+            if handle:
+                self._lib.cs_session_destroy(handle)
 
     def __del__(self):
-        if getattr(self, "_handle", None):
-            self.close()
+        handle = getattr(self, "_handle", None)
+        if handle:  # the library sees to processes; when the interpreter ends, there is no other module left
+            self._handle = None
+            self._lib.cs_session_destroy(handle)
 
     def replans(self) -> list[dict]:
         """What has become of new plans so far, in order."""
-        return json.loads(self._lib.cs_session_replans(self._handle))
+        return json.loads(self._call("cs_session_replans"))
 
     def set_slot(self, name: str, value: np.ndarray) -> None:
         """Gives a parameter or state the same value on all workers."""
         value = np.array(value, order="C")
-        self._check(self._lib.cs_session_set_slot(self._handle, name.encode(), value.ctypes.data, value.nbytes))
+        self._check("cs_session_set_slot", name.encode(), value.ctypes.data, value.nbytes)
 
     def get_slot(self, name: str, like: np.ndarray) -> np.ndarray:
-        """The value of a slot on worker 0, after all steps enqueued so far."""
+        """The value of a slot on worker 0, after all steps enqueued so far; after an error, after the last step that
+        all workers have completed."""
         value = np.empty_like(like, order="C")
-        self._check(self._lib.cs_session_get_slot(self._handle, name.encode(), value.ctypes.data, value.nbytes))
+        self._check("cs_session_get_slot", name.encode(), value.ctypes.data, value.nbytes)
         return value
+
+    def steps(self) -> int:
+        """The steps of this session that these values come after."""
+        steps = ctypes.c_uint64()
+        self._check("cs_session_steps", ctypes.byref(steps))
+        return steps.value
+
+    def wait(self) -> None:
+        """Until all calls have ended. Raises the error of one that failed."""
+        self._check("cs_session_wait")
+
+    def finish(self) -> None:
+        """The steps so far are all of this session: parameter servers apply what trainers have merged for later. Waits;
+        raises the error of a call that failed."""
+        self._check("cs_session_finish")
 
     def save_rank_state(self, path: str) -> None:
         """Writes what each worker has of its own to files whose names begin with `path`."""
-        self._check(self._lib.cs_session_save_rank_state(self._handle, path.encode()))
+        self._check("cs_session_save_rank_state", path.encode())
 
     def load_rank_state(self, path: str, workers: int) -> None:
         """Takes what `workers` workers have saved."""
-        self._check(self._lib.cs_session_load_rank_state(self._handle, path.encode(), workers))
+        self._check("cs_session_load_rank_state", path.encode(), workers)
 
     def trace(self, path: Optional[str]) -> None:
         """Writes a Chrome trace of what follows."""
-        self._check(self._lib.cs_session_set_trace(self._handle, path.encode() if path else None))
+        self._check("cs_session_set_trace", path.encode() if path else None)
 
-    def run(self, function: Optional[str], batches: Iterable[Mapping[str, np.ndarray]],
-            metrics: Sequence[str]) -> list[dict[str, float]]:
-        """Calls a function (None: the step) once for each global batch; returns its metrics by name."""
-        results, pending = [], collections.deque()
-        for batch in batches:
-            for name, value in batch.items():
-                self._check(self._lib.cs_session_set_batch(self._handle, name.encode(), value.ctypes.data,
-                                                           value.nbytes))
-            self._check(self._lib.cs_session_call(self._handle, function.encode() if function else None))
-            pending.append((self._calls, batch))  # the batch is kept until its step is over
-            self._calls += 1
-            if len(pending) == 1:
-                self._check_names(metrics)
-            if len(pending) > _DEPTH:
-                results.append(self._metrics(pending.popleft()[0], metrics))
-        while pending:
-            results.append(self._metrics(pending.popleft()[0], metrics))
-        return results
+    def call(self, function: Optional[str], batch: Mapping[str, np.ndarray], number: ctypes.c_uint64) -> None:
+        """Enqueues a function (None: the step) for a global batch, which is copied.
 
-    def _check_names(self, names: Sequence[str]) -> None:
+        number: becomes that of the call when it is enqueued, even if an exception of a signal comes next.
+        """
+        for name, value in batch.items():
+            value = np.ascontiguousarray(value)
+            self._check("cs_session_set_batch", name.encode(), value.ctypes.data, value.nbytes)
+        self._check("cs_session_call", function.encode() if function else None, ctypes.byref(number))
+
+    def metrics(self, call: int, names: Sequence[str]) -> dict[str, float]:
+        """The metrics of a call that has these, when all workers have completed it."""
+        values = (ctypes.c_double * max(len(names), 1))()
+        self._check("cs_session_metrics", call, values)
+        return {name: values[i] for i, name in enumerate(names)}
+
+    def check_names(self, names: Sequence[str]) -> None:
         """The metrics of the function called last must be these, in this order."""
-        count = self._lib.cs_session_metric_count(self._handle)
-        found = [self._lib.cs_session_metric_name(self._handle, i).decode() for i in range(count)]
+        count = self._call("cs_session_metric_count")
+        found = [self._call("cs_session_metric_name", i).decode() for i in range(count)]
         if found != list(names):
             raise RuntimeFailure(f"metrics of the plan must match {list(names)}, got: {found}")
-
-    def _metrics(self, call: int, names: Sequence[str]) -> dict[str, float]:
-        values = (ctypes.c_double * max(len(names), 1))()
-        self._check(self._lib.cs_session_metrics(self._handle, call, values))
-        return {name: values[i] for i, name in enumerate(names)}

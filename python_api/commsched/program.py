@@ -1,93 +1,28 @@
 # Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""transpile() and the program that it returns."""
+"""The program that transpile() returns."""
 
 from __future__ import annotations
 
-import itertools
+import dataclasses
 import os
 import tempfile
 import warnings
-from typing import Any, Callable, Iterable, Mapping, Optional, Sequence, Union
+import weakref
+from typing import Any, Callable, Iterable, Mapping, Optional
 
 import numpy as np
 
+from . import saved as saved_file
 from . import tools
 from .check import Checked, check
 from .cluster import Cluster, check_count
-from .errors import FrontEndError
+from .data import Batches, Loader
+from .errors import FrontEndError, RuntimeFailure
 from .frontend.base import Description, FrontEnd
-from .sparse import Sparse
+from .saved import Saved
+from .steps import Steps
 from .strategy import Strategy
-
-
-def _jax() -> FrontEnd:
-    try:
-        from .frontend.jax_frontend import describe
-    except ImportError as error:
-        raise FrontEndError(f"the JAX front end needs JAX: pip install 'commsched[jax]' ({error})") from error
-    return describe
-
-
-def transpile(step: Callable, *example_arguments: Any, cluster: Union[int, Cluster, None] = None, params: int = 0,
-              batch: Union[int, Sequence[int]] = -1, constant: Sequence[int] = (),
-              functions: Optional[Mapping[str, tuple]] = None, location_root: Optional[str] = None,
-              mode: str = "all-reduce", servers: Optional[int] = None, sync_mode: Optional[str] = None,
-              merge: Optional[int] = None, min_block_elements: Optional[int] = None, slice: Optional[bool] = None,
-              placement: Optional[str] = None, max_block_elements: Optional[int] = None,
-              row_sparse: Sequence[str] = (), schedule: Optional[str] = None,
-              sparse: Union[None, float, Sparse] = None, spread_sums: bool = False) -> "Program":
-    """Turns a training step written for one device into a distributed program.
-
-    step(params, opt_state, batch) -> (params, opt_state, loss): any number of arguments,
-    all pytrees. `params` and `batch` are positions of arguments; every other argument is
-    state. Outputs are matched to the carried arguments by structure, shapes and dtypes,
-    in order; what is left are metrics, floating-point scalars, averaged over the workers.
-
-    cluster: a number of workers or a Cluster. The example batch is the GLOBAL batch:
-    dimension 0 of each batch array is divided by the workers.
-    constant: positions of state arguments that no output is the new value of (needed only
-    where an output could be taken for it).
-    functions: further functions of the module, name -> (function, *example arguments);
-    arguments that look like carried arguments are those, the others are batches.
-    location_root: folder that source files are named relative to (default: the working directory).
-
-    mode: "all-reduce", or "parameter-server": gradients go to `servers` parameter servers
-    (default 1), which own the parameters and the optimizer's state, apply the updates and
-    hand out the values. sync_mode: "sync" (default), "async", or "half-async", in which a
-    trainer merges `merge` gradients before it sends them. min_block_elements, max_block_elements,
-    slice (bool) and placement ("balanced", "round-robin", "hash") say how parameters are cut
-    into blocks and which server owns a block. docs/parameter-server.md describes all of them.
-
-    row_sparse: names of parameters (as in slots()) that are tables of which a batch reads few
-    rows, with parameter servers: only these rows travel, and the update is applied to rows
-    that some trainer's batch reads and to no others, so that momentum, Adagrad, Adam and
-    weight decay become lazy. docs/row-sparse.md says what the step may do with them.
-
-    schedule: the policy that decides in which messages and in which order tensors are sent:
-    "solver" (default), "priority", or a published one (docs/schedule-comm.md).
-
-    sparse: of each gradient only this part of the elements, the largest, travels in a step, and the
-    rest is added to the next gradient: a density such as 0.01, or a Sparse (docs/sparse.md).
-
-    spread_sums: norms of whole parameters and gradients (LARS, LAMB, clipping), which every worker would
-    compute, are shared among the workers where that pays (docs/spread-sums.md); the bits stay the same.
-
-    Raises FrontEndError (a ValueError), UnsupportedOp and RefusedProgram among them, before anything runs.
-    """
-    if cluster is not None and not isinstance(cluster, Cluster):
-        if isinstance(cluster, bool) or not hasattr(cluster, "__index__"):
-            raise FrontEndError(f"cluster must be a Cluster or a number of workers, got: {cluster!r}")
-        cluster = Cluster(nodes=cluster)
-    batch, constant = ((p,) if isinstance(p, int) else p for p in (batch, constant))
-    strategy = Strategy(mode, servers, sync_mode, merge, min_block_elements, slice, placement,
-                        max_block_elements, schedule, Sparse.of(sparse), bool(spread_sums))
-    row_sparse = (row_sparse,) if isinstance(row_sparse, str) else tuple(row_sparse)
-    if row_sparse and mode != "parameter-server":
-        raise FrontEndError(f"row_sparse must go with mode='parameter-server', got: mode='{mode}'")
-    return Program(_jax(), step, example_arguments, cluster, strategy, location_root=location_root,
-                   row_sparse=row_sparse, params=params, batch=batch, constant=constant,
-                   functions={} if functions is None else functions)
 
 
 class Program:
@@ -103,18 +38,15 @@ class Program:
         self.strategy = strategy
         self._descriptions: dict[int, Description] = {}
         self._plans: dict[tuple, bytes] = {}
-        self._session = None
-        self._session_of: Any = None  # workers, and the strategy of its steps
-        self._session_workers = 0
-        self._steps = 0
-        self._rank_state: Any = None  # a folder with what each worker has of its own, and their number
+        self._session: Optional[_Workers] = None
+        self._streams: "weakref.WeakSet[Steps]" = weakref.WeakSet()
+        self._last: Optional[Steps] = None  # of the step
         self._trace: Optional[str] = None
-        self._replan: Any = None  # of the workers that run
-        self._replan_folder: Any = None
         self._replans: list[dict] = []
         description = self._description(self.workers)
         tools.check(self._level0(self.workers, self._cluster(self.workers)), self.strategy)
-        self._values = {s.name: s.initial for s in description.slots}
+        # What there was when the last workers ended: changes as a whole.
+        self._saved = Saved({s.name: np.array(s.initial) for s in description.slots})
 
     # ---- what it is --------------------------------------------------------------------------
     @property
@@ -144,7 +76,7 @@ class Program:
             return text
         if level not in (1, 2):
             raise ValueError(f"level must be 0, 1 or 2, got: {level}")
-        return tools.lower(text, level, self.strategy.at(self._steps)[0])
+        return tools.lower(text, level, self.strategy.at(self.steps)[0])
 
     def _level0(self, workers: int, cluster: Optional[Cluster]) -> str:
         return self._description(workers).text(cluster.mlir() if cluster else [])
@@ -155,30 +87,70 @@ class Program:
         return self._plan(self.workers)
 
     def _plan(self, workers: int, strategy: Optional[Strategy] = None) -> bytes:
-        strategy = strategy or self.strategy.at(self._steps)[0]
+        strategy = strategy or self.strategy.at(self.steps)[0]
         key = (workers, *strategy.pipeline(2))
         if key not in self._plans:
             self._plans[key] = tools.plan(self._level0(workers, self._cluster(workers)), strategy)
         return self._plans[key]
 
     def slots(self) -> dict[str, np.ndarray]:
-        """Current values of all carried tensors, by name."""
-        if self._session is not None:
-            self._values = {n: self._session.get_slot(n, v) for n, v in self._values.items()}
-        return dict(self._values)
+        """Current values of all carried tensors, by name: copies. After an error of the workers, those after the last
+        step that all of them have completed."""
+        own = self._workers_now()
+        if own is None:
+            return {n: v.copy() for n, v in self._saved.values.items()}
+        return {n: own.session.get_slot(n, v) for n, v in self._saved.values.items()}
 
     def set_slots(self, values: Mapping[str, np.ndarray]) -> None:
-        """Replaces carried tensors by name."""
+        """Replaces carried tensors by name: all of these, or none."""
+        given, known = {}, self._saved.values
+        if not isinstance(values, Mapping):
+            raise TypeError(f"slots must be given as a mapping of names to values, got: {type(values).__name__}")
         for name, value in values.items():
-            if name not in self._values:
+            if name not in known:
                 raise KeyError(f"no parameter or state '{name}'")
-            old = self._values[name]
-            value = np.asarray(value)
+            old, value = known[name], np.array(value)
             if (value.shape, value.dtype) != (old.shape, old.dtype):
                 raise ValueError(f"'{name}' must match {old.dtype}{list(old.shape)}, got: {value.dtype}{list(value.shape)}")
-            self._values[name] = value
-            if self._session is not None:
-                self._session.set_slot(name, value)
+            given[name] = value
+        own = self._workers_now()
+        if own is not None:
+            try:
+                for name, value in given.items():
+                    own.session.set_slot(name, value)
+                return
+            except RuntimeFailure:  # they have ended; their values are taken over
+                self.close()
+        self._saved = dataclasses.replace(self._saved, values={**self._saved.values, **given})
+
+    @property
+    def steps(self) -> int:
+        """The steps that the values come after, of all runs. Waits for those that are running."""
+        own = self._workers_now()
+        return self._saved.steps + (own.session.steps() if own is not None else 0)
+
+    @property
+    def position(self) -> Any:
+        """Where in the data that is: the position of the batches of the last run (Batches.position, or what else has
+        one) behind the last step that is done. None if they have none."""
+        known, position = self._last.position if self._last is not None else (False, None)
+        return position if known else self._saved.position
+
+    def save(self, path: "str | os.PathLike") -> None:
+        """Writes a file with all that going on needs: parameters and state, what each worker has of its own (residuals
+        and thresholds of sparse gradients), the number of steps, and the position in the data."""
+        if self.strategy.sync_mode not in (None, "sync"):
+            self.close()  # what trainers have merged and not sent is in no value
+        own = self._workers_now()
+        saved_file.write(path, self._saved if own is None else self._take(own))
+
+    def restore(self, path: "str | os.PathLike") -> Any:
+        """Goes back to what save() has written, with this step and any number of workers. Returns the position in the
+        data, for Loader.resume. Raises ValueError, and changes nothing, if the file is not whole or another program's."""
+        saved = saved_file.read(path, self._saved.values)
+        self.close()
+        self._saved, self._last = saved, None
+        return saved.position
 
     def _carried(self) -> dict[int, Any]:
         return self._description(self.workers).restore(self.slots())
@@ -195,30 +167,43 @@ class Program:
         return [v for i, v in sorted(self._carried().items()) if i != position]
 
     # ---- running ---------------------------------------------------------------------------------
-    def _start(self, workers: int, replan: Any = None):
+    def _workers_now(self) -> "Optional[_Workers]":
+        """What runs, if anything does."""
+        own = self._session
+        if own is None or own.session.closed:
+            return None
+        if own.saved is not None:  # KeyboardInterrupt has ended close() before it was through
+            self._end(own)
+            return None
+        return own
+
+    def _start(self, workers: int, replan: Any = None) -> "_Workers":
         from .native import Session
-        strategy, _ = self.strategy.at(self._steps)
-        if self._session is None or self._session_of != (workers, strategy) or (replan and replan != self._replan):
-            values = self.slots()
-            self.close()
-            self._session = Session(self._plan(workers, strategy),
-                                    self._replanning(workers, replan, strategy) if replan else None)
-            self._session_of, self._session_workers, self._replan = (workers, strategy), workers, replan
+        own, steps = self._workers_now(), self.steps
+        strategy, _ = self.strategy.at(steps)
+        if own is not None and not own.ending and own.of == (workers, strategy) and (not replan or replan == own.replan):
+            return own
+        self.close()
+        folder = tempfile.TemporaryDirectory(prefix="commsched-") if replan else None
+        options = self._replanning(workers, replan, strategy, folder) if replan else None
+        session = Session(self._plan(workers, strategy), options)
+        try:
             if self._trace:
-                self._session.trace(self._trace)
-            for name, value in values.items():
-                self._session.set_slot(name, value)
-            if self._rank_state is not None:
-                folder, saved = self._rank_state
-                self._session.load_rank_state(os.path.join(folder.name, "state"), saved)
+                session.trace(self._trace)
+            for name, value in self._saved.values.items():
+                session.set_slot(name, value)
+            saved_file.write_own(session, self._saved.own)
+        except BaseException:
+            session.close()
+            raise
+        self._session = _Workers(session, (workers, strategy), replan, folder)
         return self._session
 
-    def _replanning(self, workers: int, replan: Any, strategy: Strategy) -> dict[str, object]:
+    def _replanning(self, workers: int, replan: Any, strategy: Strategy, folder: Any) -> dict[str, object]:
         """The arguments of a session whose plan may change."""
         if self.strategy.mode != "all-reduce":
             raise ValueError("replan must go with mode='all-reduce'; a plan with parameter servers cannot be replaced")
-        self._replan_folder = tempfile.TemporaryDirectory(prefix="commsched-")
-        module = os.path.join(self._replan_folder.name, "step.mlir")
+        module = os.path.join(folder.name, "step.mlir")
         with open(module, "w", encoding="utf-8") as file:
             file.write(self._level0(workers, self._cluster(workers)))
         (pipeline,) = strategy.pipeline(2)
@@ -230,7 +215,28 @@ class Program:
     def replans(self) -> list[dict]:
         """What has become of new plans (see run), in order: dictionaries with "kind" ("begun", "decided",
         "switched", "given up"), "attempt", "text", and for some "call", "plan" (its digest) and times in ms."""
-        return self._replans + (self._session.replans() if self._session is not None and self._replan else [])
+        own = self._workers_now()
+        return self._replans + (own.session.replans() if own is not None and own.replan else [])
+
+    def stream(self, batches: Iterable[Any], workers: Optional[int] = None, replan: Any = None) -> Steps:
+        """As run(), but an iterator over the metrics, step by step; several steps are always ahead of it.
+
+        A step of the program is done when it is called, whether its metrics are taken or not. An error comes after the
+        metrics of all steps before it.
+        """
+        from .replan import Replan
+        workers = self.workers if workers is None else workers
+        replan, description = Replan.of(replan), self._description(workers)
+        _check_run(batches, self.cluster)
+
+        def start():
+            own = self._start(workers, replan)
+            return own.session, self.strategy.at(self.steps)[1]
+        steps = self._calls(Steps(batches, lambda b: description.flatten("step", b), description.metrics["step"], None,
+                                  start, self._told()))
+        self._keep_position()
+        self._last = steps
+        return steps
 
     def run(self, batches: Iterable[Any], workers: Optional[int] = None, replan: Any = None) -> list[dict[str, float]]:
         """One step for each global batch, on this many workers (threads of this process).
@@ -238,37 +244,60 @@ class Program:
         A batch is what the step takes: its batch argument, or a tuple of them. Returns the
         metrics of each step. Steps overlap; parameters and state stay in the runtime.
 
+        After an exception, from the batches, of the workers or KeyboardInterrupt, `metrics` has those of all steps that
+        were done, and `steps` says how many they are; the next run goes on behind them.
+
         replan: a Replan, or True: the workers measure fragments and links during the run, a new plan is
         made of that beside it, and all workers change to it with the same step (docs/replanning.md).
         Nothing else changes; `replans` says what happened. It stays so for later runs of the same workers.
         """
-        from .replan import Replan
-        workers = self.workers if workers is None else workers
-        description = self._description(workers)
-        batches, metrics = iter(batches), []
-        while True:
-            _, left = self.strategy.at(self._steps)
-            session = self._start(workers, Replan.of(replan))
-            part = batches if left is None else itertools.islice(batches, left)
-            done = session.run(None, (description.flatten("step", b) for b in part), description.metrics["step"])
-            self._steps += len(done)
-            metrics += done
-            if left is None or len(done) < left:
-                return metrics
+        steps = self.stream(batches, workers, replan)
+        try:
+            return list(steps)
+        finally:
+            steps.finish()
+
+    @property
+    def metrics(self) -> list[dict[str, float]]:
+        """Those of the steps of the last run or stream so far (of the last 65536 steps), also if it has ended with an
+        exception. Waits for steps that are running."""
+        return self._last.metrics if self._last is not None else []
 
     def step(self, batch: Any) -> dict[str, float]:
         """One step; returns its metrics."""
-        return self.run([batch], self._session_workers or None)[0]
+        own = self._workers_now()
+        return self.run([batch], own.of[0] if own is not None else None)[0]
 
     def call(self, function: str, batches: Iterable[Any]) -> list[dict[str, float]]:
         """Runs a further function of the module on each global batch; returns its metrics."""
-        workers = self._session_workers or self.workers
+        own = self._workers_now()
+        workers = own.of[0] if own is not None else self.workers
         description = self._description(workers)
         if function not in description.batches or function == "step":
             raise KeyError(f"no function '{function}' besides the step")
-        session = self._start(workers)
-        return session.run(function, (description.flatten(function, b) for b in batches),
-                           description.metrics[function])
+        _check_run(batches, self.cluster)
+        steps = self._calls(Steps(batches, lambda b: description.flatten(function, b), description.metrics[function],
+                                  function, lambda: (self._start(workers).session, None), self._told()))
+        try:
+            return list(steps)
+        finally:
+            steps.finish()
+
+    def _calls(self, steps: Steps) -> Steps:
+        self._streams.add(steps)
+        return steps
+
+    def _told(self) -> Callable[[Any], None]:
+        """What ends a session whose error is about to be raised. It does not keep the program."""
+        reference = weakref.ref(self)
+
+        def failed(session):
+            program = reference()
+            own = program._workers_now() if program is not None else None
+            if own is not None and own.session is session:
+                own.failed = True
+                program.close()
+        return failed
 
     def check(self, batches: Iterable[Any], workers: Optional[int] = None) -> list[Checked]:
         """Whether the plan computes what the step says: one step for each of these global batches, beside the
@@ -279,15 +308,16 @@ class Program:
         if one is farther from the reference than the types and the lengths of sums allow; what could not be
         determined is counted in the table, and warned of.
         """
-        strategy, _ = self.strategy.at(self._steps)
+        strategy, _ = self.strategy.at(self.steps)
         if strategy.sparse is not None:
             raise ValueError("check must be of a program that computes what its step says, got: sparse gradients")
         if self._options.get("row_sparse"):
             raise ValueError("check must be of a program that computes what its step says, got: row_sparse")
         if strategy.sync_mode not in (None, "sync"):
             raise ValueError(f"check must be of synchronous parameter servers, got: sync_mode='{strategy.sync_mode}'")
-        workers = workers or self.workers
+        workers = self.workers if workers is None else workers
         description = self._description(workers)
+        _check_run(batches, self.cluster)
         table = check(self._plan(workers, strategy), self._level0(workers, None), self.slots(),
                       [description.flatten("step", batch) for batch in batches])
         unknown = [row.name for row in table if not row.determined]
@@ -297,20 +327,77 @@ class Program:
 
     def trace(self, path: Optional[str]) -> None:
         """Writes a trace (ui.perfetto.dev) of the workers that the next run starts; it is complete after close()."""
+        path = None if path is None else os.fspath(path)
         self.close()
         self._trace = path
 
+    def _keep_position(self) -> None:
+        self._saved = dataclasses.replace(self._saved, position=self.position)
+
+    def _take(self, own: "_Workers") -> Saved:
+        """All that these workers have."""
+        for steps in list(self._streams):
+            steps.collect(own.session)
+        return Saved(self.slots(), self.steps, self.position, saved_file.read_own(own.session, own.of[0]))
+
     def close(self) -> None:
-        """Ends the workers; parameters and state are kept, what each worker has of its own included."""
-        if self._session is not None:
-            self.slots()
-            if self.strategy.sparse is not None:
-                folder = tempfile.TemporaryDirectory(prefix="commsched-")
-                self._session.save_rank_state(os.path.join(folder.name, "state"))
-                self._rank_state = (folder, self._session_workers)
-            self._replans = self.replans
-            self._session.close()
-            self._session = self._replan = None
-            if self._replan_folder is not None:
-                self._replan_folder.cleanup()
-                self._replan_folder = None
+        """Ends the workers; parameters and state are kept, what each worker has of its own included. If steps of theirs
+        have failed and nobody has been told yet, warns of it."""
+        own = self._workers_now()
+        if own is None:
+            return
+        own.ending, error = True, None
+        try:
+            own.session.finish()
+        except RuntimeFailure as failure:
+            error = failure
+        own.saved = (self._take(own), self.replans)
+        self._end(own)
+        if error is not None and not own.failed:
+            warnings.warn(f"steps behind step {self._saved.steps} have failed: {error}", stacklevel=2)
+
+    def _end(self, own: "_Workers") -> None:
+        """Of workers of which everything has been taken. May be done twice."""
+        self._saved, self._replans = own.saved
+        own.session.close()
+        if own.folder is not None:
+            own.folder.cleanup()
+
+    def __enter__(self) -> "Program":
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        description = self._description(self.workers)
+        params = [s.initial.size for s in description.slots if s.kind == "param"]
+        name = getattr(self._step, "__name__", type(self._step).__name__)
+        return (f"<commsched.Program of '{name}': {self.workers} worker{'s' if self.workers > 1 else ''}, {self.strategy.mode}, "
+                f"{len(params)} parameters of {sum(params)} elements, {len(description.slots) - len(params)} of state>")
+
+
+@dataclasses.dataclass
+class _Workers:
+    """A session, and what it is for: workers, and the strategy of its steps. failed: its error has been told. ending: it
+    takes no more steps. saved: all that Program keeps of it."""
+
+    session: Any
+    of: tuple
+    replan: Any
+    folder: Any
+    failed: bool = False
+    ending: bool = False
+    saved: Any = None
+
+
+def _check_run(batches: Any, cluster: Optional[Cluster]) -> None:
+    """Workers are CPUs. A loader of one rank gives its rows only; run() drives all workers, and hands out the rows itself."""
+    if cluster is not None and cluster.kind != "cpu":
+        raise FrontEndError(f"kind of the cluster must be cpu to run, got: {cluster.kind}")
+    loader = batches.loader if isinstance(batches, Batches) else None
+    if loader is not None and loader.rank is not None:
+        raise FrontEndError(f"batches must be global ones, of a Loader without rank=, got: those of rank {loader.rank} of "
+                            f"{loader.ranks}")
+    if isinstance(batches, Loader):
+        raise FrontEndError("batches must be those of an epoch, such as loader.epoch(0), got: a Loader")

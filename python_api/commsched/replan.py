@@ -65,6 +65,8 @@ class Replan:
         """What Program.run takes: True means a new plan when steps take 25 percent more or less."""
         if value is None or value is False:
             return None
+        if not isinstance(value, (bool, Replan)):
+            raise ValueError(f"replan must be a Replan or a bool, got: {value!r}")
         return Replan(when_off=25.0) if value is True else value
 
     def command(self, module: str, pipeline: str) -> str:

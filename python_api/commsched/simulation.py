@@ -96,6 +96,8 @@ def simulate(plan: Union[bytes, str, os.PathLike, object], *, steps: Optional[in
         data = plan.plan
     elif isinstance(plan, (bytes, bytearray)):
         data = bytes(plan)
+    elif not isinstance(plan, (str, os.PathLike)):
+        raise TypeError(f"plan must be bytes, a path or a Program, got: {type(plan).__name__}")
     else:
         with open(plan, "rb") as file:
             data = file.read()

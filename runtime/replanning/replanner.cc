@@ -72,6 +72,8 @@ absl::StatusOr<Generation> Replanner::Make(uint32_t number,
     options.emulate = settings_.emulate;
     options.profile = made.profile.get();
     options.links = made.links.back().get();
+    options.completed = settings_.completed;
+    options.number = made.lanes.size();
     made.lanes.push_back(nullptr);
     if (rank.lanes != nullptr) {
       options.failures = std::make_shared<PeerFailureRelay>();

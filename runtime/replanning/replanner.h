@@ -74,6 +74,7 @@ class Replanner {
     TraceRecorder *trace = nullptr;
     absl::Duration deadline = absl::Seconds(30);
     bool emulate = false;
+    std::shared_ptr<CompletedCalls> completed;  // by rank here
   };
 
   explicit Replanner(Settings settings);

@@ -252,6 +252,72 @@ def test_closing_the_cache_under_a_loader(tmp_path):
     same(found + list(batches), reference(COUNT, BATCH, 0, 0))
 
 
+@pytest.mark.parametrize("where", ["source", "transform", "collate"])
+def test_a_fork_while_a_thread_has_a_lock_of_the_user(where):
+    # The thread is not in the child; so the fork waits until it has given the lock back.
+    done = child("""
+lock, held, calls = threading.Lock(), threading.Event(), []
+
+def use(sample, *_):
+    with lock:
+        calls.append(0)
+        if len(calls) == 5:
+            held.set()
+            time.sleep(0.3)
+    return sample
+
+class Locked(Source):
+    def __getitem__(self, i):
+        return use(super().__getitem__(i))
+
+loader = Loader(Locked() if sys.argv[1] == "source" else Source(), 4, threads=2, prefetch=8,
+                **{w: use for w in ("transform", "collate") if w == sys.argv[1]})
+batches = loader.epochs(1)
+held.wait()
+pid = os.fork()
+if pid == 0:
+    assert len(list(loader.epoch(1))) == len(loader)
+    os._exit(7)
+assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
+assert len(list(batches)) == len(loader)
+""".replace("lock,", "import time\nlock,", 1), where)
+    assert done.returncode == 0, done.stderr
+
+
+def test_forks_of_threads_of_loaders_and_of_a_source_that_does_not_answer(tmp_path):
+    # Of a source that forks itself, and of one in which a thread stays: neither waits for ever.
+    done = child("""
+import time
+from commsched.data import forks
+forks._SECONDS = 0.2
+class Forks(Source):
+    def __getitem__(self, i):
+        pid = os.fork()
+        if pid == 0:
+            os._exit(3)
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 3
+        return super().__getitem__(i)
+same(Loader(Forks(), BATCH, threads=3).epoch(0), reference(COUNT, BATCH, 0, 0))
+
+inside, ended = threading.Event(), threading.Event()
+class Stays(Source):
+    def __getitem__(self, i):
+        inside.set()
+        ended.wait()
+        return super().__getitem__(i)
+batches = Loader(Stays(), BATCH, threads=2).epoch(0)
+inside.wait()
+pid = os.fork()
+if pid == 0:
+    same(Loader(Source(), BATCH, threads=2).epoch(0), reference(COUNT, BATCH, 0, 0))
+    os._exit(7)
+assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
+ended.set()
+same(batches, reference(COUNT, BATCH, 0, 0))
+""")
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_forked_process(tmp_path):
     # In a process of its own: there is no JAX in it, whose threads a fork would lose.
     done = child("""

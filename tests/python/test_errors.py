@@ -105,6 +105,15 @@ def test_a_metric_that_is_not_a_scalar():
            match=r"output 'errors' matches no argument.*must be a scalar metric, got: float32\[8, 2\]")
 
 
+@pytest.mark.parametrize("dtype", ["int32", "bool", "uint32"])
+def test_a_metric_that_is_a_count(dtype):
+    """Of 15 right ones in all, two workers would have 7.5 each."""
+    def step(params, x, y):
+        return *plain(params, x, y), {"right": jnp.sum(x > 0).astype(dtype)}
+    refuse(step, match=f"^metric '1.right' must be floating point, as metrics are averaged over the workers, got: {dtype}; ")
+    refuse(plain, functions={"eval": (lambda p, x: jnp.sum(x > 0), PARAMS, X)}, match="^metric 'loss' must be floating point")
+
+
 def test_arguments_that_are_not_arrays():
     refuse(plain, {"w": PARAMS["w"], "b": "zero"}, X, Y, match="argument 'p.b' must be an array or a number, got: str")
 
@@ -165,6 +174,73 @@ def test_what_is_no_step_and_no_function():
 def test_a_forgotten_batch(workers):
     refuse(plain, match=r"argument 'x' \(1\) has as many rows as the batch has samples.*name it in batch=", batch=2,
            cluster=workers)
+
+
+def test_a_forgotten_batch_is_one_line():
+    error = refuse(plain, match="^argument 'x' .1. has as many rows as the batch has samples, but batch= names only 'y'; name "
+                                "it in batch=, or in constant= if every worker is to see all of it$", batch=2, cluster=2)
+    assert "broadcast" in str(error.__cause__)
+
+
+def test_what_is_no_option():
+    for wrong, match in (({"row_sparse": 3}, "row_sparse must be names of parameters, got: 3"),
+                         ({"spread_sums": 3}, "spread_sums must be True or False, got: 3"),
+                         ({"location_root": 3}, "location_root must be a path, got: 3")):
+        refuse(plain, match=match, **wrong)
+    program = commsched.transpile(plain, PARAMS, X, Y, batch=(1, 2))
+    for batches, match in ((3, "batches must be an iterable of global batches, got: int"),
+                           ([{"x": X, "y": Y}], "a batch must be a tuple of 2 arguments, got: dict"),
+                           ([3], "a batch must be a tuple of 2 arguments, got: int"),
+                           (commsched.Loader([(X[0], Y[0])] * 8, 8), "batches must be those of an epoch, .* got: a Loader"),
+                           (commsched.Loader([(X[0], Y[0])] * 16, 16, ranks=2, rank=1).epoch(0),
+                            "batches must be global ones, of a Loader without rank=, got: those of rank 1 of 2")):
+        for use in (program.run, program.check):
+            if use == program.run or not isinstance(batches, (int, list)):
+                with pytest.raises(commsched.FrontEndError, match=match):
+                    use(batches)
+    with pytest.raises(ValueError, match="replan must be a Replan or a bool, got: 5"):
+        program.run([], replan=5)
+    with pytest.raises(TypeError, match="slots must be given as a mapping of names to values, got: int"):
+        program.set_slots(3)
+    with pytest.raises(TypeError):
+        program.trace(3)
+
+
+@pytest.mark.skipif("COMMSCHED_BIN" not in os.environ, reason="COMMSCHED_BIN is not set")
+def test_a_cluster_that_nothing_here_runs():
+    """It can be compiled for and simulated."""
+    program = commsched.transpile(plain, PARAMS, X, Y, batch=(1, 2), cluster=commsched.Cluster(2, kind="cuda"))
+    assert "kind = cuda" in program.mlir() and commsched.simulate(program).workers == 2
+    for use in (program.run, lambda batches: list(program.stream(batches)), program.check):
+        with pytest.raises(commsched.FrontEndError, match="kind of the cluster must be cpu to run, got: cuda"):
+            use([(X, Y)])
+
+
+def test_what_a_program_is():
+    assert set(commsched.__all__) <= set(dir(commsched))
+    with commsched.transpile(plain, PARAMS, X, Y, batch=(1, 2), cluster=2) as program:
+        assert repr(program) == ("<commsched.Program of 'plain': 2 workers, all-reduce, 2 parameters of 8 elements, 0 of state>")
+
+
+@pytest.mark.parametrize("run", [False, True])
+def test_values_are_copies(run):
+    if run and "COMMSCHED_BIN" not in os.environ:
+        pytest.skip("COMMSCHED_BIN is not set")
+    given = {name: value.copy() for name, value in PARAMS.items()}
+    program = commsched.transpile(plain, given, X, Y, batch=(1, 2))
+    if run:
+        program.run([(X, Y)])
+        program.close()
+    wanted = {name: value.copy() for name, value in program.params.items()}
+    value = np.ones_like(X[:2, :2])[:1].repeat(3, 0)
+    for arrays in (given, program.params, program.slots()):
+        for array in arrays.values():
+            array[...] = 100
+    for name in wanted:
+        np.testing.assert_array_equal(program.params[name], wanted[name])
+    program.set_slots({"w": value})
+    value[...] = 100
+    np.testing.assert_array_equal(program.params["w"], np.ones((3, 2), np.float32))
 
 
 def test_a_forgotten_batch_of_another_structure():

@@ -41,7 +41,7 @@ TEST(CApiTest, TrainsAWholeCluster) {
   for (int step = 0; step < 10; ++step) {
     // The library has its own copy: this one may change at once.
     EXPECT_EQ(cs_session_set_batch(session, "x", x.data(), x.size() * 4), 0);
-    EXPECT_EQ(cs_session_call(session, nullptr), 0) << cs_last_error();
+    EXPECT_EQ(cs_session_call(session, nullptr, nullptr), 0) << cs_last_error();
     std::fill(x.begin(), x.end(), 2.0f);
   }
   ASSERT_EQ(cs_session_metric_count(session), 1);
@@ -50,7 +50,7 @@ TEST(CApiTest, TrainsAWholeCluster) {
   double value = 0;
   EXPECT_EQ(cs_session_metrics(session, 3, &value), 0) << cs_last_error();
   EXPECT_EQ(value, 700);
-  EXPECT_EQ(cs_session_call(session, "eval"), 0) << cs_last_error();
+  EXPECT_EQ(cs_session_call(session, "eval", nullptr), 0) << cs_last_error();
   EXPECT_STREQ(cs_session_metric_name(session, 0), "total");
   EXPECT_EQ(cs_session_metrics(session, 10, &value), 0);
   EXPECT_EQ(value, 2100);
@@ -74,9 +74,9 @@ TEST(CApiTest, ErrorsSayWhatIsWrong) {
   EXPECT_THAT(cs_last_error(), HasSubstr("no parameter or state \"q\""));
   EXPECT_NE(cs_session_get_slot(session, "w", &v, 4), 0);
   EXPECT_THAT(cs_last_error(), HasSubstr("must match f32[100] of 400 bytes, got: 4"));
-  EXPECT_NE(cs_session_call(session, nullptr), 0);
+  EXPECT_NE(cs_session_call(session, nullptr, nullptr), 0);
   EXPECT_THAT(cs_last_error(), HasSubstr("needs batch \"x\""));
-  EXPECT_NE(cs_session_call(session, "fly"), 0);
+  EXPECT_NE(cs_session_call(session, "fly", nullptr), 0);
   EXPECT_THAT(cs_last_error(), HasSubstr("no function @fly, only @step, @eval"));
   double value;
   EXPECT_NE(cs_session_metrics(session, 0, &value), 0);

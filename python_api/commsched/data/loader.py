@@ -92,7 +92,7 @@ class Loader:
         The next epoch is being prepared while the one before is used.
         """
         for what, value in (("count", 0 if count is None else count), ("first", first), ("batch", batch)):
-            if isinstance(value, bool) or operator.index(value) < 0:
+            if isinstance(value, bool) or not hasattr(value, "__index__") or operator.index(value) < 0:
                 raise ValueError(f"{what} must be 0 or more, got: {value}")
         if batch > self._batches:
             raise ValueError(f"batch must be at most {self._batches}, got: {batch}")
@@ -146,6 +146,10 @@ class Batches:
         return batch
 
     @property
+    def loader(self) -> Loader:
+        return self._loader
+
+    @property
     def position(self) -> dict[str, Any]:
         """Where the next batch is, for Loader.resume: numbers, to be saved with a checkpoint (JSON will do)."""
         return {"epoch": self._epoch, "batch": self._batch, **self._loader._settings()}
@@ -184,6 +188,16 @@ class _Batch:
         self.errors: dict[int, BaseException] = {}  # by row
 
 
+class _Place:
+    """Where rows of a layout go, for one piece of a batch."""
+
+    __slots__ = ("layout", "arrays")
+
+    def __init__(self) -> None:
+        self.layout: Optional[Layout] = None
+        self.arrays: list[np.ndarray] = []
+
+
 class _Work:
     """What the threads do for a loader; it does not hold the iteration, which ends when nobody has it."""
 
@@ -200,33 +214,39 @@ class _Work:
         piece = max(-(-rows // self._threads), min(rows, 8))
         return batch, [range(i, min(i + piece, rows)) for i in range(0, rows, piece)]
 
-    def do(self, batch: _Batch, rows: range, lock) -> bool:
+    def do(self, batch: _Batch, rows: range, lock, part) -> bool:
         """Makes rows of a batch; False if it failed. Later rows of a failed piece stay undone."""
         levels: dict[int, int] = {}
-        layout, arrays, scratch = None, batch.arrays, self._scratch()
-        for row in rows:
-            try:
-                index = int(batch.indices[row])
-                level, own, values = self._cache.load(index, scratch)
-                levels[level] = levels.get(level, 0) + 1
-                if self._transform is not None or batch.samples is not None:
-                    sample = own.restore(values)
-                    if self._transform is not None:
-                        sample, own, values = self._changed(sample, batch.epoch, index)
-                    if batch.samples is not None:
-                        batch.samples[row] = sample
-                        continue
-                batch.layouts[row] = own
-                if layout is not own:
-                    layout, arrays = own, self._arrays(batch, own, lock)
-                for array, value in zip(arrays, values):
-                    array[row] = value
-            except BaseException as error:  # the thread must go on, and the error to who takes the batch
-                batch.errors[row] = error
+        scratch, place = self._scratch(), _Place()
+        try:
+            for row in rows:
+                try:
+                    with part:
+                        self._row(batch, row, scratch, place, levels, lock)
+                except BaseException as error:  # the thread must go on, and the error to who takes the batch
+                    batch.errors[row] = error
+                    return False
+            return True
+        finally:
+            with part:
                 self._cache.count(levels)
-                return False
-        self._cache.count(levels)
-        return True
+
+    def _row(self, batch: _Batch, row: int, scratch: Optional[Scratch], place: "_Place", levels: dict, lock) -> None:
+        index = int(batch.indices[row])
+        level, own, values = self._cache.load(index, scratch)
+        levels[level] = levels.get(level, 0) + 1
+        if self._transform is not None or batch.samples is not None:
+            sample = own.restore(values)
+            if self._transform is not None:
+                sample, own, values = self._changed(sample, batch.epoch, index)
+            if batch.samples is not None:
+                batch.samples[row] = sample
+                return
+        batch.layouts[row] = own
+        if place.layout is not own:
+            place.layout, place.arrays = own, self._arrays(batch, own, lock)
+        for array, value in zip(place.arrays, values):
+            array[row] = value
 
     def _scratch(self) -> Optional[Scratch]:
         """This thread's; none if a sample may be kept by what is the user's."""

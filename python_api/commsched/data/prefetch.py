@@ -6,12 +6,15 @@ from __future__ import annotations
 
 import atexit
 import collections
+import contextlib
 import itertools
 import os
 import threading
 import time
 import weakref
-from typing import Any, Callable, Iterator, Sequence
+from typing import Any, Callable, Iterator
+
+from .forks import samples
 
 _live: "weakref.WeakSet[Prefetcher]" = weakref.WeakSet()
 _SECONDS_TO_END = 10.0
@@ -27,8 +30,9 @@ class _Slot:
 class Prefetcher:
     """Jobs are cut into pieces, which threads take in order; a result is finished by who does its last piece.
 
-    jobs: one after another. begin(job) -> (what the pieces share, pieces). do(shared, piece, lock) -> whether it
-    went well; it must not raise. finish(shared) -> result; what it raises, take() raises.
+    jobs: one after another. begin(job) -> (what the pieces share, pieces). do(shared, piece, lock, part) -> whether it
+    went well; it must not raise; what may hold a lock is in `with part:`, in short parts, between which the process may
+    be forked. finish(shared) -> result; what it raises, take() raises.
     ahead: results that may be there, or in the making, that nobody has taken. After a job that failed none is begun.
     take() is for one thread.
     """
@@ -94,11 +98,11 @@ class Prefetcher:
         """Does a piece, in the thread that takes. False if there is none."""
         piece = self._next()
         if piece is not None:
-            self._work(*piece)
+            self._work(*piece, contextlib.nullcontext())
         return piece is not None or bool(self._slots)
 
-    def _work(self, slot: _Slot, piece: Any) -> None:
-        fine = self._do(slot.result, piece, self._changed)
+    def _work(self, slot: _Slot, piece: Any, part: Any) -> None:
+        fine = self._do(slot.result, piece, self._changed, part)
         with self._changed:
             self._failed |= not fine
             last = slot.left == 1
@@ -106,7 +110,8 @@ class Prefetcher:
                 slot.left -= 1
         if last:
             try:
-                slot.result = self._finish(slot.result)
+                with part:
+                    slot.result = self._finish(slot.result)
             except BaseException as error:
                 slot.result, slot.failed = error, True
             with self._changed:
@@ -147,7 +152,7 @@ def _run(prefetcher: Prefetcher) -> None:
                     break
                 if not prefetcher._ended:
                     changed.wait()
-        prefetcher._work(*piece)
+        prefetcher._work(*piece, samples)
 
 
 def _end() -> None:

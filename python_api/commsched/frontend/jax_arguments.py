@@ -100,7 +100,7 @@ def forgotten_batch(names, shapes, params: int, batch: Sequence[int], constant: 
         like = _like_batches(shapes, others, batch)
         if not like or isinstance(error, jax.errors.JAXTypeError):
             raise
-        raise FrontEndError(f"the step cannot be traced with these shapes: {error}; {meant(like)}") from error
+        raise FrontEndError(meant(like)) from error
     like = _like_batches(shapes, unmatched(), batch)
     if like:
         raise FrontEndError(meant(like))

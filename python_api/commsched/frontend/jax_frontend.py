@@ -209,7 +209,7 @@ def _described(value) -> str:
 
 
 def metrics(tree) -> tuple[list, list[str]]:
-    """Values (float32 unless floating) and names of a pytree of scalars."""
+    """Values and names of a pytree of floating-point scalars."""
     pairs, _ = jax.tree_util.tree_flatten_with_path(tree)
     values, names = [], []
     for path, leaf in pairs:
@@ -217,8 +217,10 @@ def metrics(tree) -> tuple[list, list[str]]:
         if np.shape(leaf) != () or jax_keys.is_key(leaf):
             raise FrontEndError(f"output '{name}' matches no argument of the step, so it must be a scalar metric, "
                                 f"got: {_described(leaf)}")
-        if not jax.numpy.issubdtype(jax_keys.type_of(leaf)[1], jax.numpy.floating):
-            leaf = jax.numpy.asarray(leaf, jax.numpy.float32)
+        dtype = jax_keys.type_of(leaf)[1]
+        if not jax.numpy.issubdtype(dtype, jax.numpy.floating):  # most likely a count, of which a mean says nothing
+            raise FrontEndError(f"metric '{name}' must be floating point, as metrics are averaged over the workers, got: "
+                                f"{dtype}; return a mean over the batch, or cast it if the mean of what each worker has is meant")
         values.append(jax.numpy.asarray(leaf))
         names.append(f"metric.{name}" if name[0].isdigit() else name)
     if names == ["metric.0"]:
@@ -360,6 +362,8 @@ def _other(name, function, examples, carried, slots, kind_of, workers, locate, p
 
 def _flatten(names, batch: Mapping[int, Leaves], value) -> dict[str, np.ndarray]:
     """The arrays of a batch given as the step takes it: one argument, or a tuple of them."""
+    if len(batch) != 1 and not isinstance(value, (tuple, list)) and not hasattr(value, "shape"):
+        raise FrontEndError(f"a batch must be a tuple of {len(batch)} arguments, got: {type(value).__name__}")
     values = [value] if len(batch) == 1 else list(value)
     if len(values) != len(batch):
         raise FrontEndError(f"a batch must have {len(batch)} arguments, got: {len(values)}")
