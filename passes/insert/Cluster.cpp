@@ -1,6 +1,7 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "ir/ReadText.h"
 #include "passes/insert/Program.h"
 #include "passes/insert/Remarks.h"
 
@@ -90,6 +91,8 @@ LogicalResult replaceByFile(ModuleOp module, StringRef file) {
            << "': " << buffer.getError().message();
   llvm::SourceMgr sources;
   sources.AddNewSourceBuffer(std::move(*buffer), llvm::SMLoc());
+  if (!checkNesting(sources, module.getContext()))
+    return failure();
   SourceMgrDiagnosticHandler handler(sources, module.getContext());
   OwningOpRef<ModuleOp> parsed =
       parseSourceFile<ModuleOp>(sources, ParserConfig(module.getContext()));

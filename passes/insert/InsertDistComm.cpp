@@ -1,6 +1,7 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "passes/OptionError.h"
 #include "passes/Passes.h"
 
 #include "ir/CsSparseOps.h"
@@ -55,7 +56,7 @@ struct InsertDistComm : commsched::impl::InsertDistCommBase<InsertDistComm> {
   }
 
   InFlightDiagnostic refuse(const Twine &what) {
-    return emitError(getOperation().getLoc()) << "insert-dist-comm: " << what;
+    return emitOptionError(*this, &getContext()) << what;
   }
 
   /// Checks what options of all modes say.

@@ -1,6 +1,7 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "passes/OptionError.h"
 #include "passes/problem/Passes.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -27,12 +28,13 @@ struct SolveProblem : commsched::impl::SolveProblemBase<SolveProblem>,
 
   void runOnOperation() override {
     if (!schedule::isPolicy(policy.getValue())) {
-      getOperation().emitError() << "policy must be " << schedule::listPolicies()
-                                 << ", got: " << policy.getValue();
+      emitOptionError(*this, &getContext()) << "policy must be " << schedule::listPolicies()
+                                            << ", got: " << policy.getValue();
       return signalPassFailure();
     }
     if (effort < 0) {
-      getOperation().emitError() << "effort must not be negative, got: " << effort.getValue();
+      emitOptionError(*this, &getContext())
+          << "effort must not be negative, got: " << effort.getValue();
       return signalPassFailure();
     }
     for (auto op : getOperation().getOps<cs::ProblemOp>())

@@ -1,6 +1,7 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "passes/OptionError.h"
 #include "passes/Passes.h"
 
 #include "passes/schedule/Apply.h"
@@ -52,9 +53,9 @@ struct ScheduleComm : commsched::impl::ScheduleCommBase<ScheduleComm>,
 
   void runOnOperation() override {
     if (policy != kPriority && !schedule::isPolicy(policy)) {
-      getOperation().emitError() << "policy must be priority, "
-                                 << schedule::listPolicies()
-                                 << ", got: " << policy.getValue();
+      emitOptionError(*this, &getContext())
+          << "policy must be priority, " << schedule::listPolicies()
+          << ", got: " << policy.getValue();
       return signalPassFailure();
     }
     for (auto func : getOperation().getOps<func::FuncOp>()) {

@@ -4,6 +4,7 @@
 #include "tools/cs-opt/Interpret.h"
 
 #include "ir/Cs.h"
+#include "ir/ReadText.h"
 #include "reference/Ranks.h"
 #include "reference/TensorFile.h"
 
@@ -145,7 +146,6 @@ static FailureOr<StepResult> runRankStep(ModuleOp module, const NamedArrays &slo
 int Interpret::run(llvm::StringRef input, DialectRegistry &registry) {
   MlirOptMainConfig config = MlirOptMainConfig::createFromCLOptions();
   MLIRContext context(registry);
-  context.printOpOnDiagnostic(false);
   context.allowUnregisteredDialects(config.shouldAllowUnregisteredDialects());
   llvm::SourceMgr sources;
   std::string error;
@@ -154,7 +154,9 @@ int Interpret::run(llvm::StringRef input, DialectRegistry &registry) {
     return fail(error);
   sources.AddNewSourceBuffer(std::move(buffer), llvm::SMLoc());
   SourceMgrDiagnosticHandler handler(sources, &context);
-  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, &context);
+  OwningOpRef<ModuleOp> module;
+  if (checkNesting(sources, &context))
+    module = parseSourceFile<ModuleOp>(sources, &context);
   if (!module)
     return EXIT_FAILURE;
   PassManager passes(&context);

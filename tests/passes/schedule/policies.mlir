@@ -46,7 +46,7 @@ cs.cluster @lab nodes = 2 devices = 1 device = <kind = cpu, gflops = 40, gb_per_
 
 // LIMIT: Remark=""step": priorities only: the step has more than 5 ops"
 // LIMIT: Remark=""c": priority 2: first needed by "forward.c"
-// UNKNOWN: error: policy must be priority, solver, fifo, {{.*}}latency-hiding, got: best
+// UNKNOWN: error: schedule-comm: policy must be priority, solver, fifo, {{.*}}latency-hiding, got: best
 
 // A message of each tensor, and no order but that in which they are made.
 // CHECK: func.func @step(
