@@ -4,6 +4,7 @@
 #include "ir/ReadText.h"
 #include "passes/insert/Program.h"
 #include "passes/insert/Remarks.h"
+#include "plan/limits.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/Parser/Parser.h"
@@ -129,7 +130,7 @@ LogicalResult addDefault(ModuleOp module, const Program &program) {
       return failure();
     // What does not divide is reported against this cluster, like any other.
     if (*local > 0)
-      nodes = std::clamp<int64_t>(global.getInt() / *local, 1, 1 << 24);
+      nodes = std::clamp<int64_t>(global.getInt() / *local, 1, kMaxNodes);
   }
   MLIRContext *context = module.getContext();
   OpBuilder builder(context);

@@ -20,6 +20,7 @@
 #include "passes/insert/Remarks.h"
 #include "passes/insert/RowSparse.h"
 #include "passes/insert/RowTables.h"
+#include "plan/limits.h"
 
 namespace commsched {
 #define GEN_PASS_DEF_INSERTDISTCOMM
@@ -32,7 +33,6 @@ using namespace commsched;
 namespace {
 
 // A process each.
-constexpr int64_t kMostServers = 4096;
 
 struct InsertDistComm : commsched::impl::InsertDistCommBase<InsertDistComm> {
   using InsertDistCommBase::InsertDistCommBase;
@@ -69,8 +69,8 @@ struct InsertDistComm : commsched::impl::InsertDistCommBase<InsertDistComm> {
     ServerOptions options;
     options.reduction =
         reduction == "mean" ? cs::Reduction::mean : cs::Reduction::sum;
-    if (servers < 1 || servers > kMostServers)
-      return refuse("servers must be 1 to " + Twine(kMostServers) +
+    if (servers < 1 || servers > int64_t(kMaxServers))
+      return refuse("servers must be 1 to " + Twine(int64_t(kMaxServers)) +
                     ", got: " + Twine(servers));
     if (minBlockElements < 1)
       return refuse("min-block-elements must be positive, got: " +

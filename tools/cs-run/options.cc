@@ -10,6 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "plan/limits.h"
 #include "tools/cs-run/check_reference.h"
 #include "tools/cs-run/simulate.h"
 #include "report/Document.h"
@@ -48,8 +49,9 @@ Setter Count(T *target, uint64_t least) {
 Setter Small(int *target, uint64_t least) {
   return [target, least](const std::string &value) -> absl::Status {
     absl::StatusOr<uint64_t> number = Number(value, least);
-    if (number.ok() && *number > 4096)
-      return absl::InvalidArgumentError("must be at most 4096, got: " + value);
+    if (number.ok() && *number > kMaxNodes)
+      return absl::InvalidArgumentError(
+          absl::StrCat("must be at most ", kMaxNodes, ", got: ", value));
     if (number.ok()) *target = int(*number);
     return number.status();
   };
