@@ -3,6 +3,9 @@
 
 #include "passes/Pipelines.h"
 
+#include <mutex>
+#include <set>
+
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 
@@ -31,6 +34,13 @@ namespace commsched {
 using namespace mlir;
 using namespace commsched;
 
+StringRef commsched::keepText(const std::string &text) {
+  static std::mutex mutex;
+  static std::set<std::string> texts;
+  std::lock_guard<std::mutex> lock(mutex);
+  return *texts.insert(text).first;
+}
+
 /// Behind --insert-dist-comm: devices.
 template <typename Options>
 static void addDevices(OpPassManager &manager, const Options &options) {
@@ -56,7 +66,9 @@ static void addSchedule(OpPassManager &manager, const Options &options) {
   manager.addPass(createScheduleComm(
       {.policy = options.schedule,
        .algorithm = options.algorithm,
-       .messageBytes = options.copies == "overlap" ? options.stagingBytes.getValue() : 0}));
+       .messageBytes = options.copies == "overlap" ? options.stagingBytes.getValue() : 0,
+       .bucketBytes = options.bucketBytes,
+       .firstBucketBytes = options.firstBucketBytes}));
 }
 
 /// Behind --schedule-comm.

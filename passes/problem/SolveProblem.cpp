@@ -37,17 +37,23 @@ struct SolveProblem : commsched::impl::SolveProblemBase<SolveProblem>,
           << "effort must not be negative, got: " << effort.getValue();
       return signalPassFailure();
     }
+    if (std::string why = schedule::checkBuckets(buckets(), policy.getValue()); !why.empty()) {
+      emitOptionError(*this, &getContext()) << why;
+      return signalPassFailure();
+    }
     for (auto op : getOperation().getOps<cs::ProblemOp>())
       if (failed(solve(op)))
         return signalPassFailure();
   }
+
+  schedule::BucketLimits buckets() const { return {bucketBytes, firstBucketBytes}; }
 
   LogicalResult solve(cs::ProblemOp op) {
     FailureOr<schedule::Problem> problem = readProblem(op);
     if (failed(problem))
       return failure();
     schedule::Solution solution =
-        schedule::runPolicy(*problem, policy.getValue(), {effort, reorder});
+        schedule::runPolicy(*problem, policy.getValue(), {effort, reorder, buckets()});
     if (std::optional<std::string> error =
             schedule::verify(*problem, solution.schedule))
       return op.emitOpError() << "cannot be run by " << policy.getValue() << ": "
@@ -65,7 +71,7 @@ struct SolveProblem : commsched::impl::SolveProblemBase<SolveProblem>,
   }
 
   void keep(const schedule::Problem &problem, const schedule::Solution &solution) {
-    ScheduledStep kept{problem, solution, {}, policy, {}, {}};
+    ScheduledStep kept{problem, solution, {}, policy, {}, {}, buckets()};
     for (const schedule::Message &message : solution.schedule.messages) {
       std::string name = problem.communications[message.pieces.front().communication].name;
       if (message.pieces.size() > 1)

@@ -58,6 +58,10 @@ struct ScheduleComm : commsched::impl::ScheduleCommBase<ScheduleComm>,
           << ", got: " << policy.getValue();
       return signalPassFailure();
     }
+    if (std::string why = schedule::checkBuckets(buckets(), policy.getValue()); !why.empty()) {
+      emitOptionError(*this, &getContext()) << why;
+      return signalPassFailure();
+    }
     for (auto func : getOperation().getOps<func::FuncOp>()) {
       // The runtime runs a block of a server when its messages are there.
       if (func.isExternal() || !func.isPublic() || cs::getServerIndex(func))
@@ -112,6 +116,7 @@ private:
     schedule::SolverOptions options;
     options.effort = effort;
     options.reorder = reorder;
+    options.buckets = buckets();
     schedule::Solution solution =
         schedule::runPolicy(problem.problem, policy.getValue(), options);
     if (solution.schedule.order == schedule::programOrder(problem.problem))
@@ -168,10 +173,12 @@ private:
     }
   }
 
+  schedule::BucketLimits buckets() const { return {bucketBytes, firstBucketBytes}; }
+
   void keep(const StepCommunications &step, cs::ClusterOp cluster,
             const StepProblem &problem, const schedule::Solution &solution) {
     ScheduledStep kept{problem.problem, solution, keysOf(problem, solution.schedule),
-                       policy, {}, {}};
+                       policy, {}, {}, buckets()};
     auto twice = cast<cs::ClusterOp>(cluster->clone());
     twice.setNodes(2 * cluster.getNodes());
     kept.twiceNodes = buildStepProblem(step, twice, algorithm).problem;

@@ -40,10 +40,11 @@ struct commsched::Interpret::Options {
   llvm::cl::opt<uint64_t> workers{"interpret-workers", llvm::cl::init(1),
                                   llvm::cl::value_desc("n"), llvm::cl::cat(category),
                                   llvm::cl::desc("Workers that share a global batch; at level 1 "
-                                                 "and 2 the devices of the cluster do")};
+                                                 "and 2 the devices of the cluster do (default 1)")};
   llvm::cl::opt<Combiner> reduction{
       "interpret-reduction", llvm::cl::init(Combiner::mean), llvm::cl::cat(category),
-      llvm::cl::desc("What gradients are over the workers; at level 1 and 2 the module says"),
+      llvm::cl::desc("What gradients are over the workers; at level 1 and 2 the module says "
+                     "(default mean)"),
       llvm::cl::values(clEnumValN(Combiner::mean, "mean", ""),
                        clEnumValN(Combiner::sum, "sum", ""))};
   llvm::cl::opt<bool> each{
