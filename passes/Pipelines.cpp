@@ -10,6 +10,7 @@
 #include "mlir/Transforms/Passes.h"
 
 #include "passes/Passes.h"
+#include "passes/combine/Passes.h"
 #include "passes/problem/Passes.h"
 #include "passes/sparse/Passes.h"
 #include "passes/spread/Passes.h"
@@ -23,6 +24,8 @@ namespace commsched {
 #include "passes/sparse/Passes.h.inc"
 #define GEN_PASS_REGISTRATION
 #include "passes/spread/Passes.h.inc"
+#define GEN_PASS_REGISTRATION
+#include "passes/combine/Passes.h.inc"
 #define GEN_PASS_REGISTRATION
 #include "passes/schedule/Passes.h.inc"
 #define GEN_PASS_REGISTRATION
@@ -104,6 +107,8 @@ void commsched::buildAllReducePipeline(
   manager.addPass(createLowerSparseComm(sparse));
   if (options.spreadSums)
     manager.addPass(createSpreadSums());
+  if (options.combine)
+    manager.addPass(createCombineCollectives());
   addCosts(manager, options);
   addSchedule(manager, options);
   manager.addPass(createExpandCollectives({.algorithm = options.algorithm}));
@@ -138,6 +143,7 @@ void commsched::registerPasses() {
   registerCommSched_placePasses();
   registerCommSched_sparsePasses();
   registerCommSched_spreadPasses();
+  registerCommSched_combinePasses();
   registerCommSched_schedulePasses();
   registerCommSched_lowerPasses();
   registerCommSched_problemPasses();

@@ -66,6 +66,10 @@ struct AllReducePipelineOptions
       *this, "spread-sums",
       described("share norms that every node would compute among the nodes, "
                 "where it pays: see --spread-sums", false)};
+  Option<bool> combine{
+      *this, "combine",
+      described("fewer or smaller collectives with the same results: see "
+                "--combine-collectives", true)};
   Option<double> density{
       *this, "density",
       described("part of the elements of a gradient that travel: see "
@@ -149,7 +153,7 @@ struct ParameterServerPipelineOptions
 };
 
 /// From level 0 to a verified level 2: --cse, --insert-dist-comm,
-/// --replicate-devices, --assign-devices, --lower-sparse-comm, --read-costs (if there are files),
+/// --replicate-devices, --assign-devices, --lower-sparse-comm, --combine-collectives, --read-costs (if there are files),
 /// --schedule-comm,
 /// --expand-collectives, --overlap-rpc-memcpy (if asked for),
 /// --verify-distributed.
