@@ -10,8 +10,10 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "plan/limits.h"
 
 using namespace mlir;
+using namespace commsched;
 using namespace commsched::cs;
 
 #define GET_OP_CLASSES
@@ -29,11 +31,11 @@ LogicalResult ClusterOp::verify() {
   if (slowdown < 0 || slowdown > 100000)
     return emitOpError() << "slowdown_percent must be 0 to 100000, got: "
                          << slowdown;
-  // Bounds what passes multiply; far beyond any machine.
-  constexpr int64_t kMost = int64_t(1) << 24;
-  if (nodes > kMost || devices > kMost)
-    return emitOpError() << "must have at most " << kMost
-                         << " nodes and devices, got: " << nodes << " and " << devices;
+  if (nodes > kMaxNodes)
+    return emitOpError() << "must have at most " << kMaxNodes << " nodes, got: " << nodes;
+  if (devices > kMaxDevices)
+    return emitOpError() << "must have at most " << kMaxDevices
+                         << " devices per node, got: " << devices;
   return success();
 }
 

@@ -24,6 +24,7 @@ def Cs_ClusterOp : Cs_Op<"cluster", [Symbol, HasParent<"::mlir::ModuleOp">]> {
     cs.cluster @lab nodes = 4 devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>
         intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
     ```
+    At most 4096 nodes of 64 devices (`plan/limits.h`).
     `devices` is per node; `intra` links devices of a node, `inter` links nodes.
     `slowdown_percent`: how much longer compute takes while the node communicates.
   }];

@@ -3,10 +3,14 @@
 
 #include "passes/Pipelines.h"
 
+#include <mutex>
+#include <set>
+
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 
 #include "passes/Passes.h"
+#include "passes/combine/Passes.h"
 #include "passes/problem/Passes.h"
 #include "passes/sparse/Passes.h"
 #include "passes/spread/Passes.h"
@@ -21,6 +25,8 @@ namespace commsched {
 #define GEN_PASS_REGISTRATION
 #include "passes/spread/Passes.h.inc"
 #define GEN_PASS_REGISTRATION
+#include "passes/combine/Passes.h.inc"
+#define GEN_PASS_REGISTRATION
 #include "passes/schedule/Passes.h.inc"
 #define GEN_PASS_REGISTRATION
 #include "passes/lower/Passes.h.inc"
@@ -30,6 +36,13 @@ namespace commsched {
 
 using namespace mlir;
 using namespace commsched;
+
+StringRef commsched::keepText(const std::string &text) {
+  static std::mutex mutex;
+  static std::set<std::string> texts;
+  std::lock_guard<std::mutex> lock(mutex);
+  return *texts.insert(text).first;
+}
 
 /// Behind --insert-dist-comm: devices.
 template <typename Options>
@@ -56,7 +69,9 @@ static void addSchedule(OpPassManager &manager, const Options &options) {
   manager.addPass(createScheduleComm(
       {.policy = options.schedule,
        .algorithm = options.algorithm,
-       .messageBytes = options.copies == "overlap" ? options.stagingBytes.getValue() : 0}));
+       .messageBytes = options.copies == "overlap" ? options.stagingBytes.getValue() : 0,
+       .bucketBytes = options.bucketBytes,
+       .firstBucketBytes = options.firstBucketBytes}));
 }
 
 /// Behind --schedule-comm.
@@ -92,6 +107,8 @@ void commsched::buildAllReducePipeline(
   manager.addPass(createLowerSparseComm(sparse));
   if (options.spreadSums)
     manager.addPass(createSpreadSums());
+  if (options.combine)
+    manager.addPass(createCombineCollectives());
   addCosts(manager, options);
   addSchedule(manager, options);
   manager.addPass(createExpandCollectives({.algorithm = options.algorithm}));
@@ -126,6 +143,7 @@ void commsched::registerPasses() {
   registerCommSched_placePasses();
   registerCommSched_sparsePasses();
   registerCommSched_spreadPasses();
+  registerCommSched_combinePasses();
   registerCommSched_schedulePasses();
   registerCommSched_lowerPasses();
   registerCommSched_problemPasses();

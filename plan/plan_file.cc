@@ -11,7 +11,8 @@
 namespace commsched::plan {
 namespace {
 
-constexpr char kMagic[8] = {'C', 'S', 'P', 'L', 'A', 'N', '\0', '\1'};
+constexpr char kMagic[] = {'C', 'S', 'P', 'L', 'A', 'N', '\0'};
+constexpr unsigned char kHeaderVersion = 1;  // the byte behind it
 constexpr size_t kHeaderBytes = 24;
 
 // CRC-32C (Castagnoli), table driven: a plan is read once.
@@ -57,15 +58,22 @@ std::string Serialize(const Plan &plan) {
     plan.SerializeToCodedStream(&coded);
   }
   std::string out(kMagic, sizeof(kMagic));
+  out.push_back(char(kHeaderVersion));
   PutU64(payload.size(), &out);
   PutU64(Crc32c(payload), &out);
   return out + payload;
 }
 
 std::string Deserialize(std::string_view bytes, Plan *plan) {
-  if (bytes.size() < sizeof(kMagic) ||
+  if (bytes.empty()) return "not a CommSched plan: it is empty";
+  if (bytes.size() <= sizeof(kMagic) ||
       std::memcmp(bytes.data(), kMagic, sizeof(kMagic)) != 0)
     return "not a CommSched plan";
+  const auto version = static_cast<unsigned char>(bytes[sizeof(kMagic)]);
+  if (version != kHeaderVersion)
+    return "plan has header version " + std::to_string(version) +
+           ", this build reads " + std::to_string(kHeaderVersion) +
+           ": it is of another version of CommSched";
   if (bytes.size() < kHeaderBytes)
     return "plan is truncated: its header is incomplete";
   uint64_t length = GetU64(bytes.data() + 8);

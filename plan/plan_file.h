@@ -22,8 +22,8 @@ uint64_t KnownFeatures();
 std::string Serialize(const Plan &plan);
 
 // Parses the bytes of a plan file into `plan`. Returns the empty string on
-// success, else one line that says what is wrong: not a plan, truncated,
-// damaged, of a newer schema version, or needing an unknown feature.
+// success, else one line that says what is wrong: not a plan, of another header
+// version, truncated, damaged, of a newer schema version, or needing an unknown feature.
 std::string Deserialize(std::string_view bytes, Plan *plan);
 
 }  // namespace commsched::plan

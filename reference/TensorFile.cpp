@@ -3,6 +3,7 @@
 
 #include "reference/TensorFile.h"
 
+#include "ir/ReadText.h"
 #include "reference/Scalar.h"
 
 #include "mlir/IR/Builders.h"
@@ -62,7 +63,7 @@ llvm::Expected<NamedArrays> commsched::reference::readSafetensors(StringRef path
   if (bytes.size() < sizeof(length) || length > bytes.size() - sizeof(length))
     return bad(path, "is not a safetensors file");
   llvm::Expected<llvm::json::Value> header =
-      llvm::json::parse(bytes.substr(sizeof(length), length));
+      parseJson(bytes.substr(sizeof(length), length));
   if (!header)
     return bad(path, "is not a safetensors file: " + llvm::toString(header.takeError()));
   const llvm::json::Object *entries = header->getAsObject();

@@ -97,6 +97,10 @@ absl::StatusOr<std::unique_ptr<Dataset>> Dataset::Open(
     const StoredTensor &tensor = it->second;
     TensorInfo row = argument.type, have = tensor.type;
     uint64_t local = uint64_t(argument.type.shape[0]);
+    if (local == 0)
+      return absl::InvalidArgumentError(
+          absl::StrCat("batch \"", argument.name, "\" of @", function.name,
+                       " must have at least 1 sample, got: 0"));
     uint64_t samples = have.shape.empty() ? 0 : uint64_t(have.shape[0]);
     row.shape[0] = have.shape.empty() ? 0 : have.shape[0];
     if (!(row == have))
@@ -112,7 +116,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> Dataset::Open(
       return absl::InvalidArgumentError(absl::StrCat(
           path, ": batch \"", argument.name, "\" must have ", dataset->samples_,
           " samples, got: ", samples));
-    if (local * workers != dataset->global_batch_ || local == 0)
+    if (local * workers != dataset->global_batch_)
       return absl::InvalidArgumentError(absl::StrCat(
           "batch \"", argument.name, "\" of @", function.name, " must have ",
           dataset->global_batch_, " samples in all, got: ", local * workers));

@@ -10,13 +10,13 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "plan/limits.h"
 #include "plan/plan.pb.h"
 #include "runtime/program.h"
 
 namespace commsched::runtime {
 
-// Limits that keep a damaged plan from taking all memory.
-inline constexpr uint32_t kMaxNodes = 4096;
+// Keeps a damaged plan from taking all memory.
 inline constexpr uint32_t kMaxRounds = 1 << 16;
 
 // First element of part `c` of `chunks` of a tensor of `n` elements.

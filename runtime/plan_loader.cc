@@ -44,8 +44,14 @@ absl::StatusOr<std::shared_ptr<const PlanImage>> PlanImage::Load(
     return absl::InvalidArgumentError(
         absl::StrCat("number of nodes must be 1 to ", kMaxNodes,
                      ", got: ", plan.cluster().nodes()));
-  if (plan.cluster().devices() > 64)
-    return absl::InvalidArgumentError("a node must have at most 64 devices");
+  if (plan.cluster().devices() > kMaxDevices)
+    return absl::InvalidArgumentError(
+        absl::StrCat("devices of a node must be at most ", kMaxDevices,
+                     ", got: ", plan.cluster().devices()));
+  if (plan.parameter_servers().servers_size() > int(kMaxServers))
+    return absl::InvalidArgumentError(
+        absl::StrCat("number of servers must be at most ", kMaxServers,
+                     ", got: ", plan.parameter_servers().servers_size()));
   absl::StatusOr<PlanRoles> roles = ReadRoles(plan);
   if (!roles.ok()) return roles.status();
   image->roles_ = *std::move(roles);

@@ -32,6 +32,12 @@ absl::Status CheckEmulation(const PlanImage &image, bool emulate) {
       return absl::FailedPreconditionError(
           "plan has fragments that have only a cost: it can only be emulated "
           "(cs-run --emulate)");
+    // Code in a plan is for this machine's processor, whatever the cluster says.
+    const std::string &kind = plan.cluster().device_kind();
+    if (!kind.empty() && kind != "cpu")
+      return absl::FailedPreconditionError(absl::StrCat(
+          "devices of the plan's cluster must be of kind cpu to run it, got: ", kind,
+          " (cs-run --emulate and --simulate take the costs of any)"));
     return absl::OkStatus();
   }
   if (plan.cluster().device_gb_per_s() != 0 ||

@@ -3,6 +3,7 @@
 
 #include "passes/chakra/Chakra.h"
 
+#include "ir/ReadText.h"
 #include "ir/Register.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Tools/mlir-translate/Translation.h"
@@ -18,20 +19,21 @@ void commsched::registerChakraTranslations() {
     registerDialects(registry);
     registry.insert<func::FuncDialect>();
   };
-  static TranslateFromMLIRRegistration out(
+  static TranslateRegistration out(
       "mlir-to-chakra",
       "write the step of level 1 or 2 as a Chakra execution trace of one rank",
-      [](Operation *op, raw_ostream &output) -> LogicalResult {
-        auto module = dyn_cast<ModuleOp>(op);
-        if (!module)
-          return op->emitError("must be a module");
+      [addDialects](const std::shared_ptr<llvm::SourceMgr> &sources, raw_ostream &output,
+                    MLIRContext *context) -> LogicalResult {
+        DialectRegistry registry;
+        addDialects(registry);
+        context->appendDialectRegistry(registry);
+        OwningOpRef<ModuleOp> module = readModule(sources, context);
         chakra::Trace trace;
-        if (failed(exportChakra(module, trace)))
+        if (!module || failed(exportChakra(*module, trace)))
           return failure();
         output << chakra::writeTrace(trace);
         return success();
-      },
-      addDialects);
+      });
   static TranslateToMLIRRegistration in(
       "chakra-to-mlir", "import a Chakra execution trace as a level-0 program",
       [](llvm::SourceMgr &sources, MLIRContext *context) -> OwningOpRef<Operation *> {

@@ -24,7 +24,7 @@ mlir::OwningOpRef<mlir::ModuleOp> importChakra(mlir::MLIRContext *context,
                                                mlir::Location location,
                                                const chakra::Trace &trace);
 
-/// Registers --mlir-to-chakra and --chakra-to-mlir with mlirTranslateMain.
+/// Registers --mlir-to-chakra and --chakra-to-mlir with cs-translate.
 void registerChakraTranslations();
 
 } // namespace commsched

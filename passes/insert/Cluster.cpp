@@ -1,8 +1,10 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "ir/ReadText.h"
 #include "passes/insert/Program.h"
 #include "passes/insert/Remarks.h"
+#include "plan/limits.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/Parser/Parser.h"
@@ -90,6 +92,8 @@ LogicalResult replaceByFile(ModuleOp module, StringRef file) {
            << "': " << buffer.getError().message();
   llvm::SourceMgr sources;
   sources.AddNewSourceBuffer(std::move(*buffer), llvm::SMLoc());
+  if (!checkNesting(sources, module.getContext()))
+    return failure();
   SourceMgrDiagnosticHandler handler(sources, module.getContext());
   OwningOpRef<ModuleOp> parsed =
       parseSourceFile<ModuleOp>(sources, ParserConfig(module.getContext()));
@@ -126,7 +130,7 @@ LogicalResult addDefault(ModuleOp module, const Program &program) {
       return failure();
     // What does not divide is reported against this cluster, like any other.
     if (*local > 0)
-      nodes = std::clamp<int64_t>(global.getInt() / *local, 1, 1 << 24);
+      nodes = std::clamp<int64_t>(global.getInt() / *local, 1, kMaxNodes);
   }
   MLIRContext *context = module.getContext();
   OpBuilder builder(context);

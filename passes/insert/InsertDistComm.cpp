@@ -1,6 +1,7 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "passes/OptionError.h"
 #include "passes/Passes.h"
 
 #include "ir/CsSparseOps.h"
@@ -19,6 +20,7 @@
 #include "passes/insert/Remarks.h"
 #include "passes/insert/RowSparse.h"
 #include "passes/insert/RowTables.h"
+#include "plan/limits.h"
 
 namespace commsched {
 #define GEN_PASS_DEF_INSERTDISTCOMM
@@ -31,7 +33,6 @@ using namespace commsched;
 namespace {
 
 // A process each.
-constexpr int64_t kMostServers = 4096;
 
 struct InsertDistComm : commsched::impl::InsertDistCommBase<InsertDistComm> {
   using InsertDistCommBase::InsertDistCommBase;
@@ -55,7 +56,7 @@ struct InsertDistComm : commsched::impl::InsertDistCommBase<InsertDistComm> {
   }
 
   InFlightDiagnostic refuse(const Twine &what) {
-    return emitError(getOperation().getLoc()) << "insert-dist-comm: " << what;
+    return emitOptionError(*this, &getContext()) << what;
   }
 
   /// Checks what options of all modes say.
@@ -68,8 +69,8 @@ struct InsertDistComm : commsched::impl::InsertDistCommBase<InsertDistComm> {
     ServerOptions options;
     options.reduction =
         reduction == "mean" ? cs::Reduction::mean : cs::Reduction::sum;
-    if (servers < 1 || servers > kMostServers)
-      return refuse("servers must be 1 to " + Twine(kMostServers) +
+    if (servers < 1 || servers > int64_t(kMaxServers))
+      return refuse("servers must be 1 to " + Twine(int64_t(kMaxServers)) +
                     ", got: " + Twine(servers));
     if (minBlockElements < 1)
       return refuse("min-block-elements must be positive, got: " +

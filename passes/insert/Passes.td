@@ -4,7 +4,7 @@
 #ifndef COMMSCHED_PASSES_INSERT_PASSES_TD
 #define COMMSCHED_PASSES_INSERT_PASSES_TD
 
-include "mlir/Pass/PassBase.td"
+include "passes/Options.td"
 
 def InsertDistComm : Pass<"insert-dist-comm", "::mlir::ModuleOp"> {
   let summary = "turn a training step for one device into the graph of one node of a cluster";
@@ -49,26 +49,26 @@ def InsertDistComm : Pass<"insert-dist-comm", "::mlir::ModuleOp"> {
     The time is linear in the number of ops.
   }];
   let options = [
-    Option<"mode", "mode", "std::string", "\"all-reduce\"",
-           "how gradients are exchanged: all-reduce or parameter-server">,
-    Option<"reduction", "reduction", "std::string", "\"mean\"",
-           "how gradients of workers combine: mean or sum">,
-    Option<"cluster", "cluster", "std::string", "\"\"",
-           "file with one cs.cluster op to use instead of the module's">,
-    Option<"servers", "servers", "int64_t", "1",
-           "number of parameter servers">,
-    Option<"minBlockElements", "min-block-elements", "int64_t", "8192",
-           "least elements of a parameter for each block that it is cut into">,
-    Option<"maxBlockElements", "max-block-elements", "int64_t", "0",
-           "most elements of a block of several rows; 0: no bound">,
-    Option<"slice", "slice", "bool", "true",
-           "cut parameters into blocks, for several servers">,
-    Option<"syncMode", "sync-mode", "std::string", "\"sync\"",
-           "when servers apply gradients: sync, async or half-async">,
-    Option<"merge", "merge", "int64_t", "1",
-           "half-async: steps whose gradients a trainer merges before it sends">,
-    Option<"placement", "placement", "std::string", "\"balanced\"",
-           "how blocks get to servers: balanced, round-robin or hash">,
+    CsOption<"mode", "mode", "std::string", "\"all-reduce\"",
+             "how gradients are exchanged: all-reduce or parameter-server">,
+    CsOption<"reduction", "reduction", "std::string", "\"mean\"",
+             "how gradients of workers combine: mean or sum">,
+    CsOption<"cluster", "cluster", "std::string", "\"\"",
+             "file with one cs.cluster op to use instead of the module's">,
+    CsOption<"servers", "servers", "int64_t", "1",
+             "number of parameter servers">,
+    CsOption<"minBlockElements", "min-block-elements", "int64_t", "8192",
+             "least elements of a parameter for each block that it is cut into">,
+    CsOption<"maxBlockElements", "max-block-elements", "int64_t", "0",
+             "most elements of a block of several rows; 0: no bound">,
+    CsOption<"slice", "slice", "bool", "true",
+             "cut parameters into blocks, for several servers">,
+    CsOption<"syncMode", "sync-mode", "std::string", "\"sync\"",
+             "when servers apply gradients: sync, async or half-async">,
+    CsOption<"merge", "merge", "int64_t", "1",
+             "half-async: steps whose gradients a trainer merges before it sends">,
+    CsOption<"placement", "placement", "std::string", "\"balanced\"",
+             "how blocks get to servers: balanced, round-robin or hash">,
   ];
   let dependentDialects = [
     "::commsched::cs::CsDialect", "::mlir::arith::ArithDialect",

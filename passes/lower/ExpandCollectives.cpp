@@ -1,6 +1,7 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "passes/OptionError.h"
 #include "passes/Passes.h"
 
 #include "passes/lower/ExchangeAlgorithms.h"
@@ -60,7 +61,7 @@ public:
   void runOnOperation() override {
     if (algorithm != "auto" && algorithm != "ring" &&
         algorithm != "halving-doubling" && algorithm != "recursive-doubling") {
-      getOperation().emitError()
+      emitOptionError(*this, &getContext())
           << "algorithm must be auto, ring, halving-doubling or "
              "recursive-doubling, got: "
           << algorithm.getValue();

@@ -5,6 +5,7 @@
 
 #include "ir/CsServerFunctions.h"
 #include "ir/CsSparseOps.h"
+#include "plan/limits.h"
 
 using namespace mlir;
 using namespace commsched;
@@ -52,10 +53,9 @@ FailureOr<int64_t> commsched::getRankCount(func::FuncOp function,
     return static_cast<int64_t>(cluster.getNodes());
   auto count = dyn_cast<IntegerAttr>(attr);
   if (!count || !count.getType().isInteger(64) || count.getInt() < 1 ||
-      count.getInt() > (int64_t(1) << 24))
-    return function.emitOpError()
-           << "'" << kCountAttr << "' must be an i64 of 1 to 16777216, got: "
-           << attr;
+      count.getInt() > kMaxNodes)
+    return function.emitOpError() << "'" << kCountAttr << "' must be an i64 of 1 to "
+                                  << kMaxNodes << ", got: " << attr;
   return count.getInt();
 }
 

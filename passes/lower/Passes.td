@@ -4,7 +4,7 @@
 #ifndef COMMSCHED_PASSES_LOWER_PASSES_TD
 #define COMMSCHED_PASSES_LOWER_PASSES_TD
 
-include "mlir/Pass/PassBase.td"
+include "passes/Options.td"
 
 def ExpandCollectives : Pass<"expand-collectives", "::mlir::ModuleOp"> {
   let summary = "writes every collective as exchanges between pairs of nodes";
@@ -41,8 +41,8 @@ def ExpandCollectives : Pass<"expand-collectives", "::mlir::ModuleOp"> {
     Needs level 2: run `--schedule-comm` first.
   }];
   let options = [
-    Option<"algorithm", "algorithm", "std::string", /*default=*/"\"auto\"",
-           "auto, ring, halving-doubling or recursive-doubling">
+    CsOption<"algorithm", "algorithm", "std::string", /*default=*/"\"auto\"",
+             "auto, ring, halving-doubling or recursive-doubling">
   ];
   let dependentDialects = ["::commsched::cs::CsDialect"];
 }

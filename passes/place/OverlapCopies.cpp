@@ -1,6 +1,7 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "passes/OptionError.h"
 #include "passes/Passes.h"
 
 #include "llvm/ADT/StringSet.h"
@@ -388,12 +389,12 @@ struct OverlapRpcMemcpy
   LogicalResult run() {
     ModuleOp module = getOperation();
     if (mode != "overlap" && mode != "in-line")
-      return emitError(module.getLoc())
-             << "overlap-rpc-memcpy: mode must be overlap or in-line, got: "
+      return emitOptionError(*this, &getContext())
+             << "mode must be overlap or in-line, got: "
              << mode.getValue();
     if (stagingBytes < 0)
-      return emitError(module.getLoc())
-             << "overlap-rpc-memcpy: staging-bytes must not be negative, got: "
+      return emitOptionError(*this, &getContext())
+             << "staging-bytes must not be negative, got: "
              << stagingBytes.getValue();
     for (auto func : module.getOps<func::FuncOp>()) {
       if (func.isExternal() || func->hasAttr(cs::CsDialect::kServerAttr))

@@ -4,7 +4,7 @@
 #ifndef COMMSCHED_PASSES_PLACE_PASSES_TD
 #define COMMSCHED_PASSES_PLACE_PASSES_TD
 
-include "mlir/Pass/PassBase.td"
+include "passes/Options.td"
 
 def ReplicateDevices : Pass<"replicate-devices", "::mlir::ModuleOp"> {
   let summary = "run the program of one device on all devices of a node";
@@ -28,8 +28,8 @@ def ReplicateDevices : Pass<"replicate-devices", "::mlir::ModuleOp"> {
     `--assign-devices` gives each an owner of its own.
   }];
   let options = [
-    Option<"byBlock", "by-block", "bool", "false",
-           "combine and copy the blocks of a cs.split one by one">,
+    CsOption<"byBlock", "by-block", "bool", "false",
+             "combine and copy the blocks of a cs.split one by one">,
   ];
   let dependentDialects = ["::commsched::cs::CsDialect", "::mlir::arith::ArithDialect"];
 }
@@ -75,10 +75,10 @@ def OverlapRpcMemcpy : Pass<"overlap-rpc-memcpy", "::mlir::ModuleOp"> {
     Functions of parameter servers are left alone; a second run changes nothing.
   }];
   let options = [
-    Option<"mode", "mode", "std::string", "\"overlap\"",
-           "overlap, or in-line: copies hold up compute">,
-    Option<"stagingBytes", "staging-bytes", "int64_t", "0",
-           "most bytes of staging memory in use at once on a node; 0: no bound">,
+    CsOption<"mode", "mode", "std::string", "\"overlap\"",
+             "overlap, or in-line: copies hold up compute">,
+    CsOption<"stagingBytes", "staging-bytes", "int64_t", "0",
+             "most bytes of staging memory in use at once on a node; 0: no bound">,
   ];
   let dependentDialects = ["::commsched::cs::CsDialect"];
 }

@@ -3,6 +3,7 @@
 
 #include "ExportPlan.h"
 
+#include "ir/ReadText.h"
 #include "ir/Register.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
@@ -74,14 +75,18 @@ static LogicalResult readPlan(llvm::SourceMgr &sources, MLIRContext *context,
 }
 
 void commsched::registerPlanTranslations() {
-  static TranslateFromMLIRRegistration toPlan(
+  static TranslateRegistration toPlan(
       "mlir-to-plan", "translate a level-2 module to a plan",
-      [](ModuleOp module, raw_ostream &os) { return writePlan(module, os); },
-      [](DialectRegistry &registry) {
+      [](const std::shared_ptr<llvm::SourceMgr> &sources, raw_ostream &os,
+         MLIRContext *context) -> LogicalResult {
         // Everything that lowering a fragment goes through.
+        DialectRegistry registry;
         registerAllDialects(registry);
         registerAllExtensions(registry);
         registerDialects(registry);
+        context->appendDialectRegistry(registry);
+        OwningOpRef<ModuleOp> module = readModule(sources, context);
+        return module ? writePlan(*module, os) : failure();
       });
   static TranslateRegistration toText(
       "plan-to-text", "print a plan as text, without its machine code",

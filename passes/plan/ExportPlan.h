@@ -39,7 +39,7 @@ std::string describeRoles(const plan::Plan &plan);
 } // namespace planexport
 
 /// Registers --mlir-to-plan, --plan-to-text and --plan-to-object with
-/// mlirTranslateMain.
+/// cs-translate.
 void registerPlanTranslations();
 
 } // namespace commsched

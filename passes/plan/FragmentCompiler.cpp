@@ -5,6 +5,7 @@
 #include "FragmentCompiler.h"
 #include "Stages.h"
 
+#include "ir/Cs.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -26,7 +27,7 @@ FragmentCompiler::FragmentCompiler(MLIRContext *context, CodeOptions options)
   context->loadDialect<func::FuncDialect, bufferization::BufferizationDialect,
                        linalg::LinalgDialect, memref::MemRefDialect,
                        tensor::TensorDialect, scf::SCFDialect,
-                       LLVM::LLVMDialect, math::MathDialect>();
+                       LLVM::LLVMDialect, math::MathDialect, cs::CsDialect>();
   addKernelBufferization(context);
 }
 

@@ -8,6 +8,7 @@
 
 #include "ir/CsServerFunctions.h"
 #include "plan/plan_file.h"
+#include "plan/version.h"
 
 #include "llvm/Support/Path.h"
 
@@ -178,7 +179,7 @@ LogicalResult exportPlan(ModuleOp module, const CodeOptions &options,
     return module.emitError("module has no cs.cluster; run --cs-all-reduce-pipeline");
 
   plan.set_schema_version(plan::kSchemaVersion);
-  plan.set_producer("cs-translate 0.1.0");
+  plan.set_producer(std::string("cs-translate ") + kVersion);
   if (std::optional<StringRef> name = module.getSymName())
     plan.set_module_name(name->str());
   cs::ClusterOp cluster = context.cluster;

@@ -1,6 +1,7 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "passes/OptionError.h"
 #include "passes/problem/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -72,7 +73,7 @@ private:
     std::string error;
     std::unique_ptr<llvm::ToolOutputFile> output = openOutputFile(file, &error);
     if (!output)
-      return getOperation().emitError() << error;
+      return emitOptionError(*this, &getContext()) << error;
     output->os() << problemText(problem);
     output->keep();
     return success();

@@ -4,7 +4,7 @@
 #ifndef COMMSCHED_PASSES_PROBLEM_PASSES_TD
 #define COMMSCHED_PASSES_PROBLEM_PASSES_TD
 
-include "mlir/Pass/PassBase.td"
+include "passes/Options.td"
 
 def ExtractProblem : Pass<"extract-problem", "::mlir::ModuleOp"> {
   let summary = "write the scheduling problem of a step of level 1";
@@ -16,10 +16,10 @@ def ExtractProblem : Pass<"extract-problem", "::mlir::ModuleOp"> {
     the module stays as it is.
   }];
   let options = [
-    Option<"algorithm", "algorithm", "std::string", "\"auto\"",
-           "that of --expand-collectives, for what collectives cost: auto, ring or halving-doubling">,
-    Option<"file", "file", "std::string", "",
-           "write the problem to this file (-: standard output) instead of into the module">,
+    CsOption<"algorithm", "algorithm", "std::string", "\"auto\"",
+             "that of --expand-collectives, for what collectives cost: auto, ring or halving-doubling">,
+    CsOption<"file", "file", "std::string", "",
+             "write the problem to this file (-: standard output) instead of into the module">,
   ];
   let dependentDialects = ["::commsched::cs::CsDialect"];
 }
@@ -34,12 +34,16 @@ def SolveProblem : Pass<"solve-problem", "::mlir::ModuleOp"> {
     Remarks say what limits the step, and which communication is exposed.
   }];
   let options = [
-    Option<"policy", "policy", "std::string", "\"solver\"",
-           "solver, or the name of a baseline: fifo, wfbp, fixed-buckets, p3, bytescheduler, mg-wfbp, pace, dear, tictac, latency-hiding">,
-    Option<"effort", "effort", "int64_t", "0",
-           "thousands of messages that the solver simulates; 0: by the size of the problem">,
-    Option<"reorder", "reorder", "bool", "true",
-           "whether the solver may change the order of compute">,
+    CsOption<"policy", "policy", "std::string", "\"solver\"",
+             "solver, or the name of a baseline: fifo, wfbp, fixed-buckets, p3, bytescheduler, mg-wfbp, pace, dear, tictac, latency-hiding">,
+    CsOption<"effort", "effort", "int64_t", "0",
+             "thousands of messages that the solver simulates; 0: by the size of the problem">,
+    CsOption<"bucketBytes", "bucket-bytes", "int64_t", "26214400",
+             "of fixed-buckets: bytes at which a bucket is closed">,
+    CsOption<"firstBucketBytes", "first-bucket-bytes", "int64_t", "1048576",
+             "of fixed-buckets: those of the first bucket">,
+    CsOption<"reorder", "reorder", "bool", "true",
+             "whether the solver may change the order of compute">,
   ];
   let dependentDialects = ["::commsched::cs::CsDialect"];
 }

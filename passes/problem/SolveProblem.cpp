@@ -1,6 +1,7 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "passes/OptionError.h"
 #include "passes/problem/Passes.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -27,12 +28,17 @@ struct SolveProblem : commsched::impl::SolveProblemBase<SolveProblem>,
 
   void runOnOperation() override {
     if (!schedule::isPolicy(policy.getValue())) {
-      getOperation().emitError() << "policy must be " << schedule::listPolicies()
-                                 << ", got: " << policy.getValue();
+      emitOptionError(*this, &getContext()) << "policy must be " << schedule::listPolicies()
+                                            << ", got: " << policy.getValue();
       return signalPassFailure();
     }
     if (effort < 0) {
-      getOperation().emitError() << "effort must not be negative, got: " << effort.getValue();
+      emitOptionError(*this, &getContext())
+          << "effort must not be negative, got: " << effort.getValue();
+      return signalPassFailure();
+    }
+    if (std::string why = schedule::checkBuckets(buckets(), policy.getValue()); !why.empty()) {
+      emitOptionError(*this, &getContext()) << why;
       return signalPassFailure();
     }
     for (auto op : getOperation().getOps<cs::ProblemOp>())
@@ -40,12 +46,14 @@ struct SolveProblem : commsched::impl::SolveProblemBase<SolveProblem>,
         return signalPassFailure();
   }
 
+  schedule::BucketLimits buckets() const { return {bucketBytes, firstBucketBytes}; }
+
   LogicalResult solve(cs::ProblemOp op) {
     FailureOr<schedule::Problem> problem = readProblem(op);
     if (failed(problem))
       return failure();
     schedule::Solution solution =
-        schedule::runPolicy(*problem, policy.getValue(), {effort, reorder});
+        schedule::runPolicy(*problem, policy.getValue(), {effort, reorder, buckets()});
     if (std::optional<std::string> error =
             schedule::verify(*problem, solution.schedule))
       return op.emitOpError() << "cannot be run by " << policy.getValue() << ": "
@@ -63,7 +71,7 @@ struct SolveProblem : commsched::impl::SolveProblemBase<SolveProblem>,
   }
 
   void keep(const schedule::Problem &problem, const schedule::Solution &solution) {
-    ScheduledStep kept{problem, solution, {}, policy, {}, {}};
+    ScheduledStep kept{problem, solution, {}, policy, {}, {}, buckets()};
     for (const schedule::Message &message : solution.schedule.messages) {
       std::string name = problem.communications[message.pieces.front().communication].name;
       if (message.pieces.size() > 1)

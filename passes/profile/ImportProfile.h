@@ -7,7 +7,7 @@
 namespace commsched {
 
 /// Registers --import-pipedream, --import-kungfu and --import-aicb, and their
-/// options, with mlirTranslateMain.
+/// options, with cs-translate.
 void registerProfileTranslations();
 
 } // namespace commsched

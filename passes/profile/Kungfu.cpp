@@ -1,8 +1,7 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "llvm/Support/JSON.h"
-
+#include "ir/ReadText.h"
 #include "passes/profile/Readers.h"
 
 using namespace mlir;
@@ -23,7 +22,7 @@ StringRef findItem(StringRef text, StringRef key, size_t index) {
 
 FailureOr<Profile> commsched::profile::readKungfu(const ProfileText &text,
                                                   bool forwardOrder) {
-  llvm::Expected<llvm::json::Value> json = llvm::json::parse(text.getText());
+  llvm::Expected<llvm::json::Value> json = parseJson(text.getText());
   if (!json)
     return emitError(text.atFile())
            << "profile must be JSON: " << llvm::toString(json.takeError());

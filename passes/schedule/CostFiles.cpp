@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "ir/ReadText.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Location.h"
 #include "llvm/Support/JSON.h"
@@ -38,7 +39,7 @@ public:
       return emitError(UnknownLoc::get(context))
              << "cannot read '" << name << "': " << buffer.getError().message();
     llvm::Expected<llvm::json::Value> value =
-        llvm::json::parse((*buffer)->getBuffer());
+        parseJson((*buffer)->getBuffer());
     if (!value) {
       std::string why = llvm::toString(value.takeError());
       return error() << "is no JSON: " << why;

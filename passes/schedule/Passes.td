@@ -4,7 +4,7 @@
 #ifndef COMMSCHED_PASSES_SCHEDULE_PASSES_TD
 #define COMMSCHED_PASSES_SCHEDULE_PASSES_TD
 
-include "mlir/Pass/PassBase.td"
+include "passes/Options.td"
 
 def ScheduleComm : Pass<"schedule-comm", "::mlir::ModuleOp"> {
   let summary = "decide in which messages, in which order and when communication runs";
@@ -38,25 +38,29 @@ def ScheduleComm : Pass<"schedule-comm", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::commsched::cs::CsDialect"];
   let options = [
-    Option<"policy", "policy", "std::string", "\"solver\"",
-           "solver, priority, fifo, wfbp, fixed-buckets, p3, bytescheduler, mg-wfbp, "
-           "pace, dear, tictac or latency-hiding">,
-    Option<"algorithm", "algorithm", "std::string", "\"auto\"",
-           "that of --expand-collectives, for what collectives cost: auto, ring or "
-           "halving-doubling">,
-    Option<"effort", "effort", "int64_t", "0",
-           "how much the solver searches: thousands of messages that it "
-           "simulates; 0: by the size of the step">,
-    Option<"reorder", "reorder", "bool", "false",
-           "whether the solver may change the order of fragments">,
-    Option<"memoryLimit", "memory-limit", "int64_t", "0",
-           "bytes that results of fragments may hold at once more than in the order "
-           "of the program">,
-    Option<"messageBytes", "message-bytes", "int64_t", "0",
-           "most bytes of a message that cuts or fuses tensors, as it must fit into "
-           "staging memory; 0: any">,
-    Option<"sizeLimit", "size-limit", "int64_t", "100000",
-           "ops of a step up to which it is scheduled">
+    CsOption<"policy", "policy", "std::string", "\"solver\"",
+             "solver, priority, fifo, wfbp, fixed-buckets, p3, bytescheduler, mg-wfbp, "
+             "pace, dear, tictac or latency-hiding">,
+    CsOption<"algorithm", "algorithm", "std::string", "\"auto\"",
+             "that of --expand-collectives, for what collectives cost: auto, ring or "
+             "halving-doubling">,
+    CsOption<"effort", "effort", "int64_t", "0",
+             "how much the solver searches: thousands of messages that it "
+             "simulates; 0: by the size of the step">,
+    CsOption<"reorder", "reorder", "bool", "false",
+             "whether the solver may change the order of fragments">,
+    CsOption<"memoryLimit", "memory-limit", "int64_t", "0",
+             "bytes that results of fragments may hold at once more than in the order "
+             "of the program">,
+    CsOption<"messageBytes", "message-bytes", "int64_t", "0",
+             "most bytes of a message that cuts or fuses tensors, as it must fit into "
+             "staging memory; 0: any">,
+    CsOption<"bucketBytes", "bucket-bytes", "int64_t", "26214400",
+             "of fixed-buckets: bytes at which a bucket is closed">,
+    CsOption<"firstBucketBytes", "first-bucket-bytes", "int64_t", "1048576",
+             "of fixed-buckets: those of the first bucket">,
+    CsOption<"sizeLimit", "size-limit", "int64_t", "100000",
+             "ops of a step up to which it is scheduled">
   ];
 }
 

@@ -1,6 +1,7 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "passes/OptionError.h"
 #include "passes/Passes.h"
 
 #include "passes/schedule/Apply.h"
@@ -52,9 +53,13 @@ struct ScheduleComm : commsched::impl::ScheduleCommBase<ScheduleComm>,
 
   void runOnOperation() override {
     if (policy != kPriority && !schedule::isPolicy(policy)) {
-      getOperation().emitError() << "policy must be priority, "
-                                 << schedule::listPolicies()
-                                 << ", got: " << policy.getValue();
+      emitOptionError(*this, &getContext())
+          << "policy must be priority, " << schedule::listPolicies()
+          << ", got: " << policy.getValue();
+      return signalPassFailure();
+    }
+    if (std::string why = schedule::checkBuckets(buckets(), policy.getValue()); !why.empty()) {
+      emitOptionError(*this, &getContext()) << why;
       return signalPassFailure();
     }
     for (auto func : getOperation().getOps<func::FuncOp>()) {
@@ -111,6 +116,7 @@ private:
     schedule::SolverOptions options;
     options.effort = effort;
     options.reorder = reorder;
+    options.buckets = buckets();
     schedule::Solution solution =
         schedule::runPolicy(problem.problem, policy.getValue(), options);
     if (solution.schedule.order == schedule::programOrder(problem.problem))
@@ -167,10 +173,12 @@ private:
     }
   }
 
+  schedule::BucketLimits buckets() const { return {bucketBytes, firstBucketBytes}; }
+
   void keep(const StepCommunications &step, cs::ClusterOp cluster,
             const StepProblem &problem, const schedule::Solution &solution) {
     ScheduledStep kept{problem.problem, solution, keysOf(problem, solution.schedule),
-                       policy, {}, {}};
+                       policy, {}, {}, buckets()};
     auto twice = cast<cs::ClusterOp>(cluster->clone());
     twice.setNodes(2 * cluster.getNodes());
     kept.twiceNodes = buildStepProblem(step, twice, algorithm).problem;

@@ -21,6 +21,7 @@ struct ScheduledStep {
   /// The same step on twice as many nodes; not where the problem knows no nodes.
   std::optional<schedule::Problem> twiceNodes;
   std::vector<std::pair<std::string, std::string>> facts; ///< for people
+  schedule::BucketLimits buckets = {};  ///< of the policy fixed-buckets
 };
 
 /// Mixed into a pass.

@@ -7,6 +7,8 @@ using namespace mlir;
 using namespace commsched;
 
 LogicalResult StepCommunications::check() {
+  for (auto fetch : func.front().getOps<cs::FetchRowsOp>())
+    fetchesByKey[fetch.getKey()].push_back(fetch);
   for (Operation &op : func.front()) {
     if (isa<cs::StartOp, cs::AwaitOp>(op))
       return op.emitOpError("must not be there yet: the module is scheduled");
@@ -73,9 +75,10 @@ LogicalResult StepCommunications::findUpdates(cs::RecvOp recv) {
 /// A fetch gets what the steps before have left: nothing of this step may be
 /// ahead of it.
 LogicalResult StepCommunications::findFetch(cs::SendRowsOp send) {
-  for (auto fetch : func.front().getOps<cs::FetchRowsOp>()) {
-    if (fetch.getKey() != send.getKey())
-      continue;
+  auto known = fetchesByKey.find(send.getKey());
+  if (known == fetchesByKey.end())
+    return success();
+  for (cs::FetchRowsOp fetch : known->second) {
     if (!fetch->isBeforeInBlock(send)) {
       InFlightDiagnostic diagnostic =
           send.emitOpError() << "must come after the cs.fetch_rows of \""
@@ -101,14 +104,23 @@ void StepCommunications::sinkConcats() {
   }
 }
 
+static unsigned deviceOf(Value value) {
+  auto placed = dyn_cast<cs::PlacedType>(value.getType());
+  return placed ? placed.getDevice() : 0;
+}
+
 void StepCommunications::findReaders() {
   Block &block = func.front();
   for (BlockArgument argument : block.getArguments())
     for (StringRef attr :
          {cs::CsDialect::kParamAttr, cs::CsDialect::kStateAttr})
       if (auto name =
-              func.getArgAttrOfType<StringAttr>(argument.getArgNumber(), attr))
-        carried[name.getValue()].push_back(argument);
+              func.getArgAttrOfType<StringAttr>(argument.getArgNumber(), attr)) {
+        Carried &known = carried[name.getValue()];
+        if (!known.first)
+          known.first = argument;
+        known.byDevice.try_emplace(deviceOf(argument), argument);
+      }
   for (auto fragment : block.getOps<cs::FragmentOp>())
     if (!fragment.getDeferred())
       for (Value input : fragment.getInputs())
@@ -124,15 +136,9 @@ Value StepCommunications::updatedBy(unsigned result) const {
   auto known = carried.find(name.getValue());
   if (known == carried.end())
     return {};
-  auto deviceOf = [](Value value) {
-    auto placed = dyn_cast<cs::PlacedType>(value.getType());
-    return placed ? placed.getDevice() : 0;
-  };
   Value value = function().front().getTerminator()->getOperand(result);
-  for (Value argument : known->second)
-    if (deviceOf(argument) == deviceOf(value))
-      return argument;
-  return known->second.front();
+  Value there = known->second.byDevice.lookup(deviceOf(value));
+  return there ? there : known->second.first;
 }
 
 Operation *StepCommunications::firstUserOf(Operation *op) const {

@@ -83,7 +83,13 @@ private:
   llvm::DenseMap<mlir::Operation *, mlir::Operation *> fetches;
   llvm::DenseMap<mlir::Operation *, cs::PublishOp> publishes; // by cs.recv
   llvm::DenseMap<mlir::Value, cs::FragmentOp> readers;
-  llvm::StringMap<llvm::SmallVector<mlir::Value, 1>> carried; // one per device
+  // Carried arguments of a name: one on each device that has it.
+  struct Carried {
+    mlir::Value first;
+    llvm::SmallDenseMap<unsigned, mlir::Value, 1> byDevice;
+  };
+  llvm::StringMap<Carried> carried;
+  llvm::StringMap<llvm::SmallVector<cs::FetchRowsOp, 1>> fetchesByKey;
   // Of each server: what it publishes, by key; and what is sent to it.
   struct Server {
     explicit Server(mlir::FunctionOpInterface function)

@@ -16,7 +16,46 @@ using place::placedType;
 
 namespace {
 
-RankedTensorType rowsOf(Value value) { return placedType(value).getTensor(); }
+/// How many rows the operand of an exchange has: lists have one, and so has any tensor of
+/// an all-gather, which lays what the nodes have behind each other.
+int64_t rowCount(Operation *exchange) {
+  return isa<cs::AllGatherOp>(exchange)
+             ? 1
+             : placedType(exchange->getOperand(0)).getTensor().getDimSize(0);
+}
+
+/// The tensor as so many rows; lists, which say what they are indices of, stay as they
+/// are.
+RankedTensorType inRows(RankedTensorType type, int64_t rows) {
+  if (type.getRank() == 2 && type.getDimSize(0) == rows)
+    return type;
+  return RankedTensorType::get({rows, type.getNumElements() / rows}, type.getElementType());
+}
+
+RankedTensorType operandRows(Operation *exchange) {
+  return inRows(placedType(exchange->getOperand(0)).getTensor(), rowCount(exchange));
+}
+
+RankedTensorType resultRows(Operation *exchange) {
+  RankedTensorType type = placedType(exchange->getResult(0)).getTensor();
+  return inRows(type, type.getNumElements() / operandRows(exchange).getDimSize(1));
+}
+
+/// The same elements in another shape; nothing if it has that.
+Value reshape(OpBuilder &builder, Location loc, Value value, RankedTensorType to) {
+  auto from = cast<RankedTensorType>(value.getType());
+  if (from == to)
+    return value;
+  auto all = [](RankedTensorType type) {
+    return SmallVector<ReassociationIndices>{
+        llvm::to_vector(llvm::seq<int64_t>(0, type.getRank()))};
+  };
+  if (from.getRank() != 1)
+    value = tensor::CollapseShapeOp::create(builder, loc, value, all(from));
+  if (to.getRank() != 1)
+    value = tensor::ExpandShapeOp::create(builder, loc, to, value, all(to));
+  return value;
+}
 
 /// All columns of some rows, from column `at` on.
 struct Columns {
@@ -37,7 +76,7 @@ Kind kindOf(Operation *op) {
   if (auto pair = dyn_cast<cs::PairExchangeOp>(op))
     distance = static_cast<int64_t>(pair.getDistance());
   return {op->getName().getStringRef(), type.getTensor().getElementType(), type.getDevice(),
-          type.getTensor().getDimSize(0), distance};
+          rowCount(op), distance};
 }
 
 StringRef keyOf(Operation *exchange) {
@@ -92,9 +131,9 @@ private:
     int64_t columns = 0;
     for (Operation *member : members) {
       parts.push_back(member->getOperand(0));
-      columns += rowsOf(parts.back()).getDimSize(1);
+      columns += operandRows(member).getDimSize(1);
     }
-    RankedTensorType first = rowsOf(parts.front());
+    RankedTensorType first = operandRows(members.front());
     auto type =
         RankedTensorType::get({first.getDimSize(0), columns}, first.getElementType());
     FragmentMaker maker = makeFragment("join.", parts, {type});
@@ -103,8 +142,9 @@ private:
       Value whole =
           tensor::EmptyOp::create(in, loc, type.getShape(), type.getElementType());
       int64_t at = 0;
-      for (Value part : maker.arguments()) {
-        auto rows = cast<RankedTensorType>(part.getType());
+      for (auto [member, argument] : llvm::zip(members, maker.arguments())) {
+        RankedTensorType rows = operandRows(member);
+        Value part = reshape(in, loc, argument, rows);
         Columns to(in, rows, at);
         whole = tensor::InsertSliceOp::create(in, loc, part, whole, to.offsets, to.sizes,
                                               to.strides);
@@ -123,7 +163,8 @@ private:
     made->getResult(0).setType(cs::PlacedType::get(
         builder.getContext(),
         RankedTensorType::get(
-            {type.getTensor().getDimSize(0), rowsOf(joined).getDimSize(1)},
+            {resultRows(members.back()).getDimSize(0),
+             placedType(joined).getTensor().getDimSize(1)},
             type.getTensor().getElementType()),
         type.getDevice(), type.getMemory()));
     return made;
@@ -132,18 +173,20 @@ private:
   cs::FragmentOp cut(Value exchanged) {
     SmallVector<RankedTensorType> types;
     for (Operation *member : members)
-      types.push_back(rowsOf(member->getResult(0)));
+      types.push_back(placedType(member->getResult(0)).getTensor());
     FragmentMaker maker = makeFragment("cut.", exchanged, types);
     if (maker.hasBody()) {
       OpBuilder &in = maker.inside;
       Value whole = maker.argument(0);
       SmallVector<Value> parts;
       int64_t at = 0;
-      for (RankedTensorType type : types) {
-        Columns from(in, type, at);
-        parts.push_back(tensor::ExtractSliceOp::create(in, loc, type, whole, from.offsets,
-                                                       from.sizes, from.strides));
-        at += type.getDimSize(1);
+      for (auto [member, type] : llvm::zip(members, types)) {
+        RankedTensorType rows = resultRows(member);
+        Columns from(in, rows, at);
+        Value part = tensor::ExtractSliceOp::create(in, loc, rows, whole, from.offsets,
+                                                    from.sizes, from.strides);
+        parts.push_back(reshape(in, loc, part, type));
+        at += rows.getDimSize(1);
       }
       maker.finish(loc, parts);
     }
@@ -198,8 +241,13 @@ void fuseKind(ArrayRef<Operation *> exchanges, int64_t bytes, TellFused tell) {
 } // namespace
 
 bool sparse::isFusable(Operation *op) {
-  return isa<cs::AllGatherOp, cs::PairExchangeOp, cs::AllToAllOp>(op) &&
-         rowsOf(op->getOperand(0)).getRank() == 2;
+  if (isa<cs::AllGatherOp>(op)) {
+    RankedTensorType type = placedType(op->getOperand(0)).getTensor();
+    bool isRow = type.getRank() == 2 && type.getDimSize(0) == 1;
+    return type.getNumElements() > 0 && (isRow || !type.getEncoding());
+  }
+  return isa<cs::PairExchangeOp, cs::AllToAllOp>(op) &&
+         placedType(op->getOperand(0)).getTensor().getRank() == 2;
 }
 
 int64_t sparse::fusionBytes(cs::LinkAttr link) {

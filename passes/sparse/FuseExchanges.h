@@ -8,8 +8,8 @@
 
 namespace commsched::sparse {
 
-/// Whether selections travel by it: cs.all_gather, cs.pair_exchange, cs.all_to_all
-/// of rows.
+/// Whether exchanges like it can be joined: cs.all_gather, and cs.pair_exchange and
+/// cs.all_to_all of rows.
 bool isFusable(mlir::Operation *op);
 
 /// Bytes up to which joining messages pays: what a link carries while it would wait

@@ -1,6 +1,7 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "passes/OptionError.h"
 #include "passes/sparse/Passes.h"
 
 #include <cmath>
@@ -42,7 +43,7 @@ struct LowerSparseComm : commsched::impl::LowerSparseCommBase<LowerSparseComm> {
 private:
   LogicalResult run() {
     auto refuse = [&](const Twine &what) {
-      return emitError(getOperation().getLoc()) << "lower-sparse-comm: " << what;
+      return emitOptionError(*this, &getContext()) << what;
     };
     FailureOr<Policy> policy =
         Policy::read({density, method, minElements,

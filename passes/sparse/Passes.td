@@ -4,7 +4,7 @@
 #ifndef COMMSCHED_PASSES_SPARSE_PASSES_TD
 #define COMMSCHED_PASSES_SPARSE_PASSES_TD
 
-include "mlir/Pass/PassBase.td"
+include "passes/Options.td"
 
 def LowerSparseComm : Pass<"lower-sparse-comm", "::mlir::ModuleOp"> {
   let summary = "exchange the largest elements of gradients only, and keep the others for the next step";
@@ -57,35 +57,35 @@ def LowerSparseComm : Pass<"lower-sparse-comm", "::mlir::ModuleOp"> {
     second run changes nothing.
   }];
   let options = [
-    Option<"density", "density", "double", "1.0",
-           "part of the elements of a gradient that travel; 1: all of them">,
-    Option<"method", "method", "std::string", "\"auto\"",
-           "auto, dense, allgather, hitopk, gtopk or oktopk">,
-    Option<"minElements", "min-elements", "int64_t", "16384",
-           "gradients of fewer elements stay dense">,
+    CsOption<"density", "density", "double", "1.0",
+             "part of the elements of a gradient that travel; 1: all of them">,
+    CsOption<"method", "method", "std::string", "\"auto\"",
+             "auto, dense, allgather, hitopk, gtopk or oktopk">,
+    CsOption<"minElements", "min-elements", "int64_t", "16384",
+             "gradients of fewer elements stay dense">,
     ListOption<"rules", "rules", "std::string",
                "PATTERN=DENSITY[:METHOD], for parameters by name">,
-    Option<"feedback", "feedback", "bool", "true",
-           "keep what is not sent for the next step; without it, it is lost">,
-    Option<"momentum", "momentum", "double", "0.0",
-           "momentum correction: select from sums of velocities of this momentum">,
-    Option<"mask", "mask", "bool", "true",
-           "with momentum, and no second moment: clear the velocity of elements that "
-           "are sent">,
-    Option<"secondMoment", "second-moment", "double", "0.0",
-           "select from what Adam with this decay of squares would add; momentum is "
-           "that of its mean">,
-    Option<"epsilon", "epsilon", "double", "1e-8",
-           "with it: what is added to the root of the mean of squares">,
-    Option<"clip", "clip", "double", "0.0",
-           "bound of the norm of each gradient, times the root of the ranks; 0: none">,
-    Option<"select", "select", "std::string", "\"exact\"",
-           "how elements are selected: exact, histogram, sampled or mstopk">,
-    Option<"exactEvery", "exact-every", "int64_t", "1",
-           "select so in one of so many steps, and by its threshold in the others">,
-    Option<"fuseBytes", "fuse-bytes", "int64_t", "-1",
-           "selections of several gradients become one message of so many bytes at most; "
-           "0: none do; -1: what the link carries during its latency">,
+    CsOption<"feedback", "feedback", "bool", "true",
+             "keep what is not sent for the next step; without it, it is lost">,
+    CsOption<"momentum", "momentum", "double", "0.0",
+             "momentum correction: select from sums of velocities of this momentum">,
+    CsOption<"mask", "mask", "bool", "true",
+             "with momentum, and no second moment: clear the velocity of elements that "
+             "are sent">,
+    CsOption<"secondMoment", "second-moment", "double", "0.0",
+             "select from what Adam with this decay of squares would add; momentum is "
+             "that of its mean">,
+    CsOption<"epsilon", "epsilon", "double", "1e-8",
+             "with it: what is added to the root of the mean of squares">,
+    CsOption<"clip", "clip", "double", "0.0",
+             "bound of the norm of each gradient, times the root of the ranks; 0: none">,
+    CsOption<"select", "select", "std::string", "\"exact\"",
+             "how elements are selected: exact, histogram, sampled or mstopk">,
+    CsOption<"exactEvery", "exact-every", "int64_t", "1",
+             "select so in one of so many steps, and by its threshold in the others">,
+    CsOption<"fuseBytes", "fuse-bytes", "int64_t", "-1",
+             "selections of several gradients become one message of so many bytes at most; "
+             "0: none do; -1: what the link carries during its latency">,
   ];
   let dependentDialects = ["::commsched::cs::CsDialect", "::mlir::arith::ArithDialect",
                            "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",

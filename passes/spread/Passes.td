@@ -4,7 +4,7 @@
 #ifndef COMMSCHED_PASSES_SPREAD_PASSES_TD
 #define COMMSCHED_PASSES_SPREAD_PASSES_TD
 
-include "mlir/Pass/PassBase.td"
+include "passes/Options.td"
 
 def SpreadSums : Pass<"spread-sums", "::mlir::ModuleOp"> {
   let summary = "share the sums over whole tensors that every node repeats among the nodes";
@@ -36,11 +36,11 @@ def SpreadSums : Pass<"spread-sums", "::mlir::ModuleOp"> {
     Functions with parameter servers are left alone; a second run changes nothing.
   }];
   let options = [
-    Option<"minElements", "min-elements", "int64_t", "1024",
-           "sums over fewer elements stay where they are">,
-    Option<"apart", "apart", "bool", "true",
-           "sums that depend on a communication have a message for each fragment, not one">,
-    Option<"force", "force", "bool", "false", "also where it is predicted to take longer">,
+    CsOption<"minElements", "min-elements", "int64_t", "1024",
+             "sums over fewer elements stay where they are">,
+    CsOption<"apart", "apart", "bool", "true",
+             "sums that depend on a communication have a message for each fragment, not one">,
+    CsOption<"force", "force", "bool", "false", "also where it is predicted to take longer">,
   ];
   let dependentDialects = ["::commsched::cs::CsDialect", "::mlir::arith::ArithDialect",
                            "::mlir::linalg::LinalgDialect", "::mlir::scf::SCFDialect",

@@ -30,9 +30,6 @@ using place::placedType;
 
 namespace {
 
-/// Their numbers are a constant of the program.
-constexpr int64_t kMostNodes = 1 << 16;
-
 /// Sums that travel together.
 struct Group {
   SmallVector<Sum *> sums;
@@ -297,14 +294,6 @@ private:
       return failure();
     if (cluster->getNodes() == 1)
       return success();
-    if (cluster->getNodes() > kMostNodes) {
-      place::remarkAt(func.getLoc(), getArgument(), func.getName(), "spread",
-                      [&](raw_ostream &os) {
-                        os << "sums not spread: there are more than " << kMostNodes
-                           << " nodes, got: " << cluster->getNodes();
-                      });
-      return success();
-    }
     SmallVector<Group> groups;
     for (Sum &sum : sums)
       groupOf(groups, sum).sums.push_back(&sum);

@@ -17,10 +17,12 @@ namespace commsched::runtime {
 namespace {
 
 absl::StatusOr<double> Positive(absl::string_view text, absl::string_view what) {
+  // What is multiplied with it stays a number of nanoseconds.
+  constexpr double kMost = 1e9;
   double value;
-  if (!absl::SimpleAtod(text, &value) || !(value > 0) || !(value <= 1e9))
-    return absl::InvalidArgumentError(
-        absl::StrCat(what, " must be a number above 0, got: ", text));
+  if (!absl::SimpleAtod(text, &value) || !(value > 0) || !(value <= kMost))
+    return absl::InvalidArgumentError(absl::StrCat(
+        what, " must be a number above 0 and at most ", kMost, ", got: ", text));
   return value;
 }
 

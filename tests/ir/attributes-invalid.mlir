@@ -118,8 +118,14 @@ func.func private @cost() attributes {c = #cs.cost<flops = 1, bytes = -1, ns = 0
 
 // -----
 
-// expected-error@+1 {{must have at most 16777216 nodes and devices, got: 16777217 and 1}}
-cs.cluster @huge nodes = 16777217 devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>
+// expected-error@+1 {{must have at most 4096 nodes, got: 4097}}
+cs.cluster @huge nodes = 4097 devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>
+    intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
+
+// -----
+
+// expected-error@+1 {{must have at most 64 devices per node, got: 1000000}}
+cs.cluster @huge nodes = 2 devices = 1000000 device = <kind = cpu, gflops = 40, gb_per_s = 20>
     intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
 
 // -----

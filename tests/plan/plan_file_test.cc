@@ -115,8 +115,17 @@ Plan SmallPlan() {
 
 TEST(PlanFile, RefusesWhatIsNotAPlan) {
   Plan plan;
-  EXPECT_EQ(Deserialize("", &plan), "not a CommSched plan");
+  EXPECT_EQ(Deserialize("", &plan), "not a CommSched plan: it is empty");
   EXPECT_EQ(Deserialize("module {}", &plan), "not a CommSched plan");
+}
+
+TEST(PlanFile, NamesAnotherHeaderVersion) {
+  std::string bytes = Serialize(Plan());
+  bytes[7] = 2;
+  Plan plan;
+  EXPECT_EQ(Deserialize(bytes, &plan),
+            "plan has header version 2, this build reads 1: it is of another version "
+            "of CommSched");
 }
 
 TEST(PlanFile, RefusesEveryTruncation) {

@@ -92,7 +92,7 @@ def test_the_tool_says_the_same(resnet, tmp_path):
 
 
 @pytest.mark.parametrize("options, message", [
-    ({"bandwidth": -1}, "bandwidth must be a number above 0, got: -1"),
+    ({"bandwidth": -1}, "bandwidth must be a number above 0 and at most 1e+09, got: -1"),
     ({"workers": 0}, "workers must be a number of at least 1, got: 0"),
     ({"algorithm": "tree"}, "algorithm must be ring, halving-doubling, recursive-doubling or auto, got: tree"),
     ({"stragglers": {9: 2}}, "straggler must be a rank below 4, got: 9"),

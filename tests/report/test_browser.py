@@ -87,6 +87,50 @@ def test_it_shows_the_numbers(browser, page):
         assert name in text(browser, "facts") and value in text(browser, "facts")
 
 
+def test_the_share_of_waiting_is_of_the_time_that_it_is_summed_over(browser, page):
+    """Waits outside of the steps, and steps that are longer than others, made it more than all of it."""
+    caption = """
+        const waits = Object.create(CS.Waits.prototype);
+        const track = { link: false, process: 0, category: [CS.kExposed], name: [0], detail: [1],
+                        begin: arguments[0], end: arguments[1] };
+        const timeline = { name: "made", steps: [100, 200, 400], tracks: [track, track] };
+        waits.model = { summary: { timelines: [timeline] }, strings: ["w", "because"] };
+        waits.all = new Set();
+        waits.timeline = { reveal() {} };
+        waits.update({ from: arguments[2], to: arguments[3] });
+        return document.querySelector("#waits caption").textContent;"""
+    assert browser.execute_script(caption, [0], [500], 0, 500) == "made: 150 ns per step, 100 % of the time"
+    assert browser.execute_script(caption, [220], [400], 200, 400) == "made: 180 ns per step, 90 % of the time"
+    assert browser.execute_script(caption, [0], [90], 0, 500) == "made: compute waits for nothing"
+
+
+def test_nothing_overlaps_on_a_narrow_screen(browser, page):
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
+                            {"width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": True})
+    try:
+        open_page(browser, page.path)
+        wait(browser, lambda: text(browser, "waits"))
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= 390
+        overlaps = browser.execute_script("""
+            const found = [];
+            const boxes = (selector) => [...document.querySelectorAll(selector)].map((e) => [e.textContent || e.tagName, e.getBoundingClientRect()]);
+            const meet = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 1;
+            for (const chart of ["#periods", "#what-if"]) {
+              const all = boxes(`${chart} text, ${chart} rect, ${chart} line.bound`);
+              all.forEach(([name, box], i) => {
+                if (box.left < 0 || box.right > 391) found.push(`${name} is not on the page`);
+                for (const [other, its] of all.slice(i + 1))
+                  if (meet(box, its)) found.push(`${name} is on ${other}`);
+              });
+            }
+            for (const cell of document.querySelectorAll("#waits th, #waits td"))
+              if (cell.scrollWidth > cell.clientWidth + 1) found.push(`${cell.textContent} is wider than its cell`);
+            return found;""")
+        assert overlaps == []
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
 def test_it_says_why_compute_waits(browser, page):
     wait(browser, lambda: text(browser, "waits"))
     shown = text(browser, "waits")

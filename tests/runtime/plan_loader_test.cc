@@ -58,6 +58,10 @@ TEST(PlanLoaderTest, NamesWhatIsWrong) {
               HasSubstr("features"));
   EXPECT_THAT(ErrorAfter([](plan::Plan &p) { p.mutable_cluster()->set_nodes(0); }),
               HasSubstr("number of nodes"));
+  EXPECT_THAT(ErrorAfter([](plan::Plan &p) { p.mutable_cluster()->set_nodes(4097); }),
+              HasSubstr("number of nodes must be 1 to 4096, got: 4097"));
+  EXPECT_THAT(ErrorAfter([](plan::Plan &p) { p.mutable_cluster()->set_devices(65); }),
+              HasSubstr("devices of a node must be at most 64, got: 65"));
   EXPECT_THAT(ErrorAfter([&](plan::Plan &p) { step(p)->mutable_buffers(4)->set_offset(1 << 20); }),
               HasSubstr("buffer 4: lies outside of the arena"));
   EXPECT_THAT(ErrorAfter([&](plan::Plan &p) { step(p)->mutable_buffers(4)->set_offset(~0ull - 8); }),

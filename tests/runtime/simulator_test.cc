@@ -400,7 +400,9 @@ TEST(Simulator, OptionsAsText) {
   EXPECT_EQ(ParseWhatIf("speed=2", &o).message(),
             "must name bandwidth, latency, compute, workers or algorithm, got: speed=2");
   EXPECT_EQ(ParseWhatIf("bandwidth=0", &o).message(),
-            "bandwidth must be a number above 0, got: 0");
+            "bandwidth must be a number above 0 and at most 1e+09, got: 0");
+  EXPECT_EQ(ParseWhatIf("bandwidth=1e300", &o).message(),
+            "bandwidth must be a number above 0 and at most 1e+09, got: 1e300");
   EXPECT_EQ(ParseWhatIf("workers=x", &o).message(),
             "workers must be a number of at least 1, got: x");
   EXPECT_EQ(ParseStraggler("x=2", &o).message(),

@@ -6,8 +6,10 @@
 #include "ir/Register.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Tools/mlir-lsp-server/MlirLspServerMain.h"
+#include "tools/support/ToolOptions.h"
 
 int main(int argc, char **argv) {
+  commsched::printOwnVersion("cs-lsp-server");
   mlir::DialectRegistry registry;
   commsched::registerDialects(registry);
   return mlir::failed(mlir::MlirLspServerMain(argc, argv, registry));

@@ -4,6 +4,7 @@
 #include "tools/cs-opt/Interpret.h"
 
 #include "ir/Cs.h"
+#include "ir/ReadText.h"
 #include "reference/Ranks.h"
 #include "reference/TensorFile.h"
 
@@ -39,10 +40,11 @@ struct commsched::Interpret::Options {
   llvm::cl::opt<uint64_t> workers{"interpret-workers", llvm::cl::init(1),
                                   llvm::cl::value_desc("n"), llvm::cl::cat(category),
                                   llvm::cl::desc("Workers that share a global batch; at level 1 "
-                                                 "and 2 the devices of the cluster do")};
+                                                 "and 2 the devices of the cluster do (default 1)")};
   llvm::cl::opt<Combiner> reduction{
       "interpret-reduction", llvm::cl::init(Combiner::mean), llvm::cl::cat(category),
-      llvm::cl::desc("What gradients are over the workers; at level 1 and 2 the module says"),
+      llvm::cl::desc("What gradients are over the workers; at level 1 and 2 the module says "
+                     "(default mean)"),
       llvm::cl::values(clEnumValN(Combiner::mean, "mean", ""),
                        clEnumValN(Combiner::sum, "sum", ""))};
   llvm::cl::opt<bool> each{
@@ -145,7 +147,6 @@ static FailureOr<StepResult> runRankStep(ModuleOp module, const NamedArrays &slo
 int Interpret::run(llvm::StringRef input, DialectRegistry &registry) {
   MlirOptMainConfig config = MlirOptMainConfig::createFromCLOptions();
   MLIRContext context(registry);
-  context.printOpOnDiagnostic(false);
   context.allowUnregisteredDialects(config.shouldAllowUnregisteredDialects());
   llvm::SourceMgr sources;
   std::string error;
@@ -154,7 +155,9 @@ int Interpret::run(llvm::StringRef input, DialectRegistry &registry) {
     return fail(error);
   sources.AddNewSourceBuffer(std::move(buffer), llvm::SMLoc());
   SourceMgrDiagnosticHandler handler(sources, &context);
-  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, &context);
+  OwningOpRef<ModuleOp> module;
+  if (checkNesting(sources, &context))
+    module = parseSourceFile<ModuleOp>(sources, &context);
   if (!module)
     return EXIT_FAILURE;
   PassManager passes(&context);

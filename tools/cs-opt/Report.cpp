@@ -3,6 +3,7 @@
 
 #include "tools/cs-opt/Report.h"
 
+#include "ir/ReadText.h"
 #include "passes/schedule/ScheduledSteps.h"
 #include "tools/cs-opt/StepDocument.h"
 
@@ -102,23 +103,32 @@ bool Report::write(llvm::StringRef input) {
   return true;
 }
 
-int commsched::optWithReport(Report &report, llvm::StringRef input,
-                             llvm::StringRef output, DialectRegistry &registry) {
+int commsched::optimize(Report &report, llvm::StringRef input, llvm::StringRef output,
+                        DialectRegistry &registry) {
   MlirOptMainConfig config = MlirOptMainConfig::createFromCLOptions();
-  report.attach(config);
+  if (report.wanted())
+    report.attach(config);
   std::string error;
   std::unique_ptr<llvm::MemoryBuffer> buffer = openInputFile(input, &error);
   std::unique_ptr<llvm::ToolOutputFile> to;
   if (buffer)
+    error = whyTooDeep(*buffer);
+  if (error.empty())
     to = openOutputFile(output, &error);
   if (!to) {
-    llvm::errs() << error << "\n";
+    llvm::errs() << "error: " << error << "\n";
     return EXIT_FAILURE;
   }
   if (failed(MlirOptMain(to->os(), std::move(buffer), registry, config)))
     return EXIT_FAILURE;
-  if (!report.write(input))
+  if (report.wanted() && !report.write(input))
     return EXIT_FAILURE;
+  to->os().flush();
+  if (std::error_code written = to->os().error()) {
+    to->os().clear_error();
+    llvm::errs() << "error: cannot write " << (output == "-" ? "stdout" : output) << ": " << written.message() << "\n";
+    return EXIT_FAILURE;
+  }
   to->keep();
   return EXIT_SUCCESS;
 }

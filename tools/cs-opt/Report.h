@@ -33,9 +33,10 @@ private:
   std::shared_ptr<State> state;
 };
 
-/// As mlir::MlirOptMain of files, then the report. Returns the exit status.
-int optWithReport(Report &report, llvm::StringRef input, llvm::StringRef output,
-                  mlir::DialectRegistry &registry);
+/// As mlir::MlirOptMain of files, of which the input must not be nested too deeply, then
+/// the report if it is wanted. Returns the exit status.
+int optimize(Report &report, llvm::StringRef input, llvm::StringRef output,
+             mlir::DialectRegistry &registry);
 
 } // namespace commsched
 

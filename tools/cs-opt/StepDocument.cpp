@@ -224,7 +224,9 @@ static report::WhatIf whatIf(std::string name, const Problem &problem,
     return result;
   if (!verify(problem, schedule))
     result.same = evaluate(problem, schedule).period;
-  Solution solved = runPolicy(problem, step.policy);
+  SolverOptions options;
+  options.buckets = step.buckets;
+  Solution solved = runPolicy(problem, step.policy, options);
   result.solved = solved.evaluation.period;
   result.bound = solved.bound.period;
   if (result.same >= kNever)

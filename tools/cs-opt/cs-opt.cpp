@@ -11,9 +11,14 @@
 #include "tools/cs-opt/Interpret.h"
 #include "tools/cs-opt/Report.h"
 #include "tools/support/CrashReport.h"
+#include "tools/support/ToolOptions.h"
+#include "llvm/Support/InitLLVM.h"
 
 int main(int argc, char **argv) {
   commsched::reportCrashesAsErrors(argv);
+  llvm::InitLLVM init(argc, argv);
+  commsched::leaveOpsOutOfDiagnostics();
+  commsched::printOwnVersion("cs-opt");
   mlir::DialectRegistry registry;
   commsched::registerDialects(registry);
   mlir::registerTransformsPasses();
@@ -26,8 +31,9 @@ int main(int argc, char **argv) {
       registry);
   if (interpret.wanted())
     return interpret.run(input, registry);
-  if (!report.wanted())
+  auto config = mlir::MlirOptMainConfig::createFromCLOptions();
+  if (config.shouldShowDialects() || config.shouldListPasses())
     return mlir::asMainReturnCode(
         mlir::MlirOptMain(argc, argv, input, output, registry));
-  return commsched::optWithReport(report, input, output, registry);
+  return commsched::optimize(report, input, output, registry);
 }

@@ -11,6 +11,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "plan/limits.h"
 #include "tools/cs-run/rendezvous.h"
 #ifdef COMMSCHED_HAVE_MPI
 #include "mpi/world.h"
@@ -49,9 +50,9 @@ absl::StatusOr<std::optional<Launched>> Pair(const Environment &environment,
     return std::nullopt;
   Launched launched;
   launched.by = absl::StrCat(rank_name, " and ", size_name);
-  auto size = Number(environment, size_name, 1, 4096);
+  auto size = Number(environment, size_name, 1, kMaxNodes);
   if (!size.ok()) return size.status();
-  auto rank = Number(environment, rank_name, 0, 4095);
+  auto rank = Number(environment, rank_name, 0, kMaxNodes - 1);
   if (!rank.ok()) return rank.status();
   if (*rank >= *size)
     return Bad(absl::StrCat("environment variable ", rank_name,
@@ -203,7 +204,7 @@ absl::StatusOr<std::optional<Launched>> ReadLaunch(
   if (launched.size == 1) return std::nullopt;
   launched.of_mpi = of_mpi;
   if (of_open_mpi && IsSet(environment, "OMPI_COMM_WORLD_LOCAL_SIZE")) {
-    auto here = Number(environment, "OMPI_COMM_WORLD_LOCAL_SIZE", 1, 4096);
+    auto here = Number(environment, "OMPI_COMM_WORLD_LOCAL_SIZE", 1, kMaxNodes);
     if (!here.ok()) return here.status();
     launched.one_host = *here == launched.size;
     for (const char *name : {"PMIX_NAMESPACE", "OMPI_MCA_orte_ess_jobid"})

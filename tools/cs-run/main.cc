@@ -8,8 +8,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <cstring>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -25,6 +27,8 @@
 #ifdef COMMSCHED_HAVE_MPI
 #include "mpi/mpi_transport.h"
 #endif
+#include "plan/plan_file.h"
+#include "plan/version.h"
 #include "runtime/profile.h"
 #include "runtime/session.h"
 #include "runtime/sync.h"
@@ -265,6 +269,11 @@ int Main(const std::vector<std::string> &arguments) {
     std::fputs(HelpText(), stdout);
     return 0;
   }
+  if (options->version) {
+    std::printf("cs-run %s (CommSched, plans of schema %u)\n", kVersion,
+                plan::kSchemaVersion);
+    return 0;
+  }
   auto image = runtime::PlanImage::LoadFile(options->plan);
   if (!image.ok()) return fail(image.status());
   if (options->simulate) {
@@ -323,9 +332,19 @@ int Main(const std::vector<std::string> &arguments) {
   return EndLaunch(*options, status.ok() ? 0 : fail(status));
 }
 
+// What could not be printed is an error, also where all else went well.
+int CheckStdout(int status) {
+  const bool flushed = std::fflush(stdout) == 0;
+  if (flushed && !std::ferror(stdout)) return status;
+  std::fprintf(stderr, "cs-run: cannot write to stdout%s%s\n", flushed ? "" : ": ",
+               flushed ? "" : std::strerror(errno));
+  return status == 0 ? 1 : status;
+}
+
 }  // namespace
 }  // namespace commsched::run
 
 int main(int argc, char **argv) {
-  return commsched::run::Main(std::vector<std::string>(argv + 1, argv + argc));
+  return commsched::run::CheckStdout(
+      commsched::run::Main(std::vector<std::string>(argv + 1, argv + argc)));
 }

@@ -10,6 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "plan/limits.h"
 #include "tools/cs-run/check_reference.h"
 #include "tools/cs-run/simulate.h"
 #include "report/Document.h"
@@ -48,8 +49,9 @@ Setter Count(T *target, uint64_t least) {
 Setter Small(int *target, uint64_t least) {
   return [target, least](const std::string &value) -> absl::Status {
     absl::StatusOr<uint64_t> number = Number(value, least);
-    if (number.ok() && *number > 4096)
-      return absl::InvalidArgumentError("must be at most 4096, got: " + value);
+    if (number.ok() && *number > kMaxNodes)
+      return absl::InvalidArgumentError(
+          absl::StrCat("must be at most ", kMaxNodes, ", got: ", value));
     if (number.ok()) *target = int(*number);
     return number.status();
   };
@@ -263,6 +265,7 @@ absl::StatusOr<Options> ParseOptions(
                                             {"--arena-info", &o.arena_info},
                                             {"--emulate", &o.emulate},
                                             {"--listen-any", &o.listen_any},
+                                            {"--version", &o.version},
                                             {"--help", &o.help},
                                             {"-h", &o.help}};
   for (size_t i = 0; i < arguments.size(); ++i) {
@@ -303,7 +306,7 @@ absl::StatusOr<Options> ParseOptions(
     if (absl::Status s = it->second(value); !s.ok())
       return absl::InvalidArgumentError(absl::StrCat(name, " ", s.message()));
   }
-  if (!o.help) {
+  if (!o.help && !o.version) {
     if (absl::Status s = Check(o); !s.ok()) return s;
     if (absl::Status s = CheckCalibrate(o); !s.ok()) return s;
     if (absl::Status s = CheckPage(&o); !s.ok()) return s;
@@ -342,7 +345,7 @@ training
                           what is not in it comes from @init, if the plan has one
   --resume FILE           goes on from a checkpoint
   --checkpoint FILE       writes a checkpoint at the end
-  --checkpoint-every N    and after every N steps
+  --checkpoint-every N    and after every N steps (default: none)
                           (with parameter servers as processes, of their own:
                           see below)
   --save-params FILE      writes the parameters at the end (safetensors)
@@ -358,7 +361,7 @@ trust: docs/interpreter.md
 evaluation
   --eval NAME             function to call after training
   --eval-batch FILE       its batches (default: those of --batch)
-  --eval-every N          and after every N steps
+  --eval-every N          and after every N steps (default: none)
 
 where it runs
   --spawn [N]             all N processes of the plan on this machine, connected
@@ -386,14 +389,16 @@ simulation: docs/simulator.md
                           --metrics-json write what is predicted
   --what-if A=X,...       bandwidth, latency or compute (speed) times X;
                           workers=N, with algorithm=ring, halving-doubling,
-                          recursive-doubling or auto
+                          recursive-doubling or auto (default: as the plan says)
   --straggler R=X         the compute of rank R takes X times as long
   --link R=UP[/DOWN]      Mbit/s that rank R sends and receives; servers come
                           behind the trainers
   --link-latency-ns N, --link-overhead-ns N, --link-burst BYTES, --link-queue-ns N
-                          of every link; what it lets through at once after a
-                          pause, and what stands in its queue while it is busy
-  --engine-ns N           of a rank, for each round of a collective
+                          of every link (default: as the plan or the calibration
+                          says); what it lets through at once after a pause, and
+                          what stands in its queue while it is busy (default 0)
+  --engine-ns N           of a rank, for each round of a collective (default: as
+                          the calibration says, else 0)
   --read-profile FILE, --read-calibration FILE
                           costs that --profile and --calibrate have measured
   --every-rank            simulates each rank, not one of each kind
@@ -432,7 +437,8 @@ re-planning, on all ranks (docs/replanning.md)
   --replan-folder DIR     keeps measurements, plans and events.json
 
 reports
-  --metrics-every N       prints metrics every N steps
+  --metrics-every N       prints metrics every N steps (default: so that there
+                          are about twenty lines)
   --metrics-json FILE     writes metrics and times as JSON
   --trace FILE            writes a trace of all ranks for ui.perfetto.dev; with
                           --rank R, of that one, and .rankR before .json
@@ -452,6 +458,7 @@ reports
                           and how much slower compute is while they are busy:
                           JSON, for cs-opt --read-costs; of all ranks, by rank 0
   --arena-info            prints the memory that the plan needs, and ends
+  --version               prints the version, and ends
 )";
 }
 

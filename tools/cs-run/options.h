@@ -57,7 +57,7 @@ struct Options {
   bool simulation_option = false;  // one was given
   std::string read_profile, read_calibration;
   std::string check_against, check_json;
-  bool help = false;
+  bool help = false, version = false;
   // Of a rank that --spawn has started; not for users.
   bool spawned = false;       // the parent handles signals and prints errors
   int report = -1;            // file for the error

@@ -280,6 +280,12 @@ absl::Status Trainer::Run() {
     if (absl::Status s = GoOnWhereServersAre(); !s.ok()) return s;
   if (absl::Status s = CountSteps(); !s.ok()) return s;
   report_.emplace(silent_, options_.metrics_every, done_, steps_);
+  if (data_ != nullptr && steps_ != 0)
+    if (uint64_t left = data_->samples() % data_->global_batch(); left != 0)
+      report_->Line(absl::StrCat(left, " of ", data_->samples(),
+                                 " samples are left out in every epoch: they do not fill a "
+                                 "global batch of ",
+                                 data_->global_batch()));
   for (const std::string &name : options_.calls)
     if (absl::Status s = CallOnce(name); !s.ok()) return s;
   if (absl::Status s = session_->Drain(); !s.ok()) return s;

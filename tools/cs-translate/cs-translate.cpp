@@ -4,16 +4,21 @@
 // cs-translate: level 2 to plan, plans to text, profiles to level 0, Chakra execution
 // traces out and in.
 
-#include "mlir/Tools/mlir-translate/MlirTranslateMain.h"
 #include "passes/chakra/Chakra.h"
 #include "passes/plan/ExportPlan.h"
 #include "passes/profile/ImportProfile.h"
+#include "tools/cs-translate/Translate.h"
 #include "tools/support/CrashReport.h"
+#include "tools/support/ToolOptions.h"
+#include "llvm/Support/InitLLVM.h"
 
 int main(int argc, char **argv) {
   commsched::reportCrashesAsErrors(argv);
+  llvm::InitLLVM init(argc, argv);
+  commsched::leaveOpsOutOfDiagnostics();
+  commsched::printOwnVersion("cs-translate");
   commsched::registerPlanTranslations();
   commsched::registerProfileTranslations();
   commsched::registerChakraTranslations();
-  return failed(mlir::mlirTranslateMain(argc, argv, "CommSched: plans, profiles and traces\n"));
+  return commsched::translate(argc, argv);
 }

@@ -11,21 +11,24 @@
 #include "mlir/Tools/Plugins/DialectPlugin.h"
 #include "mlir/Tools/Plugins/PassPlugin.h"
 #include "passes/Passes.h"
+#include "plan/version.h"
+#include "tools/support/ToolOptions.h"
 
 static constexpr char kName[] = "CommSched";
-static constexpr char kVersion[] = "0.1.0";
 
 extern "C" LLVM_ATTRIBUTE_WEAK mlir::DialectPluginLibraryInfo
 mlirGetDialectPluginInfo() {
-  return {MLIR_PLUGIN_API_VERSION, kName, kVersion,
+  return {MLIR_PLUGIN_API_VERSION, kName, commsched::kVersion,
           [](mlir::DialectRegistry *registry) {
+            commsched::leaveOpsOutOfDiagnostics();
             commsched::registerDialects(*registry);
           }};
 }
 
 extern "C" LLVM_ATTRIBUTE_WEAK mlir::PassPluginLibraryInfo
 mlirGetPassPluginInfo() {
-  return {MLIR_PLUGIN_API_VERSION, kName, kVersion, [] {
+  return {MLIR_PLUGIN_API_VERSION, kName, commsched::kVersion, [] {
+            commsched::leaveOpsOutOfDiagnostics();
             commsched::registerPasses();
             commsched::registerPipelines();
           }};

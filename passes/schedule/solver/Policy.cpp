@@ -12,6 +12,7 @@
 namespace commsched::schedule {
 
 static constexpr std::string_view kSolver = "solver";
+static constexpr std::string_view kFixedBuckets = "fixed-buckets";
 
 /// For a schedule that is better with other costs.
 static constexpr double kMostLonger = 1.03;
@@ -28,6 +29,17 @@ std::string listPolicies() {
   for (const Baseline &baseline : baselines())
     names += std::string(", ") + baseline.name;
   return names;
+}
+
+std::string checkBuckets(const BucketLimits &limits, std::string_view policy) {
+  for (auto [what, bytes] : {std::pair{"bucket-bytes", limits.bytes},
+                             std::pair{"first-bucket-bytes", limits.first}})
+    if (bytes < 1)
+      return std::string(what) + " must be positive, got: " + std::to_string(bytes);
+  if (policy != kFixedBuckets && limits != BucketLimits())
+    return "bucket-bytes and first-bucket-bytes must go with the policy fixed-buckets, got: " +
+           std::string(policy);
+  return "";
 }
 
 bool isPolicy(std::string_view name) {
@@ -81,7 +93,8 @@ Solution runPolicy(const Problem &problem, std::string_view name,
   const Baseline *baseline = findBaseline(name);
   View view(problem, programOrder(problem));
   Solution solution;
-  solution.schedule = baseline->make(view);
+  solution.schedule = name == kFixedBuckets ? fixedBuckets(view, options.buckets)
+                                            : baseline->make(view);
   solution.evaluation = evaluate(problem, solution.schedule);
   solution.bound = boundOfOrder(problem, view.order);
   solution.anyOrderBound = boundOfAnyOrder(problem);

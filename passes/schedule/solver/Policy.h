@@ -17,6 +17,9 @@ std::string listPolicies();
 
 bool isPolicy(std::string_view name);
 
+/// Empty, or what is wrong with limits of buckets for this policy.
+std::string checkBuckets(const BucketLimits &limits, std::string_view policy);
+
 /// What the policy of this name makes of the problem. Of baselines the list of
 /// periods has its own alone; the solver's priorities are those by first consumer where
 /// that makes next to no difference. Effort 0: in proportion to the size of the problem, so

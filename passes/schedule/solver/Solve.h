@@ -13,12 +13,21 @@
 
 namespace commsched::schedule {
 
+/// Bytes at which buckets are closed, and the first of them.
+struct BucketLimits {
+  int64_t bytes = int64_t{25} << 20;
+  int64_t first = int64_t{1} << 20;
+  bool operator==(const BucketLimits &) const = default;
+};
+
 struct SolverOptions {
   /// How much is searched: about the number of messages that are simulated, in
   /// thousands; 0: as much as fits the size of the problem.
   int64_t effort = 0;
   /// Whether ops may run in another order than the program's.
   bool reorder = true;
+  /// Of the policy fixed-buckets; where it is only compared with, it has its own.
+  BucketLimits buckets = {};
 };
 
 struct Solution {

@@ -3,7 +3,7 @@
 
 // RUN: cs-opt --expand-collectives --split-input-file --verify-diagnostics %s
 // RUN: not cs-opt --split-input-file --expand-collectives=algorithm=star %s 2>&1 | FileCheck %s --check-prefix=OPTION
-// OPTION: error: algorithm must be auto, ring, halving-doubling or recursive-doubling, got: star
+// OPTION: error: expand-collectives: algorithm must be auto, ring, halving-doubling or recursive-doubling, got: star
 
 cs.cluster @lab nodes = 4 devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>
     intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>

@@ -27,7 +27,7 @@ func.func @step(%v: !cs.placed<tensor<8xf32>, device 0>) {
 
 cs.cluster @lab nodes = 4 devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>
     intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
-// expected-error@+1 {{'cs.count' must be an i64 of 1 to 16777216, got: 0 : i64}}
+// expected-error@+1 {{'cs.count' must be an i64 of 1 to 4096, got: 0 : i64}}
 func.func @step(%v: !cs.placed<tensor<8xf32>, device 0>) attributes {cs.count = 0 : i64} {
   return
 }

@@ -26,7 +26,7 @@ cs.cluster @lab nodes = 2 devices = 1 device = <kind = cpu, gflops = 40, gb_per_
 // SOLVED: cs.solution "{{.*}}" period_ns {{.*}} bound_ns
 // SCHEDULED: cs.schedule = #cs.schedule<policy = "solver"
 // SCHEDULED: cs.problem @step.problem
-// FILE: error: cannot open output file
+// FILE: error: extract-problem: cannot open output file
 func.func @step(%a: !t {cs.param = "a"}, %b: !t {cs.param = "b"}, %x: !t {cs.batch = "x"})
     -> (!t {cs.updates = "a"}, !t {cs.updates = "b"}) attributes {cs.step} {
   %h = cs.fragment "forward.0" on 0 (%a, %x) cost <flops = 0, bytes = 0, ns = 1000000> : (!t, !t) -> !t

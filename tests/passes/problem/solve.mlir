@@ -8,6 +8,8 @@
 // RUN: not cs-opt --solve-problem=effort=-1 %s 2>&1 | FileCheck %s --check-prefix=EFFORT
 
 // POLICY: policy must be solver, fifo, wfbp, fixed-buckets, p3, {{.*}}, latency-hiding, got: best
+// RUN: not cs-opt --solve-problem=first-bucket-bytes=5 %s 2>&1 | FileCheck %s --check-prefix=BUCKETS
+// BUCKETS: error: solve-problem: bucket-bytes and first-bucket-bytes must go with the policy fixed-buckets, got: solver
 // EFFORT: effort must not be negative, got: -1
 
 // REMARK: remark: {{.*}}fifo: period 10 ns, bound 8 ns ({{.*}}), for any order 8 ns ({{.*}})

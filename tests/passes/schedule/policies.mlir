@@ -7,6 +7,16 @@
 // RUN: %cs-opt --schedule-comm=policy=fifo %s | FileCheck %s --check-prefixes=CHECK,FIFO
 // RUN: %cs-opt --schedule-comm=policy=priority %s | FileCheck %s --check-prefix=PRIORITY
 // RUN: %cs-opt --schedule-comm=policy=fixed-buckets %s | FileCheck %s --check-prefix=BUCKETS
+// RUN: %cs-opt --schedule-comm="policy=fixed-buckets bucket-bytes=1 first-bucket-bytes=1" %s | FileCheck %s --check-prefix=EACH --implicit-check-not=cs.start
+// RUN: %cs-opt --schedule-comm="policy=fixed-buckets first-bucket-bytes=100000000" %s | FileCheck %s --check-prefix=WHOLE --implicit-check-not=cs.start
+// RUN: not cs-opt --schedule-comm="policy=fixed-buckets bucket-bytes=0" %s 2>&1 | FileCheck %s --check-prefix=BYTES
+// RUN: not cs-opt --schedule-comm="policy=fifo bucket-bytes=1000" %s 2>&1 | FileCheck %s --check-prefix=OTHER
+// EACH: cs.start "c"
+// EACH: cs.start "b"
+// EACH: cs.start "a"
+// WHOLE: cs.start "c+2"
+// BYTES: error: schedule-comm: bucket-bytes must be positive, got: 0
+// OTHER: error: schedule-comm: bucket-bytes and first-bucket-bytes must go with the policy fixed-buckets, got: fifo
 // RUN: %cs-opt --schedule-comm=policy=p3 %s | FileCheck %s --check-prefix=P3
 // RUN: %cs-opt --schedule-comm=policy=dear %s | FileCheck %s --check-prefix=DEAR
 // RUN: %cs-opt --schedule-comm=policy=wfbp %s | FileCheck %s --check-prefix=WFBP
@@ -46,7 +56,7 @@ cs.cluster @lab nodes = 2 devices = 1 device = <kind = cpu, gflops = 40, gb_per_
 
 // LIMIT: Remark=""step": priorities only: the step has more than 5 ops"
 // LIMIT: Remark=""c": priority 2: first needed by "forward.c"
-// UNKNOWN: error: policy must be priority, solver, fifo, {{.*}}latency-hiding, got: best
+// UNKNOWN: error: schedule-comm: policy must be priority, solver, fifo, {{.*}}latency-hiding, got: best
 
 // A message of each tensor, and no order but that in which they are made.
 // CHECK: func.func @step(

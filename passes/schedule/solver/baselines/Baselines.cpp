@@ -11,7 +11,7 @@ const std::vector<Baseline> &baselines() {
   static const std::vector<Baseline> list = {
       {"fifo", fifo},
       {"wfbp", waitFreeBackpropagation},
-      {"fixed-buckets", fixedBuckets},
+      {"fixed-buckets", [](const View &view) { return fixedBuckets(view); }},
       {"p3", p3, /*cheap=*/false},
       {"bytescheduler",
        [](const View &view) { return tunedByteScheduler(view); }},

@@ -11,6 +11,7 @@
 #define COMMSCHED_PASSES_SCHEDULE_SOLVER_BASELINES_BASELINES_H
 
 #include "passes/schedule/solver/Order.h"
+#include "passes/schedule/solver/Solve.h"
 
 #include <string>
 #include <vector>
@@ -23,8 +24,8 @@ Schedule fifo(const View &view);
 /// Wait-free back-propagation: as fifo, but the next step begins when all tensors
 /// have arrived.
 Schedule waitFreeBackpropagation(const View &view);
-/// DistributedDataParallel's buckets of 25 MiB, of which the first has 1 MiB.
-Schedule fixedBuckets(const View &view);
+/// DistributedDataParallel's buckets: of 25 MiB, of which the first has 1 MiB.
+Schedule fixedBuckets(const View &view, BucketLimits limits = {});
 /// Slices of 50,000 parameters, one on the way at a time, by order of use.
 Schedule p3(const View &view);
 /// Slices and credit of this size (bytes), by order of use.

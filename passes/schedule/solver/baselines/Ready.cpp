@@ -6,6 +6,8 @@
 #include "passes/schedule/solver/Fusion.h"
 #include "passes/schedule/solver/baselines/Baselines.h"
 
+#include <functional>
+
 namespace commsched::schedule {
 
 static Schedule oneEach(const View &view, const char *name,
@@ -20,7 +22,7 @@ static Schedule oneEach(const View &view, const char *name,
 }
 
 static Schedule byDivision(const View &view, const char *name,
-                           Division (*fuse)(const View &, const std::vector<unsigned> &),
+                           const std::function<Division(const View &, const std::vector<unsigned> &)> &fuse,
                            void (*prioritize)(const View &, Message &)) {
   Schedule schedule = emptySchedule(view, name);
   for (const std::vector<unsigned> &kind : view.kinds)
@@ -48,11 +50,11 @@ Schedule waitFreeBackpropagation(const View &view) {
 // order of arrival (that is what is modelled; so the small bucket is the first to
 // go). A bucket is closed by the tensor that reaches its limit; buckets are sent in
 // order; the optimizer waits for all.
-Schedule fixedBuckets(const View &view) {
+Schedule fixedBuckets(const View &view, BucketLimits limits) {
   Schedule schedule = byDivision(
       view, "fixed-buckets",
-      [](const View &v, const std::vector<unsigned> &kind) {
-        return fuseBySize(v, kind, 25 << 20, 1 << 20);
+      [&](const View &v, const std::vector<unsigned> &kind) {
+        return fuseBySize(v, kind, limits.bytes, limits.first);
       },
       prioritizeByRelease);
   schedule.barrier = true;

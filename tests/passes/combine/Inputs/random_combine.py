@@ -1,0 +1,160 @@
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Usage: random_combine.py CS_OPT FOLDER SEED COUNT
+
+Random programs of level 1 with gathers, sums of all-reduced tensors and parts of them: the reference interpreter must
+find the same values of all slots before and behind --combine-collectives, which must have changed something.
+Gathers and integers have the same bits; sums of floating-point numbers are within the bounds of both.
+"""
+import pathlib
+import random
+import subprocess
+import sys
+
+import numpy
+from safetensors.numpy import load_file, save_file
+
+CLUSTER = ("cs.cluster @lab nodes = {} devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>\n"
+           "    intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>\n")
+RANK = "!cs.placed<tensor<i32>, device 0>"
+
+
+def tensor(shape, element):
+    return f"tensor<{''.join(f'{n}x' for n in shape)}{element}>"
+
+
+def placed(shape, element):
+    return f"!cs.placed<{tensor(shape, element)}, device 0>"
+
+
+class Program:
+    def __init__(self, rng):
+        self.rng, self.nodes = rng, rng.randint(1, 5)
+        self.arguments, self.body, self.results, self.exact = [], [], [], set()
+        self.batches, self.count, self.wanted = {}, 0, []
+        for _ in range(rng.randint(2, 5)):
+            rng.choice([self.gather, self.gather, self.sum, self.part])()
+
+    def name(self, of):
+        self.count += 1
+        return f"{of}{self.count}"
+
+    def batch(self, shape, element):
+        name = self.name("b")
+        self.arguments.append(f'%{name}: {placed(shape, element)} {{cs.batch = "{name}"}}')
+        whole = (shape[0] * self.nodes, *shape[1:])
+        numbers = numpy.random.default_rng(self.rng.getrandbits(32))
+        self.batches[name] = (numbers.standard_normal(whole).astype("f4") if element == "f32"
+                              else numbers.integers(-1000, 1000, whole).astype("i4"))
+        return name
+
+    def keep(self, value, shape, element, exact):
+        slot = self.name("s")
+        self.results.append((value, f'{placed(shape, element)} {{cs.updates = "{slot}"}}', placed(shape, element)))
+        if exact or element == "i32":
+            self.exact.add(slot)
+
+    def gather(self):
+        shape = tuple(self.rng.randint(1, 4) for _ in range(self.rng.randint(1, 4)))
+        element = self.rng.choice(["f32", "f32", "i32"])
+        value, whole = self.batch(shape, element), (shape[0] * self.nodes, *shape[1:])
+        made = self.name("g")
+        self.body.append(f'%{made} = cs.all_gather "{made}" %{value} : {placed(shape, element)} -> {placed(whole, element)}')
+        self.keep(made, whole, element, True)
+
+    def sum(self):
+        shape = tuple(self.rng.randint(1, 5) for _ in range(self.rng.randint(1, 3)))
+        element = self.rng.choice(["f32", "i32"])
+        letter = element[0]
+        reduction = self.rng.choice(["sum", "mean"]) if element == "f32" else "sum"
+        values = []
+        for _ in range(self.rng.randint(2, 5)):
+            value, made = self.batch(shape, element), self.name("r")
+            self.body.append(f'%{made} = cs.all_reduce "{made}" {reduction} %{value} : {placed(shape, element)}')
+            values.append(made)
+        made, inside = self.name("f"), [f"x{i}" for i in range(len(values))]
+        kind, here = placed(shape, element), tensor(shape, element)
+        self.body.append(f'%{made} = cs.fragment "{made}" on 0 ({", ".join("%" + v for v in values)}) : '
+                         f'({", ".join([kind] * len(values))}) -> {kind} {{\n'
+                         f'  ^bb0({", ".join(f"%{x}: {here}" for x in inside)}):')
+        terms = list(inside)
+        while len(terms) > 1:
+            a, b = (terms.pop(self.rng.randrange(len(terms))) for _ in range(2))
+            to = self.name("t")
+            self.body.append(f'    %{to} = arith.{self.rng.choice(["add", "sub"])}{letter} %{a}, %{b} : {here}')
+            terms.append(to)
+        self.body.append(f"    cs.return %{terms[0]} : {here}\n  }}")
+        self.keep(made, shape, element, False)
+        self.wanted.append("one all-reduce")
+
+    def part(self):
+        size = self.rng.randint(1, 3)
+        rest = tuple(self.rng.randint(1, 4) for _ in range(self.rng.randint(0, 2)))
+        own, whole = (size, *rest), (size * self.nodes, *rest)
+        value, made, rank = self.batch(whole, "f32"), self.name("r"), self.name("n")
+        self.arguments.append(f"%{rank}: {RANK} {{cs.worker_index}}")
+        zeros, sizes, ones = (", ".join(map(str, list(n))) for n in ([0] * len(rest), own, [1] * len(own)))
+        offsets = f"%at{', ' if rest else ''}{zeros}"
+        fragment, gathered = self.name("f"), self.name("g")
+        self.body.append(
+            f'%{made} = cs.all_reduce "{made}" sum %{value} : {placed(whole, "f32")}\n'
+            f'  %{fragment} = cs.fragment "{fragment}" on 0 (%{made}, %{rank}) : ({placed(whole, "f32")}, {RANK}) -> {placed(own, "f32")} {{\n'
+            f'  ^bb0(%w: {tensor(whole, "f32")}, %n: tensor<i32>):\n'
+            f'    %own = tensor.extract %n[] : tensor<i32>\n    %i = arith.index_cast %own : i32 to index\n'
+            f'    %size = arith.constant {size} : index\n    %at = arith.muli %i, %size : index\n'
+            f'    %part = tensor.extract_slice %w[{offsets}] [{sizes}] [{ones}] : {tensor(whole, "f32")} to {tensor(own, "f32")}\n'
+            f'    %two = arith.addf %part, %part : {tensor(own, "f32")}\n'
+            f'    cs.return %two : {tensor(own, "f32")}\n  }}\n'
+            f'  %{gathered} = cs.all_gather "{gathered}" %{fragment} : {placed(own, "f32")} -> {placed(whole, "f32")}')
+        self.keep(gathered, whole, "f32", False)
+        self.wanted.append("a reduce-scatter")
+
+    def text(self):
+        values, attributes, types = zip(*self.results)
+        body = "\n  ".join(self.body)
+        return (CLUSTER.format(self.nodes) + f"func.func @step({', '.join(self.arguments)}) -> ({', '.join(attributes)}) "
+                f"attributes {{cs.step}} {{\n  {body}\n  return {', '.join('%' + v for v in values)} : {', '.join(types)}\n}}\n")
+
+
+def call(*command):
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+    assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stderr}"
+    return done.stderr
+
+
+def check(cs_opt, folder, seed):
+    program = Program(random.Random(seed))
+    module, batches = folder / f"{seed}.mlir", folder / f"{seed}.batches"
+    module.write_text(program.text())
+    save_file(program.batches, batches)
+    found = {}
+    for name, passes in (("before", []), ("behind", ["--combine-collectives=gather-bytes=1000000"])):
+        output = folder / f"{seed}.{name}"
+        call(cs_opt, module, *passes, "--interpret=1", f"--interpret-batches={batches}", f"--interpret-output={output}")
+        found[name] = load_file(output)
+    said = call(cs_opt, module, "--combine-collectives=gather-bytes=1000000", "--remarks-filter=combine-collectives",
+                "-o", folder / f"{seed}.combined.mlir")
+    for wanted in program.wanted:
+        assert wanted in said, f"seed {seed}: {wanted}: {said}"
+    assert found["before"].keys() == found["behind"].keys() and found["before"]
+    for name, value in found["before"].items():
+        if name.endswith(".bound"):
+            continue
+        other = found["behind"][name]
+        if name[2:] in program.exact:
+            assert value.tobytes() == other.tobytes(), f"seed {seed}: {name}"
+        else:
+            bound = found["before"][name + ".bound"] + found["behind"][name + ".bound"]
+            assert (numpy.abs(value.astype("f8") - other) <= bound).all(), f"seed {seed}: {name}"
+    # What comes out can be scheduled and is a correct protocol.
+    call(cs_opt, folder / f"{seed}.combined.mlir", "--schedule-comm=policy=fifo", "--expand-collectives", "--verify-distributed",
+         "-o", folder / f"{seed}.level2.mlir")
+    if seed % 8 == 0:
+        call("cs-translate", "--mlir-to-plan", folder / f"{seed}.level2.mlir", "-o", folder / f"{seed}.plan")
+
+
+if __name__ == "__main__":
+    cs_opt, folder, first, count = sys.argv[1], pathlib.Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+    folder.mkdir(parents=True, exist_ok=True)
+    for seed in range(first, first + count):
+        check(cs_opt, folder, seed)
