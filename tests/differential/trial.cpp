@@ -103,7 +103,7 @@ public:
       if (cs_session_set_batch(session, name.c_str(), bytes.data(), bytes.size()))
         return false;
     }
-    return !cs_session_call(session, nullptr) && !cs_session_wait(session);
+    return !cs_session_call(session, nullptr, nullptr) && !cs_session_wait(session);
   }
   // Of the type of `like`; null if there is none.
   reference::ArrayPtr slot(const std::string &name, const reference::Array &like) {
