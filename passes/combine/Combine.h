@@ -23,6 +23,10 @@ void combineSums(mlir::func::FuncOp func, Tell tell);
 /// own part.
 void scatterParts(mlir::func::FuncOp func, int64_t nodes, Tell tell);
 
+/// All-gathers of ids and rows in the place of an all-reduce of a table that has other
+/// rows than zeros only there, where the nodes then send less.
+void gatherRows(mlir::func::FuncOp func, int64_t nodes, Tell tell);
+
 /// The all-reduce that makes an argument of the fragment's body, if that argument has one
 /// use and the fragment is the only reader of the result.
 cs::AllReduceOp soleReduce(cs::FragmentOp fragment, mlir::Value argument);

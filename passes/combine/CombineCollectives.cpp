@@ -3,6 +3,9 @@
 
 #include "passes/combine/Combine.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "passes/OptionError.h"
 #include "passes/combine/Passes.h"
@@ -53,6 +56,7 @@ private:
     // Of several devices of a node, each is a worker.
     if (cluster.getDevices() == 1)
       commsched::combine::scatterParts(func, static_cast<int64_t>(cluster.getNodes()), tell);
+    commsched::combine::gatherRows(func, static_cast<int64_t>(cluster.getNodes()), tell);
     SmallVector<Operation *> gathers;
     for (auto gather : func.front().getOps<cs::AllGatherOp>())
       if (sparse::isFusable(gather))

@@ -22,6 +22,11 @@ def CombineCollectives : Pass<"combine-collectives", "::mlir::ModuleOp"> {
       `cs.worker_index` times the size of a part) and nothing else reads it, a
       reduce-scatter takes the place of the all-reduce. Nodes have one device, and the
       parts are equal.
+    - **Rows.** Where a fragment makes a tensor by `cs.segment_sum` (or what that has become), or a sum of some, only
+      to have it added up over the nodes (the gradient of a table of embeddings), ids and
+      rows are gathered from all nodes, and each adds them up: if a node then sends less,
+      which is where R nodes have fewer than 2/R of the rows. The result is the same on all
+      nodes, rounded in another order; updates are of all rows, as without.
     - **Gathers.** All-gathers of one device and element type that do not depend on each
       other become one of at most `gather-bytes` per node, in which the tensors of a
       node lie behind each other. Their results have the same bits.
@@ -34,7 +39,9 @@ def CombineCollectives : Pass<"combine-collectives", "::mlir::ModuleOp"> {
              "most bytes of a node in a joined all-gather; 0: none are joined; -1: what the link "
              "carries during its latency">,
   ];
-  let dependentDialects = ["::commsched::cs::CsDialect", "::mlir::tensor::TensorDialect"];
+  let dependentDialects = ["::commsched::cs::CsDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::linalg::LinalgDialect", "::mlir::scf::SCFDialect",
+                           "::mlir::tensor::TensorDialect"];
 }
 
 #endif // COMMSCHED_PASSES_COMBINE_PASSES_TD

@@ -3,12 +3,16 @@
 
 #include "passes/insert/RowOps.h"
 
+#include <functional>
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 #include "ir/Cs.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/DenseMap.h"
 
 using namespace mlir;
 using namespace commsched;
@@ -134,10 +138,67 @@ Value lower(OpBuilder &builder, cs::SegmentSumOp op) {
 
 } // namespace
 
-void commsched::lowerRowOps(func::FuncOp func,
+/// Whether two loops do the same: what they use from outside is the same value, or the
+/// same constant, or filled with one.
+static bool isSameLoop(scf::ForOp a, scf::ForOp b) {
+  llvm::DenseMap<Value, Value> same;
+  std::function<bool(Value, Value)> isSame = [&](Value x, Value y) {
+    if (x == y || same.lookup(x) == y)
+      return true;
+    Attribute left, right;
+    if (matchPattern(x, m_Constant(&left)) && matchPattern(y, m_Constant(&right)))
+      return left == right;
+    auto fill = x.getDefiningOp<linalg::FillOp>(), other = y.getDefiningOp<linalg::FillOp>();
+    return fill && other && fill.getResult(0).getType() == other.getResult(0).getType() &&
+           isSame(fill.getInputs().front(), other.getInputs().front());
+  };
+  return OperationEquivalence::isEquivalentTo(
+      a, b, [&](Value x, Value y) { return success(isSame(x, y)); },
+      [&](Value x, Value y) { same[x] = y; }, OperationEquivalence::IgnoreLocations);
+}
+
+std::optional<SegmentSumOperands> commsched::matchSegmentSum(Value value) {
+  auto loop = value.getDefiningOp<scf::ForOp>();
+  if (!loop || loop.getNumResults() != 1)
+    return std::nullopt;
+  SegmentSumOperands found;
+  for (Operation &op : loop.getBody()->without_terminator()) {
+    if (auto extract = dyn_cast<tensor::ExtractOp>(op); extract && !found.ids)
+      found.ids = extract.getTensor();
+    auto slice = dyn_cast<tensor::ExtractSliceOp>(op);
+    if (slice && slice.getSource() != loop.getRegionIterArgs().front())
+      found.values = slice.getSource();
+  }
+  auto table = dyn_cast<RankedTensorType>(value.getType());
+  auto isOutside = [&](Value list) {
+    return list && !loop.getRegion().isAncestor(list.getParentRegion());
+  };
+  if (!table || !isOutside(found.ids) || !isOutside(found.values))
+    return std::nullopt;
+  auto ids = cast<RankedTensorType>(found.ids.getType());
+  auto values = cast<RankedTensorType>(found.values.getType());
+  if (ids.getRank() != 1 || ids.getEncoding() || values.getRank() != table.getRank() ||
+      ids.getDimSize(0) != values.getDimSize(0) || table.getDimSize(0) == 0 ||
+      ids.getDimSize(0) == 0)
+    return std::nullopt;
+  // Made again, beside it.
+  OpBuilder builder(loop);
+  auto sum = cs::SegmentSumOp::create(builder, loop.getLoc(), table, found.ids, found.values);
+  Operation *before = sum->getPrevNode();
+  builder.setInsertionPointAfter(sum);
+  auto again = lower(builder, sum).getDefiningOp<scf::ForOp>();
+  bool isIt = again && isSameLoop(loop, again);
+  while (loop->getPrevNode() != before)
+    loop->getPrevNode()->erase();
+  if (!isIt)
+    return std::nullopt;
+  return found;
+}
+
+void commsched::lowerRowOps(Operation *func,
                             llvm::function_ref<bool(Operation *)> keep) {
   SmallVector<Operation *> ops;
-  func.walk([&](Operation *op) {
+  func->walk([&](Operation *op) {
     if (isa<cs::LookupOp, cs::SegmentSumOp>(op) && !keep(op))
       ops.push_back(op);
   });

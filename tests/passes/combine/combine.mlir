@@ -14,6 +14,8 @@
 // REMARK: one all-reduce for "a+b" and "c"
 // REMARK: one all-reduce for "g" and "h"
 // REMARK: a reduce-scatter for the parts of "w" that the nodes use
+// REMARK: rows of "t" are gathered, in 2 lists
+// REMARK: one all-gather of 32 bytes for "t.ids", "t.ids'"
 // REMARK: one all-gather of 88 bytes for "p", "q"
 
 cs.cluster @lab nodes = 2 devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>
@@ -155,6 +157,40 @@ func.func @no_parts(%g: !v {cs.batch = "g"}, %i: !cs.placed<tensor<i32>, device 
     cs.return %sum : tensor<2xf32>
   }
   return %2, %3 : !v, !p
+}
+
+// The rows of a table that are no zeros: two lists, one of which is there already. A table of few rows stays.
+// APART-LABEL: func.func @rows
+// APART: %[[MAKE:.*]]:4 = cs.fragment "make" on 0 (%arg0, %arg1)
+// APART: cs.return %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} : tensor<4x4xf32>, tensor<4x2xf32>, tensor<4xi32>, tensor<4x2xf32>
+// APART: %[[I0:.*]] = cs.all_gather "t.ids" %arg0
+// APART: %[[V0:.*]] = cs.all_gather "t" %[[MAKE]]#1
+// APART: %[[I1:.*]] = cs.all_gather "t.ids'" %[[MAKE]]#2
+// APART: %[[V1:.*]] = cs.all_gather "t.values" %[[MAKE]]#3
+// APART: %[[T:.*]] = cs.fragment "rows.t" on 0 (%[[I0]], %[[V0]], %[[I1]], %[[V1]]) deferred
+// APART-COUNT-2: arith.divf
+// APART: cs.all_reduce "few" mean %[[MAKE]]#0
+// APART: return %[[T]]
+!n = !cs.placed<tensor<4xi32>, device 0>
+!r = !cs.placed<tensor<4x2xf32>, device 0>
+!t = !cs.placed<tensor<64x2xf32>, device 0>
+!few = !cs.placed<tensor<4x4xf32>, device 0>
+func.func @rows(%i: !n {cs.batch = "i"}, %r: !r {cs.batch = "r"}) -> (!t {cs.updates = "t"}, !few {cs.updates = "few"}) {
+  %0:2 = cs.fragment "make" on 0 (%i, %r) : (!n, !r) -> (!t, !few) {
+  ^bb0(%ids: tensor<4xi32>, %rows: tensor<4x2xf32>):
+    %ids2 = arith.addi %ids, %ids : tensor<4xi32>
+    %rows2 = arith.addf %rows, %rows : tensor<4x2xf32>
+    %rows3 = arith.mulf %rows2, %rows : tensor<4x2xf32>
+    %a = cs.segment_sum %ids, %rows2 : (tensor<4xi32>, tensor<4x2xf32>) -> tensor<64x2xf32>
+    %b = cs.segment_sum %ids2, %rows3 : (tensor<4xi32>, tensor<4x2xf32>) -> tensor<64x2xf32>
+    %t = arith.addf %a, %b : tensor<64x2xf32>
+    %ones = arith.constant dense<1.0> : tensor<4x4xf32>
+    %c = cs.segment_sum %ids, %ones : (tensor<4xi32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+    cs.return %t, %c : tensor<64x2xf32>, tensor<4x4xf32>
+  }
+  %1 = cs.all_reduce "t" mean %0#0 : !t
+  %2 = cs.all_reduce "few" mean %0#1 : !few
+  return %1, %2 : !t, !few
 }
 
 // Tensors of any shape; what depends on a gather does not join it.

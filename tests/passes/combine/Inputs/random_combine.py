@@ -33,7 +33,7 @@ class Program:
         self.arguments, self.body, self.results, self.exact = [], [], [], set()
         self.batches, self.count, self.wanted = {}, 0, []
         for _ in range(rng.randint(2, 5)):
-            rng.choice([self.gather, self.gather, self.sum, self.part])()
+            rng.choice([self.gather, self.gather, self.sum, self.part, self.rows])()
 
     def name(self, of):
         self.count += 1
@@ -108,6 +108,30 @@ class Program:
             f'  %{gathered} = cs.all_gather "{gathered}" %{fragment} : {placed(own, "f32")} -> {placed(whole, "f32")}')
         self.keep(gathered, whole, "f32", False)
         self.wanted.append("a reduce-scatter")
+
+    def rows(self):
+        """Rows of a table, some with ids that it has not, as a sum of lists."""
+        count, table = self.rng.randint(1, 4), (self.rng.randint(100, 200), self.rng.randint(1, 3))
+        arguments, kinds, inside, body = [], [], [], []
+        for i in range(self.rng.randint(1, 3)):
+            ids, rows = self.batch((count,), "i32"), self.batch((count, table[1]), "f32")
+            self.batches[ids] %= table[0] + 20
+            arguments += [ids, rows]
+            kinds += [((count,), "i32"), ((count, table[1]), "f32")]
+            inside.append(f"    %s{i} = cs.segment_sum %i{i}, %v{i} : ({tensor((count,), 'i32')}, {tensor((count, table[1]), 'f32')}) -> {tensor(table, 'f32')}")
+            if i:
+                inside.append(f"    %t{i} = arith.addf %{'t' if i > 1 else 's'}{i - 1}, %s{i} : {tensor(table, 'f32')}")
+        lists, last = len(arguments) // 2, "t" if len(arguments) > 2 else "s"
+        here = ", ".join(f"%{'v' if i % 2 else 'i'}{i // 2}: {tensor(*kind)}" for i, kind in enumerate(kinds))
+        made, reduced, whole = self.name("f"), self.name("r"), placed(table, "f32")
+        self.body.append(
+            f'%{made} = cs.fragment "{made}" on 0 ({", ".join("%" + a for a in arguments)}) : '
+            f'({", ".join(placed(*kind) for kind in kinds)}) -> {whole} {{\n  ^bb0({here}):\n' + "\n".join(inside) +
+            f'\n    cs.return %{last}{lists - 1} : {tensor(table, "f32")}\n  }}\n'
+            f'  %{reduced} = cs.all_reduce "{reduced}" {self.rng.choice(["sum", "mean"])} %{made} : {whole}')
+        self.keep(reduced, table, "f32", False)
+        if self.nodes > 1:
+            self.wanted.append("are gathered")
 
     def text(self):
         values, attributes, types = zip(*self.results)
