@@ -308,7 +308,7 @@ int Main(const std::vector<std::string> &arguments) {
     const int trainers = (*image)->nodes();
     const int servers = int((*image)->servers().servers.size());
     const bool connected = runtime::RanksCommunicate(**image);
-    image = absl::CancelledError("");  // unloads the plan's code
+    image = absl::CancelledError("");  // the memory is not needed here
     int ended = Spawn(*options, WithoutSpawn(arguments), trainers, servers, connected);
     if (ended == 0 && page)
       if (absl::Status s = page->Write(options->predicted, options->trace, options->page);
