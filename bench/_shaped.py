@@ -120,8 +120,8 @@ class Cluster:
     def run(self, plan, *options):
         """Ends the benchmark if a rank fails."""
         self._port += 1  # that of the run before may linger
-        peers = ",".join(f"{address}:{self._port}" for address in self.network.addresses)
-        processes = [self.network.start(rank, [tool("cs-run"), plan, "--rank", rank, "--peers", peers, "--listen-any",
+        peers = ",".join(f"{address}:{self._port}" for address in self.network.loopback)
+        processes = [self.network.start(rank, [tool("cs-run"), plan, "--rank", rank, "--peers", peers, "--insecure",
                                                "--deadline", 60, *options],
                                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
                      for rank in range(len(self.network.addresses))]

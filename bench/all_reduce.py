@@ -131,9 +131,9 @@ class Case:
             self.run([[*self.mpirun(), *common, "--transport", "mpi", "--metrics-json", metrics]])
         else:
             # Ports below those that are given to outgoing connections.
-            address = (lambda i: f"127.0.0.1:{PORT + i}") if self.fast else (lambda i: f"10.0.0.{i + 1}:{PORT}")
+            address = (lambda i: f"127.0.0.1:{PORT + i}") if self.fast else (lambda i: f"{self.network.loopback[i]}:{PORT}")
             peers = ",".join(address(i) for i in range(self.nodes))
-            self.run([[*common, "--rank", i, "--peers", peers, *([] if self.fast else ["--listen-any"]),
+            self.run([[*common, "--rank", i, "--peers", peers, "--insecure",
                        *(["--metrics-json", metrics] if i == 0 else [])] for i in range(self.nodes)])
         return json.loads(metrics.read_text())["summary"]["step_ms"] * 1e3
 

@@ -165,6 +165,12 @@ class Network:
     def addresses(self):
         return [f"10.0.0.{i + 1}" for i in range(len(self._hosts))]
 
+    @property
+    def loopback(self):
+        """Addresses of the same interfaces, but of loopback's block: all are one machine, so
+        that what may leave one only with TLS may go between them without."""
+        return [f"127.77.0.{i + 1}" for i in range(len(self._hosts))]
+
     def __enter__(self):
         remove_leftovers()
         try:
@@ -191,8 +197,13 @@ class Network:
         _run("ip", "link", "add", "eth0", "netns", host, "type", "veth",
              "peer", "name", port, "netns", self._switch)
         _run("ip", "-n", self._switch, "link", "set", port, "master", "bridge0", "up")
-        _run("ip", "-n", host, "address", "add", f"{self.addresses[number]}/24", "dev", "eth0")
+        for address in (self.addresses[number], self.loopback[number]):
+            _run("ip", "-n", host, "address", "add", f"{address}/24", "dev", "eth0")
         _run("ip", "-n", host, "link", "set", "lo", "up")
+        # The rest of the block is not the host itself, and may come over a link.
+        _run("ip", "-n", host, "address", "delete", "127.0.0.1/8", "dev", "lo")
+        _run("ip", "-n", host, "address", "add", "127.0.0.1/32", "dev", "lo")
+        _run("ip", "netns", "exec", host, "sh", "-c", "echo 1 > /proc/sys/net/ipv4/conf/all/route_localnet")
         _run("ip", "-n", host, "link", "set", "eth0", "up")
         with _allowed(self.congestion):
             _set_tcp(host, "congestion_control", self.congestion)
