@@ -41,8 +41,8 @@ class Hosts:
                 "mpirun", "--hostfile", str(self._hosts), "--map-by", "node",
                 "-n", str(len(self._network.addresses)),
                 "--mca", "plm_rsh_agent", str(self._agent), "--mca", "plm_rsh_no_tree_spawn", "1",
-                "--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", "10.0.0.0/24",
-                "--mca", "oob_tcp_if_include", "10.0.0.0/24", *map(str, options)]
+                "--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", "eth0",
+                "--mca", "oob_tcp_if_include", "eth0", *map(str, options)]
 
 
 def environment():

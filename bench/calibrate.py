@@ -74,7 +74,7 @@ def finish(processes, network):
 def calibrate(network, plan, folder, security):
     """The links that rank 0 on host 0, with a peer or a server on host 1, has measured."""
     output = folder / "calibration.json"
-    at = [f"{address}:{PORT}" for address in (network.addresses if security else network.loopback)]
+    at = [f"{address}:{PORT}" for address in network.addresses]
     common = [tool("cs-run"), plan, "--deadline", 20]
     text = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
     if security:
@@ -112,7 +112,7 @@ def main():
         for rate in rates:
             expected = hosts.bits_per_second(rate) * PAYLOAD
             for plan, security in plans:
-                with hosts.Network([hosts.bits_per_second(rate)] * 2) as network:
+                with hosts.Network([hosts.bits_per_second(rate)] * 2, loopback=not security) as network:
                     measured = calibrate(network, plan, folder, security)
                 slowdowns += [of["slowdown_percent"] for of in measured["compute"]]
                 for link in measured["links"]:

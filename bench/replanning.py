@@ -41,8 +41,8 @@ class Run:
         self.at, self.lines = {}, []
         job.folder.joinpath("final.safetensors").unlink(missing_ok=True)
         metrics, final = job.folder / "metrics.json", job.folder / "final.safetensors"
-        with hosts.Network([job.rate] * WORKERS) as network:
-            peers = ",".join(f"{address}:{PORT}" for address in network.loopback)
+        with hosts.Network([job.rate] * WORKERS, loopback=True) as network:
+            peers = ",".join(f"{address}:{PORT}" for address in network.addresses)
             processes = []
             for rank in range(WORKERS):
                 own = ["--metrics-every", 1, "--metrics-json", metrics, "--save-params", final] if rank == 0 else []

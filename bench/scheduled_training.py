@@ -77,8 +77,8 @@ class Job:
 
     def run(self, plan, *options, outputs=()):
         """Runs the plan on both hosts; `outputs`: options of rank 0."""
-        with hosts.Network([self.rate] * WORKERS) as network:
-            peers = ",".join(f"{address}:{PORT}" for address in network.loopback)
+        with hosts.Network([self.rate] * WORKERS, loopback=True) as network:
+            peers = ",".join(f"{address}:{PORT}" for address in network.addresses)
             processes = [network.start(rank, [tool("cs-run"), plan, "--rank", rank, "--peers", peers, "--insecure",
                                               "--deadline", 60, *options,
                                               *(outputs if rank == 0 else ())],
