@@ -3,6 +3,7 @@
 """The processes of a job with parameter servers, and what they need: certificates,
 addresses, connections that can be spoilt."""
 import pathlib
+import secrets
 import socket
 import subprocess
 import threading
@@ -10,6 +11,13 @@ import time
 
 HOSTS = ["DNS:localhost", "IP:127.0.0.1"] + [f"IP:10.0.0.{i}" for i in range(1, 9)]
 PORT = 7000
+
+
+def new_token(path):
+    """Options of cs-run that name a new token file."""
+    path.touch(mode=0o600)
+    path.write_text(secrets.token_hex(32) + "\n")
+    return ["--token-file", path]
 
 
 class Authority:

@@ -111,7 +111,7 @@ def compile_plan(folder, name, program, ranks, rate, policy, calibration=None, a
 
 
 class Cluster:
-    """Runs plans on the hosts of a network, a rank on each."""
+    """Runs plans on the hosts of a network with addresses of loopback, a rank on each."""
 
     def __init__(self, network, folder):
         self.network, self.folder = network, folder
@@ -121,7 +121,7 @@ class Cluster:
         """Ends the benchmark if a rank fails."""
         self._port += 1  # that of the run before may linger
         peers = ",".join(f"{address}:{self._port}" for address in self.network.addresses)
-        processes = [self.network.start(rank, [tool("cs-run"), plan, "--rank", rank, "--peers", peers, "--listen-any",
+        processes = [self.network.start(rank, [tool("cs-run"), plan, "--rank", rank, "--peers", peers, "--insecure",
                                                "--deadline", 60, *options],
                                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
                      for rank in range(len(self.network.addresses))]

@@ -95,14 +95,22 @@ class Case:
     def __init__(self, bench, nodes, fast):
         self.bench, self.nodes, self.fast = bench, nodes, fast
         self.network = Network([0] if fast else [RATE] * nodes)
+        # For ranks that gRPC connects: without TLS only on loopback, of which MPI makes nothing.
+        self.loopback = Network([0] if fast else [RATE] * nodes, loopback=True)
 
     def __enter__(self):
         self.network.__enter__()
+        try:
+            self.loopback.__enter__()
+        except BaseException:
+            self.network.close()
+            raise
         self.folder = pathlib.Path(tempfile.mkdtemp(dir=self.bench.folder))
         self.hosts = _mpi.Hosts(self.network, self.folder)
         return self
 
     def __exit__(self, *_):
+        self.loopback.close()
         self.network.close()
 
     def mpirun(self, *options):
@@ -111,10 +119,11 @@ class Case:
         return ["env", *(f"{k}={v}" for k, v in _mpi.ENVIRONMENT.items()), "mpirun", "-n", str(self.nodes),
                 "--mca", "btl", "vader,self", "--mca", "oob_tcp_if_include", "lo", *map(str, options)]
 
-    def run(self, commands):
+    def run(self, commands, network=None):
         """Starts a command in each host (on loopback, all in one); the output of the first."""
-        running = [self.network.start(0 if self.fast else i, command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                      text=True) for i, command in enumerate(commands)]
+        network = network or self.network
+        running = [network.start(0 if self.fast else i, command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                 text=True) for i, command in enumerate(commands)]
         try:
             outputs = [process.communicate(timeout=TIME_LIMIT) for process in running]
             for process, (_, errors) in zip(running, outputs):
@@ -122,7 +131,7 @@ class Case:
                     sys.exit(f"all_reduce: {process.args}: status {process.returncode}: {errors}")
             return outputs[0][0]
         finally:
-            self.network.stop(running)
+            network.stop(running)
 
     def cs_run(self, transport, plan, options):
         metrics = self.folder / "metrics.json"
@@ -131,10 +140,10 @@ class Case:
             self.run([[*self.mpirun(), *common, "--transport", "mpi", "--metrics-json", metrics]])
         else:
             # Ports below those that are given to outgoing connections.
-            address = (lambda i: f"127.0.0.1:{PORT + i}") if self.fast else (lambda i: f"10.0.0.{i + 1}:{PORT}")
+            address = (lambda i: f"127.0.0.1:{PORT + i}") if self.fast else (lambda i: f"{self.loopback.addresses[i]}:{PORT}")
             peers = ",".join(address(i) for i in range(self.nodes))
-            self.run([[*common, "--rank", i, "--peers", peers, *([] if self.fast else ["--listen-any"]),
-                       *(["--metrics-json", metrics] if i == 0 else [])] for i in range(self.nodes)])
+            self.run([[*common, "--rank", i, "--peers", peers, "--insecure",
+                       *(["--metrics-json", metrics] if i == 0 else [])] for i in range(self.nodes)], self.loopback)
         return json.loads(metrics.read_text())["summary"]["step_ms"] * 1e3
 
     def ours(self, transport, size):

@@ -15,14 +15,13 @@ import argparse
 import json
 import os
 import pathlib
-import secrets
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 
-from _processes import Authority
+from _processes import Authority, new_token
 from net import hosts
 
 PAYLOAD = 1448 / 1514
@@ -84,7 +83,7 @@ def calibrate(network, plan, folder, security):
                                  "--calibrate", output], **text)
         finish([rank, server], network)
     else:
-        ranks = [network.start(rank, [*common, "--rank", rank, "--peers", ",".join(at), "--listen-any",
+        ranks = [network.start(rank, [*common, "--rank", rank, "--peers", ",".join(at), "--insecure",
                                       "--calibrate", output], **text) for rank in range(2)]
         finish(ranks, network)
     return json.loads(output.read_text())
@@ -105,8 +104,7 @@ def main():
         folder = pathlib.Path(name)
         plans = [(compile_plan(folder, "ranks", 2, "--cs-all-reduce-pipeline=schedule=priority"), [])]
         if not options.quick and shutil.which("openssl"):
-            (folder / "token").write_text(secrets.token_hex(16) + "\n")
-            security = [*Authority(folder / "tls").options, "--token-file", folder / "token"]
+            security = [*Authority(folder / "tls").options, *new_token(folder / "token")]
             plans.append((compile_plan(folder, "server", 1, "--cs-parameter-server-pipeline=schedule=priority"),
                           security))
         elif not options.quick:
@@ -114,7 +112,7 @@ def main():
         for rate in rates:
             expected = hosts.bits_per_second(rate) * PAYLOAD
             for plan, security in plans:
-                with hosts.Network([hosts.bits_per_second(rate)] * 2) as network:
+                with hosts.Network([hosts.bits_per_second(rate)] * 2, loopback=not security) as network:
                     measured = calibrate(network, plan, folder, security)
                 slowdowns += [of["slowdown_percent"] for of in measured["compute"]]
                 for link in measured["links"]:

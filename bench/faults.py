@@ -32,7 +32,7 @@ import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import _counting  # noqa: E402
-from _processes import Authority, Job  # noqa: E402
+from _processes import Authority, Job, new_token  # noqa: E402
 from _tools import tool  # noqa: E402
 from net import hosts  # noqa: E402
 
@@ -185,9 +185,7 @@ def intrude(security):
 
 def make_cases(folder):
     ours, theirs = (Authority(folder / which) for which in ("ours", "theirs"))
-    for which in ("token", "wrong-token"):
-        (folder / which).write_text(f"the {which} of a job\n")
-    token, wrong = (["--token-file", folder / which] for which in ("token", "wrong-token"))
+    token, wrong = (new_token(folder / which) for which in ("token", "wrong-token"))
     elsewhere = ours.certificate("elsewhere", hosts="DNS:elsewhere.example")
     expired = ours.certificate("expired", days=-1)
 

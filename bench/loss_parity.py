@@ -23,7 +23,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from _examples import ROOT, Example, unpacked  # noqa: E402
-from _processes import Authority, Job  # noqa: E402
+from _processes import Authority, Job, new_token  # noqa: E402
 from _tools import tool  # noqa: E402
 
 SERVERS = dict(mode="parameter-server", servers=2, min_block_elements=1024)
@@ -80,8 +80,7 @@ def processes(example, workers, batches, plan, initial, folder):
 def run_servers(folder, *of_trainers):
     """The plan in `folder` as 2 trainers and 2 servers over TLS."""
     authority = Authority(folder / "authority")
-    (folder / "token").write_text("the token of a job\n")
-    options = [*authority.options, "--token-file", folder / "token"]
+    options = [*authority.options, *new_token(folder / "token")]
     initial = ["--init", folder / "init.safetensors"]
     job = Job(tool, folder / "plan", folder, lambda role, index: options, (2, 2), initial, [*initial, *of_trainers])
     for index in range(2):

@@ -35,7 +35,6 @@ import os
 import pathlib
 import re
 import resource
-import secrets
 import shutil
 import signal
 import subprocess
@@ -43,6 +42,7 @@ import sys
 import tempfile
 import time
 
+from _processes import new_token
 from _tools import call, tool
 from net import hosts
 
@@ -157,9 +157,8 @@ class Certificates:
         call("openssl", "x509", "-req", "-in", folder / "job.csr", "-CA", folder / "ca.pem", "-CAkey",
              folder / "ca.key", "-CAcreateserial", "-days", "2", "-extfile", folder / "job.ext", "-out",
              folder / "job.pem")
-        (folder / "token").write_text(secrets.token_hex(16) + "\n")
         self.options = ["--tls-ca", folder / "ca.pem", "--tls-cert", folder / "job.pem", "--tls-key",
-                        folder / "job.key", "--token-file", folder / "token"]
+                        folder / "job.key", *new_token(folder / "token")]
 
 
 def await_line(path, text, process):

@@ -41,13 +41,13 @@ class Run:
         self.at, self.lines = {}, []
         job.folder.joinpath("final.safetensors").unlink(missing_ok=True)
         metrics, final = job.folder / "metrics.json", job.folder / "final.safetensors"
-        with hosts.Network([job.rate] * WORKERS) as network:
+        with hosts.Network([job.rate] * WORKERS, loopback=True) as network:
             peers = ",".join(f"{address}:{PORT}" for address in network.addresses)
             processes = []
             for rank in range(WORKERS):
                 own = ["--metrics-every", 1, "--metrics-json", metrics, "--save-params", final] if rank == 0 else []
                 processes.append(network.start(
-                    rank, [tool("cs-run"), plan, "--rank", rank, "--peers", peers, "--listen-any", "--deadline", 60,
+                    rank, [tool("cs-run"), plan, "--rank", rank, "--peers", peers, "--insecure", "--deadline", 60,
                            "--init", job.folder / "init.safetensors", "--batch", job.folder / "batch.npz", "--steps",
                            job.steps, *own, *options],
                     stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))

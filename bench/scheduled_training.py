@@ -77,9 +77,9 @@ class Job:
 
     def run(self, plan, *options, outputs=()):
         """Runs the plan on both hosts; `outputs`: options of rank 0."""
-        with hosts.Network([self.rate] * WORKERS) as network:
+        with hosts.Network([self.rate] * WORKERS, loopback=True) as network:
             peers = ",".join(f"{address}:{PORT}" for address in network.addresses)
-            processes = [network.start(rank, [tool("cs-run"), plan, "--rank", rank, "--peers", peers, "--listen-any",
+            processes = [network.start(rank, [tool("cs-run"), plan, "--rank", rank, "--peers", peers, "--insecure",
                                               "--deadline", 60, *options,
                                               *(outputs if rank == 0 else ())],
                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)

@@ -92,7 +92,7 @@ def run_job(folder, steps):
     processes, samples = [], []
     try:
         for role in roles:
-            processes.append(subprocess.Popen([tool("cs-run"), "plan", *role], cwd=folder, stdout=subprocess.DEVNULL,
+            processes.append(subprocess.Popen([tool("cs-run"), "plan", *role, "--insecure"], cwd=folder, stdout=subprocess.DEVNULL,
                                               stderr=subprocess.PIPE, text=True))
         end = time.monotonic() + TIME_LIMIT
         while all(process.poll() is None for process in processes) and time.monotonic() < end:

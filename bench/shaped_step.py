@@ -94,7 +94,7 @@ def main():
     cases = {}
     with tempfile.TemporaryDirectory() as name:
         for rate in map(hosts.bits_per_second, rates):
-            with hosts.Network([rate] * RANKS) as network:
+            with hosts.Network([rate] * RANKS, loopback=True) as network:
                 cluster = _shaped.Cluster(network, pathlib.Path(name))
                 program, _ = models[0].scaled(1)
                 plan = _shaped.compile_plan(cluster.folder, "calibrate", program, RANKS, rate, "priority")

@@ -143,7 +143,7 @@ def prediction_errors(folder, rate, rank_counts, steps):
         for pieces in (1, 8):
             plan = _shaped.compile_plan(folder, f"ring{ranks}-{pieces}", ring_program(MIB << 18, pieces), ranks, rate,
                                         "priority", algorithm="ring")
-            with hosts.Network([rate] * ranks) as network:
+            with hosts.Network([rate] * ranks, loopback=True) as network:
                 cluster = _shaped.Cluster(network, folder)
                 _, calibration = cluster.calibrate(plan.path, rate)
                 measured = statistics.median(step_seconds(cluster.emulate(plan.path, steps)))

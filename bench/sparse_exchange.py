@@ -237,7 +237,7 @@ def main():
                 print(f"sparse_exchange: {why}: nothing is emulated")
             for rate in [] if why else map(hosts.bits_per_second, rates):
                 _shaped.measure_in_peace()
-                with hosts.Network([rate] * NODES) as network:
+                with hosts.Network([rate] * NODES, loopback=True) as network:
                     for model in models:
                         print(f"{model.name}, {NODES} nodes of {DEVICES} devices, {rate / 1e6:g} Mbit/s")
                         for row in emulate(model, rate, network, folder, options.most_seconds, methods, densities).values():

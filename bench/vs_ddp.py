@@ -89,7 +89,7 @@ def emulated(model, rate, share, steps, rounds, buckets):
     layers, updates = ddp_layers(layers)
     print(f"{model.name}, {model.bytes / 1e6:.0f} MB, {rate / 1e9:g} Gbit/s, communication {share:g} times compute",
           flush=True)
-    with tempfile.TemporaryDirectory() as name, hosts.Network([rate] * RANKS) as network:
+    with tempfile.TemporaryDirectory() as name, hosts.Network([rate] * RANKS, loopback=True) as network:
         folder = pathlib.Path(name)
         cluster, ddp = _shaped.Cluster(network, folder), Ddp(network, folder)
         first = _shaped.compile_plan(folder, model.name, program, RANKS, rate, "priority")
@@ -122,7 +122,7 @@ def real(steps, rounds, rate):
         plan, messages, _ = job.compile("solver", f"profile={profiles} calibration={folder / 'calibration.json'}")
         description = model_of(folder)
         rows, worst, tried = [], 0.0, [DEFAULT, 1, 4]
-        with hosts.Network([rate] * scheduled_training.WORKERS) as network:
+        with hosts.Network([rate] * scheduled_training.WORKERS, loopback=True) as network:
             ddp = Ddp(network, folder)
             for _ in range(rounds):
                 metrics, _ = job.train(plan)

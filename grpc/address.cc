@@ -71,7 +71,7 @@ absl::StatusOr<bool> IsLocal(absl::string_view address) {
                               &found);
       error != 0)
     return absl::InvalidArgumentError(absl::StrCat(
-        "cannot look up own address ", address, ": ", gai_strerror(error)));
+        "cannot look up address ", address, ": ", gai_strerror(error)));
   bool loopback = true;
   for (const addrinfo *entry = found; entry != nullptr; entry = entry->ai_next)
     loopback = loopback && IsLoopback(entry->ai_addr);
@@ -79,20 +79,11 @@ absl::StatusOr<bool> IsLocal(absl::string_view address) {
   return loopback;
 }
 
-absl::StatusOr<std::string> ListenAddress(absl::string_view address, bool any) {
+absl::StatusOr<std::string> AnyAddress(absl::string_view address) {
   if (absl::StartsWith(address, "unix:")) return std::string(address);
   absl::StatusOr<HostPort> parts = Split(address);
   if (!parts.ok()) return parts.status();
-  if (any) return absl::StrCat("[::]:", parts->port);
-  absl::StatusOr<bool> local = IsLocal(address);
-  if (!local.ok()) return local.status();
-  if (!*local)
-    return absl::InvalidArgumentError(absl::StrCat(
-        "own address must be a loopback address unless listening to any "
-        "network is allowed (--listen-any), for the connection is neither "
-        "encrypted nor authenticated, got: ",
-        address));
-  return std::string(address);
+  return absl::StrCat("[::]:", parts->port);
 }
 
 }  // namespace commsched::transport

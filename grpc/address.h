@@ -12,10 +12,8 @@
 
 namespace commsched::transport {
 
-// What to listen on for a rank with this address of its own: the address
-// itself, which must then lead to this machine only (loopback or a socket
-// file), or with `any` the port of it on all interfaces. Looks names up.
-absl::StatusOr<std::string> ListenAddress(absl::string_view address, bool any);
+// The port of this address on all interfaces; a socket file as it is.
+absl::StatusOr<std::string> AnyAddress(absl::string_view address);
 
 // Whether `address` leads to this machine only: a loopback address or a socket
 // file. Looks names up.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "grpc/admission.h"
 #include "grpc/parameter_protocol.h"
 #include "runtime/packets.h"
 
@@ -29,14 +30,20 @@ void DropOwner(void *owner) {
 }  // namespace
 
 void FrameStream::DialServer(std::shared_ptr<grpc::Channel> channel,
-                             grpc::CompletionQueue *queue, bool patient) {
+                             grpc::CompletionQueue *queue, bool patient,
+                             const std::string &token,
+                             const parameter::Header &first) {
+  PacketWriter writer;
+  writer.Add(first);
+  const grpc::ByteBuffer packet = writer.Finish();
   MutexLock lock(&mu_);  // OnOpen waits until stream_ is set
   self_ = shared_from_this();
-  stream_ =
-      Dial(std::move(channel), queue, this, kAttachMethod, patient);
+  stream_ = DialWithProof(std::move(channel), queue, this, token, packet,
+                          kAttachMethod, patient);
 }
 
-void FrameStream::TakeAccepted(std::shared_ptr<Stream> stream) {
+void FrameStream::TakeAccepted(std::shared_ptr<Stream> stream,
+                               grpc::ByteBuffer first) {
   {
     MutexLock lock(&mu_);
     self_ = shared_from_this();
@@ -44,6 +51,7 @@ void FrameStream::TakeAccepted(std::shared_ptr<Stream> stream) {
     open_ = true;
   }
   stream->set_handler(this);
+  if (first.Valid()) return OnRead(std::move(first));  // and goes on reading
   stream->Read();
 }
 

@@ -39,9 +39,12 @@ class FrameStream : public StreamHandler,
       : chunk_bytes_(chunk_bytes), credit_(credit) {}
 
   // `patient`: waits until the server is there, else fails where it is not.
+  // Both sides prove `token` first; `first` goes with the proof.
   void DialServer(std::shared_ptr<grpc::Channel> channel,
-                  grpc::CompletionQueue *queue, bool patient);
-  void TakeAccepted(std::shared_ptr<Stream> stream);
+                  grpc::CompletionQueue *queue, bool patient,
+                  const std::string &token, const parameter::Header &first);
+  // `first` has come already, if it is a packet.
+  void TakeAccepted(std::shared_ptr<Stream> stream, grpc::ByteBuffer first = {});
 
   // Put a frame in the queue; Put overtakes the data in it, PutBehind does not.
   // Flush sends: to be called afterwards, without a lock that a destructor of

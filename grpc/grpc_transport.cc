@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "grpc/address.h"
+#include "grpc/admission.h"
 #include "grpc/callbacks.h"
 #include "grpc/congestion.h"
 #include "grpc/handover.h"
@@ -35,6 +36,8 @@ using runtime::TransportOptions;
 
 constexpr auto kRedial = std::chrono::milliseconds(100);
 constexpr auto kGrace = std::chrono::seconds(1);
+// For proving the token.
+constexpr auto kPatience = std::chrono::seconds(10);
 
 Clock::time_point After(absl::Duration duration) {
   // Far, but not so far that the clock overflows.
@@ -134,6 +137,10 @@ class GrpcTransport final : public runtime::Transport, public Greeter {
   // Greeter
   Hello OwnHello(int to) const override;
   Link *link(int peer) const override { return links_[peer].get(); }
+  const std::string &token() const override { return grpc_.security.token; }
+  void RefusedStranger(absl::string_view peer, absl::string_view why) override {
+    gate_.Log(peer, why);
+  }
   void Refused(const absl::Status &why) override;
   void Changed() override { monitor_.Notify(); }
 
@@ -143,6 +150,7 @@ class GrpcTransport final : public runtime::Transport, public Greeter {
   Callbacks callbacks_{&monitor_};
   std::vector<std::unique_ptr<Link>> links_;  // by rank; none for the own
   std::vector<std::unique_ptr<Dialler>> diallers_;
+  Gate gate_{grpc_.security.token, kPatience, grpc_.log};
   RawService service_;
   std::unique_ptr<grpc::ServerCompletionQueue> queue_;
   std::unique_ptr<grpc::Server> server_;
@@ -190,20 +198,25 @@ void GrpcTransport::AcceptNext() {
   Accept(&service_, queue_.get(), [this](std::shared_ptr<Stream> stream) {
     if (stream == nullptr) return;  // the server shuts down
     AcceptNext();
-    Greet(std::move(stream), this);
+    gate_.Take(std::move(stream), [this](std::shared_ptr<Stream> admitted,
+                                         grpc::ByteBuffer first) {
+      Greet(std::move(admitted), first, this);
+    });
   });
 }
 
 absl::Status GrpcTransport::Listen() {
-  absl::StatusOr<std::string> address =
-      ListenAddress(options_.peers[options_.rank], grpc_.listen_any);
+  absl::StatusOr<std::string> address = ServerAddress(
+      options_.peers[options_.rank], "a rank", grpc_.security, grpc_.listen_any);
   if (!address.ok()) return address.status();
+  auto credentials = ServerCredentials(grpc_.security);
+  if (!credentials.ok()) return credentials.status();
   grpc::ServerBuilder builder;
   for (const auto &[name, value] : ChannelArguments(grpc_))
     builder.AddChannelArgument(name, value);
   SetCongestion(grpc_.congestion_control, &builder);
   int port = 0;
-  builder.AddListeningPort(*address, grpc::InsecureServerCredentials(), &port);
+  builder.AddListeningPort(*address, *credentials, &port);
   builder.RegisterService(&service_);
   queue_ = builder.AddCompletionQueue();
   server_ = builder.BuildAndStart();
@@ -246,7 +259,7 @@ absl::Status GrpcTransport::Late() const {
   return absl::DeadlineExceededError(absl::StrCat(
       missing.size() == 1 ? "peer " : "peers ", absl::StrJoin(missing, ", "),
       " did not join within ", absl::FormatDuration(options_.connect_deadline),
-      last.empty() ? "" : "; last error: ", last));
+      last.empty() ? "" : "; last error: ", last, gate_.RefusedText()));
 }
 
 absl::Status GrpcTransport::Connect() {
@@ -257,16 +270,19 @@ absl::Status GrpcTransport::Connect() {
   for (const auto &[name, value] : ChannelArguments(grpc_))
     arguments.SetInt(name, value);
   SetCongestion(grpc_.congestion_control, &arguments);
+  auto credentials = ChannelCredentials(grpc_.security);
+  if (!credentials.ok()) return credentials.status();
+  if (!grpc_.security.server_name.empty())
+    arguments.SetSslTargetNameOverride(grpc_.security.server_name);
   for (int peer = 0; peer < options_.rank; ++peer)
     diallers_.push_back(std::make_unique<Dialler>(
         peer,
-        grpc::CreateCustomChannel(options_.peers[peer],
-                                  grpc::InsecureChannelCredentials(),
-                                  arguments),
+        grpc::CreateCustomChannel(options_.peers[peer], *credentials, arguments),
         queue_.get(), this));
 
   absl::Status error;
   while (true) {
+    gate_.CheckTimes();
     for (auto &dialler : diallers_) dialler->DialIfIdle();
     auto over = [&] {
       MutexLock lock(&mu_);
@@ -283,6 +299,7 @@ absl::Status GrpcTransport::Connect() {
     Abort(error);
     return error;
   }
+  gate_.Shut();  // all are here: nobody else is expected
   MutexLock lock(&mu_);
   connecting_ = false;
   return connect_error_;
@@ -311,6 +328,7 @@ void GrpcTransport::Close(absl::Duration flush) {
     for (auto &dialler : diallers_) dialler->Stop();
     ForLinks([](Link &link) { link.Drop(); });
     server_->Shutdown(std::chrono::system_clock::now());
+    gate_.Close();
     monitor_.Wait(Clock::time_point::max(), [&] {
       return closed() && std::all_of(diallers_.begin(), diallers_.end(),
                                      [](auto &d) { return d->idle(); });
@@ -333,6 +351,10 @@ void GrpcTransport::Close(absl::Duration flush) {
 absl::StatusOr<std::unique_ptr<runtime::Transport>> ConnectGrpc(
     TransportOptions options, GrpcOptions grpc) {
   if (absl::Status status = CheckOptions(options); !status.ok()) return status;
+  for (const std::string &peer : options.peers)
+    if (absl::Status status = CheckDialled(peer, "a rank", grpc.security);
+        !status.ok())
+      return status;
   if (absl::Status status = CheckCongestion(grpc.congestion_control); !status.ok())
     return status;
   InitialiseGrpc();

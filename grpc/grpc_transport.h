@@ -10,26 +10,32 @@
 // with RecvStream. A message that comes before its receive is posted is kept
 // only if it has at most GrpcOptions::eager_bytes, and costs one copy more.
 //
-// Security: there is no encryption or authentication yet. A rank listens on
-// loopback only, unless told otherwise.
+// Security: who has not proved that it has the job's token is not looked at
+// (admission.h). Without TLS a rank listens on, and dials, this machine only.
 #ifndef COMMSCHED_GRPC_GRPC_TRANSPORT_H
 #define COMMSCHED_GRPC_GRPC_TRANSPORT_H
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "grpc/security.h"
 #include "runtime/packets.h"
 #include "runtime/transport.h"
 
 namespace commsched::transport {
 
 struct GrpcOptions {
-  // Listen on the port of the own address on all interfaces. Without it, the
-  // own address must be a loopback address or "unix:path".
+  // TLS and the job's token. Without both, all addresses must lead to this machine
+  // only: loopback addresses or "unix:path".
+  SecurityOptions security = {};
+  // Listen on the port of the own address on all interfaces; needs both.
   bool listen_any = false;
+  // Gets a line for connections that are refused, from any thread.
+  std::function<void(const std::string &)> log = {};
   // Threads that drive the network and copy received bytes.
   int threads = 1;
   // A long message is cut into parts of this size, between which a more urgent
@@ -52,7 +58,7 @@ struct GrpcOptions {
 // exchanges what TransportOptions says must agree. Blocks until all are there.
 // Errors: kInvalidArgument for options that make no sense, kUnavailable if the
 // own address cannot be listened on or a peer is lost, kFailedPrecondition if a
-// peer does not fit, kAborted if a peer gave up, kDeadlineExceeded naming the
+// peer does not fit, kUnauthenticated or kPermissionDenied if tokens differ, kAborted if a peer gave up, kDeadlineExceeded naming the
 // ranks that did not come.
 // Silences gRPC's own log, unless GRPC_VERBOSITY is set in the environment.
 absl::StatusOr<std::unique_ptr<runtime::Transport>> ConnectGrpc(

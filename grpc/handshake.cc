@@ -46,62 +46,61 @@ std::string Difference(const Hello &own, const Hello &theirs) {
   return "";
 }
 
-// Accepting side; deletes itself when its stream has a link or has ended.
-class Host final : public StreamHandler {
+// What is left of a stream that is refused.
+class Refusal final : public StreamHandler {
  public:
-  Host(std::shared_ptr<Stream> stream, Greeter *greeter)
-      : stream_(std::move(stream)), greeter_(greeter) {}
-
-  void OnRead(grpc::ByteBuffer packet) override {
-    absl::StatusOr<Hello> theirs = HelloOf(packet);
-    if (!theirs.ok()) return Refuse(theirs.status().message());
-    const Hello own = greeter_->OwnHello(theirs->rank());
-    const int rank = static_cast<int>(own.rank());
-    const int peer = static_cast<int>(theirs->rank());
-    std::string why = Difference(own, *theirs);
-    if (why.empty() && theirs->to_rank() != own.rank())
-      why = absl::StrFormat("rank at this address must match %d, got: %d", rank,
-                            theirs->to_rank());
-    // Only higher ranks dial.
-    if (why.empty() &&
-        (theirs->rank() >= own.nodes() || theirs->rank() <= own.rank()))
-      why = absl::StrFormat("rank that dials must be in [%d, %d), got: %d",
-                            rank + 1, own.nodes(), theirs->rank());
-    if (!why.empty()) {
-      Refuse(why);
-      greeter_->Refused(absl::FailedPreconditionError(absl::StrCat(
-          "peer ", theirs->rank(), " (",
-          theirs->rank() < own.nodes() && peer != rank
-              ? greeter_->link(peer)->address()
-              : stream_->peer(),
-          ") is refused: ", why)));
-      return;
-    }
-    grpc::ByteBuffer reply = PacketOf(own);
-    if (!greeter_->link(peer)->Open(stream_, *theirs, &reply))
-      return Refuse(absl::StrFormat("rank %d has joined already", peer));
-    delete this;
-  }
-
+  void OnRead(grpc::ByteBuffer) override {}
   void OnWritten(bool) override {}
   void OnClosed(absl::Status) override { delete this; }
-
- private:
-  void Refuse(absl::string_view why) {
-    stream_->End(absl::FailedPreconditionError(why));
-    stream_->Read();  // sees the end
-  }
-
-  std::shared_ptr<Stream> stream_;
-  Greeter *const greeter_;
 };
+
+// What does not fit in a Hello that is from a rank of this job, as it seems.
+std::string Misfit(const Hello &own, const Hello &theirs) {
+  std::string why = Difference(own, theirs);
+  if (!why.empty()) return why;
+  if (theirs.to_rank() != own.rank())
+    return absl::StrFormat("rank at this address must match %d, got: %d", own.rank(),
+                           theirs.to_rank());
+  // Only higher ranks dial.
+  if (theirs.rank() >= own.nodes() || theirs.rank() <= own.rank())
+    return absl::StrFormat("rank that dials must be in [%d, %d), got: %d",
+                           own.rank() + 1, own.nodes(), theirs.rank());
+  return "";
+}
 
 }  // namespace
 
-void Greet(std::shared_ptr<Stream> stream, Greeter *greeter) {
-  auto *host = new Host(stream, greeter);
-  stream->set_handler(host);
-  stream->Read();
+void Greet(std::shared_ptr<Stream> stream, const grpc::ByteBuffer &packet,
+           Greeter *greeter) {
+  auto refuse = [&](absl::string_view why) {
+    stream->set_handler(new Refusal);
+    // Without a token it may be anybody, whom this would help.
+    stream->End(absl::FailedPreconditionError(greeter->token().empty() ? "refused" : why));
+    stream->Read();  // sees the end
+  };
+  absl::StatusOr<Hello> theirs = HelloOf(packet);
+  if (!theirs.ok()) {
+    greeter->RefusedStranger(stream->peer(), theirs.status().message());
+    return refuse(theirs.status().message());
+  }
+  const Hello own = greeter->OwnHello(static_cast<int>(theirs->rank()));
+  const int rank = static_cast<int>(own.rank());
+  const int peer = static_cast<int>(theirs->rank());
+  if (std::string why = Misfit(own, *theirs); !why.empty()) {
+    refuse(why);
+    greeter->Refused(absl::FailedPreconditionError(absl::StrCat(
+        "peer ", theirs->rank(), " (",
+        theirs->rank() < own.nodes() && peer != rank
+            ? greeter->link(peer)->address()
+            : stream->peer(),
+        ") is refused: ", why)));
+    return;
+  }
+  grpc::ByteBuffer reply = PacketOf(own);
+  if (greeter->link(peer)->Open(stream, *theirs, &reply)) return;
+  const std::string why = absl::StrFormat("rank %d has joined already", peer);
+  greeter->RefusedStranger(stream->peer(), why);
+  refuse(why);
 }
 
 Dialler::Dialler(int peer, std::shared_ptr<grpc::Channel> channel,
@@ -114,7 +113,8 @@ Dialler::Dialler(int peer, std::shared_ptr<grpc::Channel> channel,
 void Dialler::DialIfIdle() {
   MutexLock lock(&mu_);
   if (stopped_ || done_ || stream_ != nullptr) return;
-  stream_ = Dial(channel_, queue_, this);
+  stream_ = DialWithProof(channel_, queue_, this, greeter_->token(),
+                          PacketOf(greeter_->OwnHello(peer_)));
 }
 
 void Dialler::Stop() {
@@ -137,17 +137,8 @@ absl::Status Dialler::last_error() const {
   return last_error_;
 }
 
+// The Hello has been sent with the proof.
 void Dialler::OnOpen() {
-  std::shared_ptr<Stream> stream;
-  {
-    MutexLock lock(&mu_);
-    stream = stream_;
-  }
-  stream->Write(PacketOf(greeter_->OwnHello(peer_)));
-}
-
-// Only then, so that no write is under way when the link takes over.
-void Dialler::OnWritten(bool) {
   std::shared_ptr<Stream> stream;
   {
     MutexLock lock(&mu_);
@@ -189,9 +180,13 @@ void Dialler::OnRead(grpc::ByteBuffer packet) {
 }
 
 void Dialler::OnClosed(absl::Status status) {
-  if (status.code() == absl::StatusCode::kFailedPrecondition)
-    greeter_->Refused(absl::FailedPreconditionError(
-        absl::StrCat(greeter_->link(peer_)->label(), " refuses this rank: ",
+  const bool unknown = status.code() == absl::StatusCode::kPermissionDenied;
+  if (unknown || status.code() == absl::StatusCode::kFailedPrecondition ||
+      status.code() == absl::StatusCode::kUnauthenticated)
+    greeter_->Refused(absl::Status(
+        status.code(),
+        absl::StrCat(greeter_->link(peer_)->label(),
+                     unknown ? " is refused: " : " refuses this rank: ",
                      Printable(status.message()))));
   {
     MutexLock lock(&mu_);

@@ -1,7 +1,8 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// How two ranks greet each other: the first packet of each side of a stream.
+// How two ranks greet each other: the first packet of each side of a stream, once
+// both have proved the job's token.
 #ifndef COMMSCHED_GRPC_HANDSHAKE_H
 #define COMMSCHED_GRPC_HANDSHAKE_H
 
@@ -12,13 +13,14 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "grpc/admission.h"
 #include "grpc/link.h"
 #include "grpc/stream.h"
 #include "runtime/sync.h"
 
 namespace commsched::transport {
 
-inline constexpr uint32_t kProtocolVersion = 4;
+inline constexpr uint32_t kProtocolVersion = 5;
 
 // What the handshakes of a rank share. Threading: as for Stream.
 class Greeter {
@@ -26,16 +28,19 @@ class Greeter {
   virtual ~Greeter() = default;
   virtual Hello OwnHello(int to) const = 0;
   virtual Link *link(int peer) const = 0;
+  virtual const std::string &token() const = 0;
+  // For the log.
+  virtual void RefusedStranger(absl::string_view peer, absl::string_view why) = 0;
   // A rank of this job, as it seems, does not fit; or refuses this rank.
   virtual void Refused(const absl::Status &why) = 0;
   // A dialler has become idle.
   virtual void Changed() = 0;
 };
 
-// Accepting side: waits for the peer's Hello, then hands `stream` to its link,
-// or refuses it. What does not look like a peer at all is refused without word
-// to the greeter, which outlives the stream.
-void Greet(std::shared_ptr<Stream> stream, Greeter *greeter);
+// Accepting side, for who has come through the gate with `packet`, its Hello:
+// hands `stream` to its link, or refuses it. Outlived by the greeter.
+void Greet(std::shared_ptr<Stream> stream, const grpc::ByteBuffer &packet,
+           Greeter *greeter);
 
 // Dialling side, for one peer. Must outlive its streams: until idle().
 // Threading: as for Stream; DialIfIdle, Stop and DropChannel from one thread.
@@ -53,7 +58,7 @@ class Dialler final : public StreamHandler {
 
   void OnOpen() override;
   void OnRead(grpc::ByteBuffer packet) override;
-  void OnWritten(bool ok) override;
+  void OnWritten(bool) override {}
   void OnClosed(absl::Status status) override;
 
  private:

@@ -156,7 +156,6 @@ absl::Status Client::Connect() {
 
   parameter::Join join;
   join.set_protocol_version(kParameterProtocol);
-  join.set_token(options_.security.token);
   join.set_plan_digest(options_.plan_digest);
   join.set_trainers(options_.trainers);
   join.set_trainer(options_.trainer);
@@ -169,7 +168,7 @@ absl::Status Client::Connect() {
     links_.push_back(std::make_unique<ServerLink>(
         ServerLink::Settings{static_cast<int>(server), address,
                              ClampedChunk(options_.chunk_bytes),
-                             options_.deadline, join,
+                             options_.deadline, options_.security.token, join,
                              server < options_.block_priorities.size()
                                  ? options_.block_priorities[server]
                                  : std::vector<int32_t>(),
@@ -294,7 +293,9 @@ ConnectParameterServers(ParameterClientOptions options) {
         absl::StrCat("rank of a trainer must be in [0, ", options.trainers,
                      "), got: ", options.trainer));
   for (const std::string &address : options.servers)
-    if (absl::Status status = CheckAddress(address); !status.ok())
+    if (absl::Status status =
+            CheckDialled(address, "a parameter server", options.security);
+        !status.ok())
       return status;
   options.deadline = std::min(options.deadline, absl::Hours(24 * 365));
   InitialiseGrpc();

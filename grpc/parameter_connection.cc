@@ -21,9 +21,10 @@ std::shared_ptr<std::byte[]> NewBuffer(size_t bytes) {
 ParameterConnection::ParameterConnection(std::shared_ptr<ParameterHub> hub)
     : FrameStream(hub->options().chunk_bytes), hub_(std::move(hub)) {}
 
-void ParameterConnection::Begin(std::shared_ptr<Stream> stream) {
+void ParameterConnection::Begin(std::shared_ptr<Stream> stream,
+                                grpc::ByteBuffer first) {
   hub_->Accepted(self());
-  TakeAccepted(std::move(stream));
+  TakeAccepted(std::move(stream), std::move(first));
 }
 
 absl::Status ParameterConnection::OnFrame(const parameter::Header &header,
@@ -186,7 +187,13 @@ absl::Status ParameterConnection::OnPullRows(const parameter::Data &data,
 void ParameterConnection::OnBadFrame(const absl::Status &why) {
   assemblies_.clear();
   requests_.clear();
-  if (trainer_ < 0) return End(why);
+  if (trainer_ < 0) {
+    hub_->RefusedStranger(peer(), why.message());
+    // Without a token it may be anybody, whom this would help.
+    return End(hub_->options().security.token.empty()
+                   ? absl::Status(why.code(), "refused")
+                   : why);
+  }
   left_ = true;
   hub_->Lost(trainer_, absl::Status(why.code(), absl::StrCat(
                                                     "broke the protocol: ",

@@ -19,7 +19,8 @@ class ParameterConnection final : public FrameStream {
  public:
   explicit ParameterConnection(std::shared_ptr<ParameterHub> hub);
 
-  void Begin(std::shared_ptr<Stream> stream);
+  // Of who has come through the gate, with its first packet.
+  void Begin(std::shared_ptr<Stream> stream, grpc::ByteBuffer first);
 
  protected:
   absl::Status OnFrame(const parameter::Header &header,

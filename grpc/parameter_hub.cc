@@ -29,9 +29,6 @@ absl::Status Mismatch(absl::string_view what, int64_t own, int64_t theirs) {
 
 absl::Status CheckJoin(const ParameterServiceOptions &own,
                        const parameter::Join &theirs) {
-  // First, and alone: without it, nothing is told.
-  if (!TokensEqual(own.security.token, theirs.token()))
-    return absl::UnauthenticatedError("the job token does not match");
   if (theirs.protocol_version() != kParameterProtocol)
     return Mismatch("protocol version", kParameterProtocol,
                     theirs.protocol_version());
@@ -56,7 +53,10 @@ absl::Status CheckJoin(const ParameterServiceOptions &own,
 
 ParameterHub::ParameterHub(runtime::ParameterServer *server,
                            const ParameterServiceOptions &options)
-    : server_(server), options_(options), pool_(options.trainers) {
+    : server_(server),
+      options_(options),
+      gate_(options.security.token, absl::ToChronoNanoseconds(options.grace), options.log),
+      pool_(options.trainers) {
   trainers_.resize(options.trainers);
   for (int rank = 0; rank < options.trainers; ++rank) {
     Trainer &trainer = trainers_[rank];
@@ -299,7 +299,8 @@ void ParameterHub::CheckTimes() {
           "it did not join within ", absl::FormatDuration(options_.join_deadline),
           missing.size() == 1
               ? ""
-              : absl::StrCat(", as trainers ", absl::StrJoin(missing, ", "))));
+              : absl::StrCat(", as trainers ", absl::StrJoin(missing, ", ")),
+          gate_.RefusedText()));
     }
     if (ended_) lost = -1;
   }

@@ -16,6 +16,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "grpc/admission.h"
 #include "grpc/buffer_pool.h"
 #include "grpc/parameter_service.h"
 #include "grpc/parameter_service.pb.h"
@@ -54,6 +55,11 @@ class ParameterHub : public std::enable_shared_from_this<ParameterHub> {
   // The connection is closed. `trainer` is -1 if nobody had joined through it.
   void Closed(ParameterConnection *connection, int trainer);
   void Accepted(const std::shared_ptr<ParameterConnection> &connection);
+  void RefusedStranger(absl::string_view peer, absl::string_view why) {
+    gate_.Log(peer, why);
+  }
+
+  Gate &gate() { return gate_; }
 
   // For the threads of the service.
   // Trainers that are late are reported to the server.
@@ -106,6 +112,7 @@ class ParameterHub : public std::enable_shared_from_this<ParameterHub> {
   runtime::ParameterServer *const server_;
   const ParameterServiceOptions options_;
   const runtime::Clock::time_point start_ = runtime::Clock::now();
+  Gate gate_;
   BufferPool pool_;
   std::atomic<uint64_t> bytes_sent_{0}, bytes_received_{0}, checkpoints_{0};
 

@@ -65,6 +65,7 @@ class Service final : public ParameterService {
       MutexLock lock(&mu_);
       while (accepting_) changed_.Wait(&mu_);
     }
+    hub_->gate().Close();
     hub_->Shutdown();
     queue_->Shutdown();
     for (std::thread &thread : threads_) thread.join();
@@ -119,7 +120,11 @@ void Service::AcceptNext() {
           return;
         }
         AcceptNext();
-        std::make_shared<ParameterConnection>(hub_)->Begin(std::move(stream));
+        hub_->gate().Take(std::move(stream), [hub = hub_](std::shared_ptr<Stream> admitted,
+                                                          grpc::ByteBuffer first) {
+          std::make_shared<ParameterConnection>(hub)->Begin(std::move(admitted),
+                                                            std::move(first));
+        });
       });
 }
 
@@ -140,13 +145,14 @@ void Service::TickLoop() {
       if (!stopped_) changed_.WaitUntil(&mu_, runtime::Clock::now() + kTick);
       if (stopped_) return;
     }
+    hub_->gate().CheckTimes();
     hub_->CheckTimes();
   }
 }
 
 absl::Status Service::Listen() {
   absl::StatusOr<std::string> address =
-      ServerAddress(options_.address, options_.security);
+      ServerAddress(options_.address, "a parameter server", options_.security);
   if (!address.ok()) return address.status();
   auto credentials = ServerCredentials(options_.security);
   if (!credentials.ok()) return credentials.status();

@@ -17,6 +17,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -52,6 +53,8 @@ struct ParameterServiceOptions {
   // be a loopback address or a socket file.
   std::string address;
   SecurityOptions security;
+  // Gets a line for connections that are refused, from any thread.
+  std::function<void(const std::string &)> log = {};
 
   // How long all trainers together may take to join for the first time.
   absl::Duration join_deadline = absl::Seconds(60);

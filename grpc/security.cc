@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "grpc/security.h"
 
+#include <sys/stat.h>
+
 #include <fstream>
 #include <sstream>
 
@@ -51,6 +53,19 @@ absl::StatusOr<Pem> ReadPems(const SecurityOptions &options) {
   return Pem{*std::move(ca), *std::move(certificate), *std::move(key)};
 }
 
+bool IsProtected(const SecurityOptions &options) {
+  return options.tls() && !options.token.empty();
+}
+
+absl::Status Unprotected(const std::string &address, absl::string_view whose,
+                         const SecurityOptions &options) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      "address of ", whose, " must be a loopback address or a socket file without ",
+      options.tls() ? "" : "TLS certificates",
+      !options.tls() && options.token.empty() ? " and " : "",
+      options.token.empty() ? "a job token" : "", ", got: ", address));
+}
+
 bool NoFile(const SecurityOptions &options) {
   return options.ca_file.empty() && options.certificate_file.empty() &&
          options.key_file.empty();
@@ -59,25 +74,19 @@ bool NoFile(const SecurityOptions &options) {
 }  // namespace
 
 absl::StatusOr<std::string> ReadTokenFile(const std::string &path) {
+  struct stat info;
+  if (stat(path.c_str(), &info) == 0 && (info.st_mode & S_IROTH) != 0)
+    return absl::InvalidArgumentError(absl::StrCat(
+        "token file '", path, "' must not be readable by all users (chmod 600)"));
   absl::StatusOr<std::string> text = ReadFile(path, "token");
   if (!text.ok()) return text;
   std::string token(
       absl::StripAsciiWhitespace(text->substr(0, text->find('\n'))));
-  if (token.empty())
-    return absl::InvalidArgumentError(absl::StrCat(
-        "first line of token file '", path, "' must not be empty"));
+  if (token.size() < kLeastTokenBytes)
+    return absl::InvalidArgumentError(
+        absl::StrCat("first line of token file '", path, "' must have at least ",
+                     kLeastTokenBytes, " characters, got: ", token.size()));
   return token;
-}
-
-bool TokensEqual(absl::string_view expected, absl::string_view got) {
-  // volatile: the compiler must not see that the answer is known early.
-  volatile unsigned difference = expected.size() != got.size();
-  for (size_t i = 0; i < got.size(); ++i) {
-    const char other = expected.empty() ? 0 : expected[i % expected.size()];
-    difference = difference | (static_cast<unsigned char>(other) ^
-                               static_cast<unsigned char>(got[i]));
-  }
-  return difference == 0;
 }
 
 absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> ServerCredentials(
@@ -101,19 +110,24 @@ absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> ChannelCredentials(
 }
 
 absl::StatusOr<std::string> ServerAddress(const std::string &address,
-                                          const SecurityOptions &options) {
+                                          absl::string_view whose,
+                                          const SecurityOptions &options, bool any) {
   if (absl::Status status = CheckAddress(address); !status.ok()) return status;
-  if (options.tls() && !options.token.empty()) return address;
+  if (!IsProtected(options)) {
+    absl::StatusOr<bool> local = IsLocal(address);
+    if (!local.ok()) return local.status();
+    if (!*local || any) return Unprotected(address, whose, options);
+  }
+  return any ? AnyAddress(address) : address;
+}
+
+absl::Status CheckDialled(const std::string &address, absl::string_view whose,
+                          const SecurityOptions &options) {
+  if (absl::Status status = CheckAddress(address); !status.ok()) return status;
+  if (IsProtected(options)) return absl::OkStatus();
   absl::StatusOr<bool> local = IsLocal(address);
   if (!local.ok()) return local.status();
-  if (!*local)
-    return absl::InvalidArgumentError(absl::StrCat(
-        "address of a parameter server must be a loopback address or a socket "
-        "file without ",
-        options.tls() ? "" : "TLS certificates",
-        !options.tls() && options.token.empty() ? " and " : "",
-        options.token.empty() ? "a job token" : "", ", got: ", address));
-  return address;
+  return *local ? absl::OkStatus() : Unprotected(address, whose, options);
 }
 
 }  // namespace commsched::transport

@@ -45,7 +45,7 @@ class ServerLink::Connection final : public FrameStream {
       : FrameStream(chunk_bytes, credit), link_(link) {}
 
  private:
-  void OnConnected() override { link_->OnConnected(this); }
+  void OnConnected() override { link_->OnConnected(); }
   absl::Status OnFrame(const parameter::Header &header,
                        PacketReader &reader) override {
     return link_->OnFrame(header, reader);
@@ -113,7 +113,9 @@ Clock::time_point ServerLink::Tick() {
       dialled_at_ = now;
       stream_ = std::make_shared<Connection>(this, settings_.chunk_bytes,
                                              settings_.credit);
-      stream_->DialServer(channel_, queue_, patient_);
+      parameter::Header first;
+      *first.mutable_join() = settings_.join;
+      stream_->DialServer(channel_, queue_, patient_, settings_.token, first);
     } else if (stream_ != nullptr && patient_ && !connected_ &&
                now - dialled_at_ >= kPatience) {
       hanging = stream_;
@@ -134,14 +136,9 @@ Clock::time_point ServerLink::Tick() {
   return Clock::time_point::max();
 }
 
-void ServerLink::OnConnected(Connection *connection) {
-  {
-    MutexLock lock(&mu_);
-    connected_ = true;
-  }
-  parameter::Header header;
-  *header.mutable_join() = settings_.join;
-  connection->Put(std::move(header));
+void ServerLink::OnConnected() {
+  MutexLock lock(&mu_);
+  connected_ = true;
 }
 
 void ServerLink::OnGone(absl::Status status) {
@@ -162,6 +159,8 @@ void ServerLink::OnGone(absl::Status status) {
           status.code(),
           status.code() == absl::StatusCode::kUnimplemented
               ? absl::StrCat("is no parameter server: ", status.message())
+          : status.code() == absl::StatusCode::kPermissionDenied
+              ? absl::StrCat("is refused: ", status.message())
               : absl::StrFormat("refused trainer %d: %s",
                                 settings_.join.trainer(), status.message()));
     if (!std::exchange(patience_over_, false)) last_error_ = std::move(status);

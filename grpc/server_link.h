@@ -38,6 +38,7 @@ class ServerLink {
     std::string address;
     size_t chunk_bytes;
     absl::Duration deadline;  // for coming (back)
+    std::string token;
     parameter::Join join;
     std::vector<int32_t> block_priorities;  // 0 of those that are not in it
     size_t credit;  // of FrameStream
@@ -99,7 +100,7 @@ class ServerLink {
   };
 
   // From the connection.
-  void OnConnected(Connection *connection);
+  void OnConnected();
   absl::Status OnFrame(const parameter::Header &header, PacketReader &reader);
   absl::Status OnWelcome(const parameter::Welcome &welcome);
   absl::Status OnValue(const parameter::Data &data, PacketReader &reader);

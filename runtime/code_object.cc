@@ -3,72 +3,30 @@
 #include "runtime/code_object.h"
 
 #include <dlfcn.h>
-#include <elf.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "plan/plan.pb.h"
+#include "runtime/code_object_check.h"
+#include "runtime/status_util.h"
 
 namespace commsched::runtime {
 namespace {
 
-// Everything that the dynamic linker reads without checking.
-absl::Status CheckElf(absl::string_view elf) {
-  auto bad = [](absl::string_view what) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("code object is not a usable ELF shared object: ", what));
-  };
-  Elf64_Ehdr header;
-  if (elf.size() < sizeof(header)) return bad("its header is incomplete");
-  std::memcpy(&header, elf.data(), sizeof(header));
-  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
-    return bad("no ELF magic");
-  if (header.e_ident[EI_CLASS] != ELFCLASS64 ||
-      header.e_ident[EI_DATA] != ELFDATA2LSB ||
-      header.e_machine != EM_X86_64 || header.e_type != ET_DYN)
-    return bad("must match a 64-bit x86-64 shared object");
-  if (header.e_phentsize != sizeof(Elf64_Phdr) || header.e_phnum == 0 ||
-      header.e_phoff > elf.size() ||
-      (elf.size() - header.e_phoff) / sizeof(Elf64_Phdr) < header.e_phnum)
-    return bad("its program headers lie outside of it");
-  for (size_t i = 0; i < header.e_phnum; ++i) {
-    Elf64_Phdr segment;
-    std::memcpy(&segment, elf.data() + header.e_phoff + i * sizeof(segment),
-                sizeof(segment));
-    if (segment.p_offset > elf.size() ||
-        segment.p_filesz > elf.size() - segment.p_offset)
-      return bad("a segment lies outside of it");
-    if (segment.p_memsz > (uint64_t{1} << 32)) return bad("a segment is too large");
-  }
-  return absl::OkStatus();
-}
-
-}  // namespace
-
-CodeLibrary::~CodeLibrary() {
-  for (void *handle : handles_) dlclose(handle);
-  for (int fd : descriptors_) close(fd);
-}
-
-absl::Status CodeLibrary::Load(absl::string_view target, absl::string_view elf) {
-  if (!absl::StartsWith(target, "x86_64"))
-    return absl::UnimplementedError(
-        absl::StrCat("code object is for another machine: target must match "
-                     "x86_64, got: ",
-                     target));
-  if (absl::Status status = CheckElf(elf); !status.ok()) return status;
+// A file of memory with these bytes, without a name.
+absl::StatusOr<int> FileOf(absl::string_view bytes) {
   int fd = memfd_create("commsched-fragments", MFD_CLOEXEC);
   if (fd < 0)
     return absl::InternalError(
         absl::StrCat("memfd_create: ", std::strerror(errno)));
-  size_t written = 0;
-  while (written < elf.size()) {
-    ssize_t n = write(fd, elf.data() + written, elf.size() - written);
+  while (!bytes.empty()) {
+    ssize_t n = write(fd, bytes.data(), bytes.size());
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) {
       absl::Status status = absl::ResourceExhaustedError(
@@ -76,28 +34,75 @@ absl::Status CodeLibrary::Load(absl::string_view target, absl::string_view elf) 
       close(fd);
       return status;
     }
-    written += size_t(n);
+    bytes.remove_prefix(size_t(n));
   }
-  // The linker knows libraries by path, and would give back an earlier one of
-  // the same descriptor number: the descriptor stays open as long as the code.
-  void *handle = dlopen(absl::StrCat("/proc/self/fd/", fd).c_str(),
-                        RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) {
-    const char *error = dlerror();
-    absl::Status status = absl::InvalidArgumentError(absl::StrCat(
-        "code object cannot be loaded: ", error != nullptr ? error : "?"));
-    close(fd);
-    return status;
+  return fd;
+}
+
+}  // namespace
+
+CodeLibrary::~CodeLibrary() {
+  for (Object &object : objects_) {
+    if (object.handle != nullptr) dlclose(object.handle);
+    if (object.descriptor >= 0) close(object.descriptor);
   }
-  handles_.push_back(handle);
-  descriptors_.push_back(fd);
+}
+
+absl::Status CodeLibrary::Add(absl::string_view target, absl::string_view elf) {
+  if (!absl::StartsWith(target, "x86_64"))
+    return absl::UnimplementedError(
+        absl::StrCat("code object is for another machine: target must match "
+                     "x86_64, got: ",
+                     target));
+  absl::StatusOr<std::vector<std::string>> functions = CheckCodeObject(elf);
+  if (!functions.ok()) return functions.status();
+  Object &object = objects_.emplace_back();
+  object.elf = std::string(elf);
+  for (const std::string &name : *functions) object.fragments[name];
   return absl::OkStatus();
 }
 
-absl::StatusOr<CsFragmentFn> CodeLibrary::Find(
+absl::Status CodeLibrary::MapObject(Object *object) {
+  absl::StatusOr<int> file = FileOf(object->elf);
+  if (!file.ok()) return file.status();
+  // The linker knows libraries by path, and would give back an earlier one of
+  // the same descriptor number: the descriptor stays open as long as the code.
+  object->descriptor = *file;
+  object->handle = dlopen(absl::StrCat("/proc/self/fd/", *file).c_str(),
+                          RTLD_NOW | RTLD_LOCAL);
+  if (object->handle == nullptr) {
+    const char *error = dlerror();
+    return absl::InvalidArgumentError(absl::StrCat(
+        "code object cannot be loaded: ", error != nullptr ? error : "?"));
+  }
+  for (auto &[name, fragment] : object->fragments) {
+    fragment.function =
+        reinterpret_cast<CsFragmentFn>(dlsym(object->handle, name.c_str()));
+    if (fragment.function == nullptr)
+      return absl::InvalidArgumentError(absl::StrCat(
+          "code object cannot be loaded: \"", name, "\" is not in its hash table"));
+  }
+  object->elf = std::string();
+  return absl::OkStatus();
+}
+
+absl::Status CodeLibrary::MapAll() const {
+  for (size_t i = 0; i < objects_.size(); ++i)
+    if (absl::Status s = MapObject(&objects_[i]); !s.ok())
+      return absl::Status(s.code(), absl::StrCat("object ", i, ": ", s.message()));
+  return absl::OkStatus();
+}
+
+absl::Status CodeLibrary::Map() const {
+  MutexLock lock(&mu_);
+  if (!mapped_) mapped_ = MapAll();
+  return Unshared(*mapped_);
+}
+
+absl::StatusOr<const Fragment *> CodeLibrary::Find(
     size_t object, const std::string &symbol) const {
-  if (void *address = dlsym(handles_[object], symbol.c_str()))
-    return reinterpret_cast<CsFragmentFn>(address);
+  const auto &fragments = objects_[object].fragments;
+  if (auto at = fragments.find(symbol); at != fragments.end()) return &at->second;
   return absl::InvalidArgumentError(
       absl::StrCat("code object ", object, " has no symbol \"", symbol, "\""));
 }

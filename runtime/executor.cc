@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/code_object.h"
 #include "runtime/merging_client.h"
 #include "runtime/precise_sleep.h"
 #include "runtime/status_util.h"
@@ -57,6 +58,7 @@ absl::StatusOr<std::unique_ptr<Executor>> Executor::Create(
 }
 
 absl::Status Executor::Prepare() {
+  if (absl::Status s = program_->code->Map(); !s.ok()) return s;
   for (const FunctionProgram &f : program_->functions) {
     absl::StatusOr<Memory> arena = Memory::Allocate(f.arena_bytes);
     if (!arena.ok())

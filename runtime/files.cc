@@ -2,16 +2,23 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "runtime/files.h"
 
+#include <dirent.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <set>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/sync.h"
 
 namespace commsched::runtime {
 namespace {
@@ -21,6 +28,46 @@ absl::Status SystemError(const std::string &path, const char *what) {
   std::string text = absl::StrCat(path, ": ", what, ": ", std::strerror(error));
   return error == ENOENT ? absl::NotFoundError(text)
                          : absl::UnavailableError(text);
+}
+
+// In the name of a file that is being written, and locked by who does.
+constexpr char kUnfinished[] = ".unfinished-";
+
+std::string FolderOf(const std::string &path) {
+  const size_t slash = path.rfind('/');
+  return slash == path.npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+}
+
+struct Unfinished {
+  std::string path;
+  int fd;
+};
+
+absl::StatusOr<Unfinished> MakeUnfinished(const std::string &path) {
+  static std::atomic<uint64_t> number{0};
+  while (true) {
+    std::string name = absl::StrCat(path, kUnfinished, getpid(), "-", number++);
+    const int fd = open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (fd < 0 && errno == EEXIST) continue;
+    if (fd < 0) return SystemError(path, "cannot be written");
+    // Before it was locked, another process may have taken it for abandoned. Where
+    // a file system has no locks, nobody does.
+    struct stat info;
+    const bool taken = (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) ||
+                       (fstat(fd, &info) == 0 && info.st_nlink == 0);
+    if (!taken) return Unfinished{std::move(name), fd};
+    close(fd);
+  }
+}
+
+void RemoveUnfinishedOnce(const std::string &folder) {
+  static Mutex mu;
+  static std::set<std::string> *done = new std::set<std::string>;
+  {
+    MutexLock lock(&mu);
+    if (!done->insert(folder).second) return;
+  }
+  RemoveUnfinished(folder);
 }
 
 }  // namespace
@@ -52,15 +99,35 @@ MappedFile::~MappedFile() {
   if (data_ != nullptr) munmap(const_cast<char *>(data_), size_);
 }
 
+void RemoveUnfinished(const std::string &folder) {
+  DIR *entries = opendir(folder.c_str());
+  if (entries == nullptr) return;
+  const int base = dirfd(entries);
+  while (const dirent *entry = readdir(entries)) {
+    if (std::strstr(entry->d_name, kUnfinished) == nullptr) continue;
+    const int fd = openat(base, entry->d_name,
+                          O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    struct stat info;
+    if (fd < 0) continue;
+    if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == geteuid() &&
+        flock(fd, LOCK_EX | LOCK_NB) == 0)
+      unlinkat(base, entry->d_name, 0);
+    close(fd);
+  }
+  closedir(entries);
+}
+
 absl::Status WriteFileAtomically(const std::string &path,
                                  const std::vector<absl::string_view> &pieces) {
-  std::string temporary = absl::StrCat(path, ".tmp.", getpid());
-  int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (fd < 0) return SystemError(temporary, "cannot be written");
+  RemoveUnfinishedOnce(FolderOf(path));
+  absl::StatusOr<Unfinished> made = MakeUnfinished(path);
+  if (!made.ok()) return made.status();
+  const std::string temporary = made->path;
+  const int fd = made->fd;
   auto fail = [&](const char *what) {
-    absl::Status status = SystemError(temporary, what);
-    close(fd);
+    absl::Status status = SystemError(path, what);
     unlink(temporary.c_str());
+    close(fd);
     return status;
   };
   for (absl::string_view piece : pieces)
@@ -71,15 +138,10 @@ absl::Status WriteFileAtomically(const std::string &path,
       piece.remove_prefix(size_t(n));
     }
   if (fsync(fd) != 0 && errno != EINVAL) return fail("cannot be flushed");
-  if (close(fd) != 0) {
-    unlink(temporary.c_str());
-    return SystemError(temporary, "cannot be closed");
-  }
-  if (std::rename(temporary.c_str(), path.c_str()) != 0) {
-    absl::Status status = SystemError(path, "cannot be replaced");
-    unlink(temporary.c_str());
-    return status;
-  }
+  // While the lock is held: until it has its name, nobody takes it for abandoned.
+  if (std::rename(temporary.c_str(), path.c_str()) != 0)
+    return fail("cannot be replaced");
+  if (close(fd) != 0) return SystemError(path, "cannot be closed");
   return absl::OkStatus();
 }
 

@@ -34,9 +34,14 @@ class MappedFile {
 
 // Writes the pieces one after the other to a temporary file beside `path`,
 // flushes it to the disk and renames it: `path` is the old file or the whole
-// new one, never a part.
+// new one, never a part. Before the first file of this process in a folder, what
+// killed processes have left there is removed (RemoveUnfinished).
 absl::Status WriteFileAtomically(const std::string &path,
                                  const std::vector<absl::string_view> &pieces);
+
+// Removes the temporary files of WriteFileAtomically in `folder` of which no process
+// holds the lock any more: those who wrote them are gone.
+void RemoveUnfinished(const std::string &folder);
 
 }  // namespace commsched::runtime
 

@@ -29,10 +29,11 @@ absl::Status FunctionBuilder::AddRun(const plan::Run &run,
   if (run.object() >= code_->size())
     return BadPlan(where_,
                    absl::StrCat("there is no code object ", run.object()));
-  absl::StatusOr<CsFragmentFn> fn = code_->Find(run.object(), run.symbol());
-  if (!fn.ok()) return BadPlan(where_, fn.status().message());
+  absl::StatusOr<const Fragment *> fragment =
+      code_->Find(run.object(), run.symbol());
+  if (!fragment.ok()) return BadPlan(where_, fragment.status().message());
   out_.has_code = true;
-  out->run.function = *fn;
+  out->run.fragment = *fragment;
   out->run.flops = run.flops();
   out->run.bytes = run.bytes();
   for (uint32_t b : run.inputs()) {

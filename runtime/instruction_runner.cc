@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "runtime/code_object.h"
 
 namespace commsched::runtime {
 
@@ -69,7 +70,7 @@ absl::Status InstructionRunner::Run(const FunctionProgram &function,
       }
       for (size_t i = 0; i < operands.size(); ++i)
         pointers[i] = address[operands[i]];
-      instruction.run.function(&context_, pointers);
+      instruction.run.fragment->function(&context_, pointers);
       break;
     }
     case InstructionProgram::kCopy: {

@@ -60,7 +60,7 @@ absl::StatusOr<std::shared_ptr<const PlanImage>> PlanImage::Load(
   image->code_ = std::make_shared<CodeLibrary>();
   for (int i = 0; i < plan.objects_size(); ++i)
     if (absl::Status s =
-            image->code_->Load(plan.objects(i).target(), plan.objects(i).elf());
+            image->code_->Add(plan.objects(i).target(), plan.objects(i).elf());
         !s.ok())
       return absl::Status(s.code(),
                           absl::StrCat("object ", i, ": ", s.message()));

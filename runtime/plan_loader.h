@@ -4,7 +4,7 @@
 // From the bytes of a plan to the programs of its ranks. Everything that the
 // executor relies on is checked here: a damaged or hostile plan gives an
 // error that names the instruction, never undefined behaviour (its machine
-// code, though, is trusted).
+// code, though, is trusted once it is run).
 #ifndef COMMSCHED_RUNTIME_PLAN_LOADER_H
 #define COMMSCHED_RUNTIME_PLAN_LOADER_H
 
@@ -23,8 +23,9 @@
 
 namespace commsched::runtime {
 
-// A plan in this process: parsed, its code loaded. Shared by the ranks that
-// run in it. Thread-safe.
+// A plan in this process: parsed, its code checked, but not mapped before an
+// executor is made (CodeLibrary::Map): what needs no code maps none. Shared by the
+// ranks that run in it. Thread-safe.
 class PlanImage {
  public:
   static absl::StatusOr<std::shared_ptr<const PlanImage>> Load(

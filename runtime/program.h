@@ -15,7 +15,6 @@
 
 #include "ops/element.h"
 #include "ops/registry.h"
-#include "plan/fragment_abi.h"
 #include "runtime/server_program.h"
 #include "runtime/tensor_info.h"
 
@@ -95,8 +94,11 @@ struct CommunicateProgram {
   size_t output_at = 0, output_bytes = 0;
 };
 
+struct Fragment;     // runtime/code_object.h
+class CodeLibrary;
+
 struct RunProgram {
-  CsFragmentFn function = nullptr;
+  const Fragment *fragment = nullptr;  // of Program::code
   std::vector<uint32_t> operands;  // inputs, then outputs
   uint64_t flops = 0, bytes = 0;
 };
@@ -177,8 +179,6 @@ struct FunctionProgram {
   std::vector<uint32_t> read_slots;  // SLOT_CURRENT
 };
 
-class CodeLibrary;  // runtime/code_object.h
-
 struct Program {
   int rank = 0;
   int nodes = 1;
@@ -192,7 +192,7 @@ struct Program {
   // What some instruction runs on, the compute streams first; 0 is that of
   // device 0.
   std::vector<StreamInfo> streams;
-  std::shared_ptr<const CodeLibrary> code;  // keeps the fragments loaded
+  std::shared_ptr<const CodeLibrary> code;  // mapped for the first executor
 };
 
 // Numbers the streams that the instructions run on.

@@ -21,7 +21,7 @@ esac
 packages=(
   g++ cmake ninja-build ccache lld
   libmlir-22-dev mlir-22-tools llvm-22-dev llvm-22-tools
-  libgrpc++-dev protobuf-compiler-grpc protobuf-compiler libprotobuf-dev
+  libgrpc++-dev libssl-dev protobuf-compiler-grpc protobuf-compiler libprotobuf-dev
   libabsl-dev libdnnl-dev libhwy-dev zlib1g-dev libopenmpi-dev openmpi-bin node-d3
 )
 [ -n "$with_tests" ] && packages+=(

@@ -147,13 +147,15 @@ class Network:
     """Hosts that exist while the context is entered.
 
     `rates`: bits per second of each host's link, or two, (what it sends, what
-    it receives); 0 for what is not shaped. `congestion`: of TCP in the hosts."""
+    it receives); 0 for what is not shaped. `congestion`: of TCP in the hosts. `loopback`:
+    addresses of loopback's block. All hosts are one machine, so that what may leave a
+    machine only with TLS may go between these without; MPI does not take them."""
 
-    def __init__(self, rates, congestion="cubic"):
+    def __init__(self, rates, congestion="cubic", loopback=False):
         if not 1 <= len(rates) <= 250:
             raise NetworkError(f"must have 1 to 250 hosts, got: {len(rates)}")
         self.rates = [both_ways(rate) for rate in rates]  # (up, down)
-        self.congestion = congestion
+        self.congestion, self.loopback = congestion, loopback
         prefix = f"commsched-{os.getpid()}-{next(_numbers)}"
         self._switch = f"{prefix}-switch"
         self._hosts = [f"{prefix}-host{i}" for i in range(len(rates))]
@@ -163,7 +165,7 @@ class Network:
 
     @property
     def addresses(self):
-        return [f"10.0.0.{i + 1}" for i in range(len(self._hosts))]
+        return [f"{'127.77' if self.loopback else '10.0'}.0.{i + 1}" for i in range(len(self._hosts))]
 
     def __enter__(self):
         remove_leftovers()
@@ -193,6 +195,11 @@ class Network:
         _run("ip", "-n", self._switch, "link", "set", port, "master", "bridge0", "up")
         _run("ip", "-n", host, "address", "add", f"{self.addresses[number]}/24", "dev", "eth0")
         _run("ip", "-n", host, "link", "set", "lo", "up")
+        if self.loopback:
+            # The rest of the block is not the host itself, and may come over a link.
+            _run("ip", "-n", host, "address", "delete", "127.0.0.1/8", "dev", "lo")
+            _run("ip", "-n", host, "address", "add", "127.0.0.1/32", "dev", "lo")
+            _run("ip", "netns", "exec", host, "sh", "-c", "echo 1 > /proc/sys/net/ipv4/conf/all/route_localnet")
         _run("ip", "-n", host, "link", "set", "eth0", "up")
         with _allowed(self.congestion):
             _set_tcp(host, "congestion_control", self.congestion)

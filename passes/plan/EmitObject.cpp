@@ -6,12 +6,13 @@
 
 #include "Stages.h"
 
+#include "plan/fragment_imports.h"
+
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
 
 #include "llvm/ADT/ScopeExit.h"
-#include "llvm/ADT/StringSet.h"
 #include "llvm/Analysis/TargetTransformInfo.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/LegacyPassManager.h"
@@ -96,21 +97,7 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
       .run(module, modules);
 }
 
-static bool mayImport(StringRef name) {
-  static const llvm::StringSet<> memory = {"memcpy", "memset", "memmove"};
-  static const llvm::StringSet<> libm = {
-      "exp",  "exp2", "expm1", "log",   "log2",  "log10", "log1p", "pow",
-      "sin",  "cos",  "tan",   "asin",  "acos",  "atan",  "atan2", "sinh",
-      "cosh", "tanh", "asinh", "acosh", "atanh", "erf",   "erfc",  "cbrt",
-      "fmod", "ceil", "floor", "round", "roundeven", "rint", "nearbyint",
-      "trunc", "fma", "sqrt",  "sincos", "ldexp", "frexp", "copysign", "fabs",
-      "fmax", "fmin", "fdim", "hypot", "tgamma", "lgamma"};
-  StringRef plain = name;
-  return memory.contains(name) || libm.contains(name) ||
-         (plain.consume_back("f") && libm.contains(plain));
-}
-
-// Refuses imports that fragment_abi.h does not allow, and sums up the code.
+// Refuses imports that fragment_imports.h does not allow, and sums up the code.
 static LogicalResult inspect(StringRef object, Location loc, uint64_t &codeBytes) {
   auto file = llvm::object::ObjectFile::createObjectFile(
       llvm::MemoryBufferRef(object, "fragments"));
@@ -130,7 +117,7 @@ static LogicalResult inspect(StringRef object, Location loc, uint64_t &codeBytes
       continue;
     }
     if ((*flags & llvm::object::SymbolRef::SF_Undefined) && !name->empty() &&
-        !mayImport(*name))
+        !plan::FragmentMayImport({name->data(), name->size()}))
       return emitError(loc, "a fragment would need '")
              << *name << "', which the runtime does not provide";
   }

@@ -23,6 +23,7 @@
 #include "grpc/parameter_protocol.h"
 #include "grpc/parameter_service.grpc.pb.h"
 #include "tests/conformance/conformance.h"
+#include "tests/grpc/admitted.h"
 #include "tests/grpc/parameter_test_util.h"
 
 namespace commsched::transport {
@@ -220,7 +221,7 @@ TEST_F(ParameterNetwork, GarbageFromStrangersIsNoMatter) {
     stream->Write(packet);
     while (stream->Read(&packet)) {
     }
-    EXPECT_EQ(stream->Finish().error_message(), "first frame must be a join");
+    EXPECT_EQ(stream->Finish().error_message(), "refused");
     close(socket);
   };
   const auto [first, second] = RunBoth(addresses_[0], stranger);
@@ -294,13 +295,12 @@ TEST_P(BadTrainer, IsNamedToAll) {
   parameter::Join *join =
       packet.add_frames()->mutable_header()->mutable_join();
   join->set_protocol_version(kParameterProtocol);
-  join->set_token("a token");
   join->set_plan_digest(kTestDigest);
   join->set_trainers(2);
   join->set_trainer(1);
   join->set_servers(1);
   join->set_session(5);
-  stream->Write(packet);
+  EXPECT_TRUE(ProveToken(*stream, kTestToken, packet));
   EXPECT_TRUE(stream->Read(&packet));
   EXPECT_EQ(packet.frames(0).header().welcome().blocks(), 5u);
   stream->Write(Bad(GetParam().first));

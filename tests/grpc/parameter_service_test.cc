@@ -287,17 +287,6 @@ TEST(ParameterServiceOptions, OnlyLocalWithoutTlsAndToken) {
   EXPECT_THAT(refused(), HasSubstr("cannot read authority file"));
 }
 
-TEST(Tokens, AreComparedWhole) {
-  EXPECT_TRUE(TokensEqual("", ""));
-  EXPECT_TRUE(TokensEqual("abc", "abc"));
-  EXPECT_FALSE(TokensEqual("abc", ""));
-  EXPECT_FALSE(TokensEqual("", "abc"));
-  EXPECT_FALSE(TokensEqual("abc", "abcabc"));
-  EXPECT_FALSE(TokensEqual("abc", "abd"));
-  EXPECT_FALSE(TokensEqual(absl::string_view("a\0", 2), "a"));
-  EXPECT_FALSE(TokensEqual("", absl::string_view("\0", 1)));
-}
-
 // Sends `request` to `method` of a server, gives the first answer.
 std::string Call(const std::string &address, const std::string &method,
                  const std::string &request) {

@@ -64,7 +64,7 @@ ParameterServiceOptions ServiceOptions(const std::vector<std::string> &servers,
   options.block_rows = TestRows();
   options.address = servers[server];
   options.chunk_bytes = 8192;
-  options.security.token = "a token";
+  options.security.token = kTestToken;
   return options;
 }
 
@@ -76,7 +76,7 @@ ParameterClientOptions ClientOptions(const std::vector<std::string> &servers,
   options.plan_digest = kTestDigest;
   options.servers = servers;
   options.chunk_bytes = 8192;
-  options.security.token = "a token";
+  options.security.token = kTestToken;
   return options;
 }
 

@@ -17,6 +17,7 @@
 
 namespace commsched::transport {
 
+inline constexpr char kTestToken[] = "a token";
 inline constexpr uint64_t kTestDigest = 0x1234567890abcdef;
 
 // Of the blocks of every server of the tests: one byte short of a chunk's

@@ -14,6 +14,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -21,6 +22,7 @@
 #include "grpc/grpc_transport.h"
 #include "grpc/transport.grpc.pb.h"
 #include "tests/conformance/conformance.h"
+#include "tests/grpc/admitted.h"
 
 namespace commsched::transport {
 namespace {
@@ -32,9 +34,11 @@ using runtime::TransportOptions;
 using testing::AllOf;
 using testing::HasSubstr;
 
+constexpr char kToken[] = "a token of a job";
+
 Hello GoodHello() {
   Hello hello;
-  hello.set_protocol_version(4);
+  hello.set_protocol_version(5);
   hello.set_plan_digest(7);
   hello.set_nodes(2);
   hello.set_rank(1);
@@ -67,9 +71,12 @@ class Dialler {
     stream_->Write(packet);
   }
   void SayHello(const Hello &hello) {
-    Header header;
-    *header.mutable_hello() = hello;
-    Write(header);
+    Packet packet;
+    *packet.add_frames()->mutable_header()->mutable_hello() = hello;
+    if (std::exchange(proved_, true))
+      stream_->Write(packet);
+    else
+      EXPECT_TRUE(ProveToken(*stream_, kToken, packet));
   }
   // The next frame, or one without a header at the end.
   Frame Read() {
@@ -99,6 +106,7 @@ class Dialler {
   grpc::ClientContext context_;
   std::unique_ptr<grpc::ClientReaderWriter<Packet, Packet>> stream_;
   Packet frames_;
+  bool proved_ = false;
 };
 
 class ProtocolTest : public testing::Test {
@@ -112,7 +120,7 @@ class ProtocolTest : public testing::Test {
                 .unexpected_bytes = unexpected_bytes,
                 .on_peer_failure = failures_.callback()};
     thread_ = std::thread([this] {
-      auto rank = ConnectGrpc(options_, {.eager_bytes = 500});
+      auto rank = ConnectGrpc(options_, {.security = {.token = kToken}, .eager_bytes = 500});
       status_ = rank.status();
       if (rank.ok()) rank_ = *std::move(rank);
     });
@@ -356,18 +364,18 @@ TEST_F(ProtocolTest, StrangersAreRefusedAndDoNoHarm) {
   {
     Dialler peer(addresses_[0]);
     peer.Write(Data(1, 0, 5), "early");
-    EXPECT_EQ(peer.Finish().error_code(),
-              grpc::StatusCode::FAILED_PRECONDITION);
+    const grpc::Status status = peer.Finish();
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAUTHENTICATED);
+    EXPECT_EQ(status.error_message(), "refused");
     Dialler silent(addresses_[0]);
   }
   // And now the peer itself comes.
   auto peer = Join();
-  // Somebody claims to be the same.
+  // Nobody else is expected, whatever he knows.
   Dialler second(addresses_[0]);
-  second.SayHello(GoodHello());
   grpc::Status status = second.Finish();
-  EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
-  EXPECT_THAT(status.error_message(), HasSubstr("rank 1 has joined already"));
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAUTHENTICATED);
+  EXPECT_EQ(status.error_message(), "refused");
   peer->Write(Data(1, 0, 4), "fine");
   std::vector<std::byte> buffer(4);
   Result result;
@@ -379,17 +387,17 @@ TEST_F(ProtocolTest, StrangersAreRefusedAndDoNoHarm) {
 TEST_F(ProtocolTest, AnotherProtocolVersion) {
   Dialler peer(addresses_[0]);
   Hello hello = GoodHello();
-  hello.set_protocol_version(5);
+  hello.set_protocol_version(6);
   peer.SayHello(hello);
   grpc::Status status = peer.Finish();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
   EXPECT_THAT(status.error_message(),
-              HasSubstr("protocol version must match 4, got: 5"));
+              HasSubstr("protocol version must match 5, got: 6"));
   thread_.join();
   EXPECT_EQ(status_.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status_.message()),
               AllOf(HasSubstr("peer 1"), HasSubstr(addresses_[1]),
-                    HasSubstr("protocol version must match 4, got: 5")));
+                    HasSubstr("protocol version must match 5, got: 6")));
 }
 
 TEST_F(ProtocolTest, AddressesInAnotherOrder) {

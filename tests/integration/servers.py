@@ -6,7 +6,7 @@ import shutil
 import subprocess
 
 import pytest
-from conftest import CLUSTER, EXAMPLES, TIME_LIMIT, addresses, compile_plan, finish
+from conftest import CLUSTER, EXAMPLES, TIME_LIMIT, addresses, compile_plan, finish, secret
 
 
 def compile_servers(source, plan, trainers, servers=2, options=""):
@@ -61,12 +61,16 @@ class Authority:
 
 class Job:
     """The processes of one plan, started by hand. security(role, index): options
-    of that process."""
+    of that process, beside a token unless they name one."""
 
     def __init__(self, cluster, plan, trainers=2, servers=2, security=lambda role, index: []):
-        self.cluster, self.plan, self.security = cluster, plan, security
+        self.cluster, self.plan, self._security = cluster, plan, security
         self.count, self.listen = trainers, addresses(servers)
         self.trainers, self.servers = {}, {}
+
+    def security(self, role, index):
+        options = self._security(role, index)
+        return options if "--token-file" in options else [*options, *secret()]
 
     def start_server(self, index, *arguments):
         self.servers[index] = self.cluster.start(

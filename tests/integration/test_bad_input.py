@@ -5,7 +5,7 @@ import struct
 
 import numpy as np
 import pytest
-from conftest import addresses, expect_error, finish, run
+from conftest import addresses, expect_error, finish, run, secret
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
@@ -77,7 +77,8 @@ def test_plan_with_an_unknown_feature(plan_bytes, tmp_path):
 
 def test_plan_for_another_cluster(linear, linear_data):
     expect_error(run(linear[3], *linear_data, "--spawn", 2), "3 nodes", "got: 2")
-    expect_error(run(linear[3], *linear_data, "--rank", 0, "--peers", ",".join(addresses(2))), "3 nodes", "got: 2")
+    expect_error(run(linear[3], *linear_data, "--rank", 0, "--peers", ",".join(addresses(2)), *secret()),
+                 "3 nodes", "got: 2")
 
 
 def test_ranks_with_different_plans(linear, linear_data, folder, cluster):
@@ -85,7 +86,7 @@ def test_ranks_with_different_plans(linear, linear_data, folder, cluster):
     source = CLUSTER.format(nodes=2) + (EXAMPLES / "linear.mlir").read_text().replace("0.00625", "0.00626")
     other = compile_plan(source, folder / "other.plan")
     peers = ",".join(addresses(2))
-    ranks = [cluster.start(plan, "--rank", rank, "--peers", peers, *linear_data)
+    ranks = [cluster.start(plan, "--rank", rank, "--peers", peers, *secret(), *linear_data)
              for rank, plan in enumerate([linear[2], other])]
     for rank, process in enumerate(ranks):
         expect_error(finish(process), "digest must match", f"peer {1 - rank} (127.0.0.1:")
@@ -93,15 +94,20 @@ def test_ranks_with_different_plans(linear, linear_data, folder, cluster):
 
 def test_addresses_in_another_order(linear, linear_data, cluster):
     peers = addresses(2)
-    ranks = [cluster.start(linear[2], "--rank", rank, "--peers", ",".join(order), "--deadline", 5, *linear_data)
+    ranks = [cluster.start(linear[2], "--rank", rank, "--peers", ",".join(order), "--deadline", 5, *secret(), *linear_data)
              for rank, order in enumerate([peers, peers[::-1]])]
     for process in ranks:
         expect_error(finish(process))
 
 
 def test_networks_must_be_allowed(linear, linear_data):
-    expect_error(run(linear[2], "--rank", 0, "--peers", "192.0.2.1:5000,192.0.2.2:5000", *linear_data), "--listen-any",
-                 "192.0.2.1:5000")
+    peers = ["--peers", "192.0.2.1:5000,192.0.2.2:5000"]
+    for security in (secret(), ["--insecure"]):
+        expect_error(run(linear[2], "--rank", 0, *peers, *security, *linear_data), "TLS certificates", "192.0.2.1:5000")
+    # Nor does a rank here send anything there.
+    expect_error(run(linear[2], "--rank", 1, "--peers", f"192.0.2.1:5000,{addresses(1)[0]}", *secret(), *linear_data),
+                 "TLS certificates", "192.0.2.1:5000")
+    expect_error(run(linear[2], "--rank", 0, *peers, *linear_data), "share a secret", "--token-file")
 
 
 @WAYS

@@ -7,7 +7,7 @@ import pathlib
 import signal
 
 import pytest
-from conftest import EXAMPLES, addresses, expect_error, finish, run
+from conftest import EXAMPLES, addresses, expect_error, finish, run, secret, write_token
 from servers import DIGITS_DATA, Authority, Job, digits_plan
 from test_lost_peers import children, wait_for
 
@@ -26,18 +26,18 @@ def authorities(tmp_path_factory):
 
 
 def server(plan, index=0, *arguments):
-    return run(plan, "--role", "server", "--index", index, "--listen", addresses(1)[0], *INIT, *arguments)
+    return run(plan, "--role", "server", "--index", index, "--listen", addresses(1)[0], *INIT, *secret(), *arguments)
 
 
 def test_plan_without_servers(linear, linear_data):
     expect_error(server(linear[2]), "plan has no parameter servers", "--role server")
     expect_error(run(linear[2], "--role", "trainer", "--rank", 0, "--peers", ",".join(addresses(2)), "--servers",
-                     addresses(1)[0], *linear_data), "plan has no parameter servers", "--servers")
+                     addresses(1)[0], *linear_data, *secret()), "plan has no parameter servers", "--servers")
 
 
 def test_numbers_that_do_not_fit(plan):
     expect_error(server(plan, 2), "--index", "below the number of servers 2", "got: 2")
-    trainer = [plan, "--role", "trainer", "--rank", 0, "--peers", ",".join(addresses(2)), *DIGITS_DATA]
+    trainer = [plan, "--role", "trainer", "--rank", 0, "--peers", ",".join(addresses(2)), *DIGITS_DATA, *secret()]
     expect_error(run(*trainer), "2 parameter servers", "got: 0")
     expect_error(run(*trainer, "--servers", addresses(1)[0]), "2 parameter servers", "got: 1")
     expect_error(run(plan, *DIGITS_DATA, "--spawn", 2), "2 trainers and 2 servers", "4 processes", "got: 2")
@@ -51,7 +51,12 @@ def test_numbers_that_do_not_fit(plan):
     (["--role", "server", "--index", "0", "--listen", "127.0.0.1:1", "--checkpoint", "x"], ["--checkpoint-every"]),
     (["--rank", "0", "--servers", "127.0.0.1:1", "--checkpoint", "x"], ["--checkpoint", "servers"]),
     (["--listen", "127.0.0.1:1"], ["--role server"]),
-    (["--token-file", "x"], ["--token-file"]),
+    (["--spawn", "--insecure"], ["--insecure", "--spawn"]),
+    (["--role", "server", "--index", "0", "--listen", "127.0.0.1:1"], ["share a secret", "--token-file", "--insecure"]),
+    (["--rank", "0", "--servers", "127.0.0.1:1,127.0.0.1:2"], ["share a secret", "--token-file", "--insecure"]),
+    (["--rank", "0", "--servers", "127.0.0.1:1,127.0.0.1:2", "--insecure", "--token-file", "x"], ["--insecure"]),
+    (["--spawn", "--listen-any"], ["--listen-any", "--tls-ca"]),
+    (["--simulate", "--token-file", "x"], ["--token-file", "other processes"]),
     (["--spawn", "--tls-ca", "x"], ["--tls-cert"]),
 ])
 def test_options_that_do_not_fit(plan, arguments, words):
@@ -60,8 +65,13 @@ def test_options_that_do_not_fit(plan, arguments, words):
     assert result[2] == 2
 
 
+def test_token_that_nobody_needs(plan):
+    expect_error(run(plan, *DIGITS_DATA, "--token-file", "x"), "--token-file", "other processes")
+
+
 def test_unsafe_address(plan):
-    expect_error(run(plan, "--role", "server", "--index", 0, "--listen", "0.0.0.0:0", *INIT), "server 0", "0.0.0.0")
+    expect_error(run(plan, "--role", "server", "--index", 0, "--listen", "0.0.0.0:9", *INIT, *secret()), "server 0",
+                 "without TLS certificates", "0.0.0.0")
 
 
 def test_missing_files(plan, tmp_path):
@@ -73,14 +83,17 @@ def test_missing_files(plan, tmp_path):
 
 def test_wrong_token(plan, cluster, tmp_path):
     for name in ("right", "wrong"):
-        (tmp_path / name).write_text(name + "\n")
+        write_token(tmp_path / name, f"the {name} token of the job")
     job = Job(cluster, plan, security=lambda role, index: [
         "--token-file", tmp_path / ("wrong" if (role, index) == ("trainer", 1) else "right")])
     job.start(of_trainers=DIGITS_DATA, of_servers=INIT, of_all=["--deadline", 5])
     results = job.finish()
     expect_error(results["trainer", 1], "rank 1", "token does not match")
-    for who in (("trainer", 0), ("server", 0), ("server", 1)):
-        expect_error(results[who])
+    expect_error(results["trainer", 0])
+    for index in range(2):
+        expect_error(results["server", index])
+    # It gives up when the first of them has refused it.
+    assert any("refused a connection of ipv4:127.0.0.1:" in results["server", index][1] for index in range(2))
 
 
 def test_wrong_certificate(plan, cluster, authorities):

@@ -4,7 +4,7 @@
 import json
 
 import pytest
-from conftest import addresses, expect_success, finish, run
+from conftest import addresses, expect_success, finish, run, secret
 from safetensors.numpy import load_file
 
 
@@ -73,7 +73,7 @@ def test_ranks_may_come_late(linear, linear_data, cluster):
     peers = addresses(3)
     first = cluster.join(linear[3], [1], peers, *linear_data)
     # The others come when the first has begun to try.
-    wait = cluster.start(linear[3], "--rank", 0, "--peers", ",".join(addresses(3)), "--deadline", 1)
+    wait = cluster.start(linear[3], "--rank", 0, "--peers", ",".join(addresses(3)), *secret(), "--deadline", 1)
     finish(wait)
     late = cluster.join(linear[3], [2, 0], peers, *linear_data)
     for process in (*first.values(), *late.values()):

@@ -8,7 +8,7 @@ import subprocess
 
 import numpy as np
 import pytest
-from conftest import CLUSTER, EXAMPLES, TIME_LIMIT, compile_plan, expect_success, run, tool
+from conftest import CLUSTER, EXAMPLES, TIME_LIMIT, compile_plan, expect_success, run, tool, write_token
 from safetensors.numpy import load_file
 from servers import DIGITS_DATA, Authority, Job, compile_servers, digits_plan, digits_source
 from test_clusters import losses
@@ -27,8 +27,8 @@ def secure(tmp_path_factory):
     """security of a Job: TLS with a certificate for each process, and a token."""
     folder = tmp_path_factory.mktemp("secure")
     authority = Authority(folder / "authority")
-    (folder / "token").write_text("the token of this job\n")
-    return lambda role, index: [*authority.certificate(f"{role}.{index}"), "--token-file", folder / "token"]
+    token = write_token(folder / "token", "the token of this job")
+    return lambda role, index: [*authority.certificate(f"{role}.{index}"), "--token-file", token]
 
 
 def metrics(path):

@@ -213,9 +213,9 @@ TEST_F(CostsTest, CalibratesRanksByHandAndRankZeroWrites) {
   const std::string plan = Write(testing::Trainer(2));
   const std::string peers =
       absl::StrCat("unix:", folder_ / "0", ",unix:", folder_ / "1");
-  Process other({plan, "--rank", "1", "--peers", peers, "--calibrate", folder_ / "b.json"},
+  Process other({plan, "--rank", "1", "--peers", peers, "--insecure", "--calibrate", folder_ / "b.json"},
                 folder_ / "log1");
-  ASSERT_EQ(Run({plan, "--rank", "0", "--peers", peers, "--calibrate", file_}), 0) << log_;
+  ASSERT_EQ(Run({plan, "--rank", "0", "--peers", peers, "--insecure", "--calibrate", file_}), 0) << log_;
   EXPECT_EQ(other.Wait(), 0) << other.log();
   EXPECT_EQ(Links("grpc", 2, 2), Names({"rank 0 to rank 1", "rank 1 to rank 0"}));
   EXPECT_EQ(Files().count("b.json"), 0u);
@@ -238,7 +238,7 @@ TEST_F(CostsTest, APeerThatDoesNotComeIsOneError) {
   const std::string plan = Write(testing::Trainer(2));
   const std::string peers =
       absl::StrCat("unix:", folder_ / "0", ",unix:", folder_ / "1");
-  EXPECT_EQ(Run({plan, "--rank", "0", "--peers", peers, "--calibrate", file_, "--deadline", "1"}),
+  EXPECT_EQ(Run({plan, "--rank", "0", "--peers", peers, "--insecure", "--calibrate", file_, "--deadline", "1"}),
             1);
   EXPECT_EQ(std::count(log_.begin(), log_.end(), '\n'), 1) << log_;
   EXPECT_THAT(log_, AllOf(HasSubstr("rank 0"), HasSubstr("1")));
@@ -249,7 +249,7 @@ TEST_F(CostsTest, APeerThatStopsAnsweringIsOneError) {
   const std::string plan = Write(testing::Trainer(2));
   const std::string peers =
       absl::StrCat("unix:", folder_ / "0", ",unix:", folder_ / "1");
-  std::vector<std::string> common = {plan,          "--peers", peers, "--calibrate",
+  std::vector<std::string> common = {plan,          "--peers", peers, "--insecure", "--calibrate",
                                      file_, "--deadline", "2"};
   auto own = [&](const char *rank) {
     std::vector<std::string> all = common;
@@ -318,7 +318,7 @@ TEST_F(CostsTest, ProfilesEachRankByHandIntoItsFile) {
   const std::string plan = Write(testing::Trainer(2));
   const std::string peers =
       absl::StrCat("unix:", folder_ / "0", ",unix:", folder_ / "1");
-  std::vector<std::string> common = {plan, "--peers", peers, "--emulate", "--steps", "6",
+  std::vector<std::string> common = {plan, "--peers", peers, "--insecure", "--emulate", "--steps", "6",
                                      "--profile", file_};
   std::vector<std::string> first = common, second = common;
   first.insert(first.end(), {"--rank", "0"});

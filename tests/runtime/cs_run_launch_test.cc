@@ -180,6 +180,7 @@ std::vector<Rendezvous> Meetings(int size) {
     meeting.host = "127.0.0.1";
     meeting.port = port;
     meeting.deadline = absl::Seconds(60);
+    meeting.token = "the token of a job";
     meetings.push_back(meeting);
   }
   return meetings;
@@ -217,12 +218,35 @@ TEST(Rendezvous, TwoOfOneRankAreRefused) {
                 HasSubstr("two processes are rank 1"));
 }
 
+TEST(Rendezvous, StrangersAreNobody) {
+  auto meetings = Meetings(3);
+  Rendezvous stranger = meetings[1];
+  stranger.token = "the token of another";
+  stranger.deadline = absl::Seconds(1);
+  meetings.push_back(stranger);
+  auto results = MeetAll(meetings);
+  for (int rank = 0; rank < 3; ++rank) {
+    ASSERT_TRUE(results[rank].ok()) << results[rank].status();
+    EXPECT_EQ(results[rank]->size(), 3u);
+  }
+  EXPECT_FALSE(results[3].ok());
+  // Nor is one who waits in the place of rank 0.
+  meetings = Meetings(2);
+  meetings[0].token = "the token of another";
+  for (Rendezvous &meeting : meetings) meeting.deadline = absl::Seconds(1);
+  results = MeetAll(meetings);
+  EXPECT_THAT(std::string(results[0].status().message()),
+              HasSubstr("rank 1 did not come"));
+  EXPECT_THAT(std::string(results[1].status().message()),
+              HasSubstr("the token must match that of rank 0"));
+}
+
 TEST(Rendezvous, OtherHostsNeedPermission) {
   Rendezvous meeting = Meetings(1)[0];
   meeting.host = "192.0.2.1";
   Addresses result = Meet(meeting);
   EXPECT_EQ(result.status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(result.status().message()), HasSubstr("--listen-any"));
+  EXPECT_THAT(std::string(result.status().message()), HasSubstr("need --tls-ca"));
 }
 
 }  // namespace

@@ -23,6 +23,7 @@ namespace {
 
 using testing::BytesOf;
 using testing::TemporaryFolder;
+using testing::TokenFile;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
@@ -168,7 +169,8 @@ TEST_F(CsRunTest, BadInputGivesOneErrorAndAStatus) {
       {{nothing}, "nothing: cannot be opened"},
       {{damaged}, "plan is truncated"},
       {{plan_, "--spawn", "2"}, "plan is made for a cluster of 4 nodes, got: 2"},
-      {{plan_, "--rank", "0", "--peers", "127.0.0.1:1"},
+      {{plan_, "--rank", "0", "--peers", "127.0.0.1:1"}, "must share a secret: --token-file"},
+      {{plan_, "--rank", "0", "--peers", "127.0.0.1:1", "--insecure"},
        "plan is made for a cluster of 4 nodes, got: 1"},
       {{plan_, "--transport", "grpc"}, "needs --spawn"},
       {{plan_, "--transport", "udp"}, "must be in-process, grpc or mpi"},
@@ -190,7 +192,7 @@ TEST_F(CsRunTest, BadInputGivesOneErrorAndAStatus) {
 TEST_F(CsRunTest, PeerThatNeverComesIsNamed) {
   std::string peers = "unix:" + (folder_ / "0");
   for (int r = 1; r < 4; ++r) peers += ",unix:" + (folder_ / std::to_string(r));
-  EXPECT_EQ(Run(Train({"--rank", "0", "--peers", peers, "--deadline", "0.5"})), 1);
+  EXPECT_EQ(Run(Train({"--rank", "0", "--peers", peers, "--insecure", "--deadline", "0.5"})), 1);
   EXPECT_THAT(err_, AllOf(HasSubstr("cs-run: rank 0: peers 1 ("), HasSubstr("did not join within 500ms")));
 }
 
@@ -223,7 +225,7 @@ TEST_F(CsRunTest, ReasonOfAPeerComesAsItIs) {
   for (auto &folder : folders) peers += (peers.empty() ? "unix:" : ",unix:") + (folder / "socket");
   std::vector<Process> ranks;
   for (int r = 0; r < 4; ++r)
-    ranks.emplace_back(folders[r], Train({"--rank", std::to_string(r), "--peers", peers}));
+    ranks.emplace_back(folders[r], Train({"--rank", std::to_string(r), "--peers", peers, "--token-file", TokenFile(folder_)}));
   for (int r = 0; r < 4; ++r) {
     EXPECT_EQ(ranks[size_t(r)].Wait(), 1);
     EXPECT_THAT(ranks[size_t(r)].err(),

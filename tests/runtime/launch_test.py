@@ -81,7 +81,15 @@ def main():
 
         with socket.create_server(("127.0.0.1", 0)) as listener:
             port = listener.getsockname()[1]
-        ranks = [start(CS_RUN, PLAN, *training, *parameters(folder, f"env{rank}"), RANK=str(rank),
+        # TLS is needed beyond this machine, a secret here too.
+        status, out, errors = ended(start(CS_RUN, PLAN, *training, RANK="0", WORLD_SIZE=str(RANKS),
+                                          MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port)))
+        expect(status != 0 and "share a secret" in errors, errors)
+        token = folder / "token"
+        token.write_text("the token of the ranks here\n")
+        token.chmod(0o600)
+        secret = ["--token-file", token]
+        ranks = [start(CS_RUN, PLAN, *training, *secret, *parameters(folder, f"env{rank}"), RANK=str(rank),
                        WORLD_SIZE=str(RANKS), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port)) for rank in range(RANKS)]
         for rank, (status, out, errors) in enumerate([ended(process) for process in ranks]):
             expect(status == 0, "RANK", rank, errors)

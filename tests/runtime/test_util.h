@@ -4,8 +4,11 @@
 #define COMMSCHED_TESTS_RUNTIME_TEST_UTIL_H
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdlib>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -54,6 +57,15 @@ class TemporaryFolder {
  private:
   std::string path_;
 };
+
+// A file for cs-run's --token-file, one in a folder.
+inline std::string TokenFile(const TemporaryFolder &folder) {
+  const std::string path = folder / "token";
+  if (access(path.c_str(), F_OK) == 0) return path;
+  std::ofstream(path) << "the token of the processes of a test\n";
+  EXPECT_EQ(chmod(path.c_str(), 0600), 0);
+  return path;
+}
 
 // The size of the vectors of Trainer.
 inline constexpr int kTrainerSize = 100;

@@ -23,6 +23,7 @@
 #include "runtime/sync.h"
 #include "tools/cs-run/peer_exchanges.h"
 #include "tools/cs-run/peer_links.h"
+#include "tools/cs-run/security.h"
 #include "tools/cs-run/serve.h"
 #include "tools/cs-run/server_links.h"
 #include "tools/cs-run/watchdog.h"
@@ -173,14 +174,13 @@ absl::Status OneRank(const Options &options, const PlanImage &image, Calibration
   if (options.peers.size() > 1) {
     runtime::TransportOptions own = TransportOf(image, options.rank, options.deadline);
     own.peers = options.peers;
-    transport::GrpcOptions grpc;
-    grpc.listen_any = options.listen_any;
-    grpc.keepalive = Keepalive(options);
+    auto grpc = GrpcOptionsOf(options);
+    if (!grpc.ok()) return grpc.status();
     Watchdog watchdog(options,
                       OfRank(options.rank, absl::DeadlineExceededError(
                                                "a peer hangs while connecting")),
                       2 * options.deadline + absl::Seconds(5));
-    transport = transport::ConnectGrpc(std::move(own), grpc);
+    transport = transport::ConnectGrpc(std::move(own), *std::move(grpc));
   }
   if (transport.ok() && options.has_servers())
     client = ServersConnector(options, image)(options.rank);

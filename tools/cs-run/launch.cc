@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "tools/cs-run/launch.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -12,7 +11,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "plan/limits.h"
+#include "tools/cs-run/job_folder.h"
 #include "tools/cs-run/rendezvous.h"
+#include "tools/cs-run/security.h"
 #ifdef COMMSCHED_HAVE_MPI
 #include "mpi/world.h"
 #endif
@@ -21,6 +22,9 @@ namespace commsched::run {
 namespace {
 
 constexpr int kDefaultPort = 29400;
+
+// Of the sockets of the job, until this rank ends: the last one removes it.
+JobFolder job_folder;
 
 absl::Status Bad(absl::string_view text) {
   return absl::InvalidArgumentError(text);
@@ -104,20 +108,21 @@ absl::Status FindMaster(const Environment &environment, Launched *launched) {
   return absl::OkStatus();
 }
 
-// A socket file for each rank, in a folder that only this user can write.
-absl::StatusOr<std::vector<std::string>> SocketFiles(const Launched &launched) {
-  const std::string folder =
-      absl::StrCat("/tmp/cs-run.", getuid(), ".", launched.job);
-  struct stat info;
-  if (mkdir(folder.c_str(), 0700) != 0 &&
-      (lstat(folder.c_str(), &info) != 0 || !S_ISDIR(info.st_mode) ||
-       info.st_uid != getuid() || (info.st_mode & 077) != 0))
-    return absl::UnavailableError(
-        absl::StrCat(folder, " is not a folder of this user alone"));
-  std::vector<std::string> files;
-  for (int rank = 0; rank < launched.size; ++rank)
-    files.push_back(absl::StrCat("unix:", folder, "/", rank));
-  return files;
+// A socket file for each rank, in a folder that only this user can enter, and with
+// it a token, unless they were given one.
+absl::StatusOr<std::vector<std::string>> SocketFiles(const Launched &launched,
+                                                     Options *options) {
+  RemoveAbandoned("/tmp");
+  auto folder = JobFolder::Join("/tmp", absl::StrCat(getuid(), ".", launched.job));
+  if (!folder.ok()) return folder.status();
+  if (options->token_file.empty() && !options->insecure) {
+    auto token = folder->Agree("token", NewToken());
+    if (!token.ok()) return token.status();
+    options->token = *std::move(token);
+  }
+  std::vector<std::string> addresses = folder->Addresses(launched.size);
+  job_folder = *std::move(folder);
+  return addresses;
 }
 
 // Whether the user has said where this process runs.
@@ -254,7 +259,15 @@ absl::Status ApplyLaunch(const runtime::PlanImage &image,
                             launched->by));
   absl::StatusOr<std::vector<std::string>> peers;
   if (!launched->master.empty()) {
+    auto security = Security(*options);
+    if (!security.ok()) return security.status();
+    if (security->token.empty() && !options->insecure)
+      return Bad(absl::StrCat(
+          "processes of a job must share a secret: --token-file FILE, or --insecure on "
+          "loopback addresses (rank ", launched->rank, ", by ", launched->by, ")"));
     Rendezvous meeting;
+    meeting.token = security->token;
+    meeting.encrypted = security->tls() && !security->token.empty();
     meeting.rank = launched->rank;
     meeting.size = launched->size;
     meeting.host = launched->master;
@@ -263,7 +276,7 @@ absl::Status ApplyLaunch(const runtime::PlanImage &image,
     meeting.deadline = options->deadline;
     peers = Meet(meeting);
   } else if (launched->one_host) {
-    peers = SocketFiles(*launched);
+    peers = SocketFiles(*launched, options);
   } else {
     peers = Bad(absl::StrCat(
         "rank ", launched->rank, " of ", launched->size, ", by ", launched->by,
@@ -293,13 +306,7 @@ int EndLaunch(const Options &options, int status) {
     _exit(status);
   }
 #endif
-  if (!options.peers.empty() && options.world > 0 &&
-      options.peers[0].rfind("unix:", 0) == 0) {
-    // The last one removes the folder.
-    const std::string file = options.peers[size_t(options.rank)].substr(5);
-    unlink(file.c_str());
-    rmdir(file.substr(0, file.rfind('/')).c_str());
-  }
+  job_folder = JobFolder();
   return status;
 }
 

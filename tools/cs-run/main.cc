@@ -41,6 +41,7 @@
 #include "tools/cs-run/page.h"
 #include "tools/cs-run/replan.h"
 #include "tools/cs-run/report.h"
+#include "tools/cs-run/security.h"
 #include "tools/cs-run/serve.h"
 #include "tools/cs-run/simulate.h"
 #include "tools/cs-run/spawn.h"
@@ -91,12 +92,9 @@ absl::StatusOr<std::unique_ptr<runtime::Session>> Open(
       return transport::ConnectMpi(std::move(transport));
 #endif
     transport.peers = options.peers;
-    transport::GrpcOptions grpc;
-    grpc.listen_any = options.listen_any;
-    grpc.congestion_control = options.congestion;
-    // So that it is the transport that finds a peer that hangs: it knows which.
-    grpc.keepalive = Keepalive(options);
-    return transport::ConnectGrpc(std::move(transport), grpc);
+    auto grpc = GrpcOptionsOf(options);
+    if (!grpc.ok()) return grpc.status();
+    return transport::ConnectGrpc(std::move(transport), *std::move(grpc));
   };
   const auto servers = ServersConnector(options, *image);
   return runtime::Session::OneRank(std::move(image), options.rank, connect,
@@ -294,6 +292,8 @@ int Main(const std::vector<std::string> &arguments) {
   }
   if (absl::Status s = ApplyLaunch(**image, getenv, &*options); !s.ok())
     return EndLaunch(*options, fail(s));
+  if (absl::Status s = CheckSecurityUsed(*options); !s.ok())
+    return EndLaunch(*options, fail(s));
   if (absl::Status s = CheckNodes(*options, **image); !s.ok())
     return EndLaunch(*options, fail(s));
   if (options->arena_info || options->spawn != 0) {
@@ -317,7 +317,7 @@ int Main(const std::vector<std::string> &arguments) {
     const int trainers = (*image)->nodes();
     const int servers = int((*image)->servers().servers.size());
     const bool connected = runtime::RanksCommunicate(**image);
-    image = absl::CancelledError("");  // unloads the plan's code
+    image = absl::CancelledError("");  // the memory is not needed here
     int ended = Spawn(*options, WithoutSpawn(arguments), trainers, servers, connected);
     if (ended == 0 && page)
       if (absl::Status s = page->Write(options->predicted, options->trace, options->page);

@@ -12,6 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "plan/limits.h"
 #include "tools/cs-run/check_reference.h"
+#include "tools/cs-run/security.h"
 #include "tools/cs-run/simulate.h"
 #include "report/Document.h"
 #include "tools/cs-run/replan.h"
@@ -85,13 +86,6 @@ absl::Status CheckRole(const Options &o) {
       (!o.checkpoint.empty() || !o.resume.empty()))
     return bad("--checkpoint and --resume are for the servers, if there are any: "
                "trainers go on where those are");
-  bool connected = o.is_server() || o.has_servers() || o.spawn != 0;
-  if (!connected && (!o.tls_ca.empty() || !o.tls_cert.empty() ||
-                     !o.tls_key.empty() || !o.token_file.empty()))
-    return bad("--tls-ca, --tls-cert, --tls-key and --token-file need connections "
-               "to parameter servers: --spawn, --role server or --servers");
-  if (o.tls_ca.empty() != o.tls_cert.empty() || o.tls_ca.empty() != o.tls_key.empty())
-    return bad("--tls-ca, --tls-cert and --tls-key go together");
   return absl::OkStatus();
 }
 
@@ -241,6 +235,14 @@ absl::StatusOr<Options> ParseOptions(
          o.replan_deadline = absl::Seconds(seconds);
          return absl::OkStatus();
        }},
+      {"--token-fd",
+       [&](const std::string &v) -> absl::Status {
+         int fd = -1;
+         if (absl::Status s = Small(&fd, 0)(v); !s.ok()) return s;
+         auto token = TakeTokenFile(fd);
+         if (token.ok()) o.token = *std::move(token);
+         return token.status();
+       }},
       {"--trace-origin", Count(&o.trace_origin, 1)},
       {"--spawned",
        [&](const std::string &v) {
@@ -264,6 +266,7 @@ absl::StatusOr<Options> ParseOptions(
                                             {"--every-rank", &o.simulation.every_rank},
                                             {"--arena-info", &o.arena_info},
                                             {"--emulate", &o.emulate},
+                                            {"--insecure", &o.insecure},
                                             {"--listen-any", &o.listen_any},
                                             {"--version", &o.version},
                                             {"--help", &o.help},
@@ -308,6 +311,7 @@ absl::StatusOr<Options> ParseOptions(
   }
   if (!o.help && !o.version) {
     if (absl::Status s = Check(o); !s.ok()) return s;
+    if (absl::Status s = CheckSecurity(o); !s.ok()) return s;
     if (absl::Status s = CheckCalibrate(o); !s.ok()) return s;
     if (absl::Status s = CheckPage(&o); !s.ok()) return s;
     if (absl::Status s = CheckSimulate(o); !s.ok()) return s;
@@ -367,13 +371,23 @@ where it runs
   --spawn [N]             all N processes of the plan on this machine, connected
                           by gRPC
   --rank R --peers A,B    one rank; peers are host:port of all ranks in order
-  --listen-any            lets peers on other machines connect; the connection is
-                          neither encrypted nor authenticated
+  --listen-any            listens on the port of the own address on all networks;
+                          needs TLS and a token
   mpirun, srun, ...       one rank in each process that a launcher starts:
                           rank, number and addresses come from its environment
                           (docs/transports.md)
   --transport NAME        in-process, grpc or mpi (default: mpi under a launcher of
                           MPI jobs, grpc under others, else in-process)
+  --token-file FILE       the first line is a secret of 16 characters or more that
+                          all processes of the job know and prove to each other
+                          (docs/security.md); --spawn makes one
+  --insecure              instead: whoever can connect may join; on loopback
+                          addresses and socket files only
+  --tls-ca FILE --tls-cert FILE --tls-key FILE
+                          PEM files, of ranks, trainers and servers: TLS, in which
+                          both sides show a certificate of this authority; needed
+                          between machines
+  --tls-server-name NAME  in the certificates of who is dialled, if not the host
   --congestion-control C  of gRPC's TCP connections between ranks, such as cubic
                           or bbr (default: the system's)
   --deadline SECONDS      for connecting, and for a step without progress
@@ -417,13 +431,6 @@ parameter servers, for plans that have them
                           part and what it has taken, every N steps
   --resume FOLDER         of a server, or with --spawn: goes on from there;
                           trainers wait for a server that comes back
-  --tls-ca FILE --tls-cert FILE --tls-key FILE
-                          PEM files, of trainers and servers: TLS between them,
-                          in which both show a certificate of this authority
-  --tls-server-name NAME  in the servers' certificates, if not the host
-  --token-file FILE       the first line is a secret that all processes of the
-                          job know; --spawn makes one. Without TLS and token
-                          servers listen on loopback addresses only
 
 re-planning, on all ranks (docs/replanning.md)
   --replan COMMAND        makes a new plan beside the run, which all ranks then

@@ -40,6 +40,7 @@ struct Options {
   std::string listen;                // its address
   std::vector<std::string> servers;  // addresses
   std::string tls_ca, tls_cert, tls_key, tls_server_name, token_file;
+  bool insecure = false;  // no token
   bool listen_any = false;
   std::string congestion;  // control of TCP connections; empty: the system's
   absl::Duration deadline = absl::Seconds(30);
@@ -61,6 +62,7 @@ struct Options {
   // Of a rank that --spawn has started; not for users.
   bool spawned = false;       // the parent handles signals and prints errors
   int report = -1;            // file for the error
+  std::string token;          // of the job
   uint64_t trace_origin = 0;  // of the trace's times, on the steady clock; in ns
 
   bool is_server() const { return role == "server"; }

@@ -14,7 +14,9 @@
 #include <map>
 #include <memory>
 #include <thread>
+#include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -22,6 +24,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "grpc/address.h"
+#include "grpc/admission.h"
 #include "runtime/sync.h"
 
 namespace commsched::run {
@@ -29,8 +32,10 @@ namespace {
 
 using runtime::Clock;
 
-// First word of each line, both ways.
-constexpr char kGreeting[] = "commsched-1";
+// Each side begins with this word and a nonce in hexadecimal digits; what follows is
+// lines of text, each with the proof of it behind (admission.h). Nothing here is
+// secret, but nobody without the token can say any of it.
+constexpr char kGreeting[] = "commsched-2";
 constexpr size_t kMaxLine = 1 << 20;
 constexpr auto kRetry = std::chrono::milliseconds(100);
 
@@ -38,7 +43,7 @@ class Socket {
  public:
   explicit Socket(int fd = -1) : fd_(fd) {}
   Socket(Socket &&other) : fd_(other.fd_) { other.fd_ = -1; }
-  Socket &operator=(Socket &&other) {
+  Socket &operator=(Socket &&other) noexcept {
     std::swap(fd_, other.fd_);
     return *this;
   }
@@ -143,6 +148,49 @@ void WriteLine(int fd, absl::string_view line) {
   }
 }
 
+// Both nonces, once they are known; the token.
+struct Talk {
+  int fd = -1;
+  std::string token, comes, waits;
+};
+
+void Say(const Talk &talk, absl::string_view line, const std::string &text) {
+  WriteLine(talk.fd,
+            absl::StrCat(text, " ", absl::BytesToHexString(transport::Proof(
+                                        talk.token, line, talk.comes, talk.waits, text))));
+}
+
+// A line's text if it is proved to be one of `lines`, which it is then; else
+// kPermissionDenied.
+absl::StatusOr<std::pair<std::string, std::string>> Hear(
+    const Talk &talk, const std::vector<std::string> &lines, Clock::time_point deadline) {
+  auto heard = ReadLine(talk.fd, deadline);
+  if (!heard.ok()) return heard.status();
+  const size_t space = heard->rfind(' ');
+  if (space != heard->npos) {
+    const std::string text = heard->substr(0, space);
+    for (const std::string &line : lines)
+      if (transport::ProofsEqual(heard->substr(space + 1),
+                                 absl::BytesToHexString(transport::Proof(
+                                     talk.token, line, talk.comes, talk.waits, text))))
+        return std::pair(line, text);
+  }
+  return absl::PermissionDeniedError("what answers has not the token of this job");
+}
+
+// Tells the own nonce, and gives the other side's.
+absl::StatusOr<std::string> ExchangeNonces(int fd, const std::string &own,
+                                           Clock::time_point deadline) {
+  WriteLine(fd, absl::StrCat(kGreeting, " ", absl::BytesToHexString(own)));
+  auto line = ReadLine(fd, deadline);
+  if (!line.ok()) return line.status();
+  absl::string_view text = *line;
+  if (!absl::ConsumePrefix(&text, absl::StrCat(kGreeting, " ")) ||
+      text.size() != 2 * transport::kNonceBytes)
+    return absl::PermissionDeniedError("what answers is not rank 0 of this job");
+  return std::string(text);
+}
+
 // A port that is free now.
 absl::StatusOr<int> FreePort(const std::string &host) {
   auto listener = Listen(host, 0);
@@ -150,13 +198,40 @@ absl::StatusOr<int> FreePort(const std::string &host) {
   return PortOf(listener->fd());
 }
 
+struct Guest {
+  Socket socket;
+  Talk talk;
+  std::string address;
+};
+
+// What somebody says who has the token: rank, number of processes and port.
+absl::StatusOr<std::vector<int>> Receive(Guest *guest, Clock::time_point deadline) {
+  const std::string nonce = transport::NewNonce();
+  guest->talk.fd = guest->socket.fd();
+  auto theirs = ExchangeNonces(guest->talk.fd, nonce, deadline);
+  if (!theirs.ok()) return theirs.status();
+  guest->talk.comes = *theirs;
+  guest->talk.waits = absl::BytesToHexString(nonce);
+  auto heard = Hear(guest->talk, {"meets"}, deadline);
+  if (!heard.ok()) return heard.status();
+  std::vector<int> numbers;
+  for (absl::string_view word : absl::StrSplit(heard->second, ' ')) {
+    int number = 0;
+    if (!absl::SimpleAtoi(word, &number)) break;
+    numbers.push_back(number);
+  }
+  if (numbers.size() != 3) return absl::InvalidArgumentError("no greeting of a rank");
+  return numbers;
+}
+
 absl::StatusOr<std::vector<std::string>> Wait(const Rendezvous &meeting,
                                               int own_port,
                                               Clock::time_point deadline) {
   auto listener = Listen(meeting.any ? "" : meeting.host, meeting.port);
   if (!listener.ok()) return listener.status();
-  std::map<int, std::pair<Socket, std::string>> here;
+  std::map<int, Guest> here;
   absl::Status refused;
+  int strangers = 0;
   while (int(here.size()) + 1 < meeting.size && refused.ok()) {
     if (!WaitFor(listener->fd(), POLLIN, deadline)) {
       std::vector<int> missing;
@@ -165,20 +240,21 @@ absl::StatusOr<std::vector<std::string>> Wait(const Rendezvous &meeting,
       refused = absl::DeadlineExceededError(absl::StrCat(
           missing.size() == 1 ? "rank " : "ranks ", absl::StrJoin(missing, ", "),
           " did not come to ", WithPort(meeting.host, meeting.port), " within ",
-          absl::FormatDuration(meeting.deadline)));
+          absl::FormatDuration(meeting.deadline),
+          strangers == 0 ? "" : absl::StrCat("; ", strangers, " without the token did")));
       break;
     }
-    Socket peer(accept4(listener->fd(), nullptr, nullptr, SOCK_CLOEXEC));
-    if (peer.fd() < 0) continue;
+    Guest guest{Socket(accept4(listener->fd(), nullptr, nullptr, SOCK_CLOEXEC)),
+                {-1, meeting.token, "", ""},
+                ""};
+    if (guest.socket.fd() < 0) continue;
     // Whoever comes must speak soon: others wait.
-    auto line = ReadLine(peer.fd(), std::min(deadline, Clock::now() + std::chrono::seconds(2)));
-    if (!line.ok()) continue;
-    const std::vector<std::string> words = absl::StrSplit(*line, ' ');
-    int rank = 0, size = 0, port = 0;
-    if (words.size() != 4 || words[0] != kGreeting ||
-        !absl::SimpleAtoi(words[1], &rank) || !absl::SimpleAtoi(words[2], &size) ||
-        !absl::SimpleAtoi(words[3], &port))
-      continue;  // not one of ours
+    auto numbers = Receive(&guest, std::min(deadline, Clock::now() + std::chrono::seconds(2)));
+    if (!numbers.ok()) {
+      ++strangers;
+      continue;
+    }
+    const int rank = (*numbers)[0], size = (*numbers)[1], port = (*numbers)[2];
     if (size != meeting.size)
       refused = absl::FailedPreconditionError(
           absl::StrCat("rank ", rank, ": number of processes must match rank 0's ",
@@ -186,18 +262,40 @@ absl::StatusOr<std::vector<std::string>> Wait(const Rendezvous &meeting,
     else if (rank <= 0 || rank >= size || here.count(rank) != 0)
       refused = absl::FailedPreconditionError(
           absl::StrCat("two processes are rank ", rank));
-    std::string address = WithPort(HostOfPeer(peer.fd()), port);
-    here[refused.ok() ? rank : -1] = {std::move(peer), std::move(address)};
+    guest.address = WithPort(HostOfPeer(guest.socket.fd()), port);
+    here.insert_or_assign(refused.ok() ? rank : -1, std::move(guest));
   }
   std::vector<std::string> addresses = {WithPort(meeting.host, own_port)};
   if (refused.ok())
-    for (auto &[rank, peer] : here) addresses.push_back(peer.second);
-  for (auto &[rank, peer] : here)
-    WriteLine(peer.first.fd(),
-              refused.ok() ? absl::StrCat(kGreeting, " ", absl::StrJoin(addresses, ","))
-                           : absl::StrCat(kGreeting, "-refused ", refused.message()));
+    for (auto &[rank, guest] : here) addresses.push_back(guest.address);
+  for (auto &[rank, guest] : here) {
+    if (refused.ok())
+      Say(guest.talk, "met", absl::StrJoin(addresses, ","));
+    else
+      Say(guest.talk, "refused", std::string(refused.message()));
+  }
   if (!refused.ok()) return refused;
   return addresses;
+}
+
+// One meeting with what answers at `fd`.
+absl::StatusOr<std::vector<std::string>> MeetAt(const Rendezvous &meeting, int fd,
+                                                int own_port,
+                                                Clock::time_point deadline) {
+  const std::string nonce = transport::NewNonce();
+  auto theirs = ExchangeNonces(fd, nonce, deadline);
+  if (!theirs.ok()) return theirs.status();
+  const Talk talk{fd, meeting.token, absl::BytesToHexString(nonce), *theirs};
+  Say(talk, "meets", absl::StrCat(meeting.rank, " ", meeting.size, " ", own_port));
+  auto heard = Hear(talk, {"met", "refused"}, deadline);
+  if (absl::IsUnavailable(heard.status()))
+    return absl::UnavailableError("it hung up: the token must match that of rank 0");
+  if (!heard.ok()) return heard.status();
+  if (heard->first == "refused")
+    return absl::FailedPreconditionError(absl::StrCat("rank 0 refuses: ", heard->second));
+  std::vector<std::string> all = absl::StrSplit(heard->second, ',');
+  if (int(all.size()) == meeting.size) return all;
+  return absl::FailedPreconditionError("rank 0 knows another number of ranks");
 }
 
 absl::StatusOr<std::vector<std::string>> Come(const Rendezvous &meeting,
@@ -214,21 +312,11 @@ absl::StatusOr<std::vector<std::string>> Come(const Rendezvous &meeting,
         last = std::strerror(errno);
         continue;
       }
-      WriteLine(peer.fd(), absl::StrCat(kGreeting, " ", meeting.rank, " ",
-                                        meeting.size, " ", own_port));
-      auto line = ReadLine(peer.fd(), deadline);
-      if (!line.ok()) {
-        last = std::string(line.status().message());
-        continue;
-      }
-      absl::string_view text = *line;
-      if (absl::ConsumePrefix(&text, absl::StrCat(kGreeting, "-refused ")))
-        return absl::UnavailableError(absl::StrCat("rank 0 refuses: ", text));
-      std::vector<std::string> all;
-      if (absl::ConsumePrefix(&text, absl::StrCat(kGreeting, " ")))
-        all = absl::StrSplit(text, ',');
-      if (int(all.size()) == meeting.size) return all;
-      last = "what answers is not rank 0 of this job";
+      auto all = MeetAt(meeting, peer.fd(), own_port, deadline);
+      if (all.ok()) return all;
+      if (absl::IsFailedPrecondition(all.status()))
+        return absl::UnavailableError(all.status().message());
+      last = std::string(all.status().message());
     }
     std::this_thread::sleep_for(kRetry);
   }
@@ -243,16 +331,16 @@ absl::StatusOr<std::vector<std::string>> Meet(const Rendezvous &meeting) {
   const Clock::time_point deadline =
       Clock::now() + absl::ToChronoNanoseconds(
                          std::min(meeting.deadline, absl::Hours(24 * 365)));
-  if (!meeting.any) {
+  if (!meeting.encrypted) {
     auto local =
         transport::IsLocal(WithPort(meeting.host, meeting.port));
     if (!local.ok()) return local.status();
-    if (!*local)
+    if (!*local || meeting.any)
       return absl::InvalidArgumentError(absl::StrCat(
-          meeting.host, " is not a loopback address: connections between "
-          "machines are neither encrypted nor authenticated, and need --listen-any"));
+          meeting.host, " is not a loopback address: connections between machines "
+          "need --tls-ca, --tls-cert, --tls-key and --token-file"));
   }
-  auto port = FreePort(meeting.any ? "" : meeting.host);
+  auto port = FreePort(meeting.encrypted ? "" : meeting.host);
   if (!port.ok()) return port.status();
   return meeting.rank == 0 ? Wait(meeting, *port, deadline)
                            : Come(meeting, *port, deadline);

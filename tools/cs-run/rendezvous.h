@@ -19,15 +19,18 @@ struct Rendezvous {
   int size = 1;
   std::string host;  // of rank 0
   int port = 0;      // where rank 0 waits
-  // Ranks on other machines may come: neither encrypted nor authenticated.
-  bool any = false;
+  std::string token;  // of the job, which both sides prove; see admission.h
+  // The connections that follow are encrypted: ranks on other machines may come.
+  bool encrypted = false;
+  bool any = false;  // rank 0 waits on all networks; only if encrypted
   absl::Duration deadline = absl::Seconds(30);
 };
 
 // "host:port" of all ranks; their ports were free just now. Blocks until all have
-// met. Errors: kInvalidArgument if the host is not this machine and `any` is not
-// set, kUnavailable if the port is taken or rank 0 refuses, kDeadlineExceeded
-// naming the ranks that have not come.
+// met. Errors: kInvalidArgument if the host is not this machine and `encrypted` is
+// not set, kUnavailable if the port is taken or rank 0 refuses, kPermissionDenied if
+// what answers has not the token, kDeadlineExceeded naming the ranks that have not
+// come.
 absl::StatusOr<std::vector<std::string>> Meet(const Rendezvous &meeting);
 
 }  // namespace commsched::run

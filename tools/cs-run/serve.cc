@@ -17,6 +17,7 @@
 #include "runtime/parameter_server.h"
 #include "runtime/server_values.h"
 #include "runtime/tensor_file.h"
+#include "tools/cs-run/security.h"
 
 namespace commsched::run {
 namespace {
@@ -73,24 +74,6 @@ absl::Status CheckServers(const Options &options,
         absl::StrCat("plan has ", servers, " parameter servers, --servers must "
                      "have as many addresses, got: ", options.servers.size()));
   return absl::OkStatus();
-}
-
-absl::StatusOr<transport::SecurityOptions> Security(const Options &options) {
-  transport::SecurityOptions security;
-  security.ca_file = options.tls_ca;
-  security.certificate_file = options.tls_cert;
-  security.key_file = options.tls_key;
-  security.server_name = options.tls_server_name;
-  if (!options.token_file.empty()) {
-    auto token = transport::ReadTokenFile(options.token_file);
-    if (!token.ok()) return token.status();
-    security.token = *std::move(token);
-  }
-  return security;
-}
-
-absl::Duration Keepalive(const Options &options) {
-  return std::max(options.deadline / 3, absl::Seconds(1));
 }
 
 runtime::ConnectServersFunction ServersConnector(
@@ -167,6 +150,7 @@ absl::Status Serve(
       transport::ParameterBlockPriorities(image->plan(), options.index);
   service_options.address = options.listen;
   service_options.security = *std::move(security);
+  service_options.log = RefusalLog(options);
   service_options.join_deadline = options.deadline;
   service_options.grace = std::min(options.deadline, absl::Seconds(10));
   service_options.keepalive = Keepalive(options);

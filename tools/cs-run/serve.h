@@ -13,7 +13,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "grpc/security.h"
 #include "runtime/plan_loader.h"
 #include "runtime/profile.h"
 #include "runtime/session.h"
@@ -24,12 +23,6 @@ namespace commsched::run {
 
 // Whether the options fit to the servers that the plan has.
 absl::Status CheckServers(const Options &options, const runtime::PlanImage &image);
-
-// Of the options' files.
-absl::StatusOr<transport::SecurityOptions> Security(const Options &options);
-
-// Time after which a peer that answers nothing is given up.
-absl::Duration Keepalive(const Options &options);
 
 // For Session::OneRank.
 runtime::ConnectServersFunction ServersConnector(

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -14,18 +13,19 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
+#include <tuple>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "runtime/profile.h"
 #include "tools/cs-run/causes.h"
 #include "tools/cs-run/child_report.h"
+#include "tools/cs-run/job_folder.h"
 #include "tools/cs-run/merge_trace.h"
+#include "tools/cs-run/security.h"
 
 namespace commsched::run {
 namespace {
@@ -43,62 +43,8 @@ struct Child {
   Outcome outcome;
 };
 
-// A folder for the processes' sockets, and the token of the job. Sockets of the file system, not loopback
-// ports: a free port may be taken again before its rank listens on it.
-class SocketFolder {
- public:
-  ~SocketFolder() {
-    if (!token_.empty()) files_.push_back(token_);
-    for (const std::string &file : files_) unlink(file.c_str());
-    if (!path_.empty()) rmdir(path_.c_str());
-  }
-  absl::StatusOr<std::vector<std::string>> Make(int count) {
-    const char *base = std::getenv("TMPDIR");
-    // The name of a socket has at most 107 bytes.
-    std::string path = absl::StrCat(
-        base != nullptr && *base != 0 && std::strlen(base) < 64 ? base : "/tmp",
-        "/cs-run.XXXXXX");
-    if (mkdtemp(path.data()) == nullptr)
-      return absl::UnavailableError(
-          absl::StrCat(path, ": cannot be made: ", std::strerror(errno)));
-    path_ = path;
-    std::vector<std::string> addresses;
-    for (int i = 0; i < count; ++i) {
-      files_.push_back(absl::StrCat(path_, "/", i));
-      addresses.push_back("unix:" + files_.back());
-    }
-    return addresses;
-  }
-  // The name of a file that only this user can read; after Make.
-  absl::StatusOr<std::string> MakeToken() {
-    unsigned char random[32];
-    std::string path = absl::StrCat(path_, "/token");
-    if (getrandom(random, sizeof(random), 0) != sizeof(random))
-      return absl::UnavailableError("no random numbers for the token of the job");
-    std::string text = absl::StrCat(
-        absl::BytesToHexString(absl::string_view(
-            reinterpret_cast<const char *>(random), sizeof(random))),
-        "\n");
-    int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    bool written =
-        fd >= 0 && write(fd, text.data(), text.size()) == ssize_t(text.size());
-    if (fd >= 0) {
-      token_ = path;
-      close(fd);
-    }
-    if (!written)
-      return absl::UnavailableError(
-          absl::StrCat(path, ": cannot be written: ", std::strerror(errno)));
-    return path;
-  }
-
- private:
-  std::string path_, token_;
-  std::vector<std::string> files_;
-};
-
 [[noreturn]] void Exec(const std::vector<std::string> &arguments, bool quiet,
-                       int report, pid_t parent) {
+                       const std::vector<int> &inherited, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(1);  // the parent went before that
   // The parent decides what a signal from the terminal means.
@@ -110,7 +56,7 @@ class SocketFolder {
     int null = open("/dev/null", O_WRONLY);
     if (null >= 0) dup2(null, STDOUT_FILENO);
   }
-  fcntl(report, F_SETFD, 0);  // stays open
+  for (int fd : inherited) fcntl(fd, F_SETFD, 0);  // stays open
   std::vector<char *> argv;
   for (const std::string &a : arguments) argv.push_back(const_cast<char *>(a.c_str()));
   argv.push_back(nullptr);
@@ -136,30 +82,28 @@ void End(Child &child) {
   }
 }
 
-// Where each process writes its trace or profile: beside the one that they become.
-absl::Status PlaceParts(const std::string &path, std::string Child::*part,
-                        std::vector<Child> &children) {
-  for (size_t rank = 0; rank < children.size(); ++rank)
-    children[rank].*part = absl::StrCat(path, ".", getpid(), ".part", rank);
-  // Rather now than after the training.
-  const std::string &first = children[0].*part;
-  int fd = open(first.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-  if (fd < 0)
+// Where each process writes its trace or profile: in a folder beside the one that
+// they become. Rather now than after the training, if that cannot be written.
+absl::StatusOr<JobFolder> PlaceParts(const std::string &path, std::string Child::*part,
+                                     std::vector<Child> &children) {
+  const size_t slash = path.rfind('/');
+  const std::string beside = slash == path.npos ? "."
+                             : slash == 0       ? "/"
+                                                : path.substr(0, slash);
+  if (access(beside.c_str(), W_OK | X_OK) != 0)
     return absl::UnavailableError(
         absl::StrCat(path, ": cannot be written: ", std::strerror(errno)));
-  close(fd);
-  unlink(first.c_str());
-  return absl::OkStatus();
+  auto folder = JobFolder::Make(beside);
+  if (!folder.ok()) return folder.status();
+  for (size_t rank = 0; rank < children.size(); ++rank)
+    children[rank].*part = absl::StrCat(folder->path(), "/", rank);
+  return folder;
 }
 
 absl::Status CollectTraces(const std::string &path,
                            const std::vector<Child> &children, int servers) {
   std::vector<std::string> files;
-  for (const Child &child : children) {
-    files.push_back(child.trace);
-    // What a rank has not finished to write; see runtime::WriteFileAtomically.
-    unlink(absl::StrCat(child.trace, ".tmp.", child.pid).c_str());
-  }
+  for (const Child &child : children) files.push_back(child.trace);
   absl::StatusOr<bool> written = MergeTraces(files, path, servers);
   if (written.ok() && *written) std::printf("trace: %s\n", path.c_str());
   return written.status();
@@ -169,13 +113,9 @@ absl::Status CollectTraces(const std::string &path,
 absl::Status CollectProfiles(const std::string &path,
                              const std::vector<Child> &children, bool failed) {
   std::vector<std::string> files;
-  for (const Child &child : children) {
-    unlink(absl::StrCat(child.profile, ".tmp.", child.pid).c_str());
-    if (failed)
-      unlink(child.profile.c_str());
-    else if (access(child.profile.c_str(), F_OK) == 0)
+  for (const Child &child : children)
+    if (!failed && access(child.profile.c_str(), F_OK) == 0)
       files.push_back(child.profile);
-  }
   if (failed || files.empty()) return absl::OkStatus();
   absl::Status status = runtime::MergeProfiles(files, path);
   if (status.ok()) std::printf("profile: %s\n", path.c_str());
@@ -192,6 +132,7 @@ class Cluster {
   ~Cluster() {
     for (const Child &child : children_)
       if (child.report >= 0) close(child.report);
+    if (token_ >= 0) close(token_);
   }
 
   int Run() {
@@ -200,19 +141,7 @@ class Cluster {
     sigemptyset(&signals);
     for (int s : {SIGCHLD, SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals, s);
     sigprocmask(SIG_BLOCK, &signals, nullptr);
-    absl::StatusOr<std::vector<std::string>> addresses = folder_.Make(ranks_ + servers_);
-    absl::Status status = addresses.status();
-    if (status.ok()) addresses_ = *std::move(addresses);
-    token_file_ = options_.token_file;
-    if (status.ok() && servers_ > 0 && token_file_.empty()) {
-      absl::StatusOr<std::string> token = folder_.MakeToken();
-      if (token.ok()) token_file_ = *std::move(token);
-      status = token.status();
-    }
-    if (status.ok() && !options_.trace.empty())
-      status = PlaceParts(options_.trace, &Child::trace, children_);
-    if (status.ok() && !options_.profile.empty())
-      status = PlaceParts(options_.profile, &Child::profile, children_);
+    absl::Status status = Prepare();
     if (!status.ok()) return Complain(status.message()), 1;
     std::fflush(nullptr);
     if (!Start()) exit_status_ = 1;
@@ -240,6 +169,7 @@ class Cluster {
   }
 
  private:
+  absl::Status Prepare();
   std::vector<std::string> ArgumentsOfRank(int rank) const;
   std::vector<std::string> ArgumentsOfServer(int server) const;
   void AwaitServers();
@@ -251,12 +181,41 @@ class Cluster {
   const std::vector<std::string> &arguments_;
   const int ranks_, servers_;
   const bool connected_;  // ranks are, with each other
-  SocketFolder folder_;
+  JobFolder sockets_, traces_, profiles_;
   std::vector<std::string> addresses_;  // of ranks, then of servers
-  std::string token_file_;
+  int token_ = -1;                      // file
   std::vector<Child> children_;  // as addresses_
   int running_ = 0, exit_status_ = 0, killed_by_ = 0;
 };
+
+absl::Status Cluster::Prepare() {
+  // Sockets of the file system, not loopback ports: a free port may be taken again
+  // before its rank listens on it.
+  auto sockets = JobFolder::Make(JobFolder::Base());
+  if (!sockets.ok()) return sockets.status();
+  sockets_ = *std::move(sockets);
+  addresses_ = sockets_.Addresses(ranks_ + servers_);
+  std::string token = NewToken();
+  if (!options_.token_file.empty()) {
+    auto given = Security(options_);
+    if (!given.ok()) return given.status();
+    token = given->token;
+  }
+  // Neither an argument nor a variable nor a file, which others might see.
+  token_ = MakeTokenFile(token);
+  if (token_ < 0)
+    return absl::UnavailableError(
+        absl::StrCat("no memory for the token of the job: ", std::strerror(errno)));
+  for (auto [path, part, folder] :
+       {std::tuple(&options_.trace, &Child::trace, &traces_),
+        std::tuple(&options_.profile, &Child::profile, &profiles_)}) {
+    if (path->empty()) continue;
+    auto made = PlaceParts(*path, part, children_);
+    if (!made.ok()) return made.status();
+    *folder = *std::move(made);
+  }
+  return absl::OkStatus();
+}
 
 std::vector<std::string> Cluster::ArgumentsOfRank(int rank) const {
   std::vector<std::string> own = {"cs-run"};
@@ -267,10 +226,7 @@ std::vector<std::string> Cluster::ArgumentsOfRank(int rank) const {
     own.insert(own.end(),
                {"--peers", absl::StrJoin(addresses_.begin(), servers, ",")});
   if (servers_ > 0)
-    for (const std::string &a :
-         {std::string("--servers"), absl::StrJoin(servers, addresses_.end(), ","),
-          std::string("--token-file"), token_file_})
-      own.push_back(a);
+    own.insert(own.end(), {"--servers", absl::StrJoin(servers, addresses_.end(), ",")});
   return own;
 }
 
@@ -281,7 +237,6 @@ std::vector<std::string> Cluster::ArgumentsOfServer(int server) const {
   };
   add("--index", absl::StrCat(server));
   add("--listen", addresses_[size_t(ranks_ + server)]);
-  add("--token-file", token_file_);
   add("--tls-ca", options_.tls_ca);
   add("--tls-cert", options_.tls_cert);
   add("--tls-key", options_.tls_key);
@@ -325,14 +280,15 @@ bool Cluster::Start() {
     child.report = MakeReportFile();
     std::vector<std::string> own =
         i < ranks_ ? ArgumentsOfRank(i) : ArgumentsOfServer(i - ranks_);
-    own.insert(own.end(), {"--spawned", absl::StrCat(child.report)});
+    own.insert(own.end(), {"--spawned", absl::StrCat(child.report), "--token-fd",
+                           absl::StrCat(token_)});
     if (!child.trace.empty())
       for (const std::string &a : {std::string("--trace"), child.trace,
                                    std::string("--trace-origin"), origin})
         own.push_back(a);
     if (!child.profile.empty()) own.insert(own.end(), {"--profile", child.profile});
     child.pid = child.report < 0 ? -1 : fork();
-    if (child.pid == 0) Exec(own, i != 0, child.report, parent);
+    if (child.pid == 0) Exec(own, i != 0, {child.report, token_}, parent);
     if (child.pid < 0) {
       Complain(absl::StrCat(i < ranks_ ? "cannot start rank " : "cannot start server ",
                             i < ranks_ ? i : i - ranks_, ": ", std::strerror(errno)));
