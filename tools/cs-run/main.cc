@@ -32,6 +32,7 @@
 #include "tools/cs-run/calibrate.h"
 #include "tools/cs-run/check_reference.h"
 #include "tools/cs-run/child_report.h"
+#include "tools/cs-run/job_folder.h"
 #include "tools/cs-run/launch.h"
 #include "tools/cs-run/options.h"
 #include "tools/cs-run/page.h"
@@ -122,7 +123,10 @@ absl::Status CheckNodes(const Options &options, const runtime::PlanImage &image)
         absl::StrCat("--rank must be below the number of trainers ", nodes,
                      ", got: ", options.rank));
   if (absl::Status s = CheckReplan(options, image); !s.ok()) return s;
-  return CheckServers(options, image);
+  if (absl::Status s = CheckServers(options, image); !s.ok()) return s;
+  if (!options.spawned && (options.spawn != 0 || options.is_server() || options.has_servers()))
+    return CheckJobFolder(options, image);
+  return absl::OkStatus();
 }
 
 // Of this process's own file.
@@ -308,8 +312,11 @@ int Main(const std::vector<std::string> &arguments) {
     const int trainers = (*image)->nodes();
     const int servers = int((*image)->servers().servers.size());
     const bool connected = runtime::RanksCommunicate(**image);
-    image = absl::CancelledError("");  // unloads the plan's code
+    if (servers == 0) image = absl::CancelledError("");  // unloads the plan's code
+    if (servers != 0)
+      if (absl::Status s = PrepareJobFolder(**image, &*options); !s.ok()) return fail(s);
     int ended = Spawn(*options, WithoutSpawn(arguments), trainers, servers, connected);
+    if (servers != 0) TidyJobFolder(*options, **image);
     if (ended == 0 && page)
       if (absl::Status s = page->Write(options->predicted, options->trace, options->page);
           !s.ok())

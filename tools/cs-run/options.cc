@@ -79,10 +79,13 @@ absl::Status CheckRole(const Options &o) {
     return bad("--role trainer needs --rank");
   if (o.has_servers() && o.rank < 0)
     return bad("--servers needs --rank");
-  if (o.has_servers() && !o.spawned &&
-      (!o.checkpoint.empty() || !o.resume.empty()))
-    return bad("--checkpoint and --resume are for the servers, if there are any: "
-               "trainers go on where those are");
+  if (o.has_servers() && !o.spawned && !o.resume.empty())
+    return bad("--resume is for a server that comes back; where the whole job begins "
+               "again, --resume-job is for all");
+  if (!o.resume_job.empty() && !o.is_server() && !o.has_servers())
+    return bad("--resume-job needs --role server or --servers; else it is --resume");
+  if (!o.resume_job.empty() && !o.resume.empty())
+    return bad("--resume-job and --resume exclude each other");
   bool connected = o.is_server() || o.has_servers() || o.spawn != 0;
   if (!connected && (!o.tls_ca.empty() || !o.tls_cert.empty() ||
                      !o.tls_key.empty() || !o.token_file.empty()))
@@ -94,7 +97,7 @@ absl::Status CheckRole(const Options &o) {
 }
 
 absl::Status Check(const Options &o) {
-  auto bad = [](absl::string_view text) { return absl::InvalidArgumentError(text); };
+  const auto bad = [](absl::string_view text) { return absl::InvalidArgumentError(text); };
   if (o.plan.empty()) return bad("no plan is given; see cs-run --help");
   if (!o.transport.empty() && o.transport != "in-process" &&
       o.transport != "grpc" && o.transport != "mpi")
@@ -173,6 +176,7 @@ absl::StatusOr<Options> ParseOptions(
       {"--batch", Text(&o.batch)},
       {"--init", Text(&o.init)},
       {"--resume", Text(&o.resume)},
+      {"--resume-job", Text(&o.resume_job)},
       {"--steps", Count(&o.steps, 0)},
       {"--epochs", Count(&o.epochs, 1)},
       {"--call",
@@ -343,8 +347,8 @@ training
   --resume FILE           goes on from a checkpoint
   --checkpoint FILE       writes a checkpoint at the end
   --checkpoint-every N    and after every N steps
-                          (with parameter servers as processes, of their own:
-                          see below)
+                          (with parameter servers as processes, of a folder: see
+                          below)
   --save-params FILE      writes the parameters at the end (safetensors)
   --call NAME             calls a function before training; may be repeated
 
@@ -408,10 +412,13 @@ parameter servers, for plans that have them
                           --checkpoint-every, --resume, --trace, --profile and
                           --deadline of the other options
   --checkpoint FOLDER --checkpoint-every N
-                          of a server, or with --spawn: each server saves its
-                          part and what it has taken, every N steps
-  --resume FOLDER         of a server, or with --spawn: goes on from there;
-                          trainers wait for a server that comes back
+                          with --spawn, or of each server and trainer: each saves
+                          its part, every N steps and at the end
+  --resume FOLDER         with --spawn: the job goes on from the newest checkpoint
+                          that is whole, or begins with --init if there is none;
+                          of a server: comes back into a job that goes on
+  --resume-job FOLDER     of each server and trainer: the whole job goes on, as
+                          with --spawn --resume
   --tls-ca FILE --tls-cert FILE --tls-key FILE
                           PEM files, of trainers and servers: TLS between them,
                           in which both show a certificate of this authority

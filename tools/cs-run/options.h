@@ -19,6 +19,8 @@ constexpr int kSpawnAll = -1;
 struct Options {
   std::string plan;
   std::string batch, init, resume;
+  // Of one process of a job with parameter servers that begins again as a whole.
+  std::string resume_job;
   std::string eval, eval_batch;
   uint64_t eval_every = 0;
   std::optional<uint64_t> steps, epochs;

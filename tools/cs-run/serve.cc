@@ -2,21 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "tools/cs-run/serve.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
-#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "grpc/parameter_client.h"
 #include "grpc/parameter_service.h"
+#include "runtime/job_files.h"
 #include "runtime/parameter_server.h"
-#include "runtime/server_values.h"
-#include "runtime/tensor_file.h"
+#include "tools/cs-run/job_folder.h"
 
 namespace commsched::run {
 namespace {
@@ -28,31 +23,6 @@ absl::Status OfServer(int index, const absl::Status &status) {
   std::string own = absl::StrCat("server ", index);
   if (status.ok() || status.message().substr(0, own.size()) == own) return status;
   return absl::Status(status.code(), absl::StrCat(own, ": ", status.message()));
-}
-
-// Rather now than when the first checkpoint is due.
-absl::Status MakeFolder(const std::string &path) {
-  struct stat about;
-  if (mkdir(path.c_str(), 0777) == 0) return absl::OkStatus();
-  if (errno == EEXIST && stat(path.c_str(), &about) == 0 && S_ISDIR(about.st_mode))
-    return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("--checkpoint ", path, ": is no folder and cannot be made one: ",
-                   std::strerror(errno)));
-}
-
-absl::Status SetValues(const Options &options, const runtime::PlanImage &image,
-                       ParameterServer *server) {
-  if (!options.resume.empty())
-    return server->Restore(ServerCheckpoint(options.resume, options.index));
-  std::optional<runtime::TensorFile> file;
-  if (!options.init.empty()) {
-    auto read = runtime::ReadTensorFile(options.init);
-    if (!read.ok()) return read.status();
-    file = *std::move(read);
-  }
-  return runtime::InitialiseServer(image, file ? &*file : nullptr, options.index,
-                                   server);
 }
 
 }  // namespace
@@ -122,10 +92,6 @@ runtime::ConnectServersFunction ServersConnector(
   };
 }
 
-std::string ServerCheckpoint(const std::string &folder, int index) {
-  return absl::StrCat(folder, "/server.", index, ".checkpoint");
-}
-
 absl::Status Serve(
     const Options &options, std::shared_ptr<const runtime::PlanImage> image,
     runtime::TraceRecorder *trace, runtime::ProfileRecorder *profile,
@@ -135,8 +101,9 @@ absl::Status Serve(
   };
   auto security = Security(options);
   if (!security.ok()) return own(security.status());
-  if (!options.checkpoint.empty())
-    if (absl::Status s = MakeFolder(options.checkpoint); !s.ok()) return own(s);
+  absl::StatusOr<runtime::JobFiles> files =
+      runtime::JobFiles::Of(*image, options.checkpoint);
+  if (!files.ok()) return own(files.status());
   runtime::ParameterServerOptions server_options;
   server_options.server = options.index;
   server_options.trainers = image->nodes();
@@ -145,12 +112,18 @@ absl::Status Serve(
   server_options.deadline = 2 * options.deadline;
   // Trainers repeat what the checkpoint lacks, however long it took to write.
   if (!options.checkpoint.empty()) server_options.max_ahead = 1 << 16;
+  server_options.cut_every = options.checkpoint_every;
+  server_options.on_cut = [&](const std::string &, uint64_t step) {
+    absl::Status kept = files->KeepCut(options.index, step);
+    if (kept.ok()) files->RemoveOldOfServer(options.index);
+    return kept;
+  };
   server_options.trace = trace;
   server_options.profile = profile;
   server_options.emulate = options.emulate;
   auto server = ParameterServer::Create(image, std::move(server_options));
   if (!server.ok()) return own(server.status());
-  if (absl::Status s = SetValues(options, *image, server->get()); !s.ok())
+  if (absl::Status s = SetServerValues(options, *image, server->get()); !s.ok())
     return own(s);
 
   transport::ParameterServiceOptions service_options;
@@ -171,7 +144,7 @@ absl::Status Serve(
   service_options.grace = std::min(options.deadline, absl::Seconds(10));
   service_options.keepalive = Keepalive(options);
   if (!options.checkpoint.empty()) {
-    service_options.checkpoint = ServerCheckpoint(options.checkpoint, options.index);
+    service_options.checkpoint = files->ServerPath(options.index);
     service_options.checkpoint_steps = options.checkpoint_every;
   }
   auto service = ParameterService::Start(server->get(), std::move(service_options));

@@ -35,9 +35,6 @@ absl::Duration Keepalive(const Options &options);
 runtime::ConnectServersFunction ServersConnector(
     const Options &options, const runtime::PlanImage &image);
 
-// The file of server `index` in a folder of checkpoints.
-std::string ServerCheckpoint(const std::string &folder, int index);
-
 // Serves until all trainers have finished and gone, or the job has failed.
 // `started` is called with what ends it, from any thread, before any trainer is
 // accepted; `trace` and `profile` may be null.

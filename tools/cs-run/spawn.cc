@@ -286,7 +286,7 @@ std::vector<std::string> Cluster::ArgumentsOfServer(int server) const {
   add("--tls-cert", options_.tls_cert);
   add("--tls-key", options_.tls_key);
   add("--init", options_.init);
-  add("--resume", options_.resume);
+  add("--resume-job", options_.resume_job);
   add("--checkpoint", options_.checkpoint);
   if (options_.checkpoint_every != 0)
     add("--checkpoint-every", absl::StrCat(options_.checkpoint_every));

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/checkpoint.h"
 #include "runtime/dataset.h"
+#include "runtime/job_files.h"
 #include "runtime/tensor_file.h"
 #include "tools/cs-run/report.h"
 
@@ -36,7 +37,7 @@ class Trainer {
  private:
   absl::Status OpenData();
   absl::Status Initialise();
-  absl::Status GoOnWhereServersAre();
+  absl::Status InitialiseOfServers();
   absl::Status CountSteps();
   absl::Status Steps();
   absl::Status FlushMetrics(size_t keep);
@@ -109,7 +110,8 @@ absl::Status Trainer::OpenData() {
 }
 
 absl::Status Trainer::Initialise() {
-  if (!options_.resume.empty() && !options_.has_servers()) {
+  if (options_.has_servers()) return InitialiseOfServers();
+  if (!options_.resume.empty()) {
     absl::StatusOr<uint64_t> done =
         LoadCheckpoint(session_, options_.resume);
     if (done.ok()) done_ = *done;
@@ -118,20 +120,21 @@ absl::Status Trainer::Initialise() {
   return InitialValues(options_, session_);
 }
 
-// The servers know where the job is; what only trainers have is not there any
-// more.
-absl::Status Trainer::GoOnWhereServersAre() {
+// The servers know where the job is.
+absl::Status Trainer::InitialiseOfServers() {
   done_ = session_->first_step();
-  if (done_ == 0) return absl::OkStatus();
-  if (step_ < 0) return absl::OkStatus();
-  const auto &slots = session_->program().slots;
-  for (uint32_t slot : function(step_).written_slots)
-    if (!slots[slot].is_param)
-      return absl::FailedPreconditionError(absl::StrCat(
-          "rank ", session_->program().rank, ": the servers have ", done_,
-          " steps behind them, but state \"", slots[slot].name,
-          "\" is the trainers', and not in the servers' checkpoints"));
-  return absl::OkStatus();
+  if (done_ == 0) return InitialValues(options_, session_);
+  const std::string &from = options_.resume_job.empty() ? options_.resume : options_.resume_job;
+  const auto own = OwnValues(session_->image(), session_->program());
+  if (own.empty()) return absl::OkStatus();
+  if (from.empty())
+    return absl::FailedPreconditionError(absl::StrCat(
+        "rank ", session_->program().rank, ": the servers have ", done_,
+        " steps behind them, but \"", session_->values()[own[0]].name,
+        "\" is the trainers', and not in the servers' checkpoints: give --resume-job"));
+  absl::StatusOr<runtime::JobFiles> files = runtime::JobFiles::Of(session_->image(), from);
+  if (!files.ok()) return files.status();
+  return LoadOwnValues(session_, *files, done_);
 }
 
 absl::Status Trainer::CountSteps() {
@@ -240,6 +243,10 @@ absl::Status Trainer::Evaluate() {
 
 absl::Status Trainer::Checkpoint() {
   if (absl::Status s = FlushMetrics(0); !s.ok()) return s;
+  if (options_.has_servers()) {
+    auto files = runtime::JobFiles::Of(session_->image(), options_.checkpoint);
+    return files.ok() ? SaveOwnValues(session_, *files, done_) : files.status();
+  }
   // All ranks have the same values but for what is their own: one of them writes.
   if (silent_) return SaveOwnState(session_, options_.checkpoint, done_);
   return SaveCheckpoint(session_, options_.checkpoint, done_);
@@ -257,18 +264,24 @@ absl::Status Trainer::Steps() {
     evaluated = options_.eval_every != 0 && done_ % options_.eval_every == 0;
     if (evaluated)
       if (absl::Status s = Evaluate(); !s.ok()) return s;
-    saved = options_.checkpoint_every != 0 && !options_.has_servers() &&
-            done_ % options_.checkpoint_every == 0;
+    saved = options_.checkpoint_every != 0 && done_ % options_.checkpoint_every == 0 &&
+            !options_.checkpoint.empty();
     if (saved)
       if (absl::Status s = Checkpoint(); !s.ok()) return s;
   }
   if (absl::Status s = FlushMetrics(0); !s.ok()) return s;
   if (absl::Status s = session_->Drain(); !s.ok()) return s;
+  const bool own = options_.has_servers();
+  if (own && !options_.checkpoint.empty() && !saved)
+    if (absl::Status s = Checkpoint(); !s.ok()) return s;
   if (!session_->image().servers().servers.empty())
     if (absl::Status s = session_->Finish(); !s.ok()) return s;
+  // Trainers that keep nothing and ask nothing need not wait for the others.
+  if (!own || (!silent_ && (eval_ >= 0 || !options_.save_params.empty())))
+    if (absl::Status s = session_->FinalValues(); !s.ok()) return s;
   if (eval_ >= 0 && !evaluated && !*stop_)
     if (absl::Status s = Evaluate(); !s.ok()) return s;
-  if (!options_.checkpoint.empty() && !options_.has_servers() && !saved)
+  if (!options_.checkpoint.empty() && !own && !saved)
     if (absl::Status s = Checkpoint(); !s.ok()) return s;
   return absl::OkStatus();
 }
@@ -276,8 +289,6 @@ absl::Status Trainer::Steps() {
 absl::Status Trainer::Run() {
   if (absl::Status s = OpenData(); !s.ok()) return s;
   if (absl::Status s = Initialise(); !s.ok()) return s;
-  if (options_.has_servers())
-    if (absl::Status s = GoOnWhereServersAre(); !s.ok()) return s;
   if (absl::Status s = CountSteps(); !s.ok()) return s;
   report_.emplace(silent_, options_.metrics_every, done_, steps_);
   for (const std::string &name : options_.calls)
