@@ -244,6 +244,7 @@ absl::StatusOr<Options> ParseOptions(
          return absl::OkStatus();
        }},
       {"--trace-origin", Count(&o.trace_origin, 1)},
+      {"--stop-file", Small(&o.stop_file, 0)},
       {"--spawned",
        [&](const std::string &v) {
          o.spawned = true;

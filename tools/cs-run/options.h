@@ -63,6 +63,7 @@ struct Options {
   // Of a rank that --spawn has started; not for users.
   bool spawned = false;       // the parent handles signals and prints errors
   int report = -1;            // file for the error
+  int stop_file = -1;         // of runtime::SharedStop
   uint64_t trace_origin = 0;  // of the trace's times, on the steady clock; in ns
 
   bool is_server() const { return role == "server"; }

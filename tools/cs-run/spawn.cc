@@ -16,6 +16,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <initializer_list>
+#include <memory>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/escaping.h"
@@ -23,9 +25,11 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "runtime/profile.h"
+#include "runtime/stop_point.h"
 #include "tools/cs-run/causes.h"
 #include "tools/cs-run/child_report.h"
 #include "tools/cs-run/merge_trace.h"
+#include "tools/cs-run/signals.h"
 
 namespace commsched::run {
 namespace {
@@ -98,7 +102,7 @@ class SocketFolder {
 };
 
 [[noreturn]] void Exec(const std::vector<std::string> &arguments, bool quiet,
-                       int report, pid_t parent) {
+                       std::initializer_list<int> files, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(1);  // the parent went before that
   // The parent decides what a signal from the terminal means.
@@ -110,7 +114,7 @@ class SocketFolder {
     int null = open("/dev/null", O_WRONLY);
     if (null >= 0) dup2(null, STDOUT_FILENO);
   }
-  fcntl(report, F_SETFD, 0);  // stays open
+  for (int file : files) fcntl(file, F_SETFD, 0);  // stays open
   std::vector<char *> argv;
   for (const std::string &a : arguments) argv.push_back(const_cast<char *>(a.c_str()));
   argv.push_back(nullptr);
@@ -192,6 +196,7 @@ class Cluster {
   ~Cluster() {
     for (const Child &child : children_)
       if (child.report >= 0) close(child.report);
+    if (stop_file_ >= 0) close(stop_file_);
   }
 
   int Run() {
@@ -213,6 +218,11 @@ class Cluster {
       status = PlaceParts(options_.trace, &Child::trace, children_);
     if (status.ok() && !options_.profile.empty())
       status = PlaceParts(options_.profile, &Child::profile, children_);
+    stop_file_ = runtime::SharedStop::MakeFile();
+    if (stop_file_ >= 0) stop_ = runtime::SharedStop::Open(stop_file_);
+    if (status.ok() && stop_ == nullptr)
+      status = absl::UnavailableError(
+          absl::StrCat("no memory to share: ", std::strerror(errno)));
     if (!status.ok()) return Complain(status.message()), 1;
     std::fflush(nullptr);
     if (!Start()) exit_status_ = 1;
@@ -223,7 +233,7 @@ class Cluster {
         if (exit_status_ == 0) exit_status_ = 1;
       }
     if (!options_.profile.empty())
-      if (absl::Status s = CollectProfiles(options_.profile, children_, exit_status_ != 0);
+      if (absl::Status s = CollectProfiles(options_.profile, children_, failed_);
           !s.ok()) {
         Complain(s.message());
         exit_status_ = 1;
@@ -233,9 +243,7 @@ class Cluster {
     for (Child &child : children_) outcomes.push_back(child.outcome);
     for (const std::string &line : Causes(outcomes, addresses_, servers_))
       Complain(line);
-    if (killed_by_ != 0)
-      Complain(absl::StrCat("ended by signal ", killed_by_, " (",
-                            strsignal(killed_by_), ")"));
+    if (killed_by_ != 0) Complain(EndedBy(killed_by_));
     return exit_status_;
   }
 
@@ -256,6 +264,9 @@ class Cluster {
   std::string token_file_;
   std::vector<Child> children_;  // as addresses_
   int running_ = 0, exit_status_ = 0, killed_by_ = 0;
+  bool failed_ = false;  // a process has
+  int stop_file_ = -1;
+  std::unique_ptr<runtime::SharedStop> stop_;
 };
 
 std::vector<std::string> Cluster::ArgumentsOfRank(int rank) const {
@@ -325,14 +336,15 @@ bool Cluster::Start() {
     child.report = MakeReportFile();
     std::vector<std::string> own =
         i < ranks_ ? ArgumentsOfRank(i) : ArgumentsOfServer(i - ranks_);
-    own.insert(own.end(), {"--spawned", absl::StrCat(child.report)});
+    own.insert(own.end(), {"--spawned", absl::StrCat(child.report), "--stop-file",
+                           absl::StrCat(stop_file_)});
     if (!child.trace.empty())
       for (const std::string &a : {std::string("--trace"), child.trace,
                                    std::string("--trace-origin"), origin})
         own.push_back(a);
     if (!child.profile.empty()) own.insert(own.end(), {"--profile", child.profile});
     child.pid = child.report < 0 ? -1 : fork();
-    if (child.pid == 0) Exec(own, i != 0, child.report, parent);
+    if (child.pid == 0) Exec(own, i != 0, {child.report, stop_file_}, parent);
     if (child.pid < 0) {
       Complain(absl::StrCat(i < ranks_ ? "cannot start rank " : "cannot start server ",
                             i < ranks_ ? i : i - ranks_, ": ", std::strerror(errno)));
@@ -353,6 +365,7 @@ void Cluster::Reap(Child &child) {
   if (WIFSIGNALED(status)) outcome.signal = WTERMSIG(status);
   if (WIFEXITED(status)) outcome.exit_status = WEXITSTATUS(status);
   outcome.report = ReadReport(child.report, &outcome.reported);
+  failed_ |= status != 0;
   if (status != 0 && exit_status_ == 0) exit_status_ = 1;
 }
 
@@ -366,16 +379,15 @@ void Cluster::Watch(const sigset_t &signals) {
       if (killed_by_ != 0)  // no patience left
         for (const Child &child : children_)
           if (child.running) kill(child.pid, SIGKILL);
+      if (killed_by_ == 0) stop_->Request(s);
       killed_by_ = s;
       exit_status_ = 128 + s;
     }
     const int64_t now = Now();
-    if (exit_status_ != 0 && failed == Outcome::kNever) failed = now;
+    if (failed_ && failed == Outcome::kNever) failed = now;
     if (failed == Outcome::kNever) continue;
     for (Child &child : children_) {
-      const int64_t grace = killed_by_ != 0                ? 0
-                            : HasReport(child.report) ? kGraceToWrite
-                                                      : kGrace;
+      const int64_t grace = HasReport(child.report) ? kGraceToWrite : kGrace;
       if (now - failed >= grace) End(child);
     }
   }

@@ -28,7 +28,7 @@ constexpr size_t kMetricsLag = 5;
 
 class Trainer {
  public:
-  Trainer(const Options &options, Session *session, const std::atomic<bool> *stop)
+  Trainer(const Options &options, Session *session, runtime::StopPoint *stop)
       : options_(options), session_(session), stop_(stop),
         silent_(session->program().rank != 0) {}
 
@@ -61,7 +61,7 @@ class Trainer {
 
   const Options &options_;
   Session *const session_;
-  const std::atomic<bool> *const stop_;
+  runtime::StopPoint *const stop_;
   const bool silent_;
   std::optional<Report> report_;
   int step_ = -1, eval_ = -1;  // functions
@@ -123,8 +123,11 @@ absl::Status Trainer::Initialise() {
 // The servers know where the job is.
 absl::Status Trainer::InitialiseOfServers() {
   done_ = session_->first_step();
-  if (done_ == 0) return InitialValues(options_, session_);
   const std::string &from = options_.resume_job.empty() ? options_.resume : options_.resume_job;
+  absl::StatusOr<runtime::JobFiles> files = runtime::JobFiles::Of(session_->image(), from);
+  if (!files.ok()) return files.status();
+  if (done_ == 0 && (from.empty() || files->NewestWhole() != done_))
+    return InitialValues(options_, session_);
   const auto own = OwnValues(session_->image(), session_->program());
   if (own.empty()) return absl::OkStatus();
   if (from.empty())
@@ -132,8 +135,6 @@ absl::Status Trainer::InitialiseOfServers() {
         "rank ", session_->program().rank, ": the servers have ", done_,
         " steps behind them, but \"", session_->values()[own[0]].name,
         "\" is the trainers', and not in the servers' checkpoints: give --resume-job"));
-  absl::StatusOr<runtime::JobFiles> files = runtime::JobFiles::Of(session_->image(), from);
-  if (!files.ok()) return files.status();
   return LoadOwnValues(session_, *files, done_);
 }
 
@@ -255,7 +256,7 @@ absl::Status Trainer::Checkpoint() {
 absl::Status Trainer::Steps() {
   uint64_t end = done_ + steps_;
   bool evaluated = false, saved = false;
-  while (done_ < end && !*stop_) {
+  while (done_ < end && stop_->Begin(done_)) {
     if (data_ != nullptr) data_->Seek(done_);
     absl::StatusOr<uint64_t> call = session_->Call(step_, Source(data_.get()));
     if (!call.ok()) return call.status();
@@ -279,7 +280,7 @@ absl::Status Trainer::Steps() {
   // Trainers that keep nothing and ask nothing need not wait for the others.
   if (!own || (!silent_ && (eval_ >= 0 || !options_.save_params.empty())))
     if (absl::Status s = session_->FinalValues(); !s.ok()) return s;
-  if (eval_ >= 0 && !evaluated && !*stop_)
+  if (eval_ >= 0 && !evaluated && stop_->reason() == 0)
     if (absl::Status s = Evaluate(); !s.ok()) return s;
   if (!options_.checkpoint.empty() && !own && !saved)
     if (absl::Status s = Checkpoint(); !s.ok()) return s;
@@ -296,7 +297,7 @@ absl::Status Trainer::Run() {
   if (absl::Status s = session_->Drain(); !s.ok()) return s;
   session_->executor(0).ResetStats();
   if (absl::Status s = Steps(); !s.ok()) return s;
-  if (*stop_) report_->Line(absl::StrCat("stopped after step ", done_));
+  if (stop_->reason() != 0) report_->Line(absl::StrCat("stopped after step ", done_));
   if (!options_.save_params.empty() && !silent_)
     if (absl::Status s = SaveParameters(session_, options_.save_params); !s.ok())
       return s;
@@ -340,7 +341,7 @@ absl::Status InitialValues(const Options &options, Session *session) {
 }
 
 absl::Status Train(const Options &options, runtime::Session *session,
-                   const std::atomic<bool> *stop) {
+                   runtime::StopPoint *stop) {
   return Trainer(options, session, stop).Run();
 }
 
