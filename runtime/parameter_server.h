@@ -60,7 +60,8 @@ struct ParameterServerOptions {
   // all servers have a checkpoint of the same steps. 0: nowhere.
   uint64_t cut_every = 0;
   // Of a checkpoint that Save has written to `path`, if it is one of the job: it
-  // has exactly the updates of the steps before `step`. By the thread of Save.
+  // has exactly the updates of the steps before `step`, and no NaN. By the thread of
+  // Save.
   std::function<absl::Status(const std::string &path, uint64_t step)> on_cut = {};
   TraceRecorder *trace = nullptr;  // outlives the server
   bool emulate = false;            // see runtime/executor.h

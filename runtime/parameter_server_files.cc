@@ -15,6 +15,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "runtime/nan_check.h"
 #include "runtime/parameter_server_impl.h"
 #include "runtime/sealed_file.h"
 #include "runtime/status_util.h"
@@ -197,7 +198,11 @@ absl::Status ParameterServerImpl::Save(const std::string &path, bool wait) {
          {"plan", absl::StrCat(image_->digest())},
          {"server", absl::StrCat(options_.server)},
          {"counts", snapshot.counts}});
-    if (written.ok() && step && options_.on_cut)
+    // The job goes on from the last one that is good.
+    if (written.ok() && step && options_.on_cut &&
+        std::none_of(snapshot.tensors.begin(), snapshot.tensors.end(), [](const auto &t) {
+          return FirstNan(t.second.first.element, t.second.second.bytes).has_value();
+        }))
       written = options_.on_cut(path, *step);
     if (!written.ok()) return Named(written);
   }

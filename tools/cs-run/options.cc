@@ -67,7 +67,7 @@ absl::Status CheckRole(const Options &o) {
       return bad("--role server goes without --rank, --peers and --servers");
     if (!o.batch.empty() || o.steps || o.epochs || !o.calls.empty() ||
         !o.eval.empty() || !o.save_params.empty() || !o.metrics_json.empty() ||
-        !o.calibrate.empty())
+        !o.calibrate.empty() || o.stop_on_nan)
       return bad("--role server goes without what trainers do: only --init, "
                  "--checkpoint, --checkpoint-every, --resume, --trace and --profile");
     if (!o.checkpoint.empty() && o.checkpoint_every == 0)
@@ -267,6 +267,7 @@ absl::StatusOr<Options> ParseOptions(
                                             {"--every-rank", &o.simulation.every_rank},
                                             {"--arena-info", &o.arena_info},
                                             {"--emulate", &o.emulate},
+                                            {"--stop-on-nan", &o.stop_on_nan},
                                             {"--listen-any", &o.listen_any},
                                             {"--help", &o.help},
                                             {"-h", &o.help}};
@@ -352,6 +353,8 @@ training
                           below)
   --save-params FILE      writes the parameters at the end (safetensors)
   --call NAME             calls a function before training; may be repeated
+  --stop-on-nan           a NaN ends the run with an error; without, it is said once.
+                          Checkpoints without one are kept
 
 trust: docs/interpreter.md
   --check-against FILE    instead of training: runs the first --steps N steps, has

@@ -49,6 +49,7 @@ struct Options {
   uint64_t seed = 0;
   bool arena_info = false;
   bool emulate = false;
+  bool stop_on_nan = false;
   std::string replan;  // command
   uint64_t replan_every = 0, replan_window = 0;  // 0: not given
   double replan_when_off = 0;                    // percent

@@ -13,6 +13,7 @@
 #include "runtime/dataset.h"
 #include "runtime/job_files.h"
 #include "runtime/tensor_file.h"
+#include "tools/cs-run/nan_watch.h"
 #include "tools/cs-run/report.h"
 
 namespace commsched::run {
@@ -30,7 +31,9 @@ class Trainer {
  public:
   Trainer(const Options &options, Session *session, runtime::StopPoint *stop)
       : options_(options), session_(session), stop_(stop),
-        silent_(session->program().rank != 0) {}
+        silent_(session->program().rank != 0),
+        nan_(session, options.stop_on_nan,
+             [this](const std::string &text) { report_->Warn(text); }) {}
 
   absl::Status Run();
 
@@ -63,10 +66,12 @@ class Trainer {
   Session *const session_;
   runtime::StopPoint *const stop_;
   const bool silent_;
+  NanWatch nan_;
   std::optional<Report> report_;
   int step_ = -1, eval_ = -1;  // functions
   std::unique_ptr<Dataset> data_, eval_data_;
   runtime::ZeroBatch zeros_;  // in emulation, if there is no data
+  bool kept_ = false;  // a checkpoint is not replaced
   uint64_t done_ = 0;  // steps, those before a resume included
   uint64_t steps_ = 0;  // to do
   std::deque<std::pair<uint64_t, uint64_t>> pending_;  // step, call
@@ -190,7 +195,9 @@ absl::Status Trainer::FlushMetrics(size_t keep) {
     pending_.pop_front();
     auto values = session_->Metrics(call);
     if (!values.ok()) return values.status();
-    report_->Step(step, Named(step_, *values));
+    const Metrics named = Named(step_, *values);
+    report_->Step(step, named);
+    if (absl::Status s = nan_.Check(step, named, data_.get()); !s.ok()) return s;
   }
   return absl::OkStatus();
 }
@@ -244,6 +251,15 @@ absl::Status Trainer::Evaluate() {
 
 absl::Status Trainer::Checkpoint() {
   if (absl::Status s = FlushMetrics(0); !s.ok()) return s;
+  bool bad = false;
+  if (absl::Status s = nan_.CheckValues(done_, &bad); !s.ok()) return s;
+  // What was good last is kept.
+  if (bad && !options_.has_servers()) {
+    if (!std::exchange(kept_, true))
+      report_->Warn(absl::StrCat(options_.checkpoint, ": is not replaced, parameters or "
+                                 "state have a nan"));
+    return absl::OkStatus();
+  }
   if (options_.has_servers()) {
     auto files = runtime::JobFiles::Of(session_->image(), options_.checkpoint);
     return files.ok() ? SaveOwnValues(session_, *files, done_) : files.status();
@@ -298,6 +314,9 @@ absl::Status Trainer::Run() {
   session_->executor(0).ResetStats();
   if (absl::Status s = Steps(); !s.ok()) return s;
   if (stop_->reason() != 0) report_->Line(absl::StrCat("stopped after step ", done_));
+  // Of a plan without metrics.
+  if (bool bad = false; options_.checkpoint.empty() || options_.stop_on_nan)
+    if (absl::Status s = nan_.CheckValues(done_, &bad); !s.ok()) return s;
   if (!options_.save_params.empty() && !silent_)
     if (absl::Status s = SaveParameters(session_, options_.save_params); !s.ok())
       return s;
