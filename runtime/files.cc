@@ -23,6 +23,13 @@ absl::Status SystemError(const std::string &path, const char *what) {
                          : absl::UnavailableError(text);
 }
 
+// There, and neither file nor folder.
+bool IsSpecial(const std::string &path) {
+  struct stat about;
+  return stat(path.c_str(), &about) == 0 && !S_ISREG(about.st_mode) &&
+         !S_ISDIR(about.st_mode);
+}
+
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const MappedFile>> MappedFile::Open(
@@ -52,15 +59,32 @@ MappedFile::~MappedFile() {
   if (data_ != nullptr) munmap(const_cast<char *>(data_), size_);
 }
 
+absl::Status CheckWritable(const std::string &path) {
+  struct stat about;
+  if (stat(path.c_str(), &about) == 0 && S_ISDIR(about.st_mode))
+    return absl::InvalidArgumentError(absl::StrCat(path, ": cannot be written: is a folder"));
+  if (IsSpecial(path))
+    return access(path.c_str(), W_OK) == 0 ? absl::OkStatus()
+                                           : SystemError(path, "cannot be written");
+  std::string temporary = absl::StrCat(path, ".tmp.", getpid());
+  int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+  if (fd < 0) return SystemError(path, "cannot be written");
+  close(fd);
+  unlink(temporary.c_str());
+  return absl::OkStatus();
+}
+
 absl::Status WriteFileAtomically(const std::string &path,
                                  const std::vector<absl::string_view> &pieces) {
-  std::string temporary = absl::StrCat(path, ".tmp.", getpid());
-  int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (fd < 0) return SystemError(temporary, "cannot be written");
+  const bool special = IsSpecial(path);
+  std::string temporary = special ? path : absl::StrCat(path, ".tmp.", getpid());
+  int fd = open(temporary.c_str(),
+                O_WRONLY | O_CLOEXEC | (special ? 0 : O_CREAT | O_TRUNC), 0644);
+  if (fd < 0) return SystemError(path, "cannot be written");
   auto fail = [&](const char *what) {
-    absl::Status status = SystemError(temporary, what);
+    absl::Status status = SystemError(path, what);
     close(fd);
-    unlink(temporary.c_str());
+    if (!special) unlink(temporary.c_str());
     return status;
   };
   for (absl::string_view piece : pieces)
@@ -72,9 +96,11 @@ absl::Status WriteFileAtomically(const std::string &path,
     }
   if (fsync(fd) != 0 && errno != EINVAL) return fail("cannot be flushed");
   if (close(fd) != 0) {
-    unlink(temporary.c_str());
-    return SystemError(temporary, "cannot be closed");
+    absl::Status status = SystemError(path, "cannot be closed");
+    if (!special) unlink(temporary.c_str());
+    return status;
   }
+  if (special) return absl::OkStatus();
   if (std::rename(temporary.c_str(), path.c_str()) != 0) {
     absl::Status status = SystemError(path, "cannot be replaced");
     unlink(temporary.c_str());

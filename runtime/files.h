@@ -34,9 +34,12 @@ class MappedFile {
 
 // Writes the pieces one after the other to a temporary file beside `path`,
 // flushes it to the disk and renames it: `path` is the old file or the whole
-// new one, never a part.
+// new one, never a part. What is there and no file, such as /dev/null, is written to.
 absl::Status WriteFileAtomically(const std::string &path,
                                  const std::vector<absl::string_view> &pieces);
+
+// Whether that will be possible, as far as can be seen now. Leaves nothing behind.
+absl::Status CheckWritable(const std::string &path);
 
 }  // namespace commsched::runtime
 

@@ -52,13 +52,6 @@ bool HasFiles(const Options &options, const JobFiles &files) {
 
 absl::Status CheckJobFolder(const Options &options, const runtime::PlanImage &image) {
   if (image.servers().servers.empty()) return absl::OkStatus();
-  const uint32_t merge = image.servers().merge;
-  if (options.checkpoint_every != 0 &&
-      image.servers().mode == runtime::ServersProgram::kHalfAsync &&
-      options.checkpoint_every % merge != 0)
-    return absl::InvalidArgumentError(
-        absl::StrCat("--checkpoint-every must be a multiple of the plan's merge ", merge,
-                     ", got: ", options.checkpoint_every));
   if (options.checkpoint_every == 0 && !options.checkpoint.empty())
     return absl::InvalidArgumentError(
         "--checkpoint needs --checkpoint-every where parameter servers are processes");

@@ -16,7 +16,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "grpc/grpc_transport.h"
 #ifdef COMMSCHED_HAVE_MPI
 #include "mpi/mpi_transport.h"
@@ -32,6 +31,7 @@
 #include "tools/cs-run/job_folder.h"
 #include "tools/cs-run/launch.h"
 #include "tools/cs-run/options.h"
+#include "tools/cs-run/outputs.h"
 #include "tools/cs-run/page.h"
 #include "tools/cs-run/replan.h"
 #include "tools/cs-run/report.h"
@@ -102,20 +102,11 @@ absl::Status CheckNodes(const Options &options, const runtime::PlanImage &image)
                      ", got: ", options.rank));
   if (absl::Status s = CheckReplan(options, image); !s.ok()) return s;
   if (absl::Status s = CheckServers(options, image); !s.ok()) return s;
-  if (!options.spawned && (options.spawn != 0 || options.is_server() || options.has_servers()))
-    return CheckJobFolder(options, image);
-  return absl::OkStatus();
-}
-
-// Of this process's own file.
-std::string OwnPath(const Options &options, const std::string &path) {
-  if ((options.rank <= 0 && !options.is_server()) || options.spawned) return path;
-  absl::string_view stem = path, ending = ".json";
-  for (absl::string_view known : {".json", ".html"})
-    if (absl::ConsumeSuffix(&stem, known)) ending = known;
-  if (options.is_server())
-    return absl::StrCat(stem, ".server", options.index, ending);
-  return absl::StrCat(stem, ".rank", options.rank, ending);
+  const bool folder = servers != 0 && (options.spawn != 0 || options.is_server() ||
+                                       options.has_servers());
+  if (folder && !options.spawned)
+    if (absl::Status s = CheckJobFolder(options, image); !s.ok()) return s;
+  return CheckOutputs(options, folder);
 }
 
 // Beyond the time after which a peer is given up, for connections to close.

@@ -34,6 +34,14 @@ absl::Status CheckServers(const Options &options,
     return absl::InvalidArgumentError(absl::StrCat(
         "plan has no parameter servers, got: ",
         options.is_server() ? "--role server" : "--servers"));
+  // Between them trainers have gradients that no checkpoint has.
+  const uint32_t merge = image.servers().merge;
+  if (servers != 0 && options.checkpoint_every != 0 &&
+      image.servers().mode == runtime::ServersProgram::kHalfAsync &&
+      options.checkpoint_every % merge != 0)
+    return absl::InvalidArgumentError(
+        absl::StrCat("--checkpoint-every must be a multiple of the plan's merge ", merge,
+                     ", got: ", options.checkpoint_every));
   if (options.is_server() && size_t(options.index) >= servers)
     return absl::InvalidArgumentError(
         absl::StrCat("--index must be below the number of servers ", servers,

@@ -14,6 +14,7 @@
 #include "runtime/job_files.h"
 #include "runtime/tensor_file.h"
 #include "tools/cs-run/nan_watch.h"
+#include "tools/cs-run/outputs.h"
 #include "tools/cs-run/report.h"
 
 namespace commsched::run {
@@ -266,7 +267,9 @@ absl::Status Trainer::Checkpoint() {
   }
   // All ranks have the same values but for what is their own: one of them writes.
   if (silent_) return SaveOwnState(session_, options_.checkpoint, done_);
-  return SaveCheckpoint(session_, options_.checkpoint, done_);
+  return SaveOrElsewhere(options_.checkpoint, "the checkpoint is", [&](const std::string &path) {
+    return SaveCheckpoint(session_, path, done_);
+  });
 }
 
 absl::Status Trainer::Steps() {
@@ -291,8 +294,10 @@ absl::Status Trainer::Steps() {
   const bool own = options_.has_servers();
   if (own && !options_.checkpoint.empty() && !saved)
     if (absl::Status s = Checkpoint(); !s.ok()) return s;
-  if (!session_->image().servers().servers.empty())
+  if (!session_->image().servers().servers.empty()) {
     if (absl::Status s = session_->Finish(); !s.ok()) return s;
+    saved = false;  // gradients that were not sent yet are applied now
+  }
   // Trainers that keep nothing and ask nothing need not wait for the others.
   if (!own || (!silent_ && (eval_ >= 0 || !options_.save_params.empty())))
     if (absl::Status s = session_->FinalValues(); !s.ok()) return s;
@@ -318,7 +323,10 @@ absl::Status Trainer::Run() {
   if (bool bad = false; options_.checkpoint.empty() || options_.stop_on_nan)
     if (absl::Status s = nan_.CheckValues(done_, &bad); !s.ok()) return s;
   if (!options_.save_params.empty() && !silent_)
-    if (absl::Status s = SaveParameters(session_, options_.save_params); !s.ok())
+    if (absl::Status s = SaveOrElsewhere(
+            options_.save_params, "the parameters are",
+            [&](const std::string &path) { return SaveParameters(session_, path); });
+        !s.ok())
       return s;
   runtime::Executor &executor = session_->executor(0);
   if (absl::Status s = session_->Drain(); !s.ok()) return s;
