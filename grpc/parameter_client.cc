@@ -158,6 +158,7 @@ absl::Status Client::Connect() {
   join.set_protocol_version(kParameterProtocol);
   join.set_token(options_.security.token);
   join.set_plan_digest(options_.plan_digest);
+  join.set_run_digest(options_.run_digest);
   join.set_trainers(options_.trainers);
   join.set_trainer(options_.trainer);
   join.set_servers(options_.servers.size());

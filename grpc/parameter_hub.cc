@@ -97,6 +97,10 @@ absl::Status ParameterHub::Join(
     if (trainer.gone)
       return absl::FailedPreconditionError(
           absl::StrFormat("trainer %d has finished and gone", rank));
+    if (run_digest_.value_or(join.run_digest()) != join.run_digest())
+      return absl::FailedPreconditionError(
+          "shapes or order of the data must match those of the trainer that joined first");
+    run_digest_ = join.run_digest();
   }
   absl::StatusOr<uint64_t> steps = server_->Join(rank);
   if (!steps.ok()) return steps.status();

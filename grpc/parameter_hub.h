@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -113,6 +114,7 @@ class ParameterHub : public std::enable_shared_from_this<ParameterHub> {
   runtime::Mutex mu_;
   runtime::CondVar changed_;
   std::vector<Trainer> trainers_ ABSL_GUARDED_BY(mu_);
+  std::optional<uint64_t> run_digest_ ABSL_GUARDED_BY(mu_);  // of who joined first
   // Connections that are not closed, and when they came.
   struct Open {
     std::shared_ptr<ParameterConnection> connection;

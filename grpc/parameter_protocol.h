@@ -21,7 +21,7 @@
 
 namespace commsched::transport {
 
-inline constexpr uint32_t kParameterProtocol = 2;
+inline constexpr uint32_t kParameterProtocol = 3;
 inline constexpr size_t kMaxAbortText = 4 << 10;
 
 // Of a frame that may have a payload; else null.

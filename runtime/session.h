@@ -34,6 +34,9 @@ struct SessionOptions {
   // refused.
   bool emulate = false;
   ProfileRecorder *profile = nullptr;  // outlives the session
+  // Of what else than the plan must be the same on all ranks: goes into the digest that
+  // they compare when they connect.
+  uint64_t run_digest = 0;
   // Another plan may take over during the run. `profile` is not used then.
   std::optional<ReplanOptions> replan = std::nullopt;
 };

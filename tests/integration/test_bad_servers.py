@@ -168,6 +168,7 @@ def test_spawned_checkpoints_that_make_no_sense(plan, folder, tmp_path):
     expect_error(run("--spawn", plan, *DIGITS_DATA[2:], "--resume", tmp_path / "none"), "none: must be a folder")
     (tmp_path / "empty").mkdir()
     expect_error(run("--spawn", plan, *DIGITS_DATA[2:], "--resume", tmp_path / "empty"), "empty: has no checkpoint", "--init")
+    expect_error(run(*job, "--congestion-control", "cubic"), "--congestion-control", "none")
     merged = digits_plan(folder, options="sync-mode=half-async merge=2")
     expect_error(run("--spawn", merged, *DIGITS_DATA, "--checkpoint", tmp_path / "k", *every), "multiple", "merge 2", "got: 3")
     expect_success(run(*job, "--steps", 3, "--checkpoint", tmp_path / "k", *every))

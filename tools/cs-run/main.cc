@@ -35,6 +35,7 @@
 #include "tools/cs-run/page.h"
 #include "tools/cs-run/replan.h"
 #include "tools/cs-run/report.h"
+#include "tools/cs-run/run_digest.h"
 #include "tools/cs-run/serve.h"
 #include "tools/cs-run/signals.h"
 #include "tools/cs-run/simulate.h"
@@ -73,9 +74,14 @@ absl::StatusOr<std::unique_ptr<runtime::Session>> Open(
     if (connected.ok()) stop->Attach(connected->get());
     return connected;
   };
-  const auto servers = ServersConnector(options, *image);
-  return runtime::Session::OneRank(std::move(image), options.rank, connect,
-                                   session, servers);
+  // A file that cannot be read here is no reason to let the others wait.
+  absl::StatusOr<uint64_t> digest = RunDigest(options, *image);
+  session.run_digest = digest.value_or(1);
+  const auto servers = ServersConnector(options, *image, session.run_digest);
+  auto opened = runtime::Session::OneRank(std::move(image), options.rank, connect,
+                                          session, servers);
+  if (!opened.ok()) return digest.ok() ? WithWhatMustMatch(opened.status()) : digest.status();
+  return opened;
 }
 
 // Whether the options fit to the number of processes that the plan is made for.
@@ -102,6 +108,11 @@ absl::Status CheckNodes(const Options &options, const runtime::PlanImage &image)
                      ", got: ", options.rank));
   if (absl::Status s = CheckReplan(options, image); !s.ok()) return s;
   if (absl::Status s = CheckServers(options, image); !s.ok()) return s;
+  const bool none = options.rank < 0 && options.spawn == 0;
+  if (!options.congestion.empty() &&
+      (none || alone || (servers > 0 && !runtime::RanksCommunicate(image))))
+    return absl::InvalidArgumentError(
+        "--congestion-control is of connections between ranks, of which there are none");
   const bool folder = servers != 0 && (options.spawn != 0 || options.is_server() ||
                                        options.has_servers());
   if (folder && !options.spawned)

@@ -351,7 +351,8 @@ training
   --checkpoint-every N    and after every N steps
                           (with parameter servers as processes, of a folder: see
                           below)
-  --save-params FILE      writes the parameters at the end (safetensors)
+  --save-params FILE      writes the parameters at the end (safetensors): rank 0, and
+                          each rank started by hand that has the option
   --call NAME             calls a function before training; may be repeated
   --stop-on-nan           a NaN ends the run with an error; without, it is said once.
                           Checkpoints without one are kept

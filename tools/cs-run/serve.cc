@@ -72,7 +72,7 @@ absl::Duration Keepalive(const Options &options) {
 }
 
 runtime::ConnectServersFunction ServersConnector(
-    const Options &options, const runtime::PlanImage &image) {
+    const Options &options, const runtime::PlanImage &image, uint64_t run_digest) {
   const int trainers = image.nodes();
   const uint64_t digest = image.digest();
   std::vector<std::vector<int32_t>> priorities;
@@ -82,7 +82,7 @@ runtime::ConnectServersFunction ServersConnector(
   uint64_t credit = 0;
   for (const plan::Function &f : image.plan().functions())
     if (f.is_step()) credit = f.credit_bytes();
-  return [&options, trainers, digest, priorities, credit](int rank)
+  return [&options, trainers, digest, run_digest, priorities, credit](int rank)
              -> absl::StatusOr<std::unique_ptr<runtime::ParameterClient>> {
     auto security = Security(options);
     if (!security.ok()) return security.status();
@@ -90,6 +90,7 @@ runtime::ConnectServersFunction ServersConnector(
     client.trainer = rank;
     client.trainers = trainers;
     client.plan_digest = digest;
+    client.run_digest = run_digest;
     client.servers = options.servers;
     client.block_priorities = priorities;
     client.credit_bytes = credit;

@@ -31,9 +31,9 @@ absl::StatusOr<transport::SecurityOptions> Security(const Options &options);
 // Time after which a peer that answers nothing is given up.
 absl::Duration Keepalive(const Options &options);
 
-// For Session::OneRank.
+// For Session::OneRank. `run_digest` must be the same of all trainers.
 runtime::ConnectServersFunction ServersConnector(
-    const Options &options, const runtime::PlanImage &image);
+    const Options &options, const runtime::PlanImage &image, uint64_t run_digest);
 
 // Serves until all trainers have finished and gone, or the job has failed.
 // `started` is called with what ends it, from any thread, before any trainer is

@@ -33,6 +33,8 @@ class Trainer {
   Trainer(const Options &options, Session *session, runtime::StopPoint *stop)
       : options_(options), session_(session), stop_(stop),
         silent_(session->program().rank != 0),
+        saves_params_(!options.save_params.empty() &&
+                      (!silent_ || (!options.spawned && options.world == 0))),
         nan_(session, options.stop_on_nan,
              [this](const std::string &text) { report_->Warn(text); }) {}
 
@@ -67,6 +69,7 @@ class Trainer {
   Session *const session_;
   runtime::StopPoint *const stop_;
   const bool silent_;
+  const bool saves_params_;  // rank 0, and who is asked by hand
   NanWatch nan_;
   std::optional<Report> report_;
   int step_ = -1, eval_ = -1;  // functions
@@ -299,7 +302,7 @@ absl::Status Trainer::Steps() {
     saved = false;  // gradients that were not sent yet are applied now
   }
   // Trainers that keep nothing and ask nothing need not wait for the others.
-  if (!own || (!silent_ && (eval_ >= 0 || !options_.save_params.empty())))
+  if (!own || saves_params_ || (!silent_ && eval_ >= 0))
     if (absl::Status s = session_->FinalValues(); !s.ok()) return s;
   if (eval_ >= 0 && !evaluated && stop_->reason() == 0)
     if (absl::Status s = Evaluate(); !s.ok()) return s;
@@ -322,7 +325,7 @@ absl::Status Trainer::Run() {
   // Of a plan without metrics.
   if (bool bad = false; options_.checkpoint.empty() || options_.stop_on_nan)
     if (absl::Status s = nan_.CheckValues(done_, &bad); !s.ok()) return s;
-  if (!options_.save_params.empty() && !silent_)
+  if (saves_params_)
     if (absl::Status s = SaveOrElsewhere(
             options_.save_params, "the parameters are",
             [&](const std::string &path) { return SaveParameters(session_, path); });
