@@ -171,7 +171,7 @@ void ParameterHub::WantSave() {
 }
 
 bool ParameterHub::IsCutReached(const Trainer &trainer) const {
-  return keeps_checkpoints() &&
+  return keeps_checkpoints() && !trainer.next.empty() &&
          std::all_of(trainer.next.begin(), trainer.next.end(),
                      [this](uint64_t next) { return next >= cut_; });
 }

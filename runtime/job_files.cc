@@ -37,7 +37,11 @@ bool ReadNumber(absl::string_view text, uint64_t *number) {
 absl::StatusOr<JobFiles> JobFiles::Of(const PlanImage &image, std::string folder) {
   auto trainer = image.ForRank(0);
   if (!trainer.ok()) return trainer.status();
-  return JobFiles(std::move(folder), int(image.servers().servers.size()),
+  std::vector<int> holding;
+  const std::vector<ServerProgram> &servers = image.servers().servers;
+  for (size_t k = 0; k < servers.size(); ++k)
+    if (!servers[k].blocks.empty()) holding.push_back(int(k));
+  return JobFiles(std::move(folder), std::move(holding),
                   OwnValues(image, **trainer).empty() ? 0 : image.nodes());
 }
 
@@ -90,19 +94,13 @@ bool JobFiles::any_of_server(int server) const {
 std::optional<uint64_t> JobFiles::NewestWhole() const {
   std::map<uint64_t, std::set<std::pair<bool, int>>> have;
   for (const File &file : List())
-    if (file.step && file.index < (file.of_server ? servers_ : ranks_))
+    if (file.step && (file.of_server ? std::count(servers_.begin(), servers_.end(),
+                                                  file.index) != 0
+                                     : file.index < ranks_))
       have[*file.step].insert({file.of_server, file.index});
   std::optional<uint64_t> newest;
   for (const auto &[step, processes] : have)
-    if (processes.size() == size_t(servers_) + size_t(ranks_)) newest = step;
-  return newest;
-}
-
-std::optional<uint64_t> JobFiles::NewestOf(int server) const {
-  std::optional<uint64_t> newest;
-  for (const File &file : List())
-    if (file.of_server && file.index == server && file.step)
-      newest = std::max(newest.value_or(0), *file.step);
+    if (processes.size() == servers_.size() + size_t(ranks_)) newest = step;
   return newest;
 }
 

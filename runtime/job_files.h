@@ -27,9 +27,10 @@ namespace commsched::runtime {
 
 class JobFiles {
  public:
-  // The folder need not be there. `ranks` is 0 if trainers have nothing of their own.
-  JobFiles(std::string folder, int servers, int ranks)
-      : folder_(std::move(folder)), servers_(servers), ranks_(ranks) {}
+  // The folder need not be there. `servers`: those that hold something; `ranks` is 0 if
+  // trainers have nothing of their own.
+  JobFiles(std::string folder, std::vector<int> servers, int ranks)
+      : folder_(std::move(folder)), servers_(std::move(servers)), ranks_(ranks) {}
   // As many processes as the plan has.
   static absl::StatusOr<JobFiles> Of(const PlanImage &image, std::string folder);
 
@@ -44,8 +45,6 @@ class JobFiles {
   bool any_of_server(int server) const;
   // The newest step of which all files are there.
   std::optional<uint64_t> NewestWhole() const;
-  // The newest step of which the file of this server is there.
-  std::optional<uint64_t> NewestOf(int server) const;
 
   // A second name for what server has saved at a cut; the file at ServerPath may
   // be replaced then.
@@ -70,7 +69,8 @@ class JobFiles {
   void RemoveOld(bool of_server, int index) const;
 
   std::string folder_;
-  int servers_, ranks_;
+  std::vector<int> servers_;
+  int ranks_;
 };
 
 // Values of which the servers do not have all: state that trainers update, and what

@@ -31,7 +31,8 @@ bool ParameterServerImpl::IsBeforeCut(const Block &block, size_t trainer) const 
 }
 
 bool ParameterServerImpl::AtCut() const {
-  if (cut_ == kNever || !running_.empty()) return false;
+  // Without blocks, only the end is known.
+  if (cut_ == kNever || blocks_.empty() || !running_.empty()) return false;
   for (const Work &work : ready_)
     if (work.step < cut_) return false;
   for (const Block &block : blocks_) {

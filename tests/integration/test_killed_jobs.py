@@ -26,9 +26,10 @@ def ones(folder):
     return ["--init", folder / "zeros.npz", "--batch", folder / "ones.npz"]
 
 
-def constant_plan(folder, trainers, options):
+def constant_plan(folder, trainers, options, least=2):
     return compile_servers((INPUTS / "constant-gradient.mlir").read_text(),
-                           folder / f"constant-{trainers}-{options}.plan", trainers, 2, f"min-block-elements=2 {options}")
+                           folder / f"constant-{trainers}-{options}-{least}.plan", trainers, 2,
+                           f"min-block-elements={least} {options}")
 
 
 def listing(folder):
@@ -72,24 +73,27 @@ def test_the_same_bits_after_any_kill(folder, cluster, tmp_path, seed):
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_state_of_the_trainers_goes_on(folder, linear_data, cluster, tmp_path, seed):
+@pytest.mark.parametrize("mode", ["sync", "async"])
+def test_state_of_the_trainers_goes_on(folder, linear_data, cluster, tmp_path, mode, seed):
     """A running mean of the data that only trainers have: metrics of the last step tell."""
     np.savez(folder / "statistics.npz", w=np.zeros(8, np.float32), seen=np.full(8, 2, np.float32))
-    plan = compile_servers((INPUTS / "linear-statistics.mlir").read_text(), folder / "killed-statistics.plan", 2, 2,
-                           "min-block-elements=2")
+    plan = compile_servers((INPUTS / "linear-statistics.mlir").read_text(), folder / f"killed-{mode}.plan", 2, 2,
+                           f"min-block-elements=2 sync-mode={mode}")
     how = ["--init", folder / "statistics.npz", *linear_data[2:], "--epochs", 9, "--metrics-every", 1, "--metrics-json"]
     expect_success(run("--spawn", plan, *how, tmp_path / "undisturbed"))
     kill_and_resume(cluster, plan, [*how, tmp_path / "disturbed"], tmp_path / "saved", seed, 3)
     ends = [json.loads((tmp_path / name).read_text())["steps"] for name in ("undisturbed", "disturbed")]
     if ends[1]:  # else the last one to be killed was at its end
-        assert ends[0][-1]["loss"] == ends[1][-1]["loss"] and ends[0][-1]["drift"] == ends[1][-1]["drift"]
+        assert ends[0][-1]["drift"] == ends[1][-1]["drift"]
+        assert mode == "async" or ends[0][-1]["loss"] == ends[1][-1]["loss"]
 
 
 @pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize("trainers, options", [(2, "sync-mode=async"), (3, "sync-mode=async"),
-                                               (2, "sync-mode=half-async merge=2")])
-def test_every_update_counts_once_after_any_kill(folder, ones, cluster, tmp_path, trainers, options, seed):
-    plan = constant_plan(folder, trainers, options)
+@pytest.mark.parametrize("trainers, options, least", [
+    (2, "sync-mode=async", 2), (3, "sync-mode=async", 2), (2, "sync-mode=half-async merge=2", 2),
+    (2, "sync-mode=async", 8)])  # the last one: server 1 holds nothing
+def test_every_update_counts_once_after_any_kill(folder, ones, cluster, tmp_path, trainers, options, least, seed):
+    plan = constant_plan(folder, trainers, options, least)
     epochs = 12
     kill_and_resume(cluster, plan, [*ones, "--epochs", epochs, "--save-params", tmp_path / "params"],
                     tmp_path / "saved", seed, 4)

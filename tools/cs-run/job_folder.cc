@@ -103,7 +103,8 @@ void TidyJobFolder(const Options &options, const runtime::PlanImage &image) {
 absl::Status SetServerValues(const Options &options, const runtime::PlanImage &image,
                              runtime::ParameterServer *server) {
   const std::string &from = options.resume_job.empty() ? options.resume : options.resume_job;
-  if (!from.empty()) {
+  const bool holds = !image.servers().servers[size_t(options.index)].blocks.empty();
+  if (!from.empty() && holds) {
     auto files = JobFiles::Of(image, from);
     if (!files.ok()) return files.status();
     if (options.resume_job.empty())
