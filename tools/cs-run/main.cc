@@ -28,7 +28,7 @@
 #include "tools/cs-run/calibrate.h"
 #include "tools/cs-run/check_reference.h"
 #include "tools/cs-run/child_report.h"
-#include "tools/cs-run/job_folder.h"
+#include "tools/cs-run/job_checkpoints.h"
 #include "tools/cs-run/launch.h"
 #include "tools/cs-run/options.h"
 #include "tools/cs-run/outputs.h"
@@ -116,7 +116,7 @@ absl::Status CheckNodes(const Options &options, const runtime::PlanImage &image)
   const bool folder = servers != 0 && (options.spawn != 0 || options.is_server() ||
                                        options.has_servers());
   if (folder && !options.spawned)
-    if (absl::Status s = CheckJobFolder(options, image); !s.ok()) return s;
+    if (absl::Status s = CheckJobCheckpoints(options, image); !s.ok()) return s;
   return CheckOutputs(options, folder);
 }
 
@@ -282,9 +282,9 @@ int Main(const std::vector<std::string> &arguments) {
     const bool connected = runtime::RanksCommunicate(**image);
     if (servers == 0) image = absl::CancelledError("");  // unloads the plan's code
     if (servers != 0)
-      if (absl::Status s = PrepareJobFolder(**image, &*options); !s.ok()) return fail(s);
+      if (absl::Status s = PrepareJobCheckpoints(**image, &*options); !s.ok()) return fail(s);
     int ended = Spawn(*options, WithoutSpawn(arguments), trainers, servers, connected);
-    if (servers != 0) TidyJobFolder(*options, **image);
+    if (servers != 0) TidyJobCheckpoints(*options, **image);
     if (ended == 0 && page)
       if (absl::Status s = page->Write(options->predicted, options->trace, options->page);
           !s.ok())

@@ -11,7 +11,7 @@
 #include "grpc/parameter_service.h"
 #include "runtime/job_files.h"
 #include "runtime/parameter_server.h"
-#include "tools/cs-run/job_folder.h"
+#include "tools/cs-run/job_checkpoints.h"
 
 namespace commsched::run {
 namespace {

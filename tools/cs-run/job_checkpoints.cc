@@ -1,6 +1,6 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "tools/cs-run/job_folder.h"
+#include "tools/cs-run/job_checkpoints.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -50,7 +50,7 @@ bool HasFiles(const Options &options, const JobFiles &files) {
 
 }  // namespace
 
-absl::Status CheckJobFolder(const Options &options, const runtime::PlanImage &image) {
+absl::Status CheckJobCheckpoints(const Options &options, const runtime::PlanImage &image) {
   if (image.servers().servers.empty()) return absl::OkStatus();
   if (options.checkpoint_every == 0 && !options.checkpoint.empty())
     return absl::InvalidArgumentError(
@@ -72,7 +72,7 @@ absl::Status CheckJobFolder(const Options &options, const runtime::PlanImage &im
   return absl::OkStatus();
 }
 
-absl::Status PrepareJobFolder(const runtime::PlanImage &image, Options *job) {
+absl::Status PrepareJobCheckpoints(const runtime::PlanImage &image, Options *job) {
   const Options &options = *job;
   if (options.resume.empty()) return absl::OkStatus();
   auto files = JobFiles::Of(image, options.resume);
@@ -91,7 +91,7 @@ absl::Status PrepareJobFolder(const runtime::PlanImage &image, Options *job) {
   return absl::OkStatus();
 }
 
-void TidyJobFolder(const Options &options, const runtime::PlanImage &image) {
+void TidyJobCheckpoints(const Options &options, const runtime::PlanImage &image) {
   if (options.checkpoint.empty()) return;
   auto files = JobFiles::Of(image, options.checkpoint);
   if (!files.ok()) return;

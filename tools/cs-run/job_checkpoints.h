@@ -3,8 +3,8 @@
 //
 // The folder of checkpoints of a job with parameter servers as processes, before it
 // begins and after it has ended.
-#ifndef COMMSCHED_TOOLS_CS_RUN_JOB_FOLDER_H
-#define COMMSCHED_TOOLS_CS_RUN_JOB_FOLDER_H
+#ifndef COMMSCHED_TOOLS_CS_RUN_JOB_CHECKPOINTS_H
+#define COMMSCHED_TOOLS_CS_RUN_JOB_CHECKPOINTS_H
 
 #include "absl/status/status.h"
 #include "runtime/parameter_server.h"
@@ -15,13 +15,13 @@ namespace commsched::run {
 
 // The folder is made, if it is to be, and can be written to. A new job does not mix
 // its checkpoints with those of another one.
-absl::Status CheckJobFolder(const Options &options, const runtime::PlanImage &image);
+absl::Status CheckJobCheckpoints(const Options &options, const runtime::PlanImage &image);
 
 // Of all processes, before any is started: what of the folder the job does not go on
 // from is removed; `resume_job` is set if there is something to go on from.
-absl::Status PrepareJobFolder(const runtime::PlanImage &image, Options *job);
+absl::Status PrepareJobCheckpoints(const runtime::PlanImage &image, Options *job);
 // When all have ended.
-void TidyJobFolder(const Options &options, const runtime::PlanImage &image);
+void TidyJobCheckpoints(const Options &options, const runtime::PlanImage &image);
 
 // Gives a server its values: from a checkpoint, if one is named, else the initial
 // ones.
@@ -30,4 +30,4 @@ absl::Status SetServerValues(const Options &options, const runtime::PlanImage &i
 
 }  // namespace commsched::run
 
-#endif  // COMMSCHED_TOOLS_CS_RUN_JOB_FOLDER_H
+#endif  // COMMSCHED_TOOLS_CS_RUN_JOB_CHECKPOINTS_H
