@@ -39,7 +39,7 @@ class Client final : public runtime::ParameterClient {
   absl::Status Connect();
 
   const char *name() const override { return "grpc"; }
-  uint64_t first_step() const override { return links_[0]->first_step(); }
+  uint64_t first_step() const override { return First().first_step(); }
 
   void Push(int server, uint32_t block, uint64_t step,
             absl::Span<const std::byte> bytes, Done done) override {
@@ -81,6 +81,12 @@ class Client final : public runtime::ParameterClient {
     return std::all_of(links_.begin(), links_.end(), holds);
   }
   void TickLoop();
+  // The first server that holds something: others do not know of steps.
+  const ServerLink &First() const {
+    for (const auto &link : links_)
+      if (link->has_blocks()) return *link;
+    return *links_[0];
+  }
   absl::Status CheckSteps() const;
 
   const ParameterClientOptions options_;
@@ -135,12 +141,13 @@ void Client::TickLoop() {
 }
 
 absl::Status Client::CheckSteps() const {
+  const ServerLink &first = First();
   for (const auto &link : links_)
-    if (link->first_step() != links_[0]->first_step())
+    if (link->has_blocks() && link->first_step() != first.first_step())
       return absl::FailedPreconditionError(absl::StrFormat(
           "steps behind %s must match the %d of %s, got: %d; the job can only "
           "go on from checkpoints of one step",
-          link->label(), links_[0]->first_step(), links_[0]->label(),
+          link->label(), first.first_step(), first.label(),
           link->first_step()));
   return absl::OkStatus();
 }
@@ -157,6 +164,7 @@ absl::Status Client::Connect() {
   parameter::Join join;
   join.set_protocol_version(kParameterProtocol);
   join.set_plan_digest(options_.plan_digest);
+  join.set_run_digest(options_.run_digest);
   join.set_trainers(options_.trainers);
   join.set_trainer(options_.trainer);
   join.set_servers(options_.servers.size());

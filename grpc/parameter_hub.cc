@@ -58,6 +58,7 @@ ParameterHub::ParameterHub(runtime::ParameterServer *server,
       gate_(options.security.token, absl::ToChronoNanoseconds(options.grace), options.log),
       pool_(options.trainers) {
   trainers_.resize(options.trainers);
+  cut_ = server->cut();
   for (int rank = 0; rank < options.trainers; ++rank) {
     Trainer &trainer = trainers_[rank];
     runtime::ParameterServer::Taken taken = server->taken(rank);
@@ -96,6 +97,10 @@ absl::Status ParameterHub::Join(
     if (trainer.gone)
       return absl::FailedPreconditionError(
           absl::StrFormat("trainer %d has finished and gone", rank));
+    if (run_digest_.value_or(join.run_digest()) != join.run_digest())
+      return absl::FailedPreconditionError(
+          "shapes or order of the data must match those of the trainer that joined first");
+    run_digest_ = join.run_digest();
   }
   absl::StatusOr<uint64_t> steps = server_->Join(rank);
   if (!steps.ok()) return steps.status();
@@ -165,24 +170,36 @@ void ParameterHub::WantSave() {
   changed_.SignalAll();
 }
 
+bool ParameterHub::IsCutReached(const Trainer &trainer) const {
+  return keeps_checkpoints() && !trainer.next.empty() &&
+         std::all_of(trainer.next.begin(), trainer.next.end(),
+                     [this](uint64_t next) { return next >= cut_; });
+}
+
 void ParameterHub::SaveLoop() {
   while (true) {
     std::vector<std::vector<uint64_t>> safe;
     std::vector<bool> answer;
+    bool reached = false;
     {
       MutexLock lock(&mu_);
-      while (!save_wanted_ && !shut_down_) changed_.Wait(&mu_);
+      const auto at_cut = [this] {
+        return std::any_of(trainers_.begin(), trainers_.end(),
+                           [this](const Trainer &t) { return IsCutReached(t); });
+      };
+      while (!save_wanted_ && !shut_down_ && !(failure_.ok() && !ended_ && at_cut()))
+        changed_.Wait(&mu_);
+      reached = at_cut();
       if (shut_down_) return;
       save_wanted_ = false;
       if (!failure_.ok()) continue;
       // What has been taken before Save begins is in the file.
       for (Trainer &trainer : trainers_) {
         safe.push_back(trainer.next);
-        trainer.pushes = 0;
         answer.push_back(trainer.wants_answer && trainer.under_way == 0);
       }
     }
-    if (absl::Status status = server_->Save(options_.checkpoint);
+    if (absl::Status status = server_->Save(options_.checkpoint, reached);
         !status.ok()) {
       server_->Cancel(absl::Status(
           status.code(), absl::StrFormat("server %d cannot save its state: %s",
@@ -190,8 +207,10 @@ void ParameterHub::SaveLoop() {
       continue;
     }
     ++checkpoints_;
+    const uint64_t cut = server_->cut();
     {
       MutexLock lock(&mu_);
+      cut_ = cut;
       for (size_t rank = 0; rank < trainers_.size(); ++rank) {
         Trainer &trainer = trainers_[rank];
         if (trainer.connection == nullptr) continue;

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -89,7 +90,6 @@ class ParameterHub : public std::enable_shared_from_this<ParameterHub> {
     int under_way = 0;         // pushes given to the server, not taken yet
     runtime::Clock::time_point away_since;  // joined, without a connection
     std::vector<uint64_t> next;             // by block, of what is taken
-    uint64_t pushes = 0;                    // taken since the last checkpoint
   };
 
   // What a trainer sends makes no sense to the server.
@@ -103,6 +103,8 @@ class ParameterHub : public std::enable_shared_from_this<ParameterHub> {
              const absl::Status &status);
   void AnswerFinish(Trainer &trainer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void WantSave() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // A trainer has pushed all blocks of all steps before the cut.
+  bool IsCutReached(const Trainer &trainer) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // A trainer that comes when the job has failed already.
   void Tell(int rank, const std::shared_ptr<ParameterConnection> &connection)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -119,6 +121,7 @@ class ParameterHub : public std::enable_shared_from_this<ParameterHub> {
   runtime::Mutex mu_;
   runtime::CondVar changed_;
   std::vector<Trainer> trainers_ ABSL_GUARDED_BY(mu_);
+  std::optional<uint64_t> run_digest_ ABSL_GUARDED_BY(mu_);  // of who joined first
   // Connections that are not closed, and when they came.
   struct Open {
     std::shared_ptr<ParameterConnection> connection;
@@ -127,6 +130,7 @@ class ParameterHub : public std::enable_shared_from_this<ParameterHub> {
   };
   std::vector<Open> open_ ABSL_GUARDED_BY(mu_);
   bool save_wanted_ ABSL_GUARDED_BY(mu_) = false;
+  uint64_t cut_ ABSL_GUARDED_BY(mu_) = 0;  // of the server's next checkpoint
   bool ended_ ABSL_GUARDED_BY(mu_) = false;
   absl::Status failure_ ABSL_GUARDED_BY(mu_);
   bool shut_down_ ABSL_GUARDED_BY(mu_) = false;

@@ -39,10 +39,7 @@ void ParameterHub::Taken(int rank, uint32_t block, uint64_t step,
     if (!status.ok()) refused = failure_.ok();
     if (status.ok() && step >= trainer.next[block]) {
       trainer.next[block] = step + 1;
-      ++trainer.pushes;
-      if (keeps_checkpoints() &&
-          trainer.pushes >= options_.checkpoint_steps * trainer.next.size())
-        WantSave();
+      if (step + 1 >= cut_ && IsCutReached(trainer)) changed_.SignalAll();
     }
     connection = status.ok() ? trainer.connection : nullptr;
     if (connection != nullptr) {

@@ -64,9 +64,9 @@ struct ParameterServiceOptions {
   // HTTP/2, is lost after at most twice this time.
   absl::Duration keepalive = absl::Seconds(10);
 
-  // The file that ParameterServer::Save writes, whenever a trainer has pushed
-  // `checkpoint_steps` steps since the last time, and when one finishes. 0:
-  // never; a server that dies then cannot come back.
+  // The file that ParameterServer::Save writes, at every cut of the server, and
+  // when a trainer finishes. `checkpoint_steps` is what the server has been told
+  // of cuts. 0: never; a server that dies then cannot come back.
   std::string checkpoint;
   uint64_t checkpoint_steps = 0;
 

@@ -362,6 +362,11 @@ bool ServerLink::welcomed() const {
   return welcomed_;
 }
 
+bool ServerLink::has_blocks() const {
+  MutexLock lock(&mu_);
+  return !safe_.empty();
+}
+
 bool ServerLink::finished() const {
   MutexLock lock(&mu_);
   return finished_;

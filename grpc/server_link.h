@@ -75,6 +75,7 @@ class ServerLink {
   void DropChannel();
 
   bool welcomed() const;  // ever
+  bool has_blocks() const;
   bool finished() const;
   bool closed() const;  // no connection, nor will there be one
   uint64_t first_step() const;

@@ -8,11 +8,13 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/rank_state.h"
+#include "runtime/sealed_file.h"
 
 namespace commsched::runtime {
 namespace {
 
-constexpr char kFormat[] = "commsched-checkpoint-1";
+constexpr char kFormat[] = "commsched-checkpoint-2";
+constexpr char kUnsealed[] = "commsched-checkpoint-1";  // without checksum
 
 absl::Status Save(Session *session, const std::string &path, bool params_only,
                   const std::map<std::string, std::string> &metadata) {
@@ -27,7 +29,8 @@ absl::Status Save(Session *session, const std::string &path, bool params_only,
       return s;
     tensors.push_back({slots[i].name, slots[i].type, value});
   }
-  return WriteSafetensors(path, tensors, metadata);
+  return params_only ? WriteSafetensors(path, tensors, metadata)
+                     : WriteSealed(path, tensors, metadata);
 }
 
 }  // namespace
@@ -87,8 +90,11 @@ absl::StatusOr<uint64_t> LoadCheckpoint(Session *session,
   auto format = file->metadata.find("format");
   auto step = file->metadata.find("step");
   uint64_t steps_done = 0;
-  if (format == file->metadata.end() || format->second != kFormat ||
-      step == file->metadata.end() ||
+  const bool known = format != file->metadata.end() &&
+                     (format->second == kFormat || format->second == kUnsealed);
+  if (known && format->second == kFormat)
+    if (absl::Status s = CheckSeal(*file); !s.ok()) return s;
+  if (!known || step == file->metadata.end() ||
       !absl::SimpleAtoi(step->second, &steps_done))
     return absl::InvalidArgumentError(
         absl::StrCat(path, ": is no checkpoint: metadata must have format \"",

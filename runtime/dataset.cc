@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/memory.h"
+#include "runtime/nan_check.h"
 #include "runtime/sync.h"
 
 namespace commsched::runtime {
@@ -127,6 +128,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> Dataset::Open(
           dataset->global_batch_, " samples, got: ", samples));
     Array array;
     array.name = argument.name;
+    array.element = argument.type.element;
     array.row_bytes = argument.type.bytes / local;
     array.data = tensor.data.data();
     array.owner = tensor.owner;
@@ -154,6 +156,19 @@ void Dataset::Seek(uint64_t index) {
   Random random(options_.seed * 0x9e3779b97f4a7c15u + uint64_t(epoch) + 1);
   for (size_t i = order_.size(); i > 1; --i)  // Fisher and Yates
     std::swap(order_[i - 1], order_[random.Below(i)]);
+}
+
+std::string Dataset::NanIn(uint64_t index) {
+  Seek(index);
+  const uint64_t first = index_ % batches_per_epoch() * global_batch_;
+  for (const Array &array : arrays_)
+    for (uint64_t i = first; i < first + global_batch_; ++i) {
+      const uint64_t sample = options_.shuffle ? order_[i] : i;
+      if (FirstNan(array.element,
+                   {array.data + sample * array.row_bytes, array.row_bytes}))
+        return absl::StrCat("batch \"", array.name, "\" has a nan in sample ", sample);
+    }
+  return "";
 }
 
 absl::StatusOr<BatchRows> Dataset::Rows(const FunctionProgram &function,

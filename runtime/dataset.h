@@ -36,6 +36,10 @@ class Dataset : public BatchSource {
   uint64_t global_batch() const { return global_batch_; }
   uint64_t batches_per_epoch() const { return samples_ / global_batch_; }
 
+  // Where batch `index` has a NaN: `batch "x" has a nan in sample 17`, counted in the
+  // file; empty: nowhere.
+  std::string NanIn(uint64_t index);
+
   // The next Rows are those of batch `index`, counted over all epochs.
   void Seek(uint64_t index);
   absl::StatusOr<BatchRows> Rows(const FunctionProgram &function, int rank,
@@ -44,6 +48,7 @@ class Dataset : public BatchSource {
  private:
   struct Array {
     std::string name;
+    ops::Element element = ops::Element::kF32;
     const std::byte *data = nullptr;
     size_t row_bytes = 0;
     std::shared_ptr<const void> owner;

@@ -70,6 +70,13 @@ void RemoveUnfinishedOnce(const std::string &folder) {
   RemoveUnfinished(folder);
 }
 
+// There, and neither file nor folder.
+bool IsSpecial(const std::string &path) {
+  struct stat about;
+  return stat(path.c_str(), &about) == 0 && !S_ISREG(about.st_mode) &&
+         !S_ISDIR(about.st_mode);
+}
+
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const MappedFile>> MappedFile::Open(
@@ -117,16 +124,37 @@ void RemoveUnfinished(const std::string &folder) {
   closedir(entries);
 }
 
-absl::Status WriteFileAtomically(const std::string &path,
-                                 const std::vector<absl::string_view> &pieces) {
-  RemoveUnfinishedOnce(FolderOf(path));
+absl::Status CheckWritable(const std::string &path) {
+  struct stat about;
+  if (stat(path.c_str(), &about) == 0 && S_ISDIR(about.st_mode))
+    return absl::InvalidArgumentError(absl::StrCat(path, ": cannot be written: is a folder"));
+  if (IsSpecial(path))
+    return access(path.c_str(), W_OK) == 0 ? absl::OkStatus()
+                                           : SystemError(path, "cannot be written");
   absl::StatusOr<Unfinished> made = MakeUnfinished(path);
   if (!made.ok()) return made.status();
-  const std::string temporary = made->path;
-  const int fd = made->fd;
+  unlink(made->path.c_str());
+  close(made->fd);
+  return absl::OkStatus();
+}
+
+absl::Status WriteFileAtomically(const std::string &path,
+                                 const std::vector<absl::string_view> &pieces) {
+  const bool special = IsSpecial(path);
+  Unfinished made{path, -1};
+  if (special) {
+    made.fd = open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    if (made.fd < 0) return SystemError(path, "cannot be written");
+  } else {
+    RemoveUnfinishedOnce(FolderOf(path));
+    absl::StatusOr<Unfinished> beside = MakeUnfinished(path);
+    if (!beside.ok()) return beside.status();
+    made = *std::move(beside);
+  }
+  const int fd = made.fd;
   auto fail = [&](const char *what) {
     absl::Status status = SystemError(path, what);
-    unlink(temporary.c_str());
+    if (!special) unlink(made.path.c_str());
     close(fd);
     return status;
   };
@@ -139,7 +167,7 @@ absl::Status WriteFileAtomically(const std::string &path,
     }
   if (fsync(fd) != 0 && errno != EINVAL) return fail("cannot be flushed");
   // While the lock is held: until it has its name, nobody takes it for abandoned.
-  if (std::rename(temporary.c_str(), path.c_str()) != 0)
+  if (!special && std::rename(made.path.c_str(), path.c_str()) != 0)
     return fail("cannot be replaced");
   if (close(fd) != 0) return SystemError(path, "cannot be closed");
   return absl::OkStatus();

@@ -34,10 +34,14 @@ class MappedFile {
 
 // Writes the pieces one after the other to a temporary file beside `path`,
 // flushes it to the disk and renames it: `path` is the old file or the whole
-// new one, never a part. Before the first file of this process in a folder, what
-// killed processes have left there is removed (RemoveUnfinished).
+// new one, never a part. What is there and no file, such as /dev/null, is written to.
+// Before the first file of this process in a folder, what killed processes have left
+// there is removed (RemoveUnfinished).
 absl::Status WriteFileAtomically(const std::string &path,
                                  const std::vector<absl::string_view> &pieces);
+
+// Whether that will be possible, as far as can be seen now. Leaves nothing behind.
+absl::Status CheckWritable(const std::string &path);
 
 // Removes the temporary files of WriteFileAtomically in `folder` of which no process
 // holds the lock any more: those who wrote them are gone.

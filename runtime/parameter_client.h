@@ -49,6 +49,10 @@ class ParameterClient {
   virtual void Push(int server, uint32_t block, uint64_t step,
                     absl::Span<const std::byte> bytes, Done done) = 0;
 
+  // Of Pull, after Finish: the value when all trainers have finished and all that
+  // they have sent is applied.
+  static constexpr uint64_t kFinal = ~uint64_t{0};
+
   // Version 0 is the initial value. Synchronous: the value after exactly
   // `version` steps. Asynchronous: the newest value that has this trainer's
   // pushes of the steps before `version` in it. `buffer` has exactly the

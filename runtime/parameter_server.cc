@@ -50,6 +50,7 @@ absl::Status ParameterServerImpl::Start() {
   MutexLock lock(&mu_);
   size_t n = size_t(options_.trainers);
   trainers_.resize(n);
+  cut_ = Behind(0);
   for (const BlockProgram &program : server_->blocks) {
     Block &block = blocks_.emplace_back();
     block.program = &program;
@@ -275,9 +276,11 @@ absl::Status ParameterServerImpl::Finish(int trainer, uint64_t steps) {
           absl::StrCat("it has pushed ", Where(block), " of ", pushed, " steps"));
   }
   t.finish = steps;
+  ++finishes_;
   stall_.Progress();
   for (uint32_t b = 0; b < blocks_.size(); ++b) Combine(b);
   changed_.SignalAll();
+  work_.Signal();
   return absl::OkStatus();
 }
 

@@ -55,6 +55,14 @@ struct ParameterServerOptions {
   // Steps that a trainer may be ahead of an update. A correct one is at most two;
   // but one that repeats what a checkpoint lacks sends all of that at once.
   uint64_t max_ahead = 16;
+  // Where checkpoints of the job are cut: no update of step n * cut_every or later
+  // begins before all of the steps before are applied and Save has been called. So
+  // all servers have a checkpoint of the same steps. 0: nowhere.
+  uint64_t cut_every = 0;
+  // Of a checkpoint that Save has written to `path`, if it is one of the job: it
+  // has exactly the updates of the steps before `step`, and no NaN. By the thread of
+  // Save.
+  std::function<absl::Status(const std::string &path, uint64_t step)> on_cut = {};
   TraceRecorder *trace = nullptr;  // outlives the server
   bool emulate = false;            // see runtime/executor.h
   ProfileRecorder *profile = nullptr;  // outlives the server
@@ -116,10 +124,15 @@ class ParameterServer {
 
   // Everything that a restart needs (slots, the steps applied to each block, all
   // pushes that have been taken), consistent, as one file, written under another
-  // name and renamed. `Restore` before the first Join; a damaged file, or one of
-  // another plan or server, is refused.
-  virtual absl::Status Save(const std::string &path) = 0;
-  virtual absl::Status Restore(const std::string &path) = 0;
+  // name and renamed. With `wait`, waits until all blocks are at the cut, or a
+  // trainer finishes.
+  virtual absl::Status Save(const std::string &path, bool wait = false) = 0;
+  // The next step at which checkpoints are cut; the largest number: none.
+  virtual uint64_t cut() = 0;
+  // Before the first Join; a damaged file, or one of another plan or server, is
+  // refused. Of the `whole_job`, trainers included, only what was before the cut
+  // is taken: the trainers do the rest again.
+  virtual absl::Status Restore(const std::string &path, bool whole_job = false) = 0;
 };
 
 }  // namespace commsched::runtime

@@ -6,24 +6,25 @@
 // ("ready/I", "sum/BLOCK", of blocks of rows "part/BLOCK/I" in its place,
 // "push/BLOCK/TRAINER/STEP"), and in the metadata the counts and a checksum over
 // everything.
-#include <zlib.h>
-
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "runtime/nan_check.h"
 #include "runtime/parameter_server_impl.h"
+#include "runtime/sealed_file.h"
 #include "runtime/status_util.h"
 #include "runtime/tensor_file.h"
 
 namespace commsched::runtime {
 namespace {
 
-constexpr char kFormat[] = "commsched-server-checkpoint-1";
+constexpr char kFormat[] = "commsched-server-checkpoint-2";
 
 SharedBytes CopyOf(absl::Span<const std::byte> bytes) {
   auto copy = std::make_shared<std::vector<std::byte>>(bytes.begin(), bytes.end());
@@ -39,13 +40,6 @@ TensorInfo Bytes(size_t size) {
   return type;
 }
 
-uLong Checksum(uLong crc, absl::Span<const std::byte> bytes) {
-  return crc32_z(crc, reinterpret_cast<const Bytef *>(bytes.data()), bytes.size());
-}
-uLong Checksum(uLong crc, const std::string &text) {
-  return Checksum(crc, {reinterpret_cast<const std::byte *>(text.data()), text.size()});
-}
-
 }  // namespace
 
 // What a file holds, with the bytes by the names of its tensors.
@@ -53,13 +47,6 @@ struct ParameterServerImpl::Snapshot {
   // Words of the lines; see TakeSnapshot.
   std::string counts;
   std::map<std::string, std::pair<TensorInfo, SharedBytes>> tensors;
-
-  std::string checksum() const {
-    uLong crc = Checksum(crc32(0, nullptr, 0), counts);
-    for (const auto &[name, tensor] : tensors)
-      crc = Checksum(Checksum(crc, name), tensor.second.bytes);
-    return absl::StrCat(uint64_t(crc));
-  }
 };
 
 bool ParameterServerImpl::Idle() const {
@@ -145,31 +132,6 @@ absl::Status ParameterServerImpl::ReadSlot(uint32_t slot,
   return executor_->GetSlot(slot, value);
 }
 
-// Until all blocks are at one step and nothing moves. What arrives meanwhile is
-// kept.
-absl::Status ParameterServerImpl::Pause() {
-  while (status_.ok() && saving_) changed_.Wait(&mu_);
-  if (!status_.ok()) return Unshared(status_);
-  hold_ = 0;
-  for (const Block &block : blocks_)
-    hold_ = std::max(hold_, block.updates + (block.running ? 1 : 0));
-  saving_ = true;
-  const Clock::time_point end =
-      Clock::now() + absl::ToChronoNanoseconds(
-                         std::min(options_.deadline, absl::Hours(24 * 365)));
-  while (status_.ok()) {
-    bool still = running_.empty();
-    for (const Block &block : blocks_)
-      still &= !block.adding && (!sync() || block.updates >= hold_);
-    if (still) return absl::OkStatus();
-    if (changed_.WaitUntil(&mu_, end) && Clock::now() >= end)
-      return Named(absl::DeadlineExceededError(
-          absl::StrCat("cannot save: no common step within ",
-                       absl::FormatDuration(options_.deadline), ": ", Missing())));
-  }
-  return Unshared(status_);
-}
-
 absl::Status ParameterServerImpl::TakeSnapshot(Tables tables, Snapshot *out) {
   auto line = [&](auto &&...words) {
     absl::StrAppend(&out->counts, words..., "\n");
@@ -190,6 +152,7 @@ absl::Status ParameterServerImpl::TakeSnapshot(Tables tables, Snapshot *out) {
         program_->slots[i].type, *std::move(value)};
   }
   line("schedules ", schedules_);
+  if (cut_ != kNever) line("cut ", cut_);
   for (size_t t = 0; t < trainers_.size(); ++t)
     if (trainers_[t].finish != kNever) line("finish ", t, " ", trainers_[t].finish);
   for (size_t i = 0; i < ready_.size(); ++i) {
@@ -215,31 +178,47 @@ absl::Status ParameterServerImpl::TakeSnapshot(Tables tables, Snapshot *out) {
   return absl::OkStatus();
 }
 
-absl::Status ParameterServerImpl::Save(const std::string &path) {
-  Snapshot snapshot;
-  {
-    MutexLock lock(&mu_);
-    absl::Status status = Pause();
-    if (status.ok()) status = TakeSnapshot(CopyTables(), &snapshot);
-    saving_ = false;
-    for (uint32_t b = 0; b < blocks_.size() && status_.ok(); ++b) Combine(b);
-    work_.SignalAll();
-    changed_.SignalAll();
-    if (!status.ok()) return status;
+absl::Status ParameterServerImpl::Save(const std::string &path, bool wait) {
+  bool again = true;
+  while (again) {
+    Snapshot snapshot;
+    std::optional<uint64_t> step;  // of the job
+    {
+      MutexLock lock(&mu_);
+      absl::Status status = Pause(wait);
+      if (status.ok()) {
+        step = PassCut();
+        again = AllFinished() && !Finished();  // from one cut to the next
+        status = TakeSnapshot(CopyTables(), &snapshot);
+      }
+      saving_ = false;
+      for (uint32_t b = 0; b < blocks_.size() && status_.ok(); ++b) Combine(b);
+      work_.SignalAll();
+      changed_.SignalAll();
+      if (!status.ok()) return status;
+    }
+    std::vector<TensorToWrite> tensors;
+    for (const auto &[name, tensor] : snapshot.tensors)
+      tensors.push_back({name, tensor.first, tensor.second.bytes});
+    absl::Status written = WriteSealed(
+        path, tensors,
+        {{"format", kFormat},
+         {"plan", absl::StrCat(image_->digest())},
+         {"server", absl::StrCat(options_.server)},
+         {"counts", snapshot.counts}});
+    // The job goes on from the last one that is good.
+    if (written.ok() && step && options_.on_cut &&
+        std::none_of(snapshot.tensors.begin(), snapshot.tensors.end(), [](const auto &t) {
+          return FirstNan(t.second.first.element, t.second.second.bytes).has_value();
+        }))
+      written = options_.on_cut(path, *step);
+    if (!written.ok()) return Named(written);
   }
-  std::vector<TensorToWrite> tensors;
-  for (const auto &[name, tensor] : snapshot.tensors)
-    tensors.push_back({name, tensor.first, tensor.second.bytes});
-  return Named(WriteSafetensors(
-      path, tensors,
-      {{"format", kFormat},
-       {"plan", absl::StrCat(image_->digest())},
-       {"server", absl::StrCat(options_.server)},
-       {"counts", snapshot.counts},
-       {"checksum", snapshot.checksum()}}));
+  return absl::OkStatus();
 }
 
-absl::Status ParameterServerImpl::Restore(const std::string &path) {
+absl::Status ParameterServerImpl::Restore(const std::string &path,
+                                          bool whole_job) {
   absl::StatusOr<TensorFile> file = ReadSafetensors(path);
   if (!file.ok()) return Named(file.status());
   auto bad = [&](const std::string &what) {
@@ -251,6 +230,7 @@ absl::Status ParameterServerImpl::Restore(const std::string &path) {
   };
   if (metadata("format") != kFormat)
     return bad("is no checkpoint of a parameter server");
+  if (absl::Status s = CheckSeal(*file); !s.ok()) return Named(s);
   if (std::string plan = metadata("plan"); plan != absl::StrCat(image_->digest()))
     return bad(absl::StrCat("is of another plan: digest must match ",
                             image_->digest(), ", got: ", plan));
@@ -260,22 +240,20 @@ absl::Status ParameterServerImpl::Restore(const std::string &path) {
   snapshot.counts = metadata("counts");
   for (const auto &[name, tensor] : file->tensors)
     snapshot.tensors[name] = {tensor.type, {tensor.data, tensor.owner}};
-  if (snapshot.checksum() != metadata("checksum"))
-    return bad("is damaged: checksum does not match");
   MutexLock lock(&mu_);
   if (!status_.ok()) return Unshared(status_);
   bool untouched = Idle();
   for (const Trainer &trainer : trainers_) untouched &= !trainer.joined;
   if (!untouched)
     return Named(absl::FailedPreconditionError("trainers have joined already"));
-  if (absl::Status s = Apply(snapshot); !s.ok())
+  if (absl::Status s = Apply(snapshot, whole_job); !s.ok())
     return bad(std::string(s.message()));
   for (uint32_t b = 0; b < blocks_.size(); ++b) Combine(b);
   work_.SignalAll();
   return absl::OkStatus();
 }
 
-absl::Status ParameterServerImpl::Apply(const Snapshot &snapshot) {
+absl::Status ParameterServerImpl::Apply(const Snapshot &snapshot, bool whole_job) {
   const absl::Status wrong = absl::InvalidArgumentError("its counts are wrong");
   // What has been pushed to `block`, or is made of that.
   auto tensor = [&](const std::string &name,
@@ -309,6 +287,8 @@ absl::Status ParameterServerImpl::Apply(const Snapshot &snapshot) {
     };
     if (is("schedules", 1)) {
       schedules_ = uint64_t(v[1]);
+    } else if (is("cut", 1) && v[1] > 0) {
+      if (options_.cut_every != 0) cut_ = uint64_t(v[1]);
     } else if (is("finish", 2) && below(1, n)) {
       trainers_[size_t(v[1])].finish = uint64_t(v[2]);
     } else if (is("ready", 4) && below(2, blocks_.size()) && v[4] >= -1 &&
@@ -363,6 +343,8 @@ absl::Status ParameterServerImpl::Apply(const Snapshot &snapshot) {
         block.arrived[t].push_back({step, *std::move(value)});
       }
     }
+  if (whole_job)
+    if (absl::Status s = ForgetBehindCut(); !s.ok()) return s;
   for (Block &block : blocks_) block.current = block.previous = {};
   for (uint32_t i = 0; i < program_->slots.size(); ++i) {
     const SlotInfo &slot = program_->slots[i];

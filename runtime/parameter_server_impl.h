@@ -7,11 +7,13 @@
 #ifndef COMMSCHED_RUNTIME_PARAMETER_SERVER_IMPL_H
 #define COMMSCHED_RUNTIME_PARAMETER_SERVER_IMPL_H
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -48,8 +50,9 @@ class ParameterServerImpl : public ParameterServer {
   void Lost(int trainer, const absl::Status &why) override;
   void Cancel(const absl::Status &why) override;
   absl::Status Wait() override;
-  absl::Status Save(const std::string &path) override;
-  absl::Status Restore(const std::string &path) override;
+  absl::Status Save(const std::string &path, bool wait) override;
+  uint64_t cut() override;
+  absl::Status Restore(const std::string &path, bool whole_job) override;
 
  private:
   static constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
@@ -149,6 +152,8 @@ class ParameterServerImpl : public ParameterServer {
   void CompleteBlock(Work work, SharedBytes value,
                      std::vector<std::pair<PullDone, SharedBytes>> *answers)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Pulls of what the values are in the end, once they are that. Gives up the lock.
+  void AnswerFinal() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void WaitForWork() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   std::string Missing() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
@@ -171,12 +176,27 @@ class ParameterServerImpl : public ParameterServer {
   Tables CopyTables() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   Block *BlockOfRows(uint32_t slot) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
+  // parameter_server_cuts.cc
+  absl::Status Pause(bool wait) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  std::optional<uint64_t> PassCut() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Status ForgetBehindCut() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool AllFinished() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Everything before the cut is applied, and nothing of what is behind it.
+  bool AtCut() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Whose steps before the cut are not all there; asynchronous modes.
+  bool IsBeforeCut(const Block &block, size_t trainer) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  uint64_t Behind(uint64_t step) const;  // the first cut behind it
+  // No update of this step or a later one begins.
+  uint64_t Hold() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return saving_ ? std::min(hold_, cut_) : cut_;
+  }
+
   // parameter_server_files.cc
   struct Snapshot;
-  absl::Status Pause() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status TakeSnapshot(Tables tables, Snapshot *snapshot)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  absl::Status Apply(const Snapshot &snapshot)
+  absl::Status Apply(const Snapshot &snapshot, bool whole_job)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool Idle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status ReadSlot(uint32_t slot, absl::Span<std::byte> value);
@@ -203,6 +223,8 @@ class ParameterServerImpl : public ParameterServer {
   // While a snapshot is wanted no update of a step from `hold_` on begins.
   bool saving_ ABSL_GUARDED_BY(mu_) = false;
   uint64_t hold_ ABSL_GUARDED_BY(mu_) = 0;
+  uint64_t cut_ ABSL_GUARDED_BY(mu_) = kNever;
+  size_t finishes_ ABSL_GUARDED_BY(mu_) = 0;  // that no checkpoint has yet
   size_t pulls_ ABSL_GUARDED_BY(mu_) = 0;  // that wait
   StallClock stall_ ABSL_GUARDED_BY(mu_);
   std::thread thread_;

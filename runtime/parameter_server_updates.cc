@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "runtime/parameter_client.h"
 #include "runtime/parameter_server_impl.h"
 #include "runtime/status_util.h"
 
@@ -71,7 +72,7 @@ void ParameterServerImpl::Combine(uint32_t index) {
   const int n = int(trainers_.size());
   b.adding = true;
   absl::Status failed;
-  while (status_.ok() && failed.ok() && !(saving_ && b.combining >= hold_)) {
+  while (status_.ok() && failed.ok() && b.combining < Hold()) {
     while (b.added < n && !Expected(b.added, b.combining)) ++b.added;
     if (b.added == n) {
       if (b.parts == 0) break;  // nobody has any batches left
@@ -162,16 +163,20 @@ ParameterServerImpl::Work ParameterServerImpl::TakeWhole(
 }
 
 bool ParameterServerImpl::Next(Work *work) {
-  if (running_.size() >= kMaxRunning || (saving_ && !sync())) return false;
+  if (running_.size() >= kMaxRunning) return false;
   // An update of rows is run by Complete: what is behind it would wait there.
   if (!running_.empty() && OfRows(running_.back())) return false;
   std::vector<bool> passed(blocks_.size(), false);
   for (auto it = ready_.begin(); it != ready_.end(); ++it) {
     const size_t b = size_t(it->block);
     // Updates of one block keep their order.
-    if (passed[b] || blocks_[b].running || (saving_ && it->step >= hold_) ||
-        !IsWhole(*it)) {
+    if (passed[b] || blocks_[b].running || !IsWhole(*it)) {
       passed[b] = true;
+      continue;
+    }
+    // Of other trainers, what is before the cut may be behind this.
+    if (it->step >= Hold()) {
+      passed[b] = sync();
       continue;
     }
     if (!NeedsSchedule(*it)) {
@@ -296,6 +301,34 @@ void ParameterServerImpl::CompleteBlock(
   block.pulls = std::move(waiting);
 }
 
+void ParameterServerImpl::AnswerFinal() {
+  if (pulls_ == 0 || !Finished()) return;
+  std::vector<std::pair<PullDone, SharedBytes>> answers;
+  std::vector<std::pair<Block *, PendingPull>> of_rows;
+  for (Block &block : blocks_) {
+    std::vector<PendingPull> waiting;
+    for (PendingPull &pull : block.pulls) {
+      if (pull.version != ParameterClient::kFinal) {
+        waiting.push_back(std::move(pull));
+        continue;
+      }
+      --pulls_;
+      if (block.program->of_rows()) {
+        if (sync()) pull.version = block.updates;
+        of_rows.emplace_back(&block, std::move(pull));
+      } else {
+        answers.emplace_back(std::move(pull.done), block.current);
+      }
+    }
+    block.pulls = std::move(waiting);
+  }
+  for (auto &[block, pull] : of_rows) AnswerRows(block, std::move(pull));
+  mu_.Unlock();
+  for (auto &[done, value] : answers) done(value);
+  answers.clear();
+  mu_.Lock();
+}
+
 void ParameterServerImpl::WaitForWork() {
   if (pulls_ == 0) {
     work_.Wait(&mu_);
@@ -317,6 +350,10 @@ void ParameterServerImpl::WaitForWork() {
 
 // Which block waits, and for whom.
 std::string ParameterServerImpl::Missing() const {
+  // The others wait at the cut.
+  const bool held = std::any_of(ready_.begin(), ready_.end(), [this](const Work &work) {
+    return work.step >= cut_;
+  });
   const Block *late = nullptr;
   std::vector<int> missing;
   for (const Block &block : blocks_) {
@@ -326,6 +363,8 @@ std::string ParameterServerImpl::Missing() const {
       if (sync())
         wanted = r >= block.added && Expected(r, block.combining) &&
                  block.arrived[size_t(r)].empty();
+      else if (held)
+        wanted = IsBeforeCut(block, size_t(r));
       else
         for (const PendingPull &pull : block.pulls) wanted |= pull.trainer == r;
       if (wanted) of_block.push_back(r);
@@ -355,6 +394,7 @@ std::string ParameterServerImpl::Missing() const {
 void ParameterServerImpl::Run() {
   mu_.Lock();
   while (!stop_ && status_.ok()) {
+    AnswerFinal();
     Work work;
     if (Next(&work))
       Begin(std::move(work));

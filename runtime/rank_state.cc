@@ -11,12 +11,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "ops/element.h"
+#include "runtime/sealed_file.h"
 #include "runtime/tensor_file.h"
 
 namespace commsched::runtime {
 namespace {
 
-constexpr char kFormat[] = "commsched-rank-state-1";
+constexpr char kFormat[] = "commsched-rank-state-2";
+constexpr char kUnsealed[] = "commsched-rank-state-1";  // without checksum
 
 std::vector<uint32_t> SlotsOf(const Program &program) {
   std::vector<uint32_t> slots;
@@ -29,17 +31,17 @@ std::vector<uint32_t> SlotsOf(const Program &program) {
 absl::StatusOr<TensorFile> Read(const std::string &path, uint64_t step, int rank, int ranks) {
   absl::StatusOr<TensorFile> file = ReadSafetensors(path);
   if (!file.ok()) return file.status();
-  std::map<std::string, std::string> want = {{"format", kFormat},
-                                             {"step", absl::StrCat(step)},
+  const bool unsealed = file->metadata["format"] == kUnsealed;
+  if (absl::Status s = CheckMetadata(*file, {{"format", unsealed ? kUnsealed : kFormat}});
+      !s.ok())
+    return s;
+  if (!unsealed)
+    if (absl::Status s = CheckSeal(*file); !s.ok()) return s;
+  if (absl::Status s = CheckMetadata(*file, {{"step", absl::StrCat(step)},
                                              {"rank", absl::StrCat(rank)},
-                                             {"ranks", absl::StrCat(ranks)}};
-  for (const auto &[key, value] : want) {
-    auto have = file->metadata.find(key);
-    std::string got = have == file->metadata.end() ? "nothing" : have->second;
-    if (got != value)
-      return absl::InvalidArgumentError(
-          absl::StrCat(path, ": ", key, " must be ", value, ", got: ", got));
-  }
+                                             {"ranks", absl::StrCat(ranks)}});
+      !s.ok())
+    return s;
   return file;
 }
 
@@ -137,7 +139,7 @@ absl::Status SaveRankState(Session *session, const std::string &path, uint64_t s
       tensors.push_back({slot.name, slot.type, value});
     }
     int rank = executor.program().rank;
-    if (absl::Status s = WriteSafetensors(
+    if (absl::Status s = WriteSealed(
             RankStatePath(path, step, rank), tensors,
             {{"format", kFormat},
              {"step", absl::StrCat(step)},

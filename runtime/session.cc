@@ -71,7 +71,7 @@ absl::StatusOr<std::unique_ptr<Executor>> MakeRank(
     TransportOptions transport;
     transport.rank = rank;
     transport.nodes = image.nodes();
-    transport.plan_digest = image.digest();
+    transport.plan_digest = image.digest() ^ session.run_digest;
     transport.connect_deadline = session.deadline;
     transport.on_peer_failure = [relay](int peer, const absl::Status &why) {
       relay->Report(peer, why);

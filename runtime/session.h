@@ -35,6 +35,9 @@ struct SessionOptions {
   // refused.
   bool emulate = false;
   ProfileRecorder *profile = nullptr;  // outlives the session
+  // Of what else than the plan must be the same on all ranks: goes into the digest that
+  // they compare when they connect.
+  uint64_t run_digest = 0;
   // Another plan may take over during the run. `profile` is not used then.
   std::optional<ReplanOptions> replan = std::nullopt;
 };
@@ -111,6 +114,9 @@ class Session {
   // Waits for them, and tells the servers; those in this process have then
   // applied everything. No step may be called after it.
   absl::Status Finish();
+  // After Finish: what trainers here have becomes what the servers have in the end.
+  // Waits until all trainers have finished, and their last updates are applied.
+  absl::Status FinalValues();
   // Steps of the job that are behind the first step that is called here. The
   // servers know, unless they are in this process.
   uint64_t first_step() const;
@@ -138,7 +144,8 @@ class Session {
   absl::Status PrepareServers(const FunctionProgram &function);
   // Brings trainers and servers to the same values before a step.
   absl::Status Synchronise();
-  absl::Status PullValues(Executor *executor);
+  absl::Status PullValues(Executor *executor, uint64_t version);
+  uint64_t Version(Executor &executor) const;  // that it has or is about to have
   // What the servers have of `value` at `version`. False if they do not hand out
   // all of it: optimizer state.
   absl::StatusOr<bool> PullWhole(ParameterClient *client, const ValueInfo &value,
@@ -152,6 +159,7 @@ class Session {
   // Outlives the executors, whose clients use it. Empty if they are elsewhere.
   std::vector<std::unique_ptr<ParameterServer>> servers_;
   bool started_ = false;           // trainers have joined
+  bool final_ = false;             // what trainers have is the last there is
   std::set<uint64_t> to_average_;  // calls
   std::vector<bool> of_trainers_;  // values that the trainers have newer
   // Of tables, by value: one more than the steps behind what PullTables got.

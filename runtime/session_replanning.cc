@@ -21,7 +21,7 @@ absl::StatusOr<std::shared_ptr<TransportLanes>> Connect(
   TransportOptions transport;
   transport.rank = rank;
   transport.nodes = image.nodes();
-  transport.plan_digest = image.digest();
+  transport.plan_digest = image.digest() ^ options.run_digest;
   transport.connect_deadline = options.deadline;
   transport.on_peer_failure = lanes->FailureHandler();
   auto connected = connect(std::move(transport));

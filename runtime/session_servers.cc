@@ -45,8 +45,7 @@ absl::Status Session::GetValue(uint32_t value, absl::Span<std::byte> bytes) {
         !of_trainers_[value]) {
       if (absl::Status s = Drain(); !s.ok()) return s;
       absl::StatusOr<bool> pulled =
-          PullWhole(client, info, client->first_step() + executors_[0]->steps(),
-                    bytes);
+          PullWhole(client, info, Version(*executors_[0]), bytes);
       if (!pulled.ok() || *pulled) return Root(pulled.status());
     }
     if (info.trainer.empty() || (info.of_rows && !of_trainers_[value]))
@@ -96,7 +95,8 @@ absl::Status Session::PrepareServers(const FunctionProgram &function) {
   for (const InstructionProgram &instruction : function.instructions)
     asks |= instruction.kind == InstructionProgram::kPull ||
             instruction.kind == InstructionProgram::kPullRows;
-  if (asks)
+  // A job that goes on has values that nothing here has set.
+  if (asks || (!started_ && first_step() != 0))
     if (absl::Status s = Synchronise(); !s.ok()) return s;
   return function.is_step ? absl::OkStatus() : PullTables(function);
 }
@@ -124,18 +124,23 @@ absl::Status Session::Synchronise() {
       return s;
   started_ = true;
   if (!changed) return absl::OkStatus();
-  for (auto &executor : executors_)
-    if (absl::Status s = PullValues(executor.get()); !s.ok()) return Root(s);
+  for (auto &executor : executors_) {
+    if (executor->servers() == nullptr)
+      return absl::FailedPreconditionError("there is no connection to parameter servers");
+    if (absl::Status s = PullValues(executor.get(), Version(*executor)); !s.ok())
+      return Root(s);
+  }
   return absl::OkStatus();
 }
 
 // Gives a trainer what the servers have.
-absl::Status Session::PullValues(Executor *executor) {
+uint64_t Session::Version(Executor &executor) const {
+  return final_ ? ParameterClient::kFinal
+                : executor.servers()->first_step() + executor.steps();
+}
+
+absl::Status Session::PullValues(Executor *executor, uint64_t version) {
   ParameterClient *client = executor->servers();
-  if (client == nullptr)
-    return absl::FailedPreconditionError(
-        "there is no connection to parameter servers");
-  const uint64_t version = client->first_step() + executor->steps();
   for (const ValueInfo &value : values()) {
     if (value.trainer.empty() || !value.on_servers || value.of_rows) continue;
     std::vector<std::byte> whole(value.type.bytes);
@@ -195,6 +200,16 @@ absl::Status Session::Finish() {
   }
   for (auto &server : servers_)
     if (absl::Status s = server->Wait(); !s.ok()) return s;
+  return absl::OkStatus();
+}
+
+absl::Status Session::FinalValues() {
+  if (!has_servers()) return absl::OkStatus();
+  final_ = true;
+  pulled_.clear();
+  for (auto &executor : executors_)
+    if (absl::Status s = PullValues(executor.get(), ParameterClient::kFinal); !s.ok())
+      return Root(s);
   return absl::OkStatus();
 }
 

@@ -324,10 +324,16 @@ void FakeParameterServer::Fields(F &&field) {
   }
 }
 
-absl::Status FakeParameterServer::Save(const std::string &path) {
+uint64_t FakeParameterServer::cut() {
+  MutexLock lock(&mu_);
+  return (cuts_ + 1) * cut_every;
+}
+
+absl::Status FakeParameterServer::Save(const std::string &path, bool wait) {
   std::string bytes;
   {
     MutexLock lock(&mu_);
+    cuts_ += wait;
     Fields([&](uint64_t &word) {
       bytes.append(reinterpret_cast<const char *>(&word), 8);
     });
@@ -335,7 +341,7 @@ absl::Status FakeParameterServer::Save(const std::string &path) {
   return runtime::WriteFileAtomically(path, {bytes});
 }
 
-absl::Status FakeParameterServer::Restore(const std::string &path) {
+absl::Status FakeParameterServer::Restore(const std::string &path, bool) {
   std::ifstream file(path, std::ios::binary);
   MutexLock lock(&mu_);
   Fields([&](uint64_t &word) {

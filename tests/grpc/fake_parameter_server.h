@@ -50,8 +50,11 @@ class FakeParameterServer final : public runtime::ParameterServer {
   void Lost(int trainer, const absl::Status &why) override;
   void Cancel(const absl::Status &why) override;
   absl::Status Wait() override;
-  absl::Status Save(const std::string &path) override;
-  absl::Status Restore(const std::string &path) override;
+  // A cut is over once it has been saved.
+  uint64_t cut_every = 3;
+  absl::Status Save(const std::string &path, bool wait = false) override;
+  uint64_t cut() override;
+  absl::Status Restore(const std::string &path, bool whole_job = false) override;
 
   // Pushes that came again.
   uint64_t repeated();
@@ -91,6 +94,7 @@ class FakeParameterServer final : public runtime::ParameterServer {
   std::vector<Block> blocks_ ABSL_GUARDED_BY(mu_);
   std::vector<uint64_t> end_ ABSL_GUARDED_BY(mu_);  // by trainer, from Finish
   uint64_t repeated_ ABSL_GUARDED_BY(mu_) = 0;
+  uint64_t cuts_ ABSL_GUARDED_BY(mu_) = 0;  // that are over
   absl::Status failure_ ABSL_GUARDED_BY(mu_);
 };
 

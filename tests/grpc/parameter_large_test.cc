@@ -93,8 +93,11 @@ class LargeServer final : public runtime::ParameterServer {
     while (!over_) changed_.Wait(&mu_);
     return failure_;
   }
-  absl::Status Save(const std::string &) override { return absl::OkStatus(); }
-  absl::Status Restore(const std::string &) override {
+  absl::Status Save(const std::string &, bool) override {
+    return absl::OkStatus();
+  }
+  uint64_t cut() override { return ~uint64_t{0}; }
+  absl::Status Restore(const std::string &, bool) override {
     return absl::OkStatus();
   }
 

@@ -74,6 +74,7 @@ absl::Status Serve(const std::vector<std::string> &servers, int index,
   Secure(arguments, options.security);
   options.checkpoint = arguments.text("checkpoint");
   options.checkpoint_steps = arguments.number("every", 0);
+  server.cut_every = arguments.number("every", 3);
   options.grace = arguments.seconds("grace", 20);
   options.keepalive = arguments.seconds("keepalive", 10);
   if (arguments.has("die"))

@@ -146,6 +146,9 @@ def test_missing_checkpoint_tensor(digits, tmp_path, how):
     del tensors[lost]
     save_file(tensors, checkpoint, metadata)
     batch = digits[digits.index("--batch"):]
+    expect_error(run(digits[0], "--resume", checkpoint, *batch, *how), "is damaged: checksum does not match")
+    # Of older ones, which have no checksum.
+    save_file(tensors, checkpoint, {"format": "commsched-checkpoint-1", "step": metadata["step"]})
     expect_error(run(digits[0], "--resume", checkpoint, *batch, *how), f'"{lost}"')
 
 

@@ -7,7 +7,7 @@ import pathlib
 import signal
 
 import pytest
-from conftest import EXAMPLES, addresses, expect_error, finish, run, secret, write_token
+from conftest import EXAMPLES, addresses, expect_error, expect_success, finish, run, secret, write_token
 from servers import DIGITS_DATA, Authority, Job, digits_plan
 from test_lost_peers import children, wait_for
 
@@ -49,7 +49,9 @@ def test_numbers_that_do_not_fit(plan):
     (["--role", "trainer"], ["--rank"]),
     (["--role", "server", "--index", "0", "--listen", "127.0.0.1:1", "--steps", "3"], ["--role server"]),
     (["--role", "server", "--index", "0", "--listen", "127.0.0.1:1", "--checkpoint", "x"], ["--checkpoint-every"]),
-    (["--rank", "0", "--servers", "127.0.0.1:1", "--checkpoint", "x"], ["--checkpoint", "servers"]),
+    (["--rank", "0", "--servers", "127.0.0.1:1", "--resume", "x"], ["--resume", "--resume-job"]),
+    (["--spawn", "--resume-job", "x"], ["--resume-job", "--role server"]),
+    (["--resume-job", "x"], ["--resume-job", "--role server"]),
     (["--listen", "127.0.0.1:1"], ["--role server"]),
     (["--spawn", "--insecure"], ["--insecure", "--spawn"]),
     (["--role", "server", "--index", "0", "--listen", "127.0.0.1:1"], ["share a secret", "--token-file", "--insecure"]),
@@ -165,6 +167,25 @@ def test_trainer_killed(plan, cluster, tmp_path):
     expect_error(results["trainer", 0], "rank 0", " 1")
     for index in range(2):
         expect_error(results["server", index], f"server {index}: trainer ")
+
+
+def test_spawned_checkpoints_that_make_no_sense(plan, folder, tmp_path):
+    """Said at once, by no other process than this."""
+    job = ["--spawn", plan, *DIGITS_DATA]
+    expect_error(run(*job, "--checkpoint", tmp_path / "k"), "--checkpoint", "--checkpoint-every")
+    every = ["--checkpoint-every", 3]
+    expect_error(run(*job, "--checkpoint", "/nonexistent/k", *every), "--checkpoint /nonexistent/k", "folder")
+    (tmp_path / "file").write_text("")
+    expect_error(run(*job, "--checkpoint", tmp_path / "file", *every), "folder")
+    expect_error(run(*job, "--resume", tmp_path / "file"), "must be a folder")
+    expect_error(run("--spawn", plan, *DIGITS_DATA[2:], "--resume", tmp_path / "none"), "none: must be a folder")
+    (tmp_path / "empty").mkdir()
+    expect_error(run("--spawn", plan, *DIGITS_DATA[2:], "--resume", tmp_path / "empty"), "empty: has no checkpoint", "--init")
+    expect_error(run(*job, "--congestion-control", "cubic"), "--congestion-control", "none")
+    merged = digits_plan(folder, options="sync-mode=half-async merge=2")
+    expect_error(run("--spawn", merged, *DIGITS_DATA, "--checkpoint", tmp_path / "k", *every), "multiple", "merge 2", "got: 3")
+    expect_success(run(*job, "--steps", 3, "--checkpoint", tmp_path / "k", *every))
+    expect_error(run(*job, "--steps", 3, "--checkpoint", tmp_path / "k", *every), "has checkpoints of a job already", "--resume")
 
 
 def test_checkpoints_of_others(plan, folder, cluster, tmp_path):

@@ -53,15 +53,6 @@ def test_peer_that_stops(linear, linear_data, cluster, tmp_path):
         expect_error(finish(process), f"peer 2 ({peers[2]})")
 
 
-def test_rank_ended_by_a_signal(linear, linear_data, cluster, tmp_path):
-    peers, ranks = steady(cluster, linear, linear_data, tmp_path, 30)
-    ended = ranks.pop(1)
-    ended.terminate()
-    assert finish(ended)[2] != 0
-    for process in ranks.values():
-        expect_error(finish(process), f"peer 1 ({peers[1]})")
-
-
 def children(pid):
     return [int(child) for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 

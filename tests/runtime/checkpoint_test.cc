@@ -74,6 +74,32 @@ TEST(CheckpointTest, NamesTheTensorThatIsWrong) {
               HasSubstr("cannot be opened"));
 }
 
+// A bit of each byte of the file.
+TEST(CheckpointTest, DamageIsNoticedWhereverItIs) {
+  TemporaryFolder folder;
+  std::string path = folder / "c";
+  auto session = testing::Open(Trainer(1));
+  testing::StartTrainer(session.get(), 1);
+  ASSERT_TRUE(SaveCheckpoint(session.get(), path, 1).ok());
+  std::ifstream in(path, std::ios::binary);
+  const std::string bytes((std::istreambuf_iterator<char>(in)), {});
+  auto load = [&](const std::string &content) {
+    std::ofstream(path, std::ios::binary | std::ios::trunc) << content;
+    return LoadCheckpoint(session.get(), path).status();
+  };
+  ASSERT_TRUE(load(bytes).ok());
+  for (size_t at = 0; at < bytes.size(); ++at) {
+    std::string damaged = bytes;
+    damaged[at] = char(damaged[at] ^ (1 << (at * 5 % 8)));
+    absl::Status status = load(damaged);
+    ASSERT_FALSE(status.ok()) << "bit " << at * 5 % 8 << " of byte " << at;
+    ASSERT_THAT(std::string(status.message()), HasSubstr(path));
+    ASSERT_EQ(status.message().find('\n'), absl::string_view::npos);
+  }
+  for (size_t size = 0; size < bytes.size(); size += 11)
+    ASSERT_FALSE(load(bytes.substr(0, size)).ok()) << size << " bytes";
+}
+
 TEST(CheckpointTest, OldFileStaysIfTheNewOneCannotBeWritten) {
   TemporaryFolder folder;
   auto session = testing::Open(Trainer(1));

@@ -5,11 +5,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <fstream>
+#include <future>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "runtime/parameter_client.h"
 #include "tests/runtime/single_server.h"
 
 namespace commsched {
@@ -154,6 +157,91 @@ TEST(ParameterServerFilesTest, DamagedCheckpointsAreRefused) {
   Server none;
   EXPECT_THAT(std::string(none->Restore(folder / "none").message()),
               HasSubstr("cannot be opened"));
+}
+
+// What is behind the cut waits, and a job that begins again there does it again.
+TEST_P(ServerFilesTest, CutHasTheStepsBeforeIt) {
+  testing::TemporaryFolder folder;
+  Reference two, five;
+  for (int step = 0; step < 5; ++step) {
+    if (step < 2) two.Step(step, {0, 1});
+    five.Step(step, {0, 1});
+  }
+  {
+    Server server({.together = GetParam()}, absl::Seconds(30), 1, 2);
+    server.Start();
+    for (int step = 0; step < 3; ++step) server.PushAll(step);
+    EXPECT_EQ(server->cut(), 2u);
+    ASSERT_TRUE(server->Save(folder / "two", true).ok());
+    EXPECT_THAT(server.cuts(), ::testing::ElementsAre(2));
+    EXPECT_EQ(server->cut(), 4u);
+    EXPECT_TRUE(server.Pull(0, kB, 3).ok());  // now it is applied
+    server.PushAll(3);
+    server.PushAll(4);
+    for (int t : {0, 1}) ASSERT_TRUE(server->Finish(t, 5).ok());
+    ASSERT_TRUE(server->Save(folder / "end").ok());
+    EXPECT_THAT(server.cuts(), ::testing::ElementsAre(2, 4, 5));
+  }
+  Server server({.together = GetParam()}, absl::Seconds(30), 1, 2);
+  ASSERT_TRUE(server->Restore(folder / "two", /*whole_job=*/true).ok());
+  EXPECT_EQ(server->cut(), 4u);
+  EXPECT_THAT(server->taken(0).next, ::testing::ElementsAre(2, 2));
+  EXPECT_EQ(*server->Join(0), 2u);
+  EXPECT_EQ(*server->Join(1), 2u);
+  EXPECT_EQ(*server.Pull(0, kW, 2), two.w);
+  // After its end a job may go on, too.
+  Server end({.together = GetParam()});
+  ASSERT_TRUE(end->Restore(folder / "end", true).ok());
+  EXPECT_FALSE(end->taken(0).finished);
+  EXPECT_EQ(*end->Join(0), 5u);
+  EXPECT_EQ(*end.Pull(0, kW, 5), five.w);
+}
+
+// Trainers that are ahead wait for the others there, and only there.
+TEST(ParameterServerFilesTest, CutOfAnAsynchronousServer) {
+  testing::TemporaryFolder folder;
+  const ServerPlanOptions plan = {.trainers = 2, .mode = plan::ParameterServers::ASYNC};
+  Floats expected(testing::kBias, 2.0f);
+  {
+    Server server(plan, absl::Seconds(30), 1, 2);
+    server.Start();
+    for (auto [t, step] : {std::pair{0, 0}, {0, 1}, {0, 2}, {1, 0}, {1, 1}})
+      for (uint32_t b : {kW, kB}) ASSERT_TRUE(server.Push(t, b, step).ok());
+    for (auto [t, step] : {std::pair{0, 0}, {0, 1}, {1, 0}, {1, 1}}) {
+      Floats g = Gradient(t, step, testing::kBias);
+      for (size_t i = 0; i < g.size(); ++i) expected[i] = expected[i] - g[i] * 0.25f;
+    }
+    ASSERT_TRUE(server->Save(folder / "s", true).ok());
+    EXPECT_THAT(server.cuts(), ::testing::ElementsAre(2));
+    EXPECT_TRUE(server.Pull(0, kB, 3).ok());
+  }
+  Server server(plan);
+  ASSERT_TRUE(server->Restore(folder / "s", true).ok());
+  server.Join();
+  EXPECT_THAT(server->taken(0).next, ::testing::ElementsAre(2, 2));
+  EXPECT_EQ(*server.Pull(0, kB, 2), expected);
+}
+
+// Of what was pushed last nobody asks for a version: that is there at the end.
+TEST(ParameterServerFilesTest, FinalValueHasEverything) {
+  Server server({.trainers = 2, .mode = plan::ParameterServers::ASYNC});
+  server.Start();
+  ASSERT_TRUE(server.Push(0, kB, 0).ok());
+  ASSERT_TRUE(server->Finish(0, 1).ok());
+  auto last = std::async(std::launch::async, [&] {
+    std::promise<absl::StatusOr<Floats>> done;
+    server->Pull(0, kB, runtime::ParameterClient::kFinal, [&](absl::StatusOr<SharedBytes> v) {
+      Floats values(v->bytes.size() / sizeof(float));
+      std::memcpy(values.data(), v->bytes.data(), v->bytes.size());
+      done.set_value(values);
+    });
+    return done.get_future().get();
+  });
+  ASSERT_TRUE(server.Push(1, kB, 0).ok());
+  ASSERT_TRUE(server.Push(1, kB, 1).ok());
+  ASSERT_TRUE(server->Finish(1, 2).ok());
+  Floats expected = *last.get(), now = *server.Pull(1, kB, 2);
+  EXPECT_EQ(expected, now);
 }
 
 }  // namespace

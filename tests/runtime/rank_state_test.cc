@@ -149,7 +149,7 @@ TEST(RankStateTest, NamesWhatIsWrong) {
   EXPECT_EQ(error(), "");
   std::filesystem::copy_file(RankStatePath(path, 1, 0), RankStatePath(path, 1, 1),
                              std::filesystem::copy_options::overwrite_existing);
-  EXPECT_THAT(error(), HasSubstr(".rank1: rank must be 1, got: 0"));
+  EXPECT_THAT(error(), HasSubstr(".rank1: rank must match 1, got: 0"));
   std::filesystem::remove(RankStatePath(path, 1, 1));
   EXPECT_THAT(error(), HasSubstr(".step1.rank1"));
   std::ofstream(RankStatePath(path, 1, 1)) << "nothing of use";

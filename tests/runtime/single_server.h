@@ -49,7 +49,7 @@ inline Floats Gradient(int trainer, int step, int size) {
 class Server {
  public:
   explicit Server(ServerPlanOptions plan = {}, absl::Duration deadline = absl::Seconds(30),
-                  int index = 1)
+                  int index = 1, uint64_t cut_every = 0)
       : trainers_(plan.trainers) {
     auto image = PlanImage::Load(testing::ServerPlan(plan).Bytes());
     EXPECT_TRUE(image.ok()) << image.status();
@@ -57,6 +57,11 @@ class Server {
     options.server = index;
     options.trainers = plan.trainers;
     options.deadline = deadline;
+    options.cut_every = cut_every;
+    options.on_cut = [this](const std::string &, uint64_t step) {
+      cuts_.push_back(step);
+      return absl::OkStatus();
+    };
     options.on_failure = [this](const absl::Status &) { ++failures_; };
     auto made = ParameterServer::Create(*image, options);
     EXPECT_TRUE(made.ok()) << made.status();
@@ -107,10 +112,13 @@ class Server {
     return done.get_future().get();
   }
   int failures() const { return failures_; }
+  // By the thread that saves.
+  const std::vector<uint64_t> &cuts() const { return cuts_; }
 
  private:
   int trainers_;
   std::atomic<int> failures_{0};
+  std::vector<uint64_t> cuts_;
   std::unique_ptr<ParameterServer> server_;
 };
 

@@ -183,7 +183,7 @@ absl::Status OneRank(const Options &options, const PlanImage &image, Calibration
     transport = transport::ConnectGrpc(std::move(own), *std::move(grpc));
   }
   if (transport.ok() && options.has_servers())
-    client = ServersConnector(options, image)(options.rank);
+    client = ServersConnector(options, image, 0)(options.rank);
   return RunRank(options, options.rank, image, options.deadline, std::move(transport),
                  std::move(client), out);
 }

@@ -290,9 +290,9 @@ absl::Status ApplyLaunch(const runtime::PlanImage &image,
   return absl::OkStatus();
 }
 
-int EndLaunch(const Options &options, int status) {
+int EndLaunch(const Options &options, int status, bool good) {
 #ifdef COMMSCHED_HAVE_MPI
-  if (options.transport == "mpi" && status == 0 &&
+  if (options.transport == "mpi" && good &&
       !transport::EndMpi(options.deadline)) {
     std::fprintf(stderr, "cs-run: rank %d: the other processes do not end MPI\n",
                  options.rank);

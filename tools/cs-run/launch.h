@@ -52,8 +52,9 @@ absl::Status ApplyLaunch(const runtime::PlanImage &image,
                          const Environment &environment, Options *options);
 
 // At the end of Main, with its exit status; returns the status to end with. A job
-// of MPI is ended together.
-int EndLaunch(const Options &options, int status);
+// of MPI that has ended in `good` order, which a signal may have asked for, is ended
+// together.
+int EndLaunch(const Options &options, int status, bool good);
 
 }  // namespace commsched::run
 

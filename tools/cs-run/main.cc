@@ -3,8 +3,6 @@
 //
 // cs-run: executes a plan.
 #include <malloc.h>
-#include <signal.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -17,12 +15,10 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "grpc/grpc_transport.h"
 #ifdef COMMSCHED_HAVE_MPI
 #include "mpi/mpi_transport.h"
@@ -31,18 +27,23 @@
 #include "plan/version.h"
 #include "runtime/profile.h"
 #include "runtime/session.h"
+#include "runtime/stop_point.h"
 #include "runtime/sync.h"
 #include "runtime/trace.h"
 #include "tools/cs-run/calibrate.h"
 #include "tools/cs-run/check_reference.h"
 #include "tools/cs-run/child_report.h"
+#include "tools/cs-run/job_checkpoints.h"
 #include "tools/cs-run/launch.h"
 #include "tools/cs-run/options.h"
+#include "tools/cs-run/outputs.h"
 #include "tools/cs-run/page.h"
 #include "tools/cs-run/replan.h"
 #include "tools/cs-run/report.h"
+#include "tools/cs-run/run_digest.h"
 #include "tools/cs-run/security.h"
 #include "tools/cs-run/serve.h"
+#include "tools/cs-run/signals.h"
 #include "tools/cs-run/simulate.h"
 #include "tools/cs-run/spawn.h"
 #include "tools/cs-run/train.h"
@@ -51,41 +52,12 @@
 namespace commsched::run {
 namespace {
 
-// Turns signals into calls of `on_signal`. Made before any other thread, so
-// that all have the signals blocked.
-class SignalWatcher {
- public:
-  SignalWatcher(const std::vector<int> &signals, std::function<void(int)> on_signal)
-      : on_signal_(std::move(on_signal)) {
-    sigemptyset(&signals_);
-    for (int s : signals) sigaddset(&signals_, s);
-    pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
-    thread_ = std::thread([this] {
-      while (!done_) {
-        timespec wait = {0, 50'000'000};
-        int s = sigtimedwait(&signals_, nullptr, &wait);
-        if (s > 0) on_signal_(s);
-      }
-    });
-  }
-  ~SignalWatcher() {
-    done_ = true;
-    thread_.join();
-  }
-
- private:
-  sigset_t signals_;
-  std::function<void(int)> on_signal_;
-  std::atomic<bool> done_{false};
-  std::thread thread_;
-};
-
 absl::StatusOr<std::unique_ptr<runtime::Session>> Open(
     const Options &options, std::shared_ptr<const runtime::PlanImage> image,
-    runtime::SessionOptions session) {
+    runtime::SessionOptions session, runtime::ConnectedStop *stop) {
   if (options.rank < 0)
     return runtime::Session::InProcess(std::move(image), session);
-  auto connect = [&](runtime::TransportOptions transport)
+  auto plain = [&](runtime::TransportOptions transport)
       -> absl::StatusOr<std::unique_ptr<runtime::Transport>> {
 #ifdef COMMSCHED_HAVE_MPI
     if (options.transport == "mpi")
@@ -96,9 +68,23 @@ absl::StatusOr<std::unique_ptr<runtime::Session>> Open(
     if (!grpc.ok()) return grpc.status();
     return transport::ConnectGrpc(std::move(transport), *std::move(grpc));
   };
-  const auto servers = ServersConnector(options, *image);
-  return runtime::Session::OneRank(std::move(image), options.rank, connect,
-                                   session, servers);
+  auto connect = [&](runtime::TransportOptions transport)
+      -> absl::StatusOr<std::unique_ptr<runtime::Transport>> {
+    if (stop == nullptr) return plain(std::move(transport));
+    transport.on_peer_failure =
+        runtime::ConnectedStop::Around(std::move(transport.on_peer_failure));
+    auto connected = plain(std::move(transport));
+    if (connected.ok()) stop->Attach(connected->get());
+    return connected;
+  };
+  // A file that cannot be read here is no reason to let the others wait.
+  absl::StatusOr<uint64_t> digest = RunDigest(options, *image);
+  session.run_digest = digest.value_or(1);
+  const auto servers = ServersConnector(options, *image, session.run_digest);
+  auto opened = runtime::Session::OneRank(std::move(image), options.rank, connect,
+                                          session, servers);
+  if (!opened.ok()) return digest.ok() ? WithWhatMustMatch(opened.status()) : digest.status();
+  return opened;
 }
 
 // Whether the options fit to the number of processes that the plan is made for.
@@ -124,46 +110,18 @@ absl::Status CheckNodes(const Options &options, const runtime::PlanImage &image)
         absl::StrCat("--rank must be below the number of trainers ", nodes,
                      ", got: ", options.rank));
   if (absl::Status s = CheckReplan(options, image); !s.ok()) return s;
-  return CheckServers(options, image);
+  if (absl::Status s = CheckServers(options, image); !s.ok()) return s;
+  const bool none = options.rank < 0 && options.spawn == 0;
+  if (!options.congestion.empty() &&
+      (none || alone || (servers > 0 && !runtime::RanksCommunicate(image))))
+    return absl::InvalidArgumentError(
+        "--congestion-control is of connections between ranks, of which there are none");
+  const bool folder = servers != 0 && (options.spawn != 0 || options.is_server() ||
+                                       options.has_servers());
+  if (folder && !options.spawned)
+    if (absl::Status s = CheckJobCheckpoints(options, image); !s.ok()) return s;
+  return CheckOutputs(options, folder);
 }
-
-// Of this process's own file.
-std::string OwnPath(const Options &options, const std::string &path) {
-  if ((options.rank <= 0 && !options.is_server()) || options.spawned) return path;
-  absl::string_view stem = path, ending = ".json";
-  for (absl::string_view known : {".json", ".html"})
-    if (absl::ConsumeSuffix(&stem, known)) ending = known;
-  if (options.is_server())
-    return absl::StrCat(stem, ".server", options.index, ending);
-  return absl::StrCat(stem, ".rank", options.rank, ending);
-}
-
-// What a signal ends. Thread-safe.
-class Running {
- public:
-  void Set(std::function<void(const absl::Status &)> end) {
-    runtime::MutexLock lock(&mu_);
-    end_ = std::move(end);
-  }
-  // It ends by itself, and has a trace to write: a signal that comes now must
-  // not keep it from that.
-  void Finish() {
-    runtime::MutexLock lock(&mu_);
-    end_ = nullptr;
-    finished_ = true;
-  }
-  // False: there is nothing to end yet.
-  bool End(const absl::Status &why) {
-    runtime::MutexLock lock(&mu_);
-    if (end_) end_(why);
-    return finished_ || bool(end_);
-  }
-
- private:
-  runtime::Mutex mu_;
-  std::function<void(const absl::Status &)> end_ ABSL_GUARDED_BY(mu_);
-  bool finished_ ABSL_GUARDED_BY(mu_) = false;
-};
 
 // Beyond the time after which a peer is given up, for connections to close.
 constexpr absl::Duration kClosing = absl::Seconds(10);
@@ -172,7 +130,7 @@ absl::Status RunTrainers(const Options &options,
                          std::shared_ptr<const runtime::PlanImage> image,
                          runtime::TraceRecorder *trace,
                          runtime::ProfileRecorder *profile, Running *running,
-                         const std::atomic<bool> *stop) {
+                         int *stopped) {
   runtime::SessionOptions session_options;
   session_options.deadline = options.deadline;
   session_options.emulate = options.emulate;
@@ -180,35 +138,44 @@ absl::Status RunTrainers(const Options &options,
   session_options.profile = profile;
   if (!options.replan.empty()) session_options.replan = ReplanOptionsOf(options);
   std::optional<Watchdog> watchdog;  // ends after the session
-  auto session = Open(options, std::move(image), session_options);
+  std::unique_ptr<runtime::StopPoint> stop;
+  runtime::ConnectedStop *connected = nullptr;
+  if (options.stop_file >= 0) {
+    stop = runtime::SharedStop::Open(options.stop_file);
+    if (stop == nullptr) return absl::InvalidArgumentError("--stop-file is not for users");
+  } else if (options.rank < 0) {
+    stop = std::make_unique<runtime::LocalStop>();
+  } else {
+    auto made = std::make_unique<runtime::ConnectedStop>();
+    connected = made.get();
+    stop = std::move(made);
+  }
+  auto session = Open(options, std::move(image), session_options, connected);
   if (!session.ok()) return session.status();
-  // The threads of one process stop after the same step. Ranks elsewhere cannot
-  // agree on one any more: that ends with an error everywhere.
-  running->Set([&options, &session = **session](const absl::Status &why) {
-    if (options.rank >= 0) session.Cancel(why);
+  // A rank whose parent ends it has lost the others.
+  running->Set([&options, &session = **session, stop = stop.get()](int signal) {
+    if (options.spawned)
+      session.Cancel(absl::AbortedError(EndedBy(signal)));
+    else
+      stop->Request(signal);
   });
-  absl::Status status = Train(options, session->get(), stop);
+  absl::Status status = Train(options, session->get(), stop.get());
   // Before the peers can see that this rank is gone.
   if (!status.ok() && options.spawned) WriteReport(options.report, status);
   running->Finish();
+  if (connected != nullptr) connected->Detach();
+  // The parent knows, and says so.
+  if (!options.spawned) *stopped = stop->reason();
   if (!status.ok())
     watchdog.emplace(options, status, 2 * Keepalive(options) + kClosing);
   return status;
 }
 
+// `stopped` becomes the signal that has ended it.
 absl::Status RunHere(const Options &options,
-                     std::shared_ptr<const runtime::PlanImage> image) {
-  std::atomic<bool> stop{false};
-  Running running;
-  // The parent decides what a signal from the terminal means.
-  std::vector<int> signals = {SIGTERM};
-  if (!options.spawned) signals.push_back(SIGINT);
-  std::optional<SignalWatcher> watcher;
-  watcher.emplace(signals, [&](int s) {
-    if (stop.exchange(true) ||
-        !running.End(absl::AbortedError(absl::StrCat("ended by signal ", s))))
-      _exit(128 + s);
-  });
+                     std::shared_ptr<const runtime::PlanImage> image, Signals *signals,
+                     int *stopped) {
+  Running &running = signals->running();
   runtime::TraceRecorder recorder(
       options.trace_origin == 0
           ? runtime::Clock::now()
@@ -221,8 +188,12 @@ absl::Status RunHere(const Options &options,
       !options.calibrate.empty() ? Calibrate(options, std::move(image))
       : options.is_server()
           ? Serve(options, std::move(image), trace, profile,
-                  [&](auto end) { running.Set(std::move(end)); })
-          : RunTrainers(options, std::move(image), trace, profile, &running, &stop);
+                  [&](std::function<void(const absl::Status &)> end) {
+                    running.Set([end = std::move(end)](int s) {
+                      if (end) end(absl::AbortedError(EndedBy(s)));
+                    });
+                  })
+          : RunTrainers(options, std::move(image), trace, profile, &running, stopped);
   running.Finish();
   if (!status.ok() && options.spawned) WriteReport(options.report, status);
   // A trace of what went wrong is worth as much as one of what did not.
@@ -241,8 +212,7 @@ absl::Status RunHere(const Options &options,
       std::printf("profile: %s\n", path.c_str());
     if (!status.ok() && options.spawned) WriteReport(options.report, status);
   }
-  watcher.reset();
-  if (status.ok() && stop) return absl::CancelledError("interrupted");
+  if (*stopped == 0 && !options.spawned) *stopped = signals->received();
   return status;
 }
 
@@ -260,7 +230,7 @@ int Main(const std::vector<std::string> &arguments) {
   auto fail = [&](const absl::Status &status) {
     if (!options.ok() || !options->spawned || !WriteReport(options->report, status))
       std::fprintf(stderr, "cs-run: %s\n", std::string(status.message()).c_str());
-    return status.code() == absl::StatusCode::kCancelled ? 130 : 1;
+    return 1;
   };
   if (!options.ok()) return fail(options.status()), 2;
   if (options->help) {
@@ -290,12 +260,15 @@ int Main(const std::vector<std::string> &arguments) {
     absl::Status status = CheckAgainst(*options, *std::move(image));
     return status.ok() ? 0 : fail(status);
   }
+  // The parent decides what a signal from the terminal means.
+  std::optional<Signals> signals;
+  if (options->spawn == 0) signals.emplace(!options->spawned);
   if (absl::Status s = ApplyLaunch(**image, getenv, &*options); !s.ok())
-    return EndLaunch(*options, fail(s));
+    return EndLaunch(*options, fail(s), false);
   if (absl::Status s = CheckSecurityUsed(*options); !s.ok())
-    return EndLaunch(*options, fail(s));
+    return EndLaunch(*options, fail(s), false);
   if (absl::Status s = CheckNodes(*options, **image); !s.ok())
-    return EndLaunch(*options, fail(s));
+    return EndLaunch(*options, fail(s), false);
   if (options->arena_info || options->spawn != 0) {
     // Once here rather than once per rank.
     auto program = options->is_server() ? (*image)->ForServer(options->index)
@@ -317,19 +290,27 @@ int Main(const std::vector<std::string> &arguments) {
     const int trainers = (*image)->nodes();
     const int servers = int((*image)->servers().servers.size());
     const bool connected = runtime::RanksCommunicate(**image);
-    image = absl::CancelledError("");  // the memory is not needed here
+    if (servers == 0) image = absl::CancelledError("");  // the memory is not needed here
+    if (servers != 0)
+      if (absl::Status s = PrepareJobCheckpoints(**image, &*options); !s.ok()) return fail(s);
     int ended = Spawn(*options, WithoutSpawn(arguments), trainers, servers, connected);
+    if (servers != 0) TidyJobCheckpoints(*options, **image);
     if (ended == 0 && page)
       if (absl::Status s = page->Write(options->predicted, options->trace, options->page);
           !s.ok())
         return fail(s);
     return ended;
   }
-  absl::Status status = RunHere(*options, *std::move(image));
-  if (status.ok() && page)
+  int stopped = 0;
+  absl::Status status = RunHere(*options, *std::move(image), &*signals, &stopped);
+  if (status.ok() && stopped == 0 && page)
     status = page->Write(options->predicted, OwnPath(*options, options->trace),
                          OwnPath(*options, options->page));
-  return EndLaunch(*options, status.ok() ? 0 : fail(status));
+  const bool good = status.ok();
+  int ended = good ? 0 : fail(status);
+  if (good && stopped != 0) std::fprintf(stderr, "cs-run: %s\n", EndedBy(stopped).c_str());
+  if (stopped != 0) ended = 128 + stopped;
+  return EndLaunch(*options, ended, good);
 }
 
 // What could not be printed is an error, also where all else went well.

@@ -70,7 +70,7 @@ absl::Status CheckRole(const Options &o) {
       return bad("--role server goes without --rank, --peers and --servers");
     if (!o.batch.empty() || o.steps || o.epochs || !o.calls.empty() ||
         !o.eval.empty() || !o.save_params.empty() || !o.metrics_json.empty() ||
-        !o.calibrate.empty())
+        !o.calibrate.empty() || o.stop_on_nan)
       return bad("--role server goes without what trainers do: only --init, "
                  "--checkpoint, --checkpoint-every, --resume, --trace and --profile");
     if (!o.checkpoint.empty() && o.checkpoint_every == 0)
@@ -82,15 +82,18 @@ absl::Status CheckRole(const Options &o) {
     return bad("--role trainer needs --rank");
   if (o.has_servers() && o.rank < 0)
     return bad("--servers needs --rank");
-  if (o.has_servers() && !o.spawned &&
-      (!o.checkpoint.empty() || !o.resume.empty()))
-    return bad("--checkpoint and --resume are for the servers, if there are any: "
-               "trainers go on where those are");
+  if (o.has_servers() && !o.spawned && !o.resume.empty())
+    return bad("--resume is for a server that comes back; where the whole job begins "
+               "again, --resume-job is for all");
+  if (!o.resume_job.empty() && !o.is_server() && !o.has_servers())
+    return bad("--resume-job needs --role server or --servers; else it is --resume");
+  if (!o.resume_job.empty() && !o.resume.empty())
+    return bad("--resume-job and --resume exclude each other");
   return absl::OkStatus();
 }
 
 absl::Status Check(const Options &o) {
-  auto bad = [](absl::string_view text) { return absl::InvalidArgumentError(text); };
+  const auto bad = [](absl::string_view text) { return absl::InvalidArgumentError(text); };
   if (o.plan.empty()) return bad("no plan is given; see cs-run --help");
   if (!o.transport.empty() && o.transport != "in-process" &&
       o.transport != "grpc" && o.transport != "mpi")
@@ -169,6 +172,7 @@ absl::StatusOr<Options> ParseOptions(
       {"--batch", Text(&o.batch)},
       {"--init", Text(&o.init)},
       {"--resume", Text(&o.resume)},
+      {"--resume-job", Text(&o.resume_job)},
       {"--steps", Count(&o.steps, 0)},
       {"--epochs", Count(&o.epochs, 1)},
       {"--call",
@@ -244,6 +248,7 @@ absl::StatusOr<Options> ParseOptions(
          return token.status();
        }},
       {"--trace-origin", Count(&o.trace_origin, 1)},
+      {"--stop-file", Small(&o.stop_file, 0)},
       {"--spawned",
        [&](const std::string &v) {
          o.spawned = true;
@@ -267,6 +272,7 @@ absl::StatusOr<Options> ParseOptions(
                                             {"--arena-info", &o.arena_info},
                                             {"--emulate", &o.emulate},
                                             {"--insecure", &o.insecure},
+                                            {"--stop-on-nan", &o.stop_on_nan},
                                             {"--listen-any", &o.listen_any},
                                             {"--version", &o.version},
                                             {"--help", &o.help},
@@ -350,10 +356,13 @@ training
   --resume FILE           goes on from a checkpoint
   --checkpoint FILE       writes a checkpoint at the end
   --checkpoint-every N    and after every N steps (default: none)
-                          (with parameter servers as processes, of their own:
-                          see below)
-  --save-params FILE      writes the parameters at the end (safetensors)
+                          (with parameter servers as processes, of a folder: see
+                          below)
+  --save-params FILE      writes the parameters at the end (safetensors): rank 0, and
+                          each rank started by hand that has the option
   --call NAME             calls a function before training; may be repeated
+  --stop-on-nan           a NaN ends the run with an error; without, it is said once.
+                          Checkpoints without one are kept
 
 trust: docs/interpreter.md
   --check-against FILE    instead of training: runs the first --steps N steps, has
@@ -427,10 +436,13 @@ parameter servers, for plans that have them
                           --checkpoint-every, --resume, --trace, --profile and
                           --deadline of the other options
   --checkpoint FOLDER --checkpoint-every N
-                          of a server, or with --spawn: each server saves its
-                          part and what it has taken, every N steps
-  --resume FOLDER         of a server, or with --spawn: goes on from there;
-                          trainers wait for a server that comes back
+                          with --spawn, or of each server and trainer: each saves
+                          its part, every N steps and at the end
+  --resume FOLDER         with --spawn: the job goes on from the newest checkpoint
+                          that is whole, or begins with --init if there is none;
+                          of a server: comes back into a job that goes on
+  --resume-job FOLDER     of each server and trainer: the whole job goes on, as
+                          with --spawn --resume
 
 re-planning, on all ranks (docs/replanning.md)
   --replan COMMAND        makes a new plan beside the run, which all ranks then

@@ -19,6 +19,8 @@ constexpr int kSpawnAll = -1;
 struct Options {
   std::string plan;
   std::string batch, init, resume;
+  // Of one process of a job with parameter servers that begins again as a whole.
+  std::string resume_job;
   std::string eval, eval_batch;
   uint64_t eval_every = 0;
   std::optional<uint64_t> steps, epochs;
@@ -48,6 +50,7 @@ struct Options {
   uint64_t seed = 0;
   bool arena_info = false;
   bool emulate = false;
+  bool stop_on_nan = false;
   std::string replan;  // command
   uint64_t replan_every = 0, replan_window = 0;  // 0: not given
   double replan_when_off = 0;                    // percent
@@ -63,6 +66,7 @@ struct Options {
   bool spawned = false;       // the parent handles signals and prints errors
   int report = -1;            // file for the error
   std::string token;          // of the job
+  int stop_file = -1;         // of runtime::SharedStop
   uint64_t trace_origin = 0;  // of the trace's times, on the steady clock; in ns
 
   bool is_server() const { return role == "server"; }

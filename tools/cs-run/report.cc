@@ -62,6 +62,13 @@ void Report::Line(const std::string &text) {
   std::fflush(stdout);
 }
 
+void Report::Warn(const std::string &text) {
+  if (silent_) return;
+  ClearBar();
+  std::fflush(stdout);
+  std::fprintf(stderr, "cs-run: %s\n", text.c_str());
+}
+
 void Report::Bar(uint64_t step, const Metrics &metrics) {
   uint64_t done = step - first_;
   int filled = steps_ == 0 ? kBarWidth : int(done * kBarWidth / steps_);

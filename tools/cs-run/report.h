@@ -26,6 +26,8 @@ class Report {
   Report(bool silent, uint64_t every, uint64_t first, uint64_t steps);
 
   void Line(const std::string &text);
+  // To standard error.
+  void Warn(const std::string &text);
   // Of step `step`, counted from 1.
   void Step(uint64_t step, const Metrics &metrics);
   // Of another function. `samples` of `all` were used; 0: no batch.

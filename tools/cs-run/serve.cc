@@ -2,21 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "tools/cs-run/serve.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
-#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "grpc/parameter_client.h"
 #include "grpc/parameter_service.h"
+#include "runtime/job_files.h"
 #include "runtime/parameter_server.h"
-#include "runtime/server_values.h"
-#include "runtime/tensor_file.h"
+#include "tools/cs-run/job_checkpoints.h"
 #include "tools/cs-run/security.h"
 
 namespace commsched::run {
@@ -31,31 +26,6 @@ absl::Status OfServer(int index, const absl::Status &status) {
   return absl::Status(status.code(), absl::StrCat(own, ": ", status.message()));
 }
 
-// Rather now than when the first checkpoint is due.
-absl::Status MakeFolder(const std::string &path) {
-  struct stat about;
-  if (mkdir(path.c_str(), 0777) == 0) return absl::OkStatus();
-  if (errno == EEXIST && stat(path.c_str(), &about) == 0 && S_ISDIR(about.st_mode))
-    return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("--checkpoint ", path, ": is no folder and cannot be made one: ",
-                   std::strerror(errno)));
-}
-
-absl::Status SetValues(const Options &options, const runtime::PlanImage &image,
-                       ParameterServer *server) {
-  if (!options.resume.empty())
-    return server->Restore(ServerCheckpoint(options.resume, options.index));
-  std::optional<runtime::TensorFile> file;
-  if (!options.init.empty()) {
-    auto read = runtime::ReadTensorFile(options.init);
-    if (!read.ok()) return read.status();
-    file = *std::move(read);
-  }
-  return runtime::InitialiseServer(image, file ? &*file : nullptr, options.index,
-                                   server);
-}
-
 }  // namespace
 
 absl::Status CheckServers(const Options &options,
@@ -65,6 +35,14 @@ absl::Status CheckServers(const Options &options,
     return absl::InvalidArgumentError(absl::StrCat(
         "plan has no parameter servers, got: ",
         options.is_server() ? "--role server" : "--servers"));
+  // Between them trainers have gradients that no checkpoint has.
+  const uint32_t merge = image.servers().merge;
+  if (servers != 0 && options.checkpoint_every != 0 &&
+      image.servers().mode == runtime::ServersProgram::kHalfAsync &&
+      options.checkpoint_every % merge != 0)
+    return absl::InvalidArgumentError(
+        absl::StrCat("--checkpoint-every must be a multiple of the plan's merge ", merge,
+                     ", got: ", options.checkpoint_every));
   if (options.is_server() && size_t(options.index) >= servers)
     return absl::InvalidArgumentError(
         absl::StrCat("--index must be below the number of servers ", servers,
@@ -77,7 +55,7 @@ absl::Status CheckServers(const Options &options,
 }
 
 runtime::ConnectServersFunction ServersConnector(
-    const Options &options, const runtime::PlanImage &image) {
+    const Options &options, const runtime::PlanImage &image, uint64_t run_digest) {
   const int trainers = image.nodes();
   const uint64_t digest = image.digest();
   std::vector<std::vector<int32_t>> priorities;
@@ -87,7 +65,7 @@ runtime::ConnectServersFunction ServersConnector(
   uint64_t credit = 0;
   for (const plan::Function &f : image.plan().functions())
     if (f.is_step()) credit = f.credit_bytes();
-  return [&options, trainers, digest, priorities, credit](int rank)
+  return [&options, trainers, digest, run_digest, priorities, credit](int rank)
              -> absl::StatusOr<std::unique_ptr<runtime::ParameterClient>> {
     auto security = Security(options);
     if (!security.ok()) return security.status();
@@ -95,6 +73,7 @@ runtime::ConnectServersFunction ServersConnector(
     client.trainer = rank;
     client.trainers = trainers;
     client.plan_digest = digest;
+    client.run_digest = run_digest;
     client.servers = options.servers;
     client.block_priorities = priorities;
     client.credit_bytes = credit;
@@ -103,10 +82,6 @@ runtime::ConnectServersFunction ServersConnector(
     client.keepalive = Keepalive(options);
     return transport::ConnectParameterServers(std::move(client));
   };
-}
-
-std::string ServerCheckpoint(const std::string &folder, int index) {
-  return absl::StrCat(folder, "/server.", index, ".checkpoint");
 }
 
 absl::Status Serve(
@@ -118,8 +93,9 @@ absl::Status Serve(
   };
   auto security = Security(options);
   if (!security.ok()) return own(security.status());
-  if (!options.checkpoint.empty())
-    if (absl::Status s = MakeFolder(options.checkpoint); !s.ok()) return own(s);
+  absl::StatusOr<runtime::JobFiles> files =
+      runtime::JobFiles::Of(*image, options.checkpoint);
+  if (!files.ok()) return own(files.status());
   runtime::ParameterServerOptions server_options;
   server_options.server = options.index;
   server_options.trainers = image->nodes();
@@ -128,12 +104,18 @@ absl::Status Serve(
   server_options.deadline = 2 * options.deadline;
   // Trainers repeat what the checkpoint lacks, however long it took to write.
   if (!options.checkpoint.empty()) server_options.max_ahead = 1 << 16;
+  server_options.cut_every = options.checkpoint_every;
+  server_options.on_cut = [&](const std::string &, uint64_t step) {
+    absl::Status kept = files->KeepCut(options.index, step);
+    if (kept.ok()) files->RemoveOldOfServer(options.index);
+    return kept;
+  };
   server_options.trace = trace;
   server_options.profile = profile;
   server_options.emulate = options.emulate;
   auto server = ParameterServer::Create(image, std::move(server_options));
   if (!server.ok()) return own(server.status());
-  if (absl::Status s = SetValues(options, *image, server->get()); !s.ok())
+  if (absl::Status s = SetServerValues(options, *image, server->get()); !s.ok())
     return own(s);
 
   transport::ParameterServiceOptions service_options;
@@ -155,7 +137,7 @@ absl::Status Serve(
   service_options.grace = std::min(options.deadline, absl::Seconds(10));
   service_options.keepalive = Keepalive(options);
   if (!options.checkpoint.empty()) {
-    service_options.checkpoint = ServerCheckpoint(options.checkpoint, options.index);
+    service_options.checkpoint = files->ServerPath(options.index);
     service_options.checkpoint_steps = options.checkpoint_every;
   }
   auto service = ParameterService::Start(server->get(), std::move(service_options));

@@ -24,12 +24,9 @@ namespace commsched::run {
 // Whether the options fit to the servers that the plan has.
 absl::Status CheckServers(const Options &options, const runtime::PlanImage &image);
 
-// For Session::OneRank.
+// For Session::OneRank. `run_digest` must be the same of all trainers.
 runtime::ConnectServersFunction ServersConnector(
-    const Options &options, const runtime::PlanImage &image);
-
-// The file of server `index` in a folder of checkpoints.
-std::string ServerCheckpoint(const std::string &folder, int index);
+    const Options &options, const runtime::PlanImage &image, uint64_t run_digest);
 
 // Serves until all trainers have finished and gone, or the job has failed.
 // `started` is called with what ends it, from any thread, before any trainer is

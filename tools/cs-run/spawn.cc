@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <memory>
 #include <tuple>
 
 #include "absl/status/statusor.h"
@@ -21,11 +22,13 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "runtime/profile.h"
+#include "runtime/stop_point.h"
 #include "tools/cs-run/causes.h"
 #include "tools/cs-run/child_report.h"
 #include "tools/cs-run/job_folder.h"
 #include "tools/cs-run/merge_trace.h"
 #include "tools/cs-run/security.h"
+#include "tools/cs-run/signals.h"
 
 namespace commsched::run {
 namespace {
@@ -133,6 +136,7 @@ class Cluster {
     for (const Child &child : children_)
       if (child.report >= 0) close(child.report);
     if (token_ >= 0) close(token_);
+    if (stop_file_ >= 0) close(stop_file_);
   }
 
   int Run() {
@@ -142,6 +146,11 @@ class Cluster {
     for (int s : {SIGCHLD, SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals, s);
     sigprocmask(SIG_BLOCK, &signals, nullptr);
     absl::Status status = Prepare();
+    stop_file_ = runtime::SharedStop::MakeFile();
+    if (stop_file_ >= 0) stop_ = runtime::SharedStop::Open(stop_file_);
+    if (status.ok() && stop_ == nullptr)
+      status = absl::UnavailableError(
+          absl::StrCat("no memory to share: ", std::strerror(errno)));
     if (!status.ok()) return Complain(status.message()), 1;
     std::fflush(nullptr);
     if (!Start()) exit_status_ = 1;
@@ -152,7 +161,7 @@ class Cluster {
         if (exit_status_ == 0) exit_status_ = 1;
       }
     if (!options_.profile.empty())
-      if (absl::Status s = CollectProfiles(options_.profile, children_, exit_status_ != 0);
+      if (absl::Status s = CollectProfiles(options_.profile, children_, failed_);
           !s.ok()) {
         Complain(s.message());
         exit_status_ = 1;
@@ -162,9 +171,7 @@ class Cluster {
     for (Child &child : children_) outcomes.push_back(child.outcome);
     for (const std::string &line : Causes(outcomes, addresses_, servers_))
       Complain(line);
-    if (killed_by_ != 0)
-      Complain(absl::StrCat("ended by signal ", killed_by_, " (",
-                            strsignal(killed_by_), ")"));
+    if (killed_by_ != 0) Complain(EndedBy(killed_by_));
     return exit_status_;
   }
 
@@ -186,6 +193,9 @@ class Cluster {
   int token_ = -1;                      // file
   std::vector<Child> children_;  // as addresses_
   int running_ = 0, exit_status_ = 0, killed_by_ = 0;
+  bool failed_ = false;  // a process has
+  int stop_file_ = -1;
+  std::unique_ptr<runtime::SharedStop> stop_;
 };
 
 absl::Status Cluster::Prepare() {
@@ -241,7 +251,7 @@ std::vector<std::string> Cluster::ArgumentsOfServer(int server) const {
   add("--tls-cert", options_.tls_cert);
   add("--tls-key", options_.tls_key);
   add("--init", options_.init);
-  add("--resume", options_.resume);
+  add("--resume-job", options_.resume_job);
   add("--checkpoint", options_.checkpoint);
   if (options_.checkpoint_every != 0)
     add("--checkpoint-every", absl::StrCat(options_.checkpoint_every));
@@ -281,14 +291,14 @@ bool Cluster::Start() {
     std::vector<std::string> own =
         i < ranks_ ? ArgumentsOfRank(i) : ArgumentsOfServer(i - ranks_);
     own.insert(own.end(), {"--spawned", absl::StrCat(child.report), "--token-fd",
-                           absl::StrCat(token_)});
+                           absl::StrCat(token_), "--stop-file", absl::StrCat(stop_file_)});
     if (!child.trace.empty())
       for (const std::string &a : {std::string("--trace"), child.trace,
                                    std::string("--trace-origin"), origin})
         own.push_back(a);
     if (!child.profile.empty()) own.insert(own.end(), {"--profile", child.profile});
     child.pid = child.report < 0 ? -1 : fork();
-    if (child.pid == 0) Exec(own, i != 0, {child.report, token_}, parent);
+    if (child.pid == 0) Exec(own, i != 0, {child.report, token_, stop_file_}, parent);
     if (child.pid < 0) {
       Complain(absl::StrCat(i < ranks_ ? "cannot start rank " : "cannot start server ",
                             i < ranks_ ? i : i - ranks_, ": ", std::strerror(errno)));
@@ -309,6 +319,7 @@ void Cluster::Reap(Child &child) {
   if (WIFSIGNALED(status)) outcome.signal = WTERMSIG(status);
   if (WIFEXITED(status)) outcome.exit_status = WEXITSTATUS(status);
   outcome.report = ReadReport(child.report, &outcome.reported);
+  failed_ |= status != 0;
   if (status != 0 && exit_status_ == 0) exit_status_ = 1;
 }
 
@@ -322,16 +333,15 @@ void Cluster::Watch(const sigset_t &signals) {
       if (killed_by_ != 0)  // no patience left
         for (const Child &child : children_)
           if (child.running) kill(child.pid, SIGKILL);
+      if (killed_by_ == 0) stop_->Request(s);
       killed_by_ = s;
       exit_status_ = 128 + s;
     }
     const int64_t now = Now();
-    if (exit_status_ != 0 && failed == Outcome::kNever) failed = now;
+    if (failed_ && failed == Outcome::kNever) failed = now;
     if (failed == Outcome::kNever) continue;
     for (Child &child : children_) {
-      const int64_t grace = killed_by_ != 0                ? 0
-                            : HasReport(child.report) ? kGraceToWrite
-                                                      : kGrace;
+      const int64_t grace = HasReport(child.report) ? kGraceToWrite : kGrace;
       if (now - failed >= grace) End(child);
     }
   }

@@ -11,7 +11,10 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/checkpoint.h"
 #include "runtime/dataset.h"
+#include "runtime/job_files.h"
 #include "runtime/tensor_file.h"
+#include "tools/cs-run/nan_watch.h"
+#include "tools/cs-run/outputs.h"
 #include "tools/cs-run/report.h"
 
 namespace commsched::run {
@@ -27,16 +30,20 @@ constexpr size_t kMetricsLag = 5;
 
 class Trainer {
  public:
-  Trainer(const Options &options, Session *session, const std::atomic<bool> *stop)
+  Trainer(const Options &options, Session *session, runtime::StopPoint *stop)
       : options_(options), session_(session), stop_(stop),
-        silent_(session->program().rank != 0) {}
+        silent_(session->program().rank != 0),
+        saves_params_(!options.save_params.empty() &&
+                      (!silent_ || (!options.spawned && options.world == 0))),
+        nan_(session, options.stop_on_nan,
+             [this](const std::string &text) { report_->Warn(text); }) {}
 
   absl::Status Run();
 
  private:
   absl::Status OpenData();
   absl::Status Initialise();
-  absl::Status GoOnWhereServersAre();
+  absl::Status InitialiseOfServers();
   absl::Status CountSteps();
   absl::Status Steps();
   absl::Status FlushMetrics(size_t keep);
@@ -60,12 +67,15 @@ class Trainer {
 
   const Options &options_;
   Session *const session_;
-  const std::atomic<bool> *const stop_;
+  runtime::StopPoint *const stop_;
   const bool silent_;
+  const bool saves_params_;  // rank 0, and who is asked by hand
+  NanWatch nan_;
   std::optional<Report> report_;
   int step_ = -1, eval_ = -1;  // functions
   std::unique_ptr<Dataset> data_, eval_data_;
   runtime::ZeroBatch zeros_;  // in emulation, if there is no data
+  bool kept_ = false;  // a checkpoint is not replaced
   uint64_t done_ = 0;  // steps, those before a resume included
   uint64_t steps_ = 0;  // to do
   std::deque<std::pair<uint64_t, uint64_t>> pending_;  // step, call
@@ -109,7 +119,8 @@ absl::Status Trainer::OpenData() {
 }
 
 absl::Status Trainer::Initialise() {
-  if (!options_.resume.empty() && !options_.has_servers()) {
+  if (options_.has_servers()) return InitialiseOfServers();
+  if (!options_.resume.empty()) {
     absl::StatusOr<uint64_t> done =
         LoadCheckpoint(session_, options_.resume);
     if (done.ok()) done_ = *done;
@@ -118,20 +129,22 @@ absl::Status Trainer::Initialise() {
   return InitialValues(options_, session_);
 }
 
-// The servers know where the job is; what only trainers have is not there any
-// more.
-absl::Status Trainer::GoOnWhereServersAre() {
+// The servers know where the job is.
+absl::Status Trainer::InitialiseOfServers() {
   done_ = session_->first_step();
-  if (done_ == 0) return absl::OkStatus();
-  if (step_ < 0) return absl::OkStatus();
-  const auto &slots = session_->program().slots;
-  for (uint32_t slot : function(step_).written_slots)
-    if (!slots[slot].is_param)
-      return absl::FailedPreconditionError(absl::StrCat(
-          "rank ", session_->program().rank, ": the servers have ", done_,
-          " steps behind them, but state \"", slots[slot].name,
-          "\" is the trainers', and not in the servers' checkpoints"));
-  return absl::OkStatus();
+  const std::string &from = options_.resume_job.empty() ? options_.resume : options_.resume_job;
+  absl::StatusOr<runtime::JobFiles> files = runtime::JobFiles::Of(session_->image(), from);
+  if (!files.ok()) return files.status();
+  if (done_ == 0 && (from.empty() || files->NewestWhole() != done_))
+    return InitialValues(options_, session_);
+  const auto own = OwnValues(session_->image(), session_->program());
+  if (own.empty()) return absl::OkStatus();
+  if (from.empty())
+    return absl::FailedPreconditionError(absl::StrCat(
+        "rank ", session_->program().rank, ": the servers have ", done_,
+        " steps behind them, but \"", session_->values()[own[0]].name,
+        "\" is the trainers', and not in the servers' checkpoints: give --resume-job"));
+  return LoadOwnValues(session_, *files, done_);
 }
 
 absl::Status Trainer::CountSteps() {
@@ -186,7 +199,9 @@ absl::Status Trainer::FlushMetrics(size_t keep) {
     pending_.pop_front();
     auto values = session_->Metrics(call);
     if (!values.ok()) return values.status();
-    report_->Step(step, Named(step_, *values));
+    const Metrics named = Named(step_, *values);
+    report_->Step(step, named);
+    if (absl::Status s = nan_.Check(step, named, data_.get()); !s.ok()) return s;
   }
   return absl::OkStatus();
 }
@@ -240,15 +255,30 @@ absl::Status Trainer::Evaluate() {
 
 absl::Status Trainer::Checkpoint() {
   if (absl::Status s = FlushMetrics(0); !s.ok()) return s;
+  bool bad = false;
+  if (absl::Status s = nan_.CheckValues(done_, &bad); !s.ok()) return s;
+  // What was good last is kept.
+  if (bad && !options_.has_servers()) {
+    if (!std::exchange(kept_, true))
+      report_->Warn(absl::StrCat(options_.checkpoint, ": is not replaced, parameters or "
+                                 "state have a nan"));
+    return absl::OkStatus();
+  }
+  if (options_.has_servers()) {
+    auto files = runtime::JobFiles::Of(session_->image(), options_.checkpoint);
+    return files.ok() ? SaveOwnValues(session_, *files, done_) : files.status();
+  }
   // All ranks have the same values but for what is their own: one of them writes.
   if (silent_) return SaveOwnState(session_, options_.checkpoint, done_);
-  return SaveCheckpoint(session_, options_.checkpoint, done_);
+  return SaveOrElsewhere(options_.checkpoint, "the checkpoint is", [&](const std::string &path) {
+    return SaveCheckpoint(session_, path, done_);
+  });
 }
 
 absl::Status Trainer::Steps() {
   uint64_t end = done_ + steps_;
   bool evaluated = false, saved = false;
-  while (done_ < end && !*stop_) {
+  while (done_ < end && stop_->Begin(done_)) {
     if (data_ != nullptr) data_->Seek(done_);
     absl::StatusOr<uint64_t> call = session_->Call(step_, Source(data_.get()));
     if (!call.ok()) return call.status();
@@ -257,18 +287,26 @@ absl::Status Trainer::Steps() {
     evaluated = options_.eval_every != 0 && done_ % options_.eval_every == 0;
     if (evaluated)
       if (absl::Status s = Evaluate(); !s.ok()) return s;
-    saved = options_.checkpoint_every != 0 && !options_.has_servers() &&
-            done_ % options_.checkpoint_every == 0;
+    saved = options_.checkpoint_every != 0 && done_ % options_.checkpoint_every == 0 &&
+            !options_.checkpoint.empty();
     if (saved)
       if (absl::Status s = Checkpoint(); !s.ok()) return s;
   }
   if (absl::Status s = FlushMetrics(0); !s.ok()) return s;
   if (absl::Status s = session_->Drain(); !s.ok()) return s;
-  if (!session_->image().servers().servers.empty())
+  const bool own = options_.has_servers();
+  if (own && !options_.checkpoint.empty() && !saved)
+    if (absl::Status s = Checkpoint(); !s.ok()) return s;
+  if (!session_->image().servers().servers.empty()) {
     if (absl::Status s = session_->Finish(); !s.ok()) return s;
-  if (eval_ >= 0 && !evaluated && !*stop_)
+    saved = false;  // gradients that were not sent yet are applied now
+  }
+  // Trainers that keep nothing and ask nothing need not wait for the others.
+  if (!own || saves_params_ || (!silent_ && eval_ >= 0))
+    if (absl::Status s = session_->FinalValues(); !s.ok()) return s;
+  if (eval_ >= 0 && !evaluated && stop_->reason() == 0)
     if (absl::Status s = Evaluate(); !s.ok()) return s;
-  if (!options_.checkpoint.empty() && !options_.has_servers() && !saved)
+  if (!options_.checkpoint.empty() && !own && !saved)
     if (absl::Status s = Checkpoint(); !s.ok()) return s;
   return absl::OkStatus();
 }
@@ -276,8 +314,6 @@ absl::Status Trainer::Steps() {
 absl::Status Trainer::Run() {
   if (absl::Status s = OpenData(); !s.ok()) return s;
   if (absl::Status s = Initialise(); !s.ok()) return s;
-  if (options_.has_servers())
-    if (absl::Status s = GoOnWhereServersAre(); !s.ok()) return s;
   if (absl::Status s = CountSteps(); !s.ok()) return s;
   report_.emplace(silent_, options_.metrics_every, done_, steps_);
   if (data_ != nullptr && steps_ != 0)
@@ -291,9 +327,15 @@ absl::Status Trainer::Run() {
   if (absl::Status s = session_->Drain(); !s.ok()) return s;
   session_->executor(0).ResetStats();
   if (absl::Status s = Steps(); !s.ok()) return s;
-  if (*stop_) report_->Line(absl::StrCat("stopped after step ", done_));
-  if (!options_.save_params.empty() && !silent_)
-    if (absl::Status s = SaveParameters(session_, options_.save_params); !s.ok())
+  if (stop_->reason() != 0) report_->Line(absl::StrCat("stopped after step ", done_));
+  // Of a plan without metrics.
+  if (bool bad = false; options_.checkpoint.empty() || options_.stop_on_nan)
+    if (absl::Status s = nan_.CheckValues(done_, &bad); !s.ok()) return s;
+  if (saves_params_)
+    if (absl::Status s = SaveOrElsewhere(
+            options_.save_params, "the parameters are",
+            [&](const std::string &path) { return SaveParameters(session_, path); });
+        !s.ok())
       return s;
   runtime::Executor &executor = session_->executor(0);
   if (absl::Status s = session_->Drain(); !s.ok()) return s;
@@ -335,7 +377,7 @@ absl::Status InitialValues(const Options &options, Session *session) {
 }
 
 absl::Status Train(const Options &options, runtime::Session *session,
-                   const std::atomic<bool> *stop) {
+                   runtime::StopPoint *stop) {
   return Trainer(options, session, stop).Run();
 }
 

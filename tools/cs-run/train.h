@@ -3,10 +3,9 @@
 #ifndef COMMSCHED_TOOLS_CS_RUN_TRAIN_H
 #define COMMSCHED_TOOLS_CS_RUN_TRAIN_H
 
-#include <atomic>
-
 #include "absl/status/status.h"
 #include "runtime/session.h"
+#include "runtime/stop_point.h"
 #include "tools/cs-run/options.h"
 
 namespace commsched::run {
@@ -16,9 +15,9 @@ namespace commsched::run {
 absl::Status InitialValues(const Options &options, runtime::Session *session);
 
 // Initial values or resume, calls, training, evaluation, checkpoints and
-// reports, as the options say. Ends early, in good order, once `*stop` is set.
+// reports, as the options say. Ends early, in good order, where `stop` says.
 absl::Status Train(const Options &options, runtime::Session *session,
-                   const std::atomic<bool> *stop);
+                   runtime::StopPoint *stop);
 
 }  // namespace commsched::run
 

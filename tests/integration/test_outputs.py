@@ -1,0 +1,50 @@
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Files that cannot be written are named before the first step; what fails at the end costs no training."""
+import os
+import shutil
+import stat
+
+import pytest
+from conftest import addresses, expect_error, expect_success, finish, run
+from safetensors.numpy import load_file
+
+HOW = pytest.mark.parametrize("how", [[], ["--spawn"]])
+
+
+@HOW
+@pytest.mark.parametrize("option", ["--save-params", "--checkpoint", "--metrics-json", "--trace", "--profile", "--report"])
+def test_named_before_the_first_step(linear, linear_data, tmp_path, how, option):
+    training = [linear[2], *how, *linear_data, "--steps", 10**9]  # would not end
+    path = tmp_path / "nowhere" / "file.html"
+    expect_error(run(*training, option, path), str(path), "cannot be written: No such file or directory")
+    (tmp_path / "folder.html").mkdir()
+    expect_error(run(*training, option, tmp_path / "folder.html"), "folder")
+    assert os.listdir(tmp_path) == ["folder.html"]
+
+
+def test_of_a_rank_by_hand(linear, linear_data, cluster, tmp_path):
+    ranks = cluster.join(linear[2], [0], addresses(2), *linear_data, "--deadline", 100, "--save-params", "/nonexistent/p")
+    expect_error(finish(ranks[0]), "/nonexistent/p", "cannot be written")
+
+
+@HOW
+@pytest.mark.parametrize("option, what", [("--save-params", "the parameters are"), ("--checkpoint", "the checkpoint is")])
+def test_kept_elsewhere_if_it_fails_at_the_end(digits, cluster, tmp_path, how, option, what):
+    folder, other = tmp_path / "folder", tmp_path / "other"
+    folder.mkdir()
+    other.mkdir()
+    process = cluster.start(*digits, *how, "--steps", 10**9, "--metrics-every", 1, option, folder / "p", cwd=other)
+    while "step 1:" not in process.stdout.readline():
+        assert process.poll() is None
+    shutil.rmtree(folder)
+    process.terminate()
+    out, err, status = finish(process)
+    assert status != 0 and f"; {what} in ./p.saved." in err, err
+    (saved,) = other.iterdir()
+    assert "dense.b" in load_file(saved)
+
+
+def test_devices_are_written_to(linear, linear_data):
+    expect_success(run(linear[2], *linear_data, "--steps", 3, "--save-params", "/dev/null"))
+    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)

@@ -1,0 +1,129 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "tools/cs-run/job_checkpoints.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/job_files.h"
+#include "runtime/server_values.h"
+#include "runtime/tensor_file.h"
+
+namespace commsched::run {
+namespace {
+
+using runtime::JobFiles;
+
+bool IsFolder(const std::string &path) {
+  struct stat about;
+  return stat(path.c_str(), &about) == 0 && S_ISDIR(about.st_mode);
+}
+
+absl::Status MakeFolder(const std::string &path) {
+  auto bad = [&](absl::string_view what) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--checkpoint ", path, ": ", what, ": ", std::strerror(errno)));
+  };
+  if (mkdir(path.c_str(), 0777) != 0 && !(errno == EEXIST && IsFolder(path)))
+    return bad("is no folder and cannot be made one");
+  if (access(path.c_str(), W_OK | X_OK) != 0) return bad("cannot be written to");
+  return absl::OkStatus();
+}
+
+bool IsSame(const std::string &a, const std::string &b) {
+  std::error_code error;
+  return !a.empty() && !b.empty() && std::filesystem::equivalent(a, b, error);
+}
+
+// Of all servers, or of the one that this process is.
+bool HasFiles(const Options &options, const JobFiles &files) {
+  return options.is_server() ? files.any_of_server(options.index) : files.any();
+}
+
+}  // namespace
+
+absl::Status CheckJobCheckpoints(const Options &options, const runtime::PlanImage &image) {
+  if (image.servers().servers.empty()) return absl::OkStatus();
+  if (options.checkpoint_every == 0 && !options.checkpoint.empty())
+    return absl::InvalidArgumentError(
+        "--checkpoint needs --checkpoint-every where parameter servers are processes");
+  const std::string &from = options.resume_job.empty() ? options.resume : options.resume_job;
+  if (!from.empty() && !IsFolder(from) && (options.init.empty() || access(from.c_str(), F_OK) == 0))
+    return absl::InvalidArgumentError(absl::StrCat(
+        from, ": must be a folder: parameter servers that are processes go on from one"));
+  if (!options.checkpoint.empty()) {
+    if (absl::Status s = MakeFolder(options.checkpoint); !s.ok()) return s;
+    auto files = JobFiles::Of(image, options.checkpoint);
+    if (!files.ok()) return files.status();
+    if (!IsSame(options.checkpoint, from) && !options.has_servers() &&
+        HasFiles(options, *files))
+      return absl::FailedPreconditionError(absl::StrCat(
+          options.checkpoint, ": has checkpoints of a job already: give --resume to go "
+          "on from them, or another folder"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PrepareJobCheckpoints(const runtime::PlanImage &image, Options *job) {
+  const Options &options = *job;
+  if (options.resume.empty()) return absl::OkStatus();
+  auto files = JobFiles::Of(image, options.resume);
+  if (!files.ok()) return files.status();
+  const std::optional<uint64_t> step = files->NewestWhole();
+  // That it died before its first checkpoint is no reason not to begin again.
+  if (!step && !files->any() && options.init.empty())
+    return absl::NotFoundError(
+        absl::StrCat(options.resume, ": has no checkpoint of a job: give --init to begin"));
+  if (IsSame(options.checkpoint, options.resume)) files->Begin(step);
+  if (step) job->resume_job = options.resume;
+  if (step)
+    std::printf("resumes after step %llu\n", static_cast<unsigned long long>(*step));
+  else
+    std::printf("%s: has no whole checkpoint: begins\n", options.resume.c_str());
+  return absl::OkStatus();
+}
+
+void TidyJobCheckpoints(const Options &options, const runtime::PlanImage &image) {
+  if (options.checkpoint.empty()) return;
+  auto files = JobFiles::Of(image, options.checkpoint);
+  if (!files.ok()) return;
+  for (size_t k = 0; k < image.servers().servers.size(); ++k)
+    files->RemoveOldOfServer(int(k));
+  for (int r = 0; r < image.nodes(); ++r) files->RemoveOldOfRank(r);
+}
+
+absl::Status SetServerValues(const Options &options, const runtime::PlanImage &image,
+                             runtime::ParameterServer *server) {
+  const std::string &from = options.resume_job.empty() ? options.resume : options.resume_job;
+  const bool holds = !image.servers().servers[size_t(options.index)].blocks.empty();
+  if (!from.empty() && holds) {
+    auto files = JobFiles::Of(image, from);
+    if (!files.ok()) return files.status();
+    if (options.resume_job.empty())
+      return server->Restore(files->ServerPath(options.index));
+    const std::optional<uint64_t> step = files->NewestWhole();
+    if (step)
+      if (absl::Status s = server->Restore(files->ServerPath(options.index, *step), true);
+          !s.ok())
+        return s;
+    if (IsSame(options.checkpoint, from)) files->Begin(step, options.index);
+    if (step) return absl::OkStatus();
+  }
+  std::optional<runtime::TensorFile> file;
+  if (!options.init.empty()) {
+    auto read = runtime::ReadTensorFile(options.init);
+    if (!read.ok()) return read.status();
+    file = *std::move(read);
+  }
+  return runtime::InitialiseServer(image, file ? &*file : nullptr, options.index, server);
+}
+
+}  // namespace commsched::run
