@@ -352,3 +352,23 @@ def test_what_a_trainer_has_merged_is_not_lost(end, tmp_path):
     np.testing.assert_array_equal(made.params["w"], np.full(4, -6, np.float32))
     assert made.steps == 10
     made.close()
+
+
+def test_what_cannot_be_read_does_not_stay(monkeypatch):
+    """close() says so, and the program goes on with what it had before these workers."""
+    made, model = session_model.program(), Model()
+    made.run(Numbered(0, 3))
+    made.close()
+    made.run(Numbered(3, 2))
+
+    def lost(*_):
+        raise commsched.RuntimeFailure("its values are lost")
+    with monkeypatch.context() as patch:
+        patch.setattr(commsched.native.Session, "get_slot", lost)
+        with pytest.raises(commsched.RuntimeFailure, match="its values are lost"):
+            made.close()
+    for number in range(3):
+        model.step(batch(number))
+    model.check(made)
+    assert made.steps == 3 and losses(made.run(Numbered(3, 2))) == [model.step(batch(i)) for i in (3, 4)]
+    made.close()
