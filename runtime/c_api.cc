@@ -55,6 +55,15 @@ absl::Status CheckProcess() {
       "as a new process (spawn)");
 }
 
+// Of a session in the making.
+struct Counted {
+  Counted() { ++sessions; }
+  ~Counted() {
+    if (!keep) --sessions;
+  }
+  bool keep = false;
+};
+
 std::string &LastError() {
   thread_local std::string error;
   return error;
@@ -127,19 +136,6 @@ absl::StatusOr<rt::ReplanOptions> ReplanOptionsOf(
   };
   return options;
 }
-
-}  // namespace
-
-namespace {
-
-// Of a session in the making.
-struct Counted {
-  Counted() { ++sessions; }
-  ~Counted() {
-    if (!keep) --sessions;
-  }
-  bool keep = false;
-};
 
 }  // namespace
 

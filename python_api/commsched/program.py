@@ -351,7 +351,12 @@ class Program:
             own.session.finish()
         except RuntimeFailure as failure:
             error = failure
-        own.saved = (self._take(own), self.replans)
+        try:
+            own.saved = (self._take(own), self.replans)
+        except RuntimeFailure:  # nothing of theirs can be read: what there was before is what there is
+            own.saved = (self._saved, self._replans)
+            self._end(own)
+            raise
         self._end(own)
         if error is not None and not own.failed:
             warnings.warn(f"steps behind step {self._saved.steps} have failed: {error}", stacklevel=2)

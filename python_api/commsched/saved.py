@@ -2,11 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What a program has come to, in memory between its workers' sessions, and as a file.
 
-The file is a ZIP archive, not compressed, whose checksums cover all of it:
-
-program.json    format, steps, position in the data, number of workers, name, type and shape of each tensor
-slot/I          the bytes of tensor I
-worker/R        what worker R has of its own (a safetensors file; docs/sparse.md)
+The file is a prefix (8 bytes of name and version, the bytes of the header and their CRC-32), the header, and parts:
+of each tensor, and of each worker a safetensors file with what it has of its own (docs/sparse.md). The header is JSON:
+steps, position in the data, name, type and shape of each tensor, and size and CRC-32 of each part.
 """
 
 from __future__ import annotations
@@ -17,13 +15,15 @@ import json
 import os
 import pathlib
 import re
+import struct
 import tempfile
-import zipfile
+import zlib
 from typing import Any, Mapping
 
 import numpy as np
 
-_FORMAT = "commsched-program-1"
+_MAGIC = b"CSPROGR\1"  # the last byte is the version
+_PREFIX = struct.Struct("<8sQI")
 
 @dataclasses.dataclass(frozen=True)
 class Saved:
@@ -60,23 +60,21 @@ def write_own(session: Any, own: "tuple[bytes, ...]") -> None:
 def write(path: "str | os.PathLike", saved: Saved) -> None:
     """Under another name, which is then the file's: there is the old one, or the new one, whole."""
     path = os.fspath(path)
-    about = {"format": _FORMAT, "steps": saved.steps, "position": saved.position, "workers": len(saved.own),
-             "slots": [[n, v.dtype.name, list(v.shape)] for n, v in saved.values.items()]}
+    parts = [np.ascontiguousarray(v).reshape(-1).view(np.uint8).data for v in saved.values.values()] + list(saved.own)
+    about = {"steps": saved.steps, "position": saved.position,
+             "slots": [[n, v.dtype.name, list(v.shape)] for n, v in saved.values.items()],
+             "parts": [[len(part), zlib.crc32(part)] for part in parts]}
     try:
-        text = json.dumps(about)
+        header = json.dumps(about).encode()
     except TypeError as error:
         raise ValueError(f"the position of the batches must be something that JSON can hold: {error}") from None
     _remove_parts(path)
     partial = f"{path}.part-{os.getpid()}-{os.urandom(4).hex()}"  # a signal's handler may save too
     try:
         with open(partial, "wb") as file:
-            with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
-                archive.writestr("program.json", text)
-                for i, value in enumerate(saved.values.values()):
-                    with archive.open(f"slot/{i}", "w", force_zip64=True) as entry:
-                        entry.write(np.ascontiguousarray(value).reshape(-1).view(np.uint8).data)
-                for rank, content in enumerate(saved.own):
-                    archive.writestr(f"worker/{rank}", content)
+            file.write(_PREFIX.pack(_MAGIC, len(header), zlib.crc32(header)))
+            file.write(header)
+            file.writelines(parts)
             file.flush()
             os.fsync(file.fileno())
         os.replace(partial, path)
@@ -104,17 +102,7 @@ def _remove_parts(path: str) -> None:
 def read(path: "str | os.PathLike", like: Mapping[str, np.ndarray]) -> Saved:
     """What was written, for a program with tensors like these. Raises ValueError if it is not whole, or another's."""
     path = os.fspath(path)
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return _read(path, archive, like)
-    except (zipfile.BadZipFile, KeyError, EOFError, json.JSONDecodeError, NotImplementedError) as error:
-        raise ValueError(f"{path} is damaged, or no file of Program.save: {error}") from None
-
-
-def _read(path: str, archive: zipfile.ZipFile, like: Mapping[str, np.ndarray]) -> Saved:
-    about = json.loads(archive.read("program.json"))
-    if about["format"] != _FORMAT:
-        raise ValueError(f"{path}: format must be {_FORMAT}, got: {about['format']}")
+    about, parts = _parts(path)
     found = {n: f"{t}{s}" for n, t, s in about["slots"]}
     wanted = {n: f"{v.dtype.name}{list(v.shape)}" for n, v in like.items()}
     for name in [*wanted, *found]:
@@ -122,12 +110,35 @@ def _read(path: str, archive: zipfile.ZipFile, like: Mapping[str, np.ndarray]) -
             raise ValueError(f"{path}: '{name}' must match {wanted.get(name, 'no tensor')} of the program, got: "
                              f"{found.get(name, 'no tensor')}")
     values = {}
-    for i, (name, _, _) in enumerate(about["slots"]):
-        value = np.empty_like(like[name], order="C")
-        data = archive.read(f"slot/{i}")  # zipfile compares the checksum
-        if len(data) != value.nbytes:
-            raise ValueError(f"{path}: '{name}' must have {value.nbytes} bytes, got: {len(data)}")
-        value.reshape(-1).view(np.uint8)[:] = np.frombuffer(data, np.uint8)
-        values[name] = value
-    own = tuple(archive.read(f"worker/{rank}") for rank in range(about["workers"]))
-    return Saved(values, about["steps"], about["position"], own)
+    for (name, _, _), part in zip(about["slots"], parts):
+        values[name] = np.empty_like(like[name], order="C")
+        values[name].reshape(-1).view(np.uint8)[:] = np.frombuffer(part, np.uint8)
+    return Saved(values, about["steps"], about["position"], tuple(parts[len(values):]))
+
+
+def _parts(path: str) -> "tuple[dict, list[bytes]]":
+    """The header and the parts."""
+    def damaged(why: str) -> ValueError:
+        return ValueError(f"{path} is damaged, or no file of Program.save: {why}")
+    with open(path, "rb") as file:
+        prefix = file.read(_PREFIX.size)
+        if len(prefix) < _PREFIX.size or not prefix.startswith(_MAGIC[:-1]):
+            raise damaged("it does not begin as one")
+        magic, size, checksum = _PREFIX.unpack(prefix)
+        if magic != _MAGIC:
+            raise ValueError(f"{path}: format must be {_MAGIC[-1]}, got: {magic[-1]}")
+        if size > os.fstat(file.fileno()).st_size:
+            raise damaged("truncated")
+        header = file.read(size)
+        if zlib.crc32(header) != checksum:
+            raise damaged("checksum")
+        about, parts = json.loads(header), []
+        for size, checksum in about["parts"]:
+            parts.append(file.read(size))
+            if len(parts[-1]) != size:
+                raise damaged("truncated")
+            if zlib.crc32(parts[-1]) != checksum:
+                raise damaged("checksum")
+        if file.read(1):
+            raise damaged("it is longer")
+    return about, parts

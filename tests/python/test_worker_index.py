@@ -205,7 +205,7 @@ def test_trainers_of_asynchronous_servers_have_indices(options):
 def test_the_index_is_that_of_the_part_of_the_batch():
     """In other functions too, on any number of workers."""
     def check(params, i):
-        return {"wrong": jnp.sum(jnp.abs(i - commsched.worker_index())), "index": 1.0 * commsched.worker_index()}
+        return {"wrong": 1.0 * jnp.sum(jnp.abs(i - commsched.worker_index())), "index": 1.0 * commsched.worker_index()}
     parts = np.zeros(SAMPLES, np.int32)
     program = transpile(functions={"check": (check, PARAMS, parts)})
     for workers in (4, 2, 1):
