@@ -133,6 +133,8 @@ Mode modeOf(uint64_t seed) {
   } else {
     if (rng.oneIn(5))
       add("spread-sums=true");
+    if (rng.oneIn(5))
+      add("combine=false");
     if (sparse)
       addSparse(rng, mode.nodes, add);
     mode.pipeline = "cs-all-reduce-pipeline{" + options + "}";
