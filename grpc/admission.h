@@ -28,6 +28,8 @@ namespace commsched::transport {
 
 inline constexpr uint32_t kAdmissionVersion = 1;
 inline constexpr size_t kNonceBytes = 32;
+// Why somebody is refused who has come in without a token, whom the reason would help.
+inline constexpr char kReasonInLog[] = "its log says why";
 
 // 32 bytes that nobody can foresee.
 std::string NewNonce();

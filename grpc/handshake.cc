@@ -75,7 +75,8 @@ void Greet(std::shared_ptr<Stream> stream, const grpc::ByteBuffer &packet,
   auto refuse = [&](absl::string_view why) {
     stream->set_handler(new Refusal);
     // Without a token it may be anybody, whom this would help.
-    stream->End(absl::FailedPreconditionError(greeter->token().empty() ? "refused" : why));
+    stream->End(absl::FailedPreconditionError(
+        greeter->token().empty() ? absl::string_view(kReasonInLog) : why));
     stream->Read();  // sees the end
   };
   absl::StatusOr<Hello> theirs = HelloOf(packet);

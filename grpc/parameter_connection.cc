@@ -191,7 +191,7 @@ void ParameterConnection::OnBadFrame(const absl::Status &why) {
     hub_->RefusedStranger(peer(), why.message());
     // Without a token it may be anybody, whom this would help.
     return End(hub_->options().security.token.empty()
-                   ? absl::Status(why.code(), "refused")
+                   ? absl::Status(why.code(), kReasonInLog)
                    : why);
   }
   left_ = true;

@@ -14,6 +14,7 @@ namespace {
 
 Kind::Connect Connector(std::vector<std::string> addresses,
                         transport::GrpcOptions grpc) {
+  grpc.security.token = "the token of a cluster";
   return [addresses = std::move(addresses), grpc](TransportOptions options) {
     options.peers = addresses;
     options.peers.resize(std::max(options.nodes, 0), "127.0.0.1:9");
