@@ -10,7 +10,9 @@ gradients by pmean).
 far training moved the tensor, so that one that hardly moves hides nothing. "moved" is by how much all parameters did,
 relative to their size; a model that moved less than 1e-3 shows nothing, and counts as wrong. How
 far rounding alone takes two correct programs apart is measured: the same training in double precision is the answer
-that both are compared with, and "over JAX's" is our distance from it over JAX's. --models, --types and --workers choose.
+that both are compared with, and "over JAX's" is our distance from it over JAX's. Where ours is much larger, JAX is
+trained again from samples that are off by half a unit in the last place, and the largest of its distances counts: a
+sample that a router sends to another expert takes a correct program as far. --models, --types and --workers choose.
 """
 import argparse
 import json
@@ -82,7 +84,7 @@ class Case:
     """One model in one type: how it is trained, and where training takes it without rounding."""
 
     def __init__(self, model, dtype, count):
-        self.model = model
+        self.model, self.dtype = model, dtype
         self.params, own, loss = model.make(jax.numpy.bfloat16 if dtype == "bf16" else None)
         self.step, optimizer = step_of(loss, model.rate)
         self.state = {"own": own, "momentum": optimizer.init(self.params)}
@@ -97,6 +99,17 @@ class Case:
             state = {"own": own, "momentum": optimizer.init(params)}
             return train_jax(step, workers, params, state, [in_type(b, np.float64) for b in self.batches])
 
+    def nudged(self, workers, seed):
+        """Where JAX takes it from samples that are other roundings of the same numbers."""
+        rng = np.random.default_rng(seed)
+        unit = 2.0 ** (-9 if self.dtype == "bf16" else -24)
+
+        def nudge(a):
+            a = np.asarray(a)
+            return (a * (1 + unit * rng.choice([-1, 1], a.shape))).astype(a.dtype) if a.dtype.kind == "f" else a
+        return train_jax(self.step, workers, self.params, self.state,
+                         [jax.tree.map(nudge, batch) for batch in self.batches])
+
     def compare(self, workers, exact):
         """A row: numbers by name."""
         wanted = train_jax(self.step, workers, self.params, self.state, self.batches)
@@ -106,10 +119,13 @@ class Case:
         difference, _ = worst(found, wanted, sizes)
         of_movement, where = worst(found, wanted, moved)
         ours, jax_s = worst(found, exact, moved)[0], worst(wanted, exact, moved)[0]
+        if ours > 2 * jax_s and of_movement > BOUND[self.dtype]:
+            jax_s = max(jax_s, *(worst(self.nudged(workers, seed), exact, moved)[0] for seed in range(NUDGES)))
         return {"difference": difference, "of_movement": of_movement, "where": where, "ours": ours, "jax": jax_s,
                 "over_jax": over(ours, jax_s), "moved": over(norm(moved), norm(sizes))}
 
 
+NUDGES = 8
 # Of movement. Beyond it, and further than JAX from double precision, more than rounding is at work.
 BOUND = {"f32": 1e-3, "bf16": 0.2}
 
