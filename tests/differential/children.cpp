@@ -75,6 +75,8 @@ Children::Child Children::start(uint64_t from, uint64_t to, const std::function<
   }
   if (pid == 0) {
     close(ends[0]);
+    for (int number : {SIGINT, SIGTERM})
+      signal(number, SIG_DFL);
     rlimit memory{kMemory, kMemory}, none{0, 0};
     setrlimit(RLIMIT_AS, &memory);
     setrlimit(RLIMIT_CORE, &none);

@@ -22,6 +22,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -225,6 +226,10 @@ void save(const Options &options, const std::string &name, const std::string &te
 
 } // namespace
 
+namespace {
+volatile std::sig_atomic_t interrupted = 0;
+} // namespace
+
 int main(int argc, char **argv) {
   Options options = parse(argc, argv);
   if (options.prints) {
@@ -250,6 +255,9 @@ int main(int argc, char **argv) {
   std::vector<Done> findings;
   std::map<std::string, std::string> firsts; // by reason, of what is refused or invalid
   std::vector<Done> refused;
+  // What was tried until then is summed up.
+  for (int signal : {SIGINT, SIGTERM})
+    std::signal(signal, [](int) { interrupted = 1; });
   children.run(first, last, jobAt, [&](const Done &done) {
     std::string name = options.replay ? names[done.index]
                                       : "seed-" + std::to_string(options.seed) + "-" + std::to_string(done.index);
@@ -262,7 +270,7 @@ int main(int argc, char **argv) {
       if (firsts.try_emplace(reasonOf(done.report.message), name).second)
         refused.push_back(done);
     }
-    return !(options.stopAfter && findings.size() >= options.stopAfter) &&
+    return !interrupted && !(options.stopAfter && findings.size() >= options.stopAfter) &&
            !(options.seconds > 0 && seconds() > options.seconds);
   });
   double took = seconds();

@@ -49,6 +49,28 @@ def test_whole_cluster(linear, linear_data, cluster, tmp_path, how, number):
 
 
 @SIGNALS
+@pytest.mark.parametrize("how", [[], ["--spawn"]])
+def test_a_launcher_tells_the_process_and_its_group(linear, linear_data, cluster, tmp_path, how, number):
+    checkpoint = tmp_path / "checkpoint"
+    process = cluster.start(linear[4], *how, *linear_data, *FOREVER, "--checkpoint", checkpoint, "--checkpoint-every", 50,
+                            start_new_session=True)
+    wait_for(checkpoint.exists, [process])
+    process.send_signal(number)
+    os.killpg(process.pid, number)
+    step = expect_stopped(finish(process), number)
+    assert saved_step(checkpoint) == step
+
+
+def test_one_rank_of_a_parent_asks_all(linear, linear_data, cluster, tmp_path):
+    checkpoint = tmp_path / "checkpoint"
+    parent = cluster.start(linear[4], "--spawn", *linear_data, *FOREVER, "--checkpoint", checkpoint, "--checkpoint-every", 50)
+    wait_for(checkpoint.exists, [parent])
+    os.kill(children(parent.pid)[1], signal.SIGTERM)
+    step = expect_stopped(finish(parent), signal.SIGTERM)
+    assert saved_step(checkpoint) == step
+
+
+@SIGNALS
 @pytest.mark.parametrize("asked", [0, 2])
 def test_one_rank_by_hand_asks_all(linear, linear_data, cluster, tmp_path, asked, number):
     checkpoint = tmp_path / "checkpoint"
@@ -106,7 +128,7 @@ def test_a_second_signal_ends_at_once(linear, linear_data, cluster, tmp_path):
     os.kill(ranks[2], signal.SIGSTOP)
     parent.terminate()
     with pytest.raises(subprocess.TimeoutExpired):
-        parent.wait(timeout=0.5)
+        parent.wait(timeout=1.5)
     parent.terminate()
     out, err, status = finish(parent)
     assert status == 128 + signal.SIGTERM and f"ended by signal {int(signal.SIGTERM)}" in err

@@ -153,9 +153,9 @@ absl::Status RunTrainers(const Options &options,
   auto session = Open(options, std::move(image), session_options, connected);
   if (!session.ok()) return session.status();
   // A rank whose parent ends it has lost the others.
-  running->Set([&options, &session = **session, stop = stop.get()](int signal) {
-    if (options.spawned)
-      session.Cancel(absl::AbortedError(EndedBy(signal)));
+  running->Set([&session = **session, stop = stop.get()](int signal) {
+    if (signal == kEndSignal)
+      session.Cancel(absl::AbortedError(EndedBy(SIGTERM)));
     else
       stop->Request(signal);
   });
@@ -189,8 +189,10 @@ absl::Status RunHere(const Options &options,
       : options.is_server()
           ? Serve(options, std::move(image), trace, profile,
                   [&](std::function<void(const absl::Status &)> end) {
-                    running.Set([end = std::move(end)](int s) {
-                      if (end) end(absl::AbortedError(EndedBy(s)));
+                    running.Set([end = std::move(end), spawned = options.spawned](int s) {
+                      // Servers end when trainers have finished.
+                      if (spawned && s != kEndSignal) return;
+                      if (end) end(absl::AbortedError(EndedBy(spawned ? SIGTERM : s)));
                     });
                   })
           : RunTrainers(options, std::move(image), trace, profile, &running, stopped);
@@ -262,7 +264,7 @@ int Main(const std::vector<std::string> &arguments) {
   }
   // The parent decides what a signal from the terminal means.
   std::optional<Signals> signals;
-  if (options->spawn == 0) signals.emplace(!options->spawned);
+  if (options->spawn == 0) signals.emplace(options->spawned);
   if (absl::Status s = ApplyLaunch(**image, getenv, &*options); !s.ok())
     return EndLaunch(*options, fail(s), false);
   if (absl::Status s = CheckSecurityUsed(*options); !s.ok())

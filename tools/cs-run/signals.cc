@@ -47,11 +47,26 @@ void Running::Finish() {
   finished_ = true;
 }
 
-Signals::Signals(bool terminal)
-    : watcher_(terminal ? std::vector<int>{SIGTERM, SIGINT} : std::vector<int>{SIGTERM},
-               [this](int s) {
-                 if (received_.exchange(s) != 0 || !running_.End(s)) _exit(128 + s);
-               }) {}
+SignalCount::Which SignalCount::Next() {
+  const auto now = std::chrono::steady_clock::now();
+  if (first_ == std::chrono::steady_clock::time_point()) {
+    first_ = now;
+    return kFirst;
+  }
+  return now - first_ < std::chrono::seconds(1) ? kSame : kSecond;
+}
+
+Signals::Signals(bool spawned)
+    : watcher_({SIGTERM, spawned ? kEndSignal : SIGINT}, [this, spawned](int s) {
+        if (spawned) {
+          if (!running_.End(s) && s == kEndSignal) _exit(128 + SIGTERM);
+          return;
+        }
+        const SignalCount::Which which = count_.Next();
+        if (which == SignalCount::kSame) return;
+        received_ = s;
+        if (which == SignalCount::kSecond || !running_.End(s)) _exit(128 + s);
+      }) {}
 
 bool Running::End(int signal) {
   runtime::MutexLock lock(&mu_);

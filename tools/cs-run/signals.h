@@ -8,6 +8,7 @@
 #include <signal.h>
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <string>
 #include <thread>
@@ -19,6 +20,20 @@ namespace commsched::run {
 
 // "ended by signal 15 (Terminated)"
 std::string EndedBy(int signal);
+
+// Which signal of a process one is. A launcher, or `timeout`, tells a process and its
+// group: what follows the first within a second is the same.
+class SignalCount {
+ public:
+  enum Which { kFirst, kSame, kSecond };
+  Which Next();
+
+ private:
+  std::chrono::steady_clock::time_point first_{};
+};
+
+// From the parent to a rank that has lost the others.
+inline constexpr int kEndSignal = SIGUSR1;
 
 // Turns signals into calls of `on_signal`. Made before any other thread, so
 // that all have the signals blocked.
@@ -54,14 +69,16 @@ class Running {
 // nothing does yet, the second at once. Made before any other thread (MPI's too).
 class Signals {
  public:
-  // `terminal`: also those that a terminal sends to all processes of a job.
-  explicit Signals(bool terminal);
+  // `spawned`: what is sent to the whole group is for the parent to decide. SIGTERM is
+  // handed on, kEndSignal ends at once what does not run yet.
+  explicit Signals(bool spawned);
   Running &running() { return running_; }
   int received() const { return received_; }  // 0: none
 
  private:
   Running running_;
   std::atomic<int> received_{0};
+  SignalCount count_;
   SignalWatcher watcher_;  // the last: it uses the others
 };
 

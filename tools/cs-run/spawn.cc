@@ -50,11 +50,12 @@ struct Child {
                        const std::vector<int> &inherited, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(1);  // the parent went before that
-  // The parent decides what a signal from the terminal means.
-  signal(SIGINT, SIG_IGN);
-  sigset_t none;
-  sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, nullptr);
+  // The parent decides what a signal to the whole group means.
+  for (int s : {SIGINT, SIGHUP}) signal(s, SIG_IGN);
+  sigset_t handled;  // by Signals, as soon as there are some
+  sigemptyset(&handled);
+  for (int s : {SIGTERM, kEndSignal}) sigaddset(&handled, s);
+  sigprocmask(SIG_SETMASK, &handled, nullptr);
   if (quiet) {
     int null = open("/dev/null", O_WRONLY);
     if (null >= 0) dup2(null, STDOUT_FILENO);
@@ -79,7 +80,7 @@ void End(Child &child) {
   int64_t &told = child.outcome.ended_by_us;
   if (told == Outcome::kNever) {
     told = now;
-    kill(child.pid, SIGTERM);
+    kill(child.pid, kEndSignal);
   } else if (now - told >= (HasReport(child.report) ? kGraceToWrite : kGrace)) {
     kill(child.pid, SIGKILL);
   }
@@ -155,6 +156,11 @@ class Cluster {
     std::fflush(nullptr);
     if (!Start()) exit_status_ = 1;
     Watch(signals);
+    // One that was told alone has told the others.
+    if (killed_by_ == 0 && !failed_ && stop_->reason() != 0) {
+      killed_by_ = stop_->reason();
+      exit_status_ = 128 + killed_by_;
+    }
     if (!options_.trace.empty())
       if (absl::Status s = CollectTraces(options_.trace, children_, servers_); !s.ok()) {
         Complain(s.message());
@@ -193,6 +199,7 @@ class Cluster {
   int token_ = -1;                      // file
   std::vector<Child> children_;  // as addresses_
   int running_ = 0, exit_status_ = 0, killed_by_ = 0;
+  SignalCount signals_;
   bool failed_ = false;  // a process has
   int stop_file_ = -1;
   std::unique_ptr<runtime::SharedStop> stop_;
@@ -330,10 +337,12 @@ void Cluster::Watch(const sigset_t &signals) {
     int s = sigtimedwait(&signals, nullptr, &wait);
     for (Child &child : children_) Reap(child);
     if (s == SIGINT || s == SIGTERM || s == SIGHUP) {
-      if (killed_by_ != 0)  // no patience left
+      const SignalCount::Which which = signals_.Next();
+      if (which == SignalCount::kSame) continue;
+      if (which == SignalCount::kFirst) stop_->Request(s);
+      if (which == SignalCount::kSecond)  // no patience left
         for (const Child &child : children_)
           if (child.running) kill(child.pid, SIGKILL);
-      if (killed_by_ == 0) stop_->Request(s);
       killed_by_ = s;
       exit_status_ = 128 + s;
     }
