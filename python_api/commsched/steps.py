@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Calls of a program's step, or of a further function, for one batch after another.
 
-An exception of a signal (KeyboardInterrupt) may come between any two lines. So everything is in an order in which what
-was not done is done again, and what was done is not; which calls there are, the library says.
+An exception of a signal (KeyboardInterrupt) may come between any two lines, and so may a handler that reads what there is
+(save). So everything is in an order in which what was not done is done again, and what was done is not; which calls there
+are, the library says.
 """
 
 from __future__ import annotations
@@ -115,13 +116,12 @@ class Steps:
 
     def _called(self) -> int:
         """The calls that the library has. Of the last one, only it knows whether it came to be."""
-        if self._calls and self._calls[-1].number.value == _NOT_CALLED:
-            self._calls.pop()
-        return len(self._calls)
+        return len(self._calls) - bool(self._calls and self._calls[-1].number.value == _NOT_CALLED)
 
     def _enqueue(self) -> None:
         """Calls for the next batch, if there is one."""
         called = self._called()
+        del self._calls[called:]
         session, end = self._of
         if session is None or called == end:
             self._collect(called)
@@ -144,7 +144,11 @@ class Steps:
 
     def _collect(self, upto: int) -> None:
         """Reads the metrics of the first calls. Raises the error of one that failed."""
-        while self._done < min(upto, self._called()):
-            call = self._calls[self._done]
-            call.metrics = self._of[0].metrics(call.number.value, self._names)
-            self._done += 1
+        done = self._done
+        while done < min(upto, self._called()):
+            call = self._calls[done]
+            if call.metrics is None:
+                call.metrics = self._of[0].metrics(call.number.value, self._names)
+            # A handler in between may have come further: that is found out again.
+            done += 1
+            self._done = done
