@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <string>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/tensor_file.h"
 
@@ -71,7 +72,10 @@ absl::StatusOr<uint64_t> RunDigest(const Options &options, const runtime::PlanIm
 }
 
 absl::Status WithWhatMustMatch(const absl::Status &status) {
-  if (status.code() != absl::StatusCode::kFailedPrecondition) return status;
+  // Other things that do not fit have nothing to do with it.
+  if (status.code() != absl::StatusCode::kFailedPrecondition ||
+      !absl::StrContains(status.message(), "plan digest must match"))
+    return status;
   return absl::Status(
       status.code(),
       absl::StrCat(status.message(), "; all ranks need the same plan, initial values, shapes "
