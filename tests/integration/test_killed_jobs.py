@@ -33,7 +33,13 @@ def constant_plan(folder, trainers, options, least=2):
 
 
 def listing(folder):
-    return sorted((entry.name, entry.stat().st_mtime_ns) for entry in os.scandir(folder)) if folder.exists() else []
+    found = []
+    for entry in os.scandir(folder) if folder.exists() else []:
+        try:
+            found.append((entry.name, entry.stat().st_mtime_ns))
+        except FileNotFoundError:  # it has got another name, or is gone
+            pass
+    return sorted(found)
 
 
 def wait_while(condition, process):

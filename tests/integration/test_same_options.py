@@ -3,7 +3,7 @@
 """Ranks that are started one by one with different values, data or options do not train apart."""
 import numpy as np
 import pytest
-from conftest import addresses, expect_error, expect_success, finish
+from conftest import addresses, expect_error, expect_success, finish, secret
 from servers import DIGITS_DATA, Job, digits_plan
 
 NEED = "all ranks need the same plan, initial values"
@@ -28,7 +28,7 @@ def test_of_ranks(linear, linear_data, folder, cluster, other):
     ranks = []
     for rank, options in enumerate((first, second)):
         words = [word for name, value in options.items() for word in ([name] if value is None else [name, value])]
-        ranks.append(cluster.start(linear[2], "--rank", rank, "--peers", peers, *words))
+        ranks.append(cluster.start(linear[2], "--rank", rank, "--peers", peers, *secret(), *words))
     for process in ranks:
         expect_error(finish(process), NEED)
 
@@ -37,7 +37,7 @@ def test_other_names_of_the_same_values(linear, linear_data, folder, cluster, tm
     """A copy, at another place: and each that is asked to saves the parameters."""
     (tmp_path / "copy.npz").write_bytes((folder / "init.npz").read_bytes())
     peers = ",".join(addresses(2))
-    ranks = [cluster.start(linear[2], "--rank", rank, "--peers", peers, "--init", init, *linear_data[2:], "--steps", 5,
+    ranks = [cluster.start(linear[2], "--rank", rank, "--peers", peers, *secret(), "--init", init, *linear_data[2:], "--steps", 5,
                            "--save-params", tmp_path / f"params{rank}")
              for rank, init in enumerate((folder / "init.npz", tmp_path / "copy.npz"))]
     for process in ranks:
@@ -47,7 +47,7 @@ def test_other_names_of_the_same_values(linear, linear_data, folder, cluster, tm
 
 def test_file_that_one_rank_lacks(linear, linear_data, folder, cluster):
     peers = ",".join(addresses(2))
-    ranks = [cluster.start(linear[2], "--rank", rank, "--peers", peers, *linear_data[:2], "--batch", batch)
+    ranks = [cluster.start(linear[2], "--rank", rank, "--peers", peers, *secret(), *linear_data[:2], "--batch", batch)
              for rank, batch in enumerate((folder / "train.npz", folder / "none.npz"))]
     expect_error(finish(ranks[0]), NEED)
     expect_error(finish(ranks[1]), "none.npz", "cannot be opened")

@@ -74,7 +74,8 @@ absl::StatusOr<uint64_t> RunDigest(const Options &options, const runtime::PlanIm
 absl::Status WithWhatMustMatch(const absl::Status &status) {
   // Other things that do not fit have nothing to do with it.
   if (status.code() != absl::StatusCode::kFailedPrecondition ||
-      !absl::StrContains(status.message(), "plan digest must match"))
+      !(absl::StrContains(status.message(), "plan digest must match") ||
+        absl::StrContains(status.message(), "order of the data must match")))
     return status;
   return absl::Status(
       status.code(),
