@@ -27,23 +27,27 @@ struct Contraction {
 
 } // namespace
 
-// Pairs dimensions of equal size at random; nothing if they share none.
+// Pairs dimensions of equal size at random; nothing if they share none. Some sum over
+// none: outer products, which add to their initial value.
 static bool contract(Random &rng, const Value &a, const Value &b, Contraction &made) {
   std::vector<std::pair<size_t, size_t>> pairs;
   for (size_t i = 0; i < a.shape.size(); ++i)
     for (size_t j = 0; j < b.shape.size(); ++j)
       if (a.shape[i] == b.shape[j])
         pairs.push_back({i, j});
-  if (pairs.empty())
+  bool outer = rng.oneIn(6);
+  if (outer && rng.oneIn(2))
+    pairs.clear();
+  if (pairs.empty() && !outer)
     return false;
-  for (size_t i = pairs.size() - 1; i > 0; --i)
+  for (size_t i = pairs.empty() ? 0 : pairs.size() - 1; i > 0; --i)
     std::swap(pairs[i], pairs[size_t(rng.below(int64_t(i) + 1))]);
   made = {std::vector<int64_t>(a.shape.size(), -1), std::vector<int64_t>(b.shape.size(), -1), {}, {}, ""};
   bool isFirst = true;
   for (auto [i, j] : pairs) {
     if (made.a[i] >= 0 || made.b[j] >= 0 || (!isFirst && rng.oneIn(2)))
       continue;
-    bool sum = isFirst || rng.oneIn(3);
+    bool sum = !outer && (isFirst || rng.oneIn(3));
     isFirst = false;
     int64_t loop = int64_t(made.sizes.size());
     made.a[i] = made.b[j] = loop;
