@@ -205,5 +205,14 @@ TEST(CausesTest, SameTextOfTrainersAndServersIsShownOnce) {
               ElementsAre("rank 1 and servers 0, 1: i.npz: cannot be opened"));
 }
 
+TEST(CausesTest, AnEarlierStepIsTheCauseOfALaterOne) {
+  auto nan = [](int64_t time, int rank, int step) {
+    return Reports(time, absl::DataLossError(absl::StrCat("rank ", rank, ": step ", step,
+                                                          ": metric \"loss\" is nan")));
+  };
+  EXPECT_THAT(Causes({nan(2, 0, 11), nan(1, 1, 12), nan(3, 2, 11)}, {"a", "b", "c"}),
+              ElementsAre("ranks 0, 2: step 11: metric \"loss\" is nan"));
+}
+
 }  // namespace
 }  // namespace commsched::run

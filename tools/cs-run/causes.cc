@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
@@ -147,6 +148,27 @@ Failure Describe(const Outcome &outcome, size_t process,
 
 using Outcomes = std::vector<Outcome>;
 
+// "step 12: ...": what went wrong in an earlier step is the cause.
+void ConnectSteps(std::vector<Failure> &failures) {
+  auto step_of = [](const Failure &failure, uint64_t *step) {
+    absl::string_view rest = failure.text;
+    const bool named = failure.root && absl::ConsumePrefix(&rest, "step ");
+    return named && absl::SimpleAtoi(rest.substr(0, rest.find(':')), step);
+  };
+  size_t first = failures.size();
+  uint64_t earliest = 0, step = 0;
+  for (size_t i = 0; i < failures.size(); ++i)
+    if (step_of(failures[i], &step) && (first == failures.size() || step < earliest)) {
+      first = i;
+      earliest = step;
+    }
+  for (Failure &failure : failures)
+    if (step_of(failure, &step) && step > earliest) {
+      failure.because_of.push_back(first);
+      failure.root = false;
+    }
+}
+
 // Failures that tell of others get `because_of`.
 void Connect(const Outcomes &outcomes, std::vector<Failure> &failures) {
   const size_t nodes = outcomes.size();
@@ -164,6 +186,7 @@ void Connect(const Outcomes &outcomes, std::vector<Failure> &failures) {
     }
     failure.root = failure.because_of.empty();
   }
+  ConnectSteps(failures);
 }
 
 // Of ranks that blame each other, the first is the cause.
