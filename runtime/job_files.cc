@@ -2,10 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "runtime/job_files.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <map>
@@ -15,6 +12,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "runtime/files.h"
 #include "runtime/sealed_file.h"
 
 namespace commsched::runtime {
@@ -106,16 +104,13 @@ std::optional<uint64_t> JobFiles::NewestWhole() const {
 
 absl::Status JobFiles::KeepCut(int server, uint64_t step) const {
   const std::string from = ServerPath(server), to = ServerPath(server, step);
-  const std::string temporary = absl::StrCat(to, ".tmp.", getpid());
   std::error_code error;
-  fs::remove(temporary, error);
-  fs::create_hard_link(from, temporary, error);
-  if (error)  // of a file system that has no such names
-    fs::copy_file(from, temporary, fs::copy_options::overwrite_existing, error);
-  if (!error) fs::rename(temporary, to, error);
+  fs::create_hard_link(from, to, error);
   if (!error) return absl::OkStatus();
-  return absl::UnavailableError(
-      absl::StrCat(to, ": cannot be written: ", error.message()));
+  // It is there already, or of a file system that has no such names.
+  absl::StatusOr<std::shared_ptr<const MappedFile>> file = MappedFile::Open(from);
+  if (!file.ok()) return file.status();
+  return WriteFileAtomically(to, {(*file)->bytes()});
 }
 
 void JobFiles::RemoveOld(bool of_server, int index) const {

@@ -66,7 +66,10 @@ def kill_and_resume(cluster, plan, arguments, folder, seed, every):
             process.wait(timeout=TIME_LIMIT)
         else:  # it was over before
             assert process.returncode == 0, process.stderr.read()
-    return expect_success(run(*command))
+    out = expect_success(run(*command))
+    left = [name for name, _ in listing(folder) if not name.endswith(".checkpoint")]
+    assert not left, f"killed processes have left {left}"
+    return out
 
 
 @pytest.mark.parametrize("seed", range(4))
