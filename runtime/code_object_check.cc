@@ -90,8 +90,14 @@ class Checker {
   absl::Status ReadRelocation(const Elf64_Rela &relocation);
 
   // The segment of which the file has all of these addresses.
-  const Elf64_Phdr *InFile(uint64_t address, uint64_t bytes) const;
-  const Elf64_Phdr *InMemory(uint64_t address, uint64_t bytes) const;
+  const Elf64_Phdr *InFile(uint64_t address, uint64_t bytes) const {
+    return Within(address, bytes, &Elf64_Phdr::p_filesz);
+  }
+  const Elf64_Phdr *InMemory(uint64_t address, uint64_t bytes) const {
+    return Within(address, bytes, &Elf64_Phdr::p_memsz);
+  }
+  const Elf64_Phdr *Within(uint64_t address, uint64_t bytes,
+                           Elf64_Xword Elf64_Phdr::*size) const;
   // Where in the file a table is that the linker only reads.
   absl::StatusOr<uint64_t> Table(const char *what, uint64_t address,
                                  uint64_t bytes) const;
@@ -240,18 +246,11 @@ absl::Status Checker::CheckDynamicSegment() const {
   return absl::OkStatus();
 }
 
-const Elf64_Phdr *Checker::InFile(uint64_t address, uint64_t bytes) const {
+const Elf64_Phdr *Checker::Within(uint64_t address, uint64_t bytes,
+                                  Elf64_Xword Elf64_Phdr::*size) const {
   for (const Elf64_Phdr &load : loaded_)
-    if (address >= load.p_vaddr && address - load.p_vaddr <= load.p_filesz &&
-        bytes <= load.p_filesz - (address - load.p_vaddr))
-      return &load;
-  return nullptr;
-}
-
-const Elf64_Phdr *Checker::InMemory(uint64_t address, uint64_t bytes) const {
-  for (const Elf64_Phdr &load : loaded_)
-    if (address >= load.p_vaddr && address - load.p_vaddr <= load.p_memsz &&
-        bytes <= load.p_memsz - (address - load.p_vaddr))
+    if (address >= load.p_vaddr && address - load.p_vaddr <= load.*size &&
+        bytes <= load.*size - (address - load.p_vaddr))
       return &load;
   return nullptr;
 }
