@@ -34,7 +34,7 @@ class Copy:
             if name and source.is_file():
                 target.parent.mkdir(parents=True, exist_ok=True)
                 if not target.exists() or target.read_bytes() != source.read_bytes():
-                    shutil.copy2(source, target)
+                    shutil.copy(source, target)  # with the time of now: it may replace a fault that was built
         cmake = "/usr/bin/cmake" if pathlib.Path("/usr/bin/cmake").exists() else "cmake"
         self.run([cmake, "--preset", "release", f"-DPython3_EXECUTABLE={sys.executable}", "--log-level=WARNING"])
 

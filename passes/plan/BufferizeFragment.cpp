@@ -4,13 +4,13 @@
 #include "Stages.h"
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Bufferization/Transforms/Bufferize.h"
 #include "mlir/Dialect/Bufferization/Transforms/OneShotAnalysis.h"
 #include "mlir/Dialect/Bufferization/Transforms/Transforms.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/Interfaces/DestinationStyleOpInterface.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 
@@ -86,121 +86,6 @@ static void sinkReshapes(func::FuncOp function) {
   }
 }
 
-// What `value` is made of in place; null where it begins.
-static Value inPlaceSource(Value value) {
-  auto result = dyn_cast<OpResult>(value);
-  if (!result)
-    return nullptr;
-  Operation *op = result.getOwner();
-  if (auto insert = dyn_cast<tensor::InsertOp>(op))
-    return insert.getDest();
-  if (auto slice = dyn_cast<tensor::InsertSliceOp>(op))
-    return slice.getDest();
-  if (auto loop = dyn_cast<scf::ForOp>(op))
-    return loop.getInitArgs()[result.getResultNumber()];
-  if (auto dps = dyn_cast<DestinationStyleOpInterface>(op))
-    return dps.getTiedOpOperand(result)->get();
-  return nullptr;
-}
-
-// Carried tensors stay in one buffer: a loop that handed on a new buffer in
-// every iteration would need memory that no static assignment has.
-static void pinCarried(Block *body, Operation *yield, unsigned firstOperand,
-                       ValueRange carried) {
-  OpBuilder builder(yield);
-  // All copies come before the first write: carried values may change places.
-  SmallVector<std::pair<OpOperand *, Value>> moved;
-  for (auto [i, arg] : llvm::enumerate(carried)) {
-    OpOperand &operand = yield->getOpOperand(firstOperand + i);
-    Value value = operand.get();
-    if (!isa<RankedTensorType>(value.getType()) || value == arg)
-      continue;
-    Value source = value;
-    while (source && source != arg)
-      source = inPlaceSource(source);
-    if (source == arg)
-      continue;
-    // Another carried value, or a view of one: it may be overwritten first.
-    Value root = value;
-    while (Operation *def = root.getDefiningOp()) {
-      if (!isa<tensor::ExtractSliceOp, tensor::ExpandShapeOp,
-               tensor::CollapseShapeOp, tensor::CastOp>(def))
-        break;
-      root = def->getOperand(0);
-    }
-    if (auto other = dyn_cast<BlockArgument>(root);
-        other && other.getOwner() == body) {
-      auto type = cast<RankedTensorType>(value.getType());
-      value = bufferization::AllocTensorOp::create(builder, yield->getLoc(),
-                                                   type, ValueRange{}, value);
-      operand.set(value);
-    }
-    moved.emplace_back(&operand, arg);
-  }
-  // What is handed on twice is copied from where it has been put: it may have been
-  // computed there, and a store is a write.
-  DenseMap<Value, Value> placed;
-  for (auto [operand, arg] : moved) {
-    Value &value = placed.try_emplace(operand->get(), operand->get()).first->second;
-    value = bufferization::MaterializeInDestinationOp::create(
-                builder, yield->getLoc(), value, arg)
-                .getResult();
-    operand->set(value);
-  }
-}
-
-// The same loop, whose condition hands on all that it got: what only the
-// condition reads has been dropped, and would not stay in its buffer.
-static void handOnEverything(scf::WhileOp loop) {
-  scf::ConditionOp condition = loop.getConditionOp();
-  Block *before = loop.getBeforeBody();
-  SmallVector<unsigned> from; // of a result the argument
-  for (Value value : condition.getArgs()) {
-    auto arg = dyn_cast<BlockArgument>(value);
-    if (!arg || arg.getOwner() != before)
-      return;
-    from.push_back(arg.getArgNumber());
-  }
-  if (llvm::equal(condition.getArgs(), before->getArguments()))
-    return;
-  OpBuilder builder(loop);
-  SmallVector<Type> types(before->getArgumentTypes());
-  auto whole =
-      scf::WhileOp::create(builder, loop.getLoc(), types, loop.getInits());
-  whole.getBefore().takeBody(loop.getBefore());
-  whole.getAfter().takeBody(loop.getAfter());
-  condition.getArgsMutable().assign(whole.getBeforeArguments());
-  Block *body = whole.getAfterBody();
-  for (Type type : types)
-    body->addArgument(type, loop.getLoc());
-  for (auto [i, source] : llvm::enumerate(from)) {
-    body->getArgument(i).replaceAllUsesWith(
-        body->getArgument(from.size() + source));
-    loop.getResult(i).replaceAllUsesWith(whole.getResult(source));
-  }
-  body->eraseArguments(0, from.size());
-  loop.erase();
-}
-
-static void pinLoops(func::FuncOp function) {
-  SmallVector<scf::WhileOp> whiles;
-  function.walk([&](scf::WhileOp loop) { whiles.push_back(loop); });
-  for (scf::WhileOp loop : whiles)
-    handOnEverything(loop);
-  function.walk([](Operation *op) {
-    if (auto loop = dyn_cast<scf::ForOp>(op)) {
-      pinCarried(loop.getBody(), loop.getBody()->getTerminator(), 0,
-                 loop.getRegionIterArgs());
-    } else if (auto loop = dyn_cast<scf::WhileOp>(op)) {
-      // Only where the condition hands on what it got.
-      auto condition = loop.getConditionOp();
-      if (llvm::equal(condition.getArgs(), loop.getBeforeArguments()))
-        pinCarried(loop.getAfterBody(), loop.getYieldOp(), 0,
-                   loop.getAfterArguments());
-    }
-  });
-}
-
 // A store into the memory of a result is a write that the analysis of tensors
 // does not see: what it puts in that memory because of another result, or of a
 // shared initial value, could be overwritten before it is read. So the memory
@@ -228,16 +113,7 @@ static void insertResults(func::FuncOp function) {
     Value memory = bufferization::ToTensorOp::create(
         builder, loc, type, dest, /*restrict=*/true, /*writable=*/true);
     builder.setInsertionPoint(store);
-    auto all = [&](ArrayRef<int64_t> values) {
-      SmallVector<OpFoldResult> folded;
-      for (int64_t value : values)
-        folded.push_back(builder.getIndexAttr(value));
-      return folded;
-    };
-    SmallVector<int64_t> zeros(type.getRank(), 0), ones(type.getRank(), 1);
-    Value inserted = tensor::InsertSliceOp::create(
-        builder, loc, store.getSource(), memory, all(zeros), all(type.getShape()),
-        all(ones));
+    Value inserted = insertWhole(builder, loc, store.getSource(), memory);
     results.emplace_back(inserted, dest);
     store.erase();
   }
@@ -299,7 +175,11 @@ static LogicalResult assignBuffers(func::FuncOp function) {
   };
   bufferization::BufferizationState state;
   keepMemoryOrder(function);
-  return bufferization::runOneShotBufferize(function, options, state);
+  // Which values need a copy. What was prepared above leaves none that cannot have one.
+  if (failed(bufferization::insertTensorCopies(function, options, state)))
+    return function.emitError("internal error: values of a fragment would overwrite "
+                              "each other");
+  return bufferization::bufferizeOp(function, options, state);
 }
 
 LogicalResult bufferizeFragment(func::FuncOp function, double &checkSeconds) {

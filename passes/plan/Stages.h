@@ -60,6 +60,17 @@ llvm::LogicalResult checkMemory(mlir::func::FuncOp function, double &seconds,
 /// To be called by what checkMemory checks, when only bufferization is left to do.
 void keepMemoryOrder(mlir::func::FuncOp function);
 
+/// The value in whose memory `value` is made; null where it begins.
+mlir::Value inPlaceSource(mlir::Value value);
+
+/// `value` in the memory of `dest`, which is of its type: the analysis of tensors takes
+/// it for a write, and may have it computed there.
+mlir::Value insertWhole(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value,
+                        mlir::Value dest);
+
+/// What loops carry stays in one buffer each: stores and copies that say so.
+void pinLoops(mlir::func::FuncOp function);
+
 /// Tensors to buffers; results are computed in the output arguments.
 /// Adds the time of checks to `checkSeconds`.
 llvm::LogicalResult bufferizeFragment(mlir::func::FuncOp function, double &checkSeconds);

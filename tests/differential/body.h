@@ -9,6 +9,7 @@
 
 #include "tests/differential/random.h"
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
@@ -57,6 +58,7 @@ public:
   Random rng;
   std::string text;
   std::vector<Value> pool; // what may be used
+  uint32_t favoured = 0;   // families that the program has more of, a bit each
 
   // `name = rhs`, of values that it uses. Does not enter the pool.
   Value op(const std::string &rhs, const std::string &element, const Shape &shape,

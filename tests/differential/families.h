@@ -46,6 +46,8 @@ void reshape(Body &body);
 void slice(Body &body);
 void insertSlice(Body &body);
 void pad(Body &body);
+// With so many elements of `with` before and after it.
+Value paddedBy(Body &body, const Value &value, const Shape &low, const Shape &high, double with);
 void concat(Body &body);
 void gather(Body &body);
 void rows(Body &body);

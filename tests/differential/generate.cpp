@@ -6,6 +6,7 @@
 #include "tests/differential/families.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace commsched::differential {
 
@@ -61,17 +62,31 @@ private:
 void anyFamily(Body &body) {
   if (nested >= 2)
     return elementwise(body);
-  int sum = 0;
-  for (const Family &family : kFamilies)
-    sum += family.weight;
+  auto weight = [&](size_t family) {
+    return kFamilies[family].weight * (body.favoured >> family & 1 ? 12 : 1);
+  };
+  int64_t sum = 0;
+  for (size_t i = 0; i < std::size(kFamilies); ++i)
+    sum += weight(i);
   int64_t at = body.rng.below(sum);
   ++nested;
-  for (const Family &family : kFamilies)
-    if ((at -= family.weight) < 0) {
-      family.add(body);
+  for (size_t i = 0; i < std::size(kFamilies); ++i)
+    if ((at -= weight(i)) < 0) {
+      kFamilies[i].add(body);
       break;
     }
   --nested;
+}
+
+// Programs of a few families meet combinations that those of all families seldom have
+// (Groce et al., Swarm testing, ISSTA 2012).
+static uint32_t favouredFamilies(Random &rng) {
+  static_assert(std::size(kFamilies) <= 32);
+  uint32_t favoured = 0;
+  if (rng.oneIn(3))
+    for (int64_t i = rng.between(1, 4); i > 0; --i)
+      favoured |= uint32_t(1) << rng.below(int64_t(std::size(kFamilies)));
+  return favoured;
 }
 
 // Reduces, broadcasts or reshapes something.
@@ -326,6 +341,7 @@ void Writer::makeMetrics() {
 
 std::string Writer::run() {
   makeArguments();
+  body.favoured = favouredFamilies(rng);
   // Half of them are short: more of them, and of their modes, can be tried.
   for (int64_t i = rng.oneIn(2) ? rng.between(2, 12) : rng.between(1, 3); i > 0; --i)
     anyFamily(body);

@@ -206,6 +206,17 @@ void layer(Body &body) {
   body.keep(body.op("math.tanh " + result.name + " : " + result.type(), result.element, result.shape, {result}, 1));
 }
 
+// An image with zeroes around it.
+static Value padded(Body &body, const Shape &shape) {
+  Shape inner = shape, low(4, 0), high(4, 0);
+  for (size_t d : {1, 2}) {
+    low[d] = body.rng.between(0, std::min<int64_t>(2, shape[d] - 1));
+    high[d] = body.rng.between(0, std::min<int64_t>(2, shape[d] - 1 - low[d]));
+    inner[d] -= low[d] + high[d];
+  }
+  return paddedBy(body, makeOfType(body, "f32", inner), low, high, 0);
+}
+
 // Of 2 dimensions, channels last, or written as a generic with any order of the
 // dimensions; the image and the filter are reshaped from what there is, or constants.
 void convolution(Body &body) {
@@ -219,7 +230,7 @@ void convolution(Body &body) {
   int64_t oh = height, ow = width;
   height = (oh - 1) * sh + kh;
   width = (ow - 1) * sw + kw;
-  Value x = makeOfType(body, "f32", {n, height, width, channels});
+  Value x = rng.oneIn(2) ? padded(body, {n, height, width, channels}) : makeOfType(body, "f32", {n, height, width, channels});
   Value f = makeOfType(body, "f32", {kh, kw, channels, filters});
   double size = x.size * f.size * std::sqrt(double(kh * kw * channels)) * 2;
   if (x.batch == f.batch && n * oh * ow * filters * kh * kw * channels > 60000)

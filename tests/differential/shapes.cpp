@@ -159,26 +159,31 @@ void insertSlice(Body &body) {
                     into.element, into.shape, {from, into}, std::max(from.size, into.size)));
 }
 
+Value paddedBy(Body &body, const Value &value, const Shape &low, const Shape &high, double with) {
+  Shape shape;
+  std::string arguments;
+  for (size_t d = 0; d < low.size(); ++d) {
+    shape.push_back(value.shape[d] + low[d] + high[d]);
+    arguments += (d ? ", " : "") + body.fresh() + ": index";
+  }
+  std::string number = body.number(value.element, with);
+  return body.op("tensor.pad " + value.name + " low" + listOf(low) + " high" + listOf(high) + " {\n  ^bb0(" + arguments +
+                     "):\n    tensor.yield " + number + " : " + value.element + "\n  } : " + value.type() + " to " +
+                     typeOf(value.element, shape),
+                 value.element, shape, {value}, std::max(1.0, value.size));
+}
+
 void pad(Body &body) {
   Random &rng = body.rng;
   Value a;
   if (!body.find([](const Value &v) { return v.rank() > 0 && v.rank() < 4 && v.count() <= 1000; }, a))
     return;
-  std::vector<int64_t> low, high;
-  Shape shape;
-  std::string arguments;
+  Shape low, high;
   for (int64_t d = 0; d < a.rank(); ++d) {
     low.push_back(rng.oneIn(2) ? 0 : rng.between(0, 2));
     high.push_back(rng.oneIn(2) ? 0 : rng.between(0, 2));
-    shape.push_back(a.shape[size_t(d)] + low.back() + high.back());
-    arguments += (d ? ", " : "") + body.fresh() + ": index";
   }
-  std::string with = body.number(a.element, rng.oneIn(3) ? 1 : 0);
-  Value result = body.op("tensor.pad " + a.name + " low" + listOf(low) + " high" + listOf(high) + " {\n  ^bb0(" + arguments +
-                             "):\n    tensor.yield " + with + " : " + a.element + "\n  } : " + a.type() + " to " +
-                             typeOf(a.element, shape),
-                         a.element, shape, {a}, std::max(1.0, a.size));
-  body.keep(result);
+  body.keep(paddedBy(body, a, low, high, rng.oneIn(3) ? 1 : 0));
 }
 
 void concat(Body &body) {

@@ -37,6 +37,7 @@ struct Trial::Impl {
   DialectRegistry registry;
   std::unique_ptr<MLIRContext> context;
   std::string error; // the first since it was cleared
+  bool internal = false; // a fault of the compiler is among them
 
   Impl();
   OwningOpRef<ModuleOp> parse(const std::string &text) {
@@ -66,8 +67,13 @@ Trial::Impl::Impl() {
   context = std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
   context->loadAllAvailableDialects();
   context->getDiagEngine().registerHandler([this](Diagnostic &diagnostic) {
-    if (diagnostic.getSeverity() == DiagnosticSeverity::Error && error.empty())
-      error = diagnostic.str();
+    if (diagnostic.getSeverity() != DiagnosticSeverity::Error)
+      return success();
+    std::string text = diagnostic.str();
+    bool says = StringRef(text).contains("internal error");
+    if (error.empty() || (says && !internal))
+      error = text;
+    internal |= says;
     return success();
   });
 }
@@ -160,6 +166,19 @@ bool compare(Session &session, const reference::StepResult &wanted, int step, Re
   return true;
 }
 
+// What --verify-distributed rejects at the end of a pipeline, the passes have made: a
+// fault of theirs, however the step was written.
+class Verdict : public PassInstrumentation {
+public:
+  explicit Verdict(bool &rejected) : rejected(rejected) {}
+  void runAfterPassFailed(Pass *failed, Operation *) override {
+    rejected |= failed->getArgument() == "verify-distributed";
+  }
+
+private:
+  bool &rejected;
+};
+
 // Keeps what a pass has made.
 class Keep : public PassInstrumentation {
 public:
@@ -185,14 +204,14 @@ Report fail(Outcome outcome, const std::string &message, Report report) {
 // With a diagnostic it is a refusal; without one, or if it says so, a fault of the
 // compiler.
 Report Trial::Impl::refuse(const char *otherwise, Report report) {
-  bool isFault = error.empty() || StringRef(error).contains("internal error");
-  Outcome outcome = isFault ? Outcome::failed : Outcome::refused;
+  Outcome outcome = error.empty() || internal ? Outcome::failed : Outcome::refused;
   return fail(outcome, takeError(otherwise), report);
 }
 
 Report Trial::Impl::run(const std::string &text, const Mode &mode, uint64_t seed) {
   Report report;
   error.clear();
+  internal = false;
   OwningOpRef<ModuleOp> module = parse(mode.cluster() + text);
   if (!module)
     return fail(Outcome::invalid, takeError("does not parse"), report);
@@ -206,6 +225,7 @@ Report Trial::Impl::run(const std::string &text, const Mode &mode, uint64_t seed
   double begin = now();
   OwningOpRef<ModuleOp> lowered = module->clone(), selected;
   PassManager pipeline(context.get(), "builtin.module");
+  pipeline.addInstrumentation(std::make_unique<Verdict>(internal));
   if (mode.sparse())
     pipeline.addInstrumentation(std::make_unique<Keep>("lower-sparse-comm", selected));
   if (failed(parsePassPipeline(mode.pipeline, pipeline)))
