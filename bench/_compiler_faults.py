@@ -28,8 +28,10 @@ FAULTS = [
     # Bufferisation.
     Fault("results are stored behind the back of the analysis, and share their fills", PLAN + "BufferizeFragment.cpp",
           "  separateDestinations(function);\n  insertResults(function);\n", ""),
-    Fault("carried values change places without a copy", PLAN + "BufferizeFragment.cpp",
-          "other && other.getOwner() == body) {", "other && other.getOwner() == body && false) {"),
+    Fault("carried values change places without a copy", PLAN + "PinLoops.cpp",
+          "} else if (mayBeCarried(value, body)) {", "} else if (false) {"),
+    Fault("what a loop carries is overwritten while it is still read", PLAN + "PinLoops.cpp",
+          "    if (!isReadAfter(*operand))\n", "    if (true)\n"),
     # Memory of temporaries.
     Fault("a temporary's life ends where it begins", PLAN + "Scratch.cpp",
           "last = std::max(last, index);", "last = std::max(last, first);"),

@@ -234,11 +234,21 @@ bool Body::find(const std::function<bool(const Value &)> &fits, Value &value) {
       found.push_back(i);
   if (found.empty())
     return false;
+  // What nothing has used is wanted more: so less of a program is dead.
+  if (rng.oneIn(2)) {
+    std::vector<size_t> left;
+    for (size_t i : found)
+      if (!taken.count(pool[i].name))
+        left.push_back(i);
+    if (!left.empty())
+      found = left;
+  }
   // Late values are wanted more: so programs become deep.
   size_t at = size_t(rng.below(int64_t(found.size())));
   if (rng.oneIn(2))
     at = std::max(at, size_t(rng.below(int64_t(found.size()))));
   value = pool[found[at]];
+  taken.insert(value.name);
   return true;
 }
 

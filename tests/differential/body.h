@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -108,6 +109,7 @@ private:
   int depth = 1;
   Touched touched;
   std::map<std::string, Value> fills, empties;
+  std::set<std::string> taken; // values of the pool that find() has given
 };
 
 } // namespace commsched::differential

@@ -43,6 +43,22 @@ static Value nextOf(Body &body, const Value &value) {
   return result;
 }
 
+// `value` changed in place, as an accumulator is; and what it was, read behind that.
+static Value writtenThenRead(Body &body, const Value &value) {
+  Value by;
+  if (value.element == "i1" || !body.find([&](const Value &v) { return v.element == value.element && v.shape == value.shape; }, by))
+    return value;
+  std::string map = mapOf(value.rank(), iota(value.rank()));
+  Value written = body.generic({{by, map}}, {{value, map}}, std::string(value.shape.size(), 'p'), [&](auto &ins, auto &outs) {
+    std::string name = value.isFloat() ? "arith.maximumf " : "arith.addi ";
+    return std::vector<Value>{body.scalar(name + ins[0].name + ", " + outs[0].name + " : " + value.element, value.element, {ins[0], outs[0]},
+                                          std::max(value.size, by.size))};
+  })[0];
+  if (body.rng.oneIn(2))
+    body.keep(combine(body, value, body.rng.oneIn(2) ? value : by));
+  return written;
+}
+
 // Results of an op with regions, of the types of `values`.
 static void results(Body &body, const std::string &base, const std::vector<Value> &values, const Body::Touched &touched) {
   for (size_t i = 0; i < values.size(); ++i) {
@@ -100,9 +116,16 @@ void forLoop(Body &body) {
       body.keep(argument);
     for (int64_t i = rng.below(3); i > 0; --i)
       anyFamily(body);
-    for (const Value &argument : arguments)
-      next.push_back(rng.oneIn(4) ? rng.pick(arguments).type() == argument.type() ? rng.pick(arguments) : argument
-                                  : nextOf(body, argument));
+    size_t inPlace = rng.oneIn(3) ? size_t(rng.below(int64_t(arguments.size()))) : arguments.size();
+    Value written;
+    if (inPlace < arguments.size())
+      written = writtenThenRead(body, arguments[inPlace]);
+    for (const Value &argument : arguments) {
+      if (next.size() == inPlace)
+        next.push_back(written);
+      else
+        next.push_back(rng.oneIn(4) ? rng.pick(arguments) : nextOf(body, argument));
+    }
     for (size_t i = 0; i < next.size(); ++i)
       if (next[i].type() != arguments[i].type())
         next[i] = arguments[i];

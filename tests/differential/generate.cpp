@@ -19,7 +19,7 @@ struct Family {
 constexpr Family kFamilies[] = {
     {product, 14}, {layer, 8},   {elementwise, 14}, {onTensors, 8}, {reduction, 8}, {softmax, 4},
     {argmax, 2},   {transpose, 5}, {broadcast, 3},  {reshape, 5},   {slice, 6},     {insertSlice, 5},
-    {pad, 2},      {concat, 4},  {gather, 3},       {rows, 2},      {casts, 3},     {convolution, 2},
+    {pad, 2},      {concat, 4},  {gather, 3},       {rows, 2},      {casts, 3},     {convolution, 4},
     {forLoop, 3},  {insertLoop, 4}, {conditional, 2}, {whileLoop, 1},
     {workerIndex, 2},
 };
