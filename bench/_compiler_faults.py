@@ -85,6 +85,8 @@ FAULTS = [
     Fault("ranks beyond a power of two are left out", "passes/lower/ExchangeAlgorithms.cpp",
           "      whole(combine, false, r - core(), beyondCore(), r + core(), standIns());",
           "      whole(Combine::replace, false, r - core(), beyondCore(), r + core(), standIns());"),
-    Fault("the pieces of a message that is cut overlap", "passes/schedule/Apply.cpp",
-          "      piece.begin = cut;\n", "      piece.begin = cut - unit;\n"),
+    Fault("tensors are taken from the beginning of the message that they share", "passes/schedule/Starts.cpp",
+          "      offset += piece.end - piece.begin;\n", ""),
+    Fault("a message has the first elements of a tensor of which it is a part", "passes/schedule/Starts.cpp",
+          "    bounds.append({piece.begin, piece.end});\n", "    bounds.append({0, piece.end - piece.begin});\n"),
 ]

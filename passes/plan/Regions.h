@@ -1,40 +1,19 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Sets of bytes of one buffer, and what is in a buffer: for the check of memory
-// (CheckMemory.cpp). Nothing here is used to assign memory.
+// What is in a buffer: for the check of memory (CheckMemory.cpp). Nothing here is used
+// to assign memory.
 
 #ifndef COMMSCHED_PASSES_PLAN_REGIONS_H
 #define COMMSCHED_PASSES_PLAN_REGIONS_H
 
-#include "llvm/ADT/ArrayRef.h"
-#include "llvm/ADT/SmallVector.h"
+#include "Boxes.h"
 
-#include <cstdint>
+#include "llvm/ADT/STLFunctionalExtras.h"
+
 #include <vector>
 
 namespace commsched::planexport {
-
-/// The bytes offset + sum(i_d * stride_d), 0 <= i_d < size_d. Dimensions are in
-/// the order of their strides, largest first; none of size 1, none that
-/// continues the next one.
-struct Box {
-  int64_t offset = 0;
-  llvm::SmallVector<std::pair<int64_t, int64_t>, 3> dims; // size, stride
-
-  int64_t volume() const;
-  int64_t end() const; // behind the last byte
-  bool operator==(const Box &other) const = default;
-};
-
-/// `sizes` and `strides` in elements of `elementBytes`, `offset` in bytes.
-Box makeBox(int64_t offset, llvm::ArrayRef<int64_t> sizes,
-            llvm::ArrayRef<int64_t> strides, int64_t elementBytes);
-
-enum class Relation { Disjoint, Equal, Contains, Inside, Overlap };
-
-/// How `a` lies to `b`. Overlap also where that is not decided.
-Relation relate(const Box &a, const Box &b);
 
 /// A box, or a block somewhere in a box: blocks of the same `where` lie at the
 /// same place, at `inner` behind it; where that is, is not known.

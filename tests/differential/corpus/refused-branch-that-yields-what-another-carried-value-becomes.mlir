@@ -1,7 +1,7 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// refused: cannot avoid RaW conflict
+// Was refused: one-shot bufferization could not avoid a conflict.
 // values: 4779558140251331786
 // mode: nodes=1 devices=1 reduction=mean pipeline=cs-all-reduce-pipeline{reduction=mean algorithm=ring combine=false}
 func.func @step(%arg0: tensor<9x9x9xf32> {cs.param = "p0"}, %arg1: tensor<9x9x9xf32> {cs.param = "p1"}, %arg2: tensor<9x9x9xf32> {cs.param = "p2"}, %arg3: tensor<f32> {cs.state = "s0"}, %arg4: tensor<9x9xf32> {cs.batch = "x0"}, %arg5: tensor<9x9x9xf32> {cs.batch = "x1"}) -> (tensor<f32> {cs.metric = "m0"}) attributes {cs.step} {

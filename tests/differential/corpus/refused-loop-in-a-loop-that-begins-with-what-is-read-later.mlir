@@ -1,7 +1,7 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// refused: cannot avoid RaW conflict
+// Was refused: one-shot bufferization could not avoid a conflict.
 // values: 11351761414821292889
 // mode: nodes=1 devices=1 reduction=mean pipeline=cs-all-reduce-pipeline{reduction=mean algorithm=halving-doubling}
 func.func @step(%arg0: tensor<8x16xf32> {cs.param = "p0"}, %arg1: tensor<8x16xf32> {cs.param = "p1"}, %arg2: tensor<8x16xf64> {cs.param = "p2"}, %arg3: tensor<8x16xf32> {cs.param = "p3"}, %arg4: tensor<8x16xf32> {cs.param = "p4"}, %arg5: tensor<8xf32> {cs.batch = "x0"}) attributes {cs.step} {

@@ -104,6 +104,39 @@ TEST(Regions, RelationsAreThoseOfTheSetsOfBytes) {
   EXPECT_LT(undecided, kCases / 10);
 }
 
+// A tensor of parts side by side, into which a slice with steps is written that lies
+// over several of them.
+TEST(Regions, WhatASliceWithStepsLeavesIsKnownExactly) {
+  Random random(13);
+  for (unsigned n = 0; n < 2000; ++n) {
+    llvm::SmallVector<int64_t> shape{pick(random, 1, 4), pick(random, 1, 5), 2 * pick(random, 1, 8)};
+    View whole = denseView(shape, 4);
+    Content content(whole.region.box, {Source::Input, false, 0, 0});
+    std::map<int64_t, unsigned> truth;
+    auto write = [&](const Box &box, unsigned number) {
+      content.write({box, 0, {}}, {Source::Structured, false, 0, number});
+      for (int64_t byte : bytesOf(box))
+        truth[byte] = number;
+    };
+    int64_t cut = pick(random, 1, shape[2] - 1), row = shape[2], plane = row * shape[1];
+    write(makeBox(0, {shape[0], shape[1], cut}, {plane, row, 1}, 4), 1);
+    write(makeBox(4 * cut, {shape[0], shape[1], row - cut}, {plane, row, 1}, 4), 2);
+    int64_t begin[3], size[3];
+    for (int d : {0, 1, 2}) {
+      int64_t step = d == 2 ? 2 : 1;
+      begin[d] = pick(random, 0, shape[d] - 1);
+      size[d] = pick(random, 1, (shape[d] - begin[d] + step - 1) / step);
+    }
+    write(makeBox(4 * (begin[0] * plane + begin[1] * row + begin[2]), {size[0], size[1], size[2]}, {plane, row, 2}, 4), 3);
+    std::set<unsigned> wanted, got;
+    for (auto [byte, number] : truth)
+      wanted.insert(number);
+    for (const Source &source : content.read(whole.region))
+      got.insert(source.kind == Source::Input ? 0 : source.number);
+    ASSERT_EQ(got, wanted) << "case " << n;
+  }
+}
+
 TEST(Regions, BlocksAtAnUnknownPlaceAreKnownToThemselvesOnly) {
   View whole = denseView({8, 8}, 4);
   Box block = makeBox(0, {2, 8}, {8, 1}, 4);
