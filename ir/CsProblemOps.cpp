@@ -7,6 +7,7 @@
 #include "ir/CsProblemOps.h"
 
 #include "ir/CsCommunication.h"
+#include "ir/CsPieceSyntax.h"
 #include "ir/CsProblemSyntax.h"
 
 #include "mlir/IR/BuiltinOps.h"

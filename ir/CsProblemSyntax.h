@@ -145,38 +145,6 @@ inline void printTimes(mlir::OpAsmPrinter &printer, mlir::Operation *,
   time("any_order_bound_ns", anyOrderBound);
 }
 
-/// `(%w0[0, 2], %w1[3, 6])`: bytes [begin, end) of each.
-inline mlir::ParseResult parsePieces(mlir::OpAsmParser &parser,
-                                     ProblemOperands &communications,
-                                     mlir::DenseI64ArrayAttr &ranges) {
-  llvm::SmallVector<int64_t> limits;
-  if (failed(parser.parseCommaSeparatedList(
-          mlir::OpAsmParser::Delimiter::Paren, [&]() -> mlir::ParseResult {
-            int64_t begin = 0, end = 0;
-            if (failed(parser.parseOperand(communications.emplace_back())) ||
-                failed(parser.parseLSquare()) || failed(parser.parseInteger(begin)) ||
-                failed(parser.parseComma()) || failed(parser.parseInteger(end)))
-              return mlir::failure();
-            limits.append({begin, end});
-            return parser.parseRSquare();
-          })))
-    return mlir::failure();
-  ranges = parser.getBuilder().getDenseI64ArrayAttr(limits);
-  return mlir::success();
-}
-
-inline void printPieces(mlir::OpAsmPrinter &printer, mlir::Operation *,
-                        mlir::OperandRange communications,
-                        mlir::DenseI64ArrayAttr ranges) {
-  printer << "(";
-  llvm::interleaveComma(
-      llvm::seq<size_t>(communications.size()), printer, [&](size_t i) {
-        printer << communications[i] << "[" << ranges[2 * i] << ", "
-                << ranges[2 * i + 1] << "]";
-      });
-  printer << ")";
-}
-
 } // namespace commsched::cs
 
 #endif // COMMSCHED_IR_CSPROBLEMSYNTAX_H

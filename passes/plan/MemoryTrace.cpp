@@ -132,7 +132,7 @@ View MemoryTrace::slice(const View &parent, ArrayRef<OpFoldResult> offsets,
   auto box = [&](int64_t begin) {
     return makeBox(begin, allSizes, allStrides, view.elementBytes);
   };
-  const Region &outer = parent.region;
+  const MemoryRegion &outer = parent.region;
   if (known && !outer.where) {
     view.region = {box(outer.box.offset + offset), 0, {}};
   } else if (known) {

@@ -21,7 +21,7 @@ using namespace mlir;
 
 namespace commsched::planexport {
 
-static bool isView(Operation *op) {
+static bool isMemoryView(Operation *op) {
   return isa_and_nonnull<memref::SubViewOp, memref::ExpandShapeOp,
                          memref::CollapseShapeOp, memref::CastOp,
                          memref::ReinterpretCastOp, memref::TransposeOp>(op);
@@ -43,7 +43,7 @@ static Value import(Value value, OpBuilder &inner, IRMapping &mapping,
   if (Value known = mapping.lookupOrNull(value))
     return known;
   Operation *def = value.getDefiningOp();
-  if (isView(def) || (def && (def->hasTrait<OpTrait::ConstantLike>() ||
+  if (isMemoryView(def) || (def && (def->hasTrait<OpTrait::ConstantLike>() ||
                               isa<memref::GetGlobalOp>(def)))) {
     for (Value operand : def->getOperands())
       import(operand, inner, mapping, captured, arguments, body);

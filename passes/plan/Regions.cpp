@@ -9,7 +9,7 @@
 
 namespace commsched::planexport {
 
-Relation relate(const Region &a, const Region &b) {
+Relation relate(const MemoryRegion &a, const MemoryRegion &b) {
   if (!a.where && !b.where)
     return relate(a.box, b.box);
   if (a.where == b.where)
@@ -43,7 +43,7 @@ View denseView(llvm::ArrayRef<int64_t> sizes, int64_t elementBytes) {
 // Of a region, while its writers are looked for.
 static constexpr size_t kPieces = 256;
 
-Sources Content::read(const Region &region) const {
+Sources Content::read(const MemoryRegion &region) const {
   Sources result;
   for (const History &history : histories) {
     // Newest first, until nothing of the region is left.
@@ -100,7 +100,7 @@ void Content::put(History &history, const Entry &entry) {
   }
 }
 
-void Content::write(const Region &region, Source source, bool weak) {
+void Content::write(const MemoryRegion &region, Source source, bool weak) {
   for (History &history : histories)
     put(history, {region, source, weak});
   tidy();
@@ -108,7 +108,7 @@ void Content::write(const Region &region, Source source, bool weak) {
 
 // The part of `entry` that lies in `source`, as it comes to lie in `target`;
 // nullopt if that is not a box.
-static std::optional<Region> moved(const Region &entry, const View &source,
+static std::optional<MemoryRegion> moved(const MemoryRegion &entry, const View &source,
                                    const View &target) {
   const Box *from = &source.region.box, *written = &entry.box;
   if (source.region.where || entry.where) {
@@ -169,7 +169,7 @@ static std::optional<Region> moved(const Region &entry, const View &source,
     if (!used[i] && (*y)[i].second - (*y)[i].first != 1)
       return std::nullopt;
   normalise(box);
-  Region result = target.region;
+  MemoryRegion result = target.region;
   (result.where ? result.inner : result.box) = box;
   return result;
 }
@@ -186,7 +186,7 @@ void Content::copy(const Content &from, const View &source, const View &target) 
         put(arriving, {target.region, entry.source, entry.weak});
         continue;
       }
-      std::optional<Region> region = moved(entry.region, source, target);
+      std::optional<MemoryRegion> region = moved(entry.region, source, target);
       put(arriving, {region ? *region : target.region, entry.source, entry.weak || !region});
     }
     if (!llvm::is_contained(variants, arriving))

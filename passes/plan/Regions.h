@@ -17,16 +17,16 @@ namespace commsched::planexport {
 
 /// A box, or a block somewhere in a box: blocks of the same `where` lie at the
 /// same place, at `inner` behind it; where that is, is not known.
-struct Region {
+struct MemoryRegion {
   Box box;
   unsigned where = 0; // 0: it is `box`
   Box inner;
 
   int64_t volume() const { return where ? inner.volume() : box.volume(); }
-  bool operator==(const Region &other) const = default;
+  bool operator==(const MemoryRegion &other) const = default;
 };
 
-Relation relate(const Region &a, const Region &b);
+Relation relate(const MemoryRegion &a, const MemoryRegion &b);
 
 /// Who wrote something: `what`.`number` is an operation, `operand` its result.
 struct Source {
@@ -43,7 +43,7 @@ using Sources = llvm::SmallVector<Source, 2>; // sorted, no duplicates
 
 /// A tensor or a part of a buffer, with its logical dimensions.
 struct View {
-  Region region;
+  MemoryRegion region;
   llvm::SmallVector<int64_t, 4> sizes, strides; // strides in bytes
   int64_t elementBytes = 1;
 };
@@ -55,7 +55,7 @@ View denseView(llvm::ArrayRef<int64_t> sizes, int64_t elementBytes);
 class Content {
 public:
   struct Entry {
-    Region region;
+    MemoryRegion region;
     Source source;
     bool weak = false; // may not have happened, or not everywhere
     bool operator==(const Entry &other) const = default;
@@ -66,8 +66,8 @@ public:
   Content(const Box &all, Source source) : histories{{{{all, 0, {}}, source}}} {}
 
   /// Who wrote the bytes of `region`.
-  Sources read(const Region &region) const;
-  void write(const Region &region, Source source, bool weak = false);
+  Sources read(const MemoryRegion &region) const;
+  void write(const MemoryRegion &region, Source source, bool weak = false);
   /// What `from` has in `source` is now in `target`, element by element.
   void copy(const Content &from, const View &source, const View &target);
   /// Either this or `other`.

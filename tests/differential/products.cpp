@@ -217,6 +217,25 @@ static Value padded(Body &body, const Shape &shape) {
   return paddedBy(body, makeOfType(body, "f32", inner), low, high, 0);
 }
 
+// The same of a value that is in memory, perhaps without the zeroes: its first
+// dimension is that of the images, its last that of the channels.
+static bool paddedValue(Body &body, Value &result) {
+  Value value;
+  if (!body.find([](const Value &v) { return v.element == "f32" && v.rank() == 3 && v.count() <= 1024; }, value))
+    return false;
+  Shape shape{value.shape[0], value.shape[1], 1, value.shape[2]};
+  Value image = body.op("tensor.expand_shape " + value.name + " [[0], [1, 2], [3]] output_shape " + listOf(shape) + " : " + value.type() +
+                            " into " + typeOf("f32", shape),
+                        "f32", shape, {value}, value.size);
+  Shape low(4, 0), high(4, 0);
+  for (size_t d : {1, 2}) {
+    low[d] = body.rng.between(0, 2);
+    high[d] = body.rng.between(0, 2);
+  }
+  result = paddedBy(body, image, low, high, 0);
+  return true;
+}
+
 // Of 2 dimensions, channels last, or written as a generic with any order of the
 // dimensions; the image and the filter are reshaped from what there is, or constants.
 void convolution(Body &body) {
@@ -234,7 +253,15 @@ void convolution(Body &body) {
   int64_t oh = height, ow = width;
   height = (oh - 1) * sh + kh;
   width = (ow - 1) * sw + kw;
-  Value x = rng.oneIn(2) ? padded(body, {n, height, width, channels}) : makeOfType(body, "f32", {n, height, width, channels});
+  Value x;
+  if (rng.oneIn(3) && paddedValue(body, x)) {
+    n = x.shape[0], channels = x.shape[3], sh = sw = 1;
+    kh = std::min(kh, x.shape[1]), kw = std::min(kw, x.shape[2]);
+    oh = x.shape[1] - kh + 1, ow = x.shape[2] - kw + 1;
+  } else {
+    Shape shape{n, height, width, channels};
+    x = rng.oneIn(2) ? padded(body, shape) : makeOfType(body, "f32", shape);
+  }
   Value f = makeOfType(body, "f32", {kh, kw, channels, filters});
   double size = x.size * f.size * std::sqrt(double(kh * kw * channels)) * 2;
   if (x.batch == f.batch && n * oh * ow * filters * kh * kw * channels > 60000)

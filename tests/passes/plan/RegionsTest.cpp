@@ -140,7 +140,7 @@ TEST(Regions, WhatASliceWithStepsLeavesIsKnownExactly) {
 TEST(Regions, BlocksAtAnUnknownPlaceAreKnownToThemselvesOnly) {
   View whole = denseView({8, 8}, 4);
   Box block = makeBox(0, {2, 8}, {8, 1}, 4);
-  Region here{whole.region.box, 1, block}, there{whole.region.box, 2, block};
+  MemoryRegion here{whole.region.box, 1, block}, there{whole.region.box, 2, block};
   EXPECT_EQ(relate(here, here), Relation::Equal);
   EXPECT_EQ(relate(here, there), Relation::Overlap);
   EXPECT_EQ(relate(whole.region, here), Relation::Contains);
