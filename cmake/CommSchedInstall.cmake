@@ -9,17 +9,6 @@ include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/CommSched)
 set(header_dir ${CMAKE_INSTALL_INCLUDEDIR}/commsched)
 
-# All targets made in a folder and below it.
-function(commsched_targets_below dir out)
-  get_property(targets DIRECTORY ${dir} PROPERTY BUILDSYSTEM_TARGETS)
-  get_property(subdirs DIRECTORY ${dir} PROPERTY SUBDIRECTORIES)
-  foreach(subdir IN LISTS subdirs)
-    commsched_targets_below(${subdir} more)
-    list(APPEND targets ${more})
-  endforeach()
-  set(${out} ${targets} PARENT_SCOPE)
-endfunction()
-
 # commsched_install_libraries(<export set> <folder>...): the libraries made in
 # the folders, and their headers. CommSchedIR is CommSched::IR to users,
 # commsched_runtime is CommSched::Runtime.

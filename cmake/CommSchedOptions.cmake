@@ -28,3 +28,14 @@ endif()
 include_directories(${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
 # Installed programs find MLIR where the build did.
 set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
+
+# All targets made in a folder and below it.
+function(commsched_targets_below dir out)
+  get_property(targets DIRECTORY ${dir} PROPERTY BUILDSYSTEM_TARGETS)
+  get_property(subdirs DIRECTORY ${dir} PROPERTY SUBDIRECTORIES)
+  foreach(subdir IN LISTS subdirs)
+    commsched_targets_below(${subdir} more)
+    list(APPEND targets ${more})
+  endforeach()
+  set(${out} ${targets} PARENT_SCOPE)
+endfunction()

@@ -39,12 +39,6 @@ constexpr auto kGrace = std::chrono::seconds(1);
 // For proving the token.
 constexpr auto kPatience = std::chrono::seconds(10);
 
-Clock::time_point After(absl::Duration duration) {
-  // Far, but not so far that the clock overflows.
-  duration = std::clamp(duration, absl::ZeroDuration(), absl::Hours(24 * 365));
-  return Clock::now() + absl::ToChronoNanoseconds(duration);
-}
-
 class GrpcTransport final : public runtime::Transport, public Greeter {
  public:
   GrpcTransport(TransportOptions options, GrpcOptions grpc)
@@ -263,7 +257,7 @@ absl::Status GrpcTransport::Late() const {
 }
 
 absl::Status GrpcTransport::Connect() {
-  const Clock::time_point deadline = After(options_.connect_deadline);
+  const Clock::time_point deadline = runtime::After(options_.connect_deadline);
   if (absl::Status status = Listen(); !status.ok()) return status;
 
   grpc::ChannelArguments arguments;
@@ -306,7 +300,7 @@ absl::Status GrpcTransport::Connect() {
 }
 
 void GrpcTransport::Close(absl::Duration flush) {
-  const Clock::time_point deadline = After(flush);
+  const Clock::time_point deadline = runtime::After(flush);
   {
     MutexLock lock(&mu_);
     if (closed_) return;

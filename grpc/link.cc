@@ -14,7 +14,6 @@ namespace {
 using runtime::MutexLock;
 
 constexpr size_t kInbox = 2;             // packets read ahead
-constexpr size_t kMaxAbortText = 4 << 10;
 constexpr char kLost[] = "connection lost";
 
 }  // namespace
@@ -117,7 +116,7 @@ void Link::Fail(absl::Status why, absl::Status tell, bool quiet) {
       Header header;
       header.mutable_abort()->set_code(static_cast<uint32_t>(tell.code()));
       header.mutable_abort()->set_message(
-          std::string(tell.message().substr(0, kMaxAbortText)));
+          std::string(tell.message().substr(0, runtime::kMaxAbortText)));
       control_.push_back(std::move(header));
       last_queued_ = aborting_ = true;
     }

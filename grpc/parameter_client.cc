@@ -213,11 +213,10 @@ absl::Status Client::Finish(uint64_t steps) {
   const auto all = [&] {
     return AllLinks([](const auto &link) { return link->finished(); });
   };
-  const bool over = monitor_.Wait(
-      Clock::now() + absl::ToChronoNanoseconds(options_.deadline), [&] {
-        MutexLock lock(&mu_);
-        return !failure_.ok() || closing_ || all();
-      });
+  const bool over = monitor_.Wait(runtime::After(options_.deadline), [&] {
+    MutexLock lock(&mu_);
+    return !failure_.ok() || closing_ || all();
+  });
   if (absl::Status status = failure(); !status.ok()) return status;
   if (all()) {
     MutexLock lock(&mu_);

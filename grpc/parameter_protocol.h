@@ -18,11 +18,11 @@
 #include "absl/time/time.h"
 #include "grpc/options.h"
 #include "grpc/parameter_service.pb.h"
+#include "runtime/transport.h"
 
 namespace commsched::transport {
 
 inline constexpr uint32_t kParameterProtocol = 3;
-inline constexpr size_t kMaxAbortText = 4 << 10;
 
 // Of a frame that may have a payload; else null.
 inline parameter::Data *DataOf(parameter::Header &header) {
@@ -44,7 +44,7 @@ inline parameter::Header AbortHeader(const absl::Status &why) {
   parameter::Header header;
   header.mutable_abort()->set_code(static_cast<uint32_t>(why.code()));
   header.mutable_abort()->set_message(
-      std::string(why.message().substr(0, kMaxAbortText)));
+      std::string(why.message().substr(0, runtime::kMaxAbortText)));
   return header;
 }
 

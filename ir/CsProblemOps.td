@@ -188,7 +188,7 @@ def Cs_SolutionMessageOp : Cs_ProblemPart<"solution.message", "SolutionOp"> {
   let arguments = (ins Variadic<NoneType>:$communications, DenseI64ArrayAttr:$ranges,
                        DenseI64ArrayAttr:$priorities);
   let assemblyFormat = [{
-    `(` custom<Pieces>($communications, $ranges) `)` `priorities` $priorities attr-dict
+    ` ` `(` custom<Pieces>($communications, $ranges) `)` `priorities` $priorities attr-dict
   }];
   let hasVerifier = 1;
 }

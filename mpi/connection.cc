@@ -35,11 +35,6 @@ uint64_t OwnHost() {
   return hash;
 }
 
-Clock::time_point After(absl::Duration duration) {
-  duration = std::clamp(duration, absl::ZeroDuration(), absl::Hours(24 * 365));
-  return Clock::now() + absl::ToChronoNanoseconds(duration);
-}
-
 int Processors() {
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
@@ -71,7 +66,7 @@ MpiRanks::~MpiRanks() { Close(absl::ZeroDuration()); }
 // --- Connecting -------------------------------------------------------------
 
 absl::Status MpiRanks::Connect() {
-  const Clock::time_point deadline = After(options_.connect_deadline);
+  const Clock::time_point deadline = runtime::After(options_.connect_deadline);
   int size = 0, rank = 0;
   {
     MutexLock lock(&mu_);
@@ -91,7 +86,7 @@ absl::Status MpiRanks::Connect() {
     slots_.resize(kSlots);
     for (Slot &slot : slots_) {
       slot.bytes.resize(sizeof(Header) +
-                        std::max(mpi_.eager_bytes, kMaxAbortText));
+                        std::max(mpi_.eager_bytes, runtime::kMaxAbortText));
       Check(MPI_Irecv(slot.bytes.data(), int(slot.bytes.size()), MPI_BYTE,
                       MPI_ANY_SOURCE, note_tag_, over_.notes, &slot.request),
             "MPI_Irecv");
@@ -241,7 +236,7 @@ void MpiRanks::StopNotes() {
 }
 
 void MpiRanks::Close(absl::Duration flush) {
-  const Clock::time_point deadline = After(flush);
+  const Clock::time_point deadline = runtime::After(flush);
   {
     MutexLock lock(&mu_);
     if (closed_ || closing_) return;

@@ -45,7 +45,7 @@ void MpiRanks::FailPeer(int of, absl::Status why, absl::Status tell, bool quiet,
   peer.early_grants.clear();
   if (!tell.ok() && !peer.goodbye_sent) {
     peer.goodbye_sent = true;
-    const absl::string_view text = tell.message().substr(0, kMaxAbortText);
+    const absl::string_view text = tell.message().substr(0, runtime::kMaxAbortText);
     Tell(of, Header{.kind = kAbort, .id = uint32_t(tell.code())},
          {reinterpret_cast<const std::byte *>(text.data()), text.size()});
   }

@@ -41,7 +41,6 @@ namespace commsched::transport::mpi {
 
 inline constexpr uint32_t kMagic = 0x43534d33;  // "CSM3": also the version
 inline constexpr size_t kMessageCost = 256;
-inline constexpr size_t kMaxAbortText = 4 << 10;
 // MPI tags: of control messages by the number of the connection, so that a
 // message for the next is not taken for this one's; parts' above them.
 inline constexpr int kConnections = 1024;

@@ -99,8 +99,7 @@ bool EndMpi(absl::Duration patience) {
     state->done = true;
     state->changed.SignalAll();
   }).detach();
-  const Clock::time_point deadline =
-      Clock::now() + absl::ToChronoNanoseconds(patience);
+  const Clock::time_point deadline = runtime::After(patience);
   MutexLock lock(&state->mu);
   while (!state->done)
     if (state->changed.WaitUntil(&state->mu, deadline)) return state->done;

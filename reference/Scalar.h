@@ -111,7 +111,13 @@ void endSum(Scalar &sum, const FloatFormat &format, double terms);
 using ScalarBuilder = bool (*)(mlir::Operation *op, Instruction &instruction);
 /// Null if there is none for ops of this name.
 ScalarBuilder scalarBuilder(llvm::StringRef opName);
-/// For the files that define them.
+/// For the files that define them: what sets nothing but how to run and a number.
+template <void (*run)(const Instruction &, Machine &), int64_t immediate = 0>
+bool build(mlir::Operation *, Instruction &instruction) {
+  instruction.run = run;
+  instruction.immediate = immediate;
+  return true;
+}
 using ScalarBuilders = llvm::StringMap<ScalarBuilder>;
 void addFloatBuilders(ScalarBuilders &builders);
 void addIntegerBuilders(ScalarBuilders &builders);

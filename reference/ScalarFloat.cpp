@@ -280,15 +280,6 @@ static void runBitcast(const Instruction &i, Machine &m) {
 // The table
 //===----------------------------------------------------------------------===//
 
-using Run = void (*)(const Instruction &, Machine &);
-
-template <Run run, int64_t immediate = 0>
-static bool build(Operation *, Instruction &instruction) {
-  instruction.run = run;
-  instruction.immediate = immediate;
-  return true;
-}
-
 static bool buildCmp(Operation *op, Instruction &instruction) {
   instruction.run = runCmp;
   instruction.immediate = static_cast<int64_t>(cast<arith::CmpFOp>(op).getPredicate());

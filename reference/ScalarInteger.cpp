@@ -257,16 +257,7 @@ void runPowI(const Instruction &i, Machine &m) {
   m.out(i).bound = a.bound == 0 && b.bound == 0 ? 0 : anything(i.width);
 }
 
-using Run = void (*)(const Instruction &, Machine &);
-
-template <Run run, int64_t immediate = 0>
-bool build(Operation *, Instruction &instruction) {
-  instruction.run = run;
-  instruction.immediate = immediate;
-  return true;
-}
-
-bool buildCmp(Operation *op, Instruction &instruction) {
+bool buildCmpI(Operation *op, Instruction &instruction) {
   instruction.run = runCmpI;
   instruction.immediate = static_cast<int64_t>(cast<arith::CmpIOp>(op).getPredicate());
   return true;
@@ -295,7 +286,7 @@ void commsched::reference::addIntegerBuilders(ScalarBuilders &builders) {
   builders["arith.minsi"] = build<runMostI<-1, true>>;
   builders["arith.maxui"] = build<runMostI<1, false>>;
   builders["arith.minui"] = build<runMostI<-1, false>>;
-  builders["arith.cmpi"] = buildCmp;
+  builders["arith.cmpi"] = buildCmpI;
   builders["arith.extsi"] = build<runConvertI, 0>;
   builders["arith.extui"] = build<runConvertI, 1>;
   builders["arith.trunci"] = build<runConvertI, 0>;

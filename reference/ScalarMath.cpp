@@ -262,15 +262,7 @@ void runClamp(const Instruction &i, Machine &m) {
   out.bound = bound;
 }
 
-using Run = void (*)(const Instruction &, Machine &);
-
-template <Run run, int64_t units = 0> bool build(Operation *, Instruction &instruction) {
-  instruction.run = run;
-  instruction.immediate = units;
-  return true;
-}
-
-template <Run run, double (*function)(double), int64_t units>
+template <void (*run)(const Instruction &, Machine &), double (*function)(double), int64_t units>
 bool buildOf(Operation *, Instruction &instruction) {
   instruction.run = run;
   instruction.function = function;

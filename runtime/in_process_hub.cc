@@ -38,8 +38,7 @@ absl::Status InProcessHub::Join(const TransportOptions &options) {
     return absl::FailedPreconditionError(
         absl::StrCat("number of nodes must match the cluster's ", nodes_,
                      ", got: ", options.nodes));
-  Clock::time_point deadline =
-      Clock::now() + absl::ToChronoNanoseconds(options.connect_deadline);
+  Clock::time_point deadline = After(options.connect_deadline);
   MutexLock lock(&mu_);
   Endpoint &self = endpoints_[options.rank];
   if (self.state != Endpoint::kAbsent)
@@ -254,7 +253,7 @@ void InProcessHub::Abort(int self, const absl::Status &why) {
 }
 
 void InProcessHub::Close(int self, absl::Duration flush) {
-  Clock::time_point deadline = Clock::now() + absl::ToChronoNanoseconds(flush);
+  Clock::time_point deadline = After(flush);
   Actions actions;
   {
     MutexLock lock(&mu_);

@@ -56,9 +56,7 @@ absl::Status ParameterServerImpl::Pause(bool wait) {
   for (const Block &block : blocks_)
     if (sync()) hold_ = std::max(hold_, block.updates + (block.running ? 1 : 0));
   saving_ = true;
-  const Clock::time_point end =
-      Clock::now() + absl::ToChronoNanoseconds(
-                         std::min(options_.deadline, absl::Hours(24 * 365)));
+  const Clock::time_point end = After(options_.deadline);
   while (status_.ok()) {
     bool still = running_.empty();
     for (const Block &block : blocks_)

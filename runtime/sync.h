@@ -7,15 +7,23 @@
 #ifndef COMMSCHED_RUNTIME_SYNC_H
 #define COMMSCHED_RUNTIME_SYNC_H
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/time/time.h"
 
 namespace commsched::runtime {
 
 using Clock = std::chrono::steady_clock;
+
+// `duration` from now on: a year at most, so that the clock does not overflow.
+inline Clock::time_point After(absl::Duration duration) {
+  duration = std::clamp(duration, absl::ZeroDuration(), absl::Hours(24 * 365));
+  return Clock::now() + absl::ToChronoNanoseconds(duration);
+}
 
 class ABSL_LOCKABLE Mutex {
  public:

@@ -57,6 +57,9 @@
 
 namespace commsched::runtime {
 
+// Of the message of an Abort that travels to peers, in bytes.
+inline constexpr size_t kMaxAbortText = 4 << 10;
+
 // Names a message between two ranks. All ranks compute the same tag from the
 // plan; nothing in it is local.
 struct MessageTag {

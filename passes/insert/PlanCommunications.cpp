@@ -13,9 +13,9 @@ using namespace commsched;
 
 namespace {
 
-class Planner {
+class CommunicationPlanner {
 public:
-  Planner(const DependenceAnalysis &analysis)
+  CommunicationPlanner(const DependenceAnalysis &analysis)
       : analysis(analysis), graph(analysis.getGraph()),
         function(analysis.getFunction()) {}
 
@@ -40,7 +40,7 @@ private:
   llvm::StringMap<unsigned> keys; // of the communications so far
 };
 
-void Planner::planGradients() {
+void CommunicationPlanner::planGradients() {
   for (int op : analysis.getGradients()) {
     auto gradient = cast<cs::GradientOp>(graph[op]);
     keys[gradient.getParam()] = plan.size();
@@ -59,7 +59,7 @@ void Planner::planGradients() {
     }
 }
 
-LogicalResult Planner::add(PlannedCommunication planned) {
+LogicalResult CommunicationPlanner::add(PlannedCommunication planned) {
   auto [entry, isNew] = keys.try_emplace(planned.key, plan.size());
   if (!isNew)
     return emitError(plan[entry->second].loc)
@@ -69,7 +69,7 @@ LogicalResult Planner::add(PlannedCommunication planned) {
   return success();
 }
 
-LogicalResult Planner::planResults() {
+LogicalResult CommunicationPlanner::planResults() {
   auto ret = cast<func::ReturnOp>(function.func.front().getTerminator());
   for (auto [i, role] : llvm::enumerate(function.results)) {
     Value value = ret.getOperand(i);
@@ -95,8 +95,8 @@ LogicalResult Planner::planResults() {
 }
 
 /// Whether averaging keeps the new value equal on all workers.
-LogicalResult Planner::checkState(const ResultRole &role, Taint taint,
-                                  Type type, Location loc) {
+LogicalResult CommunicationPlanner::checkState(const ResultRole &role, Taint taint,
+                                               Type type, Location loc) {
   const ArgumentRole *argument =
       llvm::find_if(function.arguments, [&](const ArgumentRole &argument) {
         return argument.isCarried() && argument.name == role.name;
@@ -120,5 +120,5 @@ LogicalResult Planner::checkState(const ResultRole &role, Taint taint,
 
 FailureOr<std::vector<PlannedCommunication>>
 commsched::planCommunications(const DependenceAnalysis &analysis) {
-  return Planner(analysis).run();
+  return CommunicationPlanner(analysis).run();
 }

@@ -17,9 +17,9 @@ using namespace commsched;
 
 namespace {
 
-class Planner {
+class ServerPlanner {
 public:
-  Planner(const UpdateAnalysis &analysis, const ServerOptions &options)
+  ServerPlanner(const UpdateAnalysis &analysis, const ServerOptions &options)
       : analysis(analysis), graph(analysis.getDependences().getGraph()),
         function(analysis.getDependences().getFunction()), options(options) {}
 
@@ -76,7 +76,7 @@ private:
 
 /// Whether the unit, of one parameter, can be applied block by block; says why
 /// not.
-bool Planner::actsByRows(const UpdateUnit &unit) const {
+bool ServerPlanner::actsByRows(const UpdateUnit &unit) const {
   std::optional<NotByRows> why = whyNotByRows(analysis, unit);
   if (!why)
     return true;
@@ -87,7 +87,7 @@ bool Planner::actsByRows(const UpdateUnit &unit) const {
   return false;
 }
 
-LogicalResult Planner::cut(const UpdateUnit &unit) {
+LogicalResult ServerPlanner::cut(const UpdateUnit &unit) {
   ServedUnit &served = result.emplace_back();
   served.unit = &unit;
   if (unit.gradients.size() > 1) {
@@ -133,7 +133,7 @@ LogicalResult Planner::cut(const UpdateUnit &unit) {
   return success();
 }
 
-void Planner::findMeans(ArrayRef<PlannedCommunication> communications) {
+void ServerPlanner::findMeans(ArrayRef<PlannedCommunication> communications) {
   for (const PlannedCommunication &planned : communications)
     // What cannot travel is refused where the trainers' step is made.
     if (RankedTensorType type = carrierOf(planned.operand.getType());
@@ -142,7 +142,7 @@ void Planner::findMeans(ArrayRef<PlannedCommunication> communications) {
 }
 
 LogicalResult
-Planner::checkKeys(ArrayRef<PlannedCommunication> communications) {
+ServerPlanner::checkKeys(ArrayRef<PlannedCommunication> communications) {
   llvm::StringMap<Location> keys;
   auto add = [&](const std::string &key, Location loc) -> LogicalResult {
     if (keys.try_emplace(key, loc).second)
@@ -164,7 +164,7 @@ Planner::checkKeys(ArrayRef<PlannedCommunication> communications) {
   return success();
 }
 
-void Planner::place() {
+void ServerPlanner::place() {
   std::vector<PlacedUnit> placed;
   std::vector<std::vector<ParameterBlock *>> members;
   for (ServedUnit &served : result) {
@@ -196,7 +196,7 @@ void Planner::place() {
     mean.server = server;
 }
 
-void Planner::tell() const {
+void ServerPlanner::tell() const {
   StringRef name = function.func.getName();
   struct Total {
     int64_t blocks = 0, bytes = 0;
@@ -259,5 +259,5 @@ FailureOr<ServerPlan>
 commsched::planServers(const UpdateAnalysis &analysis,
                        const ServerOptions &options,
                        ArrayRef<PlannedCommunication> communications) {
-  return Planner(analysis, options).run(communications);
+  return ServerPlanner(analysis, options).run(communications);
 }

@@ -132,8 +132,7 @@ absl::StatusOr<pid_t> Start(const std::string &command, const std::string &log,
 
 absl::Status Await(pid_t pid, const PlanningCommandOptions &options,
                    const std::string &log, const std::atomic<bool> &stop) {
-  const Clock::time_point end =
-      Clock::now() + absl::ToChronoNanoseconds(options.deadline);
+  const Clock::time_point end = After(options.deadline);
   int status = 0;
   absl::Status ended;
   while (waitpid(pid, &status, WNOHANG) == 0) {

@@ -19,10 +19,6 @@ namespace {
 constexpr uint64_t kLeastAhead = 4, kMostAhead = 1000;
 constexpr int64_t kAheadNs = 50'000'000;
 
-Clock::time_point After(absl::Duration duration) {
-  return Clock::now() + absl::ToChronoNanoseconds(duration);
-}
-
 std::string HexOf(uint64_t digest) { return absl::StrFormat("%016x", digest); }
 
 }  // namespace

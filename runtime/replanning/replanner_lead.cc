@@ -19,10 +19,6 @@ namespace {
 // Of an answer that a rank gives as soon as it is asked.
 constexpr absl::Duration kAnswer = absl::Seconds(10);
 
-Clock::time_point After(absl::Duration duration) {
-  return Clock::now() + absl::ToChronoNanoseconds(duration);
-}
-
 absl::Status OfRank(int rank, absl::StatusCode code, absl::string_view what) {
   return absl::Status(code, absl::StrCat("rank ", rank, ": ", what));
 }

@@ -127,7 +127,7 @@ std::string TimelineBuilder::reasonOf(const Timeline::Stall &stall,
 void TimelineBuilder::addCompute(report::Timeline &to) {
   // An update of a parameter waits for communication, and is named by that.
   for (const Timeline::Run &run : timeline.runs) {
-    const Op &op = problem.ops[run.op];
+    const schedule::Op &op = problem.ops[run.op];
     if (!isShown(run.begin, run.end) || run.begin == run.end)
       continue;
     report::Event event;
@@ -268,7 +268,7 @@ static void addWhatIfs(report::Document &document, const ScheduledStep &step) {
     }
   add("half the latency and overhead", changed, schedule);
   changed = step.problem;
-  for (Op &op : changed.ops)
+  for (schedule::Op &op : changed.ops)
     op.duration = (op.duration + 1) / 2;
   add("compute twice as fast", changed, schedule);
 }
@@ -303,7 +303,7 @@ static void addFacts(report::Document &document, const ScheduledStep &step) {
   for (const auto &[name, value] : step.facts)
     add(name, value);
   std::vector<double> compute(problem.streams);
-  for (const Op &op : problem.ops)
+  for (const schedule::Op &op : problem.ops)
     compute[op.stream] += static_cast<double>(op.duration);
   add("compute", duration(*std::max_element(compute.begin(), compute.end())) +
                      " per step, on the busiest stream");

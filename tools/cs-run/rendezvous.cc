@@ -328,9 +328,7 @@ absl::StatusOr<std::vector<std::string>> Come(const Rendezvous &meeting,
 }  // namespace
 
 absl::StatusOr<std::vector<std::string>> Meet(const Rendezvous &meeting) {
-  const Clock::time_point deadline =
-      Clock::now() + absl::ToChronoNanoseconds(
-                         std::min(meeting.deadline, absl::Hours(24 * 365)));
+  const Clock::time_point deadline = runtime::After(meeting.deadline);
   if (!meeting.encrypted) {
     auto local =
         transport::IsLocal(WithPort(meeting.host, meeting.port));

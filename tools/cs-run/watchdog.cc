@@ -18,7 +18,7 @@ using runtime::MutexLock;
 Watchdog::Watchdog(const Options &options, absl::Status why, absl::Duration patience)
     : options_(options),
       why_(std::move(why)),
-      end_(Clock::now() + absl::ToChronoNanoseconds(patience)),
+      end_(runtime::After(patience)),
       thread_([this] { Watch(); }) {}
 
 Watchdog::~Watchdog() {

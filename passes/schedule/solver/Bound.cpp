@@ -54,9 +54,9 @@ Bound boundOfTotals(const Problem &problem) {
 /// Longest chains of ops and communications through many steps, without any wait
 /// for a stream or link. Wherever such a chain passes the same op twice, it has
 /// found a cycle: the steps between take at least the time between.
-class Chains {
+class LongestChains {
 public:
-  explicit Chains(const Problem &problem) : problem(problem) {
+  explicit LongestChains(const Problem &problem) : problem(problem) {
     into.resize(problem.ops.size());
     for (unsigned i = 0; i < problem.communications.size(); ++i) {
       least.push_back(leastTime(problem, problem.communications[i]));
@@ -199,7 +199,7 @@ Bound boundOfOrder(const Problem &problem,
 
 Bound boundOfAnyOrder(const Problem &problem) {
   Bound bound = boundOfTotals(problem);
-  Bound chain = Chains(problem).bound();
+  Bound chain = LongestChains(problem).bound();
   if (!chain.why.empty())
     raise(bound, chain.period, chain.why);
   return bound;

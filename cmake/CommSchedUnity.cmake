@@ -1,0 +1,71 @@
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+# Compiles sources in batches: three quarters of what a source of MLIR or gRPC costs are
+# its headers. CMake's own UNITY_BUILD names sources by absolute paths, so that no clone
+# would find in the compiler cache what another has compiled.
+option(COMMSCHED_UNITY "compile sources in batches: less than half of the time from nothing, more after a change" OFF)
+set(COMMSCHED_UNITY_BATCH 5 CACHE STRING "most sources of a batch")
+
+# Which sources of a target can be with others: those of this repository, compiled as C++
+# with the target's own options.
+function(commsched_unity_sources target folder out)
+  get_target_property(sources ${target} SOURCES)
+  set(result)
+  foreach(source IN LISTS sources)
+    if(NOT source MATCHES "[.](cc|cpp)$")
+      continue()
+    endif()
+    get_filename_component(path ${source} ABSOLUTE BASE_DIR ${folder})
+    file(RELATIVE_PATH name ${CMAKE_SOURCE_DIR} ${path})
+    foreach(property GENERATED LANGUAGE COMPILE_OPTIONS COMPILE_DEFINITIONS SKIP_UNITY_BUILD_INCLUSION)
+      get_source_file_property(${property} ${path} TARGET_DIRECTORY ${target} ${property})
+    endforeach()
+    if(GENERATED OR COMPILE_OPTIONS OR COMPILE_DEFINITIONS OR SKIP_UNITY_BUILD_INCLUSION
+       OR name MATCHES "^([.][.]/|build/)")
+      continue()
+    endif()
+    list(APPEND result ${source})
+  endforeach()
+  set(${out} ${result} PARENT_SCOPE)
+endfunction()
+
+# commsched_unity(<folder>...): all targets made there and below.
+function(commsched_unity)
+  foreach(below IN LISTS ARGN)
+    commsched_targets_below(${CMAKE_SOURCE_DIR}/${below} targets)
+    foreach(target IN LISTS targets)
+      get_target_property(type ${target} TYPE)
+      if(NOT type MATCHES "^(STATIC|SHARED|MODULE|OBJECT)_LIBRARY$|^EXECUTABLE$")
+        continue()
+      endif()
+      get_target_property(folder ${target} SOURCE_DIR)
+      commsched_unity_sources(${target} ${folder} sources)
+      list(LENGTH sources count)
+      if(count LESS 2)
+        continue()
+      endif()
+      get_target_property(all ${target} SOURCES)
+      list(REMOVE_ITEM all ${sources})
+      # Batches of about one size.
+      math(EXPR batches "(${count} + ${COMMSCHED_UNITY_BATCH} - 1) / ${COMMSCHED_UNITY_BATCH}")
+      set(at 0)
+      foreach(batch RANGE 1 ${batches})
+        math(EXPR length "${count} * ${batch} / ${batches} - ${at}")
+        list(SUBLIST sources ${at} ${length} part)
+        math(EXPR at "${at} + ${length}")
+        set(text "")
+        foreach(source IN LISTS part)
+          get_filename_component(path ${source} ABSOLUTE BASE_DIR ${folder})
+          file(RELATIVE_PATH name ${CMAKE_SOURCE_DIR} ${path})
+          string(APPEND text "#include \"${name}\"\n")
+        endforeach()
+        get_target_property(binary ${target} BINARY_DIR)
+        set(file ${binary}/unity/${target}_${batch}.cpp)
+        file(CONFIGURE OUTPUT ${file} CONTENT "${text}" @ONLY)
+        list(APPEND all ${file})
+      endforeach()
+      set_property(TARGET ${target} PROPERTY SOURCES ${all})
+    endforeach()
+  endforeach()
+endfunction()
