@@ -217,6 +217,17 @@ Relation relate(const Box &a, const Box &b) {
 }
 
 std::optional<Box> common(const Box &a, const Box &b) {
+  switch (relate(a, b)) {
+  case Relation::Disjoint:
+    return std::nullopt;
+  case Relation::Equal:
+  case Relation::Inside:
+    return a;
+  case Relation::Contains:
+    return b;
+  case Relation::Overlap:
+    break;
+  }
   auto both = inDigits(a, b);
   if (!both || both->a.size() != 1 || both->b.size() != 1 || disjoint(both->a[0], both->b[0]))
     return std::nullopt;

@@ -120,54 +120,50 @@ static std::optional<MemoryRegion> moved(const MemoryRegion &entry, const View &
   std::optional<Box> part = common(*written, *from);
   if (!part)
     return std::nullopt;
-  Box logical{0, {}};
-  llvm::SmallVector<int64_t, 4> strides(source.strides.begin(), source.strides.end());
-  if (source.elementBytes > 1)
-    strides.push_back(1);
-  llvm::SmallVector<int64_t, 4> sorted(strides);
-  llvm::sort(sorted, std::greater<>());
-  sorted.erase(llvm::unique(sorted), sorted.end());
-  if (sorted.empty() || sorted.back() != 1)
-    sorted.push_back(1);
-  for (size_t i = 1; i < sorted.size(); ++i)
-    if (sorted[i - 1] % sorted[i])
-      return std::nullopt;
+  // Coordinates of the view: by the digits of its strides, and of steps of them.
+  llvm::SmallVector<int64_t, 4> strides{1, source.elementBytes};
   for (auto [size, stride] : part->dims)
-    if (!llvm::is_contained(sorted, stride))
+    strides.push_back(stride);
+  for (auto [size, stride] : llvm::zip(source.sizes, source.strides))
+    if (size != 1)
+      strides.push_back(stride);
+  llvm::sort(strides, std::greater<>());
+  strides.erase(llvm::unique(strides), strides.end());
+  if (strides.back() != 1)
+    return std::nullopt;
+  for (size_t i = 1; i < strides.size(); ++i)
+    if (strides[i - 1] % strides[i])
       return std::nullopt;
-  auto x = digits(*part, sorted), y = digits(*from, sorted);
-  if (!x || !y)
+  Box behind = *part;
+  behind.offset -= from->offset;
+  std::optional<Digits> places = digits(behind, strides);
+  if (!places)
     return std::nullopt;
   Box box{target.region.where ? target.region.inner.offset : target.region.box.offset, {}};
-  llvm::SmallVector<bool> used(sorted.size());
-  auto take = [&](size_t digit, int64_t stride) {
-    int64_t begin = std::max((*x)[digit].first, (*y)[digit].first);
-    int64_t end = std::min((*x)[digit].second, (*y)[digit].second);
-    box.offset += (begin - (*y)[digit].first) * stride;
-    box.dims.push_back({end - begin, stride});
-    used[digit] = true;
-    return end > begin;
-  };
-  for (auto [d, stride] : llvm::enumerate(source.strides)) {
-    if (source.sizes[d] == 1)
+  for (auto [i, place] : llvm::enumerate(*places)) {
+    auto [begin, end] = place;
+    int64_t stride = strides[i];
+    if (stride < source.elementBytes) {
+      // Only whole elements move.
+      if (begin != 0 || end != strides[i - 1] / stride)
+        return std::nullopt;
+      box.dims.push_back({end, stride});
       continue;
-    size_t digit = llvm::find(sorted, stride) - sorted.begin();
-    if (used[digit])
-      return std::nullopt;
-    if (!take(digit, target.strides[d]))
-      return std::nullopt;
+    }
+    std::optional<size_t> dim;
+    for (size_t d = 0; d < source.sizes.size(); ++d)
+      if (source.sizes[d] != 1 && source.strides[d] <= stride &&
+          (!dim || source.strides[d] > source.strides[*dim]))
+        dim = d;
+    if (!dim) {
+      if (begin != 0 || end != 1)
+        return std::nullopt;
+      continue;
+    }
+    int64_t there = stride / source.strides[*dim] * target.strides[*dim];
+    box.offset += begin * there;
+    box.dims.push_back({end - begin, there});
   }
-  if (source.elementBytes > 1) {
-    size_t digit = sorted.size() - 1;
-    // Only whole elements move.
-    if (used[digit] || (*x)[digit].second - (*x)[digit].first < source.elementBytes)
-      return std::nullopt;
-    take(digit, 1);
-  }
-  // Digits that no dimension of the view has must not differ.
-  for (size_t i = 0; i < sorted.size(); ++i)
-    if (!used[i] && (*y)[i].second - (*y)[i].first != 1)
-      return std::nullopt;
   normalise(box);
   MemoryRegion result = target.region;
   (result.where ? result.inner : result.box) = box;

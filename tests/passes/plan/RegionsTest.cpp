@@ -134,6 +134,23 @@ TEST(Regions, WhatASliceWithStepsLeavesIsKnownExactly) {
     for (const Source &source : content.read(whole.region))
       got.insert(source.kind == Source::Input ? 0 : source.number);
     ASSERT_EQ(got, wanted) << "case " << n;
+    // Within a larger tensor it is known as well, and so are its parts.
+    View larger = denseView({shape[0] + 1, shape[1] + 2, row}, 4), at = larger;
+    at.sizes.assign({shape[0], shape[1], row});
+    int64_t begins = larger.strides[0] + larger.strides[1];
+    at.region = {makeBox(begins, {shape[0], shape[1], row}, {larger.strides[0] / 4, row, 1}, 4), 0, {}};
+    Content around(larger.region.box, {Source::Input, false, 0, 7});
+    around.copy(content, whole, at);
+    for (int64_t i = 0; i < shape[0]; ++i)
+      for (int64_t j = 0; j < shape[1]; ++j) {
+        wanted.clear(), got.clear();
+        for (int64_t k = 0; k < 4 * row; ++k)
+          wanted.insert(truth[4 * (i * plane + j * row) + k]);
+        Box line = makeBox(begins + i * larger.strides[0] + j * larger.strides[1], {row}, {1}, 4);
+        for (const Source &source : around.read({line, 0, {}}))
+          got.insert(source.kind == Source::Input ? source.number + 100 : source.number);
+        ASSERT_EQ(got, wanted) << "case " << n << " row " << i << ", " << j;
+      }
   }
 }
 
