@@ -4,7 +4,7 @@
 # Compiles sources in batches: three quarters of what a source of MLIR or gRPC costs are
 # its headers. CMake's own UNITY_BUILD names sources by absolute paths, so that no clone
 # would find in the compiler cache what another has compiled.
-option(COMMSCHED_UNITY "compile sources in batches: less than half of the time from nothing, more after a change" OFF)
+option(COMMSCHED_UNITY "compile sources in batches: headers are read once for a batch, and a change compiles all of it" OFF)
 set(COMMSCHED_UNITY_BATCH 5 CACHE STRING "most sources of a batch")
 
 # Which sources of a target can be with others: those of this repository, compiled as C++

@@ -45,6 +45,17 @@ Box makeBox(int64_t offset, llvm::ArrayRef<int64_t> sizes,
   return box;
 }
 
+bool sortDividing(llvm::SmallVectorImpl<int64_t> &strides) {
+  llvm::sort(strides, std::greater<>());
+  strides.erase(llvm::unique(strides), strides.end());
+  if (strides.back() <= 0)
+    return false;
+  for (size_t i = 1; i < strides.size(); ++i)
+    if (strides[i - 1] % strides[i])
+      return false;
+  return true;
+}
+
 namespace {
 
 // Boxes in coordinates of common digits: digit i counts strides[i], and is
@@ -56,11 +67,8 @@ std::optional<Strides> commonStrides(const Box &a, const Box &b) {
   for (const Box *box : {&a, &b})
     for (auto [size, stride] : box->dims)
       strides.push_back(stride);
-  llvm::sort(strides, std::greater<>());
-  strides.erase(llvm::unique(strides), strides.end());
-  for (size_t i = 1; i < strides.size(); ++i)
-    if (strides[i - 1] % strides[i])
-      return std::nullopt;
+  if (!sortDividing(strides))
+    return std::nullopt;
   return strides;
 }
 

@@ -45,6 +45,10 @@ std::optional<Box> common(const Box &a, const Box &b);
 /// Adds what is left of `box` without `other`, where that can be told; else all of it.
 void subtract(const Box &box, const Box &other, llvm::SmallVectorImpl<Box> &left);
 
+/// Sorts strides, largest first, without duplicates; false where one does not divide the
+/// one before.
+bool sortDividing(llvm::SmallVectorImpl<int64_t> &strides);
+
 /// By digit, begin and end: digit i counts strides[i], and is below
 /// strides[i - 1] / strides[i].
 using Digits = llvm::SmallVector<std::pair<int64_t, int64_t>, 4>;

@@ -127,13 +127,14 @@ static std::optional<MemoryRegion> moved(const MemoryRegion &entry, const View &
   for (auto [size, stride] : llvm::zip(source.sizes, source.strides))
     if (size != 1)
       strides.push_back(stride);
-  llvm::sort(strides, std::greater<>());
-  strides.erase(llvm::unique(strides), strides.end());
-  if (strides.back() != 1)
+  // A view that has elements twice has several places for them.
+  for (auto [d, size] : llvm::enumerate(source.sizes))
+    for (auto [e, other] : llvm::enumerate(source.strides))
+      if (d != e && size != 1 && source.sizes[e] != 1 && source.strides[d] <= other &&
+          size * source.strides[d] > other)
+        return std::nullopt;
+  if (!sortDividing(strides))
     return std::nullopt;
-  for (size_t i = 1; i < strides.size(); ++i)
-    if (strides[i - 1] % strides[i])
-      return std::nullopt;
   Box behind = *part;
   behind.offset -= from->offset;
   std::optional<Digits> places = digits(behind, strides);
