@@ -3,6 +3,7 @@
 
 #include "Stages.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Bufferization/Transforms/Bufferize.h"
 #include "mlir/Dialect/Bufferization/Transforms/OneShotAnalysis.h"
@@ -126,34 +127,36 @@ static void insertResults(func::FuncOp function) {
     memref::CopyOp::create(builder, buffer.getLoc(), buffer, result.second);
 }
 
-// A branch that hands on a view, if of a result's memory, would leave the layout open at the merge, where
-// nests and kernels need one that is known.
-static void ownBranchResults(func::FuncOp function) {
-  function.walk([](scf::IfOp branch) {
-    if (!branch.getNumResults())
-      return;
-    for (scf::YieldOp yield : {branch.thenYield(), branch.elseYield()}) {
-      OpBuilder builder(yield);
-      for (OpOperand &operand : yield->getOpOperands()) {
-        if (!isa<RankedTensorType>(operand.get().getType()))
-          continue;
-        Value root = operand.get();
-        while (Operation *def = root.getDefiningOp()) {
-          Value source = inPlaceSource(root);
-          if (!source && isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp,
-                             tensor::CastOp>(def))
-            source = def->getOperand(0);
-          if (!source)
-            break;
-          root = source;
-        }
-        if (root.getDefiningOp<tensor::ExtractSliceOp>())
-          operand.set(bufferization::AllocTensorOp::create(
-              builder, yield.getLoc(),
-              cast<RankedTensorType>(operand.get().getType()), ValueRange{},
-              operand.get()));
-      }
+// What `value` is made in, or a view of.
+static Value rootOf(Value value) {
+  while (Operation *def = value.getDefiningOp()) {
+    Value source = inPlaceSource(value);
+    if (!source && isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::CastOp>(def))
+      source = def->getOperand(0);
+    if (!source)
+      break;
+    value = source;
+  }
+  return value;
+}
+
+// A value that is chosen, by a branch or a select, and is a view, if of a result's memory, would leave the
+// layout of the choice open, where nests and kernels need one that is known.
+static void ownChosenValues(func::FuncOp function) {
+  auto own = [](Operation *choice, MutableArrayRef<OpOperand> operands) {
+    OpBuilder builder(choice);
+    for (OpOperand &operand : operands) {
+      auto type = dyn_cast<RankedTensorType>(operand.get().getType());
+      if (type && rootOf(operand.get()).getDefiningOp<tensor::ExtractSliceOp>())
+        operand.set(bufferization::AllocTensorOp::create(builder, choice->getLoc(), type,
+                                                         ValueRange{}, operand.get()));
     }
+  };
+  function.walk([&](Operation *op) {
+    if (auto yield = dyn_cast<scf::YieldOp>(op); yield && isa<scf::IfOp>(yield->getParentOp()))
+      own(yield, yield->getOpOperands());
+    else if (isa<arith::SelectOp>(op))
+      own(op, op->getOpOperands().drop_front());
   });
 }
 
@@ -165,7 +168,7 @@ static LogicalResult assignBuffers(func::FuncOp function) {
   IRRewriter rewriter(function->getContext());
   if (failed(bufferization::eliminateEmptyTensors(rewriter, function)))
     return failure();
-  ownBranchResults(function);
+  ownChosenValues(function);
   bufferization::OneShotBufferizationOptions options;
   options.bufferAlignment = 64;
   // Constants: one that a branch yields would get an open layout otherwise.

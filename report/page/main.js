@@ -93,7 +93,7 @@ CS.main = async function () {
   CS.legend();
   CS.theme(timeline);
   CS.fromAddress(timeline, search);
-  timeline.redraw();
+  timeline.drawNow();
   document.documentElement.dataset.ready = "yes";
 };
 

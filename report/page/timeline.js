@@ -49,7 +49,8 @@ CS.Timeline = class {
       .extent([[CS.kGutter, 0], [width, 1]])
       .translateExtent([[CS.kGutter, 0], [width, 1]]);
     if (view) this.goTo(view.from, view.to);
-    else this.redraw();
+    // At once: a canvas that was resized is blank, and would be shown so for a frame.
+    this.drawNow();
   }
 
   transform() {

@@ -45,6 +45,31 @@ def test_different_parts_of_a_tensor(tmp_path, taken):
     np.testing.assert_array_equal(result, 2 * (x[2:4, 0:6:2] if taken else x[1:3, 3:6]))
 
 
+@pytest.mark.parametrize("taken", [True, False])
+@pytest.mark.parametrize("result", [A, "tensor<6x4xf32>"])
+def test_a_choice_between_values_that_are_computed_before(tmp_path, taken, result):
+    """Branches without ops become a select; one of the values can be made in the result's memory."""
+    reshaped = A == result
+    body = f"""
+    %c = tensor.extract %a0[] : {I1}
+    %e = tensor.empty() : tensor<6x4xf32>
+    %turned = linalg.transpose ins(%a1 : {A}) outs(%e : tensor<6x4xf32>) permutation = [1, 0]
+    %e1 = tensor.empty() : tensor<6x4xf32>
+    %y = linalg.exp ins(%a2 : tensor<6x4xf32>) outs(%e1 : tensor<6x4xf32>) -> tensor<6x4xf32>
+    %r = scf.if %c -> (tensor<6x4xf32>) {{
+      scf.yield %turned : tensor<6x4xf32>
+    }} else {{
+      scf.yield %y : tensor<6x4xf32>
+    }}
+    %flat = tensor.collapse_shape %r [[0, 1]] : tensor<6x4xf32> into tensor<24xf32>
+    %other = tensor.expand_shape %flat [[0, 1]] output_shape [4, 6] : tensor<24xf32> into {A}
+    cs.return {"%other" if reshaped else "%r"} : {result}"""
+    (_, x, y), (chosen,), _ = run(tmp_path, [I1, A, "tensor<6x4xf32>"], [result], body,
+                                  values=[np.array(taken), value(A), value("tensor<6x4xf32>")])
+    expected = (x.T if taken else np.exp(y)).reshape((4, 6) if reshaped else (6, 4))
+    np.testing.assert_allclose(chosen, expected, rtol=1e-6)
+
+
 def test_what_only_the_condition_of_a_loop_reads(tmp_path):
     """It is no result of the loop, but stays in its buffer too."""
     body = f"""
