@@ -73,12 +73,9 @@ void Body::line(const std::string &rhs) {
 Value Body::op(const std::string &rhs, const std::string &element, const Shape &shape,
                const std::vector<Value> &uses, double size) {
   Value value{fresh(), element, shape, size};
-  for (const Value &use : uses) {
-    value.batch |= use.batch;
-    value.gradient |= use.gradient;
-  }
-  touched.batch |= value.batch;
-  touched.gradient |= value.gradient;
+  for (const Value &use : uses)
+    value.of |= use.origin();
+  touched |= value.origin();
   line(value.name + " = " + rhs);
   return value;
 }
@@ -194,7 +191,7 @@ std::vector<Value> Body::generic(const std::vector<Operand> &ins, const std::vec
   enter(ins, inScalars);
   enter(outs, outScalars);
   line("^bb0(" + arguments + "):");
-  Touched before = touched;
+  Origin before = touched;
   touched = {};
   ++depth;
   std::vector<Value> yields = inner(inScalars, outScalars);
@@ -202,28 +199,23 @@ std::vector<Value> Body::generic(const std::vector<Operand> &ins, const std::vec
   for (const Value &yield : yields) {
     names += (names.empty() ? "" : ", ") + yield.name;
     types += (types.empty() ? "" : ", ") + yield.element;
-    touched.batch |= yield.batch;
-    touched.gradient |= yield.gradient;
+    touched |= yield.origin();
   }
   line("linalg.yield " + names + " : " + types);
   --depth;
   for (const std::vector<Operand> &operands : {ins, outs})
-    for (const Operand &operand : operands) {
-      touched.batch |= operand.value.batch;
-      touched.gradient |= operand.value.gradient;
-    }
+    for (const Operand &operand : operands)
+      touched |= operand.value.origin();
   line("} -> " + (outs.size() > 1 ? "(" + outTypes + ")" : outTypes));
   std::vector<Value> results;
   for (size_t i = 0; i < outs.size(); ++i) {
     Value result = outs[i].value;
     result.name = outs.size() > 1 ? base + "#" + std::to_string(i) : base;
     result.size = yields[i].size;
-    result.batch = touched.batch;
-    result.gradient = touched.gradient;
+    result.of = touched;
     results.push_back(result);
   }
-  touched.batch |= before.batch;
-  touched.gradient |= before.gradient;
+  touched |= before;
   return results;
 }
 
@@ -307,8 +299,8 @@ Value Body::castTo(const Value &value, const std::string &element) {
   return result;
 }
 
-Body::Touched Body::region(const std::function<void()> &write) {
-  Touched before = touched;
+Origin Body::region(const std::function<void()> &write) {
+  Origin before = touched;
   touched = {};
   auto fillsBefore = fills, emptiesBefore = empties;
   size_t poolBefore = pool.size();
@@ -318,9 +310,8 @@ Body::Touched Body::region(const std::function<void()> &write) {
   pool.resize(poolBefore);
   fills = fillsBefore;
   empties = emptiesBefore;
-  Touched inside = touched;
-  touched.batch |= before.batch;
-  touched.gradient |= before.gradient;
+  Origin inside = touched;
+  touched |= before;
   return inside;
 }
 

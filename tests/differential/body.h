@@ -22,18 +22,37 @@ using Shape = std::vector<int64_t>;
 
 int64_t elements(const Shape &shape);
 
+// What a value has been made of.
+struct Origin {
+  bool batch = false;    // the batch, other than through a gradient
+  bool gradient = false; // a gradient
+  bool rounded = false;  // floating-point numbers
+
+  Origin &operator|=(const Origin &other) {
+    batch |= other.batch;
+    gradient |= other.gradient;
+    rounded |= other.rounded;
+    return *this;
+  }
+};
+
 // A tensor or, without `tensor`, a number inside of a generic.
 struct Value {
   std::string name;
   std::string element; // "f32"
   Shape shape;
   double size = 1;       // about how large its elements are
-  bool batch = false;    // depends on the batch other than through a gradient
-  bool gradient = false; // depends on a gradient
+  Origin of;
   bool tensor = true;
 
   bool isFloat() const { return element.find('f') != std::string::npos; }
   bool isInteger() const { return !isFloat() && element != "i1"; }
+  // As of what is made of it.
+  Origin origin() const {
+    Origin result = of;
+    result.rounded |= isFloat();
+    return result;
+  }
   int64_t rank() const { return int64_t(shape.size()); }
   int64_t count() const { return elements(shape); }
   std::string type() const;
@@ -99,15 +118,12 @@ public:
 
   // Runs `write` as the body of a region: what it makes is not seen behind it. Says
   // what it depends on.
-  struct Touched {
-    bool batch = false, gradient = false;
-  };
-  Touched region(const std::function<void()> &write);
+  Origin region(const std::function<void()> &write);
 
 private:
   int next = 0;
   int depth = 1;
-  Touched touched;
+  Origin touched;
   std::map<std::string, Value> fills, empties;
   std::set<std::string> taken; // values of the pool that find() has given
 };

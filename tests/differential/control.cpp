@@ -60,22 +60,19 @@ static Value writtenThenRead(Body &body, const Value &value) {
 }
 
 // Results of an op with regions, of the types of `values`.
-static void results(Body &body, const std::string &base, const std::vector<Value> &values, const Body::Touched &touched) {
+static void results(Body &body, const std::string &base, const std::vector<Value> &values, const Origin &touched) {
   for (size_t i = 0; i < values.size(); ++i) {
     Value result = values[i];
     result.name = values.size() > 1 ? base + "#" + std::to_string(i) : base;
-    result.batch = touched.batch;
-    result.gradient = touched.gradient;
+    result.of = touched;
     result.size = std::max(result.size, 4.0);
     body.keep(result);
   }
 }
 
-static Body::Touched joined(Body::Touched touched, const std::vector<Value> &values) {
-  for (const Value &value : values) {
-    touched.batch |= value.batch;
-    touched.gradient |= value.gradient;
-  }
+static Origin joined(Origin touched, const std::vector<Value> &values) {
+  for (const Value &value : values)
+    touched |= value.origin();
   return touched;
 }
 
@@ -237,8 +234,7 @@ void conditional(Body &body) {
   body.line("} else {");
   auto other = branch();
   body.line("}");
-  touched.batch |= other.batch;
-  touched.gradient |= other.gradient;
+  touched |= other;
   results(body, base, made, joined(joined(touched, made), seen));
 }
 
@@ -302,8 +298,7 @@ void whileLoop(Body &body) {
   for (size_t i = 0; i < carried.size(); ++i) {
     Value result = carried[i];
     result.name = base + "#" + std::to_string(i + 1);
-    result.batch = touched.batch;
-    result.gradient = touched.gradient;
+    result.of = touched;
     result.size = std::max(result.size, 4.0);
     body.keep(result);
   }

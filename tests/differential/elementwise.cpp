@@ -265,7 +265,7 @@ void casts(Body &body) {
 
 void workerIndex(Body &body) {
   Value index = body.op("cs.worker_index : tensor<i32>", "i32", {}, {}, 8);
-  index.batch = true;
+  index.of.batch = true;
   body.keep(index);
   // Numbers are used more often.
   if (!body.rng.oneIn(3))

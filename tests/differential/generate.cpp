@@ -170,7 +170,7 @@ void Writer::makeArguments() {
   bool isRead = statesRead = rng.oneIn(3);
   auto add = [&](const std::string &kind, const std::string &name, const std::string &type, const Shape &shape) {
     Value value{"%" + name, type, shape, type[0] == 'i' ? 7.0 : 1.0};
-    value.batch = kind == "batch";
+    value.of.batch = kind == "batch";
     arguments.push_back({value, kind, name});
     // What servers keep, trainers do not have.
     if (kind != "state" || !servers || isRead)
@@ -205,7 +205,7 @@ void Writer::makeGradients() {
         (weights.empty() || weights[0].type() == argument.value.type()))
       weights.push_back(argument.value);
   if (!weights.empty() && rng.oneIn(2) && body.find([&](const Value &v) {
-        return v.element == weights[0].element && v.rank() == 2 && v.batch && v.shape[1] == weights[0].shape[0] && v.size <= 4;
+        return v.element == weights[0].element && v.rank() == 2 && v.of.batch && v.shape[1] == weights[0].shape[0] && v.size <= 4;
       }, x))
     ofNet = network(body, weights, x);
   for (const Argument &argument : arguments) {
@@ -233,8 +233,8 @@ void Writer::makeGradients() {
     Value value = raw[next++];
     value = body.op("cs.gradient " + value.name + " of \"" + argument.name + "\" : " + value.type(), value.element,
                     value.shape, {value}, value.size);
-    value.batch = false;
-    value.gradient = true;
+    value.of.batch = false;
+    value.of.gradient = true;
     gradients.push_back(value);
   }
 }
@@ -284,7 +284,7 @@ void Writer::makeUpdates() {
   std::vector<Value> all = body.pool;
   std::vector<Value> equal;
   for (const Value &value : all)
-    if (!value.batch && !servers)
+    if (!value.of.batch && !servers)
       equal.push_back(value);
   body.pool = equal;
   for (const Value &gradient : gradients)

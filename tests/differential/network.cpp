@@ -139,7 +139,7 @@ std::vector<Value> Network::run(Value x) {
     backward(lossGradient(u), one);
   } else {
     Value other = x, y;
-    if (body.find([&](const Value &v) { return v.element == x.element && v.rank() == 2 && v.shape[1] == x.shape[1] && v.batch; }, y))
+    if (body.find([&](const Value &v) { return v.element == x.element && v.rank() == 2 && v.shape[1] == x.shape[1] && v.of.batch; }, y))
       other = y;
     Value v = forward(other, two);
     Value d = lossGradient(multiply(u, v, false, true));

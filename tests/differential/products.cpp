@@ -264,7 +264,7 @@ void convolution(Body &body) {
   }
   Value f = makeOfType(body, "f32", {kh, kw, channels, filters});
   double size = x.size * f.size * std::sqrt(double(kh * kw * channels)) * 2;
-  if (x.batch == f.batch && n * oh * ow * filters * kh * kw * channels > 60000)
+  if (x.of.batch == f.of.batch && n * oh * ow * filters * kh * kw * channels > 60000)
     return;
   Value result;
   if (rng.oneIn(2)) {
