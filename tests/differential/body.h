@@ -42,7 +42,7 @@ struct Value {
   std::string element; // "f32"
   Shape shape;
   double size = 1;       // about how large its elements are
-  Origin of;
+  Origin of{};
   bool tensor = true;
 
   bool isFloat() const { return element.find('f') != std::string::npos; }
