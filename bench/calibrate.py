@@ -13,7 +13,6 @@ message otherwise.
 """
 import argparse
 import json
-import os
 import pathlib
 import shutil
 import signal
@@ -22,6 +21,7 @@ import sys
 import tempfile
 
 from _processes import Authority, new_token
+from _tools import tool
 from net import hosts
 
 PAYLOAD = 1448 / 1514
@@ -31,10 +31,6 @@ RATES = ["1gbit", "250mbit", "50mbit"]
 CLUSTER = ("cs.cluster @lab nodes = {nodes} devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>\n"
            "  intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>\n")
 LARGE, SMALL = [1 << 20] * 4, [256] * 16  # elements of parameters
-
-
-def tool(name):
-    return str(pathlib.Path(os.environ.get("COMMSCHED_BIN", "build/release/bin")) / name)
 
 
 def program(sizes):

@@ -54,10 +54,8 @@ foreach(target IN LISTS targets)
     install(TARGETS ${target} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
   endif()
 endforeach()
-if(EXISTS ${CMAKE_SOURCE_DIR}/python_api/commsched)
-  install(DIRECTORY ${CMAKE_SOURCE_DIR}/python_api/commsched
-    DESTINATION ${CMAKE_INSTALL_LIBDIR}/commsched/python FILES_MATCHING PATTERN "*.py")
-endif()
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/python_api/commsched
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/commsched/python FILES_MATCHING PATTERN "*.py")
 install(FILES ${CMAKE_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 configure_package_config_file(${CMAKE_SOURCE_DIR}/cmake/CommSchedConfig.cmake.in

@@ -27,3 +27,33 @@ function(commsched_gtest name)
   set_tests_properties(${name} PROPERTIES
     TIMEOUT ${ARG_TIMEOUT} PROCESSORS ${ARG_PROCESSORS} ENVIRONMENT "${ARG_ENVIRONMENT}")
 endfunction()
+
+# commsched_pytest(<name> <file or folder> [TIMEOUT <seconds>] [PROCESSORS <n>]
+#                  [ENVIRONMENT <NAME=value>...]):
+# a ctest test that runs pytest. COMMSCHED_BIN names the folder of the tools.
+# Nothing may be skipped but what tests/nothing_skipped.py allows.
+function(commsched_pytest name path)
+  cmake_parse_arguments(ARG "" "TIMEOUT;PROCESSORS" "ENVIRONMENT" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 1800)
+  endif()
+  if(NOT ARG_PROCESSORS)
+    set(ARG_PROCESSORS 1)
+  endif()
+  add_test(NAME ${name}
+    COMMAND ${Python3_EXECUTABLE} -m pytest -q -rs -p no:cacheprovider -p nothing_skipped ${path}
+    WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} PROCESSORS ${ARG_PROCESSORS}
+    ENVIRONMENT "COMMSCHED_BIN=${CMAKE_RUNTIME_OUTPUT_DIRECTORY};PYTHONPATH=${PROJECT_SOURCE_DIR}/tests;PYTHONDONTWRITEBYTECODE=1;${ARG_ENVIRONMENT}")
+endfunction()
+
+# commsched_pytest_files(<prefix> ...): one test for each file test_NAME.py of the
+# folder, called <prefix>_NAME, so that they run beside each other.
+function(commsched_pytest_files prefix)
+  file(GLOB files CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/test_*.py)
+  foreach(file IN LISTS files)
+    get_filename_component(name ${file} NAME_WE)
+    string(REGEX REPLACE "^test_" "${prefix}_" name ${name})
+    commsched_pytest(${name} ${file} ${ARGN})
+  endforeach()
+endfunction()

@@ -89,7 +89,7 @@ def test_a_congestion_control_that_is_not_allowed_to_everyone():
     try:
         path.write_text("reno\n")
     except OSError as error:
-        pytest.skip(f"{path}: {error.strerror}")
+        pytest.skip(f"needs the right to write {path}: {error.strerror}")
     try:
         with hosts.Network([0]) as network:
             process = network.start(0, ["cat", "/proc/sys/net/ipv4/tcp_congestion_control"], stdout=subprocess.PIPE, text=True)

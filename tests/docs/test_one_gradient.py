@@ -3,26 +3,25 @@
 """What docs/one-gradient.md shows is what the tools print: the lines of each block stand in that order in the output that the
 comment before it names; "..." is anything, on a line of its own any lines."""
 import json
-import os
 import pathlib
 import re
-import shutil
 import subprocess
+import sys
 
 import numpy as np
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests"))
+from built import tool  # noqa: E402
+
 PAGE = ROOT / "docs/one-gradient.md"
 LINEAR = ROOT / "examples/linear.mlir"
 BLOCKS = dict(re.findall(r"<!-- from: ([a-z0-9 ]+) -->\n```[a-z]+\n(.*?)```", PAGE.read_text(), re.S))
 
 
 def run(name, *arguments):
-    path = shutil.which(name, path=os.environ.get("COMMSCHED_BIN", str(ROOT / "build/release/bin")))
-    if path is None:
-        pytest.skip(f"{name} is not built")
-    done = subprocess.run([path, *map(str, arguments)], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([tool(name), *map(str, arguments)], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -17,7 +17,7 @@ run(${CMAKE_COMMAND} -G Ninja -S ${project} -B ${work}/build
   ${flags})
 run(${CMAKE_COMMAND} --build ${work}/build)
 run(${work}/build/distribute)
-if(EXISTS ${work}/build/load)
+if(runtime)
   run(${work}/build/load)
 endif()
 run(${work}/prefix/bin/cs-opt --version)

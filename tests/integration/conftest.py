@@ -1,15 +1,10 @@
 # Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the tests of whole clusters share: the tools, plans, and processes.
-
-COMMSCHED_BIN names the folder of the tools, or several, separated by ":".
-"""
+"""What the tests of whole clusters share: the tools, plans, and processes."""
 import atexit
 import functools
-import os
 import pathlib
 import secrets
-import shutil
 import socket
 import subprocess
 import sys
@@ -18,7 +13,9 @@ import tempfile
 import numpy as np
 import pytest
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
+for folder in (pathlib.Path(__file__).parent, pathlib.Path(__file__).resolve().parents[1]):
+    sys.path.insert(0, str(folder))
+from built import tool  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
@@ -26,14 +23,6 @@ TIME_LIMIT = 120  # seconds; only ends a hang
 CLUSTER = """cs.cluster @test nodes = {nodes} devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>
     intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
 """
-
-
-def tool(name):
-    folders = os.environ.get("COMMSCHED_BIN", str(ROOT / "build/release/bin"))
-    path = shutil.which(name, path=folders)
-    if path is None:
-        pytest.fail(f"{name} is not built")
-    return path
 
 
 def compile_plan(source, plan, pipeline="--cs-all-reduce-pipeline"):

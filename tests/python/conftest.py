@@ -4,6 +4,6 @@ import pathlib
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-for folder in (ROOT / "python_api", ROOT / "tests" / "python"):
+for folder in (ROOT / "python_api", ROOT / "tests", ROOT / "tests" / "python"):
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))

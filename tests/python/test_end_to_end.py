@@ -7,7 +7,6 @@ Needs COMMSCHED_BIN: the bin folder of a build with cs-opt, cs-translate and lib
 
 import json
 import os
-import pathlib
 import subprocess
 import sys
 
@@ -185,11 +184,6 @@ def test_a_trace(tmp_path):
     assert any(e.get("ph") == "X" for e in events)
 
 
-def _cs_run():
-    return pathlib.Path(os.environ["COMMSCHED_BIN"]) / "cs-run"
-
-
-@pytest.mark.skipif("COMMSCHED_BIN" in os.environ and not _cs_run().exists(), reason="this build has no cs-run")
 def test_processes_give_what_threads_give(digits, tmp_path):
     from safetensors.numpy import load_file, save_file
     batches = batches_of(digits, 6)
@@ -197,7 +191,7 @@ def test_processes_give_what_threads_give(digits, tmp_path):
     save_file(program.slots(), tmp_path / "init.safetensors")
     (tmp_path / "plan").write_bytes(program.plan)
     np.savez(tmp_path / "batch.npz", x=np.concatenate([b[0] for b in batches]), y=np.concatenate([b[1] for b in batches]))
-    done = subprocess.run([str(_cs_run()), "plan", "--spawn", "2", "--init", "init.safetensors", "--batch", "batch.npz",
+    done = subprocess.run([tools.find("cs-run"), "plan", "--spawn", "2", "--init", "init.safetensors", "--batch", "batch.npz",
                            "--steps", "6", "--metrics-json", "metrics.json", "--save-params", "out.safetensors"],
                           cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr

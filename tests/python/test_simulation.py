@@ -3,7 +3,6 @@
 """commsched.simulate() and cs-run --simulate, on plans of profiles."""
 
 import json
-import os
 import pathlib
 import re
 import subprocess
@@ -11,16 +10,12 @@ import subprocess
 import pytest
 
 import commsched
-from commsched import tools
+from built import tool
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CLUSTER = ("cs.cluster @lab nodes = {nodes} devices = 1 device = <kind = cuda, gflops = 10000, gb_per_s = 1000>\n"
            "  intra = <mbit_per_s = 80000, latency_ns = 5000>\n"
            "  inter = <mbit_per_s = {rate}, latency_ns = 20000, overhead_ns = 5000>\n")
-
-
-def tool(name):
-    return tools.find(name) if hasattr(tools, "find") else str(pathlib.Path(os.environ["COMMSCHED_BIN"]) / name)
 
 
 def call(*command):

@@ -5,7 +5,6 @@ with that worker's index."""
 
 import itertools
 import os
-import pathlib
 import subprocess
 import time
 
@@ -16,6 +15,7 @@ import pytest
 
 import commsched
 import reference
+from commsched import tools
 
 with_tools = pytest.mark.skipif("COMMSCHED_BIN" not in os.environ, reason="COMMSCHED_BIN is not set")
 SAMPLES, STEPS = 16, 5
@@ -260,16 +260,13 @@ def test_a_new_plan_changes_no_index():
 def job(tmp_path):
     """Runs cs-run on the program's plan in a folder with its initial values and batches; gives its checkpoint."""
     safetensors = pytest.importorskip("safetensors.numpy")
-    run = pathlib.Path(os.environ["COMMSCHED_BIN"]) / "cs-run"
-    if not run.exists():
-        pytest.skip("this build has no cs-run")
     np.savez(tmp_path / "batch.npz", x=np.concatenate([x for x, _ in BATCHES]), y=np.concatenate([y for _, y in BATCHES]))
 
     def start(program, *arguments, name="out"):
         signed = {n: v.view(np.int32) if v.dtype == np.uint32 else v for n, v in program.slots().items()}
         safetensors.save_file(signed, tmp_path / "init.safetensors")
         (tmp_path / "plan").write_bytes(program.plan)
-        done = subprocess.run([str(run), "plan", "--batch", "batch.npz", "--checkpoint", name, *map(str, arguments)],
+        done = subprocess.run([tools.find("cs-run"), "plan", "--batch", "batch.npz", "--checkpoint", name, *map(str, arguments)],
                               cwd=tmp_path, capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stderr
         return safetensors.load_file(tmp_path / name)

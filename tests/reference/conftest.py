@@ -1,29 +1,20 @@
 # Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Programs for the interpreter, and their values."""
-import os
 import pathlib
-import shutil
 import subprocess
 import sys
 
 import numpy as np
-import pytest
 from safetensors.numpy import load_file, save_file
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-for folder in (ROOT / "python_api", pathlib.Path(__file__).parent):
+for folder in (ROOT / "python_api", ROOT / "tests", pathlib.Path(__file__).parent):
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
+from built import tool  # noqa: E402
 TYPES = {np.dtype(np.float64): "f64", np.dtype(np.float32): "f32", np.dtype(np.float16): "f16",
          np.dtype(np.int64): "i64", np.dtype(np.int32): "i32", np.dtype(np.int8): "i8", np.dtype(bool): "i1"}
-
-
-def tool(name):
-    path = shutil.which(name, path=os.environ.get("COMMSCHED_BIN", str(ROOT / "build/release/bin")))
-    if path is None:
-        pytest.fail(f"{name} is not built")
-    return path
 
 
 def tensor(array):

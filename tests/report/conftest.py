@@ -1,32 +1,23 @@
 # Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Pages to test, and a reader of them that shares no code with the page's own.
-
-COMMSCHED_BIN names the folder of the tools, or several, separated by ":".
-"""
+"""Pages to test, and a reader of them that shares no code with the page's own."""
 import base64
 import json
-import os
 import pathlib
 import re
-import shutil
 import subprocess
+import sys
 import zlib
 
 import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from built import tool  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
 TIME_LIMIT = 120  # seconds; only ends a hang
 CATEGORIES = ["compute", "update", "message", "exposed", "copy"]
-
-
-def tool(name):
-    folders = os.environ.get("COMMSCHED_BIN", str(ROOT / "build/release/bin"))
-    path = shutil.which(name, path=folders)
-    if path is None:
-        pytest.fail(f"{name} is not built")
-    return path
 
 
 def run(name, *arguments):

@@ -3,4 +3,5 @@
 import pathlib
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
+for folder in (pathlib.Path(__file__).parent, pathlib.Path(__file__).resolve().parents[1]):
+    sys.path.insert(0, str(folder))

@@ -15,6 +15,8 @@ import tempfile
 
 import numpy as np
 
+from built import tool
+
 # The fields of plan/plan.proto that are used here: number -> (name, kind).
 # Kinds: "u" unsigned, "s" zigzag, "b" bytes, "t" text, "d" double, "m:<type>"
 # message; a trailing "*" repeats.
@@ -290,11 +292,10 @@ class Machine:
         return {o.metric: values[o.buffer].copy() for o in function.outputs}
 
 
-def translate(text, directory, *flags, tool=None):
+def translate(text, directory, *flags):
     """Level-2 text to a plan file; returns its path."""
     source, target = os.path.join(directory, "in.mlir"), os.path.join(directory, "out.plan")
     with open(source, "w") as file:
         file.write(text)
-    tool = tool or os.environ.get("CS_TRANSLATE", "cs-translate")
-    subprocess.run([tool, "--mlir-to-plan", source, "-o", target, *flags], check=True, timeout=300)
+    subprocess.run([tool("cs-translate"), "--mlir-to-plan", source, "-o", target, *flags], check=True, timeout=300)
     return target

@@ -1,13 +1,13 @@
 # Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A plan with parameter servers against NumPy, and what it says of roles."""
-import os
 import pathlib
 import subprocess
 
 import numpy as np
 import pytest
 
+from built import tool
 from parameter_servers import Server, train_step
 from plan_reader import Machine, translate
 
@@ -17,7 +17,7 @@ LEVEL1 = (pathlib.Path(__file__).parent / "Inputs" / "parameter-server.mlir").re
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
     level2 = subprocess.run(
-        [os.environ.get("CS_OPT", "cs-opt"), "--schedule-comm", "--expand-collectives", "--verify-distributed"],
+        [tool("cs-opt"), "--schedule-comm", "--expand-collectives", "--verify-distributed"],
         input=LEVEL1, capture_output=True, text=True, check=True).stdout
     return translate(level2, str(tmp_path_factory.mktemp("plan")))
 

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The generated profiles in examples/profiles: what their script makes, and programs
 with all their tensors."""
-import os
 import pathlib
 import re
 import subprocess
@@ -11,7 +10,10 @@ import sys
 import pytest
 
 FOLDER = pathlib.Path(__file__).resolve().parents[3] / "examples/profiles"
-TRANSLATE = os.environ.get("CS_TRANSLATE", "cs-translate")
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
+from built import tool  # noqa: E402
+
+TRANSLATE = tool("cs-translate")
 
 
 def test_files_are_what_the_script_makes():

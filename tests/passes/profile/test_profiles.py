@@ -14,13 +14,15 @@ import sys
 
 import pytest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "translate"))
+TESTS = pathlib.Path(__file__).resolve().parents[2]
+for folder in (TESTS, TESTS / "translate"):
+    sys.path.insert(0, str(folder))
 import plan_reader  # noqa: E402
+from built import tool  # noqa: E402
 
 DATA = os.environ.get("COMMSCHED_DATA", "")
 pytestmark = pytest.mark.skipif(not DATA, reason="COMMSCHED_DATA is not set: no profiles of real models")
-OPT = os.environ.get("CS_OPT", "cs-opt")
-TRANSLATE = os.environ.get("CS_TRANSLATE", "cs-translate")
+OPT, TRANSLATE = tool("cs-opt"), tool("cs-translate")
 F32 = 2
 
 Node = collections.namedtuple("Node", "op times activation parameters")
