@@ -29,13 +29,21 @@ include_directories(${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
 # Installed programs find MLIR where the build did.
 set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
 
-# All targets made in a folder and below it.
-function(commsched_targets_below dir out)
+# commsched_targets_below(<folder> <types> <out>): the targets made in a folder and
+# below it whose type is one of the names, as "EXECUTABLE|STATIC_LIBRARY".
+function(commsched_targets_below dir types out)
   get_property(targets DIRECTORY ${dir} PROPERTY BUILDSYSTEM_TARGETS)
+  set(found)
+  foreach(target IN LISTS targets)
+    get_target_property(type ${target} TYPE)
+    if(type MATCHES "^(${types})$")
+      list(APPEND found ${target})
+    endif()
+  endforeach()
   get_property(subdirs DIRECTORY ${dir} PROPERTY SUBDIRECTORIES)
   foreach(subdir IN LISTS subdirs)
-    commsched_targets_below(${subdir} more)
-    list(APPEND targets ${more})
+    commsched_targets_below(${subdir} "${types}" more)
+    list(APPEND found ${more})
   endforeach()
-  set(${out} ${targets} PARENT_SCOPE)
+  set(${out} ${found} PARENT_SCOPE)
 endfunction()

@@ -31,7 +31,8 @@ endfunction()
 # commsched_pytest(<name> <file or folder> [TIMEOUT <seconds>] [PROCESSORS <n>]
 #                  [ENVIRONMENT <NAME=value>...]):
 # a ctest test that runs pytest. COMMSCHED_BIN names the folder of the tools.
-# Nothing may be skipped but what tests/nothing_skipped.py allows.
+# Nothing may be skipped but what tests/nothing_skipped.py allows. JAX, with which
+# much is compared, takes longer to compile its steps than to run them.
 function(commsched_pytest name path)
   cmake_parse_arguments(ARG "" "TIMEOUT;PROCESSORS" "ENVIRONMENT" ${ARGN})
   if(NOT ARG_TIMEOUT)
@@ -44,7 +45,7 @@ function(commsched_pytest name path)
     COMMAND ${Python3_EXECUTABLE} -m pytest -q -rs -p no:cacheprovider -p nothing_skipped ${path}
     WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} PROCESSORS ${ARG_PROCESSORS}
-    ENVIRONMENT "COMMSCHED_BIN=${CMAKE_RUNTIME_OUTPUT_DIRECTORY};PYTHONPATH=${PROJECT_SOURCE_DIR}/tests;PYTHONDONTWRITEBYTECODE=1;${ARG_ENVIRONMENT}")
+    ENVIRONMENT "COMMSCHED_BIN=${CMAKE_RUNTIME_OUTPUT_DIRECTORY};PYTHONPATH=${PROJECT_SOURCE_DIR}/tests;PYTHONDONTWRITEBYTECODE=1;JAX_DISABLE_MOST_OPTIMIZATIONS=1;${ARG_ENVIRONMENT}")
 endfunction()
 
 # commsched_pytest_files(<prefix> ...): one test for each file test_NAME.py of the

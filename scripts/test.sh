@@ -12,32 +12,41 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 presets=("$@")
 [ $# -gt 0 ] || presets=(release asan tsan)
-bash scripts/setup.sh --tests
 mkdir -p out
 
-failed=()
-summary=()
+failed=() phases=()
+# phase NAME COMMAND...: runs it, and notes the time that it took.
+phase() {
+  local name=$1 begun=$SECONDS status=0
+  shift
+  step "$name"
+  "$@" || status=$?
+  phases+=("$(printf '%5d s  %s' $((SECONDS - begun)) "$name")")
+  return $status
+}
+run_tests() { "$CTEST" --preset "$1" -j "$(nproc)" 2>&1 | tee "out/test-$1.log"; }
+
+phase "setup" bash scripts/setup.sh --tests
+logs=()
 for preset in "${presets[@]}"; do
-  step "building $preset"
-  begun=$SECONDS
-  if ! build "$preset"; then
-    failed+=("$preset")
-    summary+=("$preset: did not build")
+  if ! phase "build $preset" build "$preset"; then
+    failed+=("$preset (did not build)")
     continue
   fi
-  step "testing $preset"
-  log=out/test-$preset.log
-  built=$SECONDS
-  "$CTEST" --preset "$preset" -j "$(nproc)" 2>&1 | tee "$log" || failed+=("$preset")
-  summary+=("$preset: $(grep -E '^[0-9]+% tests passed|^No tests were found' "$log" || echo 'no result')")
-  summary+=("$preset: built in $((built - begun)) s, tested in $((SECONDS - built)) s; slowest:")
-  # "12/140 Test  #34: name ....   Passed   56.78 sec"
-  summary+=("$(sed -nE 's/^ *[0-9]+\/[0-9]+ Test +#[0-9]+: ([^ ]+) .* ([0-9.]+) sec.*/\2 s  \1/p' "$log" |
-    sort -rn | head -10 | sed 's/^/  /')")
+  phase "test $preset" run_tests "$preset" || failed+=("$preset")
+  logs+=("out/test-$preset.log")
+  phases+=("         $(grep -E '^[0-9]+% tests passed|^No tests were found' "out/test-$preset.log" || echo 'no result')")
 done
 
 step "result"
-printf '%s\n' "${summary[@]}"
+printf '%s\n' "${phases[@]}"
+if [ ${#logs[@]} -gt 0 ]; then
+  echo "the slowest tests:"
+  for log in "${logs[@]}"; do
+    # "12/140 Test  #34: name ....   Passed   56.78 sec"
+    sed -nE "s/^ *[0-9]+\/[0-9]+ Test +#[0-9]+: ([^ ]+) .* ([0-9.]+) sec.*/\2 s  \1 ($(basename "$log" .log | cut -d- -f2))/p" "$log"
+  done | sort -rn | sed -n '1,10s/^/  /p'
+fi
 if [ ${#failed[@]} -gt 0 ]; then
   die "failed: ${failed[*]}; logs in out/test-PRESET.log"
 fi

@@ -5,6 +5,8 @@
 
 #include "tests/differential/random.h"
 
+#include <cinttypes>
+#include <cstdio>
 #include <functional>
 #include <sstream>
 
@@ -27,12 +29,13 @@ void Mode::mergeNothing() {
 std::string Mode::cluster() const {
   return "cs.cluster @lab nodes = " + std::to_string(nodes) + " devices = " + std::to_string(devices) +
          " device = <kind = cpu, gflops = 40, gb_per_s = 20>\n"
-         "    intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>\n";
+         "    intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = " +
+         std::to_string(mbitPerSecond) + ", latency_ns = " + std::to_string(latencyNs) + ">\n";
 }
 
 std::string Mode::text() const {
   return "nodes=" + std::to_string(nodes) + " devices=" + std::to_string(devices) +
-         " reduction=" + (sum ? "sum" : "mean") + " pipeline=" + pipeline;
+         " link=" + std::to_string(mbitPerSecond) + ":" + std::to_string(latencyNs) + " reduction=" + (sum ? "sum" : "mean") + " pipeline=" + pipeline;
 }
 
 bool Mode::parse(const std::string &text, Mode &mode) {
@@ -48,9 +51,11 @@ bool Mode::parse(const std::string &text, Mode &mode) {
       mode.nodes = std::atoi(word.c_str() + 6);
     else if (word.rfind("devices=", 0) == 0)
       mode.devices = std::atoi(word.c_str() + 8);
+    else if (word.rfind("link=", 0) == 0)
+      std::sscanf(word.c_str(), "link=%" SCNd64 ":%" SCNd64, &mode.mbitPerSecond, &mode.latencyNs);
     else
       mode.sum = mode.sum || word == "reduction=sum";
-  return mode.nodes > 0 && mode.devices > 0;
+  return mode.nodes > 0 && mode.devices > 0 && mode.mbitPerSecond > 0 && mode.latencyNs >= 0;
 }
 
 namespace {
@@ -60,7 +65,7 @@ void addSparse(Random &rng, int64_t nodes, const Add &add) {
   add("density=" + std::string(rng.pick({"0.02", "0.1", "0.25", "0.5"})));
   add("min-elements=" + std::to_string(rng.pick({1, 1, 4, 16})));
   std::string method = rng.pick({"auto", "allgather", "hitopk", "gtopk", "oktopk"});
-  if (method == "gtopk" && nodes == 3) // powers of two only
+  if (method == "gtopk" && (nodes & (nodes - 1)) != 0) // powers of two only
     method = "oktopk";
   add("sparse-method=" + method);
   if (rng.oneIn(3))
@@ -70,6 +75,8 @@ void addSparse(Random &rng, int64_t nodes, const Add &add) {
   } else {
     if (rng.oneIn(3))
       add("momentum-correction=0.5 mask=" + std::string(rng.oneIn(2) ? "true" : "false"));
+    else if (rng.oneIn(5))
+      add("second-moment=0.9 epsilon=0.01");
     if (rng.oneIn(4))
       add("exact-every=2");
   }
@@ -77,6 +84,8 @@ void addSparse(Random &rng, int64_t nodes, const Add &add) {
     add("sparse-fuse-bytes=" + std::to_string(rng.pick({0, 64, 4096})));
   if (rng.oneIn(6))
     add("clip=1");
+  if (rng.oneIn(6))
+    add("sparse-rules=" + std::string(rng.pick({"p0=1", "p*=0.3:oktopk", "p1=0.5:allgather"})));
 }
 
 // With one trainer, so that there is one order.
@@ -91,8 +100,12 @@ void addAsynchronous(Random &rng, const Add &add) {
 Mode modeOf(uint64_t seed) {
   Random rng(seed);
   Mode mode;
-  mode.nodes = rng.between(1, 4);
-  mode.devices = rng.oneIn(5) ? 2 : 1;
+  mode.nodes = rng.oneIn(12) ? rng.between(5, 8) : rng.between(1, 4);
+  mode.devices = rng.oneIn(5) ? rng.oneIn(4) && mode.nodes < 3 ? rng.between(3, 4) : 2 : 1;
+  if (rng.oneIn(2)) {
+    mode.mbitPerSecond = rng.pick({1, 100, 100000});
+    mode.latencyNs = rng.pick({0, 1000, 1000000});
+  }
   bool servers = rng.oneIn(3);
   bool asynchronous = servers && rng.oneIn(4);
   mode.sum = !asynchronous && rng.oneIn(5);
@@ -102,9 +115,13 @@ Mode modeOf(uint64_t seed) {
   std::string options;
   auto add = [&](const std::string &option) { options += (options.empty() ? "" : " ") + option; };
   add("reduction=" + std::string(mode.sum ? "sum" : "mean"));
-  if (!rng.oneIn(3))
-    add("schedule=" + std::string(rng.pick({"solver", "priority", "fifo", "wfbp", "fixed-buckets", "p3", "bytescheduler",
-                                            "mg-wfbp", "pace", "dear", "tictac", "latency-hiding"})));
+  if (!rng.oneIn(3)) {
+    std::string policy = rng.pick({"solver", "priority", "fifo", "wfbp", "fixed-buckets", "p3", "bytescheduler",
+                                            "mg-wfbp", "pace", "dear", "tictac", "latency-hiding"});
+    add("schedule=" + policy);
+    if (policy == "fixed-buckets" && rng.oneIn(2)) // those that it has by itself are larger than any program here
+      add("bucket-bytes=" + std::to_string(rng.pick({1, 64, 1024})) + " first-bucket-bytes=" + std::to_string(rng.pick({1, 256})));
+  }
   if (rng.oneIn(3))
     add("algorithm=" + std::string(rng.pick({"ring", "halving-doubling"})));
   if (mode.devices > 1) {

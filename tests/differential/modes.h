@@ -14,6 +14,8 @@ namespace commsched::differential {
 struct Mode {
   int64_t nodes = 1, devices = 1;
   bool sum = false; // how gradients combine; else mean
+  // Between nodes; what is decided by predicted times depends on it.
+  int64_t mbitPerSecond = 1000, latencyNs = 50000;
   std::string pipeline;
 
   int64_t workers() const { return nodes * devices; }
@@ -24,7 +26,8 @@ struct Mode {
   void mergeNothing();
   // The cs.cluster to put in front of a program.
   std::string cluster() const;
-  // "nodes=2 devices=1 reduction=mean pipeline=..."; parse() is its inverse.
+  // "nodes=2 devices=1 link=1000:50000 reduction=mean pipeline=..."; parse() is its inverse,
+  // and takes a text without a link too.
   std::string text() const;
   static bool parse(const std::string &text, Mode &mode);
 };

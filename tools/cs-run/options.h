@@ -77,6 +77,7 @@ struct Options {
 absl::StatusOr<Options> ParseOptions(const std::vector<std::string> &arguments);
 // `arguments` without --spawn and its value.
 std::vector<std::string> WithoutSpawn(const std::vector<std::string> &arguments);
+// What --help prints (help.cc).
 const char *HelpText();
 
 }  // namespace commsched::run

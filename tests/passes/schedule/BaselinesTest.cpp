@@ -8,6 +8,7 @@
 #include "passes/schedule/solver/baselines/Baselines.h"
 #include "tests/passes/schedule/Layers.h"
 #include "tests/passes/schedule/RandomLayers.h"
+#include "tests/cases.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -44,7 +45,8 @@ std::vector<std::vector<unsigned>> members(const Schedule &schedule) {
 }
 
 TEST(BaselinesTest, AreValid) {
-  for (uint32_t seed = 0; seed < 400; ++seed) {
+  Cases cases = casesOf(400);
+  for (uint32_t seed = cases.first; seed < cases.end; ++seed) {
     Problem problem = randomLayers(seed);
     ASSERT_EQ(check(problem), std::nullopt) << seed;
     View view(problem, programOrder(problem));

@@ -7,6 +7,7 @@
 #include "passes/schedule/solver/baselines/Baselines.h"
 #include "tests/passes/schedule/Layers.h"
 #include "tests/passes/schedule/RandomLayers.h"
+#include "tests/cases.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -36,7 +37,8 @@ std::string text(const Schedule &schedule) {
 }
 
 TEST(SolveTest, IsValidAndBetweenBoundAndBaselines) {
-  for (uint32_t seed = 0; seed < 300; ++seed) {
+  Cases cases = casesOf(300);
+  for (uint32_t seed = cases.first; seed < cases.end; ++seed) {
     Problem problem = randomLayers(seed);
     ASSERT_EQ(check(problem), std::nullopt) << seed;
     SolverOptions options;
@@ -57,7 +59,8 @@ TEST(SolveTest, IsValidAndBetweenBoundAndBaselines) {
 }
 
 TEST(SolveTest, SameProblemSameSchedule) {
-  for (uint32_t seed = 0; seed < 40; ++seed) {
+  Cases cases = casesOf(40);
+  for (uint32_t seed = cases.first; seed < cases.end; ++seed) {
     Problem problem = randomLayers(seed);
     SolverOptions options;
     options.effort = 20;
