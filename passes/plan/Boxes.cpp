@@ -224,6 +224,10 @@ Relation relate(const Box &a, const Box &b) {
                          : Relation::Overlap;
 }
 
+bool isTold(const Box &a, const Box &b) {
+  return relate(a, b) != Relation::Overlap || inDigits(a, b);
+}
+
 std::optional<Box> common(const Box &a, const Box &b) {
   switch (relate(a, b)) {
   case Relation::Disjoint:

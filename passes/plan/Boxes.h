@@ -36,6 +36,10 @@ enum class Relation { Disjoint, Equal, Contains, Inside, Overlap };
 /// How `a` lies to `b`. Overlap also where that is not decided.
 Relation relate(const Box &a, const Box &b);
 
+/// Whether relate() and subtract() know how they lie to each other. They do not where strides
+/// do not divide each other, or dimensions are interleaved.
+bool isTold(const Box &a, const Box &b);
+
 /// Sorts dimensions, leaves out those of one element and joins neighbours.
 void normalise(Box &box);
 

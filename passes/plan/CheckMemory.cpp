@@ -23,16 +23,22 @@ static std::string describe(Operation *op) {
   return text;
 }
 
-// What has no value may have any.
-static bool agrees(const Sources &wanted, const Sources &got) {
+// Those that are known to have written are among those that may have. What has no value
+// may have any.
+static bool agrees(const Writers &wanted, const Writers &got) {
   auto isNothing = [](const Source &source) { return source.kind == Source::Nothing; };
-  bool any = llvm::any_of(wanted, isNothing);
-  return llvm::all_of(wanted, [&](const Source &source) {
-           return isNothing(source) || llvm::is_contained(got, source);
-         }) &&
-         llvm::all_of(got, [&](const Source &source) {
-           return any || isNothing(source) || llvm::is_contained(wanted, source);
-         });
+  auto among = [&](const Sources &some, const Sources &all) {
+    return llvm::all_of(some, [&](const Source &source) {
+      return isNothing(source) || llvm::is_contained(all, source);
+    });
+  };
+  if (wanted.vague && got.vague) // at least one is the same
+    return llvm::any_of(got.sources, [&](const Source &source) {
+      return isNothing(source) || llvm::is_contained(wanted.sources, source);
+    });
+  bool any = llvm::any_of(wanted.sources, isNothing);
+  return (wanted.vague || among(wanted.sources, got.sources)) &&
+         (got.vague || any || among(got.sources, wanted.sources));
 }
 
 static LogicalResult compare(func::FuncOp function, const MemoryTrace &before,
@@ -42,7 +48,7 @@ static LogicalResult compare(func::FuncOp function, const MemoryTrace &before,
     if (it == before.reads().end())
       return read.op->emitError("internal error: ")
              << describe(read.op) << " reads memory that it did not read before it was assigned";
-    if (!agrees(it->second.sources, read.sources))
+    if (!agrees(it->second.writers, read.writers))
       return read.op->emitError("internal error: memory of ")
              << (key.kind == ReadKey::Result ? "a result" : "operand ")
              << (key.kind == ReadKey::Result ? Twine() : Twine(key.operand)) << " of "

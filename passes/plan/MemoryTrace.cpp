@@ -102,8 +102,8 @@ FailureOr<MemoryTrace::Pointer> MemoryTrace::pointer(Operation *op, Value memref
   return unknown(op);
 }
 
-void MemoryTrace::record(ReadKey key, Operation *op, Sources sources) {
-  found[key] = {std::move(sources), op};
+void MemoryTrace::record(ReadKey key, Operation *op, Writers writers) {
+  found[key] = {std::move(writers), op};
 }
 
 // `strides` of the slice are in elements of the parent's dimensions; `shape` is
@@ -156,7 +156,7 @@ View MemoryTrace::slice(const View &parent, ArrayRef<OpFoldResult> offsets,
   return view;
 }
 
-Sources MemoryTrace::readAll(Operation *op, Value value) {
+Writers MemoryTrace::readAll(Operation *op, Value value) {
   if (isa<RankedTensorType>(value.getType()))
     return content(value).read(denseView(value.getType()).region);
   auto it = memrefs.find(value);

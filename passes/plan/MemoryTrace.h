@@ -29,7 +29,7 @@ struct ReadKey {
 class MemoryTrace {
 public:
   struct Read {
-    Sources sources;
+    Writers writers;
     mlir::Operation *op;
   };
 
@@ -73,8 +73,8 @@ private:
   View slice(const View &parent, llvm::ArrayRef<mlir::OpFoldResult> offsets,
              llvm::ArrayRef<mlir::OpFoldResult> strides, llvm::ArrayRef<int64_t> sizes,
              llvm::ArrayRef<int64_t> shape);
-  Sources readAll(mlir::Operation *op, mlir::Value value);
-  void record(ReadKey key, mlir::Operation *op, Sources sources);
+  Writers readAll(mlir::Operation *op, mlir::Value value);
+  void record(ReadKey key, mlir::Operation *op, Writers writers);
   void write(mlir::Operation *op, const Pointer &to, Source source, bool weak);
   void mergeRoots(const std::vector<Root> &other);
   Content behind(const Pointer &pointer);

@@ -43,8 +43,9 @@ View denseView(llvm::ArrayRef<int64_t> sizes, int64_t elementBytes) {
 // Of a region, while its writers are looked for.
 static constexpr size_t kPieces = 256;
 
-Sources Content::read(const MemoryRegion &region) const {
-  Sources result;
+Writers Content::read(const MemoryRegion &region) const {
+  Writers result;
+  Sources &sources = result.sources;
   for (const History &history : histories) {
     // Newest first, until nothing of the region is left.
     llvm::SmallVector<Box, 4> left{region.where ? region.inner : region.box};
@@ -53,7 +54,8 @@ Sources Content::read(const MemoryRegion &region) const {
         Relation relation = relate(entry.region, region);
         if (relation == Relation::Disjoint)
           continue;
-        result.push_back(entry.source);
+        sources.push_back(entry.source);
+        result.vague |= entry.vague;
         if (!entry.weak && (relation == Relation::Equal || relation == Relation::Contains))
           break;
         continue;
@@ -63,7 +65,10 @@ Sources Content::read(const MemoryRegion &region) const {
             return relate(written, box) == Relation::Disjoint;
           }))
         continue;
-      result.push_back(entry.source);
+      sources.push_back(entry.source);
+      result.vague |= entry.vague || llvm::any_of(left, [&](const Box &box) {
+                        return !isTold(written, box);
+                      });
       if (entry.weak)
         continue;
       llvm::SmallVector<Box, 4> next;
@@ -72,12 +77,14 @@ Sources Content::read(const MemoryRegion &region) const {
       // Many pieces: as if nothing of them were written.
       if (next.size() <= kPieces)
         left = std::move(next);
+      else
+        result.vague = true;
       if (left.empty())
         break;
     }
   }
-  llvm::sort(result);
-  result.erase(llvm::unique(result), result.end());
+  llvm::sort(sources);
+  sources.erase(llvm::unique(sources), sources.end());
   return result;
 }
 
@@ -102,7 +109,7 @@ void Content::put(History &history, const Entry &entry) {
 
 void Content::write(const MemoryRegion &region, Source source, bool weak) {
   for (History &history : histories)
-    put(history, {region, source, weak});
+    put(history, {region, source, weak, false});
   tidy();
 }
 
@@ -180,11 +187,12 @@ void Content::copy(const Content &from, const View &source, const View &target) 
       if (relation == Relation::Disjoint)
         continue;
       if (relation == Relation::Equal || relation == Relation::Contains) {
-        put(arriving, {target.region, entry.source, entry.weak});
+        put(arriving, {target.region, entry.source, entry.weak, entry.vague});
         continue;
       }
       std::optional<MemoryRegion> region = moved(entry.region, source, target);
-      put(arriving, {region ? *region : target.region, entry.source, entry.weak || !region});
+      put(arriving, {region ? *region : target.region, entry.source, entry.weak || !region,
+                     entry.vague || !region});
     }
     if (!llvm::is_contained(variants, arriving))
       variants.push_back(std::move(arriving));
@@ -252,7 +260,7 @@ void Content::tidy() {
   auto key = [](const Entry &entry) {
     return std::tuple(entry.region.box.offset, entry.region.where, entry.region.inner.offset,
                       llvm::ArrayRef(entry.region.box.dims), llvm::ArrayRef(entry.region.inner.dims),
-                      entry.source);
+                      entry.source, entry.vague);
   };
   llvm::stable_sort(all, [&](const Entry &a, const Entry &b) { return key(a) < key(b); });
   all.erase(llvm::unique(all), all.end());

@@ -41,6 +41,13 @@ struct Source {
 
 using Sources = llvm::SmallVector<Source, 2>; // sorted, no duplicates
 
+/// Who wrote some bytes.
+struct Writers {
+  Sources sources;
+  /// Some of them perhaps did not: it could not be told how parts lie to each other.
+  bool vague = false;
+};
+
 /// A tensor or a part of a buffer, with its logical dimensions.
 struct View {
   MemoryRegion region;
@@ -58,6 +65,7 @@ public:
     MemoryRegion region;
     Source source;
     bool weak = false; // may not have happened, or not everywhere
+    bool vague = false; // weak, because its place could not be told any closer
     bool operator==(const Entry &other) const = default;
   };
   using History = std::vector<Entry>;
@@ -66,7 +74,7 @@ public:
   Content(const Box &all, Source source) : histories{{{{all, 0, {}}, source}}} {}
 
   /// Who wrote the bytes of `region`.
-  Sources read(const MemoryRegion &region) const;
+  Writers read(const MemoryRegion &region) const;
   void write(const MemoryRegion &region, Source source, bool weak = false);
   /// What `from` has in `source` is now in `target`, element by element.
   void copy(const Content &from, const View &source, const View &target);

@@ -30,31 +30,37 @@ Moments Moments::with(ValueRange values) const {
   return result;
 }
 
+/// Of moments: squares of small f16 gradients would be 0.
+static Type wideElement(RankedTensorType type) {
+  if (type.getElementType().isF64())
+    return type.getElementType();
+  return Float32Type::get(type.getContext());
+}
+
 MomentTypes sparse::momentTypes(RankedTensorType type, const CorrectionRules &rules) {
   MomentTypes types;
-  // Squares of small f16 gradients would be 0.
-  auto f32 = Float32Type::get(type.getContext());
+  Type wide = wideElement(type);
   if (rules.momentum > 0)
-    types.velocity = rules.secondMoment > 0 ? cast<RankedTensorType>(type.clone(f32)) : type;
+    types.velocity = rules.secondMoment > 0 ? cast<RankedTensorType>(type.clone(wide)) : type;
   if (rules.secondMoment > 0) {
-    types.squares = cast<RankedTensorType>(type.clone(f32));
-    types.weights = RankedTensorType::get({2}, f32);
+    types.squares = cast<RankedTensorType>(type.clone(wide));
+    types.weights = RankedTensorType::get({2}, wide);
   }
   return types;
 }
 
 namespace {
 
-Value constant(OpBuilder &builder, Location loc, double number) {
-  return arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(number));
+Value constant(OpBuilder &builder, Location loc, Type type, double number) {
+  return arith::ConstantOp::create(builder, loc, builder.getFloatAttr(type, number));
 }
 
 /// decay old + (1 - decay) value
 Value average(OpBuilder &builder, Location loc, double decay, Value old, Value value) {
   Value kept =
-      arith::MulFOp::create(builder, loc, constant(builder, loc, decay), old);
+      arith::MulFOp::create(builder, loc, constant(builder, loc, old.getType(), decay), old);
   Value added =
-      arith::MulFOp::create(builder, loc, constant(builder, loc, 1 - decay), value);
+      arith::MulFOp::create(builder, loc, constant(builder, loc, old.getType(), 1 - decay), value);
   return arith::AddFOp::create(builder, loc, kept, added);
 }
 
@@ -63,13 +69,14 @@ Corrected withSecondMoments(OpBuilder &builder, Location loc, Value gradient,
   auto type = cast<RankedTensorType>(gradient.getType());
   auto wide = cast<RankedTensorType>(moments.squares.getType());
   auto pair = cast<RankedTensorType>(moments.weights.getType());
-  Type f32 = builder.getF32Type();
+  Type element = wide.getElementType();
   Corrected corrected;
   // A mean that begins at zero has weights that sum up to 1 - decay^t.
   auto both = [&](double first, double second) {
     return arith::ConstantOp::create(
         builder, loc,
-        DenseElementsAttr::get(pair, {static_cast<float>(first), static_cast<float>(second)}));
+        DenseElementsAttr::get(pair, ArrayRef<Attribute>{builder.getFloatAttr(element, first),
+                                                         builder.getFloatAttr(element, second)}));
   };
   Value kept = arith::MulFOp::create(builder, loc, both(rules.momentum, rules.secondMoment),
                                      moments.weights);
@@ -84,7 +91,7 @@ Corrected withSecondMoments(OpBuilder &builder, Location loc, Value gradient,
     Value at = arith::ConstantIndexOp::create(builder, loc, index);
     Value number =
         tensor::ExtractOp::create(builder, loc, corrected.next.weights, ValueRange{at});
-    return tensor::FromElementsOp::create(builder, loc, RankedTensorType::get({}, f32), number);
+    return tensor::FromElementsOp::create(builder, loc, RankedTensorType::get({}, element), number);
   };
   bool hasMean = moments.velocity != nullptr;
   SmallVector<Value> inputs{gradient, moments.squares, weight(1)};
@@ -108,8 +115,8 @@ Corrected withSecondMoments(OpBuilder &builder, Location loc, Value gradient,
       SmallVector<utils::IteratorType>(rank, utils::IteratorType::parallel),
       [&](OpBuilder &in, Location at, ValueRange args) {
         Value value = args[0];
-        if (type.getElementType() != f32)
-          value = arith::ExtFOp::create(in, at, f32, value);
+        if (type.getElementType() != element)
+          value = arith::ExtFOp::create(in, at, element, value);
         Value square = arith::MulFOp::create(in, at, value, value);
         Value squares = average(in, at, rules.secondMoment, args[1], square);
         Value mean = value;
@@ -122,9 +129,9 @@ Corrected withSecondMoments(OpBuilder &builder, Location loc, Value gradient,
         Value root = math::SqrtOp::create(
             in, at, arith::DivFOp::create(in, at, squares, args[2]).getResult());
         Value below =
-            arith::AddFOp::create(in, at, root, constant(in, at, rules.epsilon));
+            arith::AddFOp::create(in, at, root, constant(in, at, element, rules.epsilon));
         results[0] = arith::DivFOp::create(in, at, mean, below);
-        if (type.getElementType() != f32)
+        if (type.getElementType() != element)
           results[0] = arith::TruncFOp::create(in, at, type.getElementType(), results[0]);
         linalg::YieldOp::create(in, at, results);
       });

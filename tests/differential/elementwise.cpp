@@ -30,16 +30,73 @@ static Value select(Body &body, const Value &condition, const Value &a, const Va
                      a.element, {condition, a, b}, std::max(a.size, b.size));
 }
 
+static Value positive(Body &body, const Value &v, double least) {
+  Value square = binary(body, "arith.mulf", v, v, v.size * v.size);
+  return binary(body, "arith.addf", square, number(body, v.element, least), square.size + least);
+}
+
+// Functions that few programs have.
+static Value rareFloatOp(Body &body, const Value &a, const Value &b) {
+  Random &rng = body.rng;
+  auto below1 = [&](const Value &v) {
+    return binary(body, "arith.mulf", unary(body, "math.tanh", v, 1), number(body, v.element, 0.875), 1);
+  };
+  switch (rng.below(14)) {
+  case 0: {
+    Value small = a.size <= 4 ? a : unary(body, "math.tanh", a, 1);
+    return unary(body, rng.pick({"math.sinh", "math.cosh", "math.exp2"}), small, std::exp(small.size));
+  }
+  case 1:
+    return unary(body, rng.pick({"math.asinh", "math.atan", "math.cbrt"}), a, std::max(1.0, a.size));
+  case 2:
+    return unary(body, rng.pick({"math.asin", "math.acos", "math.atanh", "math.tan"}), below1(a), 3);
+  case 3:
+    return unary(body, "math.acosh", positive(body, a, 1.25), 4);
+  case 4:
+    return unary(body, rng.pick({"math.log2", "math.log10"}), positive(body, a, 0.5), 8);
+  case 5:
+    return unary(body, "math.erfc", a, 2);
+  case 6:
+    return unary(body, "math.round", a, a.size + 1);
+  case 7:
+    return binary(body, "math.powf", positive(body, below1(a), 0.25), below1(b), 4);
+  case 8:
+  {
+    bool inverse = rng.oneIn(3);
+    Value base = inverse ? positive(body, a, 0.5) : a;
+    int64_t power = inverse ? rng.between(-3, -1) : rng.between(0, 3);
+    return body.scalar("math.fpowi " + base.name + ", " + number(body, "i32", double(power)).name + " : " + a.element + ", i32",
+                       a.element, {base}, inverse ? 8 : a.size * a.size * a.size);
+  }
+  case 9:
+    return binary(body, "math.atan2", a, b, 3.2);
+  case 10:
+    return binary(body, "arith.remf", a, positive(body, b, 0.5), a.size);
+  case 11: {
+    Value low = number(body, a.element, -double(rng.between(0, 3)) / 2), high = number(body, a.element, double(rng.between(1, 3)) / 2);
+    return body.scalar("math.clampf " + a.name + " to [" + low.name + ", " + high.name + "] : " + a.element, a.element,
+                       {a, low, high}, 2);
+  }
+  case 12: {
+    Value is = body.scalar("math." + std::string(rng.pick({"isnan", "isinf", "isfinite", "isnormal"})) + " " + a.name + " : " +
+                               a.element,
+                           "i1", {a}, 1);
+    return select(body, is, a, b);
+  }
+  default: {
+    Value whole = body.scalar("arith.fptoui " + positive(body, unary(body, "math.tanh", a, 1), 0.25).name + " : " + a.element + " to i32",
+                              "i32", {a}, 1);
+    return body.scalar("arith.uitofp " + whole.name + " : i32 to " + a.element, a.element, {whole}, 2);
+  }
+  }
+}
+
 Value floatOp(Body &body, const std::vector<Value> &of) {
   Random &rng = body.rng;
   Value a = rng.pick(of), b = rng.pick(of);
-  auto positive = [&](const Value &v, double least) {
-    Value square = binary(body, "arith.mulf", v, v, v.size * v.size);
-    return binary(body, "arith.addf", square, number(body, v.element, least), square.size + least);
-  };
   if (a.size > 16)
     return unary(body, "math.tanh", a, 1);
-  switch (rng.below(24)) {
+  switch (rng.below(26)) {
   case 0:
   case 1:
     return binary(body, "arith.addf", a, b, a.size + b.size);
@@ -61,19 +118,19 @@ Value floatOp(Body &body, const std::vector<Value> &of) {
   case 10:
     return a.size <= 4 ? unary(body, "math.expm1", a, std::exp(a.size)) : unary(body, "math.erf", a, 1);
   case 11:
-    return unary(body, "math.log", positive(a, 0.5), 6);
+    return unary(body, "math.log", positive(body, a, 0.5), 6);
   case 12:
-    return unary(body, "math.log1p", positive(a, 0.1), 6);
+    return unary(body, "math.log1p", positive(body, a, 0.1), 6);
   case 13:
-    return unary(body, "math.sqrt", positive(a, 0.25), a.size + 1);
+    return unary(body, "math.sqrt", positive(body, a, 0.25), a.size + 1);
   case 14:
-    return unary(body, "math.rsqrt", positive(a, 0.5), 1.5);
+    return unary(body, "math.rsqrt", positive(body, a, 0.5), 1.5);
   case 15:
     return unary(body, "math.erf", a, 1);
   case 16:
     return unary(body, rng.pick({"math.sin", "math.cos"}), a, 1);
   case 17:
-    return binary(body, "arith.divf", a, positive(b, 0.5), 2 * a.size);
+    return binary(body, "arith.divf", a, positive(body, b, 0.5), 2 * a.size);
   case 18: {
     Value compared = body.scalar("arith.cmpf " + std::string(rng.pick({"ogt", "olt", "oge", "une", "ult"})) +
                                      ", " + a.name + ", " + b.name + " : " + a.element,
@@ -94,15 +151,35 @@ Value floatOp(Body &body, const std::vector<Value> &of) {
     Value one = number(body, a.element, 1);
     return binary(body, "arith.divf", one, binary(body, "arith.addf", e, one, 4), 1);
   }
+  case 23:
+  case 24:
+    return rareFloatOp(body, a, b);
   default:
     return binary(body, "arith.mulf", a, number(body, a.element, double(rng.between(-8, 8)) / 4), 2 * a.size);
   }
 }
 
+// The upper half of a product, or a sum that wraps.
+static Value extendedOp(Body &body, const Value &a, const Value &b) {
+  std::string op = body.rng.pick({"arith.mulsi_extended", "arith.mului_extended", "arith.addui_extended"});
+  std::string name = body.fresh();
+  bool sum = op == "arith.addui_extended";
+  body.line(name + ":2 = " + op + " " + a.name + ", " + b.name + " : " + a.element + (sum ? ", i1" : ""));
+  Value result = a;
+  result.name = name + (sum || body.rng.oneIn(3) ? "#0" : "#1");
+  result.of |= b.of;
+  return result;
+}
+
 Value integerOp(Body &body, const std::vector<Value> &of) {
   Random &rng = body.rng;
   Value a = rng.pick(of), b = rng.pick(of);
-  switch (rng.below(10)) {
+  switch (rng.below(12)) {
+  case 10:
+    return rng.oneIn(3) ? binary(body, "math.ipowi", a, number(body, a.element, rng.between(0, 3)), 0)
+                        : unary(body, rng.pick({"math.ctpop", "math.ctlz", "math.cttz", "math.absi"}), a, 0);
+  case 11:
+    return extendedOp(body, a, b);
   case 0:
   case 1:
     return binary(body, "arith.addi", a, b, 0);
@@ -115,7 +192,7 @@ Value integerOp(Body &body, const std::vector<Value> &of) {
   case 5:
     return binary(body, rng.pick({"arith.maxsi", "arith.minsi", "arith.maxui", "arith.minui"}), a, b, 0);
   case 6:
-    return binary(body, rng.pick({"arith.divsi", "arith.remsi", "arith.divui", "arith.remui", "arith.floordivsi"}),
+    return binary(body, rng.pick({"arith.divsi", "arith.remsi", "arith.divui", "arith.remui", "arith.floordivsi", "arith.ceildivsi", "arith.ceildivui"}),
                   a, number(body, a.element, rng.between(1, 7)), 0);
   case 7:
     return binary(body, rng.pick({"arith.shli", "arith.shrsi", "arith.shrui"}), a,
@@ -229,7 +306,7 @@ void onTensors(Body &body) {
   std::string type = a.type();
   if (a.isFloat() && rng.oneIn(3)) {
     Value small = body.moderate(a);
-    result = body.op(std::string(rng.pick({"math.tanh", "math.erf", "math.sin", "math.absf"})) + " " + small.name +
+    result = body.op(std::string(rng.pick({"math.tanh", "math.erf", "math.sin", "math.absf", "math.atan", "math.asinh", "math.cosh"})) + " " + small.name +
                          " : " + type,
                      a.element, a.shape, {small}, std::max(1.0, small.size));
   } else if (a.isFloat() && rng.oneIn(4)) {

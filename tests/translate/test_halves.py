@@ -39,9 +39,12 @@ UNARY = {
 BINARY = {"addf": np.add, "subf": np.subtract, "mulf": np.multiply, "divf": np.divide, "remf": np.fmod,
           "maximumf": np.maximum, "minimumf": np.minimum, "maxnumf": np.fmax, "minnumf": np.fmin}
 OTHERS = {
-    "negf": ("arith.negf %x0", lambda x, y: -x), "atan2": ("math.atan2 %x0, %x1", np.arctan2),
-    "copysign": ("math.copysign %x0, %x1", np.copysign), "powf": ("math.powf %x0, %x1", np.power),
-    "fma": ("math.fma %x0, %x1, %x0", lambda x, y: x * y + x), "clampf": ("math.clampf %x0 to [%x1, %x1]", lambda x, y: y),
+    "negf": ("%m = arith.negf %x0 : {t}", lambda x, y: -x), "atan2": ("%m = math.atan2 %x0, %x1 : {t}", np.arctan2),
+    "copysign": ("%m = math.copysign %x0, %x1 : {t}", np.copysign),
+    "powf": ("%m = math.powf %x0, %x1 : {t}", np.power),
+    "fma": ("%m = math.fma %x0, %x1, %x0 : {t}", lambda x, y: x * y + x),
+    "clampf": ("%c = arith.constant 3.0 : {t}\n%m = math.clampf %x0 to [%x1, %c] : {t}",
+               lambda x, y: np.minimum(np.maximum(x, y), 3)),
 }
 
 
@@ -64,7 +67,7 @@ def test_every_operation(tmp_path, element):
     t = f"tensor<96x{element}>"
     code = {op: f"%m = math.{op} %x0 : {element}" for op in UNARY}
     code |= {op: f"%m = arith.{op} %x0, %x1 : {element}" for op in BINARY}
-    code |= {op: f"%m = {text} : {element}" for op, (text, _) in OTHERS.items()}
+    code |= {op: text.format(t=element) for op, (text, _) in OTHERS.items()}
     expected = {op: lambda x, y, f=f: f(x) for op, f in UNARY.items()} | BINARY | {
         op: f for op, (_, f) in OTHERS.items()}
     outs, body = elementwise(code.values(), element, [t, t], [element] * len(code))

@@ -39,7 +39,8 @@ struct Slice {
   std::vector<int64_t> elements; // first bytes, row-major
 };
 
-Slice sliceOf(const View &whole, llvm::ArrayRef<int64_t> begins, llvm::ArrayRef<int64_t> sizes) {
+Slice sliceOf(const View &whole, llvm::ArrayRef<int64_t> begins, llvm::ArrayRef<int64_t> sizes,
+              llvm::ArrayRef<int64_t> steps) {
   Slice slice;
   slice.view.elementBytes = whole.elementBytes;
   llvm::SmallVector<int64_t> strides;
@@ -47,13 +48,14 @@ Slice sliceOf(const View &whole, llvm::ArrayRef<int64_t> begins, llvm::ArrayRef<
   slice.elements = {0};
   for (size_t d = 0; d < sizes.size(); ++d) {
     slice.view.sizes.push_back(sizes[d]);
-    slice.view.strides.push_back(whole.strides[d]);
-    strides.push_back(whole.strides[d] / whole.elementBytes);
+    int64_t stride = whole.strides[d] * steps[d];
+    slice.view.strides.push_back(stride);
+    strides.push_back(stride / whole.elementBytes);
     offset += begins[d] * whole.strides[d];
     std::vector<int64_t> next;
     for (int64_t at : slice.elements)
       for (int64_t i = 0; i < sizes[d]; ++i)
-        next.push_back(at + i * whole.strides[d]);
+        next.push_back(at + i * stride);
     slice.elements = std::move(next);
   }
   for (int64_t &at : slice.elements)
@@ -131,7 +133,7 @@ TEST(Regions, WhatASliceWithStepsLeavesIsKnownExactly) {
     std::set<unsigned> wanted, got;
     for (auto [byte, number] : truth)
       wanted.insert(number);
-    for (const Source &source : content.read(whole.region))
+    for (const Source &source : content.read(whole.region).sources)
       got.insert(source.kind == Source::Input ? 0 : source.number);
     ASSERT_EQ(got, wanted) << "case " << n;
     // Within a larger tensor it is known as well, and so are its parts.
@@ -147,7 +149,7 @@ TEST(Regions, WhatASliceWithStepsLeavesIsKnownExactly) {
         for (int64_t k = 0; k < 4 * row; ++k)
           wanted.insert(truth[4 * (i * plane + j * row) + k]);
         Box line = makeBox(begins + i * larger.strides[0] + j * larger.strides[1], {row}, {1}, 4);
-        for (const Source &source : around.read({line, 0, {}}))
+        for (const Source &source : around.read({line, 0, {}}).sources)
           got.insert(source.kind == Source::Input ? source.number + 100 : source.number);
         ASSERT_EQ(got, wanted) << "case " << n << " row " << i << ", " << j;
       }
@@ -164,12 +166,13 @@ TEST(Regions, BlocksAtAnUnknownPlaceAreKnownToThemselvesOnly) {
   EXPECT_EQ(relate(here, whole.region), Relation::Inside);
 }
 
-// Random writes and copies: no writer of a byte is missed, and few are named
-// that are none.
+// Random writes and copies, some of slices with steps: no writer of a byte is missed. None
+// is named that is none, unless that is said, which is seldom.
 TEST(Regions, ContentsNameTheWritersOfEveryByte) {
   Random random(11);
-  unsigned exact = 0, reads = 0;
-  for (unsigned n = 0; n < 400; ++n) {
+  unsigned exact = 0, reads = 0, vague = 0;
+  for (unsigned n = 0; n < 1200; ++n) {
+    bool stepped = n % 3 == 0;
     llvm::SmallVector<int64_t> shape{pick(random, 1, 4), pick(random, 1, 4), pick(random, 1, 4)};
     View whole = denseView(shape, 4);
     constexpr unsigned kBuffers = 2;
@@ -183,12 +186,17 @@ TEST(Regions, ContentsNameTheWritersOfEveryByte) {
     }
     for (unsigned step = 1; step < 25; ++step) {
       llvm::SmallVector<int64_t> sizes, begins, others;
+      llvm::SmallVector<int64_t> steps, otherSteps;
       for (int64_t size : shape) {
-        sizes.push_back(pick(random, 1, size));
-        begins.push_back(pick(random, 0, size - sizes.back()));
-        others.push_back(pick(random, 0, size - sizes.back()));
+        steps.push_back(stepped ? pick(random, 1, 3) : 1);
+        otherSteps.push_back(stepped ? pick(random, 1, 3) : 1);
+        int64_t most = (size - 1) / std::max(steps.back(), otherSteps.back()) + 1;
+        sizes.push_back(pick(random, 1, most));
+        auto begin = [&](int64_t step) { return pick(random, 0, size - 1 - (sizes.back() - 1) * step); };
+        begins.push_back(begin(steps.back()));
+        others.push_back(begin(otherSteps.back()));
       }
-      Slice at = sliceOf(whole, begins, sizes), from = sliceOf(whole, others, sizes);
+      Slice at = sliceOf(whole, begins, sizes, steps), from = sliceOf(whole, others, sizes, otherSteps);
       unsigned b = pick(random, 0, kBuffers - 1);
       switch (pick(random, 0, 2)) {
       case 0: {
@@ -211,16 +219,19 @@ TEST(Regions, ContentsNameTheWritersOfEveryByte) {
         std::set<Source> wanted;
         for (int64_t element : at.elements)
           wanted.insert(truth[b][element]);
-        Sources got = content[b].read(at.view.region);
+        Writers got = content[b].read(at.view.region);
         for (const Source &source : wanted)
-          ASSERT_TRUE(llvm::is_contained(got, source)) << "case " << n << " step " << step;
+          ASSERT_TRUE(llvm::is_contained(got.sources, source)) << "case " << n << " step " << step;
+        ASSERT_TRUE(got.vague || got.sources.size() == wanted.size()) << "case " << n << " step " << step;
         ++reads;
-        exact += got.size() == wanted.size();
+        exact += got.sources.size() == wanted.size();
+        vague += got.vague;
       }
       }
     }
   }
-  EXPECT_GT(exact, reads * 95 / 100) << reads;
+  EXPECT_GT(exact, reads * 90 / 100) << reads;
+  EXPECT_LT(vague, reads / 4) << reads;
 }
 
 } // namespace
