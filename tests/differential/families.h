@@ -39,6 +39,12 @@ Value reduceTo(Body &body, const Value &value, const std::vector<int64_t> &kept,
 Value broadcastTo(Body &body, const Value &value, const Shape &shape, const std::vector<int64_t> &dims);
 Value toScalar(Body &body, const Value &value);
 
+// named.cpp
+void namedElementwise(Body &body);
+void namedSoftmax(Body &body);
+void windows(Body &body);
+void fromNumbers(Body &body);
+
 // shapes.cpp
 void transpose(Body &body);
 void broadcast(Body &body);

@@ -21,7 +21,7 @@ constexpr Family kFamilies[] = {
     {argmax, 2},   {transpose, 5}, {broadcast, 3},  {reshape, 5},   {slice, 6},     {insertSlice, 5},
     {pad, 2},      {concat, 4},  {gather, 3},       {rows, 2},      {casts, 3},     {convolution, 4},
     {forLoop, 3},  {insertLoop, 4}, {conditional, 2}, {whileLoop, 1},
-    {workerIndex, 2},
+    {workerIndex, 2}, {namedElementwise, 5}, {namedSoftmax, 1}, {windows, 3}, {fromNumbers, 2},
 };
 // Loops in loops are few, so that programs stay small.
 int nested = 0;
