@@ -69,16 +69,14 @@ namespace {
 constexpr uint32_t kKey = 0xffe00000u;
 constexpr int32_t kUrgent = std::numeric_limits<int32_t>::min();
 
-enum Phase : uint32_t { kAsk, kHold, kHolding, kStop };
-
-struct Message {
-  uint64_t step = 0;
-  uint64_t reason = 0;
-};
-
 }  // namespace
 
 struct ConnectedStop::State : std::enable_shared_from_this<State> {
+  enum Phase : uint32_t { kAsk, kHold, kHolding, kStop };
+  struct Message {
+    uint64_t step = 0;
+    uint64_t reason = 0;
+  };
   struct Outgoing {
     int peer;
     Phase phase;
@@ -222,10 +220,10 @@ void ConnectedStop::Attach(Transport *transport) {
     requested = state_->reason != 0;
   }
   if (rank != 0)
-    for (Phase phase : {kHold, kStop}) state_->Listen(0, phase);
+    for (State::Phase phase : {State::kHold, State::kStop}) state_->Listen(0, phase);
   else
     for (int peer = 1; peer < nodes; ++peer)
-      for (Phase phase : {kAsk, kHolding}) state_->Listen(peer, phase);
+      for (State::Phase phase : {State::kAsk, State::kHolding}) state_->Listen(peer, phase);
   if (!requested) return;
   {
     MutexLock lock(&state_->mu);

@@ -44,9 +44,10 @@ TEST(RobustTest, NoPolicyIsAheadInAllVariations) {
       continue; // policies keep the program's
     for (const char *name : kPolicies) {
       Solution other = runPolicy(problem, name, little());
-      if (other.evaluation.period <= most)
+      if (other.evaluation.period <= most) {
         EXPECT_LE(own, *variations.judge(other.schedule, other.evaluation.period, kNever))
             << seed << " " << name;
+      }
     }
   }
   EXPECT_GT(ahead, 0u);

@@ -115,10 +115,11 @@ TEST_F(Collectives, ExchangesComeToThem) {
             EXPECT_EQ(unknown, 0);
           }
           // Exchanges of numbers that are known have results that are.
-          if (element[1] == '3' || element[1] == '6')
+          if (element[1] == '3' || element[1] == '6') {
             for (auto &[name, array] : found->back().slots)
               for (double bound : array->bounds)
                 EXPECT_EQ(bound, 0) << name;
+          }
         }
 }
 
