@@ -44,6 +44,10 @@ FAULTS = [
     # Code.
     Fault("booleans are inverted when they are loaded", PLAN + "LowerToLLVM.cpp",
           "LLVM::ICmpPredicate::ne, byte, zero", "LLVM::ICmpPredicate::eq, byte, zero"),
+    Fault("a number is clamped to its upper bound", PLAN + "LowerToLLVM.cpp",
+          "Value above = arith::MaximumFOp::create(", "Value above = arith::MinimumFOp::create("),
+    Fault("hyperbolic functions are differences of exponentials near zero", PLAN + "LowerToLLVM.cpp",
+          '{"rsqrt"}', '{"rsqrt", "sinh", "asinh"}'),
     Fault("fragments of one type are taken for one", PLAN + "FragmentCompiler.cpp",
           "known.try_emplace(printWithoutLocations(function), count);",
           "known.try_emplace(printWithoutLocations(&function.getBody().front().back()), count);"),

@@ -22,6 +22,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/DialectConversion.h"
@@ -99,6 +100,18 @@ static void expandByComparison(ModuleOp module) {
             builder, loc, arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OLT, size, infinity),
             arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OGE, size, least));
       }
+    } else if (auto power = dyn_cast<math::FPowIOp>(op)) {
+      // Of a constant it becomes multiplications, else a call into a compiler's library.
+      if (matchPattern(power.getRhs(), m_Constant()))
+        return;
+      Type type = power.getType(), f64 = builder.getF64Type();
+      Value base = power.getLhs();
+      if (!type.isF64())
+        base = arith::ExtFOp::create(builder, loc, f64, base);
+      result = math::PowFOp::create(builder, loc, base,
+                                    arith::SIToFPOp::create(builder, loc, f64, power.getRhs()));
+      if (!type.isF64())
+        result = arith::TruncFOp::create(builder, loc, type, result);
     } else {
       return;
     }

@@ -153,3 +153,19 @@ def test_a_number_between_two_others(tmp_path, element):
         f"%m = math.clampf %x0 to [%x1, %x2] : {element}\nlinalg.yield %m : {element}", element)
     _, (result,), _ = run(tmp_path, [tensor] * 3, [tensor], body + f"\n    cs.return %r : {tensor}", values=[x, low, high])
     np.testing.assert_array_equal(result, np.clip(x, low, high))
+
+
+@pytest.mark.parametrize("element", TYPES)
+@pytest.mark.parametrize("integer", ["i32", "i64", "i8"])
+def test_powers_of_whole_numbers(tmp_path, element, integer):
+    """Exponents that are not constants need no function of a compiler's library."""
+    powers = np.array([-3, -2, -1, 0, 1, 2, 3, 5, 8, 100], np.dtype(integer.replace("i", "int")))
+    base = np.array([0.5, -0.5, 1, -1, 1.5, -1.25, 0, -0.0, np.inf, -np.inf], TYPES[element])
+    x, n = (np.ascontiguousarray(v.ravel()) for v in np.meshgrid(base, powers))
+    tensor, whole = f"tensor<{len(x)}x{element}>", f"tensor<{len(x)}x{integer}>"
+    body = f"\n    %e = tensor.empty() : {tensor}" + generic(
+        "%r", ["(i) -> (i)"] * 3, "p", ["%a0", "%a1"], [tensor, whole], "%e", tensor,
+        f"%m = math.fpowi %x0, %x1 : {element}, {integer}\nlinalg.yield %m : {element}", element)
+    _, (result,), _ = run(tmp_path, [tensor, whole], [tensor], body + f"\n    cs.return %r : {tensor}", values=[x, n])
+    with np.errstate(all="ignore"):
+        check("math.fpowi", element, result, np.power(x.astype(np.float64), n.astype(np.float64)), [x, n])
