@@ -63,8 +63,8 @@ FAULTS = [
     Fault("a padded convolution forgets where its input lies in the padding", PLAN + "ConvolutionKernel.cpp",
           "        low = padding->offsets;\n", ""),
     # Plans.
-    Fault("a buffer is written while it is still read", PLAN + "PlanDependences.cpp",
-          "        llvm::append_range(from, readers[buffer]);\n", ""),
+    Fault("a buffer is written while the step before still reads it", PLAN + "PlanDependences.cpp",
+          ": llvm::ArrayRef<unsigned>(own.readers));", ": llvm::ArrayRef<unsigned>(own.lastWriter));"),
     Fault("a step does not wait for the parameters of the one before", PLAN + "PlanDependences.cpp",
           "      add(reader, last, 1);\n", ""),
     Fault("memory of messages is used for temporaries as well", PLAN + "PlanDependences.cpp",
