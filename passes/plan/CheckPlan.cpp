@@ -55,6 +55,12 @@ public:
     }
     return result;
   }
+  uint64_t bytes() const {
+    uint64_t sum = 0;
+    for (const Piece &piece : pieces)
+      sum += piece.bytes;
+    return sum;
+  }
   Name name() const {
     llvm::hash_code code = 17;
     for (const Piece &piece : pieces)
@@ -152,6 +158,13 @@ private:
 struct Seen {
   std::vector<std::pair<std::string, Name>> metrics;
   std::map<std::string, Name> sent, kept;
+
+  /// Adds what a slot holds afterwards, unless it is what it held before: a plan may
+  /// write that once more or leave it.
+  void keep(const std::string &key, const Row &value) {
+    if (value.name() != Row(nameOf("slot", key, {}, 0), value.bytes()).name())
+      kept[key] = value.name();
+  }
 };
 
 Seen runPlan(const plan::Plan &plan, const plan::Function &function) {
@@ -214,10 +227,9 @@ Seen runPlan(const plan::Plan &plan, const plan::Function &function) {
   for (const plan::Output &output : function.outputs())
     seen.metrics.emplace_back(output.metric(), memory.read(output.buffer()).name());
   for (int b = 0; b < function.buffers_size(); ++b)
-    // What has no elements has no value either.
-    if (function.buffers(b).kind() == plan::Buffer::SLOT_NEXT && memory.bytes(b)) {
+    if (function.buffers(b).kind() == plan::Buffer::SLOT_NEXT) {
       const plan::Slot &slot = plan.slots(function.buffers(b).slot());
-      seen.kept[slotKey(slot.name(), slot.device())] = memory.read(b).name();
+      seen.keep(slotKey(slot.name(), slot.device()), memory.read(b));
     }
   return seen;
 }
@@ -324,10 +336,7 @@ private:
               seen.metrics.emplace_back(metric.str(), name(value));
             } else if (auto slot = attr(cs::CsDialect::kUpdatesAttr)) {
               unsigned device = cast<cs::PlacedType>(value.getType()).getDevice();
-              std::string key = slotKey(slot, device);
-              // What stays as it is needs no memory.
-              if (name(value) != Row(nameOf("slot", key, {}, 0), bytesOf(value)).name())
-                seen.kept[key] = name(value);
+              seen.keep(slotKey(slot, device), values[value]);
             }
           }
           return success();
