@@ -199,6 +199,7 @@ static LogicalResult runPasses(func::FuncOp function) {
 
 LogicalResult fuseFragment(func::FuncOp function) {
   MLIRContext *context = function->getContext();
+  keepAnglesOfZero(function);
   {
     RewritePatternSet patterns(context);
     patterns.add<SplatToFill, SplatOpToFill, GenerateToGeneric, ReshapeToViews,

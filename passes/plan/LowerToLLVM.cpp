@@ -22,8 +22,6 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
-#include "mlir/IR/Matchers.h"
-#include "mlir/IR/TypeUtilities.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/DialectConversion.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
@@ -44,85 +42,11 @@ static bool approximated(StringRef name) {
          name == math::TanhOp::getOperationName();
 }
 
-// What the polynomials leave out: the logarithm of a number below the smallest normal one,
-// and the sign of zero, which a function that ascends through zero keeps.
-static void mendSpecialValues(ModuleOp module) {
-  module->walk([](Operation *op) {
-    if (!isa<math::LogOp, math::ErfOp>(op) || !getElementTypeOrSelf(op->getResult(0)).isF32())
-      return;
-    OpBuilder builder(op);
-    Location loc = op->getLoc();
-    Type type = op->getResult(0).getType();
-    Value x = op->getOperand(0);
-    auto number = [&](float value) {
-      return arith::ConstantOp::create(builder, loc, type, builder.getF32FloatAttr(value)).getResult();
-    };
-    if (isa<math::ErfOp>(op)) {
-      builder.setInsertionPointAfter(op);
-      auto mended = math::CopySignOp::create(builder, loc, op->getResult(0), x);
-      op->getResult(0).replaceAllUsesExcept(mended, mended);
-      return;
-    }
-    constexpr float kLeast = 0x1p-126f, kScale = 0x1p25f, kLogOfScale = 17.3286795f;
-    Value small = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OLT, x, number(kLeast));
-    Value scaled = arith::MulFOp::create(builder, loc, x, number(kScale));
-    op->setOperand(0, arith::SelectOp::create(builder, loc, small, scaled, x));
-    builder.setInsertionPointAfter(op);
-    Value less = arith::SelectOp::create(builder, loc, small, number(kLogOfScale), number(0));
-    auto mended = arith::SubFOp::create(builder, loc, op->getResult(0), less);
-    op->getResult(0).replaceAllUsesExcept(mended, mended);
-  });
-}
-
-// What upstream has no lowering of, or a wrong one: its expansion of clampf is `max` for
-// every number (MLIR 22). In the types of the program: a subnormal f16 is a normal f32.
-static void expandByComparison(ModuleOp module) {
-  module->walk([](Operation *op) {
-    OpBuilder builder(op);
-    Location loc = op->getLoc();
-    Value result;
-    if (auto clamp = dyn_cast<math::ClampFOp>(op)) {
-      Value above = arith::MaximumFOp::create(builder, loc, clamp.getValue(), clamp.getMin());
-      result = arith::MinimumFOp::create(builder, loc, above, clamp.getMax());
-    } else if (isa<math::IsInfOp, math::IsNormalOp>(op)) {
-      Type type = op->getOperand(0).getType();
-      const llvm::fltSemantics &format = cast<FloatType>(type).getFloatSemantics();
-      auto number = [&](const APFloat &value) {
-        return arith::ConstantOp::create(builder, loc, builder.getFloatAttr(type, value));
-      };
-      Value size = math::AbsFOp::create(builder, loc, op->getOperand(0));
-      Value infinity = number(APFloat::getInf(format));
-      if (isa<math::IsInfOp>(op)) {
-        result = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ, size, infinity);
-      } else {
-        Value least = number(APFloat::getSmallestNormalized(format));
-        result = arith::AndIOp::create(
-            builder, loc, arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OLT, size, infinity),
-            arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OGE, size, least));
-      }
-    } else if (auto power = dyn_cast<math::FPowIOp>(op)) {
-      // Of a constant it becomes multiplications, else a call into a compiler's library.
-      if (matchPattern(power.getRhs(), m_Constant()))
-        return;
-      Type type = power.getType(), f64 = builder.getF64Type();
-      Value base = power.getLhs();
-      if (!type.isF64())
-        base = arith::ExtFOp::create(builder, loc, f64, base);
-      result = math::PowFOp::create(builder, loc, base,
-                                    arith::SIToFPOp::create(builder, loc, f64, power.getRhs()));
-      if (!type.isF64())
-        result = arith::TruncFOp::create(builder, loc, type, result);
-    } else {
-      return;
-    }
-    op->getResult(0).replaceAllUsesWith(result);
-    op->erase();
-  });
-}
-
 static LogicalResult approximateMath(ModuleOp module) {
   MLIRContext *context = module->getContext();
-  mendSpecialValues(module);
+  if (failed(applyPatternsGreedily(module, RewritePatternSet(context))))
+    return failure();
+  mendFunctions(module);
   {
     RewritePatternSet patterns(context);
     populateMathAlgebraicSimplificationPatterns(patterns);
@@ -186,7 +110,7 @@ static void widenBooleans(ModuleOp module) {
 }
 
 LogicalResult lowerModuleToLLVM(ModuleOp module) {
-  expandByComparison(module);
+  expandFunctions(module);
   widenHalves(module);
   if (failed(approximateMath(module)) || failed(expandHalves(module)))
     return failure();

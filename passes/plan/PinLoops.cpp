@@ -62,10 +62,11 @@ static bool isView(Operation *op) {
              tensor::CastOp>(op);
 }
 
-// Whether `op` reads each element of `use` before it writes the one of `written`.
+// Whether `op` reads each element of `use`, and does nothing else with it, before it
+// writes the one of `written`.
 static bool readsElementFirst(Operation *op, OpOperand &use, OpOperand &written) {
   auto generic = dyn_cast<linalg::LinalgOp>(op);
-  return generic && generic.getNumLoops() == generic.getNumParallelLoops() &&
+  return generic && generic.isDpsInput(&use) && generic.getNumLoops() == generic.getNumParallelLoops() &&
          generic.getMatchingIndexingMap(&use) == generic.getMatchingIndexingMap(&written) &&
          generic.getMatchingIndexingMap(&use).isPermutation();
 }

@@ -43,6 +43,10 @@ void lowerSparseOps(mlir::func::FuncOp function);
 /// Teaches `context` to bufferize cs.kernel.
 void addKernelBufferization(mlir::MLIRContext *context);
 
+/// The angle of (0, 0) depends on the signs of the zeros; upstream folds it to NaN. To be
+/// called before anything is folded.
+void keepAnglesOfZero(mlir::func::FuncOp function);
+
 /// Slices in forms that MLIR can bufferize.
 void populateSliceForms(mlir::RewritePatternSet &patterns);
 
@@ -115,6 +119,16 @@ llvm::LogicalResult lowerNest(mlir::func::FuncOp nest);
 
 /// Calls of kernels become calls through the context.
 void lowerKernelCalls(mlir::func::FuncOp function);
+
+/// What upstream has no lowering of, or a wrong one: its expansion of clampf is `max` for
+/// every number. In the types of the program: a subnormal f16 is a normal f32.
+void expandFunctions(mlir::ModuleOp module);
+
+/// What polynomials of f32 leave out: the logarithm of a number below the smallest normal
+/// one, and the sign of zero, which a function that ascends through zero keeps. What square
+/// roots leave out that stand for powers: -0 and -inf. To be called when constants have been
+/// folded, before functions are simplified or approximated.
+void mendFunctions(mlir::ModuleOp module);
 
 /// Everything that is left to the LLVM dialect.
 llvm::LogicalResult lowerModuleToLLVM(mlir::ModuleOp module);

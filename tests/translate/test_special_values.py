@@ -169,3 +169,93 @@ def test_powers_of_whole_numbers(tmp_path, element, integer):
     _, (result,), _ = run(tmp_path, [tensor, whole], [tensor], body + f"\n    cs.return %r : {tensor}", values=[x, n])
     with np.errstate(all="ignore"):
         check("math.fpowi", element, result, np.power(x.astype(np.float64), n.astype(np.float64)), [x, n])
+
+
+def literal(x):
+    """The bits: MLIR has no other way to write infinities and NaN."""
+    return "0x" + x.tobytes()[::-1].hex().upper()
+
+
+@pytest.mark.parametrize("element", TYPES)
+@pytest.mark.parametrize("table", [UNARY, BINARY], ids=["one", "two"])
+def test_functions_of_constants(tmp_path, element, table):
+    """What is computed by the compiler is what would be computed in the step."""
+    one = values(TYPES[element])
+    arguments = [one] if table is UNARY else [np.ascontiguousarray(v.ravel()) for v in np.meshgrid(one, one)]
+    tensor = f"tensor<{len(arguments[0])}x{element}>"
+    body = "".join(f"\n    %c{i} = arith.constant {literal(x)} : {element}" for i, x in enumerate(one))
+    name = {x.tobytes(): f"%c{i}" for i, x in enumerate(one)}
+    for k, op in enumerate(table):
+        results = []
+        for i, combination in enumerate(zip(*arguments)):
+            results.append(f"%v{k}_{i}")
+            body += f"\n    {results[-1]} = {op} {', '.join(name[x.tobytes()] for x in combination)} : {element}"
+        body += f"\n    %r{k} = tensor.from_elements {', '.join(results)} : {tensor}"
+    names = ", ".join(f"%r{k}" for k in range(len(table)))
+    body += f"\n    cs.return {names} : {', '.join([tensor] * len(table))}"
+    _, results, _ = run(tmp_path, [tensor], [tensor] * len(table), body)
+    wrong = []
+    for (op, function), got in zip(table.items(), results):
+        with np.errstate(all="ignore"):
+            want = function(*[x.astype(np.float64) for x in arguments])
+        try:
+            check(op, element, got, want, arguments)
+        except AssertionError as error:
+            wrong.append(str(error).split("\n")[0])
+    assert not wrong, "\n".join(wrong)
+
+
+EXPONENTS = [-3.0, -2.0, -1.5, -1.0, -0.75, -0.5, -0.25, 0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 16.0]
+
+
+@pytest.mark.parametrize("element", TYPES)
+def test_powers_of_constant_exponents(tmp_path, element):
+    """Some of them are computed otherwise."""
+    x = values(TYPES[element])
+    tensor, body = f"tensor<{len(x)}x{element}>", ""
+    for i, exponent in enumerate(EXPONENTS):
+        body += f"\n    %y{i} = arith.constant {exponent!r} : {element}\n    %e{i} = tensor.empty() : {tensor}" + generic(
+            f"%r{i}", ["(i) -> (i)"] * 2, "p", ["%a0"], [tensor], f"%e{i}", tensor,
+            f"%m = math.powf %x0, %y{i} : {element}\nlinalg.yield %m : {element}", element)
+    names = ", ".join(f"%r{i}" for i in range(len(EXPONENTS)))
+    body += f"\n    cs.return {names} : {', '.join([tensor] * len(EXPONENTS))}"
+    _, results, _ = run(tmp_path, [tensor], [tensor] * len(EXPONENTS), body, values=[x])
+    wrong = []
+    for exponent, got in zip(EXPONENTS, results):
+        # NumPy itself takes a square root for a single exponent of 0.5.
+        exponents = np.full(x.shape, exponent)
+        with np.errstate(all="ignore"):
+            want = np.power(x.astype(np.float64), exponents)
+        try:
+            check("math.powf", element, got, want, [x, exponents])
+        except AssertionError as error:
+            wrong.append(str(error).split("\n")[0])
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("element", TYPES)
+@pytest.mark.parametrize("op", BINARY)
+def test_functions_of_a_number_and_a_constant(tmp_path, element, op):
+    """What a neutral or an absorbing element is, depends on the other."""
+    x = values(TYPES[element])
+    constants = np.array([0, 1, 2, 0.5, 0.75, 3, np.inf, np.finfo(TYPES[element]).tiny], TYPES[element])
+    constants = np.concatenate([constants, -constants, np.array([np.nan], TYPES[element])])
+    cases = [(constant, left) for constant in constants for left in (True, False)]
+    tensor, body = f"tensor<{len(x)}x{element}>", ""
+    for i, (constant, left) in enumerate(cases):
+        body += f"\n    %c{i} = arith.constant {literal(constant)} : {element}\n    %e{i} = tensor.empty() : {tensor}"
+        body += generic(f"%r{i}", ["(i) -> (i)"] * 2, "p", ["%a0"], [tensor], f"%e{i}", tensor,
+                        f"%m = {op} {f'%c{i}, %x0' if left else f'%x0, %c{i}'} : {element}\nlinalg.yield %m : {element}",
+                        element)
+    body += f"\n    cs.return {', '.join(f'%r{i}' for i in range(len(cases)))} : {', '.join([tensor] * len(cases))}"
+    _, results, _ = run(tmp_path, [tensor], [tensor] * len(cases), body, values=[x])
+    wrong = []
+    for (constant, left), got in zip(cases, results):
+        arguments = [np.full_like(x, constant), x] if left else [x, np.full_like(x, constant)]
+        with np.errstate(all="ignore"):
+            want = BINARY[op](*[a.astype(np.float64) for a in arguments])
+        try:
+            check(op, element, got, want, arguments)
+        except AssertionError as error:
+            wrong.append(str(error).split("\n")[0])
+    assert not wrong, "\n".join(wrong)
