@@ -5,10 +5,21 @@
 # its headers. CMake's own UNITY_BUILD names sources by absolute paths, so that no clone
 # would find in the compiler cache what another has compiled.
 option(COMMSCHED_UNITY "compile sources in batches: headers are read once for a batch, and a change compiles all of it" OFF)
-set(COMMSCHED_UNITY_BATCH 5 CACHE STRING "most sources of a batch")
+set(COMMSCHED_UNITY_BATCH 10 CACHE STRING "most sources of a batch")
 
-# Which sources of a target can be with others: those of this repository, compiled as C++
-# with the target's own options.
+# How a batch includes a source: relative to the checkout, or to the build folder where it
+# is generated.
+function(commsched_unity_name path out)
+  file(RELATIVE_PATH name ${CMAKE_BINARY_DIR} ${path})
+  if(name MATCHES "^[.][.]/")
+    file(RELATIVE_PATH name ${CMAKE_SOURCE_DIR} ${path})
+  endif()
+  set(${out} ${name} PARENT_SCOPE)
+endfunction()
+
+# Which sources of a target can be with others: those of this repository, and generated
+# ones, compiled as C++ with the target's own options. Two files of protobuf's messages
+# define the same names.
 function(commsched_unity_sources target folder out)
   get_target_property(sources ${target} SOURCES)
   set(result)
@@ -17,12 +28,12 @@ function(commsched_unity_sources target folder out)
       continue()
     endif()
     get_filename_component(path ${source} ABSOLUTE BASE_DIR ${folder})
-    file(RELATIVE_PATH name ${CMAKE_SOURCE_DIR} ${path})
-    foreach(property GENERATED LANGUAGE COMPILE_OPTIONS COMPILE_DEFINITIONS SKIP_UNITY_BUILD_INCLUSION)
+    commsched_unity_name(${path} name)
+    foreach(property LANGUAGE COMPILE_OPTIONS COMPILE_DEFINITIONS SKIP_UNITY_BUILD_INCLUSION)
       get_source_file_property(${property} ${path} TARGET_DIRECTORY ${target} ${property})
     endforeach()
-    if(GENERATED OR COMPILE_OPTIONS OR COMPILE_DEFINITIONS OR SKIP_UNITY_BUILD_INCLUSION
-       OR name MATCHES "^([.][.]/|build/)")
+    if((LANGUAGE AND NOT LANGUAGE STREQUAL "CXX") OR COMPILE_OPTIONS OR COMPILE_DEFINITIONS OR SKIP_UNITY_BUILD_INCLUSION
+       OR name MATCHES "^[.][.]/" OR (name MATCHES "[.]pb[.]cc$" AND NOT name MATCHES "[.]grpc[.]pb[.]cc$"))
       continue()
     endif()
     list(APPEND result ${source})
@@ -54,7 +65,7 @@ function(commsched_unity)
         set(text "")
         foreach(source IN LISTS part)
           get_filename_component(path ${source} ABSOLUTE BASE_DIR ${folder})
-          file(RELATIVE_PATH name ${CMAKE_SOURCE_DIR} ${path})
+          commsched_unity_name(${path} name)
           string(APPEND text "#include \"${name}\"\n")
         endforeach()
         get_target_property(binary ${target} BINARY_DIR)

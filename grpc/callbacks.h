@@ -8,6 +8,7 @@
 #ifndef COMMSCHED_GRPC_CALLBACKS_H
 #define COMMSCHED_GRPC_CALLBACKS_H
 
+#include <chrono>
 #include <deque>
 #include <thread>
 #include <vector>
@@ -18,6 +19,9 @@
 #include "runtime/sync.h"
 
 namespace commsched::transport {
+
+// How long a close waits for the peers' goodbyes.
+inline constexpr auto kGoodbyeGrace = std::chrono::seconds(1);
 
 // Wakes up threads that wait for a condition over state of several locks.
 class Monitor {

@@ -18,8 +18,6 @@ using runtime::MutexLock;
 
 constexpr char kAttachMethod[] =
     "/commsched.parameter.ParameterService/Attach";
-// Payloads up to this size are copied into the packet: cheaper than a slice.
-constexpr size_t kCopyBytes = 4 << 10;
 constexpr size_t kMaxHeader = 1 << 20;
 constexpr uint64_t kBehindAll = std::numeric_limits<uint64_t>::max();
 

@@ -35,7 +35,6 @@ using runtime::MutexLock;
 using runtime::TransportOptions;
 
 constexpr auto kRedial = std::chrono::milliseconds(100);
-constexpr auto kGrace = std::chrono::seconds(1);
 // For proving the token.
 constexpr auto kPatience = std::chrono::seconds(10);
 
@@ -314,7 +313,7 @@ void GrpcTransport::Close(absl::Duration flush) {
       return AllLinks([](Link &link) { return link.closed(); });
     };
     // All that is left is an exchange of two packets with each peer.
-    monitor_.Wait(std::max(deadline, Clock::now() + kGrace), closed);
+    monitor_.Wait(std::max(deadline, Clock::now() + kGoodbyeGrace), closed);
     {
       MutexLock lock(&mu_);
       closed_ = true;

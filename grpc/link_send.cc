@@ -14,8 +14,6 @@
 namespace commsched::transport {
 namespace {
 
-// Payloads up to this size are copied into the packet: cheaper than a slice.
-constexpr size_t kCopyBytes = 4 << 10;
 constexpr size_t kMaxEarlyGrants = 1 << 20;
 // Over so many bytes of full packets, one behind the other, buffers and moments
 // without a processor do not hide the rate of a link.

@@ -27,9 +27,6 @@ using runtime::Clock;
 using runtime::Mutex;
 using runtime::MutexLock;
 
-// For saying goodbye.
-constexpr auto kGrace = std::chrono::seconds(1);
-
 class Client final : public runtime::ParameterClient {
  public:
   explicit Client(ParameterClientOptions options)
@@ -272,7 +269,7 @@ void Client::Close() {
   auto all_closed = [&] {
     return AllLinks([](const auto &link) { return link->closed(); });
   };
-  monitor_.Wait(Clock::now() + kGrace, all_closed);
+  monitor_.Wait(Clock::now() + kGoodbyeGrace, all_closed);
   for (auto &link : links_) link->Drop();
   monitor_.Wait(Clock::time_point::max(), all_closed);
   for (auto &link : links_) link->DropChannel();

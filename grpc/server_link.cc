@@ -16,11 +16,11 @@ using runtime::MutexLock;
 
 namespace {
 
-constexpr auto kRedial = std::chrono::milliseconds(100);
+constexpr auto kRedialServer = std::chrono::milliseconds(100);
 // gRPC drives the connecting of a channel only while a call waits for it, so
 // calls that fail at once never see a server that comes later. A call that waits
 // does not learn why. So one of each in turn.
-constexpr auto kPatience = std::chrono::seconds(3);
+constexpr auto kServerPatience = std::chrono::seconds(3);
 
 // A call that ended with one of these would end the same way again.
 bool IsRefusal(absl::StatusCode code) {
@@ -117,7 +117,7 @@ Clock::time_point ServerLink::Tick() {
       *first.mutable_join() = settings_.join;
       stream_->DialServer(channel_, queue_, patient_, settings_.token, first);
     } else if (stream_ != nullptr && patient_ && !connected_ &&
-               now - dialled_at_ >= kPatience) {
+               now - dialled_at_ >= kServerPatience) {
       hanging = stream_;
       patience_over_ = connected_ = true;  // once
     }
@@ -126,7 +126,7 @@ Clock::time_point ServerLink::Tick() {
       if (stream_ == nullptr)
         next = std::min(next, next_dial_);
       else if (patient_ && !connected_)
-        next = std::min(next, dialled_at_ + kPatience);
+        next = std::min(next, dialled_at_ + kServerPatience);
       return next;
     }
   }
@@ -150,7 +150,7 @@ void ServerLink::OnGone(absl::Status status) {
     stream_ = nullptr;
     if (joined_) away_since_ = Clock::now();
     joined_ = false;
-    next_dial_ = Clock::now() + kRedial;
+    next_dial_ = Clock::now() + kRedialServer;
     if (status.ok())
       status = absl::UnavailableError("the server ended the connection");
     status = absl::Status(status.code(), Printable(status.message()));

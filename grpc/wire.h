@@ -26,6 +26,9 @@ namespace commsched::transport {
 
 inline constexpr size_t kMaxHeaderBytes = 8 << 10;
 
+// Payloads up to this size are better copied into a packet than added as slices.
+inline constexpr size_t kCopyBytes = 4 << 10;
+
 class PacketWriter {
  public:
   // A frame without payload.

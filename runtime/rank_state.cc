@@ -17,8 +17,8 @@
 namespace commsched::runtime {
 namespace {
 
-constexpr char kFormat[] = "commsched-rank-state-2";
-constexpr char kUnsealed[] = "commsched-rank-state-1";  // without checksum
+constexpr char kRankStateFormat[] = "commsched-rank-state-2";
+constexpr char kUnsealedRankState[] = "commsched-rank-state-1";  // without checksum
 
 std::vector<uint32_t> SlotsOf(const Program &program) {
   std::vector<uint32_t> slots;
@@ -31,8 +31,8 @@ std::vector<uint32_t> SlotsOf(const Program &program) {
 absl::StatusOr<TensorFile> Read(const std::string &path, uint64_t step, int rank, int ranks) {
   absl::StatusOr<TensorFile> file = ReadSafetensors(path);
   if (!file.ok()) return file.status();
-  const bool unsealed = file->metadata["format"] == kUnsealed;
-  if (absl::Status s = CheckMetadata(*file, {{"format", unsealed ? kUnsealed : kFormat}});
+  const bool unsealed = file->metadata["format"] == kUnsealedRankState;
+  if (absl::Status s = CheckMetadata(*file, {{"format", unsealed ? kUnsealedRankState : kRankStateFormat}});
       !s.ok())
     return s;
   if (!unsealed)
@@ -141,7 +141,7 @@ absl::Status SaveRankState(Session *session, const std::string &path, uint64_t s
     int rank = executor.program().rank;
     if (absl::Status s = WriteSealed(
             RankStatePath(path, step, rank), tensors,
-            {{"format", kFormat},
+            {{"format", kRankStateFormat},
              {"step", absl::StrCat(step)},
              {"rank", absl::StrCat(rank)},
              {"ranks", absl::StrCat(executor.program().nodes)}});

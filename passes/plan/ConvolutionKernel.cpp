@@ -25,7 +25,7 @@ struct Padding {
 
 } // namespace
 
-static Value rootOf(Value value) {
+static Value memoryOf(Value value) {
   while (Operation *op = value.getDefiningOp()) {
     if (!isa<memref::SubViewOp, memref::ExpandShapeOp, memref::CollapseShapeOp,
              memref::CastOp>(op))
@@ -103,7 +103,7 @@ static std::optional<Padding> findPadding(linalg::GenericOp op, Value large) {
                    view.getStaticSizes()))
     return std::nullopt;
   auto [strides, offset] = cast<MemRefType>(inner.getType()).getStridesAndOffset();
-  if (ShapedType::isDynamicShape(strides) || writtenAfter(rootOf(inner), copy))
+  if (ShapedType::isDynamicShape(strides) || writtenAfter(memoryOf(inner), copy))
     return std::nullopt;
   return Padding{inner, SmallVector<int64_t>(view.getStaticOffsets())};
 }

@@ -27,10 +27,6 @@ constexpr int kProcessorSeconds = 60; // of one program
 constexpr double kSeconds = 600;      // if it waits for something
 constexpr rlim_t kMemory = rlim_t(12) << 30;
 
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 void writeAll(int fd, const std::string &text) {
   for (size_t at = 0; at < text.size();) {
     ssize_t n = ::write(fd, text.data() + at, text.size() - at);

@@ -25,7 +25,7 @@ static Value linalgOp(Body &body, const std::string &name, const std::vector<Val
                  init.element, init.shape, uses, size);
 }
 
-static Value positive(Body &body, const Value &v, double least) {
+static Value positiveTensor(Body &body, const Value &v, double least) {
   Value square = linalgOp(body, "square", {v}, body.empty(v.element, v.shape), v.size * v.size);
   Value constant = body.splat(v.element, v.shape, least);
   return linalgOp(body, "add", {square, constant}, body.empty(v.element, v.shape), square.size + least);
@@ -51,7 +51,7 @@ void namedElementwise(Body &body) {
     result = linalgOp(body, rng.pick({"ceil", "floor", "round"}), {a}, empty(), a.size + 1);
     break;
   case 3:
-    result = linalgOp(body, rng.pick({"log", "sqrt", "rsqrt", "reciprocal"}), {positive(body, a, 0.5)}, empty(), 4);
+    result = linalgOp(body, rng.pick({"log", "sqrt", "rsqrt", "reciprocal"}), {positiveTensor(body, a, 0.5)}, empty(), 4);
     break;
   case 4: {
     Value b = makeOfType(body, a.element, a.shape);
@@ -60,9 +60,9 @@ void namedElementwise(Body &body) {
     break;
   }
   case 5: {
-    Value b = positive(body, body.moderate(makeOfType(body, a.element, a.shape)), 0.5);
+    Value b = positiveTensor(body, body.moderate(makeOfType(body, a.element, a.shape)), 0.5);
     result = rng.oneIn(2) ? linalgOp(body, "div", {a, b}, empty(), 2 * a.size)
-                          : linalgOp(body, "powf", {positive(body, linalgOp(body, "tanh", {a}, empty(), 1), 0.25),
+                          : linalgOp(body, "powf", {positiveTensor(body, linalgOp(body, "tanh", {a}, empty(), 1), 0.25),
                                                     linalgOp(body, "tanh", {b}, empty(), 1)},
                                      empty(), 4);
     break;

@@ -83,10 +83,6 @@ Trial::~Trial() = default;
 
 namespace {
 
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 // A run of a plan: slots and metrics after each step.
 class Session {
 public:

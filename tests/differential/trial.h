@@ -8,10 +8,16 @@
 
 #include "tests/differential/modes.h"
 
+#include <chrono>
 #include <memory>
 #include <string>
 
 namespace commsched::differential {
+
+// Seconds of a clock that does not go back.
+inline double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 enum class Outcome {
   equal,   // all that is determined is within its bounds

@@ -23,7 +23,7 @@ using testing::Array;
 using testing::CudaMachine;
 using testing::Data;
 
-struct Case {
+struct TopKCase {
   Data data;
   int64_t size, k;
   bool feedback = false;
@@ -51,12 +51,12 @@ bool SameNumbers(const Array &a, const Array &b) {
 // Selects from all cases in one batch, and compares each with the CPU. `twice`: the
 // second run of the graph.
 void CheckBatch(CudaMachine *machine, Element element, Element index,
-                const std::vector<Case> &cases, const cuda::TopKOptions &options = {},
+                const std::vector<TopKCase> &cases, const cuda::TopKOptions &options = {},
                 bool twice = false) {
   const size_t width = ops::ElementBytes(element), index_width = ops::ElementBytes(index);
   std::vector<Array> inputs, residuals;
   std::vector<cuda::Array> arrays;
-  for (const Case &c : cases) {
+  for (const TopKCase &c : cases) {
     inputs.push_back(MakeArray(element, c.data, c.size, 2 * inputs.size() + 1));
     if (c.not_finite >= 0) inputs.back().Set(c.not_finite, c.not_finite % 2 ? NAN : -INFINITY);
     if (c.misleading) Mislead(&inputs.back());
@@ -81,7 +81,7 @@ void CheckBatch(CudaMachine *machine, Element element, Element index,
                     twice ? std::function<void()>(restore) : nullptr);
   EXPECT_THAT(testing::TakeFindings(), ::testing::IsEmpty());
   for (size_t i = 0; i < cases.size(); ++i) {
-    const Case &c = cases[i];
+    const TopKCase &c = cases[i];
     SCOPED_TRACE(absl::StrCat(ops::ElementName(element), " method ", int(options.method), " steps ",
                               options.steps, " data ", int(c.data), " size ", c.size, " k ", c.k,
                               " feedback ", c.feedback));
@@ -121,8 +121,8 @@ void CheckBatch(CudaMachine *machine, Element element, Element index,
 }
 
 // `large`: also what the types have in common.
-std::vector<Case> Cases(bool large) {
-  std::vector<Case> cases = {{Data::kNormal, 0, 0},
+std::vector<TopKCase> Cases(bool large) {
+  std::vector<TopKCase> cases = {{Data::kNormal, 0, 0},
                              {Data::kNormal, 1, 1},
                              {Data::kNormal, 70001, 0, true},
                              {Data::kNormal, 70001, 70, true},
@@ -177,7 +177,7 @@ TEST_F(TopKCudaTest, SamplesThatMisjudgeAreRepaired) {
 }
 
 TEST_F(TopKCudaTest, RunsAgain) {
-  const std::vector<Case> cases = {{Data::kNormal, 100000, 100, true},
+  const std::vector<TopKCase> cases = {{Data::kNormal, 100000, 100, true},
                                    {Data::kTied, 70001, 3000},
                                    {Data::kNormal, 70001, 20, true, 70000},
                                    {Data::kNormal, 70000, 2000, true, -1, true}};
@@ -220,7 +220,7 @@ TEST_F(TopKCudaTest, Histogram) {
 }
 
 TEST_F(TopKCudaTest, MsTopK) {
-  std::vector<Case> cases = {{Data::kNormal, 0, 0},
+  std::vector<TopKCase> cases = {{Data::kNormal, 0, 0},
                              {Data::kNormal, 1, 1},
                              {Data::kNormal, 4000, 0, true},
                              {Data::kNormal, 40000, 40, true},

@@ -37,7 +37,7 @@ Tensor Tensor::rows(int64_t begin, int64_t end) const {
 
 namespace {
 
-std::vector<int64_t> shapeOf(Type type) {
+std::vector<int64_t> shapeOrNone(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   return tensor ? std::vector<int64_t>(tensor.getShape().begin(),
                                        tensor.getShape().end())
@@ -51,7 +51,7 @@ double numberOf(Attribute attribute) {
 }
 
 Tensor constant(arith::ConstantOp op) {
-  Tensor result = Tensor::zeros(shapeOf(op.getType()));
+  Tensor result = Tensor::zeros(shapeOrNone(op.getType()));
   auto dense = dyn_cast<DenseElementsAttr>(op.getValue());
   size_t i = 0;
   if (!dense)
@@ -111,7 +111,7 @@ void structured(linalg::LinalgOp op, Environment &environment) {
 }
 
 Tensor slice(tensor::ExtractSliceOp op, const Tensor &from) {
-  Tensor result = Tensor::zeros(shapeOf(op.getType()));
+  Tensor result = Tensor::zeros(shapeOrNone(op.getType()));
   std::vector<int64_t> point(from.shape.size());
   for (double &element : result.elements) {
     int64_t index = 0;
@@ -184,7 +184,7 @@ void interpret(Operation &op, Environment &environment) {
   if (elementwise(op, environment))
     return;
   Value result = op.getResult(0);
-  Tensor made = Tensor::zeros(shapeOf(result.getType()));
+  Tensor made = Tensor::zeros(shapeOrNone(result.getType()));
   if (auto constantOp = dyn_cast<arith::ConstantOp>(op)) {
     made = constant(constantOp);
   } else if (isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp,

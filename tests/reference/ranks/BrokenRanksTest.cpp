@@ -16,10 +16,6 @@ using namespace commsched::reference::training;
 
 namespace {
 
-const Program kLinear{"linear", "examples/linear.mlir", {}};
-const Program kStatistics{"statistics", "tests/integration/Inputs/linear-statistics.mlir", {}};
-const Program kDevices{"devices", "tests/integration/Inputs/devices.mlir", {}};
-
 class Broken : public Ranks {
 protected:
   /// Lowers `program` for 4 ranks, breaks it, and says how many elements differ.

@@ -24,6 +24,11 @@ struct Program {
   int64_t steps = 3;
 };
 
+inline const Program kLinear{"linear", "examples/linear.mlir", {}};
+inline const Program kStatistics{"statistics", "tests/integration/Inputs/linear-statistics.mlir", {}};
+inline const Program kDevices{"devices", "tests/integration/Inputs/devices.mlir", {}};
+inline const Program kSparse{"sparse", "tests/integration/Inputs/sparse.mlir", {}};
+
 class Ranks : public ::testing::Test {
 protected:
   Ranks() {

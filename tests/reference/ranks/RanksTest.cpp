@@ -14,10 +14,6 @@ using namespace commsched::reference::training;
 
 namespace {
 
-const Program kLinear{"linear", "examples/linear.mlir", {}};
-const Program kStatistics{"statistics", "tests/integration/Inputs/linear-statistics.mlir", {}};
-const Program kDevices{"devices", "tests/integration/Inputs/devices.mlir", {}};
-const Program kSparse{"sparse", "tests/integration/Inputs/sparse.mlir", {}};
 const Program kEmbedding{"embedding", "tests/integration/Inputs/embedding.mlir", {{"words", 30}}};
 // One step: in a second one, after sums of an unknown order, some of the many comparisons
 // of its pooling are not determined, and so nothing behind them is.

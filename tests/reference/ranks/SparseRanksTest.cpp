@@ -16,7 +16,6 @@ using namespace commsched::reference::training;
 
 namespace {
 
-const Program kSparse{"sparse", "tests/integration/Inputs/sparse.mlir", {}};
 /// 1 / the rate of the program, which is a power of two.
 constexpr double kPerRate = 64;
 constexpr double kDensity = 0.1;
