@@ -3,7 +3,7 @@
 """Faults to build into the compiler one at a time, as replacements of source text.
 
 Each is a mistake that somebody could make: a condition left out, an off-by-one, the wrong operand. `old` stands
-exactly once in the file; where the source has changed so that it does not, the benchmark says so and ends.
+exactly once in the file.
 """
 import dataclasses
 
@@ -15,6 +15,12 @@ class Fault:
     old: str
     new: str
     mode: str = ""  # if the fault is in one mode only: see cs-differential --mode
+
+    def built_into(self, text):
+        """The file's text with the fault; ValueError where it does not fit any more."""
+        if text.count(self.old) != 1:
+            raise ValueError(f'"{self.name}": {self.file} must have its text once, got: {text.count(self.old)} times')
+        return text.replace(self.old, self.new)
 
 
 PLAN = "passes/plan/"
@@ -44,7 +50,7 @@ FAULTS = [
     # Code.
     Fault("booleans are inverted when they are loaded", PLAN + "LowerToLLVM.cpp",
           "LLVM::ICmpPredicate::ne, byte, zero", "LLVM::ICmpPredicate::eq, byte, zero"),
-    Fault("a number is clamped to its upper bound", PLAN + "LowerToLLVM.cpp",
+    Fault("a number is clamped to its upper bound", PLAN + "SpecialValues.cpp",
           "Value above = arith::MaximumFOp::create(", "Value above = arith::MinimumFOp::create("),
     Fault("hyperbolic functions are differences of exponentials near zero", PLAN + "LowerToLLVM.cpp",
           '{"rsqrt"}', '{"rsqrt", "sinh", "asinh"}'),
