@@ -32,6 +32,55 @@ function(commsched_gtest name)
     TIMEOUT ${ARG_TIMEOUT} PROCESSORS ${ARG_PROCESSORS} ENVIRONMENT "${ARG_ENVIRONMENT}")
 endfunction()
 
+# commsched_gtests(<program> TESTS <name>=<file>... [ONE_THREAD <name>=<file>...]
+#                  [SOURCES <files>] [LINK <targets>] [PROCESSORS <n>]
+#                  [ENVIRONMENT <NAME=value>...]):
+# one program of the tests of many files, which is built much faster than a program
+# for each, and a ctest test for each file, which runs its tests only. <program>_others
+# runs what was not found in the files, as macros may define tests.
+function(commsched_gtests program)
+  cmake_parse_arguments(ARG "" "TIMEOUT;PROCESSORS" "TESTS;ONE_THREAD;SOURCES;LINK;ENVIRONMENT" ${ARGN})
+  if(NOT COMMSCHED_SANITIZE MATCHES "thread")
+    list(APPEND ARG_TESTS ${ARG_ONE_THREAD})
+  endif()
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 600)
+  endif()
+  if(NOT ARG_PROCESSORS)
+    set(ARG_PROCESSORS 1)
+  endif()
+  add_executable(${program} ${ARG_SOURCES})
+  target_link_libraries(${program} PRIVATE ${ARG_LINK} GTest::gmock GTest::gtest_main Threads::Threads)
+  set(known)
+  set(names)
+  foreach(test IN LISTS ARG_TESTS)
+    string(REGEX MATCH "^([^=]+)=(.+)$" test "${test}")
+    set(name ${CMAKE_MATCH_1})
+    set(file ${CMAKE_MATCH_2})
+    target_sources(${program} PRIVATE ${file})
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+    file(READ ${file} text)
+    string(REGEX MATCHALL "\nTEST(_F|_P)?\\([ \n]*[A-Za-z0-9_]+,[ \n]*[A-Za-z0-9_]+" tests "${text}")
+    set(filter)
+    foreach(each IN LISTS tests)
+      string(REGEX MATCH "([A-Za-z0-9_]+),[ \n]*([A-Za-z0-9_]+)$" each "${each}")
+      set(each ${CMAKE_MATCH_1}.${CMAKE_MATCH_2})
+      list(APPEND filter ${each} */${each}/*)
+    endforeach()
+    if(NOT filter)
+      message(FATAL_ERROR "${file} has no test")
+    endif()
+    list(APPEND known ${filter})
+    list(APPEND names ${name})
+    list(JOIN filter ":" filter)
+    add_test(NAME ${name} COMMAND ${program} --gtest_filter=${filter})
+  endforeach()
+  list(JOIN known ":" known)
+  add_test(NAME ${program}_others COMMAND ${program} --gtest_filter=-${known})
+  set_tests_properties(${names} ${program}_others PROPERTIES
+    TIMEOUT ${ARG_TIMEOUT} PROCESSORS ${ARG_PROCESSORS} ENVIRONMENT "${ARG_ENVIRONMENT}")
+endfunction()
+
 # commsched_pytest(<name> <file or folder> [TIMEOUT <seconds>] [PROCESSORS <n>]
 #                  [ENVIRONMENT <NAME=value>...]):
 # a ctest test that runs pytest. COMMSCHED_BIN names the folder of the tools.

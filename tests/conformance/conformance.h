@@ -91,7 +91,7 @@ std::vector<std::string> LoopbackAddresses(int nodes);
 std::vector<absl::StatusOr<std::unique_ptr<Transport>>> ConnectAll(
     const Kind::Connect &connect, std::vector<TransportOptions> options);
 
-class ConformanceTest : public testing::TestWithParam<Kind> {
+class ConformanceTest : public ::testing::TestWithParam<Kind> {
  protected:
   // `nodes` connected ranks, or a test failure and an empty vector.
   void Start(int nodes, size_t unexpected_bytes = size_t{8} << 20);

@@ -13,9 +13,9 @@ namespace commsched::conformance {
 namespace {
 
 using Bytes = std::vector<std::byte>;
-using testing::AllOf;
-using testing::AnyOf;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
 
 TEST_P(ConformanceTest, CloseInGoodOrderIsNoFailure) {
   Start(3);

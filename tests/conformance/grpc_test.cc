@@ -45,8 +45,8 @@ Kind SocketFiles() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Transports, ConformanceTest,
-                         testing::Values(Tcp(), SocketFiles()),
-                         testing::PrintToStringParamName());
+                         ::testing::Values(Tcp(), SocketFiles()),
+                         ::testing::PrintToStringParamName());
 
 }  // namespace
 }  // namespace commsched::conformance

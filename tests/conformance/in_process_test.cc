@@ -17,8 +17,8 @@ Kind InProcess() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Transports, ConformanceTest,
-                         testing::Values(InProcess()),
-                         testing::PrintToStringParamName());
+                         ::testing::Values(InProcess()),
+                         ::testing::PrintToStringParamName());
 
 }  // namespace
 }  // namespace commsched::conformance

@@ -56,7 +56,7 @@ int Work(const std::string &path) {
   return status;
 }
 
-class Workers : public testing::Environment {
+class Workers : public ::testing::Environment {
  public:
   void SetUp() override {
     char self[PATH_MAX] = {};
@@ -104,8 +104,8 @@ Kind Mpi() {
           }};
 }
 
-INSTANTIATE_TEST_SUITE_P(Transports, ConformanceTest, testing::Values(Mpi()),
-                         testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(Transports, ConformanceTest, ::testing::Values(Mpi()),
+                         ::testing::PrintToStringParamName());
 
 }  // namespace
 }  // namespace commsched::conformance
@@ -117,7 +117,7 @@ int main(int argc, char **argv) {
   for (int i = 1; i < argc; ++i)
     if (const std::string word = argv[i]; word.rfind("--worker=", 0) == 0)
       return Work(word.substr(9));
-  testing::InitGoogleTest(&argc, argv);
-  testing::AddGlobalTestEnvironment(new commsched::conformance::Workers);
+  ::testing::InitGoogleTest(&argc, argv);
+  ::testing::AddGlobalTestEnvironment(new commsched::conformance::Workers);
   return RUN_ALL_TESTS();
 }

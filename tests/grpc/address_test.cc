@@ -52,7 +52,7 @@ TEST(Address, OtherNetworksNeedTlsAndToken) {
 }
 
 TEST(Token, IsAFileOfItsOwner) {
-  const std::string path = testing::TempDir() + "/token." + std::to_string(getpid());
+  const std::string path = ::testing::TempDir() + "/token." + std::to_string(getpid());
   auto write = [&](const std::string &text, int mode) {
     std::ofstream(path) << text;
     EXPECT_EQ(chmod(path.c_str(), mode), 0);

@@ -71,7 +71,7 @@ class Frames final : public FrameStream {
   void OnGone(absl::Status) override {}
 };
 
-class FrameStreamTest : public testing::Test {
+class FrameStreamTest : public ::testing::Test {
  protected:
   FrameStreamTest() { frames_->TakeAccepted(pipe_); }
   ~FrameStreamTest() override { frames_->Drop(); }
@@ -136,7 +136,7 @@ TEST_F(FrameStreamTest, ControlOvertakesDataUnlessItMustNot) {
 }
 
 // A trainer's side.
-class CreditTest : public testing::Test {
+class CreditTest : public ::testing::Test {
  protected:
   CreditTest() { frames_->TakeAccepted(pipe_); }
   ~CreditTest() override { frames_->Drop(); }

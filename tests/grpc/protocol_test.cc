@@ -34,7 +34,7 @@ using runtime::TransportOptions;
 using testing::AllOf;
 using testing::HasSubstr;
 
-constexpr char kToken[] = "a token of a job";
+constexpr char kJobToken[] = "a token of a job";
 
 Hello GoodHello() {
   Hello hello;
@@ -76,7 +76,7 @@ class Dialler {
     if (std::exchange(proved_, true))
       stream_->Write(packet);
     else
-      EXPECT_TRUE(ProveToken(*stream_, kToken, packet));
+      EXPECT_TRUE(ProveToken(*stream_, kJobToken, packet));
   }
   // The next frame, or one without a header at the end.
   Frame Read() {
@@ -120,7 +120,7 @@ class ProtocolTest : public testing::Test {
                 .unexpected_bytes = unexpected_bytes,
                 .on_peer_failure = failures_.callback()};
     thread_ = std::thread([this] {
-      auto rank = ConnectGrpc(options_, {.security = {.token = kToken}, .eager_bytes = 500});
+      auto rank = ConnectGrpc(options_, {.security = {.token = kJobToken}, .eager_bytes = 500});
       status_ = rank.status();
       if (rank.ok()) rank_ = *std::move(rank);
     });

@@ -22,28 +22,23 @@
 namespace commsched::runtime {
 namespace {
 
+using testing::ReadAll;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-std::string ReadFile(const std::string &path) {
-  std::ifstream file(path, std::ios::binary);
-  EXPECT_TRUE(file.is_open()) << path;
-  return std::string(std::istreambuf_iterator<char>(file), {});
-}
-
 // What GNU's linker has made of tests/runtime/fragments.c.
-std::string OfGnu() { return ReadFile(COMMSCHED_TEST_FRAGMENTS); }
+std::string OfGnu() { return ReadAll(COMMSCHED_TEST_FRAGMENTS); }
 
 // What cs-translate made, with LLVM's linker.
 std::string OfLlvm() {
-  const std::string bytes = ReadFile(COMMSCHED_FROZEN_PLAN);
+  const std::string bytes = ReadAll(COMMSCHED_FROZEN_PLAN);
   plan::Plan plan;
   EXPECT_EQ(plan::Deserialize({bytes.data(), bytes.size()}, &plan), "");
   return plan.objects(0).elf();
 }
 
 std::string Hostile(const std::string &name) {
-  return ReadFile(std::string(COMMSCHED_HOSTILE_OBJECTS) + "/" + name + ".so");
+  return ReadAll(std::string(COMMSCHED_HOSTILE_OBJECTS) + "/" + name + ".so");
 }
 
 std::string ErrorOf(const std::string &elf) {

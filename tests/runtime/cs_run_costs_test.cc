@@ -24,21 +24,17 @@
 #include "tests/runtime/server_plan.h"
 #include "tests/runtime/test_util.h"
 
-namespace commsched {
+namespace commsched::costs_of_cs_run {
 namespace {
 
 using google::protobuf::Struct;
 using google::protobuf::Value;
+using testing::ReadAll;
 using testing::BytesOf;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using Fields = google::protobuf::Map<std::string, Value>;
-
-std::string ReadAll(const std::string &path) {
-  std::ifstream file(path, std::ios::binary);
-  return std::string(std::istreambuf_iterator<char>(file), {});
-}
 
 Struct ParseFile(const std::string &path) {
   Struct json;
@@ -347,4 +343,4 @@ TEST_F(CostsTest, WithoutEnoughStepsThereIsNoProfile) {
 }
 
 }  // namespace
-}  // namespace commsched
+}  // namespace commsched::costs_of_cs_run

@@ -25,6 +25,7 @@
 namespace commsched {
 namespace {
 
+using testing::ReadAll;
 using testing::TemporaryFolder;
 using ::testing::HasSubstr;
 
@@ -44,16 +45,11 @@ Result Execute(const std::string &arguments) {
   return result;
 }
 
-std::string ReadFile(const std::string &path) {
-  std::ifstream file(path, std::ios::binary);
-  return std::string(std::istreambuf_iterator<char>(file), {});
-}
-
 TEST(CsRunDoorsTest, RunsNothingOfAPlanThatIsRefused) {
   const std::string hostile = COMMSCHED_HOSTILE_OBJECTS, mark = hostile + "/ran";
   TemporaryFolder folder;
   testing::PlanBuilder plan = testing::Trainer(2);
-  plan.proto().mutable_objects(0)->set_elf(ReadFile(hostile + "/constructor.so"));
+  plan.proto().mutable_objects(0)->set_elf(ReadAll(hostile + "/constructor.so"));
   std::ofstream(folder / "hostile.plan", std::ios::binary) << plan.Bytes();
   unlink(mark.c_str());
   for (const char *options :
@@ -100,7 +96,7 @@ pid_t StartJob(const TemporaryFolder &folder, const std::string &plan,
 }
 
 void AwaitStep(const std::string &output) {
-  while (ReadFile(output).find("step 10:") == std::string::npos) usleep(10000);
+  while (ReadAll(output).find("step 10:") == std::string::npos) usleep(10000);
 }
 
 std::vector<std::string> JobFolders(const TemporaryFolder &folder) {
@@ -133,13 +129,13 @@ TEST(CsRunDoorsTest, WhatAKilledJobLeavesIsRemovedByTheNext) {
   for (const std::string &path : left)
     for (const auto &entry : std::filesystem::directory_iterator(path))
       EXPECT_FALSE(entry.is_regular_file()) << entry.path();
-  std::string arguments = ReadFile("/proc/" + std::to_string(lives) + "/task/" +
+  std::string arguments = ReadAll("/proc/" + std::to_string(lives) + "/task/" +
                                    std::to_string(lives) + "/children");
   for (size_t at; (at = arguments.find(' ')) != arguments.npos;
        arguments = arguments.substr(at + 1)) {
     const std::string process = "/proc/" + arguments.substr(0, at);
     for (const char *file : {"/cmdline", "/environ"})
-      EXPECT_THAT(ReadFile(process + file),
+      EXPECT_THAT(ReadAll(process + file),
                   ::testing::Not(::testing::ContainsRegex("[0-9a-f]{64}")));
   }
   const pid_t next = StartJob(folder, plan, folder / "out2");

@@ -19,8 +19,8 @@
 namespace commsched::run {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 using Variables = std::map<std::string, std::string>;
 
@@ -205,7 +205,7 @@ TEST(Rendezvous, WhoIsMissingIsNamed) {
   for (const Addresses &result : MeetAll(meetings)) {
     ASSERT_FALSE(result.ok());
     EXPECT_THAT(std::string(result.status().message()),
-                testing::AnyOf(HasSubstr("rank 2 did not come"),
+                ::testing::AnyOf(HasSubstr("rank 2 did not come"),
                                HasSubstr("rank 0 was not met")));
   }
 }

@@ -22,16 +22,12 @@
 namespace commsched {
 namespace {
 
+using testing::ReadAll;
 using testing::BytesOf;
 using testing::TemporaryFolder;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-std::string ReadAll(const std::string &path) {
-  std::ifstream file(path, std::ios::binary);
-  return std::string(std::istreambuf_iterator<char>(file), {});
-}
 
 class CsRunReplanTest : public ::testing::Test {
  protected:

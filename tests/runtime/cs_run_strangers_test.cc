@@ -32,6 +32,7 @@ namespace commsched {
 namespace {
 
 using conformance::LoopbackAddresses;
+using testing::ReadAll;
 using testing::TemporaryFolder;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -39,11 +40,6 @@ using ::testing::Not;
 using transport::Admission;
 using transport::Carried;
 using transport::Packet;
-
-std::string ReadFile(const std::string &path) {
-  std::ifstream file(path, std::ios::binary);
-  return std::string(std::istreambuf_iterator<char>(file), {});
-}
 
 class StrangersTest : public ::testing::Test {
  protected:
@@ -81,7 +77,7 @@ class StrangersTest : public ::testing::Test {
     execv(argv[0], argv.data());
     _exit(127);
   }
-  std::string log(const std::string &name) { return ReadFile(folder_ / name); }
+  std::string log(const std::string &name) { return ReadAll(folder_ / name); }
   int Wait(pid_t pid) {
     int status = 0;
     waitpid(pid, &status, 0);

@@ -18,19 +18,15 @@
 #include "runtime/tensor_file.h"
 #include "tests/runtime/test_util.h"
 
-namespace commsched {
+namespace commsched::whole_cs_run {
 namespace {
 
+using testing::ReadAll;
 using testing::BytesOf;
 using testing::TemporaryFolder;
 using testing::TokenFile;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-
-std::string ReadAll(const std::string &path) {
-  std::ifstream file(path, std::ios::binary);
-  return std::string(std::istreambuf_iterator<char>(file), {});
-}
 
 // A running cs-run with its output in files.
 class Process {
@@ -284,4 +280,4 @@ TEST_F(CsRunTest, InterruptEndsInGoodOrder) {
 }
 
 }  // namespace
-}  // namespace commsched
+}  // namespace commsched::whole_cs_run

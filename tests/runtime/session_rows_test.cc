@@ -12,9 +12,10 @@
 
 #include "runtime/checkpoint.h"
 #include "tests/runtime/row_plan.h"
+#include "tests/runtime/session_values.h"
 #include "tests/runtime/test_util.h"
 
-namespace commsched {
+namespace commsched::session_rows {
 namespace {
 
 using runtime::Session;
@@ -25,26 +26,10 @@ using testing::MutableBytesOf;
 using testing::RowBatch;
 using testing::RowPlanOptions;
 using testing::RowReference;
+using testing::Get;
+using testing::IndexOf;
+using testing::Set;
 using ::testing::HasSubstr;
-
-uint32_t IndexOf(Session *session, const std::string &name) {
-  for (uint32_t i = 0; i < session->values().size(); ++i)
-    if (session->values()[i].name == name) return i;
-  ADD_FAILURE() << "no value " << name;
-  return 0;
-}
-template <typename T>
-void Set(Session *session, const std::string &name, const std::vector<T> &value) {
-  absl::Status s = session->SetValue(IndexOf(session, name), BytesOf(value));
-  ASSERT_TRUE(s.ok()) << s;
-}
-Floats Get(Session *session, const std::string &name) {
-  uint32_t i = IndexOf(session, name);
-  Floats value(session->values()[i].type.bytes / sizeof(float));
-  absl::Status s = session->GetValue(i, MutableBytesOf(value));
-  EXPECT_TRUE(s.ok()) << s;
-  return value;
-}
 
 void Start(Session *session) {
   const RowReference start;
@@ -353,4 +338,4 @@ TEST(SessionRowsTest, DestructionInTheMiddleOfAStepDoesNotHang) {
 }
 
 }  // namespace
-}  // namespace commsched
+}  // namespace commsched::session_rows

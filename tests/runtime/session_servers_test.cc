@@ -11,9 +11,10 @@
 #include "runtime/checkpoint.h"
 #include "runtime/session.h"
 #include "tests/runtime/server_plan.h"
+#include "tests/runtime/session_values.h"
 #include "tests/runtime/test_util.h"
 
-namespace commsched {
+namespace commsched::session_servers {
 namespace {
 
 using runtime::Session;
@@ -23,31 +24,14 @@ using testing::kColumns;
 using testing::kWeights;
 using testing::MutableBytesOf;
 using testing::ServerPlanOptions;
+using testing::Get;
+using testing::IndexOf;
+using testing::Set;
 using ::testing::AllOf;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
 using Floats = std::vector<float>;
-
-uint32_t IndexOf(Session *session, const std::string &name) {
-  for (uint32_t i = 0; i < session->values().size(); ++i)
-    if (session->values()[i].name == name) return i;
-  ADD_FAILURE() << "no value " << name;
-  return 0;
-}
-template <typename T>
-void Set(Session *session, const std::string &name, const std::vector<T> &value) {
-  absl::Status s = session->SetValue(IndexOf(session, name), BytesOf(value));
-  ASSERT_TRUE(s.ok()) << s;
-}
-template <typename T = float>
-std::vector<T> Get(Session *session, const std::string &name) {
-  uint32_t i = IndexOf(session, name);
-  std::vector<T> value(session->values()[i].type.bytes / sizeof(T));
-  absl::Status s = session->GetValue(i, MutableBytesOf(value));
-  EXPECT_TRUE(s.ok()) << s;
-  return value;
-}
 
 float X(int trainer, int step, int i) {
   return 1.0f / float(i + 5 * step + 3 * trainer + 2);
@@ -342,4 +326,4 @@ TEST(SessionServersTest, DestructionInTheMiddleOfAStepDoesNotHang) {
 }
 
 }  // namespace
-}  // namespace commsched
+}  // namespace commsched::session_servers

@@ -9,6 +9,7 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
@@ -57,6 +58,12 @@ class TemporaryFolder {
  private:
   std::string path_;
 };
+
+// The bytes of a file, none if it cannot be read.
+inline std::string ReadAll(const std::string &path) {
+  std::ifstream file(path, std::ios::binary);
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
 
 // A file for cs-run's --token-file, one in a folder.
 inline std::string TokenFile(const TemporaryFolder &folder) {

@@ -216,7 +216,7 @@ Facts readLevel0(func::FuncOp func, Expressions &expressions) {
   return facts;
 }
 
-struct InsertProperty : testing::Test {
+struct InsertProperty : ::testing::Test {
   InsertProperty() {
     registerDialects(registry);
     context.appendDialectRegistry(registry);
@@ -316,7 +316,7 @@ TEST_F(InsertProperty, RandomPrograms) {
   unsigned transformed = 0;
   commsched::Cases cases = commsched::casesOf(900);
   for (unsigned seed = cases.first; seed < cases.end; ++seed) {
-    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    SCOPED_TRACE(::testing::Message() << "seed " << seed);
     std::string text = randomProgram(seed);
     auto module = parseSourceString<ModuleOp>(text, ParserConfig(&context));
     ASSERT_TRUE(module) << text;

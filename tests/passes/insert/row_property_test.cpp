@@ -25,9 +25,9 @@
 #include "gtest/gtest.h"
 
 using namespace mlir;
-using namespace commsched;
-using namespace commsched::testing;
 
+namespace commsched::row_property {
+using namespace commsched::testing;
 namespace {
 
 /// Data of all steps and trainers, and what all begin with. Ids lie in the tables
@@ -368,3 +368,4 @@ TEST(RowProperty, ServersUpdateTheRowsThatTrainersNameAndNoOthers) {
 }
 
 } // namespace
+} // namespace commsched::row_property

@@ -133,7 +133,7 @@ std::vector<Change> changes() {
   return list;
 }
 
-constexpr int kMostRanks = 17;
+constexpr int kMostProvedRanks = 17;
 constexpr int kMostChangedRanks = 6;
 
 struct Tally {
@@ -150,7 +150,7 @@ void check(const Case &c, Tally &tally) {
   ScopedDiagnosticHandler quiet(&context,
                                 [](Diagnostic &) { return success(); });
   Expansion expansion(&context);
-  for (int ranks = std::max(1, c.root + 1); ranks <= kMostRanks; ++ranks) {
+  for (int ranks = std::max(1, c.root + 1); ranks <= kMostProvedRanks; ++ranks) {
     SCOPED_TRACE(std::to_string(ranks) + " ranks");
     ASSERT_TRUE(expansion.expand(c, ranks));
     ASSERT_TRUE(verifies(*expansion.module));

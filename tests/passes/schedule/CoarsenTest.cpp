@@ -4,18 +4,13 @@
 #include "passes/schedule/solver/Coarsen.h"
 
 #include "passes/schedule/solver/Policy.h"
+#include "tests/passes/schedule/LittleEffort.h"
 #include "tests/passes/schedule/RandomLayers.h"
 
 #include "gtest/gtest.h"
 
 namespace commsched::schedule {
 namespace {
-
-SolverOptions little() {
-  SolverOptions options;
-  options.effort = 20;
-  return options;
-}
 
 TEST(CoarsenTest, FewerMessagesWithinTheLimit) {
   size_t before = 0, after = 0;

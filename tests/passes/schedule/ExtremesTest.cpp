@@ -5,6 +5,7 @@
 
 #include "passes/schedule/solver/Solve.h"
 #include "passes/schedule/solver/baselines/Baselines.h"
+#include "tests/passes/schedule/LittleEffort.h"
 #include "tests/passes/schedule/Layers.h"
 
 #include "gmock/gmock.h"
@@ -18,12 +19,6 @@ using testing::HasSubstr;
 constexpr int64_t kHuge = int64_t{1} << 59;
 
 std::string wrong(const Problem &problem) { return check(problem).value_or("nothing"); }
-
-SolverOptions little() {
-  SolverOptions options;
-  options.effort = 20;
-  return options;
-}
 
 void expectSolved(const Problem &problem) {
   ASSERT_EQ(wrong(problem), "nothing");

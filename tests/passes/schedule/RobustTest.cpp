@@ -4,6 +4,7 @@
 #include "passes/schedule/solver/Robust.h"
 
 #include "passes/schedule/solver/Policy.h"
+#include "tests/passes/schedule/LittleEffort.h"
 #include "tests/passes/schedule/RandomLayers.h"
 
 #include "gtest/gtest.h"
@@ -12,12 +13,6 @@
 
 namespace commsched::schedule {
 namespace {
-
-SolverOptions little() {
-  SolverOptions options;
-  options.effort = 20;
-  return options;
-}
 
 constexpr const char *kPolicies[] = {"fifo", "wfbp",    "fixed-buckets", "p3",
                                      "pace", "mg-wfbp", "dear"};
