@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kPiece = size_t{64} << 20;
 constexpr size_t kPieces = 33;
-constexpr size_t kBytes = kPiece * kPieces + 8;  // 2.06 GiB
+constexpr size_t kBlockBytes = kPiece * kPieces + 8;  // 2.06 GiB
 
 class RepeatedMemory {
  public:
@@ -38,7 +38,7 @@ class RepeatedMemory {
     std::memcpy(base_, pattern.data(), kPiece);
   }
   ~RepeatedMemory() { munmap(base_, kPiece * (kPieces + 1)); }
-  absl::Span<std::byte> bytes() { return {base_, kBytes}; }
+  absl::Span<std::byte> bytes() { return {base_, kBlockBytes}; }
 
   const std::vector<std::byte> pattern;
 
@@ -62,7 +62,7 @@ class LargeServer final : public runtime::ParameterServer {
   Taken taken(int) override { return {}; }
   void Push(int, uint32_t, uint64_t, runtime::SharedBytes payload,
             PushDone done) override {
-    size_t wrong = payload.bytes.size() != kBytes;
+    size_t wrong = payload.bytes.size() != kBlockBytes;
     for (size_t i = 0; i < kPieces && wrong == 0; ++i)
       wrong += std::memcmp(payload.bytes.data() + i * kPiece,
                            memory_->pattern.data(), kPiece) != 0;
@@ -114,7 +114,7 @@ TEST(Large, BlockOfMoreThan2GiB) {
   LargeServer server(&gradient, &value);
   const auto addresses = conformance::LoopbackAddresses(1);
   auto options = ServiceOptions(addresses, 0, 1);
-  options.block_bytes = {kBytes};
+  options.block_bytes = {kBlockBytes};
   options.chunk_bytes = size_t{1} << 20;
   auto service = ParameterService::Start(&server, std::move(options));
   ASSERT_TRUE(service.ok()) << service.status();
@@ -135,8 +135,8 @@ TEST(Large, BlockOfMoreThan2GiB) {
   EXPECT_TRUE((*client)->Finish(1).ok());
   (*client)->Close();
   EXPECT_TRUE((*service)->Wait().ok());
-  EXPECT_EQ((*client)->bytes_sent(), kBytes);
-  EXPECT_EQ((*client)->bytes_received(), kBytes);
+  EXPECT_EQ((*client)->bytes_sent(), kBlockBytes);
+  EXPECT_EQ((*client)->bytes_received(), kBlockBytes);
 }
 
 }  // namespace
