@@ -34,7 +34,7 @@ def tool(name):
     return shutil.which(name, path=folder) or shutil.which(f"{name}-22") or shutil.which(name)
 
 
-available = all(tool(t) for t in ("mlir-opt", "mlir-translate", "opt", "llc", "cc"))
+available = all(tool(t) for t in ("mlir-opt", "mlir-translate", "llc", "cc"))
 
 
 def upstream(text):
@@ -82,8 +82,7 @@ class Compiled:
         llvm = self._run([tool("mlir-translate"), "--mlir-to-llvmir"], lowered)
         path = pathlib.Path(self.folder.name) / "code.so"
         library = pathlib.Path(tool("mlir-opt")).resolve().parents[1] / "lib"
-        better = self._run([tool("opt"), "-O1"], llvm)
-        self._run([tool("llc"), "-O1", "-filetype=obj", "-relocation-model=pic", "-o", f"{path}.o"], better)
+        self._run([tool("llc"), "-O1", "-filetype=obj", "-relocation-model=pic", "-o", f"{path}.o"], llvm)
         self._run([tool("cc"), "-shared", "-Wl,-Bsymbolic", f"{path}.o", "-o", str(path), "-lm", f"-L{library}",
                    f"-Wl,-rpath,{library}", "-lmlir_c_runner_utils", "-lmlir_float16_utils"], b"")
         self.function = getattr(ctypes.CDLL(str(path)), f"_mlir_ciface_{name}")
