@@ -17,9 +17,10 @@ function(commsched_unity_name path out)
   set(${out} ${name} PARENT_SCOPE)
 endfunction()
 
-# Which sources of a target can be with others: those of this repository, and generated
-# ones, compiled as C++ with the target's own options. Two files of protobuf's messages
-# define the same names.
+# Which sources of a target can be with others: those of this repository, compiled as C++
+# with the target's own options. Of generated ones, gRPC's: their headers, which stay
+# sources of the target, see to it that they are made in time. Two files of protobuf's
+# messages define the same names.
 function(commsched_unity_sources target folder out)
   get_target_property(sources ${target} SOURCES)
   set(result)
@@ -33,7 +34,7 @@ function(commsched_unity_sources target folder out)
       get_source_file_property(${property} ${path} TARGET_DIRECTORY ${target} ${property})
     endforeach()
     if((LANGUAGE AND NOT LANGUAGE STREQUAL "CXX") OR COMPILE_OPTIONS OR COMPILE_DEFINITIONS OR SKIP_UNITY_BUILD_INCLUSION
-       OR name MATCHES "^[.][.]/" OR (name MATCHES "[.]pb[.]cc$" AND NOT name MATCHES "[.]grpc[.]pb[.]cc$"))
+       OR name MATCHES "^[.][.]/" OR (path MATCHES "^${CMAKE_BINARY_DIR}/" AND NOT path MATCHES "[.]grpc[.]pb[.]cc$"))
       continue()
     endif()
     list(APPEND result ${source})
