@@ -27,6 +27,7 @@
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Target/TargetOptions.h"
+#include "llvm/Transforms/Scalar/LoopIdiomRecognize.h"
 
 using namespace mlir;
 
@@ -78,6 +79,10 @@ static void wrapFragment(llvm::Module &module, llvm::Function *inner) {
 }
 
 static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
+  // Looking for checksums in loops takes time exponential in the operations between a
+  // loop's value and the next.
+  static const bool noChecksums = llvm::DisableLIRP::HashRecognize = true;
+  (void)noChecksums;
   llvm::PipelineTuningOptions tuning;
   tuning.LoopVectorization = true;
   tuning.SLPVectorization = true;
