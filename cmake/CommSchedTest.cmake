@@ -10,13 +10,13 @@ endif()
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 
 # commsched_gtest(<name> SOURCES <files> [LINK <targets>] [TIMEOUT <seconds>]
-#                 [PROCESSORS <n>] [ENVIRONMENT <NAME=value>...] [ONE_THREAD]):
+#                 [PROCESSORS <n>] [ENVIRONMENT <NAME=value>...] [NOT_TSAN]):
 # a gtest/gmock program and a ctest test, both called <name>. The time limit
-# only ends a hang; it says nothing about speed. What has ONE_THREAD is left out
-# of a build with the thread sanitizer, which would find nothing in it.
+# only ends a hang; it says nothing about speed. What has NOT_TSAN is left out
+# of a build with the thread sanitizer, which would find nothing new in it.
 function(commsched_gtest name)
-  cmake_parse_arguments(ARG "ONE_THREAD" "TIMEOUT;PROCESSORS" "SOURCES;LINK;ENVIRONMENT" ${ARGN})
-  if(ARG_ONE_THREAD AND COMMSCHED_SANITIZE MATCHES "thread")
+  cmake_parse_arguments(ARG "NOT_TSAN" "TIMEOUT;PROCESSORS" "SOURCES;LINK;ENVIRONMENT" ${ARGN})
+  if(ARG_NOT_TSAN AND COMMSCHED_SANITIZE MATCHES "thread")
     return()
   endif()
   add_executable(${name} ${ARG_SOURCES})
@@ -32,16 +32,16 @@ function(commsched_gtest name)
     TIMEOUT ${ARG_TIMEOUT} PROCESSORS ${ARG_PROCESSORS} ENVIRONMENT "${ARG_ENVIRONMENT}")
 endfunction()
 
-# commsched_gtests(<program> TESTS <name>=<file>... [ONE_THREAD <name>=<file>...]
+# commsched_gtests(<program> TESTS <name>=<file>... [NOT_TSAN <name>=<file>...]
 #                  [SOURCES <files>] [LINK <targets>] [PROCESSORS <n>]
 #                  [ENVIRONMENT <NAME=value>...]):
 # one program of the tests of many files, which is built much faster than a program
 # for each, and a ctest test for each file, which runs its tests only. <program>_others
 # runs what was not found in the files, as macros may define tests.
 function(commsched_gtests program)
-  cmake_parse_arguments(ARG "" "TIMEOUT;PROCESSORS" "TESTS;ONE_THREAD;SOURCES;LINK;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(ARG "" "TIMEOUT;PROCESSORS" "TESTS;NOT_TSAN;SOURCES;LINK;ENVIRONMENT" ${ARGN})
   if(NOT COMMSCHED_SANITIZE MATCHES "thread")
-    list(APPEND ARG_TESTS ${ARG_ONE_THREAD})
+    list(APPEND ARG_TESTS ${ARG_NOT_TSAN})
   endif()
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 600)
