@@ -8,6 +8,7 @@
 #include <cstring>
 #include <fstream>
 #include <future>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -229,13 +230,13 @@ TEST(ParameterServerFilesTest, FinalValueHasEverything) {
   ASSERT_TRUE(server.Push(0, kB, 0).ok());
   ASSERT_TRUE(server->Finish(0, 1).ok());
   auto last = std::async(std::launch::async, [&] {
-    std::promise<absl::StatusOr<Floats>> done;
-    server->Pull(0, kB, runtime::ParameterClient::kFinal, [&](absl::StatusOr<SharedBytes> v) {
+    auto done = std::make_shared<std::promise<absl::StatusOr<Floats>>>();
+    server->Pull(0, kB, runtime::ParameterClient::kFinal, [&, done](absl::StatusOr<SharedBytes> v) {
       Floats values(v->bytes.size() / sizeof(float));
       std::memcpy(values.data(), v->bytes.data(), v->bytes.size());
-      done.set_value(values);
+      done->set_value(values);
     });
-    return done.get_future().get();
+    return done->get_future().get();
   });
   ASSERT_TRUE(server.Push(1, kB, 0).ok());
   ASSERT_TRUE(server.Push(1, kB, 1).ok());

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <fstream>
 #include <future>
+#include <memory>
 #include <iterator>
 #include <thread>
 
@@ -107,10 +108,10 @@ class Server {
     for (int t = 0; t < trainers_; ++t) EXPECT_TRUE(server_->Join(t).ok());
   }
   absl::Status Push(int trainer, uint32_t block, int step, SharedBytes payload) {
-    std::promise<absl::Status> done;
+    auto done = std::make_shared<std::promise<absl::Status>>();
     server_->Push(trainer, block, uint64_t(step), std::move(payload),
-                  [&](absl::Status s) { done.set_value(std::move(s)); });
-    return done.get_future().get();
+                  [&, done](absl::Status s) { done->set_value(std::move(s)); });
+    return done->get_future().get();
   }
   absl::Status Push(int trainer, uint32_t block, int step) {
     const auto batch = MakeRowBatch(trainer, step);
@@ -132,15 +133,15 @@ class Server {
       EXPECT_TRUE(Pull(0, b, step + 1).ok());
   }
   absl::StatusOr<Floats> Finish(absl::AnyInvocable<void(ParameterServer::PullDone)> call) {
-    std::promise<absl::StatusOr<Floats>> done;
-    call([&](absl::StatusOr<SharedBytes> v) {
-      if (!v.ok()) return done.set_value(runtime::Unshared(v.status()));
+    auto done = std::make_shared<std::promise<absl::StatusOr<Floats>>>();
+    call([&, done](absl::StatusOr<SharedBytes> v) {
+      if (!v.ok()) return done->set_value(runtime::Unshared(v.status()));
       Floats values(v->bytes.size() / sizeof(float));
       if (!values.empty())
         std::memcpy(values.data(), v->bytes.data(), v->bytes.size());
-      done.set_value(values);
+      done->set_value(values);
     });
-    return done.get_future().get();
+    return done->get_future().get();
   }
   absl::StatusOr<Floats> Pull(int trainer, uint32_t block, int version) {
     return Finish([&](ParameterServer::PullDone done) {

@@ -91,10 +91,10 @@ class Server {
                 Gradient(trainer, step, block == kB ? testing::kBias : kRest));
   }
   absl::Status Push(int trainer, uint32_t block, int step, Floats values) {
-    std::promise<absl::Status> done;
+    auto done = std::make_shared<std::promise<absl::Status>>();
     server_->Push(trainer, block, uint64_t(step), Payload(std::move(values)),
-                  [&](absl::Status s) { done.set_value(std::move(s)); });
-    return done.get_future().get();
+                  [&, done](absl::Status s) { done->set_value(std::move(s)); });
+    return done->get_future().get();
   }
   // All trainers push all blocks of a step.
   void PushAll(int step) {
@@ -102,14 +102,14 @@ class Server {
       for (uint32_t b : {kW, kB}) EXPECT_TRUE(Push(t, b, step).ok());
   }
   absl::StatusOr<Floats> Pull(int trainer, uint32_t block, int version) {
-    std::promise<absl::StatusOr<Floats>> done;
-    server_->Pull(trainer, block, uint64_t(version), [&](absl::StatusOr<SharedBytes> v) {
-      if (!v.ok()) return done.set_value(runtime::Unshared(v.status()));
+    auto done = std::make_shared<std::promise<absl::StatusOr<Floats>>>();
+    server_->Pull(trainer, block, uint64_t(version), [&, done](absl::StatusOr<SharedBytes> v) {
+      if (!v.ok()) return done->set_value(runtime::Unshared(v.status()));
       Floats values(v->bytes.size() / sizeof(float));
       std::memcpy(values.data(), v->bytes.data(), v->bytes.size());
-      done.set_value(values);
+      done->set_value(values);
     });
-    return done.get_future().get();
+    return done->get_future().get();
   }
   int failures() const { return failures_; }
   // By the thread that saves.
