@@ -152,8 +152,9 @@ class ParameterServerImpl : public ParameterServer {
   void CompleteBlock(Work work, SharedBytes value,
                      std::vector<std::pair<PullDone, SharedBytes>> *answers)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Pulls of what the values are in the end, once they are that. Gives up the lock.
-  void AnswerFinal() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Pulls of what the values are in the end, once they are that. True: it has given
+  // up the lock.
+  bool AnswerFinal() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void WaitForWork() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   std::string Missing() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 

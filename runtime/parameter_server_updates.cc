@@ -301,8 +301,8 @@ void ParameterServerImpl::CompleteBlock(
   block.pulls = std::move(waiting);
 }
 
-void ParameterServerImpl::AnswerFinal() {
-  if (pulls_ == 0 || !Finished()) return;
+bool ParameterServerImpl::AnswerFinal() {
+  if (pulls_ == 0 || !Finished()) return false;
   std::vector<std::pair<PullDone, SharedBytes>> answers;
   std::vector<std::pair<Block *, PendingPull>> of_rows;
   for (Block &block : blocks_) {
@@ -322,11 +322,13 @@ void ParameterServerImpl::AnswerFinal() {
     }
     block.pulls = std::move(waiting);
   }
+  if (answers.empty() && of_rows.empty()) return false;
   for (auto &[block, pull] : of_rows) AnswerRows(block, std::move(pull));
   mu_.Unlock();
   for (auto &[done, value] : answers) done(value);
   answers.clear();
   mu_.Lock();
+  return true;
 }
 
 void ParameterServerImpl::WaitForWork() {
@@ -394,7 +396,7 @@ std::string ParameterServerImpl::Missing() const {
 void ParameterServerImpl::Run() {
   mu_.Lock();
   while (!stop_ && status_.ok()) {
-    AnswerFinal();
+    if (AnswerFinal()) continue;
     Work work;
     if (Next(&work))
       Begin(std::move(work));

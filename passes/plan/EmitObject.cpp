@@ -80,7 +80,7 @@ static void wrapFragment(llvm::Module &module, llvm::Function *inner) {
 
 static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
   // Looking for checksums in loops takes time exponential in the operations between a
-  // loop's value and the next.
+  // loop's value and the next. LLVM has one switch for all of the process.
   static const bool noChecksums = llvm::DisableLIRP::HashRecognize = true;
   (void)noChecksums;
   llvm::PipelineTuningOptions tuning;

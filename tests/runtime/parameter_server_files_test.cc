@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstring>
 #include <fstream>
 #include <future>
@@ -231,7 +232,7 @@ TEST(ParameterServerFilesTest, FinalValueHasEverything) {
   ASSERT_TRUE(server->Finish(0, 1).ok());
   auto last = std::async(std::launch::async, [&] {
     auto done = std::make_shared<std::promise<absl::StatusOr<Floats>>>();
-    server->Pull(0, kB, runtime::ParameterClient::kFinal, [&, done](absl::StatusOr<SharedBytes> v) {
+    server->Pull(0, kB, runtime::ParameterClient::kFinal, [done](absl::StatusOr<SharedBytes> v) {
       Floats values(v->bytes.size() / sizeof(float));
       std::memcpy(values.data(), v->bytes.data(), v->bytes.size());
       done->set_value(values);
@@ -243,6 +244,24 @@ TEST(ParameterServerFilesTest, FinalValueHasEverything) {
   ASSERT_TRUE(server->Finish(1, 2).ok());
   Floats expected = *last.get(), now = *server.Pull(1, kB, 2);
   EXPECT_EQ(expected, now);
+}
+
+// Whoever waits for the final value may be the one that ends the server.
+TEST(ParameterServerFilesTest, ServerEndsWhileItAnswers) {
+  std::promise<void> answering;
+  {
+    Server server({.trainers = 1, .mode = plan::ParameterServers::ASYNC});
+    server.Start();
+    server->Pull(0, kB, runtime::ParameterClient::kFinal, [&](absl::StatusOr<SharedBytes> v) {
+      EXPECT_TRUE(v.ok()) << v.status();
+      answering.set_value();
+      // So long that the server is told to end meanwhile.
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    });
+    ASSERT_TRUE(server.Push(0, kB, 0).ok());
+    ASSERT_TRUE(server->Finish(0, 1).ok());
+    answering.get_future().wait();
+  }
 }
 
 }  // namespace

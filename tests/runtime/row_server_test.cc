@@ -9,8 +9,8 @@
 #include <cstring>
 #include <fstream>
 #include <future>
-#include <memory>
 #include <iterator>
+#include <memory>
 #include <thread>
 
 #include "runtime/parameter_server.h"
@@ -110,7 +110,7 @@ class Server {
   absl::Status Push(int trainer, uint32_t block, int step, SharedBytes payload) {
     auto done = std::make_shared<std::promise<absl::Status>>();
     server_->Push(trainer, block, uint64_t(step), std::move(payload),
-                  [&, done](absl::Status s) { done->set_value(std::move(s)); });
+                  [done](absl::Status s) { done->set_value(std::move(s)); });
     return done->get_future().get();
   }
   absl::Status Push(int trainer, uint32_t block, int step) {
@@ -134,7 +134,7 @@ class Server {
   }
   absl::StatusOr<Floats> Finish(absl::AnyInvocable<void(ParameterServer::PullDone)> call) {
     auto done = std::make_shared<std::promise<absl::StatusOr<Floats>>>();
-    call([&, done](absl::StatusOr<SharedBytes> v) {
+    call([done](absl::StatusOr<SharedBytes> v) {
       if (!v.ok()) return done->set_value(runtime::Unshared(v.status()));
       Floats values(v->bytes.size() / sizeof(float));
       if (!values.empty())

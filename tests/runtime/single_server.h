@@ -93,7 +93,7 @@ class Server {
   absl::Status Push(int trainer, uint32_t block, int step, Floats values) {
     auto done = std::make_shared<std::promise<absl::Status>>();
     server_->Push(trainer, block, uint64_t(step), Payload(std::move(values)),
-                  [&, done](absl::Status s) { done->set_value(std::move(s)); });
+                  [done](absl::Status s) { done->set_value(std::move(s)); });
     return done->get_future().get();
   }
   // All trainers push all blocks of a step.
@@ -103,7 +103,7 @@ class Server {
   }
   absl::StatusOr<Floats> Pull(int trainer, uint32_t block, int version) {
     auto done = std::make_shared<std::promise<absl::StatusOr<Floats>>>();
-    server_->Pull(trainer, block, uint64_t(version), [&, done](absl::StatusOr<SharedBytes> v) {
+    server_->Pull(trainer, block, uint64_t(version), [done](absl::StatusOr<SharedBytes> v) {
       if (!v.ok()) return done->set_value(runtime::Unshared(v.status()));
       Floats values(v->bytes.size() / sizeof(float));
       std::memcpy(values.data(), v->bytes.data(), v->bytes.size());
