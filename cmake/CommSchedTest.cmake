@@ -82,22 +82,27 @@ function(commsched_gtests program)
 endfunction()
 
 # commsched_pytest(<name> <file or folder> [TIMEOUT <seconds>] [PROCESSORS <n>]
-#                  [ENVIRONMENT <NAME=value>...]):
+#                  [COST <n>] [ENVIRONMENT <NAME=value>...]):
 # a ctest test that runs pytest. COMMSCHED_BIN names the folder of the tools.
+# What has a higher COST begins earlier: a long test that begins last keeps the
+# other processors waiting.
 # Nothing may be skipped but what tests/nothing_skipped.py allows. JAX, with which
 # much is compared, takes longer to compile its steps than to run them.
 function(commsched_pytest name path)
-  cmake_parse_arguments(ARG "" "TIMEOUT;PROCESSORS" "ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(ARG "" "TIMEOUT;PROCESSORS;COST" "ENVIRONMENT" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 1800)
   endif()
   if(NOT ARG_PROCESSORS)
     set(ARG_PROCESSORS 1)
   endif()
+  if(NOT ARG_COST)
+    set(ARG_COST 10)
+  endif()
   add_test(NAME ${name}
     COMMAND ${Python3_EXECUTABLE} -m pytest -q -rs -p no:cacheprovider -p nothing_skipped ${path}
     WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} PROCESSORS ${ARG_PROCESSORS}
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} PROCESSORS ${ARG_PROCESSORS} COST ${ARG_COST}
     ENVIRONMENT "COMMSCHED_BIN=${CMAKE_RUNTIME_OUTPUT_DIRECTORY};PYTHONPATH=${PROJECT_SOURCE_DIR}/tests;PYTHONDONTWRITEBYTECODE=1;JAX_DISABLE_MOST_OPTIMIZATIONS=1;${ARG_ENVIRONMENT}")
 endfunction()
 

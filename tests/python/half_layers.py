@@ -5,6 +5,8 @@
 A layer is (parameters, apply(parameters, input), input). `dtype` is what it computes in, `param_dtype` what its
 parameters are."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -26,10 +28,9 @@ def inputs(name):
     return IDS if name == "embed" else normal(*SHAPES[name])
 
 
-def linen(dtype, param_dtype):
+def linen_modules(**types):
     import flax.linen as nn
-    types = dict(dtype=dtype, param_dtype=param_dtype)
-    modules = {
+    return {
         "dense": nn.Dense(32, **types), "conv": nn.Conv(8, (3, 3), **types),
         "strided": nn.Conv(8, (3, 3), strides=2, **types),
         "transposed": nn.ConvTranspose(8, (3, 3), strides=(2, 2), **types),
@@ -37,7 +38,18 @@ def linen(dtype, param_dtype):
         "attention": nn.MultiHeadDotProductAttention(num_heads=4, qkv_features=32, **types),
         "lstm": nn.RNN(nn.OptimizedLSTMCell(16, recurrent_kernel_init=LECUN, **types)),
         "embed": nn.Embed(20, 16, **types)}
-    return {name: (jax.jit(m.init)(KEY, inputs(name)), m.apply, inputs(name)) for name, m in modules.items()}
+
+
+@functools.cache
+def linen_parameters():
+    """In f32, made once: to compile it takes longer than all that is done with it."""
+    return jax.jit(lambda: {name: m.init(KEY, inputs(name)) for name, m in linen_modules().items()})()
+
+
+def linen(dtype, param_dtype):
+    params = jax.tree.map(lambda v: v.astype(param_dtype), linen_parameters())
+    modules = linen_modules(dtype=dtype, param_dtype=param_dtype)
+    return {name: (params[name], m.apply, inputs(name)) for name, m in modules.items()}
 
 
 def nnx(dtype, param_dtype):

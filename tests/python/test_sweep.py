@@ -71,7 +71,8 @@ def test_it_is_refused_by_name_and_line(name):
 def test_it_is_what_jax_computes(group):
     cases = {name: CASES[name] for name in GROUPS[group]}
     inputs = {name: c.arguments for name, c in cases.items()}
-    wanted = {name: jax.jit(with_derivative(c))(*c.arguments) for name, c in cases.items()}
+    # One program of all: JAX compiles it in a third of the time that one for each takes.
+    wanted = jax.jit(lambda inputs: {name: with_derivative(c)(*inputs[name]) for name, c in cases.items()})(inputs)
     state = jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), wanted)
 
     def step(weight, inputs, state, x):
