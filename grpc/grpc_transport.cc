@@ -37,6 +37,9 @@ using runtime::TransportOptions;
 constexpr auto kRedial = std::chrono::milliseconds(100);
 // For proving the token.
 constexpr auto kPatience = std::chrono::seconds(10);
+// For a peer to read why it is refused, before the connection ends with the process:
+// nobody says when it has.
+constexpr auto kRefusalGrace = std::chrono::milliseconds(300);
 
 class GrpcTransport final : public runtime::Transport, public Greeter {
  public:
@@ -152,6 +155,7 @@ class GrpcTransport final : public runtime::Transport, public Greeter {
   mutable Mutex mu_;
   bool connecting_ ABSL_GUARDED_BY(mu_) = true;
   absl::Status connect_error_ ABSL_GUARDED_BY(mu_);
+  bool refused_ ABSL_GUARDED_BY(mu_) = false;  // a peer, which is to hear why
   bool closed_ ABSL_GUARDED_BY(mu_) = false;
 };
 
@@ -171,6 +175,7 @@ void GrpcTransport::Refused(const absl::Status &why) {
   {
     MutexLock lock(&mu_);
     if (connecting_ && connect_error_.ok()) connect_error_ = why;
+    refused_ = true;
   }
   monitor_.Notify();
 }
@@ -314,12 +319,15 @@ void GrpcTransport::Close(absl::Duration flush) {
     };
     // All that is left is an exchange of two packets with each peer.
     monitor_.Wait(std::max(deadline, Clock::now() + kGoodbyeGrace), closed);
+    bool refused = false;
     {
       MutexLock lock(&mu_);
       closed_ = true;
+      refused = refused_;
     }
     for (auto &dialler : diallers_) dialler->Stop();
     ForLinks([](Link &link) { link.Drop(); });
+    if (refused) std::this_thread::sleep_for(kRefusalGrace);
     server_->Shutdown(std::chrono::system_clock::now());
     gate_.Close();
     monitor_.Wait(Clock::time_point::max(), [&] {

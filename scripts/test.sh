@@ -24,8 +24,8 @@ phase() {
   phases+=("$(printf '%5d s  %s' $((SECONDS - begun)) "$name")")
   return $status
 }
-# One more than there are processors, as tests of jobs wait a lot.
-run_tests() { "$CTEST" --preset "$1" -j "$(($(nproc) + 1))" 2>&1 | tee "out/test-$1.log"; }
+# Two more than there are processors, as tests of jobs wait a lot.
+run_tests() { "$CTEST" --preset "$1" -j "$(($(nproc) + 2))" 2>&1 | tee "out/test-$1.log"; }
 
 phase "setup" bash scripts/setup.sh --tests
 logs=()

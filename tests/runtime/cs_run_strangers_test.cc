@@ -177,8 +177,12 @@ TEST_F(StrangersTest, WithoutASecretARefusalTellsNothing) {
   const pid_t rank0 = Start("log0", Rank(0, {"--insecure", "--steps", "3"}));
   const std::string none;
   const grpc::Status told = Intrude(HelloOfRank1(~digest_), &none);
-  EXPECT_EQ(told.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
-  EXPECT_EQ(told.error_message(), "its log says why");
+  // Where he has no processor for so long, the rank has ended before he reads that.
+  if (told.error_code() != grpc::StatusCode::UNAVAILABLE) {
+    EXPECT_EQ(told.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+    EXPECT_EQ(told.error_message(), "its log says why");
+  }
+  EXPECT_THAT(told.error_message(), Not(HasSubstr("digest")));
   EXPECT_EQ(Wait(rank0), 1);
   EXPECT_THAT(log("log0"), HasSubstr("plan digest must match"));
 }
