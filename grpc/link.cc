@@ -118,7 +118,7 @@ void Link::Fail(absl::Status why, absl::Status tell, bool quiet) {
       header.mutable_abort()->set_message(
           std::string(tell.message().substr(0, runtime::kMaxAbortText)));
       control_.push_back(std::move(header));
-      last_queued_ = aborting_ = true;
+      last_queued_ = true;
     }
   }
   Report();
@@ -208,7 +208,9 @@ void Link::OnWritten(bool ok) {
     writing_ = false;
     AdaptPacket();
     if (!ok) last_queued_ = last_written_ = true;  // no more writing
-    if (ok && last_written_ && (aborting_ || got_goodbye_)) end = stream_;
+    // Not after an abort: the peer drops the stream when it has read that. If this
+    // side ended it, and then the process, what the peer has not read might be lost.
+    if (ok && last_written_ && got_goodbye_) end = stream_;
   }
   if (end != nullptr) end->End();
   Run(std::move(released), {});

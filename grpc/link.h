@@ -184,7 +184,6 @@ class Link final : public StreamHandler {
   bool writing_ ABSL_GUARDED_BY(mu_) = false;
   bool last_queued_ ABSL_GUARDED_BY(mu_) = false;   // Goodbye or Abort
   bool last_written_ ABSL_GUARDED_BY(mu_) = false;  // is in a packet
-  bool aborting_ ABSL_GUARDED_BY(mu_) = false;
   bool got_goodbye_ ABSL_GUARDED_BY(mu_) = false;
   bool dropped_ ABSL_GUARDED_BY(mu_) = false;
   absl::Status failure_ ABSL_GUARDED_BY(mu_);

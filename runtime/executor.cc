@@ -46,8 +46,7 @@ absl::StatusOr<std::unique_ptr<Executor>> Executor::Create(
     status = e->StartStreams();
   }
   if (!status.ok()) {
-    if (e->options_.transport != nullptr) e->options_.transport->Abort(status);
-    if (e->options_.servers != nullptr) e->options_.servers->Abort(status);
+    e->Abort(status);
     return status;
   }
   if (e->options_.failures != nullptr)
@@ -118,8 +117,10 @@ absl::Status Executor::StartStreams() {
 }
 
 Executor::~Executor() {
+  absl::Status failed;
   {
     MutexLock lock(&mu_);
+    failed = Unshared(status_);
     stop_ = true;
     ended_ = true;
     // After an orderly end there is nothing left to tell the peers.
@@ -131,6 +132,13 @@ Executor::~Executor() {
   for (auto &stream : streams_)
     if (stream->thread.joinable()) stream->thread.join();
   if (options_.failures != nullptr) options_.failures->Attach(nullptr);
+  {
+    // Closed before, the transport would tell the peers that this rank has finished.
+    MutexLock lock(&mu_);
+    while (telling_) changed_.Wait(&mu_);
+    if (told_) failed = absl::OkStatus();
+  }
+  if (!failed.ok()) Abort(failed);
   if (options_.transport != nullptr) options_.transport->Close();
   if (options_.servers != nullptr) options_.servers->Close();
   engine_.reset();
@@ -236,9 +244,18 @@ void Executor::Fail(const absl::Status &why) {
     if (!status_.ok()) return;
     status_ = Unshared(why);
     ended_ = true;
+    telling_ = true;
     WakeStreams();
     changed_.SignalAll();
   }
+  Abort(why);
+  MutexLock lock(&mu_);
+  telling_ = false;
+  told_ = true;
+  changed_.SignalAll();
+}
+
+void Executor::Abort(const absl::Status &why) {
   if (options_.transport != nullptr) options_.transport->Abort(why);
   if (options_.servers != nullptr) options_.servers->Abort(why);
 }

@@ -238,6 +238,8 @@ class Executor : private ProgressEngine::Host {
   std::string WaitName(const Stream &stream, const Call &call)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void WakeStreams() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Tells peers and servers why.
+  void Abort(const absl::Status &why) ABSL_LOCKS_EXCLUDED(mu_);
 
   const std::shared_ptr<const Program> program_;
   ExecutorOptions options_;
@@ -251,6 +253,8 @@ class Executor : private ProgressEngine::Host {
   CondVar changed_;  // for callers
   bool stop_ ABSL_GUARDED_BY(mu_) = false;
   absl::Status status_ ABSL_GUARDED_BY(mu_);
+  // Of an error, for the peers: whether one is being told to them, or has been.
+  bool telling_ ABSL_GUARDED_BY(mu_) = false, told_ ABSL_GUARDED_BY(mu_) = false;
   bool went_back_ ABSL_GUARDED_BY(mu_) = false;
   SlotMemory slots_ ABSL_GUARDED_BY(mu_);
   std::deque<Queued> queue_ ABSL_GUARDED_BY(mu_);
