@@ -25,6 +25,7 @@ namespace {
 constexpr uint64_t kBatch = 64;
 constexpr int kProcessorSeconds = 60; // of one program
 constexpr double kSeconds = 600;      // if it waits for something
+constexpr double kLook = 1;           // between two looks at the children, at most
 constexpr rlim_t kMemory = rlim_t(12) << 30;
 
 void writeAll(int fd, const std::string &text) {
@@ -52,7 +53,9 @@ struct Children::Child {
   pid_t pid = -1;
   int fd = -1;
   uint64_t next = 0, last = 0; // `next` is being run
-  double since = 0;
+  // For how long it has done nothing, at the last look. While all of this is stopped
+  // nobody looks, and no child can do anything.
+  double idle = 0, looked = 0;
   std::string buffer;
   bool ended = false;
 };
@@ -95,7 +98,7 @@ Children::Child Children::start(uint64_t from, uint64_t to, const std::function<
   child.fd = ends[0];
   child.next = from;
   child.last = to;
-  child.since = now();
+  child.looked = now();
   return child;
 }
 
@@ -125,9 +128,12 @@ bool Children::read(Child &child, std::vector<Done> &results) {
     r.outcome = Outcome(outcome);
     results.push_back(done);
     child.next = done.index + 1;
-    child.since = now();
+    child.idle = 0;
   }
-  bool late = now() - child.since > kSeconds;
+  const double time = now();
+  child.idle += std::min(time - child.looked, 2 * kLook);
+  child.looked = time;
+  bool late = child.idle > kSeconds;
   if (!ended && !late)
     return true;
   if (late)
@@ -166,7 +172,7 @@ void Children::run(uint64_t first, uint64_t last, const std::function<Job(uint64
     std::vector<pollfd> polled;
     for (Child &child : running)
       polled.push_back({child.fd, POLLIN, 0});
-    poll(polled.data(), polled.size(), 1000);
+    poll(polled.data(), polled.size(), int(kLook * 1000));
     for (size_t i = 0; i < running.size(); ++i) {
       std::vector<Done> results;
       bool alive = read(running[i], results);
