@@ -5,23 +5,7 @@
 Each is a mistake that somebody could make: a condition left out, an off-by-one, the wrong operand. `old` stands
 exactly once in the file.
 """
-import dataclasses
-
-
-@dataclasses.dataclass(frozen=True)
-class Fault:
-    name: str  # what is wrong with the compiler
-    file: str
-    old: str
-    new: str
-    mode: str = ""  # if the fault is in one mode only: see cs-differential --mode
-
-    def built_into(self, text):
-        """The file's text with the fault; ValueError where it does not fit any more."""
-        if text.count(self.old) != 1:
-            raise ValueError(f'"{self.name}": {self.file} must have its text once, got: {text.count(self.old)} times')
-        return text.replace(self.old, self.new)
-
+from _mutants import Fault
 
 PLAN = "passes/plan/"
 

@@ -11,46 +11,20 @@ import json
 import os
 import pathlib
 import re
-import shutil
 import subprocess
 import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from _compiler_faults import FAULTS  # noqa: E402
+from _mutants import ROOT, Copy, check  # noqa: E402
 
-ROOT = pathlib.Path(os.environ.get("COMMSCHED_ROOT", "."))
-BUILD_LIMIT, RUN_LIMIT = 3600, 7200  # seconds, only end a hang
+RUN_LIMIT = 7200  # seconds, only ends a hang
 
 
-class Copy:
-    """The sources that git knows, and a build folder of their own."""
-
-    def __init__(self, folder):
-        self.folder = folder
-        tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True)
-        for name in tracked.stdout.split("\n"):
-            source, target = ROOT / name, folder / name
-            if name and source.is_file():
-                target.parent.mkdir(parents=True, exist_ok=True)
-                if not target.exists() or target.read_bytes() != source.read_bytes():
-                    shutil.copy(source, target)  # with the time of now: it may replace a fault that was built
-        cmake = "/usr/bin/cmake" if pathlib.Path("/usr/bin/cmake").exists() else "cmake"
-        self.run([cmake, "--preset", "release", f"-DPython3_EXECUTABLE={sys.executable}", "--log-level=WARNING"])
-
-    def run(self, command):
-        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=BUILD_LIMIT)
-        if done.returncode:
-            sys.exit(f"compiler_mutants: {' '.join(map(str, command))}: {(done.stdout + done.stderr)[-2000:]}")
-
-    def build(self):
-        self.run(["ninja", "-C", "build/release", "cs-differential"])
-
-    def replace(self, fault):
-        path = self.folder / fault.file
-        text = path.read_text()
-        path.write_text(fault.built_into(text))
-        return lambda: path.write_text(text)
+class Fuzzer(Copy):
+    def __init__(self):
+        super().__init__(ROOT / "out/mutants", "cs-differential")
 
     def fuzz(self, seed, runs, mode):
         """What is found first, or None; programs; seconds."""
@@ -77,12 +51,8 @@ def main():
     parser.add_argument("--only", default="", help="a regular expression: faults whose names match")
     options = parser.parse_args()
     faults = [f for f in FAULTS if re.search(options.only, f.name)][:3 if options.quick else None]
-    try:
-        for fault in faults:
-            fault.built_into((ROOT / fault.file).read_text())
-    except ValueError as error:
-        sys.exit(f"compiler_mutants: {error}")
-    copy = Copy(ROOT / "out/mutants")
+    check(faults)
+    copy = Fuzzer()
     copy.build()
     found, programs, _ = copy.fuzz(options.seed, 200 if options.quick else 1000, "")
     if found:

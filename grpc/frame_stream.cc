@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "grpc/admission.h"
 #include "grpc/parameter_protocol.h"
-#include "runtime/packets.h"
+#include "runtime/core/packet_queue.h"
 
 namespace commsched::transport {
 namespace {
@@ -192,12 +192,12 @@ FrameStream::Queue::iterator FrameStream::NextData() {
 
 grpc::ByteBuffer FrameStream::NextPacket() {
   PacketWriter writer;
-  while (!control_.empty() && writer.frames() < runtime::kPacketFrames &&
+  while (!control_.empty() && writer.frames() < runtime::core::kPacketFrames &&
          writer.bytes() < chunk_bytes_) {
     writer.Add(control_.front());
     control_.pop_front();
   }
-  while (writer.frames() < runtime::kPacketFrames && writer.bytes() < chunk_bytes_) {
+  while (writer.frames() < runtime::core::kPacketFrames && writer.bytes() < chunk_bytes_) {
     const auto first = NextData();
     if (first == data_.end()) break;
     Outgoing &next = first->second;

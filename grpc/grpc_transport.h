@@ -23,7 +23,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "grpc/security.h"
-#include "runtime/packets.h"
+#include "runtime/core/packet_queue.h"
 #include "runtime/transport.h"
 
 namespace commsched::transport {
@@ -40,7 +40,7 @@ struct GrpcOptions {
   int threads = 1;
   // A long message is cut into parts of this size, between which a more urgent
   // one is sent; rounded up to a multiple of 64, at most 4 MiB.
-  size_t chunk_bytes = runtime::kLargePacket;
+  size_t chunk_bytes = runtime::core::kLargePacket;
   // Messages up to this size may be sent before the receive is posted, as far
   // as TransportOptions::unexpected_bytes of the receiver allows. A rank that is
   // behind the others finds them there; if it had to ask for them first, it

@@ -20,7 +20,7 @@
 
 namespace commsched::transport {
 
-inline constexpr uint32_t kProtocolVersion = 5;
+inline constexpr uint32_t kProtocolVersion = 6;
 
 // What the handshakes of a rank share. Threading: as for Stream.
 class Greeter {

@@ -6,12 +6,14 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "grpc/tags.h"
 #include "grpc/wire.h"
 
 namespace commsched::transport {
 namespace {
 
 using runtime::MutexLock;
+using runtime::core::Control;
 
 constexpr size_t kInbox = 2;             // packets read ahead
 constexpr char kLost[] = "connection lost";
@@ -24,7 +26,8 @@ Link::Link(Settings settings, Callbacks *callbacks, Monitor *monitor)
                           ")")),
       callbacks_(callbacks),
       monitor_(monitor),
-      packet_bytes_(settings_.chunk_bytes) {}
+      matcher_({settings_.eager_bytes, settings_.unexpected_bytes}),
+      packet_size_(settings_.chunk_bytes) {}
 
 absl::Status Link::Named(absl::StatusCode code, absl::string_view what) const {
   return absl::Status(code, absl::StrCat(label_, ": ", what));
@@ -42,7 +45,7 @@ bool Link::closed() const {
 
 bool Link::sends_done() const {
   MutexLock lock(&mu_);
-  return sends_.empty() && in_last_packet_.empty();
+  return matcher_.sends() == 0 && in_last_packet_.empty();
 }
 
 bool Link::Open(std::shared_ptr<Stream> stream, const Hello &theirs,
@@ -54,8 +57,10 @@ bool Link::Open(std::shared_ptr<Stream> stream, const Hello &theirs,
     opened_ = true;
     dropped = dropped_;
     stream_ = stream;
-    their_eager_ = theirs.eager_bytes();
-    their_unexpected_ = theirs.unexpected_bytes();
+    std::vector<Matcher::Going> going;
+    matcher_.Open({theirs.eager_bytes(), theirs.unexpected_bytes()}, &going, &controls_);
+    for (const Matcher::Going &g : going) Go(g);
+    QueueControls();
     stream->set_handler(this);
     writing_ = reply != nullptr;
   }
@@ -83,23 +88,18 @@ void Link::FailLocked(absl::Status why, bool quiet,
   if (!failure_.ok()) return;
   failure_ = std::move(why);
   report_wanted_ = !quiet;
-  for (auto &[tag, outgoing] : sends_) {
+  std::vector<Outgoing *> sends = packets_.Clear();
+  std::vector<std::shared_ptr<Receive>> receives;
+  matcher_.Clear(/*keep=*/got_goodbye_, &sends, &receives);
+  for (Outgoing *outgoing : sends) {
     outgoing->failure = failure_;
     Release(outgoing, released);
   }
-  sends_.clear();
-  ready_.clear();
-  eager_without_grant_.clear();
-  waiting_.clear();
-  early_grants_.clear();
-  for (auto &[tag, receive] : receives_) {
-    if (receive->busy) {
+  for (const std::shared_ptr<Receive> &receive : receives)
+    if (receive->busy)
       receive->failure = failure_;  // the thread that takes bytes ends it
-    } else {
+    else
       ended.emplace_back(std::move(receive->done), failure_);
-    }
-  }
-  receives_.clear();
 }
 
 // Sends of which all bytes are in a packet are not failed: they are done when
@@ -206,7 +206,9 @@ void Link::OnWritten(bool ok) {
     }
     in_last_packet_.clear();
     writing_ = false;
-    AdaptPacket();
+    packet_size_.Written(packet_bytes_,
+                         (runtime::Clock::now() - packet_begin_) /
+                             std::chrono::nanoseconds(1));
     if (!ok) last_queued_ = last_written_ = true;  // no more writing
     // Not after an abort: the peer drops the stream when it has read that. If this
     // side ended it, and then the process, what the peer has not read might be lost.
@@ -268,10 +270,15 @@ void Link::TakePacket(const grpc::ByteBuffer &packet) {
           TakeData(header.data(), reader);
           continue;
         case Header::kGrant:
-          TakeGrant(header.grant());
+          TakeControl({Control::kGrant, FromWire(header.grant().tag()),
+                       header.grant().total()});
           continue;
-        case Header::kWaiting:
-          TakeWaiting(header.waiting());
+        case Header::kAnnounce:
+          TakeControl({Control::kAnnounce, FromWire(header.announce().tag()),
+                       header.announce().total()});
+          continue;
+        case Header::kCredit:
+          TakeControl({Control::kCredit, {}, header.credit().bytes()});
           continue;
         case Header::kAbort:
           TakeAbort(header.abort());

@@ -1,9 +1,9 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The connection to one peer: matches messages with receives by tag, decides
-// what is written next, and fails everything when the peer is lost. The
-// protocol is described in transport.proto.
+// The connection to one peer: core::Matcher and core::PacketQueue over a gRPC
+// stream, all of which fails when the peer is lost. The protocol is described in
+// transport.proto.
 //
 // A Link is made before its peer is there; operations wait until Open.
 //
@@ -17,7 +17,6 @@
 
 #include <array>
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -27,14 +26,14 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/container/btree_map.h"
-#include "absl/container/btree_set.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "grpc/callbacks.h"
 #include "grpc/stream.h"
 #include "grpc/wire.h"
+#include "runtime/core/matcher.h"
+#include "runtime/core/packet_queue.h"
 #include "runtime/sync.h"
 #include "runtime/transport.h"
 
@@ -53,7 +52,6 @@ struct Receive {
   // Takes the next bytes of the message.
   void Take(absl::Span<const std::byte> piece);
 
-  size_t taken = 0;      // bytes
   bool busy = false;     // a thread takes bytes
   absl::Status failure;  // set while busy
  private:
@@ -117,12 +115,12 @@ class Link final : public StreamHandler {
     int32_t priority;
     absl::Span<const std::byte> bytes;
     Done done;
-    size_t written = 0;
-    bool granted = false;  // may be sent
     absl::Status failure = {};  // written before the link's hold is dropped
     // The link's own hold, and one per slice that refers to `bytes`.
     std::atomic<int> holds{1};
   };
+  using Matcher = runtime::core::Matcher<Outgoing *, std::shared_ptr<Receive>,
+                                         std::vector<std::byte>>;
   // Completions to be run without the lock.
   using Ended = std::vector<std::pair<Done, absl::Status>>;
 
@@ -134,26 +132,14 @@ class Link final : public StreamHandler {
   // Writes the next packet if there is anything to write and none under way.
   void Pump();
   grpc::ByteBuffer NextPacket() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Chooses packet_bytes_ by how long packets take.
-  void AdaptPacket() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Takes the packets that have been read, one thread at a time.
   void Drain();
   void TakePacket(const grpc::ByteBuffer &packet);
   void TakeData(const Data &data, PacketReader &reader);
-  // Of a message without a receive; says what is wrong with it.
-  std::string TakeUnexpected(const MessageTag &tag, const Data &data,
-                             PacketReader &reader)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void TakeGrant(const Grant &grant);
-  // Sends what may go before its receive is posted, and has room.
-  bool SendEagerly(Outgoing *outgoing) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Grants go with the next packet, or at once where the peer may wait for them.
-  void QueueGrant(const MessageTag &tag, size_t total)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void ReleaseGrantsIfDue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void ReleaseGrants() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void SayWaiting(bool waits) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void TakeWaiting(const Waiting &waiting);
+  void TakeControl(const runtime::core::Control &control);
+  void Go(const Matcher::Going &going) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Puts controls_ into the next packets.
+  void QueueControls() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void TakeAbort(const transport::Abort &abort);
   void TakeGoodbye();
   void EndReceive(Receive &receive, absl::Status status);
@@ -189,46 +175,15 @@ class Link final : public StreamHandler {
   absl::Status failure_ ABSL_GUARDED_BY(mu_);
   bool report_wanted_ ABSL_GUARDED_BY(mu_) = false;
 
-  // Sending. A send is in `sends_` until its last byte is in a packet.
-  size_t their_eager_ ABSL_GUARDED_BY(mu_) = 0;
-  size_t their_unexpected_ ABSL_GUARDED_BY(mu_) = 0;
-  size_t eager_cost_ ABSL_GUARDED_BY(mu_) = 0;
-  absl::btree_map<MessageTag, Outgoing *> sends_ ABSL_GUARDED_BY(mu_);
-  // What may be written: the most urgent first, then in the order of the plan,
-  // which is the same on all ranks. In the order of the calls, a collective's
-  // next round would wait for all others' rounds, and all would end late.
-  absl::btree_map<std::pair<int32_t, MessageTag>, Outgoing *> ready_
+  Matcher matcher_ ABSL_GUARDED_BY(mu_);
+  runtime::core::Controls controls_ ABSL_GUARDED_BY(mu_);
+  std::deque<Header> control_ ABSL_GUARDED_BY(mu_);  // frames
+  runtime::core::PacketQueue<MessageTag, Outgoing *, size_t> packets_
       ABSL_GUARDED_BY(mu_);
-  absl::btree_map<MessageTag, size_t> eager_without_grant_ ABSL_GUARDED_BY(mu_);
-  // Too long to be sent before their grants, or without room; the peer has been told
-  // that there are some.
-  absl::btree_set<MessageTag> waiting_ ABSL_GUARDED_BY(mu_);
-  absl::btree_map<MessageTag, size_t> early_grants_ ABSL_GUARDED_BY(mu_);
   std::vector<Outgoing *> in_last_packet_ ABSL_GUARDED_BY(mu_);
-  // An urgent message waits for the packets that gRPC has: about two. Where large
-  // ones take long, they are small.
-  size_t packet_bytes_ ABSL_GUARDED_BY(mu_);
-  bool packet_full_ ABSL_GUARDED_BY(mu_) = false;
-  size_t packet_size_ ABSL_GUARDED_BY(mu_) = 0;  // of the last one
+  runtime::core::PacketSize packet_size_ ABSL_GUARDED_BY(mu_);
+  size_t packet_bytes_ ABSL_GUARDED_BY(mu_) = 0;  // of the last one
   runtime::Clock::time_point packet_begin_ ABSL_GUARDED_BY(mu_);
-  // Of full packets without a pause between them.
-  size_t run_bytes_ ABSL_GUARDED_BY(mu_) = 0;
-  std::chrono::nanoseconds run_time_ ABSL_GUARDED_BY(mu_){};
-  std::deque<Header> control_ ABSL_GUARDED_BY(mu_);
-
-  // Receiving.
-  absl::btree_map<MessageTag, std::shared_ptr<Receive>> receives_
-      ABSL_GUARDED_BY(mu_);
-  // Without a receive, as far as it has come.
-  struct Unexpected {
-    std::vector<std::byte> bytes;
-    size_t total;
-  };
-  absl::btree_map<MessageTag, Unexpected> unexpected_ ABSL_GUARDED_BY(mu_);
-  size_t unexpected_cost_ ABSL_GUARDED_BY(mu_) = 0;
-  std::vector<Header> held_grants_ ABSL_GUARDED_BY(mu_);
-  size_t held_cost_ ABSL_GUARDED_BY(mu_) = 0;  // of the messages they are for
-  bool peer_waits_ ABSL_GUARDED_BY(mu_) = false;
   std::deque<grpc::ByteBuffer> inbox_ ABSL_GUARDED_BY(mu_);
   bool draining_ ABSL_GUARDED_BY(mu_) = false;
   bool read_waits_ ABSL_GUARDED_BY(mu_) = false;  // for room in the inbox

@@ -4,29 +4,15 @@
 // The receiving half of Link.
 #include <algorithm>
 #include <cstring>
-#include <iterator>
+#include <optional>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "grpc/link.h"
 #include "grpc/tags.h"
 
 namespace commsched::transport {
 
 using runtime::MutexLock;
-
-namespace {
-
-constexpr size_t kMostHeld = 64;  // grants
-
-std::string WrongPart(const MessageTag &tag, size_t offset, size_t size,
-                      size_t next, size_t total) {
-  return absl::StrCat("got bytes ", offset, " to ", offset + size, " of ",
-                      Describe(tag), " where byte ", next, " of ", total,
-                      " is next");
-}
-
-}  // namespace
 
 void Receive::Take(absl::Span<const std::byte> piece) {
   if (!sink) {
@@ -55,81 +41,41 @@ void Receive::Take(absl::Span<const std::byte> piece) {
 void Link::Recv(MessageTag tag, std::unique_ptr<Receive> unique) {
   callbacks_->Begin();
   std::shared_ptr<Receive> receive = std::move(unique);
-  absl::Status failure;
-  std::vector<std::byte> message;
-  size_t total = 0;
-  bool here = false;  // all of it
+  absl::Status failure, breach;
+  std::optional<std::vector<std::byte>> message;
+  bool whole = false;
   {
     MutexLock lock(&mu_);
-    auto it = unexpected_.find(tag);
-    if (it != unexpected_.end() && (failure_.ok() || got_goodbye_)) {
-      total = it->second.total;
-      message = std::move(it->second.bytes);
-      unexpected_.erase(it);
-      unexpected_cost_ -= total + kMessageCost;
-      here = message.size() == total || total != receive->bytes;
+    if (failure_.ok()) {
+      auto here = matcher_.Receive(tag, receive->bytes, receive, &controls_);
+      if (here.ok()) {
+        message = std::move(here->kept);
+        whole = here->whole;
+        // The first parts with the lock, so that the next ones come behind them.
+        if (message && !whole) receive->Take(*message);
+      } else if (absl::IsAlreadyExists(here.status())) {
+        failure = absl::InvalidArgumentError(here.status().message());
+      } else {
+        breach = here.status();
+      }
+      QueueControls();
+    } else {
+      auto left = matcher_.TakeLeft(tag, receive->bytes);
+      if (left.ok()) message = *std::move(left);
+      whole = message.has_value();
+      failure = !left.ok() ? left.status() : whole ? absl::OkStatus() : failure_;
     }
-    if (here) {
-    } else if (!failure_.ok()) {
-      failure = failure_;
-    } else if (!receives_.emplace(tag, receive).second) {
-      failure = absl::InvalidArgumentError(
-          absl::StrCat(Describe(tag), " is being received already"));
-    } else if (!message.empty()) {
-      // The first parts; with the lock, so that the next ones come behind them.
-      receive->Take(message);
-      receive->taken = message.size();
-    }
-    if (failure.ok() && failure_.ok()) QueueGrant(tag, receive->bytes);
+  }
+  if (!breach.ok()) {
+    failure = Named(breach.code(), breach.message());
+    FailProtocol(breach.code(), breach.message());
   }
   if (!failure.ok()) {
     Report();
     EndReceive(*receive, std::move(failure));
-  } else if (here && total != receive->bytes) {
-    std::string what = WrongSize(tag, receive->bytes, total);
-    FailProtocol(absl::StatusCode::kInvalidArgument, what);
-    EndReceive(*receive, Named(absl::StatusCode::kInvalidArgument, what));
-  } else if (here) {
-    if (!message.empty()) receive->Take(message);
+  } else if (whole) {
+    if (!message->empty()) receive->Take(*message);
     EndReceive(*receive, absl::OkStatus());
-  }
-  Pump();
-}
-
-void Link::QueueGrant(const MessageTag &tag, size_t total) {
-  Header header;
-  ToWire(tag, header.mutable_grant()->mutable_tag());
-  header.mutable_grant()->set_total(total);
-  // What is too long to go before its grant should find it there.
-  if (peer_waits_ || total > settings_.eager_bytes) {
-    control_.push_back(std::move(header));
-    return;
-  }
-  held_grants_.push_back(std::move(header));
-  held_cost_ += total + kMessageCost;
-  ReleaseGrantsIfDue();
-}
-
-// A packet for each grant costs both sides as much as a short message, and the peer
-// says when it waits for one. Before the room gets short, it is given back.
-void Link::ReleaseGrantsIfDue() {
-  if (unexpected_cost_ + held_cost_ > settings_.unexpected_bytes / 4 ||
-      held_grants_.size() >= kMostHeld)
-    ReleaseGrants();
-}
-
-void Link::ReleaseGrants() {
-  if (!last_queued_)
-    std::move(held_grants_.begin(), held_grants_.end(), std::back_inserter(control_));
-  held_grants_.clear();
-  held_cost_ = 0;
-}
-
-void Link::TakeWaiting(const Waiting &waiting) {
-  {
-    MutexLock lock(&mu_);
-    peer_waits_ = waiting.waits();
-    if (peer_waits_) ReleaseGrants();
   }
   Pump();
 }
@@ -143,63 +89,32 @@ void Link::EndReceive(Receive &receive, absl::Status status) {
       });
 }
 
-std::string Link::TakeUnexpected(const MessageTag &tag, const Data &data,
-                                 PacketReader &reader) {
-  const size_t size = reader.payload_bytes(), total = data.total();
-  auto known = unexpected_.find(tag);
-  if (known == unexpected_.end()) {
-    if (data.offset() != 0)
-      return absl::StrCat("got a part of ", Describe(tag),
-                          ", of which the first one is missing");
-    if (total > settings_.eager_bytes ||
-        unexpected_cost_ + total + kMessageCost > settings_.unexpected_bytes)
-      return absl::StrCat("got ", Describe(tag), " of ", total,
-                          " bytes, which exceeds what may be sent before "
-                          "the receive is posted");
-    known = unexpected_.emplace(tag, Unexpected{{}, total}).first;
-    known->second.bytes.reserve(total);
-    unexpected_cost_ += total + kMessageCost;
-  } else if (known->second.bytes.size() == known->second.total) {
-    return absl::StrCat("got ", Describe(tag), " twice");
-  }
-  std::vector<std::byte> &bytes = known->second.bytes;
-  if (total != known->second.total)
-    return WrongSize(tag, known->second.total, total);
-  if (data.offset() != bytes.size() || size > total - bytes.size())
-    return WrongPart(tag, data.offset(), size, bytes.size(), total);
-  reader.ReadPayload([&](absl::Span<const std::byte> piece) {
-    bytes.insert(bytes.end(), piece.begin(), piece.end());
-  });
-  return "";
-}
-
 void Link::TakeData(const Data &data, PacketReader &reader) {
   const MessageTag tag = FromWire(data.tag());
-  const size_t size = reader.payload_bytes();
   std::shared_ptr<Receive> receive;
-  std::string wrong;
-  bool pump = false;
-  absl::StatusCode code = absl::StatusCode::kDataLoss;
+  bool last = false, pump = false;
+  absl::Status breach;
   {
     MutexLock lock(&mu_);
     if (!failure_.ok()) return;
-    auto it = receives_.find(tag);
-    if (it == receives_.end()) {
-      wrong = TakeUnexpected(tag, data, reader);
-      ReleaseGrantsIfDue();
-      pump = !control_.empty();
-    } else if (data.total() != it->second->bytes) {
-      wrong = WrongSize(tag, it->second->bytes, data.total());
-      code = absl::StatusCode::kInvalidArgument;
-    } else if (data.offset() != it->second->taken ||
-               size > data.total() - data.offset()) {
-      wrong = WrongPart(tag, data.offset(), size, it->second->taken, data.total());
-    } else {
-      receive = it->second;
+    auto place = matcher_.Take(tag, data.total(), data.offset(), reader.payload_bytes(),
+                               &controls_);
+    breach = place.status();
+    if (place.ok() && place->receive != nullptr) {
+      receive = *place->receive;
       receive->busy = true;
+      last = place->last;
+    } else if (place.ok()) {
+      std::vector<std::byte> &kept = *place->kept;
+      if (kept.empty()) kept.reserve(data.total());
+      reader.ReadPayload([&](absl::Span<const std::byte> piece) {
+        kept.insert(kept.end(), piece.begin(), piece.end());
+      });
     }
+    pump = !controls_.empty();
+    QueueControls();
   }
-  if (!wrong.empty()) return FailProtocol(code, wrong);
+  if (!breach.ok()) return FailProtocol(breach.code(), breach.message());
   if (pump) Pump();
   if (receive == nullptr) return;
 
@@ -210,11 +125,10 @@ void Link::TakeData(const Data &data, PacketReader &reader) {
   {
     MutexLock lock(&mu_);
     receive->busy = false;
-    receive->taken += size;
     status = receive->failure;
     if (status.ok()) {
-      if (receive->taken < receive->bytes) return;
-      receives_.erase(tag);
+      if (!last) return;
+      matcher_.End(tag);
     }
   }
   EndReceive(*receive, std::move(status));

@@ -165,8 +165,6 @@ absl::Status MpiRanks::CheckHello(int from) {
   if (theirs.part_bytes == 0 || theirs.part_bytes > (size_t{1} << 30) ||
       theirs.part_bytes % 64 != 0)
     return differs("size of parts", mpi_.part_bytes, theirs.part_bytes);
-  peer.eager = std::min<size_t>(mpi_.eager_bytes, theirs.eager_bytes);
-  peer.room = theirs.unexpected_bytes;
   staging_bytes_ = std::max<size_t>(staging_bytes_, theirs.part_bytes);
   peer.maps = MapRings(from);
   peer.hello = true;
@@ -195,9 +193,14 @@ bool MpiRanks::MapRings(int of) {
 void MpiRanks::TakeWelcome(int from, bool mapped) {
   Peer &peer = peers_[size_t(from)];
   peer.welcome = true;
-  if (!mapped || !peer.maps) return;
-  peer.eager = std::min<size_t>(mpi_.ring_eager_bytes,
-                                peer.theirs.ring_eager_bytes);
+  const bool rings = mapped && peer.maps;
+  const size_t eager =
+      rings ? std::min<size_t>(mpi_.ring_eager_bytes, peer.theirs.ring_eager_bytes)
+            : std::min<size_t>(mpi_.eager_bytes, peer.theirs.eager_bytes);
+  std::vector<Matcher::Going> none;
+  peer.matcher.emplace(runtime::core::MessageLimits{eager, options_.unexpected_bytes});
+  peer.matcher->Open({eager, peer.theirs.unexpected_bytes}, &none, &controls_);
+  if (!rings) return;
   rings_->Join(from, peer.rings);
   ringed_.push_back(from);
   static const int processors = Processors();

@@ -24,25 +24,22 @@ void MpiRanks::FailPeer(int of, absl::Status why, absl::Status tell, bool quiet,
   if (!peer.failure.ok()) return;
   peer.failure = why;
   peer.report_wanted = !quiet;
-  for (auto &[tag, out] : peer.sends)
-    Finish(std::move(out->done), why, actions);
-  peer.sends.clear();
-  for (auto &[order, out] : peer.ready) {
+  std::vector<std::shared_ptr<Outgoing>> sends = peer.parts.Clear();
+  std::vector<std::shared_ptr<Incoming>> receives;
+  if (peer.matcher)
+    peer.matcher->Clear(/*keep=*/peer.goodbye_taken, &sends, &receives);
+  for (const std::shared_ptr<Outgoing> &out : sends) {
     out->failure = why;
     if (out->given == out->ended) Finish(std::move(out->done), why, actions);
   }
-  peer.ready.clear();
   // A peer that still reads there does no harm.
   for (auto &[id, out] : peer.placed) Finish(std::move(out->done), why, actions);
   peer.placed.clear();
-  for (auto &[tag, in] : peer.receives) {
+  for (const std::shared_ptr<Incoming> &in : receives) {
     in->failure = why;
     granted_.erase({of, in->id});
     if (in->begun == in->ended) EndReceive(*in, actions);
   }
-  peer.receives.clear();
-  peer.announced.clear();
-  peer.early_grants.clear();
   if (!tell.ok() && !peer.goodbye_sent) {
     peer.goodbye_sent = true;
     const absl::string_view text = tell.message().substr(0, runtime::kMaxAbortText);
@@ -56,6 +53,10 @@ void MpiRanks::FailProtocol(int peer, absl::StatusCode code,
                             const std::string &what, Actions *actions) {
   FailPeer(peer, Named(peer, code, what), absl::Status(code, what),
            /*quiet=*/false, actions);
+}
+
+void MpiRanks::FailProtocol(int peer, const absl::Status &what, Actions *actions) {
+  FailProtocol(peer, what.code(), std::string(what.message()), actions);
 }
 
 void MpiRanks::Report(int of, Actions *actions) {
@@ -99,9 +100,7 @@ void MpiRanks::TakeGoodbye(int from, Actions *actions) {
   peer.goodbye_held = false;
   peer.goodbye_taken = true;
   if (peer.failure.ok()) {
-    const bool wanted =
-        !peer.sends.empty() || !peer.ready.empty() || !peer.placed.empty() ||
-        !peer.receives.empty();
+    const bool wanted = !peer.idle();
     FailPeer(from,
              Named(from, absl::StatusCode::kFailedPrecondition,
                    "has finished, but something is still wanted of it"),

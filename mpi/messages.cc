@@ -2,35 +2,19 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Sending and receiving: matching, and what goes when.
-#include <algorithm>
 #include <cstring>
+#include <optional>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "mpi/ranks.h"
 #include "runtime/shared_memory.h"
 
 namespace commsched::transport::mpi {
 
 using runtime::MutexLock;
+using runtime::core::Control;
 
 namespace {
-
-std::string Describe(const MessageTag &tag) {
-  return absl::StrFormat("message (step %d, key %d, phase %d, round %d)",
-                         tag.step, tag.key, tag.phase, tag.round);
-}
-
-std::string WrongSize(const MessageTag &tag, size_t receive, size_t message) {
-  return absl::StrFormat(
-      "size of %s must match the receive's %d bytes, got: %d", Describe(tag),
-      receive, message);
-}
-
-// A grant says with its payload, which is empty or one byte, whether the receiver
-// maps the sender's memory.
-bool Shares(const Header &grant) { return grant.payload == 1; }
 
 // MPI tag for the parts of the next message; never 0. One sequence for all
 // connections: what is left of an earlier one is nobody's.
@@ -55,59 +39,65 @@ void MpiRanks::Send(int to, MessageTag tag, int32_t priority,
   {
     MutexLock lock(&mu_);
     Peer &peer = peers_[to];
-    auto early = peer.early_grants.find(tag);
-    const size_t cost = bytes.size() + kMessageCost;
     if (!peer.failure.ok()) {
       Report(to, &actions);
       Finish(std::move(done), peer.failure, &actions);
-    } else if (peer.sends.contains(tag)) {
-      Finish(std::move(done),
-             absl::InvalidArgumentError(
-                 absl::StrCat(Describe(tag), " is being sent already")),
-             &actions);
-    } else if (early == peer.early_grants.end() && bytes.size() <= peer.eager &&
-               cost <= peer.room) {
-      peer.room -= cost;
-      Header header{.kind = kEager, .bytes = bytes.size()};
-      header.set_tag(tag);
-      Tell(to, header, bytes);
-      bytes_sent_ += bytes.size();
-      Finish(std::move(done), absl::OkStatus(), &actions);
     } else {
       auto outgoing = std::make_shared<Outgoing>(
-          Outgoing{to, tag, priority, next_number_++, bytes, std::move(done)});
-      peer.sends.emplace(tag, outgoing);
-      if (early == peer.early_grants.end()) {
-        Header header{.kind = kAnnounce, .bytes = bytes.size()};
-        header.set_tag(tag);
-        Tell(to, header);
+          Outgoing{to, tag, priority, bytes, std::move(done)});
+      auto going = peer.matcher->Send(tag, bytes.size(), outgoing, &controls_);
+      TellControls(to);
+      if (absl::IsAlreadyExists(going.status())) {
+        Finish(std::move(outgoing->done),
+               absl::InvalidArgumentError(going.status().message()), &actions);
+      } else if (!going.ok()) {
+        FailProtocol(to, going.status(), &actions);
+        Finish(std::move(outgoing->done), peer.failure, &actions);
+      } else if (!going->has_value()) {
+      } else if ((*going)->granted) {
+        MakeReady(outgoing, int((*going)->note >> 1), ((*going)->note & 1) != 0);
       } else {
-        const Header grant = early->second;
-        peer.early_grants.erase(early);
-        if (grant.bytes == bytes.size())
-          MakeReady(outgoing, int(grant.id), Shares(grant));
-        else
-          FailProtocol(to, absl::StatusCode::kInvalidArgument,
-                       WrongSize(tag, grant.bytes, bytes.size()), &actions);
+        Header header{.kind = kEager, .bytes = bytes.size()};
+        header.set_tag(tag);
+        Tell(to, header, bytes);
+        peer.matcher->Sent(tag);
+        bytes_sent_ += bytes.size();
+        Finish(std::move(outgoing->done), absl::OkStatus(), &actions);
       }
     }
   }
   RunAll(std::move(actions));
 }
 
-void MpiRanks::TakeGrant(int from, const Header &header, Actions *actions) {
-  Peer &peer = peers_[from];
-  auto it = peer.sends.find(header.tag());
-  if (it == peer.sends.end()) {
-    peer.early_grants[header.tag()] = header;
-    return;
+void MpiRanks::TellControls(int to) {
+  Peer &peer = peers_[to];
+  for (const Control &control : controls_) {
+    if (control.kind == Control::kGrant) {
+      Grant(*peer.matcher->Posted(control.tag));
+      continue;
+    }
+    Header header{.kind = control.kind == Control::kAnnounce ? kAnnounce : kCredit,
+                  .bytes = control.bytes};
+    header.set_tag(control.tag);
+    Tell(to, header);
   }
-  const std::shared_ptr<Outgoing> outgoing = it->second;
-  if (outgoing->bytes.size() != header.bytes)
-    return FailProtocol(
-        from, absl::StatusCode::kInvalidArgument,
-        WrongSize(header.tag(), header.bytes, outgoing->bytes.size()), actions);
-  MakeReady(outgoing, int(header.id), Shares(header));
+  controls_.clear();
+}
+
+void MpiRanks::TakeGrant(int from, const Header &header, Actions *actions) {
+  // It says with its payload, which is empty or one byte, whether the receiver maps
+  // the sender's memory.
+  const bool share = header.payload == 1;
+  auto going = peers_[from].matcher->TakeGrant(
+      {Control::kGrant, header.tag(), header.bytes,
+       uint64_t{header.id} << 1 | uint64_t{share}});
+  if (!going.ok()) return FailProtocol(from, going.status(), actions);
+  if (going->has_value()) MakeReady((*going)->item, int(header.id), share);
+}
+
+void MpiRanks::TakeCredit(int from, const Header &header, Actions *actions) {
+  if (absl::Status s = peers_[from].matcher->TakeCredit(header.bytes); !s.ok())
+    FailProtocol(from, s, actions);
 }
 
 void MpiRanks::MakeReady(const std::shared_ptr<Outgoing> &outgoing, int id,
@@ -122,13 +112,12 @@ void MpiRanks::MakeReady(const std::shared_ptr<Outgoing> &outgoing, int id,
       Tell(outgoing->peer, header,
            {reinterpret_cast<const std::byte *>(&body), sizeof(body)});
       peer.placed.emplace(id, outgoing);
-      peer.sends.erase(outgoing->tag);
+      peer.matcher->Sent(outgoing->tag);
       return;
     }
   }
   outgoing->parts = PartsOf(outgoing->bytes.size(), mpi_.part_bytes);
-  peer.sends.erase(outgoing->tag);
-  peer.ready.emplace(std::pair(outgoing->priority, outgoing->number), outgoing);
+  peer.parts.Push(outgoing->priority, outgoing->tag, outgoing->bytes.size(), outgoing);
   GiveParts(outgoing->peer);
 }
 
@@ -160,54 +149,42 @@ void MpiRanks::RecvStream(int peer, MessageTag tag, size_t bytes, size_t,
 
 void MpiRanks::Receive(std::shared_ptr<Incoming> incoming) {
   Actions actions;
-  std::vector<std::byte> message;
-  bool here = false;
+  std::optional<std::vector<std::byte>> message;  // all of it
   const int from = incoming->peer;
   {
     MutexLock lock(&mu_);
     Peer &peer = peers_[from];
-    auto kept = peer.unexpected.find(incoming->tag);
-    if (kept != peer.unexpected.end() &&
-        (peer.failure.ok() || peer.goodbye_taken)) {
-      message = std::move(kept->second);
-      peer.unexpected.erase(kept);
-      if (peer.failure.ok()) ReturnRoom(from, message.size() + kMessageCost);
-      here = message.size() == incoming->bytes;
-      if (!here) {
-        const std::string what =
-            WrongSize(incoming->tag, incoming->bytes, message.size());
-        incoming->failure =
-            Named(from, absl::StatusCode::kInvalidArgument, what);
-        FailProtocol(from, absl::StatusCode::kInvalidArgument, what, &actions);
-        EndReceive(*incoming, &actions);
+    if (peer.failure.ok()) {
+      auto here = peer.matcher->Receive(incoming->tag, incoming->bytes, incoming, &controls_);
+      TellControls(from);
+      if (here.ok()) {
+        message = std::move(here->kept);
+      } else if (absl::IsAlreadyExists(here.status())) {
+        incoming->failure = absl::InvalidArgumentError(here.status().message());
       } else {
-        ++callbacks_;  // its sink
+        FailProtocol(from, here.status(), &actions);
+        incoming->failure = peer.failure;
       }
-    } else if (!peer.failure.ok()) {
-      Report(from, &actions);
-      incoming->failure = peer.failure;
-      EndReceive(*incoming, &actions);
-    } else if (!peer.receives.emplace(incoming->tag, incoming).second) {
-      incoming->failure = absl::InvalidArgumentError(
-          absl::StrCat(Describe(incoming->tag), " is being received already"));
-      EndReceive(*incoming, &actions);
     } else {
-      auto announced = peer.announced.find(incoming->tag);
-      const bool known = announced != peer.announced.end();
-      const size_t size = known ? announced->second : incoming->bytes;
-      if (known) peer.announced.erase(announced);
-      if (size != incoming->bytes)
-        FailProtocol(from, absl::StatusCode::kInvalidArgument,
-                     WrongSize(incoming->tag, incoming->bytes, size), &actions);
-      else if (known || incoming->bytes > peer.eager)
-        Grant(incoming);
+      if (peer.matcher) {
+        auto left = peer.matcher->TakeLeft(incoming->tag, incoming->bytes);
+        if (left.ok()) message = *std::move(left);
+      }
+      if (!message) {
+        Report(from, &actions);
+        incoming->failure = peer.failure;
+      }
     }
+    if (message)
+      ++callbacks_;  // its sink
+    else if (!incoming->failure.ok())
+      EndReceive(*incoming, &actions);
   }
-  if (here) {
-    if (incoming->buffer != nullptr && !message.empty())
-      std::memcpy(incoming->buffer, message.data(), message.size());
-    else if (!message.empty())
-      incoming->sink(0, message);
+  if (message) {
+    if (incoming->buffer != nullptr && !message->empty())
+      std::memcpy(incoming->buffer, message->data(), message->size());
+    else if (!message->empty())
+      incoming->sink(0, *message);
     MutexLock lock(&mu_);
     EndReceive(*incoming, &actions);
     --callbacks_;
@@ -235,31 +212,24 @@ void MpiRanks::Grant(const std::shared_ptr<Incoming> &incoming) {
   Tell(incoming->peer, header, {&kYes, size_t(peer.maps)});
 }
 
-void MpiRanks::ReturnRoom(int to, size_t bytes) {
-  Peer &peer = peers_[to];
-  peer.to_return += bytes;
-  if (peer.to_return * 2 < options_.unexpected_bytes) return;
-  Tell(to, Header{.kind = kCredit, .bytes = peer.to_return});
-  peer.to_return = 0;
-}
-
 void MpiRanks::TakeEager(int from, const Header &header,
                          absl::Span<const std::byte> payload,
                          Actions *actions) {
   Peer &peer = peers_[from];
-  auto it = peer.receives.find(header.tag());
-  if (it == peer.receives.end()) {
-    peer.unexpected.emplace(
-        header.tag(), std::vector<std::byte>(payload.begin(), payload.end()));
+  auto place =
+      peer.matcher->Take(header.tag(), header.bytes, 0, payload.size(), &controls_);
+  if (place.ok() && header.bytes != payload.size())
+    place = absl::DataLossError("got a part of a short message");
+  if (!place.ok()) {
+    controls_.clear();
+    return FailProtocol(from, place.status(), actions);
+  }
+  if (place->kept != nullptr) {
+    place->kept->assign(payload.begin(), payload.end());
     return;
   }
-  std::shared_ptr<Incoming> incoming = it->second;
-  if (incoming->bytes != payload.size())
-    return FailProtocol(
-        from, absl::StatusCode::kInvalidArgument,
-        WrongSize(header.tag(), incoming->bytes, payload.size()), actions);
-  peer.receives.erase(it);
-  ReturnRoom(from, payload.size() + kMessageCost);
+  const std::shared_ptr<Incoming> incoming = peer.matcher->End(header.tag());
+  TellControls(from);
   if (incoming->buffer != nullptr) {
     if (!payload.empty())
       std::memcpy(incoming->buffer, payload.data(), payload.size());
@@ -273,17 +243,10 @@ void MpiRanks::TakeEager(int from, const Header &header,
 }
 
 void MpiRanks::TakeAnnounce(int from, const Header &header, Actions *actions) {
-  Peer &peer = peers_[from];
-  auto it = peer.receives.find(header.tag());
-  if (it == peer.receives.end()) {
-    peer.announced[header.tag()] = header.bytes;
-  } else if (it->second->bytes != header.bytes) {
-    FailProtocol(from, absl::StatusCode::kInvalidArgument,
-                 WrongSize(header.tag(), it->second->bytes, header.bytes),
-                 actions);
-  } else if (it->second->id == 0) {
-    Grant(it->second);
-  }
+  absl::Status s =
+      peers_[from].matcher->TakeAnnounce(header.tag(), header.bytes, &controls_);
+  if (!s.ok()) return FailProtocol(from, s, actions);
+  TellControls(from);
 }
 
 }  // namespace commsched::transport::mpi

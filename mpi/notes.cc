@@ -86,7 +86,7 @@ bool MpiRanks::TakeRings(Actions *actions) {
                      "got a control message of a wrong size", actions);
       } else {
         if (message.header.kind == kEager && peer.failure.ok() &&
-            !peer.receives.contains(message.header.tag()) && !rings_->More(from))
+            peer.matcher->Posted(message.header.tag()) == nullptr && !rings_->More(from))
           break;
         TakeNote(from, message.header, message.payload, actions);
       }
@@ -142,6 +142,9 @@ void MpiRanks::TakeNote(int from, const Header &header,
     return SayGoodbye(from);
   }
   if (!peer.failure.ok()) return;
+  if (!peer.matcher)
+    return FailProtocol(from, absl::StatusCode::kDataLoss,
+                        "got a message before its greeting", actions);
   switch (header.kind) {
     case kEager:
       return TakeEager(from, header, payload, actions);
@@ -158,8 +161,7 @@ void MpiRanks::TakeNote(int from, const Header &header,
     case kTaken:
       return TakeTaken(from, header, actions);
     case kCredit:
-      peer.room += header.bytes;
-      return;
+      return TakeCredit(from, header, actions);
     default:
       break;
   }

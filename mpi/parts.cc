@@ -19,23 +19,23 @@ constexpr int kMaxStaging = 4;
 // The most urgent first, as far as the window goes.
 void MpiRanks::GiveParts(int to) {
   Peer &peer = peers_[to];
-  while (peer.under_way < mpi_.window && !peer.ready.empty()) {
-    std::shared_ptr<Outgoing> outgoing = peer.ready.begin()->second;
+  const auto give = [&](const std::shared_ptr<Outgoing> &outgoing, size_t begin,
+                        size_t size, bool last) {
     Part part;
     part.out = outgoing;
     part.number = outgoing->given++;
-    const size_t begin = part.number * mpi_.part_bytes;
-    const size_t size = std::min(mpi_.part_bytes, outgoing->bytes.size() - begin);
+    if (last) peer.matcher->Sent(outgoing->tag);
     MPI_Request request = MPI_REQUEST_NULL;
     Check(MPI_Isend(outgoing->bytes.data() + begin, int(size), MPI_BYTE, to,
                     outgoing->id, over_.parts, &request),
           "MPI_Isend");
     ++peer.parts_sent;
     ++peer.under_way;
-    if (outgoing->given == outgoing->parts) peer.ready.erase(peer.ready.begin());
     requests_.push_back(request);
     parts_.push_back(std::move(part));
-  }
+  };
+  while (peer.under_way < mpi_.window && !peer.parts.empty())
+    peer.parts.Take(mpi_.part_bytes, 1, give);
 }
 
 std::unique_ptr<std::byte[]> MpiRanks::Staging() {
@@ -139,7 +139,7 @@ void MpiRanks::EndPart(Part part, Actions *actions) {
   } else {
     ++in.ended;
     const bool whole = in.ended == in.parts;
-    if (whole && in.failure.ok()) peer.receives.erase(in.tag);
+    if (whole && in.failure.ok()) peer.matcher->End(in.tag);
     if (whole || (!in.failure.ok() && in.ended == in.begun))
       EndReceive(in, actions);
   }
@@ -175,7 +175,7 @@ bool MpiRanks::PassParts(Actions *actions) {
       ++in->ended;
       Peer &peer = peers_[in->peer];
       const bool whole = in->ended == in->parts;
-      if (whole && in->failure.ok()) peer.receives.erase(in->tag);
+      if (whole && in->failure.ok()) peer.matcher->End(in->tag);
       if (whole || (!in->failure.ok() && in->ended == in->begun))
         EndReceive(*in, actions);
       if (peer.goodbye_held) TakeGoodbye(in->peer, actions);

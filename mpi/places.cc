@@ -62,7 +62,7 @@ void MpiRanks::PassPlaced(const std::shared_ptr<Incoming> &incoming,
   }
   Peer &peer = peers_[in.peer];
   if (in.failure.ok()) {
-    peer.receives.erase(in.tag);
+    peer.matcher->End(in.tag);
     Tell(in.peer, Header{.kind = kTaken, .id = uint32_t(in.id)});
   }
   EndReceive(in, actions);

@@ -67,17 +67,14 @@ void MpiRanks::RunAll(Actions actions) {
 
 bool MpiRanks::SendsDone() const {
   return std::all_of(peers_.begin(), peers_.end(), [](const Peer &peer) {
-    return peer.sends.empty() && peer.ready.empty() && peer.placed.empty() &&
-           peer.under_way == 0;
+    return peer.sent_all() && peer.under_way == 0;
   });
 }
 
 bool MpiRanks::Idle() const {
   return requests_.empty() && granted_.empty() &&
          std::all_of(peers_.begin(), peers_.end(), [](const Peer &peer) {
-           return peer.sends.empty() && peer.ready.empty() &&
-                  peer.placed.empty() && peer.receives.empty() &&
-                  peer.backlog.empty();
+           return peer.idle() && peer.backlog.empty();
          });
 }
 

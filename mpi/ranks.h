@@ -17,13 +17,13 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/container/btree_map.h"
 #include "absl/functional/any_invocable.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
@@ -32,6 +32,8 @@
 #include "mpi/rings.h"
 #include "mpi/wire.h"
 #include "mpi/world.h"
+#include "runtime/core/matcher.h"
+#include "runtime/core/packet_queue.h"
 #include "runtime/sync.h"
 
 namespace commsched::transport::mpi {
@@ -93,7 +95,6 @@ class MpiRanks final : public runtime::Transport {
     int peer;
     MessageTag tag;
     int32_t priority;
-    uint64_t number;  // in the order of the calls
     absl::Span<const std::byte> bytes;
     Done done;
     int id = 0;  // MPI tag of its parts
@@ -122,6 +123,9 @@ class MpiRanks final : public runtime::Transport {
     const std::byte *place = nullptr;  // where it is in the sender's memory
     absl::Status failure = {};
   };
+  using Matcher =
+      runtime::core::Matcher<std::shared_ptr<Outgoing>, std::shared_ptr<Incoming>,
+                             std::vector<std::byte>>;
   struct Peer {
     bool hello = false, welcome = false;
     bool maps = false;  // its memory can be mapped
@@ -131,21 +135,22 @@ class MpiRanks final : public runtime::Transport {
     std::map<uint64_t, std::pair<const std::byte *, size_t>> blocks;  // mapped
     std::map<int, std::shared_ptr<Outgoing>> placed;  // by id: to be taken
     HelloBody theirs;
-    size_t eager = 0;     // messages up to this size may go without a grant
-    size_t room = 0;      // of the peer's unexpected_bytes
-    size_t to_return = 0;  // of the own ones
     uint64_t parts_sent = 0, parts_received = 0;
     bool goodbye_sent = false, goodbye_taken = false, goodbye_held = false;
     uint64_t goodbye_parts = 0;
     absl::Status failure;
     bool report_wanted = false;
     int under_way = 0;  // parts to it
-    absl::btree_map<MessageTag, std::shared_ptr<Outgoing>> sends;  // not granted
-    absl::btree_map<std::pair<int32_t, uint64_t>, std::shared_ptr<Outgoing>> ready;
-    absl::btree_map<MessageTag, std::shared_ptr<Incoming>> receives;
-    absl::btree_map<MessageTag, std::vector<std::byte>> unexpected;
-    absl::btree_map<MessageTag, size_t> announced;
-    absl::btree_map<MessageTag, Header> early_grants;
+    std::optional<Matcher> matcher;  // since its welcome
+    // Messages that go in parts.
+    runtime::core::PacketQueue<MessageTag, std::shared_ptr<Outgoing>, size_t> parts;
+    // Nothing of ours is on its way to it.
+    bool sent_all() const {
+      return (!matcher || matcher->sends() == 0) && placed.empty();
+    }
+    bool idle() const {
+      return (!matcher || matcher->idle()) && placed.empty();
+    }
   };
   // What is to be run without the lock.
   struct Action {
@@ -176,6 +181,7 @@ class MpiRanks final : public runtime::Transport {
                      absl::string_view what) const;
   void FailPeer(int peer, absl::Status why, absl::Status tell, bool quiet,
                 Actions *actions);
+  void FailProtocol(int peer, const absl::Status &what, Actions *actions);
   void FailProtocol(int peer, absl::StatusCode code, const std::string &what,
                     Actions *actions);
   void Report(int peer, Actions *actions);
@@ -202,7 +208,8 @@ class MpiRanks final : public runtime::Transport {
                  absl::Span<const std::byte> payload, Actions *actions);
   void TakeAnnounce(int peer, const Header &header, Actions *actions);
   void TakeGrant(int peer, const Header &header, Actions *actions);
-  void ReturnRoom(int peer, size_t bytes);
+  void TakeCredit(int peer, const Header &header, Actions *actions);
+  void TellControls(int peer);
   void Grant(const std::shared_ptr<Incoming> &incoming);
   void MakeReady(const std::shared_ptr<Outgoing> &outgoing, int id,
                  bool share);
@@ -237,7 +244,7 @@ class MpiRanks final : public runtime::Transport {
   bool polling_ = false;
   int64_t moved_at_ = 0;  // the last poll that found something; in ns
   int callbacks_ = 0;  // running or about to
-  uint64_t next_number_ = 0;
+  runtime::core::Controls controls_;
 
   // Control messages: a ring of receives, taken in the order of posting.
   struct Slot {

@@ -13,12 +13,12 @@
 // memory (mpi/rings.h) instead of MPI.
 //
 // Messages. A message of at most `eager` bytes (the smaller of both ranks'
-// eager_bytes, with rings of their ring_eager_bytes) goes at once, as kEager, if it and those before it of which the
-// receiver has not given the room back (kCredit) stay within the receiver's
-// unexpected_bytes, each counted with kMessageCost more. Any other needs a
-// kGrant. The receiver sends it when a receive of more than `eager` bytes is
-// posted; of a shorter one, when it is posted and the message was announced. A
-// sender that may not send yet announces (kAnnounce), once.
+// eager_bytes, with rings of their ring_eager_bytes) goes at once, as kEager, if it
+// and those before it of which the receiver has not given the room back (kCredit)
+// stay within the receiver's unexpected_bytes, each counted with
+// runtime::core::kMessageCost more. Any other is announced (kAnnounce) and needs a
+// kGrant. The receiver sends it when the receive is posted, if that is longer than
+// `eager` bytes or the message was announced.
 // The granted message comes as parts of the sender's part_bytes, the last one
 // shorter; an empty one as one empty part. Or, if the receiver can map the
 // sender's memory (`share` of the grant) and the message is in a block that can be
@@ -39,8 +39,7 @@
 
 namespace commsched::transport::mpi {
 
-inline constexpr uint32_t kMagic = 0x43534d33;  // "CSM3": also the version
-inline constexpr size_t kMessageCost = 256;
+inline constexpr uint32_t kMagic = 0x43534d34;  // "CSM4": also the version
 // MPI tags: of control messages by the number of the connection, so that a
 // message for the next is not taken for this one's; parts' above them.
 inline constexpr int kConnections = 1024;

@@ -33,6 +33,11 @@ class ExchangeSide {
   absl::StatusOr<Transfer> Evaluate(const char *what, int64_t chunks, int rank,
                                     int nodes, int64_t round) const;
 
+  // The same of a side that does not use the round (UsesRound), from what it is in
+  // another one: only where the parts begin changes.
+  absl::StatusOr<Transfer> EvaluateAgain(const char *what, int64_t chunks, int rank,
+                                         int64_t round, Transfer other) const;
+
   // Whether peers or numbers of parts differ from round to round.
   bool UsesRound() const;
 

@@ -26,7 +26,9 @@ void Touch(std::byte *data, size_t bytes) {
 
 Executor::Executor(std::shared_ptr<const Program> program,
                    ExecutorOptions options)
-    : program_(std::move(program)), options_(std::move(options)) {}
+    : program_(std::move(program)),
+      options_(std::move(options)),
+      calls_(program_->streams, options_.emulate) {}
 
 absl::StatusOr<std::unique_ptr<Executor>> Executor::Create(
     std::shared_ptr<const Program> program, ExecutorOptions options) {
@@ -124,7 +126,7 @@ Executor::~Executor() {
     stop_ = true;
     ended_ = true;
     // After an orderly end there is nothing left to tell the peers.
-    if (status_.ok() && (!in_flight_.empty() || !queue_.empty()))
+    if (status_.ok() && (!calls_.empty() || !queue_.empty()))
       status_ = absl::CancelledError("the executor is gone");
     WakeStreams();
     changed_.SignalAll();
@@ -147,7 +149,7 @@ Executor::~Executor() {
 }
 
 absl::Status Executor::DrainLocked() {
-  while (status_.ok() && (!in_flight_.empty() || !queue_.empty()))
+  while (status_.ok() && (!calls_.empty() || !queue_.empty()))
     changed_.Wait(&mu_);
   return Unshared(status_);
 }
@@ -189,7 +191,8 @@ absl::StatusOr<SharedBytes> Executor::ShareSlot(uint32_t slot) {
   MutexLock lock(&mu_);
   while (status_.ok()) {
     bool busy = false;
-    for (const auto &call : in_flight_) busy |= writes(call->function);
+    for (size_t c = 0; c < calls_.size(); ++c)
+      busy |= writes(static_cast<const Call *>(calls_[c])->function);
     for (const Queued &queued : queue_) busy |= writes(queued.function);
     if (!busy) break;
     changed_.Wait(&mu_);

@@ -2,14 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Executes the program of one rank. Calls of functions are queued and run in
-// order; calls of the same step function overlap (at most two are in flight),
-// ordered only by the plan's dependences. Every compute stream and every copy
-// engine of a device runs on a thread of its own, communication on another.
-//
-// Deferred instructions run when nothing of their in-order stream can: when its
-// head waits, so at the latest before their first user; those of a negative
-// priority run as soon as they can. A copy engine takes what is ready by priority,
-// then in the order of the calls and of the program.
+// order, and what runs when is said by runtime/core/calls.h. Every compute stream
+// and every copy engine of a device runs on a thread of its own, communication on
+// another.
 //
 // In emulation, delays and copies between memories take their time, and code
 // runs. A thread wakes up later than it should, so such an instruction counts
@@ -26,11 +21,8 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <set>
 #include <string>
 #include <thread>
-#include <tuple>
-#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -38,6 +30,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "runtime/completed_calls.h"
+#include "runtime/core/calls.h"
 #include "runtime/instruction_runner.h"
 #include "runtime/memory.h"
 #include "runtime/parameter_client.h"
@@ -158,20 +151,12 @@ class Executor : private ProgressEngine::Host {
 
  private:
   // A call that has begun.
-  struct Call {
+  struct Call : core::Call {
     int function = 0;
-    uint64_t number = 0;
     uint64_t step = 0;  // of the job, with parameter servers
-    const FunctionProgram *program = nullptr;
-    std::vector<uint32_t> waiting;  // dependences not yet met, by instruction
-    std::vector<uint8_t> done;
     std::vector<std::byte *> address;  // by buffer
     std::vector<int32_t> index;        // of the worker, by device
-    std::vector<size_t> position;      // by stream, in what runs in order
     std::vector<SlotMemory::Write> writes;  // as in FunctionProgram::written_slots
-    // When the dependences were met, by instruction; in emulation only.
-    std::vector<Clock::time_point> ready;
-    uint32_t remaining = 0;
     std::vector<double> metrics;
     std::shared_ptr<const void> batches;
     Clock::time_point begin;
@@ -182,14 +167,12 @@ class Executor : private ProgressEngine::Host {
     BatchRows batches;
   };
 
-  // A compute stream or a copy engine. `work`, `ready` and `stats` are guarded
-  // by mu_; the rest belongs to the thread.
+  // A compute stream or a copy engine. `work` and `stats` are guarded by mu_; the
+  // rest belongs to the thread.
   struct Stream {
     uint32_t index = 0;
     StreamInfo info;
     CondVar work;
-    // Priority, call and instruction of what does not run in order.
-    std::set<std::tuple<int32_t, uint64_t, uint32_t>> ready;
     std::vector<FunctionStats> stats;  // by function
     InstructionRunner runner;
     // When the last instruction was to end, and when it did.
@@ -218,10 +201,12 @@ class Executor : private ProgressEngine::Host {
   // executor_calls.cc
   void AdmitCalls() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Begin(Queued queued) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void Ready(Call *call, uint32_t index) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // `at`: when, in emulation.
+  // Of an instruction that no stream runs.
+  void Communicate(Call *call, uint32_t index) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Complete(Call *call, uint32_t index, Clock::time_point at)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Does what calls_ wants to be done.
+  void Act() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void ReadOutput(Call *call, uint32_t output);
   // Before the instruction runs.
   void BeginWrites(Call *call, const InstructionProgram &instruction)
@@ -230,13 +215,9 @@ class Executor : private ProgressEngine::Host {
 
   // executor_compute.cc
   void RunStream(Stream *stream);
-  bool NextInstruction(Stream *stream, Call **call, uint32_t *index)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void RunInstruction(Stream *stream, Call *call, uint32_t index)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void WaitForWork(Stream *stream) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  std::string WaitName(const Stream &stream, const Call &call)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void WakeStreams() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Tells peers and servers why.
   void Abort(const absl::Status &why) ABSL_LOCKS_EXCLUDED(mu_);
@@ -258,8 +239,10 @@ class Executor : private ProgressEngine::Host {
   bool went_back_ ABSL_GUARDED_BY(mu_) = false;
   SlotMemory slots_ ABSL_GUARDED_BY(mu_);
   std::deque<Queued> queue_ ABSL_GUARDED_BY(mu_);
-  std::deque<std::unique_ptr<Call>> in_flight_ ABSL_GUARDED_BY(mu_);
-  std::vector<std::unique_ptr<Call>> spare_ ABSL_GUARDED_BY(mu_);
+  core::Calls calls_ ABSL_GUARDED_BY(mu_);
+  core::Calls::Actions actions_ ABSL_GUARDED_BY(mu_);
+  std::vector<std::unique_ptr<Call>> owned_ ABSL_GUARDED_BY(mu_);
+  std::vector<Call *> spare_ ABSL_GUARDED_BY(mu_);  // not in flight
   uint64_t next_call_ ABSL_GUARDED_BY(mu_) = 0;
   uint64_t steps_ ABSL_GUARDED_BY(mu_) = 0;  // calls of the step that have begun
   uint64_t steps_queued_ ABSL_GUARDED_BY(mu_) = 0;

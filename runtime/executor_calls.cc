@@ -12,19 +12,13 @@
 namespace commsched::runtime {
 namespace {
 
-constexpr size_t kMaxInFlight = 2;  // dependences reach back one call
 constexpr size_t kKeptResults = 65536;
 
 }  // namespace
 
 void Executor::AdmitCalls() {
-  while (!queue_.empty() && status_.ok()) {
-    const Queued &next = queue_.front();
-    if (!in_flight_.empty()) {
-      const Call &last = *in_flight_.back();
-      bool overlaps = last.program->is_step && last.function == next.function;
-      if (!overlaps || in_flight_.size() >= kMaxInFlight) return;
-    }
+  while (!queue_.empty() && status_.ok() &&
+         calls_.MayBegin(program_->functions[queue_.front().function])) {
     Queued queued = std::move(queue_.front());
     queue_.pop_front();
     Begin(std::move(queued));
@@ -33,14 +27,11 @@ void Executor::AdmitCalls() {
 }
 
 void Executor::Begin(Queued queued) {
-  std::unique_ptr<Call> owned;
   if (spare_.empty()) {
-    owned = std::make_unique<Call>();
-  } else {
-    owned = std::move(spare_.back());
-    spare_.pop_back();
+    owned_.push_back(std::make_unique<Call>());
+    spare_.push_back(owned_.back().get());
   }
-  Call *call = owned.get();
+  Call *call = spare_.back();
   const FunctionProgram &f = program_->functions[queued.function];
   call->writes.resize(f.written_slots.size());
   for (size_t w = 0; w < f.written_slots.size(); ++w) {
@@ -52,7 +43,7 @@ void Executor::Begin(Queued queued) {
       return;
     }
   }
-  size_t n = f.instructions.size();
+  spare_.pop_back();
   call->function = queued.function;
   call->number = queued.number;
   if (options_.servers != nullptr) {
@@ -61,15 +52,10 @@ void Executor::Begin(Queued queued) {
     if (f.is_step) ++steps_;
   }
   call->program = &f;
-  call->done.assign(n, 0);
-  call->waiting.assign(n, 0);
-  call->position.assign(streams_.size(), 0);
-  call->remaining = uint32_t(n);
   call->metrics.assign(f.outputs.size(),
                        std::numeric_limits<double>::quiet_NaN());
   call->batches = std::move(queued.batches.owner);
   call->begin = Clock::now();
-  if (options_.emulate) call->ready.assign(n, call->begin);
   const int rank = queued.batches.rank < 0 ? program_->rank : queued.batches.rank;
   call->index.resize(f.batch_devices);
   for (uint32_t d = 0; d < f.batch_devices; ++d)
@@ -102,20 +88,10 @@ void Executor::Begin(Queued queued) {
   }
   // From here on, "current" is what this call writes.
   for (uint32_t slot : f.written_slots) slots_.Advance(slot, queued.number);
-  const Call *previous = in_flight_.empty() ? nullptr : in_flight_.back().get();
-  for (size_t i = 0; i < n; ++i) {
-    const InstructionProgram &instruction = f.instructions[i];
-    uint32_t waiting = uint32_t(instruction.waits_same.size());
-    if (previous != nullptr)
-      for (uint32_t d : instruction.waits_last)
-        if (!previous->done[d]) ++waiting;
-    call->waiting[i] = waiting;
-  }
-  in_flight_.push_back(std::move(owned));
   for (uint32_t output : f.initial_outputs) ReadOutput(call, output);
-  for (uint32_t i = 0; i < n; ++i)
-    if (call->waiting[i] == 0) Ready(call, i);
-  if (n == 0) Retire();
+  calls_.Begin(call, ToTime(call->begin), &actions_);
+  Act();
+  Retire();
 }
 
 void Executor::BeginWrites(Call *call, const InstructionProgram &instruction) {
@@ -129,19 +105,15 @@ void Executor::BeginWrites(Call *call, const InstructionProgram &instruction) {
   }
 }
 
-// The instruction's dependences are met. What runs in order on a stream is
-// found there by the stream's thread.
-void Executor::Ready(Call *call, uint32_t index) {
+void Executor::Act() {
+  // Nothing that is done here completes anything at once.
+  for (auto [call, index] : actions_.begin) Communicate(static_cast<Call *>(call), index);
+  for (uint32_t stream : actions_.wake) streams_[stream]->work.Signal();
+  actions_.clear();
+}
+
+void Executor::Communicate(Call *call, uint32_t index) {
   const InstructionProgram &instruction = call->program->instructions[index];
-  if (instruction.on_stream()) {
-    Stream &stream = *streams_[instruction.stream];
-    if (stream.info.kind != StreamInfo::kCompute)
-      stream.ready.emplace(instruction.priority, call->number, index);
-    else if (instruction.deferred)
-      stream.ready.emplace(std::min(0, instruction.priority), call->number, index);
-    stream.work.Signal();
-    return;
-  }
   BeginWrites(call, instruction);
   ProgressEngine::Request request;
   request.instruction = &instruction;
@@ -179,27 +151,17 @@ void Executor::ReadOutput(Call *call, uint32_t output) {
 }
 
 void Executor::Complete(Call *call, uint32_t index, Clock::time_point at) {
-  const InstructionProgram &instruction = call->program->instructions[index];
-  call->done[index] = 1;
-  for (uint32_t output : instruction.outputs) ReadOutput(call, output);
-  auto met = [&](Call *waiter, uint32_t i) {
-    if (options_.emulate) waiter->ready[i] = std::max(waiter->ready[i], at);
-    if (--waiter->waiting[i] == 0) Ready(waiter, i);
-  };
-  for (uint32_t i : instruction.wakes_same) met(call, i);
-  // The call after this one, if it has begun, counts on this instruction.
-  for (size_t c = 0; c + 1 < in_flight_.size(); ++c)
-    if (in_flight_[c].get() == call) {
-      Call *next = in_flight_[c + 1].get();
-      for (uint32_t i : instruction.wakes_next) met(next, i);
-    }
-  if (--call->remaining == 0) Retire();
+  for (uint32_t output : call->program->instructions[index].outputs)
+    ReadOutput(call, output);
+  const bool retire = calls_.Complete(call, index, ToTime(at), &actions_);
+  Act();
+  if (retire) Retire();
 }
 
 void Executor::Retire() {
-  while (!in_flight_.empty() && in_flight_.front()->remaining == 0) {
-    std::unique_ptr<Call> call = std::move(in_flight_.front());
-    in_flight_.pop_front();
+  bool any = false;
+  while (auto *call = static_cast<Call *>(calls_.Retire())) {
+    any = true;
     results_.push_back(std::move(call->metrics));
     if (results_.size() > kKeptResults) results_.pop_front();
     ++completed_;
@@ -211,8 +173,9 @@ void Executor::Retire() {
     stats.total_ns += Nanoseconds(now - std::max(call->begin, last_retired_));
     last_retired_ = now;
     call->batches.reset();
-    spare_.push_back(std::move(call));
+    spare_.push_back(call);
   }
+  if (!any) return;
   AdmitCalls();
   WakeStreams();
   changed_.SignalAll();

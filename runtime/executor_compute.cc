@@ -28,46 +28,6 @@ TraceSpan::Track TrackOf(StreamInfo::Kind kind) {
 
 }  // namespace
 
-bool Executor::NextInstruction(Stream *stream, Call **call, uint32_t *index) {
-  const bool urgent =
-      !stream->ready.empty() && std::get<0>(*stream->ready.begin()) < 0;
-  for (const std::unique_ptr<Call> &candidate : in_flight_) {
-    if (urgent && stream->info.kind == StreamInfo::kCompute) break;
-    const std::vector<uint32_t> &list =
-        candidate->program->in_order[stream->index];
-    size_t &position = candidate->position[stream->index];
-    if (position == list.size()) continue;
-    uint32_t head = list[position];
-    if (candidate->waiting[head] == 0) {
-      ++position;
-      *call = candidate.get();
-      *index = head;
-      return true;
-    }
-    break;  // in order: what is behind the head waits with it
-  }
-  if (stream->ready.empty()) return false;
-  auto [priority, number, instruction] = *stream->ready.begin();
-  stream->ready.erase(stream->ready.begin());
-  for (const std::unique_ptr<Call> &candidate : in_flight_)
-    if (candidate->number == number) *call = candidate.get();
-  *index = instruction;
-  return true;
-}
-
-// What the stream waits for, for the trace.
-std::string Executor::WaitName(const Stream &stream, const Call &call) {
-  std::string name;
-  const FunctionProgram &f = *call.program;
-  const std::vector<uint32_t> &list = f.in_order[stream.index];
-  if (size_t position = call.position[stream.index]; position < list.size())
-    for (uint32_t d : f.instructions[list[position]].waits_same)
-      if (!call.done[d])
-        absl::StrAppend(&name, name.empty() ? "wait for " : ", ",
-                        f.instructions[d].name);
-  return name.empty() ? "wait" : name;
-}
-
 void Executor::WakeStreams() {
   for (auto &stream : streams_) stream->work.SignalAll();
 }
@@ -78,7 +38,8 @@ void Executor::RunInstruction(Stream *stream, Call *call, uint32_t index) {
   const bool timed = instruction.kind == InstructionProgram::kDelay ||
                      (options_.emulate && instruction.nanoseconds != 0);
   Clock::time_point could_begin;
-  if (options_.emulate) could_begin = std::max(call->ready[index], stream->due);
+  if (options_.emulate)
+    could_begin = std::max(FromTime(call->met[index]), stream->due);
   BeginWrites(call, instruction);
   ++busy_;
   mu_.Unlock();
@@ -137,15 +98,15 @@ void Executor::RunInstruction(Stream *stream, Call *call, uint32_t index) {
 }
 
 void Executor::WaitForWork(Stream *stream) {
-  if (in_flight_.empty() || stream->info.kind != StreamInfo::kCompute) {
+  if (calls_.empty() || stream->info.kind != StreamInfo::kCompute) {
     stream->work.Wait(&mu_);
     return;
   }
   // Something is under way and nothing can be computed: exposed.
   Clock::time_point begin = Clock::now();
-  int function = in_flight_.front()->function;
-  uint64_t number = in_flight_.front()->number;
-  std::string name = Tracing() ? WaitName(*stream, *in_flight_.front()) : "";
+  const int function = static_cast<const Call *>(calls_.oldest())->function;
+  const uint64_t number = calls_.oldest()->number;
+  std::string name = Tracing() ? calls_.WaitName(stream->index) : "";
   stream->work.Wait(&mu_);
   Clock::time_point end = Clock::now();
   stream->stats[size_t(function)].exposed_ns += Nanoseconds(end - begin);
@@ -158,10 +119,10 @@ void Executor::WaitForWork(Stream *stream) {
 void Executor::RunStream(Stream *stream) {
   mu_.Lock();
   while (!stop_ && status_.ok()) {
-    Call *call = nullptr;
+    core::Call *call = nullptr;
     uint32_t index = 0;
-    if (NextInstruction(stream, &call, &index))
-      RunInstruction(stream, call, index);
+    if (calls_.Next(stream->index, &call, &index))
+      RunInstruction(stream, static_cast<Call *>(call), index);
     else
       WaitForWork(stream);
   }

@@ -58,11 +58,6 @@ struct Round {
   int recv_peer = -1;
   size_t send_begin = 0, send_bytes = 0;
   size_t recv_begin = 0, recv_bytes = 0;
-  bool overlaps() const {  // what is received lands on what is being sent
-    return send_peer >= 0 && recv_peer >= 0 &&
-           send_begin < recv_begin + recv_bytes &&
-           recv_begin < send_begin + send_bytes;
-  }
 };
 
 // Slice `slice` of `slices` of what a round moves; elements have `unit` bytes.

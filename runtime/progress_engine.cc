@@ -45,7 +45,7 @@ ProgressEngine::ProgressEngine(int rank, Transport *transport,
       observer_(links),
       deadline_(absl::ToChronoNanoseconds(
           std::min(deadline, absl::Hours(24 * 365)))),
-      patience_(deadline_ / 30),
+      patience_(core::Time(std::chrono::nanoseconds(deadline_).count() / 30)),
       stall_(deadline_),
       backoff_(kLongestPause) {
   bool of_rows = false;
@@ -166,10 +166,11 @@ void ProgressEngine::Handle(Event &event) {
       std::string what;
       for (const auto &[sequence, active] : active_) {
         if (active->of_server()) continue;
-        if ((active->receiving &&
-             RoundAt(*active, active->recv).recv_peer == event.peer) ||
-            (active->sending &&
-             RoundAt(*active, active->send).send_peer == event.peer)) {
+        const core::Exchange &exchange = active->exchange;
+        if ((exchange.receiving() &&
+             RoundAt(*active, exchange.recv()).recv_peer == event.peer) ||
+            (exchange.sending() &&
+             RoundAt(*active, exchange.send()).send_peer == event.peer)) {
           what = absl::StrCat(Describe(*active), ": ");
           break;
         }
@@ -223,33 +224,25 @@ void ProgressEngine::Forget(Active *active) {
 Clock::time_point ProgressEngine::WakeUp() const {
   Clock::time_point next = stall_.NextLook(DeadlineOf(*active_.begin()->second));
   for (const auto &[peer, link] : links_)
-    if (!link.queue.empty()) next = std::min(next, link.patient_until);
+    if (!link.empty()) next = std::min(next, FromTime(link.patient_until()));
   return next;
 }
 
 void ProgressEngine::Pump() {
-  const Clock::time_point now = Clock::now();
-  for (auto &[peer, link] : links_)
-    while (!link.queue.empty()) {
-      const Active &first = *link.queue.begin()->second;
-      const size_t credit = first.request.credit;
-      const size_t bytes = RoundAt(first, first.send).send_bytes;
-      const bool fits = credit == 0 || link.in_flight == 0 ||
-                        (bytes <= credit && link.in_flight <= credit - bytes);
-      if (!fits && now < link.patient_until) break;
-      link.patient_until = now + patience_;
-      Hand(peer, &link);
-    }
+  const core::Time now = ToTime(Clock::now());
+  for (auto &[peer, link] : links_) {
+    Active *active;
+    while (!link.empty() &&
+           link.Next(link.front()->request.credit, now, patience_, &active))
+      Hand(peer, active);
+  }
 }
 
-// The first of the queue to the transport.
-void ProgressEngine::Hand(int peer, Link *link) {
-  Active *active = link->queue.begin()->second;
-  link->queue.erase(link->queue.begin());
-  const Round round = RoundAt(*active, active->send);
-  link->in_flight += round.send_bytes;
+void ProgressEngine::Hand(int peer, Active *active) {
+  const core::Place &at = active->exchange.send();
+  const Round round = RoundAt(*active, at);
   if (Timed()) active->send_begin = Clock::now();
-  transport_->Send(peer, Tag(*active, active->send), PhaseAt(*active, active->send).priority,
+  transport_->Send(peer, Tag(*active, at), PhaseAt(*active, at).priority,
                    absl::MakeConstSpan(active->request.buffer + round.send_begin,
                                        round.send_bytes),
                    [this, active](absl::Status status) {
@@ -287,10 +280,11 @@ std::string ProgressEngine::Describe(const Active &active) const {
 
 std::string ProgressEngine::DescribeMissing(const Active &active) const {
   if (active.of_server()) return "still waiting for the server";
-  const Place &at = active.receiving ? active.recv : active.send;
+  const core::Exchange &exchange = active.exchange;
+  const core::Place &at = exchange.receiving() ? exchange.recv() : exchange.send();
   const std::string where =
       absl::StrCat(" (phase ", at.phase, ", round ", at.round, ")");
-  if (active.receiving)
+  if (exchange.receiving())
     return absl::StrCat("still waiting for the message from peer ",
                         RoundAt(active, at).recv_peer, where);
   return absl::StrCat("peer ", RoundAt(active, at).send_peer,

@@ -12,13 +12,14 @@
 #include <atomic>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "absl/time/time.h"
 #include "runtime/backoff.h"
+#include "runtime/core/exchange.h"
+#include "runtime/core/link_queue.h"
 #include "runtime/memory.h"
 #include "runtime/parameter_client.h"
 #include "runtime/program.h"
@@ -75,22 +76,13 @@ class ProgressEngine {
   bool Communicating() const { return communications_ != 0; }
 
  private:
-  // A round of an exchange.
-  struct Place {
-    size_t phase = 0, round = 0;
-    size_t index = 0;  // counted over all phases
-  };
   struct Active {
     Request request;
     uint64_t sequence = 0, begun = 0;  // `begun` is that of its first slice
-    // Of a Communicate instruction: the rounds that this slice of it is in. All
-    // before them are complete. Receiving may be one round ahead of sending: then
-    // what comes has a place while other slices still hold up the link.
+    // Of a Communicate instruction: where this slice of it is.
+    core::Exchange exchange;
     uint32_t slice = 0;
     std::shared_ptr<uint32_t> unfinished;  // slices of it; null if it is the only one
-    Place send, recv;
-    bool sending = false, receiving = false;
-    bool staged = false;  // received, and not combined with what is being sent
     Memory staging;  // for a round that receives on top of what it sends
     Clock::time_point send_begin, recv_begin;
     bool of_server() const {
@@ -108,19 +100,7 @@ class ProgressEngine {
     std::vector<uint64_t> bytes;  // of rows: by part
     Clock::time_point at;
   };
-  // Sends to one peer that have not been handed to the transport yet: the
-  // most urgent first. A credit bounds the bytes in flight: handed over and not
-  // complete. More than that only if they are one message, or if nothing on
-  // the link completes for a thirtieth of the deadline: between three ranks and
-  // more, each may wait for a message that another holds back.
-  struct Link {
-    // Priority, call, instruction as begun, round, slice: slices of one
-    // instruction take turns.
-    using Order = std::tuple<int32_t, uint64_t, uint64_t, size_t, uint32_t>;
-    std::map<Order, Active *> queue;
-    size_t in_flight = 0;
-    Clock::time_point patient_until;  // with a credit
-  };
+  using Link = core::LinkQueue<Active *, size_t>;  // of a peer
 
   void Loop();
   bool PollTransport() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -137,7 +117,8 @@ class ProgressEngine {
   // Gives `active` back; its memory is for others.
   void Forget(Active *active);
   void Pump();
-  void Hand(int peer, Link *link);
+  // The message to the transport.
+  void Hand(int peer, Active *active);
   Clock::time_point WakeUp() const;
   void Fail(const absl::Status &why);
   void CheckStall();
@@ -145,22 +126,19 @@ class ProgressEngine {
   // progress_exchanges.cc
   void BeginExchange(const Request &request);
   void HandleExchange(Event &event);
-  // Posts what can be sent and received now.
-  void Advance(Active *active);
-  bool MayReceive(const Active &active) const;
-  void PostReceive(Active *active);
-  void QueueSend(Active *active);
-  void FinishReceive(Active *active);
+  struct Slice;  // what moves an exchange on
+  bool PostReceive(Active *active, const core::Place &at, const Round &round,
+                   bool staged);
+  void Combine(Active *active, const core::Place &at, const Round &round, bool staged);
   void Finish(Active *active);
   bool TakeStaging(Active *active, size_t bytes);
-  static bool IsEnd(const Active &active, const Place &place);
-  static void Skip(const Active &active, Place *place);  // to the next round
-  static const PhaseProgram &PhaseAt(const Active &active, const Place &place);
+  static const PhaseProgram &PhaseAt(const Active &active, const core::Place &place);
   // What this slice sends and receives in a round.
-  static Round RoundAt(const Active &active, const Place &place);
+  static Round RoundAt(const Active &active, const core::Place &place);
   // The transport's sink of the message that is received.
-  Transport::Sink SinkOf(const Active &active) const;
-  static MessageTag Tag(const Active &active, const Place &place);
+  Transport::Sink SinkOf(const Active &active, const core::Place &at,
+                         const Round &round) const;
+  static MessageTag Tag(const Active &active, const core::Place &place);
 
   // progress_servers.cc
   void BeginServer(Active *active);
@@ -188,7 +166,7 @@ class ProgressEngine {
   LinkObserver *const observer_;
   const Clock::duration deadline_;
   // How long a link that has used up its credit waits for a completion.
-  const Clock::duration patience_;
+  const core::Time patience_;
 
   Mutex mu_;
   CondVar changed_;

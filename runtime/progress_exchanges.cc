@@ -32,7 +32,43 @@ void CopyInput(const ProgressEngine::Request &request, uint32_t slice) {
   }
 }
 
+bool HasRounds(const CommunicateProgram &c) {
+  return std::any_of(c.phases.begin(), c.phases.end(),
+                     [](const PhaseProgram &phase) { return !phase.rounds.empty(); });
+}
+
 }  // namespace
+
+// core::Exchange's driver.
+struct ProgressEngine::Slice {
+  ProgressEngine *engine;
+  Active *active;
+
+  const CommunicateProgram &program() const {
+    return active->request.instruction->communicate;
+  }
+  uint32_t phases() const { return uint32_t(program().phases.size()); }
+  uint32_t rounds(uint32_t phase) const {
+    return uint32_t(program().phases[phase].rounds.size());
+  }
+  Round RoundAt(const core::Place &at) const {
+    return ProgressEngine::RoundAt(*active, at);
+  }
+  core::Posted Receive(const core::Place &at, const Round &round, bool staged) {
+    return engine->PostReceive(active, at, round, staged) ? core::Posted::kWaits
+                                                          : core::Posted::kFailed;
+  }
+  void Send(const core::Place &at, const Round &round) {
+    engine->links_[round.send_peer].Push(
+        {PhaseAt(*active, at).priority, active->request.call, active->begun, at.index,
+         active->slice},
+        round.send_bytes, active);
+  }
+  void Take(const core::Place &at, const Round &round, bool staged) {
+    engine->Combine(active, at, round, staged);
+  }
+  void Done() { engine->Finish(active); }
+};
 
 void ProgressEngine::BeginExchange(const Request &request) {
   const CommunicateProgram &c = request.instruction->communicate;
@@ -50,12 +86,12 @@ void ProgressEngine::BeginExchange(const Request &request) {
     active->begun = begun;
     active->slice = slice;
     active->unfinished = unfinished;
-    Place &first = active->recv;
-    while (!IsEnd(*active, first) && c.phases[first.phase].rounds.empty())
-      ++first.phase;
-    active->send = first;
+    if (transport_ == nullptr && HasRounds(c))
+      return Fail(absl::FailedPreconditionError(
+          absl::StrCat(Describe(*active), ": there is no transport")));
     if (by_slice) CopyInput(request, slice);
-    Advance(active);
+    Slice driver{this, active};
+    active->exchange.Begin(driver);
     if (by_slice && !failed_) Pump();
   }
 }
@@ -66,105 +102,40 @@ void ProgressEngine::HandleExchange(Event &event) {
     return Fail(absl::Status(
         event.status.code(),
         absl::StrCat(Describe(*active), ": ", event.status.message())));
+  Slice driver{this, active};
   if (event.kind == Event::kSent) {
-    const Round round = RoundAt(*active, active->send);
-    active->sending = false;
-    Skip(*active, &active->send);
-    Link &link = links_[round.send_peer];
-    link.in_flight -= round.send_bytes;
-    link.patient_until = stall_.looked() + patience_;
+    const Round round = RoundAt(*active, active->exchange.send());
+    links_[round.send_peer].Completed(round.send_bytes, ToTime(stall_.looked()),
+                                      patience_);
     Trace(*active, TraceSpan::kSend, round.send_peer, round.send_bytes,
           active->send_begin, event.at);
+    active->exchange.Sent(driver);
   } else {
-    const Round round = RoundAt(*active, active->recv);
-    active->receiving = false;
-    active->staged = round.overlaps();
-    if (observer_ != nullptr && round.overlaps())
+    const Round round = RoundAt(*active, active->exchange.recv());
+    if (observer_ != nullptr && core::LandsOn(round, round))
       observer_->Count(round.recv_peer, round.recv_bytes);
     if (observer_ != nullptr)
       observer_->Arrived(round.recv_peer, active->request.call, event.at);
     Trace(*active, TraceSpan::kReceive, round.recv_peer, round.recv_bytes,
           active->recv_begin, event.at);
-    if (!active->staged) FinishReceive(active);
-  }
-  if (active->staged && active->send.index > active->recv.index)
-    FinishReceive(active);
-  Advance(active);
-}
-
-bool ProgressEngine::IsEnd(const Active &active, const Place &place) {
-  return place.phase == active.request.instruction->communicate.phases.size();
-}
-
-void ProgressEngine::Skip(const Active &active, Place *place) {
-  const CommunicateProgram &c = active.request.instruction->communicate;
-  ++place->index;
-  ++place->round;
-  while (place->phase < c.phases.size() &&
-         place->round >= c.phases[place->phase].rounds.size()) {
-    ++place->phase;
-    place->round = 0;
+    active->exchange.Received(driver);
   }
 }
 
 const PhaseProgram &ProgressEngine::PhaseAt(const Active &active,
-                                            const Place &place) {
+                                            const core::Place &place) {
   return active.request.instruction->communicate.phases[place.phase];
 }
 
-Round ProgressEngine::RoundAt(const Active &active, const Place &place) {
+Round ProgressEngine::RoundAt(const Active &active, const core::Place &place) {
   const CommunicateProgram &c = active.request.instruction->communicate;
   return SliceOf(c.phases[place.phase].rounds[place.round],
                  ops::ElementBytes(c.element), active.slice, c.slices);
 }
 
-void ProgressEngine::Advance(Active *active) {
-  if (transport_ == nullptr && !IsEnd(*active, active->recv))
-    return Fail(absl::FailedPreconditionError(
-        absl::StrCat(Describe(*active), ": there is no transport")));
-  // A round without one of the two lets the other one go on.
-  for (bool moved = true; moved;) {
-    moved = false;
-    while (!active->receiving && !active->staged && MayReceive(*active)) {
-      if (RoundAt(*active, active->recv).recv_peer >= 0) {
-        PostReceive(active);
-        if (failed_) return;
-      } else {
-        Skip(*active, &active->recv);
-        moved = true;
-      }
-    }
-    // What is sent in a round is what has been received before it.
-    while (!active->sending && !IsEnd(*active, active->send) &&
-           active->send.index <= active->recv.index) {
-      if (RoundAt(*active, active->send).send_peer >= 0) {
-        QueueSend(active);
-      } else {
-        Skip(*active, &active->send);
-        moved = true;
-      }
-    }
-  }
-  if (IsEnd(*active, active->send) && IsEnd(*active, active->recv)) Finish(active);
-}
-
-// Whether the next receive may be posted: one round ahead of sending at most, and
-// not onto what is still to be sent.
-bool ProgressEngine::MayReceive(const Active &active) const {
-  if (IsEnd(active, active.recv)) return false;
-  if (active.recv.index <= active.send.index) return true;
-  if (active.recv.index > active.send.index + 1) return false;
-  const Round before = RoundAt(active, active.send);
-  const Round next = RoundAt(active, active.recv);
-  return before.send_peer < 0 || next.recv_peer < 0 ||
-         before.send_begin >= next.recv_begin + next.recv_bytes ||
-         next.recv_begin >= before.send_begin + before.send_bytes;
-}
-
-void ProgressEngine::PostReceive(Active *active) {
-  const Round round = RoundAt(*active, active->recv);
+bool ProgressEngine::PostReceive(Active *active, const core::Place &at,
+                                 const Round &round, bool staged) {
   const ops::Element element = active->request.instruction->communicate.element;
-  active->receiving = true;
   if (Timed()) active->recv_begin = Clock::now();
   auto done = [this, active](absl::Status status) {
     Event event(Event::kReceived);
@@ -172,35 +143,27 @@ void ProgressEngine::PostReceive(Active *active) {
     event.status = std::move(status);
     Push(std::move(event));
   };
-  const MessageTag tag = Tag(*active, active->recv);
+  const MessageTag tag = Tag(*active, at);
   std::byte *target = active->request.buffer + round.recv_begin;
-  if (round.overlaps()) {
-    if (!TakeStaging(active, round.recv_bytes)) return;
+  if (staged) {
+    if (!TakeStaging(active, round.recv_bytes)) return false;
     transport_->Recv(round.recv_peer, tag,
                      absl::MakeSpan(active->staging.data(), round.recv_bytes), done);
-  } else if (PhaseAt(*active, active->recv).combine == ops::Combine::kReplace &&
+  } else if (PhaseAt(*active, at).combine == ops::Combine::kReplace &&
              observer_ == nullptr) {
     transport_->Recv(round.recv_peer, tag, absl::MakeSpan(target, round.recv_bytes),
                      done);
   } else {
     transport_->RecvStream(round.recv_peer, tag, round.recv_bytes,
-                           ops::ElementBytes(element), SinkOf(*active), done);
+                           ops::ElementBytes(element), SinkOf(*active, at, round), done);
   }
+  return true;
 }
 
-void ProgressEngine::QueueSend(Active *active) {
-  const Place &at = active->send;
-  active->sending = true;
-  if (Timed()) active->send_begin = Clock::now();
-  links_[RoundAt(*active, at).send_peer]
-      .queue[{PhaseAt(*active, at).priority, active->request.call, active->begun,
-              at.index, active->slice}] = active;
-}
-
-Transport::Sink ProgressEngine::SinkOf(const Active &active) const {
-  const PhaseProgram &phase = PhaseAt(active, active.recv);
-  const Round round = RoundAt(active, active.recv);
-  const bool last = active.recv.round + 1 == phase.rounds.size();
+Transport::Sink ProgressEngine::SinkOf(const Active &active, const core::Place &at,
+                                       const Round &round) const {
+  const PhaseProgram &phase = PhaseAt(active, at);
+  const bool last = at.round + 1 == phase.rounds.size();
   return [element = active.request.instruction->communicate.element,
           combine = phase.combine,
           scale = last && phase.combine != ops::Combine::kReplace ? phase.scale : 0.0,
@@ -234,21 +197,19 @@ bool ProgressEngine::TakeStaging(Active *active, size_t bytes) {
 }
 
 // Does what receiving in place or through a sink has not done already.
-void ProgressEngine::FinishReceive(Active *active) {
+void ProgressEngine::Combine(Active *active, const core::Place &at, const Round &round,
+                             bool staged) {
   const ops::Element element = active->request.instruction->communicate.element;
-  const PhaseProgram &phase = PhaseAt(*active, active->recv);
-  const Round round = RoundAt(*active, active->recv);
-  const bool last = active->recv.round + 1 == phase.rounds.size();
+  const PhaseProgram &phase = PhaseAt(*active, at);
+  const bool last = at.round + 1 == phase.rounds.size();
   const double scale = last ? phase.scale : 0.0;
   std::byte *target = active->request.buffer + round.recv_begin;
   const size_t count = round.recv_bytes / ops::ElementBytes(element);
-  if (active->staged)
+  if (staged)
     ops::CombineElements(element, phase.combine, scale, target,
                          active->staging.data(), count);
   else if (phase.combine == ops::Combine::kReplace && scale != 0 && scale != 1)
     ops::ScaleElements(element, scale, target, count);
-  active->staged = false;
-  Skip(*active, &active->recv);
 }
 
 void ProgressEngine::Finish(Active *active) {
@@ -263,7 +224,7 @@ void ProgressEngine::Finish(Active *active) {
   host_->CommunicationDone(request.cookie, request.index);
 }
 
-MessageTag ProgressEngine::Tag(const Active &active, const Place &place) {
+MessageTag ProgressEngine::Tag(const Active &active, const core::Place &place) {
   const CommunicateProgram &c = active.request.instruction->communicate;
   return {active.request.call, c.key_id, uint32_t(place.phase),
           uint32_t(place.round) * c.slices + active.slice};

@@ -14,6 +14,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/time/time.h"
+#include "runtime/core/time.h"
 
 namespace commsched::runtime {
 
@@ -23,6 +24,14 @@ using Clock = std::chrono::steady_clock;
 inline Clock::time_point After(absl::Duration duration) {
   duration = std::clamp(duration, absl::ZeroDuration(), absl::Hours(24 * 365));
   return Clock::now() + absl::ToChronoNanoseconds(duration);
+}
+
+// For the machines of runtime/core, which know no clock.
+inline core::Time ToTime(Clock::time_point time) {
+  return std::chrono::nanoseconds(time.time_since_epoch()).count();
+}
+inline Clock::time_point FromTime(core::Time time) {
+  return Clock::time_point(std::chrono::nanoseconds(time));
 }
 
 class ABSL_LOCKABLE Mutex {

@@ -46,7 +46,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "absl/functional/any_invocable.h"
@@ -54,33 +53,12 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "runtime/core/message_tag.h"
 
 namespace commsched::runtime {
 
 // Of the message of an Abort that travels to peers, in bytes.
 inline constexpr size_t kMaxAbortText = 4 << 10;
-
-// Names a message between two ranks. All ranks compute the same tag from the
-// plan; nothing in it is local.
-struct MessageTag {
-  uint64_t step = 0;   // number of the function call, counted over the run
-  uint32_t key = 0;    // number of the Communicate instruction in the plan
-  uint32_t phase = 0;  // in that instruction
-  uint32_t round = 0;  // in that phase
-
-  friend bool operator==(const MessageTag &a, const MessageTag &b) {
-    return a.step == b.step && a.key == b.key && a.phase == b.phase &&
-           a.round == b.round;
-  }
-  friend bool operator<(const MessageTag &a, const MessageTag &b) {
-    return std::tie(a.step, a.key, a.phase, a.round) <
-           std::tie(b.step, b.key, b.phase, b.round);
-  }
-  template <typename H>
-  friend H AbslHashValue(H h, const MessageTag &t) {
-    return H::combine(std::move(h), t.step, t.key, t.phase, t.round);
-  }
-};
 
 // What two ranks must agree on, and what a connection needs.
 struct TransportOptions {

@@ -10,16 +10,18 @@
 #include <cstdint>
 #include <vector>
 
+#include "runtime/core/time.h"
+
 namespace commsched::runtime::simulator {
 
-using Time = int64_t;  // nanoseconds
+using core::Time;
 
 struct Event {
   enum Kind : uint32_t {
     kInstruction,  // a: stream
     kChannel,      // a: channel, b: version
     kDelivery,     // a: the first of the messages
-    kRound,        // a: communication
+    kRound,        // a: communication, b: it begins
     kPatience,     // a: channel
     kServer        // a: rank
   };

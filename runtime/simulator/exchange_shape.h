@@ -32,6 +32,14 @@ class ExchangeShape {
   absl::StatusOr<Transfer> Receive(int rank, int nodes, int64_t round) const {
     return recv_.Evaluate("receive", chunks_, rank, nodes, round);
   }
+  // Of a fixed shape, from what they are in another round.
+  absl::StatusOr<Transfer> SendAgain(int rank, int64_t round, const Transfer &other) const {
+    return send_.EvaluateAgain("send", chunks_, rank, round, other);
+  }
+  absl::StatusOr<Transfer> ReceiveAgain(int rank, int64_t round,
+                                        const Transfer &other) const {
+    return recv_.EvaluateAgain("receive", chunks_, rank, round, other);
+  }
 
  private:
   int64_t chunks_ = 1, rounds_ = 0;

@@ -55,12 +55,9 @@ absl::Status AddCommunications(const PlanImage &image,
     out.first_slice = uint32_t(model->slices.size());
     model->slices.insert(model->slices.end(), out.slices,
                          uint32_t(model->communications.size()));
-    uint32_t round = 0;
     for (plan::Phase &phase : phases) {
       ModelPhase part;
       part.priority = phase.has_priority() ? phase.priority() : in.priority();
-      part.first_round = round;
-      round += phase.rounds();
       phase.clear_priority();
       phase.clear_scale();
       phase.clear_combine();

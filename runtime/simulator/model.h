@@ -23,7 +23,6 @@ namespace commsched::runtime::simulator {
 struct ModelPhase {
   uint32_t shape = 0;
   int32_t priority = 0;
-  uint32_t first_round = 0;  // over the phases of the communication
 };
 
 struct ModelCommunication {
@@ -35,13 +34,6 @@ struct ModelCommunication {
   // What messages are cut into (CommunicateProgram::slices), and the number of the
   // first slice among those of all communications.
   uint32_t slices = 1, first_slice = 0;
-};
-
-// What a message to or from a server is about.
-struct ModelServerMessage {
-  bool push = false;
-  uint32_t server = 0, block = 0;
-  double bytes = 0;
 };
 
 struct ModelServer {

@@ -3,10 +3,8 @@
 #include "runtime/simulator/network.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
-#include "runtime/packets.h"
 
 namespace commsched::runtime::simulator {
 namespace {
@@ -15,9 +13,9 @@ constexpr double kSlack = 1e-3;    // bytes
 
 // Of the gRPC transport, on a link of so many bytes in a nanosecond.
 double PacketBytesAt(double rate) {
-  const double took = double(kLargePacket) / rate;
+  const double took = double(core::kLargePacket) / rate;
   // Of a link that is hardly one, as long as can be counted.
-  return double(PacketBytes(std::chrono::nanoseconds(int64_t(std::min(took, 1e18)))));
+  return double(core::PacketBytes(Time(std::min(took, 1e18))));
 }
 
 }  // namespace
@@ -67,21 +65,13 @@ uint32_t Network::NewMessage() {
   return index;
 }
 
-bool Network::MoreUrgent(uint32_t a, uint32_t b) const {
-  const Message &x = messages_[a], &y = messages_[b];
-  return x.priority != y.priority ? x.priority < y.priority
-                                  : x.number < y.number;
-}
-
 void Network::Ready(uint32_t index) {
   Message &message = messages_[index];
   Channel &channel = channels_[message.channel];
   if (message.kind == Message::kGrant) {
     channel.controls.push_back(index);
   } else {
-    channel.ready.push_back(index);
-    std::push_heap(channel.ready.begin(), channel.ready.end(),
-                   [&](uint32_t a, uint32_t b) { return MoreUrgent(b, a); });
+    channel.ready.Push(message.priority, message.number, message.bytes, index);
   }
   MarkDirty(message.channel);
 }
@@ -113,8 +103,7 @@ bool Network::Write(uint32_t index, Time now) {
   Channel &channel = channels_[index];
   if (channel.controls.empty() && channel.ready.empty()) return false;
   if (channel.active) Advance(&channel, now);
-  const auto less = [&](uint32_t a, uint32_t b) { return MoreUrgent(b, a); };
-  double bytes = 0, payload = 0;
+  double bytes = 0;
   Time extra = 0;
   uint32_t first = kNone, last = kNone;
   const auto append = [&](uint32_t m) {
@@ -125,29 +114,22 @@ bool Network::Write(uint32_t index, Time now) {
   size_t frames = 0;
   for (uint32_t m : channel.controls) append(m), ++frames;
   channel.controls.clear();
-  while (!channel.ready.empty() && payload < channel.packet_bytes &&
-         frames < kPacketFrames) {
-    Message &message = messages_[channel.ready.front()];
-    const double left = message.bytes - message.written;
-    const double size = std::min(left, channel.packet_bytes);
-    ++frames;
-    payload += size;
-    bytes += size;
-    if (message.written == 0) {
-      bytes += channel.overhead_bytes * message.share;
-      if (message.share < 1) {
-        // It is there as late as if it were not empty.
-        const double whole = message.bytes / message.share + channel.overhead_bytes;
-        extra = std::max(extra, Time(std::ceil(TimeOf(index, whole * (1 - message.share)))));
-      }
-    }
-    message.written += size;
-    if (size < left) continue;
-    const uint32_t done = channel.ready.front();
-    std::pop_heap(channel.ready.begin(), channel.ready.end(), less);
-    channel.ready.pop_back();
-    append(done);
-  }
+  const double payload = channel.ready.Take(
+      channel.packet_bytes, core::kPacketFrames - std::min(frames, core::kPacketFrames),
+      [&](uint32_t m, double offset, double size, bool last_piece) {
+        const Message &message = messages_[m];
+        bytes += size;
+        if (offset == 0) {
+          bytes += channel.overhead_bytes * message.share;
+          if (message.share < 1) {
+            // It is there as late as if it were not empty.
+            const double whole = message.bytes / message.share + channel.overhead_bytes;
+            extra = std::max(extra,
+                             Time(std::ceil(TimeOf(index, whole * (1 - message.share)))));
+          }
+        }
+        if (last_piece) append(m);
+      });
   resources_[channel.up].bytes += payload * channel.up_share;
   resources_[channel.down].bytes += payload * channel.down_share;
   if (!channel.active) {

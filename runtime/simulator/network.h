@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "runtime/core/packet_queue.h"
 #include "runtime/simulator/event_queue.h"
 
 namespace commsched::runtime::simulator {
@@ -31,7 +32,7 @@ struct Message {
   uint32_t round = 0;          // over all phases and slices
   uint64_t call = 0;
   uint64_t number = 0;  // among those of one priority
-  double bytes = 0, written = 0;
+  double bytes = 0;  // of a grant: of the message that it is for
   // How often there is such a message: in a class of ranks, parts may be empty.
   double share = 1;
   // Whom it concerns at the sender: a communication there.
@@ -107,7 +108,7 @@ class Network {
     Time latency = 0;
     double overhead_bytes = 0, packet_bytes = 0, ahead_bytes = 0;
     int to = 0;
-    std::vector<uint32_t> ready;     // a heap
+    core::PacketQueue<uint64_t, uint32_t, double> ready;  // by Message::number
     std::vector<uint32_t> controls;  // grants, in order
     std::vector<Packet> packets;     // on the wire, from `first_packet` on
     size_t first_packet = 0;
@@ -120,7 +121,6 @@ class Network {
   };
 
   void MarkDirty(uint32_t channel);
-  bool MoreUrgent(uint32_t a, uint32_t b) const;
   // The next packet to the socket; false if there is nothing to send.
   bool Write(uint32_t index, Time now);
   void Advance(Channel *channel, Time now);

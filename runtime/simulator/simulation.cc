@@ -27,9 +27,13 @@ Simulation::Simulation(const Model &model, const SimulationOptions &options)
                &events_, this),
       calls_(options.steps != 0 ? options.steps : SimulationOptions::kMaxSteps) {
   const double burst = double(options.burst_bytes);
-  ranks_.resize(model.classes.size());
-  for (uint32_t i = 0; i < ranks_.size(); ++i) {
-    Rank &rank = ranks_[i];
+  // What a rank keeps for others is not counted.
+  const core::MessageLimits limits{options.eager_bytes, ~size_t{0} / 2};
+  ranks_.reserve(model.classes.size());
+  for (uint32_t i = 0; i < model.classes.size(); ++i) {
+    Rank &rank = ranks_.emplace_back(model.program->streams, limits);
+    std::vector<core::Matcher<uint32_t, uint32_t, std::monostate>::Going> none;
+    rank.matcher.Open(limits, &none, &controls_);
     rank.index = i;
     rank.rank = model.classes[i].rank;
     rank.up = network_.AddResource(model.classes[i].up, burst);
@@ -63,7 +67,7 @@ void Simulation::Handle(const Event &event) {
     case Event::kDelivery:
       return Deliver(event.a);
     case Event::kRound:
-      return Post(event.a);
+      return Move(event.a, event.b != 0);
     case Event::kPatience: {
       Link &link = links_[event.a];
       link.timer = false;
@@ -144,17 +148,18 @@ absl::StatusOr<SimulationResult> Simulation::Run() {
   return result;
 }
 
-absl::Status Simulation::Stuck() const {
+absl::Status Simulation::Stuck() {
   std::string what = "nothing is under way";
   for (size_t slot = 0; slot < communications_.size(); ++slot) {
     const Communication &c = communications_[slot];
     if (!c.active) continue;
-    const size_t rank = slot / (kInFlight * model_.slices.size());
+    const int rank = RankOf(slot)->rank;
     const std::string &key = model_.communications[CommunicationOf(slot)].key;
-    what = c.receiving ? absl::StrCat("rank ", ranks_[rank].rank, " waits for rank ",
-                                      c.recv_peer, " in \"", key, "\"")
-                       : absl::StrCat("rank ", c.send_peer, " does not take \"", key,
-                                      "\" of rank ", ranks_[rank].rank);
+    what = c.exchange.receiving()
+               ? absl::StrCat("rank ", rank, " waits for rank ",
+                              RoundAt(slot, c.exchange.recv()).recv_peer, " in \"", key, "\"")
+               : absl::StrCat("rank ", RoundAt(slot, c.exchange.send()).send_peer,
+                              " does not take \"", key, "\" of rank ", rank);
     break;
   }
   return absl::FailedPreconditionError(

@@ -1,24 +1,25 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The state of a simulation: the executors and progress engines of the classes of
-// ranks, and the parameter servers. Each does what its namesake in runtime/ does,
-// without values.
+// The state of a simulation: the ranks, one for each class, which run the machines
+// of runtime/core on a virtual clock, and the parameter servers.
 #ifndef COMMSCHED_RUNTIME_SIMULATOR_SIMULATION_H
 #define COMMSCHED_RUNTIME_SIMULATOR_SIMULATION_H
 
 #include <cstdint>
+#include <array>
 #include <deque>
 #include <map>
-#include <memory>
-#include <set>
 #include <string>
-#include <tuple>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
+#include "runtime/core/calls.h"
+#include "runtime/core/exchange.h"
+#include "runtime/core/link_queue.h"
+#include "runtime/core/matcher.h"
 #include "runtime/simulator/event_queue.h"
 #include "runtime/simulator/model.h"
 #include "runtime/simulator/network.h"
@@ -32,70 +33,66 @@ class Simulation final : private Network::Host {
   absl::StatusOr<SimulationResult> Run();
 
  private:
-  static constexpr uint64_t kInFlight = 2;  // calls of a rank
+  static constexpr uint64_t kInFlight = core::Calls::kMost;  // calls of a rank
   static constexpr uint64_t kUnlimited = ~uint64_t{0};
 
-  // Of a call, what is left to wait for. Calls of odd and even numbers have one each.
-  struct Call {
-    uint64_t number = 0;
-    bool in_flight = false;
-    std::vector<uint32_t> waiting;  // by instruction
-    std::vector<uint8_t> done;
-    std::vector<uint32_t> position;  // by stream
-    uint32_t remaining = 0;
-  };
   struct Stream {
     uint32_t rank = 0, index = 0;  // of the class, of the stream
     bool busy = false;
-    uint64_t call = 0;  // what it runs
+    core::Call *call = nullptr;  // what it runs
     uint32_t instruction = 0;
     Time begin = 0;
     Time idle_since = 0;
-    std::set<std::tuple<int32_t, uint64_t, uint32_t>> ready;
     double busy_ns = 0, exposed_ns = 0;
     std::string waits_for;  // with a trace
   };
   struct Rank {
+    Rank(const std::vector<StreamInfo> &streams, core::MessageLimits limits)
+        : calls(streams), matcher(limits) {}
     uint32_t index = 0;
     int rank = 0;
     uint64_t next_call = 0, retired = 0;
-    Call calls[kInFlight];
+    core::Calls calls;
+    std::array<core::Call, kInFlight> of_calls;  // by number
     std::vector<uint32_t> streams;
     uint32_t up = 0, down = 0;  // resources
     absl::flat_hash_map<int, uint32_t> channels;  // by peer
     uint64_t next_sequence = 0;
     Time engine_free = 0;
-    // Messages and grants that came before they were waited for.
-    absl::flat_hash_set<uint64_t> early, early_grants;
+    // Of all its connections: a tag is that of one message to it and one of it.
+    core::Matcher<uint32_t, uint32_t, std::monostate> matcher;
     bool dirty = false;
     // Of the step: when it retired, and the sums until then.
     std::vector<Time> retired_at;
     std::vector<std::pair<double, double>> sums;  // compute, exposed; of stream 0
   };
+  // What a slice does in a round, as runtime::Round; bytes may be mean sizes.
+  struct Round {
+    uint32_t index = kNone;  // over all phases
+    int send_peer = -1, recv_peer = -1;
+    double send_begin = 0, send_bytes = 0, recv_begin = 0, recv_bytes = 0;
+    uint32_t to = kNone, from = kNone;  // channels: to the peers
+  };
   // A slice of a Communicate of a call.
   struct Communication {
+    core::Exchange exchange;
+    Round rounds[2];          // those that it is in: by parity, as they are neighbours
     uint32_t unfinished = 0;  // of the first slice: how many are
-    uint32_t phase = 0, round = 0;
-    bool active = false, sending = false, receiving = false, waits_for_grant = false;
+    bool active = false;
     uint64_t sequence = 0;
     uint64_t call = 0;
-    uint32_t message = kNone;  // that waits for a grant, or to be handed over
-    uint32_t send_channel = kNone;
-    double send_bytes = 0, recv_bytes = 0;
-    int send_peer = -1, recv_peer = -1;
     Time send_begin = 0, recv_begin = 0;
   };
+  struct Slice;  // what moves it on
   // What a rank does in a fixed shape.
   struct Moves {
     bool known = false;
     Transfer send, receive;
     uint32_t to = kNone, from = kNone;  // channels: to the peers
   };
-  // Sends that have not been handed to the transport.
+  // Sends that have not been handed to the transport: communications.
   struct Link {
-    std::vector<uint32_t> queue;  // communications; a heap
-    double in_flight = 0;
-    Time patient_until = 0;
+    core::LinkQueue<uint32_t, double> queue;
     bool dirty = false, timer = false;
   };
   struct Block {
@@ -129,36 +126,28 @@ class Simulation final : private Network::Host {
   void Settle();
   bool Steady();
   SimulationResult Result();
-  absl::Status Stuck() const;
+  absl::Status Stuck();
   void Trace(int rank, TraceSpan::Track track, int peer, const std::string &name,
              const char *category, uint64_t call, double bytes, Time begin, Time end);
   const InstructionProgram &InstructionOf(uint32_t index) const {
     return model_.step->instructions[index];
   }
 
-  // simulation_streams.cc: runtime/executor*.cc
+  // simulation_streams.cc
   void Admit(Rank *rank);
-  void Begin(Rank *rank);
-  void Ready(Rank *rank, Call *call, uint32_t instruction);
+  void Act(Rank *rank);  // does what its calls want to be done
   void Complete(Rank *rank, uint64_t call, uint32_t instruction);
   void Retire(Rank *rank);
-  bool Next(Rank *rank, Stream *stream, Call **call, uint32_t *instruction);
   void StartStreams(Rank *rank);
   void EndInstruction(Stream *stream);
   void MarkDirty(Rank *rank);
-  std::string WaitName(const Rank &rank, const Stream &stream);
 
-  // simulation_exchange.cc: runtime/progress_engine.cc
+  // simulation_exchange.cc
   // Of the first slice; the others follow.
   size_t SlotOf(const Rank &rank, uint64_t call, uint32_t communication) const {
     return (size_t(rank.index) * kInFlight + size_t(call % kInFlight)) *
                model_.slices.size() +
            model_.communications[communication].first_slice;
-  }
-  // Of the slice that a message is of.
-  size_t SlotOf(const Rank &rank, const Message &message) const {
-    return SlotOf(rank, message.call, message.communication) +
-           message.round % model_.communications[message.communication].slices;
   }
   Rank *RankOf(size_t slot) {
     return &ranks_[slot / (kInFlight * model_.slices.size())];
@@ -170,30 +159,29 @@ class Simulation final : private Network::Host {
     return uint32_t(slot % model_.slices.size()) -
            model_.communications[CommunicationOf(slot)].first_slice;
   }
-  uint32_t RoundOf(size_t slot) const;  // over all phases
-  // The same with slices, as in the tag of a message.
-  uint32_t TagOf(size_t slot) const {
-    return RoundOf(slot) * model_.communications[CommunicationOf(slot)].slices +
-           SliceOf(slot);
+  // Of a slice's message in a round; as in the tag of a message.
+  uint32_t TagOf(size_t slot, const core::Place &at) const {
+    return at.index * model_.communications[CommunicationOf(slot)].slices + SliceOf(slot);
   }
   void BeginCommunication(Rank *rank, uint64_t call, uint32_t communication);
-  void Advance(size_t slot);  // by the engine, which may take its time
-  void Post(size_t slot);
-  bool PostRound(size_t slot);
-  void EndRound(size_t slot);
-  bool FindMoves(Rank *rank, uint32_t shape, int64_t elements, int64_t round, Moves *moves);
-  double BytesOf(const ModelCommunication &c, const ExchangeShape &shape,
-                 const Transfer &transfer, uint32_t slice) const;
+  // By the engine, which may take its time: begins the slice or ends its receive.
+  void LetEngine(Rank *rank, size_t slot, bool begins);
+  void Move(size_t slot, bool begins);
+  const Round &RoundAt(size_t slot, const core::Place &at);
+  bool FindMoves(Rank *rank, uint32_t shape, int64_t round, Moves *moves);
+  // Where the transfer begins and ends in the tensor.
+  std::pair<double, double> RangeOf(const ModelCommunication &c, const ExchangeShape &shape,
+                                    const Transfer &transfer, uint32_t slice) const;
   uint32_t ChannelTo(Rank *rank, int peer);
-  bool Before(uint32_t a, uint32_t b) const;  // of communications in a queue
   void Pump(uint32_t channel);
-  void HandOver(uint32_t channel);
+  void HandOver(uint32_t channel, uint32_t slot);
+  void Go(Rank *rank, uint32_t message);
   void Deliver(uint32_t message);
   void TakeData(Rank *rank, const Message &message);
   void TakeGrant(Rank *rank, const Message &message);
   void Accepted(const Message &message) override;
-  static uint64_t KeyOf(const Message &message) {
-    return (message.call << 40) + (uint64_t(message.communication) << 24) + message.round;
+  static MessageTag TagOf(const Message &message) {
+    return {message.call, message.communication, 0, message.round};
   }
 
   // simulation_servers.cc: runtime/parameter_server*.cc
@@ -223,6 +211,8 @@ class Simulation final : private Network::Host {
   std::vector<Link> links_;   // by channel
   std::vector<Server> servers_;
   std::vector<uint32_t> dirty_ranks_, dirty_links_;
+  core::Calls::Actions actions_;
+  core::Controls controls_;
   // Of servers' messages: instruction and begin, by call.
   struct ServerMessage {
     uint32_t rank = 0, instruction = 0;

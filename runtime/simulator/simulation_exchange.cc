@@ -1,9 +1,9 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What runtime/progress_exchanges.cc does, and the transport with announced messages.
+// The exchanges of the ranks, and the transport with granted messages.
 #include <algorithm>
-#include <cmath>
+#include <tuple>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/exchange.h"
@@ -17,9 +17,75 @@ constexpr Time kPatience = 1'000'000'000;
 
 }  // namespace
 
-uint32_t Simulation::RoundOf(size_t slot) const {
-  const Communication &c = communications_[slot];
-  return model_.communications[CommunicationOf(slot)].phases[c.phase].first_round + c.round;
+// core::Exchange's driver.
+struct Simulation::Slice {
+  Simulation *simulation;
+  size_t slot;
+  Communication *communication;
+  const ModelCommunication *model;
+
+  Slice(Simulation *s, size_t of)
+      : simulation(s),
+        slot(of),
+        communication(&s->communications_[of]),
+        model(&s->model_.communications[s->CommunicationOf(of)]) {}
+
+  uint32_t phases() const { return uint32_t(model->phases.size()); }
+  uint32_t rounds(uint32_t phase) const {
+    return uint32_t(simulation->model_.shapes[model->phases[phase].shape].rounds());
+  }
+  const Round &RoundAt(const core::Place &at) const { return simulation->RoundAt(slot, at); }
+  core::Posted Receive(const core::Place &at, const Round &round, bool staged);
+  void Send(const core::Place &at, const Round &round);
+  void Take(const core::Place &, const Round &, bool) {}
+  void Done();
+};
+
+core::Posted Simulation::Slice::Receive(const core::Place &at, const Round &round, bool) {
+  Simulation &s = *simulation;
+  Rank *rank = s.RankOf(slot);
+  communication->recv_begin = s.now_;
+  Message grant;
+  grant.kind = Message::kGrant;
+  grant.channel = round.from;
+  grant.communication = s.CommunicationOf(slot);
+  grant.round = s.TagOf(slot, at);
+  grant.call = communication->call;
+  grant.bytes = round.recv_bytes;
+  auto here =
+      rank->matcher.Receive(TagOf(grant), size_t(grant.bytes), uint32_t(slot), &s.controls_);
+  if (!here.ok()) {
+    s.Fail(here.status());
+    return core::Posted::kFailed;
+  }
+  if (!s.controls_.empty()) {
+    const uint32_t m = s.network_.NewMessage();
+    s.network_.message(m) = grant;
+    s.network_.Ready(m);
+    s.controls_.clear();
+  }
+  if (!here->whole) return core::Posted::kWaits;
+  if (s.options_.trace != nullptr)
+    s.Trace(rank->rank, TraceSpan::kReceive, round.recv_peer, model->key, "message",
+            grant.call, round.recv_bytes, s.now_, s.now_);
+  return core::Posted::kHere;
+}
+
+void Simulation::Slice::Send(const core::Place &at, const Round &round) {
+  Link &link = simulation->links_[round.to];
+  link.queue.Push({model->phases[at.phase].priority, communication->call,
+                   communication->sequence, at.index, simulation->SliceOf(slot)},
+                  round.send_bytes, uint32_t(slot));
+  if (link.dirty) return;
+  link.dirty = true;
+  simulation->dirty_links_.push_back(round.to);
+}
+
+void Simulation::Slice::Done() {
+  communication->active = false;
+  const size_t first = slot - simulation->SliceOf(slot);
+  if (--simulation->communications_[first].unfinished == 0)
+    simulation->Complete(simulation->RankOf(slot), communication->call, model->instruction);
 }
 
 void Simulation::BeginCommunication(Rank *rank, uint64_t call, uint32_t communication) {
@@ -32,47 +98,45 @@ void Simulation::BeginCommunication(Rank *rank, uint64_t call, uint32_t communic
     c.active = true;
     c.call = call;
     c.sequence = sequence;
-    Time at = now_;
-    if (model_.link.engine > 0) {
-      at = std::max(now_, rank->engine_free) + model_.link.engine;
-      rank->engine_free = at;
-    }
-    events_.Add(at, Event::kRound, uint32_t(slot));
+    LetEngine(rank, slot, /*begins=*/true);
   }
   communications_[first].unfinished = slices;
 }
 
-void Simulation::Advance(size_t slot) {
-  if (model_.link.engine == 0) return Post(slot);
-  Rank *rank = RankOf(slot);
-  rank->engine_free = std::max(now_, rank->engine_free) + model_.link.engine;
-  events_.Add(rank->engine_free, Event::kRound, uint32_t(slot));
+void Simulation::LetEngine(Rank *rank, size_t slot, bool begins) {
+  Time at = now_;
+  if (model_.link.engine > 0) {
+    at = std::max(now_, rank->engine_free) + model_.link.engine;
+    rank->engine_free = at;
+  } else if (!begins) {
+    return Move(slot, begins);
+  }
+  events_.Add(at, Event::kRound, uint32_t(slot), begins);
 }
 
-void Simulation::Post(size_t slot) {
-  const uint32_t index = CommunicationOf(slot);
-  const ModelCommunication &m = model_.communications[index];
-  Communication &c = communications_[slot];
-  for (; c.phase < m.phases.size(); ++c.phase, c.round = 0)
-    for (; int64_t(c.round) < model_.shapes[m.phases[c.phase].shape].rounds(); ++c.round)
-      if (PostRound(slot)) return;
-  c.active = false;
-  if (--communications_[slot - SliceOf(slot)].unfinished == 0)
-    Complete(RankOf(slot), c.call, m.instruction);
+void Simulation::Move(size_t slot, bool begins) {
+  Slice slice(this, slot);
+  if (begins)
+    slice.communication->exchange.Begin(slice);
+  else
+    slice.communication->exchange.Received(slice);
 }
 
-double Simulation::BytesOf(const ModelCommunication &c, const ExchangeShape &shape,
-                           const Transfer &transfer, uint32_t slice) const {
-  if (transfer.peer < 0) return 0;
-  if (model_.mean_sizes)
-    return double(c.elements) * double(transfer.count) / double(shape.chunks()) *
-           c.element_bytes / c.slices;
-  const int64_t begin = PartBegin(c.elements, shape.chunks(), transfer.begin);
-  const int64_t end =
-      PartBegin(c.elements, shape.chunks(), transfer.begin + transfer.count);
-  return double(PartBegin(end - begin, c.slices, slice + 1) -
-                PartBegin(end - begin, c.slices, slice)) *
-         c.element_bytes;
+std::pair<double, double> Simulation::RangeOf(const ModelCommunication &c,
+                                              const ExchangeShape &shape,
+                                              const Transfer &transfer,
+                                              uint32_t slice) const {
+  if (model_.mean_sizes) {
+    const double part = double(c.elements) / double(shape.chunks()) * c.element_bytes;
+    const double bytes = part * double(transfer.count) / c.slices;
+    return {part * double(transfer.begin) + bytes * slice, bytes};
+  }
+  const int64_t first = PartBegin(c.elements, shape.chunks(), transfer.begin);
+  const int64_t size =
+      PartBegin(c.elements, shape.chunks(), transfer.begin + transfer.count) - first;
+  const int64_t begin = PartBegin(size, c.slices, slice);
+  return {double(first + begin) * c.element_bytes,
+          double(PartBegin(size, c.slices, slice + 1) - begin) * c.element_bytes};
 }
 
 uint32_t Simulation::ChannelTo(Rank *rank, int peer) {
@@ -86,15 +150,15 @@ uint32_t Simulation::ChannelTo(Rank *rank, int peer) {
   return it->second;
 }
 
-bool Simulation::FindMoves(Rank *rank, uint32_t index, int64_t elements, int64_t round,
-                           Moves *moves) {
+bool Simulation::FindMoves(Rank *rank, uint32_t index, int64_t round, Moves *moves) {
   const ExchangeShape &shape = model_.shapes[index];
-  // Of a fixed shape only where the parts begin changes, and so their size unless
-  // all have one.
-  const bool again = moves->known && shape.fixed();
-  if (again && (model_.mean_sizes || elements % shape.chunks() == 0)) return true;
-  absl::StatusOr<Transfer> send = shape.Send(rank->rank, model_.workers, round);
-  absl::StatusOr<Transfer> receive = shape.Receive(rank->rank, model_.workers, round);
+  const bool again = moves->known && shape.fixed();  // only where the parts begin changes
+  absl::StatusOr<Transfer> send =
+      again ? shape.SendAgain(rank->rank, round, moves->send)
+            : shape.Send(rank->rank, model_.workers, round);
+  absl::StatusOr<Transfer> receive =
+      again ? shape.ReceiveAgain(rank->rank, round, moves->receive)
+            : shape.Receive(rank->rank, model_.workers, round);
   if (!send.ok() || !receive.ok()) {
     Fail(send.ok() ? receive.status() : send.status());
     return false;
@@ -108,146 +172,94 @@ bool Simulation::FindMoves(Rank *rank, uint32_t index, int64_t elements, int64_t
   return true;
 }
 
-// False if there is nothing to wait for in it.
-bool Simulation::PostRound(size_t slot) {
+const Simulation::Round &Simulation::RoundAt(size_t slot, const core::Place &at) {
+  Round &round = communications_[slot].rounds[at.index % 2];
+  if (round.index == at.index) return round;
+  round = Round();
+  round.index = at.index;
   Rank *rank = RankOf(slot);
-  Communication &c = communications_[slot];
-  const uint32_t index = CommunicationOf(slot);
-  const ModelCommunication &m = model_.communications[index];
-  const uint32_t shape_index = m.phases[c.phase].shape;
+  const ModelCommunication &m = model_.communications[CommunicationOf(slot)];
+  const uint32_t shape_index = m.phases[at.phase].shape;
   const ExchangeShape &shape = model_.shapes[shape_index];
   Moves &moves = moves_[size_t(rank->index) * model_.shapes.size() + shape_index];
-  if (!FindMoves(rank, shape_index, m.elements, c.round, &moves)) return true;
+  if (!FindMoves(rank, shape_index, at.round, &moves)) return round;
+  const uint32_t slice = SliceOf(slot);
   // An empty part is no message, on either side.
-  c.send_bytes = BytesOf(m, shape, moves.send, SliceOf(slot));
-  c.recv_bytes = BytesOf(m, shape, moves.receive, SliceOf(slot));
-  c.sending = c.send_bytes > 0;
-  c.receiving = c.recv_bytes > 0;
-  if (!c.sending && !c.receiving) return false;
-  c.send_begin = c.recv_begin = now_;
-  if (c.receiving) {
-    c.recv_peer = moves.receive.peer;
-    Message wanted;
-    wanted.call = c.call;
-    wanted.communication = index;
-    wanted.round = TagOf(slot);
-    if (!rank->early.empty() && rank->early.erase(KeyOf(wanted)) != 0) {
-      c.receiving = false;
-      if (options_.trace != nullptr)
-        Trace(rank->rank, TraceSpan::kReceive, c.recv_peer, m.key, "message", c.call,
-              c.recv_bytes, now_, now_);
-    } else if (c.recv_bytes > double(options_.eager_bytes)) {
-      const uint32_t grant = network_.NewMessage();
-      Message &message = network_.message(grant);
-      message.kind = Message::kGrant;
-      message.channel = moves.from;
-      message.communication = index;
-      message.round = wanted.round;
-      message.call = c.call;
-      network_.Ready(grant);
-    }
+  if (moves.send.peer >= 0)
+    std::tie(round.send_begin, round.send_bytes) = RangeOf(m, shape, moves.send, slice);
+  if (moves.receive.peer >= 0)
+    std::tie(round.recv_begin, round.recv_bytes) = RangeOf(m, shape, moves.receive, slice);
+  if (round.send_bytes > 0) {
+    round.send_peer = moves.send.peer;
+    round.to = moves.to;
   }
-  if (c.sending) {
-    c.send_peer = moves.send.peer;
-    c.send_channel = moves.to;
-    Link &link = links_[moves.to];
-    link.queue.push_back(uint32_t(slot));
-    std::push_heap(link.queue.begin(), link.queue.end(),
-                   [this](uint32_t a, uint32_t b) { return Before(b, a); });
-    if (!link.dirty) {
-      link.dirty = true;
-      dirty_links_.push_back(moves.to);
-    }
+  if (round.recv_bytes > 0) {
+    round.recv_peer = moves.receive.peer;
+    round.from = moves.from;
   }
-  return c.sending || c.receiving;
-}
-
-bool Simulation::Before(uint32_t a, uint32_t b) const {
-  const Communication &x = communications_[a], &y = communications_[b];
-  const int32_t p = model_.communications[CommunicationOf(a)].phases[x.phase].priority,
-                q = model_.communications[CommunicationOf(b)].phases[y.phase].priority;
-  if (p != q || x.call != y.call || x.sequence != y.sequence)
-    return std::tie(p, x.call, x.sequence) < std::tie(q, y.call, y.sequence);
-  return TagOf(a) < TagOf(b);  // of one communication, whose slices take turns
+  return round;
 }
 
 void Simulation::Pump(uint32_t channel) {
   const double credit = double(model_.step->credit_bytes);
-  for (;;) {
-    Link &link = links_[channel];
-    if (link.queue.empty()) return;
-    const double bytes = communications_[link.queue.front()].send_bytes;
-    const bool fits = credit == 0 || link.in_flight == 0 ||
-                      (bytes <= credit && link.in_flight <= credit - bytes);
-    if (!fits && now_ < link.patient_until) {
-      if (!link.timer) {
-        link.timer = true;
-        events_.Add(link.patient_until, Event::kPatience, channel);
-      }
-      return;
-    }
-    link.patient_until = now_ + kPatience;
-    HandOver(channel);
-  }
+  uint32_t slot;
+  while (links_[channel].queue.Next(credit, now_, kPatience, &slot)) HandOver(channel, slot);
+  Link &link = links_[channel];
+  if (link.queue.empty() || link.timer) return;
+  link.timer = true;
+  events_.Add(link.queue.patient_until(), Event::kPatience, channel);
 }
 
-void Simulation::HandOver(uint32_t channel) {
-  Link &link = links_[channel];
-  const uint32_t slot = link.queue.front();
-  std::pop_heap(link.queue.begin(), link.queue.end(),
-                [this](uint32_t a, uint32_t b) { return Before(b, a); });
-  link.queue.pop_back();
+void Simulation::HandOver(uint32_t channel, uint32_t slot) {
   Rank *rank = RankOf(slot);
   Communication &c = communications_[slot];
   const uint32_t index = CommunicationOf(slot);
-  const ModelPhase &phase = model_.communications[index].phases[c.phase];
-  link.in_flight += c.send_bytes;
+  const core::Place &at = c.exchange.send();
+  const double bytes = RoundAt(slot, at).send_bytes;
   c.send_begin = now_;
   const uint32_t m = network_.NewMessage();
   Message &message = network_.message(m);
   message.kind = Message::kData;
-  message.priority = phase.priority;
+  message.priority = model_.communications[index].phases[at.phase].priority;
   message.channel = channel;
   message.communication = index;
-  message.round = TagOf(slot);
+  message.round = TagOf(slot, at);
   message.call = c.call;
   ++messages_;
-  message.number = KeyOf(message);  // in the order of the plan
-  message.bytes = c.send_bytes;
+  // In the order of the plan.
+  message.number = (c.call << 40) + (uint64_t(index) << 24) + message.round;
+  message.bytes = bytes;
   message.share = model_.mean_sizes
-                      ? std::min(1.0, c.send_bytes / model_.communications[index].element_bytes)
+                      ? std::min(1.0, bytes / model_.communications[index].element_bytes)
                       : 1;
   message.sender = slot;
-  bool granted = c.send_bytes <= double(options_.eager_bytes);
-  if (!granted && !rank->early_grants.empty())
-    granted = rank->early_grants.erase(KeyOf(message)) != 0;
-  if (granted) return network_.Ready(m);
-  c.waits_for_grant = true;
-  c.message = m;
+  auto going = rank->matcher.Send(TagOf(message), size_t(bytes), m, &controls_);
+  controls_.clear();  // announcements, of what is granted anyway
+  if (!going.ok()) return Fail(going.status());
+  if (going->has_value()) Go(rank, m);
+}
+
+void Simulation::Go(Rank *rank, uint32_t message) {
+  rank->matcher.Sent(TagOf(network_.message(message)));
+  network_.Ready(message);
 }
 
 void Simulation::Accepted(const Message &message) {
   if (message.kind == Message::kPush) return AcceptedPush(message);
   if (message.kind != Message::kData) return;
-  Communication &c = communications_[message.sender];
+  Slice slice(this, message.sender);
   Link &link = links_[message.channel];
-  link.in_flight -= message.bytes;
-  link.patient_until = now_ + kPatience;
+  link.queue.Completed(message.bytes, now_, kPatience);
   if (!link.dirty && !link.queue.empty()) {
     link.dirty = true;
     dirty_links_.push_back(message.channel);
   }
-  c.sending = false;
+  core::Exchange &exchange = slice.communication->exchange;
   if (options_.trace != nullptr)
-    Trace(RankOf(message.sender)->rank, TraceSpan::kSend, c.send_peer,
-          model_.communications[message.communication].key, "message", c.call,
-          message.bytes, c.send_begin, now_);
-  if (!c.receiving) EndRound(message.sender);
-}
-
-void Simulation::EndRound(size_t slot) {
-  ++communications_[slot].round;
-  Advance(slot);
+    Trace(RankOf(message.sender)->rank, TraceSpan::kSend,
+          RoundAt(message.sender, exchange.send()).send_peer, slice.model->key, "message",
+          message.call, message.bytes, slice.communication->send_begin, now_);
+  exchange.Sent(slice);
 }
 
 void Simulation::Deliver(uint32_t first) {
@@ -272,31 +284,26 @@ void Simulation::Deliver(uint32_t first) {
 }
 
 void Simulation::TakeData(Rank *rank, const Message &message) {
-  const size_t slot = SlotOf(*rank, message);
-  Communication &c = communications_[slot];
-  if (!c.active || c.call != message.call || !c.receiving ||
-      TagOf(slot) != message.round) {
-    rank->early.insert(KeyOf(message));
-    return;
-  }
-  c.receiving = false;
-  if (options_.trace != nullptr)
-    Trace(rank->rank, TraceSpan::kReceive, c.recv_peer,
+  const size_t bytes = size_t(message.bytes);
+  auto place = rank->matcher.Take(TagOf(message), bytes, 0, bytes, &controls_);
+  if (!place.ok()) return Fail(place.status());
+  if (place->receive == nullptr) return;  // it came first
+  const uint32_t slot = rank->matcher.End(TagOf(message));
+  if (options_.trace != nullptr) {
+    const Communication &c = communications_[slot];
+    const Round &round = RoundAt(slot, c.exchange.recv());
+    Trace(rank->rank, TraceSpan::kReceive, round.recv_peer,
           model_.communications[message.communication].key, "message", c.call,
-          c.recv_bytes, c.recv_begin, now_);
-  if (!c.sending) EndRound(slot);
+          round.recv_bytes, c.recv_begin, now_);
+  }
+  LetEngine(rank, slot, /*begins=*/false);
 }
 
 void Simulation::TakeGrant(Rank *rank, const Message &message) {
-  const size_t slot = SlotOf(*rank, message);
-  Communication &c = communications_[slot];
-  if (c.active && c.call == message.call && c.waits_for_grant &&
-      TagOf(slot) == message.round) {
-    c.waits_for_grant = false;
-    network_.Ready(c.message);
-    return;
-  }
-  rank->early_grants.insert(KeyOf(message));
+  auto going = rank->matcher.TakeGrant(
+      {core::Control::kGrant, TagOf(message), size_t(message.bytes)});
+  if (!going.ok()) return Fail(going.status());
+  if (going->has_value()) Go(rank, (*going)->item);
 }
 
 }  // namespace commsched::runtime::simulator

@@ -1,11 +1,9 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What runtime/executor*.cc does.
+// The streams of the ranks, and their calls: of one function, one behind the other.
 #include <algorithm>
-#include <limits>
 
-#include "absl/strings/str_cat.h"
 #include "runtime/simulator/simulation.h"
 
 namespace commsched::runtime::simulator {
@@ -17,72 +15,38 @@ void Simulation::MarkDirty(Rank *rank) {
 }
 
 void Simulation::Admit(Rank *rank) {
-  while (rank->next_call < calls_ && rank->next_call - rank->retired < kInFlight)
-    Begin(rank);
+  while (rank->next_call < calls_ && rank->calls.MayBegin(*model_.step)) {
+    core::Call *call = &rank->of_calls[rank->next_call % kInFlight];
+    call->program = model_.step;
+    call->number = rank->next_call++;
+    rank->calls.Begin(call, now_, &actions_);
+    Act(rank);
+    Retire(rank);  // of a step without instructions
+  }
 }
 
-void Simulation::Begin(Rank *rank) {
-  const FunctionProgram &f = *model_.step;
-  const uint64_t number = rank->next_call++;
-  Call *call = &rank->calls[number % kInFlight];
-  const Call *previous = &rank->calls[(number + 1) % kInFlight];
-  if (number == 0 || !previous->in_flight) previous = nullptr;
-  const size_t n = f.instructions.size();
-  call->number = number;
-  call->in_flight = true;
-  call->done.assign(n, 0);
-  call->waiting.assign(n, 0);
-  call->position.assign(rank->streams.size(), 0);
-  call->remaining = uint32_t(n);
-  for (size_t i = 0; i < n; ++i) {
-    uint32_t waiting = uint32_t(f.instructions[i].waits_same.size());
-    if (previous != nullptr)
-      for (uint32_t d : f.instructions[i].waits_last) waiting += previous->done[d] ? 0 : 1;
-    call->waiting[i] = waiting;
-  }
+void Simulation::Act(Rank *rank) {
+  // Nothing that begins here completes before the next event.
+  for (auto [call, index] : actions_.begin)
+    if (InstructionOf(index).kind == InstructionProgram::kCommunicate)
+      BeginCommunication(rank, call->number, uint32_t(model_.communication[index]));
+    else
+      BeginServerMessage(rank, call->number, index);
+  actions_.clear();
   MarkDirty(rank);
-  // Nothing completes in between: that takes an event, or is done by Settle.
-  for (uint32_t i = 0; i < n; ++i)
-    if (call->waiting[i] == 0) Ready(rank, call, i);
-  if (n == 0) Retire(rank);
-}
-
-void Simulation::Ready(Rank *rank, Call *call, uint32_t index) {
-  const InstructionProgram &instruction = InstructionOf(index);
-  if (instruction.on_stream()) {
-    Stream &stream = streams_[rank->streams[instruction.stream]];
-    if (instruction.runs_on.kind != StreamInfo::kCompute)
-      stream.ready.emplace(instruction.priority, call->number, index);
-    else if (instruction.deferred)
-      stream.ready.emplace(std::min(0, instruction.priority), call->number, index);
-    MarkDirty(rank);
-    return;
-  }
-  if (instruction.kind == InstructionProgram::kCommunicate)
-    BeginCommunication(rank, call->number, uint32_t(model_.communication[index]));
-  else
-    BeginServerMessage(rank, call->number, index);
 }
 
 void Simulation::Complete(Rank *rank, uint64_t number, uint32_t index) {
-  Call *call = &rank->calls[number % kInFlight];
-  const InstructionProgram &instruction = InstructionOf(index);
-  call->done[index] = 1;
-  for (uint32_t i : instruction.wakes_same)
-    if (--call->waiting[i] == 0) Ready(rank, call, i);
-  Call *next = &rank->calls[(number + 1) % kInFlight];
-  if (next->in_flight && next->number == number + 1)
-    for (uint32_t i : instruction.wakes_next)
-      if (--next->waiting[i] == 0) Ready(rank, next, i);
-  MarkDirty(rank);
-  if (--call->remaining == 0) Retire(rank);
+  const bool retire = rank->calls.Complete(&rank->of_calls[number % kInFlight], index,
+                                           now_, &actions_);
+  Act(rank);
+  if (retire) Retire(rank);
 }
 
 void Simulation::Retire(Rank *rank) {
-  for (;;) {
-    Call *call = &rank->calls[rank->retired % kInFlight];
-    if (!call->in_flight || call->number != rank->retired || call->remaining != 0) break;
-    call->in_flight = false;
+  bool any = false;
+  while (rank->calls.Retire() != nullptr) {
+    any = true;
     const size_t step = size_t(rank->retired++);
     rank->retired_at.push_back(now_);
     // Of the stream that computes longest.
@@ -112,54 +76,7 @@ void Simulation::Retire(Rank *rank) {
         for (uint32_t link : {s.up, s.down}) first_bytes_.push_back(network_.resource_bytes(link));
     }
   }
-  Admit(rank);
-}
-
-bool Simulation::Next(Rank *rank, Stream *stream, Call **call, uint32_t *instruction) {
-  const bool compute = model_.program->streams[stream->index].kind == StreamInfo::kCompute;
-  const bool urgent = !stream->ready.empty() && std::get<0>(*stream->ready.begin()) < 0;
-  for (uint64_t number = rank->retired; number < rank->next_call; ++number) {
-    if (urgent && compute) break;
-    Call *candidate = &rank->calls[number % kInFlight];
-    const std::vector<uint32_t> &list = model_.step->in_order[stream->index];
-    uint32_t &position = candidate->position[stream->index];
-    if (position == list.size()) continue;
-    const uint32_t head = list[position];
-    if (candidate->waiting[head] == 0) {
-      ++position;
-      *call = candidate;
-      *instruction = head;
-      return true;
-    }
-    break;  // in order: what is behind the head waits with it
-  }
-  if (stream->ready.empty()) return false;
-  auto [priority, number, index] = *stream->ready.begin();
-  stream->ready.erase(stream->ready.begin());
-  *call = &rank->calls[number % kInFlight];
-  *instruction = index;
-  return true;
-}
-
-std::string Simulation::WaitName(const Rank &rank, const Stream &stream) {
-  std::string name;
-  const std::vector<uint32_t> &list = model_.step->in_order[stream.index];
-  for (uint64_t number = rank.retired; number < rank.next_call && name.empty(); ++number) {
-    const Call &call = rank.calls[number % kInFlight];
-    const uint32_t position = call.position[stream.index];
-    if (position == list.size()) continue;
-    for (uint32_t d : InstructionOf(list[position]).waits_same)
-      if (!call.done[d])
-        absl::StrAppend(&name, name.empty() ? "wait for " : ", ", InstructionOf(d).name);
-    if (name.empty() && number > rank.retired) {
-      const Call &last = rank.calls[(number + 1) % kInFlight];
-      for (uint32_t d : InstructionOf(list[position]).waits_last)
-        if (!last.done[d])
-          absl::StrAppend(&name, name.empty() ? "wait for " : ", ", InstructionOf(d).name);
-    }
-    break;
-  }
-  return name.empty() ? "wait" : name;
+  if (any) Admit(rank);
 }
 
 void Simulation::StartStreams(Rank *rank) {
@@ -167,13 +84,13 @@ void Simulation::StartStreams(Rank *rank) {
   for (uint32_t s : rank->streams) {
     Stream *stream = &streams_[s];
     if (stream->busy) continue;
-    Call *call = nullptr;
+    core::Call *call = nullptr;
     uint32_t index = 0;
     const StreamInfo &info = model_.program->streams[stream->index];
-    if (!Next(rank, stream, &call, &index)) {
+    if (!rank->calls.Next(stream->index, &call, &index)) {
       if (options_.trace != nullptr && info.kind == StreamInfo::kCompute &&
           stream->waits_for.empty())
-        stream->waits_for = WaitName(*rank, *stream);
+        stream->waits_for = rank->calls.WaitName(stream->index);
       continue;
     }
     if (info.kind == StreamInfo::kCompute && now_ > stream->idle_since) {
@@ -184,7 +101,7 @@ void Simulation::StartStreams(Rank *rank) {
     }
     stream->waits_for.clear();
     stream->busy = true;
-    stream->call = call->number;
+    stream->call = call;
     stream->instruction = index;
     stream->begin = now_;
     double duration = double(model_.duration[index]);
@@ -207,11 +124,11 @@ void Simulation::EndInstruction(Stream *stream) {
                                        : TraceSpan::kCompute;
     const bool copy = instruction.kind == InstructionProgram::kCopy;
     Trace(rank->rank, track, int(info.device), instruction.name,
-          info.kind == StreamInfo::kCompute ? "compute" : "copy", stream->call,
+          info.kind == StreamInfo::kCompute ? "compute" : "copy", stream->call->number,
           copy ? double(model_.step->buffers[instruction.source].type.bytes) : 0,
           stream->begin, now_);
   }
-  Complete(rank, stream->call, stream->instruction);
+  Complete(rank, stream->call->number, stream->instruction);
 }
 
 }  // namespace commsched::runtime::simulator

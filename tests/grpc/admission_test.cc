@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "grpc/grpc_transport.h"
+#include "grpc/handshake.h"
 #include "grpc/transport.grpc.pb.h"
 #include "tests/conformance/conformance.h"
 #include "tests/grpc/admitted.h"
@@ -45,7 +46,7 @@ runtime::TransportOptions Options(int rank, const std::vector<std::string> &peer
 Packet HelloPacket() {
   Packet packet;
   Hello *hello = packet.add_frames()->mutable_header()->mutable_hello();
-  hello->set_protocol_version(5);
+  hello->set_protocol_version(kProtocolVersion);
   hello->set_plan_digest(kDigest);
   hello->set_nodes(2);
   hello->set_rank(1);

@@ -11,7 +11,6 @@
 
 #include <deque>
 #include <random>
-#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -20,6 +19,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "grpc/grpc_transport.h"
+#include "grpc/handshake.h"
 #include "grpc/transport.grpc.pb.h"
 #include "tests/conformance/conformance.h"
 #include "tests/grpc/admitted.h"
@@ -38,7 +38,7 @@ constexpr char kJobToken[] = "a token of a job";
 
 Hello GoodHello() {
   Hello hello;
-  hello.set_protocol_version(5);
+  hello.set_protocol_version(kProtocolVersion);
   hello.set_plan_digest(7);
   hello.set_nodes(2);
   hello.set_rank(1);
@@ -85,12 +85,6 @@ class Dialler {
     Frame first = frames_.frames(0);
     frames_.mutable_frames()->DeleteSubrange(0, 1);
     return first;
-  }
-  // The next frame that is none of Waiting.
-  Frame ReadBehindWaiting() {
-    Frame frame = Read();
-    while (frame.header().has_waiting()) frame = Read();
-    return frame;
   }
   grpc::Status Finish() {
     Packet rest;
@@ -182,36 +176,33 @@ std::string Text(const std::vector<std::byte> &bytes) {
 
 TEST_F(ProtocolTest, WorksAsDescribed) {
   auto peer = Join();
-  std::vector<std::byte> buffer(5);
+  std::vector<std::byte> buffer(5), large(600);
   // Eager, then granted.
   peer->Write(Data(1, 0, 5), "eager");
   Result first;
   rank_->Recv(1, {.step = 1}, absl::MakeSpan(buffer), first.done());
   EXPECT_TRUE(first.Wait().ok()) << first.Wait();
   EXPECT_EQ(Text(buffer), "eager");
-  EXPECT_EQ(peer->Read().header().grant().total(), 5u);
+  EXPECT_EQ(peer->Read().header().credit().bytes(), 5u + 256);
   // Granted, then in parts.
   Result second;
-  rank_->Recv(1, {.step = 2}, absl::MakeSpan(buffer), second.done());
-  EXPECT_EQ(peer->Read().header().grant().tag().step(), 2u);
-  peer->Write(Data(2, 0, 5), "par");
-  peer->Write(Data(2, 3, 5), "ts");
+  rank_->Recv(1, {.step = 2}, absl::MakeSpan(large), second.done());
+  EXPECT_EQ(peer->Read().header().grant().total(), 600u);
+  peer->Write(Data(2, 0, 600), std::string(250, 'p'));
+  peer->Write(Data(2, 250, 600), std::string(350, 'q'));
   EXPECT_TRUE(second.Wait().ok()) << second.Wait();
-  EXPECT_EQ(Text(buffer), "parts");
+  EXPECT_EQ(Text(large), std::string(250, 'p') + std::string(350, 'q'));
   // The other way: too long to be eager, so it waits for the grant.
   std::vector<std::byte> message(800, std::byte{'x'});
   Result third, fourth;
   rank_->Send(1, {.step = 3}, 0, message, third.done());
   rank_->Send(1, {.step = 4}, 0, absl::MakeConstSpan(message).first(3),
               fourth.done());
-  EXPECT_TRUE(peer->Read().header().waiting().waits());
+  EXPECT_EQ(peer->Read().header().announce().total(), 800u);
   Frame frame = peer->Read();
   EXPECT_EQ(frame.header().data().tag().step(), 4u);
   EXPECT_EQ(frame.payload(), "xxx");
   peer->Write(GrantFor(3, 800));
-  frame = peer->Read();
-  EXPECT_TRUE(frame.header().has_waiting());
-  EXPECT_FALSE(frame.header().waiting().waits());
   frame = peer->Read();
   EXPECT_EQ(frame.header().data().tag().step(), 3u);
   EXPECT_EQ(frame.payload(), std::string(800, 'x'));
@@ -227,95 +218,121 @@ TEST_F(ProtocolTest, WorksAsDescribed) {
   EXPECT_TRUE(failures_.Now().empty());
 }
 
-TEST_F(ProtocolTest, SaysThatMessagesWaitForRoom) {
+TEST_F(ProtocolTest, AnnouncesWhatThereIsNoRoomFor) {
   auto peer = Join();
   const std::vector<std::byte> message(500, std::byte{'x'});
-  Result first, second, third;
-  rank_->Send(1, {.step = 1}, 0, message, first.done());
+  Result results[4];
+  const auto send = [&](uint64_t step) {
+    rank_->Send(1, {.step = step}, 0, message, results[step - 1].done());
+  };
+  send(1);
   EXPECT_EQ(peer->Read().header().data().tag().step(), 1u);
   // There is no room for more.
-  rank_->Send(1, {.step = 2}, 0, message, second.done());
-  EXPECT_TRUE(peer->Read().header().waiting().waits());
-  rank_->Send(1, {.step = 3}, 0, message, third.done());
-  peer->Write(GrantFor(3, 500));
-  EXPECT_EQ(peer->Read().header().data().tag().step(), 3u);
-  peer->Write(GrantFor(2, 500));
-  std::set<std::string> rest;
-  while (rest.size() < 2) {
-    const Header header = peer->Read().header();
-    if (header.has_waiting())
-      rest.insert(header.waiting().waits() ? "waits" : "does not wait");
-    else
-      rest.insert(absl::StrCat("message ", header.data().tag().step()));
+  for (uint64_t step : {2, 3}) {
+    send(step);
+    const Frame frame = peer->Read();
+    EXPECT_EQ(frame.header().announce().tag().step(), step);
+    EXPECT_EQ(frame.header().announce().total(), 500u);
   }
-  EXPECT_EQ(rest, (std::set<std::string>{"does not wait", "message 2"}));
-  peer->Write(GrantFor(1, 500));
-  for (Result *result : {&first, &second, &third}) EXPECT_TRUE(result->Wait().ok());
+  for (uint64_t step : {3, 2}) {
+    peer->Write(GrantFor(step, 500));
+    EXPECT_EQ(peer->Read().header().data().tag().step(), step);
+  }
+  Header credit;
+  credit.mutable_credit()->set_bytes(500 + 256);
+  peer->Write(credit);
+  // Behind the credit, as this waits for its grant.
+  peer->Write(GrantFor(5, 501));
+  const std::vector<std::byte> longer(501);
+  Result fifth;
+  rank_->Send(1, {.step = 5}, 0, longer, fifth.done());
+  EXPECT_EQ(peer->Read().header().data().tag().step(), 5u);
+  send(4);
+  EXPECT_EQ(peer->Read().header().data().tag().step(), 4u);
+  for (Result &result : results) EXPECT_TRUE(result.Wait().ok());
+  EXPECT_TRUE(fifth.Wait().ok());
   EXPECT_TRUE(failures_.Now().empty());
 }
 
 // Of a rank with much room.
-class GrantsTest : public ProtocolTest {
+class RoomTest : public ProtocolTest {
  protected:
   static constexpr size_t kRoom = 16 * (500 + 256);
-  GrantsTest() : ProtocolTest(kRoom) {}
+  RoomTest() : ProtocolTest(kRoom) {}
 
   void Receive(uint64_t step, size_t bytes) {
     buffers_.emplace_back(bytes);
     rank_->Recv(1, {.step = step}, absl::MakeSpan(buffers_.back()),
                 results_.emplace_back().done());
   }
+  // The next frame that the rank sends is one of these.
+  void ExpectNothingBefore(Dialler &peer, uint64_t step) {
+    const std::vector<std::byte> message(3, std::byte{'x'});
+    Result sent;
+    rank_->Send(1, {.step = step}, 0, message, sent.done());
+    EXPECT_EQ(peer.Read().header().data().tag().step(), step);
+    EXPECT_TRUE(sent.Wait().ok());
+  }
 
   std::deque<std::vector<std::byte>> buffers_;
   std::deque<Result> results_;
 };
 
-TEST_F(GrantsTest, GoWithWhatIsSent) {
+TEST_F(RoomTest, IsGivenBackForSeveralMessagesAtOnce) {
   auto peer = Join();
-  Receive(1, 5);
-  Receive(2, 5);
-  const std::vector<std::byte> message(3, std::byte{'x'});
-  Result sent;
-  rank_->Send(1, {.step = 3}, 0, message, sent.done());
-  EXPECT_EQ(peer->Read().header().grant().tag().step(), 1u);
-  EXPECT_EQ(peer->Read().header().grant().tag().step(), 2u);
-  EXPECT_EQ(peer->Read().header().data().tag().step(), 3u);
-  for (uint64_t step : {1, 2}) peer->Write(Data(step, 0, 5), "01234");
-  for (Result &result : results_) EXPECT_TRUE(result.Wait().ok()) << result.Wait();
-  EXPECT_TRUE(sent.Wait().ok());
-}
-
-TEST_F(GrantsTest, DoNotWaitWhereThePeerDoes) {
-  auto peer = Join();
-  Receive(1, 5);
-  Receive(2, 5);
-  Header waiting;
-  waiting.mutable_waiting()->set_waits(true);
-  peer->Write(waiting);
-  for (uint64_t step : {1, 2})
-    EXPECT_EQ(peer->Read().header().grant().tag().step(), step);
-  Receive(3, 501);
-  EXPECT_EQ(peer->Read().header().grant().tag().step(), 3u);
-  for (uint64_t step : {1, 2}) peer->Write(Data(step, 0, 5), "01234");
-  peer->Write(Data(3, 0, 501), std::string(501, 'x'));
-  for (Result &result : results_) EXPECT_TRUE(result.Wait().ok()) << result.Wait();
-}
-
-TEST_F(GrantsTest, DoNotWaitWhereRoomIsShort) {
-  auto peer = Join();
-  // A quarter of the room, some before their receives and some after them; then
-  // one more.
   const std::string text(500, 'x');
+  // A quarter of the room, some before their receives and some after them.
   for (uint64_t step : {1, 2}) peer->Write(Data(step, 0, 500), text);
-  for (uint64_t step : {2, 3, 4}) Receive(step, 500);
-  for (uint64_t step : {3, 4}) peer->Write(Data(step, 0, 500), text);
+  for (uint64_t step : {2, 3, 1}) Receive(step, 500);
+  peer->Write(Data(3, 0, 500), text);
   for (Result &result : results_) EXPECT_TRUE(result.Wait().ok()) << result.Wait();
-  peer->Write(Data(5, 0, 500), text);
-  for (uint64_t step : {2, 3, 4})
-    EXPECT_EQ(peer->Read().header().grant().tag().step(), step);
-  Receive(1, 500);
-  Receive(5, 500);
+  ExpectNothingBefore(*peer, 10);
+  Receive(4, 500);
+  peer->Write(Data(4, 0, 500), text);
+  EXPECT_EQ(peer->Read().header().credit().bytes(), 4u * (500 + 256));
+  EXPECT_TRUE(results_.back().Wait().ok());
+}
+
+TEST_F(RoomTest, ShortMessagesAreGrantedIfTheyAreAnnounced) {
+  auto peer = Join();
+  Header announce;
+  announce.mutable_announce()->set_total(5);
+  const auto say = [&](uint64_t step) {
+    announce.mutable_announce()->mutable_tag()->set_step(step);
+    peer->Write(announce);
+  };
+  Receive(1, 5);
+  ExpectNothingBefore(*peer, 10);
+  say(1);
+  EXPECT_EQ(peer->Read().header().grant().tag().step(), 1u);
+  say(2);
+  say(3);
+  Receive(3, 5);
+  EXPECT_EQ(peer->Read().header().grant().tag().step(), 3u);
+  Receive(4, 501);
+  EXPECT_EQ(peer->Read().header().grant().tag().step(), 4u);
+  Receive(2, 5);
+  EXPECT_EQ(peer->Read().header().grant().tag().step(), 2u);
+  for (uint64_t step : {1, 2, 3}) peer->Write(Data(step, 0, 5), "01234");
+  peer->Write(Data(4, 0, 501), std::string(501, 'x'));
   for (Result &result : results_) EXPECT_TRUE(result.Wait().ok()) << result.Wait();
+}
+
+TEST_F(ProtocolTest, AnnouncedTwice) {
+  auto peer = Join();
+  Header announce;
+  announce.mutable_announce()->set_total(5);
+  peer->Write(announce);
+  peer->Write(announce);
+  ExpectFailure(*peer, "twice");
+}
+
+TEST_F(ProtocolTest, MoreRoomThanWasUsed) {
+  auto peer = Join();
+  Header credit;
+  credit.mutable_credit()->set_bytes(1);
+  peer->Write(credit);
+  ExpectFailure(*peer, "more room than was used");
 }
 
 TEST_F(ProtocolTest, UrgentMessageOvertakes) {
@@ -385,19 +402,21 @@ TEST_F(ProtocolTest, StrangersAreRefusedAndDoNoHarm) {
 }
 
 TEST_F(ProtocolTest, AnotherProtocolVersion) {
+  const std::string versions = absl::StrCat("protocol version must match ", kProtocolVersion,
+                                            ", got: ", kProtocolVersion + 1);
   Dialler peer(addresses_[0]);
   Hello hello = GoodHello();
-  hello.set_protocol_version(6);
+  hello.set_protocol_version(kProtocolVersion + 1);
   peer.SayHello(hello);
   grpc::Status status = peer.Finish();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
   EXPECT_THAT(status.error_message(),
-              HasSubstr("protocol version must match 5, got: 6"));
+              HasSubstr(versions));
   thread_.join();
   EXPECT_EQ(status_.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status_.message()),
               AllOf(HasSubstr("peer 1"), HasSubstr(addresses_[1]),
-                    HasSubstr("protocol version must match 5, got: 6")));
+                    HasSubstr(versions)));
 }
 
 TEST_F(ProtocolTest, AddressesInAnotherOrder) {
@@ -504,7 +523,7 @@ TEST_F(ProtocolTest, TwoGrants) {
   Result result;
   peer->Write(GrantFor(1, message.size()));
   rank_->Send(1, {.step = 1}, 0, message, result.done());
-  EXPECT_TRUE(peer->ReadBehindWaiting().header().has_data());
+  EXPECT_TRUE(peer->Read().header().has_data());
   peer->Write(GrantFor(1, message.size()));
   ExpectFailure(*peer, "second grant");
 }

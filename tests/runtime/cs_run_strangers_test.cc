@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "grpc/handshake.h"
 #include "grpc/parameter_protocol.h"
 #include "grpc/parameter_service.grpc.pb.h"
 #include "grpc/transport.grpc.pb.h"
@@ -96,7 +97,7 @@ class StrangersTest : public ::testing::Test {
   Packet HelloOfRank1(uint64_t digest) const {
     Packet packet;
     transport::Hello *hello = packet.add_frames()->mutable_header()->mutable_hello();
-    hello->set_protocol_version(5);
+    hello->set_protocol_version(transport::kProtocolVersion);
     hello->set_plan_digest(digest);
     hello->set_nodes(2);
     hello->set_rank(1);

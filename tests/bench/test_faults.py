@@ -1,6 +1,6 @@
 # Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Whether the faults of bench/run compiler_mutants fit the sources as they are."""
+"""Whether the faults of bench/run compiler_mutants and machine_mutants fit the sources as they are."""
 import pathlib
 import sys
 
@@ -8,10 +8,11 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
-from _compiler_faults import FAULTS  # noqa: E402
+import _compiler_faults  # noqa: E402
+import _machine_faults  # noqa: E402
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+@pytest.mark.parametrize("fault", _compiler_faults.FAULTS + _machine_faults.FAULTS, ids=lambda fault: fault.name)
 def test_it_can_be_built_in(fault):
     text = (ROOT / fault.file).read_text()
     assert fault.built_into(text) != text

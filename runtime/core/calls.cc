@@ -1,0 +1,130 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "runtime/core/calls.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
+namespace commsched::runtime::core {
+
+Calls::Calls(const std::vector<StreamInfo> &streams, bool keep_times)
+    : streams_(streams.size()), keep_times_(keep_times) {
+  for (size_t s = 0; s < streams.size(); ++s)
+    streams_[s].compute = streams[s].kind == StreamInfo::kCompute;
+}
+
+bool Calls::MayBegin(const FunctionProgram &program) const {
+  if (count_ == 0) return true;
+  return count_ < kMost && program.is_step && in_flight_[count_ - 1]->program == &program;
+}
+
+void Calls::Begin(Call *call, Time now, Actions *actions) {
+  const FunctionProgram &f = *call->program;
+  const size_t n = f.instructions.size();
+  call->done.assign(n, 0);
+  call->waiting.resize(n);
+  if (keep_times_) call->met.assign(n, now);
+  call->position.assign(streams_.size(), 0);
+  call->remaining = uint32_t(n);
+  const Call *previous = count_ == 0 ? nullptr : in_flight_[count_ - 1];
+  for (size_t i = 0; i < n; ++i) {
+    const InstructionProgram &instruction = f.instructions[i];
+    uint32_t waiting = uint32_t(instruction.waits_same.size());
+    if (previous != nullptr)
+      for (uint32_t d : instruction.waits_last)
+        if (!previous->done[d]) ++waiting;
+    call->waiting[i] = waiting;
+  }
+  in_flight_[count_++] = call;
+  for (uint32_t i = 0; i < n; ++i)
+    if (call->waiting[i] == 0) Ready(call, i, actions);
+}
+
+void Calls::Ready(Call *call, uint32_t index, Actions *actions) {
+  const InstructionProgram &instruction = call->program->instructions[index];
+  if (!instruction.on_stream()) {
+    actions->begin.emplace_back(call, index);
+    return;
+  }
+  Stream &stream = streams_[instruction.stream];
+  if (!stream.compute)
+    stream.ready.emplace(instruction.priority, call->number, index);
+  else if (instruction.deferred)
+    stream.ready.emplace(std::min(0, instruction.priority), call->number, index);
+  actions->wake.push_back(instruction.stream);
+}
+
+void Calls::Met(Call *call, uint32_t index, Time now, Actions *actions) {
+  if (keep_times_) call->met[index] = std::max(call->met[index], now);
+  if (--call->waiting[index] == 0) Ready(call, index, actions);
+}
+
+bool Calls::Complete(Call *call, uint32_t index, Time now, Actions *actions) {
+  const InstructionProgram &instruction = call->program->instructions[index];
+  call->done[index] = 1;
+  for (uint32_t i : instruction.wakes_same) Met(call, i, now, actions);
+  // The call after this one, if it has begun, counts on this instruction.
+  for (size_t c = 0; c + 1 < count_; ++c)
+    if (in_flight_[c] == call)
+      for (uint32_t i : instruction.wakes_next)
+        Met(in_flight_[c + 1], i, now, actions);
+  --call->remaining;
+  return in_flight_[0]->remaining == 0;
+}
+
+Call *Calls::Retire() {
+  if (count_ == 0 || in_flight_[0]->remaining != 0) return nullptr;
+  Call *call = in_flight_[0];
+  std::move(in_flight_.begin() + 1, in_flight_.begin() + long(count_), in_flight_.begin());
+  in_flight_[--count_] = nullptr;
+  return call;
+}
+
+bool Calls::Next(uint32_t index, Call **call, uint32_t *instruction) {
+  Stream &stream = streams_[index];
+  const bool urgent =
+      stream.compute && !stream.ready.empty() && std::get<0>(*stream.ready.begin()) < 0;
+  for (size_t c = 0; c < count_ && !urgent; ++c) {
+    Call *candidate = in_flight_[c];
+    const std::vector<uint32_t> &list = candidate->program->in_order[index];
+    uint32_t &position = candidate->position[index];
+    if (position == list.size()) continue;
+    const uint32_t head = list[position];
+    if (candidate->waiting[head] != 0) break;  // what is behind the head waits with it
+    ++position;
+    *call = candidate;
+    *instruction = head;
+    return true;
+  }
+  if (stream.ready.empty()) return false;
+  const auto [priority, number, ready] = *stream.ready.begin();
+  stream.ready.erase(stream.ready.begin());
+  for (size_t c = 0; c < count_; ++c)
+    if (in_flight_[c]->number == number) *call = in_flight_[c];
+  *instruction = ready;
+  return true;
+}
+
+std::string Calls::WaitName(uint32_t stream) const {
+  for (size_t c = 0; c < count_; ++c) {
+    const Call &call = *in_flight_[c];
+    const FunctionProgram &f = *call.program;
+    const std::vector<uint32_t> &list = f.in_order[stream];
+    const uint32_t position = call.position[stream];
+    if (position == list.size()) continue;
+    std::string name;
+    const auto add = [&](const Call &of, const std::vector<uint32_t> &dependences) {
+      for (uint32_t d : dependences)
+        if (!of.done[d])
+          absl::StrAppend(&name, name.empty() ? "wait for " : ", ", f.instructions[d].name);
+    };
+    const InstructionProgram &head = f.instructions[list[position]];
+    add(call, head.waits_same);
+    if (c > 0) add(*in_flight_[c - 1], head.waits_last);
+    return name.empty() ? "wait" : name;
+  }
+  return "wait";
+}
+
+}  // namespace commsched::runtime::core

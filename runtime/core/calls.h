@@ -1,0 +1,100 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The calls of one rank that are in flight: which instructions may begin, and
+// what each stream runs next.
+//
+// Calls of the same step function overlap, two at most, ordered only by the
+// plan's dependences, which reach back one call; others begin when all before them
+// are complete. A compute stream runs its list in order, call by call. Deferred
+// instructions run when the head of the list waits, so at the latest before their
+// first user; those of a negative priority run as soon as they can. A copy engine
+// takes what is ready by priority, then in the order of the calls and of the
+// program. What no stream runs (communications) begins at once.
+//
+// Not thread-safe. Calls belong to the caller and stay until they are retired.
+#ifndef COMMSCHED_RUNTIME_CORE_CALLS_H
+#define COMMSCHED_RUNTIME_CORE_CALLS_H
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "runtime/core/time.h"
+#include "runtime/program.h"
+
+namespace commsched::runtime::core {
+
+struct Call {
+  // The caller's, set before Begin. Numbers count all calls of the rank.
+  const FunctionProgram *program = nullptr;
+  uint64_t number = 0;
+
+  // Of Calls; by instruction, but for `position`, which is by stream.
+  std::vector<uint32_t> waiting;  // dependences not yet met
+  std::vector<uint8_t> done;
+  std::vector<Time> met;           // when they were met; only if that is kept
+  std::vector<uint32_t> position;  // in what runs in order
+  uint32_t remaining = 0;          // instructions
+};
+
+class Calls {
+ public:
+  static constexpr size_t kMost = 2;  // in flight
+
+  // What is to be done after an event. Appended to, in order.
+  struct Actions {
+    // Instructions that no stream runs: they begin now.
+    std::vector<std::pair<Call *, uint32_t>> begin;
+    std::vector<uint32_t> wake;  // streams with something new; may be repeated
+    void clear() {
+      begin.clear();
+      wake.clear();
+    }
+  };
+
+  // `keep_times`: Call::met is filled from the times of Begin and Complete.
+  explicit Calls(const std::vector<StreamInfo> &streams, bool keep_times = false);
+
+  // Whether a call of `program` may begin now.
+  bool MayBegin(const FunctionProgram &program) const;
+  void Begin(Call *call, Time now, Actions *actions);
+  // The instruction has ended. Returns whether a call can be retired.
+  bool Complete(Call *call, uint32_t instruction, Time now, Actions *actions);
+  // The oldest call, if it is complete: it is no longer in flight. Else null.
+  Call *Retire();
+
+  // What `stream` is to run now; false if there is nothing. It counts as begun.
+  bool Next(uint32_t stream, Call **call, uint32_t *instruction);
+  // What the stream waits for, for traces: "wait for a, b".
+  std::string WaitName(uint32_t stream) const;
+
+  bool empty() const { return count_ == 0; }
+  Call *oldest() const { return in_flight_[0]; }
+  // Index 0 is the oldest.
+  size_t size() const { return count_; }
+  Call *operator[](size_t index) const { return in_flight_[index]; }
+
+ private:
+  struct Stream {
+    bool compute = true;
+    // Priority, call and instruction of what is ready and does not run in order.
+    std::set<std::tuple<int32_t, uint64_t, uint32_t>> ready;
+  };
+  void Ready(Call *call, uint32_t instruction, Actions *actions);
+  void Met(Call *call, uint32_t instruction, Time now, Actions *actions);
+
+  std::vector<Stream> streams_;
+  const bool keep_times_;
+  std::array<Call *, kMost> in_flight_{};
+  size_t count_ = 0;
+};
+
+}  // namespace commsched::runtime::core
+
+#endif  // COMMSCHED_RUNTIME_CORE_CALLS_H

@@ -1,0 +1,131 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What goes into the packets of a connection that messages share: of the messages
+// that may go, the most urgent first, then in the order of the plan, which is the
+// same on all ranks. In the order of the calls, a collective's next round would wait
+// for all others' rounds, and all would end late.
+//
+// An urgent message waits for about two packets, so they are short where long ones
+// take long; each costs processor time, so they are not shorter.
+#ifndef COMMSCHED_RUNTIME_CORE_PACKET_QUEUE_H
+#define COMMSCHED_RUNTIME_CORE_PACKET_QUEUE_H
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "runtime/core/time.h"
+
+namespace commsched::runtime::core {
+
+inline constexpr size_t kLargePacket = size_t{1} << 20;
+inline constexpr size_t kSmallPacket = size_t{64} << 10;
+inline constexpr size_t kPacketFrames = 256;  // at most
+// A large packet takes longer than this below 3 Gbit/s.
+inline constexpr Time kSlowPacket = 3'000'000;
+
+// By what a large one takes. Above 1.15 Gbit/s twice a small one: less would
+// keep the processors of a link of 2 Gbit/s busy, so that it looks like a slower one, and
+// more costs a link of 1 Gbit/s a quarter of its rate.
+constexpr size_t PacketBytes(Time took) {
+  constexpr Time kVerySlowPacket = 7'300'000;
+  if (took <= kSlowPacket) return kLargePacket;
+  return took <= kVerySlowPacket ? 2 * kSmallPacket : kSmallPacket;
+}
+
+// `Order` compares by the plan, `Item` names a message, `Bytes` is arithmetic. No
+// two messages have one priority and order.
+template <typename Order, typename Item, typename Bytes>
+class PacketQueue {
+ public:
+  void Push(int32_t priority, const Order &order, Bytes bytes, Item item) {
+    queue_.push_back({priority, order, bytes, 0, std::move(item)});
+    std::push_heap(queue_.begin(), queue_.end(), After);
+  }
+
+  // Takes a packet of at most `packet_bytes` and what is left of `frames`: calls
+  // add(item, offset, size, last) for each piece, which is one frame. Returns the
+  // bytes.
+  template <typename Add>
+  Bytes Take(Bytes packet_bytes, size_t frames, Add add) {
+    Bytes taken = 0;
+    while (!queue_.empty() && frames-- > 0 && taken < packet_bytes) {
+      Entry &first = queue_.front();
+      const Bytes left = first.bytes - first.written;
+      const Bytes size = std::min(left, packet_bytes);
+      const bool last = size == left;
+      add(first.item, first.written, size, last);
+      first.written += size;
+      taken += size;
+      if (!last) continue;
+      std::pop_heap(queue_.begin(), queue_.end(), After);
+      queue_.pop_back();
+    }
+    return taken;
+  }
+
+  bool empty() const { return queue_.empty(); }
+  // What has not been taken whole, in any order.
+  std::vector<Item> Clear() {
+    std::vector<Item> items;
+    for (Entry &entry : queue_) items.push_back(std::move(entry.item));
+    queue_.clear();
+    return items;
+  }
+
+ private:
+  struct Entry {
+    int32_t priority;
+    Order order;
+    Bytes bytes, written;
+    Item item;
+  };
+  static bool After(const Entry &a, const Entry &b) {
+    return a.priority != b.priority ? a.priority > b.priority : b.order < a.order;
+  }
+  std::vector<Entry> queue_;  // a heap
+};
+
+// How long packets are on a connection, by how long full ones took.
+class PacketSize {
+ public:
+  explicit PacketSize(size_t most) : most_(most), bytes_(most) {}
+
+  size_t bytes() const { return bytes_; }
+  // A packet of `size` bytes has been written, in `took`.
+  void Written(size_t size, Time took) {
+    if (size < bytes_) {
+      run_bytes_ = 0;
+      run_time_ = 0;
+      return;
+    }
+    // Over so many bytes of full packets, one behind the other, buffers and moments
+    // without a processor do not hide the rate of a link.
+    constexpr size_t kRunBytes = 4 * kLargePacket;
+    // Above 10 Gbit/s; what is between that and kSlowPacket leaves packets as they are.
+    constexpr Time kFastPacket = 800'000;
+    run_bytes_ += size;
+    run_time_ += took;
+    if (run_bytes_ < kRunBytes) return;
+    const Time large = Time(double(run_time_) * double(kLargePacket) / double(run_bytes_));
+    if (const size_t wanted = PacketBytes(large); wanted < kLargePacket)
+      bytes_ = std::min(most_, wanted);
+    else if (large < kFastPacket)
+      bytes_ = most_;
+    run_bytes_ = 0;
+    run_time_ = 0;
+  }
+
+ private:
+  const size_t most_;
+  size_t bytes_;
+  size_t run_bytes_ = 0;  // of full packets without a pause between them
+  Time run_time_ = 0;
+};
+
+}  // namespace commsched::runtime::core
+
+#endif  // COMMSCHED_RUNTIME_CORE_PACKET_QUEUE_H

@@ -1,0 +1,122 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "runtime/core/packet_queue.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <set>
+#include <utility>
+#include <vector>
+
+namespace commsched {
+namespace {
+
+using runtime::core::PacketQueue;
+using runtime::core::PacketSize;
+
+// Every byte of every message once and in order, and at any time of the most urgent
+// one that is there.
+TEST(PacketQueueTest, TakesTheMostUrgentFirstAndAllOfIt) {
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
+    SCOPED_TRACE(::testing::Message() << "seed " << seed);
+    std::mt19937_64 random(seed);
+    PacketQueue<std::pair<int, int>, int, uint64_t> queue;
+    struct Message {
+      int32_t priority;
+      std::pair<int, int> order;
+      uint64_t bytes, taken = 0;
+    };
+    std::map<int, Message> waiting;  // by item
+    int next = 0;
+    for (int i = 0; i < 200 || !waiting.empty(); ++i) {
+      if (i < 200 && random() % 2 == 0) {
+        const Message message{int32_t(random() % 3) - 1, {int(random() % 4), next},
+                              random() % 4 == 0 ? 0 : random() % 100};
+        queue.Push(message.priority, message.order, message.bytes, next);
+        waiting.emplace(next++, message);
+      }
+      const uint64_t packet = 1 + random() % 60;
+      const size_t frames = random() % 4;
+      uint64_t bytes = 0;
+      size_t pieces = 0;
+      const uint64_t taken =
+          queue.Take(packet, frames, [&](int item, uint64_t offset, uint64_t size, bool last) {
+            const auto first = std::min_element(
+                waiting.begin(), waiting.end(), [](const auto &a, const auto &b) {
+                  return std::pair(a.second.priority, a.second.order) <
+                         std::pair(b.second.priority, b.second.order);
+                });
+            ASSERT_NE(first, waiting.end());
+            ASSERT_EQ(item, first->first);
+            Message &message = first->second;
+            ASSERT_EQ(offset, message.taken);
+            ASSERT_EQ(size, std::min(packet, message.bytes - offset));
+            EXPECT_LT(bytes, packet);
+            message.taken += size;
+            bytes += size;
+            ++pieces;
+            ASSERT_EQ(last, message.taken == message.bytes);
+            if (last) waiting.erase(first);
+          });
+      if (HasFatalFailure()) return;
+      EXPECT_EQ(taken, bytes);
+      EXPECT_LE(pieces, frames);
+      // It is full, or there was nothing else.
+      EXPECT_TRUE(waiting.empty() || pieces == frames || bytes >= packet);
+      EXPECT_EQ(queue.empty(), waiting.empty());
+    }
+  }
+}
+
+TEST(PacketQueueTest, GivesBackWhatIsLeft) {
+  PacketQueue<int, int, uint64_t> queue;
+  for (int item : {1, 2, 3}) queue.Push(0, item, 10, item);
+  queue.Take(15, 9, [](int, uint64_t, uint64_t, bool) {});
+  std::vector<int> left = queue.Clear();
+  std::sort(left.begin(), left.end());
+  // The second packet piece was all of message 2.
+  EXPECT_EQ(left, (std::vector<int>{3}));
+  EXPECT_TRUE(queue.empty());
+}
+
+TEST(PacketSizeTest, FollowsHowLongFullPacketsTake) {
+  constexpr size_t kMost = runtime::core::kLargePacket;
+  PacketSize size(kMost);
+  const auto write = [&](double mbit_per_s, size_t packets) {
+    for (size_t p = 0; p < packets; ++p)
+      size.Written(size.bytes(), runtime::core::Time(double(size.bytes()) * 8e3 / mbit_per_s));
+  };
+  write(10'000, 100);
+  EXPECT_EQ(size.bytes(), kMost);
+  write(1'000, 3);  // less than 4 MiB do not count
+  EXPECT_EQ(size.bytes(), kMost);
+  write(1'000, 10);
+  EXPECT_EQ(size.bytes(), size_t{64} << 10);
+  write(2'000, 100);
+  EXPECT_EQ(size.bytes(), size_t{128} << 10);
+  write(5'000, 100);  // neither slow nor fast
+  EXPECT_EQ(size.bytes(), size_t{128} << 10);
+  write(40'000, 100);
+  EXPECT_EQ(size.bytes(), kMost);
+}
+
+TEST(PacketSizeTest, APacketThatIsNotFullEndsARun) {
+  PacketSize size(runtime::core::kLargePacket);
+  for (int i = 0; i < 100; ++i) {
+    size.Written(size.bytes(), i % 3 == 0 ? 10'000'000 : 100'000);
+    if (i % 3 == 2) size.Written(100, 100);
+  }
+  EXPECT_EQ(size.bytes(), runtime::core::kLargePacket);
+}
+
+TEST(PacketSizeTest, NeverExceedsWhatWasAskedFor) {
+  PacketSize size(size_t{32} << 10);
+  for (int i = 0; i < 1000; ++i) size.Written(size.bytes(), 10'000'000);
+  EXPECT_EQ(size.bytes(), size_t{32} << 10);
+}
+
+}  // namespace
+}  // namespace commsched
