@@ -249,12 +249,13 @@ class Rank {
           << "stream " << s;
       had_[s] = has;
     }
-    for (uint64_t c = 0; c < made_.size(); ++c)
-      if (!made_[c].retired)
-        for (uint32_t i = 0; i < FunctionOf(c).instructions.size(); ++i)
-          EXPECT_TRUE(FunctionOf(c).instructions[i].on_stream() || !DependencesMet(c, i) ||
-                      made_[c].begun.contains(i))
-              << "a communication was not begun";
+    for (uint64_t c = 0; c < made_.size(); ++c) {
+      if (made_[c].retired) continue;
+      for (uint32_t i = 0; i < FunctionOf(c).instructions.size(); ++i)
+        EXPECT_TRUE(FunctionOf(c).instructions[i].on_stream() || !DependencesMet(c, i) ||
+                    made_[c].begun.contains(i))
+            << "a communication was not begun";
+    }
   }
 
   std::mt19937_64 random_;
