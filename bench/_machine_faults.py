@@ -4,6 +4,7 @@
 from _mutants import Fault
 
 CALLS, EXCHANGE = "runtime/core/calls.cc", "runtime/core/exchange.h"
+SERVER, CUTS = "runtime/core/server.cc", "runtime/core/server_cuts.cc"
 LINK, MATCHER, PACKETS = "runtime/core/link_queue.h", "runtime/core/matcher.h", "runtime/core/packet_queue.h"
 
 FAULTS = [
@@ -73,4 +74,45 @@ FAULTS = [
     Fault("packets hold the least urgent message first", PACKETS, "b.order < a.order;", "a.order < b.order;"),
     Fault("a part is sent again", PACKETS, "      first.written += size;\n", ""),
     Fault("packets never get short", PACKETS, "bytes_ = std::min(most_, wanted);", "bytes_ = most_;"),
+    # A parameter server.
+    Fault("a push that was taken is taken again", SERVER,
+          "if (step < b.taken[t]) return absl::OkStatus();", "if (step + 1 < b.taken[t]) return absl::OkStatus();"),
+    Fault("messages are added in the order of arrival", SERVER,
+          "    if (queue.empty()) return false;\n", "    if (queue.empty()) { ++b.added; return false; }\n"),
+    Fault("a trainer that has finished is waited for", SERVER,
+          "while (b.added < n && !Expected(b.added, b.combining)) ++b.added;", ""),
+    Fault("two additions to a block at a time", SERVER, "if (!sync() || b.adding || b.combining", "if (!sync() || b.combining"),
+    Fault("the number of parts is not begun again", SERVER, "b.added = b.parts = 0;\n  b.adding", "b.added = 0;\n  b.adding"),
+    Fault("an addition is called the last one too early", SERVER,
+          "for (int r = b.added + 1; r < n; ++r) addition->last &=", "for (int r = b.added + 2; r < n; ++r) addition->last &="),
+    Fault("blocks that are updated together go one by one", SERVER, "|| !IsWhole(*it)) {", ") {"),
+    Fault("updates of a block overlap", SERVER, "if (passed[b] || blocks_[b].running ||", "if (passed[b] ||"),
+    Fault("an update overtakes one of its block", SERVER, "      passed[b] = true;\n      continue;", "      continue;"),
+    Fault("the schedule runs while a block is in the step before", SERVER, "    if (through) {", "    if (true) {"),
+    Fault("the schedule runs once", SERVER, "if (sync()) return schedules_ <= work.step;", "if (sync()) return schedules_ == 0;"),
+    Fault("three updates at a time", SERVER, "kMaxRunning = 2", "kMaxRunning = 3"),
+    Fault("an update behind one of rows", SERVER,
+          "if (!running_.empty() && OfRows(running_.back())) return false;", ""),
+    Fault("the value before is handed out as another one", SERVER,
+          "if (version + 1 == b.updates && b.has_before)", "if (b.has_before)"),
+    Fault("the value before is there while it is overwritten", SERVER, "      blocks_[b].has_before = false;\n", ""),
+    Fault("rows are read while they are updated", SERVER, " || (b.program->of_rows() && b.running)) {", ") {"),
+    Fault("a pull is not answered by the update it waits for", SERVER,
+          "return version <= (sync() ? block.updates", "return version < (sync() ? block.updates"),
+    Fault("a pull gets the value before its own push", SERVER,
+          "block.applied[size_t(trainer)]);\n}\n\nabsl::Status Server::Gone", "block.updates);\n}\n\nabsl::Status Server::Gone"),
+    Fault("final values before all are applied", SERVER, "if (pulls_ == 0 || !Finished()) return;", "if (pulls_ == 0 || !AllFinished()) return;"),
+    Fault("an update behind the cut begins", SERVER, "    if (it->step >= Hold()) {", "    if (it->step > Hold()) {"),
+    Fault("a cut holds up what is before it", SERVER, "passed[b] = sync();\n      continue;", "passed[b] = true;\n      continue;"),
+    Fault("a snapshot between two blocks", CUTS, "if (block.adding || (sync() && block.updates < hold_)) return false;",
+          "if (block.adding) return false;"),
+    Fault("a snapshot while an update runs", CUTS, "  if (!running_.empty()) return false;\n  for", "  for"),
+    Fault("a snapshot in the middle of an addition", CUTS, "if (block.adding || (sync() && block.updates < hold_)) return false;",
+          "if (sync() && block.updates < hold_) return false;"),
+    Fault("a cut is passed twice", CUTS, "if (step) cut_ = Behind(*step);", "if (step) cut_ = *step;"),
+    Fault("what is ready is not in a snapshot", CUTS, "  state.ready = ready_;\n", ""),
+    Fault("a server begins again without its finishes", CUTS,
+          "trainers_[t].finish = state.finish[t];", "trainers_[t].finish = kNever;"),
+    Fault("a server begins again without its schedules", CUTS, "  schedules_ = state.schedules;\n", ""),
+    Fault("a trainer is at the cut when it has pushed", CUTS, "block.applied[trainer] < cut_;", "block.taken[trainer] < cut_;"),
 ]

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ops/element.h"
+#include "runtime/core/merged_block.h"
 #include "runtime/memory.h"
 #include "runtime/rows_message.h"
 #include "runtime/shared_bytes.h"
@@ -27,7 +28,7 @@ class MergingClient : public ParameterClient {
     for (const ServerProgram &server : servers.servers) {
       blocks_.emplace_back();
       for (const BlockProgram &program : server.blocks) {
-        blocks_.back().push_back(std::make_unique<Block>());
+        blocks_.back().push_back(std::make_unique<Block>(merge_, inner_->first_step()));
         blocks_.back().back()->element = program.gradient.element;
         blocks_.back().back()->rows = program.rows.gradient;
       }
@@ -50,7 +51,7 @@ class MergingClient : public ParameterClient {
     {
       MutexLock lock(&b.mu);
       status = Add(&b, bytes);
-      if (status.ok() && (step + 1) % merge_ == 0) sum = Take(&b);
+      if (status.ok() && b.machine.Add(step)) sum = Take(&b);
     }
     if (sum.owner == nullptr) return done(std::move(status));
     inner_->Push(server, block, step, sum.bytes,
@@ -64,32 +65,28 @@ class MergingClient : public ParameterClient {
     if (version == kFinal)
       return inner_->Pull(server, block, version, buffer, std::move(done));
     Block &b = *blocks_[size_t(server)][block];
-    const uint64_t merged = version - version % merge_;
-    bool known = false;
+    core::MergedBlock::Pull pull;
+    uint64_t wanted = 0;
     {
       MutexLock lock(&b.mu);
-      if (b.fetching) {
+      pull = b.machine.Ask(version);
+      wanted = b.machine.VersionFor(version);
+      if (pull == core::MergedBlock::Pull::kLater) {
         b.waiting.push_back({version, buffer, std::move(done)});
         return;
       }
-      known = b.cached && b.version >= merged;
-      b.fetching = !known;
-      if (known && !buffer.empty())
+      if (pull == core::MergedBlock::Pull::kHere && !buffer.empty())
         std::memcpy(buffer.data(), b.value.data(), buffer.size());
     }
-    if (known) return done(absl::OkStatus());
-    inner_->Pull(server, block, std::max(merged, inner_->first_step()), buffer,
-                 [this, &b, server, block, merged, buffer,
+    if (pull == core::MergedBlock::Pull::kHere) return done(absl::OkStatus());
+    inner_->Pull(server, block, wanted, buffer,
+                 [this, &b, server, block, version, buffer,
                   done = std::move(done)](absl::Status s) mutable {
                    std::deque<Waiting> waiting;
                    {
                      MutexLock lock(&b.mu);
-                     if (s.ok()) {
-                       b.value.assign(buffer.begin(), buffer.end());
-                       b.version = merged;
-                       b.cached = true;
-                     }
-                     b.fetching = false;
+                     if (s.ok()) b.value.assign(buffer.begin(), buffer.end());
+                     b.machine.Fetched(version, s.ok());
                      waiting.swap(b.waiting);
                    }
                    done(Unshared(s));
@@ -106,9 +103,13 @@ class MergingClient : public ParameterClient {
   void PullRows(int server, uint32_t block, uint64_t version,
                 absl::Span<const int64_t> ids, absl::Span<std::byte> buffer,
                 Done done) override {
-    inner_->PullRows(server, block,
-                     std::max(version - version % merge_, inner_->first_step()),
-                     ids, buffer, std::move(done));
+    Block &b = *blocks_[size_t(server)][block];
+    uint64_t wanted = 0;
+    {
+      MutexLock lock(&b.mu);
+      wanted = b.machine.VersionFor(version);
+    }
+    inner_->PullRows(server, block, wanted, ids, buffer, std::move(done));
   }
 
   absl::Status Finish(uint64_t steps) override {
@@ -152,17 +153,15 @@ class MergingClient : public ParameterClient {
     Done done;
   };
   struct Block {
+    Block(uint64_t merge, uint64_t first_step) : machine(merge, first_step) {}
     ops::Element element;
     RowLayout rows;  // of a block of rows; else without bytes
     Mutex mu;
+    core::MergedBlock machine ABSL_GUARDED_BY(mu);
     std::shared_ptr<RowsMessage> row_sum ABSL_GUARDED_BY(mu);
     std::shared_ptr<Memory> sum ABSL_GUARDED_BY(mu);
     size_t bytes ABSL_GUARDED_BY(mu) = 0;
-    uint64_t count ABSL_GUARDED_BY(mu) = 0;
-    // The value of the last time.
-    bool cached ABSL_GUARDED_BY(mu) = false, fetching ABSL_GUARDED_BY(mu) = false;
-    uint64_t version ABSL_GUARDED_BY(mu) = 0;
-    std::vector<std::byte> value ABSL_GUARDED_BY(mu);
+    std::vector<std::byte> value ABSL_GUARDED_BY(mu);  // of the last time
     std::deque<Waiting> waiting ABSL_GUARDED_BY(mu);
   };
 
@@ -175,9 +174,8 @@ class MergingClient : public ParameterClient {
       b->sum = std::make_shared<Memory>(*std::move(memory));
       b->bytes = bytes.size();
     }
-    if (bytes.empty())
-      ++b->count;
-    else if (b->count++ == 0)
+    if (bytes.empty()) return absl::OkStatus();
+    if (b->machine.count() == 0)
       std::memcpy(b->sum->data(), bytes.data(), bytes.size());
     else
       ops::CombineElements(b->element, ops::Combine::kSum, 0, b->sum->data(),
@@ -189,7 +187,7 @@ class MergingClient : public ParameterClient {
   absl::Status AddRows(Block *b, absl::Span<const std::byte> bytes)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(b->mu) {
     std::vector<RowsView> views;
-    if (b->count++ != 0) views.push_back(*ReadRows(*b->row_sum, b->rows));
+    if (b->machine.count() != 0) views.push_back(*ReadRows(*b->row_sum, b->rows));
     absl::StatusOr<RowsView> view = ReadRows(bytes, b->rows);
     if (!view.ok()) return view.status();
     views.push_back(*view);
@@ -200,7 +198,7 @@ class MergingClient : public ParameterClient {
 
   // The mean of what has been added; without owner if nothing has.
   SharedBytes Take(Block *b) ABSL_EXCLUSIVE_LOCKS_REQUIRED(b->mu) {
-    const uint64_t count = std::exchange(b->count, 0);
+    const uint64_t count = b->machine.Take();
     const double scale = 1.0 / double(count);
     if (count == 0) return {};
     if (b->rows.row_bytes != 0) {

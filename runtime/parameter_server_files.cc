@@ -49,22 +49,14 @@ struct ParameterServerImpl::Snapshot {
   std::map<std::string, std::pair<TensorInfo, SharedBytes>> tensors;
 };
 
-bool ParameterServerImpl::Idle() const {
-  if (!ready_.empty() || !running_.empty()) return false;
-  for (const Block &block : blocks_) {
-    if (block.adding || block.parts != 0) return false;
-    for (const auto &queue : block.arrived)
-      if (!queue.empty()) return false;
-  }
-  return true;
-}
-
-absl::Status ParameterServerImpl::ShareCurrent(Block *block) {
-  if (block->program->of_rows()) return absl::OkStatus();
-  absl::StatusOr<SharedBytes> value = executor_->ShareSlot(block->program->slot);
+absl::Status ParameterServerImpl::ShareCurrent(uint32_t index) {
+  Block &block = blocks_[index];
+  if (block.program->of_rows()) return absl::OkStatus();
+  absl::StatusOr<SharedBytes> value = executor_->ShareSlot(block.program->slot);
   if (!value.ok()) return Named(value.status());
-  block->current = *std::move(value);
-  block->previous = {};
+  block.current = *std::move(value);
+  block.previous = {};
+  machine_->ForgetBefore(index);
   return absl::OkStatus();
 }
 
@@ -82,23 +74,23 @@ absl::Status ParameterServerImpl::SetWhole(const std::string &name,
         value->type.bytes, " bytes, got: ", whole.size(), " bytes"));
   MutexLock lock(&mu_);
   // What is about to end ends.
-  while (status_.ok() && (Busy() || saving_ || Reading())) changed_.Wait(&mu_);
+  while (status_.ok() && (machine_->Busy() || machine_->paused() || Reading())) changed_.Wait(&mu_);
   if (!status_.ok()) return Unshared(status_);
-  if (!Idle())
+  if (!machine_->Idle())
     return Named(absl::FailedPreconditionError(absl::StrCat(
         "\"", name, "\" cannot be set in the middle of a step")));
   for (const ValueInfo::Part &part : value->parts) {
     if (part.server != options_.server) continue;
-    Block *block = nullptr;
-    for (Block &b : blocks_)
-      if (b.program->slot == part.slot) block = &b;
-    if (block != nullptr) block->current = block->previous = {};
+    std::optional<uint32_t> block;
+    for (uint32_t b = 0; b < blocks_.size(); ++b)
+      if (blocks_[b].program->slot == part.slot) block = b;
+    if (block) blocks_[*block].current = blocks_[*block].previous = {};
     if (absl::Status s =
             executor_->SetSlot(part.slot, whole.subspan(part.begin, part.bytes));
         !s.ok())
       return Named(s);
-    if (block != nullptr)
-      if (absl::Status s = ShareCurrent(block); !s.ok()) return s;
+    if (block)
+      if (absl::Status s = ShareCurrent(*block); !s.ok()) return s;
   }
   return absl::OkStatus();
 }
@@ -109,13 +101,13 @@ absl::Status ParameterServerImpl::GetSlot(uint32_t slot,
     return Named(absl::NotFoundError(absl::StrCat("there is no slot ", slot)));
   {
     MutexLock lock(&mu_);
-    while (status_.ok() ? Busy() : !ended_) changed_.Wait(&mu_);
-    if (Block *block = BlockOfRows(slot); block != nullptr) {
-      ++block->readers;
+    while (status_.ok() ? machine_->Busy() : !ended_) changed_.Wait(&mu_);
+    if (const int block = BlockOfRows(slot); block >= 0) {
+      machine_->BeginRead(uint32_t(block));
       mu_.Unlock();
       absl::Status status = Named(ReadSlot(slot, value));
       mu_.Lock();
-      --block->readers;
+      machine_->EndRead(uint32_t(block));
       changed_.SignalAll();
       return status;
     }
@@ -151,31 +143,55 @@ absl::Status ParameterServerImpl::TakeSnapshot(Tables tables, Snapshot *out) {
     out->tensors[absl::StrCat("slot/", program_->slots[i].name)] = {
         program_->slots[i].type, *std::move(value)};
   }
-  line("schedules ", schedules_);
-  if (cut_ != kNever) line("cut ", cut_);
-  for (size_t t = 0; t < trainers_.size(); ++t)
-    if (trainers_[t].finish != kNever) line("finish ", t, " ", trainers_[t].finish);
-  for (size_t i = 0; i < ready_.size(); ++i) {
-    line("ready ", i, " ", ready_[i].block, " ", ready_[i].step, " ",
-         ready_[i].trainer);
-    bytes(absl::StrCat("ready/", i), CopyOf(ready_[i].gradient.bytes));
+  const Machine::State state = machine_->state();
+  line("schedules ", state.schedules);
+  if (state.cut != Machine::kNever) line("cut ", state.cut);
+  for (size_t t = 0; t < state.finish.size(); ++t)
+    if (state.finish[t] != Machine::kNever) line("finish ", t, " ", state.finish[t]);
+  for (size_t i = 0; i < state.ready.size(); ++i) {
+    const Machine::Work &work = state.ready[i];
+    line("ready ", i, " ", work.block, " ", work.step, " ", work.trainer);
+    bytes(absl::StrCat("ready/", i), CopyOf(work.gradient.bytes));
   }
   for (size_t b = 0; b < blocks_.size(); ++b) {
-    const Block &block = blocks_[b];
+    const Block &values = blocks_[b];
+    const Machine::BlockState &block = state.blocks[b];
     line("block ", b, " ", block.updates, " ", block.combining, " ", block.added,
-         " ", block.parts, " ", int(block.scaled));
-    for (size_t i = 0; i < block.row_parts.size(); ++i)
-      bytes(absl::StrCat("part/", b, "/", i), block.row_parts[i]);
-    if (block.parts != 0 && !block.program->of_rows())
+         " ", block.parts, " ", int(values.scaled));
+    for (size_t i = 0; i < values.row_parts.size(); ++i)
+      bytes(absl::StrCat("part/", b, "/", i), values.row_parts[i]);
+    if (block.parts != 0 && !values.program->of_rows())
       bytes(absl::StrCat("sum/", b),
-            CopyOf({block.sum->data(), block.program->gradient.bytes}));
-    for (size_t t = 0; t < trainers_.size(); ++t) {
+            CopyOf({values.sum->data(), values.program->gradient.bytes}));
+    for (size_t t = 0; t < block.taken.size(); ++t) {
       line("trainer ", b, " ", t, " ", block.taken[t], " ", block.applied[t]);
-      for (const Arrived &arrived : block.arrived[t])
+      for (const Machine::Arrived &arrived : block.arrived[t])
         bytes(absl::StrCat("push/", b, "/", t, "/", arrived.step), arrived.payload);
     }
   }
   return absl::OkStatus();
+}
+
+// What arrives meanwhile is kept.
+absl::Status ParameterServerImpl::Pause(bool wait) {
+  while (status_.ok() && machine_->paused()) changed_.Wait(&mu_);
+  // Whoever is late is named by those who wait for him.
+  while (status_.ok() && !machine_->AtCut() &&
+         (machine_->AllFinished() ? !machine_->Finished()
+                                  : wait && !machine_->has_new_finish()))
+    changed_.Wait(&mu_);
+  if (!status_.ok()) return Unshared(status_);
+  machine_->Pause();
+  const Clock::time_point end = After(options_.deadline);
+  while (status_.ok()) {
+    if (machine_->Still()) return absl::OkStatus();
+    if (changed_.WaitUntil(&mu_, end) && Clock::now() >= end)
+      return Named(absl::DeadlineExceededError(
+          absl::StrCat("cannot save: no common step within ",
+                       absl::FormatDuration(options_.deadline), ": ",
+                       machine_->Missing())));
+  }
+  return Unshared(status_);
 }
 
 absl::Status ParameterServerImpl::Save(const std::string &path, bool wait) {
@@ -187,11 +203,12 @@ absl::Status ParameterServerImpl::Save(const std::string &path, bool wait) {
       MutexLock lock(&mu_);
       absl::Status status = Pause(wait);
       if (status.ok()) {
-        step = PassCut();
-        again = AllFinished() && !Finished();  // from one cut to the next
+        step = machine_->PassCut();
+        // From one cut to the next.
+        again = machine_->AllFinished() && !machine_->Finished();
         status = TakeSnapshot(CopyTables(), &snapshot);
       }
-      saving_ = false;
+      machine_->Resume();
       for (uint32_t b = 0; b < blocks_.size() && status_.ok(); ++b) Combine(b);
       work_.SignalAll();
       changed_.SignalAll();
@@ -242,8 +259,8 @@ absl::Status ParameterServerImpl::Restore(const std::string &path,
     snapshot.tensors[name] = {tensor.type, {tensor.data, tensor.owner}};
   MutexLock lock(&mu_);
   if (!status_.ok()) return Unshared(status_);
-  bool untouched = Idle();
-  for (const Trainer &trainer : trainers_) untouched &= !trainer.joined;
+  bool untouched = machine_->Idle();
+  for (int t = 0; t < options_.trainers; ++t) untouched &= !machine_->joined(t);
   if (!untouched)
     return Named(absl::FailedPreconditionError("trainers have joined already"));
   if (absl::Status s = Apply(snapshot, whole_job); !s.ok())
@@ -272,7 +289,10 @@ absl::Status ParameterServerImpl::Apply(const Snapshot &snapshot, bool whole_job
             absl::StrCat("tensor \"", name, "\": ", rows.status().message()));
     return CopyOf(it->second.second.bytes);
   };
-  const size_t n = trainers_.size();
+  const size_t n = size_t(options_.trainers);
+  Machine::State state = machine_->state();
+  state.cut = Machine::kNever;
+  state.ready.clear();
   for (absl::string_view text :
        absl::StrSplit(snapshot.counts, '\n', absl::SkipEmpty())) {
     std::vector<absl::string_view> words = absl::StrSplit(text, ' ');
@@ -286,37 +306,33 @@ absl::Status ParameterServerImpl::Apply(const Snapshot &snapshot, bool whole_job
       return v[i] >= 0 && uint64_t(v[i]) < limit;
     };
     if (is("schedules", 1)) {
-      schedules_ = uint64_t(v[1]);
+      state.schedules = uint64_t(v[1]);
     } else if (is("cut", 1) && v[1] > 0) {
-      if (options_.cut_every != 0) cut_ = uint64_t(v[1]);
+      state.cut = uint64_t(v[1]);
     } else if (is("finish", 2) && below(1, n)) {
-      trainers_[size_t(v[1])].finish = uint64_t(v[2]);
+      state.finish[size_t(v[1])] = uint64_t(v[2]);
     } else if (is("ready", 4) && below(2, blocks_.size()) && v[4] >= -1 &&
                v[4] < int64_t(n)) {
-      Work work;
-      work.block = int(v[2]);
-      work.step = uint64_t(v[3]);
-      work.trainer = int(v[4]);
       auto value =
           tensor(absl::StrCat("ready/", v[1]), blocks_[size_t(v[2])]);
       if (!value.ok()) return value.status();
-      work.gradient = *std::move(value);
-      ready_.push_back(std::move(work));
+      state.ready.push_back({int(v[2]), uint64_t(v[3]), int(v[4]), *std::move(value)});
     } else if (is("block", 6) && below(1, blocks_.size()) && below(4, n + 1) &&
                below(5, n + 1)) {
       Block &block = blocks_[size_t(v[1])];
-      block.updates = uint64_t(v[2]);
-      block.combining = uint64_t(v[3]);
-      block.added = int(v[4]);
-      block.parts = int(v[5]);
+      Machine::BlockState &counts = state.blocks[size_t(v[1])];
+      counts.updates = uint64_t(v[2]);
+      counts.combining = uint64_t(v[3]);
+      counts.added = int(v[4]);
+      counts.parts = int(v[5]);
       block.scaled = v[6] != 0;
       if (block.program->of_rows())
-        for (int i = 0; i < block.parts; ++i) {
+        for (int i = 0; i < counts.parts; ++i) {
           auto part = tensor(absl::StrCat("part/", v[1], "/", i), block);
           if (!part.ok()) return part.status();
           block.row_parts.push_back(*std::move(part));
         }
-      if (block.parts == 0 || block.program->of_rows()) continue;
+      if (counts.parts == 0 || block.program->of_rows()) continue;
       const size_t bytes = block.program->gradient.bytes;
       auto value = tensor(absl::StrCat("sum/", v[1]), block);
       if (!value.ok()) return value.status();
@@ -325,9 +341,9 @@ absl::Status ParameterServerImpl::Apply(const Snapshot &snapshot, bool whole_job
       block.sum = *std::move(memory);
       if (bytes != 0) std::memcpy(block.sum->data(), value->bytes.data(), bytes);
     } else if (is("trainer", 4) && below(1, blocks_.size()) && below(2, n)) {
-      Block &block = blocks_[size_t(v[1])];
-      block.taken[size_t(v[2])] = uint64_t(v[3]);
-      block.applied[size_t(v[2])] = uint64_t(v[4]);
+      Machine::BlockState &counts = state.blocks[size_t(v[1])];
+      counts.taken[size_t(v[2])] = uint64_t(v[3]);
+      counts.applied[size_t(v[2])] = uint64_t(v[4]);
     } else {
       return wrong;
     }
@@ -335,16 +351,21 @@ absl::Status ParameterServerImpl::Apply(const Snapshot &snapshot, bool whole_job
   for (size_t b = 0; b < blocks_.size() && sync(); ++b)
     for (size_t t = 0; t < n; ++t) {
       // Those that are in the sum have been pushed and are no tensors any more.
-      Block &block = blocks_[b];
-      uint64_t step = block.combining + (int(t) < block.added ? 1 : 0);
-      for (; step < block.taken[t]; ++step) {
-        auto value = tensor(absl::StrCat("push/", b, "/", t, "/", step), block);
+      Machine::BlockState &counts = state.blocks[b];
+      uint64_t step = counts.combining + (int(t) < counts.added ? 1 : 0);
+      for (; step < counts.taken[t]; ++step) {
+        auto value = tensor(absl::StrCat("push/", b, "/", t, "/", step), blocks_[b]);
         if (!value.ok()) return value.status();
-        block.arrived[t].push_back({step, *std::move(value)});
+        counts.arrived[t].push_back({step, *std::move(value)});
       }
     }
+  if (absl::Status s = machine_->SetState(std::move(state), whole_job); !s.ok()) return s;
   if (whole_job)
-    if (absl::Status s = ForgetBehindCut(); !s.ok()) return s;
+    for (Block &block : blocks_) {
+      block.scaled = false;
+      block.sum = nullptr;
+      block.row_parts.clear();
+    }
   for (Block &block : blocks_) block.current = block.previous = {};
   for (uint32_t i = 0; i < program_->slots.size(); ++i) {
     const SlotInfo &slot = program_->slots[i];
@@ -356,8 +377,8 @@ absl::Status ParameterServerImpl::Apply(const Snapshot &snapshot, bool whole_job
     if (absl::Status s = executor_->SetSlot(i, it->second.second.bytes); !s.ok())
       return s;
   }
-  for (Block &block : blocks_)
-    if (absl::Status s = ShareCurrent(&block); !s.ok()) return s;
+  for (uint32_t b = 0; b < blocks_.size(); ++b)
+    if (absl::Status s = ShareCurrent(b); !s.ok()) return s;
   return absl::OkStatus();
 }
 

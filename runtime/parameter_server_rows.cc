@@ -41,15 +41,16 @@ absl::Status ParameterServerImpl::PrepareRows(Block *block) {
 }
 
 bool ParameterServerImpl::Reading() const {
-  return std::any_of(blocks_.begin(), blocks_.end(),
-                     [](const Block &block) { return block.readers != 0; });
+  for (uint32_t b = 0; b < blocks_.size(); ++b)
+    if (machine_->readers(b) != 0) return true;
+  return false;
 }
 
-ParameterServerImpl::Block *ParameterServerImpl::BlockOfRows(uint32_t slot) {
-  for (Block &block : blocks_)
-    for (const RowBlockProgram::Slot &own : block.program->rows.slots)
-      if (own.slot == slot) return &block;
-  return nullptr;
+int ParameterServerImpl::BlockOfRows(uint32_t slot) const {
+  for (size_t b = 0; b < server_->blocks.size(); ++b)
+    for (const RowBlockProgram::Slot &own : server_->blocks[b].rows.slots)
+      if (own.slot == slot) return int(b);
+  return -1;
 }
 
 SharedBytes ParameterServerImpl::MergeParts(Block *block) {
@@ -68,35 +69,9 @@ SharedBytes ParameterServerImpl::MergeParts(Block *block) {
   return merged;
 }
 
-void ParameterServerImpl::CompleteRows() {
-  Block &block = blocks_[size_t(running_.front().block)];
-  absl::Status status = UpdateRows(&block, running_.front());
-  if (!status.ok()) {
-    const std::string what = absl::StrCat("update of ", Where(block), ": ");
-    mu_.Unlock();
-    Fail(Named(absl::Status(status.code(), absl::StrCat(what, status.message()))));
-    mu_.Lock();
-    return;
-  }
-  const Work work = std::move(running_.front());
-  running_.pop_front();
-  stall_.Progress();
-  block.running = false;
-  ++block.updates;
-  if (work.trainer >= 0) block.applied[size_t(work.trainer)] = work.step + 1;
-  std::vector<PendingPull> answered, waiting;
-  for (PendingPull &pull : block.pulls) {
-    const bool there = HasVersion(block, pull.trainer, pull.version);
-    (there ? answered : waiting).push_back(std::move(pull));
-  }
-  block.pulls = std::move(waiting);
-  pulls_ -= answered.size();
-  changed_.SignalAll();
-  for (PendingPull &pull : answered) AnswerRows(&block, std::move(pull));
-}
-
-absl::Status ParameterServerImpl::UpdateRows(Block *block, const Work &work) {
-  while (block->readers != 0 && !stop_) changed_.Wait(&mu_);
+absl::Status ParameterServerImpl::UpdateRows(const Machine::Work &work) {
+  Block *block = &blocks_[size_t(work.block)];
+  while (machine_->readers(uint32_t(work.block)) != 0 && !stop_) changed_.Wait(&mu_);
   const RowBlockProgram &program = block->program->rows;
   absl::StatusOr<RowsView> rows = ReadRows(work.gradient.bytes, program.gradient);
   absl::Status status = rows.status();
@@ -150,29 +125,23 @@ absl::Status ParameterServerImpl::UpdateChunk(const Block &block,
   return absl::OkStatus();
 }
 
-void ParameterServerImpl::AnswerRows(Block *block, PendingPull pull) {
-  absl::StatusOr<SharedBytes> value = SharedBytes();
-  const BlockProgram &program = *block->program;
-  if (sync() && pull.version != block->updates) {
-    value = Value(*block, pull.version);
-  } else {
-    ++block->readers;
-    mu_.Unlock();
-    const size_t row = program.rows.value_bytes;
-    RowsMessage bytes(pull.all ? program.value.bytes : pull.ids.size() * row);
-    const std::byte *table = executor_->SlotData(program.slot);
-    if (pull.all)
-      std::memcpy(bytes.data(), table, bytes.size());
-    else
-      GatherRows(table, pull.ids, row, bytes.data());
-    value = Own(std::move(bytes));
-    mu_.Lock();
-    --block->readers;
-    changed_.SignalAll();
-  }
+void ParameterServerImpl::AnswerRows(uint32_t block, PendingPull pull) {
+  const BlockProgram &program = server_->blocks[block];
+  machine_->BeginRead(block);
+  mu_.Unlock();
+  const size_t row = program.rows.value_bytes;
+  RowsMessage bytes(pull.all ? program.value.bytes : pull.ids.size() * row);
+  const std::byte *table = executor_->SlotData(program.slot);
+  if (pull.all)
+    std::memcpy(bytes.data(), table, bytes.size());
+  else
+    GatherRows(table, pull.ids, row, bytes.data());
+  absl::StatusOr<SharedBytes> value = Own(std::move(bytes));
+  mu_.Lock();
+  machine_->EndRead(block);
+  changed_.SignalAll();
   mu_.Unlock();
   pull.done(std::move(value));
-  value = SharedBytes();
   mu_.Lock();
 }
 
@@ -193,14 +162,14 @@ void ParameterServerImpl::PullRows(int trainer, uint32_t block, uint64_t version
                             absl::StrCat("pull of rows by trainer ", trainer, ": ",
                                          status.message()));
     } else {
-      Block &b = blocks_[block];
-      PendingPull pull{trainer, version, std::move(done), false, std::move(ids)};
-      if (HasVersion(b, trainer, version) && !b.running)
-        return AnswerRows(&b, std::move(pull));
-      if (pulls_++ == 0) stall_.Progress();
-      b.pulls.push_back(std::move(pull));
-      work_.Signal();
-      return;
+      PendingPull pull{std::move(done), false, std::move(ids)};
+      absl::StatusOr<Machine::Pulled> pulled = Ask(trainer, block, version, &pull);
+      if (pulled.ok()) {
+        if (*pulled != Machine::Pulled::kWaits) AnswerRows(block, std::move(pull));
+        return;
+      }
+      done = std::move(pull.done);
+      status = pulled.status();
     }
   }
   done(std::move(status));

@@ -23,7 +23,8 @@ struct Event {
     kDelivery,     // a: the first of the messages
     kRound,        // a: communication, b: it begins
     kPatience,     // a: channel
-    kServer        // a: rank
+    kServer,       // a: server
+    kMerged        // a: what a trainer does with a server's message by itself
   };
   Time time;
   uint64_t order;

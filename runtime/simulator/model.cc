@@ -134,9 +134,6 @@ absl::Status AddServers(const PlanImage &image, const SimulationOptions &options
   const ServersProgram &servers = image.servers();
   model->servers = int(servers.servers.size());
   if (model->servers == 0) return absl::OkStatus();
-  if (servers.mode == ServersProgram::kHalfAsync)
-    return absl::UnimplementedError(
-        "plans of half-asynchronous parameter servers cannot be simulated");
   for (int k = 0; k < model->servers; ++k) {
     ModelServer server;
     auto program = image.ForServer(k);

@@ -46,12 +46,24 @@ Simulation::Simulation(const Model &model, const SimulationOptions &options)
       streams_.push_back(std::move(stream));
     }
   }
+  int trainers = 0;
+  for (const RankClass &ranks : model.classes) {
+    first_trainer_.push_back(trainers);
+    trainers += model.program->servers.mode == ServersProgram::kSync ? 1 : ranks.ranks;
+  }
   for (size_t k = 0; k < model.server.size(); ++k) {
     Server server;
     server.up = network_.AddResource(model.server_links[k].up, burst);
     server.down = network_.AddResource(model.server_links[k].down, burst);
-    server.blocks.resize(model.server[k].push_bytes.size());
-    for (Block &block : server.blocks) block.applied.resize(ranks_.size());
+    const ServersProgram &servers = model.server[k].program->servers;
+    core::Server::Options of;
+    of.trainers = trainers;
+    of.max_ahead = ~uint64_t{0};
+    server.machine =
+        std::make_unique<core::Server>(servers.mode, &servers.servers[k], of);
+    if (servers.mode == ServersProgram::kHalfAsync && servers.merge > 1)
+      server.merged.assign(ranks_.size() * servers.servers[k].blocks.size(),
+                           {core::MergedBlock(servers.merge, 0), {}});
     servers_.push_back(std::move(server));
   }
   communications_.resize(ranks_.size() * kInFlight * model.slices.size());
@@ -79,6 +91,11 @@ void Simulation::Handle(const Event &event) {
     }
     case Event::kServer:
       return EndServerJob(int(event.a));
+    case Event::kMerged: {
+      const ServerMessage of = pending_[event.a];
+      free_pending_.push_back(event.a);
+      return Complete(&ranks_[of.rank], of.call, of.instruction);
+    }
   }
 }
 
@@ -107,7 +124,9 @@ bool Simulation::Steady() {
   if (options_.steps != 0) return false;
   const size_t n = in_flight_done_;
   const auto step = [&](size_t i) { return double(ends_[i] - ends_[i - 1]); };
-  for (size_t p = 1; p <= 4; ++p) {
+  // What is merged is pushed once in so many steps.
+  const size_t most = std::max<size_t>(4, model_.program->servers.merge);
+  for (size_t p = 1; p <= most; ++p) {
     const size_t need = std::max<size_t>(2, p) + p;
     if (n < need + 1) return false;
     bool same = true;

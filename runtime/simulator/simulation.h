@@ -6,10 +6,10 @@
 #ifndef COMMSCHED_RUNTIME_SIMULATOR_SIMULATION_H
 #define COMMSCHED_RUNTIME_SIMULATOR_SIMULATION_H
 
-#include <cstdint>
 #include <array>
+#include <cstdint>
 #include <deque>
-#include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <variant>
@@ -20,6 +20,8 @@
 #include "runtime/core/exchange.h"
 #include "runtime/core/link_queue.h"
 #include "runtime/core/matcher.h"
+#include "runtime/core/merged_block.h"
+#include "runtime/core/server.h"
 #include "runtime/simulator/event_queue.h"
 #include "runtime/simulator/model.h"
 #include "runtime/simulator/network.h"
@@ -95,25 +97,17 @@ class Simulation final : private Network::Host {
     core::LinkQueue<uint32_t, double> queue;
     bool dirty = false, timer = false;
   };
-  struct Block {
-    std::map<uint64_t, double> pushed;  // by step: trainers
-    uint64_t version = 0;               // that can be pulled
-    std::map<uint64_t, std::vector<std::pair<uint32_t, uint32_t>>> pulls;
-    std::vector<uint64_t> applied;  // asynchronous: by class of trainers
-  };
-  struct Job {
-    uint64_t step = 0;
-    int block = -1;  // the first of those updated together; -1: the schedule
-    int trainer = -1;
+  // Of a trainer of half-asynchronous servers, for a block.
+  struct Merged {
+    core::MergedBlock machine;
+    std::vector<uint32_t> later;  // pulls that ask again
   };
   struct Server {
+    std::unique_ptr<core::Server> machine;
+    std::vector<Merged> merged;  // of the trainers: by class and block
     uint32_t up = 0, down = 0;
-    std::vector<Block> blocks;
-    std::deque<Job> ready;
-    bool busy = false;
-    Job running;
-    Time begin = 0;
-    uint64_t schedules = 0;  // steps whose schedule has run, or waits before others
+    Time free = 0;            // when all that has begun has ended
+    std::deque<Time> begins;  // of what has begun
     absl::flat_hash_map<int, uint32_t> channels;  // to classes of trainers
     double busy_ns = 0;
   };
@@ -184,12 +178,17 @@ class Simulation final : private Network::Host {
     return {message.call, message.communication, 0, message.round};
   }
 
-  // simulation_servers.cc: runtime/parameter_server*.cc
+  // simulation_servers.cc
   void BeginServerMessage(Rank *rank, uint64_t call, uint32_t instruction);
   void TakeServerMessage(const Message &message);
   void TakePullReply(const Message &message);
   void AcceptedPush(const Message &message);
   uint32_t ServerChannel(Rank *rank, int server);
+  // Null if nothing is merged.
+  Merged *MergedOf(uint32_t rank, const ServerMessageProgram &message);
+  // Whether the trainer needs no message for it, now.
+  bool IsMerged(uint32_t pending);
+  void SendToServer(uint32_t pending);
   uint32_t ReplyChannel(int server, uint32_t rank);
   void Reply(int server, uint32_t block, uint32_t rank, uint32_t pending);
   void StartServer(int server);
@@ -210,6 +209,7 @@ class Simulation final : private Network::Host {
   std::vector<Moves> moves_;  // by rank and shape
   std::vector<Link> links_;   // by channel
   std::vector<Server> servers_;
+  std::vector<int> first_trainer_;  // of servers' machines, by class
   std::vector<uint32_t> dirty_ranks_, dirty_links_;
   core::Calls::Actions actions_;
   core::Controls controls_;

@@ -1,11 +1,11 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What runtime/parameter_server*.cc and its clients do. A push is complete when the
-// socket has taken it; a block is updated when the pushes of all trainers are there
-// (asynchronously: with each one), one update after the other; a pull asks, and the
-// answer comes when the value is there.
+// Messages of trainers and servers, and the machine of core/server.h on the virtual
+// clock. A push is complete when the socket has taken it; a pull asks, and the answer
+// comes when the value is there. Messages are combined in no time.
 #include <algorithm>
+#include <utility>
 
 #include "runtime/simulator/simulation.h"
 
@@ -35,8 +35,6 @@ uint32_t Simulation::ReplyChannel(int index, uint32_t rank) {
 }
 
 void Simulation::BeginServerMessage(Rank *rank, uint64_t call, uint32_t instruction) {
-  const InstructionProgram &of = InstructionOf(instruction);
-  const bool push = of.kind == InstructionProgram::kPush;
   uint32_t pending;
   if (free_pending_.empty()) {
     pending = uint32_t(pending_.size());
@@ -46,6 +44,40 @@ void Simulation::BeginServerMessage(Rank *rank, uint64_t call, uint32_t instruct
     free_pending_.pop_back();
   }
   pending_[pending] = {rank->index, instruction, call, now_};
+  if (!IsMerged(pending)) SendToServer(pending);
+}
+
+Simulation::Merged *Simulation::MergedOf(uint32_t rank, const ServerMessageProgram &message) {
+  Server &server = servers_[message.server];
+  const size_t blocks = model_.server[message.server].push_bytes.size();
+  return server.merged.empty() ? nullptr : &server.merged[rank * blocks + message.block];
+}
+
+bool Simulation::IsMerged(uint32_t pending) {
+  const ServerMessage &message = pending_[pending];
+  const InstructionProgram &of = InstructionOf(message.instruction);
+  Merged *merged = MergedOf(message.rank, of.message);
+  if (merged == nullptr) return false;
+  if (of.kind == InstructionProgram::kPush) {
+    if (merged->machine.Add(message.call)) {
+      merged->machine.Take();
+      return false;
+    }
+  } else {
+    const core::MergedBlock::Pull pull = merged->machine.Ask(message.call + 1);
+    if (pull == core::MergedBlock::Pull::kLater) merged->later.push_back(pending);
+    if (pull != core::MergedBlock::Pull::kHere)
+      return pull == core::MergedBlock::Pull::kLater;
+  }
+  events_.Add(now_, Event::kMerged, pending);
+  return true;
+}
+
+void Simulation::SendToServer(uint32_t pending) {
+  Rank *rank = &ranks_[pending_[pending].rank];
+  const uint64_t call = pending_[pending].call;
+  const InstructionProgram &of = InstructionOf(pending_[pending].instruction);
+  const bool push = of.kind == InstructionProgram::kPush;
   const uint32_t channel = ServerChannel(rank, int(of.message.server));
   const uint32_t m = network_.NewMessage();
   Message &message = network_.message(m);
@@ -76,39 +108,33 @@ void Simulation::AcceptedPush(const Message &message) {
 void Simulation::TakeServerMessage(const Message &message) {
   const ServerMessage of = pending_[message.sender];
   const int index = network_.to(message.channel);
-  Server &server = servers_[size_t(index)];
-  const ServerProgram &program =
-      model_.server[size_t(index)].program->servers.servers[size_t(index)];
-  const bool sync =
-      model_.server[size_t(index)].program->servers.mode == ServersProgram::kSync;
+  core::Server &machine = *servers_[size_t(index)].machine;
   const uint32_t b = message.communication;
-  Block &block = server.blocks[b];
   const uint64_t step = message.call;
   if (message.kind == Message::kPush) {
     free_pending_.push_back(message.sender);
-    if (!sync) {
-      for (int i = 0; i < model_.classes[of.rank].ranks; ++i)
-        server.ready.push_back({step, int(b), int(of.rank)});
-      return StartServer(index);
+    // Synchronous: alike ranks are one trainer, as all of them push at once.
+    const int trainers =
+        model_.program->servers.mode == ServersProgram::kSync ? 1 : model_.classes[of.rank].ranks;
+    for (int i = 0; i < trainers; ++i)
+      if (absl::Status s = machine.Push(first_trainer_[of.rank] + i, b, step, {}); !s.ok())
+        return Fail(std::move(s));
+    core::Server::Addition addition;
+    while (machine.NextAddition(b, &addition)) {
+      if (addition.close)
+        machine.Closed(b, {});
+      else
+        machine.Added(b);
     }
-    if ((block.pushed[step] += model_.classes[of.rank].ranks) < model_.workers) return;
-    block.pushed[step] = -1;  // ready
-    // Updated with others when all are ready.
-    const std::vector<uint32_t> &together = program.blocks[b].together;
-    for (uint32_t other : together) {
-      auto it = server.blocks[other].pushed.find(step);
-      if (it == server.blocks[other].pushed.end() || it->second >= 0) return;
-    }
-    for (uint32_t other : together) server.blocks[other].pushed.erase(step);
-    server.ready.push_back({step, int(together.empty() ? b : together.front()), -1});
     return StartServer(index);
   }
   // The value after this step's update.
-  const bool there = sync ? block.version > step : block.applied[of.rank] > step;
-  if (there)
-    Reply(index, b, of.rank, message.sender);
-  else
-    block.pulls[step].emplace_back(of.rank, message.sender);
+  const Merged *merged = MergedOf(of.rank, InstructionOf(of.instruction).message);
+  absl::StatusOr<core::Server::Pulled> pulled = machine.Pull(
+      first_trainer_[of.rank], b,
+      merged == nullptr ? step + 1 : merged->machine.VersionFor(step + 1), message.sender);
+  if (!pulled.ok()) return Fail(pulled.status());
+  if (*pulled != core::Server::Pulled::kWaits) Reply(index, b, of.rank, message.sender);
 }
 
 void Simulation::Reply(int index, uint32_t block, uint32_t rank, uint32_t pending) {
@@ -135,65 +161,48 @@ void Simulation::TakePullReply(const Message &message) {
           model_.server[what.server].program->servers.servers[what.server]
               .blocks[what.block].pull_key,
           "message", of.call, message.bytes, of.begin, now_);
+  if (Merged *merged = MergedOf(of.rank, what); merged != nullptr) {
+    merged->machine.Fetched(of.call + 1, true);
+    for (uint32_t pending : std::exchange(merged->later, {}))
+      if (!IsMerged(pending)) SendToServer(pending);
+  }
   Complete(rank, of.call, of.instruction);
 }
 
+// Updates run one after the other.
 void Simulation::StartServer(int index) {
   Server &server = servers_[size_t(index)];
-  if (server.busy || server.ready.empty()) return;
   const ModelServer &model = model_.server[size_t(index)];
   const ServerProgram &program = model.program->servers.servers[size_t(index)];
-  Job job = server.ready.front();
-  Time duration = model.update_ns[size_t(job.block)];
-  if (program.has_schedule && !program.blocks[size_t(job.block)].apart &&
-      server.schedules <= job.step) {
-    ++server.schedules;
-    job.block = -1;
-    duration = model.schedule_ns;
-  } else {
-    server.ready.pop_front();
+  while (const core::Server::Work *work = server.machine->Next()) {
+    Time duration = model.schedule_ns;
+    if (work->block >= 0)
+      duration = model.update_ns[program.blocks[size_t(work->block)].together.front()];
+    const Time begin = std::max(now_, server.free);
+    server.begins.push_back(begin);
+    server.free = begin + duration;
+    events_.Add(server.free, Event::kServer, uint32_t(index));
   }
-  server.busy = true;
-  server.running = job;
-  server.begin = now_;
-  events_.Add(now_ + duration, Event::kServer, uint32_t(index));
 }
 
 void Simulation::EndServerJob(int index) {
   Server &server = servers_[size_t(index)];
-  const Job job = server.running;
-  server.busy = false;
-  server.busy_ns += double(now_ - server.begin);
-  const Program &program = *model_.server[size_t(index)].program;
-  const ServerProgram &own = program.servers.servers[size_t(index)];
+  std::vector<core::Server::Answer> answers;
+  const core::Server::Work work = server.machine->Complete(&answers);
+  const Time begin = server.begins.front();
+  server.begins.pop_front();
+  server.busy_ns += double(now_ - begin);
   if (options_.trace != nullptr) {
-    const int function = job.block < 0 ? own.schedule : own.blocks[size_t(job.block)].function;
+    const Program &program = *model_.server[size_t(index)].program;
+    const ServerProgram &own = program.servers.servers[size_t(index)];
+    const int function =
+        work.block < 0 ? own.schedule : own.blocks[size_t(work.block)].function;
     Trace(program.rank, TraceSpan::kCompute, 0, program.functions[size_t(function)].name,
-          "compute", job.step, 0, server.begin, now_);
+          "compute", work.step, 0, begin, now_);
   }
-  if (job.block >= 0) {
-    const std::vector<uint32_t> &together = own.blocks[size_t(job.block)].together;
-    std::vector<uint32_t> blocks(together.begin(), together.end());
-    if (blocks.empty()) blocks.push_back(uint32_t(job.block));
-    for (uint32_t b : blocks) {
-      Block &block = server.blocks[b];
-      if (job.trainer >= 0)
-        block.applied[size_t(job.trainer)] = job.step + 1;
-      else
-        block.version = std::max(block.version, job.step + 1);
-      auto it = block.pulls.find(job.step);
-      if (it == block.pulls.end()) continue;
-      std::vector<std::pair<uint32_t, uint32_t>> waiting;
-      for (auto [rank, pending] : it->second)
-        if (job.trainer >= 0 && rank != uint32_t(job.trainer))
-          waiting.emplace_back(rank, pending);
-        else
-          Reply(index, b, rank, pending);
-      if (waiting.empty())
-        block.pulls.erase(it);
-      else
-        it->second = std::move(waiting);
-    }
+  for (const core::Server::Answer &answer : answers) {
+    if (!answer.status.ok()) return Fail(answer.status);
+    Reply(index, answer.block, pending_[answer.pull].rank, uint32_t(answer.pull));
   }
   StartServer(index);
 }

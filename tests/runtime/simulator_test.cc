@@ -308,6 +308,33 @@ TEST(Simulator, ParameterServersUpdateWhenAllHavePushed) {
   EXPECT_NEAR(full->step_ns, result->step_ns, 2);
 }
 
+TEST(Simulator, HalfAsynchronousTrainersSendOnceForSeveralSteps) {
+  for (uint32_t merge : {1, 2, 6}) {
+    testing::ServerPlanOptions of;
+    of.trainers = 3;
+    of.mode = plan::ParameterServers::HALF_ASYNC;
+    of.merge = merge;
+    auto plan = testing::ServerPlan(of);
+    plan.proto().mutable_cluster()->set_inter_mbit_per_s(8);
+    plan.proto().mutable_cluster()->set_inter_latency_ns(0);
+    plan.proto().mutable_cluster()->set_device_gflops(0);
+    plan.proto().mutable_cluster()->set_device_gb_per_s(0);
+    auto image = runtime::PlanImage::Load(plan.Bytes());
+    ASSERT_TRUE(image.ok()) << image.status();
+    SimulationOptions options = Plain();
+    options.steps = 12 * merge + 1;
+    auto result = runtime::Simulate(**image, options);
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_NEAR(result->ranks[0].up.bytes_per_step, 108.0 / merge, 12.0 / merge);
+    EXPECT_NEAR(result->ranks[0].down.bytes_per_step, 108.0 / merge, 12.0 / merge);
+    EXPECT_NEAR(result->ranks[2].down.bytes_per_step, 180.0 / merge, 20.0 / merge);
+    options.every_rank = true;
+    auto full = runtime::Simulate(**image, options);
+    ASSERT_TRUE(full.ok()) << full.status();
+    EXPECT_NEAR(full->step_ns, result->step_ns, 0.01 * result->step_ns + 2);
+  }
+}
+
 TEST(Simulator, MeasuredCostsReplaceThePlans) {
   CostPlan plan = Chain(2, 10'000, 500'000);
   plan.f.proto()->mutable_instructions(0)->set_name("forward");

@@ -4,33 +4,23 @@
 // Where the checkpoints of a parameter server are cut: before a step, the same on
 // all servers of the job, so that they and the trainers can begin again there.
 #include <algorithm>
+#include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "runtime/parameter_server_impl.h"
-#include "runtime/status_util.h"
+#include "runtime/core/server.h"
 
-namespace commsched::runtime {
+namespace commsched::runtime::core {
 
-uint64_t ParameterServerImpl::Behind(uint64_t step) const {
+uint64_t Server::Behind(uint64_t step) const {
   const uint64_t every = options_.cut_every;
   return every == 0 ? kNever : (step / every + 1) * every;
 }
 
-uint64_t ParameterServerImpl::cut() {
-  MutexLock lock(&mu_);
-  return cut_;
-}
-
-bool ParameterServerImpl::AllFinished() const {
-  return std::all_of(trainers_.begin(), trainers_.end(),
-                     [](const Trainer &t) { return t.finish != kNever; });
-}
-
-bool ParameterServerImpl::IsBeforeCut(const Block &block, size_t trainer) const {
+// Whose steps before the cut are not all there; asynchronous modes.
+bool Server::IsBeforeCut(const Block &block, size_t trainer) const {
   return trainers_[trainer].finish == kNever && block.applied[trainer] < cut_;
 }
 
-bool ParameterServerImpl::AtCut() const {
+bool Server::AtCut() const {
   // Without blocks, only the end is known.
   if (cut_ == kNever || blocks_.empty() || !running_.empty()) return false;
   for (const Work &work : ready_)
@@ -43,42 +33,27 @@ bool ParameterServerImpl::AtCut() const {
   return true;
 }
 
-// Until all blocks are at one step and nothing moves. What arrives meanwhile is
-// kept.
-absl::Status ParameterServerImpl::Pause(bool wait) {
-  while (status_.ok() && saving_) changed_.Wait(&mu_);
-  // Whoever is late is named by those who wait for him.
-  while (status_.ok() && !AtCut() &&
-         (AllFinished() ? !Finished() : wait && finishes_ == 0))
-    changed_.Wait(&mu_);
-  if (!status_.ok()) return Unshared(status_);
+void Server::Pause() {
   hold_ = 0;  // asynchronous: nothing begins
   for (const Block &block : blocks_)
     if (sync()) hold_ = std::max(hold_, block.updates + (block.running ? 1 : 0));
-  saving_ = true;
-  const Clock::time_point end = After(options_.deadline);
-  while (status_.ok()) {
-    bool still = running_.empty();
-    for (const Block &block : blocks_)
-      still &= !block.adding && (!sync() || block.updates >= hold_);
-    if (still) return absl::OkStatus();
-    if (changed_.WaitUntil(&mu_, end) && Clock::now() >= end)
-      return Named(absl::DeadlineExceededError(
-          absl::StrCat("cannot save: no common step within ",
-                       absl::FormatDuration(options_.deadline), ": ", Missing())));
-  }
-  return Unshared(status_);
+  paused_ = true;
 }
 
-// The step of the job that a checkpoint is of that is taken now.
-std::optional<uint64_t> ParameterServerImpl::PassCut() {
+bool Server::Still() const {
+  if (!running_.empty()) return false;
+  for (const Block &block : blocks_)
+    if (block.adding || (sync() && block.updates < hold_)) return false;
+  return true;
+}
+
+std::optional<uint64_t> Server::PassCut() {
   finishes_ = 0;
   if (cut_ == kNever) return std::nullopt;
   std::optional<uint64_t> step;
   if (Finished()) {
     step = 0;
-    for (const Trainer &trainer : trainers_)
-      step = std::max(*step, trainer.finish);
+    for (const Trainer &trainer : trainers_) step = std::max(*step, trainer.finish);
   } else if (AtCut()) {
     step = cut_;
   }
@@ -86,8 +61,30 @@ std::optional<uint64_t> ParameterServerImpl::PassCut() {
   return step;
 }
 
+Server::State Server::state() const {
+  State state;
+  state.schedules = schedules_;
+  state.cut = cut_;
+  for (const Trainer &trainer : trainers_) state.finish.push_back(trainer.finish);
+  state.ready = ready_;
+  for (const Block &block : blocks_) state.blocks.push_back(block);
+  return state;
+}
+
+absl::Status Server::SetState(State state, bool whole_job) {
+  schedules_ = state.schedules;
+  if (options_.cut_every != 0 && state.cut != kNever) cut_ = state.cut;
+  for (size_t t = 0; t < trainers_.size(); ++t) trainers_[t].finish = state.finish[t];
+  ready_ = std::move(state.ready);
+  for (size_t b = 0; b < blocks_.size(); ++b) {
+    static_cast<BlockState &>(blocks_[b]) = std::move(state.blocks[b]);
+    blocks_[b].has_before = false;
+  }
+  return whole_job ? ForgetBehindCut() : absl::OkStatus();
+}
+
 // Goes back to where the trainers begin again.
-absl::Status ParameterServerImpl::ForgetBehindCut() {
+absl::Status Server::ForgetBehindCut() {
   uint64_t step = 0;
   for (Trainer &trainer : trainers_) trainer.finish = kNever;
   ready_.clear();
@@ -96,9 +93,6 @@ absl::Status ParameterServerImpl::ForgetBehindCut() {
       return absl::InvalidArgumentError("its blocks are not at one step");
     block.combining = block.updates;
     block.added = block.parts = 0;
-    block.scaled = false;
-    block.sum = nullptr;
-    block.row_parts.clear();
     for (size_t t = 0; t < trainers_.size(); ++t) {
       block.arrived[t].clear();
       block.taken[t] = sync() ? block.updates : block.applied[t];
@@ -109,4 +103,4 @@ absl::Status ParameterServerImpl::ForgetBehindCut() {
   return absl::OkStatus();
 }
 
-}  // namespace commsched::runtime
+}  // namespace commsched::runtime::core
