@@ -203,7 +203,7 @@ void ParameterConnection::OnBadFrame(const absl::Status &why) {
 void ParameterConnection::OnGone(absl::Status) {
   assemblies_.clear();
   requests_.clear();
-  hub_->Closed(this, trainer_);
+  hub_->Closed(this);
 }
 
 }  // namespace commsched::transport

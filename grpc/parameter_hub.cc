@@ -21,6 +21,10 @@ using runtime::MutexLock;
 // How long those who are not there at the moment may take to hear of the end.
 constexpr auto kLinger = std::chrono::seconds(2);
 
+runtime::core::Time Nanoseconds(absl::Duration time) {
+  return absl::ToInt64Nanoseconds(std::min(time, absl::Hours(24 * 365)));
+}
+
 absl::Status Mismatch(absl::string_view what, int64_t own, int64_t theirs) {
   return absl::FailedPreconditionError(
       absl::StrFormat("%s must match the server's %d, got: %d", what, own,
@@ -56,26 +60,67 @@ ParameterHub::ParameterHub(runtime::ParameterServer *server,
     : server_(server),
       options_(options),
       gate_(options.security.token, absl::ToChronoNanoseconds(options.grace), options.log),
-      pool_(options.trainers) {
-  trainers_.resize(options.trainers);
-  cut_ = server->cut();
+      pool_(options.trainers),
+      machine_({.trainers = options.trainers,
+                .blocks = options.block_bytes.size(),
+                .keeps_checkpoints = options.checkpoint_steps > 0,
+                .grace = Nanoseconds(options.grace),
+                .join_deadline = Nanoseconds(options.join_deadline)},
+               server->cut(), runtime::ToTime(Clock::now())) {
   for (int rank = 0; rank < options.trainers; ++rank) {
-    Trainer &trainer = trainers_[rank];
     runtime::ParameterServer::Taken taken = server->taken(rank);
-    trainer.next = std::move(taken.next);
-    trainer.next.resize(options.block_bytes.size());
-    if (taken.finished) {
-      // Restored. It may want to hear that it is safe, or have left long ago.
-      trainer.joined = trainer.finished = true;
-      trainer.away_since = start_;
-    }
+    machine_.Restore(rank, std::move(taken.next), taken.finished);
   }
+}
+
+std::shared_ptr<ParameterConnection> ParameterHub::Find(Machine::Connection name) const {
+  for (const Open &open : open_)
+    if (open.name == name) return open.connection;
+  return nullptr;
+}
+
+ParameterHub::Spoken ParameterHub::Say(const Machine::Sayings &sayings) {
+  Spoken spoken;
+  for (const Machine::Saying &saying : sayings) {
+    std::shared_ptr<ParameterConnection> to = Find(saying.to);
+    if (to == nullptr) continue;
+    parameter::Header header;
+    switch (saying.kind) {
+      case Machine::Saying::kTaken:
+        header.mutable_taken()->set_block(saying.block);
+        header.mutable_taken()->set_step(saying.step);
+        break;
+      case Machine::Saying::kSafe:
+        header.mutable_safe();
+        for (uint64_t next : saying.next) header.mutable_safe()->add_next(next);
+        break;
+      case Machine::Saying::kFinished:
+        header.mutable_finished();
+        break;
+      case Machine::Saying::kEnd:
+        spoken.end.push_back(std::move(to));
+        continue;
+      case Machine::Saying::kDrop:
+        spoken.drop.push_back(std::move(to));
+        continue;
+    }
+    to->Put(std::move(header));
+    if (spoken.flush.empty() || spoken.flush.back() != to)
+      spoken.flush.push_back(std::move(to));
+  }
+  return spoken;
+}
+
+void ParameterHub::Send(Spoken spoken) {
+  for (const auto &connection : spoken.flush) connection->Flush();
+  for (const auto &connection : spoken.end) connection->End();
+  for (const auto &connection : spoken.drop) connection->Drop();
 }
 
 void ParameterHub::Accepted(
     const std::shared_ptr<ParameterConnection> &connection) {
   MutexLock lock(&mu_);
-  open_.push_back({connection, Clock::now()});
+  open_.push_back({connection, next_name_++, Clock::now()});
 }
 
 absl::Status ParameterHub::Join(
@@ -84,54 +129,51 @@ absl::Status ParameterHub::Join(
   if (absl::Status status = CheckJoin(options_, join); !status.ok())
     return status;
   const int rank = static_cast<int>(join.trainer());
+  // Behind the server's answer another process may have come.
+  const auto may = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return failure_.ok() ? machine_.MayJoin(rank, join.session(), join.run_digest())
+                         : absl::OkStatus();
+  };
   {
     MutexLock lock(&mu_);
+    if (absl::Status status = may(); !status.ok()) return status;
     if (!failure_.ok()) {
       Tell(rank, connection);
       return absl::OkStatus();
     }
-    const Trainer &trainer = trainers_[rank];
-    if (trainer.session != 0 && trainer.session != join.session())
-      return absl::FailedPreconditionError(absl::StrFormat(
-          "another process has joined as trainer %d", rank));
-    if (trainer.gone)
-      return absl::FailedPreconditionError(
-          absl::StrFormat("trainer %d has finished and gone", rank));
-    if (run_digest_.value_or(join.run_digest()) != join.run_digest())
-      return absl::FailedPreconditionError(
-          "shapes or order of the data must match those of the trainer that joined first");
-    run_digest_ = join.run_digest();
   }
   absl::StatusOr<uint64_t> steps = server_->Join(rank);
   if (!steps.ok()) return steps.status();
 
-  std::shared_ptr<ParameterConnection> old;
+  Spoken spoken;
   {
     MutexLock lock(&mu_);
+    if (absl::Status status = may(); !status.ok()) return status;
     if (!failure_.ok()) {
       Tell(rank, connection);
       return absl::OkStatus();
     }
-    Trainer &trainer = trainers_[rank];
-    if (trainer.session != 0 && trainer.session != join.session())
-      return absl::FailedPreconditionError(absl::StrFormat(
-          "another process has joined as trainer %d", rank));
-    old = std::exchange(trainer.connection, connection);
-    trainer.session = join.session();
-    trainer.joined = true;
-    for (Open &open : open_) open.joined |= open.connection == connection;
+    Machine::Connection name = 0;
+    for (Open &open : open_)
+      if (open.connection == connection) {
+        open.joined = true;
+        name = open.name;
+      }
+    Machine::Sayings sayings;
+    machine_.Join(rank, join.session(), join.run_digest(), name, &sayings);
     parameter::Header header;
     parameter::Welcome *welcome = header.mutable_welcome();
     welcome->set_protocol_version(kParameterProtocol);
     welcome->set_steps(*steps);
     welcome->set_blocks(options_.block_bytes.size());
     welcome->set_keeps_checkpoints(keeps_checkpoints());
-    for (uint64_t next : trainer.next) welcome->add_taken(next);
-    welcome->set_finished(trainer.finished);
+    for (uint64_t next : machine_.taken(rank)) welcome->add_taken(next);
+    welcome->set_finished(machine_.finished(rank));
     connection->Put(std::move(header));
+    spoken = Say(sayings);
     changed_.SignalAll();
   }
-  if (old != nullptr) old->Drop();
+  Send(std::move(spoken));
   return absl::OkStatus();
 }
 
@@ -139,65 +181,31 @@ void ParameterHub::Finish(int rank, uint64_t steps) {
   bool first = false;
   {
     MutexLock lock(&mu_);
-    first = !trainers_[rank].finished;
+    first = !machine_.finished(rank);
   }
   if (first && !server_->Finish(rank, steps).ok())
     return;  // the server has ended
-  std::shared_ptr<ParameterConnection> connection;
+  Spoken spoken;
   {
     MutexLock lock(&mu_);
-    Trainer &trainer = trainers_[rank];
-    trainer.finished = true;
-    trainer.wants_answer = true;
-    connection = trainer.connection;
-    AnswerFinish(trainer);
+    Machine::Sayings sayings;
+    machine_.Finish(rank, &sayings);
+    spoken = Say(sayings);
+    changed_.SignalAll();
   }
-  if (connection != nullptr) connection->Flush();
-}
-
-void ParameterHub::AnswerFinish(Trainer &trainer) {
-  if (!trainer.wants_answer || trainer.under_way > 0) return;
-  if (keeps_checkpoints()) return WantSave();
-  trainer.wants_answer = false;
-  if (trainer.connection == nullptr) return;
-  parameter::Header header;
-  header.mutable_finished();
-  trainer.connection->Put(std::move(header));
-}
-
-void ParameterHub::WantSave() {
-  save_wanted_ = true;
-  changed_.SignalAll();
-}
-
-bool ParameterHub::IsCutReached(const Trainer &trainer) const {
-  return keeps_checkpoints() && !trainer.next.empty() &&
-         std::all_of(trainer.next.begin(), trainer.next.end(),
-                     [this](uint64_t next) { return next >= cut_; });
+  Send(std::move(spoken));
 }
 
 void ParameterHub::SaveLoop() {
   while (true) {
-    std::vector<std::vector<uint64_t>> safe;
-    std::vector<bool> answer;
     bool reached = false;
     {
       MutexLock lock(&mu_);
-      const auto at_cut = [this] {
-        return std::any_of(trainers_.begin(), trainers_.end(),
-                           [this](const Trainer &t) { return IsCutReached(t); });
-      };
-      while (!save_wanted_ && !shut_down_ && !(failure_.ok() && !ended_ && at_cut()))
+      while (!shut_down_ && !(failure_.ok() && machine_.WantsSave(ended_, &reached)))
         changed_.Wait(&mu_);
-      reached = at_cut();
       if (shut_down_) return;
-      save_wanted_ = false;
-      if (!failure_.ok()) continue;
       // What has been taken before Save begins is in the file.
-      for (Trainer &trainer : trainers_) {
-        safe.push_back(trainer.next);
-        answer.push_back(trainer.wants_answer && trainer.under_way == 0);
-      }
+      machine_.BeginSave();
     }
     if (absl::Status status = server_->Save(options_.checkpoint, reached);
         !status.ok()) {
@@ -208,74 +216,47 @@ void ParameterHub::SaveLoop() {
     }
     ++checkpoints_;
     const uint64_t cut = server_->cut();
+    Spoken spoken;
     {
       MutexLock lock(&mu_);
-      cut_ = cut;
-      for (size_t rank = 0; rank < trainers_.size(); ++rank) {
-        Trainer &trainer = trainers_[rank];
-        if (trainer.connection == nullptr) continue;
-        parameter::Header header;
-        for (uint64_t next : safe[rank]) header.mutable_safe()->add_next(next);
-        header.mutable_safe();
-        trainer.connection->Put(std::move(header));
-        if (!answer[rank]) continue;
-        trainer.wants_answer = false;
-        parameter::Header finished;
-        finished.mutable_finished();
-        trainer.connection->Put(std::move(finished));
-      }
+      Machine::Sayings sayings;
+      machine_.EndSave(cut, &sayings);
+      spoken = Say(sayings);
     }
-    FlushAll();
+    Send(std::move(spoken));
   }
-}
-
-void ParameterHub::FlushAll() {
-  std::vector<std::shared_ptr<ParameterConnection>> connections;
-  {
-    MutexLock lock(&mu_);
-    for (const Open &open : open_) connections.push_back(open.connection);
-  }
-  for (const auto &connection : connections) connection->Flush();
 }
 
 void ParameterHub::Lost(int trainer, const absl::Status &why) {
   {
     MutexLock lock(&mu_);
-    trainers_[trainer].told = true;  // nobody waits for it to come back
+    machine_.Lost(trainer);  // nobody waits for it to come back
   }
   server_->Lost(trainer, why);
 }
 
 void ParameterHub::Goodbye(int rank) {
-  std::shared_ptr<ParameterConnection> connection;
-  bool finished = false;
+  Spoken spoken;
+  absl::Status status;
   {
     MutexLock lock(&mu_);
-    Trainer &trainer = trainers_[rank];
-    finished = trainer.finished;
-    if (finished) {
-      trainer.gone = true;
-      connection = trainer.connection;
-      changed_.SignalAll();
-    }
+    Machine::Sayings sayings;
+    status = machine_.Goodbye(rank, &sayings);
+    spoken = Say(sayings);
+    changed_.SignalAll();
   }
-  if (!finished)
-    return Lost(rank, absl::AbortedError("it left before it had finished"));
-  if (connection != nullptr) connection->End();
+  if (!status.ok()) return Lost(rank, status);
+  Send(std::move(spoken));
 }
 
-void ParameterHub::Closed(ParameterConnection *connection, int rank) {
+void ParameterHub::Closed(ParameterConnection *connection) {
   std::shared_ptr<ParameterConnection> last;
   MutexLock lock(&mu_);
-  for (Trainer &trainer : trainers_) {
-    if (trainer.connection.get() != connection) continue;
-    trainer.connection = nullptr;
-    trainer.away_since = Clock::now();
-  }
   auto at = std::find_if(open_.begin(), open_.end(), [&](const Open &open) {
     return open.connection.get() == connection;
   });
   if (at != open_.end()) {
+    machine_.Closed(at->name, runtime::ToTime(Clock::now()));
     last = std::move(at->connection);
     open_.erase(at);
   }
@@ -284,70 +265,50 @@ void ParameterHub::Closed(ParameterConnection *connection, int rank) {
 
 void ParameterHub::CheckTimes() {
   const Clock::time_point now = Clock::now();
-  const auto grace = absl::ToChronoNanoseconds(options_.grace);
-  std::vector<std::shared_ptr<ParameterConnection>> silent;
-  int lost = -1;
-  absl::Status why;
+  Connections silent;
+  Machine::Late late;
   {
     MutexLock lock(&mu_);
     for (const Open &open : open_)
-      if (!open.joined && now - open.since > grace)
+      if (!open.joined && now - open.since > absl::ToChronoNanoseconds(options_.grace))
         silent.push_back(open.connection);
-    std::vector<int> missing;
-    for (size_t rank = 0; rank < trainers_.size(); ++rank) {
-      Trainer &trainer = trainers_[rank];
-      if (!trainer.joined) {
-        missing.push_back(static_cast<int>(rank));
-      } else if (!trainer.gone && trainer.connection == nullptr &&
-                 now - trainer.away_since > grace) {
-        if (trainer.finished) {
-          trainer.gone = true;
-          changed_.SignalAll();
-        } else if (lost < 0) {
-          lost = static_cast<int>(rank);
-          why = absl::UnavailableError(absl::StrCat(
-              "its connection broke, and it did not come back within ",
-              absl::FormatDuration(options_.grace)));
-        }
-      }
-    }
-    if (lost < 0 && !missing.empty() &&
-        now - start_ > absl::ToChronoNanoseconds(options_.join_deadline)) {
-      lost = missing.front();
-      why = absl::DeadlineExceededError(absl::StrCat(
-          "it did not join within ", absl::FormatDuration(options_.join_deadline),
-          missing.size() == 1
-              ? ""
-              : absl::StrCat(", as trainers ", absl::StrJoin(missing, ", ")),
-          gate_.RefusedText()));
-    }
-    if (ended_) lost = -1;
+    late = machine_.CheckTimes(runtime::ToTime(now));
+    if (ended_) late.trainer = -1;
+    changed_.SignalAll();
   }
   for (const auto &connection : silent) connection->Drop();
-  if (lost >= 0) Lost(lost, why);
+  if (late.trainer < 0) return;
+  Lost(late.trainer,
+       late.never_came
+           ? absl::DeadlineExceededError(absl::StrCat(
+                 "it did not join within ", absl::FormatDuration(options_.join_deadline),
+                 late.missing.size() == 1
+                     ? ""
+                     : absl::StrCat(", as trainers ", absl::StrJoin(late.missing, ", ")),
+                 gate_.RefusedText()))
+           : absl::UnavailableError(absl::StrCat(
+                 "its connection broke, and it did not come back within ",
+                 absl::FormatDuration(options_.grace))));
 }
 
 void ParameterHub::Tell(
     int rank, const std::shared_ptr<ParameterConnection> &connection) {
-  trainers_[rank].told = true;
-  trainers_[rank].connection = connection;
+  for (const Open &open : open_)
+    if (open.connection == connection) machine_.Tell(rank, open.name);
   connection->Put(AbortHeader(failure_));
   connection->End();
 }
 
 void ParameterHub::Ended(const absl::Status &status) {
-  std::vector<std::shared_ptr<ParameterConnection>> tell;
+  Connections tell;
   {
     MutexLock lock(&mu_);
     if (ended_) return;
     ended_ = true;
     failure_ = runtime::Unshared(status);
     if (!failure_.ok())
-      for (Trainer &trainer : trainers_)
-        if (trainer.connection != nullptr) {
-          trainer.told = true;
-          tell.push_back(trainer.connection);
-        }
+      for (Machine::Connection name : machine_.Fail())
+        if (auto connection = Find(name)) tell.push_back(std::move(connection));
     changed_.SignalAll();
   }
   for (const auto &connection : tell) {
@@ -360,14 +321,7 @@ absl::Status ParameterHub::WaitUntilOver() {
   MutexLock lock(&mu_);
   while (!ended_) changed_.Wait(&mu_);
   const Clock::time_point until = Clock::now() + kLinger;
-  while (true) {
-    const bool over = std::all_of(
-        trainers_.begin(), trainers_.end(), [&](const Trainer &trainer) {
-          if (failure_.ok()) return trainer.gone;
-          return trainer.connection == nullptr &&
-                 (trainer.told || trainer.gone || !trainer.joined);
-        });
-    if (over || shut_down_) break;
+  while (!shut_down_ && !machine_.IsOver(!failure_.ok())) {
     if (failure_.ok())
       changed_.Wait(&mu_);
     else if (changed_.WaitUntil(&mu_, until))
@@ -377,7 +331,7 @@ absl::Status ParameterHub::WaitUntilOver() {
 }
 
 void ParameterHub::Shutdown() {
-  std::vector<std::shared_ptr<ParameterConnection>> connections;
+  Connections connections;
   {
     MutexLock lock(&mu_);
     shut_down_ = true;

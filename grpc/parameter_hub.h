@@ -1,8 +1,8 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The trainers of one parameter server, as its service knows them: who is
-// there, what of theirs has been taken and what is safe, and who is told what.
+// The trainers of one parameter server, as its service knows them: the machine of
+// runtime/core/trainers.h with connections.
 //
 // Threading: all methods may be called from any thread.
 #ifndef COMMSCHED_GRPC_PARAMETER_HUB_H
@@ -11,7 +11,6 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +20,7 @@
 #include "grpc/buffer_pool.h"
 #include "grpc/parameter_service.h"
 #include "grpc/parameter_service.pb.h"
+#include "runtime/core/trainers.h"
 #include "runtime/parameter_server.h"
 #include "runtime/sync.h"
 
@@ -53,8 +53,7 @@ class ParameterHub : public std::enable_shared_from_this<ParameterHub> {
   // It says so, breaks the protocol, or leaves: for good.
   void Lost(int trainer, const absl::Status &why);
   void Goodbye(int trainer);
-  // The connection is closed. `trainer` is -1 if nobody had joined through it.
-  void Closed(ParameterConnection *connection, int trainer);
+  void Closed(ParameterConnection *connection);
   void Accepted(const std::shared_ptr<ParameterConnection> &connection);
   void RefusedStranger(absl::string_view peer, absl::string_view why) {
     gate_.Log(peer, why);
@@ -79,18 +78,8 @@ class ParameterHub : public std::enable_shared_from_this<ParameterHub> {
   uint64_t checkpoints() const { return checkpoints_; }
 
  private:
-  struct Trainer {
-    std::shared_ptr<ParameterConnection> connection;
-    uint64_t session = 0;
-    bool joined = false;
-    bool finished = false;
-    bool gone = false;         // in good order
-    bool told = false;         // of the end
-    bool wants_answer = false; // to Finish
-    int under_way = 0;         // pushes given to the server, not taken yet
-    runtime::Clock::time_point away_since;  // joined, without a connection
-    std::vector<uint64_t> next;             // by block, of what is taken
-  };
+  using Machine = runtime::core::Trainers;
+  using Connections = std::vector<std::shared_ptr<ParameterConnection>>;
 
   // What a trainer sends makes no sense to the server.
   void Refused(int trainer, const absl::Status &why);
@@ -101,16 +90,19 @@ class ParameterHub : public std::enable_shared_from_this<ParameterHub> {
   bool keeps_checkpoints() const { return options_.checkpoint_steps > 0; }
   void Taken(int trainer, uint32_t block, uint64_t step,
              const absl::Status &status);
-  void AnswerFinish(Trainer &trainer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void WantSave() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // A trainer has pushed all blocks of all steps before the cut.
-  bool IsCutReached(const Trainer &trainer) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Null: it is closed.
+  std::shared_ptr<ParameterConnection> Find(Machine::Connection name) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Puts them into the queues of connections, which are to be flushed without the lock,
+  // or ended, or dropped.
+  struct Spoken {
+    Connections flush, end, drop;
+  };
+  Spoken Say(const Machine::Sayings &sayings) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  static void Send(Spoken spoken);
   // A trainer that comes when the job has failed already.
   void Tell(int rank, const std::shared_ptr<ParameterConnection> &connection)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Sends what has been put into the queues of connections.
-  void FlushAll();
-
   runtime::ParameterServer *const server_;
   const ParameterServiceOptions options_;
   const runtime::Clock::time_point start_ = runtime::Clock::now();
@@ -120,17 +112,16 @@ class ParameterHub : public std::enable_shared_from_this<ParameterHub> {
 
   runtime::Mutex mu_;
   runtime::CondVar changed_;
-  std::vector<Trainer> trainers_ ABSL_GUARDED_BY(mu_);
-  std::optional<uint64_t> run_digest_ ABSL_GUARDED_BY(mu_);  // of who joined first
+  Machine machine_ ABSL_GUARDED_BY(mu_);
   // Connections that are not closed, and when they came.
   struct Open {
     std::shared_ptr<ParameterConnection> connection;
+    Machine::Connection name = 0;
     runtime::Clock::time_point since;
     bool joined = false;
   };
   std::vector<Open> open_ ABSL_GUARDED_BY(mu_);
-  bool save_wanted_ ABSL_GUARDED_BY(mu_) = false;
-  uint64_t cut_ ABSL_GUARDED_BY(mu_) = 0;  // of the server's next checkpoint
+  Machine::Connection next_name_ ABSL_GUARDED_BY(mu_) = 1;
   bool ended_ ABSL_GUARDED_BY(mu_) = false;
   absl::Status failure_ ABSL_GUARDED_BY(mu_);
   bool shut_down_ ABSL_GUARDED_BY(mu_) = false;

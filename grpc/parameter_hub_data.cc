@@ -17,7 +17,7 @@ void ParameterHub::Push(int trainer, uint32_t block, uint64_t step,
   bytes_received_ += payload.bytes.size();
   {
     MutexLock lock(&mu_);
-    ++trainers_[trainer].under_way;
+    machine_.PushBegins(trainer);
   }
   server_->Push(trainer, block, step, std::move(payload),
                 [weak = weak_from_this(), trainer, block,
@@ -29,29 +29,18 @@ void ParameterHub::Push(int trainer, uint32_t block, uint64_t step,
 
 void ParameterHub::Taken(int rank, uint32_t block, uint64_t step,
                          const absl::Status &status) {
-  std::shared_ptr<ParameterConnection> connection;
+  Spoken spoken;
   bool refused = false;
   {
     MutexLock lock(&mu_);
-    Trainer &trainer = trainers_[rank];
-    --trainer.under_way;
+    Machine::Sayings sayings;
+    if (machine_.Taken(rank, block, step, status.ok(), &sayings)) changed_.SignalAll();
+    spoken = Say(sayings);
     // If an error has ended the server, Ended tells everybody.
-    if (!status.ok()) refused = failure_.ok();
-    if (status.ok() && step >= trainer.next[block]) {
-      trainer.next[block] = step + 1;
-      if (step + 1 >= cut_ && IsCutReached(trainer)) changed_.SignalAll();
-    }
-    connection = status.ok() ? trainer.connection : nullptr;
-    if (connection != nullptr) {
-      parameter::Header header;
-      header.mutable_taken()->set_block(block);
-      header.mutable_taken()->set_step(step);
-      connection->Put(std::move(header));
-    }
-    if (status.ok()) AnswerFinish(trainer);
+    refused = !status.ok() && failure_.ok();
   }
   if (refused) return Refused(rank, status);
-  if (connection != nullptr) connection->Flush();
+  Send(std::move(spoken));
 }
 
 void ParameterHub::Refused(int trainer, const absl::Status &why) {
@@ -80,7 +69,7 @@ void ParameterHub::PullRows(int trainer,
             // One that came over a connection that broke has been repeated.
             MutexLock lock(&hub->mu_);
             refused = hub->failure_.ok() &&
-                      hub->trainers_[trainer].connection == to;
+                      hub->Find(hub->machine_.connection(trainer)) == to;
           }
           if (refused) hub->Refused(trainer, value.status());
           return;

@@ -16,7 +16,6 @@ using runtime::MutexLock;
 
 namespace {
 
-constexpr auto kRedialServer = std::chrono::milliseconds(100);
 // gRPC drives the connecting of a channel only while a call waits for it, so
 // calls that fail at once never see a server that comes later. A call that waits
 // does not learn why. So one of each in turn.
@@ -69,8 +68,9 @@ ServerLink::ServerLink(Settings settings,
       callbacks_(callbacks),
       monitor_(monitor),
       channel_(std::move(channel)),
-      away_since_(Clock::now()),
-      next_dial_(away_since_) {}
+      machine_(settings_.join.trainer(),
+               absl::ToInt64Nanoseconds(std::min(settings_.deadline, absl::Hours(24 * 365))),
+               runtime::ToTime(Clock::now())) {}
 
 absl::Status ServerLink::Named(absl::StatusCode code,
                                absl::string_view what) const {
@@ -85,20 +85,21 @@ void ServerLink::RunDone(Done done, absl::Status status) {
 }
 
 Clock::time_point ServerLink::Tick() {
-  const auto deadline = absl::ToChronoNanoseconds(settings_.deadline);
+  using Due = runtime::core::TrainerLink::Due;
   const Clock::time_point now = Clock::now();
   absl::Status late;
   std::shared_ptr<FrameStream> hanging;
   {
     MutexLock lock(&mu_);
-    if (joined_ || leaving_ || broken_) return Clock::time_point::max();
-    if (now - away_since_ >= deadline) {
+    runtime::core::Time again = 0;
+    const Due due = machine_.Tick(runtime::ToTime(now), &again);
+    if (due == Due::kLate) {
       const std::string waited = absl::FormatDuration(settings_.deadline);
       const std::string last =
           last_error_.ok()
               ? ""
               : absl::StrCat("; last error: ", last_error_.message());
-      late = welcomed_
+      late = machine_.welcomed()
                  ? Named(absl::StatusCode::kUnavailable,
                          absl::StrCat("is lost, and did not come back within ",
                                       waited, last))
@@ -107,7 +108,7 @@ Clock::time_point ServerLink::Tick() {
                                       settings_.join.trainer(), " within ",
                                       waited, last));
       hanging = stream_;
-    } else if (stream_ == nullptr && now >= next_dial_) {
+    } else if (due == Due::kDial) {
       patient_ = !patient_;
       connected_ = false;
       dialled_at_ = now;
@@ -116,16 +117,14 @@ Clock::time_point ServerLink::Tick() {
       parameter::Header first;
       *first.mutable_join() = settings_.join;
       stream_->DialServer(channel_, queue_, patient_, settings_.token, first);
-    } else if (stream_ != nullptr && patient_ && !connected_ &&
+    } else if (machine_.trying() && !machine_.joined() && patient_ && !connected_ &&
                now - dialled_at_ >= kServerPatience) {
       hanging = stream_;
       patience_over_ = connected_ = true;  // once
     }
     if (late.ok() && hanging == nullptr) {
-      Clock::time_point next = away_since_ + deadline;
-      if (stream_ == nullptr)
-        next = std::min(next, next_dial_);
-      else if (patient_ && !connected_)
+      Clock::time_point next = runtime::FromTime(again);
+      if (machine_.trying() && !machine_.joined() && patient_ && !connected_)
         next = std::min(next, dialled_at_ + kServerPatience);
       return next;
     }
@@ -148,9 +147,7 @@ void ServerLink::OnGone(absl::Status status) {
     MutexLock lock(&mu_);
     last = std::move(stream_);
     stream_ = nullptr;
-    if (joined_) away_since_ = Clock::now();
-    joined_ = false;
-    next_dial_ = Clock::now() + kRedialServer;
+    machine_.Gone(runtime::ToTime(Clock::now()));
     if (status.ok())
       status = absl::UnavailableError("the server ended the connection");
     status = absl::Status(status.code(), Printable(status.message()));
@@ -184,6 +181,7 @@ void ServerLink::Broken(absl::Status why) {
     MutexLock lock(&mu_);
     if (broken_ || leaving_) return;
     broken_ = true;
+    machine_.Leave();
   }
   settings_.on_failure(why);
   monitor_->Notify();
@@ -201,7 +199,7 @@ absl::Status ServerLink::OnFrame(const parameter::Header &header,
   bool joined = false;
   {
     MutexLock lock(&mu_);
-    joined = joined_;
+    joined = machine_.joined();
   }
   if (header.has_welcome() == joined)
     return absl::DataLossError(joined ? "got a second welcome"
@@ -219,9 +217,7 @@ absl::Status ServerLink::OnFrame(const parameter::Header &header,
       std::shared_ptr<FrameStream> stream;
       {
         MutexLock lock(&mu_);
-        if (block >= safe_.size())
-          return absl::DataLossError("got an answer for a block that is not");
-        if (!keeps_checkpoints_) LetGo(block, step + 1);
+        if (absl::Status s = machine_.Taken(block, step); !s.ok()) return s;
         if (settings_.credit != 0) stream = stream_;
       }
       if (stream != nullptr) {
@@ -232,18 +228,12 @@ absl::Status ServerLink::OnFrame(const parameter::Header &header,
     }
     case parameter::Header::kSafe: {
       MutexLock lock(&mu_);
-      if (static_cast<size_t>(header.safe().next_size()) != safe_.size())
-        return absl::DataLossError(
-            absl::StrFormat("number of blocks must match %d, got: %d",
-                            safe_.size(), header.safe().next_size()));
-      for (size_t block = 0; block < safe_.size(); ++block)
-        LetGo(block, header.safe().next(block));
-      return absl::OkStatus();
+      return machine_.Safe({header.safe().next().begin(), header.safe().next().end()});
     }
     case parameter::Header::kFinished: {
       {
         MutexLock lock(&mu_);
-        finished_ = true;
+        machine_.Finished();
       }
       monitor_->Notify();
       return absl::OkStatus();
@@ -260,69 +250,33 @@ absl::Status ServerLink::OnWelcome(const parameter::Welcome &welcome) {
                         kParameterProtocol, welcome.protocol_version()));
   if (static_cast<uint32_t>(welcome.taken_size()) != welcome.blocks())
     return absl::DataLossError("got a malformed welcome");
-  std::string lost;
+  runtime::core::TrainerLink::Welcome said;
+  said.steps = welcome.steps();
+  said.taken.assign(welcome.taken().begin(), welcome.taken().end());
+  said.keeps_checkpoints = welcome.keeps_checkpoints();
   std::shared_ptr<FrameStream> stream;
   {
     MutexLock lock(&mu_);
     stream = stream_;
-    if (!welcomed_) {
-      first_step_ = welcome.steps();
-      safe_.assign(welcome.blocks(), 0);
-      keeps_checkpoints_ = welcome.keeps_checkpoints();
-    } else if (welcome.blocks() != safe_.size() ||
-               welcome.keeps_checkpoints() != keeps_checkpoints_) {
-      return absl::FailedPreconditionError(
-          "came back with other blocks or another use of checkpoints");
-    }
-    for (uint32_t block = 0; block < welcome.blocks(); ++block) {
-      if (welcomed_ && welcome.taken(block) < safe_[block]) {
-        lost = absl::StrFormat(
-            "came back without updates that it had %s: of block %d it has "
-            "those of trainer %d before step %d, and must have those before %d",
-            keeps_checkpoints_ ? "said to be safe"
-                               : "taken, for it keeps no checkpoints",
-            block, settings_.join.trainer(), welcome.taken(block),
-            safe_[block]);
-        break;
-      }
-      if (!keeps_checkpoints_) LetGo(block, welcome.taken(block));
-    }
-    if (lost.empty()) {
-      joined_ = welcomed_ = true;
-      for (const auto &[key, payload] : pushes_)
-        if (key.second >= safe_.size() || key.first >= welcome.taken(key.second))
-          PutPush(key, payload);
-      for (auto &[key, pull] : pulls_) {
-        pull->got = 0;
-        PutPull(key);
-      }
-      for (auto &[request, pull] : row_pulls_) {
-        pull->got = 0;
-        PutRowPull(request, *pull);
-      }
-      if (finish_.has_value() && !finished_) PutFinish();
-    }
+    absl::StatusOr<std::vector<Message>> send = machine_.Join(said);
+    if (!send.ok()) return send.status();
+    // Answers begin at their beginning.
+    for (auto &[key, pull] : pulls_) pull->got = 0;
+    for (auto &[request, pull] : row_pulls_) pull->got = 0;
+    for (const Message &message : *send) Put(message);
   }
-  if (!lost.empty()) return absl::DataLossError(lost);
   stream->Flush();
   monitor_->Notify();
   return absl::OkStatus();
-}
-
-void ServerLink::PutFinish() {
-  parameter::Header header;
-  header.mutable_finish()->set_steps(*finish_);
-  stream_->PutBehind(std::move(header));
 }
 
 void ServerLink::Finish(uint64_t steps) {
   std::shared_ptr<FrameStream> stream;
   {
     MutexLock lock(&mu_);
-    if (!failure_.ok() || finish_.has_value()) return;
-    finish_ = steps;
-    if (joined_) {
-      PutFinish();
+    if (!failure_.ok() || machine_.finishing()) return;
+    if (auto message = machine_.Finish(steps)) {
+      Put(*message);
       stream = stream_;
     }
   }
@@ -335,8 +289,9 @@ void ServerLink::Leave(parameter::Header last) {
     MutexLock lock(&mu_);
     if (leaving_) return;
     leaving_ = true;
+    machine_.Leave();
     stream = stream_;
-    if (stream != nullptr && joined_) stream->Put(std::move(last));
+    if (stream != nullptr && machine_.joined()) stream->Put(std::move(last));
   }
   if (stream != nullptr) stream->End();
 }
@@ -346,6 +301,7 @@ void ServerLink::Drop() {
   {
     MutexLock lock(&mu_);
     leaving_ = true;
+    machine_.Leave();
     stream = stream_;
   }
   if (stream != nullptr) stream->Drop();
@@ -359,17 +315,17 @@ void ServerLink::DropChannel() {
 
 bool ServerLink::welcomed() const {
   MutexLock lock(&mu_);
-  return welcomed_;
+  return machine_.welcomed();
 }
 
 bool ServerLink::has_blocks() const {
   MutexLock lock(&mu_);
-  return !safe_.empty();
+  return machine_.blocks() != 0;
 }
 
 bool ServerLink::finished() const {
   MutexLock lock(&mu_);
-  return finished_;
+  return machine_.finished();
 }
 
 bool ServerLink::closed() const {
@@ -379,7 +335,7 @@ bool ServerLink::closed() const {
 
 uint64_t ServerLink::first_step() const {
   MutexLock lock(&mu_);
-  return first_step_;
+  return machine_.first_step();
 }
 
 }  // namespace commsched::transport

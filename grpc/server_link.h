@@ -1,8 +1,8 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a trainer has with one server: pushes that are kept until they are safe,
-// pulls that wait, and a connection that is made again when it breaks.
+// What a trainer has with one server: the machine of runtime/core/trainer_link.h with
+// gRPC's streams and the caller's memory.
 //
 // Lifetime: until closed() and Callbacks::idle().
 // Threading: all methods may be called from any thread.
@@ -13,7 +13,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,6 +24,7 @@
 #include "grpc/callbacks.h"
 #include "grpc/frame_stream.h"
 #include "grpc/parameter_client.h"
+#include "runtime/core/trainer_link.h"
 #include "runtime/sync.h"
 
 namespace commsched::transport {
@@ -95,6 +95,7 @@ class ServerLink {
     Done done;
   };
   using Key = std::pair<uint64_t, uint32_t>;  // step or version, block
+  using Message = runtime::core::TrainerLink::Message;
   struct RowPull : Pending {
     Key key;
     runtime::SharedBytes ids;
@@ -122,13 +123,8 @@ class ServerLink {
   void Broken(absl::Status why);  // for good
   // Whether a push of so many bytes is kept as a copy, else the caller's memory.
   bool IsCopied(size_t bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void PutPush(const Key &key, const runtime::SharedBytes &payload)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void PutPull(const Key &key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void PutRowPull(uint64_t request, const RowPull &pull)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void PutFinish() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void LetGo(uint32_t block, uint64_t next) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Into the queue of the present stream, which is to be flushed then.
+  void Put(const Message &message) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status Named(absl::StatusCode code, absl::string_view what) const;
   void RunDone(Done done, absl::Status status);
 
@@ -143,34 +139,22 @@ class ServerLink {
   mutable runtime::Mutex mu_;
   std::shared_ptr<grpc::Channel> channel_ ABSL_GUARDED_BY(mu_);
   std::shared_ptr<FrameStream> stream_ ABSL_GUARDED_BY(mu_);
-  bool joined_ ABSL_GUARDED_BY(mu_) = false;    // over the present stream
-  bool welcomed_ ABSL_GUARDED_BY(mu_) = false;  // ever
-  bool leaving_ ABSL_GUARDED_BY(mu_) = false;   // does not dial again
-  bool broken_ ABSL_GUARDED_BY(mu_) = false;    // the same, by the server
+  runtime::core::TrainerLink machine_ ABSL_GUARDED_BY(mu_);
+  bool leaving_ ABSL_GUARDED_BY(mu_) = false;  // by the trainer's will
+  bool broken_ ABSL_GUARDED_BY(mu_) = false;   // by the server
   absl::Status failure_ ABSL_GUARDED_BY(mu_);
   absl::Status last_error_ ABSL_GUARDED_BY(mu_);
-  runtime::Clock::time_point away_since_ ABSL_GUARDED_BY(mu_);
-  runtime::Clock::time_point next_dial_ ABSL_GUARDED_BY(mu_);
   // Of the present stream, or the last one.
   runtime::Clock::time_point dialled_at_ ABSL_GUARDED_BY(mu_);
   bool patient_ ABSL_GUARDED_BY(mu_) = true;  // the next one will not be
   bool connected_ ABSL_GUARDED_BY(mu_) = false;
   bool patience_over_ ABSL_GUARDED_BY(mu_) = false;  // it is being dropped
-  bool keeps_checkpoints_ ABSL_GUARDED_BY(mu_) = false;
-  uint64_t first_step_ ABSL_GUARDED_BY(mu_) = 0;
-  // Pushes that the server may yet need.
-  absl::btree_map<Key, runtime::SharedBytes> pushes_ ABSL_GUARDED_BY(mu_);
-  // By block: pushes of smaller steps have been let go of.
-  std::vector<uint64_t> safe_ ABSL_GUARDED_BY(mu_);
   absl::btree_map<Key, std::shared_ptr<Pending>> pulls_ ABSL_GUARDED_BY(mu_);
   // By the number of the request.
   absl::btree_map<uint64_t, std::shared_ptr<RowPull>> row_pulls_
       ABSL_GUARDED_BY(mu_);
-  uint64_t next_request_ ABSL_GUARDED_BY(mu_) = 0;
   // By block: the size of the last push. Memory of one size is used again.
   absl::btree_map<uint32_t, size_t> push_bytes_ ABSL_GUARDED_BY(mu_);
-  std::optional<uint64_t> finish_ ABSL_GUARDED_BY(mu_);
-  bool finished_ ABSL_GUARDED_BY(mu_) = false;
 };
 
 }  // namespace commsched::transport

@@ -39,42 +39,35 @@ class ServerLink::Lent {
   Done done_;
 };
 
-void ServerLink::LetGo(uint32_t block, uint64_t next) {
-  if (next <= safe_[block]) return;
-  // Few steps are kept, many blocks: look the block up in each step.
-  for (auto at = pushes_.begin(); at != pushes_.end() && at->first.first < next;) {
-    auto found = pushes_.find({at->first.first, block});
-    const uint64_t step = at->first.first;
-    if (found != pushes_.end()) pushes_.erase(found);
-    at = pushes_.lower_bound({step + 1, 0});
+void ServerLink::Put(const Message &message) {
+  parameter::Header header;
+  parameter::Data *data = nullptr;
+  switch (message.kind) {
+    case Message::kPush:
+      data = header.mutable_push();
+      break;
+    case Message::kPull:
+      header.mutable_pull()->set_version(message.step);
+      header.mutable_pull()->set_block(message.block);
+      return stream_->Put(std::move(header));
+    case Message::kPullRows:
+      data = header.mutable_pull_rows();
+      data->set_request(message.request);
+      break;
+    case Message::kFinish:
+      header.mutable_finish()->set_steps(message.step);
+      return stream_->PutBehind(std::move(header));
   }
-  safe_[block] = next;
-}
-
-void ServerLink::PutPush(const Key &key, const runtime::SharedBytes &payload) {
-  parameter::Header header;
-  header.mutable_push()->set_step(key.first);
-  header.mutable_push()->set_block(key.second);
-  stream_->PutData(std::move(header), payload, PriorityOf(key.second));
-}
-
-void ServerLink::PutPull(const Key &key) {
-  parameter::Header header;
-  header.mutable_pull()->set_version(key.first);
-  header.mutable_pull()->set_block(key.second);
-  stream_->Put(std::move(header));
-}
-
-void ServerLink::PutRowPull(uint64_t request, const RowPull &pull) {
-  parameter::Header header;
-  header.mutable_pull_rows()->set_step(pull.key.first);
-  header.mutable_pull_rows()->set_block(pull.key.second);
-  header.mutable_pull_rows()->set_request(request);
-  stream_->PutData(std::move(header), pull.ids, PriorityOf(pull.key.second));
+  data->set_step(message.step);
+  data->set_block(message.block);
+  stream_->PutData(std::move(header),
+                   message.kind == Message::kPush ? message.payload
+                                                  : row_pulls_.at(message.request)->ids,
+                   PriorityOf(message.block));
 }
 
 bool ServerLink::IsCopied(size_t bytes) const {
-  return keeps_checkpoints_ || bytes <= kSmallPush;
+  return machine_.keeps_checkpoints() || bytes <= kSmallPush;
 }
 
 void ServerLink::Push(uint32_t block, uint64_t step,
@@ -109,17 +102,12 @@ void ServerLink::Push(uint32_t block, uint64_t step,
     MutexLock lock(&mu_);
     failure = failure_;
     if (failure.ok()) {
-      if (pushes_.contains({step, block}) ||
-          (block < safe_.size() && step < safe_[block])) {
-        failure = absl::InvalidArgumentError(absl::StrFormat(
-            "block %d of step %d has been pushed already", block, step));
-      } else {
-        bytes_sent_ += bytes.size();
-        pushes_.emplace(Key{step, block}, payload);
-        if (joined_) {
-          PutPush({step, block}, payload);
-          stream = stream_;
-        }
+      auto message = machine_.Push(block, step, payload);
+      failure = message.status();
+      if (failure.ok()) bytes_sent_ += bytes.size();
+      if (failure.ok() && message->has_value()) {
+        Put(**message);
+        stream = stream_;
       }
     }
     if (lent != nullptr && !failure.ok()) lent->failure = failure;
@@ -136,17 +124,18 @@ void ServerLink::Pull(uint32_t block, uint64_t version,
   {
     MutexLock lock(&mu_);
     failure = failure_;
-    const Key key{version, block};
-    if (failure.ok() && pulls_.contains(key))
-      failure = absl::InvalidArgumentError(absl::StrFormat(
-          "version %d of block %d is being pulled already", version, block));
+    absl::StatusOr<std::optional<Message>> message = std::nullopt;
+    if (failure.ok()) {
+      message = machine_.Pull(block, version);
+      failure = message.status();
+    }
     if (failure.ok()) {
       auto pull = std::make_shared<Pending>();
       pull->buffer = buffer;
       pull->done = std::move(done);
-      pulls_.emplace(key, std::move(pull));
-      if (joined_) {
-        PutPull(key);
+      pulls_.emplace(Key{version, block}, std::move(pull));
+      if (message->has_value()) {
+        Put(**message);
         stream = stream_;
       }
     }
@@ -175,12 +164,12 @@ void ServerLink::PullRows(uint32_t block, uint64_t version,
     if (failure.ok()) {
       pull->done = std::move(done);
       bytes_sent_ += pull->ids.bytes.size();
-      const uint64_t request = next_request_++;
-      if (joined_) {
-        PutRowPull(request, *pull);
+      const auto [request, message] = machine_.PullRows(block, version);
+      row_pulls_.emplace(request, std::move(pull));
+      if (message.has_value()) {
+        Put(*message);
         stream = stream_;
       }
-      row_pulls_.emplace(request, std::move(pull));
     }
   }
   if (stream != nullptr) stream->Flush();
@@ -237,7 +226,10 @@ absl::Status ServerLink::OnValue(const parameter::Data &data,
   {
     MutexLock lock(&mu_);
     if (!TakePart(*pull, at, status)) return absl::OkStatus();
-    if (status.ok()) pulls_.erase(key);
+    if (status.ok()) {
+      pulls_.erase(key);
+      machine_.Pulled(data.block(), data.step());
+    }
   }
   RunDone(std::move(pull->done), std::move(status));
   return absl::OkStatus();
@@ -267,7 +259,10 @@ absl::Status ServerLink::OnRows(const parameter::Data &data,
   {
     MutexLock lock(&mu_);
     if (!TakePart(*pull, at, status)) return absl::OkStatus();
-    if (status.ok()) row_pulls_.erase(data.request());
+    if (status.ok()) {
+      row_pulls_.erase(data.request());
+      machine_.PulledRows(data.request());
+    }
   }
   RunDone(std::move(pull->done), std::move(status));
   return absl::OkStatus();
@@ -286,7 +281,7 @@ bool ServerLink::TakePart(Pending &pull, size_t at, absl::Status &status) {
 
 void ServerLink::Fail(const absl::Status &why) {
   std::vector<std::shared_ptr<Pending>> ended;
-  absl::btree_map<Key, runtime::SharedBytes> pushes;
+  std::vector<runtime::SharedBytes> pushes;
   std::shared_ptr<FrameStream> stream;
   {
     MutexLock lock(&mu_);
@@ -307,8 +302,8 @@ void ServerLink::Fail(const absl::Status &why) {
     }
     pulls_.clear();
     row_pulls_.clear();
-    pushes.swap(pushes_);
-    for (auto &[key, payload] : pushes)
+    pushes = machine_.Clear();
+    for (runtime::SharedBytes &payload : pushes)
       if (!IsCopied(payload.bytes.size()))
         const_cast<Lent *>(static_cast<const Lent *>(payload.owner.get()))
             ->failure = runtime::Unshared(why);

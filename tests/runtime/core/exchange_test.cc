@@ -289,6 +289,50 @@ TEST(ExchangeMachineTest, EveryRankGetsItsPartsOfAllOthers) {
   }
 }
 
+// Two halves in turn: what a round sends is where the next one's message lands, and no
+// peer waits for it to be sent.
+plan::Phase PassOn(int nodes, uint32_t rounds, bool sum) {
+  using testing::operator+, testing::operator%;
+  plan::Phase phase;
+  phase.set_chunks(2);
+  phase.set_rounds(rounds);
+  if (sum) phase.set_combine(plan::SUM);
+  *phase.mutable_send()->mutable_begin() = testing::RoundNumber() % 2;
+  *phase.mutable_send()->mutable_peer() = (testing::Rank() + testing::Constant(1)) % nodes;
+  *phase.mutable_recv()->mutable_begin() =
+      (testing::RoundNumber() + testing::Constant(1)) % 2;
+  *phase.mutable_recv()->mutable_peer() = (testing::Rank() + testing::Constant(-1)) % nodes;
+  for (plan::Side *side : {phase.mutable_send(), phase.mutable_recv()})
+    *side->mutable_count() = testing::Constant(1);
+  return phase;
+}
+
+TEST(ExchangeMachineTest, WhatIsStillToBeSentIsNotOverwritten) {
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    std::mt19937_64 random(seed);
+    const int nodes = 2 + int(random() % 4);
+    const uint32_t rounds = 1 + uint32_t(random() % 8);
+    const int64_t part = 1 + int64_t(random() % 6);
+    const bool sum = random() % 2 == 0;
+    SCOPED_TRACE(::testing::Message() << "seed " << seed);
+    Job job({PassOn(nodes, rounds, sum)}, nodes, 2 * part, 1 + uint32_t(random() % 2),
+            random() % 2 == 0 ? 0 : 16, seed);
+    std::vector<std::vector<int64_t>> values;
+    for (int r = 0; r < nodes; ++r) values.push_back(job.values(r));
+    for (uint32_t k = 0; k < rounds; ++k) {
+      const std::vector<std::vector<int64_t>> before = values;
+      for (int r = 0; r < nodes; ++r)
+        for (int64_t i = 0; i < part; ++i) {
+          const int64_t got = before[size_t((r + nodes - 1) % nodes)][size_t(k % 2 * part + i)];
+          int64_t &to = values[size_t(r)][size_t((k + 1) % 2 * part + i)];
+          to = sum ? int64_t(uint64_t(to) + uint64_t(got)) : got;
+        }
+    }
+    ASSERT_TRUE(job.Run()) << "it does not end";
+    for (int r = 0; r < nodes; ++r) ASSERT_EQ(job.values(r), values[size_t(r)]) << "rank " << r;
+  }
+}
+
 // --- The queue of a link ----------------------------------------------------
 
 TEST(LinkQueueTest, GivesTheMostUrgentFirstAndKeepsTheCredit) {
