@@ -4,6 +4,7 @@
 from _mutants import Fault
 
 CALLS, EXCHANGE = "runtime/core/calls.cc", "runtime/core/exchange.h"
+TRAINER, TRAINERS = "runtime/core/trainer_link.cc", "runtime/core/trainers.cc"
 SERVER, CUTS = "runtime/core/server.cc", "runtime/core/server_cuts.cc"
 LINK, MATCHER, PACKETS = "runtime/core/link_queue.h", "runtime/core/matcher.h", "runtime/core/packet_queue.h"
 
@@ -115,4 +116,38 @@ FAULTS = [
           "trainers_[t].finish = state.finish[t];", "trainers_[t].finish = kNever;"),
     Fault("a server begins again without its schedules", CUTS, "  schedules_ = state.schedules;\n", ""),
     Fault("a trainer is at the cut when it has pushed", CUTS, "block.applied[trainer] < cut_;", "block.taken[trainer] < cut_;"),
+    # A trainer and its servers, over connections that break.
+    Fault("pushes are not sent again", TRAINER, "if (key.second >= blocks || key.first >= welcome.taken[key.second])", "if (false)"),
+    Fault("pulls are not sent again", TRAINER, "    send.push_back({Message::kPull, version, block, 0, {}});", "    ;"),
+    Fault("pulls of rows are not sent again", TRAINER,
+          "    send.push_back({Message::kPullRows, key.first, key.second, request, {}});", "    ;"),
+    Fault("that it has finished is not said again", TRAINER, "if (finish_.has_value() && !finished_)", "if (false)"),
+    Fault("a push is let go of before a checkpoint has it", TRAINER,
+          "  if (!keeps_checkpoints_) LetGo(block, step + 1);\n  return", "  LetGo(block, step + 1);\n  return"),
+    Fault("a server that came back with less is believed", TRAINER,
+          "if (welcomed_ && welcome.taken[block] < safe_[block])", "if (false)"),
+    Fault("a trainer does not dial again", TRAINER, "trying_ = joined_ = false;", "joined_ = false;"),
+    Fault("a trainer waits for a server for ever", TRAINER, "if (now - away_since_ >= deadline_) return Due::kLate;", ""),
+    Fault("the deadline of a server is not begun again", TRAINER, "  if (joined_) away_since_ = now;\n", ""),
+    Fault("a push goes out before the welcome", TRAINER,
+          "  if (!joined_) return std::nullopt;\n  return Message{Message::kPush", "  return Message{Message::kPush"),
+    Fault("one block too few is let go of", TRAINER, "at != pushes_.end() && at->first.first < next;", "at != pushes_.end() && at->first.first <= next;"),
+    Fault("what came while a checkpoint was written is called safe", TRAINERS,
+          "Saying::kSafe, 0, 0, safe_[rank]});", "Saying::kSafe, 0, 0, trainer.next});"),
+    Fault("a trainer may go before it is in a checkpoint", TRAINERS,
+          "  if (options_.keeps_checkpoints) {\n    save_wanted_ = true;\n    return;\n  }\n", ""),
+    Fault("a trainer is told that it is safe in the checkpoint before", TRAINERS,
+          "if (!answer_[rank]) continue;", "if (!trainer.wants_answer) continue;"),
+    Fault("no checkpoint at the cut", TRAINERS, "return save_wanted_ || (*reached && !ended);", "return save_wanted_;"),
+    Fault("the cut of the next checkpoint stays the first", TRAINERS, "  cut_ = cut;\n", ""),
+    Fault("an old connection stays when a new one comes", TRAINERS,
+          "  if (old != 0) sayings->push_back({old, Saying::kDrop, 0, 0, {}});\n", ""),
+    Fault("a trainer that is away is waited for for ever", TRAINERS,
+          "else if (late.trainer < 0)\n        late.trainer = int(rank);", "else\n        continue;"),
+    Fault("the grace is not begun when a connection closes", TRAINERS, "    trainer.away_since = now;\n", ""),
+    Fault("one that has finished and is away is waited for", TRAINERS, "        trainer.gone = true;\n      else", "        continue;\n      else"),
+    Fault("a restored server does not know what it has taken", TRAINERS, "  trainer.next = std::move(next);\n", ""),
+    Fault("a trainer that never came is waited for", TRAINERS, "now - start_ > options_.join_deadline", "false"),
+    Fault("pushes are not acknowledged", TRAINERS,
+          "    sayings->push_back({trainer.connection, Saying::kTaken, block, step, {}});", "    ;"),
 ]

@@ -176,10 +176,7 @@ absl::Status ParameterServerImpl::TakeSnapshot(Tables tables, Snapshot *out) {
 absl::Status ParameterServerImpl::Pause(bool wait) {
   while (status_.ok() && machine_->paused()) changed_.Wait(&mu_);
   // Whoever is late is named by those who wait for him.
-  while (status_.ok() && !machine_->AtCut() &&
-         (machine_->AllFinished() ? !machine_->Finished()
-                                  : wait && !machine_->has_new_finish()))
-    changed_.Wait(&mu_);
+  while (status_.ok() && !machine_->MayPause(wait)) changed_.Wait(&mu_);
   if (!status_.ok()) return Unshared(status_);
   machine_->Pause();
   const Clock::time_point end = After(options_.deadline);
@@ -204,8 +201,7 @@ absl::Status ParameterServerImpl::Save(const std::string &path, bool wait) {
       absl::Status status = Pause(wait);
       if (status.ok()) {
         step = machine_->PassCut();
-        // From one cut to the next.
-        again = machine_->AllFinished() && !machine_->Finished();
+        again = machine_->WantsAnother();
         status = TakeSnapshot(CopyTables(), &snapshot);
       }
       machine_->Resume();

@@ -140,8 +140,13 @@ class Server {
   uint64_t cut() const { return cut_; }
   // Everything before the cut is applied, and nothing of what is behind it.
   bool AtCut() const;
-  // A trainer has finished since the last snapshot.
-  bool has_new_finish() const { return finishes_ != 0; }
+  // Whether a snapshot that is wanted may be taken: at the cut, or now, if it does not
+  // `wait` for that; if a trainer finishes, which the cut would wait for, at once, and at
+  // the end when all is applied.
+  bool MayPause(bool wait) const {
+    if (AtCut()) return true;
+    return AllFinished() ? Finished() : !wait || finishes_ != 0;
+  }
   // From now on nothing begins that would make blocks differ in their steps. Still:
   // nothing moves; what may be taken now is a snapshot.
   void Pause();
@@ -151,6 +156,8 @@ class Server {
   // A snapshot is taken: the step of the job that it is of, if it is at the cut or
   // at the end. The cut is then behind it.
   std::optional<uint64_t> PassCut();
+  // Another one is wanted behind it: from one cut to the next, as all have finished.
+  bool WantsAnother() const { return AllFinished() && !Finished(); }
 
   struct Arrived {
     uint64_t step = 0;
@@ -222,7 +229,8 @@ class Server {
   bool paused_ = false;
   uint64_t hold_ = 0;  // while paused: no update of this step or a later one begins
   uint64_t cut_ = kNever;
-  size_t finishes_ = 0, pulls_ = 0;
+  size_t finishes_ = 0;  // since the last snapshot
+  size_t pulls_ = 0;     // that wait
   uint64_t progress_ = 0;
 };
 

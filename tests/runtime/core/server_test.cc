@@ -23,19 +23,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "tests/runtime/core/server_cases.h"
 
 namespace commsched::runtime::core {
 namespace {
-
-using Values = std::vector<std::string>;  // "trainer:step", in order; "|" ends an update
-
-SharedBytes Payload(const std::string &text) {
-  auto owned = std::make_shared<std::string>(text);
-  return {{reinterpret_cast<const std::byte *>(owned->data()), owned->size()}, owned};
-}
-std::string Text(const SharedBytes &bytes) {
-  return {reinterpret_cast<const char *>(bytes.bytes.data()), bytes.bytes.size()};
-}
 
 struct Case {
   ServersProgram::Mode mode = ServersProgram::kSync;
@@ -51,24 +42,7 @@ Case RandomCase(std::mt19937_64 &random) {
   Case c;
   c.mode = ServersProgram::Mode(below(3));
   c.trainers = 1 + int(below(4));
-  const size_t blocks = 1 + below(5);
-  for (size_t b = 0; b < blocks; ++b) {
-    BlockProgram block;
-    block.key = absl::StrCat("b", b);
-    block.together = {uint32_t(b)};
-    block.apart = below(4) == 0;
-    block.rows.chunk = below(4) == 0 ? 8 : 0;
-    c.program.blocks.push_back(block);
-  }
-  // Neighbours that are updated at once, where that may be.
-  for (size_t b = 0; b + 1 < blocks && c.mode == ServersProgram::kSync; ++b) {
-    BlockProgram &first = c.program.blocks[b], &second = c.program.blocks[b + 1];
-    if (below(3) != 0 || first.of_rows() || second.of_rows() || first.together.size() > 1)
-      continue;
-    first.together = second.together = {uint32_t(b), uint32_t(b + 1)};
-    second.apart = first.apart;
-  }
-  c.program.has_schedule = below(2) == 0;
+  c.program = RandomServer(c.mode, random);
   for (int t = 0; t < c.trainers; ++t) c.steps.push_back(below(7));
   if (below(2) == 0) c.cut_every = 1 + below(4);
   c.saves = c.cut_every != 0 || below(2) == 0;
@@ -238,25 +212,13 @@ class Job {
     return std::stoull(push.substr(push.find(':') + 1));
   }
 
-  // After so many steps. Synchronous: each step has the messages of all that have not
-  // finished before, in the order of their ranks. Else: as they arrived.
   Values Expected(uint32_t b, uint64_t version) const {
     Values value;
     if (!sync()) {
       for (const std::string &push : Arrived(b)) value.insert(value.end(), {push, "|"});
       return value;
     }
-    for (uint64_t s = 0; s < version; ++s) {
-      bool any = false;
-      for (int t = 0; t < c_.trainers; ++t) {
-        if (s >= c_.steps[size_t(t)]) continue;
-        value.push_back(absl::StrCat(t, ":", s));
-        any = true;
-      }
-      if (!any) break;
-      value.push_back("|");
-    }
-    return value;
+    return ExpectedOf(c_.steps, version);
   }
 
   // --- What ends on the server.

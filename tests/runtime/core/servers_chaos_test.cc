@@ -1,0 +1,55 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Jobs with parameter servers under faults: every one ends with the values that it would
+// have without them, or, where a fault does not allow that, every process that lives
+// ends with an error. The machines are those that run.
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "tests/runtime/core/servers_world.h"
+
+namespace commsched::runtime::core {
+namespace {
+
+constexpr Time kLimit = 300 * kSecond;
+
+void AddFault(const JobCase &job, std::mt19937_64 &random, ServersWorld *world) {
+  const Time at = Time(random() % uint64_t(3 * kSecond));
+  const int trainer = int(random() % job.steps.size());
+  const int server = int(random() % job.servers.size());
+  const Time length = Time(random() % uint64_t(random() % 8 == 0 ? 60 * kSecond : 3 * kSecond));
+  switch (random() % 8) {
+    case 0:
+      return random() % 4 == 0 ? world->KillTrainer(at, trainer)
+                               : world->StopTrainer(at, trainer, length);
+    case 1:
+      return world->StopServer(at, server, length);
+    case 2:
+    case 3:
+    case 4:
+      return world->RestartServer(at, server, length);
+    default:
+      return world->BreakConnection(at, trainer, server);
+  }
+}
+
+TEST(ServersChaos, JobsEndAsTheyMust) {
+  int well = 0, failed = 0;
+  for (uint64_t seed = 1; seed <= 3000; ++seed) {
+    std::mt19937_64 random(seed);
+    const JobCase job = RandomJob(random);
+    ServersWorld world(job, random());
+    for (size_t faults = random() % 5; faults != 0; --faults) AddFault(job, random, &world);
+    world.Run(kLimit);
+    ASSERT_EQ(world.Wrong(), "") << "seed " << seed << "\n" << absl::StrJoin(world.trace(), "\n");
+    ++(world.failed() ? failed : well);
+  }
+  // Of both, so that the above says something.
+  EXPECT_GT(well, 1000);
+  EXPECT_GT(failed, 100);
+}
+
+}  // namespace
+}  // namespace commsched::runtime::core
