@@ -65,7 +65,8 @@ ParameterHub::ParameterHub(runtime::ParameterServer *server,
                 .blocks = options.block_bytes.size(),
                 .keeps_checkpoints = options.checkpoint_steps > 0,
                 .grace = Nanoseconds(options.grace),
-                .join_deadline = Nanoseconds(options.join_deadline)},
+                .join_deadline = Nanoseconds(options.join_deadline),
+                .tick = std::chrono::nanoseconds(kTick).count()},
                server->cut(), runtime::ToTime(Clock::now())) {
   for (int rank = 0; rank < options.trainers; ++rank) {
     runtime::ParameterServer::Taken taken = server->taken(rank);

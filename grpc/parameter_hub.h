@@ -31,6 +31,8 @@ class ParameterConnection;
 // Shared by its connections and by what the server still has to answer.
 class ParameterHub : public std::enable_shared_from_this<ParameterHub> {
  public:
+  static constexpr auto kTick = std::chrono::milliseconds(100);  // see CheckTimes
+
   ParameterHub(runtime::ParameterServer *server,
                const ParameterServiceOptions &options);
 
@@ -62,7 +64,7 @@ class ParameterHub : public std::enable_shared_from_this<ParameterHub> {
   Gate &gate() { return gate_; }
 
   // For the threads of the service.
-  // Trainers that are late are reported to the server.
+  // Trainers that are late are reported to the server. To be called every kTick.
   void CheckTimes();
   // Saves whenever that is due, until Shutdown.
   void SaveLoop();

@@ -32,8 +32,6 @@ using runtime::MutexLock;
 using RawParameterService = parameter::ParameterService::WithRawMethod_Attach<
     parameter::ParameterService::Service>;
 
-constexpr auto kTick = std::chrono::milliseconds(100);
-
 // Once per process, before its first server: both hold for all that follow.
 void EnableHealthAndReflection() {
   static const bool done = [] {
@@ -142,7 +140,7 @@ void Service::TickLoop() {
   while (true) {
     {
       MutexLock lock(&mu_);
-      if (!stopped_) changed_.WaitUntil(&mu_, runtime::Clock::now() + kTick);
+      if (!stopped_) changed_.WaitUntil(&mu_, runtime::Clock::now() + ParameterHub::kTick);
       if (stopped_) return;
     }
     hub_->gate().CheckTimes();

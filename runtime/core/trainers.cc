@@ -10,7 +10,7 @@
 namespace commsched::runtime::core {
 
 Trainers::Trainers(const Options &options, uint64_t cut, Time start)
-    : options_(options), start_(start), trainers_(size_t(options.trainers)), cut_(cut) {
+    : options_(options), looked_(start), trainers_(size_t(options.trainers)), cut_(cut) {
   for (Trainer &trainer : trainers_) trainer.next.assign(options_.blocks, 0);
 }
 
@@ -21,7 +21,10 @@ void Trainers::Restore(int rank, std::vector<uint64_t> next, bool finished) {
   if (!finished) return;
   // It may want to hear that it is safe, or have left long ago.
   trainer.joined = trainer.finished = true;
-  trainer.away_since = start_;
+}
+
+Time Trainers::Present(Time now) const {
+  return present_ + std::clamp(now - looked_, Time{0}, 2 * options_.tick);
 }
 
 // --- Who is there -------------------------------------------------------------
@@ -31,7 +34,7 @@ absl::Status Trainers::MayJoin(int rank, uint64_t session, uint64_t run_digest) 
   if (trainer.session != 0 && trainer.session != session)
     return absl::FailedPreconditionError(
         absl::StrFormat("another process has joined as trainer %d", rank));
-  if (trainer.gone)
+  if (trainer.left)
     return absl::FailedPreconditionError(
         absl::StrFormat("trainer %d has finished and gone", rank));
   if (run_digest_.value_or(run_digest) != run_digest)
@@ -46,6 +49,7 @@ void Trainers::Join(int rank, uint64_t session, uint64_t run_digest, Connection 
   run_digest_ = run_digest;
   trainer.session = session;
   trainer.joined = true;
+  trainer.gone = false;
   const Connection old = std::exchange(trainer.connection, connection);
   if (old != 0) sayings->push_back({old, Saying::kDrop, 0, 0, {}});
 }
@@ -54,14 +58,14 @@ void Trainers::Closed(Connection connection, Time now) {
   for (Trainer &trainer : trainers_) {
     if (trainer.connection != connection) continue;
     trainer.connection = 0;
-    trainer.away_since = now;
+    trainer.away_since = Present(now);
   }
 }
 
 absl::Status Trainers::Goodbye(int rank, Sayings *sayings) {
   Trainer &trainer = trainers_[size_t(rank)];
   if (!trainer.finished) return absl::AbortedError("it left before it had finished");
-  trainer.gone = true;
+  trainer.gone = trainer.left = true;
   if (trainer.connection != 0)
     sayings->push_back({trainer.connection, Saying::kEnd, 0, 0, {}});
   return absl::OkStatus();
@@ -69,19 +73,21 @@ absl::Status Trainers::Goodbye(int rank, Sayings *sayings) {
 
 Trainers::Late Trainers::CheckTimes(Time now) {
   Late late;
+  present_ = Present(now);
+  looked_ = now;
   for (size_t rank = 0; rank < trainers_.size(); ++rank) {
     Trainer &trainer = trainers_[rank];
     if (!trainer.joined) {
       late.missing.push_back(int(rank));
     } else if (!trainer.gone && trainer.connection == 0 &&
-               now - trainer.away_since > options_.grace) {
+               present_ - trainer.away_since > options_.grace) {
       if (trainer.finished)
         trainer.gone = true;
       else if (late.trainer < 0)
         late.trainer = int(rank);
     }
   }
-  if (late.trainer < 0 && !late.missing.empty() && now - start_ > options_.join_deadline) {
+  if (late.trainer < 0 && !late.missing.empty() && present_ > options_.join_deadline) {
     late.trainer = late.missing.front();
     late.never_came = true;
   }

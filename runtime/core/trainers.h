@@ -35,6 +35,9 @@ class Trainers {
     bool keeps_checkpoints = false;
     Time grace = 0;          // for coming back
     Time join_deadline = 0;  // since `start`
+    // CheckTimes is called about so often. What lies between two calls counts for no
+    // more than twice that: while this process is stopped nobody can come back.
+    Time tick = 0;
   };
   struct Saying {
     enum Kind {
@@ -76,7 +79,7 @@ class Trainers {
     bool never_came = false;
     std::vector<int> missing;  // likewise: all who did not
   };
-  // Who is away for too long. One that has finished has gone.
+  // Who is away for too long. One that has finished has gone, unless it comes back.
   Late CheckTimes(Time now);
 
   // --- What they do
@@ -106,19 +109,22 @@ class Trainers {
     Connection connection = 0;
     uint64_t session = 0;
     bool joined = false, finished = false;
-    bool gone = false;          // in good order
+    bool gone = false;          // in good order, or it has finished and is away
+    bool left = false;          // it has said goodbye
     bool told = false;          // of the end
     bool wants_answer = false;  // to Finish
     int under_way = 0;          // pushes given to the server, not taken yet
     Time away_since = 0;        // joined, without a connection
     std::vector<uint64_t> next;  // by block, of what is taken
   };
+  // The time that has passed for this process, at `now`.
+  Time Present(Time now) const;
   const Trainer &of(int trainer) const { return trainers_[size_t(trainer)]; }
   bool IsCutReached(const Trainer &trainer) const;
   void AnswerFinish(Trainer *trainer, Sayings *sayings);
 
   const Options options_;
-  const Time start_;
+  Time present_ = 0, looked_;  // at the last look
   std::vector<Trainer> trainers_;
   std::optional<uint64_t> run_digest_;  // of who joined first
   uint64_t cut_;

@@ -23,7 +23,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "tests/runtime/core/server_cases.h"
+#include "tests/chaos/server_cases.h"
 
 namespace commsched::runtime::core {
 namespace {
@@ -138,6 +138,10 @@ class Job {
           trainers_[size_t(t)].final = true;
           for (uint32_t b = 0; b < values_.size(); ++b) Pull(t, b, Server::kFinal);
         });
+      // An older version is what it was, or is refused.
+      const uint32_t old = uint32_t(random_() % trainer.blocks.size());
+      if (sync() && random_() % 8 == 0)
+        can->push_back([this, t, old] { PullOld(t, old); });
       // Again, as after a lost connection: it counts once.
       const uint32_t b = uint32_t(random_() % trainer.blocks.size());
       const uint64_t pushed = trainer.blocks[b].pushed;
@@ -178,6 +182,18 @@ class Job {
     pulls_[name] = {t, b, version};
     if (*pulled == Server::Pulled::kWaits) return;
     Answer(name, *pulled == Server::Pulled::kNewest ? values_[b] : before_[b]);
+  }
+  void PullOld(int t, uint32_t b) {
+    const uint64_t version = random_() % (Updates(b) + 1);
+    if (of_rows(b) && RunsRows(b)) return;
+    auto pulled = machine_->Pull(t, b, version, next_pull_++);
+    if (!pulled.ok()) {
+      EXPECT_LT(version, Updates(b));
+      return;
+    }
+    ASSERT_NE(*pulled, Server::Pulled::kWaits);
+    EXPECT_EQ(*pulled == Server::Pulled::kNewest ? values_[b] : before_[b],
+              Expected(b, version));
   }
   void Answer(uint64_t name, const Values &value) {
     const auto [t, b, version] = pulls_.extract(name).mapped();
@@ -276,6 +292,8 @@ class Job {
   }
 
   void Begins(const Server::Work &work) {
+    EXPECT_FALSE(behind_rows_) << "behind an update of rows, which is run in parts";
+    behind_rows_ = work.block >= 0 && of_rows(uint32_t(work.block));
     if (c_.cut_every != 0) {
       EXPECT_LT(work.step, passed_ + c_.cut_every) << "behind the cut";
     }
@@ -310,6 +328,7 @@ class Job {
     std::vector<Server::Answer> answers;
     const Server::Work work = machine_->Complete(&answers);
     --running_;
+    behind_rows_ &= running_ != 0;
     if (work.block >= 0) {
       Apply(work);
       for (const Server::Work &other : work.others) {
@@ -378,6 +397,7 @@ class Job {
     users_.clear();
     rows_running_.clear();
     running_ = 0;
+    behind_rows_ = false;
     passed_ = c_.cut_every == 0 ? 0 : machine_->cut() - c_.cut_every;
     std::map<uint64_t, std::tuple<int, uint32_t, uint64_t>> pulls = std::move(pulls_);
     pulls_.clear();
@@ -434,6 +454,7 @@ class Job {
   std::map<uint32_t, Values> arrived_;
   std::set<uint32_t> users_, rows_running_;
   size_t running_ = 0;
+  bool behind_rows_ = false;  // the last one that runs is of rows
   uint64_t schedules_ = 0, next_pull_ = 0, finals_ = 0;
   uint64_t passed_ = 0;  // the last cut that was passed
   std::unique_ptr<Kept> kept_;

@@ -3,8 +3,8 @@
 //
 // Random parameter servers without values: what is applied to a block is written down
 // as text.
-#ifndef COMMSCHED_TESTS_RUNTIME_CORE_SERVER_CASES_H
-#define COMMSCHED_TESTS_RUNTIME_CORE_SERVER_CASES_H
+#ifndef COMMSCHED_TESTS_CHAOS_SERVER_CASES_H
+#define COMMSCHED_TESTS_CHAOS_SERVER_CASES_H
 
 #include <cstdint>
 #include <memory>
@@ -71,4 +71,4 @@ inline Values ExpectedOf(const std::vector<uint64_t> &steps, uint64_t version) {
 
 }  // namespace commsched::runtime::core
 
-#endif  // COMMSCHED_TESTS_RUNTIME_CORE_SERVER_CASES_H
+#endif  // COMMSCHED_TESTS_CHAOS_SERVER_CASES_H

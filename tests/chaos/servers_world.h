@@ -6,8 +6,8 @@
 // delay, that break in the middle of what is on its way, and that are made again;
 // processes that are killed, stopped, and, of servers, started again from their last
 // checkpoint. What a random seed does can be done again.
-#ifndef COMMSCHED_TESTS_RUNTIME_CORE_SERVERS_WORLD_H
-#define COMMSCHED_TESTS_RUNTIME_CORE_SERVERS_WORLD_H
+#ifndef COMMSCHED_TESTS_CHAOS_SERVERS_WORLD_H
+#define COMMSCHED_TESTS_CHAOS_SERVERS_WORLD_H
 
 #include <cstdint>
 #include <deque>
@@ -25,7 +25,7 @@
 #include "runtime/core/server.h"
 #include "runtime/core/trainer_link.h"
 #include "runtime/core/trainers.h"
-#include "tests/runtime/core/server_cases.h"
+#include "tests/chaos/server_cases.h"
 
 namespace commsched::runtime::core {
 
@@ -130,6 +130,7 @@ class ServersWorld {
   void Later(Process *process, Time most, std::function<void()> then);
   void At(Time time, Process *process, std::function<void()> then);
   void Disturbed(Time length);  // for so long there may be no progress
+  void Away(Time length);
   void Note(const std::string &what);
   Time Random(Time most) { return Time(random_() % uint64_t(most + 1)); }
 
@@ -178,10 +179,10 @@ class ServersWorld {
   std::map<uint64_t, Connection> connections_;
   uint64_t next_connection_ = 1, next_pull_ = 1;
   bool may_fail_ = false;
-  Time disturbed_ = 0;
+  Time disturbed_ = 0, away_ = 0;
   std::vector<std::string> wrong_, trace_;
 };
 
 }  // namespace commsched::runtime::core
 
-#endif  // COMMSCHED_TESTS_RUNTIME_CORE_SERVERS_WORLD_H
+#endif  // COMMSCHED_TESTS_CHAOS_SERVERS_WORLD_H

@@ -1,6 +1,6 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "tests/runtime/core/servers_world.h"
+#include "tests/chaos/servers_world.h"
 
 #include <algorithm>
 
@@ -12,6 +12,7 @@ namespace commsched::runtime::core {
 namespace {
 
 constexpr Time kMillisecond = 1'000'000;
+constexpr Time kTick = kSecond / 4;
 constexpr Time kLinger = 2 * kSecond;     // of a server that has failed
 constexpr Time kDetection = 2 * kSecond;  // of a broken connection, at most
 
@@ -82,8 +83,15 @@ void ServersWorld::Disturbed(Time length) {
   may_fail_ |= disturbed_ > kDeadline / 2;
 }
 
+// Connections of trainers may be away for so long.
+void ServersWorld::Away(Time length) {
+  away_ += length;
+  may_fail_ |= away_ > kGrace - kSecond;
+  Disturbed(length);
+}
+
 void ServersWorld::BreakConnection(Time at, int trainer, int server) {
-  Disturbed(kDetection);
+  Away(kDetection);
   At(at, nullptr, [=, this] { Break(trainers_[size_t(trainer)].connections[size_t(server)]); });
 }
 
@@ -114,7 +122,7 @@ void ServersWorld::RestartServer(Time at, int s, Time after) {
 }
 
 void ServersWorld::StopTrainer(Time at, int t, Time length) {
-  Disturbed(length);
+  Away(length);
   At(at, nullptr, [=, this] {
     Note(absl::StrCat("trainer ", t, " is stopped"));
     trainers_[size_t(t)].stopped_until = now_ + length;
@@ -413,7 +421,7 @@ void ServersWorld::StartServer(int s) {
   }
   server.trainers = std::make_unique<Trainers>(
       Trainers::Options{n, program.blocks.size(), job_.checkpoint_steps != 0, kGrace,
-                        kDeadline},
+                        kDeadline, kTick},
       server.machine->cut(), now_);
   for (int t = 0; t < n; ++t)
     server.trainers->Restore(t, server.machine->taken(t), server.machine->finished(t));
@@ -440,7 +448,7 @@ void ServersWorld::Watch(int s, uint64_t incarnation) {
   if (server.machine->waiting() && now_ - server.progressed >= kDeadline)
     FailServer(s, absl::StrCat("no progress: ", server.machine->Missing()));
   Work(s);
-  At(now_ + kSecond / 4, &server, [=, this] { Watch(s, incarnation); });
+  At(now_ + kTick, &server, [=, this] { Watch(s, incarnation); });
 }
 
 // Begins what can begin, and says what can be said.
@@ -628,7 +636,10 @@ void ServersWorld::ServerHears(int s, uint64_t name, const Packet &packet) {
       server.trainers->Finish(t, &sayings);
       break;
     case Packet::kGoodbye:
-      status = server.trainers->Goodbye(t, &sayings);
+      // Also if it has finished with this server before it was started again without
+      // a checkpoint.
+      if (absl::Status left = server.trainers->Goodbye(t, &sayings); !left.ok())
+        FailServer(s, absl::StrCat("trainer ", t, ": ", left.message()));
       break;
     case Packet::kAbort:
       server.trainers->Lost(t);
