@@ -88,7 +88,8 @@ FAULTS = [
           "for (int r = b.added + 1; r < n; ++r) addition->last &=", "for (int r = b.added + 2; r < n; ++r) addition->last &="),
     Fault("blocks that are updated together go one by one", SERVER, "|| !IsWhole(*it)) {", ") {"),
     Fault("updates of a block overlap", SERVER, "if (passed[b] || blocks_[b].running ||", "if (passed[b] ||"),
-    Fault("an update overtakes one of its block", SERVER, "      passed[b] = true;\n      continue;", "      continue;"),
+    Fault("pushes are applied in another order than they come", SERVER,
+          "ready_.push_back({int(block), step, trainer,", "ready_.push_front({int(block), step, trainer,"),
     Fault("the schedule runs while a block is in the step before", SERVER, "    if (through) {", "    if (true) {"),
     Fault("the schedule runs once", SERVER, "if (sync()) return schedules_ <= work.step;", "if (sync()) return schedules_ == 0;"),
     Fault("three updates at a time", SERVER, "kMaxRunning = 2", "kMaxRunning = 3"),
@@ -115,7 +116,6 @@ FAULTS = [
     Fault("a server begins again without its finishes", CUTS,
           "trainers_[t].finish = state.finish[t];", "trainers_[t].finish = kNever;"),
     Fault("a server begins again without its schedules", CUTS, "  schedules_ = state.schedules;\n", ""),
-    Fault("a trainer is at the cut when it has pushed", CUTS, "block.applied[trainer] < cut_;", "block.taken[trainer] < cut_;"),
     # A trainer and its servers, over connections that break.
     Fault("pushes are not sent again", TRAINER, "if (key.second >= blocks || key.first >= welcome.taken[key.second])", "if (false)"),
     Fault("pulls are not sent again", TRAINER, "    send.push_back({Message::kPull, version, block, 0, {}});", "    ;"),

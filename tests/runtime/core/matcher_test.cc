@@ -301,6 +301,37 @@ TEST(MatcherTest, GrantsAndAnnouncementsComeOnce) {
   EXPECT_TRUE(o.end.TakeAnnounce({5}, 2000, &o.controls).ok());
 }
 
+// What only costs time if it is forgotten.
+TEST(MatcherTest, NobodyWaitsForARoundTripThatIsNotNeeded) {
+  End end{kLimits};
+  Controls controls;
+  ASSERT_FALSE(end.Send({1}, 10, 1, &controls)->has_value());
+  ASSERT_FALSE(end.Send({2}, 2000, 2, &controls)->has_value());
+  std::vector<End::Going> going;
+  end.Open(kLimits, &going, &controls);
+  ASSERT_EQ(going.size(), 1u);  // the short one
+  EXPECT_EQ(going[0].item, 1u);
+  controls.clear();
+  // A long receive is granted of its own accord.
+  ASSERT_TRUE(end.Receive({3}, 2000, 3, &controls).ok());
+  ASSERT_EQ(controls.size(), 1u);
+  EXPECT_EQ(controls[0].kind, Control::kGrant);
+  // Room comes back, also of what finds its receive.
+  controls.clear();
+  size_t used = 0;
+  for (uint64_t m = 10; m < 40; ++m) {
+    const auto receive = [&] { return end.Receive({m}, 500, 1, &controls).ok(); };
+    ASSERT_TRUE(m % 2 == 1 || receive());
+    ASSERT_TRUE(end.Take({m}, 500, 0, 500, &controls).ok());
+    ASSERT_TRUE(m % 2 == 0 || receive());
+    used += 500 + kMessageCost;
+    for (const Control &control : controls)
+      if (control.kind == Control::kCredit) used -= control.bytes;
+    controls.clear();
+    EXPECT_LT(used, kLimits.room / 4);
+  }
+}
+
 TEST(MatcherTest, GivesBackWhatWaitsInOrder) {
   Open o;
   for (uint32_t m : {3, 1, 2}) {

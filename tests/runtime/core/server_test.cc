@@ -242,12 +242,17 @@ class Job {
   void AddServer(std::vector<std::function<void()>> *can) {
     for (uint32_t b = 0; b < values_.size(); ++b) {
       if (adding_[b].busy) {
+        Server::Addition another;
+        EXPECT_FALSE(machine_->NextAddition(b, &another)) << "two at a time";
         can->push_back([this, b] { EndAddition(b); });
         continue;
       }
       Server::Addition &addition = adding_[b].addition;
+      const bool last = adding_[b].last;
       if (machine_->NextAddition(b, &addition)) {
         adding_[b].busy = true;
+        EXPECT_TRUE(addition.close || !last) << "behind the last one";
+        adding_[b].last = !addition.close && addition.last;
         can->push_back([this, b] { EndAddition(b); });
       }
       if (machine_->readers(b) != 0)
@@ -312,6 +317,7 @@ class Job {
     EXPECT_EQ(work.others.size() + 1, together.size());
     for (uint32_t b : together) {
       EXPECT_TRUE(users_.insert(b).second) << "two updates of a block";
+      before_[b].clear();  // its memory is used again
       if (of_rows(b)) rows_running_.insert(b);
       if (c_.program.has_schedule && !c_.program.blocks[b].apart) {
         EXPECT_GE(schedules_, sync() ? work.step + 1 : 1);
@@ -450,6 +456,7 @@ class Job {
     Server::Addition addition;
     Values sum;
     bool busy = false;
+    bool last = false;  // what was added was the last one
   };
   std::vector<Adding> adding_;
   std::map<uint64_t, std::tuple<int, uint32_t, uint64_t>> pulls_;
