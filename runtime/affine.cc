@@ -59,6 +59,45 @@ std::optional<int64_t> Affine::Constant() const {
   return nodes_[0].constant;
 }
 
+std::optional<std::pair<int64_t, int64_t>> Affine::Turn() const {
+  if (nodes_.size() < 3 || nodes_.back().op != plan::AffineExpr::MOD) return std::nullopt;
+  // Of what is on the stack: by how much it grows, and its value if that is known.
+  struct Value {
+    int64_t step = 0;
+    std::optional<int64_t> known;
+  };
+  std::vector<Value> stack;
+  for (const Node &node : nodes_) {
+    switch (node.op) {
+      case plan::AffineExpr::CONSTANT:
+        stack.push_back({0, node.constant});
+        continue;
+      case plan::AffineExpr::RANK:
+        stack.push_back({0, std::nullopt});
+        continue;
+      case plan::AffineExpr::ROUND:
+        stack.push_back({1, std::nullopt});
+        continue;
+      default:
+        break;
+    }
+    const Value b = stack.back();
+    stack.pop_back();
+    Value &a = stack.back();
+    const bool last = &node == &nodes_.back();
+    if (last && b.known && *b.known > 0) return std::pair{a.step, *b.known};
+    if (node.op == plan::AffineExpr::ADD) {
+      if (__builtin_add_overflow(a.step, b.step, &a.step)) return std::nullopt;
+    } else if (node.op == plan::AffineExpr::MUL && b.known) {
+      if (__builtin_mul_overflow(a.step, *b.known, &a.step)) return std::nullopt;
+    } else if (a.step != 0 || b.step != 0) {
+      return std::nullopt;
+    }
+    a.known.reset();
+  }
+  return std::nullopt;
+}
+
 bool Affine::UsesRound() const {
   for (const Node &node : nodes_)
     if (node.op == plan::AffineExpr::ROUND) return true;

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -24,6 +25,9 @@ class Affine {
   std::optional<int64_t> Evaluate(int64_t rank, int64_t round) const;
   // False: it is the same in all rounds.
   bool UsesRound() const;
+  // If from a round to the next one it grows by `step` modulo `modulus`: these two.
+  // Empty if that is not seen.
+  std::optional<std::pair<int64_t, int64_t>> Turn() const;
   // Its value, if it is a plain number.
   std::optional<int64_t> Constant() const;
 

@@ -75,6 +75,12 @@ absl::StatusOr<Transfer> ExchangeSide::EvaluateAgain(const char *what, int64_t c
   return other;
 }
 
+std::optional<int64_t> ExchangeSide::Turn(int64_t chunks) const {
+  const auto turn = begin_.Turn();
+  if (!turn || turn->second != chunks) return std::nullopt;
+  return (turn->first % chunks + chunks) % chunks;
+}
+
 bool ExchangeSide::UsesRound() const {
   for (const auto &[expr, equality] : conditions_)
     if (expr.UsesRound()) return true;

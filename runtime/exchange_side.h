@@ -7,6 +7,7 @@
 #define COMMSCHED_RUNTIME_EXCHANGE_SIDE_H
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -37,6 +38,10 @@ class ExchangeSide {
   // another one: only where the parts begin changes.
   absl::StatusOr<Transfer> EvaluateAgain(const char *what, int64_t chunks, int rank,
                                          int64_t round, Transfer other) const;
+
+  // By how many parts its parts move on in each round, around all `chunks` parts. Empty
+  // if that is not seen.
+  std::optional<int64_t> Turn(int64_t chunks) const;
 
   // Whether peers or numbers of parts differ from round to round.
   bool UsesRound() const;

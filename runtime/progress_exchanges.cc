@@ -58,6 +58,9 @@ struct ProgressEngine::Slice {
     return engine->PostReceive(active, at, round, staged) ? core::Posted::kWaits
                                                           : core::Posted::kFailed;
   }
+  bool Lands(const Round &received, const Round &sent) const {
+    return core::LandsOn(received, sent);
+  }
   void Send(const core::Place &at, const Round &round) {
     engine->links_[round.send_peer].Push(
         {PhaseAt(*active, at).priority, active->request.call, active->begun, at.index,

@@ -18,6 +18,9 @@
 //   void Send(const Place &, const R &)     joins the queue of the link
 //   void Take(const Place &, const R &, bool staged)
 //                              what was received there is combined now
+//   bool Lands(const R &received, const R &sent)
+//                              whether what the one receives lands on what the other
+//                              sends: LandsOn below, or what knows it faster
 //   void Done()                nothing is left; the exchange may be destroyed in it
 // None of them calls back into the exchange.
 #ifndef COMMSCHED_RUNTIME_CORE_EXCHANGE_H
@@ -99,8 +102,8 @@ class Exchange {
   template <typename D>
   void Arrived(D &driver) {
     receiving_ = false;
-    const auto round = driver.RoundAt(recv_);
-    staged_ = LandsOn(round, round);
+    const auto &round = driver.RoundAt(recv_);
+    staged_ = driver.Lands(round, round);
     if (!staged_ || send_.index > recv_.index) EndReceive(driver);
   }
   template <typename D>
@@ -115,7 +118,7 @@ class Exchange {
     if (receiving_ || staged_ || IsEnd(driver, recv_)) return false;
     if (recv_.index <= send_.index) return true;
     if (recv_.index > send_.index + 1) return false;
-    return !LandsOn(driver.RoundAt(recv_), driver.RoundAt(send_));
+    return !driver.Lands(driver.RoundAt(recv_), driver.RoundAt(send_));
   }
 
   template <typename D>
@@ -124,21 +127,21 @@ class Exchange {
     for (bool moved = true; moved;) {
       moved = false;
       while (MayReceive(driver)) {
-        const auto round = driver.RoundAt(recv_);
+        const auto &round = driver.RoundAt(recv_);
         if (round.recv_peer < 0) {
           Skip(driver, &recv_);
           moved = true;
           continue;
         }
         receiving_ = true;
-        const Posted posted = driver.Receive(recv_, round, LandsOn(round, round));
+        const Posted posted = driver.Receive(recv_, round, driver.Lands(round, round));
         if (posted == Posted::kFailed) return;
         if (posted == Posted::kWaits) continue;
         Arrived(driver);
         moved = true;
       }
       while (!sending_ && !IsEnd(driver, send_) && send_.index <= recv_.index) {
-        const auto round = driver.RoundAt(send_);
+        const auto &round = driver.RoundAt(send_);
         if (round.send_peer >= 0) {
           sending_ = true;
           driver.Send(send_, round);

@@ -80,8 +80,9 @@ class Matcher {
   void Open(MessageLimits theirs, std::vector<Going> *going, Controls *controls);
   // Returns the message if it goes now; else it is kept. kAlreadyExists: there is one
   // with this tag, and Sent was not called.
+  // `whole`: if it goes now, all of it does, and Sent is not called.
   absl::StatusOr<std::optional<Going>> Send(const MessageTag &tag, size_t bytes, O item,
-                                            Controls *controls);
+                                            Controls *controls, bool whole = false);
   // Of a message that went: its last byte is on its way.
   void Sent(const MessageTag &tag);
   absl::StatusOr<std::optional<Going>> TakeGrant(const Control &grant);
@@ -108,6 +109,9 @@ class Matcher {
                              Controls *controls);
   // Ends a receive, and gives it back.
   I End(const MessageTag &tag);
+  // All of a message at once: Take, and End if there is its receive.
+  absl::StatusOr<std::optional<I>> TakeWhole(const MessageTag &tag, size_t total,
+                                             Controls *controls);
   // The receive of the tag, if there is one; valid until the next call.
   I *Posted(const MessageTag &tag);
   absl::Status TakeAnnounce(const MessageTag &tag, size_t bytes, Controls *controls);
@@ -138,6 +142,8 @@ class Matcher {
   };
   bool MayGo(size_t bytes);
   void GiveRoom(size_t bytes, Controls *controls);
+  // Of a message that was not granted.
+  absl::Status UseRoom(const MessageTag &tag, size_t total, bool posted, Controls *controls);
   // Errors, of what the other end has done.
   static absl::Status Twice(const MessageTag &tag) {
     return absl::DataLossError(absl::StrCat("got ", Describe(tag), " twice"));
@@ -187,7 +193,9 @@ void Matcher<O, I, K>::Open(MessageLimits theirs, std::vector<Going> *going,
 
 template <typename O, typename I, typename K>
 absl::StatusOr<std::optional<typename Matcher<O, I, K>::Going>> Matcher<O, I, K>::Send(
-    const MessageTag &tag, size_t bytes, O item, Controls *controls) {
+    const MessageTag &tag, size_t bytes, O item, Controls *controls, bool whole) {
+  if (whole && open_ && !sends_.contains(tag) && MayGo(bytes))
+    return Going{tag, std::move(item)};
   auto [it, is_new] = sends_.try_emplace(tag);
   Outgoing &outgoing = it->second;
   if (!is_new && outgoing.state != Outgoing::kGrantedAhead)
@@ -257,6 +265,18 @@ void Matcher<O, I, K>::GiveRoom(size_t bytes, Controls *controls) {
 }
 
 template <typename O, typename I, typename K>
+absl::Status Matcher<O, I, K>::UseRoom(const MessageTag &tag, size_t total, bool posted,
+                                       Controls *controls) {
+  if (total > own_.eager || used_ + total + kMessageCost > own_.room)
+    return absl::DataLossError(
+        absl::StrCat("got ", Describe(tag), " of ", total,
+                     " bytes, which exceeds what may be sent before the receive is posted"));
+  used_ += total + kMessageCost;
+  if (posted) GiveRoom(total + kMessageCost, controls);
+  return absl::OkStatus();
+}
+
+template <typename O, typename I, typename K>
 absl::StatusOr<typename Matcher<O, I, K>::Here> Matcher<O, I, K>::Receive(
     const MessageTag &tag, size_t bytes, I item, Controls *controls) {
   auto [it, is_new] = receives_.try_emplace(tag);
@@ -310,16 +330,11 @@ absl::StatusOr<typename Matcher<O, I, K>::Place> Matcher<O, I, K>::Take(
                                             " of ", Describe(tag), " where byte ",
                                             incoming.taken, " of ", total, " is next"));
   // What came before its receive, in part, has given its room back.
-  if (begins || (posted && offset == 0 && !incoming.granted)) {
-    if (total > own_.eager || used_ + total + kMessageCost > own_.room) {
+  if (begins || (posted && offset == 0 && !incoming.granted))
+    if (absl::Status s = UseRoom(tag, total, posted, controls); !s.ok()) {
       if (begins) receives_.erase(it);
-      return absl::DataLossError(
-          absl::StrCat("got ", Describe(tag), " of ", total,
-                       " bytes, which exceeds what may be sent before the receive is posted"));
+      return s;
     }
-    used_ += total + kMessageCost;
-    if (posted) GiveRoom(total + kMessageCost, controls);
-  }
   if (begins) {
     incoming.state = Incoming::kKept;
     incoming.bytes = total;
@@ -332,6 +347,25 @@ absl::StatusOr<typename Matcher<O, I, K>::Place> Matcher<O, I, K>::Take(
 template <typename O, typename I, typename K>
 I Matcher<O, I, K>::End(const MessageTag &tag) {
   auto it = receives_.find(tag);
+  I item = *std::move(it->second.item);
+  receives_.erase(it);
+  --posted_;
+  return item;
+}
+
+template <typename O, typename I, typename K>
+absl::StatusOr<std::optional<I>> Matcher<O, I, K>::TakeWhole(const MessageTag &tag,
+                                                             size_t total,
+                                                             Controls *controls) {
+  auto it = receives_.find(tag);
+  if (it == receives_.end() || it->second.state != Incoming::kPosted ||
+      it->second.bytes != total || it->second.taken != 0) {
+    absl::StatusOr<Place> place = Take(tag, total, 0, total, controls);
+    if (!place.ok()) return place.status();
+    return std::nullopt;
+  }
+  if (!it->second.granted)
+    if (absl::Status s = UseRoom(tag, total, /*posted=*/true, controls); !s.ok()) return s;
   I item = *std::move(it->second.item);
   receives_.erase(it);
   --posted_;

@@ -30,7 +30,9 @@ struct MessageTag {
   }
   template <typename H>
   friend H AbslHashValue(H h, const MessageTag &t) {
-    return H::combine(std::move(h), t.step, t.key, t.phase, t.round);
+    // Two words are hashed in half of the time of four.
+    return H::combine(std::move(h), t.step + (uint64_t{t.key} << 40),
+                      (uint64_t{t.phase} << 32) + t.round);
   }
 };
 

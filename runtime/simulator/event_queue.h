@@ -36,12 +36,12 @@ class EventQueue {
  public:
   void Add(Time time, Event::Kind kind, uint32_t a, uint32_t b = 0) {
     heap_.push_back({time, next_++, kind, a, b});
-    std::push_heap(heap_.begin(), heap_.end(), Later);
+    std::push_heap(heap_.begin(), heap_.end(), Later());
   }
   bool empty() const { return heap_.empty(); }
   Time next_time() const { return heap_.front().time; }
   Event Pop() {
-    std::pop_heap(heap_.begin(), heap_.end(), Later);
+    std::pop_heap(heap_.begin(), heap_.end(), Later());
     Event event = heap_.back();
     heap_.pop_back();
     return event;
@@ -49,9 +49,11 @@ class EventQueue {
   uint64_t added() const { return next_; }
 
  private:
-  static bool Later(const Event &a, const Event &b) {
-    return a.time != b.time ? a.time > b.time : a.order > b.order;
-  }
+  struct Later {  // a type, so that it is inlined
+    bool operator()(const Event &a, const Event &b) const {
+      return a.time != b.time ? a.time > b.time : a.order > b.order;
+    }
+  };
   std::vector<Event> heap_;
   uint64_t next_ = 0;
 };

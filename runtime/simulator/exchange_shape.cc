@@ -17,6 +17,8 @@ absl::StatusOr<ExchangeShape> ExchangeShape::Parse(const plan::Phase &phase) {
   shape.send_ = *std::move(send);
   shape.recv_ = *std::move(recv);
   shape.fixed_ = !shape.send_.UsesRound() && !shape.recv_.UsesRound();
+  const auto turn = shape.send_.Turn(shape.chunks_);
+  if (shape.fixed_ && turn == shape.recv_.Turn(shape.chunks_)) shape.turn_ = turn;
   return shape;
 }
 

@@ -7,6 +7,7 @@
 #define COMMSCHED_RUNTIME_SIMULATOR_EXCHANGE_SHAPE_H
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,9 @@ class ExchangeShape {
   int64_t rounds() const { return rounds_; }
   // Peers and numbers of parts are the same in all rounds.
   bool fixed() const { return fixed_; }
+  // By how many parts both go on in each round, around all: then what overlaps in one
+  // round does so in all. Of some fixed shapes.
+  std::optional<int64_t> turn() const { return turn_; }
   // Empty, with an error, if a part or a rank does not exist.
   absl::StatusOr<Transfer> Send(int rank, int nodes, int64_t round) const {
     return send_.Evaluate("send", chunks_, rank, nodes, round);
@@ -44,6 +48,7 @@ class ExchangeShape {
  private:
   int64_t chunks_ = 1, rounds_ = 0;
   bool fixed_ = true;
+  std::optional<int64_t> turn_;
   ExchangeSide send_, recv_;
 };
 

@@ -67,6 +67,13 @@ Simulation::Simulation(const Model &model, const SimulationOptions &options)
     servers_.push_back(std::move(server));
   }
   communications_.resize(ranks_.size() * kInFlight * model.slices.size());
+  for (size_t slot = 0; slot < communications_.size(); ++slot) {
+    const size_t i = slot % model.slices.size();
+    Communication &c = communications_[slot];
+    c.rank = uint32_t(slot / (kInFlight * model.slices.size()));
+    c.index = model.slices[i];
+    c.slice = uint32_t(i) - model.communications[c.index].first_slice;
+  }
   moves_.resize(ranks_.size() * model.shapes.size());
 }
 

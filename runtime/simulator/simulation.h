@@ -68,15 +68,28 @@ class Simulation final : private Network::Host {
     std::vector<Time> retired_at;
     std::vector<std::pair<double, double>> sums;  // compute, exposed; of stream 0
   };
+  // What a rank does in a fixed shape.
+  struct Moves {
+    bool known = false;
+    Transfer send, receive;
+    uint32_t to = kNone, from = kNone;  // channels: to the peers
+    // Of a shape that turns: what is received does not land on what is sent, in the
+    // same round, or in the one before.
+    bool apart = false, apart_before = false;
+  };
   // What a slice does in a round, as runtime::Round; bytes may be mean sizes.
   struct Round {
     uint32_t index = kNone;  // over all phases
+    uint32_t phase = 0, round = 0;
+    const Moves *moves = nullptr;  // of a shape that turns
     int send_peer = -1, recv_peer = -1;
-    double send_begin = 0, send_bytes = 0, recv_begin = 0, recv_bytes = 0;
+    double send_begin = 0, recv_begin = 0;  // not of a shape that turns
+    double send_bytes = 0, recv_bytes = 0;
     uint32_t to = kNone, from = kNone;  // channels: to the peers
   };
   // A slice of a Communicate of a call.
   struct Communication {
+    uint32_t rank = 0, index = 0, slice = 0;  // the same for all calls
     core::Exchange exchange;
     Round rounds[2];          // those that it is in: by parity, as they are neighbours
     uint32_t unfinished = 0;  // of the first slice: how many are
@@ -86,12 +99,6 @@ class Simulation final : private Network::Host {
     Time send_begin = 0, recv_begin = 0;
   };
   struct Slice;  // what moves it on
-  // What a rank does in a fixed shape.
-  struct Moves {
-    bool known = false;
-    Transfer send, receive;
-    uint32_t to = kNone, from = kNone;  // channels: to the peers
-  };
   // Sends that have not been handed to the transport: communications.
   struct Link {
     core::LinkQueue<uint32_t, double> queue;
@@ -143,16 +150,9 @@ class Simulation final : private Network::Host {
                model_.slices.size() +
            model_.communications[communication].first_slice;
   }
-  Rank *RankOf(size_t slot) {
-    return &ranks_[slot / (kInFlight * model_.slices.size())];
-  }
-  uint32_t CommunicationOf(size_t slot) const {
-    return model_.slices[slot % model_.slices.size()];
-  }
-  uint32_t SliceOf(size_t slot) const {
-    return uint32_t(slot % model_.slices.size()) -
-           model_.communications[CommunicationOf(slot)].first_slice;
-  }
+  Rank *RankOf(size_t slot) { return &ranks_[communications_[slot].rank]; }
+  uint32_t CommunicationOf(size_t slot) const { return communications_[slot].index; }
+  uint32_t SliceOf(size_t slot) const { return communications_[slot].slice; }
   // Of a slice's message in a round; as in the tag of a message.
   uint32_t TagOf(size_t slot, const core::Place &at) const {
     return at.index * model_.communications[CommunicationOf(slot)].slices + SliceOf(slot);
@@ -162,6 +162,7 @@ class Simulation final : private Network::Host {
   void LetEngine(Rank *rank, size_t slot, bool begins);
   void Move(size_t slot, bool begins);
   const Round &RoundAt(size_t slot, const core::Place &at);
+  bool Lands(size_t slot, const Round &received, const Round &sent);
   bool FindMoves(Rank *rank, uint32_t shape, int64_t round, Moves *moves);
   // Where the transfer begins and ends in the tensor.
   std::pair<double, double> RangeOf(const ModelCommunication &c, const ExchangeShape &shape,
@@ -169,7 +170,6 @@ class Simulation final : private Network::Host {
   uint32_t ChannelTo(Rank *rank, int peer);
   void Pump(uint32_t channel);
   void HandOver(uint32_t channel, uint32_t slot);
-  void Go(Rank *rank, uint32_t message);
   void Deliver(uint32_t message);
   void TakeData(Rank *rank, const Message &message);
   void TakeGrant(Rank *rank, const Message &message);

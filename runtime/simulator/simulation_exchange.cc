@@ -35,6 +35,9 @@ struct Simulation::Slice {
     return uint32_t(simulation->model_.shapes[model->phases[phase].shape].rounds());
   }
   const Round &RoundAt(const core::Place &at) const { return simulation->RoundAt(slot, at); }
+  bool Lands(const Round &received, const Round &sent) const {
+    return simulation->Lands(slot, received, sent);
+  }
   core::Posted Receive(const core::Place &at, const Round &round, bool staged);
   void Send(const core::Place &at, const Round &round);
   void Take(const core::Place &, const Round &, bool) {}
@@ -94,7 +97,8 @@ void Simulation::BeginCommunication(Rank *rank, uint64_t call, uint32_t communic
   const uint64_t sequence = rank->next_sequence++;
   for (size_t slot = first; slot < first + slices; ++slot) {
     Communication &c = communications_[slot];
-    c = Communication();
+    c.exchange = core::Exchange();
+    c.rounds[0] = c.rounds[1] = Round();
     c.active = true;
     c.call = call;
     c.sequence = sequence;
@@ -169,16 +173,60 @@ bool Simulation::FindMoves(Rank *rank, uint32_t index, int64_t round, Moves *mov
   moves->to = moves->send.peer < 0 ? kNone : ChannelTo(rank, moves->send.peer);
   moves->from = moves->receive.peer < 0 ? kNone : ChannelTo(rank, moves->receive.peer);
   moves->known = true;
+  if (shape.turn() && moves->send.peer >= 0 && moves->receive.peer >= 0) {
+    // Parts are in a circle; what is received begins so far behind what is sent.
+    const int64_t n = shape.chunks();
+    const auto apart = [&](int64_t behind) {
+      behind = (behind % n + n) % n;
+      return behind >= moves->send.count && n - behind >= moves->receive.count;
+    };
+    moves->apart = apart(moves->receive.begin - moves->send.begin);
+    moves->apart_before = apart(moves->receive.begin + *shape.turn() - moves->send.begin);
+  }
   return true;
 }
 
+bool Simulation::Lands(size_t slot, const Round &received, const Round &sent) {
+  if (received.recv_peer < 0 || sent.send_peer < 0) return false;
+  if (received.phase == sent.phase && received.moves != nullptr) {
+    const uint32_t ahead = received.index - sent.index;
+    if ((ahead == 0 && received.moves->apart) || (ahead == 1 && received.moves->apart_before))
+      return false;
+  }
+  const ModelCommunication &m = model_.communications[CommunicationOf(slot)];
+  const auto begin = [&](const Round &round, bool send) {
+    if (round.moves == nullptr) return send ? round.send_begin : round.recv_begin;
+    const ExchangeShape &shape = model_.shapes[m.phases[round.phase].shape];
+    const int rank = RankOf(slot)->rank;
+    auto transfer = send ? shape.SendAgain(rank, round.round, round.moves->send)
+                         : shape.ReceiveAgain(rank, round.round, round.moves->receive);
+    if (!transfer.ok()) {
+      Fail(transfer.status());
+      return 0.0;
+    }
+    return RangeOf(m, shape, *transfer, SliceOf(slot)).first;
+  };
+  const double to = begin(received, false), from = begin(sent, true);
+  return from < to + received.recv_bytes && to < from + sent.send_bytes;
+}
+
 const Simulation::Round &Simulation::RoundAt(size_t slot, const core::Place &at) {
-  Round &round = communications_[slot].rounds[at.index % 2];
+  Communication &c = communications_[slot];
+  Round &round = c.rounds[at.index % 2];
   if (round.index == at.index) return round;
+  const ModelCommunication &m = model_.communications[CommunicationOf(slot)];
+  const Round &before = c.rounds[1 - at.index % 2];
+  if (before.index == at.index - 1 && before.phase == at.phase && before.moves != nullptr) {
+    round = before;
+    round.index = at.index;
+    round.round = at.round;
+    return round;
+  }
   round = Round();
   round.index = at.index;
+  round.phase = at.phase;
+  round.round = at.round;
   Rank *rank = RankOf(slot);
-  const ModelCommunication &m = model_.communications[CommunicationOf(slot)];
   const uint32_t shape_index = m.phases[at.phase].shape;
   const ExchangeShape &shape = model_.shapes[shape_index];
   Moves &moves = moves_[size_t(rank->index) * model_.shapes.size() + shape_index];
@@ -197,6 +245,9 @@ const Simulation::Round &Simulation::RoundAt(size_t slot, const core::Place &at)
     round.recv_peer = moves.receive.peer;
     round.from = moves.from;
   }
+  // Where parts have one size nothing differs in the next round but where they begin.
+  if (shape.turn() && (model_.mean_sizes || m.elements % shape.chunks() == 0))
+    round.moves = &moves;
   return round;
 }
 
@@ -233,15 +284,13 @@ void Simulation::HandOver(uint32_t channel, uint32_t slot) {
                       ? std::min(1.0, bytes / model_.communications[index].element_bytes)
                       : 1;
   message.sender = slot;
-  auto going = rank->matcher.Send(TagOf(message), size_t(bytes), m, &controls_);
+  auto going =
+      rank->matcher.Send(TagOf(message), size_t(bytes), m, &controls_, /*whole=*/true);
   controls_.clear();  // announcements, of what is granted anyway
   if (!going.ok()) return Fail(going.status());
-  if (going->has_value()) Go(rank, m);
-}
-
-void Simulation::Go(Rank *rank, uint32_t message) {
-  rank->matcher.Sent(TagOf(network_.message(message)));
-  network_.Ready(message);
+  if (!going->has_value()) return;
+  if ((*going)->granted) rank->matcher.Sent(TagOf(message));
+  network_.Ready(m);
 }
 
 void Simulation::Accepted(const Message &message) {
@@ -285,10 +334,10 @@ void Simulation::Deliver(uint32_t first) {
 
 void Simulation::TakeData(Rank *rank, const Message &message) {
   const size_t bytes = size_t(message.bytes);
-  auto place = rank->matcher.Take(TagOf(message), bytes, 0, bytes, &controls_);
-  if (!place.ok()) return Fail(place.status());
-  if (place->receive == nullptr) return;  // it came first
-  const uint32_t slot = rank->matcher.End(TagOf(message));
+  auto receive = rank->matcher.TakeWhole(TagOf(message), bytes, &controls_);
+  if (!receive.ok()) return Fail(receive.status());
+  if (!receive->has_value()) return;  // it came first
+  const uint32_t slot = **receive;
   if (options_.trace != nullptr) {
     const Communication &c = communications_[slot];
     const Round &round = RoundAt(slot, c.exchange.recv());
@@ -303,7 +352,9 @@ void Simulation::TakeGrant(Rank *rank, const Message &message) {
   auto going = rank->matcher.TakeGrant(
       {core::Control::kGrant, TagOf(message), size_t(message.bytes)});
   if (!going.ok()) return Fail(going.status());
-  if (going->has_value()) Go(rank, (*going)->item);
+  if (!going->has_value()) return;
+  rank->matcher.Sent((*going)->tag);
+  network_.Ready((*going)->item);
 }
 
 }  // namespace commsched::runtime::simulator

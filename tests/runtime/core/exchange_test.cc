@@ -99,6 +99,9 @@ class Job {
     Posted Receive(const Place &at, const Round &round, bool staged) {
       return job->Post(this, at, round, staged);
     }
+    bool Lands(const Round &received, const Round &sent) const {
+      return runtime::core::LandsOn(received, sent);
+    }
     void Send(const Place &at, const Round &round) {
       job->ranks_[size_t(rank)].links[size_t(round.send_peer)].Push(
           {int32_t(at.phase), 0, 0, at.index, number}, round.send_bytes, this);
