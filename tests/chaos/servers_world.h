@@ -29,7 +29,7 @@
 
 namespace commsched::runtime::core {
 
-inline constexpr Time kSecond = 1'000'000'000;
+inline constexpr Time kSecond = 1'000'000'000, kMillisecond = kSecond / 1000;
 
 struct JobCase {
   ServersProgram::Mode mode = ServersProgram::kSync;
