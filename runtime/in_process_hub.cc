@@ -76,7 +76,8 @@ absl::Status InProcessHub::Usable(int self, int peer) {
   if (me.state != Endpoint::kOpen)
     return absl::CancelledError("the transport is closed");
   const Endpoint &other = endpoints_[peer];
-  if (other.state == Endpoint::kAborted)
+  // Also when it has closed since.
+  if (!other.why.ok())
     return absl::AbortedError(
         absl::StrCat("peer ", peer, ": ", other.why.message()));
   if (other.state == Endpoint::kClosed || other.state == Endpoint::kClosing)

@@ -72,7 +72,7 @@ class InProcessHub {
   struct Endpoint {
     enum State { kAbsent, kOpen, kAborted, kClosing, kClosed };
     State state = kAbsent;
-    absl::Status why;  // if kAborted
+    absl::Status why;  // if it has aborted
     uint64_t plan_digest = 0;
     std::function<void(int, const absl::Status &)> on_peer_failure;
     std::vector<bool> reported;  // by peer

@@ -105,6 +105,12 @@ TEST_P(ConformanceTest, AbortIsPassedOn) {
   EXPECT_TRUE(sent.Wait().ok());
   ranks_[0]->Close();
   EXPECT_TRUE(failures_[0]->Now().empty());
+  // Who wants something of it later hears the same.
+  for (int rank : {1, 2}) {
+    const absl::Status late = Recv(rank, 0, {.step = 9}, absl::MakeSpan(buffer)).Wait();
+    EXPECT_EQ(late.code(), absl::StatusCode::kAborted);
+    EXPECT_THAT(std::string(late.message()), HasSubstr("\"w\" has failed: 100 %"));
+  }
 }
 
 TEST_P(ConformanceTest, SizesMustAgree) {
