@@ -121,7 +121,8 @@ void ServersWorld::StopTrainer(Time at, int t, Time length) {
   Away(length);
   At(at, nullptr, [=, this] {
     Note(absl::StrCat("trainer ", t, " is stopped"));
-    trainers_[size_t(t)].stopped_until = now_ + length;
+    Time &until = trainers_[size_t(t)].stopped_until;
+    until = std::max(until, now_ + length);
   });
 }
 
@@ -129,7 +130,8 @@ void ServersWorld::StopServer(Time at, int s, Time length) {
   Disturbed(length);
   At(at, nullptr, [=, this] {
     Note(absl::StrCat("server ", s, " is stopped"));
-    servers_[size_t(s)].stopped_until = now_ + length;
+    Time &until = servers_[size_t(s)].stopped_until;
+    until = std::max(until, now_ + length);
   });
 }
 
