@@ -49,12 +49,18 @@ void ServersWorld::Note(const std::string &what) {
 }
 
 void ServersWorld::At(Time time, Process *process, std::function<void()> then) {
-  const uint64_t incarnation = process == nullptr ? 0 : process->incarnation;
-  events_.push({time, next_event_++, [=, this, then = std::move(then)] {
+  Push(time, next_event_++, process, process == nullptr ? 0 : process->incarnation,
+       std::move(then));
+}
+
+void ServersWorld::Push(Time time, uint64_t order, Process *process, uint64_t incarnation,
+                        std::function<void()> then) {
+  events_.push({time, order, [=, this, then = std::move(then)] {
                   if (process == nullptr) return then();
                   if (!process->alive || process->incarnation != incarnation) return;
+                  // What a stopped process finds when it goes on keeps its order.
                   if (process->stopped_until > now_)
-                    return At(process->stopped_until, process, then);
+                    return Push(process->stopped_until, order, process, incarnation, then);
                   then();
                 }});
 }

@@ -129,6 +129,8 @@ class ServersWorld {
   // Calls `then` after a random time, of a process: when it is not stopped, if it lives.
   void Later(Process *process, Time most, std::function<void()> then);
   void At(Time time, Process *process, std::function<void()> then);
+  void Push(Time time, uint64_t order, Process *process, uint64_t incarnation,
+            std::function<void()> then);
   void Disturbed(Time length);  // for so long there may be no progress
   void Away(Time length);
   void Note(const std::string &what);
