@@ -1,6 +1,7 @@
 # Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Faults to build into a copy of the sources one at a time, as replacements of text."""
+import contextlib
 import dataclasses
 import os
 import pathlib
@@ -50,11 +51,16 @@ class Copy:
     def build(self):
         self.run(["ninja", "-C", "build/release", self.target])
 
-    def replace(self, fault):
+    @contextlib.contextmanager
+    def built_with(self, fault):
         path = self.folder / fault.file
         text = path.read_text()
         path.write_text(fault.built_into(text))
-        return lambda: path.write_text(text)
+        try:
+            self.build()
+            yield
+        finally:
+            path.write_text(text)
 
 
 def check(faults):

@@ -1,6 +1,7 @@
 # Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The tools that the benchmarks run: those of COMMSCHED_BIN, or of the release build."""
+import json
 import os
 import pathlib
 import subprocess
@@ -9,6 +10,20 @@ import sys
 
 def tool(name):
     return str(pathlib.Path(os.environ.get("COMMSCHED_BIN", "build/release/bin")) / name)
+
+
+def last_json(command):
+    """The JSON of its last line; the lines before are shown as they come. It may end with 1: it has found something."""
+    process = subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, text=True)
+    last = ""
+    for line in process.stdout:
+        if not line.startswith("{"):
+            print(line, end="", flush=True)
+        last = line
+    if process.wait() not in (0, 1):
+        name = pathlib.Path(sys.argv[0]).stem
+        sys.exit(f"{name}: {pathlib.Path(command[0]).name} ended with {process.returncode}")
+    return json.loads(last)
 
 
 def call(*command):

@@ -10,24 +10,10 @@ fault was not. `cs-chaos --seed S --runs 1 --trace` shows one run.
 import argparse
 import json
 import pathlib
-import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from _tools import tool  # noqa: E402
-
-
-def lines(command):
-    """The lines of its output, shown as they come but for the last one, which is JSON."""
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    last = ""
-    for line in process.stdout:
-        if not line.startswith("{"):
-            print(line, end="", flush=True)
-        last = line
-    if process.wait() not in (0, 1):
-        sys.exit(f"chaos: {command[0]} ended with {process.returncode}")
-    return json.loads(last)
+from _tools import last_json, tool  # noqa: E402
 
 
 def main():
@@ -39,10 +25,10 @@ def main():
     arguments = parser.parse_args()
     runs = arguments.runs or (2000 if arguments.quick else 100000)
     result = {"benchmark": "chaos", "seed": arguments.seed}
-    result.update(lines([tool("cs-chaos"), "--seed", str(arguments.seed), "--runs", str(runs)]))
+    result.update(last_json([tool("cs-chaos"), "--seed", str(arguments.seed), "--runs", str(runs)]))
     if not arguments.no_mutants:
         here = pathlib.Path(__file__).resolve().parent
-        found = lines([sys.executable, str(here / "machine_mutants.py")] + ["--quick"] * arguments.quick)
+        found = last_json([sys.executable, str(here / "machine_mutants.py")] + ["--quick"] * arguments.quick)
         result["mutants"], result["mutants_found"] = found["mutants"], found["found"]
     print(json.dumps(result))
     sys.exit(1 if result["findings"] or result.get("mutants") != result.get("mutants_found") else 0)

@@ -61,12 +61,8 @@ def main():
     print(f"{'fault':<76} {'programs':>8} {'s':>6}  found by")
     count = 0
     for fault in faults:
-        restore = copy.replace(fault)
-        try:
-            copy.build()
+        with copy.built_with(fault):
             found, programs, seconds = copy.fuzz(options.seed, options.runs, fault.mode)
-        finally:
-            restore()
         count += found is not None
         by = "nothing" if found is None else "a check" if "internal error" in found else "values"
         print(f"{fault.name:<76} {programs:>8} {seconds:>6.1f}  {by}", flush=True)

@@ -13,11 +13,10 @@ import collections
 import json
 import os
 import pathlib
-import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from _tools import tool  # noqa: E402
+from _tools import last_json, tool  # noqa: E402
 
 
 def level0(arguments):
@@ -28,15 +27,7 @@ def level0(arguments):
         command += ["--save", arguments.save]
     if arguments.seconds:
         command += ["--seconds", str(arguments.seconds)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    last = ""
-    for line in process.stdout:
-        if not line.startswith("{"):
-            print(line, end="", flush=True)
-        last = line
-    if process.wait() not in (0, 1):
-        sys.exit(f"differential: cs-differential ended with {process.returncode}")
-    return json.loads(last)
+    return last_json(command)
 
 
 def main():

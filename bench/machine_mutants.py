@@ -48,12 +48,8 @@ def main():
     print(f"{'fault':<68}  found by")
     found = 0
     for fault in faults:
-        restore = copy.replace(fault)
-        try:
-            copy.build()
+        with copy.built_with(fault):
             failure = first_failure(copy)
-        finally:
-            restore()
         found += failure is not None
         print(f"{fault.name:<68}  {failure or 'nothing'}", flush=True)
     print(json.dumps({"mutants": len(faults), "found": found}))

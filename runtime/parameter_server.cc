@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/parameter_client.h"
 #include "runtime/parameter_server_impl.h"
 #include "runtime/status_util.h"
 
@@ -182,6 +183,8 @@ absl::StatusOr<core::Server::Pulled> ParameterServerImpl::Ask(int trainer, uint3
   }
   return pulled;
 }
+
+static_assert(ParameterClient::kFinal == core::Server::kFinal);
 
 void ParameterServerImpl::Pull(int trainer, uint32_t block, uint64_t version,
                                PullDone done) {

@@ -68,7 +68,6 @@ class TrainerLink {
 
   bool joined() const { return joined_; }      // over the present connection
   bool welcomed() const { return welcomed_; }  // ever
-  bool leaving() const { return leaving_; }
   bool trying() const { return trying_; }      // there is a connection, or an attempt
   bool keeps_checkpoints() const { return keeps_checkpoints_; }
   size_t blocks() const { return safe_.size(); }
@@ -93,7 +92,6 @@ class TrainerLink {
 
   bool finishing() const { return finish_.has_value(); }
   bool finished() const { return finished_; }
-  bool waits() const { return !pulls_.empty() || !row_pulls_.empty(); }
 
   // Gives back what is kept.
   std::vector<SharedBytes> Clear();

@@ -83,9 +83,7 @@ void ServersWorld::Work(int s) {
   for (uint32_t b = 0; b < server.values.size(); ++b) {
     Server::Addition addition;
     if (!machine.NextAddition(b, &addition)) continue;
-    server.adding.insert(b);
     Later(&server, 5 * kMillisecond, [=, this, &server] {
-      server.adding.erase(b);
       if (addition.close) {
         server.machine->Closed(b, Payload(absl::StrJoin(server.sums[b], ",")));
         server.sums[b].clear();

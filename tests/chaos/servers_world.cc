@@ -125,19 +125,18 @@ void ServersWorld::RestartServer(Time at, int s, Time after) {
 
 void ServersWorld::StopTrainer(Time at, int t, Time length) {
   Away(length);
-  At(at, nullptr, [=, this] {
-    Note(absl::StrCat("trainer ", t, " is stopped"));
-    Time &until = trainers_[size_t(t)].stopped_until;
-    until = std::max(until, now_ + length);
-  });
+  Stop(at, &trainers_[size_t(t)], absl::StrCat("trainer ", t), length);
 }
 
 void ServersWorld::StopServer(Time at, int s, Time length) {
   Disturbed(length);
+  Stop(at, &servers_[size_t(s)], absl::StrCat("server ", s), length);
+}
+
+void ServersWorld::Stop(Time at, Process *process, const std::string &name, Time length) {
   At(at, nullptr, [=, this] {
-    Note(absl::StrCat("server ", s, " is stopped"));
-    Time &until = servers_[size_t(s)].stopped_until;
-    until = std::max(until, now_ + length);
+    Note(absl::StrCat(name, " is stopped"));
+    process->stopped_until = std::max(process->stopped_until, now_ + length);
   });
 }
 

@@ -17,7 +17,6 @@
 #include <optional>
 #include <queue>
 #include <random>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -120,7 +119,6 @@ class ServersWorld {
     std::map<uint64_t, Asked> pulls;
     enum { kIdle, kWaits, kPauses, kWrites } saving = kIdle;
     bool reached = false, completing = false, failed = false;
-    std::set<uint32_t> adding;  // blocks to which something is being added
     uint64_t progress = 0;
     Time progressed = 0, failed_at = 0;
     std::unique_ptr<Checkpoint> checkpoint;  // on the disk
@@ -129,6 +127,7 @@ class ServersWorld {
   // Calls `then` after a random time, of a process: when it is not stopped, if it lives.
   void Later(Process *process, Time most, std::function<void()> then);
   void At(Time time, Process *process, std::function<void()> then);
+  void Stop(Time at, Process *process, const std::string &name, Time length);
   void Push(Time time, uint64_t order, Process *process, uint64_t incarnation,
             std::function<void()> then);
   void Disturbed(Time length);  // for so long there may be no progress

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <random>
 
 #include "runtime/affine.h"
 #include "tests/runtime/all_to_all.h"
@@ -203,6 +204,36 @@ TEST(PartTest, PartsCoverTheTensor) {
         EXPECT_LE(runtime::PartBegin(n, chunks, c), runtime::PartBegin(n, chunks, c + 1));
     }
   EXPECT_EQ(runtime::PartBegin(int64_t{1} << 45, 1 << 20, 1 << 19), int64_t{1} << 44);
+}
+
+// The simulator counts on it that what overlaps in one round does so in all.
+TEST(AffineTest, WhatTurnsGoesOnByAsMuchInEveryRound) {
+  const plan::AffineExpr r = testing::Rank(), k = testing::RoundNumber();
+  std::mt19937 random(1);
+  const auto number = [&](int most) { return int64_t(random() % uint32_t(2 * most + 1)) - most; };
+  int turning = 0;
+  for (int i = 0; i < 2000; ++i) {
+    const int64_t modulus = 1 + int64_t(random() % 9);
+    plan::AffineExpr e = r * number(3) + k * number(3) + testing::Constant(number(9));
+    const bool linear = random() % 2 == 0;
+    if (!linear) e = e + (random() % 2 == 0 ? (k * number(2) + r) % 3 : k / 2) * number(2);
+    e = e % modulus;
+    auto affine = runtime::Affine::Parse(e);
+    ASSERT_TRUE(affine.ok()) << affine.status();
+    const auto turn = affine->Turn();
+    ASSERT_TRUE(turn || !linear);
+    if (!turn) continue;
+    ++turning;
+    EXPECT_EQ(turn->second, modulus);
+    for (int64_t rank = 0; rank < 4; ++rank)
+      for (int64_t round = 0; round < 12; ++round)
+        ASSERT_EQ((*affine->Evaluate(rank, round + 1) - *affine->Evaluate(rank, round) -
+                   turn->first) % modulus,
+                  0)
+            << "expression " << i;
+  }
+  EXPECT_GT(turning, 1000);
+  EXPECT_LT(turning, 2000);
 }
 
 TEST(AffineTest, RoundsToMinusInfinityAndRefusesNonsense) {
