@@ -7,6 +7,7 @@ CALLS, EXCHANGE = "runtime/core/calls.cc", "runtime/core/exchange.h"
 TRAINER, TRAINERS = "runtime/core/trainer_link.cc", "runtime/core/trainers.cc"
 SERVER, CUTS = "runtime/core/server.cc", "runtime/core/server_cuts.cc"
 LINK, MATCHER, PACKETS = "runtime/core/link_queue.h", "runtime/core/matcher.h", "runtime/core/packet_queue.h"
+LINK_END = "runtime/core/link_end.cc"
 
 FAULTS = [
     # The calls in flight.
@@ -53,6 +54,28 @@ FAULTS = [
     Fault("a link has no patience to lose", LINK,
           "if (!fits && now < patient_until_) return false;", "if (!fits) return false;"),
     Fault("a message longer than the credit never goes", LINK, "credit == 0 || in_flight_ == 0 ||", "credit == 0 ||"),
+    # The end of a connection.
+    Fault("a second reason replaces the first", LINK_END, "  if (!failure_.ok()) return {};\n", ""),
+    Fault("the reason of an abort stays here", LINK_END,
+          "absl::AbortedError(why.message()));", 'absl::AbortedError("it failed"));'),
+    Fault("who breaks the protocol is not told", LINK_END,
+          "Report::kNow, Outcome::kAbort, what);", "Report::kNow, Outcome::kNone, what);"),
+    Fault("a goodbye is not answered", LINK_END,
+          "pending ? Report::kNow : Report::kIfWanted, Outcome::kGoodbye);",
+          "pending ? Report::kNow : Report::kIfWanted, Outcome::kNone);"),
+    Fault("nobody hears that a peer has finished which is still wanted", LINK_END,
+          "pending ? Report::kNow : Report::kIfWanted", "Report::kIfWanted"),
+    Fault("a peer that has finished is a failure", LINK_END,
+          "pending ? Report::kNow : Report::kIfWanted", "Report::kNow"),
+    Fault("what came before a goodbye is lost with it", LINK_END, "heard_ = goodbye_ = true;", "heard_ = true;"),
+    Fault("an abort is taken for a goodbye", LINK_END,
+          "  heard_ = true;\n  auto code", "  heard_ = goodbye_ = true;\n  auto code"),
+    Fault("an abort is not reported", LINK_END,
+          '"aborted: ", text)), Report::kNow,', '"aborted: ", text)), Report::kNever,'),
+    Fault("a lost connection is not reported", LINK_END, "Report::kNow, Outcome::kNone);", "Report::kNever, Outcome::kNone);"),
+    Fault("what is wanted of a peer that has finished is reported again and again", LINK_END,
+          "std::exchange(report_, false)", "report_"),
+    Fault("a transport that is closed still reports", LINK_END, "  report_ = false;\n", ""),
     # Messages and receives.
     Fault("a message is sent without room", MATCHER,
           "bytes + kMessageCost > theirs_.room) return false;", "false) return false;"),

@@ -15,8 +15,7 @@ namespace {
 using runtime::MutexLock;
 using runtime::core::Control;
 
-constexpr size_t kInbox = 2;             // packets read ahead
-constexpr char kLost[] = "connection lost";
+constexpr size_t kInbox = 2;  // packets read ahead
 
 }  // namespace
 
@@ -26,12 +25,9 @@ Link::Link(Settings settings, Callbacks *callbacks, Monitor *monitor)
                           ")")),
       callbacks_(callbacks),
       monitor_(monitor),
+      end_(label_),
       matcher_({settings_.eager_bytes, settings_.unexpected_bytes}),
       packet_size_(settings_.chunk_bytes) {}
-
-absl::Status Link::Named(absl::StatusCode code, absl::string_view what) const {
-  return absl::Status(code, absl::StrCat(label_, ": ", what));
-}
 
 bool Link::open() const {
   MutexLock lock(&mu_);
@@ -75,95 +71,80 @@ bool Link::Open(std::shared_ptr<Stream> stream, const Hello &theirs,
 // --- Completions ------------------------------------------------------------
 
 void Link::Run(std::vector<Outgoing *> released, Ended ended) {
-  for (Outgoing *outgoing : released)
-    callbacks_->Run([outgoing] { Complete(outgoing); });
   for (auto &[done, status] : ended)
     callbacks_->Run([done = std::move(done), status]() mutable {
       done(std::move(status));
     });
-}
-
-void Link::FailLocked(absl::Status why, bool quiet,
-                      std::vector<Outgoing *> &released, Ended &ended) {
-  if (!failure_.ok()) return;
-  failure_ = std::move(why);
-  report_wanted_ = !quiet;
-  std::vector<Outgoing *> sends = packets_.Clear();
-  std::vector<std::shared_ptr<Receive>> receives;
-  matcher_.Clear(/*keep=*/got_goodbye_, &sends, &receives);
-  for (Outgoing *outgoing : sends) {
-    outgoing->failure = failure_;
-    Release(outgoing, released);
-  }
-  for (const std::shared_ptr<Receive> &receive : receives)
-    if (receive->busy)
-      receive->failure = failure_;  // the thread that takes bytes ends it
-    else
-      ended.emplace_back(std::move(receive->done), failure_);
+  for (Outgoing *outgoing : released)
+    callbacks_->Run([outgoing] { Complete(outgoing); });
 }
 
 // Sends of which all bytes are in a packet are not failed: they are done when
 // gRPC has let go of the packet, whatever becomes of the peer.
-void Link::Fail(absl::Status why, absl::Status tell, bool quiet) {
+void Link::FailPending(std::vector<Outgoing *> &released, Ended &ended) {
+  std::vector<Outgoing *> sends = packets_.Clear();
+  std::vector<std::shared_ptr<Receive>> receives;
+  matcher_.Clear(end_.keeps(), &sends, &receives);
+  for (Outgoing *outgoing : sends) {
+    outgoing->failure = end_.failure();
+    Release(outgoing, released);
+  }
+  for (const std::shared_ptr<Receive> &receive : receives)
+    if (receive->busy)
+      receive->failure = end_.failure();  // the thread that takes bytes ends it
+    else
+      ended.emplace_back(std::move(receive->done), end_.failure());
+}
+
+void Link::End(absl::FunctionRef<LinkEnd::Outcome(LinkEnd &)> event) {
   std::vector<Outgoing *> released;
   Ended ended;
   {
     MutexLock lock(&mu_);
-    if (!failure_.ok()) return;
-    FailLocked(std::move(why), quiet, released, ended);
-    if (!tell.ok() && !last_queued_) {
+    const LinkEnd::Outcome outcome = event(end_);
+    if (outcome.report) Report(ended);
+    if (outcome.fails) FailPending(released, ended);
+    if (outcome.say == LinkEnd::Outcome::kGoodbye) {
+      control_.emplace_back().mutable_goodbye();
+    } else if (outcome.say == LinkEnd::Outcome::kAbort) {
       control_.clear();
-      Header header;
-      header.mutable_abort()->set_code(static_cast<uint32_t>(tell.code()));
-      header.mutable_abort()->set_message(
-          std::string(tell.message().substr(0, runtime::kMaxAbortText)));
-      control_.push_back(std::move(header));
-      last_queued_ = true;
+      transport::Abort *abort = control_.emplace_back().mutable_abort();
+      abort->set_code(static_cast<uint32_t>(outcome.why.code()));
+      abort->set_message(std::string(outcome.why.message()));
     }
   }
-  Report();
   Run(std::move(released), std::move(ended));
   Pump();
   monitor_->Notify();
 }
 
-void Link::Report() {
-  absl::Status failure;
-  {
-    MutexLock lock(&mu_);
-    if (failure_.ok() || !report_wanted_ || !settings_.on_failure) return;
-    report_wanted_ = false;
-    failure = failure_;
-    callbacks_->Begin();
-  }
-  callbacks_->Run([this, failure] { settings_.on_failure(failure); });
+// Before what fails: who hears of that asks why.
+void Link::Report(Ended &ended) {
+  if (!settings_.on_failure) return;
+  callbacks_->Begin();
+  ended.emplace_back(settings_.on_failure, end_.failure());
+}
+
+absl::Status Link::TooLate(Ended &ended) {
+  if (end_.WantedAfter()) Report(ended);
+  return end_.failure();
+}
+
+void Link::FailProtocol(const absl::Status &what) {
+  End([&](LinkEnd &end) { return end.Breach(what); });
+}
+
+absl::Status Link::failure() const {
+  MutexLock lock(&mu_);
+  return end_.failure();
 }
 
 void Link::Abort(const absl::Status &why) {
-  Fail(absl::CancelledError("this rank has aborted"),
-       absl::AbortedError(why.message()), /*quiet=*/true);
+  End([&](LinkEnd &end) { return end.Abort(why); });
 }
 
 void Link::SayGoodbye() {
-  std::vector<Outgoing *> released;
-  Ended ended;
-  {
-    MutexLock lock(&mu_);
-    FailLocked(absl::CancelledError("the transport is closed"), /*quiet=*/true,
-               released, ended);
-    report_wanted_ = false;
-    QueueGoodbye();
-  }
-  Run(std::move(released), std::move(ended));
-  Pump();
-}
-
-void Link::QueueGoodbye() {
-  if (!opened_ || last_queued_) return;
-  Header header;
-  header.mutable_goodbye();
-  control_.push_back(std::move(header));
-  last_queued_ = true;
+  End([](LinkEnd &end) { return end.Close(); });
 }
 
 void Link::Drop() {
@@ -200,8 +181,9 @@ void Link::OnWritten(bool ok) {
     for (Outgoing *outgoing : in_last_packet_) {
       if (!ok)
         outgoing->failure =
-            failure_.ok() ? Named(absl::StatusCode::kUnavailable, kLost)
-                          : failure_;
+            end_.failure().ok() ? end_.Named(absl::StatusCode::kUnavailable,
+                                             runtime::core::kConnectionLost)
+                                : end_.failure();
       Release(outgoing, released);
     }
     in_last_packet_.clear();
@@ -209,10 +191,10 @@ void Link::OnWritten(bool ok) {
     packet_size_.Written(packet_bytes_,
                          (runtime::Clock::now() - packet_begin_) /
                              std::chrono::nanoseconds(1));
-    if (!ok) last_queued_ = last_written_ = true;  // no more writing
+    if (!ok) last_written_ = true;  // nor will anything be
     // Not after an abort: the peer drops the stream when it has read that. If this
     // side ended it, and then the process, what the peer has not read might be lost.
-    if (ok && last_written_ && got_goodbye_) end = stream_;
+    if (ok && last_written_ && end_.keeps()) end = stream_;
   }
   if (end != nullptr) end->End();
   Run(std::move(released), {});
@@ -281,7 +263,10 @@ void Link::TakePacket(const grpc::ByteBuffer &packet) {
           TakeControl({Control::kCredit, {}, header.credit().bytes()});
           continue;
         case Header::kAbort:
-          TakeAbort(header.abort());
+          End([&](LinkEnd &end) {
+            return end.TakeAbort(header.abort().code(), Printable(header.abort().message()));
+          });
+          Drop();
           continue;
         case Header::kGoodbye:
           TakeGoodbye();
@@ -290,67 +275,34 @@ void Link::TakePacket(const grpc::ByteBuffer &packet) {
           bad = absl::DataLossError("frame of an unknown kind");
       }
     }
-    FailProtocol(bad.code(), bad.message());
+    FailProtocol(bad);
     return;
   }
 }
 
-void Link::FailProtocol(absl::StatusCode code, absl::string_view what) {
-  Fail(Named(code, what), absl::Status(code, what), /*quiet=*/false);
-}
-
-void Link::TakeAbort(const transport::Abort &abort) {
-  auto code = static_cast<absl::StatusCode>(abort.code());
-  // Other codes have a meaning of their own on this side.
-  if (code != absl::StatusCode::kInvalidArgument &&
-      code != absl::StatusCode::kDataLoss)
-    code = absl::StatusCode::kAborted;
-  Fail(Named(code, absl::StrCat(
-                       code == absl::StatusCode::kAborted ? "aborted: " : "",
-                       Printable(abort.message()))),
-       absl::OkStatus(), /*quiet=*/false);
-  Drop();
-}
-
 void Link::TakeGoodbye() {
-  std::vector<Outgoing *> released;
-  Ended ended;
-  std::shared_ptr<Stream> end;
+  End([this](LinkEnd &end) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return end.TakeGoodbye(/*pending=*/!matcher_.idle());
+  });
+  std::shared_ptr<Stream> stream;
   {
     MutexLock lock(&mu_);
-    if (got_goodbye_) return;
-    got_goodbye_ = true;
-    FailLocked(Named(absl::StatusCode::kFailedPrecondition,
-                     "has finished, but something is still wanted of it"),
-               /*quiet=*/false, released, ended);
-    QueueGoodbye();
-    if (last_written_ && !writing_) end = stream_;
+    if (last_written_ && !writing_) stream = stream_;
   }
-  if (end != nullptr) end->End();
-  if (!released.empty() || !ended.empty()) Report();
-  Run(std::move(released), std::move(ended));
-  Pump();
-  monitor_->Notify();
+  if (stream != nullptr) stream->End();
 }
 
 void Link::OnClosed(absl::Status status) {
-  bool lost = false;
   std::shared_ptr<Stream> stream;  // outlives the lock
   {
     MutexLock lock(&mu_);
-    lost = failure_.ok() && !got_goodbye_;
-    last_queued_ = last_written_ = true;
+    last_written_ = true;
     stream = std::move(stream_);
     stream_ = nullptr;
   }
-  if (lost) {
-    std::string what = kLost;
-    if (!status.ok() && !status.message().empty())
-      absl::StrAppend(&what, ": ", Printable(status.message()));
-    Fail(Named(absl::StatusCode::kUnavailable, what), absl::OkStatus(),
-         /*quiet=*/false);
-  }
-  monitor_->Notify();
+  End([&](LinkEnd &end) {
+    return end.Lost(status.ok() ? "" : Printable(status.message()));
+  });
 }
 
 }  // namespace commsched::transport

@@ -1,9 +1,8 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The connection to one peer: core::Matcher and core::PacketQueue over a gRPC
-// stream, all of which fails when the peer is lost. The protocol is described in
-// transport.proto.
+// The connection to one peer: core::Matcher, core::PacketQueue and core::LinkEnd over
+// a gRPC stream. The protocol is described in transport.proto.
 //
 // A Link is made before its peer is there; operations wait until Open.
 //
@@ -26,12 +25,14 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "grpc/callbacks.h"
 #include "grpc/stream.h"
 #include "grpc/wire.h"
+#include "runtime/core/link_end.h"
 #include "runtime/core/matcher.h"
 #include "runtime/core/packet_queue.h"
 #include "runtime/sync.h"
@@ -108,6 +109,7 @@ class Link final : public StreamHandler {
 
  private:
   using Done = runtime::Transport::Done;
+  using LinkEnd = runtime::core::LinkEnd;
 
   struct Outgoing {
     Link *link;
@@ -140,22 +142,18 @@ class Link final : public StreamHandler {
   void Go(const Matcher::Going &going) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Puts controls_ into the next packets.
   void QueueControls() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void TakeAbort(const transport::Abort &abort);
   void TakeGoodbye();
   void EndReceive(Receive &receive, absl::Status status);
-  // The end of what can be done with the peer: everything pending fails with
-  // `why`, and so does everything later. `tell`: what the peer is told, if it
-  // is not OK. `quiet`: not reported.
-  void Fail(absl::Status why, absl::Status tell, bool quiet);
-  void FailLocked(absl::Status why, bool quiet,
-                  std::vector<Outgoing *> &released, Ended &ended)
+  // Does what follows from an event of the end.
+  void End(absl::FunctionRef<LinkEnd::Outcome(LinkEnd &)> event);
+  void FailPending(std::vector<Outgoing *> &released, Ended &ended)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // The peer broke the protocol.
-  void FailProtocol(absl::StatusCode code, absl::string_view what);
-  // Calls on_failure if that is to be done and has not been.
-  void Report();
-  void QueueGoodbye() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  absl::Status Named(absl::StatusCode code, absl::string_view what) const;
+  void FailProtocol(const absl::Status &what);
+  absl::Status failure() const;
+  void Report(Ended &ended) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // What an operation fails with that comes too late; OK if it does not.
+  absl::Status TooLate(Ended &ended) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const Settings settings_;
   const std::string label_;
@@ -168,12 +166,9 @@ class Link final : public StreamHandler {
   std::shared_ptr<Stream> stream_ ABSL_GUARDED_BY(mu_);
   bool opened_ ABSL_GUARDED_BY(mu_) = false;
   bool writing_ ABSL_GUARDED_BY(mu_) = false;
-  bool last_queued_ ABSL_GUARDED_BY(mu_) = false;   // Goodbye or Abort
-  bool last_written_ ABSL_GUARDED_BY(mu_) = false;  // is in a packet
-  bool got_goodbye_ ABSL_GUARDED_BY(mu_) = false;
+  bool last_written_ ABSL_GUARDED_BY(mu_) = false;  // the last word is in a packet
   bool dropped_ ABSL_GUARDED_BY(mu_) = false;
-  absl::Status failure_ ABSL_GUARDED_BY(mu_);
-  bool report_wanted_ ABSL_GUARDED_BY(mu_) = false;
+  LinkEnd end_ ABSL_GUARDED_BY(mu_);
 
   Matcher matcher_ ABSL_GUARDED_BY(mu_);
   runtime::core::Controls controls_ ABSL_GUARDED_BY(mu_);

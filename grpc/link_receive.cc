@@ -42,11 +42,12 @@ void Link::Recv(MessageTag tag, std::unique_ptr<Receive> unique) {
   callbacks_->Begin();
   std::shared_ptr<Receive> receive = std::move(unique);
   absl::Status failure, breach;
+  Ended ended;
   std::optional<std::vector<std::byte>> message;
   bool whole = false;
   {
     MutexLock lock(&mu_);
-    if (failure_.ok()) {
+    if (end_.failure().ok()) {
       auto here = matcher_.Receive(tag, receive->bytes, receive, &controls_);
       if (here.ok()) {
         message = std::move(here->kept);
@@ -63,15 +64,15 @@ void Link::Recv(MessageTag tag, std::unique_ptr<Receive> unique) {
       auto left = matcher_.TakeLeft(tag, receive->bytes);
       if (left.ok()) message = *std::move(left);
       whole = message.has_value();
-      failure = !left.ok() ? left.status() : whole ? absl::OkStatus() : failure_;
+      failure = !left.ok() ? left.status() : whole ? absl::OkStatus() : TooLate(ended);
     }
   }
   if (!breach.ok()) {
-    failure = Named(breach.code(), breach.message());
-    FailProtocol(breach.code(), breach.message());
+    FailProtocol(breach);
+    failure = this->failure();
   }
   if (!failure.ok()) {
-    Report();
+    Run({}, std::move(ended));
     EndReceive(*receive, std::move(failure));
   } else if (whole) {
     if (!message->empty()) receive->Take(*message);
@@ -96,7 +97,7 @@ void Link::TakeData(const Data &data, PacketReader &reader) {
   absl::Status breach;
   {
     MutexLock lock(&mu_);
-    if (!failure_.ok()) return;
+    if (!end_.failure().ok()) return;
     auto place = matcher_.Take(tag, data.total(), data.offset(), reader.payload_bytes(),
                                &controls_);
     breach = place.status();
@@ -114,7 +115,7 @@ void Link::TakeData(const Data &data, PacketReader &reader) {
     pump = !controls_.empty();
     QueueControls();
   }
-  if (!breach.ok()) return FailProtocol(breach.code(), breach.message());
+  if (!breach.ok()) return FailProtocol(breach);
   if (pump) Pump();
   if (receive == nullptr) return;
 

@@ -36,9 +36,10 @@ void Link::Send(MessageTag tag, int32_t priority,
   callbacks_->Begin();
   auto *outgoing = new Outgoing{this, tag, priority, bytes, std::move(done)};
   absl::Status failure, breach;
+  Ended ended;
   {
     MutexLock lock(&mu_);
-    failure = failure_;
+    failure = TooLate(ended);
     if (failure.ok()) {
       auto going = matcher_.Send(tag, bytes.size(), outgoing, &controls_);
       if (absl::IsAlreadyExists(going.status()))
@@ -51,15 +52,14 @@ void Link::Send(MessageTag tag, int32_t priority,
     }
   }
   if (!breach.ok()) {
-    failure = Named(breach.code(), breach.message());
-    FailProtocol(breach.code(), breach.message());
+    FailProtocol(breach);
+    failure = this->failure();
   }
   if (failure.ok()) return Pump();
-  Report();
   outgoing->failure = failure;
   std::vector<Outgoing *> released;
   Release(outgoing, released);
-  Run(std::move(released), {});
+  Run(std::move(released), std::move(ended));
 }
 
 void Link::Go(const Matcher::Going &going) {
@@ -68,7 +68,7 @@ void Link::Go(const Matcher::Going &going) {
 
 void Link::QueueControls() {
   for (const Control &control : controls_) {
-    if (last_queued_) break;
+    if (!end_.failure().ok()) break;
     Header &header = control_.emplace_back();
     switch (control.kind) {
       case Control::kAnnounce:
@@ -90,7 +90,7 @@ void Link::TakeControl(const Control &control) {
   absl::Status breach;
   {
     MutexLock lock(&mu_);
-    if (!failure_.ok()) return;
+    if (!end_.failure().ok()) return;
     switch (control.kind) {
       case Control::kAnnounce:
         breach = matcher_.TakeAnnounce(control.tag, control.bytes, &controls_);
@@ -106,7 +106,7 @@ void Link::TakeControl(const Control &control) {
         breach = matcher_.TakeCredit(control.bytes);
     }
   }
-  if (!breach.ok()) return FailProtocol(breach.code(), breach.message());
+  if (!breach.ok()) return FailProtocol(breach);
   Pump();
 }
 

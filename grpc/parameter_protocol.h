@@ -18,6 +18,7 @@
 #include "absl/time/time.h"
 #include "grpc/options.h"
 #include "grpc/parameter_service.pb.h"
+#include "runtime/core/link_end.h"
 #include "runtime/transport.h"
 
 namespace commsched::transport {
@@ -44,7 +45,7 @@ inline parameter::Header AbortHeader(const absl::Status &why) {
   parameter::Header header;
   header.mutable_abort()->set_code(static_cast<uint32_t>(why.code()));
   header.mutable_abort()->set_message(
-      std::string(why.message().substr(0, runtime::kMaxAbortText)));
+      std::string(why.message().substr(0, runtime::core::kMaxAbortText)));
   return header;
 }
 

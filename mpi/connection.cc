@@ -82,11 +82,11 @@ absl::Status MpiRanks::Connect() {
       return absl::InvalidArgumentError(
           absl::StrCat("rank must match the one in the MPI job, ", rank,
                        ", got: ", options_.rank));
-    peers_.resize(size_t(size));
+    for (int peer = 0; peer < size; ++peer) peers_.emplace_back(peer);
     slots_.resize(kSlots);
     for (Slot &slot : slots_) {
       slot.bytes.resize(sizeof(Header) +
-                        std::max(mpi_.eager_bytes, runtime::kMaxAbortText));
+                        std::max(mpi_.eager_bytes, runtime::core::kMaxAbortText));
       Check(MPI_Irecv(slot.bytes.data(), int(slot.bytes.size()), MPI_BYTE,
                       MPI_ANY_SOURCE, note_tag_, over_.notes, &slot.request),
             "MPI_Irecv");
@@ -112,10 +112,7 @@ absl::Status MpiRanks::Connect() {
     return absl::OkStatus();
   }
   Actions none;
-  for (size_t peer = 0; peer < peers_.size(); ++peer)
-    if (int(peer) != options_.rank)
-      FailPeer(int(peer), absl::CancelledError("not connected"),
-               absl::AbortedError(error.message()), /*quiet=*/true, &none);
+  AbortAll(error, &none);
   return error;
 }
 
@@ -151,8 +148,8 @@ absl::Status MpiRanks::CheckHello(int from) {
   Peer &peer = peers_[size_t(from)];
   const HelloBody &theirs = peer.theirs;
   auto differs = [&](absl::string_view what, auto own, auto other) {
-    return Named(from, absl::StatusCode::kFailedPrecondition,
-                 absl::StrCat(what, " must match ", own, ", got: ", other));
+    return peer.end.Named(absl::StatusCode::kFailedPrecondition,
+                          absl::StrCat(what, " must match ", own, ", got: ", other));
   };
   if (theirs.magic != kMagic)
     return differs("protocol", absl::Hex(kMagic), absl::Hex(theirs.magic));
@@ -253,19 +250,15 @@ void MpiRanks::Close(absl::Duration flush) {
   Actions actions;
   {
     MutexLock lock(&mu_);
-    for (size_t peer = 0; peer < peers_.size(); ++peer) {
-      if (int(peer) == options_.rank) continue;
-      FailPeer(int(peer), absl::CancelledError("the transport is closed"),
-               absl::OkStatus(), /*quiet=*/true, &actions);
-      SayGoodbye(int(peer));
-    }
+    for (size_t peer = 0; peer < peers_.size(); ++peer)
+      if (int(peer) != options_.rank) End(int(peer), peers_[peer].end.Close(), &actions);
   }
   RunAll(std::move(actions));
   // Peers answer at once; one that has gone without a word does not.
   PollUntil(std::max(deadline, Clock::now() + kGrace), [&] {
     return notes_.empty() &&
            std::all_of(peers_.begin(), peers_.end(), [&](const Peer &peer) {
-             return (peer.goodbye_taken || !peer.hello) && peer.backlog.empty();
+             return (peer.end.heard_last() || !peer.hello) && peer.backlog.empty();
            });
   });
   // Parts that no one takes any more stay with MPI, which does not touch their

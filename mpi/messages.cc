@@ -39,9 +39,9 @@ void MpiRanks::Send(int to, MessageTag tag, int32_t priority,
   {
     MutexLock lock(&mu_);
     Peer &peer = peers_[to];
-    if (!peer.failure.ok()) {
-      Report(to, &actions);
-      Finish(std::move(done), peer.failure, &actions);
+    if (!peer.end.failure().ok()) {
+      if (peer.end.WantedAfter()) Report(to, &actions);
+      Finish(std::move(done), peer.end.failure(), &actions);
     } else {
       auto outgoing = std::make_shared<Outgoing>(
           Outgoing{to, tag, priority, bytes, std::move(done)});
@@ -52,7 +52,7 @@ void MpiRanks::Send(int to, MessageTag tag, int32_t priority,
                absl::InvalidArgumentError(going.status().message()), &actions);
       } else if (!going.ok()) {
         FailProtocol(to, going.status(), &actions);
-        Finish(std::move(outgoing->done), peer.failure, &actions);
+        Finish(std::move(outgoing->done), peer.end.failure(), &actions);
       } else if (!going->has_value()) {
       } else if ((*going)->granted) {
         MakeReady(outgoing, int((*going)->note >> 1), ((*going)->note & 1) != 0);
@@ -154,7 +154,7 @@ void MpiRanks::Receive(std::shared_ptr<Incoming> incoming) {
   {
     MutexLock lock(&mu_);
     Peer &peer = peers_[from];
-    if (peer.failure.ok()) {
+    if (peer.end.failure().ok()) {
       auto here = peer.matcher->Receive(incoming->tag, incoming->bytes, incoming, &controls_);
       TellControls(from);
       if (here.ok()) {
@@ -163,7 +163,7 @@ void MpiRanks::Receive(std::shared_ptr<Incoming> incoming) {
         incoming->failure = absl::InvalidArgumentError(here.status().message());
       } else {
         FailProtocol(from, here.status(), &actions);
-        incoming->failure = peer.failure;
+        incoming->failure = peer.end.failure();
       }
     } else {
       if (peer.matcher) {
@@ -171,8 +171,8 @@ void MpiRanks::Receive(std::shared_ptr<Incoming> incoming) {
         if (left.ok()) message = *std::move(left);
       }
       if (!message) {
-        Report(from, &actions);
-        incoming->failure = peer.failure;
+        if (peer.end.WantedAfter()) Report(from, &actions);
+        incoming->failure = peer.end.failure();
       }
     }
     if (message)

@@ -60,8 +60,8 @@ void MpiRanks::TakeNotes(Actions *actions) {
     if (size_t(size) >= sizeof(header))
       std::memcpy(&header, slot.bytes.data(), sizeof(header));
     if (size_t(size) != sizeof(header) + header.payload)
-      FailProtocol(from, absl::StatusCode::kDataLoss,
-                   "got a control message of a wrong size", actions);
+      FailProtocol(from, absl::DataLossError("got a control message of a wrong size"),
+                   actions);
     else
       TakeNote(from, header,
                absl::MakeConstSpan(slot.bytes).subspan(sizeof(header),
@@ -82,10 +82,10 @@ bool MpiRanks::TakeRings(Actions *actions) {
     Rings::Message message;
     for (size_t i = 0; i < slots_.size() && rings_->Read(from, &message); ++i) {
       if (!message.sound) {
-        FailProtocol(from, absl::StatusCode::kDataLoss,
-                     "got a control message of a wrong size", actions);
+        FailProtocol(from, absl::DataLossError("got a control message of a wrong size"),
+                     actions);
       } else {
-        if (message.header.kind == kEager && peer.failure.ok() &&
+        if (message.header.kind == kEager && peer.end.failure().ok() &&
             peer.matcher->Posted(message.header.tag()) == nullptr && !rings_->More(from))
           break;
         TakeNote(from, message.header, message.payload, actions);
@@ -110,8 +110,7 @@ void MpiRanks::TakeNote(int from, const Header &header,
   Peer &peer = peers_[size_t(from)];
   if (header.kind == kHello) {
     if (peer.hello || payload.size() != sizeof(HelloBody))
-      return FailProtocol(from, absl::StatusCode::kDataLoss,
-                          "got a wrong greeting", actions);
+      return FailProtocol(from, absl::DataLossError("got a wrong greeting"), actions);
     std::memcpy(&peer.theirs, payload.data(), sizeof(HelloBody));
     if (absl::Status status = CheckHello(from);
         !status.ok() && connect_error_.ok())
@@ -124,27 +123,16 @@ void MpiRanks::TakeNote(int from, const Header &header,
     peer.goodbye_parts = header.bytes;
     return TakeGoodbye(from, actions);
   }
-  if (header.kind == kAbort) {
-    auto code = static_cast<absl::StatusCode>(header.id);
-    // Other codes have a meaning of their own on this side.
-    if (code != absl::StatusCode::kInvalidArgument &&
-        code != absl::StatusCode::kDataLoss)
-      code = absl::StatusCode::kAborted;
-    const absl::string_view text(reinterpret_cast<const char *>(payload.data()),
-                                 payload.size());
-    FailPeer(from,
-             Named(from, code,
-                   absl::StrCat(code == absl::StatusCode::kAborted ? "aborted: "
-                                                                   : "",
-                                text)),
-             absl::OkStatus(), /*quiet=*/false, actions);
-    peer.goodbye_taken = true;
-    return SayGoodbye(from);
-  }
-  if (!peer.failure.ok()) return;
+  if (header.kind == kAbort)
+    return End(from,
+               peer.end.TakeAbort(header.id,
+                                  {reinterpret_cast<const char *>(payload.data()),
+                                   payload.size()}),
+               actions);
+  if (!peer.end.failure().ok()) return;
   if (!peer.matcher)
-    return FailProtocol(from, absl::StatusCode::kDataLoss,
-                        "got a message before its greeting", actions);
+    return FailProtocol(from, absl::DataLossError("got a message before its greeting"),
+                        actions);
   switch (header.kind) {
     case kEager:
       return TakeEager(from, header, payload, actions);
@@ -165,8 +153,8 @@ void MpiRanks::TakeNote(int from, const Header &header,
     default:
       break;
   }
-  FailProtocol(from, absl::StatusCode::kDataLoss,
-               "got a control message of an unknown kind", actions);
+  FailProtocol(from, absl::DataLossError("got a control message of an unknown kind"),
+               actions);
 }
 
 }  // namespace commsched::transport::mpi

@@ -24,15 +24,15 @@ void MpiRanks::TakePlace(int from, const Header &header, const PlaceBody &body,
   auto it = granted_.find({from, int(header.id)});
   if (it == granted_.end() || it->second->bytes != header.bytes ||
       body.block_bytes < header.bytes || body.offset > body.block_bytes - header.bytes)
-    return FailProtocol(from, absl::StatusCode::kDataLoss,
-                        "got a place that does not fit the grant", actions);
+    return FailProtocol(from, absl::DataLossError("got a place that does not fit the grant"),
+                        actions);
   auto &[block, size] = peer.blocks[body.block];
   if (block == nullptr) {
     block = runtime::MapOf(peer.theirs.process, body.file, body.block_bytes);
     size = body.block_bytes;
     if (block == nullptr)
-      return FailProtocol(from, absl::StatusCode::kDataLoss,
-                          "its memory cannot be mapped any more", actions);
+      return FailProtocol(from, absl::DataLossError("its memory cannot be mapped any more"),
+                          actions);
   }
   const std::shared_ptr<Incoming> incoming = it->second;
   granted_.erase(it);
@@ -72,8 +72,8 @@ void MpiRanks::TakeTaken(int from, const Header &header, Actions *actions) {
   Peer &peer = peers_[from];
   auto it = peer.placed.find(int(header.id));
   if (it == peer.placed.end())
-    return FailProtocol(from, absl::StatusCode::kDataLoss,
-                        "has taken a message that was not placed", actions);
+    return FailProtocol(from, absl::DataLossError("has taken a message that was not placed"),
+                        actions);
   const std::shared_ptr<Outgoing> outgoing = std::move(it->second);
   peer.placed.erase(it);
   bytes_sent_ += outgoing->bytes.size();

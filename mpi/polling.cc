@@ -103,11 +103,8 @@ bool MpiRanks::Progress(Actions *actions) {
   }
   if (!mpi_error_.ok())
     for (size_t peer = 0; peer < peers_.size(); ++peer)
-      if (int(peer) != options_.rank && peers_[peer].failure.ok())
-        FailPeer(int(peer),
-                 Named(int(peer), absl::StatusCode::kUnavailable,
-                       mpi_error_.message()),
-                 absl::OkStatus(), /*quiet=*/false, actions);
+      if (int(peer) != options_.rank)
+        End(int(peer), peers_[peer].end.Lost(mpi_error_.message()), actions);
   return any;
 }
 

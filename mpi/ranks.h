@@ -28,10 +28,12 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "mpi/mpi_transport.h"
 #include "mpi/rings.h"
 #include "mpi/wire.h"
 #include "mpi/world.h"
+#include "runtime/core/link_end.h"
 #include "runtime/core/matcher.h"
 #include "runtime/core/packet_queue.h"
 #include "runtime/sync.h"
@@ -39,6 +41,7 @@
 namespace commsched::transport::mpi {
 
 using runtime::MessageTag;
+using runtime::core::LinkEnd;
 
 // Of the same processes in the same order.
 struct Communicators {
@@ -127,6 +130,7 @@ class MpiRanks final : public runtime::Transport {
       runtime::core::Matcher<std::shared_ptr<Outgoing>, std::shared_ptr<Incoming>,
                              std::vector<std::byte>>;
   struct Peer {
+    explicit Peer(int number) : end(absl::StrCat("peer ", number)) {}
     bool hello = false, welcome = false;
     bool maps = false;  // its memory can be mapped
     const std::byte *rings = nullptr;  // mapped
@@ -136,10 +140,9 @@ class MpiRanks final : public runtime::Transport {
     std::map<int, std::shared_ptr<Outgoing>> placed;  // by id: to be taken
     HelloBody theirs;
     uint64_t parts_sent = 0, parts_received = 0;
-    bool goodbye_sent = false, goodbye_taken = false, goodbye_held = false;
+    bool goodbye_held = false;  // until all its parts are here
     uint64_t goodbye_parts = 0;
-    absl::Status failure;
-    bool report_wanted = false;
+    LinkEnd end;
     int under_way = 0;  // parts to it
     std::optional<Matcher> matcher;  // since its welcome
     // Messages that go in parts.
@@ -177,15 +180,11 @@ class MpiRanks final : public runtime::Transport {
                 absl::Span<const std::byte> payload, Actions *actions);
 
   // failures.cc
-  absl::Status Named(int peer, absl::StatusCode code,
-                     absl::string_view what) const;
-  void FailPeer(int peer, absl::Status why, absl::Status tell, bool quiet,
-                Actions *actions);
+  void End(int peer, const LinkEnd::Outcome &outcome, Actions *actions);
+  void FailPending(int peer, Actions *actions);
   void FailProtocol(int peer, const absl::Status &what, Actions *actions);
-  void FailProtocol(int peer, absl::StatusCode code, const std::string &what,
-                    Actions *actions);
   void Report(int peer, Actions *actions);
-  void SayGoodbye(int peer);
+  void AbortAll(const absl::Status &why, Actions *actions);
   void TakeGoodbye(int peer, Actions *actions);
 
   // polling.cc

@@ -24,7 +24,8 @@ absl::AnyInvocable<void()> Finisher(Transport::Done done,
 
 InProcessHub::InProcessHub(int nodes)
     : nodes_(nodes), channels_(size_t(nodes) * nodes), endpoints_(nodes) {
-  for (Endpoint &e : endpoints_) e.reported.assign(nodes, false);
+  for (Endpoint &e : endpoints_)
+    for (int peer = 0; peer < nodes; ++peer) e.ends.emplace_back(absl::StrCat("peer ", peer));
 }
 
 absl::Status InProcessHub::Join(const TransportOptions &options) {
@@ -67,23 +68,11 @@ absl::Status InProcessHub::Join(const TransportOptions &options) {
           "peer ", r, " runs another plan: digest must match ",
           absl::Hex(options.plan_digest, absl::kZeroPad16),
           ", got: ", absl::Hex(endpoints_[r].plan_digest, absl::kZeroPad16)));
-  if (!status.ok()) self.state = Endpoint::kClosed;
+  if (status.ok()) return status;
+  self.state = Endpoint::kClosed;
+  for (int r = 0; r < nodes_; ++r)
+    if (r != options.rank) end(r, options.rank).TakeGoodbye(/*pending=*/false);
   return status;
-}
-
-absl::Status InProcessHub::Usable(int self, int peer) {
-  const Endpoint &me = endpoints_[self];
-  if (me.state != Endpoint::kOpen)
-    return absl::CancelledError("the transport is closed");
-  const Endpoint &other = endpoints_[peer];
-  // Also when it has closed since.
-  if (!other.why.ok())
-    return absl::AbortedError(
-        absl::StrCat("peer ", peer, ": ", other.why.message()));
-  if (other.state == Endpoint::kClosed || other.state == Endpoint::kClosing)
-    return absl::FailedPreconditionError(
-        absl::StrCat("peer ", peer, " has closed the connection"));
-  return absl::OkStatus();
 }
 
 void InProcessHub::Transfer(int from, int to, PendingSend send,
@@ -136,34 +125,47 @@ void InProcessHub::Perform(Actions actions) {
         });
 }
 
-void InProcessHub::ReportFailure(int self, int peer, const absl::Status &why,
-                                 Actions *actions) {
+void InProcessHub::Report(int self, int peer, Actions *actions) {
   Endpoint &me = endpoints_[self];
-  if (me.reported[peer] || !me.on_peer_failure || me.state != Endpoint::kOpen)
-    return;
-  me.reported[peer] = true;
+  if (!me.on_peer_failure || me.state != Endpoint::kOpen) return;
   Later(
-      self, [&me, peer, own = Unshared(why)] { me.on_peer_failure(peer, own); },
+      self,
+      [&me, peer, own = Unshared(end(self, peer).failure())] {
+        me.on_peer_failure(peer, own);
+      },
       actions);
 }
 
-bool InProcessHub::FailPending(int self, int peer, const absl::Status &why,
-                               Actions *actions) {
-  bool any = false;
+void InProcessHub::FailPending(int self, int peer, Actions *actions) {
+  const absl::Status &why = end(self, peer).failure();
   Channel &out = channel(self, peer);
   for (auto &[tag, send] : out.sends) {
-    any = true;
     --endpoints_[self].sends_pending;
     Later(self, Finisher(std::move(send.done), why), actions);
   }
   out.sends.clear();
   Channel &in = channel(peer, self);
-  for (auto &[tag, recv] : in.recvs) {
-    any = true;
-    Later(self, Finisher(std::move(recv.done), why), actions);
-  }
+  for (auto &[tag, recv] : in.recvs) Later(self, Finisher(std::move(recv.done), why), actions);
   in.recvs.clear();
-  return any;
+}
+
+void InProcessHub::End(int self, int peer, const core::LinkEnd::Outcome &outcome,
+                       Actions *actions) {
+  if (outcome.fails) FailPending(self, peer, actions);
+  if (outcome.report) Report(self, peer, actions);
+  const bool pending =
+      !channel(peer, self).sends.empty() || !channel(self, peer).recvs.empty();
+  if (outcome.say == core::LinkEnd::Outcome::kGoodbye)
+    End(peer, self, end(peer, self).TakeGoodbye(pending), actions);
+  else if (outcome.say == core::LinkEnd::Outcome::kAbort)
+    End(peer, self,
+        end(peer, self).TakeAbort(uint32_t(outcome.why.code()), outcome.why.message()),
+        actions);
+}
+
+absl::Status InProcessHub::TooLate(int self, int peer, Actions *actions) {
+  if (end(self, peer).WantedAfter()) Report(self, peer, actions);
+  return end(self, peer).failure();
 }
 
 void InProcessHub::Send(int self, int peer, MessageTag tag,
@@ -174,14 +176,12 @@ void InProcessHub::Send(int self, int peer, MessageTag tag,
   {
     MutexLock lock(&mu_);
     Channel &out = channel(self, peer);
-    absl::Status usable = Usable(self, peer);
+    absl::Status usable = TooLate(self, peer, &actions);
     if (usable.ok() && out.sends.count(tag) != 0)
       usable = absl::InvalidArgumentError(
           absl::StrCat("peer ", peer, ": two messages under one tag"));
     auto it = out.recvs.find(tag);
     if (!usable.ok()) {
-      if (usable.code() == absl::StatusCode::kFailedPrecondition)
-        ReportFailure(self, peer, usable, &actions);
       Later(self, Finisher(std::move(done), usable), &actions);
     } else if (it == out.recvs.end()) {
       ++endpoints_[self].sends_pending;
@@ -206,17 +206,11 @@ void InProcessHub::Recv(int self, int peer, MessageTag tag, PendingRecv recv) {
     MutexLock lock(&mu_);
     Channel &in = channel(peer, self);
     auto it = in.sends.find(tag);
-    absl::Status usable = Usable(self, peer);
-    // A peer that is closing still flushes what it has begun to send.
-    if (it != in.sends.end() && endpoints_[self].state == Endpoint::kOpen &&
-        endpoints_[peer].state == Endpoint::kClosing)
-      usable = absl::OkStatus();
+    absl::Status usable = TooLate(self, peer, &actions);
     if (usable.ok() && in.recvs.count(tag) != 0)
       usable = absl::InvalidArgumentError(
           absl::StrCat("peer ", peer, ": two receives under one tag"));
     if (!usable.ok()) {
-      if (usable.code() == absl::StatusCode::kFailedPrecondition)
-        ReportFailure(self, peer, usable, &actions);
       Later(self, Finisher(std::move(recv.done), usable), &actions);
     } else if (it == in.sends.end()) {
       in.recvs.emplace(tag, std::move(recv));
@@ -236,58 +230,25 @@ void InProcessHub::Abort(int self, const absl::Status &why) {
   Actions actions;
   {
     MutexLock lock(&mu_);
-    Endpoint &me = endpoints_[self];
-    if (me.state != Endpoint::kOpen) return;
-    me.state = Endpoint::kAborted;
-    me.why = absl::AbortedError(why.message().substr(0, 4096));
-    for (int peer = 0; peer < nodes_; ++peer) {
-      if (peer == self) continue;
-      FailPending(self, peer, absl::CancelledError("the transport is aborted"),
-                  &actions);
-      absl::Status seen =
-          absl::AbortedError(absl::StrCat("peer ", self, ": ", why.message()));
-      FailPending(peer, self, seen, &actions);
-      ReportFailure(peer, self, seen, &actions);
-    }
+    if (endpoints_[self].state != Endpoint::kOpen) return;
+    for (int peer = 0; peer < nodes_; ++peer)
+      if (peer != self) End(self, peer, end(self, peer).Abort(why), &actions);
   }
   Perform(std::move(actions));
 }
 
 void InProcessHub::Close(int self, absl::Duration flush) {
-  Clock::time_point deadline = After(flush);
+  const Clock::time_point deadline = After(flush);
   Actions actions;
   {
     MutexLock lock(&mu_);
     Endpoint &me = endpoints_[self];
-    if (me.state == Endpoint::kClosed || me.state == Endpoint::kAbsent) return;
-    if (me.state == Endpoint::kOpen) {
-      me.state = Endpoint::kClosing;
-      absl::Status gone = absl::FailedPreconditionError(
-          absl::StrCat("peer ", self, " has closed the connection"));
-      for (int peer = 0; peer < nodes_; ++peer) {
-        if (peer == self) continue;
-        absl::Status cancelled =
-            absl::CancelledError("the transport is closed");
-        for (auto &[tag, recv] : channel(peer, self).recvs)
-          Later(self, Finisher(std::move(recv.done), cancelled), &actions);
-        channel(peer, self).recvs.clear();
-        if (FailPending(peer, self, gone, &actions))
-          ReportFailure(peer, self, gone, &actions);
-      }
-    }
-  }
-  Perform(std::move(actions));
-  actions.clear();
-  {
-    MutexLock lock(&mu_);
-    Endpoint &me = endpoints_[self];
+    if (me.state != Endpoint::kOpen) return;
     while (me.sends_pending > 0)
       if (changed_.WaitUntil(&mu_, deadline)) break;
-    me.state = Endpoint::kClosed;
     for (int peer = 0; peer < nodes_; ++peer)
-      if (peer != self)
-        FailPending(self, peer, absl::CancelledError("the transport is closed"),
-                    &actions);
+      if (peer != self) End(self, peer, end(self, peer).Close(), &actions);
+    me.state = Endpoint::kClosed;
   }
   Perform(std::move(actions));
   MutexLock lock(&mu_);

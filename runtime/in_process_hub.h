@@ -17,6 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "runtime/core/link_end.h"
 #include "runtime/sync.h"
 #include "runtime/transport.h"
 
@@ -70,12 +71,11 @@ class InProcessHub {
   };
 
   struct Endpoint {
-    enum State { kAbsent, kOpen, kAborted, kClosing, kClosed };
+    enum State { kAbsent, kOpen, kClosed };
     State state = kAbsent;
-    absl::Status why;  // if it has aborted
     uint64_t plan_digest = 0;
     std::function<void(int, const absl::Status &)> on_peer_failure;
-    std::vector<bool> reported;  // by peer
+    std::vector<core::LinkEnd> ends;  // by peer
     int active = 0;              // callbacks running or about to run for it
     int sends_pending = 0;       // begun and not completed
     std::atomic<uint64_t> bytes_sent{0}, bytes_received{0};
@@ -96,13 +96,20 @@ class InProcessHub {
     ++endpoints_[owner].active;
     actions->push_back({owner, std::move(run)});
   }
-  // Why an operation between `self` and `peer` cannot be, as `self` sees it.
-  absl::Status Usable(int self, int peer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  core::LinkEnd &end(int self, int peer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return endpoints_[size_t(self)].ends[size_t(peer)];
+  }
+  // What an operation of `self` with `peer` fails with that comes too late; OK if it
+  // does not.
+  absl::Status TooLate(int self, int peer, Actions *actions)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Does what follows from an event of an end, at the other end too.
+  void End(int self, int peer, const core::LinkEnd::Outcome &outcome,
+           Actions *actions) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Fails what is pending between `self` and `peer` on the side of `self`.
-  bool FailPending(int self, int peer, const absl::Status &why,
-                   Actions *actions) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void ReportFailure(int self, int peer, const absl::Status &why,
-                     Actions *actions) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void FailPending(int self, int peer, Actions *actions)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Report(int self, int peer, Actions *actions) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Perform(Actions actions) ABSL_LOCKS_EXCLUDED(mu_);
   void Transfer(int from, int to, PendingSend send, PendingRecv recv)
       ABSL_LOCKS_EXCLUDED(mu_);

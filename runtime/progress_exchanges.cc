@@ -229,8 +229,7 @@ void ProgressEngine::Finish(Active *active) {
 
 MessageTag ProgressEngine::Tag(const Active &active, const core::Place &place) {
   const CommunicateProgram &c = active.request.instruction->communicate;
-  return {active.request.call, c.key_id, uint32_t(place.phase),
-          uint32_t(place.round) * c.slices + active.slice};
+  return core::TagOf(active.request.call, c.key_id, place, active.slice, c.slices);
 }
 
 }  // namespace commsched::runtime

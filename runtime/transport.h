@@ -57,9 +57,6 @@
 
 namespace commsched::runtime {
 
-// Of the message of an Abort that travels to peers, in bytes.
-inline constexpr size_t kMaxAbortText = 4 << 10;
-
 // What two ranks must agree on, and what a connection needs.
 struct TransportOptions {
   int rank = 0;

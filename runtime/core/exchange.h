@@ -28,6 +28,8 @@
 
 #include <cstdint>
 
+#include "runtime/core/message_tag.h"
+
 namespace commsched::runtime::core {
 
 // A round of an exchange.
@@ -35,6 +37,12 @@ struct Place {
   uint32_t phase = 0, round = 0;
   uint32_t index = 0;  // counted over all phases
 };
+
+// Of the message of a round.
+inline MessageTag TagOf(uint64_t call, uint32_t key, const Place &place, uint32_t slice,
+                        uint32_t slices) {
+  return {call, key, place.phase, place.round * slices + slice};
+}
 
 // What became of a receive that was asked for.
 enum class Posted {

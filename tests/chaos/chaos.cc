@@ -4,6 +4,7 @@
 
 #include <random>
 
+#include "tests/chaos/ranks_world.h"
 #include "tests/chaos/servers_world.h"
 
 namespace commsched::runtime::core {
@@ -31,15 +32,42 @@ void AddFault(const JobCase &job, std::mt19937_64 &random, ServersWorld *world) 
   }
 }
 
-}  // namespace
-
-ChaosRun RunChaos(uint64_t seed) {
-  std::mt19937_64 random(seed);
+ChaosRun RunServers(std::mt19937_64 &random) {
   const JobCase job = RandomJob(random);
   ServersWorld world(job, random());
   for (size_t faults = random() % 5; faults != 0; --faults) AddFault(job, random, &world);
   world.Run(kLimit);
   return {world.Wrong(), world.failed(), world.trace()};
+}
+
+ChaosRun RunRanks(std::mt19937_64 &random) {
+  const RanksCase ranks = RandomRanks(random);
+  RanksWorld world(ranks, random());
+  for (size_t faults = random() % 2 * (random() % 4); faults != 0; --faults) {
+    const Time at = Time(random() % uint64_t(2 * kSecond));
+    const int rank = int(random() % size_t(ranks.nodes()));
+    const int peer = (rank + 1 + int(random() % size_t(ranks.nodes() - 1))) % ranks.nodes();
+    switch (random() % 4) {
+      case 0:
+        world.KillRank(at, rank);
+        break;
+      case 1:
+        world.BreakConnection(at, rank, peer);
+        break;
+      default:
+        world.StopRank(at, rank,
+                       Time(random() % uint64_t(random() % 3 == 0 ? 60 * kSecond : 6 * kSecond)));
+    }
+  }
+  world.Run(kLimit);
+  return {world.Wrong(), world.failed(), world.trace()};
+}
+
+}  // namespace
+
+ChaosRun RunChaos(uint64_t seed) {
+  std::mt19937_64 random(seed);
+  return seed % 2 == 0 ? RunServers(random) : RunRanks(random);
 }
 
 }  // namespace commsched::runtime::core

@@ -24,7 +24,7 @@ JobCase RandomJob(std::mt19937_64 &random) {
   return job;
 }
 
-ServersWorld::ServersWorld(const JobCase &job, uint64_t seed) : job_(job), random_(seed) {
+ServersWorld::ServersWorld(const JobCase &job, uint64_t seed) : World(seed), job_(job) {
   for (size_t s = 0; s < job_.servers.size(); ++s) {
     servers_.emplace_back();
     servers_.back().alive = false;
@@ -41,40 +41,6 @@ ServersWorld::ServersWorld(const JobCase &job, uint64_t seed) : job_(job), rando
             std::make_unique<TrainerLink>(int(t), kDeadline, now_));
       for (size_t s = 0; s < servers_.size(); ++s) Tick(int(t), int(s));
     });
-  }
-}
-
-void ServersWorld::Note(const std::string &what) {
-  trace_.push_back(absl::StrCat(now_ / kMillisecond, " ms: ", what));
-}
-
-void ServersWorld::At(Time time, Process *process, std::function<void()> then) {
-  Push(time, next_event_++, process, process == nullptr ? 0 : process->incarnation,
-       std::move(then));
-}
-
-void ServersWorld::Push(Time time, uint64_t order, Process *process, uint64_t incarnation,
-                        std::function<void()> then) {
-  events_.push({time, order, [=, this, then = std::move(then)] {
-                  if (process == nullptr) return then();
-                  if (!process->alive || process->incarnation != incarnation) return;
-                  // What a stopped process finds when it goes on keeps its order.
-                  if (process->stopped_until > now_)
-                    return Push(process->stopped_until, order, process, incarnation, then);
-                  then();
-                }});
-}
-
-void ServersWorld::Later(Process *process, Time most, std::function<void()> then) {
-  At(now_ + Random(most), process, std::move(then));
-}
-
-void ServersWorld::Run(Time limit) {
-  while (!events_.empty() && events_.top().time <= limit) {
-    const Event event = events_.top();
-    events_.pop();
-    now_ = event.time;
-    event.then();
   }
 }
 
@@ -131,13 +97,6 @@ void ServersWorld::StopTrainer(Time at, int t, Time length) {
 void ServersWorld::StopServer(Time at, int s, Time length) {
   Disturbed(length);
   Stop(at, &servers_[size_t(s)], absl::StrCat("server ", s), length);
-}
-
-void ServersWorld::Stop(Time at, Process *process, const std::string &name, Time length) {
-  At(at, nullptr, [=, this] {
-    Note(absl::StrCat(name, " is stopped"));
-    process->stopped_until = std::max(process->stopped_until, now_ + length);
-  });
 }
 
 // --- Connections --------------------------------------------------------------

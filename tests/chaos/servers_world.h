@@ -15,7 +15,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <queue>
 #include <random>
 #include <string>
 #include <utility>
@@ -25,10 +24,9 @@
 #include "runtime/core/trainer_link.h"
 #include "runtime/core/trainers.h"
 #include "tests/chaos/server_cases.h"
+#include "tests/chaos/world.h"
 
 namespace commsched::runtime::core {
-
-inline constexpr Time kSecond = 1'000'000'000, kMillisecond = kSecond / 1000;
 
 struct JobCase {
   ServersProgram::Mode mode = ServersProgram::kSync;
@@ -38,7 +36,7 @@ struct JobCase {
 };
 JobCase RandomJob(std::mt19937_64 &random);
 
-class ServersWorld {
+class ServersWorld : public World {
  public:
   static constexpr Time kDeadline = 30 * kSecond, kGrace = 10 * kSecond;
 
@@ -51,17 +49,11 @@ class ServersWorld {
   void StopTrainer(Time at, int trainer, Time length);
   void StopServer(Time at, int server, Time length);
 
-  // Until nothing happens any more, or `limit`.
-  void Run(Time limit);
-
   // What is wrong with what happened, so far as no fault explains it: empty if nothing.
   // After Run. Every process that lives must have ended; without a fault that ends the
   // job, well and with the right values.
   std::string Wrong() const;
-  // A fault of which the job may end was injected.
-  bool may_fail() const { return may_fail_; }
   bool failed() const;
-  const std::vector<std::string> &trace() const { return trace_; }
 
  private:
   struct Packet {
@@ -85,12 +77,6 @@ class ServersWorld {
     bool broken = false;                  // what is on its way is lost
     bool closed[2] = {false, false};      // at the trainer's, the server's end
     Time arrives[2] = {0, 0};             // the last one that is on its way to it
-  };
-  struct Process {
-    bool alive = true, ended = false;
-    uint64_t incarnation = 0;  // of its events
-    Time stopped_until = 0;
-    std::string error;  // with which it ended
   };
   struct TrainerBlock {
     uint64_t pushed = 0, pulled = 0;
@@ -124,16 +110,8 @@ class ServersWorld {
     std::unique_ptr<Checkpoint> checkpoint;  // on the disk
   };
 
-  // Calls `then` after a random time, of a process: when it is not stopped, if it lives.
-  void Later(Process *process, Time most, std::function<void()> then);
-  void At(Time time, Process *process, std::function<void()> then);
-  void Stop(Time at, Process *process, const std::string &name, Time length);
-  void Push(Time time, uint64_t order, Process *process, uint64_t incarnation,
-            std::function<void()> then);
   void Disturbed(Time length);  // for so long there may be no progress
   void Away(Time length);
-  void Note(const std::string &what);
-  Time Random(Time most) { return Time(random_() % uint64_t(most + 1)); }
 
   // Connections. `end` 0: the trainer's, 1: the server's.
   void Send(uint64_t connection, int from, Packet packet);
@@ -163,25 +141,11 @@ class ServersWorld {
                   const Values &value);
 
   const JobCase &job_;
-  std::mt19937_64 random_;
-  Time now_ = 0;
-  uint64_t next_event_ = 0;
-  struct Event {
-    Time time;
-    uint64_t order;
-    std::function<void()> then;
-    bool operator<(const Event &other) const {
-      return time != other.time ? time > other.time : order > other.order;
-    }
-  };
-  std::priority_queue<Event> events_;
   std::deque<TrainerProcess> trainers_;
   std::deque<ServerProcess> servers_;
   std::map<uint64_t, Connection> connections_;
   uint64_t next_connection_ = 1, next_pull_ = 1;
-  bool may_fail_ = false;
   Time disturbed_ = 0, away_ = 0;
-  std::vector<std::string> wrong_, trace_;
 };
 
 }  // namespace commsched::runtime::core

@@ -1,0 +1,184 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "tests/chaos/ranks_case.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <numeric>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/exchange.h"
+#include "tests/runtime/plan_builder.h"
+
+namespace commsched::runtime::core {
+namespace {
+
+struct Algorithm {
+  std::vector<plan::Phase> phases;
+  uint32_t slices = 1;
+};
+
+Algorithm RandomAlgorithm(int nodes, std::mt19937_64 &random) {
+  Algorithm algorithm;
+  switch (random() % 3) {
+    case 0:
+      algorithm.phases = testing::RingAllReduce(nodes, plan::SUM, 0);
+      algorithm.slices = 1 + uint32_t(random() % 3);
+      break;
+    case 1:
+      algorithm.phases = testing::HalvingAllReduce(nodes, plan::SUM, 0);
+      break;
+    default:
+      if ((nodes & (nodes - 1)) != 0)
+        algorithm.phases = testing::RingAllReduce(nodes, plan::SUM, 0);
+      else
+        algorithm.phases = testing::DoublingAllReduce(nodes, plan::SUM);
+  }
+  return algorithm;
+}
+
+// Of one rank; `order` is that of the gradients.
+class Builder {
+ public:
+  Builder(const RanksCase &ranks, FunctionProgram *function)
+      : ranks_(ranks), function_(*function) {
+    function_.name = "step";
+    function_.is_step = true;
+    function_.in_order.resize(ranks_.streams.size());
+  }
+  InstructionProgram &Add(InstructionProgram::Kind kind, const char *name, uint32_t parameter,
+                          uint32_t stream, std::vector<uint32_t> waits_same,
+                          std::vector<uint32_t> waits_last) {
+    InstructionProgram &i = function_.instructions.emplace_back();
+    i.kind = kind;
+    i.name = name;
+    i.source = parameter;
+    i.stream = stream;
+    i.runs_on = ranks_.streams[stream];
+    i.waits_same = std::move(waits_same);
+    i.waits_last = std::move(waits_last);
+    return i;
+  }
+  uint32_t last() const { return uint32_t(function_.instructions.size()) - 1; }
+  void Finish() {
+    auto &list = function_.instructions;
+    for (uint32_t i = 0; i < list.size(); ++i) {
+      for (uint32_t d : list[i].waits_same) list[d].wakes_same.push_back(i);
+      for (uint32_t d : list[i].waits_last) list[d].wakes_next.push_back(i);
+      if (list[i].on_stream() && !list[i].deferred &&
+          list[i].runs_on.kind == StreamInfo::kCompute)
+        function_.in_order[list[i].stream].push_back(i);
+    }
+  }
+
+ private:
+  const RanksCase &ranks_;
+  FunctionProgram &function_;
+};
+
+FunctionProgram ProgramOf(const RanksCase &ranks, const std::vector<Algorithm> &algorithms,
+                          int rank, int nodes, uint64_t seed) {
+  std::mt19937_64 random(seed);  // the same for all ranks
+  FunctionProgram function;
+  Builder builder(ranks, &function);
+  const uint32_t n = uint32_t(ranks.elements.size());
+  const uint32_t computes = uint32_t(ranks.streams.size()) - (ranks.copies ? 1 : 0);
+  const uint32_t each = ranks.copies ? 4 : 3;
+  std::vector<uint32_t> order(n), ready(n), sums(n);
+  std::iota(order.begin(), order.end(), 0);
+  std::shuffle(order.begin(), order.end(), random);
+  // Of the call before: numbers of instructions as they will be.
+  std::vector<uint32_t> update(n);
+  for (uint32_t at = 0; at < n; ++at) update[order[at]] = (each - 1) * n + at;
+  for (uint32_t p : order) {
+    builder.Add(InstructionProgram::kDelay, kGradient, p, uint32_t(random() % computes), {},
+                {update[p]});
+    ready[p] = builder.last();
+  }
+  for (uint32_t p : order)
+    if (ranks.copies) {
+      InstructionProgram &copy = builder.Add(InstructionProgram::kCopy, "copy", p, computes,
+                                             {ready[p]}, {update[p]});
+      copy.priority = int32_t(random() % 3);
+      ready[p] = builder.last();
+    }
+  for (uint32_t p : order) {
+    InstructionProgram &sum =
+        builder.Add(InstructionProgram::kCommunicate, "sum", p, 0, {ready[p]}, {});
+    sums[p] = builder.last();
+    CommunicateProgram &c = sum.communicate;
+    c.key = absl::StrCat("p", p);
+    c.source_op = "sum";
+    c.key_id = p;
+    c.element = ops::Element::kI32;
+    const int64_t elements = ranks.elements[p];
+    const TensorInfo type{c.element, {elements}, elements, size_t(elements) * 4};
+    c.slices = algorithms[p].slices;
+    const int32_t priority = int32_t(random() % 4);
+    for (const plan::Phase &phase : algorithms[p].phases) {
+      PhaseProgram &own = c.phases.emplace_back();
+      own.combine = phase.combine() == plan::SUM ? ops::Combine::kSum : ops::Combine::kReplace;
+      own.priority = priority;
+      auto rounds = EvaluatePhase(phase, type, rank, nodes);
+      if (!rounds.ok()) std::abort();
+      own.rounds = *std::move(rounds);
+    }
+  }
+  for (uint32_t p : order) {
+    InstructionProgram &instruction =
+        builder.Add(InstructionProgram::kDelay, kUpdate, p, uint32_t(random() % computes),
+                    {sums[p]}, {});
+    instruction.deferred = random() % 3 == 0;
+    instruction.priority = int32_t(random() % 3) - 1;
+  }
+  function.credit_bytes = random() % 2 == 0 ? 0 : 8 * (random() % 40);
+  builder.Finish();
+  return function;
+}
+
+}  // namespace
+
+RanksCase RandomRanks(std::mt19937_64 &random) {
+  RanksCase ranks;
+  const int nodes = 2 + int(random() % 4);
+  ranks.steps = 1 + random() % 4;
+  for (size_t n = 1 + random() % 4; n != 0; --n)
+    ranks.elements.push_back(1 + int64_t(random() % 60));
+  ranks.copies = random() % 3 == 0;
+  ranks.streams.resize(1 + random() % 2);
+  if (ranks.copies) ranks.streams.push_back({StreamInfo::kToHost, 0});
+  ranks.limits = {random() % 200, 300 + random() % 2000};
+  ranks.packet_bytes = 4 << (random() % 6);
+  std::vector<Algorithm> algorithms;
+  for (size_t p = 0; p < ranks.elements.size(); ++p)
+    algorithms.push_back(RandomAlgorithm(nodes, random));
+  const uint64_t seed = random();
+  for (int r = 0; r < nodes; ++r)
+    ranks.programs.push_back(ProgramOf(ranks, algorithms, r, nodes, seed));
+  return ranks;
+}
+
+uint32_t GradientOf(int rank, uint64_t call, uint32_t parameter, size_t element,
+                    uint32_t value) {
+  uint64_t hash = value;
+  for (const uint64_t word : {uint64_t(rank), call, uint64_t(parameter), uint64_t(element)})
+    hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+  return uint32_t(hash >> 29);
+}
+
+std::vector<Tensor> ParametersAfter(const RanksCase &ranks, uint64_t steps) {
+  std::vector<Tensor> values;
+  for (const int64_t elements : ranks.elements) values.emplace_back(size_t(elements), 1);
+  for (uint64_t call = 0; call < steps; ++call)
+    for (uint32_t p = 0; p < values.size(); ++p)
+      for (size_t e = 0; e < values[p].size(); ++e) {
+        uint32_t sum = 0;
+        for (int r = 0; r < ranks.nodes(); ++r)
+          sum += GradientOf(r, call, p, e, values[p][e]);
+        values[p][e] = Updated(values[p][e], sum);
+      }
+  return values;
+}
+
+}  // namespace commsched::runtime::core

@@ -1,0 +1,48 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Random jobs of ranks that all-reduce gradients and update parameters with the sums,
+// in integers: every rank has the same ones, bit for bit, in any order.
+#ifndef COMMSCHED_TESTS_CHAOS_RANKS_CASE_H
+#define COMMSCHED_TESTS_CHAOS_RANKS_CASE_H
+
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "runtime/core/matcher.h"
+#include "runtime/program.h"
+
+namespace commsched::runtime::core {
+
+using Tensor = std::vector<uint32_t>;
+
+// Of each parameter a step has a gradient (kDelay), if `copies` a copy of it to the host,
+// an all-reduce, and an update (kDelay). An instruction's name says which; what it is
+// about is its parameter, `source`.
+struct RanksCase {
+  uint64_t steps = 1;
+  std::vector<int64_t> elements;  // by parameter
+  bool copies = false;
+  std::vector<StreamInfo> streams;
+  std::vector<FunctionProgram> programs;  // by rank
+  MessageLimits limits;                   // of each end of each connection
+  size_t packet_bytes = 0;
+
+  int nodes() const { return int(programs.size()); }
+};
+RanksCase RandomRanks(std::mt19937_64 &random);
+
+inline constexpr char kGradient[] = "gradient", kUpdate[] = "update";
+
+// An element of a gradient.
+uint32_t GradientOf(int rank, uint64_t call, uint32_t parameter, size_t element,
+                    uint32_t value);
+inline uint32_t Updated(uint32_t value, uint32_t sum) { return 3 * value + sum; }
+
+// The parameters after so many steps, without any machine.
+std::vector<Tensor> ParametersAfter(const RanksCase &ranks, uint64_t steps);
+
+}  // namespace commsched::runtime::core
+
+#endif  // COMMSCHED_TESTS_CHAOS_RANKS_CASE_H

@@ -1,0 +1,90 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "tests/chaos/ranks_world.h"
+
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+namespace commsched::runtime::core {
+
+RanksWorld::RanksWorld(const RanksCase &ranks, uint64_t seed) : World(seed), case_(ranks) {
+  for (int r = 0; r < case_.nodes(); ++r) {
+    Rank &rank = ranks_.emplace_back();
+    for (int peer = 0; peer < case_.nodes(); ++peer) rank.ends.emplace_back(peer, case_.limits);
+    rank.calls = std::make_unique<Calls>(case_.streams);
+    rank.busy.resize(case_.streams.size());
+    rank.values = ParametersAfter(case_, 0);
+    rank.gradients = rank.buffers = rank.values;
+  }
+  for (int r = 0; r < case_.nodes(); ++r)
+    At(Random(kSecond), &ranks_[size_t(r)], [this, r] { StartRank(r); });
+}
+
+// --- Faults -------------------------------------------------------------------
+
+void RanksWorld::BreakConnection(Time at, int r, int peer) {
+  ++faults_;
+  may_fail_ = true;
+  At(at, nullptr, [=, this] {
+    Note(absl::StrCat("the connection of ranks ", r, " and ", peer, " breaks"));
+    Break(r, peer);
+  });
+}
+
+void RanksWorld::KillRank(Time at, int r) {
+  ++faults_;
+  may_fail_ = true;
+  At(at, nullptr, [=, this] {
+    Rank &rank = ranks_[size_t(r)];
+    if (rank.ended || !rank.alive) return;
+    Note(absl::StrCat("rank ", r, " is killed"));
+    rank.alive = false;
+    killed_.insert(r);
+    for (int peer = 0; peer < case_.nodes(); ++peer)
+      if (peer != r) Break(r, peer);
+  });
+}
+
+void RanksWorld::StopRank(Time at, int r, Time length) {
+  ++faults_;
+  disturbed_ += length;
+  may_fail_ |= disturbed_ > kKeepalive - kSecond;
+  Stop(at, &ranks_[size_t(r)], absl::StrCat("rank ", r), length);
+  // Who is stopped answers nothing, so that others give it up.
+  for (int peer = 0; peer < case_.nodes() && length > kKeepalive; ++peer)
+    if (const Time after = kKeepalive + Random(kKeepalive); peer != r && after < length)
+      At(at + after, nullptr, [=, this] { Break(r, peer); });
+}
+
+// --- What came of it ----------------------------------------------------------
+
+bool RanksWorld::failed() const {
+  for (const Rank &rank : ranks_)
+    if (!rank.ended || !rank.error.empty()) return true;
+  return false;
+}
+
+std::string RanksWorld::Wrong() const {
+  if (!wrong_.empty()) return wrong_.front();
+  const std::vector<Tensor> values = ParametersAfter(case_, case_.steps);
+  for (size_t r = 0; r < ranks_.size(); ++r) {
+    const Rank &rank = ranks_[r];
+    if (!rank.alive) continue;
+    if (!rank.ended) return absl::StrCat("rank ", r, " hangs");
+    if (rank.error.empty()) {
+      if (rank.values != values) return absl::StrCat("rank ", r, " has wrong values");
+      continue;
+    }
+    if (!may_fail_) return absl::StrCat("rank ", r, " failed for no reason: ", rank.error);
+    if (!absl::StrContains(rank.error, "peer "))
+      return absl::StrCat("the error of rank ", r, " names nobody: ", rank.error);
+    if (faults_ == 1 && killed_.size() == 1 &&
+        !absl::StrContains(rank.error, absl::StrCat("peer ", *killed_.begin())))
+      return absl::StrCat("the error of rank ", r, " does not name who was killed: ", rank.error);
+  }
+  return "";
+}
+
+}  // namespace commsched::runtime::core

@@ -1,0 +1,173 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A job of ranks as its machines alone (core::Calls, Exchange, LinkQueue, Matcher,
+// PacketQueue, LinkEnd) on a virtual clock, over connections that delay, and that break
+// in the middle of what is on its way; ranks that are killed and stopped. A connection
+// is not made again: then every rank that lives ends, with an error that says why.
+#ifndef COMMSCHED_TESTS_CHAOS_RANKS_WORLD_H
+#define COMMSCHED_TESTS_CHAOS_RANKS_WORLD_H
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "runtime/core/calls.h"
+#include "runtime/core/exchange.h"
+#include "runtime/core/link_end.h"
+#include "runtime/core/link_queue.h"
+#include "runtime/core/matcher.h"
+#include "runtime/core/packet_queue.h"
+#include "runtime/stall_clock.h"
+#include "tests/chaos/ranks_case.h"
+#include "tests/chaos/world.h"
+
+namespace commsched::runtime::core {
+
+class RanksWorld : public World {
+ public:
+  static constexpr Time kDeadline = 30 * kSecond;
+  // A process that does not answer for so long is taken for lost, at most twice as long.
+  static constexpr Time kKeepalive = 10 * kSecond;
+
+  RanksWorld(const RanksCase &ranks, uint64_t seed);
+
+  // Faults, at a time.
+  void BreakConnection(Time at, int rank, int peer);
+  void KillRank(Time at, int rank);
+  void StopRank(Time at, int rank, Time length);
+
+  // What is wrong with what happened: empty if nothing. After Run. Every rank that lives
+  // must have ended; well only with the right values; without a fault that ends the job,
+  // all of them well. If one was killed and nothing else happened, every error names it.
+  std::string Wrong() const;
+  bool failed() const;
+
+ private:
+  struct Slice;
+  struct Rank;
+
+  // --- The transport of a rank (transport_of_world.cc)
+  struct Receive {
+    Slice *slice = nullptr;
+    Place place;
+    Round round;
+    bool staged = false;
+    size_t taken = 0;  // elements
+  };
+  using RankMatcher = Matcher<Slice *, Receive, Tensor>;
+  struct Data {
+    MessageTag tag;
+    size_t total = 0, offset = 0;  // bytes
+    Tensor values;
+  };
+  struct Hello {};
+  struct Goodbye {};
+  struct Abort {
+    absl::Status why;
+  };
+  struct Closed {};
+  using Frame = std::variant<Hello, Data, Control, Goodbye, Abort, Closed>;
+  using Packet = std::vector<Frame>;
+  // One end of a connection; also what is on its way to it.
+  struct End {
+    End(int peer, MessageLimits limits);
+    RankMatcher matcher;
+    LinkEnd end;
+    Controls controls;
+    std::vector<Frame> frames;  // to be written
+    PacketQueue<MessageTag, Slice *, size_t> packets;
+    std::vector<Slice *> in_last_packet;
+    bool open = false, writing = false, last_written = false;
+    bool ended = false;  // this side of the stream
+    bool closed = false;
+    Time arrives = 0;                   // the last packet that is on its way to it
+    std::optional<Time> broken;         // what would arrive later is lost
+  };
+  End &end(int rank, int peer) { return ranks_[size_t(rank)].ends[size_t(peer)]; }
+  void Dial(int rank, int peer);
+  void Deliver(int rank, int peer, const Packet &packet);
+  void Open(int rank, int peer);
+  void Write(int from, int to, Packet packet);  // onto the wire
+  void Pump(int rank, int peer);
+  void Written(int rank, int peer);
+  void Break(int rank, int peer);
+  void Close(int rank, int peer);  // this end, at once
+  void Apply(int rank, int peer, const LinkEnd::Outcome &outcome);
+  void QueueControls(End *end);
+  void Go(End *end, const RankMatcher::Going &going);
+  void TakeData(int rank, int peer, const Data &data);
+  bool TakeControl(int rank, int peer, const Control &control);
+  void Store(const Receive &receive, size_t from, const Tensor &values);
+
+  // --- The engine of a rank (rank_of_world.cc)
+  struct Slice {
+    RanksWorld *world = nullptr;
+    int rank = 0;
+    Call *call = nullptr;
+    uint32_t instruction = 0, number = 0;
+    uint64_t sequence = 0, begun = 0;
+    std::shared_ptr<uint32_t> unfinished;
+    Exchange exchange;
+    Tensor staging;
+
+    const CommunicateProgram &program() const;
+    uint32_t phases() const;
+    uint32_t rounds(uint32_t phase) const;
+    Round RoundAt(const Place &at) const;
+    Posted Receive(const Place &at, const Round &round, bool staged);
+    bool Lands(const Round &received, const Round &sent) const { return LandsOn(received, sent); }
+    void Send(const Place &at, const Round &round);
+    void Take(const Place &at, const Round &round, bool staged);
+    void Done();
+  };
+  struct Rank : Process {
+    std::unique_ptr<Calls> calls;
+    Calls::Actions actions;
+    std::deque<std::unique_ptr<Call>> owned;
+    uint64_t next_call = 0, completed = 0;
+    std::vector<bool> busy;  // streams
+    std::map<uint64_t, std::unique_ptr<Slice>> active;
+    uint64_t next_sequence = 0;
+    std::map<int, LinkQueue<Slice *, size_t>> queues;  // by peer
+    std::deque<End> ends;                              // by peer
+    std::vector<Tensor> values, gradients, buffers;    // by parameter
+    std::optional<StallClock> stall;
+    bool started = false, failed = false, leaving = false, flushed = false;
+    Time ended_at = 0;
+  };
+  void StartRank(int rank);
+  void TryToBegin(int rank);
+  void Admit(int rank);
+  void Act(int rank);
+  void RunStreams(int rank);
+  void RunInstruction(int rank, uint32_t stream, Call *call, uint32_t instruction);
+  void Complete(int rank, Call *call, uint32_t instruction);
+  void Communicate(int rank, Call *call, uint32_t instruction);
+  Posted Post(Slice *slice, const Place &at, const Round &round, bool staged);
+  void Hand(int rank);
+  void Sent(int rank, uint64_t sequence, const absl::Status &status);
+  void Received(int rank, uint64_t sequence, const absl::Status &status);
+  void Look(int rank);
+  void Fail(int rank, const absl::Status &why);
+  void Leave(int rank);
+  void EndRank(int rank);
+
+  const RanksCase &case_;
+  std::deque<Rank> ranks_;
+  Time disturbed_ = 0;
+  std::set<int> killed_;
+  int faults_ = 0;
+};
+
+}  // namespace commsched::runtime::core
+
+#endif  // COMMSCHED_TESTS_CHAOS_RANKS_WORLD_H

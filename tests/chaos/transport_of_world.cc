@@ -1,0 +1,247 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The connections of tests/chaos/ranks_world.h: what grpc/link.cc does with the
+// machines, on wires that keep their order as long as they hold.
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "tests/chaos/ranks_world.h"
+
+namespace commsched::runtime::core {
+namespace {
+
+constexpr Time kDetection = 2 * kSecond;  // of a broken connection, at most
+constexpr size_t kElement = sizeof(uint32_t);
+
+}  // namespace
+
+RanksWorld::End::End(int peer, MessageLimits limits)
+    : matcher(limits), end(absl::StrCat("peer ", peer)) {}
+
+// --- Wires --------------------------------------------------------------------
+
+void RanksWorld::Write(int from, int to, Packet packet) {
+  End &there = end(to, from);
+  // In order, and now and then slow.
+  const Time most = random_() % 16 == 0 ? kSecond / 2 : 20 * kMillisecond;
+  there.arrives = std::max(there.arrives + 1, now_ + Random(most));
+  const Time arrives = there.arrives;
+  At(arrives, &ranks_[size_t(to)], [=, this, packet = std::move(packet)] {
+    const End &e = end(to, from);
+    if (e.closed || (e.broken && arrives > *e.broken)) return;
+    Deliver(to, from, packet);
+  });
+}
+
+// Some of what is on its way still comes; both ends find out, each at its time.
+void RanksWorld::Break(int r, int peer) {
+  for (const auto &[self, other] : {std::pair(r, peer), std::pair(peer, r)}) {
+    End &e = end(self, other);
+    if (e.broken) continue;
+    e.broken = now_ + Random(30 * kMillisecond);
+    At(*e.broken + 1 + Random(kDetection), &ranks_[size_t(self)],
+       [=, this] { Close(self, other); });
+  }
+}
+
+// The connection is made when both are there.
+void RanksWorld::Dial(int r, int peer) {
+  Rank &rank = ranks_[size_t(r)];
+  if (rank.ended || end(r, peer).open || end(r, peer).closed) return;
+  if (!ranks_[size_t(peer)].alive || !ranks_[size_t(peer)].stall || ranks_[size_t(peer)].ended)
+    return Later(&rank, 100 * kMillisecond, [=, this] { Dial(r, peer); });
+  Write(r, peer, {Hello()});
+}
+
+void RanksWorld::Close(int r, int peer) {
+  End &e = end(r, peer);
+  if (e.closed) return;
+  e.closed = e.last_written = true;
+  // What is on its way to a peer that still reads may be lost with the connection.
+  if (!e.broken && !end(peer, r).closed) {
+    if (e.ended || random_() % 2 == 0)
+      Write(r, peer, {Closed()});
+    else
+      Break(r, peer);
+  }
+  Apply(r, peer, e.end.Lost());
+}
+
+// --- Packets ------------------------------------------------------------------
+
+void RanksWorld::QueueControls(End *e) {
+  for (const Control &control : e->controls)
+    if (e->end.failure().ok()) e->frames.push_back(control);
+  e->controls.clear();
+}
+
+void RanksWorld::Go(End *e, const RankMatcher::Going &going) {
+  const Slice &slice = *going.item;
+  const Place &at = slice.exchange.send();
+  e->packets.Push(slice.program().phases[at.phase].priority, going.tag,
+                  slice.RoundAt(at).send_bytes, going.item);
+}
+
+void RanksWorld::Pump(int r, int peer) {
+  End &e = end(r, peer);
+  if (!e.open || e.closed || e.writing || e.last_written) return;
+  Packet packet;
+  for (Frame &frame : e.frames) {
+    e.last_written |= std::holds_alternative<Goodbye>(frame) || std::holds_alternative<Abort>(frame);
+    packet.push_back(std::move(frame));
+  }
+  e.frames.clear();
+  e.packets.Take(case_.packet_bytes, kPacketFrames,
+                 [&](Slice *slice, size_t offset, size_t size, bool last) {
+                   const Place &at = slice->exchange.send();
+                   const Round round = slice->RoundAt(at);
+                   const Tensor &buffer =
+                       ranks_[size_t(r)].buffers[slice->program().key_id];
+                   const auto begin =
+                       buffer.begin() + long((round.send_begin + offset) / kElement);
+                   const MessageTag tag =
+                       TagOf(slice->call->number, slice->program().key_id, at, slice->number,
+                             slice->program().slices);
+                   packet.push_back(Data{tag, round.send_bytes, offset,
+                                         Tensor(begin, begin + long(size / kElement))});
+                   if (!last) return;
+                   e.matcher.Sent(tag);
+                   e.in_last_packet.push_back(slice);
+                 });
+  if (packet.empty()) return;
+  e.writing = true;
+  Write(r, peer, std::move(packet));
+  Later(&ranks_[size_t(r)], 2 * kMillisecond, [=, this] { Written(r, peer); });
+}
+
+void RanksWorld::Written(int r, int peer) {
+  End &e = end(r, peer);
+  e.writing = false;
+  for (const Slice *slice : std::exchange(e.in_last_packet, {}))
+    Sent(r, slice->sequence, absl::OkStatus());
+  if (e.last_written && e.end.keeps()) e.ended = true;
+  if (e.ended) return Close(r, peer);
+  Pump(r, peer);
+}
+
+void RanksWorld::Apply(int r, int peer, const LinkEnd::Outcome &outcome) {
+  End &e = end(r, peer);
+  Rank &rank = ranks_[size_t(r)];
+  const absl::Status why = e.end.failure();
+  if (outcome.report)
+    Later(&rank, kMillisecond, [=, this] { Fail(r, why); });
+  if (outcome.fails) {
+    std::vector<Slice *> sends = e.packets.Clear();
+    std::vector<Receive> receives;
+    e.matcher.Clear(e.end.keeps(), &sends, &receives);
+    for (const Slice *slice : sends)
+      Later(&rank, kMillisecond, [=, this, s = slice->sequence] { Sent(r, s, why); });
+    for (const Receive &receive : receives)
+      Later(&rank, kMillisecond,
+            [=, this, s = receive.slice->sequence] { Received(r, s, why); });
+  }
+  if (outcome.say == LinkEnd::Outcome::kGoodbye) {
+    e.frames.push_back(Goodbye());
+  } else if (outcome.say == LinkEnd::Outcome::kAbort) {
+    e.frames = {Abort{outcome.why}};
+  }
+  Pump(r, peer);
+}
+
+// --- What comes ---------------------------------------------------------------
+
+void RanksWorld::Open(int r, int peer) {
+  End &e = end(r, peer);
+  e.open = true;
+  std::vector<RankMatcher::Going> going;
+  if (e.end.failure().ok()) {
+    e.matcher.Open(case_.limits, &going, &e.controls);
+    for (const RankMatcher::Going &g : going) Go(&e, g);
+    QueueControls(&e);
+  }
+  TryToBegin(r);
+}
+
+void RanksWorld::Deliver(int r, int peer, const Packet &packet) {
+  End &e = end(r, peer);
+  for (const Frame &frame : packet) {
+    if (e.closed) return;
+    if (std::holds_alternative<Hello>(frame)) {
+      if (e.open) continue;
+      if (r < peer) Write(r, peer, {Hello()});  // the reply comes before anything else
+      Open(r, peer);
+    } else if (const auto *data = std::get_if<Data>(&frame)) {
+      if (e.end.failure().ok()) TakeData(r, peer, *data);
+    } else if (const auto *control = std::get_if<Control>(&frame)) {
+      if (e.end.failure().ok()) TakeControl(r, peer, *control);
+    } else if (std::holds_alternative<Goodbye>(frame)) {
+      Apply(r, peer, e.end.TakeGoodbye(!e.matcher.idle() || !ranks_[size_t(r)].started));
+      if (e.last_written && !e.writing) {
+        e.ended = true;
+        Close(r, peer);
+      }
+    } else if (const auto *abort = std::get_if<Abort>(&frame)) {
+      Apply(r, peer, e.end.TakeAbort(uint32_t(abort->why.code()), abort->why.message()));
+      Close(r, peer);
+    } else {
+      Close(r, peer);
+    }
+  }
+  Pump(r, peer);
+}
+
+bool RanksWorld::TakeControl(int r, int peer, const Control &control) {
+  End &e = end(r, peer);
+  absl::Status breach;
+  switch (control.kind) {
+    case Control::kAnnounce:
+      breach = e.matcher.TakeAnnounce(control.tag, control.bytes, &e.controls);
+      break;
+    case Control::kGrant: {
+      auto going = e.matcher.TakeGrant(control);
+      breach = going.status();
+      if (going.ok() && going->has_value()) Go(&e, **going);
+      break;
+    }
+    case Control::kCredit:
+      breach = e.matcher.TakeCredit(control.bytes);
+  }
+  QueueControls(&e);
+  if (breach.ok()) return true;
+  wrong_.push_back(absl::StrCat("rank ", r, ": ", breach.message()));
+  return false;
+}
+
+void RanksWorld::Store(const Receive &receive, size_t from, const Tensor &values) {
+  Slice &slice = *receive.slice;
+  Tensor &buffer = receive.staged ? slice.staging
+                                  : ranks_[size_t(slice.rank)].buffers[slice.program().key_id];
+  const size_t begin = receive.staged ? from : receive.round.recv_begin / kElement + from;
+  const bool adds = !receive.staged && slice.program().phases[receive.place.phase].combine ==
+                                           ops::Combine::kSum;
+  for (size_t i = 0; i < values.size(); ++i)
+    buffer[begin + i] = (adds ? buffer[begin + i] : 0) + values[i];
+}
+
+void RanksWorld::TakeData(int r, int peer, const Data &data) {
+  End &e = end(r, peer);
+  auto place = e.matcher.Take(data.tag, data.total, data.offset,
+                              data.values.size() * kElement, &e.controls);
+  QueueControls(&e);
+  if (!place.ok()) {
+    wrong_.push_back(absl::StrCat("rank ", r, ": ", place.status().message()));
+    return;
+  }
+  if (place->kept != nullptr) {
+    place->kept->insert(place->kept->end(), data.values.begin(), data.values.end());
+    return;
+  }
+  Store(*place->receive, data.offset / kElement, data.values);
+  if (!place->last) return;
+  const Receive receive = e.matcher.End(data.tag);
+  Later(&ranks_[size_t(r)], kMillisecond,
+        [=, this, s = receive.slice->sequence] { Received(r, s, absl::OkStatus()); });
+}
+
+}  // namespace commsched::runtime::core
