@@ -22,7 +22,7 @@ RANKS, FRAGMENTS, MESSAGES = 4, 60, 40
 
 
 def write_trace(path, events):
-    """In the form of runtime/trace.h; returns how many events there are."""
+    """In the form of runtime/measure/trace.h; returns how many events there are."""
     draw = random.Random(1)
     count = 0
     with open(path, "w") as out:

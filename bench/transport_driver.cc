@@ -23,8 +23,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "grpc/grpc_transport.h"
-#include "runtime/sync.h"
+#include "grpc/ranks/grpc_transport.h"
+#include "runtime/base/sync.h"
 
 namespace {
 

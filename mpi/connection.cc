@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "mpi/ranks.h"
-#include "runtime/shared_memory.h"
+#include "runtime/base/shared_memory.h"
 
 namespace commsched::transport::mpi {
 

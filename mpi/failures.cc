@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "mpi/ranks.h"
-#include "runtime/status_util.h"
+#include "runtime/base/status_util.h"
 
 namespace commsched::transport::mpi {
 

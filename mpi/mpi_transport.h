@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The MPI transport: ranks are the processes of an MPI job, by their numbers in
-// it. Implements the contract of runtime/transport.h; mpi/wire.h says what goes
+// it. Implements the contract of runtime/transport/transport.h; mpi/wire.h says what goes
 // over MPI.
 //
 // Matching. Messages are matched here, by (peer, tag): MPI's tags are too short,
@@ -15,7 +15,7 @@
 // RecvStream each part is received into memory that fits the cache, and passed on.
 //
 // Progress. MPI moves on only while it is called. The thread that waits for a
-// message calls Poll (runtime/progress_engine.h does); a thread of the
+// message calls Poll (runtime/execute/progress_engine.h does); a thread of the
 // transport does so while no one else does, with pauses that grow to a
 // millisecond while nothing is under way. Where processes outnumber cores,
 // polling takes time from the others: every pass without success yields.
@@ -30,7 +30,7 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "runtime/transport.h"
+#include "runtime/transport/transport.h"
 
 namespace commsched::transport {
 

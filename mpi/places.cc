@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "mpi/ranks.h"
-#include "runtime/shared_memory.h"
+#include "runtime/base/shared_memory.h"
 
 namespace commsched::transport::mpi {
 

@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "mpi/ranks.h"
-#include "runtime/backoff.h"
-#include "runtime/run_flat.h"
-#include "runtime/status_util.h"
+#include "runtime/base/backoff.h"
+#include "runtime/base/run_flat.h"
+#include "runtime/base/status_util.h"
 
 namespace commsched::transport::mpi {
 

@@ -36,7 +36,7 @@
 #include "runtime/core/link_end.h"
 #include "runtime/core/matcher.h"
 #include "runtime/core/packet_queue.h"
-#include "runtime/sync.h"
+#include "runtime/base/sync.h"
 
 namespace commsched::transport::mpi {
 

@@ -22,7 +22,7 @@
 // The granted message comes as parts of the sender's part_bytes, the last one
 // shorter; an empty one as one empty part. Or, if the receiver can map the
 // sender's memory (`share` of the grant) and the message is in a block that can be
-// mapped (runtime/shared_memory.h), as kPlace, which says where it is; the receiver
+// mapped (runtime/base/shared_memory.h), as kPlace, which says where it is; the receiver
 // reads it there and answers with kTaken.
 //
 // End. kGoodbye says how many parts were sent; the receiver takes it when it has
@@ -35,7 +35,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "runtime/transport.h"
+#include "runtime/transport/transport.h"
 
 namespace commsched::transport::mpi {
 

@@ -15,7 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "runtime/sync.h"
+#include "runtime/base/sync.h"
 
 namespace commsched::transport {
 

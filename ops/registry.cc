@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "absl/strings/str_cat.h"
+#include "ops/onednn/kernels.h"
 #include "ops/sparse/kernels.h"
 
 namespace commsched::ops {
@@ -12,7 +13,7 @@ namespace {
 
 struct Table {
   std::mutex mu;
-  std::map<std::string, KernelFamily> kinds;
+  KernelFamilies kinds;
 };
 
 Table &GlobalTable() {
@@ -52,6 +53,8 @@ absl::Status CheckKernel(const KernelDesc &desc) {
   if (!family.ok()) return family.status();
   return family->check(desc);
 }
+
+void PrepareComputeThread() { PrepareOneDnnThread(); }
 
 void RegisterKernel(const std::string &kind, const KernelFamily &family) {
   Table &table = GlobalTable();

@@ -13,17 +13,12 @@
 #include "mlir/Pass/PassRegistry.h"
 
 #include "ir/Cs.h"
+#include "passes/insert/Passes.h"
+#include "passes/lower/Passes.h"
+#include "passes/place/Passes.h"
+#include "passes/schedule/Passes.h"
 
 namespace commsched {
-
-#define GEN_PASS_DECL
-#include "passes/insert/Passes.h.inc"
-#define GEN_PASS_DECL
-#include "passes/place/Passes.h.inc"
-#define GEN_PASS_DECL
-#include "passes/schedule/Passes.h.inc"
-#define GEN_PASS_DECL
-#include "passes/lower/Passes.h.inc"
 
 /// Registers every pass with the global registry; may be called again.
 void registerPasses();

@@ -10,7 +10,7 @@
 
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassOptions.h"
-#include "passes/PipelineOption.h"
+#include "passes/support/PipelineOption.h"
 
 namespace commsched {
 

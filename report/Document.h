@@ -107,11 +107,11 @@ std::string encodeEvents(const Document &document);
 /// The numbers of a document, without events, as JSON.
 std::string summaryJson(const Document &document);
 
-/// A timeline as runtime/trace.h writes it, with periods and what-ifs in
+/// A timeline as runtime/measure/trace.h writes it, with periods and what-ifs in
 /// "otherData": for Perfetto, and for readTrace.
 std::string toChromeTrace(const Document &document, const Timeline &timeline);
 
-/// Adds the timeline of a file in the form of runtime/trace.h, and periods and
+/// Adds the timeline of a file in the form of runtime/measure/trace.h, and periods and
 /// what-ifs if it has any that the document lacks. Returns what is wrong with it, or
 /// nothing.
 std::string readTrace(std::string_view text, Document &document, std::string name);

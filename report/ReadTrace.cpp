@@ -1,7 +1,7 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Reads what runtime/trace.h writes: events one by one, never as a tree.
+// Reads what runtime/measure/trace.h writes: events one by one, never as a tree.
 
 #include "report/Document.h"
 #include "report/Json.h"

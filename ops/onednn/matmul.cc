@@ -7,7 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "ops/halves.h"
+#include "ops/base/halves.h"
 #include "ops/onednn/primitive.h"
 #include "ops/onednn/widened.h"
 #include "ops/reference/reference.h"

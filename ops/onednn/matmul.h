@@ -12,7 +12,7 @@
 #ifndef COMMSCHED_OPS_ONEDNN_MATMUL_H
 #define COMMSCHED_OPS_ONEDNN_MATMUL_H
 
-#include "ops/registry.h"
+#include "ops/base/kernel.h"
 
 namespace commsched::ops {
 

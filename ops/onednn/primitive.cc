@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ops/onednn/convolution.h"
+#include "ops/onednn/kernels.h"
 #include "ops/onednn/matmul.h"
 
 namespace commsched::ops {
@@ -33,9 +34,9 @@ std::optional<dnnl::memory::data_type> DnnlType(Element element) {
 }
 
 // The number of threads is a setting of each thread in OpenMP.
-void PrepareComputeThread() { omp_set_num_threads(1); }
+void PrepareOneDnnThread() { omp_set_num_threads(1); }
 
-void AddOneDnnKernels(std::map<std::string, KernelFamily> *kinds) {
+void AddOneDnnKernels(KernelFamilies *kinds) {
   (*kinds)["matmul"] = {&CheckMatmul, &MakeMatmul};
   for (const char *kind : {"convolution_forward", "convolution_backward_data",
                            "convolution_backward_weights"})

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "ops/registry.h"
+#include "ops/base/kernel.h"
 
 namespace commsched::ops {
 

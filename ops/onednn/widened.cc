@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "ops/halves.h"
+#include "ops/base/halves.h"
 
 namespace commsched::ops {
 namespace {

@@ -7,7 +7,7 @@
 #ifndef COMMSCHED_OPS_ONEDNN_WIDENED_H
 #define COMMSCHED_OPS_ONEDNN_WIDENED_H
 
-#include "ops/registry.h"
+#include "ops/base/kernel.h"
 
 namespace commsched::ops {
 

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <utility>
 
-#include "ops/onednn/convolution.h"
+#include "ops/base/convolution_shape.h"
 
 namespace commsched::ops {
 namespace {

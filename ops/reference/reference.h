@@ -7,7 +7,7 @@
 #ifndef COMMSCHED_OPS_REFERENCE_REFERENCE_H
 #define COMMSCHED_OPS_REFERENCE_REFERENCE_H
 
-#include "ops/registry.h"
+#include "ops/base/kernel.h"
 
 namespace commsched::ops {
 

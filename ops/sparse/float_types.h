@@ -9,7 +9,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "ops/element.h"
+#include "ops/base/element.h"
 
 namespace commsched::ops::sparse {
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <utility>
 
-#include "ops/registry.h"
+#include "ops/base/kernel.h"
 
 namespace commsched::ops::sparse {
 

@@ -281,7 +281,7 @@ absl::StatusOr<std::unique_ptr<KernelInstance>> MakeWords(
 
 namespace commsched::ops {
 
-void AddSparseKernels(std::map<std::string, KernelFamily> *kinds) {
+void AddSparseKernels(KernelFamilies *kinds) {
   using namespace sparse;
   AddTopKKernels(kinds);
   (*kinds)["scatter_add"] = {CheckScatterAdd, MakeScatterAdd};

@@ -59,12 +59,12 @@
 #include <map>
 #include <string>
 
-#include "ops/registry.h"
+#include "ops/base/kernel.h"
 
 namespace commsched::ops {
 
 // The kinds above.
-void AddSparseKernels(std::map<std::string, KernelFamily> *kinds);
+void AddSparseKernels(KernelFamilies *kinds);
 
 }  // namespace commsched::ops
 

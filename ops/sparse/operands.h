@@ -9,7 +9,7 @@
 #include <initializer_list>
 
 #include "absl/status/status.h"
-#include "ops/registry.h"
+#include "ops/base/kernel.h"
 
 namespace commsched::ops::sparse {
 

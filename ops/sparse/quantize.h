@@ -9,7 +9,7 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
-#include "ops/element.h"
+#include "ops/base/element.h"
 
 namespace commsched::ops::sparse {
 

@@ -11,7 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "ops/element.h"
+#include "ops/base/element.h"
 
 namespace commsched::ops::sparse {
 

@@ -23,7 +23,7 @@
 #include <functional>
 
 #include "absl/status/status.h"
-#include "ops/element.h"
+#include "ops/base/element.h"
 
 namespace commsched::ops::sparse {
 

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
-#include "ops/element.h"
+#include "ops/base/element.h"
 #include "ops/sparse/operands.h"
 
 namespace commsched::ops::sparse {

@@ -10,7 +10,7 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
-#include "ops/registry.h"
+#include "ops/base/kernel.h"
 
 namespace commsched::ops::sparse {
 

@@ -7,9 +7,9 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "passes/OptionError.h"
+#include "passes/support/OptionError.h"
 #include "passes/combine/Passes.h"
-#include "passes/lower/Module.h"
+#include "passes/support/Module.h"
 #include "passes/place/Devices.h"
 #include "passes/sparse/FuseExchanges.h"
 

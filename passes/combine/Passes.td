@@ -4,7 +4,7 @@
 #ifndef COMMSCHED_PASSES_COMBINE_PASSES_TD
 #define COMMSCHED_PASSES_COMBINE_PASSES_TD
 
-include "passes/Options.td"
+include "passes/support/Options.td"
 
 def CombineCollectives : Pass<"combine-collectives", "::mlir::ModuleOp"> {
   let summary = "fewer or smaller collectives with the same results";

@@ -4,7 +4,7 @@
 #ifndef COMMSCHED_PASSES_INSERT_PASSES_TD
 #define COMMSCHED_PASSES_INSERT_PASSES_TD
 
-include "passes/Options.td"
+include "passes/support/Options.td"
 
 def InsertDistComm : Pass<"insert-dist-comm", "::mlir::ModuleOp"> {
   let summary = "turn a training step for one device into the graph of one node of a cluster";

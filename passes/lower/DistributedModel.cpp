@@ -4,7 +4,7 @@
 #include "passes/lower/DistributedModel.h"
 
 #include "ir/CsServerFunctions.h"
-#include "passes/lower/Module.h"
+#include "passes/support/Module.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/raw_ostream.h"
 

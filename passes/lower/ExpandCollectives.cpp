@@ -1,12 +1,12 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "passes/OptionError.h"
-#include "passes/Passes.h"
+#include "passes/support/OptionError.h"
+#include "passes/lower/Passes.h"
 
 #include "passes/lower/ExchangeAlgorithms.h"
-#include "passes/lower/Module.h"
-#include "passes/plan/MessageLayout.h"
+#include "passes/support/Module.h"
+#include "passes/layout/MessageLayout.h"
 
 #include "ir/CsSparseOps.h"
 

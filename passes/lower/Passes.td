@@ -4,7 +4,7 @@
 #ifndef COMMSCHED_PASSES_LOWER_PASSES_TD
 #define COMMSCHED_PASSES_LOWER_PASSES_TD
 
-include "passes/Options.td"
+include "passes/support/Options.td"
 
 def ExpandCollectives : Pass<"expand-collectives", "::mlir::ModuleOp"> {
   let summary = "writes every collective as exchanges between pairs of nodes";

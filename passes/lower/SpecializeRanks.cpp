@@ -1,11 +1,11 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "passes/Passes.h"
+#include "passes/lower/Passes.h"
 
 #include "ir/CsServerFunctions.h"
 #include "passes/lower/AffineEval.h"
-#include "passes/lower/Module.h"
+#include "passes/support/Module.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Remarks.h"

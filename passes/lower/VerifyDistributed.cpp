@@ -1,14 +1,14 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "passes/Passes.h"
+#include "passes/lower/Passes.h"
 
 #include "passes/lower/DistributedModel.h"
 #include "passes/lower/ExchangeAlgorithms.h"
 #include "passes/lower/ExchangeMessages.h"
 #include "passes/lower/ExchangeProof.h"
 #include "passes/lower/ExchangeSequence.h"
-#include "passes/lower/Module.h"
+#include "passes/support/Module.h"
 
 #include "mlir/IR/Remarks.h"
 #include "llvm/ADT/StringSwitch.h"

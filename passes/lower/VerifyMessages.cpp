@@ -5,7 +5,7 @@
 
 #include "passes/lower/AffineEval.h"
 #include "passes/lower/DistributedModel.h"
-#include "passes/lower/Module.h"
+#include "passes/support/Module.h"
 
 using namespace mlir;
 using namespace commsched;

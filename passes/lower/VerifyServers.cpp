@@ -6,7 +6,7 @@
 
 #include "passes/lower/AffineEval.h"
 #include "passes/lower/DistributedModel.h"
-#include "passes/lower/Module.h"
+#include "passes/support/Module.h"
 
 #include <map>
 #include <vector>

@@ -19,7 +19,7 @@
 #include "ir/CsServerFunctions.h"
 #include "passes/lower/AffineEval.h"
 #include "passes/lower/DistributedModel.h"
-#include "passes/lower/Module.h"
+#include "passes/support/Module.h"
 #include "passes/lower/WaitGraph.h"
 
 #include <map>

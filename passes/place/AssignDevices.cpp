@@ -1,14 +1,14 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "passes/Passes.h"
+#include "passes/place/Passes.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 
-#include "passes/lower/Module.h"
+#include "passes/support/Module.h"
 #include "passes/place/Devices.h"
 
 namespace commsched {

@@ -1,13 +1,13 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "passes/OptionError.h"
-#include "passes/Passes.h"
+#include "passes/support/OptionError.h"
+#include "passes/place/Passes.h"
 
 #include "llvm/ADT/StringSet.h"
 
 #include "passes/place/Devices.h"
-#include "passes/place/StagingRing.h"
+#include "passes/layout/StagingRing.h"
 
 namespace commsched {
 #define GEN_PASS_DEF_OVERLAPRPCMEMCPY

@@ -4,7 +4,7 @@
 #ifndef COMMSCHED_PASSES_PLACE_PASSES_TD
 #define COMMSCHED_PASSES_PLACE_PASSES_TD
 
-include "passes/Options.td"
+include "passes/support/Options.td"
 
 def ReplicateDevices : Pass<"replicate-devices", "::mlir::ModuleOp"> {
   let summary = "run the program of one device on all devices of a node";

@@ -1,13 +1,13 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "passes/Passes.h"
+#include "passes/place/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/StringSet.h"
 
-#include "passes/lower/Module.h"
+#include "passes/support/Module.h"
 #include "passes/place/CombineDevices.h"
 #include "passes/place/Devices.h"
 

@@ -8,7 +8,7 @@
 #include "Memory.h"
 #include "Urgency.h"
 
-#include "passes/place/StagingRing.h"
+#include "passes/layout/StagingRing.h"
 
 using namespace mlir;
 

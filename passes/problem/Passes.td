@@ -4,7 +4,7 @@
 #ifndef COMMSCHED_PASSES_PROBLEM_PASSES_TD
 #define COMMSCHED_PASSES_PROBLEM_PASSES_TD
 
-include "passes/Options.td"
+include "passes/support/Options.td"
 
 def ExtractProblem : Pass<"extract-problem", "::mlir::ModuleOp"> {
   let summary = "write the scheduling problem of a step of level 1";

@@ -4,7 +4,7 @@
 #ifndef COMMSCHED_PASSES_SCHEDULE_PASSES_TD
 #define COMMSCHED_PASSES_SCHEDULE_PASSES_TD
 
-include "passes/Options.td"
+include "passes/support/Options.td"
 
 def ScheduleComm : Pass<"schedule-comm", "::mlir::ModuleOp"> {
   let summary = "decide in which messages, in which order and when communication runs";

@@ -1,8 +1,8 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "passes/OptionError.h"
-#include "passes/Passes.h"
+#include "passes/support/OptionError.h"
+#include "passes/schedule/Passes.h"
 
 #include "passes/schedule/Apply.h"
 #include "passes/schedule/MoveFragments.h"

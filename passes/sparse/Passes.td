@@ -4,7 +4,7 @@
 #ifndef COMMSCHED_PASSES_SPARSE_PASSES_TD
 #define COMMSCHED_PASSES_SPARSE_PASSES_TD
 
-include "passes/Options.td"
+include "passes/support/Options.td"
 
 def LowerSparseComm : Pass<"lower-sparse-comm", "::mlir::ModuleOp"> {
   let summary = "exchange the largest elements of gradients only, and keep the others for the next step";

@@ -4,7 +4,7 @@
 #ifndef COMMSCHED_PASSES_SPREAD_PASSES_TD
 #define COMMSCHED_PASSES_SPREAD_PASSES_TD
 
-include "passes/Options.td"
+include "passes/support/Options.td"
 
 def SpreadSums : Pass<"spread-sums", "::mlir::ModuleOp"> {
   let summary = "share the sums over whole tensors that every node repeats among the nodes";

@@ -13,7 +13,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringSet.h"
-#include "passes/lower/Module.h"
+#include "passes/support/Module.h"
 #include "passes/place/Devices.h"
 #include "passes/spread/Predict.h"
 #include "passes/spread/Sums.h"

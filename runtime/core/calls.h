@@ -25,8 +25,8 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/core/time.h"
-#include "runtime/program.h"
+#include "runtime/base/time.h"
+#include "runtime/program/program.h"
 
 namespace commsched::runtime::core {
 

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/core/time.h"
+#include "runtime/base/time.h"
 
 namespace commsched::runtime::core {
 

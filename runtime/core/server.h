@@ -33,8 +33,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "runtime/server_program.h"
-#include "runtime/shared_bytes.h"
+#include "runtime/program/server_program.h"
+#include "runtime/base/shared_bytes.h"
 
 namespace commsched::runtime::core {
 

@@ -26,8 +26,8 @@
 #include "absl/container/btree_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "runtime/core/time.h"
-#include "runtime/shared_bytes.h"
+#include "runtime/base/time.h"
+#include "runtime/base/shared_bytes.h"
 
 namespace commsched::runtime::core {
 

@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "runtime/core/time.h"
+#include "runtime/base/time.h"
 
 namespace commsched::runtime::core {
 

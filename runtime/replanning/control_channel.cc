@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/status_util.h"
+#include "runtime/base/status_util.h"
 
 namespace commsched::runtime {
 namespace {

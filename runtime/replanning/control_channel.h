@@ -13,7 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "runtime/replanning/transport_lanes.h"
-#include "runtime/sync.h"
+#include "runtime/base/sync.h"
 
 namespace commsched::runtime {
 

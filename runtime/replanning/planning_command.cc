@@ -21,8 +21,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "runtime/files.h"
-#include "runtime/sync.h"
+#include "runtime/base/files.h"
+#include "runtime/base/sync.h"
 
 namespace commsched::runtime {
 namespace {

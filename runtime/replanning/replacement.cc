@@ -11,8 +11,8 @@
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
-#include "ops/element.h"
-#include "runtime/plan_values.h"
+#include "ops/base/element.h"
+#include "runtime/loading/plan_values.h"
 #include "runtime/replanning/transport_lanes.h"
 
 namespace commsched::runtime {

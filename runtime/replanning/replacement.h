@@ -6,7 +6,7 @@
 #define COMMSCHED_RUNTIME_REPLANNING_REPLACEMENT_H
 
 #include "absl/status/status.h"
-#include "runtime/plan_loader.h"
+#include "runtime/loading/plan_loader.h"
 
 namespace commsched::runtime {
 

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "runtime/json.h"
+#include "runtime/base/json.h"
 
 namespace commsched::runtime {
 namespace {

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "runtime/replanning/replacement.h"
-#include "runtime/status_util.h"
+#include "runtime/base/status_util.h"
 
 namespace commsched::runtime {
 namespace {

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <thread>
 
-#include "runtime/status_util.h"
+#include "runtime/base/status_util.h"
 
 namespace commsched::runtime {
 

@@ -16,9 +16,9 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "runtime/peer_failure_relay.h"
-#include "runtime/sync.h"
-#include "runtime/transport.h"
+#include "runtime/transport/peer_failure_relay.h"
+#include "runtime/base/sync.h"
+#include "runtime/transport/transport.h"
 
 namespace commsched::runtime {
 

@@ -11,7 +11,7 @@
 #include <tuple>
 
 #include "absl/status/statusor.h"
-#include "runtime/plan_loader.h"
+#include "runtime/loading/plan_loader.h"
 #include "runtime/simulator/event_queue.h"
 #include "runtime/simulator/simulator.h"
 

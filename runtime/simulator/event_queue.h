@@ -10,11 +10,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "runtime/core/time.h"
+#include "runtime/base/time.h"
 
 namespace commsched::runtime::simulator {
-
-using core::Time;
 
 struct Event {
   enum Kind : uint32_t {

@@ -13,7 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "plan/plan.pb.h"
-#include "runtime/exchange_side.h"
+#include "runtime/loading/exchange_side.h"
 
 namespace commsched::runtime::simulator {
 

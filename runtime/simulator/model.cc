@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/exchange.h"
+#include "runtime/loading/exchange.h"
 
 namespace commsched::runtime::simulator {
 namespace {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "runtime/program.h"
+#include "runtime/program/program.h"
 #include "runtime/simulator/costs.h"
 #include "runtime/simulator/event_queue.h"
 #include "runtime/simulator/exchange_shape.h"

@@ -41,7 +41,7 @@ struct Message {
 
 struct NetworkOptions {
   // Of a packet, at most; 0: 1 MiB, where that takes longer than 3 ms 128 KiB, and
-  // longer than 5.9 ms 64 KiB (grpc/link_send.cc).
+  // longer than 5.9 ms 64 KiB (grpc/ranks/link_send.cc).
   double chunk_bytes = 0;
   double socket_bytes = 0;
   double queue_ns = 0;  // of the link: what it holds is no longer with the socket

@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/exchange.h"
+#include "runtime/loading/exchange.h"
 #include "runtime/simulator/simulation.h"
 
 namespace commsched::runtime::simulator {

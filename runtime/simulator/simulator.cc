@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
-#include "runtime/json.h"
+#include "runtime/base/json.h"
 #include "runtime/simulator/model.h"
 #include "runtime/simulator/simulation.h"
 

@@ -20,8 +20,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "runtime/plan_loader.h"
-#include "runtime/trace.h"
+#include "runtime/loading/plan_loader.h"
+#include "runtime/measure/trace.h"
 
 namespace commsched::runtime {
 

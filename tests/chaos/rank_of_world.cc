@@ -1,8 +1,8 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The ranks of tests/chaos/ranks_world.h: what runtime/executor*.cc and
-// runtime/progress_*.cc do with the machines.
+// The ranks of tests/chaos/ranks_world.h: what runtime/execute/executor*.cc and
+// runtime/execute/progress_*.cc do with the machines.
 #include <algorithm>
 #include <utility>
 

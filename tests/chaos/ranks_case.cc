@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/exchange.h"
+#include "runtime/loading/exchange.h"
 #include "tests/runtime/plan_builder.h"
 
 namespace commsched::runtime::core {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "runtime/core/matcher.h"
-#include "runtime/program.h"
+#include "runtime/program/program.h"
 
 namespace commsched::runtime::core {
 

@@ -26,7 +26,7 @@
 #include "runtime/core/link_queue.h"
 #include "runtime/core/matcher.h"
 #include "runtime/core/packet_queue.h"
-#include "runtime/stall_clock.h"
+#include "runtime/base/stall_clock.h"
 #include "tests/chaos/ranks_case.h"
 #include "tests/chaos/world.h"
 

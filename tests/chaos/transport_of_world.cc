@@ -1,7 +1,7 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The connections of tests/chaos/ranks_world.h: what grpc/link.cc does with the
+// The connections of tests/chaos/ranks_world.h: what grpc/ranks/link.cc does with the
 // machines, on wires that keep their order as long as they hold.
 #include <utility>
 

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/core/time.h"
+#include "runtime/base/time.h"
 
 namespace commsched::runtime::core {
 

@@ -1,7 +1,7 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The conformance suite of transports: what runtime/transport.h promises,
+// The conformance suite of transports: what runtime/transport/transport.h promises,
 // tested on every implementation. To add one, write a program like
 // in_process_test.cc: a Kind, and INSTANTIATE_TEST_SUITE_P with it.
 #ifndef COMMSCHED_TESTS_CONFORMANCE_CONFORMANCE_H
@@ -20,8 +20,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "runtime/sync.h"
-#include "runtime/transport.h"
+#include "runtime/base/sync.h"
+#include "runtime/transport/transport.h"
 
 namespace commsched::conformance {
 

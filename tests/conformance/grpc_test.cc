@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
-#include "grpc/grpc_transport.h"
+#include "grpc/ranks/grpc_transport.h"
 #include "tests/conformance/conformance.h"
 
 namespace commsched::conformance {

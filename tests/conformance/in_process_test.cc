@@ -1,6 +1,6 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "runtime/in_process_transport.h"
+#include "runtime/transport/in_process_transport.h"
 #include "tests/conformance/conformance.h"
 
 namespace commsched::conformance {

@@ -17,7 +17,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "runtime/run_flat.h"
+#include "runtime/base/run_flat.h"
 #include "tests/conformance/remote_frames.h"
 
 namespace commsched::conformance {

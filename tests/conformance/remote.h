@@ -14,7 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "runtime/transport.h"
+#include "runtime/transport/transport.h"
 
 namespace commsched::conformance {
 

@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "absl/time/time.h"
-#include "runtime/shared_memory.h"
+#include "runtime/base/shared_memory.h"
 #include "tests/conformance/remote.h"
 #include "tests/conformance/remote_frames.h"
 

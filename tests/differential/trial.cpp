@@ -17,7 +17,7 @@
 #include "passes/Passes.h"
 #include "passes/plan/ExportPlan.h"
 #include "plan/plan_file.h"
-#include "runtime/c_api.h"
+#include "runtime/c_api/c_api.h"
 #include "tests/differential/meaning.h"
 #include "tests/differential/values.h"
 

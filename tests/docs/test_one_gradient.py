@@ -60,7 +60,7 @@ OUTPUTS = {
     "messages": lambda folder: run("cs-opt", "--cs-all-reduce-pipeline", LINEAR),
     "level 3": lambda folder: run("cs-translate", "--plan-to-text", plan(folder)),
     "trace": trace,
-    "wire": lambda folder: (ROOT / "grpc/transport.proto").read_text(),
+    "wire": lambda folder: (ROOT / "grpc/base/transport.proto").read_text(),
 }
 
 

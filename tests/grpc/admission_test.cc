@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Who has not the job's token: as one that dials, and as one that is dialled.
-#include "grpc/admission.h"
+#include "grpc/base/admission.h"
 
 #include <gmock/gmock.h>
 #include <grpcpp/create_channel.h>
@@ -13,9 +13,9 @@
 #include <thread>
 #include <vector>
 
-#include "grpc/grpc_transport.h"
-#include "grpc/handshake.h"
-#include "grpc/transport.grpc.pb.h"
+#include "grpc/ranks/grpc_transport.h"
+#include "grpc/ranks/handshake.h"
+#include "grpc/base/transport.grpc.pb.h"
 #include "tests/conformance/conformance.h"
 #include "tests/grpc/admitted.h"
 

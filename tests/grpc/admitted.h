@@ -8,8 +8,8 @@
 
 #include <string>
 
-#include "grpc/admission.h"
-#include "grpc/admission.pb.h"
+#include "grpc/base/admission.h"
+#include "grpc/base/admission.pb.h"
 
 namespace commsched::transport {
 

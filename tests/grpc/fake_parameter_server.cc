@@ -8,8 +8,8 @@
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/files.h"
-#include "runtime/status_util.h"
+#include "runtime/base/files.h"
+#include "runtime/base/status_util.h"
 
 namespace commsched::transport {
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The order in which a stream of frames sends what is put into its queue.
-#include "grpc/frame_stream.h"
+#include "grpc/servers/frame_stream.h"
 
 #include <cstring>
 #include <memory>

@@ -8,7 +8,7 @@
 
 #include <cstring>
 
-#include "grpc/grpc_transport.h"
+#include "grpc/ranks/grpc_transport.h"
 #include "tests/conformance/conformance.h"
 
 namespace commsched::transport {

@@ -11,7 +11,7 @@
 #include <cstdlib>
 #include <thread>
 
-#include "grpc/grpc_transport.h"
+#include "grpc/ranks/grpc_transport.h"
 #include "tests/conformance/conformance.h"
 
 extern char **environ;

@@ -9,7 +9,7 @@
 
 #include <thread>
 
-#include "grpc/address.h"
+#include "grpc/base/address.h"
 #include "tests/conformance/conformance.h"
 #include "tests/grpc/parameter_test_util.h"
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/status_util.h"
-#include "runtime/sync.h"
+#include "runtime/base/status_util.h"
+#include "runtime/base/sync.h"
 
 namespace commsched::transport {
 namespace {

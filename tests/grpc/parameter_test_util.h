@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "grpc/parameter_client.h"
-#include "grpc/parameter_service.h"
+#include "grpc/servers/parameter_client.h"
+#include "grpc/servers/parameter_service.h"
 #include "tests/grpc/fake_parameter_server.h"
 
 namespace commsched::transport {

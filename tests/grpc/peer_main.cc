@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "grpc/grpc_transport.h"
+#include "grpc/ranks/grpc_transport.h"
 
 int main(int argc, char **argv) {
   commsched::runtime::TransportOptions options;

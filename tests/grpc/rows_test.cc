@@ -7,10 +7,10 @@
 
 #include <thread>
 
-#include "grpc/parameter_client.h"
-#include "grpc/parameter_service.h"
-#include "runtime/parameter_server.h"
-#include "runtime/session.h"
+#include "grpc/servers/parameter_client.h"
+#include "grpc/servers/parameter_service.h"
+#include "runtime/servers/parameter_server.h"
+#include "runtime/session/session.h"
 #include "tests/conformance/conformance.h"
 #include "tests/runtime/row_plan.h"
 #include "tests/runtime/test_util.h"

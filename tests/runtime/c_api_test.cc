@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Uses the shared library as another language would.
-#include "runtime/c_api.h"
+#include "runtime/c_api/c_api.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

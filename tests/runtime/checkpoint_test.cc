@@ -1,6 +1,6 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "runtime/checkpoint.h"
+#include "runtime/session/checkpoint.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "runtime/code_object.h"
+#include "runtime/loading/code_object.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "plan/plan_file.h"
-#include "runtime/code_object_check.h"
+#include "runtime/loading/code_object_check.h"
 #include "runtime/simulator/simulator.h"
 #include "tests/runtime/test_util.h"
 

@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/tensor_file.h"
+#include "runtime/data/tensor_file.h"
 #include "tests/runtime/test_util.h"
 
 namespace commsched {

@@ -19,11 +19,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "grpc/handshake.h"
-#include "grpc/parameter_protocol.h"
-#include "grpc/parameter_service.grpc.pb.h"
-#include "grpc/transport.grpc.pb.h"
-#include "runtime/tensor_file.h"
+#include "grpc/ranks/handshake.h"
+#include "grpc/servers/parameter_protocol.h"
+#include "grpc/servers/parameter_service.grpc.pb.h"
+#include "grpc/base/transport.grpc.pb.h"
+#include "runtime/data/tensor_file.h"
 #include "tests/conformance/conformance.h"
 #include "tests/grpc/admitted.h"
 #include "tests/runtime/server_plan.h"

@@ -15,7 +15,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/tensor_file.h"
+#include "runtime/data/tensor_file.h"
 #include "tests/runtime/test_util.h"
 
 namespace commsched::whole_cs_run {

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/checkpoint.h"
-#include "runtime/dataset.h"
+#include "runtime/session/checkpoint.h"
+#include "runtime/data/dataset.h"
 #include "tests/runtime/test_util.h"
 #include "tests/runtime/trace_spans.h"
 

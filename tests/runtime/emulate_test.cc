@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/precise_sleep.h"
+#include "runtime/base/precise_sleep.h"
 #include "tests/runtime/test_util.h"
 #include "tests/runtime/trace_spans.h"
 

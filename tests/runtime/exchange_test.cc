@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // All-reduce by several algorithms against a direct sum.
-#include "runtime/exchange.h"
+#include "runtime/loading/exchange.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 #include <cmath>
 #include <random>
 
-#include "runtime/affine.h"
+#include "runtime/loading/affine.h"
 #include "tests/runtime/all_to_all.h"
 #include "tests/runtime/test_util.h"
 

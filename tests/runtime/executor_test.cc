@@ -1,6 +1,6 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "runtime/executor.h"
+#include "runtime/execute/executor.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <cstring>
 #include <thread>
 
-#include "runtime/session.h"
+#include "runtime/session/session.h"
 #include "tests/runtime/plan_builder.h"
 #include "tests/runtime/test_util.h"
 

@@ -8,8 +8,8 @@
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/dataset.h"
-#include "runtime/tensor_file.h"
+#include "runtime/data/dataset.h"
+#include "runtime/data/tensor_file.h"
 #include "tests/runtime/test_util.h"
 
 namespace commsched {

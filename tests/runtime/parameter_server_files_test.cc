@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/parameter_client.h"
+#include "runtime/transport/parameter_client.h"
 #include "tests/runtime/single_server.h"
 
 namespace commsched {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Plans that are damaged, or made for something else: an error, never a crash.
-#include "runtime/plan_loader.h"
+#include "runtime/loading/plan_loader.h"
 
 #include <gmock/gmock.h>
 #include <google/protobuf/message.h>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the links of a rank send, in which order, and how much at a time.
-#include "runtime/progress_engine.h"
+#include "runtime/execute/progress_engine.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/sync.h"
+#include "runtime/base/sync.h"
 
 namespace commsched::runtime {
 namespace {

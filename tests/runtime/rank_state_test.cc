@@ -1,6 +1,6 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "runtime/rank_state.h"
+#include "runtime/session/rank_state.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "runtime/checkpoint.h"
+#include "runtime/session/checkpoint.h"
 #include "tests/runtime/test_util.h"
 
 namespace commsched {

@@ -12,9 +12,9 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/in_process_transport.h"
+#include "runtime/transport/in_process_transport.h"
 #include "runtime/replanning/control_channel.h"
-#include "runtime/replanning/link_observer.h"
+#include "runtime/measure/link_observer.h"
 #include "runtime/replanning/planning_command.h"
 #include "runtime/replanning/replacement.h"
 #include "runtime/replanning/step_clock.h"

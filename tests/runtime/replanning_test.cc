@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/in_process_transport.h"
+#include "runtime/transport/in_process_transport.h"
 #include "tests/runtime/test_util.h"
 
 namespace commsched {

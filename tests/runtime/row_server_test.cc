@@ -13,9 +13,9 @@
 #include <memory>
 #include <thread>
 
-#include "runtime/parameter_server.h"
-#include "runtime/rows_message.h"
-#include "runtime/status_util.h"
+#include "runtime/servers/parameter_server.h"
+#include "runtime/program/rows_message.h"
+#include "runtime/base/status_util.h"
 #include "tests/runtime/row_plan.h"
 #include "tests/runtime/test_util.h"
 

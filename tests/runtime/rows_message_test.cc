@@ -1,6 +1,6 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "runtime/rows_message.h"
+#include "runtime/program/rows_message.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

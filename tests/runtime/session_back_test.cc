@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/session.h"
+#include "runtime/session/session.h"
 #include "tests/runtime/server_plan.h"
 #include "tests/runtime/test_util.h"
 

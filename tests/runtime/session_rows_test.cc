@@ -10,7 +10,7 @@
 #include <set>
 #include <thread>
 
-#include "runtime/checkpoint.h"
+#include "runtime/session/checkpoint.h"
 #include "tests/runtime/row_plan.h"
 #include "tests/runtime/session_values.h"
 #include "tests/runtime/test_util.h"

@@ -8,8 +8,8 @@
 #include <cstring>
 #include <thread>
 
-#include "runtime/checkpoint.h"
-#include "runtime/session.h"
+#include "runtime/session/checkpoint.h"
+#include "runtime/session/session.h"
 #include "tests/runtime/server_plan.h"
 #include "tests/runtime/session_values.h"
 #include "tests/runtime/test_util.h"

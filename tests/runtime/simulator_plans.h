@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/plan_loader.h"
+#include "runtime/loading/plan_loader.h"
 #include "runtime/simulator/simulator.h"
 #include "tests/runtime/plan_builder.h"
 

@@ -1,6 +1,6 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "runtime/stop_point.h"
+#include "runtime/session/stop_point.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/in_process_transport.h"
+#include "runtime/transport/in_process_transport.h"
 
 namespace commsched::runtime {
 namespace {

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "runtime/session.h"
+#include "runtime/session/session.h"
 #include "tests/runtime/plan_builder.h"
 
 namespace commsched::testing {

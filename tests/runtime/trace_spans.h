@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/trace.h"
+#include "runtime/measure/trace.h"
 
 namespace commsched::testing {
 

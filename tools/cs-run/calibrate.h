@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "absl/status/status.h"
-#include "runtime/plan_loader.h"
+#include "runtime/loading/plan_loader.h"
 #include "tools/cs-run/options.h"
 
 namespace commsched::run {

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/dataset.h"
-#include "runtime/session.h"
-#include "runtime/tensor_file.h"
+#include "runtime/data/dataset.h"
+#include "runtime/session/session.h"
+#include "runtime/data/tensor_file.h"
 #include "tools/cs-run/differences.h"
 #include "tools/cs-run/interpret_steps.h"
 #include "tools/cs-run/train.h"

@@ -12,7 +12,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "runtime/plan_loader.h"
+#include "runtime/loading/plan_loader.h"
 #include "tools/cs-run/options.h"
 
 namespace commsched::run {

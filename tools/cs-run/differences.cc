@@ -9,8 +9,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "ops/element.h"
-#include "runtime/json.h"
+#include "ops/base/element.h"
+#include "runtime/base/json.h"
 
 namespace commsched::run {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "runtime/tensor_file.h"
+#include "runtime/data/tensor_file.h"
 
 namespace commsched::run {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "runtime/tensor_file.h"
+#include "runtime/data/tensor_file.h"
 
 namespace commsched::run {
 

@@ -13,9 +13,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/job_files.h"
-#include "runtime/server_values.h"
-#include "runtime/tensor_file.h"
+#include "runtime/session/job_files.h"
+#include "runtime/servers/server_values.h"
+#include "runtime/data/tensor_file.h"
 
 namespace commsched::run {
 namespace {

@@ -19,7 +19,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "runtime/plan_loader.h"
+#include "runtime/loading/plan_loader.h"
 #include "tools/cs-run/options.h"
 
 namespace commsched::run {

@@ -19,17 +19,17 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "grpc/grpc_transport.h"
+#include "grpc/ranks/grpc_transport.h"
 #ifdef COMMSCHED_HAVE_MPI
 #include "mpi/mpi_transport.h"
 #endif
 #include "plan/plan_file.h"
 #include "plan/version.h"
-#include "runtime/profile.h"
-#include "runtime/session.h"
-#include "runtime/stop_point.h"
-#include "runtime/sync.h"
-#include "runtime/trace.h"
+#include "runtime/measure/profile.h"
+#include "runtime/session/session.h"
+#include "runtime/session/stop_point.h"
+#include "runtime/base/sync.h"
+#include "runtime/measure/trace.h"
 #include "tools/cs-run/calibrate.h"
 #include "tools/cs-run/check_reference.h"
 #include "tools/cs-run/child_report.h"

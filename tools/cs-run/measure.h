@@ -15,7 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "runtime/sync.h"
+#include "runtime/base/sync.h"
 
 namespace commsched::run {
 

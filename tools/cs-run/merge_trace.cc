@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
-#include "runtime/files.h"
+#include "runtime/base/files.h"
 
 namespace commsched::run {
 namespace {

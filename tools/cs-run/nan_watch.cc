@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/nan_check.h"
+#include "runtime/data/nan_check.h"
 
 namespace commsched::run {
 

@@ -10,8 +10,8 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "runtime/dataset.h"
-#include "runtime/session.h"
+#include "runtime/data/dataset.h"
+#include "runtime/session/session.h"
 #include "tools/cs-run/report.h"
 
 namespace commsched::run {

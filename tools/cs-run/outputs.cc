@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "runtime/files.h"
+#include "runtime/base/files.h"
 
 namespace commsched::run {
 

@@ -8,7 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
 #include "report/Document.h"
-#include "runtime/files.h"
+#include "runtime/base/files.h"
 
 namespace commsched::run {
 namespace {

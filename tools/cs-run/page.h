@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "report/Document.h"
-#include "runtime/plan_loader.h"
+#include "runtime/loading/plan_loader.h"
 #include "runtime/simulator/simulator.h"
 #include "tools/cs-run/options.h"
 

@@ -14,8 +14,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "runtime/progress_engine.h"
-#include "runtime/transport.h"
+#include "runtime/execute/progress_engine.h"
+#include "runtime/transport/transport.h"
 #include "tools/cs-run/measure.h"
 
 namespace commsched::run {

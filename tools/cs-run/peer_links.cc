@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "ops/element.h"
+#include "ops/base/element.h"
 
 namespace commsched::run {
 namespace {

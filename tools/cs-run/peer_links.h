@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "runtime/transport.h"
+#include "runtime/transport/transport.h"
 #include "tools/cs-run/measure.h"
 #include "tools/cs-run/peer_exchanges.h"
 

@@ -23,9 +23,9 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "grpc/address.h"
-#include "grpc/admission.h"
-#include "runtime/sync.h"
+#include "grpc/base/address.h"
+#include "grpc/base/admission.h"
+#include "runtime/base/sync.h"
 
 namespace commsched::run {
 namespace {

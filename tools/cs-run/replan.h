@@ -4,7 +4,7 @@
 #define COMMSCHED_TOOLS_CS_RUN_REPLAN_H
 
 #include "absl/status/status.h"
-#include "runtime/plan_loader.h"
+#include "runtime/loading/plan_loader.h"
 #include "runtime/replanning/replanner.h"
 #include "tools/cs-run/options.h"
 

@@ -10,8 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "runtime/files.h"
-#include "runtime/json.h"
+#include "runtime/base/files.h"
+#include "runtime/base/json.h"
 
 namespace commsched::run {
 namespace {

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "runtime/program.h"
-#include "runtime/session.h"
+#include "runtime/program/program.h"
+#include "runtime/session/session.h"
 
 namespace commsched::run {
 

@@ -9,7 +9,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "runtime/tensor_file.h"
+#include "runtime/data/tensor_file.h"
 
 namespace commsched::run {
 namespace {

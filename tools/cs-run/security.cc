@@ -11,7 +11,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "grpc/admission.h"
+#include "grpc/base/admission.h"
 
 namespace commsched::run {
 namespace {

@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "grpc/parameter_client.h"
-#include "grpc/parameter_service.h"
-#include "runtime/job_files.h"
-#include "runtime/parameter_server.h"
+#include "grpc/servers/parameter_client.h"
+#include "grpc/servers/parameter_service.h"
+#include "runtime/session/job_files.h"
+#include "runtime/servers/parameter_server.h"
 #include "tools/cs-run/job_checkpoints.h"
 #include "tools/cs-run/security.h"
 

@@ -13,10 +13,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "runtime/plan_loader.h"
-#include "runtime/profile.h"
-#include "runtime/session.h"
-#include "runtime/trace.h"
+#include "runtime/loading/plan_loader.h"
+#include "runtime/measure/profile.h"
+#include "runtime/session/session.h"
+#include "runtime/measure/trace.h"
 #include "tools/cs-run/options.h"
 
 namespace commsched::run {

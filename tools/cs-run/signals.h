@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/sync.h"
+#include "runtime/base/sync.h"
 
 namespace commsched::run {
 

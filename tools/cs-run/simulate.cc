@@ -7,9 +7,9 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "runtime/files.h"
+#include "runtime/base/files.h"
 #include "runtime/simulator/simulator.h"
-#include "runtime/trace.h"
+#include "runtime/measure/trace.h"
 
 namespace commsched::run {
 namespace {

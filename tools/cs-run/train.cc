@@ -9,10 +9,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/checkpoint.h"
-#include "runtime/dataset.h"
-#include "runtime/job_files.h"
-#include "runtime/tensor_file.h"
+#include "runtime/session/checkpoint.h"
+#include "runtime/data/dataset.h"
+#include "runtime/session/job_files.h"
+#include "runtime/data/tensor_file.h"
 #include "tools/cs-run/nan_watch.h"
 #include "tools/cs-run/outputs.h"
 #include "tools/cs-run/report.h"

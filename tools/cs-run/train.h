@@ -4,8 +4,8 @@
 #define COMMSCHED_TOOLS_CS_RUN_TRAIN_H
 
 #include "absl/status/status.h"
-#include "runtime/session.h"
-#include "runtime/stop_point.h"
+#include "runtime/session/session.h"
+#include "runtime/session/stop_point.h"
 #include "tools/cs-run/options.h"
 
 namespace commsched::run {

@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "runtime/sync.h"
+#include "runtime/base/sync.h"
 #include "tools/cs-run/options.h"
 
 namespace commsched::run {

@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "ops/float_bits.h"
+#include "ops/base/float_bits.h"
 #include "ops/sparse/cuda/top_k_layout.h"
 
 #ifdef __CUDACC__

@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-#include "ops/element.h"
+#include "ops/base/element.h"
 #include "ops/sparse/cuda/device.cuh"
 
 namespace commsched::ops::sparse::cuda {

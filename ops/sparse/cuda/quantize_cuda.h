@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "ops/element.h"
+#include "ops/base/element.h"
 #include "ops/sparse/cuda/quantize_layout.h"
 #include "ops/sparse/top_k.h"
 

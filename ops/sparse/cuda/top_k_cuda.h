@@ -15,7 +15,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "ops/element.h"
+#include "ops/base/element.h"
 #include "ops/sparse/cuda/top_k_tables.h"
 #include "ops/sparse/top_k.h"
 

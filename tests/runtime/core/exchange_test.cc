@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "runtime/core/link_queue.h"
-#include "runtime/exchange.h"
+#include "runtime/loading/exchange.h"
 #include "tests/runtime/all_to_all.h"
 #include "tests/runtime/plan_builder.h"
 
@@ -221,7 +221,7 @@ class Job {
     });
   }
 
-  static constexpr runtime::core::Time kPatience = 20;
+  static constexpr runtime::Time kPatience = 20;
   std::vector<plan::Phase> phases_;
   const uint32_t slices_;
   const uint64_t credit_;
@@ -229,7 +229,7 @@ class Job {
   std::deque<Rank> ranks_;
   std::vector<std::function<void()>> events_;
   bool looks_ = false;
-  runtime::core::Time now_ = 0;
+  runtime::Time now_ = 0;
 };
 
 // The values before, for the sum.
@@ -343,7 +343,7 @@ TEST(LinkQueueTest, GivesTheMostUrgentFirstAndKeepsTheCredit) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     std::mt19937_64 random(seed);
     const uint64_t credit = random() % 4 == 0 ? 0 : 1 + random() % 60;
-    constexpr runtime::core::Time kPatience = 10;
+    constexpr runtime::Time kPatience = 10;
     LinkQueue<int, uint64_t> queue;
     struct Waiting {
       std::tuple<int32_t, uint64_t, uint64_t, uint32_t, uint32_t> order;
@@ -351,7 +351,7 @@ TEST(LinkQueueTest, GivesTheMostUrgentFirstAndKeepsTheCredit) {
       int item;
     };
     std::vector<Waiting> waiting, flying;
-    runtime::core::Time now = 0, moved = -kPatience;
+    runtime::Time now = 0, moved = -kPatience;
     for (int i = 0; i < 300; ++i) {
       now += int64_t(random() % 4);
       const Waiting next{{int32_t(random() % 3) - 1, random() % 3, random() % 3,

@@ -87,7 +87,7 @@ TEST(PacketSizeTest, FollowsHowLongFullPacketsTake) {
   PacketSize size(kMost);
   const auto write = [&](double mbit_per_s, size_t packets) {
     for (size_t p = 0; p < packets; ++p)
-      size.Written(size.bytes(), runtime::core::Time(double(size.bytes()) * 8e3 / mbit_per_s));
+      size.Written(size.bytes(), runtime::Time(double(size.bytes()) * 8e3 / mbit_per_s));
   };
   write(10'000, 100);
   EXPECT_EQ(size.bytes(), kMost);

@@ -1,0 +1,200 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "grpc/ranks/handshake.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "grpc/base/wire.h"
+
+namespace commsched::transport {
+namespace {
+
+using runtime::MutexLock;
+
+grpc::ByteBuffer PacketOf(const Hello &hello) {
+  Header header;
+  *header.mutable_hello() = hello;
+  PacketWriter writer;
+  writer.Add(header);
+  return writer.Finish();
+}
+
+absl::StatusOr<Hello> HelloOf(const grpc::ByteBuffer &packet) {
+  PacketReader reader(packet);
+  Header header;
+  absl::StatusOr<bool> more = reader.Next(&header);
+  if (!more.ok()) return more.status();
+  if (!*more || !header.has_hello())
+    return absl::DataLossError("first frame must be a hello");
+  return header.hello();
+}
+
+// What in `theirs` does not fit `own`; empty if nothing.
+std::string Difference(const Hello &own, const Hello &theirs) {
+  if (own.protocol_version() != theirs.protocol_version())
+    return absl::StrFormat("protocol version must match %d, got: %d",
+                           own.protocol_version(), theirs.protocol_version());
+  if (own.nodes() != theirs.nodes())
+    return absl::StrFormat("number of nodes must match %d, got: %d",
+                           own.nodes(), theirs.nodes());
+  if (own.plan_digest() != theirs.plan_digest())
+    return absl::StrFormat("plan digest must match %016x, got: %016x",
+                           own.plan_digest(), theirs.plan_digest());
+  return "";
+}
+
+// What is left of a stream that is refused.
+class Refusal final : public StreamHandler {
+ public:
+  void OnRead(grpc::ByteBuffer) override {}
+  void OnWritten(bool) override {}
+  void OnClosed(absl::Status) override { delete this; }
+};
+
+// What does not fit in a Hello that is from a rank of this job, as it seems.
+std::string Misfit(const Hello &own, const Hello &theirs) {
+  std::string why = Difference(own, theirs);
+  if (!why.empty()) return why;
+  if (theirs.to_rank() != own.rank())
+    return absl::StrFormat("rank at this address must match %d, got: %d", own.rank(),
+                           theirs.to_rank());
+  // Only higher ranks dial.
+  if (theirs.rank() >= own.nodes() || theirs.rank() <= own.rank())
+    return absl::StrFormat("rank that dials must be in [%d, %d), got: %d",
+                           own.rank() + 1, own.nodes(), theirs.rank());
+  return "";
+}
+
+}  // namespace
+
+void Greet(std::shared_ptr<Stream> stream, const grpc::ByteBuffer &packet,
+           Greeter *greeter) {
+  auto refuse = [&](absl::string_view why) {
+    stream->set_handler(new Refusal);
+    // Without a token it may be anybody, whom this would help.
+    stream->End(absl::FailedPreconditionError(
+        greeter->token().empty() ? absl::string_view(kReasonInLog) : why));
+    stream->Read();  // sees the end
+  };
+  absl::StatusOr<Hello> theirs = HelloOf(packet);
+  if (!theirs.ok()) {
+    greeter->RefusedStranger(stream->peer(), theirs.status().message());
+    return refuse(theirs.status().message());
+  }
+  const Hello own = greeter->OwnHello(static_cast<int>(theirs->rank()));
+  const int rank = static_cast<int>(own.rank());
+  const int peer = static_cast<int>(theirs->rank());
+  if (std::string why = Misfit(own, *theirs); !why.empty()) {
+    refuse(why);
+    greeter->Refused(absl::FailedPreconditionError(absl::StrCat(
+        "peer ", theirs->rank(), " (",
+        theirs->rank() < own.nodes() && peer != rank
+            ? greeter->link(peer)->address()
+            : stream->peer(),
+        ") is refused: ", why)));
+    return;
+  }
+  grpc::ByteBuffer reply = PacketOf(own);
+  if (greeter->link(peer)->Open(stream, *theirs, &reply)) return;
+  const std::string why = absl::StrFormat("rank %d has joined already", peer);
+  greeter->RefusedStranger(stream->peer(), why);
+  refuse(why);
+}
+
+Dialler::Dialler(int peer, std::shared_ptr<grpc::Channel> channel,
+                 grpc::CompletionQueue *queue, Greeter *greeter)
+    : peer_(peer),
+      channel_(std::move(channel)),
+      queue_(queue),
+      greeter_(greeter) {}
+
+void Dialler::DialIfIdle() {
+  MutexLock lock(&mu_);
+  if (stopped_ || done_ || stream_ != nullptr) return;
+  stream_ = DialWithProof(channel_, queue_, this, greeter_->token(),
+                          PacketOf(greeter_->OwnHello(peer_)));
+}
+
+void Dialler::Stop() {
+  std::shared_ptr<Stream> stream;
+  {
+    MutexLock lock(&mu_);
+    stopped_ = true;
+    stream = stream_;
+  }
+  if (stream != nullptr) stream->Cancel();
+}
+
+bool Dialler::idle() const {
+  MutexLock lock(&mu_);
+  return stream_ == nullptr;
+}
+
+absl::Status Dialler::last_error() const {
+  MutexLock lock(&mu_);
+  return last_error_;
+}
+
+// The Hello has been sent with the proof.
+void Dialler::OnOpen() {
+  std::shared_ptr<Stream> stream;
+  {
+    MutexLock lock(&mu_);
+    stream = stream_;
+  }
+  stream->Read();
+}
+
+void Dialler::OnRead(grpc::ByteBuffer packet) {
+  std::shared_ptr<Stream> stream;
+  {
+    MutexLock lock(&mu_);
+    stream = stream_;
+  }
+  const Hello own = greeter_->OwnHello(peer_);
+  absl::StatusOr<Hello> theirs = HelloOf(packet);
+  std::string why;
+  if (!theirs.ok()) {
+    why = std::string(theirs.status().message());
+  } else {
+    why = Difference(own, *theirs);
+    if (why.empty() && static_cast<int>(theirs->rank()) != peer_)
+      why = absl::StrFormat("rank at this address must match %d, got: %d",
+                            peer_, theirs->rank());
+  }
+  if (!why.empty()) {
+    greeter_->Refused(absl::FailedPreconditionError(
+        absl::StrCat(greeter_->link(peer_)->label(), " is refused: ", why)));
+    stream->Cancel();
+    stream->Read();  // sees the end
+    return;
+  }
+  {
+    MutexLock lock(&mu_);
+    done_ = true;
+    stream_ = nullptr;
+  }
+  greeter_->link(peer_)->Open(std::move(stream), *theirs, nullptr);
+}
+
+void Dialler::OnClosed(absl::Status status) {
+  const bool unknown = status.code() == absl::StatusCode::kPermissionDenied;
+  if (unknown || status.code() == absl::StatusCode::kFailedPrecondition ||
+      status.code() == absl::StatusCode::kUnauthenticated)
+    greeter_->Refused(absl::Status(
+        status.code(),
+        absl::StrCat(greeter_->link(peer_)->label(),
+                     unknown ? " is refused: " : " refuses this rank: ",
+                     Printable(status.message()))));
+  {
+    MutexLock lock(&mu_);
+    last_error_ = std::move(status);
+    stream_ = nullptr;
+  }
+  greeter_->Changed();
+}
+
+}  // namespace commsched::transport

@@ -1,0 +1,79 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// How two ranks greet each other: the first packet of each side of a stream, once
+// both have proved the job's token.
+#ifndef COMMSCHED_GRPC_RANKS_HANDSHAKE_H
+#define COMMSCHED_GRPC_RANKS_HANDSHAKE_H
+
+#include <grpcpp/channel.h>
+#include <grpcpp/completion_queue.h>
+
+#include <memory>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "grpc/base/admission.h"
+#include "grpc/ranks/link.h"
+#include "grpc/base/stream.h"
+#include "runtime/base/sync.h"
+
+namespace commsched::transport {
+
+inline constexpr uint32_t kProtocolVersion = 6;
+
+// What the handshakes of a rank share. Threading: as for Stream.
+class Greeter {
+ public:
+  virtual ~Greeter() = default;
+  virtual Hello OwnHello(int to) const = 0;
+  virtual Link *link(int peer) const = 0;
+  virtual const std::string &token() const = 0;
+  // For the log.
+  virtual void RefusedStranger(absl::string_view peer, absl::string_view why) = 0;
+  // A rank of this job, as it seems, does not fit; or refuses this rank.
+  virtual void Refused(const absl::Status &why) = 0;
+  // A dialler has become idle.
+  virtual void Changed() = 0;
+};
+
+// Accepting side, for who has come through the gate with `packet`, its Hello:
+// hands `stream` to its link, or refuses it. Outlived by the greeter.
+void Greet(std::shared_ptr<Stream> stream, const grpc::ByteBuffer &packet,
+           Greeter *greeter);
+
+// Dialling side, for one peer. Must outlive its streams: until idle().
+// Threading: as for Stream; DialIfIdle, Stop and DropChannel from one thread.
+class Dialler final : public StreamHandler {
+ public:
+  Dialler(int peer, std::shared_ptr<grpc::Channel> channel,
+          grpc::CompletionQueue *queue, Greeter *greeter);
+
+  // Calls the peer unless that is under way or has succeeded.
+  void DialIfIdle();
+  void Stop();
+  bool idle() const;
+  void DropChannel() { channel_ = nullptr; }
+  absl::Status last_error() const;
+
+  void OnOpen() override;
+  void OnRead(grpc::ByteBuffer packet) override;
+  void OnWritten(bool) override {}
+  void OnClosed(absl::Status status) override;
+
+ private:
+  const int peer_;
+  std::shared_ptr<grpc::Channel> channel_;
+  grpc::CompletionQueue *const queue_;
+  Greeter *const greeter_;
+
+  mutable runtime::Mutex mu_;
+  std::shared_ptr<Stream> stream_ ABSL_GUARDED_BY(mu_);
+  bool stopped_ ABSL_GUARDED_BY(mu_) = false;
+  bool done_ ABSL_GUARDED_BY(mu_) = false;
+  absl::Status last_error_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace commsched::transport
+
+#endif  // COMMSCHED_GRPC_RANKS_HANDSHAKE_H

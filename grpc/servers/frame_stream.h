@@ -1,0 +1,124 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// One connection between a trainer and a parameter server: frames of
+// parameter_service.proto in and out, payloads cut into parts of bounded size.
+//
+// A FrameStream keeps itself alive from Dial or Accept until OnGone. Derived
+// classes are called by completion-queue threads, without a lock, one call at a
+// time, OnGone last.
+//
+// Threading: all public methods may be called from any thread.
+#ifndef COMMSCHED_GRPC_SERVERS_FRAME_STREAM_H
+#define COMMSCHED_GRPC_SERVERS_FRAME_STREAM_H
+
+#include <cstddef>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "grpc/servers/parameter_service.pb.h"
+#include "grpc/base/stream.h"
+#include "grpc/base/wire.h"
+#include "runtime/servers/parameter_server.h"
+#include "runtime/base/sync.h"
+
+namespace commsched::transport {
+
+class FrameStream : public StreamHandler,
+                    public std::enable_shared_from_this<FrameStream> {
+ public:
+  // `credit`: bytes of pushes that are written and not `Taken`, at most, beside
+  // the one that is being written; more only if they are one push. 0: any number.
+  explicit FrameStream(size_t chunk_bytes, size_t credit = 0)
+      : chunk_bytes_(chunk_bytes), credit_(credit) {}
+
+  // `patient`: waits until the server is there, else fails where it is not.
+  // Both sides prove `token` first; `first` goes with the proof.
+  void DialServer(std::shared_ptr<grpc::Channel> channel,
+                  grpc::CompletionQueue *queue, bool patient,
+                  const std::string &token, const parameter::Header &first);
+  // `first` has come already, if it is a packet.
+  void TakeAccepted(std::shared_ptr<Stream> stream, grpc::ByteBuffer first = {});
+
+  // Put a frame in the queue; Put overtakes the data in it, PutBehind does not.
+  // Flush sends: to be called afterwards, without a lock that a destructor of
+  // payloads would need.
+  void Put(parameter::Header control);
+  void PutBehind(parameter::Header control);
+  // `data` is one of those with a payload, with block, step and request. Data of an earlier step goes
+  // first, then that of a smaller priority, then that of a smaller block, part by
+  // part: a large block does not hold up what is more urgent, and all trainers
+  // send in one order, so that servers soon have what they need of all. Data of
+  // one block and step goes in the order of coming.
+  void PutData(parameter::Header data, runtime::SharedBytes payload,
+               int32_t priority = 0);
+  void Flush();
+  // The other side has the push. Flush sends what it made room for.
+  void Taken(uint64_t step, uint32_t block);
+
+  // What is in the queue is sent, then nothing more: the trainer's side waits
+  // for the end of the call, the server's side ends it with `status`.
+  void End(absl::Status status = absl::OkStatus());
+  // Forgets the data in the queue.
+  void ForgetData();
+  // Forgets the queue and drops the connection.
+  void Drop();
+
+  std::string peer();
+
+ protected:
+  virtual void OnConnected() {}
+  // An error: nothing more is read, and OnBadFrame follows.
+  virtual absl::Status OnFrame(const parameter::Header &header,
+                               PacketReader &reader) = 0;
+  virtual void OnBadFrame(const absl::Status &why) = 0;
+  // On the server's side always OK.
+  virtual void OnGone(absl::Status status) = 0;
+
+ private:
+  struct Outgoing {
+    parameter::Header header;
+    runtime::SharedBytes payload;
+    size_t written = 0;
+  };
+  // By step, priority, block and the order of coming.
+  using Queue =
+      std::map<std::tuple<uint64_t, int32_t, uint32_t, uint64_t>, Outgoing>;
+
+  void OnOpen() final;
+  void OnRead(grpc::ByteBuffer packet) final;
+  void OnWritten(bool ok) final;
+  void OnClosed(absl::Status status) final;
+  absl::Status TakePacket(const grpc::ByteBuffer &packet);
+  grpc::ByteBuffer NextPacket() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  Queue::iterator NextData() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  const size_t chunk_bytes_, credit_;
+  bool discarding_ = false;  // for the reading thread
+
+  runtime::Mutex mu_;
+  std::shared_ptr<FrameStream> self_ ABSL_GUARDED_BY(mu_);
+  std::shared_ptr<Stream> stream_ ABSL_GUARDED_BY(mu_);
+  bool open_ ABSL_GUARDED_BY(mu_) = false;
+  bool writing_ ABSL_GUARDED_BY(mu_) = false;
+  bool dead_ ABSL_GUARDED_BY(mu_) = false;  // nothing can be written any more
+  bool ending_ ABSL_GUARDED_BY(mu_) = false;
+  absl::Status end_status_ ABSL_GUARDED_BY(mu_);
+  std::deque<parameter::Header> control_ ABSL_GUARDED_BY(mu_);
+  Queue data_ ABSL_GUARDED_BY(mu_);
+  uint64_t next_data_ ABSL_GUARDED_BY(mu_) = 0;
+  // With a credit: the pushes that are written and not taken, by step and block,
+  // and their sum.
+  std::map<std::pair<uint64_t, uint32_t>, size_t> written_ ABSL_GUARDED_BY(mu_);
+  size_t in_flight_ ABSL_GUARDED_BY(mu_) = 0;
+};
+
+}  // namespace commsched::transport
+
+#endif  // COMMSCHED_GRPC_SERVERS_FRAME_STREAM_H

@@ -1,0 +1,21 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Passes that put what a node does on its devices.
+
+#ifndef COMMSCHED_PASSES_PLACE_PASSES_H
+#define COMMSCHED_PASSES_PLACE_PASSES_H
+
+#include <memory>
+#include <string>
+
+#include "mlir/Pass/Pass.h"
+
+namespace commsched {
+
+#define GEN_PASS_DECL
+#include "passes/place/Passes.h.inc"
+
+} // namespace commsched
+
+#endif // COMMSCHED_PASSES_PLACE_PASSES_H

@@ -1,0 +1,176 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "runtime/base/files.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/base/sync.h"
+
+namespace commsched::runtime {
+namespace {
+
+absl::Status SystemError(const std::string &path, const char *what) {
+  int error = errno;
+  std::string text = absl::StrCat(path, ": ", what, ": ", std::strerror(error));
+  return error == ENOENT ? absl::NotFoundError(text)
+                         : absl::UnavailableError(text);
+}
+
+// In the name of a file that is being written, and locked by who does.
+constexpr char kUnfinished[] = ".unfinished-";
+
+std::string FolderOf(const std::string &path) {
+  const size_t slash = path.rfind('/');
+  return slash == path.npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+}
+
+struct Unfinished {
+  std::string path;
+  int fd;
+};
+
+absl::StatusOr<Unfinished> MakeUnfinished(const std::string &path) {
+  static std::atomic<uint64_t> number{0};
+  while (true) {
+    std::string name = absl::StrCat(path, kUnfinished, getpid(), "-", number++);
+    const int fd = open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (fd < 0 && errno == EEXIST) continue;
+    if (fd < 0) return SystemError(path, "cannot be written");
+    // Before it was locked, another process may have taken it for abandoned. Where
+    // a file system has no locks, nobody does.
+    struct stat info;
+    const bool taken = (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) ||
+                       (fstat(fd, &info) == 0 && info.st_nlink == 0);
+    if (!taken) return Unfinished{std::move(name), fd};
+    close(fd);
+  }
+}
+
+void RemoveUnfinishedOnce(const std::string &folder) {
+  static Mutex mu;
+  static std::set<std::string> *done = new std::set<std::string>;
+  {
+    MutexLock lock(&mu);
+    if (!done->insert(folder).second) return;
+  }
+  RemoveUnfinished(folder);
+}
+
+// There, and neither file nor folder.
+bool IsSpecial(const std::string &path) {
+  struct stat about;
+  return stat(path.c_str(), &about) == 0 && !S_ISREG(about.st_mode) &&
+         !S_ISDIR(about.st_mode);
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<const MappedFile>> MappedFile::Open(
+    const std::string &path) {
+  int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return SystemError(path, "cannot be opened");
+  struct stat info;
+  if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
+    close(fd);
+    return absl::InvalidArgumentError(absl::StrCat(path, ": is not a file"));
+  }
+  std::shared_ptr<MappedFile> file(new MappedFile);
+  file->size_ = size_t(info.st_size);
+  if (file->size_ != 0) {
+    void *p = mmap(nullptr, file->size_, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (p == MAP_FAILED) {
+      close(fd);
+      return SystemError(path, "cannot be mapped");
+    }
+    file->data_ = static_cast<const char *>(p);
+  }
+  close(fd);
+  return file;
+}
+
+MappedFile::~MappedFile() {
+  if (data_ != nullptr) munmap(const_cast<char *>(data_), size_);
+}
+
+void RemoveUnfinished(const std::string &folder) {
+  DIR *entries = opendir(folder.c_str());
+  if (entries == nullptr) return;
+  const int base = dirfd(entries);
+  while (const dirent *entry = readdir(entries)) {
+    if (std::strstr(entry->d_name, kUnfinished) == nullptr) continue;
+    const int fd = openat(base, entry->d_name,
+                          O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    struct stat info;
+    if (fd < 0) continue;
+    if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == geteuid() &&
+        flock(fd, LOCK_EX | LOCK_NB) == 0)
+      unlinkat(base, entry->d_name, 0);
+    close(fd);
+  }
+  closedir(entries);
+}
+
+absl::Status CheckWritable(const std::string &path) {
+  struct stat about;
+  if (stat(path.c_str(), &about) == 0 && S_ISDIR(about.st_mode))
+    return absl::InvalidArgumentError(absl::StrCat(path, ": cannot be written: is a folder"));
+  if (IsSpecial(path))
+    return access(path.c_str(), W_OK) == 0 ? absl::OkStatus()
+                                           : SystemError(path, "cannot be written");
+  absl::StatusOr<Unfinished> made = MakeUnfinished(path);
+  if (!made.ok()) return made.status();
+  unlink(made->path.c_str());
+  close(made->fd);
+  return absl::OkStatus();
+}
+
+absl::Status WriteFileAtomically(const std::string &path,
+                                 const std::vector<absl::string_view> &pieces) {
+  const bool special = IsSpecial(path);
+  Unfinished made{path, -1};
+  if (special) {
+    made.fd = open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    if (made.fd < 0) return SystemError(path, "cannot be written");
+  } else {
+    RemoveUnfinishedOnce(FolderOf(path));
+    absl::StatusOr<Unfinished> beside = MakeUnfinished(path);
+    if (!beside.ok()) return beside.status();
+    made = *std::move(beside);
+  }
+  const int fd = made.fd;
+  auto fail = [&](const char *what) {
+    absl::Status status = SystemError(path, what);
+    if (!special) unlink(made.path.c_str());
+    close(fd);
+    return status;
+  };
+  for (absl::string_view piece : pieces)
+    while (!piece.empty()) {
+      ssize_t n = write(fd, piece.data(), piece.size());
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return fail("cannot be written");
+      piece.remove_prefix(size_t(n));
+    }
+  if (fsync(fd) != 0 && errno != EINVAL) return fail("cannot be flushed");
+  // While the lock is held: until it has its name, nobody takes it for abandoned.
+  if (!special && std::rename(made.path.c_str(), path.c_str()) != 0)
+    return fail("cannot be replaced");
+  if (close(fd) != 0) return SystemError(path, "cannot be closed");
+  return absl::OkStatus();
+}
+
+}  // namespace commsched::runtime

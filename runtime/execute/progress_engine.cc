@@ -1,0 +1,303 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "runtime/execute/progress_engine.h"
+
+#include <sys/prctl.h>
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/base/status_util.h"
+
+namespace commsched::runtime {
+namespace {
+
+// Of a transport that does not wake anyone, between two looks.
+constexpr Clock::duration kLongestPause = std::chrono::microseconds(100);
+// How long it only yields where nothing computes. If one of several ranks pauses, the
+// others wait for it, and pause too: then all are as slow as their pauses.
+constexpr Clock::duration kIdleYielding = std::chrono::milliseconds(1);
+constexpr size_t kSpareStaging = 8;
+constexpr size_t kSpare = 64;
+// Looks at such a transport between two times that the thread yields, each of
+// which costs as much as several: some microseconds. So does reading the clock,
+// though less.
+constexpr unsigned kLooks = 128, kLooksBetweenTimes = 16;
+
+// The engine whose thread this is.
+thread_local const ProgressEngine *own_engine = nullptr;
+
+}  // namespace
+
+ProgressEngine::ProgressEngine(int rank, Transport *transport,
+                               ParameterClient *servers,
+                               const ServersProgram *servers_of, Host *host,
+                               TraceRecorder *trace, absl::Duration deadline,
+                               LinkObserver *links)
+    : rank_(rank),
+      transport_(transport),
+      servers_(servers),
+      servers_of_(servers_of),
+      host_(host),
+      trace_(trace),
+      observer_(links),
+      deadline_(absl::ToChronoNanoseconds(
+          std::min(deadline, absl::Hours(24 * 365)))),
+      patience_(Time(std::chrono::nanoseconds(deadline_).count() / 30)),
+      stall_(deadline_),
+      backoff_(kLongestPause) {
+  bool of_rows = false;
+  if (servers_ != nullptr && servers_of_ != nullptr)
+    for (const ServerProgram &server : servers_of_->servers)
+      for (const BlockProgram &block : server.blocks) of_rows |= block.of_rows();
+  if (of_rows) rows_ = std::make_unique<RowExchange>(servers_);
+  thread_ = std::thread([this] { Loop(); });
+}
+
+ProgressEngine::~ProgressEngine() {
+  {
+    MutexLock lock(&mu_);
+    stop_ = pushed_ = true;
+  }
+  changed_.SignalAll();
+  thread_.join();
+  rows_.reset();
+}
+
+void ProgressEngine::Push(Event event) {
+  if (Timed()) event.at = Clock::now();
+  if (own_engine == this) {
+    own_events_.push_back(std::move(event));
+    return;
+  }
+  {
+    MutexLock lock(&mu_);
+    events_.push_back(std::move(event));
+    pushed_ = true;
+  }
+  changed_.Signal();
+}
+
+void ProgressEngine::Start(const Request &request) {
+  ++communications_;
+  Event event(Event::kStart);
+  event.request = request;
+  Push(std::move(event));
+}
+
+void ProgressEngine::PeerFailed(int peer, const absl::Status &why) {
+  Event event(Event::kPeerFailed);
+  event.peer = peer;
+  event.status = Unshared(why);
+  Push(std::move(event));
+}
+
+void ProgressEngine::Loop() {
+  // Pauses are shorter than the 50 us by which timers are late otherwise.
+  prctl(PR_SET_TIMERSLACK, 1);
+  own_engine = this;
+  std::vector<Event> batch;
+  while (true) {
+    batch.clear();
+    batch.swap(own_events_);
+    if (pushed_ || batch.empty()) {
+      MutexLock lock(&mu_);
+      while (batch.empty() && own_events_.empty() && events_.empty() && !stop_) {
+        if (active_.empty() || failed_)
+          changed_.Wait(&mu_);
+        else if (transport_ != nullptr && transport_->polls() ? PollTransport()
+                                 : changed_.WaitUntil(&mu_, WakeUp()))
+          break;
+      }
+      if (stop_ && batch.empty() && own_events_.empty() && events_.empty()) return;
+      for (auto *events : {&own_events_, &events_}) {
+        std::move(events->begin(), events->end(), std::back_inserter(batch));
+        events->clear();
+      }
+      pushed_ = stop_;
+    }
+    if (failed_) continue;
+    if (batch.empty()) {
+      CheckStall();
+      if (!failed_) Pump();
+      continue;
+    }
+    stall_.Progress();
+    for (Event &event : batch) {
+      Handle(event);
+      if (failed_) break;
+    }
+    if (!failed_) Pump();
+  }
+}
+
+// True if it is time to do something without an event.
+bool ProgressEngine::PollTransport() {
+  mu_.Unlock();
+  Clock::time_point now;
+  Clock::duration pause = Clock::duration::zero();
+  bool due = false;
+  unsigned looks = 0;
+  while (!due && pause == Clock::duration::zero()) {
+    if (transport_->Poll()) backoff_.Found();
+    if (Pushed()) break;
+    ++polls_;
+    if (looks++ % kLooksBetweenTimes != 0) continue;
+    now = Clock::now();
+    pause = backoff_.Next(now, host_->Computing() ? Backoff::kYielding : kIdleYielding);
+    const bool yield = polls_ - yielded_ >= kLooks;
+    if (yield) yielded_ = polls_;
+    if (yield || pause != Clock::duration::zero()) due = now >= WakeUp();
+    if (yield) sched_yield();
+  }
+  mu_.Lock();
+  if (due || Pushed()) return due;
+  changed_.WaitUntil(&mu_, now + pause);
+  return false;
+}
+
+void ProgressEngine::Handle(Event &event) {
+  switch (event.kind) {
+    case Event::kStart:
+      return Begin(event.request);
+    case Event::kPeerFailed: {
+      std::string what;
+      for (const auto &[sequence, active] : active_) {
+        if (active->of_server()) continue;
+        const core::Exchange &exchange = active->exchange;
+        if ((exchange.receiving() &&
+             RoundAt(*active, exchange.recv()).recv_peer == event.peer) ||
+            (exchange.sending() &&
+             RoundAt(*active, exchange.send()).send_peer == event.peer)) {
+          what = absl::StrCat(Describe(*active), ": ");
+          break;
+        }
+      }
+      return Fail(absl::Status(event.status.code(),
+                               absl::StrCat(what, event.status.message())));
+    }
+    case Event::kSent:
+    case Event::kReceived:
+      break;
+  }
+  Active *active = event.active;
+  if (active->of_server()) return HandleServer(event);
+  HandleExchange(event);
+}
+
+void ProgressEngine::Begin(const Request &request) {
+  if (request.instruction->kind == InstructionProgram::kCommunicate)
+    return BeginExchange(request);
+  Active *active = NewActive();
+  active->request = request;
+  BeginServer(active);
+}
+
+ProgressEngine::Active *ProgressEngine::NewActive() {
+  const uint64_t sequence = next_sequence_++;
+  if (spare_.empty()) {
+    active_.emplace_hint(active_.end(), sequence, std::make_unique<Active>());
+  } else {
+    auto node = std::move(spare_.back());
+    spare_.pop_back();
+    node.key() = sequence;
+    active_.insert(active_.end(), std::move(node));
+  }
+  Active *active = active_.rbegin()->second.get();
+  active->sequence = sequence;
+  return active;
+}
+
+void ProgressEngine::Forget(Active *active) {
+  if (active->staging.size() != 0 && spare_staging_.size() < kSpareStaging)
+    spare_staging_.push_back(std::move(active->staging));
+  auto node = active_.extract(active->sequence);
+  if (spare_.size() < kSpare) {
+    *node.mapped() = Active();
+    spare_.push_back(std::move(node));
+  }
+}
+
+// When there is something to do without an event.
+Clock::time_point ProgressEngine::WakeUp() const {
+  Clock::time_point next = stall_.NextLook(DeadlineOf(*active_.begin()->second));
+  for (const auto &[peer, link] : links_)
+    if (!link.empty()) next = std::min(next, FromTime(link.patient_until()));
+  return next;
+}
+
+void ProgressEngine::Pump() {
+  const Time now = ToTime(Clock::now());
+  for (auto &[peer, link] : links_) {
+    Active *active;
+    while (!link.empty() &&
+           link.Next(link.front()->request.credit, now, patience_, &active))
+      Hand(peer, active);
+  }
+}
+
+void ProgressEngine::Hand(int peer, Active *active) {
+  const core::Place &at = active->exchange.send();
+  const Round round = RoundAt(*active, at);
+  if (Timed()) active->send_begin = Clock::now();
+  transport_->Send(peer, Tag(*active, at), PhaseAt(*active, at).priority,
+                   absl::MakeConstSpan(active->request.buffer + round.send_begin,
+                                       round.send_bytes),
+                   [this, active](absl::Status status) {
+                     Event event(Event::kSent);
+                     event.active = active;
+                     event.status = std::move(status);
+                     Push(std::move(event));
+                   });
+}
+
+void ProgressEngine::Fail(const absl::Status &why) {
+  failed_ = true;
+  host_->CommunicationFailed(why);
+}
+
+void ProgressEngine::CheckStall() {
+  if (active_.empty()) return;
+  const Active &oldest = *active_.begin()->second;
+  if (stall_.Idle() < DeadlineOf(oldest)) return;
+  if (host_->Computing()) return stall_.Progress();
+  Fail(absl::DeadlineExceededError(absl::StrCat(
+      "no progress within ", absl::FormatDuration(absl::FromChrono(DeadlineOf(oldest))),
+      ": ", Describe(oldest), ": ", DescribeMissing(oldest))));
+}
+
+std::string ProgressEngine::Describe(const Active &active) const {
+  if (active.of_server()) return DescribeServer(active);
+  const InstructionProgram &instruction = *active.request.instruction;
+  const CommunicateProgram &c = instruction.communicate;
+  return absl::StrCat(
+      c.source_op, " \"", c.key, "\"",
+      instruction.location.empty() ? "" : absl::StrCat(" (", instruction.location, ")"),
+      " of call ", active.request.call);
+}
+
+std::string ProgressEngine::DescribeMissing(const Active &active) const {
+  if (active.of_server()) return "still waiting for the server";
+  const core::Exchange &exchange = active.exchange;
+  const core::Place &at = exchange.receiving() ? exchange.recv() : exchange.send();
+  const std::string where =
+      absl::StrCat(" (phase ", at.phase, ", round ", at.round, ")");
+  if (exchange.receiving())
+    return absl::StrCat("still waiting for the message from peer ",
+                        RoundAt(active, at).recv_peer, where);
+  return absl::StrCat("peer ", RoundAt(active, at).send_peer,
+                      " has not taken the message", where);
+}
+
+void ProgressEngine::Trace(const Active &active, TraceSpan::Track track,
+                           int peer, uint64_t bytes, Clock::time_point begin,
+                           Clock::time_point end) {
+  if (trace_ == nullptr || !trace_->enabled()) return;
+  if (begin == Clock::time_point() || end == Clock::time_point()) return;
+  trace_->Add({rank_, track, peer, active.request.instruction->communicate.key,
+               "message", active.request.call, bytes, begin, end});
+}
+
+}  // namespace commsched::runtime

@@ -1,0 +1,196 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Runs the communications of one rank: a state machine per Communicate
+// instruction, moved on by the arrival of messages. Any number are in flight;
+// what waits for a link goes out in order of priority. Messages to and from
+// parameter servers are handed to their client, in the order in which they
+// become possible.
+#ifndef COMMSCHED_RUNTIME_EXECUTE_PROGRESS_ENGINE_H
+#define COMMSCHED_RUNTIME_EXECUTE_PROGRESS_ENGINE_H
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "runtime/base/backoff.h"
+#include "runtime/core/exchange.h"
+#include "runtime/core/link_queue.h"
+#include "runtime/base/memory.h"
+#include "runtime/transport/parameter_client.h"
+#include "runtime/program/program.h"
+#include "runtime/measure/link_observer.h"
+#include "runtime/execute/row_exchange.h"
+#include "runtime/base/stall_clock.h"
+#include "runtime/base/sync.h"
+#include "runtime/measure/trace.h"
+#include "runtime/transport/transport.h"
+
+namespace commsched::runtime {
+
+class ProgressEngine {
+ public:
+  // Calls come from the engine's thread, without its locks.
+  class Host {
+   public:
+    virtual ~Host() = default;
+    virtual void CommunicationDone(void *cookie, uint32_t instruction) = 0;
+    virtual void CommunicationFailed(const absl::Status &why) = 0;
+    // Whether this rank computes now: then a lack of messages is no stall.
+    virtual bool Computing() const = 0;
+  };
+
+  // One communication of one call, with its addresses.
+  struct Request {
+    const InstructionProgram *instruction = nullptr;
+    uint32_t index = 0;  // of the instruction in its function
+    uint64_t call = 0;
+    // Bytes that its links may have in flight with it; 0: any number.
+    size_t credit = 0;
+    // Of the job: what a Push pushes; the version that a Pull gets.
+    uint64_t step = 0;
+    void *cookie = nullptr;
+    std::byte *buffer = nullptr;  // of rows: the values
+    const std::byte *input = nullptr;  // of rows: their ids
+    std::byte *output = nullptr;
+  };
+
+  // `transport` and `servers` may be null if no program has a message for them.
+  // All pointers outlive the engine. `servers_of`, which describes the servers,
+  // may be null without them.
+  ProgressEngine(int rank, Transport *transport, ParameterClient *servers,
+                 const ServersProgram *servers_of, Host *host,
+                 TraceRecorder *trace, absl::Duration deadline,
+                 LinkObserver *links = nullptr);
+  // The transport and the client must have been closed. Stops the thread.
+  ~ProgressEngine();
+
+  // Thread-safe; do not wait.
+  void Start(const Request &request);
+  void PeerFailed(int peer, const absl::Status &why);
+  // Whether a communication has begun and is not complete.
+  bool Communicating() const { return communications_ != 0; }
+
+ private:
+  struct Active {
+    Request request;
+    uint64_t sequence = 0, begun = 0;  // `begun` is that of its first slice
+    // Of a Communicate instruction: where this slice of it is.
+    core::Exchange exchange;
+    uint32_t slice = 0;
+    std::shared_ptr<uint32_t> unfinished;  // slices of it; null if it is the only one
+    Memory staging;  // for a round that receives on top of what it sends
+    Clock::time_point send_begin, recv_begin;
+    bool of_server() const {
+      return request.instruction->kind != InstructionProgram::kCommunicate;
+    }
+  };
+  struct Event {
+    enum Kind { kStart, kSent, kReceived, kPeerFailed };
+    explicit Event(Kind k) : kind(k) {}
+    Kind kind;
+    Request request;
+    Active *active = nullptr;
+    int peer = -1;
+    absl::Status status;
+    std::vector<uint64_t> bytes;  // of rows: by part
+    Clock::time_point at;
+  };
+  using Link = core::LinkQueue<Active *, size_t>;  // of a peer
+
+  void Loop();
+  bool PollTransport() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool Pushed() const { return pushed_ || !own_events_.empty(); }
+  void Push(Event event);
+  // Whether anyone wants to know when things happen. A trace may begin at any
+  // time: it leaves out what began before.
+  bool Timed() const {
+    return observer_ != nullptr || (trace_ != nullptr && trace_->enabled());
+  }
+  void Handle(Event &event);
+  void Begin(const Request &request);
+  Active *NewActive();
+  // Gives `active` back; its memory is for others.
+  void Forget(Active *active);
+  void Pump();
+  // The message to the transport.
+  void Hand(int peer, Active *active);
+  Clock::time_point WakeUp() const;
+  void Fail(const absl::Status &why);
+  void CheckStall();
+
+  // progress_exchanges.cc
+  void BeginExchange(const Request &request);
+  void HandleExchange(Event &event);
+  struct Slice;  // what moves an exchange on
+  bool PostReceive(Active *active, const core::Place &at, const Round &round,
+                   bool staged);
+  void Combine(Active *active, const core::Place &at, const Round &round, bool staged);
+  void Finish(Active *active);
+  bool TakeStaging(Active *active, size_t bytes);
+  static const PhaseProgram &PhaseAt(const Active &active, const core::Place &place);
+  // What this slice sends and receives in a round.
+  static Round RoundAt(const Active &active, const core::Place &place);
+  // The transport's sink of the message that is received.
+  Transport::Sink SinkOf(const Active &active, const core::Place &at,
+                         const Round &round) const;
+  static MessageTag Tag(const Active &active, const core::Place &place);
+
+  // progress_servers.cc
+  void BeginServer(Active *active);
+  void BeginRows(Active *active);
+  void HandleServer(Event &event);
+  void TraceServer(const Event &event);
+  std::string DescribeServer(const Active &active) const;
+  // What the deadline is for messages to and from servers: longer, since a
+  // server that waits knows for whom, and should be the one to say. So should the
+  // connection to one that is lost. Both take up to twice the deadline.
+  Clock::duration DeadlineOf(const Active &active) const;
+
+  std::string Describe(const Active &active) const;
+  std::string DescribeMissing(const Active &active) const;
+  void Trace(const Active &active, TraceSpan::Track track, int peer,
+             uint64_t bytes, Clock::time_point begin, Clock::time_point end);
+
+  const int rank_;
+  Transport *const transport_;
+  ParameterClient *const servers_;
+  std::unique_ptr<RowExchange> rows_;  // if some block of the servers is of rows
+  const ServersProgram *const servers_of_;
+  Host *const host_;
+  TraceRecorder *const trace_;
+  LinkObserver *const observer_;
+  const Clock::duration deadline_;
+  // How long a link that has used up its credit waits for a completion.
+  const Time patience_;
+
+  Mutex mu_;
+  CondVar changed_;
+  std::vector<Event> events_ ABSL_GUARDED_BY(mu_);
+  bool stop_ ABSL_GUARDED_BY(mu_) = false;
+  // There are events or stop_ is set.
+  std::atomic<bool> pushed_{false};
+
+  std::atomic<int> communications_{0};
+
+  // Of the engine's thread only.
+  std::vector<Event> own_events_;  // pushed by itself
+  std::map<uint64_t, std::unique_ptr<Active>> active_;  // by sequence
+  std::map<int, Link> links_;
+  std::vector<std::map<uint64_t, std::unique_ptr<Active>>::node_type> spare_;
+  std::vector<Memory> spare_staging_;  // fresh memory costs more than a short message
+  uint64_t next_sequence_ = 0;
+  bool failed_ = false;
+  StallClock stall_;
+  Backoff backoff_;  // between polls of the transport
+  uint64_t polls_ = 0, yielded_ = 0;  // looks; how many there were at the last yield
+  std::thread thread_;
+};
+
+}  // namespace commsched::runtime
+
+#endif  // COMMSCHED_RUNTIME_EXECUTE_PROGRESS_ENGINE_H

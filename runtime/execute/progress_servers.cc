@@ -1,0 +1,142 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The messages of the progress engine to and from parameter servers.
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/execute/progress_engine.h"
+
+namespace commsched::runtime {
+
+namespace {
+
+bool IsPush(const InstructionProgram &instruction) {
+  return instruction.kind == InstructionProgram::kPush ||
+         instruction.kind == InstructionProgram::kPushRows;
+}
+
+bool IsOfRows(const InstructionProgram &instruction) {
+  return instruction.kind == InstructionProgram::kPushRows ||
+         instruction.kind == InstructionProgram::kPullRows;
+}
+
+}  // namespace
+
+void ProgressEngine::BeginServer(Active *active) {
+  const ServerMessageProgram &message = active->request.instruction->message;
+  const bool push = IsPush(*active->request.instruction);
+  if (servers_ == nullptr)
+    return Fail(absl::FailedPreconditionError(absl::StrCat(
+        Describe(*active), ": there is no connection to parameter servers")));
+  active->recv_begin = active->send_begin = Clock::now();
+  if (IsOfRows(*active->request.instruction)) return BeginRows(active);
+  auto done = [this, active, push](absl::Status status) {
+    Event event(push ? Event::kSent : Event::kReceived);
+    event.active = active;
+    event.status = std::move(status);
+    Push(std::move(event));
+  };
+  const BlockProgram &block =
+      servers_of_->servers[message.server].blocks[message.block];
+  if (push)
+    servers_->Push(
+        int(message.server), message.block, active->request.step,
+        absl::MakeConstSpan(active->request.buffer, block.gradient.bytes),
+        std::move(done));
+  else
+    servers_->Pull(int(message.server), message.block, active->request.step,
+                   absl::MakeSpan(active->request.buffer, block.value.bytes),
+                   std::move(done));
+}
+
+void ProgressEngine::BeginRows(Active *active) {
+  const Request &request = active->request;
+  const bool push = IsPush(*request.instruction);
+  auto done = [this, active, push](absl::Status status,
+                                   std::vector<uint64_t> bytes) {
+    Event event(push ? Event::kSent : Event::kReceived);
+    event.active = active;
+    event.status = std::move(status);
+    event.bytes = std::move(bytes);
+    Push(std::move(event));
+  };
+  if (push)
+    rows_->Push(&request.instruction->rows, request.step, request.input,
+                request.buffer, std::move(done));
+  else
+    rows_->Pull(&request.instruction->rows, request.step, request.input,
+                request.buffer, std::move(done));
+}
+
+void ProgressEngine::TraceServer(const Event &event) {
+  const Active &active = *event.active;
+  const InstructionProgram &instruction = *active.request.instruction;
+  const bool push = IsPush(instruction);
+  const auto add = [&](uint32_t server, uint32_t block, uint64_t bytes) {
+    const BlockProgram &program = servers_of_->servers[server].blocks[block];
+    TraceSpan span;
+    span.rank = rank_;
+    span.track = push ? TraceSpan::kSend : TraceSpan::kReceive;
+    span.peer = int(server);
+    span.name = push ? program.key : program.pull_key;
+    span.category = "message";
+    span.step = active.request.call;
+    span.bytes = bytes;
+    span.begin = active.send_begin;
+    span.end = event.at;
+    trace_->Add(std::move(span));
+  };
+  if (IsOfRows(instruction)) {
+    for (size_t p = 0; p < event.bytes.size(); ++p)
+      add(instruction.rows.parts[p].server, instruction.rows.parts[p].block,
+          event.bytes[p]);
+    return;
+  }
+  const ServerMessageProgram &message = instruction.message;
+  const BlockProgram &block =
+      servers_of_->servers[message.server].blocks[message.block];
+  add(message.server, message.block,
+      push ? block.gradient.bytes : block.value.bytes);
+}
+
+void ProgressEngine::HandleServer(Event &event) {
+  Active *active = event.active;
+  if (!event.status.ok())
+    return Fail(absl::Status(
+        event.status.code(),
+        absl::StrCat(Describe(*active), ": ", event.status.message())));
+  if (trace_ != nullptr && trace_->enabled()) TraceServer(event);
+  const Request request = active->request;
+  active_.erase(active->sequence);
+  --communications_;
+  host_->CommunicationDone(request.cookie, request.index);
+}
+
+std::string ProgressEngine::DescribeServer(const Active &active) const {
+  const InstructionProgram &instruction = *active.request.instruction;
+  const ServerMessageProgram &message = instruction.message;
+  const bool push = IsPush(instruction);
+  const std::string location =
+      instruction.location.empty() ? ""
+                                   : absl::StrCat(" (", instruction.location, ")");
+  const std::string when = absl::StrCat(push ? " in step " : " at version ",
+                                        active.request.step);
+  if (IsOfRows(instruction))
+    return absl::StrCat(push ? "push" : "pull", " of rows of \"",
+                        instruction.rows.key, "\"", location, when);
+  const BlockProgram &block =
+      servers_of_->servers[message.server].blocks[message.block];
+  return absl::StrCat(
+      push ? "push of \"" : "pull of \"", push ? block.key : block.pull_key, "\"",
+      location, push ? " to server " : " from server ", message.server, when);
+}
+
+Clock::duration ProgressEngine::DeadlineOf(const Active &active) const {
+  if (!active.of_server()) return deadline_;
+  return 2 * deadline_ +
+         std::min<Clock::duration>(deadline_ / 2, std::chrono::seconds(5));
+}
+
+}  // namespace commsched::runtime

@@ -1,0 +1,125 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "runtime/loading/exchange.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "plan/slices.h"
+#include "runtime/loading/affine.h"
+#include "runtime/loading/exchange_side.h"
+
+namespace commsched::runtime {
+namespace {
+
+// The bytes of a transfer of a tensor in `chunks` parts.
+struct Bytes {
+  int peer = -1;
+  size_t begin = 0, bytes = 0;
+};
+
+Bytes BytesOf(const Transfer &transfer, int64_t chunks, const TensorInfo &type) {
+  if (transfer.peer < 0) return {};
+  const size_t unit = ops::ElementBytes(type.element);
+  const int64_t first = PartBegin(type.elements, chunks, transfer.begin);
+  const int64_t last =
+      PartBegin(type.elements, chunks, transfer.begin + transfer.count);
+  // An empty part is no message, on either side.
+  if (first == last) return {};
+  return {transfer.peer, size_t(first) * unit, size_t(last - first) * unit};
+}
+
+absl::StatusOr<std::vector<Round>> Rounds(const plan::Phase &phase,
+                                          const ExchangeSide &send,
+                                          const ExchangeSide &recv,
+                                          const TensorInfo &type, int rank,
+                                          int nodes) {
+  std::vector<Round> rounds(phase.rounds());
+  for (uint32_t s = 0; s < phase.rounds(); ++s) {
+    absl::StatusOr<Transfer> sent =
+        send.Evaluate("send", phase.chunks(), rank, nodes, s);
+    if (!sent.ok()) return sent.status();
+    absl::StatusOr<Transfer> received =
+        recv.Evaluate("receive", phase.chunks(), rank, nodes, s);
+    if (!received.ok()) return received.status();
+    const Bytes out = BytesOf(*sent, phase.chunks(), type);
+    const Bytes in = BytesOf(*received, phase.chunks(), type);
+    rounds[s] = {out.peer, in.peer, out.begin, out.bytes, in.begin, in.bytes};
+  }
+  return rounds;
+}
+
+absl::Status CheckPhase(const plan::Phase &phase, const TensorInfo &type) {
+  if (phase.chunks() == 0 || phase.chunks() > (1u << 24))
+    return absl::InvalidArgumentError(
+        absl::StrCat("number of parts must be at least 1, got: ", phase.chunks()));
+  if (phase.rounds() > kMaxRounds)
+    return absl::InvalidArgumentError(absl::StrCat(
+        "number of rounds must be at most ", kMaxRounds, ", got: ", phase.rounds()));
+  if (phase.combine() < plan::REPLACE || phase.combine() > plan::MIN)
+    return absl::InvalidArgumentError("unknown way to combine");
+  if (phase.scale() != 0 && phase.scale() != 1 && !ops::IsFloat(type.element))
+    return absl::InvalidArgumentError(
+        absl::StrCat("a scale needs a floating-point element type, got: ",
+                     ops::ElementName(type.element)));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<Round>> EvaluatePhase(const plan::Phase &phase,
+                                                 const TensorInfo &type,
+                                                 int rank, int nodes) {
+  if (absl::Status status = CheckPhase(phase, type); !status.ok())
+    return status;
+  absl::StatusOr<ExchangeSide> send = ExchangeSide::Parse(phase.send());
+  if (!send.ok()) return send.status();
+  absl::StatusOr<ExchangeSide> recv = ExchangeSide::Parse(phase.recv());
+  if (!recv.ok()) return recv.status();
+  return Rounds(phase, *send, *recv, type, rank, nodes);
+}
+
+uint32_t SlicesOf(const plan::Communicate &exchange, const TensorInfo &type) {
+  if (exchange.phases_size() == 0) return 1;
+  const uint32_t chunks = exchange.phases(0).chunks();
+  uint64_t rounds = 0;
+  for (const plan::Phase &phase : exchange.phases()) {
+    if (phase.chunks() != chunks) return 1;
+    rounds += phase.rounds();
+    for (const plan::Side *side : {&phase.send(), &phase.recv()}) {
+      absl::StatusOr<Affine> count = Affine::Parse(side->count());
+      if (!count.ok() || count->Constant() != 1) return 1;
+    }
+  }
+  return chunks == 0 ? 1 : plan::SlicesOfPart(type.bytes / chunks, rounds);
+}
+
+absl::Status CheckPhaseMatches(const plan::Phase &phase,
+                               const TensorInfo &type, int nodes) {
+  std::vector<std::vector<Round>> ranks;
+  for (int r = 0; r < nodes; ++r) {
+    absl::StatusOr<std::vector<Round>> rounds =
+        EvaluatePhase(phase, type, r, nodes);
+    if (!rounds.ok()) return rounds.status();
+    ranks.push_back(*std::move(rounds));
+  }
+  for (uint32_t s = 0; s < phase.rounds(); ++s)
+    for (int r = 0; r < nodes; ++r) {
+      const Round &mine = ranks[r][s];
+      if (mine.send_peer >= 0) {
+        const Round &peer = ranks[mine.send_peer][s];
+        if (peer.recv_peer != r || peer.recv_bytes != mine.send_bytes)
+          return absl::InvalidArgumentError(absl::StrCat(
+              "in round ", s, " rank ", r, " sends ", mine.send_bytes,
+              " bytes to rank ", mine.send_peer, ", which does not receive them"));
+      }
+      if (mine.recv_peer >= 0 && ranks[mine.recv_peer][s].send_peer != r)
+        return absl::InvalidArgumentError(
+            absl::StrCat("in round ", s, " rank ", r, " waits for rank ",
+                         mine.recv_peer, ", which does not send to it"));
+    }
+  return absl::OkStatus();
+}
+
+}  // namespace commsched::runtime

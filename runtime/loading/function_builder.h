@@ -1,0 +1,103 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// From a function of a plan to the program of one rank. Used by the plan loader
+// only.
+#ifndef COMMSCHED_RUNTIME_LOADING_FUNCTION_BUILDER_H
+#define COMMSCHED_RUNTIME_LOADING_FUNCTION_BUILDER_H
+
+#include <algorithm>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "plan/plan.pb.h"
+#include "runtime/loading/code_object.h"
+#include "runtime/program/program.h"
+
+namespace commsched::runtime {
+
+// Checks one function and resolves its indices: first the buffers, then the
+// instructions and their dependences, then what is known of the whole. The
+// first error ends it and names the buffer or the instruction.
+//
+// Owns nothing: what is passed in outlives the builder, and the fragments of
+// `code`, which the result refers to, outlive the result. Not thread-safe.
+class FunctionBuilder {
+ public:
+  // Communicate instructions are numbered from `first_key`. Marks in
+  // program->slots what the function writes.
+  FunctionBuilder(const plan::Plan &plan, const plan::Function &function,
+                  int rank, uint32_t first_key, const CodeLibrary *code,
+                  Program *program)
+      : plan_(plan),
+        in_(function),
+        rank_(rank),
+        nodes_(program->nodes),
+        devices_(std::max(1u, plan.cluster().devices())),
+        next_key_(first_key),
+        code_(code),
+        program_(program) {}
+
+  // To be called once.
+  absl::StatusOr<FunctionProgram> Build();
+  // The key after those of this function's Communicate instructions.
+  uint32_t next_key() const { return next_key_; }
+
+ private:
+  // function_builder.cc
+  absl::Status AddBuffer(int index);
+  // What the current instruction does with a buffer.
+  absl::Status CheckRead(uint32_t buffer);
+  absl::Status Write(uint32_t buffer);
+  absl::Status Finish();
+  // The last instruction that writes memory of `buffer`, -1 if none does.
+  int64_t LastWriter(uint32_t buffer) const;
+
+  // function_instructions.cc
+  absl::Status AddInstruction(int index);
+  absl::Status AddRun(const plan::Run &run, InstructionProgram *out);
+  absl::Status AddCommunicate(const plan::Communicate &comm,
+                              InstructionProgram *out);
+  absl::Status AddCopy(const plan::CopyBuffer &copy, InstructionProgram *out);
+  absl::Status AddDelay(const plan::Delay &delay, InstructionProgram *out);
+  absl::Status AddPush(const plan::Push &push, InstructionProgram *out);
+  absl::Status AddPull(const plan::Pull &pull, InstructionProgram *out);
+  // Checks what a message to or from a server names.
+  absl::StatusOr<const BlockProgram *> FindBlock(uint32_t server, uint32_t block,
+                                                 const std::string &key, bool push);
+  absl::Status CheckPushes();
+
+  // function_rows.cc
+  absl::Status AddPushRows(const plan::PushRows &push, InstructionProgram *out);
+  absl::Status AddPullRows(const plan::PullRows &pull, InstructionProgram *out);
+  // What both have in common.
+  template <typename Message>
+  absl::Status AddRows(const Message &message, bool push,
+                       InstructionProgram *out);
+  // Whether this is the function of a block of rows of the server.
+  bool UpdatesRows() const;
+  absl::Status AddRowOutputs();
+
+  const plan::Plan &plan_;
+  const plan::Function &in_;
+  const int rank_, nodes_;
+  const uint32_t devices_;
+  uint32_t next_key_;
+  const CodeLibrary *code_;
+  Program *program_;
+  FunctionProgram out_;
+  std::string where_;  // begins the errors
+  int current_ = 0;    // instruction
+  uint64_t total_rounds_ = 0;
+  std::vector<int64_t> writer_;  // last instruction that writes a buffer
+  std::set<std::pair<int, uint32_t>> slot_writes_;  // instructions, slots
+};
+
+}  // namespace commsched::runtime
+
+#endif  // COMMSCHED_RUNTIME_LOADING_FUNCTION_BUILDER_H

@@ -1,0 +1,297 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The instructions of a function and their dependences.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/loading/exchange.h"
+#include "runtime/loading/function_builder.h"
+#include "runtime/loading/plan_values.h"
+
+namespace commsched::runtime {
+namespace {
+
+// Up to this size of cluster it is checked that sends meet their receives.
+constexpr int kMaxCheckedNodes = 64;
+// Of all phases of a function, so that a small plan cannot take all memory.
+constexpr uint64_t kMaxTotalRounds = uint64_t{1} << 22;
+
+}  // namespace
+
+absl::Status FunctionBuilder::AddRun(const plan::Run &run,
+                                     InstructionProgram *out) {
+  out->kind = InstructionProgram::kRun;
+  if (run.object() >= code_->size())
+    return BadPlan(where_,
+                   absl::StrCat("there is no code object ", run.object()));
+  absl::StatusOr<const Fragment *> fragment =
+      code_->Find(run.object(), run.symbol());
+  if (!fragment.ok()) return BadPlan(where_, fragment.status().message());
+  out_.has_code = true;
+  out->run.fragment = *fragment;
+  out->run.flops = run.flops();
+  out->run.bytes = run.bytes();
+  for (uint32_t b : run.inputs()) {
+    if (absl::Status s = CheckRead(b); !s.ok()) return s;
+    out->run.operands.push_back(b);
+  }
+  for (uint32_t b : run.outputs()) {
+    if (absl::Status s = Write(b); !s.ok()) return s;
+    out->run.operands.push_back(b);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FunctionBuilder::AddCopy(const plan::CopyBuffer &copy,
+                                      InstructionProgram *out) {
+  out->kind = InstructionProgram::kCopy;
+  if (absl::Status s = CheckRead(copy.source()); !s.ok()) return s;
+  if (absl::Status s = Write(copy.target()); !s.ok()) return s;
+  if (out_.buffers[copy.source()].type.bytes !=
+      out_.buffers[copy.target()].type.bytes)
+    return BadPlan(where_, "copies between buffers of different size");
+  out->source = copy.source();
+  out->target = copy.target();
+  switch (copy.direction()) {
+    case plan::CopyBuffer::LOCAL:
+      return absl::OkStatus();
+    case plan::CopyBuffer::TO_HOST:
+      if (!copy.in_line()) out->runs_on.kind = StreamInfo::kToHost;
+      break;
+    case plan::CopyBuffer::TO_DEVICE:
+      if (!copy.in_line()) out->runs_on.kind = StreamInfo::kToDevice;
+      break;
+    default:
+      return BadPlan(where_, "unknown direction of a copy");
+  }
+  // 1 GB/s is a byte in a nanosecond. Without a rate it takes no time, and
+  // emulation refuses the plan.
+  const uint64_t bytes = out_.buffers[copy.source()].type.bytes;
+  if (double rate = double(plan_.cluster().device_copy_mb_per_s()); rate != 0)
+    out->nanoseconds = uint64_t(std::ceil(double(bytes) * 1000 / rate));
+  else if (uint64_t memory = plan_.cluster().device_gb_per_s(); memory != 0)
+    out->nanoseconds = (bytes + memory - 1) / memory;
+  return absl::OkStatus();
+}
+
+absl::Status FunctionBuilder::AddDelay(const plan::Delay &delay,
+                                       InstructionProgram *out) {
+  out->kind = InstructionProgram::kDelay;
+  if (delay.nanoseconds() > uint64_t{3600} * 1000000000)
+    return BadPlan(where_, "a delay must be at most an hour");
+  out->nanoseconds = delay.nanoseconds();
+  for (uint32_t b : delay.inputs())
+    if (absl::Status s = CheckRead(b); !s.ok()) return s;
+  for (uint32_t b : delay.outputs())
+    if (absl::Status s = Write(b); !s.ok()) return s;
+  return absl::OkStatus();
+}
+
+absl::Status FunctionBuilder::AddCommunicate(const plan::Communicate &comm,
+                                             InstructionProgram *out) {
+  out->kind = InstructionProgram::kCommunicate;
+  if (program_->server >= 0)
+    return BadPlan(where_, "a server does not communicate by itself");
+  CommunicateProgram &c = out->communicate;
+  c.key = comm.key();
+  c.source_op = comm.source_op().empty() ? "exchange" : comm.source_op();
+  c.key_id = next_key_++;
+  c.buffer = comm.buffer();
+  if (absl::Status s = Write(comm.buffer()); !s.ok()) return s;
+  const TensorInfo &type = out_.buffers[c.buffer].type;
+  c.element = type.element;
+  size_t unit = ops::ElementBytes(type.element);
+  size_t part_at = size_t(PartBegin(type.elements, nodes_, rank_)) * unit;
+  size_t part_bytes =
+      size_t(PartBegin(type.elements, nodes_, rank_ + 1)) * unit - part_at;
+  if (comm.has_input()) {
+    if (absl::Status s = CheckRead(comm.input()); !s.ok()) return s;
+    const TensorInfo &input = out_.buffers[comm.input()].type;
+    c.input = comm.input();
+    c.input_at = comm.input_is_shard() ? part_at : 0;
+    c.input_bytes = comm.input_is_shard() ? part_bytes : type.bytes;
+    if (input.element != type.element ||
+        (comm.input_is_shard() ? input.bytes < part_bytes
+                               : input.bytes != type.bytes))
+      return BadPlan(where_, absl::StrCat("input must match ", ToString(type),
+                                          ", got: ", ToString(input)));
+  }
+  if (comm.has_output()) {
+    if (absl::Status s = Write(comm.output()); !s.ok()) return s;
+    const TensorInfo &output = out_.buffers[comm.output()].type;
+    c.output = comm.output();
+    c.output_at = part_at;
+    c.output_bytes = part_bytes;
+    if (output.element != type.element || output.bytes < part_bytes)
+      return BadPlan(where_,
+                     absl::StrCat("output must hold part ", rank_, " of ",
+                                  ToString(type), ", got: ", ToString(output)));
+  }
+  for (int i = 0; i < comm.phases_size(); ++i) {
+    const plan::Phase &phase = comm.phases(i);
+    if ((total_rounds_ += phase.rounds()) > kMaxTotalRounds)
+      return BadPlan(where_, "the function has too many rounds");
+    absl::StatusOr<std::vector<Round>> rounds =
+        EvaluatePhase(phase, type, rank_, nodes_);
+    if (!rounds.ok())
+      return BadPlan(
+          where_, absl::StrCat("phase ", i, ": ", rounds.status().message()));
+    if (rank_ == 0 && nodes_ <= kMaxCheckedNodes)
+      if (absl::Status s = CheckPhaseMatches(phase, type, nodes_); !s.ok())
+        return BadPlan(where_, absl::StrCat("phase ", i, ": ", s.message()));
+    c.phases.push_back(
+        {ops::Combine(phase.combine()), phase.scale(), *std::move(rounds),
+         phase.has_priority() ? phase.priority() : out->priority});
+  }
+  c.slices = SlicesOf(comm, type);
+  if (c.slices > 1) c.chunks = comm.phases(0).chunks();
+  c.input_is_all = c.input_bytes == type.bytes;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<const BlockProgram *> FunctionBuilder::FindBlock(
+    uint32_t server, uint32_t block, const std::string &key, bool push) {
+  if (program_->server >= 0)
+    return BadPlan(where_, "a server sends nothing to servers");
+  const std::vector<ServerProgram> &servers = program_->servers.servers;
+  if (server >= servers.size())
+    return BadPlan(where_, absl::StrCat("there is no server ", server));
+  if (block >= servers[server].blocks.size())
+    return BadPlan(where_, absl::StrCat("server ", server, " has no block ", block));
+  const BlockProgram &found = servers[server].blocks[block];
+  if (const std::string &own = push ? found.key : found.pull_key; own != key)
+    return BadPlan(where_, absl::StrCat("key must match block ", block, " \"", own,
+                                        "\" of server ", server, ", got: \"", key,
+                                        "\""));
+  return &found;
+}
+
+absl::Status FunctionBuilder::AddPush(const plan::Push &push,
+                                      InstructionProgram *out) {
+  out->kind = InstructionProgram::kPush;
+  out->message = {push.server(), push.block(), push.buffer()};
+  auto block = FindBlock(push.server(), push.block(), push.key(), true);
+  if (!block.ok()) return block.status();
+  if ((*block)->of_rows())
+    return BadPlan(where_, absl::StrCat("block \"", (*block)->key,
+                                        "\" takes single rows only"));
+  if (absl::Status s = CheckRead(push.buffer()); !s.ok()) return s;
+  const TensorInfo &type = out_.buffers[push.buffer()].type;
+  if (!(type == (*block)->gradient))
+    return BadPlan(where_, absl::StrCat("must match ", ToString((*block)->gradient),
+                                        " of the server, got: ", ToString(type)));
+  return absl::OkStatus();
+}
+
+absl::Status FunctionBuilder::AddPull(const plan::Pull &pull,
+                                      InstructionProgram *out) {
+  out->kind = InstructionProgram::kPull;
+  out->message = {pull.server(), pull.block(), pull.buffer()};
+  auto block = FindBlock(pull.server(), pull.block(), pull.key(), false);
+  if (!block.ok()) return block.status();
+  if (absl::Status s = Write(pull.buffer()); !s.ok()) return s;
+  const TensorInfo &type = out_.buffers[pull.buffer()].type;
+  if (!(type == (*block)->value))
+    return BadPlan(where_, absl::StrCat("must match ", ToString((*block)->value),
+                                        " of the server, got: ", ToString(type)));
+  return absl::OkStatus();
+}
+
+// A block that is not pushed would hold up a server, one that is pushed twice
+// would be taken for a repetition.
+absl::Status FunctionBuilder::CheckPushes() {
+  if (program_->server >= 0 || program_->servers.servers.empty())
+    return absl::OkStatus();
+  std::map<std::pair<uint32_t, uint32_t>, int> count;
+  for (const InstructionProgram &i : out_.instructions)
+    if (i.kind == InstructionProgram::kPush)
+      ++count[{i.message.server, i.message.block}];
+    else if (i.kind == InstructionProgram::kPushRows)
+      for (const RowsMessageProgram::Part &part : i.rows.parts)
+        ++count[{part.server, part.block}];
+  const std::vector<ServerProgram> &servers = program_->servers.servers;
+  for (uint32_t k = 0; k < servers.size(); ++k)
+    for (uint32_t b = 0; b < servers[k].blocks.size(); ++b)
+      if (int n = count[{k, b}], wanted = in_.is_step() ? 1 : 0; n != wanted)
+        return BadPlan(where_, absl::StrCat("pushes block \"",
+                                            servers[k].blocks[b].key,
+                                            "\" of server ", k, " ", n,
+                                            " times, must be ", wanted));
+  return absl::OkStatus();
+}
+
+absl::Status FunctionBuilder::AddInstruction(int index) {
+  const plan::Instruction &in = in_.instructions(index);
+  current_ = index;
+  where_ = absl::StrCat("function @", in_.name(), ": instruction ", index,
+                        " \"", in.name(), "\"");
+  InstructionProgram out;
+  out.name = in.name();
+  if (in.location() < uint32_t(plan_.locations_size()))
+    out.location = plan_.locations(int(in.location()));
+  else if (in.location() != 0)
+    return BadPlan(where_,
+                   absl::StrCat("there is no location ", in.location()));
+  if (!out.location.empty()) absl::StrAppend(&where_, " (", out.location, ")");
+  out.deferred = in.deferred();
+  out.priority = in.priority();
+  if (in.device() >= devices_)
+    return BadPlan(where_, absl::StrCat("there is no device ", in.device()));
+  out.runs_on.device = in.device();
+  std::set<uint32_t> same, last;
+  for (const plan::Dependence &d : in.dependences()) {
+    if (d.distance() > 1)
+      return BadPlan(
+          where_, absl::StrCat("distance of a dependence must be 0 or 1, got: ",
+                               d.distance()));
+    if (d.distance() == 0 && d.instruction() >= uint32_t(index))
+      return BadPlan(where_,
+                     absl::StrCat("depends on instruction ", d.instruction(),
+                                  ", which does not come before it"));
+    if (d.instruction() >= uint32_t(in_.instructions_size()))
+      return BadPlan(where_,
+                     absl::StrCat("there is no instruction ", d.instruction()));
+    (d.distance() == 0 ? same : last).insert(d.instruction());
+  }
+  out.waits_same.assign(same.begin(), same.end());
+  out.waits_last.assign(last.begin(), last.end());
+  absl::Status status;
+  switch (in.kind_case()) {
+    case plan::Instruction::kRun:
+      status = AddRun(in.run(), &out);
+      break;
+    case plan::Instruction::kCommunicate:
+      status = AddCommunicate(in.communicate(), &out);
+      break;
+    case plan::Instruction::kCopy:
+      status = AddCopy(in.copy(), &out);
+      break;
+    case plan::Instruction::kDelay:
+      status = AddDelay(in.delay(), &out);
+      break;
+    case plan::Instruction::kPush:
+      status = AddPush(in.push(), &out);
+      break;
+    case plan::Instruction::kPull:
+      status = AddPull(in.pull(), &out);
+      break;
+    case plan::Instruction::kPushRows:
+      status = AddPushRows(in.push_rows(), &out);
+      break;
+    case plan::Instruction::kPullRows:
+      status = AddPullRows(in.pull_rows(), &out);
+      break;
+    default:
+      status = BadPlan(where_, "does nothing that this build knows");
+  }
+  if (!status.ok()) return status;
+  out_.instructions.push_back(std::move(out));
+  return absl::OkStatus();
+}
+
+}  // namespace commsched::runtime

@@ -1,0 +1,428 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "runtime/loading/plan_servers.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/loading/plan_rows.h"
+#include "runtime/loading/plan_values.h"
+
+namespace commsched::runtime {
+namespace {
+
+constexpr uint32_t kMaxTrainers = 1024;
+
+bool Has(const google::protobuf::RepeatedField<uint32_t> &list, uint32_t value) {
+  return std::find(list.begin(), list.end(), value) != list.end();
+}
+
+absl::Status CheckRole(const plan::Plan &plan, int index, bool server) {
+  const plan::Role &role = plan.roles(index);
+  std::string where = absl::StrCat("role ", index, " \"", role.name(), "\"");
+  if (server && role.count() != 1)
+    return BadPlan(where, absl::StrCat("a server must be one process, got: ",
+                                       role.count()));
+  if (!server && role.count() != plan.cluster().nodes())
+    return BadPlan(where, absl::StrCat("must match the cluster's ",
+                                       plan.cluster().nodes(), " nodes, got: ",
+                                       role.count()));
+  std::set<uint32_t> functions, slots;
+  for (uint32_t f : role.functions())
+    if (f >= uint32_t(plan.functions_size()) || !functions.insert(f).second)
+      return BadPlan(where,
+                     absl::StrCat("there is no function ", f, ", or it is there twice"));
+  for (uint32_t s : role.slots())
+    if (s >= uint32_t(plan.slots_size()) || !slots.insert(s).second)
+      return BadPlan(where,
+                     absl::StrCat("there is no slot ", s, ", or it is there twice"));
+  return absl::OkStatus();
+}
+
+// The batch argument of a block's function.
+absl::StatusOr<TensorInfo> GradientOf(const plan::Function &function,
+                                      const std::string &key,
+                                      const std::string &where) {
+  for (const plan::Buffer &buffer : function.buffers())
+    if (buffer.kind() == plan::Buffer::BATCH && buffer.batch() == key)
+      return ConvertType(buffer.type(), where);
+  return BadPlan(where, absl::StrCat("function @", function.name(),
+                                     " must have the batch argument \"", key,
+                                     "\""));
+}
+
+// Whose messages a block's function takes: its batch arguments are the keys of
+// the blocks that name it.
+absl::StatusOr<std::vector<uint32_t>> BlocksTogether(
+    const plan::Plan &plan, const plan::Server &server, uint32_t function,
+    const std::string &where) {
+  const plan::Function &f = plan.functions(int(function));
+  std::vector<uint32_t> blocks;
+  std::set<std::string> seen;
+  for (const plan::Buffer &buffer : f.buffers()) {
+    if (buffer.kind() != plan::Buffer::BATCH || !seen.insert(buffer.batch()).second)
+      continue;
+    auto block = std::find_if(
+        server.blocks().begin(), server.blocks().end(),
+        [&](const plan::ServerBlock &b) {
+          return b.function() == function && b.key() == buffer.batch();
+        });
+    if (block == server.blocks().end())
+      return BadPlan(where, absl::StrCat("function @", f.name(),
+                                         " must have no batch argument but the "
+                                         "keys of its blocks, got: \"",
+                                         buffer.batch(), "\""));
+    blocks.push_back(uint32_t(block - server.blocks().begin()));
+  }
+  if (blocks.size() > 1 &&
+      plan.parameter_servers().mode() != plan::ParameterServers::SYNC)
+    return BadPlan(where, absl::StrCat("function @", f.name(),
+                                       " takes several messages, which arrive "
+                                       "one by one if not synchronous"));
+  return blocks;
+}
+
+// Whether a block's function has nothing to do with the schedule and with what
+// files name.
+bool IsApart(const plan::Plan &plan, const plan::Server &server,
+             const plan::ServerBlock &block) {
+  if (block.row_chunk() != 0 || !plan.slots(int(block.slot())).internal())
+    return false;
+  for (const plan::Buffer &buffer :
+       plan.functions(int(block.function())).buffers())
+    if ((buffer.kind() == plan::Buffer::SLOT_CURRENT ||
+         buffer.kind() == plan::Buffer::SLOT_NEXT) &&
+        buffer.slot() != block.slot())
+      return false;
+  if (!server.has_schedule()) return true;
+  for (const plan::Buffer &buffer :
+       plan.functions(int(server.schedule())).buffers())
+    if ((buffer.kind() == plan::Buffer::SLOT_CURRENT ||
+         buffer.kind() == plan::Buffer::SLOT_NEXT) &&
+        buffer.slot() == block.slot())
+      return false;
+  return true;
+}
+
+absl::StatusOr<ServerProgram> ReadServer(const plan::Plan &plan, int index,
+                                         std::set<std::string> *keys) {
+  const plan::Server &in = plan.parameter_servers().servers(index);
+  std::string server = absl::StrCat("server ", index);
+  ServerProgram out;
+  const plan::Role &role = plan.roles(int(in.role()));
+  out.role = role.name();
+  out.has_schedule = in.has_schedule();
+  if (in.has_schedule()) {
+    if (!Has(role.functions(), in.schedule()))
+      return BadPlan(server, absl::StrCat("its role has no function ",
+                                          in.schedule(), " for the schedule"));
+    for (const plan::Buffer &buffer :
+         plan.functions(int(in.schedule())).buffers())
+      if (buffer.kind() == plan::Buffer::BATCH)
+        return BadPlan(server, "the schedule must have no batch argument");
+  }
+  std::set<uint32_t> slots, of_rows;
+  for (int b = 0; b < in.blocks_size(); ++b) {
+    const plan::ServerBlock &block = in.blocks(b);
+    std::string where =
+        absl::StrCat(server, ": block ", b, " \"", block.key(), "\"");
+    BlockProgram program;
+    program.key = block.key();
+    program.pull_key = block.pull_key();
+    if (block.key().empty() || !keys->insert(block.key()).second)
+      return BadPlan(where, "key must be unique and not empty");
+    if (!Has(role.functions(), block.function()) ||
+        (in.has_schedule() && in.schedule() == block.function()))
+      return BadPlan(where, absl::StrCat("function ", block.function(),
+                                         " must be one of its role, and not the "
+                                         "schedule"));
+    if (!Has(role.slots(), block.slot()) || !slots.insert(block.slot()).second)
+      return BadPlan(where, absl::StrCat("slot ", block.slot(),
+                                         " must be one of its role, for it alone"));
+    program.slot = block.slot();
+    program.mean = plan.parameter_servers().mean() || block.mean();
+    if (block.row_chunk() != 0) {
+      program.together = {uint32_t(b)};
+      if (absl::Status s = ReadRowBlock(plan, role, block, where, &of_rows, &program);
+          !s.ok())
+        return s;
+      out.blocks.push_back(std::move(program));
+      continue;
+    }
+    const plan::Function &function = plan.functions(int(block.function()));
+    absl::StatusOr<TensorInfo> gradient =
+        GradientOf(function, block.key(), where);
+    if (!gradient.ok()) return gradient.status();
+    absl::StatusOr<TensorInfo> value =
+        ConvertType(plan.slots(int(block.slot())).type(), where);
+    if (!value.ok()) return value.status();
+    if (!ops::IsFloat(gradient->element))
+      return BadPlan(where, absl::StrCat("a gradient must be of floating point, got: ",
+                                         ToString(*gradient)));
+    bool written = false;
+    for (const plan::Buffer &buffer : function.buffers())
+      written |= buffer.kind() == plan::Buffer::SLOT_NEXT &&
+                 buffer.slot() == block.slot();
+    if (!written)
+      return BadPlan(where, absl::StrCat("function @", function.name(),
+                                         " must write its slot ", block.slot()));
+    program.gradient = *std::move(gradient);
+    program.value = *std::move(value);
+    auto together = BlocksTogether(plan, in, block.function(), where);
+    if (!together.ok()) return together.status();
+    program.together = *std::move(together);
+    program.apart = IsApart(plan, in, block);
+    out.blocks.push_back(std::move(program));
+  }
+  // Somebody has to start the schedule.
+  if (std::all_of(out.blocks.begin(), out.blocks.end(),
+                  [](const BlockProgram &block) { return block.apart; }))
+    for (BlockProgram &block : out.blocks) block.apart = false;
+  if (absl::Status s = CheckRowSlots(plan, role, of_rows, server); !s.ok())
+    return s;
+  return out;
+}
+
+// `slots` are those of one role.
+absl::Status CheckNames(const plan::Plan &plan,
+                        const std::vector<uint32_t> &slots) {
+  std::set<std::pair<std::string, uint32_t>> names;
+  for (uint32_t s : slots)
+    if (plan.slots(int(s)).name().empty() ||
+        !names.emplace(plan.slots(int(s)).name(), plan.slots(int(s)).device())
+             .second)
+      return BadPlan(
+          absl::StrCat("slot ", s, " \"", plan.slots(int(s)).name(), "\""),
+          "name must be unique on its device and not empty");
+  return absl::OkStatus();
+}
+
+// Where a slot of a server lies in the whole, and of what shape that is at
+// least.
+absl::Status Place(const plan::Slot &slot, const TensorInfo &type,
+                   const std::string &where, ValueInfo *value,
+                   ValueInfo::Part *part) {
+  const std::vector<int64_t> &shape = type.shape;
+  std::vector<int64_t> &whole = value->type.shape;
+  if (shape.empty() || slot.part_of().empty()) {
+    if (slot.row_begin() != 0)
+      return BadPlan(where, "only a part of a tensor begins at a row");
+    if (!(value->type == type))
+      return BadPlan(where, absl::StrCat("must match \"", value->name, "\" ",
+                                         ToString(value->type), ", got: ",
+                                         ToString(type)));
+    part->bytes = type.bytes;
+    return absl::OkStatus();
+  }
+  if (type.element != value->type.element || whole.size() != shape.size() ||
+      !std::equal(shape.begin() + 1, shape.end(), whole.begin() + 1) ||
+      slot.row_begin() < 0 || slot.row_begin() > whole[0] ||
+      shape[0] > whole[0] - slot.row_begin())
+    return BadPlan(where, absl::StrCat("must be rows of \"", value->name, "\" ",
+                                       ToString(value->type), ", got: ",
+                                       ToString(type), " at row ",
+                                       slot.row_begin()));
+  size_t row = shape[0] == 0 ? 0 : type.bytes / size_t(shape[0]);
+  part->begin = row * size_t(slot.row_begin());
+  part->bytes = type.bytes;
+  return absl::OkStatus();
+}
+
+void MarkRows(PlanRoles *roles) {
+  for (ValueInfo &value : roles->values)
+    for (const ValueInfo::Part &part : value.parts)
+      for (const BlockProgram &block :
+           roles->program.servers[size_t(part.server)].blocks)
+        for (const RowBlockProgram::Slot &slot : block.rows.slots)
+          value.of_rows |= slot.slot == part.slot;
+}
+
+std::string NameInFiles(const plan::Slot &slot) {
+  return slot.part_of().empty() ? slot.name() : slot.part_of();
+}
+
+absl::Status ReadValues(const plan::Plan &plan, PlanRoles *roles) {
+  std::vector<uint32_t> of_trainers;
+  for (int s = 0; s < plan.slots_size() && roles->trainer < 0; ++s)
+    of_trainers.push_back(uint32_t(s));
+  if (roles->trainer >= 0) of_trainers = SlotsOfRole(plan, roles->trainer);
+  if (absl::Status s = CheckNames(plan, of_trainers); !s.ok()) return s;
+  for (int role : roles->servers)
+    if (absl::Status s = CheckNames(plan, SlotsOfRole(plan, role)); !s.ok())
+      return s;
+  std::map<std::string, size_t> index;
+  std::vector<TensorInfo> types;
+  // First what the wholes are.
+  for (int i = 0; i < plan.slots_size(); ++i) {
+    const plan::Slot &slot = plan.slots(i);
+    std::string where = absl::StrCat("slot ", i, " \"", slot.name(), "\"");
+    absl::StatusOr<TensorInfo> type = ConvertType(slot.type(), where);
+    if (!type.ok()) return type.status();
+    types.push_back(*type);
+    if (slot.internal()) continue;
+    auto [known, fresh] =
+        index.emplace(NameInFiles(slot), roles->values.size());
+    if (fresh) {
+      ValueInfo value;
+      value.name = NameInFiles(slot);
+      value.is_param = slot.kind() == plan::Slot::PARAM;
+      value.type = *type;
+      if (!slot.part_of().empty() && !type->shape.empty())
+        value.type.shape[0] = 0;
+      roles->values.push_back(std::move(value));
+    }
+    ValueInfo &value = roles->values[known->second];
+    value.per_rank |= slot.per_rank();
+    if (value.is_param != (slot.kind() == plan::Slot::PARAM) ||
+        value.type.element != type->element ||
+        value.type.shape.size() != type->shape.size())
+      return BadPlan(where, absl::StrCat("must match the other slots of \"",
+                                         value.name, "\""));
+    if (type->shape.empty()) continue;
+    int64_t end = 0;
+    if (slot.row_begin() < 0 ||
+        __builtin_add_overflow(slot.part_of().empty() ? 0 : slot.row_begin(),
+                               type->shape[0], &end) ||
+        uint64_t(end) > kMaxPlanBytes)
+      return BadPlan(where, "its rows lie outside of any tensor");
+    value.type.shape[0] = std::max(value.type.shape[0], end);
+  }
+  for (ValueInfo &value : roles->values) {
+    plan::TensorType type;
+    type.set_element(plan::ElementType(value.type.element));
+    for (int64_t d : value.type.shape) type.add_shape(d);
+    absl::StatusOr<TensorInfo> whole =
+        ConvertType(type, absl::StrCat("\"", value.name, "\""));
+    if (!whole.ok()) return whole.status();
+    value.type = *std::move(whole);
+  }
+  auto add = [&](uint32_t s, int server) -> absl::Status {
+    const plan::Slot &slot = plan.slots(int(s));
+    if (slot.internal()) return absl::OkStatus();
+    ValueInfo &value = roles->values[index[NameInFiles(slot)]];
+    std::string where = absl::StrCat("slot ", s, " \"", slot.name(), "\"");
+    ValueInfo::Part part;
+    part.server = server;
+    part.slot = s;
+    if (absl::Status p = Place(slot, types[s], where, &value, &part); !p.ok())
+      return p;
+    if (server >= 0) {
+      value.parts.push_back(part);
+    } else {
+      if (!(types[s] == value.type))
+        return BadPlan(where, "a trainer must hold the whole");
+      value.trainer.push_back(s);
+    }
+    return absl::OkStatus();
+  };
+  for (uint32_t s : of_trainers)
+    if (absl::Status p = add(s, -1); !p.ok()) return p;
+  for (size_t k = 0; k < roles->servers.size(); ++k)
+    for (uint32_t s : SlotsOfRole(plan, roles->servers[k]))
+      if (absl::Status p = add(s, int(k)); !p.ok()) return p;
+  for (ValueInfo &value : roles->values) {
+    std::vector<ValueInfo::Part> parts = value.parts;
+    std::sort(parts.begin(), parts.end(), [](const auto &a, const auto &b) {
+      return a.begin < b.begin;
+    });
+    size_t end = 0;
+    for (const ValueInfo::Part &part : parts)
+      if (part.begin <= end) end = std::max(end, part.begin + part.bytes);
+    // Of copies the last one is read. A server without blocks counts no steps.
+    std::stable_partition(value.parts.begin(), value.parts.end(),
+                          [&](const ValueInfo::Part &part) {
+                            return roles->program.servers[size_t(part.server)]
+                                .blocks.empty();
+                          });
+    value.on_servers = !parts.empty() && end == value.type.bytes;
+    if (!value.on_servers && (!parts.empty() || value.trainer.empty()))
+      return BadPlan(absl::StrCat("\"", value.name, "\""),
+                     "the servers must hold all rows of it");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::vector<uint32_t> SlotsOfRole(const plan::Plan &plan, int role) {
+  std::set<uint32_t> slots(plan.roles(role).slots().begin(),
+                           plan.roles(role).slots().end());
+  for (uint32_t f : plan.roles(role).functions())
+    for (const plan::Buffer &buffer : plan.functions(int(f)).buffers())
+      if ((buffer.kind() == plan::Buffer::SLOT_CURRENT ||
+           buffer.kind() == plan::Buffer::SLOT_NEXT) &&
+          buffer.slot() < uint32_t(plan.slots_size()))
+        slots.insert(buffer.slot());
+  return {slots.begin(), slots.end()};
+}
+
+std::vector<uint32_t> FunctionsOfRole(const plan::Plan &plan, int role) {
+  std::set<uint32_t> functions;
+  if (role >= 0)
+    functions.insert(plan.roles(role).functions().begin(),
+                     plan.roles(role).functions().end());
+  for (int f = 0; f < plan.functions_size() && role < 0; ++f)
+    functions.insert(uint32_t(f));
+  return {functions.begin(), functions.end()};
+}
+
+absl::StatusOr<PlanRoles> ReadRoles(const plan::Plan &plan) {
+  PlanRoles roles;
+  const plan::ParameterServers &servers = plan.parameter_servers();
+  std::set<int> of_servers;
+  for (int k = 0; k < servers.servers_size(); ++k) {
+    uint32_t role = servers.servers(k).role();
+    std::string where = absl::StrCat("server ", k);
+    if (role >= uint32_t(plan.roles_size()) ||
+        !of_servers.insert(int(role)).second)
+      return BadPlan(where, absl::StrCat("there is no role ", role,
+                                         ", or another server has it"));
+    roles.servers.push_back(int(role));
+    if (absl::Status s = CheckRole(plan, int(role), true); !s.ok()) return s;
+  }
+  for (int r = 0; r < plan.roles_size(); ++r) {
+    if (of_servers.count(r) != 0) continue;
+    if (roles.trainer >= 0)
+      return BadPlan(absl::StrCat("role ", r, " \"", plan.roles(r).name(), "\""),
+                     "there must be one role beside those of servers");
+    roles.trainer = r;
+    if (absl::Status s = CheckRole(plan, r, false); !s.ok())
+      return s;
+  }
+  if (!roles.servers.empty()) {
+    if (roles.trainer < 0)
+      return absl::InvalidArgumentError("plan has servers but no trainers");
+    if (plan.cluster().nodes() > kMaxTrainers)
+      return absl::InvalidArgumentError(
+          absl::StrCat("there must be at most ", kMaxTrainers,
+                       " trainers, got: ", plan.cluster().nodes()));
+    if (servers.mode() < plan::ParameterServers::SYNC || servers.mode() > plan::ParameterServers::HALF_ASYNC)
+      return absl::InvalidArgumentError(
+          absl::StrCat("unknown mode of parameter servers ", int(servers.mode())));
+    if (servers.merge() > (1u << 20) ||
+        (servers.mode() == plan::ParameterServers::HALF_ASYNC &&
+         servers.merge() == 0))
+      return absl::InvalidArgumentError(absl::StrCat(
+          "number of merged gradients must be 1 to ", 1 << 20, ", got: ",
+          servers.merge()));
+    roles.program.mode = ServersProgram::Mode(servers.mode());
+    roles.program.merge = std::max(1u, servers.merge());
+    roles.program.mean = servers.mean();
+  }
+  // One role is all of the plan, whatever it lists.
+  if (roles.servers.empty()) roles.trainer = -1;
+  std::set<std::string> keys;
+  for (int k = 0; k < servers.servers_size(); ++k) {
+    absl::StatusOr<ServerProgram> server = ReadServer(plan, k, &keys);
+    if (!server.ok()) return server.status();
+    roles.program.servers.push_back(*std::move(server));
+  }
+  if (absl::Status s = ReadValues(plan, &roles); !s.ok()) return s;
+  MarkRows(&roles);
+  return roles;
+}
+
+}  // namespace commsched::runtime

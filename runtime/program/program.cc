@@ -1,0 +1,66 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "runtime/program/program.h"
+
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace commsched::runtime {
+
+bool operator==(const TensorInfo &a, const TensorInfo &b) {
+  return a.element == b.element && a.shape == b.shape;
+}
+
+std::string ToString(const TensorInfo &type) {
+  return absl::StrCat(ops::ElementName(type.element), "[",
+                      absl::StrJoin(type.shape, ","), "]");
+}
+
+int64_t PartBegin(int64_t n, int64_t chunks, int64_t c) {
+  return int64_t(static_cast<__int128>(c) * n / chunks);
+}
+
+Round SliceOf(const Round &round, size_t unit, uint32_t slice, uint32_t slices) {
+  if (slices == 1) return round;
+  Round part = round;
+  auto cut = [&](size_t *begin, size_t *bytes) {
+    const int64_t elements = int64_t(*bytes / unit);
+    const size_t first = size_t(PartBegin(elements, slices, slice)) * unit;
+    const size_t last = size_t(PartBegin(elements, slices, slice + 1)) * unit;
+    *begin += first;
+    *bytes = last - first;
+  };
+  cut(&part.send_begin, &part.send_bytes);
+  cut(&part.recv_begin, &part.recv_bytes);
+  return part;
+}
+
+void AssignStreams(Program *program) {
+  std::map<std::pair<StreamInfo::Kind, uint32_t>, uint32_t> streams;
+  streams[{StreamInfo::kCompute, 0}] = 0;
+  for (const FunctionProgram &f : program->functions)
+    for (const InstructionProgram &i : f.instructions)
+      if (i.on_stream()) streams[{i.runs_on.kind, i.runs_on.device}] = 0;
+  program->streams.clear();
+  for (auto &[key, index] : streams) {
+    index = uint32_t(program->streams.size());
+    program->streams.push_back({key.first, key.second});
+  }
+  for (FunctionProgram &f : program->functions) {
+    f.in_order.assign(streams.size(), {});
+    for (size_t i = 0; i < f.instructions.size(); ++i) {
+      InstructionProgram &instruction = f.instructions[i];
+      if (!instruction.on_stream()) continue;
+      instruction.stream =
+          streams[{instruction.runs_on.kind, instruction.runs_on.device}];
+      if (!instruction.deferred &&
+          instruction.runs_on.kind == StreamInfo::kCompute)
+        f.in_order[instruction.stream].push_back(uint32_t(i));
+    }
+  }
+}
+
+}  // namespace commsched::runtime

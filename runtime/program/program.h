@@ -1,0 +1,201 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A plan as one rank executes it: checked, every index resolved, every
+// expression in the rank evaluated. Immutable, free of protobuf, shared
+// between threads.
+#ifndef COMMSCHED_RUNTIME_PROGRAM_PROGRAM_H
+#define COMMSCHED_RUNTIME_PROGRAM_PROGRAM_H
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ops/base/element.h"
+#include "ops/base/kernel.h"
+#include "runtime/program/server_program.h"
+#include "runtime/program/tensor_info.h"
+
+namespace commsched::runtime {
+
+struct SlotInfo {
+  std::string name;
+  bool is_param = true;
+  TensorInfo type;
+  bool written = false;  // by some function: kept in two copies
+  uint32_t device = 0;
+  // Slots of one name, on several devices, have one value. This is one of them
+  // that is not the first: no file has it.
+  bool repeated = false;
+  bool held = true;       // by this role: else it has no memory
+  bool internal = false;  // of no interest outside
+  bool per_rank = false;  // each rank has a value of its own; zero to begin with
+};
+
+struct BatchArgument {
+  std::string name;
+  TensorInfo type;      // of one worker
+  uint32_t device = 0;  // that gets it
+};
+
+struct BufferInfo {
+  enum Kind { kArena, kSlotCurrent, kSlotNext, kBatch, kWorkerIndex };
+  Kind kind = kArena;
+  TensorInfo type;
+  size_t offset = 0;   // in the arena; of a part of another buffer: in that
+  uint32_t slot = 0;   // index in Program::slots
+  uint32_t batch = 0;  // index in FunctionProgram::batches
+  uint32_t device = 0;  // kWorkerIndex: whose
+  std::string name;
+};
+
+// What this rank does in one round of an exchange. Byte ranges of the buffer;
+// a peer of -1 means nothing to send or to receive.
+struct Round {
+  int send_peer = -1;
+  int recv_peer = -1;
+  size_t send_begin = 0, send_bytes = 0;
+  size_t recv_begin = 0, recv_bytes = 0;
+};
+
+// First element of part `c` of `chunks` of a tensor of `n` elements.
+int64_t PartBegin(int64_t n, int64_t chunks, int64_t c);
+
+// Slice `slice` of `slices` of what a round moves; elements have `unit` bytes.
+Round SliceOf(const Round &round, size_t unit, uint32_t slice, uint32_t slices);
+
+struct PhaseProgram {
+  ops::Combine combine = ops::Combine::kReplace;
+  double scale = 0;  // of what is received in the last round; 0: none
+  std::vector<Round> rounds;
+  int32_t priority = 0;  // of what it sends
+};
+
+struct CommunicateProgram {
+  std::string key;
+  std::string source_op;
+  uint32_t key_id = 0;  // unique in the plan
+  uint32_t buffer = 0;
+  ops::Element element = ops::Element::kF32;
+  std::vector<PhaseProgram> phases;
+  // What each message is cut into: slices go through the rounds independently of
+  // each other, so that the link has one of them while another is on its way.
+  uint32_t slices = 1;
+  uint32_t chunks = 1;  // parts of the tensor of which rounds move one, with slices
+  // Copy from `input` into the buffer first, and from the buffer to `output`
+  // last; -1: no copy.
+  int64_t input = -1, output = -1;
+  size_t input_at = 0, input_bytes = 0;
+  bool input_is_all = false;  // of the buffer
+  size_t output_at = 0, output_bytes = 0;
+};
+
+struct Fragment;     // runtime/loading/code_object.h
+class CodeLibrary;
+
+struct RunProgram {
+  const Fragment *fragment = nullptr;  // of Program::code
+  std::vector<uint32_t> operands;  // inputs, then outputs
+  uint64_t flops = 0, bytes = 0;
+};
+
+// What runs one instruction at a time. A compute stream runs fragments; the
+// others are copy engines.
+struct StreamInfo {
+  enum Kind { kCompute, kToHost, kToDevice };
+  Kind kind = kCompute;
+  uint32_t device = 0;
+};
+
+struct InstructionProgram {
+  enum Kind {
+    kRun,
+    kCommunicate,
+    kCopy,
+    kDelay,
+    kPush,
+    kPull,
+    kPushRows,
+    kPullRows
+  };
+  Kind kind = kRun;
+  std::string name;
+  std::string location;  // may be empty
+  bool deferred = false;
+  // Of what a stream runs, not of communications.
+  bool on_stream() const {
+    return kind == kRun || kind == kCopy || kind == kDelay;
+  }
+  StreamInfo runs_on;
+  uint32_t stream = 0;  // the same as an index in Program::streams
+  int32_t priority = 0;
+  // Dependences, without duplicates.
+  std::vector<uint32_t> waits_same;  // of this step
+  std::vector<uint32_t> waits_last;  // of the previous step
+  std::vector<uint32_t> wakes_same;  // the inverse
+  std::vector<uint32_t> wakes_next;
+  std::vector<uint32_t> outputs;  // FunctionProgram::outputs complete with it
+  std::vector<uint32_t> writes;   // FunctionProgram::written_slots: which of them
+  RunProgram run;
+  CommunicateProgram communicate;
+  ServerMessageProgram message;  // kPush, kPull
+  RowsMessageProgram rows;       // kPushRows, kPullRows
+  uint32_t source = 0, target = 0;  // kCopy
+  // kDelay, and kCopy in emulation (0: it takes no time).
+  uint64_t nanoseconds = 0;
+};
+
+struct OutputInfo {
+  std::string metric;
+  uint32_t buffer = 0;
+};
+
+struct FunctionProgram {
+  std::string name;
+  bool is_step = false;
+  size_t arena_bytes = 0;
+  size_t scratch_bytes = 0;
+  uint64_t global_batch = 0;
+  size_t credit_bytes = 0;  // 0: no limit
+  // Of all devices.
+  std::vector<BatchArgument> batches;
+  // Devices of a node that have parts of the batch, or indices, of their own.
+  uint32_t batch_devices = 1;
+  bool reads_index = false;  // of the worker
+  std::vector<BufferInfo> buffers;
+  std::vector<InstructionProgram> instructions;
+  bool has_code = false;  // not only costs
+  // What runs in order, by Program::streams; nothing for copy engines.
+  std::vector<std::vector<uint32_t>> in_order;
+  std::vector<OutputInfo> outputs;
+  // Of a function that updates rows of a table: buffers, in the plan's order.
+  std::vector<uint32_t> row_outputs;
+  std::vector<uint32_t> initial_outputs;  // read a value that nothing writes
+  std::vector<uint32_t> written_slots;
+  std::vector<uint32_t> read_slots;  // SLOT_CURRENT
+};
+
+struct Program {
+  int rank = 0;
+  int nodes = 1;
+  uint64_t digest = 0;  // of the plan's bytes
+  std::string module_name;
+  std::vector<SlotInfo> slots;  // all of the plan
+  std::vector<FunctionProgram> functions;
+  std::vector<ops::KernelDesc> kernels;
+  ServersProgram servers;
+  int server = -1;  // whose program this is; -1: a trainer's or worker's
+  // What some instruction runs on, the compute streams first; 0 is that of
+  // device 0.
+  std::vector<StreamInfo> streams;
+  std::shared_ptr<const CodeLibrary> code;  // mapped for the first executor
+};
+
+// Numbers the streams that the instructions run on.
+void AssignStreams(Program *program);
+
+}  // namespace commsched::runtime
+
+#endif  // COMMSCHED_RUNTIME_PROGRAM_PROGRAM_H

@@ -1,0 +1,41 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Parameters and state in and out of a session, as safetensors files. A
+// checkpoint has every value of the plan and, in its metadata, the number of
+// steps done; training goes on from it bitwise as if it had not stopped.
+#ifndef COMMSCHED_RUNTIME_SESSION_CHECKPOINT_H
+#define COMMSCHED_RUNTIME_SESSION_CHECKPOINT_H
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "runtime/session/session.h"
+#include "runtime/data/tensor_file.h"
+
+namespace commsched::runtime {
+
+// Waits for earlier calls. Replaces `path` as a whole or not at all.
+absl::Status SaveCheckpoint(Session *session, const std::string &path,
+                            uint64_t steps_done);
+// Of a process whose rank is not the one that writes the checkpoint: what that rank
+// alone has (rank_state.h), nothing without such state.
+absl::Status SaveOwnState(Session *session, const std::string &path,
+                          uint64_t steps_done);
+// Returns the number of steps done. The file must have exactly the slots of
+// the plan: a missing or strange tensor is named.
+absl::StatusOr<uint64_t> LoadCheckpoint(Session *session,
+                                        const std::string &path);
+
+// Only the parameters.
+absl::Status SaveParameters(Session *session, const std::string &path);
+
+// Sets the slots that `file` has; others in it are an error. If `complete`,
+// every slot of the plan must be there.
+absl::Status SetSlots(Session *session, const TensorFile &file, bool complete);
+
+}  // namespace commsched::runtime
+
+#endif  // COMMSCHED_RUNTIME_SESSION_CHECKPOINT_H

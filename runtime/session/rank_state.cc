@@ -1,0 +1,204 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "runtime/session/rank_state.h"
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "ops/base/element.h"
+#include "runtime/data/sealed_file.h"
+#include "runtime/data/tensor_file.h"
+
+namespace commsched::runtime {
+namespace {
+
+constexpr char kRankStateFormat[] = "commsched-rank-state-2";
+constexpr char kUnsealedRankState[] = "commsched-rank-state-1";  // without checksum
+
+std::vector<uint32_t> SlotsOf(const Program &program) {
+  std::vector<uint32_t> slots;
+  for (uint32_t s = 0; s < program.slots.size(); ++s)
+    if (program.slots[s].per_rank && program.slots[s].held && !program.slots[s].repeated)
+      slots.push_back(s);
+  return slots;
+}
+
+absl::StatusOr<TensorFile> Read(const std::string &path, uint64_t step, int rank, int ranks) {
+  absl::StatusOr<TensorFile> file = ReadSafetensors(path);
+  if (!file.ok()) return file.status();
+  const bool unsealed = file->metadata["format"] == kUnsealedRankState;
+  if (absl::Status s = CheckMetadata(*file, {{"format", unsealed ? kUnsealedRankState : kRankStateFormat}});
+      !s.ok())
+    return s;
+  if (!unsealed)
+    if (absl::Status s = CheckSeal(*file); !s.ok()) return s;
+  if (absl::Status s = CheckMetadata(*file, {{"step", absl::StrCat(step)},
+                                             {"rank", absl::StrCat(rank)},
+                                             {"ranks", absl::StrCat(ranks)}});
+      !s.ok())
+    return s;
+  return file;
+}
+
+void Store(ops::Element element, double value, std::byte *target) {
+  if (element == ops::Element::kF64) {
+    std::memcpy(target, &value, 8);
+  } else if (element == ops::Element::kF32) {
+    float narrow = float(value);
+    std::memcpy(target, &narrow, 4);
+  } else {
+    uint16_t bits = element == ops::Element::kF16 ? ops::FloatToHalf(float(value))
+                                                  : ops::FloatToBFloat16(float(value));
+    std::memcpy(target, &bits, 2);
+  }
+}
+
+// Removes the slots that `file` does not have, if it need not have all.
+void DropMissing(const Program &program, const TensorFile &file, bool complete,
+                 std::vector<uint32_t> *slots) {
+  if (complete) return;
+  slots->erase(std::remove_if(slots->begin(), slots->end(),
+                              [&](uint32_t s) {
+                                return file.tensors.count(program.slots[s].name) == 0;
+                              }),
+               slots->end());
+}
+
+absl::Status LoadMean(Session *session, const std::string &path, uint64_t step,
+                      int saved_ranks, bool complete) {
+  const Program &program = session->program();
+  std::vector<uint32_t> slots = SlotsOf(program);
+  auto first = Read(RankStatePath(path, step, 0), step, 0, saved_ranks);
+  if (!first.ok()) return first.status();
+  DropMissing(program, *first, complete, &slots);
+  // Integers have no mean, and may say something of the number of ranks.
+  for (uint32_t s : slots) {
+    if (ops::IsFloat(program.slots[s].type.element)) continue;
+    const std::vector<std::byte> zero(program.slots[s].type.bytes);
+    for (size_t r = 0; r < session->local_ranks(); ++r)
+      if (absl::Status status = session->executor(r).SetSlot(s, zero); !status.ok())
+        return status;
+  }
+  slots.erase(std::remove_if(slots.begin(), slots.end(),
+                             [&](uint32_t s) {
+                               return !ops::IsFloat(program.slots[s].type.element);
+                             }),
+              slots.end());
+  std::vector<std::vector<double>> sums;
+  for (uint32_t s : slots) sums.emplace_back(size_t(program.slots[s].type.elements));
+  for (int rank = 0; rank < saved_ranks; ++rank) {
+    auto file = Read(RankStatePath(path, step, rank), step, rank, saved_ranks);
+    if (!file.ok()) return file.status();
+    for (size_t i = 0; i < slots.size(); ++i) {
+      const SlotInfo &slot = program.slots[slots[i]];
+      auto tensor = file->Find(slot.name, slot.type);
+      if (!tensor.ok()) return tensor.status();
+      size_t width = ops::ElementBytes(slot.type.element);
+      for (size_t e = 0; e < sums[i].size(); ++e)
+        sums[i][e] += ops::ReadElement(slot.type.element, (*tensor)->data.data() + e * width);
+    }
+  }
+  for (size_t i = 0; i < slots.size(); ++i) {
+    const SlotInfo &slot = program.slots[slots[i]];
+    size_t width = ops::ElementBytes(slot.type.element);
+    std::vector<std::byte> value(slot.type.bytes);
+    for (size_t e = 0; e < sums[i].size(); ++e)
+      Store(slot.type.element, sums[i][e] / saved_ranks, value.data() + e * width);
+    for (size_t r = 0; r < session->local_ranks(); ++r)
+      if (absl::Status s = session->executor(r).SetSlot(slots[i], value); !s.ok()) return s;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+bool HasRankState(const Session &session) { return !SlotsOf(session.program()).empty(); }
+
+std::string RankStatePath(const std::string &path, uint64_t step, int rank) {
+  return absl::StrCat(path, ".step", step, ".rank", rank);
+}
+
+absl::Status SaveRankState(Session *session, const std::string &path, uint64_t step) {
+  std::vector<uint32_t> slots = SlotsOf(session->program());
+  if (slots.empty()) return absl::OkStatus();
+  for (size_t r = 0; r < session->local_ranks(); ++r) {
+    Executor &executor = session->executor(r);
+    std::vector<std::vector<std::byte>> values;
+    std::vector<TensorToWrite> tensors;
+    values.reserve(slots.size());
+    for (uint32_t s : slots) {
+      const SlotInfo &slot = executor.program().slots[s];
+      std::vector<std::byte> &value = values.emplace_back(slot.type.bytes);
+      if (absl::Status status = executor.GetSlot(s, absl::MakeSpan(value)); !status.ok())
+        return status;
+      tensors.push_back({slot.name, slot.type, value});
+    }
+    int rank = executor.program().rank;
+    if (absl::Status s = WriteSealed(
+            RankStatePath(path, step, rank), tensors,
+            {{"format", kRankStateFormat},
+             {"step", absl::StrCat(step)},
+             {"rank", absl::StrCat(rank)},
+             {"ranks", absl::StrCat(executor.program().nodes)}});
+        !s.ok())
+      return s;
+  }
+  return absl::OkStatus();
+}
+
+void RemoveOldRankState(Session *session, const std::string &path, uint64_t step) {
+  namespace fs = std::filesystem;
+  fs::path whole(path);
+  std::string prefix = whole.filename().string() + ".step";
+  fs::path folder = whole.has_parent_path() ? whole.parent_path() : fs::path(".");
+  for (size_t r = 0; r < session->local_ranks(); ++r) {
+    std::string suffix = absl::StrCat(".rank", session->executor(r).program().rank);
+    std::vector<std::pair<uint64_t, fs::path>> older;
+    std::error_code error;
+    for (fs::directory_iterator it(folder, error), end; !error && it != end;
+         it.increment(error)) {
+      std::string name = it->path().filename().string();
+      absl::string_view rest = name;
+      uint64_t of = 0;
+      if (absl::ConsumePrefix(&rest, prefix) && absl::ConsumeSuffix(&rest, suffix) &&
+          absl::SimpleAtoi(rest, &of) && of < step)
+        older.emplace_back(of, it->path());
+    }
+    std::sort(older.begin(), older.end());
+    if (!older.empty()) older.pop_back();
+    for (const auto &[of, file] : older) fs::remove(file, error);
+  }
+}
+
+absl::Status LoadRankState(Session *session, const std::string &path, uint64_t step,
+                           int saved_ranks, bool complete) {
+  std::vector<uint32_t> slots = SlotsOf(session->program());
+  std::error_code error;
+  if (slots.empty() ||
+      (!complete && !std::filesystem::exists(RankStatePath(path, step, 0), error)))
+    return absl::OkStatus();
+  if (saved_ranks != session->program().nodes)
+    return LoadMean(session, path, step, saved_ranks, complete);
+  for (size_t r = 0; r < session->local_ranks(); ++r) {
+    Executor &executor = session->executor(r);
+    int rank = executor.program().rank;
+    auto file = Read(RankStatePath(path, step, rank), step, rank, saved_ranks);
+    if (!file.ok()) return file.status();
+    DropMissing(executor.program(), *file, complete, &slots);
+    for (uint32_t s : slots) {
+      const SlotInfo &slot = executor.program().slots[s];
+      auto tensor = file->Find(slot.name, slot.type);
+      if (!tensor.ok()) return tensor.status();
+      if (absl::Status status = executor.SetSlot(s, (*tensor)->data); !status.ok())
+        return status;
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace commsched::runtime

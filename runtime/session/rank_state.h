@@ -1,0 +1,42 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// State of which each rank has a value of its own (residuals of sparse gradients)
+// in checkpoints: beside the checkpoint `path`, one file for each rank and step,
+// `path`.step<step>.rank<rank>. The file of the step before stays, so that the
+// checkpoint that it belongs to remains complete until another one is.
+#ifndef COMMSCHED_RUNTIME_SESSION_RANK_STATE_H
+#define COMMSCHED_RUNTIME_SESSION_RANK_STATE_H
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "runtime/session/session.h"
+
+namespace commsched::runtime {
+
+// Whether the plan has such state.
+bool HasRankState(const Session &session);
+
+std::string RankStatePath(const std::string &path, uint64_t step, int rank);
+
+// Writes the files of the ranks here; nothing if there is no such state. Waits for
+// earlier calls.
+absl::Status SaveRankState(Session *session, const std::string &path, uint64_t step);
+
+// Removes older files of the ranks here than the last before `step`.
+void RemoveOldRankState(Session *session, const std::string &path, uint64_t step);
+
+// Sets the state of the ranks here to what `saved_ranks` ranks have saved. If there
+// were as many as there are now, each gets its own. Else all get the mean over the
+// saved ones: what all ranks together have not applied yet is the same then, if
+// gradients combine by mean; integers (regions of ranks) begin at zero again. Files that are missing, or of another step, are an error;
+// so is state that they do not have, if it is to be `complete`: it stays, else. Of a plan
+// that had no such state there are no files, which is fine if it need not be complete.
+absl::Status LoadRankState(Session *session, const std::string &path, uint64_t step,
+                           int saved_ranks, bool complete = true);
+
+}  // namespace commsched::runtime
+
+#endif  // COMMSCHED_RUNTIME_SESSION_RANK_STATE_H

@@ -1,0 +1,309 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "runtime/session/session.h"
+
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/servers/in_process_parameter_client.h"
+#include "runtime/transport/in_process_transport.h"
+
+namespace commsched::runtime {
+namespace {
+
+absl::Status OfRank(int rank, const absl::Status &status) {
+  if (status.ok()) return status;
+  return absl::Status(status.code(),
+                      absl::StrCat("rank ", rank, ": ", status.message()));
+}
+
+// An error that tells of another rank's, not of one of its own.
+bool IsEcho(const absl::Status &status) {
+  return status.code() == absl::StatusCode::kAborted ||
+         status.code() == absl::StatusCode::kCancelled;
+}
+
+// Whether the plan can be run as the options say. The same on all ranks.
+absl::Status CheckEmulation(const PlanImage &image, bool emulate) {
+  const plan::Plan &plan = image.plan();
+  if (!emulate) {
+    if ((plan.required_features() >> plan::FEATURE_COST_ONLY) & 1)
+      return absl::FailedPreconditionError(
+          "plan has fragments that have only a cost: it can only be emulated "
+          "(cs-run --emulate)");
+    // Code in a plan is for this machine's processor, whatever the cluster says.
+    const std::string &kind = plan.cluster().device_kind();
+    if (!kind.empty() && kind != "cpu")
+      return absl::FailedPreconditionError(absl::StrCat(
+          "devices of the plan's cluster must be of kind cpu to run it, got: ", kind,
+          " (cs-run --emulate and --simulate take the costs of any)"));
+    return absl::OkStatus();
+  }
+  if (plan.cluster().device_gb_per_s() != 0 ||
+      plan.cluster().device_copy_mb_per_s() != 0)
+    return absl::OkStatus();
+  for (const plan::Function &f : plan.functions())
+    for (const plan::Instruction &i : f.instructions())
+      if (i.has_copy() && i.copy().direction() != plan::CopyBuffer::LOCAL)
+        return absl::InvalidArgumentError(absl::StrCat(
+            "function @", f.name(), ": copy \"", i.name(),
+            "\" cannot be emulated: the cluster's device has no gb_per_s"));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<Executor>> MakeRank(
+    const PlanImage &image, int rank, const ConnectFunction &connect,
+    const ConnectServersFunction &connect_servers,
+    const SessionOptions &session, std::shared_ptr<CompletedCalls> completed,
+    size_t number) {
+  absl::StatusOr<std::shared_ptr<const Program>> program = image.ForRank(rank);
+  if (!program.ok()) return program.status();
+  ExecutorOptions options;
+  options.trace = session.trace;
+  options.deadline = session.deadline;
+  options.emulate = session.emulate;
+  options.profile = session.profile;
+  options.completed = std::move(completed);
+  options.number = number;
+  if (connect) {
+    auto relay = std::make_shared<PeerFailureRelay>();
+    TransportOptions transport;
+    transport.rank = rank;
+    transport.nodes = image.nodes();
+    transport.plan_digest = image.digest() ^ session.run_digest;
+    transport.connect_deadline = session.deadline;
+    transport.on_peer_failure = [relay](int peer, const absl::Status &why) {
+      relay->Report(peer, why);
+    };
+    auto connected = connect(std::move(transport));
+    if (!connected.ok()) return connected.status();
+    options.transport = *std::move(connected);
+    options.failures = relay;
+  }
+  if (connect_servers && !image.servers().servers.empty()) {
+    auto connected = connect_servers(rank);
+    if (!connected.ok()) {
+      if (options.transport != nullptr)
+        options.transport->Abort(connected.status());
+      return connected.status();
+    }
+    options.servers = *std::move(connected);
+  }
+  return Executor::Create(*std::move(program), std::move(options));
+}
+
+}  // namespace
+
+bool RanksCommunicate(const PlanImage &image) {
+  for (const plan::Function &f : image.plan().functions())
+    for (const plan::Instruction &i : f.instructions())
+      if (i.has_communicate()) return image.nodes() > 1;
+  return false;
+}
+
+absl::StatusOr<std::unique_ptr<Session>> Session::InProcess(
+    std::shared_ptr<const PlanImage> image, SessionOptions options) {
+  int nodes = image->nodes();
+  if (absl::Status s = CheckEmulation(*image, options.emulate); !s.ok())
+    return s;
+  if (options.replan) {
+    std::vector<int> ranks;
+    for (int r = 0; r < nodes; ++r) ranks.push_back(r);
+    auto hub = MakeInProcessHub(nodes);
+    return Replanning(std::move(image), ranks,
+                      [hub](TransportOptions o) { return ConnectInProcess(hub, std::move(o)); },
+                      options);
+  }
+  std::unique_ptr<Session> session(new Session);
+  session->image_ = image;
+  session->executors_.resize(size_t(nodes));
+  session->completed_ = std::make_shared<CompletedCalls>(size_t(nodes));
+  // A plan that does not load would leave the other ranks waiting for it.
+  if (auto program = image->ForRank(0); !program.ok()) return program.status();
+  auto hub = MakeInProcessHub(nodes);
+  ConnectFunction connect;
+  if (RanksCommunicate(*image))
+    connect = [hub](TransportOptions o) {
+      return ConnectInProcess(hub, std::move(o));
+    };
+  for (int k = 0; k < int(image->servers().servers.size()); ++k) {
+    ParameterServerOptions server;
+    server.server = k;
+    server.trainers = nodes;
+    server.deadline = options.deadline;
+    server.trace = options.trace;
+    server.emulate = options.emulate;
+    server.profile = options.profile;
+    auto made = ParameterServer::Create(image, std::move(server));
+    if (!made.ok()) return made.status();
+    session->servers_.push_back(*std::move(made));
+  }
+  session->of_trainers_.assign(image->values().size(), false);
+  auto connect_servers = [&](int rank) {
+    return MakeInProcessParameterClient(&session->servers_, rank);
+  };
+  std::vector<absl::Status> statuses(size_t(nodes), absl::OkStatus());
+  std::vector<std::thread> threads;
+  for (int r = 0; r < nodes; ++r)
+    threads.emplace_back([&, r] {
+      auto made = MakeRank(*image, r, connect, connect_servers, options,
+                           session->completed_, size_t(r));
+      if (made.ok())
+        session->executors_[size_t(r)] = *std::move(made);
+      else
+        statuses[size_t(r)] = OfRank(r, made.status());
+    });
+  for (std::thread &thread : threads) thread.join();
+  absl::Status first;
+  for (const absl::Status &status : statuses)
+    if (!status.ok() && (first.ok() || IsEcho(first))) first = status;
+  if (first.ok()) return session;
+  // The ranks that were made must not report the ones that were not.
+  for (auto &executor : session->executors_)
+    if (executor != nullptr) executor->Cancel(first);
+  return first;
+}
+
+absl::StatusOr<std::unique_ptr<Session>> Session::OneRank(
+    std::shared_ptr<const PlanImage> image, int rank,
+    const ConnectFunction &connect, SessionOptions options,
+    const ConnectServersFunction &connect_servers) {
+  if (absl::Status s = CheckEmulation(*image, options.emulate); !s.ok())
+    return s;
+  if (options.replan) return Replanning(std::move(image), {rank}, connect, options);
+  std::unique_ptr<Session> session(new Session);
+  session->image_ = image;
+  session->completed_ = std::make_shared<CompletedCalls>(1);
+  auto made = MakeRank(*image, rank, RanksCommunicate(*image) ? connect : nullptr,
+                       connect_servers, options, session->completed_, 0);
+  if (!made.ok()) return OfRank(rank, made.status());
+  session->executors_.push_back(*std::move(made));
+  session->of_trainers_.assign(session->image_->values().size(), false);
+  return session;
+}
+
+Session::~Session() {
+  replanner_.reset();
+  // Together: a rank that closes waits for what its peers still take.
+  std::vector<std::thread> threads;
+  for (auto &executor : executors_)
+    if (executor != nullptr)
+      threads.emplace_back([&executor] { executor.reset(); });
+  for (std::thread &thread : threads) thread.join();
+}
+
+absl::Status Session::Root(const absl::Status &status) {
+  if (status.ok()) return status;
+  absl::Status found;
+  for (auto &executor : executors_) {
+    absl::Status own = executor->status();
+    if (!own.ok() && (found.ok() || (IsEcho(found) && !IsEcho(own))))
+      found = OfRank(executor->program().rank, own);
+    if (!own.ok() && !IsEcho(own)) break;
+  }
+  return found.ok() ? status : found;
+}
+
+absl::Status Session::SetSlot(uint32_t slot, absl::Span<const std::byte> value) {
+  const std::vector<SlotInfo> &slots = program().slots;
+  if (slot >= slots.size())
+    return absl::NotFoundError(absl::StrCat("there is no slot ", slot));
+  for (uint32_t v = 0; has_servers() && v < values().size(); ++v)
+    for (uint32_t s : values()[v].trainer)
+      if (s == slot) return SetValue(v, value);
+  for (uint32_t i = slot; i < slots.size(); ++i) {
+    if (i != slot && slots[i].name != slots[slot].name) continue;
+    for (auto &executor : executors_)
+      if (absl::Status s = executor->SetSlot(i, value); !s.ok())
+        return Root(s);
+    if (slots[slot].repeated) break;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Session::GetSlot(uint32_t slot, absl::Span<std::byte> value) {
+  for (uint32_t v = 0; has_servers() && v < values().size(); ++v)
+    for (uint32_t s : values()[v].trainer)
+      if (s == slot) return GetValue(v, value);
+  return Root(executors_[0]->GetSlot(slot, value));
+}
+
+absl::StatusOr<uint64_t> Session::Call(int function, BatchSource *batches,
+                                       int share) {
+  if (has_servers())
+    if (absl::Status s = PrepareServers(program().functions[size_t(function)]);
+        !s.ok())
+      return s;
+  if (replanner_ != nullptr)
+    if (absl::Status s = ChangePlan(function); !s.ok()) return s;
+  std::vector<BatchRows> rows;
+  for (auto &executor : executors_) {
+    const FunctionProgram &f = executor->program().functions[size_t(function)];
+    BatchRows mine;
+    if (!f.batches.empty()) {
+      if (batches == nullptr)
+        return absl::InvalidArgumentError(
+            absl::StrCat("function @", f.name, " needs batch \"",
+                         f.batches[0].name, "\", which is not set"));
+      absl::StatusOr<BatchRows> got =
+          batches->Rows(f, share < 0 ? executor->program().rank : share,
+                        image_->nodes());
+      if (!got.ok()) return got.status();
+      mine = *std::move(got);
+    }
+    mine.rank = share;
+    rows.push_back(std::move(mine));
+  }
+  uint64_t number = 0;
+  for (size_t i = 0; i < executors_.size(); ++i) {
+    absl::StatusOr<uint64_t> call =
+        executors_[i]->Enqueue(function, std::move(rows[i]));
+    if (!call.ok()) return Root(call.status());
+    number = *call;
+  }
+  ++calls_;
+  if (program().functions[size_t(function)].is_step) CountStep(number);
+  if (const FunctionProgram &f = program().functions[size_t(function)];
+      has_servers() && !f.is_step) {
+    // The oldest are no longer kept.
+    if (to_average_.size() >= 4096) to_average_.erase(to_average_.begin());
+    to_average_.insert(number);
+    for (uint32_t slot : f.written_slots)
+      for (size_t v = 0; v < values().size(); ++v)
+        for (uint32_t s : values()[v].trainer)
+          if (s == slot) of_trainers_[v] = true;
+  }
+  return number;
+}
+
+absl::StatusOr<std::vector<double>> Session::Metrics(uint64_t call) {
+  absl::StatusOr<std::vector<double>> values = executors_[0]->Metrics(call);
+  if (!values.ok()) return Root(values.status());
+  const bool average = to_average_.count(call) != 0;
+  for (size_t i = 1; i < executors_.size(); ++i) {
+    absl::StatusOr<std::vector<double>> other = executors_[i]->Metrics(call);
+    if (!other.ok()) return Root(other.status());
+    for (size_t m = 0; average && m < values->size(); ++m)
+      (*values)[m] += (*other)[m];
+  }
+  if (!average) return values;
+  for (double &value : *values) value /= double(executors_.size());
+  return values;
+}
+
+absl::Status Session::Drain() {
+  absl::Status first;
+  for (auto &executor : executors_)
+    if (absl::Status s = executor->Drain(); !s.ok() && first.ok()) first = s;
+  return Root(first);
+}
+
+void Session::Cancel(const absl::Status &why) {
+  MutexLock lock(&cancel_mu_);
+  if (cancelled_.ok()) cancelled_ = why;
+  for (auto &executor : executors_)
+    if (executor != nullptr) executor->Cancel(why);
+}
+
+}  // namespace commsched::runtime

@@ -1,0 +1,159 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A session whose plan may change during the run: docs/replanning.md.
+#include <map>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/replanning/replacement.h"
+#include "runtime/session/session.h"
+#include "runtime/base/status_util.h"
+
+namespace commsched::runtime {
+namespace {
+
+absl::StatusOr<std::shared_ptr<TransportLanes>> Connect(
+    const PlanImage &image, int rank, const ConnectFunction &connect,
+    const SessionOptions &options) {
+  auto lanes = std::make_shared<TransportLanes>();
+  TransportOptions transport;
+  transport.rank = rank;
+  transport.nodes = image.nodes();
+  transport.plan_digest = image.digest() ^ options.run_digest;
+  transport.connect_deadline = options.deadline;
+  transport.on_peer_failure = lanes->FailureHandler();
+  auto connected = connect(std::move(transport));
+  if (!connected.ok())
+    return absl::Status(connected.status().code(),
+                        absl::StrCat("rank ", rank, ": ", connected.status().message()));
+  lanes->Attach(*std::move(connected));
+  return lanes;
+}
+
+// Of several ranks: they wait for each other.
+absl::Status ConnectAll(const PlanImage &image, const ConnectFunction &connect,
+                        const SessionOptions &options,
+                        std::vector<Replanner::Rank> *ranks) {
+  std::vector<absl::Status> statuses(ranks->size());
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < ranks->size(); ++i)
+    threads.emplace_back([&, i] {
+      auto lanes = Connect(image, (*ranks)[i].rank, connect, options);
+      statuses[i] = lanes.status();
+      if (lanes.ok()) (*ranks)[i].lanes = *std::move(lanes);
+    });
+  for (std::thread &thread : threads) thread.join();
+  for (const absl::Status &status : statuses)
+    if (!status.ok()) return status;
+  return absl::OkStatus();
+}
+
+absl::Duration Since(Clock::time_point begin) {
+  return absl::FromChrono(Clock::now() - begin);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Session>> Session::Replanning(
+    std::shared_ptr<const PlanImage> image, const std::vector<int> &ranks,
+    const ConnectFunction &connect, const SessionOptions &options) {
+  if (absl::Status s = CheckReplaceable(*image); !s.ok()) return s;
+  if (auto program = image->ForRank(ranks[0]); !program.ok()) return program.status();
+  Replanner::Settings settings;
+  settings.options = *options.replan;
+  settings.trace = options.trace;
+  settings.deadline = options.deadline;
+  settings.emulate = options.emulate;
+  for (int rank : ranks) settings.ranks.push_back({rank, nullptr});
+  // A lone rank talks to nobody; of several elsewhere, rank 0 must be heard even
+  // if the plan has no message.
+  if (image->nodes() > 1) {
+    if (!connect)
+      return absl::FailedPreconditionError("re-planning needs connections to all ranks");
+    if (absl::Status s = ConnectAll(*image, connect, options, &settings.ranks); !s.ok())
+      return s;
+  }
+  std::vector<Replanner::Rank> connected = settings.ranks;
+  std::unique_ptr<Session> session(new Session);
+  session->image_ = image;
+  session->of_trainers_.assign(image->values().size(), false);
+  session->completed_ = std::make_shared<CompletedCalls>(ranks.size());
+  settings.completed = session->completed_;
+  auto replanner = std::make_unique<Replanner>(std::move(settings));
+  absl::StatusOr<Generation> made = replanner->Make(0, image);
+  if (!made.ok()) {
+    for (const Replanner::Rank &rank : connected)
+      if (rank.lanes != nullptr) rank.lanes->Abort(made.status());
+    return absl::Status(made.status().code(),
+                        absl::StrCat("rank ", ranks[0], ": ", made.status().message()));
+  }
+  session->generation_ = std::make_unique<Generation>(*std::move(made));
+  for (TransportLanes::Lane *lane : session->generation_->lanes)
+    if (lane != nullptr) lane->SetLive(true);
+  session->executors_ = std::move(session->generation_->executors);
+  session->replanner_ = std::move(replanner);
+  session->replanner_->Start(session->generation_.get());
+  return session;
+}
+
+absl::Status Session::MoveValues(const Generation &next) {
+  for (size_t i = 0; i < executors_.size(); ++i) {
+    Executor &from = *executors_[i], &to = *next.executors[i];
+    std::map<std::pair<std::string, uint32_t>, uint32_t> places;
+    const std::vector<SlotInfo> &slots = from.program().slots;
+    for (uint32_t s = 0; s < slots.size(); ++s)
+      places[{slots[s].name, slots[s].device}] = s;
+    for (uint32_t s = 0; s < to.program().slots.size(); ++s) {
+      const SlotInfo &slot = to.program().slots[s];
+      if (!slot.held) continue;
+      auto place = places.find({slot.name, slot.device});
+      if (place == places.end())  // not after CheckReplacement
+        return absl::InternalError(absl::StrCat("there is no \"", slot.name, "\""));
+      absl::StatusOr<SharedBytes> value = from.ShareSlot(place->second);
+      if (!value.ok()) return value.status();
+      if (absl::Status status = to.SetSlot(s, value->bytes); !status.ok())
+        return status;
+    }
+    to.ContinueFrom(&from);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Session::ChangePlan(int function) {
+  const bool is_step = program().functions[size_t(function)].is_step;
+  auto next = replanner_->Before(calls_, is_step, [this]() -> absl::Status {
+    for (auto &executor : executors_)
+      if (absl::Status s = executor->status(); !s.ok()) return Root(s);
+    return absl::OkStatus();
+  });
+  if (!next.ok()) return next.status();
+  if (*next == nullptr) return absl::OkStatus();
+  // The calls before complete here; on other ranks they may take longer. Their
+  // messages are of the old plan's lane.
+  const Clock::time_point begin = Clock::now();
+  if (absl::Status s = Drain(); !s.ok()) return s;
+  const absl::Duration drained = Since(begin);
+  if (absl::Status s = MoveValues(**next); !s.ok()) return Root(s);
+  absl::Status cancelled;
+  {
+    MutexLock lock(&cancel_mu_);
+    for (TransportLanes::Lane *lane : (*next)->lanes)
+      if (lane != nullptr) lane->SetLive(true);
+    for (TransportLanes::Lane *lane : generation_->lanes)
+      if (lane != nullptr) lane->SetLive(false);
+    generation_->executors = std::move(executors_);
+    executors_ = std::move((*next)->executors);
+    std::swap(generation_, *next);
+    image_ = generation_->image;
+    cancelled = Unshared(cancelled_);
+  }
+  if (!cancelled.ok())
+    for (auto &executor : executors_) executor->Cancel(cancelled);
+  const absl::Duration moved = Since(begin) - drained;
+  replanner_->Switched(generation_.get(), *std::move(next), calls_, drained, moved);
+  return absl::OkStatus();
+}
+
+}  // namespace commsched::runtime
