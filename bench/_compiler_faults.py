@@ -61,9 +61,9 @@ FAULTS = [
           "if (!accesses[i].stream || device[b] != where)", "if (device[b] != where)"),
     Fault("a communication sums in place in what is still needed", PLAN + "PlanStarts.cpp",
           "         value.hasOneUse() &&\n", ""),
-    Fault("a tensor that is used elsewhere too is laid into its message", PLAN + "MessageLayout.cpp",
+    Fault("a tensor that is used elsewhere too is laid into its message", "passes/layout/MessageLayout.cpp",
           "    if (!pack)\n      return std::nullopt;\n    int64_t begin", "    if (!pack)\n      continue;\n    int64_t begin"),
-    Fault("tensors lie in their messages one element too far", PLAN + "MessageLayout.cpp",
+    Fault("tensors lie in their messages one element too far", "passes/layout/MessageLayout.cpp",
           "places[value] = {unsigned(areaOf[root]), offset - least[root]};",
           "places[value] = {unsigned(areaOf[root]), std::max<int64_t>(0, offset - least[root] - 1)};"),
     # Distribution, scheduling and exchanges.

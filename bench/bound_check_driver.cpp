@@ -24,7 +24,7 @@ namespace {
 /// Every way to put the bytes of all tensors into messages, in every order of
 /// urgency, with every credit, is tried.
 class AllSchedules {
-public:
+ public:
   explicit AllSchedules(const Problem &problem) : problem(problem) {
     for (unsigned i = 0; i < problem.communications.size(); ++i)
       for (int64_t byte = 0; byte < problem.communications[i].bytes; ++byte)
@@ -37,7 +37,7 @@ public:
     return period;
   }
 
-private:
+ private:
   void assign(size_t index) {
     if (index == bytes.size()) {
       if (!verify(problem, prioritised()))
@@ -108,7 +108,7 @@ bool unitCases() {
          boundOfOrder(delay, programOrder(delay)).period == 6 + 2;
 }
 
-} // namespace
+}  // namespace
 
 int main(int argc, char **argv) {
   if (argc != 3) {
@@ -157,11 +157,12 @@ int main(int argc, char **argv) {
     ahead += gap < -1e-9;
     worst = std::max(worst, gap);
   }
-  std::printf("{\"instances\": %ld, \"mismatches\": %ld, \"gap_instances\": %ld, "
-              "\"mean_gap\": %.6f, \"worst_gap\": %.6f, \"solver_ahead\": %ld, "
-              "\"bound_over_best\": %.6f}\n",
-              compared, mismatches, tried,
-              tried ? sum / static_cast<double>(tried) : 0, worst, ahead,
-              tried ? reached / static_cast<double>(tried) : 0);
+  std::printf(
+      "{\"instances\": %ld, \"mismatches\": %ld, \"gap_instances\": %ld, "
+      "\"mean_gap\": %.6f, \"worst_gap\": %.6f, \"solver_ahead\": %ld, "
+      "\"bound_over_best\": %.6f}\n",
+      compared, mismatches, tried,
+      tried ? sum / static_cast<double>(tried) : 0, worst, ahead,
+      tried ? reached / static_cast<double>(tried) : 0);
   return mismatches ? 1 : 0;
 }

@@ -57,17 +57,18 @@ void solveAndPrint(const Problem &problem, bool solveOnly) {
   auto begin = std::chrono::steady_clock::now();
   Solution solution = solve(problem);
   std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-  std::printf("{\"name\": \"%s\", \"seconds\": %.3f, \"schedule\": \"%s\", "
-              "\"period\": %.3f, \"settled\": %s, \"bound\": %.3f, "
-              "\"any_order_bound\": %.3f, \"why\": \"%s\", \"messages\": %zu, "
-              "\"reordered\": %s, \"evaluations\": %u, \"baselines\": {",
-              problem.name.c_str(), seconds.count(), solution.schedule.name.c_str(),
-              solution.evaluation.period,
-              solution.evaluation.settled ? "true" : "false", solution.bound.period,
-              solution.anyOrderBound.period, solution.bound.why.c_str(),
-              solution.schedule.messages.size(),
-              solution.schedule.order == programOrder(problem) ? "false" : "true",
-              solution.evaluations);
+  std::printf(
+      "{\"name\": \"%s\", \"seconds\": %.3f, \"schedule\": \"%s\", "
+      "\"period\": %.3f, \"settled\": %s, \"bound\": %.3f, "
+      "\"any_order_bound\": %.3f, \"why\": \"%s\", \"messages\": %zu, "
+      "\"reordered\": %s, \"evaluations\": %u, \"baselines\": {",
+      problem.name.c_str(), seconds.count(), solution.schedule.name.c_str(),
+      solution.evaluation.period,
+      solution.evaluation.settled ? "true" : "false", solution.bound.period,
+      solution.anyOrderBound.period, solution.bound.why.c_str(),
+      solution.schedule.messages.size(),
+      solution.schedule.order == programOrder(problem) ? "false" : "true",
+      solution.evaluations);
   const char *separator = "";
   auto print = [&](const std::string &name, double period) {
     std::printf("%s\"%s\": %.3f", separator, name.c_str(), period);
@@ -90,7 +91,7 @@ void solveAndPrint(const Problem &problem, bool solveOnly) {
   std::fflush(stdout);
 }
 
-} // namespace
+}  // namespace
 
 int main(int argc, char **argv) {
   bool solveOnly = argc == 2 && !std::strcmp(argv[1], "--solve-only");

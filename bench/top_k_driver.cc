@@ -40,7 +40,7 @@ __attribute__((target_clones("avx512f", "avx2", "default"))) uint32_t Sum(const 
 }
 
 __attribute__((target_clones("avx512f", "avx2", "default"))) void Add(const float *x, float *sum,
-                                                                        int64_t size) {
+                                                                      int64_t size) {
   for (int64_t i = 0; i < size; ++i) sum[i] += x[i];
 }
 

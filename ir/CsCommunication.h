@@ -28,13 +28,13 @@ mlir::LogicalResult verifyReduction(mlir::Operation *op, llvm::StringRef key,
 
 } // namespace commsched::cs::common
 
-#define COMMSCHED_COMMUNICATION(OP)                                            \
-  void OP::getEffects(common::Effects &effects) {                              \
-    common::useNetwork(effects);                                               \
-  }                                                                            \
-  void OP::getAsmResultNames(OpAsmSetValueNameFn setName) {                    \
-    if ((*this)->getNumResults() == 1)                                         \
-      setName((*this)->getResult(0), common::ssaName(getKey()));               \
+#define COMMSCHED_COMMUNICATION(OP)                              \
+  void OP::getEffects(common::Effects &effects) {                \
+    common::useNetwork(effects);                                 \
+  }                                                              \
+  void OP::getAsmResultNames(OpAsmSetValueNameFn setName) {      \
+    if ((*this)->getNumResults() == 1)                           \
+      setName((*this)->getResult(0), common::ssaName(getKey())); \
   }
 
 #endif // COMMSCHED_IR_CSCOMMUNICATION_H

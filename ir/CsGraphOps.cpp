@@ -190,7 +190,7 @@ LogicalResult BroadcastOp::verify() {
 
 LogicalResult ReduceScatterOp::verify() {
   if (failed(common::verifyReduction(*this, getKey(), getReduction(),
-                             getValue().getType())))
+                                     getValue().getType())))
     return failure();
   return verifyShards(*this, getValue().getType(), getResult().getType());
 }

@@ -162,7 +162,7 @@ LogicalResult MergeTopKOp::verify() {
 
 /// Shifts of n - 1 cuts, and lists of n parts.
 static LogicalResult verifyShifts(Operation *op, ArrayRef<Value> lists, Value counts,
-                                   Value shifts, int64_t elements) {
+                                  Value shifts, int64_t elements) {
   for (Value value : {lists.front(), counts, shifts})
     if (!tensorOf(value).hasStaticShape())
       return op->emitOpError() << "must have static shapes, got: " << value.getType();
@@ -194,12 +194,12 @@ LogicalResult SplitRegionsOp::verify() {
       failed(verifySelection(*this, getSplitValues(), getSplitIndices(), getValues())))
     return failure();
   return verifyShifts(*this, {getSplitIndices(), getIndices()}, getCounts(), getShifts(),
-                       static_cast<int64_t>(getElements()));
+                      static_cast<int64_t>(getElements()));
 }
 
 LogicalResult BalanceRegionsOp::verify() {
   return verifyShifts(*this, {getIndices()}, getCounts(), getShifts(),
-                       static_cast<int64_t>(getElements()));
+                      static_cast<int64_t>(getElements()));
 }
 
 COMMSCHED_COMMUNICATION(PairExchangeOp)

@@ -28,10 +28,14 @@ std::optional<size_t> commsched::findDeepNesting(StringRef text) {
       if (after == '/')
         i = std::min(text.find('\n', i), text.size());
       break;
-    case '(': case '[': case '{':
+    case '(':
+    case '[':
+    case '{':
       ++open;
       break;
-    case ')': case ']': case '}':
+    case ')':
+    case ']':
+    case '}':
       open -= open > 0;
       break;
     case '<':

@@ -57,7 +57,8 @@ void MpiRanks::Report(int of, Actions *actions) {
   if (!options_.on_peer_failure || closing_) return;
   Later([this, of, why = runtime::Unshared(failure)] {
     options_.on_peer_failure(of, why);
-  }, actions);
+  },
+        actions);
 }
 
 void MpiRanks::Abort(const absl::Status &why) {

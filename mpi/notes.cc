@@ -64,8 +64,7 @@ void MpiRanks::TakeNotes(Actions *actions) {
                    actions);
     else
       TakeNote(from, header,
-               absl::MakeConstSpan(slot.bytes).subspan(sizeof(header),
-                                                       header.payload),
+               absl::MakeConstSpan(slot.bytes).subspan(sizeof(header), header.payload),
                actions);
     Check(MPI_Irecv(slot.bytes.data(), int(slot.bytes.size()), MPI_BYTE,
                     MPI_ANY_SOURCE, note_tag_, over_.notes, &slot.request),

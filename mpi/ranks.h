@@ -33,10 +33,10 @@
 #include "mpi/rings.h"
 #include "mpi/wire.h"
 #include "mpi/world.h"
+#include "runtime/base/sync.h"
 #include "runtime/core/link_end.h"
 #include "runtime/core/matcher.h"
 #include "runtime/core/packet_queue.h"
-#include "runtime/base/sync.h"
 
 namespace commsched::transport::mpi {
 
@@ -121,9 +121,9 @@ class MpiRanks final : public runtime::Transport {
     int id = 0;  // 0: not granted
     size_t part_bytes = 0;
     size_t parts = 0, begun = 0, ended = 0;
-    bool passing = false;  // the sink runs
+    bool passing = false;                                    // the sink runs
     std::map<size_t, std::unique_ptr<std::byte[]>> to_pass;  // by number
-    const std::byte *place = nullptr;  // where it is in the sender's memory
+    const std::byte *place = nullptr;                        // where it is in the sender's memory
     absl::Status failure = {};
   };
   using Matcher =
@@ -132,18 +132,18 @@ class MpiRanks final : public runtime::Transport {
   struct Peer {
     explicit Peer(int number) : end(absl::StrCat("peer ", number)) {}
     bool hello = false, welcome = false;
-    bool maps = false;  // its memory can be mapped
+    bool maps = false;                 // its memory can be mapped
     const std::byte *rings = nullptr;  // mapped
     // What has no room in the ring to it, with headers.
     std::deque<std::pair<Header, std::vector<std::byte>>> backlog;
     std::map<uint64_t, std::pair<const std::byte *, size_t>> blocks;  // mapped
-    std::map<int, std::shared_ptr<Outgoing>> placed;  // by id: to be taken
+    std::map<int, std::shared_ptr<Outgoing>> placed;                  // by id: to be taken
     HelloBody theirs;
     uint64_t parts_sent = 0, parts_received = 0;
     bool goodbye_held = false;  // until all its parts are here
     uint64_t goodbye_parts = 0;
     LinkEnd end;
-    int under_way = 0;  // parts to it
+    int under_way = 0;               // parts to it
     std::optional<Matcher> matcher;  // since its welcome
     // Messages that go in parts.
     runtime::core::PacketQueue<MessageTag, std::shared_ptr<Outgoing>, size_t> parts;
@@ -242,7 +242,7 @@ class MpiRanks final : public runtime::Transport {
   bool closing_ = false, closed_ = false, aborted_ = false;
   bool polling_ = false;
   int64_t moved_at_ = 0;  // the last poll that found something; in ns
-  int callbacks_ = 0;  // running or about to
+  int callbacks_ = 0;     // running or about to
   runtime::core::Controls controls_;
 
   // Control messages: a ring of receives, taken in the order of posting.

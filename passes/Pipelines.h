@@ -36,19 +36,23 @@ struct DevicePipelineOptions : mlir::PassPipelineOptions<Derived> {
   typename mlir::PassPipelineOptions<Derived>::template Option<bool> assignDevices{
       *this, "assign-devices",
       described("give every gradient an owner of its own among the "
-                "devices of a node, instead of device 0", true)};
+                "devices of a node, instead of device 0",
+                true)};
   typename mlir::PassPipelineOptions<Derived>::template Option<bool> byBlock{
       *this, "by-block",
       described("combine, own and copy the blocks of a gradient one by one "
-                "on a node of several devices", false)};
+                "on a node of several devices",
+                false)};
   typename mlir::PassPipelineOptions<Derived>::template Option<std::string> copies{
       *this, "copies",
       described("copies between devices and host: none (one memory), "
-                "overlap or in-line", "none")};
+                "overlap or in-line",
+                "none")};
   typename mlir::PassPipelineOptions<Derived>::template Option<int64_t>
       stagingBytes{*this, "staging-bytes",
                    described("most bytes of staging memory in use at once "
-                             "on a node; 0: no bound", 0)};
+                             "on a node; 0: no bound",
+                             0)};
 };
 
 struct AllReducePipelineOptions
@@ -65,15 +69,18 @@ struct AllReducePipelineOptions
   Option<bool> spreadSums{
       *this, "spread-sums",
       described("share norms that every node would compute among the nodes, "
-                "where it pays: see --spread-sums", false)};
+                "where it pays: see --spread-sums",
+                false)};
   Option<bool> combine{
       *this, "combine",
       described("fewer or smaller collectives with the same results: see "
-                "--combine-collectives", true)};
+                "--combine-collectives",
+                true)};
   Option<double> density{
       *this, "density",
       described("part of the elements of a gradient that travel: see "
-                "--lower-sparse-comm; 1: all of them", 1.0)};
+                "--lower-sparse-comm; 1: all of them",
+                1.0)};
   Option<std::string> sparseMethod{
       *this, "sparse-method",
       described("how: auto, dense, allgather, hitopk, gtopk or oktopk", "auto")};
@@ -101,19 +108,23 @@ struct AllReducePipelineOptions
   Option<double> clip{
       *this, "clip",
       described("bound of the norm of each gradient, times the root of the "
-                "ranks; 0: none", 0.0)};
+                "ranks; 0: none",
+                0.0)};
   Option<std::string> select{
       *this, "select",
       described("how elements are selected: exact, histogram, sampled or "
-                "mstopk", "exact")};
+                "mstopk",
+                "exact")};
   Option<int64_t> sparseFuseBytes{
       *this, "sparse-fuse-bytes",
       described("most bytes of a message of several selections; 0: none; -1: by "
-                "the link", -1)};
+                "the link",
+                -1)};
   Option<int64_t> exactEvery{
       *this, "exact-every",
       described("select so in one of so many steps, and by its threshold in "
-                "the others", 1)};
+                "the others",
+                1)};
 };
 
 struct ParameterServerPipelineOptions
@@ -123,7 +134,8 @@ struct ParameterServerPipelineOptions
   Option<int64_t> minBlockElements{
       *this, "min-block-elements",
       described("least elements of a parameter for each block that it is "
-                "cut into", 8192)};
+                "cut into",
+                8192)};
   Option<int64_t> maxBlockElements{
       *this, "max-block-elements",
       described("most elements of a block of several rows; 0: no bound", 0)};
@@ -136,7 +148,8 @@ struct ParameterServerPipelineOptions
   Option<int64_t> merge{
       *this, "merge",
       described("half-async: steps whose gradients a trainer merges "
-                "before it sends", 1)};
+                "before it sends",
+                1)};
   Option<std::string> placement{
       *this, "placement",
       described("how blocks get to servers: balanced, round-robin or hash", "balanced")};
@@ -149,11 +162,13 @@ struct ParameterServerPipelineOptions
   Option<std::string> algorithm{
       *this, "algorithm",
       described("algorithm of the collectives between trainers: auto, "
-                "ring or halving-doubling", "auto")};
+                "ring or halving-doubling",
+                "auto")};
 };
 
 /// From level 0 to a verified level 2: --cse, --insert-dist-comm,
-/// --replicate-devices, --assign-devices, --lower-sparse-comm, --combine-collectives, --read-costs (if there are files),
+/// --replicate-devices, --assign-devices, --lower-sparse-comm, --combine-collectives, --read-costs
+/// (if there are files),
 /// --schedule-comm,
 /// --expand-collectives, --overlap-rpc-memcpy (if asked for),
 /// --verify-distributed.

@@ -16,11 +16,11 @@ namespace commsched::plan {
 inline bool FragmentMayImport(std::string_view name) {
   static constexpr std::string_view kMemory[] = {"memcpy", "memmove", "memset"};
   static constexpr std::string_view kLibm[] = {
-      "exp",  "exp2", "expm1", "log",   "log2",  "log10", "log1p", "pow",
-      "sin",  "cos",  "tan",   "asin",  "acos",  "atan",  "atan2", "sinh",
-      "cosh", "tanh", "asinh", "acosh", "atanh", "erf",   "erfc",  "cbrt",
+      "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "pow",
+      "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh",
+      "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "cbrt",
       "fmod", "ceil", "floor", "round", "roundeven", "rint", "nearbyint",
-      "trunc", "fma", "sqrt",  "sincos", "ldexp", "frexp", "copysign", "fabs",
+      "trunc", "fma", "sqrt", "sincos", "ldexp", "frexp", "copysign", "fabs",
       "fmax", "fmin", "fdim", "hypot", "tgamma", "lgamma"};
   auto is_of = [](std::string_view text, const auto &names) {
     return std::find(std::begin(names), std::end(names), text) != std::end(names);

@@ -5,8 +5,8 @@
 
 #include "ir/Cs.h"
 #include "ir/CsSparseOps.h"
-#include "llvm/ADT/TypeSwitch.h"
 #include "reference/Combine.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace commsched;

@@ -46,7 +46,8 @@ Difference commsched::reference::compare(const Array &found, const Array &wanted
     result.largest = std::max(result.largest, apart);
     result.largestBound = std::max(result.largestBound, bound);
     // The worst is what is farthest outside, relative to its bound.
-    double ratio = apart == 0 ? 0 : bound == 0 ? kUndetermined : apart / bound;
+    double ratio = apart == 0 ? 0 : bound == 0 ? kUndetermined
+                                               : apart / bound;
     if (ratio > worst) {
       worst = ratio;
       result.element = i;

@@ -16,12 +16,12 @@ namespace commsched::reference {
 
 /// A binary floating-point format.
 struct FloatFormat {
-  int precision;      // bits of the significand, with the hidden one
-  int minExponent;    // the least power of two that is normal
-  double unit;        // half a unit in the last place of 1
-  double smallest;    // positive number
-  double largest;     // finite number
-  double wideUnit;    // of the format it may be computed in; 0: of this only
+  int precision;   // bits of the significand, with the hidden one
+  int minExponent; // the least power of two that is normal
+  double unit;     // half a unit in the last place of 1
+  double smallest; // positive number
+  double largest;  // finite number
+  double wideUnit; // of the format it may be computed in; 0: of this only
 
   /// To nearest, ties to even; overflow gives infinity.
   double round(double value) const;
@@ -43,7 +43,9 @@ struct Scalar {
   double bound = 0;
   double magnitude = 0;
 };
-enum SumFlags : int64_t { kInexactTerm = 1, kInfiniteTerm = 2, kNoFirstTerm = 4 };
+enum SumFlags : int64_t { kInexactTerm = 1,
+                          kInfiniteTerm = 2,
+                          kNoFirstTerm = 4 };
 
 struct Machine;
 

@@ -33,7 +33,8 @@ static double lackOfSum(double a, double b, double sum) {
   return std::fabs((a - (sum - part)) + (b - part));
 }
 
-template <int sign> static void runAdd(const Instruction &i, Machine &m) {
+template <int sign>
+static void runAdd(const Instruction &i, Machine &m) {
   const Scalar a = m.in(i, 0), b = m.in(i, 1);
   Scalar &out = m.out(i);
   double other = sign * b.value, sum = a.value + other;
@@ -121,13 +122,15 @@ static void runNeg(const Instruction &i, Machine &m) {
 }
 
 /// The larger of two if `sign` is 1; NaN of an operand is the result, or is not.
-template <int sign, bool keepsNaN> static void runMost(const Instruction &i, Machine &m) {
+template <int sign, bool keepsNaN>
+static void runMost(const Instruction &i, Machine &m) {
   const Scalar a = m.in(i, 0), b = m.in(i, 1);
   Scalar &out = m.out(i);
   if (std::isnan(a.value) || std::isnan(b.value)) {
     const Scalar &nan = std::isnan(a.value) ? a : b, &other = std::isnan(a.value) ? b : a;
     out.value = keepsNaN ? nan.value : other.value;
-    out.bound = nan.bound != 0 ? kUndetermined : keepsNaN ? 0 : other.bound;
+    out.bound = nan.bound != 0 ? kUndetermined : keepsNaN ? 0
+                                                          : other.bound;
     return;
   }
   out.value = sign * a.value >= sign * b.value ? a.value : b.value;
@@ -146,22 +149,38 @@ static bool decide(arith::CmpFPredicate predicate, double a, double b) {
   using P = arith::CmpFPredicate;
   bool unordered = std::isnan(a) || std::isnan(b);
   switch (predicate) {
-  case P::AlwaysFalse: return false;
-  case P::AlwaysTrue: return true;
-  case P::OEQ: return !unordered && a == b;
-  case P::OGT: return !unordered && a > b;
-  case P::OGE: return !unordered && a >= b;
-  case P::OLT: return !unordered && a < b;
-  case P::OLE: return !unordered && a <= b;
-  case P::ONE: return !unordered && a != b;
-  case P::ORD: return !unordered;
-  case P::UEQ: return unordered || a == b;
-  case P::UGT: return unordered || a > b;
-  case P::UGE: return unordered || a >= b;
-  case P::ULT: return unordered || a < b;
-  case P::ULE: return unordered || a <= b;
-  case P::UNE: return unordered || a != b;
-  case P::UNO: return unordered;
+  case P::AlwaysFalse:
+    return false;
+  case P::AlwaysTrue:
+    return true;
+  case P::OEQ:
+    return !unordered && a == b;
+  case P::OGT:
+    return !unordered && a > b;
+  case P::OGE:
+    return !unordered && a >= b;
+  case P::OLT:
+    return !unordered && a < b;
+  case P::OLE:
+    return !unordered && a <= b;
+  case P::ONE:
+    return !unordered && a != b;
+  case P::ORD:
+    return !unordered;
+  case P::UEQ:
+    return unordered || a == b;
+  case P::UGT:
+    return unordered || a > b;
+  case P::UGE:
+    return unordered || a >= b;
+  case P::ULT:
+    return unordered || a < b;
+  case P::ULE:
+    return unordered || a <= b;
+  case P::UNE:
+    return unordered || a != b;
+  case P::UNO:
+    return unordered;
   }
   return false;
 }
@@ -295,7 +314,9 @@ static bool buildTruncate(Operation *op, Instruction &instruction) {
 static bool buildBitcast(Operation *, Instruction &instruction) {
   instruction.run = runBitcast;
   bool toFloat = instruction.format, fromFloat = instruction.from;
-  instruction.immediate = toFloat && fromFloat ? 3 : toFloat ? 2 : fromFloat ? 1 : 0;
+  instruction.immediate = toFloat && fromFloat ? 3 : toFloat ? 2
+                                                 : fromFloat ? 1
+                                                             : 0;
   // Between f16 and bf16 the bits mean another number.
   return instruction.immediate != 3 || instruction.format == instruction.from;
 }

@@ -48,9 +48,16 @@ void runMulI(const Instruction &i, Machine &m) {
   storeInt(m.out(i), i.width, static_cast<__int128>(a.integer) * b.integer, bound);
 }
 
-enum class Division { signedQuotient, unsignedQuotient, signedRest, unsignedRest, up, upUnsigned, down };
+enum class Division { signedQuotient,
+                      unsignedQuotient,
+                      signedRest,
+                      unsignedRest,
+                      up,
+                      upUnsigned,
+                      down };
 
-template <Division kind> void runDivI(const Instruction &i, Machine &m) {
+template <Division kind>
+void runDivI(const Instruction &i, Machine &m) {
   const Scalar a = m.in(i, 0), b = m.in(i, 1);
   Scalar &out = m.out(i);
   if (b.integer == 0) {
@@ -84,9 +91,15 @@ template <Division kind> void runDivI(const Instruction &i, Machine &m) {
     out.bound = anything(i.width);
 }
 
-enum class Bits { both, either, one, left, right, rightUnsigned };
+enum class Bits { both,
+                  either,
+                  one,
+                  left,
+                  right,
+                  rightUnsigned };
 
-template <Bits kind> void runBits(const Instruction &i, Machine &m) {
+template <Bits kind>
+void runBits(const Instruction &i, Machine &m) {
   const Scalar a = m.in(i, 0), b = m.in(i, 1);
   Scalar &out = m.out(i);
   bool exact = a.bound == 0 && b.bound == 0;
@@ -120,7 +133,8 @@ template <Bits kind> void runBits(const Instruction &i, Machine &m) {
   out.bound = bound;
 }
 
-template <int sign, bool isSigned> void runMostI(const Instruction &i, Machine &m) {
+template <int sign, bool isSigned>
+void runMostI(const Instruction &i, Machine &m) {
   const Scalar a = m.in(i, 0), b = m.in(i, 1);
   bool less = isSigned ? signedOf(a.integer, i.width) < signedOf(b.integer, i.width)
                        : unsignedOf(a.integer, i.width) < unsignedOf(b.integer, i.width);
@@ -138,16 +152,40 @@ void runCmpI(const Instruction &i, Machine &m) {
   uint64_t ux = unsignedOf(a.integer, i.fromWidth), uy = unsignedOf(b.integer, i.fromWidth);
   bool result = false, isUnsigned = false;
   switch (static_cast<P>(i.immediate)) {
-  case P::eq: result = x == y; break;
-  case P::ne: result = x != y; break;
-  case P::slt: result = x < y; break;
-  case P::sle: result = x <= y; break;
-  case P::sgt: result = x > y; break;
-  case P::sge: result = x >= y; break;
-  case P::ult: result = ux < uy; isUnsigned = true; break;
-  case P::ule: result = ux <= uy; isUnsigned = true; break;
-  case P::ugt: result = ux > uy; isUnsigned = true; break;
-  case P::uge: result = ux >= uy; isUnsigned = true; break;
+  case P::eq:
+    result = x == y;
+    break;
+  case P::ne:
+    result = x != y;
+    break;
+  case P::slt:
+    result = x < y;
+    break;
+  case P::sle:
+    result = x <= y;
+    break;
+  case P::sgt:
+    result = x > y;
+    break;
+  case P::sge:
+    result = x >= y;
+    break;
+  case P::ult:
+    result = ux < uy;
+    isUnsigned = true;
+    break;
+  case P::ule:
+    result = ux <= uy;
+    isUnsigned = true;
+    break;
+  case P::ugt:
+    result = ux > uy;
+    isUnsigned = true;
+    break;
+  case P::uge:
+    result = ux >= uy;
+    isUnsigned = true;
+    break;
   }
   double sum = a.bound + b.bound;
   double apart = std::fabs(static_cast<double>(x) - static_cast<double>(y));
@@ -166,7 +204,8 @@ void runConvertI(const Instruction &i, Machine &m) {
     double limit = std::ldexp(1.0, static_cast<int>(i.width) - 1);
     bool stays = same && std::fabs(static_cast<double>(wrapped)) + a.bound < limit;
     out.integer = wrapped;
-    out.bound = a.bound == 0 ? 0 : stays ? a.bound : anything(i.width);
+    out.bound = a.bound == 0 ? 0 : stays ? a.bound
+                                         : anything(i.width);
     return;
   }
   out.integer = i.immediate ? static_cast<int64_t>(unsignedOf(a.integer, i.fromWidth))
@@ -190,7 +229,8 @@ void runSelect(const Instruction &i, Machine &m) {
 }
 
 /// Low and high half of a product, or the sum and its carry.
-template <bool isSigned> void runMulExtended(const Instruction &i, Machine &m) {
+template <bool isSigned>
+void runMulExtended(const Instruction &i, Machine &m) {
   const Scalar a = m.in(i, 0), b = m.in(i, 1);
   __int128 product = isSigned ? static_cast<__int128>(signedOf(a.integer, i.width)) *
                                     signedOf(b.integer, i.width)
@@ -215,9 +255,12 @@ void runAddExtended(const Instruction &i, Machine &m) {
   m.out(i, 1).bound = exact ? 0 : 1;
 }
 
-enum class Count { ones, leading, trailing };
+enum class Count { ones,
+                   leading,
+                   trailing };
 
-template <Count kind> void runCount(const Instruction &i, Machine &m) {
+template <Count kind>
+void runCount(const Instruction &i, Machine &m) {
   const Scalar a = m.in(i, 0);
   uint64_t bits = unsignedOf(a.integer, i.width);
   int64_t result;
@@ -246,7 +289,8 @@ void runPowI(const Instruction &i, Machine &m) {
   if (exponent < 0) {
     if (base == 0 && a.bound == 0 && b.bound == 0)
       m.fail(i.op, "divides by zero");
-    result = base == 1 ? 1 : base == -1 ? (exponent & 1 ? -1 : 1) : 0;
+    result = base == 1 ? 1 : base == -1 ? (exponent & 1 ? -1 : 1)
+                                        : 0;
   } else {
     uint64_t power = static_cast<uint64_t>(base);
     for (int64_t n = exponent; n > 0; n >>= 1, power *= power)

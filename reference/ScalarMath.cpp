@@ -117,7 +117,8 @@ void runTan(const Instruction &i, Machine &m) {
   double value = std::tan(a.value);
   double low = std::tan(a.value - a.bound), high = std::tan(a.value + a.bound);
   bool pole = a.bound >= 1 || !(low <= value && value <= high);
-  double spread = a.bound == 0 ? 0 : pole ? kUndetermined : std::max(value - low, high - value);
+  double spread = a.bound == 0 ? 0 : pole ? kUndetermined
+                                          : std::max(value - low, high - value);
   if (!(spread < kUndetermined)) {
     out.value = i.format->round(value);
     out.bound = kUndetermined;
@@ -243,7 +244,8 @@ void runFPowI(const Instruction &i, Machine &m) {
   storeFunction(i, out, value, spread, n == 0 || n == 1 ? 0 : unitsOf(i) + products);
 }
 
-template <int kind> void runIs(const Instruction &i, Machine &m) {
+template <int kind>
+void runIs(const Instruction &i, Machine &m) {
   const Scalar a = m.in(i, 0);
   Scalar &out = m.out(i);
   out.integer = kind == 0   ? std::isnan(a.value)

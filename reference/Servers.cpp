@@ -33,7 +33,8 @@ LogicalResult ServerStep::advance(Messages &messages) {
 }
 
 /// How the messages of trainers combine. `each` is of the only one there is.
-template <typename Op> static Combiner combinerOf(Op op) {
+template <typename Op>
+static Combiner combinerOf(Op op) {
   std::optional<cs::Reduction> reduction = op.getReduction();
   return reduction == cs::Reduction::mean  ? Combiner::mean
          : reduction == cs::Reduction::max ? Combiner::max

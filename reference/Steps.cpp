@@ -87,7 +87,8 @@ static bool asksForIndex(Operation *op) {
                                 : func::FuncOp();
              return callee && asksForIndex(callee) ? WalkResult::interrupt()
                                                    : WalkResult::advance();
-           }).wasInterrupted();
+           })
+      .wasInterrupted();
 }
 
 /// Results that a worker makes of its own part of the batch, or of its index, other

@@ -43,10 +43,10 @@ struct Event {
   uint32_t name = 0;          ///< label or key; of exposed time: what is waited for
   uint32_t detail = 0;        ///< of exposed time: why
   Category category = Category::compute;
-  uint16_t lane = 0;    ///< of its track; see assignLanes
+  uint16_t lane = 0; ///< of its track; see assignLanes
   uint64_t step = 0;
-  int64_t bytes = 0;    ///< of a message
-  int64_t queued = 0;   ///< nanoseconds that it waited for the link before
+  int64_t bytes = 0;  ///< of a message
+  int64_t queued = 0; ///< nanoseconds that it waited for the link before
 };
 
 /// A compute stream, a copy engine, or a direction of a link.
@@ -69,7 +69,10 @@ struct Timeline {
 
 /// What a step takes, by one way of doing it.
 struct Period {
-  enum Kind { bound, ours, measured, baseline };
+  enum Kind { bound,
+              ours,
+              measured,
+              baseline };
   std::string name;
   Kind kind = baseline;
   double nanoseconds = 0;
@@ -79,9 +82,9 @@ struct Period {
 /// What a step would take if something were different.
 struct WhatIf {
   std::string name;
-  double same = 0;    ///< nanoseconds, with the schedule as it is; 0: not known
-  double solved = 0;  ///< with one made for it; 0: not known
-  double bound = 0;   ///< no schedule takes less; 0: not known
+  double same = 0;   ///< nanoseconds, with the schedule as it is; 0: not known
+  double solved = 0; ///< with one made for it; 0: not known
+  double bound = 0;  ///< no schedule takes less; 0: not known
 };
 
 struct Document {

@@ -53,7 +53,7 @@ private:
   Timeline &timeline;
   Strings &strings;
   std::map<std::string, std::vector<Message>> received; ///< by process, by end
-  std::map<Key, std::vector<Message>> rounds, sent; ///< by end
+  std::map<Key, std::vector<Message>> rounds, sent;     ///< by end
   std::map<std::string, std::vector<Event>> computed;   ///< by process
 };
 

@@ -13,10 +13,14 @@ namespace {
 
 const char *nameOf(Period::Kind kind) {
   switch (kind) {
-  case Period::bound: return "bound";
-  case Period::ours: return "ours";
-  case Period::measured: return "measured";
-  case Period::baseline: break;
+  case Period::bound:
+    return "bound";
+  case Period::ours:
+    return "ours";
+  case Period::measured:
+    return "measured";
+  case Period::baseline:
+    break;
   }
   return "baseline";
 }
@@ -105,7 +109,8 @@ std::string summaryJson(const Document &document) {
 std::string toHtml(const Document &document) {
   std::string title;
   for (char c : document.title)
-    title += c == '<' ? "&lt;" : c == '&' ? "&amp;" : std::string(1, c);
+    title += c == '<' ? "&lt;" : c == '&' ? "&amp;"
+                                          : std::string(1, c);
   std::string out;
   std::string_view rest = kPage;
   // Marks of the template, in the order in which they stand there.

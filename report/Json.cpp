@@ -129,11 +129,21 @@ bool JsonReader::readString(std::string &out) {
     if (++at >= text.size())
       break;
     switch (text[at]) {
-    case 'n': out += '\n'; break;
-    case 't': out += '\t'; break;
-    case 'r': out += '\r'; break;
-    case 'b': out += '\b'; break;
-    case 'f': out += '\f'; break;
+    case 'n':
+      out += '\n';
+      break;
+    case 't':
+      out += '\t';
+      break;
+    case 'r':
+      out += '\r';
+      break;
+    case 'b':
+      out += '\b';
+      break;
+    case 'f':
+      out += '\f';
+      break;
     case 'u': {
       unsigned code = 0;
       if (at + 4 >= text.size() ||
@@ -153,7 +163,8 @@ bool JsonReader::readString(std::string &out) {
       }
       break;
     }
-    default: out += text[at];
+    default:
+      out += text[at];
     }
   }
   if (at >= text.size())
@@ -211,10 +222,14 @@ bool JsonReader::readValue(Json &value, int depth) {
         return false;
     }
     return message.empty();
-  case 't': return word("true", Json::boolean, 1);
-  case 'f': return word("false", Json::boolean, 0);
-  case 'n': return word("null", Json::null, 0);
-  default: return readNumber(value);
+  case 't':
+    return word("true", Json::boolean, 1);
+  case 'f':
+    return word("false", Json::boolean, 0);
+  case 'n':
+    return word("null", Json::null, 0);
+  default:
+    return readNumber(value);
   }
 }
 

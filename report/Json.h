@@ -19,7 +19,12 @@ std::string jsonNumber(double value);
 
 /// A value that was read.
 struct Json {
-  enum Kind { null, boolean, number, string, array, object };
+  enum Kind { null,
+              boolean,
+              number,
+              string,
+              array,
+              object };
   Kind kind = null;
   double value = 0; ///< of a number; 1 of true
   std::string text;
@@ -45,7 +50,7 @@ public:
   /// After '[': whether there is another item; false at ']'.
   bool nextItem();
   bool begin(char bracket); ///< '{' or '['
-  bool atEnd(); ///< nothing but space is left
+  bool atEnd();             ///< nothing but space is left
   const std::string &error() const { return message; }
 
 private:

@@ -11,10 +11,14 @@ namespace commsched::report {
 
 static const char *categoryOf(Category category) {
   switch (category) {
-  case Category::message: return "message";
-  case Category::exposed: return "exposed wait";
-  case Category::copy: return "copy";
-  default: return "compute";
+  case Category::message:
+    return "message";
+  case Category::exposed:
+    return "exposed wait";
+  case Category::copy:
+    return "copy";
+  default:
+    return "compute";
   }
 }
 

@@ -36,7 +36,7 @@ void rank(int self, int ranks, double bytes, int steps) {
     }
 }
 
-} // namespace
+}  // namespace
 
 int main(int argc, char **argv) {
   sg4::Engine engine(&argc, argv);

@@ -40,7 +40,8 @@ size_t PrintableBytes(absl::string_view text) {
   const int least = first == 0xc2 || first == 0xe0 ? 0xa0
                     : first == 0xf0                ? 0x90
                                                    : 0x80;
-  const int most = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
+  const int most = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f
+                                                        : 0xbf;
   const size_t size = first < 0xc2   ? 0
                       : first < 0xe0 ? 2
                       : first < 0xf0 ? 3

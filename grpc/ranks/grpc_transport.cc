@@ -19,11 +19,11 @@
 #include "grpc/base/callbacks.h"
 #include "grpc/base/congestion.h"
 #include "grpc/base/handover.h"
-#include "grpc/ranks/handshake.h"
-#include "grpc/ranks/link.h"
 #include "grpc/base/options.h"
 #include "grpc/base/process.h"
 #include "grpc/base/stream.h"
+#include "grpc/ranks/handshake.h"
+#include "grpc/ranks/link.h"
 #include "runtime/base/sync.h"
 
 namespace commsched::transport {

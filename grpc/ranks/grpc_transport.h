@@ -27,9 +27,9 @@ namespace commsched::transport {
 // exchanges what TransportOptions says must agree. Blocks until all are there.
 // Errors: kInvalidArgument for options that make no sense, kUnavailable if the
 // own address cannot be listened on or a peer is lost, kFailedPrecondition if a
-// peer does not fit, kUnauthenticated or kPermissionDenied if tokens differ, kAborted if a peer gave up, kDeadlineExceeded naming the
-// ranks that did not come.
-// Silences gRPC's own log, unless GRPC_VERBOSITY is set in the environment.
+// peer does not fit, kUnauthenticated or kPermissionDenied if tokens differ, kAborted if a peer
+// gave up, kDeadlineExceeded naming the ranks that did not come. Silences gRPC's own log, unless
+// GRPC_VERBOSITY is set in the environment.
 absl::StatusOr<std::unique_ptr<runtime::Transport>> ConnectGrpc(
     runtime::TransportOptions options, GrpcOptions grpc = {});
 

@@ -14,8 +14,8 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "grpc/base/admission.h"
-#include "grpc/ranks/link.h"
 #include "grpc/base/stream.h"
+#include "grpc/ranks/link.h"
 #include "runtime/base/sync.h"
 
 namespace commsched::transport {

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "grpc/ranks/tags.h"
 #include "grpc/base/wire.h"
+#include "grpc/ranks/tags.h"
 
 namespace commsched::transport {
 namespace {

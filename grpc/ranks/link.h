@@ -32,10 +32,10 @@
 #include "grpc/base/callbacks.h"
 #include "grpc/base/stream.h"
 #include "grpc/base/wire.h"
+#include "runtime/base/sync.h"
 #include "runtime/core/link_end.h"
 #include "runtime/core/matcher.h"
 #include "runtime/core/packet_queue.h"
-#include "runtime/base/sync.h"
 #include "runtime/transport/transport.h"
 
 namespace commsched::transport {

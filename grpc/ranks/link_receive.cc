@@ -64,7 +64,8 @@ void Link::Recv(MessageTag tag, std::unique_ptr<Receive> unique) {
       auto left = matcher_.TakeLeft(tag, receive->bytes);
       if (left.ok()) message = *std::move(left);
       whole = message.has_value();
-      failure = !left.ok() ? left.status() : whole ? absl::OkStatus() : TooLate(ended);
+      failure = !left.ok() ? left.status() : whole ? absl::OkStatus()
+                                                   : TooLate(ended);
     }
   }
   if (!breach.ok()) {

@@ -22,11 +22,11 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
-#include "grpc/servers/parameter_service.pb.h"
 #include "grpc/base/stream.h"
 #include "grpc/base/wire.h"
-#include "runtime/servers/parameter_server.h"
+#include "grpc/servers/parameter_service.pb.h"
 #include "runtime/base/sync.h"
+#include "runtime/servers/parameter_server.h"
 
 namespace commsched::transport {
 
@@ -51,11 +51,11 @@ class FrameStream : public StreamHandler,
   // payloads would need.
   void Put(parameter::Header control);
   void PutBehind(parameter::Header control);
-  // `data` is one of those with a payload, with block, step and request. Data of an earlier step goes
-  // first, then that of a smaller priority, then that of a smaller block, part by
-  // part: a large block does not hold up what is more urgent, and all trainers
-  // send in one order, so that servers soon have what they need of all. Data of
-  // one block and step goes in the order of coming.
+  // `data` is one of those with a payload, with block, step and request. Data of an earlier step
+  // goes first, then that of a smaller priority, then that of a smaller block, part by part: a
+  // large block does not hold up what is more urgent, and all trainers send in one order, so that
+  // servers soon have what they need of all. Data of one block and step goes in the order of
+  // coming.
   void PutData(parameter::Header data, runtime::SharedBytes payload,
                int32_t priority = 0);
   void Flush();

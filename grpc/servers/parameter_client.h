@@ -31,7 +31,7 @@ struct ParameterClientOptions {
   int trainer = 0;  // rank
   int trainers = 1;
   uint64_t plan_digest = 0;
-  uint64_t run_digest = 0;  // the same of all trainers
+  uint64_t run_digest = 0;           // the same of all trainers
   std::vector<std::string> servers;  // addresses, as those listen on
   // Of each server: ParameterBlockPriorities. Empty: all equally urgent.
   std::vector<std::vector<int32_t>> block_priorities;

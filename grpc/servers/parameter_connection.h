@@ -50,7 +50,7 @@ class ParameterConnection final : public FrameStream {
   const std::shared_ptr<ParameterHub> hub_;
   // For the reading thread.
   int trainer_ = -1;
-  bool left_ = false;  // nothing may follow
+  bool left_ = false;                               // nothing may follow
   absl::btree_map<uint32_t, Assembly> assemblies_;  // by block
   absl::btree_map<uint64_t, Assembly> requests_;    // of rows, by number
 };

@@ -20,9 +20,9 @@
 #include "grpc/base/buffer_pool.h"
 #include "grpc/servers/parameter_service.h"
 #include "grpc/servers/parameter_service.pb.h"
+#include "runtime/base/sync.h"
 #include "runtime/core/trainers.h"
 #include "runtime/servers/parameter_server.h"
-#include "runtime/base/sync.h"
 
 namespace commsched::transport {
 

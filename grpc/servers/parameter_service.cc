@@ -16,11 +16,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "grpc/base/handover.h"
+#include "grpc/base/process.h"
 #include "grpc/servers/parameter_connection.h"
 #include "grpc/servers/parameter_hub.h"
 #include "grpc/servers/parameter_protocol.h"
 #include "grpc/servers/parameter_service.grpc.pb.h"
-#include "grpc/base/process.h"
 #include "plan/plan.pb.h"
 
 namespace commsched::transport {

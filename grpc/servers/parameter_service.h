@@ -38,7 +38,7 @@ class ParameterServer;
 namespace commsched::transport {
 
 struct ParameterServiceOptions {
-  int server = 0;    // index in the plan's ParameterServers
+  int server = 0;  // index in the plan's ParameterServers
   int servers = 1;
   int trainers = 1;  // ranks 0 .. trainers - 1
   uint64_t plan_digest = 0;

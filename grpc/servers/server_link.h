@@ -24,8 +24,8 @@
 #include "grpc/base/callbacks.h"
 #include "grpc/servers/frame_stream.h"
 #include "grpc/servers/parameter_client.h"
-#include "runtime/core/trainer_link.h"
 #include "runtime/base/sync.h"
+#include "runtime/core/trainer_link.h"
 
 namespace commsched::transport {
 
@@ -41,7 +41,7 @@ class ServerLink {
     std::string token;
     parameter::Join join;
     std::vector<int32_t> block_priorities;  // 0 of those that are not in it
-    size_t credit;  // of FrameStream
+    size_t credit;                          // of FrameStream
     // Called once, by any thread, without a lock: this server is lost for good,
     // or has ended the job.
     std::function<void(const absl::Status &)> on_failure;

@@ -48,7 +48,7 @@ struct BFloat {
     const auto is_nan = hn::RebindMask(
         U32(), hn::Gt(magnitude, hn::Set(I32(), 0x7f800000)));
     hn::StoreU(hn::DemoteTo(U16(), hn::BitCast(I32(), hn::IfThenElse(
-                                                  is_nan, nan, rounded))),
+                                                          is_nan, nan, rounded))),
                U16(), p);
   }
   static float Widen(uint16_t v) { return BFloat16ToFloat(v); }

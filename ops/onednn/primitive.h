@@ -28,8 +28,8 @@ std::optional<dnnl::memory::data_type> DnnlType(Element element);
 
 // One tensor of a primitive.
 struct PrimitiveArgument {
-  int argument = 0;     // DNNL_ARG_...
-  size_t operand = 0;   // of the kernel
+  int argument = 0;    // DNNL_ARG_...
+  size_t operand = 0;  // of the kernel
   dnnl::memory::desc user;
   dnnl::memory::desc wanted;  // by the primitive
   bool output = false;

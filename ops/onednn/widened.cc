@@ -99,10 +99,12 @@ int64_t Lay(const KernelOperand &narrow, KernelOperand *wide, Walk *walk) {
 
 class WidenedKernel : public KernelInstance {
  public:
-  WidenedKernel(std::unique_ptr<KernelInstance> inner, std::vector<Walk> walks,
-                bool accumulate, size_t copies)
-      : inner_(std::move(inner)), walks_(std::move(walks)),
-        accumulate_(accumulate), copies_(copies) {}
+  WidenedKernel(std::unique_ptr<KernelInstance> inner, std::vector<Walk> walks, bool accumulate,
+                size_t copies)
+      : inner_(std::move(inner)),
+        walks_(std::move(walks)),
+        accumulate_(accumulate),
+        copies_(copies) {}
   size_t scratch_bytes() const override {
     return copies_ + inner_->scratch_bytes();
   }

@@ -22,25 +22,39 @@ class View {
   V Load(int64_t offset) const {
     const std::byte *p = At(offset);
     switch (operand_.element) {
-      case Element::kF64: return V(Read<double>(p));
-      case Element::kF32: return V(Read<float>(p));
-      case Element::kF16: return V(HalfToFloat(Read<uint16_t>(p)));
-      case Element::kBF16: return V(BFloat16ToFloat(Read<uint16_t>(p)));
-      case Element::kI64: return V(Read<int64_t>(p));
-      case Element::kI32: return V(Read<int32_t>(p));
-      default: return V(Read<int8_t>(p));
+      case Element::kF64:
+        return V(Read<double>(p));
+      case Element::kF32:
+        return V(Read<float>(p));
+      case Element::kF16:
+        return V(HalfToFloat(Read<uint16_t>(p)));
+      case Element::kBF16:
+        return V(BFloat16ToFloat(Read<uint16_t>(p)));
+      case Element::kI64:
+        return V(Read<int64_t>(p));
+      case Element::kI32:
+        return V(Read<int32_t>(p));
+      default:
+        return V(Read<int8_t>(p));
     }
   }
   void Store(int64_t offset, V value) const {
     std::byte *p = At(offset);
     switch (operand_.element) {
-      case Element::kF64: return Write(p, double(value));
-      case Element::kF32: return Write(p, float(value));
-      case Element::kF16: return Write(p, FloatToHalf(float(value)));
-      case Element::kBF16: return Write(p, FloatToBFloat16(float(value)));
-      case Element::kI64: return Write(p, int64_t(value));
-      case Element::kI32: return Write(p, int32_t(value));
-      default: return Write(p, int8_t(value));
+      case Element::kF64:
+        return Write(p, double(value));
+      case Element::kF32:
+        return Write(p, float(value));
+      case Element::kF16:
+        return Write(p, FloatToHalf(float(value)));
+      case Element::kBF16:
+        return Write(p, FloatToBFloat16(float(value)));
+      case Element::kI64:
+        return Write(p, int64_t(value));
+      case Element::kI32:
+        return Write(p, int32_t(value));
+      default:
+        return Write(p, int8_t(value));
     }
   }
   int64_t stride(size_t d) const { return operand_.strides[d]; }

@@ -32,7 +32,7 @@ class SparseKernel : public KernelInstance {
 };
 
 inline std::unique_ptr<KernelInstance> Kernel(SparseKernel::Function run,
-                                       size_t scratch_bytes = 0) {
+                                              size_t scratch_bytes = 0) {
   return std::make_unique<SparseKernel>(std::move(run), scratch_bytes);
 }
 

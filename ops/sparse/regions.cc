@@ -29,7 +29,7 @@ void FindCuts(const RegionsType &type, const Index *shifts, int64_t *cuts) {
     // Shifts may be anything: a checkpoint may have been changed.
     const __int128 cut =
         static_cast<__int128>(EqualCut(type, r)) + shifts[r - 1];
-    cuts[r] = cut < cuts[r - 1]  ? cuts[r - 1]
+    cuts[r] = cut < cuts[r - 1] ? cuts[r - 1]
               : cut > type.size ? type.size
                                 : int64_t(cut);
   }

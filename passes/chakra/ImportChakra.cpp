@@ -38,10 +38,10 @@ private:
   std::vector<size_t> depsOf(const Node &node) const;
 
   struct Parameter {
-    size_t node = 0;     ///< the all-reduce
+    size_t node = 0; ///< the all-reduce
     std::string name;
     RankedTensorType type;
-    size_t producer = 0; ///< computes the gradient
+    size_t producer = 0;          ///< computes the gradient
     std::optional<size_t> update; ///< computes the new value
     Value gradient, next;
   };

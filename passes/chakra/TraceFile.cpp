@@ -70,11 +70,16 @@ int64_t numberOf(const Node &node, std::string_view name, int64_t otherwise) {
   if (!attribute)
     return otherwise;
   switch (attribute->value_case()) {
-  case NodeAttribute::kInt32Val: return attribute->int32_val();
-  case NodeAttribute::kInt64Val: return attribute->int64_val();
-  case NodeAttribute::kUint32Val: return attribute->uint32_val();
-  case NodeAttribute::kUint64Val: return static_cast<int64_t>(attribute->uint64_val());
-  default: return otherwise;
+  case NodeAttribute::kInt32Val:
+    return attribute->int32_val();
+  case NodeAttribute::kInt64Val:
+    return attribute->int64_val();
+  case NodeAttribute::kUint32Val:
+    return attribute->uint32_val();
+  case NodeAttribute::kUint64Val:
+    return static_cast<int64_t>(attribute->uint64_val());
+  default:
+    return otherwise;
   }
 }
 

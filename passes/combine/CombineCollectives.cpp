@@ -7,11 +7,11 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "passes/support/OptionError.h"
 #include "passes/combine/Passes.h"
-#include "passes/support/Module.h"
 #include "passes/place/Devices.h"
 #include "passes/sparse/FuseExchanges.h"
+#include "passes/support/Module.h"
+#include "passes/support/OptionError.h"
 
 namespace commsched {
 #define GEN_PASS_DEF_COMBINECOLLECTIVES

@@ -5,8 +5,8 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/IRMapping.h"
-#include "llvm/ADT/StringSet.h"
 #include "passes/place/Devices.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using namespace commsched;

@@ -4,9 +4,9 @@
 #include "passes/combine/Combine.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "llvm/ADT/StringSet.h"
 #include "passes/insert/RowOps.h"
 #include "passes/place/Devices.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using namespace commsched;
@@ -18,8 +18,8 @@ namespace {
 /// An all-reduce of rows of zeros but for those with some ids.
 struct Rows {
   cs::AllReduceOp reduce;
-  cs::FragmentOp fragment; ///< that makes the operand
-  unsigned output = 0;     ///< which of its results
+  cs::FragmentOp fragment;              ///< that makes the operand
+  unsigned output = 0;                  ///< which of its results
   SmallVector<SegmentSumOperands> sums; ///< added up, they are it
 };
 

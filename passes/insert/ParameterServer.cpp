@@ -3,10 +3,10 @@
 
 #include "passes/insert/ParameterServer.h"
 
+#include "mlir/IR/Builders.h"
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
-#include "mlir/IR/Builders.h"
 
 #include "passes/insert/Carrier.h"
 #include "passes/insert/Outline.h"

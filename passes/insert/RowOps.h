@@ -8,8 +8,8 @@
 
 #include <optional>
 
-#include "llvm/ADT/STLFunctionalExtras.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace commsched {
 

@@ -5,11 +5,11 @@
 
 #include <algorithm>
 
-#include "llvm/ADT/SetVector.h"
-#include "llvm/Support/MathExtras.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/Support/MathExtras.h"
 
 #include "passes/insert/RowOps.h"
 #include "passes/insert/RowWise.h"

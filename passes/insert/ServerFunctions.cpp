@@ -3,8 +3,8 @@
 
 #include "passes/insert/ServerFunctions.h"
 
-#include "llvm/ADT/SetVector.h"
 #include "mlir/IR/SymbolTable.h"
+#include "llvm/ADT/SetVector.h"
 
 #include "passes/insert/Carrier.h"
 #include "passes/insert/Program.h"
@@ -24,7 +24,7 @@ struct Piece {
   const ServedUnit *served;
   llvm::SmallVector<const ParameterBlock *> blocks;
   Rows rows;
-  int64_t chunk = 0; // of a table: rows of `fragment`, whichever they are
+  int64_t chunk = 0;                        // of a table: rows of `fragment`, whichever they are
   std::unique_ptr<UpdateFragment> fragment; // null if nothing is computed
   llvm::SetVector<Value> made;              // its results
 };
@@ -96,8 +96,8 @@ private:
   std::vector<Carried> arguments;
   std::map<Carried, unsigned> numbers; // of arguments
   std::unique_ptr<UpdateFragment> schedule;
-  llvm::SetVector<Value> scheduled;       // its results
-  llvm::SetVector<unsigned> replicated;   // arguments that it updates
+  llvm::SetVector<Value> scheduled;     // its results
+  llvm::SetVector<unsigned> replicated; // arguments that it updates
   // While building.
   Block *body = nullptr;
   llvm::DenseMap<Value, Value> placedSchedule;
@@ -205,9 +205,15 @@ Value ServerBuilder::resolve(PartOfValue part,
 void ServerBuilder::emitRows(OpBuilder &builder, Piece &piece) {
   const ParameterBlock &block = *piece.blocks[0];
   int gradient = analysis.getDependences().getGradients()[block.gradient];
-  RowUpdate update{block.key, reduction(builder), step.func.getName(),
-                   graph[gradient]->getLoc(), piece.chunk,
-                   graph[gradient]->getResult(0), {}, {}, {}};
+  RowUpdate update{block.key,
+                   reduction(builder),
+                   step.func.getName(),
+                   graph[gradient]->getLoc(),
+                   piece.chunk,
+                   graph[gradient]->getResult(0),
+                   {},
+                   {},
+                   {}};
   auto addRows = [&](unsigned argument, Value result) {
     Value value = step.func.getArgument(argument);
     if (llvm::is_contained(update.arguments, value))

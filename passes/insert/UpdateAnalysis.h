@@ -100,11 +100,11 @@ private:
 
   const DependenceAnalysis *analysis;
   const DataFlowGraph *graph;
-  std::vector<Ref> returnedRefs;                  // by result
-  std::vector<int> resultOfArgument;              // by argument
-  std::vector<bool> dependent, serverOps;         // by op
+  std::vector<Ref> returnedRefs;                     // by result
+  std::vector<int> resultOfArgument;                 // by argument
+  std::vector<bool> dependent, serverOps;            // by op
   std::vector<bool> neededByServers, keptByTrainers; // by argument
-  std::vector<bool> repeated;                     // by op
+  std::vector<bool> repeated;                        // by op
   // Union-find over gradients, then numbers of units.
   std::vector<int> parents;
   std::vector<mlir::Operation *> joinedAt;

@@ -11,8 +11,8 @@
 #include <memory>
 #include <vector>
 
-#include "llvm/ADT/DenseMap.h"
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/DenseMap.h"
 
 #include "ir/Cs.h"
 #include "passes/insert/UpdateAnalysis.h"
@@ -55,7 +55,8 @@ public:
                         mlir::ValueRange operands);
 
 private:
-  enum Mode : unsigned char { Whole = 1, ByRows = 2 };
+  enum Mode : unsigned char { Whole = 1,
+                              ByRows = 2 };
   bool isCopied(int op) const;
   llvm::LogicalResult demand(mlir::Value value, bool wantRows,
                              mlir::Operation *user);

@@ -1,7 +1,7 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "MessageLayout.h"
+#include "passes/layout/MessageLayout.h"
 
 #include "passes/layout/StagingRing.h"
 

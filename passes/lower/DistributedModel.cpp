@@ -234,16 +234,19 @@ private:
           << "the other use is here";
       return diagnostic;
     };
-    std::pair<Kind, llvm::StringMap<unsigned> *> maps[] = {
-        {Kind::collective, &model.collectives}, {Kind::collect, &model.collects},
-        {Kind::publish, &model.publishes},      {Kind::copy, &model.copies},
-        {Kind::updateRows, &model.updates},     {Kind::send, &model.sends},
-        {Kind::recv, &model.recvs},             {Kind::sendRows, &model.rowSends},
-        {Kind::fetchRows, &model.fetches}};
+    std::pair<Kind, llvm::StringMap<unsigned> *> maps[] = {{Kind::collective, &model.collectives},
+                                                           {Kind::collect, &model.collects},
+                                                           {Kind::publish, &model.publishes},
+                                                           {Kind::copy, &model.copies},
+                                                           {Kind::updateRows, &model.updates},
+                                                           {Kind::send, &model.sends},
+                                                           {Kind::recv, &model.recvs},
+                                                           {Kind::sendRows, &model.rowSends},
+                                                           {Kind::fetchRows, &model.fetches}};
     auto otherEnd = [](Kind kind) {
-      return kind == Kind::send       ? Kind::recv
-             : kind == Kind::recv     ? Kind::send
-             : kind == Kind::sendRows ? Kind::fetchRows
+      return kind == Kind::send        ? Kind::recv
+             : kind == Kind::recv      ? Kind::send
+             : kind == Kind::sendRows  ? Kind::fetchRows
              : kind == Kind::fetchRows ? Kind::sendRows
                                        : Kind::collective;
     };

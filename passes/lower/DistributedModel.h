@@ -22,7 +22,15 @@ namespace commsched {
 /// One communication of a function.
 struct Communication {
   enum class Kind {
-    collective, send, recv, collect, publish, copy, fetchRows, sendRows, updateRows
+    collective,
+    send,
+    recv,
+    collect,
+    publish,
+    copy,
+    fetchRows,
+    sendRows,
+    updateRows
   };
 
   mlir::Operation *op; // the cs.start, or a level-1 op outside of one
@@ -47,15 +55,15 @@ struct Event {
 };
 
 struct FunctionModel {
-  mlir::Operation *function; // a func.func
-  std::vector<Communication> communications; // in issue order
-  std::vector<Event> events;                 // in program order
+  mlir::Operation *function;                           // a func.func
+  std::vector<Communication> communications;           // in issue order
+  std::vector<Event> events;                           // in program order
   llvm::StringMap<unsigned> sends, recvs, collectives; // by key
   llvm::StringMap<unsigned> collects, publishes;       // by key, of a server
-  llvm::StringMap<unsigned> copies; // by key; between memories of the node
+  llvm::StringMap<unsigned> copies;                    // by key; between memories of the node
   /// By key, of tables: a trainer's messages, and a server's blocks.
   llvm::StringMap<unsigned> fetches, rowSends, updates;
-  llvm::DenseMap<mlir::Operation *, unsigned> starts;  // by cs.start
+  llvm::DenseMap<mlir::Operation *, unsigned> starts; // by cs.start
 };
 
 /// The ranks that run one program.
@@ -75,10 +83,10 @@ struct Role {
 };
 
 struct DistributedModel {
-  std::vector<Role> roles;           // in order of appearance
-  llvm::StringMap<unsigned> byName;  // of a role
-  unsigned futures = 0;              // awaited exactly once
-  bool hasMessages = false;          // any send or recv
+  std::vector<Role> roles;          // in order of appearance
+  llvm::StringMap<unsigned> byName; // of a role
+  unsigned futures = 0;             // awaited exactly once
+  bool hasMessages = false;         // any send or recv
   /// The role of the trainers, and what it says of its parameter servers.
   std::optional<unsigned> trainers;
   cs::ServersAttr servers;
@@ -127,7 +135,9 @@ struct ExchangeCounts {
 llvm::LogicalResult verifyExchanges(const DistributedModel &model,
                                     ExchangeCounts &counts);
 
-enum class WaitProof { byConstruction, byGraph, tooLarge };
+enum class WaitProof { byConstruction,
+                       byGraph,
+                       tooLarge };
 
 /// Nobody waits in a circle.
 llvm::LogicalResult verifyWaits(const DistributedModel &model,

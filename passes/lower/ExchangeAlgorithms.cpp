@@ -3,9 +3,9 @@
 
 #include "passes/lower/ExchangeAlgorithms.h"
 
+#include "plan/slices.h"
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/MathExtras.h"
-#include "plan/slices.h"
 
 using namespace mlir;
 using namespace commsched;

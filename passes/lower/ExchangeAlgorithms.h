@@ -21,7 +21,11 @@ enum class CollectiveKind {
   allToAll
 };
 
-enum class ExchangeAlgorithm { ring, halvingDoubling, recursiveDoubling, tree, pairwise };
+enum class ExchangeAlgorithm { ring,
+                               halvingDoubling,
+                               recursiveDoubling,
+                               tree,
+                               pairwise };
 
 llvm::StringRef stringify(CollectiveKind kind);
 llvm::StringRef stringify(ExchangeAlgorithm algorithm);
@@ -52,8 +56,8 @@ bool isApplicable(ExchangeAlgorithm algorithm, CollectiveKind kind,
 /// `algorithm` must be applicable.
 ///
 /// Ring: Patarasu, Yuan, "Bandwidth optimal all-reduce algorithms", JPDC 2009.
-/// Halving/doubling, recursive doubling, binomial trees, pairwise exchange: Thakur, Rabenseifner, Gropp,
-/// "Optimization of collective communication operations in MPICH", IJHPCA 2005.
+/// Halving/doubling, recursive doubling, binomial trees, pairwise exchange: Thakur, Rabenseifner,
+/// Gropp, "Optimization of collective communication operations in MPICH", IJHPCA 2005.
 llvm::SmallVector<ExchangePhase> buildExchanges(mlir::MLIRContext *context,
                                                 const Collective &collective,
                                                 ExchangeAlgorithm algorithm,

@@ -14,8 +14,8 @@ struct ExchangeFault;
 struct ExchangeSequence;
 
 /// Checks for every rank and round that peers and parts exist, that what is
-/// sent is what is received (as many parts, if they move), and that no rank sends and receives a part at
-/// once. `sampled` is set if there were too many to check all of them.
+/// sent is what is received (as many parts, if they move), and that no rank sends and receives a
+/// part at once. `sampled` is set if there were too many to check all of them.
 std::optional<ExchangeFault> checkMessages(const ExchangeSequence &sequence,
                                            bool &sampled);
 

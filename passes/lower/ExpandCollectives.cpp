@@ -1,12 +1,12 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "passes/support/OptionError.h"
 #include "passes/lower/Passes.h"
+#include "passes/support/OptionError.h"
 
+#include "passes/layout/MessageLayout.h"
 #include "passes/lower/ExchangeAlgorithms.h"
 #include "passes/support/Module.h"
-#include "passes/layout/MessageLayout.h"
 
 #include "ir/CsSparseOps.h"
 
@@ -314,12 +314,12 @@ private:
             copied += bounds[2 * i + 1] - bounds[2 * i];
       }
       remark::missed(op.getLoc(), remark::RemarkOpts::name("MessageCopied")
-                                        .category(getArgument())
-                                        .function(function.getName()))
-            << remark::add("{0} copies {1} of {2} bytes: {3}",
-                           op.getName().getStringRef().str(),
-                           bytesOf(type) / elements * copied, bytesOf(type),
-                           reason.str());
+                                      .category(getArgument())
+                                      .function(function.getName()))
+          << remark::add("{0} copies {1} of {2} bytes: {3}",
+                         op.getName().getStringRef().str(),
+                         bytesOf(type) / elements * copied, bytesOf(type),
+                         reason.str());
     }
   }
 

@@ -22,7 +22,7 @@ using namespace commsched::cs;
 namespace {
 
 /// A person reads the result; far fewer fit into memory than into a cluster.
-constexpr int64_t kMostRanks = 1024;
+constexpr int64_t kMostFunctions = 1024;
 
 AffineMap fill(AffineMap map, int64_t rank) {
   AffineExpr constant = getAffineConstantExpr(rank, map.getContext());
@@ -86,10 +86,10 @@ public:
       FailureOr<int64_t> ranks = getRankCount(function, *cluster);
       if (failed(ranks))
         return signalPassFailure();
-      if (*ranks > kMostRanks) {
+      if (*ranks > kMostFunctions) {
         function.emitOpError() << "runs on " << *ranks
                                << " ranks; functions are made for at most "
-                               << kMostRanks;
+                               << kMostFunctions;
         return signalPassFailure();
       }
       counts[function.getNameAttr()] = *ranks;

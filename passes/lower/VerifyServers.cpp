@@ -314,8 +314,7 @@ private:
     bool sync = mode == SyncMode::sync;
     if (sync != collect.getReduction().has_value())
       return collect.emitOpError()
-             << "must " << (sync ? "combine what all trainers send"
-                                 : "take each message by itself")
+             << "must " << (sync ? "combine what all trainers send" : "take each message by itself")
              << " in mode " << stringifySyncMode(mode) << ", got: "
              << (sync ? StringRef("each")
                       : stringifyReduction(*collect.getReduction()));

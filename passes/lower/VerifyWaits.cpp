@@ -19,8 +19,8 @@
 #include "ir/CsServerFunctions.h"
 #include "passes/lower/AffineEval.h"
 #include "passes/lower/DistributedModel.h"
-#include "passes/support/Module.h"
 #include "passes/lower/WaitGraph.h"
+#include "passes/support/Module.h"
 
 #include <map>
 

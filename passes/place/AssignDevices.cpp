@@ -8,8 +8,8 @@
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 
-#include "passes/support/Module.h"
 #include "passes/place/Devices.h"
+#include "passes/support/Module.h"
 
 namespace commsched {
 #define GEN_PASS_DEF_ASSIGNDEVICES

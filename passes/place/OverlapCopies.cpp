@@ -1,13 +1,13 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "passes/support/OptionError.h"
 #include "passes/place/Passes.h"
+#include "passes/support/OptionError.h"
 
 #include "llvm/ADT/StringSet.h"
 
-#include "passes/place/Devices.h"
 #include "passes/layout/StagingRing.h"
+#include "passes/place/Devices.h"
 
 namespace commsched {
 #define GEN_PASS_DEF_OVERLAPRPCMEMCPY
@@ -36,7 +36,7 @@ bool holdsSend(cs::StartOp start) { return isa<cs::SendOp>(contentOf(start)); }
 struct Staging {
   cs::StartOp fills;
   cs::StartOp communication;
-  cs::AwaitOp await;  // of the communication
+  cs::AwaitOp await;    // of the communication
   cs::StartOp toDevice; // null for a send
   int64_t bytes;
   cs::StartOp frees() { return toDevice ? toDevice : communication; }

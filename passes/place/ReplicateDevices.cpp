@@ -7,9 +7,9 @@
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/StringSet.h"
 
-#include "passes/support/Module.h"
 #include "passes/place/CombineDevices.h"
 #include "passes/place/Devices.h"
+#include "passes/support/Module.h"
 
 namespace commsched {
 #define GEN_PASS_DEF_REPLICATEDEVICES

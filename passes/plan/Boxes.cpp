@@ -1,7 +1,7 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "Boxes.h"
+#include "passes/plan/Boxes.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -110,8 +110,8 @@ private:
       left -= (to - from) * rows;
       return split(i - 1, row - rows, count);
     };
-    return (begin == 0 || part(begin, radix, 1)) && (left < radix || part(0, radix, left / radix)) &&
-           (left == 0 || part(0, left, 1));
+    return (begin == 0 || part(begin, radix, 1)) &&
+           (left < radix || part(0, radix, left / radix)) && (left == 0 || part(0, left, 1));
   }
 
   llvm::ArrayRef<int64_t> strides;

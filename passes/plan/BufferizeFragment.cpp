@@ -1,7 +1,7 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "Stages.h"
+#include "passes/plan/Stages.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -140,8 +140,8 @@ static Value rootOf(Value value) {
   return value;
 }
 
-// A value that is chosen, by a branch or a select, and is a view, if of a result's memory, would leave the
-// layout of the choice open, where nests and kernels need one that is known.
+// A value that is chosen, by a branch or a select, and is a view, if of a result's memory, would
+// leave the layout of the choice open, where nests and kernels need one that is known.
 static void ownChosenValues(func::FuncOp function) {
   auto own = [](Operation *choice, MutableArrayRef<OpOperand> operands) {
     OpBuilder builder(choice);

@@ -4,9 +4,9 @@
 // Translation validation of bufferization: what each operation reads was written
 // by the same operations before and after.
 
-#include "CheckTimer.h"
-#include "MemoryTrace.h"
-#include "Stages.h"
+#include "passes/plan/CheckTimer.h"
+#include "passes/plan/MemoryTrace.h"
+#include "passes/plan/Stages.h"
 
 #include "ir/Cs.h"
 #include "ir/CsSparseOps.h"

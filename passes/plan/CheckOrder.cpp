@@ -4,8 +4,8 @@
 // Two steps are in flight at most, so two are unrolled. What precedes what is
 // the transitive closure of dependences and in-order streams.
 
-#include "CheckPlan.h"
-#include "PlanDependences.h"
+#include "passes/plan/CheckPlan.h"
+#include "passes/plan/PlanDependences.h"
 
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/STLExtras.h"

@@ -4,9 +4,9 @@
 // A value is a row of pieces of named values: byte `from` .. of the value of
 // this name. Names are hashes of what made a value.
 
-#include "CheckPlan.h"
-#include "PlanBuilder.h"
-#include "PlanDependences.h"
+#include "passes/plan/CheckPlan.h"
+#include "passes/plan/PlanBuilder.h"
+#include "passes/plan/PlanDependences.h"
 
 #include "ir/Cs.h"
 #include "llvm/ADT/Hashing.h"
@@ -176,7 +176,8 @@ Seen runPlan(const plan::Plan &plan, const plan::Function &function) {
       for (unsigned input : run.inputs())
         inputs.push_back(memory.read(input).name());
       for (auto [k, output] : llvm::enumerate(run.outputs()))
-        memory.write(output, Row(nameOf(what, instruction.name(), inputs, k), memory.bytes(output)));
+        memory.write(output,
+                     Row(nameOf(what, instruction.name(), inputs, k), memory.bytes(output)));
     };
     switch (instruction.kind_case()) {
     case plan::Instruction::kRun:

@@ -1,8 +1,8 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "Contraction.h"
-#include "HalfSums.h"
+#include "passes/plan/Contraction.h"
+#include "passes/plan/HalfSums.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 

@@ -6,8 +6,8 @@
 // which of the three it is, except that W and G play the same part: the one
 // with the smaller space is called the weights.
 
-#include "KernelBuilder.h"
-#include "Stages.h"
+#include "passes/plan/KernelBuilder.h"
+#include "passes/plan/Stages.h"
 
 #include "mlir/IR/Matchers.h"
 

@@ -4,7 +4,7 @@
 // Messages of sparse gradients as matrices of words: packing and unpacking become
 // slices of columns, and types no longer say of which tensor lists are.
 
-#include "Stages.h"
+#include "passes/plan/Stages.h"
 
 #include "ir/CsSparseOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

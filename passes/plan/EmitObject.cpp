@@ -4,7 +4,7 @@
 // LLVM dialect to machine code. Nothing of the host, the time, the process or
 // the folder goes into the bytes.
 
-#include "Stages.h"
+#include "passes/plan/Stages.h"
 
 #include "plan/fragment_imports.h"
 
@@ -179,8 +179,8 @@ static LogicalResult link(StringRef object, const CodeOptions &options,
     os << object;
   }
   SmallVector<StringRef> arguments{
-      linker,      "-shared", "--build-id=none", "-z", "noexecstack", "-z",
-      "relro",     "-z",      "now",             "--hash-style=gnu",
+      linker, "-shared", "--build-id=none", "-z", "noexecstack", "-z",
+      "relro", "-z", "now", "--hash-style=gnu",
       "--strip-all", "--no-undefined-version", "--threads=1", "-o", output, input};
   std::string error;
   int code = llvm::sys::ExecuteAndWait(

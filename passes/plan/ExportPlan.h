@@ -6,7 +6,7 @@
 #ifndef COMMSCHED_PASSES_PLAN_EXPORTPLAN_H
 #define COMMSCHED_PASSES_PLAN_EXPORTPLAN_H
 
-#include "FragmentCompiler.h"
+#include "passes/plan/FragmentCompiler.h"
 
 namespace commsched {
 

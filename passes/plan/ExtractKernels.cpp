@@ -1,9 +1,9 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "HalfSums.h"
-#include "KernelBuilder.h"
-#include "Stages.h"
+#include "passes/plan/HalfSums.h"
+#include "passes/plan/KernelBuilder.h"
+#include "passes/plan/Stages.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"

@@ -1,9 +1,9 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "CheckTimer.h"
-#include "FragmentCompiler.h"
-#include "Stages.h"
+#include "passes/plan/FragmentCompiler.h"
+#include "passes/plan/CheckTimer.h"
+#include "passes/plan/Stages.h"
 
 #include "ir/Cs.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"

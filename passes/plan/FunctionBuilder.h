@@ -7,8 +7,8 @@
 #ifndef COMMSCHED_PASSES_PLAN_FUNCTIONBUILDER_H
 #define COMMSCHED_PASSES_PLAN_FUNCTIONBUILDER_H
 
-#include "MessageLayout.h"
-#include "PlanBuilder.h"
+#include "passes/layout/MessageLayout.h"
+#include "passes/plan/PlanBuilder.h"
 
 #include "llvm/ADT/DenseMap.h"
 

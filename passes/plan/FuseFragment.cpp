@@ -5,9 +5,9 @@
 // memory, but a producer with several users would be computed several times:
 // only cheap ones are.
 
-#include "Contraction.h"
-#include "HalfSums.h"
-#include "Stages.h"
+#include "passes/plan/Contraction.h"
+#include "passes/plan/HalfSums.h"
+#include "passes/plan/Stages.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"

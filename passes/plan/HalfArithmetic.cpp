@@ -6,8 +6,8 @@
 // compared, not after every operation. Conversions of bf16 are integer arithmetic: LLVM would
 // call a function of its runtime library, which no process has to have.
 
-#include "HalfArithmetic.h"
-#include "HalfSums.h"
+#include "passes/plan/HalfArithmetic.h"
+#include "passes/plan/HalfSums.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"

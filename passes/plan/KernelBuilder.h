@@ -6,7 +6,7 @@
 #ifndef COMMSCHED_PASSES_PLAN_KERNELBUILDER_H
 #define COMMSCHED_PASSES_PLAN_KERNELBUILDER_H
 
-#include "Contraction.h"
+#include "passes/plan/Contraction.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "plan/plan.pb.h"

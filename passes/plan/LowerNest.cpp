@@ -5,7 +5,7 @@
 // one run of memory become one loop, the innermost loop runs over neighbouring
 // elements, and reductions may be reassociated, so that LLVM vectorises them.
 
-#include "Stages.h"
+#include "passes/plan/Stages.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"

@@ -3,8 +3,8 @@
 //
 // Which operation is which, before and after bufferization.
 
-#include "MemoryTrace.h"
-#include "Stages.h"
+#include "passes/plan/MemoryTrace.h"
+#include "passes/plan/Stages.h"
 
 #include "ir/CsSparseOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"

@@ -4,10 +4,10 @@
 // Operations that only compute scalars are passed over. Control flow is in
 // MemoryTraceLoops.cpp.
 
-#include "MemoryTrace.h"
+#include "passes/plan/MemoryTrace.h"
 
-#include "Memory.h"
-#include "Stages.h"
+#include "passes/plan/Memory.h"
+#include "passes/plan/Stages.h"
 
 #include "ir/Cs.h"
 #include "ir/CsSparseOps.h"
@@ -315,8 +315,9 @@ LogicalResult MemoryTrace::visit(Operation *op) {
       })
       .Case([&](tensor::InsertOp insert) {
         Content value = content(insert.getDest());
-        value.write(dense(insert.getDest()).region, {Source::Stored, false, 0, numbers.lookup(op)},
-                    dense(insert.getDest()).region.box.volume() != dense(insert.getDest()).elementBytes);
+        value.write(
+            dense(insert.getDest()).region, {Source::Stored, false, 0, numbers.lookup(op)},
+            dense(insert.getDest()).region.box.volume() != dense(insert.getDest()).elementBytes);
         set(insert.getResult(), std::move(value));
         return success();
       })

@@ -7,7 +7,7 @@
 #ifndef COMMSCHED_PASSES_PLAN_MEMORYTRACE_H
 #define COMMSCHED_PASSES_PLAN_MEMORYTRACE_H
 
-#include "Regions.h"
+#include "passes/plan/Regions.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
@@ -19,7 +19,9 @@ namespace commsched::planexport {
 /// One read: operand `operand` of the structured op of this number, or the n-th
 /// load of the function.
 struct ReadKey {
-  enum Kind : uint8_t { Structured, Load, Result } kind;
+  enum Kind : uint8_t { Structured,
+                        Load,
+                        Result } kind;
   unsigned number, operand;
   auto operator<=>(const ReadKey &other) const = default;
 };

@@ -6,7 +6,7 @@
 // but not in the whole fragment (scratch is reused); and equal nests of many
 // fragments are compiled once.
 
-#include "Stages.h"
+#include "passes/plan/Stages.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -44,7 +44,7 @@ static Value import(Value value, OpBuilder &inner, IRMapping &mapping,
     return known;
   Operation *def = value.getDefiningOp();
   if (isMemoryView(def) || (def && (def->hasTrait<OpTrait::ConstantLike>() ||
-                              isa<memref::GetGlobalOp>(def)))) {
+                                    isa<memref::GetGlobalOp>(def)))) {
     for (Value operand : def->getOperands())
       import(operand, inner, mapping, captured, arguments, body);
     inner.clone(*def, mapping);

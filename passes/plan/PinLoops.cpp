@@ -12,7 +12,7 @@
 // bufferization.materialize_in_destination may not be refused by the analysis, which
 // takes then all that might be in place near it for a conflict.
 
-#include "Stages.h"
+#include "passes/plan/Stages.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -66,7 +66,8 @@ static bool isView(Operation *op) {
 // writes the one of `written`.
 static bool readsElementFirst(Operation *op, OpOperand &use, OpOperand &written) {
   auto generic = dyn_cast<linalg::LinalgOp>(op);
-  return generic && generic.isDpsInput(&use) && generic.getNumLoops() == generic.getNumParallelLoops() &&
+  return generic && generic.isDpsInput(&use) &&
+         generic.getNumLoops() == generic.getNumParallelLoops() &&
          generic.getMatchingIndexingMap(&use) == generic.getMatchingIndexingMap(&written) &&
          generic.getMatchingIndexingMap(&use).isPermutation();
 }

@@ -3,10 +3,10 @@
 //
 // What a function has, and its compute.
 
-#include "CheckPlan.h"
-#include "CheckTimer.h"
-#include "FunctionBuilder.h"
-#include "Urgency.h"
+#include "passes/plan/CheckPlan.h"
+#include "passes/plan/CheckTimer.h"
+#include "passes/plan/FunctionBuilder.h"
+#include "passes/plan/Urgency.h"
 
 #include "ir/CsServerFunctions.h"
 #include "ir/CsSparseOps.h"

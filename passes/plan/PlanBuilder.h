@@ -6,8 +6,8 @@
 #ifndef COMMSCHED_PASSES_PLAN_PLANBUILDER_H
 #define COMMSCHED_PASSES_PLAN_PLANBUILDER_H
 
-#include "ExportPlan.h"
-#include "PlanDependences.h"
+#include "passes/plan/ExportPlan.h"
+#include "passes/plan/PlanDependences.h"
 
 #include "ir/Cs.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -1,8 +1,8 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "PlanDependences.h"
-#include "Memory.h"
+#include "passes/plan/PlanDependences.h"
+#include "passes/plan/Memory.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -208,7 +208,7 @@ private:
         uses[c].readers.clear();
       }
     }
-    std::map<unsigned, llvm::SmallVector<unsigned, 1>> next; // slot -> cells
+    std::map<unsigned, llvm::SmallVector<unsigned, 1>> next;           // slot -> cells
     std::map<unsigned, llvm::SmallVector<unsigned, 4>> currentReaders; // by slot
     for (unsigned c = 0; c < cells.root.size(); ++c) {
       const plan::Buffer &buffer = function.buffers(cells.root[c]);

@@ -3,8 +3,8 @@
 //
 // A level-2 module as a plan.
 
-#include "PlanBuilder.h"
-#include "PlanServers.h"
+#include "passes/plan/PlanBuilder.h"
+#include "passes/plan/PlanServers.h"
 
 #include "ir/CsServerFunctions.h"
 #include "plan/plan_file.h"

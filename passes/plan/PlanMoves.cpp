@@ -4,9 +4,9 @@
 // Copies, and the blocks of cs.split and cs.concat, which are not copied if they
 // are in their place already.
 
-#include "FunctionBuilder.h"
-#include "Memory.h"
-#include "Urgency.h"
+#include "passes/plan/FunctionBuilder.h"
+#include "passes/plan/Memory.h"
+#include "passes/plan/Urgency.h"
 
 #include "passes/layout/StagingRing.h"
 

@@ -3,7 +3,7 @@
 //
 // Rows of tables that trainers fetch from servers and send to them.
 
-#include "FunctionBuilder.h"
+#include "passes/plan/FunctionBuilder.h"
 
 #include "ir/CsServerFunctions.h"
 

@@ -1,7 +1,7 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "PlanServers.h"
+#include "passes/plan/PlanServers.h"
 
 #include "ir/CsServerFunctions.h"
 

@@ -6,8 +6,8 @@
 #ifndef COMMSCHED_PASSES_PLAN_PLANSERVERS_H
 #define COMMSCHED_PASSES_PLAN_PLANSERVERS_H
 
-#include "PlanBuilder.h"
-#include "SplitServer.h"
+#include "passes/plan/PlanBuilder.h"
+#include "passes/plan/SplitServer.h"
 
 #include <vector>
 

@@ -4,7 +4,7 @@
 // Communication over time: exchanges between ranks, messages with parameter
 // servers, and copy engines.
 
-#include "FunctionBuilder.h"
+#include "passes/plan/FunctionBuilder.h"
 
 #include "ir/CsServerFunctions.h"
 
@@ -155,7 +155,7 @@ LogicalResult FunctionBuilder::addMessage(cs::StartOp op, Operation *message) {
 }
 
 std::string FunctionBuilder::sourceOp(ArrayRef<cs::ExchangeOp> exchanges, bool unshard,
-    bool shard) {
+                                      bool shard) {
   if (unshard)
     return "all_gather";
   if (shard)

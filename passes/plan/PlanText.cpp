@@ -1,8 +1,8 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "ExportPlan.h"
-#include "PlanDependences.h"
+#include "passes/plan/ExportPlan.h"
+#include "passes/plan/PlanDependences.h"
 
 #include "llvm/Support/raw_ostream.h"
 

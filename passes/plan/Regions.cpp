@@ -1,7 +1,7 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "Regions.h"
+#include "passes/plan/Regions.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -116,7 +116,7 @@ void Content::write(const MemoryRegion &region, Source source, bool weak) {
 // The part of `entry` that lies in `source`, as it comes to lie in `target`;
 // nullopt if that is not a box.
 static std::optional<MemoryRegion> moved(const MemoryRegion &entry, const View &source,
-                                   const View &target) {
+                                         const View &target) {
   const Box *from = &source.region.box, *written = &entry.box;
   if (source.region.where || entry.where) {
     if (source.region.where != entry.where)
@@ -259,8 +259,8 @@ void Content::tidy() {
     }
   auto key = [](const Entry &entry) {
     return std::tuple(entry.region.box.offset, entry.region.where, entry.region.inner.offset,
-                      llvm::ArrayRef(entry.region.box.dims), llvm::ArrayRef(entry.region.inner.dims),
-                      entry.source, entry.vague);
+                      llvm::ArrayRef(entry.region.box.dims),
+                      llvm::ArrayRef(entry.region.inner.dims), entry.source, entry.vague);
   };
   llvm::stable_sort(all, [&](const Entry &a, const Entry &b) { return key(a) < key(b); });
   all.erase(llvm::unique(all), all.end());

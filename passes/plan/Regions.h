@@ -7,7 +7,7 @@
 #ifndef COMMSCHED_PASSES_PLAN_REGIONS_H
 #define COMMSCHED_PASSES_PLAN_REGIONS_H
 
-#include "Boxes.h"
+#include "passes/plan/Boxes.h"
 
 #include "llvm/ADT/STLFunctionalExtras.h"
 
@@ -30,7 +30,11 @@ Relation relate(const MemoryRegion &a, const MemoryRegion &b);
 
 /// Who wrote something: `what`.`number` is an operation, `operand` its result.
 struct Source {
-  enum Kind : uint8_t { Nothing, Input, Constant, Structured, Stored };
+  enum Kind : uint8_t { Nothing,
+                        Input,
+                        Constant,
+                        Structured,
+                        Stored };
   Kind kind = Nothing;
   bool earlier = false; // in an earlier iteration of a loop
   uint16_t operand = 0;
@@ -64,7 +68,7 @@ public:
   struct Entry {
     MemoryRegion region;
     Source source;
-    bool weak = false; // may not have happened, or not everywhere
+    bool weak = false;  // may not have happened, or not everywhere
     bool vague = false; // weak, because its place could not be told any closer
     bool operator==(const Entry &other) const = default;
   };

@@ -5,8 +5,8 @@
 // operations of the function body in which it is used, and intervals that
 // overlap get disjoint bytes.
 
-#include "Memory.h"
-#include "Stages.h"
+#include "passes/plan/Memory.h"
+#include "passes/plan/Stages.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"

@@ -5,7 +5,7 @@
 // 22.1 does not find the dimensions that it drops where steps are not 1 and there
 // are more dimensions of one element than it drops, and dies.
 
-#include "Stages.h"
+#include "passes/plan/Stages.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/PatternMatch.h"

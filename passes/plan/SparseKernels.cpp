@@ -5,7 +5,7 @@
 // flat tensors, that on buffers a call of a function that says which kernel it
 // stands for.
 
-#include "Stages.h"
+#include "passes/plan/Stages.h"
 
 #include "ir/CsSparseOps.h"
 #include "mlir/Dialect/Bufferization/IR/DstBufferizableOpInterfaceImpl.h"
@@ -210,12 +210,12 @@ struct KernelModel
 };
 
 plan::ElementType elementOf(Type type) {
-  return type.isF32()           ? plan::F32
-         : type.isF16()         ? plan::F16
-         : type.isBF16()        ? plan::BF16
-         : type.isInteger(64)   ? plan::I64
-         : type.isInteger(32)   ? plan::I32
-                                : plan::I8;
+  return type.isF32()         ? plan::F32
+         : type.isF16()       ? plan::F16
+         : type.isBF16()      ? plan::BF16
+         : type.isInteger(64) ? plan::I64
+         : type.isInteger(32) ? plan::I32
+                              : plan::I8;
 }
 
 } // namespace

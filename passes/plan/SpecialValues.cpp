@@ -4,7 +4,7 @@
 // Functions that upstream folds, expands or approximates otherwise than C's library at
 // some numbers: zeros, infinities, NaN, subnormal ones (MLIR 22).
 
-#include "Stages.h"
+#include "passes/plan/Stages.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -92,7 +92,8 @@ void mendFunctions(ModuleOp module) {
   });
 }
 
-// base^exponent modulo 2^width, by squaring; of a negative exponent the quotient 1 / base^-exponent.
+// base^exponent modulo 2^width, by squaring; of a negative exponent the quotient 1 /
+// base^-exponent.
 static Value integerPower(OpBuilder &builder, Location loc, Value base, Value exponent) {
   Type type = base.getType();
   unsigned width = type.getIntOrFloatBitWidth();
@@ -126,9 +127,10 @@ static Value integerPower(OpBuilder &builder, Location loc, Value base, Value ex
         builder.setInsertionPoint(inner.getInsertionBlock(), inner.getInsertionPoint());
         Value result = carried[0], square = carried[1], left = carried[2];
         Value odd = equals(arith::AndIOp::create(builder, loc, left, one), one);
-        scf::YieldOp::create(builder, loc,
-                             ValueRange{choose(odd, times(result, square), result), times(square, square),
-                                        arith::ShRUIOp::create(builder, loc, left, one)});
+        scf::YieldOp::create(
+            builder, loc,
+            ValueRange{choose(odd, times(result, square), result), times(square, square),
+                       arith::ShRUIOp::create(builder, loc, left, one)});
       });
   Value odd = equals(arith::AndIOp::create(builder, loc, exponent, one), one);
   Value inverse = choose(equals(base, one), one,
@@ -158,7 +160,8 @@ void expandFunctions(ModuleOp module) {
       } else {
         Value least = number(APFloat::getSmallestNormalized(format));
         result = arith::AndIOp::create(
-            builder, loc, arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OLT, size, infinity),
+            builder, loc,
+            arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OLT, size, infinity),
             arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OGE, size, least));
       }
     } else if (auto power = dyn_cast<math::IPowIOp>(op)) {

@@ -1,8 +1,8 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "SplitServer.h"
-#include "RowFunction.h"
+#include "passes/plan/SplitServer.h"
+#include "passes/plan/RowFunction.h"
 
 #include "ir/CsServerFunctions.h"
 #include "mlir/IR/Builders.h"
@@ -248,7 +248,8 @@ private:
   }
 
   /// Calls `fn` with each op that reads an argument and the part that it is in.
-  template <typename Fn> LogicalResult forEachRead(Fn fn) {
+  template <typename Fn>
+  LogicalResult forEachRead(Fn fn) {
     for (Operation &op : body.without_terminator())
       for (Value operand : op.getOperands())
         if (auto argument = dyn_cast<BlockArgument>(operand))
@@ -345,10 +346,11 @@ private:
         ops.push_back(&op);
     auto isRead = [&](Value value) {
       return llvm::any_of(ops, [&](Operation *op) {
-        return llvm::is_contained(op->getOperands(), value);
-      }) || llvm::any_of(results, [&](const Result &result) {
-        return result.part == part && result.value == value;
-      });
+               return llvm::is_contained(op->getOperands(), value);
+             }) ||
+             llvm::any_of(results, [&](const Result &result) {
+               return result.part == part && result.value == value;
+             });
     };
     if (part != kSchedule)
       for (auto [i, member] : llvm::enumerate(program.blocks))
@@ -422,13 +424,13 @@ private:
   cs::ServerDependences dependences;
   std::string prefix;
   ServerProgram program;
-  DenseMap<Operation *, int> blockOf;           // by collect
-  std::vector<int> joined;                      // by block: an earlier one, or itself
-  llvm::StringMap<BlockArgument> argumentOf;    // by slot
-  DenseMap<Value, std::string> slotOf;          // of an argument
-  DenseMap<Value, int> updatedBy;               // part, of an argument
-  std::vector<Result> results;                  // that change something
-  llvm::MapVector<Value, std::string> passed;   // schedule to blocks: slot
+  DenseMap<Operation *, int> blockOf;         // by collect
+  std::vector<int> joined;                    // by block: an earlier one, or itself
+  llvm::StringMap<BlockArgument> argumentOf;  // by slot
+  DenseMap<Value, std::string> slotOf;        // of an argument
+  DenseMap<Value, int> updatedBy;             // part, of an argument
+  std::vector<Result> results;                // that change something
+  llvm::MapVector<Value, std::string> passed; // schedule to blocks: slot
 };
 
 } // namespace

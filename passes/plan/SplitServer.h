@@ -28,12 +28,12 @@ struct ServerSlot {
 };
 
 struct ServerBlockFunction {
-  cs::CollectOp collect;       ///< null for a block of a table
+  cs::CollectOp collect; ///< null for a block of a table
   cs::PublishOp publish;
   /// "server.0/w.block0"; of blocks that are updated together it is one, named
   /// after the first, with the collects in cs.batch in their order.
   mlir::func::FuncOp function;
-  std::string slot;            ///< name of the one that is published
+  std::string slot; ///< name of the one that is published
   /// Of a block of a table, else null. The function then updates rows: its
   /// cs.batch are the gradient and, named as their slots, all that has the
   /// table's rows; its cs.metric are, so named, their new values.
@@ -53,8 +53,8 @@ struct ServerProgram {
   int64_t index = 0;
   mlir::func::FuncOp source;
   std::vector<ServerSlot> slots;
-  mlir::func::FuncOp schedule; ///< "server.0/schedule"; null if there is none
-  std::vector<ServerBlockFunction> blocks; ///< in the order of their messages
+  mlir::func::FuncOp schedule;                 ///< "server.0/schedule"; null if there is none
+  std::vector<ServerBlockFunction> blocks;     ///< in the order of their messages
   mlir::OwningOpRef<mlir::ModuleOp> functions; ///< owns them
 };
 

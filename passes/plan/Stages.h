@@ -8,7 +8,7 @@
 #ifndef COMMSCHED_PASSES_PLAN_STAGES_H
 #define COMMSCHED_PASSES_PLAN_STAGES_H
 
-#include "FragmentCompiler.h"
+#include "passes/plan/FragmentCompiler.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/PatternMatch.h"

@@ -12,11 +12,19 @@ namespace {
 
 /// Columns of a layer, in ns and bytes.
 enum Column {
-  kName, kDependence,
-  kForwardTime, kForwardKind, kForwardBytes,
-  kInputTime, kInputKind, kInputBytes,
-  kWeightTime, kWeightKind, kWeightBytes,
-  kUpdateTime, kColumns
+  kName,
+  kDependence,
+  kForwardTime,
+  kForwardKind,
+  kForwardBytes,
+  kInputTime,
+  kInputKind,
+  kInputBytes,
+  kWeightTime,
+  kWeightKind,
+  kWeightBytes,
+  kUpdateTime,
+  kColumns
 };
 constexpr StringRef kColumnNames[] = {
     "name", "dependency", "forward_compute_time", "forward_comm",

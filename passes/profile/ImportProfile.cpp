@@ -4,9 +4,9 @@
 #include "passes/profile/ImportProfile.h"
 
 #include "ir/Register.h"
-#include "llvm/Support/CommandLine.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Tools/mlir-translate/Translation.h"
+#include "llvm/Support/CommandLine.h"
 
 #include "passes/profile/Readers.h"
 
@@ -24,7 +24,8 @@ static llvm::cl::opt<bool> activations(
     llvm::cl::desc("give activations their size; else they have one byte, and an "
                    "emulation needs no memory for them (default true)"));
 
-enum class GradientOrder { backward, forward };
+enum class GradientOrder { backward,
+                           forward };
 static llvm::cl::opt<GradientOrder> gradientOrder(
     "profile-gradient-order", llvm::cl::cat(profileCategory),
     llvm::cl::init(GradientOrder::backward),

@@ -140,7 +140,8 @@ void Reader::scan(StringRef text) {
     int depth = 1;
     size_t end = i + 1;
     for (; end < text.size() && depth > 0; ++end)
-      depth += text[end] == '(' ? 1 : text[end] == ')' ? -1 : 0;
+      depth += text[end] == '(' ? 1 : text[end] == ')' ? -1
+                                                       : 0;
     addModule(text.slice(begin, i),
               Arguments(text.slice(i + 1, depth == 0 ? end - 1 : end)));
     // Modules inside this one come next.
@@ -188,7 +189,9 @@ void Reader::addModule(StringRef kind, const Arguments &arguments) {
   } else if (kind == "Embedding") {
     add("weight", {at(0, "num_embeddings"), at(1, "embedding_dim")});
   } else if (kind == "LSTM" || kind == "GRU" || kind == "RNN") {
-    addRecurrent(kind == "LSTM" ? 4 : kind == "GRU" ? 3 : 1, arguments);
+    addRecurrent(kind == "LSTM" ? 4 : kind == "GRU" ? 3
+                                                    : 1,
+                 arguments);
   }
 }
 
@@ -206,7 +209,8 @@ void Reader::addRecurrent(int64_t gates, const Arguments &arguments) {
         continue;
       std::string suffix = "_l" + std::to_string(layer) + (reverse ? "_reverse" : "");
       add("weight_ih" + suffix,
-          {rows, layer == 0 ? in : both ? 2 * hidden : hidden});
+          {rows, layer == 0 ? in : both ? 2 * hidden
+                                        : hidden});
       add("weight_hh" + suffix, {rows, hidden});
       if (!arguments.isTrue("bias"))
         continue;

@@ -8,9 +8,9 @@
 
 #include <vector>
 
-#include "llvm/Support/SourceMgr.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Location.h"
+#include "llvm/Support/SourceMgr.h"
 
 namespace commsched::profile {
 

@@ -3,9 +3,9 @@
 
 #include "passes/schedule/Apply.h"
 
+#include "passes/schedule/StepCosts.h"
 #include "passes/schedule/solver/Chains.h"
 #include "passes/schedule/solver/Order.h"
-#include "passes/schedule/StepCosts.h"
 
 #include "llvm/ADT/StringSet.h"
 #include <utility>

@@ -6,9 +6,9 @@
 #ifndef COMMSCHED_PASSES_SCHEDULE_APPLY_H
 #define COMMSCHED_PASSES_SCHEDULE_APPLY_H
 
-#include "passes/schedule/solver/Schedule.h"
 #include "passes/schedule/Starts.h"
 #include "passes/schedule/StepProblem.h"
+#include "passes/schedule/solver/Schedule.h"
 
 namespace commsched {
 

@@ -170,8 +170,7 @@ LogicalResult commsched::readProfile(MLIRContext *context, StringRef name,
   if (failed(plan) || failed(file.agree(profile.module, *module, "module", isFirst)) ||
       failed(file.agree(profile.plan, *plan, "plan", isFirst)))
     return failure();
-  return file.each(*root, "processes", "file", [&](const llvm::json::Object &entry)
-                       -> LogicalResult {
+  return file.each(*root, "processes", "file", [&](const llvm::json::Object &entry) -> LogicalResult {
     MeasuredProcess process;
     process.file = name.str();
     FailureOr<std::string> role = file.text(entry, "role", "process");

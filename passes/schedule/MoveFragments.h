@@ -4,8 +4,8 @@
 #ifndef COMMSCHED_PASSES_SCHEDULE_MOVEFRAGMENTS_H
 #define COMMSCHED_PASSES_SCHEDULE_MOVEFRAGMENTS_H
 
-#include "passes/schedule/solver/Schedule.h"
 #include "passes/schedule/StepProblem.h"
+#include "passes/schedule/solver/Schedule.h"
 
 namespace commsched {
 
@@ -13,7 +13,9 @@ namespace commsched {
 /// for the next step stays behind. Communication comes directly behind what it sends;
 /// other ops keep their order as far as that of the fragments allows. Requires that
 /// verify() finds nothing.
-enum class Moved { nothing, some, impossible };
+enum class Moved { nothing,
+                   some,
+                   impossible };
 Moved moveFragments(const StepCommunications &communications,
                     const StepProblem &step, const schedule::Schedule &schedule);
 

@@ -70,7 +70,7 @@ private:
 
   ModuleOp module;
   std::map<Key, cs::FragmentOp> fragments;
-  std::vector<cs::FragmentOp> order; // of the program
+  std::vector<cs::FragmentOp> order;      // of the program
   std::map<int64_t, std::string> servers; // their functions
 };
 

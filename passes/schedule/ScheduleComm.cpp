@@ -1,14 +1,14 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "passes/support/OptionError.h"
 #include "passes/schedule/Passes.h"
+#include "passes/support/OptionError.h"
 
 #include "passes/schedule/Apply.h"
 #include "passes/schedule/MoveFragments.h"
-#include "passes/schedule/solver/Policy.h"
 #include "passes/schedule/ScheduleRemarks.h"
 #include "passes/schedule/ScheduledSteps.h"
+#include "passes/schedule/solver/Policy.h"
 
 #include <cmath>
 #include <map>
@@ -177,8 +177,8 @@ private:
 
   void keep(const StepCommunications &step, cs::ClusterOp cluster,
             const StepProblem &problem, const schedule::Solution &solution) {
-    ScheduledStep kept{problem.problem, solution, keysOf(problem, solution.schedule),
-                       policy, {}, {}, buckets()};
+    ScheduledStep kept{
+        problem.problem, solution, keysOf(problem, solution.schedule), policy, {}, {}, buckets()};
     auto twice = cast<cs::ClusterOp>(cluster->clone());
     twice.setNodes(2 * cluster.getNodes());
     kept.twiceNodes = buildStepProblem(step, twice, algorithm).problem;

@@ -7,8 +7,8 @@
 #ifndef COMMSCHED_PASSES_SCHEDULE_SCHEDULEREMARKS_H
 #define COMMSCHED_PASSES_SCHEDULE_SCHEDULEREMARKS_H
 
-#include "passes/schedule/solver/Solve.h"
 #include "passes/schedule/StepProblem.h"
+#include "passes/schedule/solver/Solve.h"
 
 namespace commsched {
 

@@ -15,13 +15,13 @@ namespace commsched {
 
 struct ScheduledStep {
   schedule::Problem problem;
-  schedule::Solution solution;          ///< as it was applied
-  std::vector<std::string> messages;    ///< their names, as in the schedule
+  schedule::Solution solution;       ///< as it was applied
+  std::vector<std::string> messages; ///< their names, as in the schedule
   std::string policy;
   /// The same step on twice as many nodes; not where the problem knows no nodes.
   std::optional<schedule::Problem> twiceNodes;
   std::vector<std::pair<std::string, std::string>> facts; ///< for people
-  schedule::BucketLimits buckets = {};  ///< of the policy fixed-buckets
+  schedule::BucketLimits buckets = {};                    ///< of the policy fixed-buckets
 };
 
 /// Mixed into a pass.

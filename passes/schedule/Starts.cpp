@@ -37,8 +37,8 @@ private:
   ArrayRef<StartRequest> requests;
   llvm::DenseMap<Operation *, llvm::SmallVector<Part, 1>> partsOf; // of each op
   llvm::DenseMap<Operation *, Operation *> firstUsers;
-  std::vector<unsigned> missing;      // by request: pieces not come to yet
-  std::vector<cs::AwaitOp> awaits;    // by request
+  std::vector<unsigned> missing;                   // by request: pieces not come to yet
+  std::vector<cs::AwaitOp> awaits;                 // by request
   llvm::DenseMap<Operation *, unsigned> missingOf; // by op: requests not started
   llvm::DenseMap<Operation *, cs::StartOp> starts; // of what is whole
   llvm::SmallVector<Operation *> done;

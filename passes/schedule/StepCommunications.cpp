@@ -130,7 +130,7 @@ void StepCommunications::findReaders() {
 
 Value StepCommunications::updatedBy(unsigned result) const {
   auto name = function().getResultAttrOfType<StringAttr>(result,
-                                                   cs::CsDialect::kUpdatesAttr);
+                                                         cs::CsDialect::kUpdatesAttr);
   if (!name)
     return {};
   auto known = carried.find(name.getValue());

@@ -22,7 +22,7 @@ namespace {
 class ProblemBuilder {
 public:
   ProblemBuilder(const StepCommunications &step, cs::ClusterOp cluster,
-          StringRef algorithm)
+                 StringRef algorithm)
       : step(step), costs(step, cluster, algorithm) {}
 
   StepProblem build();
@@ -51,7 +51,8 @@ private:
 
   /// Fragments and communications that make a value, through what only cuts,
   /// joins and copies; null for an argument.
-  template <typename Visit> void sources(Value value, const Visit &visit) {
+  template <typename Visit>
+  void sources(Value value, const Visit &visit) {
     Operation *op = value.getDefiningOp();
     if (!isa_and_nonnull<cs::SplitOp, cs::ConcatOp, cs::CopyOp>(op))
       return visit(op);
@@ -59,7 +60,8 @@ private:
       sources(operand, visit);
   }
   /// Uses of a value, in the same way.
-  template <typename Visit> void uses(Value value, const Visit &visit) {
+  template <typename Visit>
+  void uses(Value value, const Visit &visit) {
     for (OpOperand &use : value.getUses()) {
       Operation *op = use.getOwner();
       if (!isa<cs::SplitOp, cs::ConcatOp, cs::CopyOp>(op))
@@ -73,14 +75,14 @@ private:
   const StepCommunications &step;
   StepCosts costs;
   StepProblem result;
-  llvm::DenseSet<Operation *> isLate; // of the next step
-  std::map<unsigned, unsigned> streamOf; // by device
+  llvm::DenseSet<Operation *> isLate;         // of the next step
+  std::map<unsigned, unsigned> streamOf;      // by device
   llvm::DenseMap<Operation *, unsigned> opOf; // by fragment
   // By communication: what it starts after, where that is communication too, and
   // what starts after it.
   llvm::DenseMap<Operation *, unsigned> relayBefore;
   llvm::DenseMap<Operation *, llvm::SmallVector<schedule::Consumer, 1>> relaysAfter;
-  std::map<Operations, unsigned> relays; // only looked up, never walked
+  std::map<Operations, unsigned> relays;     // only looked up, never walked
   llvm::DenseMap<unsigned, unsigned> begins; // by device
   unsigned kinds = 0;
   struct Fusable {

@@ -7,8 +7,8 @@
 #ifndef COMMSCHED_PASSES_SCHEDULE_STEPPROBLEM_H
 #define COMMSCHED_PASSES_SCHEDULE_STEPPROBLEM_H
 
-#include "passes/schedule/solver/Problem.h"
 #include "passes/schedule/StepCommunications.h"
+#include "passes/schedule/solver/Problem.h"
 
 namespace commsched {
 
@@ -21,7 +21,7 @@ struct StepProblem {
   struct Part {
     mlir::Operation *op = nullptr;   ///< a collective, a send, a recv, of rows
     mlir::Operation *pull = nullptr; ///< the recv, if `op` is the send to it
-    int64_t unit = 1; ///< bytes that a cut keeps together
+    int64_t unit = 1;                ///< bytes that a cut keeps together
     /// How many times its bytes are on the wire in the first stage: those of all
     /// trainers, where a server's link is what limits.
     int64_t copies = 1;

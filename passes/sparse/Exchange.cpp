@@ -285,7 +285,7 @@ LogicalResult Exchanger::run() {
 LogicalResult Exchanger::correctResult() {
   builder.setInsertionPointAfter(op);
   SelectionContext context = contextOf(placedType(op.getValue()).getTensor());
-  FailureOr<Moments> moments = 
+  FailureOr<Moments> moments =
       states.keepMoments(options.rules.correction, "", placedType(op.getValue()));
   if (failed(moments))
     return failure();

@@ -1,8 +1,8 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "passes/support/OptionError.h"
 #include "passes/sparse/Passes.h"
+#include "passes/support/OptionError.h"
 
 #include <cmath>
 
@@ -11,15 +11,15 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "passes/support/Module.h"
-#include "llvm/ADT/StringSet.h"
-#include "llvm/Support/MathExtras.h"
 #include "passes/place/Devices.h"
 #include "passes/sparse/Exchange.h"
 #include "passes/sparse/FuseExchanges.h"
 #include "passes/sparse/Policy.h"
 #include "passes/sparse/Predict.h"
 #include "passes/sparse/Regions.h"
+#include "passes/support/Module.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace commsched {
 #define GEN_PASS_DEF_LOWERSPARSECOMM
@@ -172,8 +172,10 @@ private:
     if (cluster.getNodes() == 1 && !gradient.isOfDevices())
       return dense("there is one node");
     int64_t elements = type.getNumElements();
-    ExchangeSize size{elements, static_cast<int64_t>(type.getElementTypeBitWidth() / 8),
-                      selected(wish.density, elements), {}};
+    ExchangeSize size{elements,
+                      static_cast<int64_t>(type.getElementTypeBitWidth() / 8),
+                      selected(wish.density, elements),
+                      {}};
     for (RankedTensorType shard : gradient.shardTypes())
       size.shards.push_back(selected(wish.density, shard.getNumElements()));
     bool isPowerOfTwo = llvm::isPowerOf2_64(cluster.getNodes());

@@ -4,9 +4,9 @@
 #include "passes/sparse/Predict.h"
 
 #include "ir/CsSparseOps.h"
-#include "llvm/Support/MathExtras.h"
 #include "passes/lower/ExchangeAlgorithms.h"
 #include "passes/sparse/Regions.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace commsched;

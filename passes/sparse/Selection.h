@@ -33,7 +33,7 @@ struct SelectionContext {
   mlir::RankedTensorType type; // dense
   int64_t k;                   // selected
   const SelectionRules &rules;
-  bool withBody;               // else fragments have only a cost
+  bool withBody; // else fragments have only a cost
 
   /// Of lists of this tensor.
   mlir::RankedTensorType messageType(int64_t lists, int64_t entries, bool counted) const;

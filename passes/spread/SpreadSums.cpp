@@ -11,12 +11,12 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
-#include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/StringSet.h"
-#include "passes/support/Module.h"
 #include "passes/place/Devices.h"
 #include "passes/spread/Predict.h"
 #include "passes/spread/Sums.h"
+#include "passes/support/Module.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace commsched {
 #define GEN_PASS_DEF_SPREADSUMS

@@ -7,9 +7,9 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
-#include "llvm/ADT/SetVector.h"
 #include "passes/insert/Outline.h"
 #include "passes/place/Devices.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace commsched;

@@ -19,11 +19,13 @@ namespace commsched {
 llvm::StringRef keepText(const std::string &text);
 
 /// A modifier of an option, in the place of llvm::cl::desc and llvm::cl::init.
-template <typename T> struct Described {
+template <typename T>
+struct Described {
   llvm::StringRef text;
   T value;
 
-  template <typename Option> void apply(Option &option) const {
+  template <typename Option>
+  void apply(Option &option) const {
     std::string all;
     llvm::raw_string_ostream os(all);
     os << text << " (default ";
@@ -41,7 +43,8 @@ template <typename T> struct Described {
   }
 };
 
-template <typename T> Described<T> described(llvm::StringRef text, T value) {
+template <typename T>
+Described<T> described(llvm::StringRef text, T value) {
   return {text, value};
 }
 

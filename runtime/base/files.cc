@@ -35,7 +35,8 @@ constexpr char kUnfinished[] = ".unfinished-";
 
 std::string FolderOf(const std::string &path) {
   const size_t slash = path.rfind('/');
-  return slash == path.npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+  return slash == path.npos ? "." : slash == 0 ? "/"
+                                               : path.substr(0, slash);
 }
 
 struct Unfinished {

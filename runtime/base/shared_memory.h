@@ -28,9 +28,9 @@ bool FreeShared(std::byte *block);
 
 // Where bytes are, for another process.
 struct SharedPlace {
-  uint64_t block = 0;        // never used again in this process
+  uint64_t block = 0;  // never used again in this process
   uint64_t block_bytes = 0;
-  int32_t file = -1;         // descriptor in this process
+  int32_t file = -1;  // descriptor in this process
   uint64_t offset = 0;
 };
 std::optional<SharedPlace> PlaceOf(const std::byte *data, size_t bytes);

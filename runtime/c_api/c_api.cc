@@ -14,8 +14,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "runtime/c_api/c_api_error.h"
 #include "runtime/base/memory.h"
+#include "runtime/c_api/c_api_error.h"
 #include "runtime/session/rank_state.h"
 #include "runtime/session/session.h"
 

@@ -7,11 +7,11 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "runtime/base/files.h"
 #include "runtime/c_api/c_api.h"
 #include "runtime/c_api/c_api_error.h"
-#include "runtime/base/files.h"
-#include "runtime/simulator/simulator.h"
 #include "runtime/measure/trace.h"
+#include "runtime/simulator/simulator.h"
 
 namespace rt = commsched::runtime;
 

@@ -51,7 +51,9 @@ struct MessageLimits {
 };
 
 struct Control {
-  enum Kind { kAnnounce, kGrant, kCredit };
+  enum Kind { kAnnounce,
+              kGrant,
+              kCredit };
   Kind kind = kGrant;
   MessageTag tag;  // not of kCredit
   size_t bytes = 0;
@@ -128,13 +130,17 @@ class Matcher {
 
  private:
   struct Outgoing {
-    enum State { kWaits, kGone, kGrantedAhead } state = kWaits;
+    enum State { kWaits,
+                 kGone,
+                 kGrantedAhead } state = kWaits;
     size_t bytes = 0;
     uint64_t note = 0;      // kGrantedAhead
     std::optional<O> item;  // kWaits
   };
   struct Incoming {
-    enum State { kPosted, kKept, kAnnounced } state = kPosted;
+    enum State { kPosted,
+                 kKept,
+                 kAnnounced } state = kPosted;
     size_t bytes = 0, taken = 0;
     bool granted = false;   // kPosted
     std::optional<I> item;  // the same
@@ -157,8 +163,8 @@ class Matcher {
   absl::flat_hash_map<MessageTag, Incoming> receives_;
   size_t sending_ = 0, posted_ = 0;  // of them, what is not only known of
   size_t announced_ = 0;             // that wait for their receives
-  size_t used_ = 0;       // of the own room
-  size_t to_return_ = 0;  // that the other end has not been told of; part of used_
+  size_t used_ = 0;                  // of the own room
+  size_t to_return_ = 0;             // that the other end has not been told of; part of used_
 };
 
 // --- Sending ------------------------------------------------------------------

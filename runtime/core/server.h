@@ -33,8 +33,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "runtime/program/server_program.h"
 #include "runtime/base/shared_bytes.h"
+#include "runtime/program/server_program.h"
 
 namespace commsched::runtime::core {
 
@@ -95,7 +95,7 @@ class Server {
     SharedBytes gradient;
     std::shared_ptr<void> buffer = nullptr;  // the driver's
     uint64_t call = 0;                       // likewise
-    std::vector<Work> others = {};  // of the blocks that are updated with this one
+    std::vector<Work> others = {};           // of the blocks that are updated with this one
   };
   // An update that begins now, behind those that run; null if there is none. Valid
   // until it is complete. The blocks' values before the newest one are gone.
@@ -113,7 +113,9 @@ class Server {
   bool Busy() const;
 
   // --- Values
-  enum class Pulled { kWaits, kNewest, kBefore };
+  enum class Pulled { kWaits,
+                      kNewest,
+                      kBefore };
   // `pull` is the driver's name for it.
   absl::StatusOr<Pulled> Pull(int trainer, uint32_t block, uint64_t version, uint64_t pull);
   // Pulls of the final values, once they are that.
@@ -164,10 +166,10 @@ class Server {
     SharedBytes payload;
   };
   struct BlockState {
-    uint64_t updates = 0;    // that have run; synchronous: the newest version
-    uint64_t combining = 0;  // synchronous: the combination for this step
-    int added = 0;           // trainers before this one are in it
-    int parts = 0;           // so many
+    uint64_t updates = 0;                  // that have run; synchronous: the newest version
+    uint64_t combining = 0;                // synchronous: the combination for this step
+    int added = 0;                         // trainers before this one are in it
+    int parts = 0;                         // so many
     std::vector<uint64_t> taken, applied;  // by trainer: the step that is next
     std::vector<std::deque<Arrived>> arrived;
   };

@@ -41,11 +41,11 @@ class Trainers {
   };
   struct Saying {
     enum Kind {
-      kTaken,     // block, step
-      kSafe,      // next
+      kTaken,  // block, step
+      kSafe,   // next
       kFinished,
-      kEnd,       // the connection ends in good order
-      kDrop       // it is dropped
+      kEnd,  // the connection ends in good order
+      kDrop  // it is dropped
     };
     Connection to = 0;
     Kind kind = kTaken;
@@ -109,12 +109,12 @@ class Trainers {
     Connection connection = 0;
     uint64_t session = 0;
     bool joined = false, finished = false;
-    bool gone = false;          // in good order, or it has finished and is away
-    bool left = false;          // it has said goodbye
-    bool told = false;          // of the end
-    bool wants_answer = false;  // to Finish
-    int under_way = 0;          // pushes given to the server, not taken yet
-    Time away_since = 0;        // joined, without a connection
+    bool gone = false;           // in good order, or it has finished and is away
+    bool left = false;           // it has said goodbye
+    bool told = false;           // of the end
+    bool wants_answer = false;   // to Finish
+    int under_way = 0;           // pushes given to the server, not taken yet
+    Time away_since = 0;         // joined, without a connection
     std::vector<uint64_t> next;  // by block, of what is taken
   };
   // The time that has passed for this process, at `now`.

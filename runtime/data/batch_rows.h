@@ -14,7 +14,7 @@ namespace commsched::runtime {
 struct BatchRows {
   std::vector<const std::byte *> data;
   std::shared_ptr<const void> owner;  // released when the call has completed
-  int rank = -1;  // whose parts they are, where that is another rank
+  int rank = -1;                      // whose parts they are, where that is another rank
 };
 
 }  // namespace commsched::runtime

@@ -13,8 +13,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "runtime/data/batch_rows.h"
 #include "runtime/base/memory.h"
+#include "runtime/data/batch_rows.h"
 #include "runtime/program/program.h"
 
 namespace commsched::runtime {

@@ -10,8 +10,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/memory.h"
-#include "runtime/data/nan_check.h"
 #include "runtime/base/sync.h"
+#include "runtime/data/nan_check.h"
 
 namespace commsched::runtime {
 namespace {

@@ -145,11 +145,16 @@ absl::StatusOr<Memory> Inflate(absl::string_view packed, uint64_t size) {
 
 absl::StatusOr<ops::Element> ParseType(absl::string_view descr) {
   static constexpr std::pair<const char *, ops::Element> kTypes[] = {
-      {"<f8", ops::Element::kF64}, {"<f4", ops::Element::kF32},
-      {"<f2", ops::Element::kF16}, {"<V2", ops::Element::kBF16},
-      {"|V2", ops::Element::kBF16}, {"<i8", ops::Element::kI64},
-      {"<i4", ops::Element::kI32}, {"|i1", ops::Element::kI8},
-      {"|b1", ops::Element::kI1}};
+      {"<f8", ops::Element::kF64},
+      {"<f4", ops::Element::kF32},
+      {"<f2", ops::Element::kF16},
+      {"<V2", ops::Element::kBF16},
+      {"|V2", ops::Element::kBF16},
+      {"<i8", ops::Element::kI64},
+      {"<i4", ops::Element::kI32},
+      {"|i1", ops::Element::kI8},
+      {"|b1", ops::Element::kI1},
+  };
   for (const auto &[name, element] : kTypes)
     if (descr == name) return element;
   return absl::InvalidArgumentError(

@@ -27,10 +27,15 @@ struct TypeName {
   const char *name;
 };
 constexpr TypeName kTypes[] = {
-    {ops::Element::kF64, "F64"}, {ops::Element::kF32, "F32"},
-    {ops::Element::kF16, "F16"}, {ops::Element::kBF16, "BF16"},
-    {ops::Element::kI64, "I64"}, {ops::Element::kI32, "I32"},
-    {ops::Element::kI8, "I8"},   {ops::Element::kI1, "BOOL"}};
+    {ops::Element::kF64, "F64"},
+    {ops::Element::kF32, "F32"},
+    {ops::Element::kF16, "F16"},
+    {ops::Element::kBF16, "BF16"},
+    {ops::Element::kI64, "I64"},
+    {ops::Element::kI32, "I32"},
+    {ops::Element::kI8, "I8"},
+    {ops::Element::kI1, "BOOL"},
+};
 
 const Value *Field(const Value &object, const char *name) {
   if (!object.has_struct_value()) return nullptr;

@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/loading/code_object.h"
-#include "runtime/execute/merging_client.h"
 #include "runtime/base/precise_sleep.h"
 #include "runtime/base/status_util.h"
+#include "runtime/execute/merging_client.h"
+#include "runtime/loading/code_object.h"
 
 namespace commsched::runtime {
 namespace {

@@ -29,20 +29,20 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
-#include "runtime/execute/completed_calls.h"
+#include "runtime/base/memory.h"
+#include "runtime/base/sync.h"
 #include "runtime/core/calls.h"
 #include "runtime/data/batch_rows.h"
+#include "runtime/execute/completed_calls.h"
 #include "runtime/execute/instruction_runner.h"
-#include "runtime/base/memory.h"
+#include "runtime/execute/progress_engine.h"
+#include "runtime/execute/slot_memory.h"
+#include "runtime/measure/link_observer.h"
+#include "runtime/measure/profile.h"
+#include "runtime/measure/trace.h"
+#include "runtime/program/program.h"
 #include "runtime/transport/parameter_client.h"
 #include "runtime/transport/peer_failure_relay.h"
-#include "runtime/measure/profile.h"
-#include "runtime/program/program.h"
-#include "runtime/execute/progress_engine.h"
-#include "runtime/measure/link_observer.h"
-#include "runtime/execute/slot_memory.h"
-#include "runtime/base/sync.h"
-#include "runtime/measure/trace.h"
 #include "runtime/transport/transport.h"
 
 namespace commsched::runtime {
@@ -146,9 +146,9 @@ class Executor : private ProgressEngine::Host {
   // A call that has begun.
   struct Call : core::Call {
     int function = 0;
-    uint64_t step = 0;  // of the job, with parameter servers
-    std::vector<std::byte *> address;  // by buffer
-    std::vector<int32_t> index;        // of the worker, by device
+    uint64_t step = 0;                      // of the job, with parameter servers
+    std::vector<std::byte *> address;       // by buffer
+    std::vector<int32_t> index;             // of the worker, by device
     std::vector<SlotMemory::Write> writes;  // as in FunctionProgram::written_slots
     std::vector<double> metrics;
     std::shared_ptr<const void> batches;
@@ -217,10 +217,10 @@ class Executor : private ProgressEngine::Host {
 
   const std::shared_ptr<const Program> program_;
   ExecutorOptions options_;
-  std::vector<Memory> arenas_;  // by function
+  std::vector<Memory> arenas_;                    // by function
   std::vector<std::unique_ptr<Stream>> streams_;  // as in Program::streams
   size_t memory_bytes_ = 0;
-  std::atomic<int> busy_{0};         // streams that run an instruction
+  std::atomic<int> busy_{0};        // streams that run an instruction
   std::atomic<bool> ended_{false};  // nothing needs to be waited for any more
 
   Mutex mu_;

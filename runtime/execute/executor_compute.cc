@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/execute/executor.h"
 #include "runtime/base/precise_sleep.h"
+#include "runtime/execute/executor.h"
 
 namespace commsched::runtime {
 namespace {

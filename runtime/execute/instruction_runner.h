@@ -38,8 +38,8 @@ class InstructionRunner {
   }
 
   // Runs instruction `index` of `function` on the buffers at `address` (by
-  // buffer); has nothing to do for other kinds than kRun and kCopy. Returns the first error of a kernel
-  // since the beginning, after which the buffers hold anything.
+  // buffer); has nothing to do for other kinds than kRun and kCopy. Returns the first error of a
+  // kernel since the beginning, after which the buffers hold anything.
   absl::Status Run(const FunctionProgram &function, uint32_t index,
                    const std::vector<std::byte *> &address);
 

@@ -10,12 +10,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "ops/base/element.h"
-#include "runtime/core/merged_block.h"
 #include "runtime/base/memory.h"
-#include "runtime/program/rows_message.h"
 #include "runtime/base/shared_bytes.h"
 #include "runtime/base/status_util.h"
 #include "runtime/base/sync.h"
+#include "runtime/core/merged_block.h"
+#include "runtime/program/rows_message.h"
 
 namespace commsched::runtime {
 namespace {

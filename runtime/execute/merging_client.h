@@ -7,8 +7,8 @@
 
 #include <memory>
 
-#include "runtime/transport/parameter_client.h"
 #include "runtime/program/server_program.h"
+#include "runtime/transport/parameter_client.h"
 
 namespace commsched::runtime {
 

@@ -108,7 +108,7 @@ void ProgressEngine::Loop() {
         if (active_.empty() || failed_)
           changed_.Wait(&mu_);
         else if (transport_ != nullptr && transport_->polls() ? PollTransport()
-                                 : changed_.WaitUntil(&mu_, WakeUp()))
+                                                              : changed_.WaitUntil(&mu_, WakeUp()))
           break;
       }
       if (stop_ && batch.empty() && own_events_.empty() && events_.empty()) return;

@@ -18,16 +18,16 @@
 
 #include "absl/time/time.h"
 #include "runtime/base/backoff.h"
-#include "runtime/core/exchange.h"
-#include "runtime/core/link_queue.h"
 #include "runtime/base/memory.h"
-#include "runtime/transport/parameter_client.h"
-#include "runtime/program/program.h"
-#include "runtime/measure/link_observer.h"
-#include "runtime/execute/row_exchange.h"
 #include "runtime/base/stall_clock.h"
 #include "runtime/base/sync.h"
+#include "runtime/core/exchange.h"
+#include "runtime/core/link_queue.h"
+#include "runtime/execute/row_exchange.h"
+#include "runtime/measure/link_observer.h"
 #include "runtime/measure/trace.h"
+#include "runtime/program/program.h"
+#include "runtime/transport/parameter_client.h"
 #include "runtime/transport/transport.h"
 
 namespace commsched::runtime {
@@ -54,7 +54,7 @@ class ProgressEngine {
     // Of the job: what a Push pushes; the version that a Pull gets.
     uint64_t step = 0;
     void *cookie = nullptr;
-    std::byte *buffer = nullptr;  // of rows: the values
+    std::byte *buffer = nullptr;       // of rows: the values
     const std::byte *input = nullptr;  // of rows: their ids
     std::byte *output = nullptr;
   };
@@ -83,14 +83,17 @@ class ProgressEngine {
     core::Exchange exchange;
     uint32_t slice = 0;
     std::shared_ptr<uint32_t> unfinished;  // slices of it; null if it is the only one
-    Memory staging;  // for a round that receives on top of what it sends
+    Memory staging;                        // for a round that receives on top of what it sends
     Clock::time_point send_begin, recv_begin;
     bool of_server() const {
       return request.instruction->kind != InstructionProgram::kCommunicate;
     }
   };
   struct Event {
-    enum Kind { kStart, kSent, kReceived, kPeerFailed };
+    enum Kind { kStart,
+                kSent,
+                kReceived,
+                kPeerFailed };
     explicit Event(Kind k) : kind(k) {}
     Kind kind;
     Request request;
@@ -178,7 +181,7 @@ class ProgressEngine {
   std::atomic<int> communications_{0};
 
   // Of the engine's thread only.
-  std::vector<Event> own_events_;  // pushed by itself
+  std::vector<Event> own_events_;                       // pushed by itself
   std::map<uint64_t, std::unique_ptr<Active>> active_;  // by sequence
   std::map<int, Link> links_;
   std::vector<std::map<uint64_t, std::unique_ptr<Active>>::node_type> spare_;
@@ -186,7 +189,7 @@ class ProgressEngine {
   uint64_t next_sequence_ = 0;
   bool failed_ = false;
   StallClock stall_;
-  Backoff backoff_;  // between polls of the transport
+  Backoff backoff_;                   // between polls of the transport
   uint64_t polls_ = 0, yielded_ = 0;  // looks; how many there were at the last yield
   std::thread thread_;
 };

@@ -12,8 +12,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "ops/base/element.h"
-#include "runtime/loading/exchange.h"
 #include "runtime/execute/progress_engine.h"
+#include "runtime/loading/exchange.h"
 
 namespace commsched::runtime {
 namespace {

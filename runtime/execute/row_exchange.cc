@@ -5,8 +5,8 @@
 #include <memory>
 #include <utility>
 
-#include "runtime/program/rows_message.h"
 #include "runtime/base/status_util.h"
+#include "runtime/program/rows_message.h"
 
 namespace commsched::runtime {
 

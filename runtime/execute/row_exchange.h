@@ -18,9 +18,9 @@
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
-#include "runtime/transport/parameter_client.h"
-#include "runtime/program/server_program.h"
 #include "runtime/base/sync.h"
+#include "runtime/program/server_program.h"
+#include "runtime/transport/parameter_client.h"
 
 namespace commsched::runtime {
 

@@ -16,8 +16,8 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "runtime/base/memory.h"
-#include "runtime/program/program.h"
 #include "runtime/base/shared_bytes.h"
+#include "runtime/program/program.h"
 
 namespace commsched::runtime {
 
@@ -93,9 +93,9 @@ class SlotMemory {
   void Forget(uint32_t slot, uint64_t completed);
 
   size_t bytes_ = 0;
-  std::vector<Copy> copies_[2];   // by slot; the same if there is one
-  std::vector<uint8_t> version_;  // current copy, by slot
-  std::vector<uint64_t> last_;    // calls up to the last that writes it; 0: none
+  std::vector<Copy> copies_[2];         // by slot; the same if there is one
+  std::vector<uint8_t> version_;        // current copy, by slot
+  std::vector<uint64_t> last_;          // calls up to the last that writes it; 0: none
   std::vector<std::deque<Copy>> kept_;  // by slot, `since` ascends
 };
 

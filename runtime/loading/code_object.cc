@@ -13,8 +13,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "plan/plan.pb.h"
-#include "runtime/loading/code_object_check.h"
 #include "runtime/base/status_util.h"
+#include "runtime/loading/code_object_check.h"
 
 namespace commsched::runtime {
 namespace {

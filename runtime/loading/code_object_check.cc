@@ -265,9 +265,9 @@ absl::StatusOr<uint64_t> Checker::Table(const char *what, uint64_t address,
 
 absl::Status Checker::ReadDynamic() {
   static constexpr int64_t kKnown[] = {
-      DT_SYMTAB, DT_SYMENT, DT_STRTAB,   DT_STRSZ,  DT_GNU_HASH, DT_RELA,
+      DT_SYMTAB, DT_SYMENT, DT_STRTAB, DT_STRSZ, DT_GNU_HASH, DT_RELA,
       DT_RELASZ, DT_RELAENT, DT_RELACOUNT, DT_JMPREL, DT_PLTRELSZ, DT_PLTREL,
-      DT_PLTGOT, DT_FLAGS,  DT_FLAGS_1};
+      DT_PLTGOT, DT_FLAGS, DT_FLAGS_1};
   const uint64_t entries = dynamic_segment_.p_filesz / sizeof(Elf64_Dyn);
   bool ends = false;
   for (uint64_t i = 0; i < entries; ++i) {

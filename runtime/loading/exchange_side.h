@@ -18,7 +18,7 @@
 namespace commsched::runtime {
 
 struct Transfer {
-  int peer = -1;  // -1: nothing
+  int peer = -1;                 // -1: nothing
   int64_t begin = 0, count = 0;  // parts
   friend bool operator==(const Transfer &a, const Transfer &b) {
     return a.peer == b.peer && a.begin == b.begin && a.count == b.count;

@@ -96,8 +96,9 @@ absl::Status FunctionBuilder::AddBuffer(int index) {
                                            "dimensions, got: ",
                                            ToString(info.type)));
       if (((plan_.required_features() >> plan::FEATURE_WORKER_INDEX) & 1) == 0)
-        return BadPlan(where, "is a worker's index, which the plan's required "
-                              "features do not say");
+        return BadPlan(where,
+                       "is a worker's index, which the plan's required "
+                       "features do not say");
       if (program_->server >= 0)
         return BadPlan(where, "a server is no worker, and has no index");
       if (b.device() >= devices_)

@@ -94,7 +94,7 @@ class FunctionBuilder {
   std::string where_;  // begins the errors
   int current_ = 0;    // instruction
   uint64_t total_rounds_ = 0;
-  std::vector<int64_t> writer_;  // last instruction that writes a buffer
+  std::vector<int64_t> writer_;                     // last instruction that writes a buffer
   std::set<std::pair<int, uint32_t>> slot_writes_;  // instructions, slots
 };
 

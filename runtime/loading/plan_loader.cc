@@ -13,8 +13,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "plan/plan_file.h"
-#include "runtime/loading/exchange.h"
 #include "runtime/base/files.h"
+#include "runtime/loading/exchange.h"
 #include "runtime/loading/function_builder.h"
 #include "runtime/loading/plan_rows.h"
 #include "runtime/loading/plan_values.h"
@@ -129,7 +129,7 @@ absl::Status PlanImage::Build(int role, Program *program) const {
   std::vector<bool> held(size_t(plan_.slots_size()), role < 0);
   if (role >= 0)
     for (uint32_t s : SlotsOfRole(plan_, role)) held[s] = true;
-  std::map<std::string, size_t> names;  // slot or function
+  std::map<std::string, size_t> names;                // slot or function
   std::set<std::pair<std::string, uint32_t>> places;  // of slots
   for (int i = 0; i < plan_.slots_size(); ++i) {
     const plan::Slot &slot = plan_.slots(i);

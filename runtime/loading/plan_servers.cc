@@ -399,7 +399,8 @@ absl::StatusOr<PlanRoles> ReadRoles(const plan::Plan &plan) {
       return absl::InvalidArgumentError(
           absl::StrCat("there must be at most ", kMaxTrainers,
                        " trainers, got: ", plan.cluster().nodes()));
-    if (servers.mode() < plan::ParameterServers::SYNC || servers.mode() > plan::ParameterServers::HALF_ASYNC)
+    if (servers.mode() < plan::ParameterServers::SYNC ||
+        servers.mode() > plan::ParameterServers::HALF_ASYNC)
       return absl::InvalidArgumentError(
           absl::StrCat("unknown mode of parameter servers ", int(servers.mode())));
     if (servers.merge() > (1u << 20) ||

@@ -24,7 +24,7 @@ namespace commsched::runtime {
 struct ValueInfo {
   struct Part {
     int server = 0;
-    uint32_t slot = 0;       // index in the plan
+    uint32_t slot = 0;            // index in the plan
     size_t begin = 0, bytes = 0;  // of the whole
   };
   std::string name;
@@ -41,9 +41,9 @@ struct ValueInfo {
 };
 
 struct PlanRoles {
-  int trainer = -1;          // index in Plan.roles; -1: all of the plan is theirs
-  std::vector<int> servers;  // by server
-  ServersProgram program;    // functions are not resolved
+  int trainer = -1;               // index in Plan.roles; -1: all of the plan is theirs
+  std::vector<int> servers;       // by server
+  ServersProgram program;         // functions are not resolved
   std::vector<ValueInfo> values;  // in the order of the plan's slots
 };
 

@@ -59,9 +59,9 @@ class LinkObserver {
  private:
   struct Peer {
     std::atomic<uint64_t> bytes{0};
-    int arrivals = 0;  // at most 1
-    Clock::time_point since;  // the last one
-    uint64_t before = 0;  // bytes until then
+    int arrivals = 0;            // at most 1
+    Clock::time_point since;     // the last one
+    uint64_t before = 0;         // bytes until then
     std::deque<Period> periods;  // guarded by mu_
   };
 

@@ -68,7 +68,7 @@ void ProfileRecorder::Add(const Program &program, int function,
     module_ = program.module_name;
     digest_ = program.digest;
     Process &p = process->second;
-    p.role = program.server >= 0                 ? "server"
+    p.role = program.server >= 0               ? "server"
              : program.servers.servers.empty() ? "worker"
                                                : "trainer";
     p.index = program.server >= 0 ? program.server : program.rank;

@@ -14,8 +14,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "runtime/program/program.h"
 #include "runtime/base/sync.h"
+#include "runtime/program/program.h"
 
 namespace commsched::runtime {
 

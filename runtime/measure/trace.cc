@@ -23,7 +23,7 @@ bool IsLink(TraceSpan::Track track) {
 }
 
 std::string TrackName(TraceSpan::Track track, int peer) {
-  const char *name = track == TraceSpan::kCompute       ? "compute"
+  const char *name = track == TraceSpan::kCompute        ? "compute"
                      : track == TraceSpan::kCopyToHost   ? "copy to host"
                      : track == TraceSpan::kCopyToDevice ? "copy to device"
                      : track == TraceSpan::kSend         ? "send to "

@@ -41,12 +41,16 @@ struct BatchArgument {
 };
 
 struct BufferInfo {
-  enum Kind { kArena, kSlotCurrent, kSlotNext, kBatch, kWorkerIndex };
+  enum Kind { kArena,
+              kSlotCurrent,
+              kSlotNext,
+              kBatch,
+              kWorkerIndex };
   Kind kind = kArena;
   TensorInfo type;
-  size_t offset = 0;   // in the arena; of a part of another buffer: in that
-  uint32_t slot = 0;   // index in Program::slots
-  uint32_t batch = 0;  // index in FunctionProgram::batches
+  size_t offset = 0;    // in the arena; of a part of another buffer: in that
+  uint32_t slot = 0;    // index in Program::slots
+  uint32_t batch = 0;   // index in FunctionProgram::batches
   uint32_t device = 0;  // kWorkerIndex: whose
   std::string name;
 };
@@ -92,19 +96,21 @@ struct CommunicateProgram {
   size_t output_at = 0, output_bytes = 0;
 };
 
-struct Fragment;     // runtime/loading/code_object.h
+struct Fragment;  // runtime/loading/code_object.h
 class CodeLibrary;
 
 struct RunProgram {
   const Fragment *fragment = nullptr;  // of Program::code
-  std::vector<uint32_t> operands;  // inputs, then outputs
+  std::vector<uint32_t> operands;      // inputs, then outputs
   uint64_t flops = 0, bytes = 0;
 };
 
 // What runs one instruction at a time. A compute stream runs fragments; the
 // others are copy engines.
 struct StreamInfo {
-  enum Kind { kCompute, kToHost, kToDevice };
+  enum Kind { kCompute,
+              kToHost,
+              kToDevice };
   Kind kind = kCompute;
   uint32_t device = 0;
 };
@@ -140,8 +146,8 @@ struct InstructionProgram {
   std::vector<uint32_t> writes;   // FunctionProgram::written_slots: which of them
   RunProgram run;
   CommunicateProgram communicate;
-  ServerMessageProgram message;  // kPush, kPull
-  RowsMessageProgram rows;       // kPushRows, kPullRows
+  ServerMessageProgram message;     // kPush, kPull
+  RowsMessageProgram rows;          // kPushRows, kPullRows
   uint32_t source = 0, target = 0;  // kCopy
   // kDelay, and kCopy in emulation (0: it takes no time).
   uint64_t nanoseconds = 0;

@@ -38,18 +38,18 @@ struct RowBlockProgram {
 struct BlockProgram {
   bool of_rows() const { return rows.chunk != 0; }
 
-  std::string key;       // of pushes
+  std::string key;  // of pushes
   std::string pull_key;
-  TensorInfo gradient;   // what is pushed; of rows: of a chunk
-  TensorInfo value;      // what is pulled
-  uint32_t slot = 0;     // that holds the value
-  bool mean = false;     // of the trainers' messages; else the sum
+  TensorInfo gradient;  // what is pushed; of rows: of a chunk
+  TensorInfo value;     // what is pulled
+  uint32_t slot = 0;    // that holds the value
+  bool mean = false;    // of the trainers' messages; else the sum
   // Blocks that the function updates at once, when it has the messages of all:
   // this one, and more in synchronous mode only. In the order of its batches.
   std::vector<uint32_t> together;
   // What is only handed back: neither waits for the schedule nor holds it up.
   bool apart = false;
-  int function = -1;     // index in Program::functions of the server; else -1
+  int function = -1;  // index in Program::functions of the server; else -1
   RowBlockProgram rows;
 };
 
@@ -62,7 +62,9 @@ struct ServerProgram {
 
 struct ServersProgram {
   // plan.proto's ParameterServers.Mode says what they mean.
-  enum Mode { kSync, kAsync, kHalfAsync };
+  enum Mode { kSync,
+              kAsync,
+              kHalfAsync };
   Mode mode = kSync;
   uint32_t merge = 1;
   bool mean = false;

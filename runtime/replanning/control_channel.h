@@ -12,8 +12,8 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "runtime/replanning/transport_lanes.h"
 #include "runtime/base/sync.h"
+#include "runtime/replanning/transport_lanes.h"
 
 namespace commsched::runtime {
 

@@ -8,8 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "runtime/replanning/replacement.h"
 #include "runtime/base/status_util.h"
+#include "runtime/replanning/replacement.h"
 
 namespace commsched::runtime {
 namespace {

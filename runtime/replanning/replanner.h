@@ -20,9 +20,9 @@
 #include "absl/time/time.h"
 #include "runtime/execute/executor.h"
 #include "runtime/loading/plan_loader.h"
+#include "runtime/measure/link_observer.h"
 #include "runtime/measure/profile.h"
 #include "runtime/replanning/control_channel.h"
-#include "runtime/measure/link_observer.h"
 #include "runtime/replanning/planning_command.h"
 #include "runtime/replanning/replan_event.h"
 #include "runtime/replanning/step_clock.h"
@@ -54,8 +54,8 @@ struct Generation {
   uint32_t number = 0;
   std::shared_ptr<const PlanImage> image;
   std::unique_ptr<ProfileRecorder> profile;
-  std::vector<std::unique_ptr<LinkObserver>> links;      // by local rank
-  std::vector<TransportLanes::Lane *> lanes;             // of the executors
+  std::vector<std::unique_ptr<LinkObserver>> links;  // by local rank
+  std::vector<TransportLanes::Lane *> lanes;         // of the executors
   std::vector<std::unique_ptr<Executor>> executors;
 };
 
@@ -125,8 +125,8 @@ class Replanner {
   void Tell(ReplanEvent event);
 
   const Settings settings_;
-  const bool leads_;         // rank 0 is here
-  std::vector<int> others_;  // ranks elsewhere; of those that follow: rank 0
+  const bool leads_;                         // rank 0 is here
+  std::vector<int> others_;                  // ranks elsewhere; of those that follow: rank 0
   std::unique_ptr<ControlChannel> control_;  // null: there are none
   std::atomic<bool> stopped_{false};
 
@@ -139,9 +139,9 @@ class Replanner {
   std::string why_ ABSL_GUARDED_BY(mu_);      // of the attempt
   const Generation *running_ ABSL_GUARDED_BY(mu_) = nullptr;
   std::unique_ptr<Generation> prepared_ ABSL_GUARDED_BY(mu_);
-  uint64_t attempt_ ABSL_GUARDED_BY(mu_) = 0;  // of what is prepared
-  uint64_t position_ ABSL_GUARDED_BY(mu_) = 0;  // the next call
-  uint64_t fence_ ABSL_GUARDED_BY(mu_) = kNone;     // the first that waits
+  uint64_t attempt_ ABSL_GUARDED_BY(mu_) = 0;        // of what is prepared
+  uint64_t position_ ABSL_GUARDED_BY(mu_) = 0;       // the next call
+  uint64_t fence_ ABSL_GUARDED_BY(mu_) = kNone;      // the first that waits
   uint64_t first_new_ ABSL_GUARDED_BY(mu_) = kNone;  // call of the new plan
   absl::Duration held_ ABSL_GUARDED_BY(mu_);
 

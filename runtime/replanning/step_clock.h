@@ -33,9 +33,9 @@ class StepClock {
   const uint64_t every_;
   const double off_;
   const uint64_t window_;
-  uint64_t steps_ = 0;      // since the beginning
-  uint64_t noticed_ = 0;    // step after which it was off; 0: it is not
-  int64_t reference_ = 0;   // ns; 0: not known yet
+  uint64_t steps_ = 0;     // since the beginning
+  uint64_t noticed_ = 0;   // step after which it was off; 0: it is not
+  int64_t reference_ = 0;  // ns; 0: not known yet
   bool said_ = false;
   std::vector<int64_t> last_;  // ns, a ring
 };

@@ -16,8 +16,8 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "runtime/transport/peer_failure_relay.h"
 #include "runtime/base/sync.h"
+#include "runtime/transport/peer_failure_relay.h"
 #include "runtime/transport/transport.h"
 
 namespace commsched::runtime {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "runtime/transport/parameter_client.h"
 #include "runtime/servers/parameter_server.h"
+#include "runtime/transport/parameter_client.h"
 
 namespace commsched::runtime {
 

@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/transport/parameter_client.h"
-#include "runtime/servers/parameter_server_impl.h"
 #include "runtime/base/status_util.h"
+#include "runtime/servers/parameter_server_impl.h"
+#include "runtime/transport/parameter_client.h"
 
 namespace commsched::runtime {
 

@@ -39,9 +39,9 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "runtime/base/shared_bytes.h"
 #include "runtime/loading/plan_loader.h"
 #include "runtime/measure/profile.h"
-#include "runtime/base/shared_bytes.h"
 #include "runtime/measure/trace.h"
 
 namespace commsched::runtime {
@@ -63,8 +63,8 @@ struct ParameterServerOptions {
   // has exactly the updates of the steps before `step`, and no NaN. By the thread of
   // Save.
   std::function<absl::Status(const std::string &path, uint64_t step)> on_cut = {};
-  TraceRecorder *trace = nullptr;  // outlives the server
-  bool emulate = false;            // see runtime/execute/executor.h
+  TraceRecorder *trace = nullptr;      // outlives the server
+  bool emulate = false;                // see runtime/execute/executor.h
   ProfileRecorder *profile = nullptr;  // outlives the server
   // Called once, with the error that ends the server.
   std::function<void(const absl::Status &)> on_failure = {};

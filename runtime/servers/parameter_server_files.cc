@@ -15,11 +15,11 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "runtime/data/nan_check.h"
-#include "runtime/servers/parameter_server_impl.h"
-#include "runtime/data/sealed_file.h"
 #include "runtime/base/status_util.h"
+#include "runtime/data/nan_check.h"
+#include "runtime/data/sealed_file.h"
 #include "runtime/data/tensor_file.h"
+#include "runtime/servers/parameter_server_impl.h"
 
 namespace commsched::runtime {
 namespace {

@@ -15,13 +15,13 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "runtime/core/server.h"
-#include "runtime/execute/executor.h"
 #include "runtime/base/memory.h"
-#include "runtime/servers/parameter_server.h"
-#include "runtime/program/rows_message.h"
 #include "runtime/base/stall_clock.h"
 #include "runtime/base/sync.h"
+#include "runtime/core/server.h"
+#include "runtime/execute/executor.h"
+#include "runtime/program/rows_message.h"
+#include "runtime/servers/parameter_server.h"
 
 namespace commsched::runtime {
 

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/servers/parameter_server_impl.h"
 #include "runtime/base/status_util.h"
+#include "runtime/servers/parameter_server_impl.h"
 
 namespace commsched::runtime {
 namespace {

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/servers/parameter_server_impl.h"
 #include "runtime/base/status_util.h"
+#include "runtime/servers/parameter_server_impl.h"
 
 namespace commsched::runtime {
 
@@ -93,7 +93,8 @@ absl::Status ParameterServerImpl::Align(Machine::Work *work) {
   Block &block = blocks_[size_t(work->block)];
   const absl::Span<const std::byte> from = work->gradient.bytes;
   if (reinterpret_cast<uintptr_t>(from.data()) %
-          ops::ElementBytes(block.program->gradient.element) == 0)
+          ops::ElementBytes(block.program->gradient.element) ==
+      0)
     return absl::OkStatus();
   absl::StatusOr<std::shared_ptr<Memory>> memory = Buffer(&block);
   if (!memory.ok()) return memory.status();
@@ -148,8 +149,10 @@ void ParameterServerImpl::Complete() {
         if (!status.ok()) break;
         absl::StatusOr<SharedBytes> value =
             executor_->ShareSlot(server_->blocks[b].slot);
-        if (value.ok()) values[b] = *std::move(value);
-        else status = value.status();
+        if (value.ok())
+          values[b] = *std::move(value);
+        else
+          status = value.status();
       }
     mu_.Lock();
   }

@@ -6,9 +6,9 @@
 #define COMMSCHED_RUNTIME_SERVERS_SERVER_VALUES_H
 
 #include "absl/status/status.h"
-#include "runtime/servers/parameter_server.h"
-#include "runtime/loading/plan_loader.h"
 #include "runtime/data/tensor_file.h"
+#include "runtime/loading/plan_loader.h"
+#include "runtime/servers/parameter_server.h"
 
 namespace commsched::runtime {
 

@@ -7,8 +7,8 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "runtime/session/rank_state.h"
 #include "runtime/data/sealed_file.h"
+#include "runtime/session/rank_state.h"
 
 namespace commsched::runtime {
 namespace {

@@ -12,8 +12,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "runtime/session/session.h"
 #include "runtime/data/tensor_file.h"
+#include "runtime/session/session.h"
 
 namespace commsched::runtime {
 

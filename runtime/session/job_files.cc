@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kFormat[] = "commsched-trainer-checkpoint-1";
+constexpr char kTrainerFormat[] = "commsched-trainer-checkpoint-1";
 constexpr absl::string_view kEnding = ".checkpoint";
 // Servers are at most one cut apart, so one of these is of all.
 constexpr size_t kKept = 4;
@@ -175,7 +175,7 @@ absl::Status SaveOwnValues(Session *session, const JobFiles &files, uint64_t ste
   }
   absl::Status written =
       WriteSealed(files.RankPath(program.rank, step), tensors,
-                  {{"format", kFormat},
+                  {{"format", kTrainerFormat},
                    {"plan", absl::StrCat(program.digest)},
                    {"step", absl::StrCat(step)},
                    {"rank", absl::StrCat(program.rank)}});
@@ -188,7 +188,7 @@ absl::Status LoadOwnValues(Session *session, const JobFiles &files, uint64_t ste
   const std::vector<uint32_t> own = OwnValues(session->image(), program);
   if (own.empty()) return absl::OkStatus();
   auto file = ReadSealed(files.RankPath(program.rank, step),
-                         {{"format", kFormat},
+                         {{"format", kTrainerFormat},
                           {"plan", absl::StrCat(program.digest)},
                           {"step", absl::StrCat(step)},
                           {"rank", absl::StrCat(program.rank)}});

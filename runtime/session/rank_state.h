@@ -31,9 +31,10 @@ void RemoveOldRankState(Session *session, const std::string &path, uint64_t step
 // Sets the state of the ranks here to what `saved_ranks` ranks have saved. If there
 // were as many as there are now, each gets its own. Else all get the mean over the
 // saved ones: what all ranks together have not applied yet is the same then, if
-// gradients combine by mean; integers (regions of ranks) begin at zero again. Files that are missing, or of another step, are an error;
-// so is state that they do not have, if it is to be `complete`: it stays, else. Of a plan
-// that had no such state there are no files, which is fine if it need not be complete.
+// gradients combine by mean; integers (regions of ranks) begin at zero again. Files that are
+// missing, or of another step, are an error; so is state that they do not have, if it is to be
+// `complete`: it stays, else. Of a plan that had no such state there are no files, which is fine if
+// it need not be complete.
 absl::Status LoadRankState(Session *session, const std::string &path, uint64_t step,
                            int saved_ranks, bool complete = true);
 

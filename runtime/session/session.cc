@@ -111,9 +111,9 @@ absl::StatusOr<std::unique_ptr<Session>> Session::InProcess(
     std::vector<int> ranks;
     for (int r = 0; r < nodes; ++r) ranks.push_back(r);
     auto hub = MakeInProcessHub(nodes);
-    return Replanning(std::move(image), ranks,
-                      [hub](TransportOptions o) { return ConnectInProcess(hub, std::move(o)); },
-                      options);
+    return Replanning(
+        std::move(image), ranks,
+        [hub](TransportOptions o) { return ConnectInProcess(hub, std::move(o)); }, options);
   }
   std::unique_ptr<Session> session(new Session);
   session->image_ = image;

@@ -19,10 +19,10 @@
 #include "absl/status/statusor.h"
 #include "runtime/data/batch_source.h"
 #include "runtime/execute/executor.h"
-#include "runtime/transport/parameter_client.h"
-#include "runtime/servers/parameter_server.h"
 #include "runtime/loading/plan_loader.h"
 #include "runtime/replanning/replanner.h"
+#include "runtime/servers/parameter_server.h"
+#include "runtime/transport/parameter_client.h"
 
 namespace commsched::runtime {
 
@@ -167,9 +167,9 @@ class Session {
   std::shared_ptr<const PlanImage> image_;
   uint64_t calls_ = 0;
   std::shared_ptr<CompletedCalls> completed_;  // of the ranks here
-  uint64_t steps_ = 0;                // of calls that all have completed,
-  std::deque<uint64_t> step_calls_;   // and the others
-  uint64_t good_calls_ = kAllCalls;  // that were gone back to
+  uint64_t steps_ = 0;                         // of calls that all have completed,
+  std::deque<uint64_t> step_calls_;            // and the others
+  uint64_t good_calls_ = kAllCalls;            // that were gone back to
   // What belongs to the plan that runs, except executors_; with re-planning only.
   std::unique_ptr<Generation> generation_;
   Mutex cancel_mu_;  // Cancel, and the change to another plan

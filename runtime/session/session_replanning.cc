@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/base/status_util.h"
 #include "runtime/replanning/replacement.h"
 #include "runtime/session/session.h"
-#include "runtime/base/status_util.h"
 
 namespace commsched::runtime {
 namespace {

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/base/status_util.h"
 #include "runtime/servers/in_process_parameter_client.h"
 #include "runtime/session/session.h"
-#include "runtime/base/status_util.h"
 
 namespace commsched::runtime {
 

@@ -14,8 +14,8 @@ namespace {
 
 // What a rank does in a round, or in all rounds of a fixed shape.
 struct Step {
-  int peer[2];     // sends to, receives from; -1: nobody
-  int64_t code;    // of the shape, the numbers of parts, and the peers' identity
+  int peer[2];   // sends to, receives from; -1: nobody
+  int64_t code;  // of the shape, the numbers of parts, and the peers' identity
 };
 
 using Hash = std::pair<uint64_t, uint64_t>;

@@ -208,7 +208,8 @@ absl::StatusOr<Model> MakeModel(const PlanImage &image,
     if (i.kind == InstructionProgram::kPushRows ||
         i.kind == InstructionProgram::kPullRows)
       return absl::UnimplementedError(absl::StrCat(
-          "instruction \"", i.name, "\" moves single rows of a table: plans with "
+          "instruction \"", i.name,
+          "\" moves single rows of a table: plans with "
           "them cannot be simulated"));
   auto costs = InstructionCosts(*model.step, image.plan().cluster(), *measured, -1);
   if (!costs.ok()) return costs.status();

@@ -39,15 +39,15 @@ struct ModelCommunication {
 struct ModelServer {
   std::shared_ptr<const Program> program;
   std::vector<double> push_bytes, pull_bytes;  // by block
-  std::vector<Time> update_ns;  // by block: of its function, if it is the first of it
+  std::vector<Time> update_ns;                 // by block: of its function, if it is the first of it
   Time schedule_ns = 0;
 };
 
 // Ranks that are alike.
 struct RankClass {
-  int rank = 0;   // the first one, which stands for all
+  int rank = 0;  // the first one, which stands for all
   int ranks = 1;
-  double compute = 1;  // a fragment takes so many times as long
+  double compute = 1;       // a fragment takes so many times as long
   double up = 0, down = 0;  // bytes in a nanosecond
 };
 
@@ -55,10 +55,10 @@ struct Model {
   int workers = 0, servers = 0;
   std::shared_ptr<const Program> program;  // of rank 0
   const FunctionProgram *step = nullptr;
-  std::vector<Time> duration;       // by instruction, of what a stream runs
-  std::vector<int> communication;   // by instruction; -1: none
+  std::vector<Time> duration;      // by instruction, of what a stream runs
+  std::vector<int> communication;  // by instruction; -1: none
   std::vector<ModelCommunication> communications;
-  std::vector<uint32_t> slices;     // of which communication, by number of the slice
+  std::vector<uint32_t> slices;  // of which communication, by number of the slice
   std::vector<ExchangeShape> shapes;
   LinkCosts link;
   std::vector<RankClass> classes;

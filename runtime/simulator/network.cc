@@ -8,7 +8,7 @@
 namespace commsched::runtime::simulator {
 namespace {
 
-constexpr double kSlack = 1e-3;    // bytes
+constexpr double kSlack = 1e-3;  // bytes
 
 // Of the gRPC transport, on a link of so many bytes in a nanosecond.
 double PacketBytesAt(double rate) {
@@ -87,7 +87,8 @@ bool Network::Settle(Time now) {
   settling_.swap(dirty_);
   for (uint32_t index : settling_) channels_[index].dirty = false;
   for (uint32_t index : settling_) {
-    while (!channels_[index].writing && Write(index, now)) {}
+    while (!channels_[index].writing && Write(index, now)) {
+    }
     Channel &channel = channels_[index];
     if (channel.active && channel.first_packet == channel.packets.size())
       Deactivate(index, now);

@@ -4,8 +4,8 @@
 // The transport and the links of a simulation. A channel is the connection of one
 // rank to another: what is ready in it goes out by priority, in packets, of which
 // one is given to the socket at a time; the socket takes the next when no more than
-// `socket_bytes` are left in it and the queue of the link has the rest. Channels share the links at their two ends
-// max-min fair, as TCP connections do in the long run.
+// `socket_bytes` are left in it and the queue of the link has the rest. Channels share the links at
+// their two ends max-min fair, as TCP connections do in the long run.
 //
 // A link: a resource for each direction, with a rate and a token bucket, which lets
 // `burst_bytes` through at once after a pause.
@@ -23,16 +23,20 @@ namespace commsched::runtime::simulator {
 constexpr uint32_t kNone = ~uint32_t{0};
 
 struct Message {
-  enum Kind : uint8_t { kData, kGrant, kPush, kPullRequest, kPullReply };
+  enum Kind : uint8_t { kData,
+                        kGrant,
+                        kPush,
+                        kPullRequest,
+                        kPullReply };
   Kind kind = kData;
   int32_t priority = 0;
   uint32_t channel = 0;
-  uint32_t next = kNone;  // of a packet's messages, or of the free ones
+  uint32_t next = kNone;       // of a packet's messages, or of the free ones
   uint32_t communication = 0;  // of the plan; of a server: the block
   uint32_t round = 0;          // over all phases and slices
   uint64_t call = 0;
   uint64_t number = 0;  // among those of one priority
-  double bytes = 0;  // of a grant: of the message that it is for
+  double bytes = 0;     // of a grant: of the message that it is for
   // How often there is such a message: in a class of ranks, parts may be empty.
   double share = 1;
   // Whom it concerns at the sender: a communication there.
@@ -94,13 +98,13 @@ class Network {
     double weight = 0;  // of the shares of its channels
     double burst = 0, tokens = 0, used = 0;
     Time tokens_at = 0;
-    double bytes = 0;  // that were given to it
+    double bytes = 0;                // that were given to it
     std::vector<uint32_t> channels;  // with something on the wire
   };
   struct Packet {
-    double end;          // on the wire, counted from `Channel::served` = 0
-    uint32_t first;      // of the messages that end in it, kNone: none
-    Time extra;          // latency beyond the channel's
+    double end;      // on the wire, counted from `Channel::served` = 0
+    uint32_t first;  // of the messages that end in it, kNone: none
+    Time extra;      // latency beyond the channel's
   };
   struct Channel {
     uint32_t up = 0, down = 0;
@@ -109,8 +113,8 @@ class Network {
     double overhead_bytes = 0, packet_bytes = 0, ahead_bytes = 0;
     int to = 0;
     core::PacketQueue<uint64_t, uint32_t, double> ready;  // by Message::number
-    std::vector<uint32_t> controls;  // grants, in order
-    std::vector<Packet> packets;     // on the wire, from `first_packet` on
+    std::vector<uint32_t> controls;                       // grants, in order
+    std::vector<Packet> packets;                          // on the wire, from `first_packet` on
     size_t first_packet = 0;
     double tail = 0, served = 0, rate = 0;
     Time updated = 0;

@@ -57,7 +57,7 @@ class Simulation final : private Network::Host {
     core::Calls calls;
     std::array<core::Call, kInFlight> of_calls;  // by number
     std::vector<uint32_t> streams;
-    uint32_t up = 0, down = 0;  // resources
+    uint32_t up = 0, down = 0;                    // resources
     absl::flat_hash_map<int, uint32_t> channels;  // by peer
     uint64_t next_sequence = 0;
     Time engine_free = 0;
@@ -113,8 +113,8 @@ class Simulation final : private Network::Host {
     std::unique_ptr<core::Server> machine;
     std::vector<Merged> merged;  // of the trainers: by class and block
     uint32_t up = 0, down = 0;
-    Time free = 0;            // when all that has begun has ended
-    std::deque<Time> begins;  // of what has begun
+    Time free = 0;                                // when all that has begun has ended
+    std::deque<Time> begins;                      // of what has begun
     absl::flat_hash_map<int, uint32_t> channels;  // to classes of trainers
     double busy_ns = 0;
   };
@@ -221,8 +221,8 @@ class Simulation final : private Network::Host {
   };
   std::vector<ServerMessage> pending_;
   std::vector<uint32_t> free_pending_;
-  std::vector<Time> ends_;      // by step, everywhere
-  std::vector<uint32_t> left_;  // by step: ranks that have not retired it
+  std::vector<Time> ends_;           // by step, everywhere
+  std::vector<uint32_t> left_;       // by step: ranks that have not retired it
   std::vector<double> first_bytes_;  // of resources, when the first step ended
   uint64_t messages_ = 0, events_handled_ = 0;
 };

@@ -158,8 +158,10 @@ void Simulation::TakePullReply(const Message &message) {
   const ServerMessageProgram &what = InstructionOf(of.instruction).message;
   if (options_.trace != nullptr)
     Trace(rank->rank, TraceSpan::kReceive, int(what.server),
-          model_.server[what.server].program->servers.servers[what.server]
-              .blocks[what.block].pull_key,
+          model_.server[what.server]
+              .program->servers.servers[what.server]
+              .blocks[what.block]
+              .pull_key,
           "message", of.call, message.bytes, of.begin, now_);
   if (Merged *merged = MergedOf(of.rank, what); merged != nullptr) {
     merged->machine.Fetched(of.call + 1, true);

@@ -172,7 +172,8 @@ std::string SimulationJson(const SimulationResult &r) {
   for (size_t i = 0; i < r.ranks.size(); ++i) {
     const RankResult &rank = r.ranks[i];
     absl::StrAppend(&out, i == 0 ? "\n" : ",\n", "{\"role\":\"",
-                    rank.server ? "server" : r.servers != 0 ? "trainer" : "worker",
+                    rank.server ? "server" : r.servers != 0 ? "trainer"
+                                                            : "worker",
                     "\",\"rank\":", rank.server ? rank.rank - r.workers : rank.rank,
                     ",\"ranks\":", rank.ranks, ",\"compute_ns\":", JsonNumber(rank.compute_ns),
                     ",\"exposed_ns\":", JsonNumber(rank.exposed_ns));

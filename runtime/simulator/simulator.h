@@ -81,8 +81,8 @@ struct LinkUse {
 };
 
 struct RankResult {
-  int rank = 0;    // the first of the class
-  int ranks = 1;   // in the class
+  int rank = 0;   // the first of the class
+  int ranks = 1;  // in the class
   bool server = false;
   double compute_ns = 0;  // per step, of the busiest compute stream
   double exposed_ns = 0;  // per step: that stream stands still
@@ -96,8 +96,8 @@ struct SimulationResult {
   bool steady = true;             // false: the last half of the steps is averaged
   double step_ns = 0;             // in the long run; with --steps: their mean, but the first
   double first_step_ns = 0;
-  double total_ns = 0;            // until the last step is complete everywhere
-  std::vector<double> ends_ns;    // by step: when it is complete everywhere
+  double total_ns = 0;                    // until the last step is complete everywhere
+  std::vector<double> ends_ns;            // by step: when it is complete everywhere
   double compute_ns = 0, exposed_ns = 0;  // of the rank that computes longest
   uint64_t events = 0, messages = 0;      // that were simulated
   double seconds = 0;                     // that this took

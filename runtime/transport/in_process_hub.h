@@ -17,8 +17,8 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
-#include "runtime/core/link_end.h"
 #include "runtime/base/sync.h"
+#include "runtime/core/link_end.h"
 #include "runtime/transport/transport.h"
 
 namespace commsched::runtime {
@@ -71,13 +71,15 @@ class InProcessHub {
   };
 
   struct Endpoint {
-    enum State { kAbsent, kOpen, kClosed };
+    enum State { kAbsent,
+                 kOpen,
+                 kClosed };
     State state = kAbsent;
     uint64_t plan_digest = 0;
     std::function<void(int, const absl::Status &)> on_peer_failure;
     std::vector<core::LinkEnd> ends;  // by peer
-    int active = 0;              // callbacks running or about to run for it
-    int sends_pending = 0;       // begun and not completed
+    int active = 0;                   // callbacks running or about to run for it
+    int sends_pending = 0;            // begun and not completed
     std::atomic<uint64_t> bytes_sent{0}, bytes_received{0};
   };
 

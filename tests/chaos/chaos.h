@@ -12,9 +12,9 @@ namespace commsched::runtime::core {
 // What came of one run: a random job under random faults, both of its seed. Of every
 // two seeds, one is a job with parameter servers and one of ranks.
 struct ChaosRun {
-  std::string wrong;  // empty: the job ended as it must
-  bool failed = false;            // with an error, which the faults explain
-  std::vector<std::string> trace; // what happened, in order
+  std::string wrong;               // empty: the job ended as it must
+  bool failed = false;             // with an error, which the faults explain
+  std::vector<std::string> trace;  // what happened, in order
 };
 ChaosRun RunChaos(uint64_t seed);
 

@@ -20,7 +20,8 @@ TEST(Chaos, JobsEndAsTheyMust) {
   int well = 0, failed = 0;
   for (uint64_t seed = 1; seed <= 3000; ++seed) {
     const ChaosRun run = RunChaos(seed);
-    ASSERT_EQ(run.wrong, "") << "seed " << seed << "\n" << absl::StrJoin(run.trace, "\n");
+    ASSERT_EQ(run.wrong, "") << "seed " << seed << "\n"
+                             << absl::StrJoin(run.trace, "\n");
     ++(run.failed ? failed : well);
   }
   // Of both, so that the above says something.

@@ -20,13 +20,13 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "runtime/base/stall_clock.h"
 #include "runtime/core/calls.h"
 #include "runtime/core/exchange.h"
 #include "runtime/core/link_end.h"
 #include "runtime/core/link_queue.h"
 #include "runtime/core/matcher.h"
 #include "runtime/core/packet_queue.h"
-#include "runtime/base/stall_clock.h"
 #include "tests/chaos/ranks_case.h"
 #include "tests/chaos/world.h"
 
@@ -89,8 +89,8 @@ class RanksWorld : public World {
     bool open = false, writing = false, last_written = false;
     bool ended = false;  // this side of the stream
     bool closed = false;
-    Time arrives = 0;                   // the last packet that is on its way to it
-    std::optional<Time> broken;         // what would arrive later is lost
+    Time arrives = 0;            // the last packet that is on its way to it
+    std::optional<Time> broken;  // what would arrive later is lost
   };
   End &end(int rank, int peer) { return ranks_[size_t(rank)].ends[size_t(peer)]; }
   void Dial(int rank, int peer);

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/program/server_program.h"
 #include "runtime/base/shared_bytes.h"
+#include "runtime/program/server_program.h"
 
 namespace commsched::runtime::core {
 

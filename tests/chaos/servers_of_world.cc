@@ -13,7 +13,7 @@ namespace commsched::runtime::core {
 namespace {
 
 constexpr Time kTick = kSecond / 4;
-constexpr Time kLinger = 2 * kSecond;     // of a server that has failed
+constexpr Time kLinger = 2 * kSecond;  // of a server that has failed
 
 }  // namespace
 
@@ -57,9 +57,7 @@ void ServersWorld::Watch(int s, uint64_t incarnation) {
   if (late.trainer >= 0 && !server.failed && !server.machine->Finished()) {
     server.trainers->Lost(late.trainer);
     if (!server.machine->finished(late.trainer))
-      FailServer(s, absl::StrCat("trainer ", late.trainer, late.never_came
-                                                               ? " did not join"
-                                                               : " is lost"));
+      FailServer(s, absl::StrCat("trainer ", late.trainer, late.never_came ? " did not join" : " is lost"));
   }
   if (server.machine->progress() != server.progress) {
     server.progress = server.machine->progress();
@@ -245,8 +243,9 @@ void ServersWorld::ServerHears(int s, uint64_t name, const Packet &packet) {
       if (!status.ok()) break;
       server.pulls[pull] = {name, packet};
       if (*pulled != Server::Pulled::kWaits)
-        AnswerPull(s, pull, (*pulled == Server::Pulled::kNewest ? server.values
-                                                                : server.before)[packet.block]);
+        AnswerPull(
+            s, pull,
+            (*pulled == Server::Pulled::kNewest ? server.values : server.before)[packet.block]);
       break;
     }
     case Packet::kFinish:

@@ -8,11 +8,6 @@
 #include "absl/strings/str_cat.h"
 
 namespace commsched::runtime::core {
-namespace {
-
-constexpr Time kDetection = 2 * kSecond;  // of a broken connection, at most
-
-}  // namespace
 
 JobCase RandomJob(std::mt19937_64 &random) {
   JobCase job;

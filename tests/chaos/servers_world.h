@@ -58,8 +58,18 @@ class ServersWorld : public World {
  private:
   struct Packet {
     enum Kind {
-      kJoin, kWelcome, kPush, kTaken, kSafe, kPull, kValue, kFinish, kFinished,
-      kGoodbye, kAbort, kClose
+      kJoin,
+      kWelcome,
+      kPush,
+      kTaken,
+      kSafe,
+      kPull,
+      kValue,
+      kFinish,
+      kFinished,
+      kGoodbye,
+      kAbort,
+      kClose
     };
     Packet(Kind kind = kJoin) : kind(kind) {}
     Kind kind;
@@ -73,10 +83,10 @@ class ServersWorld : public World {
   };
   struct Connection {
     int trainer = 0, server = 0;
-    uint64_t incarnation = 0;  // of the server
-    bool broken = false;                  // what is on its way is lost
-    bool closed[2] = {false, false};      // at the trainer's, the server's end
-    Time arrives[2] = {0, 0};             // the last one that is on its way to it
+    uint64_t incarnation = 0;         // of the server
+    bool broken = false;              // what is on its way is lost
+    bool closed[2] = {false, false};  // at the trainer's, the server's end
+    Time arrives[2] = {0, 0};         // the last one that is on its way to it
   };
   struct TrainerBlock {
     uint64_t pushed = 0, pulled = 0;
@@ -103,7 +113,10 @@ class ServersWorld : public World {
     std::unique_ptr<Trainers> trainers;
     std::vector<Values> values, before, sums;
     std::map<uint64_t, Asked> pulls;
-    enum { kIdle, kWaits, kPauses, kWrites } saving = kIdle;
+    enum { kIdle,
+           kWaits,
+           kPauses,
+           kWrites } saving = kIdle;
     bool reached = false, completing = false, failed = false;
     uint64_t progress = 0;
     Time progressed = 0, failed_at = 0;

@@ -11,7 +11,6 @@
 namespace commsched::runtime::core {
 namespace {
 
-constexpr Time kDetection = 2 * kSecond;  // of a broken connection, at most
 constexpr size_t kElement = sizeof(uint32_t);
 
 }  // namespace
@@ -88,7 +87,8 @@ void RanksWorld::Pump(int r, int peer) {
   if (!e.open || e.closed || e.writing || e.last_written) return;
   Packet packet;
   for (Frame &frame : e.frames) {
-    e.last_written |= std::holds_alternative<Goodbye>(frame) || std::holds_alternative<Abort>(frame);
+    e.last_written |=
+        std::holds_alternative<Goodbye>(frame) || std::holds_alternative<Abort>(frame);
     packet.push_back(std::move(frame));
   }
   e.frames.clear();

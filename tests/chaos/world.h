@@ -18,6 +18,8 @@
 namespace commsched::runtime::core {
 
 inline constexpr Time kSecond = 1'000'000'000, kMillisecond = kSecond / 1000;
+// Of a broken connection, at most.
+inline constexpr Time kDetection = 2 * kSecond;
 
 class World {
  public:

@@ -168,7 +168,8 @@ TEST_P(ConformanceTest, MissingPeerIsNamed) {
     // One rank may hear of it from the other.
     EXPECT_TRUE(std::any_of(results.begin(), results.end(), [](auto &result) {
       return result.status().code() == absl::StatusCode::kDeadlineExceeded;
-    })) << results[0].status() << results[1].status();
+    })) << results[0].status()
+        << results[1].status();
   }
 }
 

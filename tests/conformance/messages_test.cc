@@ -67,11 +67,16 @@ TEST_P(ConformanceTest, SendComesFirst) {
 
 TEST_P(ConformanceTest, MatchesEveryPartOfTheTag) {
   Start(2);
-  const std::vector<MessageTag> tags = {
-      {1, 1, 1, 1},           {2, 1, 1, 1},          {1, 2, 1, 1},
-      {1, 1, 2, 1},           {1, 1, 1, 2},          {0, 0, 0, 0},
-      {~uint64_t{0}, 0, 0, 0}, {0, ~uint32_t{0}, 0, 0}, {0, 0, ~uint32_t{0}, 0},
-      {0, 0, 0, ~uint32_t{0}}};
+  const std::vector<MessageTag> tags = {{1, 1, 1, 1},
+                                        {2, 1, 1, 1},
+                                        {1, 2, 1, 1},
+                                        {1, 1, 2, 1},
+                                        {1, 1, 1, 2},
+                                        {0, 0, 0, 0},
+                                        {~uint64_t{0}, 0, 0, 0},
+                                        {0, ~uint32_t{0}, 0, 0},
+                                        {0, 0, ~uint32_t{0}, 0},
+                                        {0, 0, 0, ~uint32_t{0}}};
   std::vector<Bytes> messages, buffers(tags.size(), Bytes(3000));
   std::vector<Result> results;
   for (size_t i = 0; i < tags.size(); ++i) messages.push_back(Pattern(3000, i));
@@ -241,8 +246,8 @@ TEST_P(ConformanceTest, AllToAllInAnyOrder) {
     for (int to = 0; to < kRanks; ++to)
       for (uint32_t i = 0; from != to && i < kMessages; ++i) {
         const size_t size = random() % (size_t{1} << (random() % 20));
-        messages.push_back({from, to, {.step = i / 5, .key = i % 5},
-                            Pattern(size, random()), Bytes(size)});
+        messages.push_back(
+            {from, to, {.step = i / 5, .key = i % 5}, Pattern(size, random()), Bytes(size)});
       }
   // Each rank in a thread of its own, sends and receives in its own order.
   std::vector<std::vector<Result>> results(kRanks);

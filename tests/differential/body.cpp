@@ -265,9 +265,16 @@ Value Body::moderate(Value value) {
 Value Body::castTo(const Value &value, const std::string &element) {
   if (value.element == element)
     return value;
-  static const std::map<std::string, int> widths = {{"f64", 64}, {"f32", 32}, {"f16", 16},
-                                                    {"bf16", 16}, {"i64", 64}, {"i32", 32},
-                                                    {"i8", 8},   {"i1", 1}};
+  static const std::map<std::string, int> widths = {
+      {"f64", 64},
+      {"f32", 32},
+      {"f16", 16},
+      {"bf16", 16},
+      {"i64", 64},
+      {"i32", 32},
+      {"i8", 8},
+      {"i1", 1},
+  };
   bool toFloat = element.find('f') != std::string::npos;
   Value from = value;
   // Between the two of 16 bits there is no cast.
@@ -275,7 +282,8 @@ Value Body::castTo(const Value &value, const std::string &element) {
     from = castTo(value, "f32");
   // Moderate numbers of integers that may have wrapped.
   if (from.isInteger() && toFloat) {
-    std::string mask = value.tensor ? splat(from.element, from.shape, 7).name : number(from.element, 7);
+    std::string mask =
+        value.tensor ? splat(from.element, from.shape, 7).name : number(from.element, 7);
     from = op("arith.andi " + from.name + ", " + mask + " : " + from.type(), from.element,
               from.shape, {from}, 7);
     from.tensor = value.tensor;
@@ -289,7 +297,8 @@ Value Body::castTo(const Value &value, const std::string &element) {
   else if (toFloat)
     name = from.element == "i1" ? "arith.uitofp" : "arith.sitofp";
   else
-    name = before > after ? "arith.trunci" : from.element == "i1" ? "arith.extui" : "arith.extsi";
+    name = before > after ? "arith.trunci" : from.element == "i1" ? "arith.extui"
+                                                                  : "arith.extsi";
   Value result;
   result.tensor = value.tensor;
   std::string to = value.tensor ? typeOf(element, value.shape) : element;

@@ -41,7 +41,7 @@ struct Value {
   std::string name;
   std::string element; // "f32"
   Shape shape;
-  double size = 1;       // about how large its elements are
+  double size = 1; // about how large its elements are
   Origin of{};
   bool tensor = true;
 

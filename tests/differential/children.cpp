@@ -60,7 +60,8 @@ struct Children::Child {
   bool ended = false;
 };
 
-Children::Child Children::start(uint64_t from, uint64_t to, const std::function<Job(uint64_t)> &job) {
+Children::Child Children::start(uint64_t from, uint64_t to,
+                                const std::function<Job(uint64_t)> &job) {
   int ends[2];
   if (pipe(ends)) {
     std::perror("pipe");
@@ -123,7 +124,8 @@ bool Children::read(Child &child, std::vector<Done> &results) {
     std::string word;
     int outcome = 0;
     Report &r = done.report;
-    line >> word >> done.index >> outcome >> r.elements >> r.undetermined >> r.reference >> r.lowering >> r.code >> r.run;
+    line >> word >> done.index >> outcome >> r.elements >> r.undetermined >> r.reference >>
+        r.lowering >> r.code >> r.run;
     std::getline(line >> std::ws, r.message);
     r.outcome = Outcome(outcome);
     results.push_back(done);
@@ -147,10 +149,10 @@ bool Children::read(Child &child, std::vector<Done> &results) {
     done.index = child.next++;
     done.crashed = true;
     done.report.outcome = Outcome::failed;
-    done.report.message = late ? "hangs"
+    done.report.message = late                                                 ? "hangs"
                           : WIFSIGNALED(status) && WTERMSIG(status) == SIGPROF ? "takes too long"
-                          : WIFSIGNALED(status) ? std::string("crashes: ") + strsignal(WTERMSIG(status))
-                                                : "exits with " + std::to_string(WEXITSTATUS(status));
+                          : WIFSIGNALED(status)                                ? std::string("crashes: ") + strsignal(WTERMSIG(status))
+                                                                               : "exits with " + std::to_string(WEXITSTATUS(status));
     results.push_back(done);
   }
   return false;
@@ -188,7 +190,9 @@ void Children::run(uint64_t first, uint64_t last, const std::function<Job(uint64
         running[i] = start(running[i].next, running[i].last, job);
       }
     }
-    running.erase(std::remove_if(running.begin(), running.end(), [](const Child &c) { return c.ended; }), running.end());
+    running.erase(
+        std::remove_if(running.begin(), running.end(), [](const Child &c) { return c.ended; }),
+        running.end());
     startMore();
   }
 }
@@ -197,8 +201,7 @@ Done Children::run(const Job &job) {
   Done result;
   run(0, 1, [&](uint64_t) { return job; }, [&](const Done &done) {
     result = done;
-    return true;
-  });
+    return true; });
   return result;
 }
 

@@ -20,9 +20,12 @@ static std::vector<Value> pickCarried(Body &body, int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
     Value value;
     bool same = i && body.rng.oneIn(2);
-    if (body.find([&](const Value &v) {
-          return v.count() <= 1024 && (!same || (v.element == carried[0].element && v.shape == carried[0].shape));
-        }, value))
+    if (body.find(
+            [&](const Value &v) {
+              return v.count() <= 1024 &&
+                     (!same || (v.element == carried[0].element && v.shape == carried[0].shape));
+            },
+            value))
       carried.push_back(value);
   }
   return carried;
@@ -49,18 +52,22 @@ static Value writtenThenRead(Body &body, const Value &value) {
   if (value.element == "i1" || !body.find([&](const Value &v) { return v.element == value.element && v.shape == value.shape; }, by))
     return value;
   std::string map = mapOf(value.rank(), iota(value.rank()));
-  Value written = body.generic({{by, map}}, {{value, map}}, std::string(value.shape.size(), 'p'), [&](auto &ins, auto &outs) {
-    std::string name = value.isFloat() ? "arith.maximumf " : "arith.addi ";
-    return std::vector<Value>{body.scalar(name + ins[0].name + ", " + outs[0].name + " : " + value.element, value.element, {ins[0], outs[0]},
-                                          std::max(value.size, by.size))};
-  })[0];
+  Value written =
+      body.generic({{by, map}}, {{value, map}}, std::string(value.shape.size(), 'p'),
+                   [&](auto &ins, auto &outs) {
+                     std::string name = value.isFloat() ? "arith.maximumf " : "arith.addi ";
+                     return std::vector<Value>{body.scalar(
+                         name + ins[0].name + ", " + outs[0].name + " : " + value.element,
+                         value.element, {ins[0], outs[0]}, std::max(value.size, by.size))};
+                   })[0];
   if (body.rng.oneIn(2))
     body.keep(combine(body, value, body.rng.oneIn(2) ? value : by));
   return written;
 }
 
 // Results of an op with regions, of the types of `values`.
-static void results(Body &body, const std::string &base, const std::vector<Value> &values, const Origin &touched) {
+static void results(Body &body, const std::string &base, const std::vector<Value> &values,
+                    const Origin &touched) {
   for (size_t i = 0; i < values.size(); ++i) {
     Value result = values[i];
     result.name = values.size() > 1 ? base + "#" + std::to_string(i) : base;
@@ -95,7 +102,8 @@ void forLoop(Body &body) {
   if (carried.empty())
     return;
   int64_t rounds = rng.between(0, 4);
-  std::string low = body.index(0), high = body.index(rounds * 2), step = body.index(2), base = body.fresh(), at = body.fresh();
+  std::string low = body.index(0), high = body.index(rounds * 2), step = body.index(2),
+              base = body.fresh(), at = body.fresh();
   std::vector<std::string> inits, types;
   std::vector<Value> arguments;
   for (const Value &value : carried) {
@@ -138,11 +146,21 @@ void forLoop(Body &body) {
 void insertLoop(Body &body) {
   Random &rng = body.rng;
   Value into, from;
-  if (!body.find([](const Value &v) { return v.rank() > 0 && v.rank() < 3 && v.count() <= 1024 && v.size <= 32; }, into) ||
-      !body.find([&](const Value &v) { return v.element == into.element && v.rank() == into.rank() && v.shape.back() == into.shape.back() && v.count() <= 4096; }, from))
+  if (!body.find(
+          [](const Value &v) {
+            return v.rank() > 0 && v.rank() < 3 && v.count() <= 1024 && v.size <= 32;
+          },
+          into) ||
+      !body.find(
+          [&](const Value &v) {
+            return v.element == into.element && v.rank() == into.rank() &&
+                   v.shape.back() == into.shape.back() && v.count() <= 4096;
+          },
+          from))
     return;
   int64_t rounds = std::min({into.shape[0], from.shape[0], int64_t(9)});
-  std::string low = body.index(0), high = body.index(rounds), step = body.index(1), base = body.fresh(), at = body.fresh(), carried = body.fresh();
+  std::string low = body.index(0), high = body.index(rounds), step = body.index(1),
+              base = body.fresh(), at = body.fresh(), carried = body.fresh();
   // Of the other end, for one in two.
   std::string last = body.index(rounds - 1);
   body.line(base + " = scf.for " + at + " = " + low + " to " + high + " step " + step + " iter_args(" + carried + " = " +
@@ -175,7 +193,8 @@ void insertLoop(Body &body) {
                            typeOf(of.element, row),
                        of.element, row, {of}, of.size);
       };
-      Value changed = combine(body, sliceOf(source, at), sliceOf(argument, rng.oneIn(2) ? place : at));
+      Value changed =
+          combine(body, sliceOf(source, at), sliceOf(argument, rng.oneIn(2) ? place : at));
       if (changed.isFloat())
         changed = body.op("math.tanh " + changed.name + " : " + changed.type(), changed.element, row, {changed}, 1);
       result = body.op("tensor.insert_slice " + changed.name + " into " + carried + "[" + place + rest + "] " + sizes + " " + strides +

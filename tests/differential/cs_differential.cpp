@@ -111,7 +111,8 @@ Job jobOf(uint64_t index, const Options &options) {
 std::string textOf(const Job &job, const std::string &why) {
   return "// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.\n"
          "// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception\n//\n"
-         "// " + why + "\n// values: " + std::to_string(job.seed) + "\n// mode: " + job.mode.text() + "\n" + job.text;
+         "// " +
+         why + "\n// values: " + std::to_string(job.seed) + "\n// mode: " + job.mode.text() + "\n" + job.text;
 }
 
 // One job for each mode that a file names.
@@ -243,12 +244,16 @@ int main(int argc, char **argv) {
       replayed.push_back(std::move(job));
       names.push_back(file);
     }
-  auto jobAt = [&](uint64_t index) { return options.replay ? replayed[index] : jobOf(index, options); };
+  auto jobAt = [&](uint64_t index) {
+    return options.replay ? replayed[index] : jobOf(index, options);
+  };
   uint64_t first = options.replay ? 0 : options.first;
   uint64_t last = options.replay ? replayed.size() : first + options.runs;
 
   auto begin = std::chrono::steady_clock::now();
-  auto seconds = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); };
+  auto seconds = [&] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  };
   Trial trial;
   Children children(trial, options.jobs);
   Totals totals;
@@ -290,15 +295,18 @@ int main(int argc, char **argv) {
     std::printf("invalid %llu, first %s: %s\n", (unsigned long long)n, firsts[reason].c_str(), reason.c_str());
   std::printf("seconds of processors' waiting or work: reference %.1f, passes %.1f, code %.1f, run %.1f\n", totals.reference,
               totals.lowering, totals.code, totals.run);
-  std::printf("{\"benchmark\": \"differential\", \"seed\": %llu, \"programs\": %llu, \"wrong\": %llu, \"refused\": %llu, \"crashed\": %llu, "
-              "\"invalid\": %llu, \"elements\": %llu, \"undetermined_percent\": %.2f, \"seconds\": %.1f, \"refusals\": %s, \"not_interpreted\": %s}\n",
-              (unsigned long long)options.seed, (unsigned long long)totals.programs,
-              (unsigned long long)totals.outcomes[int(Outcome::wrong)],
-              (unsigned long long)totals.outcomes[int(Outcome::refused)],
-              (unsigned long long)(totals.crashed + totals.outcomes[int(Outcome::failed)]),
-              (unsigned long long)totals.outcomes[int(Outcome::invalid)], (unsigned long long)totals.elements,
-              totals.elements ? 100.0 * double(totals.undetermined) / double(totals.elements) : 0.0, took,
-              json(totals.refusals).c_str(), json(totals.invalid).c_str());
-  bool replayFails = options.replay && (totals.outcomes[int(Outcome::invalid)] || totals.outcomes[int(Outcome::refused)]);
+  std::printf(
+      "{\"benchmark\": \"differential\", \"seed\": %llu, \"programs\": %llu, \"wrong\": %llu, \"refused\": %llu, \"crashed\": %llu, "
+      "\"invalid\": %llu, \"elements\": %llu, \"undetermined_percent\": %.2f, \"seconds\": %.1f, \"refusals\": %s, \"not_interpreted\": %s}\n",
+      (unsigned long long)options.seed, (unsigned long long)totals.programs,
+      (unsigned long long)totals.outcomes[int(Outcome::wrong)],
+      (unsigned long long)totals.outcomes[int(Outcome::refused)],
+      (unsigned long long)(totals.crashed + totals.outcomes[int(Outcome::failed)]),
+      (unsigned long long)totals.outcomes[int(Outcome::invalid)],
+      (unsigned long long)totals.elements,
+      totals.elements ? 100.0 * double(totals.undetermined) / double(totals.elements) : 0.0, took,
+      json(totals.refusals).c_str(), json(totals.invalid).c_str());
+  bool replayFails = options.replay && (totals.outcomes[int(Outcome::invalid)] ||
+                                        totals.outcomes[int(Outcome::refused)]);
   return !findings.empty() || replayFails;
 }

@@ -12,7 +12,8 @@ static Value unary(Body &body, const std::string &name, const Value &a, double s
   return body.scalar(name + " " + a.name + " : " + a.element, a.element, {a}, size);
 }
 
-static Value binary(Body &body, const std::string &name, const Value &a, const Value &b, double size) {
+static Value binary(Body &body, const std::string &name, const Value &a, const Value &b,
+                    double size) {
   return body.scalar(name + " " + a.name + ", " + b.name + " : " + a.element, a.element, {a, b}, size);
 }
 
@@ -60,8 +61,7 @@ static Value rareFloatOp(Body &body, const Value &a, const Value &b) {
     return unary(body, "math.round", a, a.size + 1);
   case 7:
     return binary(body, "math.powf", positive(body, below1(a), 0.25), below1(b), 4);
-  case 8:
-  {
+  case 8: {
     bool inverse = rng.oneIn(3);
     Value base = inverse ? positive(body, a, 0.5) : a;
     int64_t power = inverse ? rng.between(-3, -1) : rng.between(0, 3);
@@ -73,7 +73,8 @@ static Value rareFloatOp(Body &body, const Value &a, const Value &b) {
   case 10:
     return binary(body, "arith.remf", a, positive(body, b, 0.5), a.size);
   case 11: {
-    Value low = number(body, a.element, -double(rng.between(0, 3)) / 2), high = number(body, a.element, double(rng.between(1, 3)) / 2);
+    Value low = number(body, a.element, -double(rng.between(0, 3)) / 2),
+          high = number(body, a.element, double(rng.between(1, 3)) / 2);
     return body.scalar("math.clampf " + a.name + " to [" + low.name + ", " + high.name + "] : " + a.element, a.element,
                        {a, low, high}, 2);
   }
@@ -135,7 +136,8 @@ Value floatOp(Body &body, const std::vector<Value> &of) {
     Value compared = body.scalar("arith.cmpf " + std::string(rng.pick({"ogt", "olt", "oge", "une", "ult"})) +
                                      ", " + a.name + ", " + b.name + " : " + a.element,
                                  "i1", {a, b}, 1);
-    return select(body, compared, rng.pick(of), number(body, a.element, rng.pick({0.0, 1.0, -0.5})));
+    return select(body, compared, rng.pick(of),
+                  number(body, a.element, rng.pick({0.0, 1.0, -0.5})));
   }
   case 19: {
     Value c = rng.pick(of);
@@ -266,30 +268,34 @@ void elementwise(Body &body) {
       shape.push_back(first.shape[size_t(d)]);
     std::string element = rng.oneIn(6) ? rng.pick(ins).value.element : first.element;
     bool read = rng.oneIn(6);
-    outs.push_back({read ? body.accumulator(element, shape) : body.empty(element, shape), mapOf(rank, order)});
+    outs.push_back(
+        {read ? body.accumulator(element, shape) : body.empty(element, shape), mapOf(rank, order)});
     reads.push_back(read);
   }
-  auto results = body.generic(ins, outs, std::string(size_t(rank), 'p'), [&](auto &inner, auto &outer) {
-    std::vector<Value> leaves = inner, yields;
-    if (rank > 0 && rng.oneIn(10)) { // where it is
-      Value at = body.scalar("linalg.index " + std::to_string(rng.below(rank)) + " : index", "index", {}, 0);
-      leaves.push_back(body.scalar("arith.index_cast " + at.name + " : index to i32", "i32", {at}, 0));
-    }
-    for (size_t i = 0; i < outer.size(); ++i) {
-      std::vector<Value> read = leaves;
-      if (reads[i])
-        read.push_back(outer[i]);
-      yields.push_back(tree(body, read, outer[i].element, int(rng.between(1, 4))));
-    }
-    return yields;
-  });
+  auto results =
+      body.generic(ins, outs, std::string(size_t(rank), 'p'), [&](auto &inner, auto &outer) {
+        std::vector<Value> leaves = inner, yields;
+        if (rank > 0 && rng.oneIn(10)) { // where it is
+          Value at = body.scalar("linalg.index " + std::to_string(rng.below(rank)) + " : index",
+                                 "index", {}, 0);
+          leaves.push_back(
+              body.scalar("arith.index_cast " + at.name + " : index to i32", "i32", {at}, 0));
+        }
+        for (size_t i = 0; i < outer.size(); ++i) {
+          std::vector<Value> read = leaves;
+          if (reads[i])
+            read.push_back(outer[i]);
+          yields.push_back(tree(body, read, outer[i].element, int(rng.between(1, 4))));
+        }
+        return yields;
+      });
   for (const Value &result : results)
     body.keep(result);
 }
 
 Value combine(Body &body, const Value &a, const Value &b) {
   Random &rng = body.rng;
-  std::string name = a.isFloat() ? rng.pick({"arith.addf", "arith.mulf", "arith.subf", "arith.maximumf"})
+  std::string name = a.isFloat()         ? rng.pick({"arith.addf", "arith.mulf", "arith.subf", "arith.maximumf"})
                      : a.element == "i1" ? rng.pick({"arith.andi", "arith.xori"})
                                          : rng.pick({"arith.addi", "arith.muli", "arith.maxsi"});
   double size = name == "arith.mulf" ? a.size * b.size : a.size + b.size;

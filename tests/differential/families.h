@@ -35,8 +35,10 @@ bool productOfType(Body &body, const std::string &element, const Shape &shape, V
 void reduction(Body &body);
 void argmax(Body &body);
 void softmax(Body &body);
-Value reduceTo(Body &body, const Value &value, const std::vector<int64_t> &kept, const std::string &how);
-Value broadcastTo(Body &body, const Value &value, const Shape &shape, const std::vector<int64_t> &dims);
+Value reduceTo(Body &body, const Value &value, const std::vector<int64_t> &kept,
+               const std::string &how);
+Value broadcastTo(Body &body, const Value &value, const Shape &shape,
+                  const std::vector<int64_t> &dims);
 Value toScalar(Body &body, const Value &value);
 
 // named.cpp

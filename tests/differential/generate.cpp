@@ -17,11 +17,33 @@ struct Family {
   int weight;
 };
 constexpr Family kFamilies[] = {
-    {product, 14}, {layer, 8},   {elementwise, 14}, {onTensors, 8}, {reduction, 8}, {softmax, 4},
-    {argmax, 2},   {transpose, 5}, {broadcast, 3},  {reshape, 5},   {slice, 6},     {insertSlice, 5},
-    {pad, 2},      {concat, 4},  {gather, 3},       {rows, 2},      {casts, 3},     {convolution, 4},
-    {forLoop, 3},  {insertLoop, 4}, {conditional, 2}, {whileLoop, 1},
-    {workerIndex, 2}, {namedElementwise, 5}, {namedSoftmax, 1}, {windows, 3}, {fromNumbers, 2},
+    {product, 14},
+    {layer, 8},
+    {elementwise, 14},
+    {onTensors, 8},
+    {reduction, 8},
+    {softmax, 4},
+    {argmax, 2},
+    {transpose, 5},
+    {broadcast, 3},
+    {reshape, 5},
+    {slice, 6},
+    {insertSlice, 5},
+    {pad, 2},
+    {concat, 4},
+    {gather, 3},
+    {rows, 2},
+    {casts, 3},
+    {convolution, 4},
+    {forLoop, 3},
+    {insertLoop, 4},
+    {conditional, 2},
+    {whileLoop, 1},
+    {workerIndex, 2},
+    {namedElementwise, 5},
+    {namedSoftmax, 1},
+    {windows, 3},
+    {fromNumbers, 2},
 };
 // Loops in loops are few, so that programs stay small.
 int nested = 0;
@@ -95,7 +117,12 @@ static Value bent(Body &body, const std::string &element, const Shape &shape) {
   Value value;
   int64_t count = elements(shape);
   // The same elements in another shape.
-  if (rng.oneIn(2) && shape.size() > 0 && body.find([&](const Value &v) { return v.element == element && v.count() == count && v.rank() > 0; }, value)) {
+  if (rng.oneIn(2) && shape.size() > 0 &&
+      body.find(
+          [&](const Value &v) {
+            return v.element == element && v.count() == count && v.rank() > 0;
+          },
+          value)) {
     std::vector<int64_t> all = iota(value.rank());
     Value flat = value;
     if (value.rank() > 1)
@@ -115,7 +142,8 @@ static Value bent(Body &body, const std::string &element, const Shape &shape) {
   std::vector<int64_t> kept, dims;
   for (size_t d = 0; d < shape.size(); ++d)
     for (int64_t i = 0; i < value.rank(); ++i)
-      if (value.shape[size_t(i)] == shape[d] && std::find(kept.begin(), kept.end(), i) == kept.end()) {
+      if (value.shape[size_t(i)] == shape[d] &&
+          std::find(kept.begin(), kept.end(), i) == kept.end()) {
         kept.push_back(i);
         dims.push_back(int64_t(d));
         break;
@@ -168,7 +196,8 @@ void Writer::makeArguments() {
     return shape;
   };
   bool isRead = statesRead = rng.oneIn(3);
-  auto add = [&](const std::string &kind, const std::string &name, const std::string &type, const Shape &shape) {
+  auto add = [&](const std::string &kind, const std::string &name, const std::string &type,
+                 const Shape &shape) {
     Value value{"%" + name, type, shape, type[0] == 'i' ? 7.0 : 1.0};
     value.of.batch = kind == "batch";
     arguments.push_back({value, kind, name});
@@ -204,9 +233,13 @@ void Writer::makeGradients() {
     if (argument.kind == "param" && argument.value.rank() == 2 && argument.value.shape[0] == argument.value.shape[1] &&
         (weights.empty() || weights[0].type() == argument.value.type()))
       weights.push_back(argument.value);
-  if (!weights.empty() && rng.oneIn(2) && body.find([&](const Value &v) {
-        return v.element == weights[0].element && v.rank() == 2 && v.of.batch && v.shape[1] == weights[0].shape[0] && v.size <= 4;
-      }, x))
+  if (!weights.empty() && rng.oneIn(2) &&
+      body.find(
+          [&](const Value &v) {
+            return v.element == weights[0].element && v.rank() == 2 && v.of.batch &&
+                   v.shape[1] == weights[0].shape[0] && v.size <= 4;
+          },
+          x))
     ofNet = network(body, weights, x);
   for (const Argument &argument : arguments) {
     if (argument.kind != "param")
@@ -257,8 +290,8 @@ Value Writer::updated(const Argument &param, const Value &gradient) {
     return makeOfType(body, p.element, p.shape);
   if (way <= 5) { // any function of both, element by element
     std::string map = mapOf(p.rank(), iota(p.rank()));
-    return body.generic({{p, map}, {gradient, map}}, {{body.empty(p.element, p.shape), map}}, std::string(size_t(p.rank()), 'p'),
-                        [&](auto &ins, auto &) {
+    return body.generic({{p, map}, {gradient, map}}, {{body.empty(p.element, p.shape), map}},
+                        std::string(size_t(p.rank()), 'p'), [&](auto &ins, auto &) {
                           Value last = tree(body, ins, p.element, 3);
                           std::string tanh = body.scalar("math.tanh " + last.name + " : " + p.element, p.element, {last}, 1).name;
                           last.name = tanh;
@@ -269,7 +302,8 @@ Value Writer::updated(const Argument &param, const Value &gradient) {
   for (const Argument &state : arguments) {
     if (state.kind != "state" || state.value.type() != type || way <= 9 || (servers && statesRead))
       continue;
-    bool taken = std::any_of(results.begin(), results.end(), [&](const Result &r) { return r.name == state.name; });
+    bool taken = std::any_of(results.begin(), results.end(),
+                             [&](const Result &r) { return r.name == state.name; });
     if (taken)
       continue;
     Value m = binary("arith.addf", scaled(state.value, 0.5), gradient);
@@ -299,12 +333,14 @@ void Writer::makeUpdates() {
         Value value = updated(argument, gradient);
         results.push_back({value, "updates", argument.name});
         // One value as the new value of two.
-        if (!servers && rng.oneIn(10) && results.size() > 1 && results[results.size() - 2].value.type() == value.type())
+        if (!servers && rng.oneIn(10) && results.size() > 1 &&
+            results[results.size() - 2].value.type() == value.type())
           results.back().value = results[results.size() - 2].value;
       }
   for (const Argument &argument : arguments) {
     if (argument.kind != "state" ||
-        std::any_of(results.begin(), results.end(), [&](const Result &r) { return r.name == argument.name; }))
+        std::any_of(results.begin(), results.end(),
+                    [&](const Result &r) { return r.name == argument.name; }))
       continue;
     const Value &s = argument.value;
     if (s.isInteger() && rng.oneIn(2)) {
@@ -332,7 +368,8 @@ void Writer::makeUpdates() {
 void Writer::makeMetrics() {
   for (int64_t i = 0, n = rng.between(0, 3); i < n; ++i) {
     Value value;
-    if (!body.find([&](const Value &v) { return v.isFloat() && v.count() <= kMostElements; }, value))
+    if (!body.find([&](const Value &v) { return v.isFloat() && v.count() <= kMostElements; },
+                   value))
       return;
     value = toScalar(body, body.moderate(value));
     results.push_back({value, "metric", "m" + std::to_string(i)});

@@ -43,7 +43,8 @@ void spellOut(func::FuncOp step, const Mode &mode) {
     builder.setInsertionPointAfter(behind);
     auto workers = arith::ConstantOp::create(
         builder, step.getLoc(),
-        DenseElementsAttr::get(type, builder.getFloatAttr(type.getElementType(), double(mode.workers()))));
+        DenseElementsAttr::get(
+            type, builder.getFloatAttr(type.getElementType(), double(mode.workers()))));
     auto sum = arith::MulFOp::create(builder, step.getLoc(), value, workers);
     value.replaceAllUsesExcept(sum, sum);
   };
@@ -55,10 +56,12 @@ void spellOut(func::FuncOp step, const Mode &mode) {
   for (unsigned i = 0; i < step.getNumResults(); ++i) {
     Value value = end->getOperand(i);
     auto name = step.getResultAttrOfType<StringAttr>(i, cs::CsDialect::kUpdatesAttr);
-    if (!name || !isa<FloatType>(getElementTypeOrSelf(value)) || !dependsOnBatch(value, step, known))
+    if (!name || !isa<FloatType>(getElementTypeOrSelf(value)) ||
+        !dependsOnBatch(value, step, known))
       continue;
     builder.setInsertionPoint(end);
-    end->setOperand(i, cs::GradientOp::create(builder, step.getLoc(), value.getType(), value, name));
+    end->setOperand(i,
+                    cs::GradientOp::create(builder, step.getLoc(), value.getType(), value, name));
   }
 }
 
@@ -135,7 +138,8 @@ FailureOr<reference::StepResult> Meaning::step(size_t index, const reference::Na
   result.slots = slots;
   if ((index + 1) % merged)
     return result;
-  auto sent = reference::runStep(interpreter, meant, slots, joined(batches.slice(index + 1 - merged, merged)),
+  auto sent = reference::runStep(interpreter, meant, slots,
+                                 joined(batches.slice(index + 1 - merged, merged)),
                                  mode.workers() * int64_t(merged));
   if (failed(sent))
     return failure();

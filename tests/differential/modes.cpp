@@ -117,7 +117,7 @@ Mode modeOf(uint64_t seed) {
   add("reduction=" + std::string(mode.sum ? "sum" : "mean"));
   if (!rng.oneIn(3)) {
     std::string policy = rng.pick({"solver", "priority", "fifo", "wfbp", "fixed-buckets", "p3", "bytescheduler",
-                                            "mg-wfbp", "pace", "dear", "tictac", "latency-hiding"});
+                                   "mg-wfbp", "pace", "dear", "tictac", "latency-hiding"});
     add("schedule=" + policy);
     if (policy == "fixed-buckets" && rng.oneIn(2)) // those that it has by itself are larger than any program here
       add("bucket-bytes=" + std::to_string(rng.pick({1, 64, 1024})) + " first-bucket-bytes=" + std::to_string(rng.pick({1, 256})));

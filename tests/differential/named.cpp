@@ -12,7 +12,8 @@
 namespace commsched::differential {
 
 // `linalg.name {attributes} ins(...) outs(init)`.
-static Value linalgOp(Body &body, const std::string &name, const std::vector<Value> &ins, const Value &init, double size) {
+static Value linalgOp(Body &body, const std::string &name, const std::vector<Value> &ins,
+                      const Value &init, double size) {
   std::string names, types;
   std::vector<Value> uses = ins;
   for (const Value &in : ins) {
@@ -62,8 +63,7 @@ void namedElementwise(Body &body) {
   case 5: {
     Value b = positiveTensor(body, body.moderate(makeOfType(body, a.element, a.shape)), 0.5);
     result = rng.oneIn(2) ? linalgOp(body, "div", {a, b}, empty(), 2 * a.size)
-                          : linalgOp(body, "powf", {positiveTensor(body, linalgOp(body, "tanh", {a}, empty(), 1), 0.25),
-                                                    linalgOp(body, "tanh", {b}, empty(), 1)},
+                          : linalgOp(body, "powf", {positiveTensor(body, linalgOp(body, "tanh", {a}, empty(), 1), 0.25), linalgOp(body, "tanh", {b}, empty(), 1)},
                                      empty(), 4);
     break;
   }
@@ -111,7 +111,8 @@ void windows(Body &body) {
     dilations.push_back(rng.pick({1, 1, 1, 2}));
     image.push_back((out.back() - 1) * strides.back() + (kernel.back() - 1) * dilations.back() + 1);
   }
-  int64_t n = rng.between(1, 3), channels = rng.pick({1, 2, 3, 8}), filters = rng.pick({1, 2, 4, 8});
+  int64_t n = rng.between(1, 3), channels = rng.pick({1, 2, 3, 8}),
+          filters = rng.pick({1, 2, 4, 8});
   bool last = rng.oneIn(2); // channels are
   auto shape = [&](const Shape &middle, int64_t many) {
     Shape result{n};
@@ -129,7 +130,8 @@ void windows(Body &body) {
   Value result;
   switch (rng.below(3)) {
   case 0: { // pooling: a tensor says how large the window is
-    std::string layout = dims == 1 ? (last ? "nwc" : "ncw") : last ? "nhwc" : "nchw";
+    std::string layout = dims == 1 ? (last ? "nwc" : "ncw") : last ? "nhwc"
+                                                                   : "nchw";
     std::string kind = last ? rng.pick({"sum", "max", "min"}) : rng.pick({"sum", "max"});
     Value window = body.empty("f32", kernel);
     Value init = kind == "sum" ? body.accumulator("f32", shape(out, channels))
@@ -143,7 +145,8 @@ void windows(Body &body) {
     Shape filter = kernel;
     filter.insert(last ? filter.end() : filter.begin(), channels);
     Value f = body.moderate(makeOfType(body, "f32", filter)), init = body.accumulator("f32", shape(out, channels));
-    std::string name = dims == 1 ? "depthwise_conv_1d_nwc_wc" : last ? "depthwise_conv_2d_nhwc_hwc" : "depthwise_conv_2d_nchw_chw";
+    std::string name = dims == 1 ? "depthwise_conv_1d_nwc_wc" : last ? "depthwise_conv_2d_nhwc_hwc"
+                                                                     : "depthwise_conv_2d_nchw_chw";
     result = linalgOp(body, name + attributes, {x, f}, init, x.size * f.size * count + init.size);
     break;
   }
@@ -154,8 +157,10 @@ void windows(Body &body) {
     else
       filter.insert(filter.begin(), {filters, channels});
     Value f = body.moderate(makeOfType(body, "f32", filter)), init = body.accumulator("f32", shape(out, filters));
-    std::string name = dims == 1 ? (last ? "conv_1d_nwc_wcf" : "conv_1d_ncw_fcw") : last ? "conv_2d_nhwc_hwcf" : "conv_2d_nchw_fchw";
-    result = linalgOp(body, name + attributes, {x, f}, init, x.size * f.size * std::sqrt(count * double(channels)) * 2 + init.size);
+    std::string name = dims == 1 ? (last ? "conv_1d_nwc_wcf" : "conv_1d_ncw_fcw") : last ? "conv_2d_nhwc_hwcf"
+                                                                                         : "conv_2d_nchw_fchw";
+    result = linalgOp(body, name + attributes, {x, f}, init,
+                      x.size * f.size * std::sqrt(count * double(channels)) * 2 + init.size);
   }
   }
   body.keep(body.moderate(result));

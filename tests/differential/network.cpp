@@ -14,7 +14,8 @@ namespace {
 
 class Network {
 public:
-  Network(Body &body, const std::vector<Value> &weights) : body(body), weights(weights), gradients(weights.size()) {}
+  Network(Body &body, const std::vector<Value> &weights)
+      : body(body), weights(weights), gradients(weights.size()) {}
 
   std::vector<Value> run(Value x);
 
@@ -59,7 +60,8 @@ private:
     std::vector<Operand> ins;
     for (const Value &value : of)
       ins.push_back({value, map});
-    return body.generic(ins, {{fresh(of[0].shape, false), map}}, std::string(of[0].shape.size(), 'p'),
+    return body.generic(ins, {{fresh(of[0].shape, false), map}},
+                        std::string(of[0].shape.size(), 'p'),
                         [&](auto &inner, auto &) { return std::vector<Value>{make(inner)}; })[0];
   }
   Value add(const Value &a, const Value &b) {
@@ -116,10 +118,14 @@ Value Network::lossGradient(const Value &s) {
     std::string init = body.number(element(), from);
     Value filled = body.op("linalg.fill ins(" + init + " : " + element() + ") outs(" + empty.name + " : " + empty.type() + ") -> " + empty.type(),
                            element(), empty.shape, {}, 0);
-    return body.generic({{of, mapOf(2, std::vector<int64_t>{0, 1})}}, {{filled, mapOf(2, std::vector<int64_t>{0})}}, "pr",
-                        [&](auto &ins, auto &outs) { return std::vector<Value>{number(name, outs[0], ins[0])}; })[0];
+    return body.generic({{of, mapOf(2, std::vector<int64_t>{0, 1})}},
+                        {{filled, mapOf(2, std::vector<int64_t>{0})}}, "pr",
+                        [&](auto &ins, auto &outs) {
+                          return std::vector<Value>{number(name, outs[0], ins[0])};
+                        })[0];
   };
-  auto rowwise = [&](const Value &a, const Value &row, const std::function<Value(std::vector<Value> &)> &make) {
+  auto rowwise = [&](const Value &a, const Value &row,
+                     const std::function<Value(std::vector<Value> &)> &make) {
     return body.generic({{a, mapOf(2, iota(2))}, {row, mapOf(2, std::vector<int64_t>{0})}}, {{fresh(a.shape, false), mapOf(2, iota(2))}}, "pp",
                         [&](auto &ins, auto &) { return std::vector<Value>{make(ins)}; })[0];
   };
@@ -139,7 +145,12 @@ std::vector<Value> Network::run(Value x) {
     backward(lossGradient(u), one);
   } else {
     Value other = x, y;
-    if (body.find([&](const Value &v) { return v.element == x.element && v.rank() == 2 && v.shape[1] == x.shape[1] && v.of.batch; }, y))
+    if (body.find(
+            [&](const Value &v) {
+              return v.element == x.element && v.rank() == 2 && v.shape[1] == x.shape[1] &&
+                     v.of.batch;
+            },
+            y))
       other = y;
     Value v = forward(other, two);
     Value d = lossGradient(multiply(u, v, false, true));

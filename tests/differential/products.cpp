@@ -67,7 +67,8 @@ static bool contract(Random &rng, const Value &a, const Value &b, Contraction &m
   };
   rest(a, made.a);
   rest(b, made.b);
-  return made.operations() <= 40000 && elements(made.result()) <= kMostElements && made.c.size() <= 4;
+  return made.operations() <= 40000 && elements(made.result()) <= kMostElements &&
+         made.c.size() <= 4;
 }
 
 static Value contraction(Body &body, const Value &a, const Value &b, const Contraction &how,
@@ -76,8 +77,8 @@ static Value contraction(Body &body, const Value &a, const Value &b, const Contr
   int64_t summed = how.operations() / std::max<int64_t>(1, elements(how.result()));
   Value init = body.accumulator(element, how.result());
   auto results = body.generic(
-      {{a, mapOf(loops, how.a)}, {b, mapOf(loops, how.b)}}, {{init, mapOf(loops, how.c)}}, how.kinds,
-      [&](auto &ins, auto &outs) {
+      {{a, mapOf(loops, how.a)}, {b, mapOf(loops, how.b)}}, {{init, mapOf(loops, how.c)}},
+      how.kinds, [&](auto &ins, auto &outs) {
         Value x = body.castTo(ins[0], element), y = body.castTo(ins[1], element);
         bool isFloat = x.isFloat();
         Value p = body.scalar((isFloat ? "arith.mulf " : "arith.muli ") + x.name + ", " + y.name + " : " + element,
@@ -108,7 +109,8 @@ static bool named(Body &body, const Value &a, const Value &b, Value &result) {
     std::tie(flipA, flipB) = body.rng.pick(ways);
     name = "linalg.matmul";
     shape = {a.shape[flipA ? 1 : 0], b.shape[flipB ? 0 : 1]};
-  } else if (a.rank() == 3 && b.rank() == 3 && a.shape[0] == b.shape[0] && a.shape[2] == b.shape[1]) {
+  } else if (a.rank() == 3 && b.rank() == 3 && a.shape[0] == b.shape[0] &&
+             a.shape[2] == b.shape[1]) {
     name = "linalg.batch_matmul";
     shape = {a.shape[0], a.shape[1], b.shape[2]};
   } else if (a.rank() == 2 && b.rank() == 1 && a.shape[1] == b.shape[0]) {
@@ -141,9 +143,10 @@ static bool named(Body &body, const Value &a, const Value &b, Value &result) {
     x = flipA ? transposed(a) : a;
     y = flipB ? transposed(b) : b;
   }
-  result = body.op(name + maps + " ins(" + x.name + ", " + y.name + " : " + x.type() + ", " + y.type() + ") outs(" +
-                       init.name + " : " + init.type() + ") -> " + init.type(),
-                   a.element, shape, {x, y, init}, a.size * b.size * std::sqrt(double(summed)) * 2 + init.size);
+  result = body.op(
+      name + maps + " ins(" + x.name + ", " + y.name + " : " + x.type() + ", " + y.type() +
+          ") outs(" + init.name + " : " + init.type() + ") -> " + init.type(),
+      a.element, shape, {x, y, init}, a.size * b.size * std::sqrt(double(summed)) * 2 + init.size);
   return true;
 }
 
@@ -161,7 +164,8 @@ void product(Body &body) {
     Contraction how;
     if (!contract(rng, a, b, how))
       continue;
-    std::string element = a.isFloat() == b.isFloat() ? a.element : a.isFloat() ? a.element : b.element;
+    std::string element = a.isFloat() == b.isFloat() ? a.element : a.isFloat() ? a.element
+                                                                               : b.element;
     body.keep(body.moderate(contraction(body, a, b, how, element)));
     return;
   }
@@ -170,7 +174,9 @@ void product(Body &body) {
 bool productOfType(Body &body, const std::string &element, const Shape &shape, Value &result) {
   for (int i = 0; i < 12; ++i) {
     Value a, b;
-    auto fits = [&](const Value &v) { return v.element == element && v.rank() > 0 && v.rank() < 4 && v.size <= 64; };
+    auto fits = [&](const Value &v) {
+      return v.element == element && v.rank() > 0 && v.rank() < 4 && v.size <= 64;
+    };
     if (!body.find(fits, a) || !body.find(fits, b))
       return false;
     Contraction how;
@@ -200,7 +206,11 @@ bool productOfType(Body &body, const std::string &element, const Shape &shape, V
 void layer(Body &body) {
   Value x, w, result;
   if (!body.find([](const Value &v) { return v.rank() == 2 && v.isFloat(); }, x) ||
-      !body.find([&](const Value &v) { return v.rank() == 2 && v.element == x.element && v.shape[0] == x.shape[1]; }, w) ||
+      !body.find(
+          [&](const Value &v) {
+            return v.rank() == 2 && v.element == x.element && v.shape[0] == x.shape[1];
+          },
+          w) ||
       !named(body, x, w, result))
     return;
   body.keep(body.op("math.tanh " + result.name + " : " + result.type(), result.element, result.shape, {result}, 1));
@@ -281,7 +291,8 @@ void convolution(Body &body) {
     bool first = rng.oneIn(2); // channels of the result
     Shape shape = first ? Shape{n, filters, oh, ow} : Shape{n, oh, ow, filters};
     Value init = body.accumulator("f32", shape);
-    std::vector<int64_t> out = first ? std::vector<int64_t>{0, 3, 1, 2} : std::vector<int64_t>{0, 1, 2, 3};
+    std::vector<int64_t> out =
+        first ? std::vector<int64_t>{0, 3, 1, 2} : std::vector<int64_t>{0, 1, 2, 3};
     result = body.generic({{x, mapOf(7, std::vector<std::string>{"d0", along(1, sh, 4), along(2, sw, 5), "d6"})},
                            {f, mapOf(7, std::vector<int64_t>{4, 5, 6, 3})}},
                           {{init, mapOf(7, out)}}, "pppprrr", [&](auto &ins, auto &outs) {

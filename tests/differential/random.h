@@ -31,10 +31,12 @@ public:
   // In [0, 1).
   double unit() { return double(next() >> 11) * 0x1p-53; }
 
-  template <typename T> const T &pick(const std::vector<T> &of) {
+  template <typename T>
+  const T &pick(const std::vector<T> &of) {
     return of[size_t(below(int64_t(of.size())))];
   }
-  template <typename T> T pick(std::initializer_list<T> of) {
+  template <typename T>
+  T pick(std::initializer_list<T> of) {
     return of.begin()[below(int64_t(of.size()))];
   }
 

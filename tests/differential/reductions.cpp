@@ -10,12 +10,15 @@ namespace commsched::differential {
 
 static std::string combiner(const Value &value, const std::string &how) {
   if (value.isFloat())
-    return how == "sum" ? "arith.addf" : how == "max" ? "arith.maximumf" : "arith.minimumf";
-  return how == "sum" ? "arith.addi" : how == "max" ? "arith.maxsi" : "arith.minsi";
+    return how == "sum" ? "arith.addf" : how == "max" ? "arith.maximumf"
+                                                      : "arith.minimumf";
+  return how == "sum" ? "arith.addi" : how == "max" ? "arith.maxsi"
+                                                    : "arith.minsi";
 }
 
 // Over all dimensions but `kept`.
-Value reduceTo(Body &body, const Value &value, const std::vector<int64_t> &kept, const std::string &how) {
+Value reduceTo(Body &body, const Value &value, const std::vector<int64_t> &kept,
+               const std::string &how) {
   Random &rng = body.rng;
   if (value.element == "i1")
     return reduceTo(body, body.castTo(value, "i32"), kept, how);
@@ -34,7 +37,10 @@ Value reduceTo(Body &body, const Value &value, const std::vector<int64_t> &kept,
   Value init;
   if (how == "sum") {
     init = body.accumulator(value.element, shape);
-    size = value.size * std::sqrt(double(value.count()) / double(std::max<int64_t>(1, elements(shape)))) * 2 + init.size;
+    size = value.size *
+               std::sqrt(double(value.count()) / double(std::max<int64_t>(1, elements(shape)))) *
+               2 +
+           init.size;
   } else {
     double far = value.isFloat() ? 1e4 : 100;
     init = body.fill(value.element, shape, how == "max" ? -far : far);
@@ -46,16 +52,19 @@ Value reduceTo(Body &body, const Value &value, const std::vector<int64_t> &kept,
                          " : " + init.type() + ") dimensions = " + listOf(dropped),
                      value.element, shape, {value, init}, size);
   } else {
-    result = body.generic({{value, mapOf(value.rank(), iota(value.rank()))}}, {{init, mapOf(value.rank(), kept)}}, kinds,
-                          [&](auto &ins, auto &outs) {
-                            return std::vector<Value>{body.scalar(name + " " + ins[0].name + ", " + outs[0].name + " : " + value.element,
-                                                                  value.element, {ins[0], outs[0]}, size)};
-                          })[0];
+    result =
+        body.generic({{value, mapOf(value.rank(), iota(value.rank()))}},
+                     {{init, mapOf(value.rank(), kept)}}, kinds, [&](auto &ins, auto &outs) {
+                       return std::vector<Value>{body.scalar(
+                           name + " " + ins[0].name + ", " + outs[0].name + " : " + value.element,
+                           value.element, {ins[0], outs[0]}, size)};
+                     })[0];
   }
   return result;
 }
 
-Value broadcastTo(Body &body, const Value &value, const Shape &shape, const std::vector<int64_t> &dims) {
+Value broadcastTo(Body &body, const Value &value, const Shape &shape,
+                  const std::vector<int64_t> &dims) {
   // dims[i] of the result is dimension i of the value.
   int64_t rank = int64_t(shape.size());
   Value init = body.empty(value.element, shape);
@@ -68,8 +77,8 @@ Value broadcastTo(Body &body, const Value &value, const Shape &shape, const std:
                        init.type() + ") dimensions = " + listOf(added),
                    value.element, shape, {value}, value.size);
   }
-  return body.generic({{value, mapOf(rank, dims)}}, {{init, mapOf(rank, iota(rank))}}, std::string(size_t(rank), 'p'),
-                      [](auto &ins, auto &) { return ins; })[0];
+  return body.generic({{value, mapOf(rank, dims)}}, {{init, mapOf(rank, iota(rank))}},
+                      std::string(size_t(rank), 'p'), [](auto &ins, auto &) { return ins; })[0];
 }
 
 Value toScalar(Body &body, const Value &value) {
@@ -101,7 +110,11 @@ void reduction(Body &body) {
 // The largest and where it is: two results of one op.
 void argmax(Body &body) {
   Value value;
-  if (!body.find([](const Value &v) { return v.rank() > 0 && v.rank() < 4 && v.isFloat() && v.count() <= kMostElements; }, value))
+  if (!body.find(
+          [](const Value &v) {
+            return v.rank() > 0 && v.rank() < 4 && v.isFloat() && v.count() <= kMostElements;
+          },
+          value))
     return;
   int64_t rank = value.rank(), over = body.rng.below(rank);
   std::vector<int64_t> kept;
@@ -117,7 +130,8 @@ void argmax(Body &body) {
   Value largest = body.fill(value.element, shape, -1e4), where = body.fill("i32", shape, 0);
   const std::string &t = value.element;
   auto results = body.generic(
-      {{value, mapOf(rank, iota(rank))}}, {{largest, mapOf(rank, kept)}, {where, mapOf(rank, kept)}}, kinds,
+      {{value, mapOf(rank, iota(rank))}},
+      {{largest, mapOf(rank, kept)}, {where, mapOf(rank, kept)}}, kinds,
       [&](auto &ins, auto &outs) {
         Value at = body.scalar("linalg.index " + std::to_string(over) + " : index", "index", {}, 0);
         Value number = body.scalar("arith.index_cast " + at.name + " : index to i32", "i32", {}, 0);
@@ -134,7 +148,12 @@ void argmax(Body &body) {
 void softmax(Body &body) {
   Random &rng = body.rng;
   Value x;
-  if (!body.find([](const Value &v) { return v.rank() > 0 && v.rank() < 4 && v.isFloat() && v.count() <= kMostElements && v.size <= 64; }, x))
+  if (!body.find(
+          [](const Value &v) {
+            return v.rank() > 0 && v.rank() < 4 && v.isFloat() && v.count() <= kMostElements &&
+                   v.size <= 64;
+          },
+          x))
     return;
   int64_t rank = x.rank(), over = rng.oneIn(2) ? rank - 1 : rng.below(rank);
   std::vector<int64_t> kept;
@@ -151,9 +170,13 @@ void softmax(Body &body) {
   std::string kinds;
   for (int64_t d = 0; d < rank; ++d)
     kinds += d == over ? 'r' : 'p';
-  Value sum = body.generic({{e, mapOf(rank, iota(rank))}}, {{init, mapOf(rank, kept)}}, kinds, [&](auto &ins, auto &outs) {
-    return std::vector<Value>{body.scalar("arith.addf " + ins[0].name + ", " + outs[0].name + " : " + x.element, x.element, ins, double(x.shape[size_t(over)]))};
-  })[0];
+  Value sum =
+      body.generic({{e, mapOf(rank, iota(rank))}}, {{init, mapOf(rank, kept)}}, kinds,
+                   [&](auto &ins, auto &outs) {
+                     return std::vector<Value>{body.scalar(
+                         "arith.addf " + ins[0].name + ", " + outs[0].name + " : " + x.element,
+                         x.element, ins, double(x.shape[size_t(over)]))};
+                   })[0];
   if (rng.oneIn(3)) { // the logarithm of the sum, and the largest
     Value log = body.op("math.log " + sum.name + " : " + sum.type(), x.element, shape, {sum}, 4);
     body.keep(body.op("arith.addf " + log.name + ", " + max.name + " : " + sum.type(), x.element, shape, {log, max}, x.size + 4));

@@ -8,8 +8,11 @@
 namespace commsched::differential {
 
 static bool findShaped(Body &body, Value &value, int64_t leastRank = 1) {
-  return body.find([&](const Value &v) { return v.rank() >= leastRank && v.rank() < 5 && v.count() <= kMostElements; },
-                   value);
+  return body.find(
+      [&](const Value &v) {
+        return v.rank() >= leastRank && v.rank() < 5 && v.count() <= kMostElements;
+      },
+      value);
 }
 
 void transpose(Body &body) {
@@ -137,7 +140,8 @@ void insertSlice(Body &body) {
   Shape sizes;
   std::string where;
   window(rng, into.shape, sizes, where);
-  if (!body.find([&](const Value &v) { return v.element == into.element && v.shape == sizes; }, from)) {
+  if (!body.find([&](const Value &v) { return v.element == into.element && v.shape == sizes; },
+                 from)) {
     if (!body.find([&](const Value &v) {
           if (v.element != into.element || v.rank() != into.rank())
             return false;
@@ -145,7 +149,8 @@ void insertSlice(Body &body) {
             if (v.shape[d] < sizes[d])
               return false;
           return true;
-        }, from))
+        },
+                   from))
       return;
     std::vector<int64_t> offsets, strides(sizes.size(), 1);
     for (size_t d = 0; d < sizes.size(); ++d)
@@ -176,7 +181,8 @@ Value paddedBy(Body &body, const Value &value, const Shape &low, const Shape &hi
 void pad(Body &body) {
   Random &rng = body.rng;
   Value a;
-  if (!body.find([](const Value &v) { return v.rank() > 0 && v.rank() < 4 && v.count() <= 1000; }, a))
+  if (!body.find([](const Value &v) { return v.rank() > 0 && v.rank() < 4 && v.count() <= 1000; },
+                 a))
     return;
   Shape low, high;
   for (int64_t d = 0; d < a.rank(); ++d) {
@@ -202,7 +208,8 @@ void concat(Body &body) {
         if (d != along && v.shape[d] != a.shape[d])
           return false;
       return v.count() <= 2000;
-    }, b);
+    },
+              b);
     parts.push_back(b);
   }
   Shape shape = a.shape;
@@ -243,7 +250,8 @@ void gather(Body &body) {
   if (elements(shape) > kMostElements)
     return;
   Value init = body.empty(from.element, shape);
-  auto results = body.generic({{at, mapOf(loops, iota(at.rank()))}}, {{init, mapOf(loops, iota(loops))}}, std::string(size_t(loops), 'p'),
+  auto results = body.generic({{at, mapOf(loops, iota(at.rank()))}},
+                              {{init, mapOf(loops, iota(loops))}}, std::string(size_t(loops), 'p'),
                               [&](auto &ins, auto &) {
                                 Value row = rowNumber(body, ins[0], from.shape[size_t(over)]);
                                 std::string indices;
@@ -254,8 +262,10 @@ void gather(Body &body) {
                                     index = body.scalar("linalg.index " + std::to_string(next++) + " : index", "index", {}, 0).name;
                                   indices += (d ? ", " : "") + index;
                                 }
-                                return std::vector<Value>{body.scalar("tensor.extract " + from.name + "[" + indices + "] : " + from.type(),
-                                                                      from.element, {from}, from.size)};
+                                return std::vector<Value>{
+                                    body.scalar("tensor.extract " + from.name + "[" + indices +
+                                                    "] : " + from.type(),
+                                                from.element, {from}, from.size)};
                               });
   body.keep(results[0]);
 }
@@ -267,10 +277,12 @@ void rows(Body &body) {
   // Whose row is added where a rounding decides, no bound can say.
   if (!body.find([&](const Value &v) {
         return v.rank() == 1 && (v.element == "i32" || v.element == "i64") && !(sums && v.of.rounded);
-      }, ids))
+      },
+                 ids))
     return;
   if (!sums) {
-    if (!body.find([](const Value &v) { return v.rank() == 2 && v.isFloat() && v.count() <= 2000; }, value))
+    if (!body.find([](const Value &v) { return v.rank() == 2 && v.isFloat() && v.count() <= 2000; },
+                   value))
       return;
     Shape shape{ids.shape[0], value.shape[1]};
     body.keep(body.op("cs.lookup " + value.name + ", " + ids.name + " : (" + value.type() + ", " + ids.type() + ") -> " +
@@ -278,12 +290,17 @@ void rows(Body &body) {
                       value.element, shape, {value, ids}, value.size));
     return;
   }
-  if (!body.find([&](const Value &v) { return v.rank() == 2 && v.isFloat() && v.shape[0] == ids.shape[0]; }, value))
+  if (!body.find(
+          [&](const Value &v) {
+            return v.rank() == 2 && v.isFloat() && v.shape[0] == ids.shape[0];
+          },
+          value))
     return;
   Shape shape{body.rng.between(2, 9), value.shape[1]};
-  body.keep(body.moderate(body.op("cs.segment_sum " + ids.name + ", " + value.name + " : (" + ids.type() + ", " + value.type() +
-                                      ") -> " + typeOf(value.element, shape),
-                                  value.element, shape, {value, ids}, value.size * double(ids.shape[0]))));
+  body.keep(body.moderate(
+      body.op("cs.segment_sum " + ids.name + ", " + value.name + " : (" + ids.type() + ", " +
+                  value.type() + ") -> " + typeOf(value.element, shape),
+              value.element, shape, {value, ids}, value.size * double(ids.shape[0]))));
 }
 
 } // namespace commsched::differential

@@ -162,7 +162,8 @@ private:
 
 } // namespace
 
-std::string shrink(const std::string &text, double seconds, const std::function<bool(const std::string &)> &shows) {
+std::string shrink(const std::string &text, double seconds,
+                   const std::function<bool(const std::string &)> &shows) {
   DialectRegistry registry;
   registerDialects(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);

@@ -13,7 +13,8 @@ namespace commsched::differential {
 
 // Drops results, ops and arguments of the step as long as `shows` is true of what is
 // left, for `seconds` at most. Returns the smallest text; `text` if it does not parse.
-std::string shrink(const std::string &text, double seconds, const std::function<bool(const std::string &)> &shows);
+std::string shrink(const std::string &text, double seconds,
+                   const std::function<bool(const std::string &)> &shows);
 
 } // namespace commsched::differential
 

@@ -36,7 +36,7 @@ const char *nameOf(Outcome outcome) {
 struct Trial::Impl {
   DialectRegistry registry;
   std::unique_ptr<MLIRContext> context;
-  std::string error; // the first since it was cleared
+  std::string error;     // the first since it was cleared
   bool internal = false; // a fault of the compiler is among them
 
   Impl();
@@ -109,7 +109,8 @@ public:
   }
   // Of the type of `like`; null if there is none.
   reference::ArrayPtr slot(const std::string &name, const reference::Array &like) {
-    std::vector<char> data(static_cast<size_t>(like.size() * reference::elementBytes(like.elementType)));
+    std::vector<char> data(
+        static_cast<size_t>(like.size() * reference::elementBytes(like.elementType)));
     if (cs_session_get_slot(session, name.c_str(), data.data(), data.size()))
       return nullptr;
     return reference::fromBytes(like.type(), data);
@@ -129,15 +130,18 @@ private:
 };
 
 // Into `report`: what of a tensor is outside.
-void add(const reference::Difference &difference, const std::string &what, int step, Report &report) {
+void add(const reference::Difference &difference, const std::string &what, int step,
+         Report &report) {
   report.elements += uint64_t(difference.total);
   report.undetermined += uint64_t(difference.undetermined);
   if (!difference.outside || report.outcome == Outcome::wrong)
     return;
   char text[300];
-  std::snprintf(text, sizeof(text), "%s after step %d: %lld of %lld elements, element %lld is %.9g and must match %.9g within %.3g",
-                what.c_str(), step + 1, (long long)difference.outside, (long long)difference.total,
-                (long long)difference.element, difference.found, difference.wanted, difference.bound);
+  std::snprintf(
+      text, sizeof(text),
+      "%s after step %d: %lld of %lld elements, element %lld is %.9g and must match %.9g within %.3g",
+      what.c_str(), step + 1, (long long)difference.outside, (long long)difference.total,
+      (long long)difference.element, difference.found, difference.wanted, difference.bound);
   report.outcome = Outcome::wrong;
   report.message = text;
 }

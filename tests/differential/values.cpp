@@ -22,7 +22,8 @@ static ArrayPtr make(RankedTensorType type, uint64_t seed) {
     digits = static_cast<int>(std::min(40u, element.getFPMantissaWidth() - 2));
   for (int64_t i = 0; i < array->size(); ++i)
     if (array->isFloat())
-      array->values[i] = std::floor((2 * rng.unit() - 1) * std::ldexp(1, digits)) / std::ldexp(1, digits);
+      array->values[i] =
+          std::floor((2 * rng.unit() - 1) * std::ldexp(1, digits)) / std::ldexp(1, digits);
     else
       array->ints[i] = type.getElementType().isInteger(1) ? rng.below(2) : rng.below(8);
   return array;
@@ -33,7 +34,9 @@ Inputs inputsOf(func::FuncOp step, int64_t workers, int steps, uint64_t seed) {
   inputs.batches.resize(size_t(steps));
   for (unsigned i = 0; i < step.getNumArguments(); ++i) {
     auto type = cast<RankedTensorType>(step.getArgumentTypes()[i]);
-    auto named = [&](StringRef attribute) { return step.getArgAttrOfType<StringAttr>(i, attribute); };
+    auto named = [&](StringRef attribute) {
+      return step.getArgAttrOfType<StringAttr>(i, attribute);
+    };
     if (StringAttr batch = named(cs::CsDialect::kBatchAttr)) {
       SmallVector<int64_t> shape(type.getShape());
       shape[0] *= workers;

@@ -71,6 +71,10 @@ def test_every_folder_has_a_row():
     assert len(FILES) > 500 and [path for path in FILES if row_of(path, ARROWS) is None] == []
 
 
+def test_includes_name_their_folders():
+    assert [(path, i) for path, text in FILES.items() for i in re.findall(r'^\s*#include "([^"/]+)"', text, re.M)] == []
+
+
 def test_every_include_is_an_arrow():
     assert violations(FILES, ARROWS) == []
 

@@ -79,10 +79,13 @@ Span blockSpan(std::string_view text, Random &random) {
     return {0, 0};
   size_t begin = opening[random.below(opening.size())];
   char open = text[begin];
-  char close = open == '(' ? ')' : open == '{' ? '}' : open == '[' ? ']' : '>';
+  char close = open == '(' ? ')' : open == '{' ? '}'
+                               : open == '['   ? ']'
+                                               : '>';
   int depth = 0;
   for (size_t i = begin; i < text.size(); ++i) {
-    depth += text[i] == open ? 1 : text[i] == close ? -1 : 0;
+    depth += text[i] == open ? 1 : text[i] == close ? -1
+                                                    : 0;
     if (depth == 0)
       return {begin, i + 1};
   }
@@ -90,10 +93,10 @@ Span blockSpan(std::string_view text, Random &random) {
 }
 
 constexpr std::string_view kNumbers[] = {
-    "0",   "1",  "-1",  "2",     "3",     "7",
+    "0", "1", "-1", "2", "3", "7",
     "127", "64", "255", "65536", "2.5e0", "4294967296",
-    "?",   "*",  "0.0", "-0.5",  "1e300", "9223372036854775807",
-    "nan", "x",  "0x7F800000",   "-9223372036854775808",
+    "?", "*", "0.0", "-0.5", "1e300", "9223372036854775807",
+    "nan", "x", "0x7F800000", "-9223372036854775808",
     "18446744073709551616"};
 
 std::string piece(std::string_view text, Span span) {

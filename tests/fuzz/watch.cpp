@@ -103,7 +103,7 @@ void watchCrashes(char *where, size_t size) {
   alternate.ss_sp = stack;
   alternate.ss_size = sizeof(stack);
   sigaltstack(&alternate, nullptr);
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = onSignal;
   action.sa_flags = SA_ONSTACK | SA_NODEFER;
   for (int signal : {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGPROF})

@@ -13,9 +13,9 @@
 #include <thread>
 #include <vector>
 
+#include "grpc/base/transport.grpc.pb.h"
 #include "grpc/ranks/grpc_transport.h"
 #include "grpc/ranks/handshake.h"
-#include "grpc/base/transport.grpc.pb.h"
 #include "tests/conformance/conformance.h"
 #include "tests/grpc/admitted.h"
 
@@ -126,9 +126,9 @@ TEST_F(AdmissionTest, WrongTokensAreRefusedAndToldNothing) {
   for (const std::string &token : std::vector<std::string>{
            "", "the token of another", std::string(kToken) + "x"}) {
     std::vector<Packet> heard;
-    ExpectRefused(Call(addresses_[0], [&](auto &stream) {
-      EXPECT_FALSE(ProveToken(stream, token, HelloPacket()));
-    }, &heard));
+    ExpectRefused(Call(
+        addresses_[0],
+        [&](auto &stream) { EXPECT_FALSE(ProveToken(stream, token, HelloPacket())); }, &heard));
     EXPECT_TRUE(heard.empty());
   }
   EXPECT_EQ(log().size(), 3u);
@@ -288,7 +288,7 @@ TEST(Admission, WhoIsDialledMustProveItToo) {
   EXPECT_EQ(rank1.status().code(), absl::StatusCode::kPermissionDenied);
   EXPECT_THAT(std::string(rank1.status().message()),
               AllOf(HasSubstr("peer 0 (" + addresses[0] + ") is refused: it does not have "
-                              "the job token"),
+                                                          "the job token"),
                     Not(HasSubstr("made-up"))));
   server->Shutdown();
   ASSERT_EQ(impostor.heard.size(), 2u);

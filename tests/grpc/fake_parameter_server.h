@@ -16,9 +16,9 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/servers/parameter_server.h"
-#include "runtime/program/rows_message.h"
 #include "runtime/base/sync.h"
+#include "runtime/program/rows_message.h"
+#include "runtime/servers/parameter_server.h"
 
 namespace commsched::transport {
 

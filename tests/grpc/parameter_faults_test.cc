@@ -4,8 +4,8 @@
 // Processes that are killed and stopped. Trainers compare every version of every
 // block with what it must be: a job that ends well has lost no update and
 // applied none twice.
-#include <gmock/gmock.h>
 #include <fcntl.h>
+#include <gmock/gmock.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>

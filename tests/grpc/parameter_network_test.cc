@@ -15,8 +15,8 @@
 #include <random>
 #include <thread>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
@@ -264,7 +264,7 @@ class BadTrainer : public ParameterNetwork,
     if (absl::StartsWith(what, "pull rows")) {
       parameter::Data *pull = frame->mutable_header()->mutable_pull_rows();
       words({5, what == "pull rows order" ? 5 : 6});
-      pull->set_block(what == "pull rows dense" ? 1
+      pull->set_block(what == "pull rows dense"   ? 1
                       : what == "pull rows block" ? 7
                                                   : 4);
       pull->set_total(what == "pull rows odd"    ? 15
@@ -321,34 +321,44 @@ INSTANTIATE_TEST_SUITE_P(
     Packets, BadTrainer,
     testing::Values(
         std::pair("block", "pushed block 5 of 5"),
-        std::pair("total", "size of push of block 0, step 0 must match the "
-                           "block's 24000 bytes, got: 23999"),
-        std::pair("offset", "part of push of block 0, step 0 must be the next "
-                            "of step 0, at 0, got: 8"),
-        std::pair("gap", "part of push of block 0, step 0 must be the next of "
-                         "step 0, at 100, got: 101"),
-        std::pair("long", "part of push of block 0, step 0 must have 1 to 24000 "
-                          "bytes, got: 24001"),
-        std::pair("empty", "part of push of block 0, step 0 must have 1 to 24000 "
-                           "bytes, got: 0"),
+        std::pair("total",
+                  "size of push of block 0, step 0 must match the "
+                  "block's 24000 bytes, got: 23999"),
+        std::pair("offset",
+                  "part of push of block 0, step 0 must be the next "
+                  "of step 0, at 0, got: 8"),
+        std::pair("gap",
+                  "part of push of block 0, step 0 must be the next of "
+                  "step 0, at 100, got: 101"),
+        std::pair("long",
+                  "part of push of block 0, step 0 must have 1 to 24000 "
+                  "bytes, got: 24001"),
+        std::pair("empty",
+                  "part of push of block 0, step 0 must have 1 to 24000 "
+                  "bytes, got: 0"),
         std::pair("join", "got a second join"),
         std::pair("kind", "got a frame that no trainer sends"),
         std::pair("pull", "pulled block 9 of 5"),
         std::pair("none", "malformed packet"),
-        std::pair("rows size", "size of push of block 4, step 0 must be that of "
-                               "at most 4000 rows of 16 bytes with ids, got: 33"),
+        std::pair("rows size",
+                  "size of push of block 4, step 0 must be that of "
+                  "at most 4000 rows of 16 bytes with ids, got: 33"),
         std::pair("rows id", "ids of rows must be in 0..3999, got: 4000"),
-        std::pair("rows count", "message of rows must have at most the block's "
-                                "4000 rows"),
+        std::pair("rows count",
+                  "message of rows must have at most the block's "
+                  "4000 rows"),
         std::pair("pull rows block", "pulled rows of block 7 of 5"),
         std::pair("pull rows dense",
                   "pulled rows of block 1, which has no single rows"),
-        std::pair("pull rows odd", "size of pull of rows of block 4, version 0 "
-                                   "must be that of at most 4000 ids, got: 15"),
-        std::pair("pull rows many", "size of pull of rows of block 4, version 0 "
-                                    "must be that of at most 4000 ids, got: 32008"),
-        std::pair("pull rows gap", "part of pull of rows of block 4, version 0 "
-                                   "must be the next of step 0, at 0, got: 8"),
+        std::pair("pull rows odd",
+                  "size of pull of rows of block 4, version 0 "
+                  "must be that of at most 4000 ids, got: 15"),
+        std::pair("pull rows many",
+                  "size of pull of rows of block 4, version 0 "
+                  "must be that of at most 4000 ids, got: 32008"),
+        std::pair("pull rows gap",
+                  "part of pull of rows of block 4, version 0 "
+                  "must be the next of step 0, at 0, got: 8"),
         std::pair("pull rows order", "ids of rows must ascend, got: 5 after 5")),
     [](const auto &info) {
       return absl::StrReplaceAll(info.param.first, {{" ", "_"}});
@@ -407,9 +417,9 @@ class ParameterTls : public ParameterNetwork {
 
 TEST_F(ParameterTls, OnlyCertificatesOfTheAuthority) {
   Serve("server");
-  Refused([](SecurityOptions &) {});       // no TLS at all
-  Refused(As("rogue"));                    // the server does not trust it
-  Refused(As("rogue", "other"));           // nor it the server
+  Refused([](SecurityOptions &) {});  // no TLS at all
+  Refused(As("rogue"));               // the server does not trust it
+  Refused(As("rogue", "other"));      // nor it the server
   Refused(As("trainer", "other"));
   const auto [first, second] = RunBoth(addresses_[0], {}, [&](auto &options) {
     As("trainer")(options.security);

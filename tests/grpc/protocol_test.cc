@@ -18,9 +18,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "grpc/base/transport.grpc.pb.h"
 #include "grpc/ranks/grpc_transport.h"
 #include "grpc/ranks/handshake.h"
-#include "grpc/base/transport.grpc.pb.h"
 #include "tests/conformance/conformance.h"
 #include "tests/grpc/admitted.h"
 

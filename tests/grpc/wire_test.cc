@@ -1,7 +1,7 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "grpc/base/transport.pb.h"
 #include "grpc/base/wire.h"
+#include "grpc/base/transport.pb.h"
 
 #include <gtest/gtest.h>
 

@@ -14,7 +14,8 @@ using ops::Element;
 using testing::Permuted;
 
 // How the three tensors lie in memory, outermost dimension first.
-enum Layout { kChannelsFirst, kChannelsLast };
+enum Layout { kChannelsFirst,
+              kChannelsLast };
 
 struct Case {
   const char *name;
@@ -34,7 +35,8 @@ ops::KernelDesc Make(const Case &c, const std::string &kind, Layout layout,
     s.push_back(c.size[d]);
     w.push_back(c.kernel[d]);
     t.push_back((c.size[d] + c.low[d] + c.high[d] - (c.kernel[d] - 1) * c.dilations[d] - 1) /
-                    c.strides[d] + 1);
+                    c.strides[d] +
+                1);
     data_order.push_back(int(d) + 2);
     weight_order.push_back(int(d) + 2);
   }
@@ -50,8 +52,13 @@ ops::KernelDesc Make(const Case &c, const std::string &kind, Layout layout,
   ops::KernelDesc desc;
   desc.kind = "convolution_" + kind;
   desc.accumulate = accumulate;
-  desc.attributes = {{"strides", c.strides}, {"dilations", c.dilations},
-                     {"pad_low", c.low}, {"pad_high", c.high}, {"groups", {c.groups}}};
+  desc.attributes = {
+      {"strides", c.strides},
+      {"dilations", c.dilations},
+      {"pad_low", c.low},
+      {"pad_high", c.high},
+      {"groups", {c.groups}},
+  };
   if (kind == "forward")
     desc.operands = {source, weights, destination};
   else if (kind == "backward_data")

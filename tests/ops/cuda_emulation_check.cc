@@ -18,7 +18,10 @@ namespace {
 constexpr size_t kMaxFindings = 10;
 constexpr int kRecords = 4;
 
-enum class Kind : uint8_t { kNone, kRead, kWrite, kAtomic };
+enum class Kind : uint8_t { kNone,
+                            kRead,
+                            kWrite,
+                            kAtomic };
 constexpr const char *kVerbs[] = {"", "reads", "writes", "changes atomically"};
 
 struct Record {
@@ -50,7 +53,7 @@ struct Memory {
 
 struct Thread {
   uint16_t epoch = 0;
-  bool dirty = false;  // touched memory since its last fence
+  bool dirty = false;   // touched memory since its last fence
   bool fenced = false;  // since the last barrier
   uint32_t acquired = 0;
 };
@@ -303,8 +306,8 @@ extern "C" {
 void __tsan_init() {}
 void __tsan_func_entry(void *) {}
 void __tsan_func_exit() {}
-#define COMMSCHED_SEEN(bytes)                                             \
-  void __tsan_read##bytes(void *p) { Seen(p, bytes, Kind::kRead); }       \
+#define COMMSCHED_SEEN(bytes)                                       \
+  void __tsan_read##bytes(void *p) { Seen(p, bytes, Kind::kRead); } \
   void __tsan_write##bytes(void *p) { Seen(p, bytes, Kind::kWrite); }
 COMMSCHED_SEEN(1)
 COMMSCHED_SEEN(2)

@@ -27,13 +27,39 @@ size_t Extent(const KernelOperand &operand) {
 
 void Write(Element element, std::byte *p, double value) {
   switch (element) {
-    case Element::kF64: std::memcpy(p, &value, 8); return;
-    case Element::kF32: { float v = float(value); std::memcpy(p, &v, 4); return; }
-    case Element::kF16: { uint16_t v = ops::FloatToHalf(float(value)); std::memcpy(p, &v, 2); return; }
-    case Element::kBF16: { uint16_t v = ops::FloatToBFloat16(float(value)); std::memcpy(p, &v, 2); return; }
-    case Element::kI64: { int64_t v = int64_t(value * 8); std::memcpy(p, &v, 8); return; }
-    case Element::kI32: { int32_t v = int32_t(value * 8); std::memcpy(p, &v, 4); return; }
-    default: { int8_t v = int8_t(value * 4); std::memcpy(p, &v, 1); return; }
+    case Element::kF64:
+      std::memcpy(p, &value, 8);
+      return;
+    case Element::kF32: {
+      float v = float(value);
+      std::memcpy(p, &v, 4);
+      return;
+    }
+    case Element::kF16: {
+      uint16_t v = ops::FloatToHalf(float(value));
+      std::memcpy(p, &v, 2);
+      return;
+    }
+    case Element::kBF16: {
+      uint16_t v = ops::FloatToBFloat16(float(value));
+      std::memcpy(p, &v, 2);
+      return;
+    }
+    case Element::kI64: {
+      int64_t v = int64_t(value * 8);
+      std::memcpy(p, &v, 8);
+      return;
+    }
+    case Element::kI32: {
+      int32_t v = int32_t(value * 8);
+      std::memcpy(p, &v, 4);
+      return;
+    }
+    default: {
+      int8_t v = int8_t(value * 4);
+      std::memcpy(p, &v, 1);
+      return;
+    }
   }
 }
 
@@ -41,7 +67,8 @@ void Write(Element element, std::byte *p, double value) {
 class Tensor {
  public:
   Tensor(const KernelOperand &operand, uint32_t seed)
-      : element_(operand.element), unit_(ops::ElementBytes(operand.element)),
+      : element_(operand.element),
+        unit_(ops::ElementBytes(operand.element)),
         bytes_((Extent(operand) + 1) * unit_ + 64) {
     std::mt19937 random(seed);
     for (size_t i = 0; i <= Extent(operand); ++i)

@@ -75,7 +75,8 @@ std::vector<Case> Cases() {
       {"bf16_to_f32", {Dense(B, {16, 32}), Permuted(B, {32, 16}, {1, 0}), Dense(F, {16, 16})}, 1e-5},
       {"f64",
        {Dense(Element::kF64, {5, 7}), Dense(Element::kF64, {7, 3}), Dense(Element::kF64, {5, 3})},
-       1e-14, false},
+       1e-14,
+       false},
       {"f16", {Dense(H, {5, 7}), Dense(H, {7, 3}), Dense(H, {5, 3})}, 1e-3},
       {"f16_long", {Dense(H, {6, 4096}), Dense(H, {4096, 20}), Dense(H, {6, 20})}, 1e-3},
       {"f16_to_f32", {Dense(H, {16, 32}), Permuted(H, {32, 16}, {1, 0}), Dense(F, {16, 16})}},
@@ -87,7 +88,8 @@ std::vector<Case> Cases() {
         Dense(H, {2, 3, 9, 9})},
        1e-3},
       {"f16_repeated_b",
-       {Dense(H, {4, 5, 7}), Operand(H, {4, 7, 3}, {0, 3, 1}), Dense(H, {4, 5, 3})}, 1e-3},
+       {Dense(H, {4, 5, 7}), Operand(H, {4, 7, 3}, {0, 3, 1}), Dense(H, {4, 5, 3})},
+       1e-3},
       {"f16_column", {Dense(H, {64, 7}), Dense(H, {7, 1}), Dense(H, {64, 1})}, 1e-3},
       {"bf16_long", {Dense(B, {6, 4096}), Dense(B, {4096, 20}), Dense(B, {6, 20})}, 8e-3},
       {"bf16_no_unit_stride",
@@ -95,7 +97,8 @@ std::vector<Case> Cases() {
        8e-3},
       {"i32",
        {Dense(Element::kI32, {5, 7}), Dense(Element::kI32, {7, 3}), Dense(Element::kI32, {5, 3})},
-       0, false},
+       0,
+       false},
   };
 }
 

@@ -88,7 +88,8 @@ Array MakeArray(Element element, Data data, int64_t size, uint64_t seed) {
         x.set_bits(i, uint32_t(r >> 1) % smallest_normal | (r % 2 ? sign : 0));
         break;
       case Data::kClusters:
-        x.Set(i, normal(random) * (i % 5000 > 4900 ? 10.0f : i > size / 2 ? 0.1f : 0.001f));
+        x.Set(i, normal(random) * (i % 5000 > 4900 ? 10.0f : i > size / 2 ? 0.1f
+                                                                          : 0.001f));
         break;
       case Data::kAllBits:
         x.set_bits(i, uint32_t(r >> 1) % infinity | (r % 2 ? sign : 0));

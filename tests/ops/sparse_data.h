@@ -50,8 +50,8 @@ enum class Data {
   kAllBits,   // any finite bits
 };
 inline constexpr Data kAllData[] = {
-    Data::kNormal,   Data::kHeavyTail, Data::kTied,     Data::kAscending, Data::kDescending,
-    Data::kConstant, Data::kZero,      Data::kDenormal, Data::kClusters,  Data::kAllBits};
+    Data::kNormal, Data::kHeavyTail, Data::kTied, Data::kAscending, Data::kDescending,
+    Data::kConstant, Data::kZero, Data::kDenormal, Data::kClusters, Data::kAllBits};
 
 // The same for the same arguments.
 Array MakeArray(ops::Element element, Data data, int64_t size, uint64_t seed);
@@ -73,7 +73,9 @@ struct Selected {
   bool damaged = false;              // something outside of the buffers was written
 };
 
-enum class Feedback { kNone, kInPlace, kApart };
+enum class Feedback { kNone,
+                      kInPlace,
+                      kApart };
 
 // Runs TopK, or SelectAbove if there is a threshold. Without `residual` there is
 // no feedback.

@@ -27,8 +27,8 @@ struct TopKCase {
   Data data;
   int64_t size, k;
   bool feedback = false;
-  int64_t not_finite = -1;    // this element
-  bool misleading = false;    // what the sample looks at is larger than the rest
+  int64_t not_finite = -1;  // this element
+  bool misleading = false;  // what the sample looks at is larger than the rest
 };
 
 void Mislead(Array *x) {
@@ -123,14 +123,14 @@ void CheckBatch(CudaMachine *machine, Element element, Element index,
 // `large`: also what the types have in common.
 std::vector<TopKCase> Cases(bool large) {
   std::vector<TopKCase> cases = {{Data::kNormal, 0, 0},
-                             {Data::kNormal, 1, 1},
-                             {Data::kNormal, 70001, 0, true},
-                             {Data::kNormal, 70001, 70, true},
-                             {Data::kNormal, 70001, 70001},
-                             {Data::kNormal, 200000, 200, true},
-                             {Data::kNormal, 100, 10, true, 57},
-                             {Data::kNormal, 200000, 20, true, 131072},
-                             {Data::kNormal, 70001, 20, false, 70000}};
+                                 {Data::kNormal, 1, 1},
+                                 {Data::kNormal, 70001, 0, true},
+                                 {Data::kNormal, 70001, 70, true},
+                                 {Data::kNormal, 70001, 70001},
+                                 {Data::kNormal, 200000, 200, true},
+                                 {Data::kNormal, 100, 10, true, 57},
+                                 {Data::kNormal, 200000, 20, true, 131072},
+                                 {Data::kNormal, 70001, 20, false, 70000}};
   for (Data data : testing::kAllData) {
     cases.push_back({data, 5000, 50, true});
     if (large) cases.push_back({data, 5000, 4999});
@@ -178,9 +178,9 @@ TEST_F(TopKCudaTest, SamplesThatMisjudgeAreRepaired) {
 
 TEST_F(TopKCudaTest, RunsAgain) {
   const std::vector<TopKCase> cases = {{Data::kNormal, 100000, 100, true},
-                                   {Data::kTied, 70001, 3000},
-                                   {Data::kNormal, 70001, 20, true, 70000},
-                                   {Data::kNormal, 70000, 2000, true, -1, true}};
+                                       {Data::kTied, 70001, 3000},
+                                       {Data::kNormal, 70001, 20, true, 70000},
+                                       {Data::kNormal, 70000, 2000, true, -1, true}};
   for (TopKMethod method : {TopKMethod::kExact, TopKMethod::kHistogram, TopKMethod::kMsTopK})
     CheckBatch(machine_.get(), Element::kF32, Element::kI32, cases, {method}, true);
 }
@@ -221,12 +221,12 @@ TEST_F(TopKCudaTest, Histogram) {
 
 TEST_F(TopKCudaTest, MsTopK) {
   std::vector<TopKCase> cases = {{Data::kNormal, 0, 0},
-                             {Data::kNormal, 1, 1},
-                             {Data::kNormal, 4000, 0, true},
-                             {Data::kNormal, 40000, 40, true},
-                             {Data::kHeavyTail, 4000, 4000},
-                             {Data::kNormal, 100, 10, true, 57},
-                             {Data::kNormal, 40000, 20, true, 36000}};
+                                 {Data::kNormal, 1, 1},
+                                 {Data::kNormal, 4000, 0, true},
+                                 {Data::kNormal, 40000, 40, true},
+                                 {Data::kHeavyTail, 4000, 4000},
+                                 {Data::kNormal, 100, 10, true, 57},
+                                 {Data::kNormal, 40000, 20, true, 36000}};
   for (Data data : testing::kAllData) {
     cases.push_back({data, 3000, 30, true});
     cases.push_back({data, 3001, 2000});

@@ -23,8 +23,8 @@ using ops::sparse::TopKProblem;
 using testing::Array;
 using testing::Data;
 using testing::Feedback;
-using testing::Selected;
 using ::testing::HasSubstr;
+using testing::Selected;
 
 constexpr Element kElements[] = {Element::kF32, Element::kF16, Element::kBF16};
 

@@ -51,7 +51,9 @@ TEST_P(FrozenPlan, Loads) {
   EXPECT_EQ(plan.functions(1).name(), "eval");
   ASSERT_THAT(plan.objects(), SizeIs(1));
   EXPECT_EQ(plan.objects(0).target(), "x86_64-unknown-linux-gnu;x86-64-v3");
-  EXPECT_EQ(plan.objects(0).elf().substr(0, 4), "\x7f" "ELF");
+  EXPECT_EQ(plan.objects(0).elf().substr(0, 4),
+            "\x7f"
+            "ELF");
 }
 
 // References point at something, whatever reads the plan.

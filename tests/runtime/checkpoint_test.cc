@@ -14,10 +14,10 @@ namespace commsched {
 namespace {
 
 using testing::BytesOf;
+using ::testing::HasSubstr;
 using testing::MutableBytesOf;
 using testing::TemporaryFolder;
 using testing::Trainer;
-using ::testing::HasSubstr;
 
 TEST(CheckpointTest, ResumedTrainingIsBitwiseTheSame) {
   TemporaryFolder folder;
@@ -46,8 +46,8 @@ TEST(CheckpointTest, NamesTheTensorThatIsWrong) {
   auto session = testing::Open(Trainer(1));
   std::vector<float> w(testing::kTrainerSize);
   std::vector<int> n = {1};
-  runtime::TensorInfo wt{ops::Element::kF32, {testing::kTrainerSize}, testing::kTrainerSize,
-                         w.size() * 4};
+  runtime::TensorInfo wt{
+      ops::Element::kF32, {testing::kTrainerSize}, testing::kTrainerSize, w.size() * 4};
   runtime::TensorInfo nt{ops::Element::kI32, {}, 1, 4};
   std::map<std::string, std::string> metadata = {{"format", "commsched-checkpoint-1"},
                                                  {"step", "3"}};
@@ -135,7 +135,8 @@ TEST(SafetensorsTest, DamagedFilesGiveErrors) {
     return LoadCheckpoint(session.get(), path).ok();
   };
   EXPECT_TRUE(load(bytes));
-  for (size_t n = 0; n < bytes.size(); n += n < 300 ? 7 : 50) EXPECT_FALSE(load(bytes.substr(0, n)));
+  for (size_t n = 0; n < bytes.size(); n += n < 300 ? 7 : 50)
+    EXPECT_FALSE(load(bytes.substr(0, n)));
   uint32_t random = 1;
   for (int run = 0; run < 300; ++run) {
     std::string damaged = bytes;

@@ -22,9 +22,9 @@
 namespace commsched::runtime {
 namespace {
 
-using testing::ReadAll;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using testing::ReadAll;
 
 // What GNU's linker has made of tests/runtime/fragments.c.
 std::string OfGnu() { return ReadAll(COMMSCHED_TEST_FRAGMENTS); }
@@ -145,7 +145,7 @@ TEST(CodeObjectTest, RefusesEveryPlantedFault) {
       {"no dynamic section", [](Parts &p) { p.segment(PT_DYNAMIC)->p_type = PT_GNU_RELRO; }},
       {"dynamic section", [](Parts &p) { p.segment(PT_DYNAMIC)->p_vaddr = 0; }},
       {"no end", [](Parts &p) { p.segment(PT_DYNAMIC)->p_filesz -= 16,
-                                p.segment(PT_DYNAMIC)->p_memsz -= 16; }},
+                                    p.segment(PT_DYNAMIC)->p_memsz -= 16; }},
       {"constructors", [](Parts &p) { p.entry(DT_FLAGS)->d_tag = DT_INIT; }},
       {"constructors", [](Parts &p) { p.entry(DT_FLAGS)->d_tag = DT_PREINIT_ARRAY; }},
       {"destructors", [](Parts &p) { p.entry(DT_FLAGS)->d_tag = DT_FINI; }},

@@ -124,8 +124,9 @@ TEST(CausesTest, RanksThatWaitForEachOtherInARow) {
   EXPECT_THAT(Causes({stalls(1, 0, 1), stalls(2, 1, 2), stalls(3, 2, 3), EndedByUs(9)}, kAddresses),
               ElementsAre(HasSubstr("rank 2: no progress within 3s: still waiting for the message "
                                     "from peer 3")));
-  EXPECT_THAT(Causes({stalls(3, 0, 1), stalls(2, 1, 2), stalls(4, 2, 3), stalls(5, 3, 0)}, kAddresses),
-              ElementsAre(HasSubstr("rank 1: no progress")));
+  EXPECT_THAT(
+      Causes({stalls(3, 0, 1), stalls(2, 1, 2), stalls(4, 2, 3), stalls(5, 3, 0)}, kAddresses),
+      ElementsAre(HasSubstr("rank 1: no progress")));
 }
 
 TEST(CausesTest, PeersThatDidNotJoinBecauseOneFailed) {

@@ -29,11 +29,11 @@ namespace {
 
 using google::protobuf::Struct;
 using google::protobuf::Value;
-using testing::ReadAll;
-using testing::BytesOf;
 using ::testing::AllOf;
+using testing::BytesOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using testing::ReadAll;
 using Fields = google::protobuf::Map<std::string, Value>;
 
 Struct ParseFile(const std::string &path) {
@@ -245,7 +245,7 @@ TEST_F(CostsTest, APeerThatStopsAnsweringIsOneError) {
   const std::string plan = Write(testing::Trainer(2));
   const std::string peers =
       absl::StrCat("unix:", folder_ / "0", ",unix:", folder_ / "1");
-  std::vector<std::string> common = {plan,          "--peers", peers, "--insecure", "--calibrate",
+  std::vector<std::string> common = {plan, "--peers", peers, "--insecure", "--calibrate",
                                      file_, "--deadline", "2"};
   auto own = [&](const char *rank) {
     std::vector<std::string> all = common;

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What a stranger's plan can make cs-run do: nothing.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -25,9 +25,9 @@
 namespace commsched {
 namespace {
 
+using ::testing::HasSubstr;
 using testing::ReadAll;
 using testing::TemporaryFolder;
-using ::testing::HasSubstr;
 
 struct Result {
   int status = -1;
@@ -130,7 +130,7 @@ TEST(CsRunDoorsTest, WhatAKilledJobLeavesIsRemovedByTheNext) {
     for (const auto &entry : std::filesystem::directory_iterator(path))
       EXPECT_FALSE(entry.is_regular_file()) << entry.path();
   std::string arguments = ReadAll("/proc/" + std::to_string(lives) + "/task/" +
-                                   std::to_string(lives) + "/children");
+                                  std::to_string(lives) + "/children");
   for (size_t at; (at = arguments.find(' ')) != arguments.npos;
        arguments = arguments.substr(at + 1)) {
     const std::string process = "/proc/" + arguments.substr(0, at);

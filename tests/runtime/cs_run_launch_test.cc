@@ -103,8 +103,7 @@ TEST(Launch, Frameworks) {
   EXPECT_EQ((*launched)->master, "job-0.job");
   EXPECT_EQ((*launched)->port, 2345);
   // Where torchrun's own store has MASTER_PORT.
-  launched = Read({{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "a"},
-                   {"MASTER_PORT", "2345"}, {"COMMSCHED_PORT", "77"}});
+  launched = Read({{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "a"}, {"MASTER_PORT", "2345"}, {"COMMSCHED_PORT", "77"}});
   ASSERT_TRUE(launched.ok() && *launched) << launched.status();
   EXPECT_EQ((*launched)->port, 77);
 }
@@ -114,17 +113,14 @@ TEST(Launch, WhatContradictsItselfIsRefused) {
       {{{"RANK", "1"}, {"WORLD_SIZE", "4"}, {"PMI_RANK", "2"}, {"PMI_SIZE", "4"}},
        {"RANK and WORLD_SIZE must match PMI_RANK and PMI_SIZE", "rank 2 of 4",
         "got: rank 1 of 4"}},
-      {{{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "4"},
-        {"RANK", "0"}, {"WORLD_SIZE", "8"}},
+      {{{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "4"}, {"RANK", "0"}, {"WORLD_SIZE", "8"}},
        {"must match OMPI_COMM_WORLD_RANK", "got: rank 0 of 8"}},
       {{{"RANK", "4"}, {"WORLD_SIZE", "4"}}, {"RANK must be below WORLD_SIZE 4"}},
       {{{"RANK", "one"}, {"WORLD_SIZE", "4"}}, {"RANK must be a number", "one"}},
       {{{"RANK", "0"}, {"WORLD_SIZE", "0"}}, {"WORLD_SIZE must be a number", "0"}},
-      {{{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "a"},
-        {"MASTER_PORT", "70000"}},
+      {{{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "a"}, {"MASTER_PORT", "70000"}},
        {"MASTER_PORT must be a number of 1 to 65535", "70000"}},
-      {{{"SLURM_STEP_ID", "0"}, {"SLURM_PROCID", "0"},
-        {"SLURM_STEP_NUM_TASKS", "2"}, {"SLURM_STEP_NODELIST", "node["}},
+      {{{"SLURM_STEP_ID", "0"}, {"SLURM_PROCID", "0"}, {"SLURM_STEP_NUM_TASKS", "2"}, {"SLURM_STEP_NODELIST", "node["}},
        {"SLURM_STEP_NODELIST must be a list of hosts", "node["}},
   };
   for (const auto &[variables, words] : cases) {
@@ -136,9 +132,7 @@ TEST(Launch, WhatContradictsItselfIsRefused) {
 }
 
 TEST(Launch, FirstHosts) {
-  for (auto [list, first] : {std::pair("a", "a"), {"a,b", "a"}, {"n[3-5]", "n3"},
-                             {"n[3,5]", "n3"}, {"n[03]-x,b", "n03-x"},
-                             {"rack1-[1-2],b[1-4]", "rack1-1"}}) {
+  for (auto [list, first] : {std::pair("a", "a"), {"a,b", "a"}, {"n[3-5]", "n3"}, {"n[3,5]", "n3"}, {"n[03]-x,b", "n03-x"}, {"rack1-[1-2],b[1-4]", "rack1-1"}}) {
     auto host = FirstHost(list);
     ASSERT_TRUE(host.ok()) << list << ": " << host.status();
     EXPECT_EQ(*host, first);
@@ -206,7 +200,7 @@ TEST(Rendezvous, WhoIsMissingIsNamed) {
     ASSERT_FALSE(result.ok());
     EXPECT_THAT(std::string(result.status().message()),
                 ::testing::AnyOf(HasSubstr("rank 2 did not come"),
-                               HasSubstr("rank 0 was not met")));
+                                 HasSubstr("rank 0 was not met")));
   }
 }
 

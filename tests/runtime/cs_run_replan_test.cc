@@ -22,12 +22,12 @@
 namespace commsched {
 namespace {
 
-using testing::ReadAll;
-using testing::BytesOf;
-using testing::TemporaryFolder;
 using ::testing::AllOf;
+using testing::BytesOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using testing::ReadAll;
+using testing::TemporaryFolder;
 
 class CsRunReplanTest : public ::testing::Test {
  protected:
@@ -40,8 +40,7 @@ class CsRunReplanTest : public ::testing::Test {
     auto type = [](ops::Element e, std::vector<int64_t> shape, int64_t elements) {
       return runtime::TensorInfo{e, shape, elements, size_t(elements) * 4};
     };
-    ASSERT_TRUE(runtime::WriteSafetensors(init_, {{"w", type(ops::Element::kF32, {100}, 100), BytesOf(w)},
-                                                  {"n", type(ops::Element::kI32, {}, 1), BytesOf(n)}}, {})
+    ASSERT_TRUE(runtime::WriteSafetensors(init_, {{"w", type(ops::Element::kF32, {100}, 100), BytesOf(w)}, {"n", type(ops::Element::kI32, {}, 1), BytesOf(n)}}, {})
                     .ok());
     ASSERT_TRUE(
         runtime::WriteSafetensors(batch_, {{"x", type(ops::Element::kF32, {40, 100}, 4000), BytesOf(x)}}, {})
@@ -101,7 +100,8 @@ TEST_F(CsRunReplanTest, ProcessesChangeAndTheLossesDoNot) {
                     b = folder_ / "b", kept = folder_ / "kept";
   const std::string command = absl::StrCat("cp ", other_, " {plan}");
   ASSERT_EQ(Run(Train({"--spawn", "--steps", "6000", "--metrics-json", with, "--save-params", a,
-                       "--replan", command, "--replan-every", "50", "--replan-folder", kept})), 0)
+                       "--replan", command, "--replan-every", "50", "--replan-folder", kept})),
+            0)
       << err();
   EXPECT_THAT(out(), AllOf(HasSubstr("re-planning 1: making a new plan: after 50 steps"),
                            HasSubstr("begins with call"), HasSubstr("runs from call")));
@@ -119,14 +119,16 @@ TEST_F(CsRunReplanTest, ProcessesChangeAndTheLossesDoNot) {
 
 TEST_F(CsRunReplanTest, ThreadsChangeToo) {
   ASSERT_EQ(Run(Train({"--steps", "20000", "--eval", "eval", "--replan",
-                       absl::StrCat("cp ", other_, " {plan}"), "--replan-every", "50"})), 0)
+                       absl::StrCat("cp ", other_, " {plan}"), "--replan-every", "50"})),
+            0)
       << err();
   EXPECT_THAT(out(), AllOf(HasSubstr("runs from call"), HasSubstr("@eval after step 20000")));
 }
 
 TEST_F(CsRunReplanTest, CommandThatFailsIsAWarning) {
   ASSERT_EQ(Run(Train({"--spawn", "--steps", "6000", "--replan", "echo no costs >&2; false {plan}",
-                       "--replan-every", "50"})), 0)
+                       "--replan-every", "50"})),
+            0)
       << err();
   EXPECT_THAT(err(), HasSubstr("cs-run: warning: re-planning 1: going on with the old plan: "
                                "the command failed with status 1: no costs"));

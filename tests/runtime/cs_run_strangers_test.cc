@@ -19,10 +19,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "grpc/base/transport.grpc.pb.h"
 #include "grpc/ranks/handshake.h"
 #include "grpc/servers/parameter_protocol.h"
 #include "grpc/servers/parameter_service.grpc.pb.h"
-#include "grpc/base/transport.grpc.pb.h"
 #include "runtime/data/tensor_file.h"
 #include "tests/conformance/conformance.h"
 #include "tests/grpc/admitted.h"
@@ -33,11 +33,11 @@ namespace commsched {
 namespace {
 
 using conformance::LoopbackAddresses;
-using testing::ReadAll;
-using testing::TemporaryFolder;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using testing::ReadAll;
+using testing::TemporaryFolder;
 using transport::Admission;
 using transport::Carried;
 using transport::Packet;
@@ -85,9 +85,9 @@ class StrangersTest : public ::testing::Test {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
   std::vector<std::string> Rank(int rank, std::vector<std::string> more) {
-    std::vector<std::string> all = {plan_,    "--rank",  absl::StrCat(rank),
+    std::vector<std::string> all = {plan_, "--rank", absl::StrCat(rank),
                                     "--peers", absl::StrCat(peers_[0], ",", peers_[1]),
-                                    "--init", init_,     "--batch",
+                                    "--init", init_, "--batch",
                                     batch_};
     all.insert(all.end(), more.begin(), more.end());
     return all;

@@ -21,12 +21,12 @@
 namespace commsched::whole_cs_run {
 namespace {
 
-using testing::ReadAll;
+using ::testing::AllOf;
 using testing::BytesOf;
+using ::testing::HasSubstr;
+using testing::ReadAll;
 using testing::TemporaryFolder;
 using testing::TokenFile;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 
 // A running cs-run with its output in files.
 class Process {
@@ -77,8 +77,7 @@ class CsRunTest : public ::testing::Test {
     auto type = [](ops::Element e, std::vector<int64_t> shape, int64_t elements) {
       return runtime::TensorInfo{e, shape, elements, size_t(elements) * 4};
     };
-    ASSERT_TRUE(runtime::WriteSafetensors(init_, {{"w", type(ops::Element::kF32, {100}, 100), BytesOf(w)},
-                                         {"n", type(ops::Element::kI32, {}, 1), BytesOf(n)}}, {})
+    ASSERT_TRUE(runtime::WriteSafetensors(init_, {{"w", type(ops::Element::kF32, {100}, 100), BytesOf(w)}, {"n", type(ops::Element::kI32, {}, 1), BytesOf(n)}}, {})
                     .ok());
     ASSERT_TRUE(
         runtime::WriteSafetensors(batch_, {{"x", type(ops::Element::kF32, {40, 100}, 4000), BytesOf(x)}}, {})
@@ -124,7 +123,8 @@ TEST_F(CsRunTest, ThreadsAndProcessesTrainTheSame) {
                           HasSubstr("step time"), HasSubstr("exposed communication")));
   std::string first = out_.substr(0, out_.find("step time"));
   ASSERT_EQ(Run(Train({"--epochs", "3", "--shuffle", "--save-params", b, "--eval", "eval",
-                       "--spawn", "4"})), 0)
+                       "--spawn", "4"})),
+            0)
       << err_;
   EXPECT_EQ(out_.substr(0, out_.find("step time")), first);
   EXPECT_EQ(ReadAll(a), ReadAll(b));
@@ -136,7 +136,8 @@ TEST_F(CsRunTest, ResumeGoesOnAsIfItHadNotStopped) {
   ASSERT_EQ(Run(Train({"--steps", "24", "--shuffle", "--checkpoint", whole})), 0) << err_;
   ASSERT_EQ(Run(Train({"--steps", "13", "--shuffle", "--checkpoint", half})), 0) << err_;
   ASSERT_EQ(Run({plan_, "--batch", batch_, "--resume", half, "--steps", "11", "--shuffle",
-                 "--checkpoint", rest}), 0)
+                 "--checkpoint", rest}),
+            0)
       << err_;
   EXPECT_THAT(out_, HasSubstr("step 24: loss"));
   EXPECT_EQ(ReadAll(whole), ReadAll(rest));

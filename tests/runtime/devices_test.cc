@@ -12,19 +12,19 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/session/checkpoint.h"
 #include "runtime/data/dataset.h"
+#include "runtime/session/checkpoint.h"
 #include "tests/runtime/test_util.h"
 #include "tests/runtime/trace_spans.h"
 
 namespace commsched {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using plan::CopyBuffer;
 using testing::BytesOf;
+using ::testing::ElementsAre;
 using testing::FunctionBuilder;
+using ::testing::HasSubstr;
 using testing::MutableBytesOf;
 using testing::Open;
 using testing::PlanBuilder;
@@ -213,8 +213,8 @@ TEST(DevicesTest, EveryDeviceGetsItsOwnRows) {
   for (int i = 0; i < kSamples; ++i)
     for (int j = 0; j < kWidth; ++j) x.push_back(float(i * i));
   testing::TemporaryFolder folder;
-  runtime::TensorInfo type = {ops::Element::kF32, {kSamples, kWidth}, kSamples * kWidth,
-                              x.size() * sizeof(float)};
+  runtime::TensorInfo type = {
+      ops::Element::kF32, {kSamples, kWidth}, kSamples * kWidth, x.size() * sizeof(float)};
   ASSERT_TRUE(runtime::WriteSafetensors(folder / "x", {{"x", type, BytesOf(x)}}, {}).ok());
 
   auto session = Open(plan);

@@ -23,11 +23,11 @@
 namespace commsched {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 using plan::CopyBuffer;
 using runtime::Clock;
+using ::testing::AllOf;
 using testing::FunctionBuilder;
+using ::testing::HasSubstr;
 using testing::PlanBuilder;
 using testing::Span;
 

@@ -26,14 +26,19 @@ using testing::operator*;
 using testing::operator%;
 using testing::operator/;
 
-enum Algorithm { kRing, kHalving, kDoubling };
+enum Algorithm { kRing,
+                 kHalving,
+                 kDoubling };
 
 std::vector<plan::Phase> Phases(Algorithm algorithm, int nodes,
                                 plan::Combine combine, double scale) {
   switch (algorithm) {
-    case kRing: return testing::RingAllReduce(nodes, combine, scale);
-    case kHalving: return testing::HalvingAllReduce(nodes, combine, scale);
-    case kDoubling: return testing::DoublingAllReduce(nodes, combine);
+    case kRing:
+      return testing::RingAllReduce(nodes, combine, scale);
+    case kHalving:
+      return testing::HalvingAllReduce(nodes, combine, scale);
+    case kDoubling:
+      return testing::DoublingAllReduce(nodes, combine);
   }
   return {};
 }
@@ -73,8 +78,8 @@ TEST_P(AllReduceTest, GivesTheSumOnEveryRank) {
   if (algorithm == kDoubling && (nodes & (nodes - 1)) != 0) GTEST_SKIP();
   std::vector<float> values;
   for (int64_t i = 0; i < nodes * size; ++i) values.push_back(float((i * 7919) % 256));
-  for (auto [combine, scale] : {std::pair{plan::SUM, 0.0}, {plan::SUM, 0.25},
-                                {plan::MAX, 0.0}, {plan::MIN, 0.0}}) {
+  for (auto [combine, scale] :
+       {std::pair{plan::SUM, 0.0}, {plan::SUM, 0.25}, {plan::MAX, 0.0}, {plan::MIN, 0.0}}) {
     if (algorithm == kDoubling && scale != 0) continue;
     if (nodes == 1 && scale != 0) continue;
     auto results = Reduce(nodes, size, plan::F32,
@@ -103,9 +108,10 @@ INSTANTIATE_TEST_SUITE_P(Sizes, AllReduceTest,
 
 // Parts of 2 and 4 MiB and one element: messages are cut into 4 and 5 slices.
 TEST(SlicesTest, SlicesGiveTheSumOnEveryRank) {
-  for (auto [algorithm, nodes, bytes] :
-       {std::tuple{kRing, 2, 4 << 20}, {kRing, 3, 13 << 20}, {kDoubling, 2, 5 << 20},
-        {kHalving, 4, 5 << 20}}) {
+  for (auto [algorithm, nodes, bytes] : {std::tuple{kRing, 2, 4 << 20},
+                                         {kRing, 3, 13 << 20},
+                                         {kDoubling, 2, 5 << 20},
+                                         {kHalving, 4, 5 << 20}}) {
     const int64_t size = bytes / 4 + 1;
     std::vector<float> values;
     for (int64_t i = 0; i < nodes * size; ++i)
@@ -146,8 +152,7 @@ TEST(SlicesTest, AreCutWhereEachRoundMovesOnePart) {
   auto slices = [](const std::vector<plan::Phase> &phases, size_t bytes) {
     plan::Communicate exchange;
     for (const plan::Phase &phase : phases) *exchange.add_phases() = phase;
-    runtime::TensorInfo type{ops::Element::kF32, {int64_t(bytes / 4)}, int64_t(bytes / 4),
-                             bytes};
+    runtime::TensorInfo type{ops::Element::kF32, {int64_t(bytes / 4)}, int64_t(bytes / 4), bytes};
     return runtime::SlicesOf(exchange, type);
   };
   const auto ring = testing::RingAllReduce(4, plan::SUM, 0);
@@ -228,7 +233,8 @@ TEST(AffineTest, WhatTurnsGoesOnByAsMuchInEveryRound) {
     for (int64_t rank = 0; rank < 4; ++rank)
       for (int64_t round = 0; round < 12; ++round)
         ASSERT_EQ((*affine->Evaluate(rank, round + 1) - *affine->Evaluate(rank, round) -
-                   turn->first) % modulus,
+                   turn->first) %
+                      modulus,
                   0)
             << "expression " << i;
   }

@@ -13,8 +13,8 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/transport/in_process_transport.h"
 #include "runtime/base/stall_clock.h"
+#include "runtime/transport/in_process_transport.h"
 #include "tests/runtime/test_util.h"
 
 namespace commsched {

@@ -18,8 +18,8 @@
 namespace commsched::runtime {
 namespace {
 
-using testing::TemporaryFolder;
 using ::testing::ElementsAre;
+using testing::TemporaryFolder;
 
 std::set<std::string> NamesIn(const std::string &folder) {
   std::set<std::string> names;

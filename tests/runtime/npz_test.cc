@@ -16,8 +16,8 @@ namespace commsched {
 namespace {
 
 using runtime::Dataset;
-using testing::TemporaryFolder;
 using ::testing::HasSubstr;
+using testing::TemporaryFolder;
 
 void Put(std::string *out, uint64_t value, int bytes) {
   for (int i = 0; i < bytes; ++i) out->push_back(char(value >> (8 * i)));

@@ -14,8 +14,8 @@ namespace commsched {
 namespace {
 
 using namespace testing::single_server;
-using testing::BytesOf;
 using ::testing::AllOf;
+using testing::BytesOf;
 using ::testing::HasSubstr;
 
 TEST(ServerFailuresTest, MissingTrainersAreNamedWithinTheDeadline) {

@@ -21,8 +21,8 @@ namespace commsched {
 namespace {
 
 using namespace testing::single_server;
-using testing::ServerPlanOptions;
 using ::testing::HasSubstr;
+using testing::ServerPlanOptions;
 
 // Blocks that are updated one by one, and together.
 class ServerFilesTest : public ::testing::TestWithParam<bool> {};

@@ -15,10 +15,10 @@ namespace commsched {
 namespace {
 
 using namespace testing::single_server;
-using testing::BytesOf;
-using testing::ServerPlanOptions;
 using ::testing::AllOf;
+using testing::BytesOf;
 using ::testing::HasSubstr;
+using testing::ServerPlanOptions;
 
 TEST(BlocksTogetherTest, BlocksTogetherWaitForEachOther) {
   Server server({.together = true});

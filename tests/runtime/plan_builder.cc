@@ -34,8 +34,8 @@ plan::Phase MakePhase(uint32_t chunks, uint32_t rounds, plan::Combine combine,
 }
 
 size_t Bytes(plan::ElementType element, const std::vector<int64_t> &shape) {
-  size_t bytes = element == plan::F64 || element == plan::I64 ? 8
-                 : element == plan::F32 || element == plan::I32 ? 4
+  size_t bytes = element == plan::F64 || element == plan::I64    ? 8
+                 : element == plan::F32 || element == plan::I32  ? 4
                  : element == plan::F16 || element == plan::BF16 ? 2
                                                                  : 1;
   for (int64_t d : shape) bytes *= size_t(d);

@@ -64,8 +64,9 @@ TEST(PlanLoaderTest, NamesWhatIsWrong) {
               HasSubstr("devices of a node must be at most 64, got: 65"));
   EXPECT_THAT(ErrorAfter([&](plan::Plan &p) { step(p)->mutable_buffers(4)->set_offset(1 << 20); }),
               HasSubstr("buffer 4: lies outside of the arena"));
-  EXPECT_THAT(ErrorAfter([&](plan::Plan &p) { step(p)->mutable_buffers(4)->set_offset(~0ull - 8); }),
-              HasSubstr("buffer 4: lies outside of the arena"));
+  EXPECT_THAT(
+      ErrorAfter([&](plan::Plan &p) { step(p)->mutable_buffers(4)->set_offset(~0ull - 8); }),
+      HasSubstr("buffer 4: lies outside of the arena"));
   EXPECT_THAT(ErrorAfter([&](plan::Plan &p) { step(p)->set_arena_bytes(~0ull); }),
               HasSubstr("arena is too large"));
   EXPECT_THAT(ErrorAfter([&](plan::Plan &p) {
@@ -82,10 +83,12 @@ TEST(PlanLoaderTest, NamesWhatIsWrong) {
               HasSubstr("no symbol \"nothing\""));
   EXPECT_THAT(ErrorAfter([&](plan::Plan &p) { instruction(p, 3)->mutable_run()->set_object(3); }),
               HasSubstr("instruction 3 \"add\" (test.mlir:1:1): there is no code object 3"));
-  EXPECT_THAT(ErrorAfter([&](plan::Plan &p) { instruction(p, 3)->mutable_run()->set_inputs(0, 77); }),
-              HasSubstr("there is no buffer 77"));
-  EXPECT_THAT(ErrorAfter([&](plan::Plan &p) { instruction(p, 3)->mutable_run()->set_outputs(0, 1); }),
-              HasSubstr("which may only be read"));
+  EXPECT_THAT(
+      ErrorAfter([&](plan::Plan &p) { instruction(p, 3)->mutable_run()->set_inputs(0, 77); }),
+      HasSubstr("there is no buffer 77"));
+  EXPECT_THAT(
+      ErrorAfter([&](plan::Plan &p) { instruction(p, 3)->mutable_run()->set_outputs(0, 1); }),
+      HasSubstr("which may only be read"));
   EXPECT_THAT(ErrorAfter([&](plan::Plan &p) {
                 instruction(p, 1)->mutable_dependences(0)->set_distance(0);
               }),
@@ -320,10 +323,14 @@ class Mutator {
  private:
   uint64_t Number() {
     switch (random_() % 4) {
-      case 0: return random_() % 8;
-      case 1: return uint64_t{1} << (random_() % 64);
-      case 2: return ~uint64_t{0} - random_() % 8;
-      default: return random_() % 1000;
+      case 0:
+        return random_() % 8;
+      case 1:
+        return uint64_t{1} << (random_() % 64);
+      case 2:
+        return ~uint64_t{0} - random_() % 8;
+      default:
+        return random_() % 1000;
     }
   }
   std::mt19937 random_;
@@ -373,7 +380,8 @@ TEST(PlanLoaderTest, RandomBytesBehindARightHeader) {
     if (!parsed.ParseFromString(payload)) continue;
     // The code may have been hit: leave that to its own checks.
     for (int o = 0; o < parsed.objects_size(); ++o)
-      if (o >= plan.proto().objects_size() || parsed.objects(o).elf() != plan.proto().objects(o).elf())
+      if (o >= plan.proto().objects_size() ||
+          parsed.objects(o).elf() != plan.proto().objects(o).elf())
         parsed.mutable_objects(o)->set_elf("");
     LoadError(plan::Serialize(parsed));
   }

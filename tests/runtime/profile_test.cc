@@ -14,9 +14,9 @@
 namespace commsched {
 namespace {
 
-using ::testing::HasSubstr;
 using google::protobuf::Struct;
 using runtime::ProfileRecorder;
+using ::testing::HasSubstr;
 
 Struct Parse(const std::string &text) {
   Struct json;

@@ -16,11 +16,11 @@ namespace {
 
 using runtime::RankStatePath;
 using testing::BytesOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using testing::MutableBytesOf;
 using testing::PlanBuilder;
 using testing::TemporaryFolder;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 // Every step, a rank's own e becomes its part of the batch; w is there for all.
 PlanBuilder OwnState(int nodes) {

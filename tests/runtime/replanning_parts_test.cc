@@ -12,13 +12,13 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/transport/in_process_transport.h"
-#include "runtime/replanning/control_channel.h"
 #include "runtime/measure/link_observer.h"
+#include "runtime/replanning/control_channel.h"
 #include "runtime/replanning/planning_command.h"
 #include "runtime/replanning/replacement.h"
 #include "runtime/replanning/step_clock.h"
 #include "runtime/replanning/transport_lanes.h"
+#include "runtime/transport/in_process_transport.h"
 #include "tests/runtime/server_plan.h"
 #include "tests/runtime/test_util.h"
 
@@ -344,7 +344,7 @@ TEST(StepClockTest, FiresOnceUntilItIsRestarted) {
 TEST(LinkObserverTest, FindsTheRateOfABusyLinkAmongPauses) {
   std::vector<LinkObserver::Period> periods;
   for (uint64_t i = 0; i < 600; ++i) {
-    periods.push_back({i, 65536, 524288});  // 1 Gbit/s
+    periods.push_back({i, 65536, 524288});            // 1 Gbit/s
     if (i % 60 < 2) periods.back().ns /= 10;          // stored on the way
     if (i % 60 == 59) periods.back().ns += 50000000;  // nothing to send
     if (i % 5 == 0) periods.push_back({i, 1000, 38000});

@@ -327,7 +327,8 @@ TEST(ReplanningTest, RanksAgreeOnTheCall) {
     Ranks ranks = RunRanks(plan, nodes, 3000, options_of,
                            [&](int, int step, Session *) {
                              // So that there is time for attempts.
-                             if (step % 50 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+                             if (step % 50 == 0)
+                               std::this_thread::sleep_for(std::chrono::milliseconds(2));
                              return absl::OkStatus();
                            });
     const Outcome want = WithoutSwitch(plan, 3000);
@@ -394,7 +395,8 @@ TEST(ReplanningTest, RankThatEndsInTheMiddleEndsAllWithItsError) {
         SessionOptions options;
         options.deadline = absl::Seconds(20);
         options.replan = Replan(
-            [&](const Measurements &, const std::atomic<bool> &stop) -> absl::StatusOr<std::string> {
+            [&](const Measurements &,
+                const std::atomic<bool> &stop) -> absl::StatusOr<std::string> {
               asked = true;
               while (!stop) std::this_thread::sleep_for(std::chrono::milliseconds(1));
               return absl::CancelledError("stopped");

@@ -13,9 +13,9 @@
 #include <memory>
 #include <thread>
 
-#include "runtime/servers/parameter_server.h"
-#include "runtime/program/rows_message.h"
 #include "runtime/base/status_util.h"
+#include "runtime/program/rows_message.h"
+#include "runtime/servers/parameter_server.h"
 #include "tests/runtime/row_plan.h"
 #include "tests/runtime/test_util.h"
 
@@ -26,8 +26,11 @@ using runtime::ParameterServer;
 using runtime::ParameterServerOptions;
 using runtime::PlanImage;
 using runtime::SharedBytes;
+using ::testing::AllOf;
 using testing::BytesOf;
+using ::testing::ElementsAre;
 using testing::Floats;
+using ::testing::HasSubstr;
 using testing::kABlock;
 using testing::kBBlock;
 using testing::kEBlock;
@@ -36,9 +39,6 @@ using testing::MutableBytesOf;
 using testing::RowPlanOptions;
 using testing::RowReference;
 using testing::SparseRows;
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 constexpr int kBlocks = 3;
 

@@ -18,9 +18,9 @@ namespace commsched {
 namespace {
 
 using testing::BytesOf;
-using testing::MutableBytesOf;
 using ::testing::Each;
 using ::testing::HasSubstr;
+using testing::MutableBytesOf;
 
 constexpr int kSize = 4;
 

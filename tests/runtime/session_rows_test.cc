@@ -21,15 +21,15 @@ namespace {
 using runtime::Session;
 using testing::BytesOf;
 using testing::Floats;
+using testing::Get;
+using ::testing::HasSubstr;
+using testing::IndexOf;
 using testing::MakeRowBatch;
 using testing::MutableBytesOf;
 using testing::RowBatch;
 using testing::RowPlanOptions;
 using testing::RowReference;
-using testing::Get;
-using testing::IndexOf;
 using testing::Set;
-using ::testing::HasSubstr;
 
 void Start(Session *session) {
   const RowReference start;

@@ -18,18 +18,18 @@ namespace commsched::session_servers {
 namespace {
 
 using runtime::Session;
+using ::testing::AllOf;
+using ::testing::AnyOf;
 using testing::BytesOf;
+using testing::Get;
+using ::testing::HasSubstr;
+using testing::IndexOf;
 using testing::kBias;
 using testing::kColumns;
 using testing::kWeights;
 using testing::MutableBytesOf;
 using testing::ServerPlanOptions;
-using testing::Get;
-using testing::IndexOf;
 using testing::Set;
-using ::testing::AllOf;
-using ::testing::AnyOf;
-using ::testing::HasSubstr;
 
 using Floats = std::vector<float>;
 

@@ -19,11 +19,11 @@
 namespace commsched {
 namespace {
 
-using ::testing::DoubleNear;
-using ::testing::HasSubstr;
 using runtime::SimulationOptions;
 using runtime::SimulationResult;
 using testing::CostPlan;
+using ::testing::DoubleNear;
+using ::testing::HasSubstr;
 using testing::kAlpha;
 using testing::Plain;
 using testing::Span;

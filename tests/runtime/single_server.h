@@ -14,8 +14,8 @@
 #include <memory>
 #include <vector>
 
-#include "runtime/servers/parameter_server.h"
 #include "runtime/base/status_util.h"
+#include "runtime/servers/parameter_server.h"
 #include "tests/runtime/server_plan.h"
 #include "tests/runtime/test_util.h"
 

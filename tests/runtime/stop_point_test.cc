@@ -55,9 +55,9 @@ TEST(StopPointTest, ProcessesThatShareMemoryStopAfterTheSameStep) {
     }
     close(file);
     ExpectSame(StepsOf(ranks,
-                   [&](size_t r, uint64_t step) {
-                     if (r == 2 && step == uint64_t(run)) stops[r]->Request(15);
-                   }),
+                       [&](size_t r, uint64_t step) {
+                         if (r == 2 && step == uint64_t(run)) stops[r]->Request(15);
+                       }),
                uint64_t(run));
     EXPECT_EQ(stops[0]->reason(), 15);
   }
@@ -90,11 +90,12 @@ TEST_P(ConnectedStopTest, AllStopAfterTheSameStepWhoeverAsks) {
       ranks.push_back(stops.back().get());
     }
     ExpectSame(StepsOf(ranks,
-                   [&](size_t r, uint64_t step) {
-                     // One of them, or all at once.
-                     if (step == uint64_t(run) && (run % 3 == 2 || r == size_t(run) % size_t(n)))
-                       stops[r]->Request(2);
-                   }),
+                       [&](size_t r, uint64_t step) {
+                         // One of them, or all at once.
+                         if (step == uint64_t(run) &&
+                             (run % 3 == 2 || r == size_t(run) % size_t(n)))
+                           stops[r]->Request(2);
+                       }),
                uint64_t(run));
     for (auto &stop : stops) EXPECT_EQ(stop->reason(), 2);
     for (auto &stop : stops) stop->Detach();

@@ -17,10 +17,10 @@
 namespace commsched {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using testing::BytesOf;
+using ::testing::ElementsAre;
 using testing::FunctionBuilder;
+using ::testing::HasSubstr;
 using testing::LoadError;
 using testing::Open;
 using testing::PlanBuilder;
@@ -123,16 +123,19 @@ TEST(WorkerIndexTest, WhatAPlanSaysOfItIsChecked) {
     return LoadError(plan.Bytes());
   };
   EXPECT_EQ(error([](auto &, auto *) {}), "");
-  EXPECT_THAT(error([](auto &, auto *f) { f->mutable_buffers(0)->mutable_type()->set_element(plan::I64); }),
-              HasSubstr("function @step: buffer 0: a worker's index must be of I32 without dimensions, got: i64"));
+  EXPECT_THAT(
+      error([](auto &, auto *f) { f->mutable_buffers(0)->mutable_type()->set_element(plan::I64); }),
+      HasSubstr(
+          "function @step: buffer 0: a worker's index must be of I32 without dimensions, got: i64"));
   EXPECT_THAT(error([](auto &, auto *f) { f->mutable_buffers(0)->mutable_type()->add_shape(1); }),
               HasSubstr("without dimensions, got: i32[1]"));
   EXPECT_THAT(error([](auto &, auto *f) { f->mutable_buffers(0)->set_device(1); }),
               HasSubstr("buffer 0: there is no device 1"));
   EXPECT_THAT(error([](auto &p, auto *) { p.set_required_features(0); }),
               HasSubstr("buffer 0: is a worker's index, which the plan's required features do not say"));
-  EXPECT_THAT(error([](auto &, auto *f) { f->mutable_instructions(1)->mutable_copy()->set_target(0); }),
-              HasSubstr("writes buffer 0, which may only be read"));
+  EXPECT_THAT(
+      error([](auto &, auto *f) { f->mutable_instructions(1)->mutable_copy()->set_target(0); }),
+      HasSubstr("writes buffer 0, which may only be read"));
   EXPECT_THAT(error([](auto &, auto *f) { FunctionBuilder(f).Part(0, 0, plan::I32, {}); }),
               HasSubstr("a worker's index has no parts"));
 }

@@ -30,7 +30,8 @@ struct commsched::Report::State {
 
 namespace {
 
-template <typename State> struct Listener : PassInstrumentation {
+template <typename State>
+struct Listener : PassInstrumentation {
   explicit Listener(std::shared_ptr<State> state) : state(std::move(state)) {}
 
   void runBeforePass(Pass *pass, Operation *) override {

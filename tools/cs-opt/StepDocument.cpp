@@ -90,7 +90,8 @@ std::string TimelineBuilder::contentsOf(unsigned message) const {
     bool whole = piece.end - piece.begin == tensor.bytes;
     if (pieces.size() == 1 && whole)
       return "";
-    text += text.empty() ? "it holds " : &piece == &pieces.back() ? " and " : ", ";
+    text += text.empty() ? "it holds " : &piece == &pieces.back() ? " and "
+                                                                  : ", ";
     text += whole ? tensor.name
                   : size(static_cast<double>(piece.end - piece.begin)) + " of " +
                         size(static_cast<double>(tensor.bytes)) + " of " + tensor.name;

@@ -34,9 +34,9 @@ struct Processes {
 struct Failure {
   bool failed = false;  // by itself, or by what it heard of others
   bool root = false;
-  std::string text;            // without its name and the addresses
-  std::string detail;          // of the text: what is behind the last peer
-  std::vector<size_t> peers;   // in the text, in order
+  std::string text;                // without its name and the addresses
+  std::string detail;              // of the text: what is behind the last peer
+  std::vector<size_t> peers;       // in the text, in order
   std::vector<size_t> because_of;  // processes
 };
 

@@ -14,15 +14,15 @@
 
 namespace commsched::run {
 
-// How one process, of a rank or of a parameter server, ended. Times are nanoseconds of the steady clock,
-// which all processes of a machine share.
+// How one process, of a rank or of a parameter server, ended. Times are nanoseconds of the steady
+// clock, which all processes of a machine share.
 struct Outcome {
   static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 
-  absl::Status report;        // what the rank says went wrong; OK: nothing
-  int64_t reported = kNever;  // when
-  int exit_status = 0;        // unless ended by a signal
-  int signal = 0;             // that ended it
+  absl::Status report;           // what the rank says went wrong; OK: nothing
+  int64_t reported = kNever;     // when
+  int exit_status = 0;           // unless ended by a signal
+  int signal = 0;                // that ended it
   int64_t ended_by_us = kNever;  // when it was told to end, because of others
 };
 

@@ -12,8 +12,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/data/dataset.h"
-#include "runtime/session/session.h"
 #include "runtime/data/tensor_file.h"
+#include "runtime/session/session.h"
 #include "tools/cs-run/differences.h"
 #include "tools/cs-run/interpret_steps.h"
 #include "tools/cs-run/train.h"
@@ -333,14 +333,16 @@ absl::Status CheckCheckReference(const Options &o) {
   if (!o.steps || *o.steps == 0) return bad("--check-against needs --steps");
   if (o.spawn != 0 || o.rank >= 0 || !o.role.empty() || o.has_servers() ||
       (!o.transport.empty() && o.transport != "in-process"))
-    return bad("--check-against runs all ranks in this process: it goes without --spawn, "
-               "--rank, --role, --servers and --transport");
+    return bad(
+        "--check-against runs all ranks in this process: it goes without --spawn, "
+        "--rank, --role, --servers and --transport");
   if (!o.resume.empty() || !o.checkpoint.empty() || !o.save_params.empty() ||
       !o.eval.empty() || !o.calls.empty() || !o.metrics_json.empty() || !o.trace.empty() ||
       !o.profile.empty() || !o.calibrate.empty() || !o.page.empty() || !o.replan.empty() ||
       o.emulate || o.simulate || o.arena_info)
-    return bad("--check-against goes without what training, measuring and predicting "
-               "need: only --init, --batch, --shuffle, --seed, --steps and --deadline");
+    return bad(
+        "--check-against goes without what training, measuring and predicting "
+        "need: only --init, --batch, --shuffle, --seed, --steps and --deadline");
   return absl::OkStatus();
 }
 

@@ -13,9 +13,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/session/job_files.h"
-#include "runtime/servers/server_values.h"
 #include "runtime/data/tensor_file.h"
+#include "runtime/servers/server_values.h"
+#include "runtime/session/job_files.h"
 
 namespace commsched::run {
 namespace {
@@ -66,7 +66,8 @@ absl::Status CheckJobCheckpoints(const Options &options, const runtime::PlanImag
     if (!IsSame(options.checkpoint, from) && !options.has_servers() &&
         HasFiles(options, *files))
       return absl::FailedPreconditionError(absl::StrCat(
-          options.checkpoint, ": has checkpoints of a job already: give --resume to go "
+          options.checkpoint,
+          ": has checkpoints of a job already: give --resume to go "
           "on from them, or another folder"));
   }
   return absl::OkStatus();

@@ -7,8 +7,8 @@
 #define COMMSCHED_TOOLS_CS_RUN_JOB_CHECKPOINTS_H
 
 #include "absl/status/status.h"
-#include "runtime/servers/parameter_server.h"
 #include "runtime/loading/plan_loader.h"
+#include "runtime/servers/parameter_server.h"
 #include "tools/cs-run/options.h"
 
 namespace commsched::run {

@@ -249,8 +249,9 @@ absl::Status ApplyLaunch(const runtime::PlanImage &image,
 #endif
   }
   if (!launched)
-    return Bad("--transport grpc needs --spawn, or --rank and --peers, or a "
-               "launcher that sets RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT");
+    return Bad(
+        "--transport grpc needs --spawn, or --rank and --peers, or a "
+        "launcher that sets RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT");
   if (!image.servers().servers.empty())
     return Bad("plan has parameter servers: start trainers and servers with --role");
   if (launched->size != image.nodes())
@@ -264,7 +265,8 @@ absl::Status ApplyLaunch(const runtime::PlanImage &image,
     if (security->token.empty() && !options->insecure)
       return Bad(absl::StrCat(
           "processes of a job must share a secret: --token-file FILE, or --insecure on "
-          "loopback addresses (rank ", launched->rank, ", by ", launched->by, ")"));
+          "loopback addresses (rank ",
+          launched->rank, ", by ", launched->by, ")"));
     Rendezvous meeting;
     meeting.token = security->token;
     meeting.encrypted = security->tls() && !security->token.empty();

@@ -30,12 +30,12 @@ using Environment = std::function<const char *(const char *name)>;
 struct Launched {
   int rank = 0;
   int size = 1;
-  std::string by;  // the variables, for errors: "OMPI_COMM_WORLD_RANK and ..."
-  bool of_mpi = false;     // the launcher starts MPI jobs
-  bool one_host = false;   // all processes are on this host
-  std::string job;         // names the job on its hosts, if one_host
-  std::string master;      // host of rank 0; empty: not known
-  int port = 0;            // where rank 0 can be met; 0: not known
+  std::string by;         // the variables, for errors: "OMPI_COMM_WORLD_RANK and ..."
+  bool of_mpi = false;    // the launcher starts MPI jobs
+  bool one_host = false;  // all processes are on this host
+  std::string job;        // names the job on its hosts, if one_host
+  std::string master;     // host of rank 0; empty: not known
+  int port = 0;           // where rank 0 can be met; 0: not known
 };
 
 // Nothing if the environment names no job of more than one process.

@@ -25,11 +25,11 @@
 #endif
 #include "plan/plan_file.h"
 #include "plan/version.h"
+#include "runtime/base/sync.h"
 #include "runtime/measure/profile.h"
+#include "runtime/measure/trace.h"
 #include "runtime/session/session.h"
 #include "runtime/session/stop_point.h"
-#include "runtime/base/sync.h"
-#include "runtime/measure/trace.h"
 #include "tools/cs-run/calibrate.h"
 #include "tools/cs-run/check_reference.h"
 #include "tools/cs-run/child_report.h"

@@ -11,11 +11,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "plan/limits.h"
+#include "report/Document.h"
 #include "tools/cs-run/check_reference.h"
+#include "tools/cs-run/replan.h"
 #include "tools/cs-run/security.h"
 #include "tools/cs-run/simulate.h"
-#include "report/Document.h"
-#include "tools/cs-run/replan.h"
 
 namespace commsched::run {
 namespace {
@@ -71,8 +71,9 @@ absl::Status CheckRole(const Options &o) {
     if (!o.batch.empty() || o.steps || o.epochs || !o.calls.empty() ||
         !o.eval.empty() || !o.save_params.empty() || !o.metrics_json.empty() ||
         !o.calibrate.empty() || o.stop_on_nan)
-      return bad("--role server goes without what trainers do: only --init, "
-                 "--checkpoint, --checkpoint-every, --resume, --trace and --profile");
+      return bad(
+          "--role server goes without what trainers do: only --init, "
+          "--checkpoint, --checkpoint-every, --resume, --trace and --profile");
     if (!o.checkpoint.empty() && o.checkpoint_every == 0)
       return bad("--role server needs --checkpoint-every with --checkpoint");
   } else if (o.index >= 0 || !o.listen.empty()) {
@@ -83,8 +84,9 @@ absl::Status CheckRole(const Options &o) {
   if (o.has_servers() && o.rank < 0)
     return bad("--servers needs --rank");
   if (o.has_servers() && !o.spawned && !o.resume.empty())
-    return bad("--resume is for a server that comes back; where the whole job begins "
-               "again, --resume-job is for all");
+    return bad(
+        "--resume is for a server that comes back; where the whole job begins "
+        "again, --resume-job is for all");
   if (!o.resume_job.empty() && !o.is_server() && !o.has_servers())
     return bad("--resume-job needs --role server or --servers; else it is --resume");
   if (!o.resume_job.empty() && !o.resume.empty())
@@ -136,8 +138,9 @@ absl::Status CheckPage(Options *o) {
     return absl::InvalidArgumentError(
         "--report goes without --calibrate and --arena-info");
   if (o->simulate && !o->predicted.empty())
-    return absl::InvalidArgumentError("--simulate makes the prediction: goes without "
-                                      "--predicted");
+    return absl::InvalidArgumentError(
+        "--simulate makes the prediction: goes without "
+        "--predicted");
   if (!o->measured.empty() && !o->simulate &&
       (o->spawn != 0 || !o->batch.empty() || o->steps || o->epochs ||
        !o->trace.empty() || o->rank >= 0))

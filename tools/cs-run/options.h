@@ -31,11 +31,11 @@ struct Options {
   std::string page;                 // --report
   std::string predicted, measured;  // traces
   uint64_t report_steps = 4;        // 0: all
-  uint64_t metrics_every = 0;  // 0: about twenty lines
-  std::string transport;       // "in-process", "grpc" or "mpi"
-  int world = 0;               // processes of the job, by its launcher
-  int spawn = 0;               // processes; kSpawnAll: as many as the plan has
-  std::string role;            // "", "trainer" or "server"
+  uint64_t metrics_every = 0;       // 0: about twenty lines
+  std::string transport;            // "in-process", "grpc" or "mpi"
+  int world = 0;                    // processes of the job, by its launcher
+  int spawn = 0;                    // processes; kSpawnAll: as many as the plan has
+  std::string role;                 // "", "trainer" or "server"
   int rank = -1;
   std::vector<std::string> peers;
   int index = -1;                    // of a server
@@ -51,7 +51,7 @@ struct Options {
   bool arena_info = false;
   bool emulate = false;
   bool stop_on_nan = false;
-  std::string replan;  // command
+  std::string replan;                            // command
   uint64_t replan_every = 0, replan_window = 0;  // 0: not given
   double replan_when_off = 0;                    // percent
   absl::Duration replan_deadline;

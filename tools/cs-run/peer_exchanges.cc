@@ -26,7 +26,9 @@ constexpr uint32_t kFirstKey = 1000;
 }  // namespace
 
 PeerExchanges::PeerExchanges(runtime::Transport *transport, absl::Duration deadline)
-    : transport_(transport), deadline_(deadline), memory_(2 * kMostPiece * kAtOnce),
+    : transport_(transport),
+      deadline_(deadline),
+      memory_(2 * kMostPiece * kAtOnce),
       engine_(transport->rank(), transport, nullptr, nullptr,
               static_cast<runtime::ProgressEngine::Host *>(this), nullptr, deadline) {}
 

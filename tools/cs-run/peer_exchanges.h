@@ -22,7 +22,7 @@ namespace commsched::run {
 
 // Medians of one rank.
 struct Exchange {
-  int64_t round_ns = 0;    // one round of a collective with 64 bytes to send
+  int64_t round_ns = 0;  // one round of a collective with 64 bytes to send
   // How much longer for each further collective at once: of 64 bytes, or of up to
   // 64 KiB against the same bytes in fewer ones, which is more.
   int64_t message_ns = 0;

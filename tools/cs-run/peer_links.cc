@@ -20,7 +20,11 @@ using runtime::Transport;
 
 // Kinds of messages, as keys of their tags; a tag's step is the number of a
 // request.
-enum Kind : uint32_t { kRequest, kAnswer, kResult, kBarrier, kTraffic };
+enum Kind : uint32_t { kRequest,
+                       kAnswer,
+                       kResult,
+                       kBarrier,
+                       kTraffic };
 
 constexpr size_t kMostMessages = 1 << 16;
 constexpr size_t kMostBytes = size_t{1} << 28;
@@ -73,7 +77,10 @@ absl::StatusOr<T> ReceiveOne(Transport *transport, int peer, MessageTag tag,
 class PeerSource : public Source {
  public:
   PeerSource(Transport *transport, int peer, size_t link, absl::Duration deadline)
-      : transport_(transport), peer_(peer), link_(link), deadline_(deadline),
+      : transport_(transport),
+        peer_(peer),
+        link_(link),
+        deadline_(deadline),
         memory_(std::make_shared<std::vector<std::byte>>()) {}
 
   absl::StatusOr<std::vector<int64_t>> Ask(size_t count, size_t bytes) override {

@@ -156,8 +156,7 @@ struct Talk {
 
 void Say(const Talk &talk, absl::string_view line, const std::string &text) {
   WriteLine(talk.fd,
-            absl::StrCat(text, " ", absl::BytesToHexString(transport::Proof(
-                                        talk.token, line, talk.comes, talk.waits, text))));
+            absl::StrCat(text, " ", absl::BytesToHexString(transport::Proof(talk.token, line, talk.comes, talk.waits, text))));
 }
 
 // A line's text if it is proved to be one of `lines`, which it is then; else
@@ -335,7 +334,8 @@ absl::StatusOr<std::vector<std::string>> Meet(const Rendezvous &meeting) {
     if (!local.ok()) return local.status();
     if (!*local || meeting.any)
       return absl::InvalidArgumentError(absl::StrCat(
-          meeting.host, " is not a loopback address: connections between machines "
+          meeting.host,
+          " is not a loopback address: connections between machines "
           "need --tls-ca, --tls-cert, --tls-key and --token-file"));
   }
   auto port = FreePort(meeting.encrypted ? "" : meeting.host);

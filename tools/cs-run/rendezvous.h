@@ -17,8 +17,8 @@ namespace commsched::run {
 struct Rendezvous {
   int rank = 0;
   int size = 1;
-  std::string host;  // of rank 0
-  int port = 0;      // where rank 0 waits
+  std::string host;   // of rank 0
+  int port = 0;       // where rank 0 waits
   std::string token;  // of the job, which both sides prove; see admission.h
   // The connections that follow are encrypted: ranks on other machines may come.
   bool encrypted = false;

@@ -33,8 +33,9 @@ absl::Status CheckReplan(const Options &o) {
   if (o.replan.empty()) {
     if (o.replan_every != 0 || o.replan_when_off != 0 || o.replan_window != 0 ||
         o.replan_deadline != absl::ZeroDuration() || !o.replan_folder.empty())
-      return bad("--replan-every, --replan-when-off, --replan-window, --replan-deadline "
-                 "and --replan-folder need --replan");
+      return bad(
+          "--replan-every, --replan-when-off, --replan-window, --replan-deadline "
+          "and --replan-folder need --replan");
     return absl::OkStatus();
   }
   if (absl::Status s = runtime::CheckPlanningCommand(o.replan); !s.ok())

@@ -79,7 +79,8 @@ absl::Status WithWhatMustMatch(const absl::Status &status) {
     return status;
   return absl::Status(
       status.code(),
-      absl::StrCat(status.message(), "; all ranks need the same plan, initial values, shapes "
+      absl::StrCat(status.message(),
+                   "; all ranks need the same plan, initial values, shapes "
                    "of the data, --shuffle and --seed, and number of steps and calls"));
 }
 

@@ -45,16 +45,18 @@ absl::Status CheckSecurity(const Options &o) {
     return Bad(absl::StrCat(kOptions, " need connections to other processes"));
   const bool connected = o.rank >= 0 || o.is_server();
   if (connected && o.token.empty() && o.token_file.empty() && !o.insecure)
-    return Bad("processes of a job must share a secret: --token-file FILE, or "
-               "--insecure on loopback addresses and socket files");
+    return Bad(
+        "processes of a job must share a secret: --token-file FILE, or "
+        "--insecure on loopback addresses and socket files");
   return absl::OkStatus();
 }
 
 absl::Status CheckSecurityUsed(const Options &o) {
   if (!AnyGiven(o)) return absl::OkStatus();
   if (o.transport == "mpi")
-    return Bad(absl::StrCat(kOptions, " are for gRPC: with MPI, its launcher decides who "
-                                      "belongs to the job"));
+    return Bad(absl::StrCat(kOptions,
+                            " are for gRPC: with MPI, its launcher decides who "
+                            "belongs to the job"));
   if (o.rank < 0 && !o.is_server() && o.spawn == 0)
     return Bad(absl::StrCat(kOptions, " need connections to other processes"));
   return absl::OkStatus();

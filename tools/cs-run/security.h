@@ -12,8 +12,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "grpc/ranks/grpc_transport.h"
 #include "grpc/base/security.h"
+#include "grpc/ranks/grpc_transport.h"
 #include "tools/cs-run/options.h"
 
 namespace commsched::run {

@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "grpc/servers/parameter_client.h"
 #include "grpc/servers/parameter_service.h"
-#include "runtime/session/job_files.h"
 #include "runtime/servers/parameter_server.h"
+#include "runtime/session/job_files.h"
 #include "tools/cs-run/job_checkpoints.h"
 #include "tools/cs-run/security.h"
 
@@ -49,8 +49,10 @@ absl::Status CheckServers(const Options &options,
                      ", got: ", options.index));
   if (options.rank >= 0 && options.servers.size() != servers)
     return absl::InvalidArgumentError(
-        absl::StrCat("plan has ", servers, " parameter servers, --servers must "
-                     "have as many addresses, got: ", options.servers.size()));
+        absl::StrCat("plan has ", servers,
+                     " parameter servers, --servers must "
+                     "have as many addresses, got: ",
+                     options.servers.size()));
   return absl::OkStatus();
 }
 

@@ -15,8 +15,8 @@
 #include "absl/time/time.h"
 #include "runtime/loading/plan_loader.h"
 #include "runtime/measure/profile.h"
-#include "runtime/session/session.h"
 #include "runtime/measure/trace.h"
+#include "runtime/session/session.h"
 #include "tools/cs-run/options.h"
 
 namespace commsched::run {

@@ -10,8 +10,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "runtime/transport/parameter_client.h"
 #include "runtime/program/server_program.h"
+#include "runtime/transport/parameter_client.h"
 #include "tools/cs-run/measure.h"
 
 namespace commsched::run {

@@ -8,8 +8,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/base/files.h"
-#include "runtime/simulator/simulator.h"
 #include "runtime/measure/trace.h"
+#include "runtime/simulator/simulator.h"
 
 namespace commsched::run {
 namespace {

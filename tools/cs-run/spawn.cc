@@ -41,7 +41,7 @@ constexpr int64_t kGraceToWrite = 30'000'000'000;
 struct Child {
   pid_t pid = -1;
   bool running = false;
-  int report = -1;    // file
+  int report = -1;             // file
   std::string trace, profile;  // files; empty: none
   Outcome outcome;
 };
@@ -129,10 +129,14 @@ absl::Status CollectProfiles(const std::string &path,
 // A process of each rank and of each server, and what becomes of them.
 class Cluster {
  public:
-  Cluster(const Options &options, const std::vector<std::string> &arguments,
-          int ranks, int servers, bool connected)
-      : options_(options), arguments_(arguments), ranks_(ranks),
-        servers_(servers), connected_(connected), children_(size_t(ranks + servers)) {}
+  Cluster(const Options &options, const std::vector<std::string> &arguments, int ranks, int servers,
+          bool connected)
+      : options_(options),
+        arguments_(arguments),
+        ranks_(ranks),
+        servers_(servers),
+        connected_(connected),
+        children_(size_t(ranks + servers)) {}
   ~Cluster() {
     for (const Child &child : children_)
       if (child.report >= 0) close(child.report);
@@ -197,7 +201,7 @@ class Cluster {
   JobFolder sockets_, traces_, profiles_;
   std::vector<std::string> addresses_;  // of ranks, then of servers
   int token_ = -1;                      // file
-  std::vector<Child> children_;  // as addresses_
+  std::vector<Child> children_;         // as addresses_
   int running_ = 0, exit_status_ = 0, killed_by_ = 0;
   SignalCount signals_;
   bool failed_ = false;  // a process has

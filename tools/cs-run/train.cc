@@ -9,10 +9,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/session/checkpoint.h"
 #include "runtime/data/dataset.h"
-#include "runtime/session/job_files.h"
 #include "runtime/data/tensor_file.h"
+#include "runtime/session/checkpoint.h"
+#include "runtime/session/job_files.h"
 #include "tools/cs-run/nan_watch.h"
 #include "tools/cs-run/outputs.h"
 #include "tools/cs-run/report.h"
@@ -31,7 +31,9 @@ constexpr size_t kMetricsLag = 5;
 class Trainer {
  public:
   Trainer(const Options &options, Session *session, runtime::StopPoint *stop)
-      : options_(options), session_(session), stop_(stop),
+      : options_(options),
+        session_(session),
+        stop_(stop),
         silent_(session->program().rank != 0),
         saves_params_(!options.save_params.empty() &&
                       (!silent_ || (!options.spawned && options.world == 0))),
@@ -74,10 +76,10 @@ class Trainer {
   std::optional<Report> report_;
   int step_ = -1, eval_ = -1;  // functions
   std::unique_ptr<Dataset> data_, eval_data_;
-  runtime::ZeroBatch zeros_;  // in emulation, if there is no data
-  bool kept_ = false;  // a checkpoint is not replaced
-  uint64_t done_ = 0;  // steps, those before a resume included
-  uint64_t steps_ = 0;  // to do
+  runtime::ZeroBatch zeros_;                           // in emulation, if there is no data
+  bool kept_ = false;                                  // a checkpoint is not replaced
+  uint64_t done_ = 0;                                  // steps, those before a resume included
+  uint64_t steps_ = 0;                                 // to do
   std::deque<std::pair<uint64_t, uint64_t>> pending_;  // step, call
 };
 
@@ -260,7 +262,8 @@ absl::Status Trainer::Checkpoint() {
   // What was good last is kept.
   if (bad && !options_.has_servers()) {
     if (!std::exchange(kept_, true))
-      report_->Warn(absl::StrCat(options_.checkpoint, ": is not replaced, parameters or "
+      report_->Warn(absl::StrCat(options_.checkpoint,
+                                 ": is not replaced, parameters or "
                                  "state have a nan"));
     return absl::OkStatus();
   }

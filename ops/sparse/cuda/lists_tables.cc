@@ -110,7 +110,8 @@ TopKListTables LayOutTopKLists(const ListType &type,
     tables.picks[i].non_finite =
         &(reinterpret_cast<const State *>(scratch + tables.arrays_at +
                                           selected.states_at) +
-          i)->non_finite;
+          i)
+             ->non_finite;
   }
   return tables;
 }

@@ -26,7 +26,7 @@ struct List {
   int64_t run = 1;
   int64_t size = 0;  // indices are -1 or below
   double scale = 1;
-  void *target = nullptr;  // [size, width], or null for a merge:
+  void *target = nullptr;          // [size, width], or null for a merge:
   void *merged_indices = nullptr;  // [count]
   void *merged_values = nullptr;   // [count, width]
   int64_t *merged = nullptr;       // their number, or null

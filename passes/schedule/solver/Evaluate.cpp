@@ -21,7 +21,8 @@ constexpr unsigned kNone = ~0u;
 class Lists {
 public:
   /// `visit(add)` calls add(from, to) for every entry, the same each time.
-  template <typename Visit> Lists(size_t size, Visit visit) : begins(size + 1) {
+  template <typename Visit>
+  Lists(size_t size, Visit visit) : begins(size + 1) {
     visit([&](unsigned from, unsigned) { ++begins[from + 1]; });
     for (size_t i = 0; i < size; ++i)
       begins[i + 1] += begins[i];
@@ -78,7 +79,7 @@ struct Waiting {
 struct LinkState {
   std::priority_queue<Waiting> queue;
   Time free = 0;
-  int64_t bytes = 0;    ///< given, credit not free again
+  int64_t bytes = 0; ///< given, credit not free again
   unsigned messages = 0;
 };
 
@@ -145,8 +146,8 @@ private:
 
   const Problem &problem;
   const Schedule &schedule;
-  Lists opUsers;         ///< op -> ops after it
-  Lists opMessages;      ///< op -> messages with a piece that it produces
+  Lists opUsers;                  ///< op -> ops after it
+  Lists opMessages;               ///< op -> messages with a piece that it produces
   std::vector<size_t> stageBegin; ///< by message, into `bytes`
   std::vector<int64_t> bytes;     ///< by message and stage
   Step first;                     ///< all that any step but the first waits for
@@ -155,8 +156,8 @@ private:
   std::vector<StreamState> streams;
   std::priority_queue<Event> events;
   Time now = 0;
-  uint64_t complete = 0;  ///< steps of which everything is done
-  uint64_t computed = 0;  ///< steps of which all ops are done
+  uint64_t complete = 0;     ///< steps of which everything is done
+  uint64_t computed = 0;     ///< steps of which all ops are done
   unsigned gateComm = kNone; ///< the last communication of the last complete step
   Time gateTime = 0;         ///< when that step became complete
   std::vector<Stall> stalls;

@@ -44,7 +44,7 @@ private:
   const Schedule &schedule;
   const Timeline &timeline;
   const Timeline::Stall &stall;
-  Time cursor; ///< everything later is explained
+  Time cursor;                 ///< everything later is explained
   std::vector<Stretch> result; ///< latest first
 };
 

@@ -16,10 +16,10 @@ using Order = std::vector<std::vector<unsigned>>;
 
 /// A step whose communication takes no time.
 struct ComputeTimes {
-  std::vector<Time> start, end;   ///< by op
-  std::vector<int64_t> position;  ///< by op: rank by start, ties as the program
-  Time span = 0;                  ///< until all ops are done
-  bool valid = true;              ///< false: the order contradicts the dependences
+  std::vector<Time> start, end;  ///< by op
+  std::vector<int64_t> position; ///< by op: rank by start, ties as the program
+  Time span = 0;                 ///< until all ops are done
+  bool valid = true;             ///< false: the order contradicts the dependences
 };
 ComputeTimes computeTimes(const Problem &problem, const Order &order);
 

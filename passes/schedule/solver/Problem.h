@@ -43,9 +43,9 @@ struct Op {
 /// goes on with others.
 struct Stage {
   unsigned link = 0;
-  int64_t bytes = 0;  ///< on the wire, of the whole communication; not negative
-  Time overhead = 0;  ///< per message, not negative
-  Time latency = 0;   ///< per message, not negative
+  int64_t bytes = 0; ///< on the wire, of the whole communication; not negative
+  Time overhead = 0; ///< per message, not negative
+  Time latency = 0;  ///< per message, not negative
   bool operator==(const Stage &) const = default;
 };
 
@@ -62,7 +62,7 @@ struct Consumer {
 /// after the other (a message of part of the tensor has that part of each stage).
 struct Communication {
   std::string name;
-  int64_t bytes = 0; ///< of the tensor, positive: what parts are counted in
+  int64_t bytes = 0;               ///< of the tensor, positive: what parts are counted in
   std::vector<unsigned> producers; ///< ops of the same step, at least one
   std::vector<Consumer> consumers; ///< may be empty: see Problem
   std::vector<Stage> stages;       ///< at least one

@@ -14,13 +14,13 @@ namespace commsched::schedule {
 namespace {
 
 struct Variation {
-  unsigned jitter;        ///< each op takes up to so many percent more or less
+  unsigned jitter; ///< each op takes up to so many percent more or less
   unsigned seed;
-  unsigned link;          ///< percent of the bandwidth
-  unsigned latency;       ///< times
-  Time latencyAtLeast;    ///< nanoseconds
-  Time overhead;          ///< nanoseconds more per message
-  unsigned behind;        ///< percent of the period by which the others are behind
+  unsigned link;       ///< percent of the bandwidth
+  unsigned latency;    ///< times
+  Time latencyAtLeast; ///< nanoseconds
+  Time overhead;       ///< nanoseconds more per message
+  unsigned behind;     ///< percent of the period by which the others are behind
 };
 
 /// A thread that waits for a processor waits for a slice of the scheduler, some

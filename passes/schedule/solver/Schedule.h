@@ -37,7 +37,8 @@ struct Schedule {
   std::vector<std::vector<unsigned>> order;
   std::vector<Message> messages;
   /// By link: bytes that are given to it and not complete yet (or not sent yet, see
-  /// Link) are at most so many, but one message always goes. What is given to a link stays in that order.
+  /// Link) are at most so many, but one message always goes. What is given to a link stays in that
+  /// order.
   std::vector<int64_t> credit;
   /// The first op of a step waits for all communication of the step before.
   bool barrier = false;
@@ -52,7 +53,7 @@ constexpr double kNever = 1e300;
 
 /// Runs the schedule for as many steps as it takes until it repeats itself.
 struct Evaluation {
-  double period = 0; ///< nanoseconds per step, for ever
+  double period = 0;  ///< nanoseconds per step, for ever
   Time firstStep = 0; ///< until all ops of the first step are done
   /// By communication: nanoseconds per step for which a stream stands still only
   /// because this has not arrived (the last to arrive of what is waited for).

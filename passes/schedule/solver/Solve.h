@@ -31,9 +31,9 @@ struct SolverOptions {
 };
 
 struct Solution {
-  Schedule schedule;     ///< its name is "solver", or that of the baseline it is
+  Schedule schedule; ///< its name is "solver", or that of the baseline it is
   Evaluation evaluation;
-  Bound bound;           ///< for the order of ops of the schedule
+  Bound bound; ///< for the order of ops of the schedule
   Bound anyOrderBound;
   /// What it was compared with: name and period, in the order of baselines(). P3
   /// is left out of more than 400 GB, and so is what never ends.

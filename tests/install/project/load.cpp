@@ -6,8 +6,8 @@
 #include <cstdio>
 
 #include "plan/plan_file.h"
-#include "runtime/transport/in_process_transport.h"
 #include "runtime/loading/plan_loader.h"
+#include "runtime/transport/in_process_transport.h"
 
 int main() {
   commsched::plan::Plan plan;

@@ -17,7 +17,8 @@ enum cudaError_t {
   cudaErrorInvalidConfiguration = 9,
   cudaErrorStreamCaptureUnsupported = 900,
 };
-enum cudaMemcpyKind { cudaMemcpyHostToDevice = 1, cudaMemcpyDeviceToHost = 2 };
+enum cudaMemcpyKind { cudaMemcpyHostToDevice = 1,
+                      cudaMemcpyDeviceToHost = 2 };
 enum cudaStreamCaptureMode { cudaStreamCaptureModeGlobal = 0 };
 
 using cudaStream_t = struct EmulatedStream *;

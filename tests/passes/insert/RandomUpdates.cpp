@@ -147,10 +147,12 @@ void Writer::grow(Pools &pools) {
     std::string init = empty(pools.row);
     pools.rows.push_back(emit(
         "linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>], "
-        "iterator_types = [\"parallel\"]} outs(" + init + " : " + pools.row +
+        "iterator_types = [\"parallel\"]} outs(" +
+        init + " : " + pools.row +
         ") { ^bb0(%o: f32): %i = linalg.index 0 : index %j = arith.index_cast "
         "%i : index to i32 %k = arith.sitofp %j : i32 to f32 linalg.yield %k : "
-        "f32 } -> " + pools.row));
+        "f32 } -> " +
+        pools.row));
   }
 }
 

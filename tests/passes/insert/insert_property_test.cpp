@@ -348,7 +348,8 @@ TEST_F(InsertProperty, RandomPrograms) {
     scheduler.addPass(createScheduleComm());
     scheduler.addPass(createExpandCollectives());
     scheduler.addPass(createVerifyDistributed());
-    ASSERT_TRUE(succeeded(scheduler.run(*module))) << errors << "\n" << text;
+    ASSERT_TRUE(succeeded(scheduler.run(*module))) << errors << "\n"
+                                                   << text;
   }
   EXPECT_GT(transformed, cases.count() / 3);
 }

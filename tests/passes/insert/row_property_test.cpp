@@ -18,10 +18,10 @@
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "passes/Passes.h"
+#include "tests/cases.h"
 #include "tests/passes/insert/RandomUpdates.h"
 #include "tests/passes/insert/Steps.h"
 #include "tests/passes/insert/TensorInterpreter.h"
-#include "tests/cases.h"
 #include "gtest/gtest.h"
 
 using namespace mlir;
@@ -335,7 +335,8 @@ TEST(RowProperty, ServersUpdateTheRowsThatTrainersNameAndNoOthers) {
     if (failed(manager.run(*module))) {
       EXPECT_TRUE(why.find("row-sparse parameter") != std::string::npos ||
                   why.find("with mode=parameter-server") != std::string::npos)
-          << why << "\n" << text;
+          << why << "\n"
+          << text;
       ++refused;
       continue;
     }
@@ -356,7 +357,8 @@ TEST(RowProperty, ServersUpdateTheRowsThatTrainersNameAndNoOthers) {
     for (int i = 0; i < kSteps; ++i) {
       expected = runLevel0(step, expected, inputs.batches[i], cluster.lazy);
       found = cluster.step(found, inputs.batches[i]);
-      ASSERT_EQ(found, expected) << "step " << i << "\n" << text;
+      ASSERT_EQ(found, expected) << "step " << i << "\n"
+                                 << text;
     }
   }
   // The generator keeps its promises.

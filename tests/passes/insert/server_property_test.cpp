@@ -16,10 +16,10 @@
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "passes/Passes.h"
+#include "tests/cases.h"
 #include "tests/passes/insert/RandomUpdates.h"
 #include "tests/passes/insert/Steps.h"
 #include "tests/passes/insert/TensorInterpreter.h"
-#include "tests/cases.h"
 #include "gtest/gtest.h"
 
 using namespace mlir;
@@ -317,7 +317,8 @@ TEST(ServerProperty, TrainersAndServersTogetherDoWhatOneDeviceDoes) {
     if (failed(manager.run(*module))) {
       // State in scalars that trainers read may get to depend on gradients.
       ASSERT_NE(errors.find("with mode=parameter-server"), std::string::npos)
-          << errors << "\n" << text;
+          << errors << "\n"
+          << text;
       continue;
     }
     ++transformed;

@@ -35,7 +35,8 @@ struct Case {
   bool moves() const { return op == "all_to_all"; }
   /// What the number of elements must be a multiple of.
   int multipleOf(int ranks) const {
-    return moves() ? 2 * ranks : scatters() || gathers() ? ranks : 1;
+    return moves() ? 2 * ranks : scatters() || gathers() ? ranks
+                                                         : 1;
   }
 };
 
@@ -48,7 +49,7 @@ struct Action {
 struct Phase {
   int64_t chunks, rounds;
   cs::Combine combine;
-  double scale; // 0: none
+  double scale;                                // 0: none
   std::vector<std::vector<Action>> send, recv; // [rank][round]
 };
 
@@ -63,7 +64,7 @@ inline int64_t fold(AffineExpr expr, int rank, int round) {
 }
 
 inline std::vector<std::vector<Action>> tabulate(cs::SideAttr side, int ranks,
-                                          int rounds) {
+                                                 int rounds) {
   std::vector<std::vector<Action>> table(ranks, std::vector<Action>(rounds));
   IntegerSet when = side.getWhen();
   for (int rank = 0; rank < ranks; ++rank)
@@ -272,7 +273,7 @@ inline double expected(const Case &c, int ranks, int n, int element, int rank = 
 /// The whole buffer of each rank at the start: for all_gather only its own part
 /// is known.
 inline Values initial(const Case &c, int ranks, int n,
-               double (*value)(int rank, int element)) {
+                      double (*value)(int rank, int element)) {
   Values values(ranks, std::vector<double>(n));
   for (int rank = 0; rank < ranks; ++rank)
     for (int i = 0; i < n; ++i)

@@ -50,7 +50,9 @@ TEST(StagingRing, NeverMoreThanTheCapacityInUse) {
       for (unsigned earlier : waits[i])
         ASSERT_LT(earlier, i);
     }
-    enum State { kWaiting, kInUse, kFree };
+    enum State { kWaiting,
+                 kInUse,
+                 kFree };
     std::vector<State> state(count, kWaiting);
     unsigned done = 0;
     while (done < count) {
@@ -81,5 +83,5 @@ TEST(StagingRing, NeverMoreThanTheCapacityInUse) {
   EXPECT_EQ(most, 100);
 }
 
-}  // namespace
-}  // namespace commsched::place
+} // namespace
+} // namespace commsched::place

@@ -4,6 +4,7 @@
 // Real plans pass the checks of plans; plans with one thing changed do not,
 // where a plain search says that it matters.
 
+#include "passes/plan/CheckPlan.h"
 #include "ir/Register.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
@@ -12,7 +13,6 @@
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
 #include "passes/Passes.h"
-#include "passes/plan/CheckPlan.h"
 #include "passes/plan/PlanBuilder.h"
 
 #include <gtest/gtest.h>

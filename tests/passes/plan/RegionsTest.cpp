@@ -111,7 +111,8 @@ TEST(Regions, RelationsAreThoseOfTheSetsOfBytes) {
 TEST(Regions, WhatASliceWithStepsLeavesIsKnownExactly) {
   Random random(13);
   for (unsigned n = 0; n < 2000; ++n) {
-    llvm::SmallVector<int64_t> shape{pick(random, 1, 4), pick(random, 1, 5), 2 * pick(random, 1, 8)};
+    llvm::SmallVector<int64_t> shape{pick(random, 1, 4), pick(random, 1, 5),
+                                     2 * pick(random, 1, 8)};
     View whole = denseView(shape, 4);
     Content content(whole.region.box, {Source::Input, false, 0, 0});
     std::map<int64_t, unsigned> truth;
@@ -129,7 +130,9 @@ TEST(Regions, WhatASliceWithStepsLeavesIsKnownExactly) {
       begin[d] = pick(random, 0, shape[d] - 1);
       size[d] = pick(random, 1, (shape[d] - begin[d] + step - 1) / step);
     }
-    write(makeBox(4 * (begin[0] * plane + begin[1] * row + begin[2]), {size[0], size[1], size[2]}, {plane, row, 2}, 4), 3);
+    write(makeBox(4 * (begin[0] * plane + begin[1] * row + begin[2]), {size[0], size[1], size[2]},
+                  {plane, row, 2}, 4),
+          3);
     std::set<unsigned> wanted, got;
     for (auto [byte, number] : truth)
       wanted.insert(number);
@@ -140,7 +143,8 @@ TEST(Regions, WhatASliceWithStepsLeavesIsKnownExactly) {
     View larger = denseView({shape[0] + 1, shape[1] + 2, row}, 4), at = larger;
     at.sizes.assign({shape[0], shape[1], row});
     int64_t begins = larger.strides[0] + larger.strides[1];
-    at.region = {makeBox(begins, {shape[0], shape[1], row}, {larger.strides[0] / 4, row, 1}, 4), 0, {}};
+    at.region = {
+        makeBox(begins, {shape[0], shape[1], row}, {larger.strides[0] / 4, row, 1}, 4), 0, {}};
     Content around(larger.region.box, {Source::Input, false, 0, 7});
     around.copy(content, whole, at);
     for (int64_t i = 0; i < shape[0]; ++i)
@@ -192,11 +196,14 @@ TEST(Regions, ContentsNameTheWritersOfEveryByte) {
         otherSteps.push_back(stepped ? pick(random, 1, 3) : 1);
         int64_t most = (size - 1) / std::max(steps.back(), otherSteps.back()) + 1;
         sizes.push_back(pick(random, 1, most));
-        auto begin = [&](int64_t step) { return pick(random, 0, size - 1 - (sizes.back() - 1) * step); };
+        auto begin = [&](int64_t step) {
+          return pick(random, 0, size - 1 - (sizes.back() - 1) * step);
+        };
         begins.push_back(begin(steps.back()));
         others.push_back(begin(otherSteps.back()));
       }
-      Slice at = sliceOf(whole, begins, sizes, steps), from = sliceOf(whole, others, sizes, otherSteps);
+      Slice at = sliceOf(whole, begins, sizes, steps),
+            from = sliceOf(whole, others, sizes, otherSteps);
       unsigned b = pick(random, 0, kBuffers - 1);
       switch (pick(random, 0, 2)) {
       case 0: {

@@ -14,9 +14,9 @@
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "passes/schedule/solver/baselines/Baselines.h"
+#include "tests/cases.h"
 #include "tests/passes/schedule/RandomLayers.h"
 #include "tests/passes/schedule/RandomProblem.h"
-#include "tests/cases.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -167,18 +167,30 @@ public:
     auto communication = communications[upTo(communications.size() - 1)];
     mlir::Value other = computes[upTo(computes.size() - 1)].getDone();
     switch (upTo(13)) {
-    case 0: return op.setStreams(upTo(2));
-    case 1: return op.setMemoryLimit(number(-1, 1));
-    case 2: return link.setBytesPerSecond(number(-1, 1));
-    case 3: return compute.setNs(number(-1, 1));
-    case 4: return compute.setStream(number(-1, 2));
-    case 5: return compute.setExtraBytes(number(-1, 1));
-    case 6: return replace(compute.getAfterMutable(), other);
-    case 7: return communication.setBytes(number(-1, 2));
-    case 8: return communication.setKind(upTo(2));
-    case 9: return replace(communication.getProducersMutable(), other);
-    case 10: return replace(communication.getConsumersMutable(), other);
-    case 11: return replace(communication.getLinksMutable(), link.getLink());
+    case 0:
+      return op.setStreams(upTo(2));
+    case 1:
+      return op.setMemoryLimit(number(-1, 1));
+    case 2:
+      return link.setBytesPerSecond(number(-1, 1));
+    case 3:
+      return compute.setNs(number(-1, 1));
+    case 4:
+      return compute.setStream(number(-1, 2));
+    case 5:
+      return compute.setExtraBytes(number(-1, 1));
+    case 6:
+      return replace(compute.getAfterMutable(), other);
+    case 7:
+      return communication.setBytes(number(-1, 2));
+    case 8:
+      return communication.setKind(upTo(2));
+    case 9:
+      return replace(communication.getProducersMutable(), other);
+    case 10:
+      return replace(communication.getConsumersMutable(), other);
+    case 11:
+      return replace(communication.getLinksMutable(), link.getLink());
     case 12: {
       llvm::SmallVector<bool> next(communication.getNextStep());
       if (!next.empty())
@@ -203,7 +215,8 @@ private:
   uint64_t number(int64_t first, int64_t last) {
     return static_cast<uint64_t>(first + static_cast<int64_t>(upTo(last - first)));
   }
-  template <typename Part> std::vector<Part> parts() {
+  template <typename Part>
+  std::vector<Part> parts() {
     auto range = op.getOps<Part>();
     return std::vector<Part>(range.begin(), range.end());
   }

@@ -3,12 +3,12 @@
 //
 // The published policies make the schedules that their papers describe.
 
+#include "passes/schedule/solver/baselines/Baselines.h"
 #include "passes/schedule/solver/Fusion.h"
 #include "passes/schedule/solver/Partition.h"
-#include "passes/schedule/solver/baselines/Baselines.h"
+#include "tests/cases.h"
 #include "tests/passes/schedule/Layers.h"
 #include "tests/passes/schedule/RandomLayers.h"
-#include "tests/cases.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

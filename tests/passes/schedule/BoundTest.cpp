@@ -7,11 +7,11 @@
 #include "passes/schedule/solver/Relaxation.h"
 #include "passes/schedule/solver/Schedule.h"
 #include "passes/schedule/solver/baselines/Baselines.h"
+#include "tests/cases.h"
 #include "tests/passes/schedule/Exhaustive.h"
 #include "tests/passes/schedule/Layers.h"
 #include "tests/passes/schedule/RandomLayers.h"
 #include "tests/passes/schedule/RandomProblem.h"
-#include "tests/cases.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -81,9 +81,11 @@ TEST(BoundTest, IsNeverAboveTheBest) {
   unsigned compared = 0;
   double reached = 0;
   for (uint64_t seed = 0; compared < 300; ++seed) {
-    Problem problem = randomProblem(
-        seed, {.streams = 1 + unsigned(seed % 2), .links = 1 + unsigned(seed / 2 % 2),
-               .maxLatency = 2, .maxBytes = 2, .maxCommunications = 3});
+    Problem problem = randomProblem(seed, {.streams = 1 + unsigned(seed % 2),
+                                           .links = 1 + unsigned(seed / 2 % 2),
+                                           .maxLatency = 2,
+                                           .maxBytes = 2,
+                                           .maxCommunications = 3});
     ExhaustiveResult best = exhaustive(problem, 13, false, 150);
     if (!best.finished)
       continue;
@@ -105,9 +107,12 @@ TEST(BoundTest, IsNeverAboveTheBest) {
 TEST(BoundTest, OfAnyOrderIsNeverAboveTheBest) {
   unsigned compared = 0;
   for (uint64_t seed = 0; compared < 200; ++seed) {
-    Problem problem = randomProblem(
-        seed, {.streams = 1 + unsigned(seed % 2), .links = 1 + unsigned(seed / 2 % 2),
-               .maxLatency = 1, .maxBytes = 2, .maxCommunications = 3, .maxOps = 4});
+    Problem problem = randomProblem(seed, {.streams = 1 + unsigned(seed % 2),
+                                           .links = 1 + unsigned(seed / 2 % 2),
+                                           .maxLatency = 1,
+                                           .maxBytes = 2,
+                                           .maxCommunications = 3,
+                                           .maxOps = 4});
     ExhaustiveResult best = exhaustive(problem, 13, true, 150);
     if (!best.finished)
       continue;
@@ -122,10 +127,13 @@ TEST(BoundTest, OfAnyOrderIsNeverAboveTheBest) {
 TEST(BoundTest, IsNeverAboveASchedule) {
   Cases cases = casesOf(1000);
   for (uint64_t seed = cases.first; seed < cases.end; ++seed) {
-    Problem problem = randomProblem(
-        seed, {.streams = 1 + unsigned(seed % 3), .links = 1 + unsigned(seed / 2 % 3),
-               .maxLatency = 5, .maxOverhead = 4, .maxBytes = 20,
-               .maxCommunications = 6, .maxOps = 8});
+    Problem problem = randomProblem(seed, {.streams = 1 + unsigned(seed % 3),
+                                           .links = 1 + unsigned(seed / 2 % 3),
+                                           .maxLatency = 5,
+                                           .maxOverhead = 4,
+                                           .maxBytes = 20,
+                                           .maxCommunications = 6,
+                                           .maxOps = 8});
     ASSERT_EQ(check(problem), std::nullopt) << "seed " << seed;
     double bound = boundOf(problem);
     ASSERT_LE(boundOfAnyOrder(problem).period, bound + kRounding) << "seed " << seed;

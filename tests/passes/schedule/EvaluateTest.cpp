@@ -149,8 +149,7 @@ TEST(VerifyTest, FindsMessagesThatWaitForThemselves) {
 // Both passes of an op's results are held until what uses them has run.
 TEST(VerifyTest, LimitsMemory) {
   Problem problem;
-  problem.ops = {{"a", 0, 1, {}, 8}, {"b", 0, 1, {0}, 0},
-                 {"c", 0, 1, {}, 8}, {"d", 0, 1, {2}, 0}};
+  problem.ops = {{"a", 0, 1, {}, 8}, {"b", 0, 1, {0}, 0}, {"c", 0, 1, {}, 8}, {"d", 0, 1, {2}, 0}};
   EXPECT_EQ(peakBytes(problem, {{0, 1, 2, 3}}), 8);
   EXPECT_EQ(peakBytes(problem, {{0, 2, 1, 3}}), 16);
   Schedule schedule;

@@ -5,8 +5,8 @@
 
 #include "passes/schedule/solver/Solve.h"
 #include "passes/schedule/solver/baselines/Baselines.h"
-#include "tests/passes/schedule/LittleEffort.h"
 #include "tests/passes/schedule/Layers.h"
+#include "tests/passes/schedule/LittleEffort.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -15,8 +15,8 @@ namespace commsched::schedule {
 struct RandomShape {
   unsigned maxLayers = 8;
   int64_t maxBytes = 40;
-  bool sameStep = true;     ///< some tensors are needed in the step that makes them
-  bool indivisible = true;  ///< some cannot be cut
+  bool sameStep = true;    ///< some tensors are needed in the step that makes them
+  bool indivisible = true; ///< some cannot be cut
   unsigned maxStreams = 2;
 };
 

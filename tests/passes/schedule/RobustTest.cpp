@@ -14,7 +14,7 @@
 namespace commsched::schedule {
 namespace {
 
-constexpr const char *kPolicies[] = {"fifo", "wfbp",    "fixed-buckets", "p3",
+constexpr const char *kPolicies[] = {"fifo", "wfbp", "fixed-buckets", "p3",
                                      "pace", "mg-wfbp", "dear"};
 
 TEST(RobustTest, NoPolicyIsAheadInAllVariations) {

@@ -5,9 +5,9 @@
 
 #include "passes/schedule/solver/Solve.h"
 #include "passes/schedule/solver/baselines/Baselines.h"
+#include "tests/cases.h"
 #include "tests/passes/schedule/Layers.h"
 #include "tests/passes/schedule/RandomLayers.h"
-#include "tests/cases.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -4,9 +4,9 @@
 // What runs when, and why compute stands still.
 
 #include "passes/schedule/solver/Timeline.h"
+#include "tests/cases.h"
 #include "tests/passes/schedule/Layers.h"
 #include "tests/passes/schedule/RandomProblem.h"
-#include "tests/cases.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

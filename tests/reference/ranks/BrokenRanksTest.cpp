@@ -44,7 +44,8 @@ protected:
   }
 };
 
-template <typename Op> Op find(ModuleOp module, bool (*matches)(Op) = nullptr) {
+template <typename Op>
+Op find(ModuleOp module, bool (*matches)(Op) = nullptr) {
   Op found;
   module.walk([&](Op op) {
     if (!found && (!matches || matches(op)))
@@ -62,17 +63,19 @@ TEST_F(Broken, NothingIsFoundInWhatIsWhole) {
 }
 
 TEST_F(Broken, PiecesOfAMessageSwapped) {
-  EXPECT_GT(differences(kDevices, kInsert + ",schedule-comm{policy=fixed-buckets},expand-collectives",
-                        [](ModuleOp module) {
-                          auto pack = find<cs::PackOp>(module, +[](cs::PackOp op) {
-                            return op.getPieces().size() > 1 &&
-                                   op.getPieces()[0].getType() == op.getPieces()[1].getType();
-                          });
-                          Value first = pack.getPieces()[0];
-                          pack->setOperand(0, pack.getPieces()[1]);
-                          pack->setOperand(1, first);
-                        }),
-            0);
+  EXPECT_GT(
+      differences(kDevices, kInsert + ",schedule-comm{policy=fixed-buckets},expand-collectives",
+                  [](ModuleOp module) {
+                    auto pack = find<cs::PackOp>(
+                        module, +[](cs::PackOp op) {
+                          return op.getPieces().size() > 1 &&
+                                 op.getPieces()[0].getType() == op.getPieces()[1].getType();
+                        });
+                    Value first = pack.getPieces()[0];
+                    pack->setOperand(0, pack.getPieces()[1]);
+                    pack->setOperand(1, first);
+                  }),
+      0);
 }
 
 TEST_F(Broken, PartOfAMessageShifted) {
@@ -112,7 +115,8 @@ TEST_F(Broken, RoundLeftOut) {
   EXPECT_NE(error(kLinear, kRing,
                   [](ModuleOp module) {
                     auto exchange = find<cs::ExchangeOp>(
-                        module, +[](cs::ExchangeOp op) { return op.getCombine() == cs::Combine::replace; });
+                        module,
+                        +[](cs::ExchangeOp op) { return op.getCombine() == cs::Combine::replace; });
                     exchange.setRounds(exchange.getRounds() - 1);
                   })
                 .find("of the new value of \"w\""),

@@ -31,7 +31,8 @@ protected:
       return llvm::formatv("!cs.placed<tensor<{0}x{1}>, device 0>", size, element).str();
     };
     std::string from = type(gathers ? kPart : 2 * kPart * ranks);
-    std::string to = type(gathers ? kPart * ranks : scatters ? 2 * kPart : 2 * kPart * ranks);
+    std::string to = type(gathers ? kPart * ranks : scatters ? 2 * kPart
+                                                             : 2 * kPart * ranks);
     std::string text =
         llvm::formatv(R"(
 cs.cluster @test nodes = {0} devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>

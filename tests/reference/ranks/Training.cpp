@@ -21,7 +21,7 @@ using namespace commsched;
 using namespace commsched::reference;
 
 OwningOpRef<ModuleOp> training::parseFor(MLIRContext &context, const std::string &path,
-                                        int64_t nodes, int64_t devices) {
+                                         int64_t nodes, int64_t devices) {
   std::ifstream file(std::string(COMMSCHED_SOURCE_DIR) + "/" + path);
   std::stringstream text;
   text << file.rdbuf();
@@ -69,7 +69,7 @@ static void fill(Array &array, std::mt19937 &random, double low, double high,
 }
 
 training::Data training::makeData(func::FuncOp step, int64_t workers, int64_t steps,
-                                const Ranges &ranges, unsigned seed) {
+                                  const Ranges &ranges, unsigned seed) {
   std::mt19937 random(seed);
   Data data;
   data.batches.resize(steps);
@@ -105,7 +105,7 @@ training::Data training::makeData(func::FuncOp step, int64_t workers, int64_t st
 }
 
 double training::expectWithin(const std::vector<StepResult> &found,
-                             const std::vector<StepResult> &wanted) {
+                              const std::vector<StepResult> &wanted) {
   EXPECT_EQ(found.size(), wanted.size());
   int64_t unknown = 0, total = 0;
   auto check = [&](const NamedArrays &here, const NamedArrays &there, size_t step) {
@@ -132,7 +132,7 @@ double training::expectWithin(const std::vector<StepResult> &found,
 }
 
 void training::expectEqual(const std::vector<StepResult> &found,
-                          const std::vector<StepResult> &wanted) {
+                           const std::vector<StepResult> &wanted) {
   ASSERT_EQ(found.size(), wanted.size());
   auto check = [&](const NamedArrays &here, const NamedArrays &there) {
     for (auto &[name, array] : there) {

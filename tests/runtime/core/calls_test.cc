@@ -41,9 +41,14 @@ FunctionProgram RandomFunction(std::mt19937_64 &random, bool is_step) {
     InstructionProgram &instruction = f.instructions[i];
     instruction.name = std::string(1, char('a' + i));
     switch (random() % 4) {
-      case 0: instruction.kind = InstructionProgram::kCommunicate; break;
-      case 1: instruction.kind = InstructionProgram::kCopy; break;
-      default: instruction.kind = InstructionProgram::kRun;
+      case 0:
+        instruction.kind = InstructionProgram::kCommunicate;
+        break;
+      case 1:
+        instruction.kind = InstructionProgram::kCopy;
+        break;
+      default:
+        instruction.kind = InstructionProgram::kRun;
     }
     instruction.priority = int32_t(random() % 5) - 2;
     if (instruction.kind == InstructionProgram::kRun) {

@@ -38,8 +38,8 @@ class Job {
   Job(std::vector<plan::Phase> phases, int nodes, int64_t elements, uint32_t slices,
       uint64_t credit, uint64_t seed)
       : phases_(std::move(phases)), slices_(slices), credit_(credit), random_(seed) {
-    const runtime::TensorInfo type{ops::Element::kI64, {elements}, elements,
-                                   size_t(elements) * sizeof(int64_t)};
+    const runtime::TensorInfo type{
+        ops::Element::kI64, {elements}, elements, size_t(elements) * sizeof(int64_t)};
     for (int r = 0; r < nodes; ++r) {
       ranks_.emplace_back();
       Rank &rank = ranks_.back();
@@ -356,7 +356,8 @@ TEST(LinkQueueTest, GivesTheMostUrgentFirstAndKeepsTheCredit) {
       now += int64_t(random() % 4);
       const Waiting next{{int32_t(random() % 3) - 1, random() % 3, random() % 3,
                           uint32_t(random() % 3), uint32_t(i)},
-                         random() % 40, i};
+                         random() % 40,
+                         i};
       if (random() % 2 == 0) {
         waiting.push_back(next);
         const auto [priority, call, exchange, round, slice] = next.order;

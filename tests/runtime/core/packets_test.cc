@@ -33,7 +33,8 @@ TEST(PacketQueueTest, TakesTheMostUrgentFirstAndAllOfIt) {
     int next = 0;
     for (int i = 0; i < 200 || !waiting.empty(); ++i) {
       if (i < 200 && random() % 2 == 0) {
-        const Message message{int32_t(random() % 3) - 1, {int(random() % 4), next},
+        const Message message{int32_t(random() % 3) - 1,
+                              {int(random() % 4), next},
                               random() % 4 == 0 ? 0 : random() % 100};
         queue.Push(message.priority, message.order, message.bytes, next);
         waiting.emplace(next++, message);

@@ -21,9 +21,10 @@ static Schedule oneEach(const View &view, const char *name,
   return schedule;
 }
 
-static Schedule byDivision(const View &view, const char *name,
-                           const std::function<Division(const View &, const std::vector<unsigned> &)> &fuse,
-                           void (*prioritize)(const View &, Message &)) {
+static Schedule byDivision(
+    const View &view, const char *name,
+    const std::function<Division(const View &, const std::vector<unsigned> &)> &fuse,
+    void (*prioritize)(const View &, Message &)) {
   Schedule schedule = emptySchedule(view, name);
   for (const std::vector<unsigned> &kind : view.kinds)
     for (const std::vector<unsigned> &group : divide(view, kind, fuse(view, kind))) {
