@@ -8,6 +8,7 @@ TRAINER, TRAINERS = "runtime/core/trainer_link.cc", "runtime/core/trainers.cc"
 SERVER, CUTS = "runtime/core/server.cc", "runtime/core/server_cuts.cc"
 LINK, MATCHER, PACKETS = "runtime/core/link_queue.h", "runtime/core/matcher.h", "runtime/core/packet_queue.h"
 LINK_END = "runtime/core/link_end.cc"
+SIMULATOR, ENGINE = "runtime/simulator/simulation_exchange.cc", "runtime/execute/progress_exchanges.cc"
 
 FAULTS = [
     # The calls in flight.
@@ -76,6 +77,15 @@ FAULTS = [
     Fault("what is wanted of a peer that has finished is reported again and again", LINK_END,
           "std::exchange(report_, false)", "report_"),
     Fault("a transport that is closed still reports", LINK_END, "  report_ = false;\n", ""),
+    # What drives them: a run does what the simulator does.
+    Fault("the simulator forgets the priorities of messages", SIMULATOR,
+          "{model->phases[at.phase].priority, communication->call,", "{0, communication->call,"),
+    Fault("the simulator forgets the credit of a link", SIMULATOR,
+          "const double credit = double(model_.step->credit_bytes);", "const double credit = 0;"),
+    Fault("a run forgets the priorities of messages", ENGINE,
+          "{PhaseAt(*active, at).priority, active->request.call,", "{0, active->request.call,"),
+    Fault("a run sends the last exchange first", ENGINE,
+          "active->request.call, active->begun, at.index,", "active->request.call, ~active->begun, at.index,"),
     # Messages and receives.
     Fault("a message is sent without room", MATCHER,
           "bytes + kMessageCost > theirs_.room) return false;", "false) return false;"),

@@ -49,6 +49,11 @@ class TraceRecorder {
   absl::Status Write(const std::string &path) const;
   // The text that Write writes.
   std::string ToJson() const;
+  // What has been recorded so far, in the order in which it ended.
+  std::vector<TraceSpan> spans() const {
+    MutexLock lock(&mu_);
+    return spans_;
+  }
 
  private:
   // Later spans are dropped, and the trace says how many.

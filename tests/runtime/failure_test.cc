@@ -178,7 +178,7 @@ TEST(FailureTest, RankThatLeavesIsNamed) {
   ASSERT_TRUE((*zero)->executor(0).Enqueue(0, Rows()).ok());
   one->reset();
   EXPECT_THAT(std::string((*zero)->Drain().message()),
-              AllOf(HasSubstr("rank 0:"), HasSubstr("peer 1 has closed")));
+              AllOf(HasSubstr("rank 0:"), HasSubstr("peer 1: has finished")));
 }
 
 TEST(FailureTest, DestructionInTheMiddleOfAStepDoesNotHang) {
