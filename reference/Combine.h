@@ -11,10 +11,12 @@
 
 namespace commsched::reference {
 
-enum class Combiner { sum,
-                      mean,
-                      max,
-                      min };
+enum class Combiner {
+  sum,
+  mean,
+  max,
+  min
+};
 
 /// Combines arrays of one type, of which there is at least one, element by element.
 /// The bound is that of any order of the sum, rounded to the element type after each

@@ -18,10 +18,12 @@ namespace {
 
 /// What an argument or result of a function is of.
 struct Role {
-  enum Kind { Slot,
-              Batch,
-              WorkerIndex,
-              Metric } kind;
+  enum Kind {
+    Slot,
+    Batch,
+    WorkerIndex,
+    Metric
+  } kind;
   std::string name;
   cs::PlacedType type;
   std::optional<std::pair<int64_t, int64_t>> rows;

@@ -43,9 +43,11 @@ struct Scalar {
   double bound = 0;
   double magnitude = 0;
 };
-enum SumFlags : int64_t { kInexactTerm = 1,
-                          kInfiniteTerm = 2,
-                          kNoFirstTerm = 4 };
+enum SumFlags : int64_t {
+  kInexactTerm = 1,
+  kInfiniteTerm = 2,
+  kNoFirstTerm = 4
+};
 
 struct Machine;
 

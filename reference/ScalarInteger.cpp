@@ -48,13 +48,15 @@ void runMulI(const Instruction &i, Machine &m) {
   storeInt(m.out(i), i.width, static_cast<__int128>(a.integer) * b.integer, bound);
 }
 
-enum class Division { signedQuotient,
-                      unsignedQuotient,
-                      signedRest,
-                      unsignedRest,
-                      up,
-                      upUnsigned,
-                      down };
+enum class Division {
+  signedQuotient,
+  unsignedQuotient,
+  signedRest,
+  unsignedRest,
+  up,
+  upUnsigned,
+  down
+};
 
 template <Division kind>
 void runDivI(const Instruction &i, Machine &m) {
@@ -91,12 +93,14 @@ void runDivI(const Instruction &i, Machine &m) {
     out.bound = anything(i.width);
 }
 
-enum class Bits { both,
-                  either,
-                  one,
-                  left,
-                  right,
-                  rightUnsigned };
+enum class Bits {
+  both,
+  either,
+  one,
+  left,
+  right,
+  rightUnsigned
+};
 
 template <Bits kind>
 void runBits(const Instruction &i, Machine &m) {
@@ -255,9 +259,11 @@ void runAddExtended(const Instruction &i, Machine &m) {
   m.out(i, 1).bound = exact ? 0 : 1;
 }
 
-enum class Count { ones,
-                   leading,
-                   trailing };
+enum class Count {
+  ones,
+  leading,
+  trailing
+};
 
 template <Count kind>
 void runCount(const Instruction &i, Machine &m) {

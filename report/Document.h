@@ -69,10 +69,12 @@ struct Timeline {
 
 /// What a step takes, by one way of doing it.
 struct Period {
-  enum Kind { bound,
-              ours,
-              measured,
-              baseline };
+  enum Kind {
+    bound,
+    ours,
+    measured,
+    baseline
+  };
   std::string name;
   Kind kind = baseline;
   double nanoseconds = 0;

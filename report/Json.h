@@ -19,12 +19,14 @@ std::string jsonNumber(double value);
 
 /// A value that was read.
 struct Json {
-  enum Kind { null,
-              boolean,
-              number,
-              string,
-              array,
-              object };
+  enum Kind {
+    null,
+    boolean,
+    number,
+    string,
+    array,
+    object
+  };
   Kind kind = null;
   double value = 0; ///< of a number; 1 of true
   std::string text;

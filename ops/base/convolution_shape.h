@@ -31,9 +31,11 @@ namespace commsched::ops {
 
 // A convolution's parts by role, whatever the order of its operands.
 struct ConvolutionShape {
-  enum Kind { kForward,
-              kBackwardData,
-              kBackwardWeights } kind = kForward;
+  enum Kind {
+    kForward,
+    kBackwardData,
+    kBackwardWeights
+  } kind = kForward;
   size_t source = 0, weights = 0, destination = 0;  // operand indices
   int spatial = 0;
   int64_t groups = 1;

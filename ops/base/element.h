@@ -23,10 +23,12 @@ enum class Element : uint8_t {
   kI1 = 8,  // one byte, 0 or 1
 };
 
-enum class Combine : uint8_t { kReplace = 0,
-                               kSum = 1,
-                               kMax = 2,
-                               kMin = 3 };
+enum class Combine : uint8_t {
+  kReplace = 0,
+  kSum = 1,
+  kMax = 2,
+  kMin = 3
+};
 
 size_t ElementBytes(Element element);
 const char *ElementName(Element element);  // "f32"

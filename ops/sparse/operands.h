@@ -15,12 +15,14 @@ namespace commsched::ops::sparse {
 
 // What an operand must be: f32, f16 or bf16, all of a kernel alike; i32 or i64,
 // all alike; i64; f32; f16, bf16 or i8; f32.
-enum class Is { kValue,
-                kIndex,
-                kCount,
-                kScale,
-                kCode,
-                kState };
+enum class Is {
+  kValue,
+  kIndex,
+  kCount,
+  kScale,
+  kCode,
+  kState
+};
 
 // The first dimension, and the second, if any; and the product of both.
 int64_t Rows(const KernelOperand &operand);

@@ -25,9 +25,11 @@ namespace commsched {
 std::vector<int64_t> sliceRows(llvm::ArrayRef<int64_t> shape, int64_t servers,
                                int64_t minElements, int64_t maxElements = 0);
 
-enum class Placement { Balanced,
-                       RoundRobin,
-                       Hash };
+enum class Placement {
+  Balanced,
+  RoundRobin,
+  Hash
+};
 std::optional<Placement> symbolizePlacement(llvm::StringRef name);
 
 /// What is placed on one server: a block, or several parameters that must stay

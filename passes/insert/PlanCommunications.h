@@ -17,10 +17,12 @@ class DependenceAnalysis;
 
 /// A communication between nodes, to be issued when its operand is there.
 struct PlannedCommunication {
-  enum Kind { Gradient,
-              State,
-              Metric,
-              Rows } kind;
+  enum Kind {
+    Gradient,
+    State,
+    Metric,
+    Rows
+  } kind;
   std::string key;
   mlir::Value operand;
   mlir::Location loc;

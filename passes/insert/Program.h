@@ -15,17 +15,21 @@
 namespace commsched {
 
 struct ArgumentRole {
-  enum Kind { Param,
-              State,
-              Batch,
-              WorkerIndex } kind;
+  enum Kind {
+    Param,
+    State,
+    Batch,
+    WorkerIndex
+  } kind;
   mlir::StringAttr name; // empty: WorkerIndex
   bool isCarried() const { return kind == Param || kind == State; }
 };
 
 struct ResultRole {
-  enum Kind { Updates,
-              Metric } kind;
+  enum Kind {
+    Updates,
+    Metric
+  } kind;
   mlir::StringAttr name;
 };
 

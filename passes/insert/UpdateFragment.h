@@ -55,8 +55,10 @@ public:
                         mlir::ValueRange operands);
 
 private:
-  enum Mode : unsigned char { Whole = 1,
-                              ByRows = 2 };
+  enum Mode : unsigned char {
+    Whole = 1,
+    ByRows = 2
+  };
   bool isCopied(int op) const;
   llvm::LogicalResult demand(mlir::Value value, bool wantRows,
                              mlir::Operation *user);

@@ -135,9 +135,11 @@ struct ExchangeCounts {
 llvm::LogicalResult verifyExchanges(const DistributedModel &model,
                                     ExchangeCounts &counts);
 
-enum class WaitProof { byConstruction,
-                       byGraph,
-                       tooLarge };
+enum class WaitProof {
+  byConstruction,
+  byGraph,
+  tooLarge
+};
 
 /// Nobody waits in a circle.
 llvm::LogicalResult verifyWaits(const DistributedModel &model,

@@ -21,11 +21,13 @@ enum class CollectiveKind {
   allToAll
 };
 
-enum class ExchangeAlgorithm { ring,
-                               halvingDoubling,
-                               recursiveDoubling,
-                               tree,
-                               pairwise };
+enum class ExchangeAlgorithm {
+  ring,
+  halvingDoubling,
+  recursiveDoubling,
+  tree,
+  pairwise
+};
 
 llvm::StringRef stringify(CollectiveKind kind);
 llvm::StringRef stringify(ExchangeAlgorithm algorithm);

@@ -14,8 +14,10 @@ struct Collective;
 struct ExchangeFault;
 struct ExchangeSequence;
 
-enum class Proof { done,
-                   tooLarge };
+enum class Proof {
+  done,
+  tooLarge
+};
 
 /// Runs the exchanges on symbols: which ranks' contributions each part holds,
 /// how often, scaled by what, and in which order they were combined. A fault if

@@ -31,11 +31,13 @@ struct Box {
 Box makeBox(int64_t offset, llvm::ArrayRef<int64_t> sizes,
             llvm::ArrayRef<int64_t> strides, int64_t elementBytes);
 
-enum class Relation { Disjoint,
-                      Equal,
-                      Contains,
-                      Inside,
-                      Overlap };
+enum class Relation {
+  Disjoint,
+  Equal,
+  Contains,
+  Inside,
+  Overlap
+};
 
 /// How `a` lies to `b`. Overlap also where that is not decided.
 Relation relate(const Box &a, const Box &b);

@@ -30,10 +30,12 @@ std::string checkOrder(const plan::Function &function);
 
 /// Bytes [begin, end) of some memory that an instruction reads or writes.
 struct MemoryRange {
-  enum Kind : uint8_t { Arena,
-                        SlotCurrent,
-                        SlotNext,
-                        Batch } kind;
+  enum Kind : uint8_t {
+    Arena,
+    SlotCurrent,
+    SlotNext,
+    Batch
+  } kind;
   unsigned index; // slot or batch buffer
   uint64_t begin, end;
 };

@@ -19,9 +19,11 @@ namespace commsched::planexport {
 /// One read: operand `operand` of the structured op of this number, or the n-th
 /// load of the function.
 struct ReadKey {
-  enum Kind : uint8_t { Structured,
-                        Load,
-                        Result } kind;
+  enum Kind : uint8_t {
+    Structured,
+    Load,
+    Result
+  } kind;
   unsigned number, operand;
   auto operator<=>(const ReadKey &other) const = default;
 };

@@ -30,11 +30,13 @@ Relation relate(const MemoryRegion &a, const MemoryRegion &b);
 
 /// Who wrote something: `what`.`number` is an operation, `operand` its result.
 struct Source {
-  enum Kind : uint8_t { Nothing,
-                        Input,
-                        Constant,
-                        Structured,
-                        Stored };
+  enum Kind : uint8_t {
+    Nothing,
+    Input,
+    Constant,
+    Structured,
+    Stored
+  };
   Kind kind = Nothing;
   bool earlier = false; // in an earlier iteration of a loop
   uint16_t operand = 0;

@@ -24,8 +24,10 @@ static llvm::cl::opt<bool> activations(
     llvm::cl::desc("give activations their size; else they have one byte, and an "
                    "emulation needs no memory for them (default true)"));
 
-enum class GradientOrder { backward,
-                           forward };
+enum class GradientOrder {
+  backward,
+  forward
+};
 static llvm::cl::opt<GradientOrder> gradientOrder(
     "profile-gradient-order", llvm::cl::cat(profileCategory),
     llvm::cl::init(GradientOrder::backward),

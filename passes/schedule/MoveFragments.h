@@ -13,9 +13,11 @@ namespace commsched {
 /// for the next step stays behind. Communication comes directly behind what it sends;
 /// other ops keep their order as far as that of the fragments allows. Requires that
 /// verify() finds nothing.
-enum class Moved { nothing,
-                   some,
-                   impossible };
+enum class Moved {
+  nothing,
+  some,
+  impossible
+};
 Moved moveFragments(const StepCommunications &communications,
                     const StepProblem &step, const schedule::Schedule &schedule);
 

@@ -19,9 +19,11 @@ namespace commsched {
 /// When a value is needed: in this step or the next (then by which carried
 /// argument), and where in the order of compute.
 struct Need {
-  enum When { ThisStep,
-              NextStep,
-              Report } when = Report;
+  enum When {
+    ThisStep,
+    NextStep,
+    Report
+  } when = Report;
   unsigned place = 0; // of the fragment in its block
   cs::FragmentOp fragment;
   llvm::StringRef carried;

@@ -15,12 +15,14 @@
 
 namespace commsched::sparse {
 
-enum class Method { automatic,
-                    dense,
-                    allGather,
-                    hiTopK,
-                    gTopK,
-                    okTopK };
+enum class Method {
+  automatic,
+  dense,
+  allGather,
+  hiTopK,
+  gTopK,
+  okTopK
+};
 
 std::optional<Method> symbolizeMethod(llvm::StringRef name);
 llvm::StringRef stringify(Method method);

@@ -36,9 +36,11 @@ class LinkEnd {
     // The host is told of the failure.
     bool report = false;
     // The last word is said. What waits to be said before an abort may be dropped.
-    enum Word { kNone,
-                kGoodbye,
-                kAbort } say = kNone;
+    enum Word {
+      kNone,
+      kGoodbye,
+      kAbort
+    } say = kNone;
     absl::Status why;  // of kAbort, to be sent
   };
 
@@ -70,9 +72,11 @@ class LinkEnd {
   absl::Status Named(absl::StatusCode code, absl::string_view what) const;
 
  private:
-  enum class Report { kNever,
-                      kIfWanted,
-                      kNow };
+  enum class Report {
+    kNever,
+    kIfWanted,
+    kNow
+  };
   Outcome End(absl::Status why, Report report, Outcome::Word say, absl::Status tell = {});
 
   std::string peer_;

@@ -51,9 +51,11 @@ struct MessageLimits {
 };
 
 struct Control {
-  enum Kind { kAnnounce,
-              kGrant,
-              kCredit };
+  enum Kind {
+    kAnnounce,
+    kGrant,
+    kCredit
+  };
   Kind kind = kGrant;
   MessageTag tag;  // not of kCredit
   size_t bytes = 0;
@@ -130,17 +132,21 @@ class Matcher {
 
  private:
   struct Outgoing {
-    enum State { kWaits,
-                 kGone,
-                 kGrantedAhead } state = kWaits;
+    enum State {
+      kWaits,
+      kGone,
+      kGrantedAhead
+    } state = kWaits;
     size_t bytes = 0;
     uint64_t note = 0;      // kGrantedAhead
     std::optional<O> item;  // kWaits
   };
   struct Incoming {
-    enum State { kPosted,
-                 kKept,
-                 kAnnounced } state = kPosted;
+    enum State {
+      kPosted,
+      kKept,
+      kAnnounced
+    } state = kPosted;
     size_t bytes = 0, taken = 0;
     bool granted = false;   // kPosted
     std::optional<I> item;  // the same

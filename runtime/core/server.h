@@ -113,9 +113,11 @@ class Server {
   bool Busy() const;
 
   // --- Values
-  enum class Pulled { kWaits,
-                      kNewest,
-                      kBefore };
+  enum class Pulled {
+    kWaits,
+    kNewest,
+    kBefore
+  };
   // `pull` is the driver's name for it.
   absl::StatusOr<Pulled> Pull(int trainer, uint32_t block, uint64_t version, uint64_t pull);
   // Pulls of the final values, once they are that.

@@ -37,10 +37,12 @@ class TrainerLink {
   static constexpr Time kRedial = 100'000'000;
 
   struct Message {
-    enum Kind { kPush,
-                kPull,
-                kPullRows,
-                kFinish };
+    enum Kind {
+      kPush,
+      kPull,
+      kPullRows,
+      kFinish
+    };
     Kind kind = kPush;
     uint64_t step = 0;  // or version, or of kFinish: the steps
     uint32_t block = 0;
@@ -58,9 +60,11 @@ class TrainerLink {
       : trainer_(trainer), deadline_(deadline), away_since_(now), next_dial_(now) {}
 
   // --- The connection
-  enum class Due { kNothing,
-                   kDial,
-                   kLate };
+  enum class Due {
+    kNothing,
+    kDial,
+    kLate
+  };
   // What is to be done now, and when to ask again if nothing happens before. kDial: a
   // connection is tried, of which Gone or Join follows. kLate: it is not there, and the
   // time in which it had to be is over.

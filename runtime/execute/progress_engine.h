@@ -90,10 +90,12 @@ class ProgressEngine {
     }
   };
   struct Event {
-    enum Kind { kStart,
-                kSent,
-                kReceived,
-                kPeerFailed };
+    enum Kind {
+      kStart,
+      kSent,
+      kReceived,
+      kPeerFailed
+    };
     explicit Event(Kind k) : kind(k) {}
     Kind kind;
     Request request;

@@ -19,11 +19,13 @@
 namespace commsched::runtime {
 
 struct TraceSpan {
-  enum Track { kCompute,
-               kCopyToHost,
-               kCopyToDevice,
-               kSend,
-               kReceive };
+  enum Track {
+    kCompute,
+    kCopyToHost,
+    kCopyToDevice,
+    kSend,
+    kReceive
+  };
   int rank = 0;
   Track track = kCompute;
   int peer = 0;          // of a link; else the device

@@ -41,11 +41,13 @@ struct BatchArgument {
 };
 
 struct BufferInfo {
-  enum Kind { kArena,
-              kSlotCurrent,
-              kSlotNext,
-              kBatch,
-              kWorkerIndex };
+  enum Kind {
+    kArena,
+    kSlotCurrent,
+    kSlotNext,
+    kBatch,
+    kWorkerIndex
+  };
   Kind kind = kArena;
   TensorInfo type;
   size_t offset = 0;    // in the arena; of a part of another buffer: in that
@@ -108,9 +110,11 @@ struct RunProgram {
 // What runs one instruction at a time. A compute stream runs fragments; the
 // others are copy engines.
 struct StreamInfo {
-  enum Kind { kCompute,
-              kToHost,
-              kToDevice };
+  enum Kind {
+    kCompute,
+    kToHost,
+    kToDevice
+  };
   Kind kind = kCompute;
   uint32_t device = 0;
 };

@@ -62,9 +62,11 @@ struct ServerProgram {
 
 struct ServersProgram {
   // plan.proto's ParameterServers.Mode says what they mean.
-  enum Mode { kSync,
-              kAsync,
-              kHalfAsync };
+  enum Mode {
+    kSync,
+    kAsync,
+    kHalfAsync
+  };
   Mode mode = kSync;
   uint32_t merge = 1;
   bool mean = false;

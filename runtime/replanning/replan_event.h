@@ -13,11 +13,13 @@ namespace commsched::runtime {
 // What becomes of an attempt to change to another plan.
 struct ReplanEvent {
   // kUnchanged: what was made is the plan that runs. kGivenUp: there is no plan.
-  enum Kind { kBegun,
-              kDecided,
-              kSwitched,
-              kUnchanged,
-              kGivenUp };
+  enum Kind {
+    kBegun,
+    kDecided,
+    kSwitched,
+    kUnchanged,
+    kGivenUp
+  };
   Kind kind = kBegun;
   uint64_t attempt = 0;
   uint64_t call = 0;    // kDecided, kSwitched: the first of the new plan

@@ -72,10 +72,12 @@ constexpr int32_t kUrgent = std::numeric_limits<int32_t>::min();
 }  // namespace
 
 struct ConnectedStop::State : std::enable_shared_from_this<State> {
-  enum Phase : uint32_t { kAsk,
-                          kHold,
-                          kHolding,
-                          kStop };
+  enum Phase : uint32_t {
+    kAsk,
+    kHold,
+    kHolding,
+    kStop
+  };
   struct Message {
     uint64_t step = 0;
     uint64_t reason = 0;

@@ -23,11 +23,13 @@ namespace commsched::runtime::simulator {
 constexpr uint32_t kNone = ~uint32_t{0};
 
 struct Message {
-  enum Kind : uint8_t { kData,
-                        kGrant,
-                        kPush,
-                        kPullRequest,
-                        kPullReply };
+  enum Kind : uint8_t {
+    kData,
+    kGrant,
+    kPush,
+    kPullRequest,
+    kPullReply
+  };
   Kind kind = kData;
   int32_t priority = 0;
   uint32_t channel = 0;

@@ -71,9 +71,11 @@ class InProcessHub {
   };
 
   struct Endpoint {
-    enum State { kAbsent,
-                 kOpen,
-                 kClosed };
+    enum State {
+      kAbsent,
+      kOpen,
+      kClosed
+    };
     State state = kAbsent;
     uint64_t plan_digest = 0;
     std::function<void(int, const absl::Status &)> on_peer_failure;

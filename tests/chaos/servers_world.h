@@ -113,10 +113,12 @@ class ServersWorld : public World {
     std::unique_ptr<Trainers> trainers;
     std::vector<Values> values, before, sums;
     std::map<uint64_t, Asked> pulls;
-    enum { kIdle,
-           kWaits,
-           kPauses,
-           kWrites } saving = kIdle;
+    enum {
+      kIdle,
+      kWaits,
+      kPauses,
+      kWrites
+    } saving = kIdle;
     bool reached = false, completing = false, failed = false;
     uint64_t progress = 0;
     Time progressed = 0, failed_at = 0;

@@ -12,10 +12,12 @@
 namespace commsched::fuzz {
 
 // How far an input came.
-enum Outcome { kRefused,
-               kVerified,
-               kDistributed,
-               kOutcomes };
+enum Outcome {
+  kRefused,
+  kVerified,
+  kDistributed,
+  kOutcomes
+};
 const char *outcomeName(Outcome outcome);
 
 // Parses, prints and runs all pipelines over inputs. Keeps one MLIR context, so

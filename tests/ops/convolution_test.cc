@@ -14,8 +14,10 @@ using ops::Element;
 using testing::Permuted;
 
 // How the three tensors lie in memory, outermost dimension first.
-enum Layout { kChannelsFirst,
-              kChannelsLast };
+enum Layout {
+  kChannelsFirst,
+  kChannelsLast
+};
 
 struct Case {
   const char *name;

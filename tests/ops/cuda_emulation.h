@@ -36,10 +36,12 @@ void Fence();
 
 // Gives all lanes of the own warp the numbers of all; `operation` must be the same
 // for all of them.
-enum class WarpOperation : uint32_t { kBallot,
-                                      kShuffle,
-                                      kXor,
-                                      kUp };
+enum class WarpOperation : uint32_t {
+  kBallot,
+  kShuffle,
+  kXor,
+  kUp
+};
 struct WarpNumbers {
   uint64_t of[32];
 };

@@ -18,10 +18,12 @@ namespace {
 constexpr size_t kMaxFindings = 10;
 constexpr int kRecords = 4;
 
-enum class Kind : uint8_t { kNone,
-                            kRead,
-                            kWrite,
-                            kAtomic };
+enum class Kind : uint8_t {
+  kNone,
+  kRead,
+  kWrite,
+  kAtomic
+};
 constexpr const char *kVerbs[] = {"", "reads", "writes", "changes atomically"};
 
 struct Record {

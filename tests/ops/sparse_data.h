@@ -73,9 +73,11 @@ struct Selected {
   bool damaged = false;              // something outside of the buffers was written
 };
 
-enum class Feedback { kNone,
-                      kInPlace,
-                      kApart };
+enum class Feedback {
+  kNone,
+  kInPlace,
+  kApart
+};
 
 // Runs TopK, or SelectAbove if there is a threshold. Without `residual` there is
 // no feedback.

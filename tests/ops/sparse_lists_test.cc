@@ -41,10 +41,12 @@ class Indices {
   std::vector<int64_t> wide_;
 };
 
-enum class Order { kRandom,
-                   kLists,
-                   kAscending,
-                   kDescending };
+enum class Order {
+  kRandom,
+  kLists,
+  kAscending,
+  kDescending
+};
 
 // `count` indices below `size`, a tenth of them padding.
 Indices MakeIndices(Element element, Order order, int64_t count, int64_t size,

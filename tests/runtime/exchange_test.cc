@@ -26,9 +26,11 @@ using testing::operator*;
 using testing::operator%;
 using testing::operator/;
 
-enum Algorithm { kRing,
-                 kHalving,
-                 kDoubling };
+enum Algorithm {
+  kRing,
+  kHalving,
+  kDoubling
+};
 
 std::vector<plan::Phase> Phases(Algorithm algorithm, int nodes,
                                 plan::Combine combine, double scale) {

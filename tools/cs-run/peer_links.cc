@@ -20,11 +20,13 @@ using runtime::Transport;
 
 // Kinds of messages, as keys of their tags; a tag's step is the number of a
 // request.
-enum Kind : uint32_t { kRequest,
-                       kAnswer,
-                       kResult,
-                       kBarrier,
-                       kTraffic };
+enum Kind : uint32_t {
+  kRequest,
+  kAnswer,
+  kResult,
+  kBarrier,
+  kTraffic
+};
 
 constexpr size_t kMostMessages = 1 << 16;
 constexpr size_t kMostBytes = size_t{1} << 28;

@@ -25,9 +25,11 @@ std::string EndedBy(int signal);
 // group: what follows the first within a second is the same.
 class SignalCount {
  public:
-  enum Which { kFirst,
-               kSame,
-               kSecond };
+  enum Which {
+    kFirst,
+    kSame,
+    kSecond
+  };
   Which Next();
 
  private:

@@ -30,9 +30,11 @@ public:
   std::vector<Message> cut(const std::vector<int64_t> &units);
 
 private:
-  enum class End { none,
-                   head,
-                   tail };
+  enum class End {
+    none,
+    head,
+    tail
+  };
   /// So many bytes of a tensor, at an end of it where that matters.
   struct Share {
     unsigned tensor = 0;

@@ -22,11 +22,13 @@ struct Event {
   auto key() const { return std::tie(time, kind, step, index); }
   bool operator<(const Event &other) const { return key() > other.key(); }
 };
-enum EventKind : unsigned { kOpEnds,
-                            kItemIsThere,
-                            kQueueIsDone,
-                            kItemArrives,
-                            kOpMayStart };
+enum EventKind : unsigned {
+  kOpEnds,
+  kItemIsThere,
+  kQueueIsDone,
+  kItemArrives,
+  kOpMayStart
+};
 
 struct Step {
   std::vector<unsigned> opWaits, communicationWaits;

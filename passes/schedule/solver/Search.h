@@ -45,9 +45,11 @@ std::vector<int64_t> creditsToTry(const Problem &problem, unsigned link,
 
 /// A family of schedules, searched by its parameters.
 struct Choice {
-  enum class Priority { Consumer,
-                        LastStage,
-                        Release };
+  enum class Priority {
+    Consumer,
+    LastStage,
+    Release
+  };
   int fuse = 0;  ///< fused up to so many bytes: index into sizes
   int slice = 0; ///< cut from so many bytes on: index into sizes
   /// 0, or: what is needed late may be in larger messages, in proportion to the bytes

@@ -17,9 +17,13 @@ enum cudaError_t {
   cudaErrorInvalidConfiguration = 9,
   cudaErrorStreamCaptureUnsupported = 900,
 };
-enum cudaMemcpyKind { cudaMemcpyHostToDevice = 1,
-                      cudaMemcpyDeviceToHost = 2 };
-enum cudaStreamCaptureMode { cudaStreamCaptureModeGlobal = 0 };
+enum cudaMemcpyKind {
+  cudaMemcpyHostToDevice = 1,
+  cudaMemcpyDeviceToHost = 2
+};
+enum cudaStreamCaptureMode {
+  cudaStreamCaptureModeGlobal = 0
+};
 
 using cudaStream_t = struct EmulatedStream *;
 using cudaGraph_t = struct EmulatedGraph *;

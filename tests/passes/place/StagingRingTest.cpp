@@ -50,9 +50,11 @@ TEST(StagingRing, NeverMoreThanTheCapacityInUse) {
       for (unsigned earlier : waits[i])
         ASSERT_LT(earlier, i);
     }
-    enum State { kWaiting,
-                 kInUse,
-                 kFree };
+    enum State {
+      kWaiting,
+      kInUse,
+      kFree
+    };
     std::vector<State> state(count, kWaiting);
     unsigned done = 0;
     while (done < count) {
