@@ -65,7 +65,8 @@ def module(backward=1, update=1, metric=False):
 
 
 def make_plan(tool, path, sync_mode, **lengths):
-    options = f"--cs-parameter-server-pipeline=servers={SERVERS} sync-mode={sync_mode}"
+    """`sync_mode`: of the parameter servers; None: an all-reduce, with the mean of the gradients."""
+    options = f"--cs-parameter-server-pipeline=servers={SERVERS} sync-mode={sync_mode}" if sync_mode else "--cs-all-reduce-pipeline"
     scheduled = subprocess.run([tool("cs-opt"), options], input=module(**lengths), text=True, capture_output=True,
                                check=True)
     subprocess.run([tool("cs-translate"), "--mlir-to-plan", "-o", path], input=scheduled.stdout, text=True, check=True)

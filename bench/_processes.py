@@ -109,24 +109,13 @@ def free_addresses(count):
     return found
 
 
-class Job:
-    """Trainers and servers of a plan. `counts`: how many of each; security(role,
-    index): options of that process; of_servers, of_trainers: options of all.
-    `network`: of net.hosts, with a host for each process, trainers first; else
-    everything is on loopback. `proxied`: trainer 1 reaches the servers through
-    proxies. results: by name, (output, errors, exit status) of processes that
-    have ended; ended: when, on the monotonic clock."""
+class Processes:
+    """Processes of cs-run over a plan. results: by name, (output, errors, exit status) of
+    those that have ended; ended: when, on the monotonic clock. `network`: of net.hosts,
+    with a host for each process; else everything is on loopback."""
 
-    def __init__(self, tool, plan, folder, security, counts, of_servers=(), of_trainers=(), deadline=30, proxied=False,
-                 network=None):
-        self.tool, self.plan, self.folder, self.security, self.deadline = tool, plan, folder, security, deadline
-        self.trainers, self.servers = counts
-        self.of_servers, self.of_trainers, self.network = of_servers, of_trainers, network
-        if network:
-            self.listen = [f"{address}:{PORT}" for address in network.addresses[self.trainers:]]
-        else:
-            self.listen = free_addresses(self.servers)
-        self.proxies = [Proxy(address) for address in self.listen] if proxied else []
+    def __init__(self, tool, plan, deadline, network):
+        self.tool, self.plan, self.deadline, self.network = tool, plan, deadline, network
         self.processes, self.ended, self.results = {}, {}, {}
 
     def _start(self, name, arguments, deadline=None, host=None):
@@ -145,24 +134,6 @@ class Job:
         thread = threading.Thread(target=wait, daemon=True)
         thread.start()
         process.waiter = thread
-
-    def start_server(self, index, *arguments):
-        self._start(f"server {index}", [
-            "--role", "server", "--index", index, "--listen", self.listen[index], *self.of_servers, *arguments,
-            *self.security("server", index)], host=self.trainers + index)
-
-    def start_trainer(self, rank, *arguments, name=None, security=None, deadline=None):
-        """`name`, security, deadline: of one that is not the job's own."""
-        servers = [proxy.address for proxy in self.proxies] if self.proxies and rank == 1 else self.listen
-        self._start(name or f"trainer {rank}", [
-            "--role", "trainer", "--rank", rank, "--servers", ",".join(servers),
-            *self.of_trainers, *arguments, *(self.security("trainer", rank) if security is None else security)],
-            deadline, host=rank)
-
-    def restart_server(self, index, *arguments):
-        name = f"server {index}"
-        del self.processes[name], self.results[name], self.ended[name]
-        self.start_server(index, *arguments)
 
     def _runnable_time(self, name):
         """Nanoseconds that its threads have run or waited for a processor; 0 if it is gone."""
@@ -201,6 +172,48 @@ class Job:
             if process.waiter.is_alive():
                 hanging.append(name)
                 self.kill(name)
+        return hanging
+
+
+class Job(Processes):
+    """Trainers and servers of a plan. `counts`: how many of each; security(role,
+    index): options of that process; of_servers, of_trainers: options of all.
+    `network`: of net.hosts, with a host for each process, trainers first; else
+    everything is on loopback. `proxied`: trainer 1 reaches the servers through
+    proxies."""
+
+    def __init__(self, tool, plan, folder, security, counts, of_servers=(), of_trainers=(), deadline=30, proxied=False,
+                 network=None):
+        super().__init__(tool, plan, deadline, network)
+        self.folder, self.security = folder, security
+        self.trainers, self.servers = counts
+        self.of_servers, self.of_trainers = of_servers, of_trainers
+        if network:
+            self.listen = [f"{address}:{PORT}" for address in network.addresses[self.trainers:]]
+        else:
+            self.listen = free_addresses(self.servers)
+        self.proxies = [Proxy(address) for address in self.listen] if proxied else []
+
+    def start_server(self, index, *arguments):
+        self._start(f"server {index}", [
+            "--role", "server", "--index", index, "--listen", self.listen[index], *self.of_servers, *arguments,
+            *self.security("server", index)], host=self.trainers + index)
+
+    def start_trainer(self, rank, *arguments, name=None, security=None, deadline=None):
+        """`name`, security, deadline: of one that is not the job's own."""
+        servers = [proxy.address for proxy in self.proxies] if self.proxies and rank == 1 else self.listen
+        self._start(name or f"trainer {rank}", [
+            "--role", "trainer", "--rank", rank, "--servers", ",".join(servers),
+            *self.of_trainers, *arguments, *(self.security("trainer", rank) if security is None else security)],
+            deadline, host=rank)
+
+    def restart_server(self, index, *arguments):
+        name = f"server {index}"
+        del self.processes[name], self.results[name], self.ended[name]
+        self.start_server(index, *arguments)
+
+    def finish(self, limit):
+        hanging = super().finish(limit)
         for proxy in self.proxies:
             proxy.close()
         return hanging

@@ -1,6 +1,7 @@
 # Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What becomes of a job with parameter servers when something goes wrong.
+"""What becomes of a job when something goes wrong: with parameter servers, and (_rank_faults.py)
+with an all-reduce over TLS.
 
 2 trainers and 2 servers, four processes over TLS with a job token, in sync and
 in async mode (--quick: the cases that take little time, in sync mode). The
@@ -32,6 +33,7 @@ import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import _counting  # noqa: E402
+import _rank_faults  # noqa: E402
 from _processes import Authority, Job, new_token  # noqa: E402
 from _tools import tool  # noqa: E402
 from net import hosts  # noqa: E402
@@ -184,6 +186,7 @@ def intrude(security):
 
 
 def make_cases(folder):
+    """Of the job with parameter servers, and of the all-reduce; how a rank of that proves who it is."""
     ours, theirs = (Authority(folder / which) for which in ("ours", "theirs"))
     token, wrong = (new_token(folder / which) for which in ("token", "wrong-token"))
     elsewhere = ours.certificate("elsewhere", hosts="DNS:elsewhere.example")
@@ -237,7 +240,8 @@ def make_cases(folder):
     ]
     for case in cases:
         case.security = case.security or secure
-    return cases
+    of_ranks = _rank_faults.make_cases(ours, theirs, token, wrong, send_garbage, inside_tls)
+    return cases, of_ranks, lambda rank: [*ours.options, *token]
 
 
 def run(case, mode, plan, folder, network):
@@ -285,7 +289,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--case", help="only cases whose name has this in it")
-    parser.add_argument("--mode", choices=("sync", "async"))
+    parser.add_argument("--mode", choices=("sync", "async", "all-reduce"))
     arguments = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     totals, count, expected, skipped = [0, 0, 0], 0, True, 0
@@ -293,10 +297,11 @@ def main():
     start = time.monotonic()
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        cases = make_cases(folder)
-        modes = (arguments.mode,) if arguments.mode else ("sync",) if arguments.quick else ("sync", "async")
+        cases, of_ranks, secure = make_cases(folder)
+        modes = (arguments.mode,) if arguments.mode else ("sync", "all-reduce") if arguments.quick else (
+            "sync", "async", "all-reduce")
         for mode in modes:
-            for number, case in enumerate(cases):
+            for number, case in enumerate(of_ranks if mode == "all-reduce" else cases):
                 if (arguments.case or "") not in case.name or (arguments.quick and not case.quick):
                     continue
                 if case.cut and no_network:
@@ -304,13 +309,24 @@ def main():
                     skipped += 1
                     continue
                 plan = folder / f"{mode}-{number}.plan"
-                _counting.make_plan(tool, plan, mode, **case.lengths)
                 place = folder / f"{mode}-{number}"
-                if case.cut:
-                    with hosts.Network([0] * (_counting.TRAINERS + _counting.SERVERS)) as network:
-                        *found, right = run(case, mode, plan, place, network)
+                if mode == "all-reduce":
+                    _counting.make_plan(tool, plan, None)
+                    hosts_needed = _counting.TRAINERS
+
+                    def one(network, case=case, plan=plan, place=place):
+                        return _rank_faults.run(tool, case, plan, place, secure, network)
                 else:
-                    *found, right = run(case, mode, plan, place, None)
+                    _counting.make_plan(tool, plan, mode, **case.lengths)
+                    hosts_needed = _counting.TRAINERS + _counting.SERVERS
+
+                    def one(network, case=case, plan=plan, place=place, mode=mode):
+                        return run(case, mode, plan, place, network)
+                if case.cut:
+                    with hosts.Network([0] * hosts_needed) as network:
+                        *found, right = one(network)
+                else:
+                    *found, right = one(None)
                 totals = [a + b for a, b in zip(totals, found)]
                 count, expected = count + 1, expected and right
     print(json.dumps({"cases": count, "hangs": totals[0], "lost_updates": totals[1], "doubled_updates": totals[2],

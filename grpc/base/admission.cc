@@ -115,7 +115,9 @@ class Prover final : public StreamHandler {
     if (refused_)
       status = absl::PermissionDeniedError("it does not have the job token");
     else if (status.code() == absl::StatusCode::kUnauthenticated)
-      status = absl::UnauthenticatedError("the job token does not match");
+      // Before it has said its nonce it refuses everybody.
+      status = absl::UnauthenticatedError(theirs_.empty() ? "it expects nobody any more"
+                                                          : "the job token does not match");
     else if (status.code() == absl::StatusCode::kFailedPrecondition)
       status = absl::UnauthenticatedError(
           "it is of another version of CommSched, or none of it");

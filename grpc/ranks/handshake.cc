@@ -115,7 +115,8 @@ void Dialler::DialIfIdle() {
   MutexLock lock(&mu_);
   if (stopped_ || done_ || stream_ != nullptr) return;
   stream_ = DialWithProof(channel_, queue_, this, greeter_->token(),
-                          PacketOf(greeter_->OwnHello(peer_)));
+                          PacketOf(greeter_->OwnHello(peer_)), kConnectMethod,
+                          /*patient=*/false);  // so that its error says what is wrong
 }
 
 void Dialler::Stop() {

@@ -142,15 +142,21 @@ void RanksWorld::RunInstruction(int r, uint32_t stream, Call *call, uint32_t ind
       result.push_back(GradientOf(r, call->number, p, e, rank.values[p][e]));
     target = case_.copies ? &rank.gradients : &rank.buffers;
   } else if (instruction.name == kUpdate) {
-    for (size_t e = 0; e < rank.values[p].size(); ++e)
-      result.push_back(Updated(rank.values[p][e], rank.buffers[p][e]));
+    const size_t n = rank.values[p].size();
+    for (size_t e = 0; e < n; ++e) {
+      uint32_t sum = 0;
+      for (size_t at = e; at < rank.buffers[p].size(); at += n) sum += rank.buffers[p][at];
+      result.push_back(Updated(rank.values[p][e], sum));
+    }
   } else {
     result = rank.gradients[p];
     target = &rank.buffers;
   }
   Later(&rank, 20 * kMillisecond, [=, this, result = std::move(result)] {
     ranks_[size_t(r)].busy[stream] = false;
-    (*target)[p] = result;
+    const size_t part =
+        target == &ranks_[size_t(r)].buffers && case_.gathers[p] ? size_t(r) * result.size() : 0;
+    std::copy(result.begin(), result.end(), (*target)[p].begin() + long(part));
     if (!ranks_[size_t(r)].failed) Complete(r, call, index);
   });
 }

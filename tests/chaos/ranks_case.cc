@@ -38,6 +38,25 @@ Algorithm RandomAlgorithm(int nodes, std::mt19937_64 &random) {
   return algorithm;
 }
 
+// Around a ring; each rank begins with a part of its own.
+std::vector<plan::Phase> Gather(int nodes) {
+  using testing::operator+, testing::operator*, testing::operator%;
+  plan::Phase phase;
+  phase.set_chunks(uint32_t(nodes));
+  phase.set_rounds(uint32_t(nodes - 1));
+  const auto part = [&](int64_t behind) {
+    return (testing::Rank() + testing::RoundNumber() * -1 + testing::Constant(nodes - behind)) %
+           nodes;
+  };
+  *phase.mutable_send() =
+      testing::MakeSide(part(0), testing::Constant(1),
+                        (testing::Rank() + testing::Constant(1)) % nodes);
+  *phase.mutable_recv() =
+      testing::MakeSide(part(1), testing::Constant(1),
+                        (testing::Rank() + testing::Constant(nodes - 1)) % nodes);
+  return {phase};
+}
+
 // Of one rank; `order` is that of the gradients.
 class Builder {
  public:
@@ -112,7 +131,7 @@ FunctionProgram ProgramOf(const RanksCase &ranks, const std::vector<Algorithm> &
     c.source_op = "sum";
     c.key_id = p;
     c.element = ops::Element::kI32;
-    const int64_t elements = ranks.elements[p];
+    const int64_t elements = ranks.elements[p] * (ranks.gathers[p] ? nodes : 1);
     const TensorInfo type{c.element, {elements}, elements, size_t(elements) * 4};
     c.slices = algorithms[p].slices;
     const int32_t priority = int32_t(random() % 4);
@@ -151,8 +170,11 @@ RanksCase RandomRanks(std::mt19937_64 &random) {
   ranks.limits = {random() % 200, 300 + random() % 2000};
   ranks.packet_bytes = 4 << (random() % 6);
   std::vector<Algorithm> algorithms;
-  for (size_t p = 0; p < ranks.elements.size(); ++p)
-    algorithms.push_back(RandomAlgorithm(nodes, random));
+  for (size_t p = 0; p < ranks.elements.size(); ++p) {
+    ranks.gathers.push_back(random() % 3 == 0);
+    algorithms.push_back(ranks.gathers[p] ? Algorithm{Gather(nodes), 1 + uint32_t(random() % 2)}
+                                          : RandomAlgorithm(nodes, random));
+  }
   const uint64_t seed = random();
   for (int r = 0; r < nodes; ++r)
     ranks.programs.push_back(ProgramOf(ranks, algorithms, r, nodes, seed));

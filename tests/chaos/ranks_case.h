@@ -1,8 +1,8 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Random jobs of ranks that all-reduce gradients and update parameters with the sums,
-// in integers: every rank has the same ones, bit for bit, in any order.
+// Random jobs of ranks that exchange gradients and update parameters with the sums, in
+// integers: every rank has the same ones, bit for bit, in any order.
 #ifndef COMMSCHED_TESTS_CHAOS_RANKS_CASE_H
 #define COMMSCHED_TESTS_CHAOS_RANKS_CASE_H
 
@@ -18,11 +18,14 @@ namespace commsched::runtime::core {
 using Tensor = std::vector<uint32_t>;
 
 // Of each parameter a step has a gradient (kDelay), if `copies` a copy of it to the host,
-// an all-reduce, and an update (kDelay). An instruction's name says which; what it is
+// an exchange, and an update (kDelay). An instruction's name says which; what it is
 // about is its parameter, `source`.
 struct RanksCase {
   uint64_t steps = 1;
   std::vector<int64_t> elements;  // by parameter
+  // By parameter: whether each rank gets the gradients of all, as of sparse ones, instead
+  // of their sum; its buffer has a part for each rank then.
+  std::vector<bool> gathers;
   bool copies = false;
   std::vector<StreamInfo> streams;
   std::vector<FunctionProgram> programs;  // by rank
@@ -30,6 +33,9 @@ struct RanksCase {
   size_t packet_bytes = 0;
 
   int nodes() const { return int(programs.size()); }
+  size_t buffer_elements(uint32_t parameter) const {
+    return size_t(elements[parameter]) * (gathers[parameter] ? programs.size() : 1);
+  }
 };
 RanksCase RandomRanks(std::mt19937_64 &random);
 

@@ -16,7 +16,9 @@ RanksWorld::RanksWorld(const RanksCase &ranks, uint64_t seed) : World(seed), cas
     rank.calls = std::make_unique<Calls>(case_.streams);
     rank.busy.resize(case_.streams.size());
     rank.values = ParametersAfter(case_, 0);
-    rank.gradients = rank.buffers = rank.values;
+    rank.gradients = rank.values;
+    for (uint32_t p = 0; p < rank.values.size(); ++p)
+      rank.buffers.emplace_back(case_.buffer_elements(p));
   }
   for (int r = 0; r < case_.nodes(); ++r)
     At(Random(kSecond), &ranks_[size_t(r)], [this, r] { StartRank(r); });
