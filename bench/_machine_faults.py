@@ -77,6 +77,7 @@ FAULTS = [
     Fault("what is wanted of a peer that has finished is reported again and again", LINK_END,
           "std::exchange(report_, false)", "report_"),
     Fault("a transport that is closed still reports", LINK_END, "  report_ = false;\n", ""),
+    Fault("a stall is never noticed", "runtime/base/stall_clock.h", "    return idle_;", "    return Clock::duration::zero();"),
     # What drives them: a run does what the simulator does.
     Fault("the simulator forgets the priorities of messages", SIMULATOR,
           "{model->phases[at.phase].priority, communication->call,", "{0, communication->call,"),

@@ -47,11 +47,14 @@ ChaosRun RunRanks(std::mt19937_64 &random) {
     const Time at = Time(random() % uint64_t(2 * kSecond));
     const int rank = int(random() % size_t(ranks.nodes()));
     const int peer = (rank + 1 + int(random() % size_t(ranks.nodes() - 1))) % ranks.nodes();
-    switch (random() % 4) {
+    switch (random() % 5) {
       case 0:
-        world.KillRank(at, rank);
+        world.HangRank(at, rank);
         break;
       case 1:
+        world.KillRank(at, rank);
+        break;
+      case 2:
         world.BreakConnection(at, rank, peer);
         break;
       default:

@@ -153,6 +153,7 @@ void RanksWorld::RunInstruction(int r, uint32_t stream, Call *call, uint32_t ind
     target = &rank.buffers;
   }
   Later(&rank, 20 * kMillisecond, [=, this, result = std::move(result)] {
+    if (ranks_[size_t(r)].hangs) return;
     ranks_[size_t(r)].busy[stream] = false;
     const size_t part =
         target == &ranks_[size_t(r)].buffers && case_.gathers[p] ? size_t(r) * result.size() : 0;

@@ -44,10 +44,11 @@ class RanksWorld : public World {
   void BreakConnection(Time at, int rank, int peer);
   void KillRank(Time at, int rank);
   void StopRank(Time at, int rank, Time length);
+  void HangRank(Time at, int rank);  // its code never ends; it hears and answers
 
   // What is wrong with what happened: empty if nothing. After Run. Every rank that lives
-  // must have ended; well only with the right values; without a fault that ends the job,
-  // all of them well. If one was killed and nothing else happened, every error names it.
+  // must have ended, in time; well only with the right values; without a fault that ends the
+  // job, all of them well. If one was killed and nothing else happened, every error names it.
   std::string Wrong() const;
   bool failed() const;
 
@@ -141,7 +142,7 @@ class RanksWorld : public World {
     std::deque<End> ends;                              // by peer
     std::vector<Tensor> values, gradients, buffers;    // by parameter
     std::optional<StallClock> stall;
-    bool started = false, failed = false, leaving = false, flushed = false;
+    bool started = false, failed = false, leaving = false, hangs = false;
     Time ended_at = 0;
   };
   void StartRank(int rank);
@@ -163,7 +164,7 @@ class RanksWorld : public World {
 
   const RanksCase &case_;
   std::deque<Rank> ranks_;
-  Time disturbed_ = 0;
+  Time disturbed_ = 0, last_fault_ = 0;  // `last_fault_`: when the last one is over
   std::set<int> killed_;
   int faults_ = 0;
 };
