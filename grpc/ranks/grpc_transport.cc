@@ -35,6 +35,8 @@ using runtime::MutexLock;
 using runtime::TransportOptions;
 
 constexpr auto kRedial = std::chrono::milliseconds(100);
+// What precedes the cause in gRPC's texts, and here.
+constexpr char kLastError[] = "last error: ";
 // For proving the token.
 constexpr auto kPatience = std::chrono::seconds(10);
 // For a peer to read why it is refused, before the connection ends with the process:
@@ -253,11 +255,14 @@ absl::Status GrpcTransport::Late() const {
     missing.push_back(absl::StrCat(peer, " (", options_.peers[peer], ")"));
     if (peer < options_.rank && last.empty())
       last = std::string(diallers_[peer]->last_error().message());
+    // gRPC says first that it has tried all addresses.
+    if (const size_t at = last.rfind(kLastError); at != std::string::npos)
+      last.erase(0, at + sizeof(kLastError) - 1);
   }
   return absl::DeadlineExceededError(absl::StrCat(
       missing.size() == 1 ? "peer " : "peers ", absl::StrJoin(missing, ", "),
       " did not join within ", absl::FormatDuration(options_.connect_deadline),
-      last.empty() ? "" : "; last error: ", last, gate_.RefusedText()));
+      last.empty() ? "" : absl::StrCat("; ", kLastError), last, gate_.RefusedText()));
 }
 
 absl::Status GrpcTransport::Connect() {
