@@ -82,6 +82,7 @@ class DialledStream final : public StreamBase {
     self_ = shared_from_this();
     context_.set_wait_for_ready(patient);
     call_ = stub_.PrepareCall(&context_, method, queue);
+    MutexLock lock(&mu_);  // it may fail before this returns
     HandOver();
     call_->StartCall(&start_);
     HandOver();
@@ -123,6 +124,9 @@ class DialledStream final : public StreamBase {
 
  private:
   void OnStart(bool ok) override {
+    {
+      MutexLock lock(&mu_);  // Start has returned
+    }
     if (ok) {
       handler_->OnOpen();
     } else {
