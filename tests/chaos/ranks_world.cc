@@ -97,7 +97,7 @@ std::string RanksWorld::Wrong() const {
     if (!rank.alive) continue;
     // Of code that never ends when all others have what they want nobody knows.
     const bool wanted = std::any_of(ranks_.begin(), ranks_.end(), [](const Rank &other) {
-      return !other.hangs && (!other.ended || !other.error.empty());
+      return other.alive && !other.hangs && (!other.ended || !other.error.empty());
     });
     if (!rank.ended && rank.hangs && !wanted) continue;
     if (!rank.ended) return absl::StrCat("rank ", r, " hangs");
