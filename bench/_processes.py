@@ -116,7 +116,7 @@ class Processes:
 
     def __init__(self, tool, plan, deadline, network):
         self.tool, self.plan, self.deadline, self.network = tool, plan, deadline, network
-        self.processes, self.ended, self.results = {}, {}, {}
+        self.processes, self.ended, self.results, self.proxies = {}, {}, {}, []
 
     def _start(self, name, arguments, deadline=None, host=None):
         command = [self.tool("cs-run"), self.plan, *arguments, "--deadline", deadline or self.deadline]
@@ -172,6 +172,8 @@ class Processes:
             if process.waiter.is_alive():
                 hanging.append(name)
                 self.kill(name)
+        for proxy in self.proxies:
+            proxy.close()
         return hanging
 
 
@@ -211,9 +213,3 @@ class Job(Processes):
         name = f"server {index}"
         del self.processes[name], self.results[name], self.ended[name]
         self.start_server(index, *arguments)
-
-    def finish(self, limit):
-        hanging = super().finish(limit)
-        for proxy in self.proxies:
-            proxy.close()
-        return hanging

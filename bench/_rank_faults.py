@@ -51,14 +51,13 @@ class RankJob(Processes):
 
 
 class Case:
-    """As in faults.py; `late`: the job is told to begin before the fault, which meets its
-    first connections."""
+    """As in faults.py."""
 
     def __init__(self, name, survives, inject=None, says=None, security=None, others=(), proxied=False, cut=False,
-                 early=False, quick=True):
+                 quick=True):
         self.name, self.survives, self.inject, self.says = name, survives, inject, says
         self.security, self.others, self.proxied, self.cut = security, others, proxied, cut
-        self.early, self.quick = early, quick
+        self.quick = quick
 
 
 def kill(job):
@@ -133,7 +132,7 @@ def make_cases(ours, theirs, token, wrong, garbage, tls):
     ]
 
 
-def account(job, survives):
+def account(job):
     """(lost, doubled) updates of a job that ended well: of each rank's parameters."""
     lost = doubled = 0
     for rank in range(_counting.TRAINERS):
@@ -162,8 +161,6 @@ def run(tool, case, plan, folder, secure, network):
         hanging = job.finish(TIME_LIMIT)
     finally:
         job.finish(0)
-        for proxy in job.proxies:
-            proxy.close()
     own = {name: result for name, result in job.results.items() if name not in case.others}
     killed = {name for name, result in own.items() if result[2] < 0 and name not in hanging}
     well = all(result[2] == 0 for result in own.values())
@@ -177,7 +174,7 @@ def run(tool, case, plan, folder, secure, network):
             wrong.append(f"{name} must say what is wrong, in one line, and end with status 1")
     if case.says and not any(re.search(case.says, result[1]) for result in job.results.values()):
         wrong.append(f"nobody says '{case.says}'")
-    lost, doubled = account(job, case.survives) if well and case.survives else (0, 0)
+    lost, doubled = account(job) if well and case.survives else (0, 0)
     print(f"all-reduce: {case.name}: {'goes on' if well else 'fails'}; {lost} updates lost, {doubled} doubled"
           + "".join(f"; WRONG: {what}" for what in wrong) + (f"; HANGING: {', '.join(hanging)}" if hanging else "")
           + (f"\n  fault: {seen}" if seen else ""))

@@ -52,8 +52,7 @@ std::shared_ptr<Stream> DialWithProof(std::shared_ptr<grpc::Channel> channel,
                                       StreamHandler *handler,
                                       const std::string &token,
                                       const grpc::ByteBuffer &first,
-                                      const char *method = kConnectMethod,
-                                      bool patient = true);
+                                      const char *method, bool patient);
 
 // Of a process that accepts. Outlives its streams: until Close.
 // Threading: all methods may be called from any thread.

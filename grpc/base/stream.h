@@ -81,8 +81,8 @@ inline constexpr char kConnectMethod[] =
 std::shared_ptr<Stream> Dial(std::shared_ptr<grpc::Channel> channel,
                              grpc::CompletionQueue *queue,
                              StreamHandler *handler,
-                             const char *method = kConnectMethod,
-                             bool patient = true);
+                             const char *method,
+                             bool patient);
 
 // Asks a service for its next call: its Request method.
 using RequestCall = std::function<void(

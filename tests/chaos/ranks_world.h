@@ -106,7 +106,7 @@ class RanksWorld : public World {
   void QueueControls(End *end);
   void Go(End *end, const RankMatcher::Going &going);
   void TakeData(int rank, int peer, const Data &data);
-  bool TakeControl(int rank, int peer, const Control &control);
+  void TakeControl(int rank, int peer, const Control &control);
   void Store(const Receive &receive, size_t from, const Tensor &values);
 
   // --- The engine of a rank (rank_of_world.cc)

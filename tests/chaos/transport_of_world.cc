@@ -191,7 +191,7 @@ void RanksWorld::Deliver(int r, int peer, const Packet &packet) {
   Pump(r, peer);
 }
 
-bool RanksWorld::TakeControl(int r, int peer, const Control &control) {
+void RanksWorld::TakeControl(int r, int peer, const Control &control) {
   End &e = end(r, peer);
   absl::Status breach;
   switch (control.kind) {
@@ -208,9 +208,7 @@ bool RanksWorld::TakeControl(int r, int peer, const Control &control) {
       breach = e.matcher.TakeCredit(control.bytes);
   }
   QueueControls(&e);
-  if (breach.ok()) return true;
-  wrong_.push_back(absl::StrCat("rank ", r, ": ", breach.message()));
-  return false;
+  if (!breach.ok()) wrong_.push_back(absl::StrCat("rank ", r, ": ", breach.message()));
 }
 
 void RanksWorld::Store(const Receive &receive, size_t from, const Tensor &values) {

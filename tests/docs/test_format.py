@@ -18,6 +18,6 @@ def test_sources_are_formatted():
 
 
 def test_what_is_not_formatted_is_found(tmp_path):
-    (tmp_path / ".clang-format").write_text((ROOT / "runtime/.clang-format").read_text())
+    (tmp_path / ".clang-format").write_text((ROOT / ".clang-format-google").read_text())
     (tmp_path / "a.cc").write_text("int  f( ) {return 1;}\n")
     assert subprocess.run([CLANG_FORMAT, "--dry-run", "-Werror", tmp_path / "a.cc"], capture_output=True).returncode != 0
