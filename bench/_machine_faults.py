@@ -8,6 +8,7 @@ TRAINER, TRAINERS = "runtime/core/trainer_link.cc", "runtime/core/trainers.cc"
 SERVER, CUTS = "runtime/core/server.cc", "runtime/core/server_cuts.cc"
 LINK, MATCHER, PACKETS = "runtime/core/link_queue.h", "runtime/core/matcher.h", "runtime/core/packet_queue.h"
 LINK_END = "runtime/core/link_end.cc"
+PLAN, STOP = "runtime/core/plan_change.cc", "runtime/core/stop_agreement.cc"
 SIMULATOR, ENGINE = "runtime/simulator/simulation_exchange.cc", "runtime/execute/progress_exchanges.cc"
 
 FAULTS = [
@@ -58,7 +59,7 @@ FAULTS = [
     # The end of a connection.
     Fault("a second reason replaces the first", LINK_END, "  if (!failure_.ok()) return {};\n", ""),
     Fault("the reason of an abort stays here", LINK_END,
-          "absl::AbortedError(why.message()));", 'absl::AbortedError("it failed"));'),
+          "absl::Status(code, why.message()));", 'absl::Status(code, "it failed"));'),
     Fault("who breaks the protocol is not told", LINK_END,
           "Report::kNow, Outcome::kAbort, what);", "Report::kNow, Outcome::kNone, what);"),
     Fault("a goodbye is not answered", LINK_END,
@@ -70,9 +71,9 @@ FAULTS = [
           "pending ? Report::kNow : Report::kIfWanted", "Report::kNow"),
     Fault("what came before a goodbye is lost with it", LINK_END, "heard_ = goodbye_ = true;", "heard_ = true;"),
     Fault("an abort is taken for a goodbye", LINK_END,
-          "  heard_ = true;\n  auto code", "  heard_ = goodbye_ = true;\n  auto code"),
+          "  heard_ = true;\n  const auto code", "  heard_ = goodbye_ = true;\n  const auto code"),
     Fault("an abort is not reported", LINK_END,
-          '"aborted: ", text)), Report::kNow,', '"aborted: ", text)), Report::kNever,'),
+          "return End(std::move(why), Report::kNow,", "return End(std::move(why), Report::kNever,"),
     Fault("a lost connection is not reported", LINK_END, "Report::kNow, Outcome::kNone);", "Report::kNever, Outcome::kNone);"),
     Fault("what is wanted of a peer that has finished is reported again and again", LINK_END,
           "std::exchange(report_, false)", "report_"),
@@ -187,4 +188,28 @@ FAULTS = [
     Fault("one that has finished may not come back", TRAINERS, "  if (trainer.left)\n", "  if (trainer.gone)\n"),
     Fault("pushes are not acknowledged", TRAINERS,
           "    sayings->push_back({trainer.connection, Saying::kTaken, block, step, {}});", "    ;"),
+    # The change of all ranks to another plan.
+    Fault("the call that is held is made", PLAN, "return call < held_ ? Turn::kOld", "return call <= held_ ? Turn::kOld"),
+    Fault("the new plan begins one call late", PLAN,
+          "  if (call == first_new_) return Turn::kNew;", "  if (call == first_new_ + 1) return Turn::kNew;"),
+    Fault("what was held stays held after the change", PLAN, "held_ = first_new_ = kNever;", "first_new_ = kNever;"),
+    Fault("a plan that is given up holds for ever", PLAN, "  held_ = kNever;\n  return true;", "  return true;"),
+    Fault("a rank holds the call before", PLAN, "return held_ = next_ + ahead;", "return held_ = next_ + ahead - 1;"),
+    Fault("the smallest call decides", PLAN, "first_call_ = std::max(first_call_, answer.value);",
+          "first_call_ = first_call_ == 0 ? answer.value : std::min(first_call_, answer.value);"),
+    Fault("the last answer decides", PLAN, "first_call_ = std::max(first_call_, answer.value);", "first_call_ = answer.value;"),
+    Fault("an answer to an earlier attempt counts", PLAN, "if (answer.attempt < attempt_ || stage_", "if (stage_"),
+    Fault("one rank's answer is for all", PLAN, "  if (!missing_.empty()) return absl::OkStatus();\n", ""),
+    Fault("a plan that a rank refused begins", PLAN, "  if (answer.refused)\n", "  if (false)\n"),
+    # The step after which all stop.
+    Fault("a rank says less than those below it", STOP, "std::max(*hold_, largest_)", "*hold_"),
+    Fault("rank 0 does not wait for the ranks below", STOP, "answered_.size() < children_.size()", "false"),
+    Fault("a step that is held begins", STOP, "hold_ && step >= *hold_", "hold_ && step > *hold_"),
+    Fault("the step after the last begins", STOP, "stop_ && step >= *stop_", "stop_ && step > *stop_"),
+    Fault("ranks below do not hear where it ends", STOP,
+          "  for (const int child : children_) out->push_back({child, kStop, step});\n", ""),
+    Fault("ranks stop though one has ended", STOP, "    largest_ = kNever;\n", ""),
+    Fault("a rank waits for a parent that has ended", STOP, "if (!stop_) Decide(kNever, out);", ""),
+    Fault("a rank whose child asks does not pass it on", STOP, "      return Ask(out);\n", "      return;\n"),
+    Fault("every rank puts its name before a reason", LINK_END, "why.code() == absl::StatusCode::kAborted ? kPassedOn : kOwn", "kOwn"),
 ]

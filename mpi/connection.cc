@@ -97,7 +97,9 @@ absl::Status MpiRanks::Connect() {
   PollUntil(deadline, [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
     return !connect_error_.ok() || !mpi_error_.ok() ||
            std::all_of(peers_.begin(), peers_.end(),
-                       [&](const Peer &p) { return p.welcome || &p == &peers_[size_t(rank)]; });
+                       [&](const Peer &p) {
+                         return p.welcome || !options_.IsPartner(int(&p - peers_.data()));
+                       });
   });
   MutexLock lock(&mu_);
   error = !mpi_error_.ok() ? mpi_error_ : connect_error_;
@@ -120,6 +122,7 @@ void MpiRanks::SayHello() {
   HelloBody hello;
   hello.nodes = options_.nodes;
   hello.plan_digest = options_.plan_digest;
+  hello.epoch = options_.epoch;
   hello.unexpected_bytes = options_.unexpected_bytes;
   hello.eager_bytes = mpi_.eager_bytes;
   hello.ring_eager_bytes = mpi_.ring_eager_bytes;
@@ -139,7 +142,7 @@ void MpiRanks::SayHello() {
     rings_ = std::make_unique<Rings>(options_.rank, nodes, block_);
   }
   for (size_t peer = 0; peer < peers_.size(); ++peer)
-    if (int(peer) != options_.rank)
+    if (options_.IsPartner(int(peer)))
       Tell(int(peer), Header{.kind = kHello},
            {reinterpret_cast<const std::byte *>(&hello), sizeof(hello)});
 }
@@ -151,8 +154,14 @@ absl::Status MpiRanks::CheckHello(int from) {
     return peer.end.Named(absl::StatusCode::kFailedPrecondition,
                           absl::StrCat(what, " must match ", own, ", got: ", other));
   };
+  if (!options_.IsPartner(from))
+    return peer.end.Named(absl::StatusCode::kFailedPrecondition,
+                          "there is no connection with it in this plan: all ranks must have "
+                          "the same options");
   if (theirs.magic != kMagic)
     return differs("protocol", absl::Hex(kMagic), absl::Hex(theirs.magic));
+  if (theirs.epoch != options_.epoch)
+    return differs("membership epoch", options_.epoch, theirs.epoch);
   if (theirs.nodes != options_.nodes)
     return differs("number of nodes", options_.nodes, theirs.nodes);
   if (theirs.plan_digest != options_.plan_digest)
@@ -207,7 +216,7 @@ void MpiRanks::TakeWelcome(int from, bool mapped) {
 absl::Status MpiRanks::Late() {
   std::vector<int> missing;
   for (int peer = 0; peer < int(peers_.size()); ++peer)
-    if (peer != options_.rank && !peers_[size_t(peer)].welcome)
+    if (options_.IsPartner(peer) && !peers_[size_t(peer)].welcome)
       missing.push_back(peer);
   if (missing.empty()) return absl::OkStatus();
   return absl::DeadlineExceededError(absl::StrCat(
@@ -251,7 +260,7 @@ void MpiRanks::Close(absl::Duration flush) {
   {
     MutexLock lock(&mu_);
     for (size_t peer = 0; peer < peers_.size(); ++peer)
-      if (int(peer) != options_.rank) End(int(peer), peers_[peer].end.Close(), &actions);
+      if (options_.IsPartner(int(peer))) End(int(peer), peers_[peer].end.Close(), &actions);
   }
   RunAll(std::move(actions));
   // Peers answer at once; one that has gone without a word does not.

@@ -72,7 +72,7 @@ void MpiRanks::Abort(const absl::Status &why) {
 
 void MpiRanks::AbortAll(const absl::Status &why, Actions *actions) {
   for (size_t peer = 0; peer < peers_.size(); ++peer)
-    if (int(peer) != options_.rank) End(int(peer), peers_[peer].end.Abort(why), actions);
+    if (options_.IsPartner(int(peer))) End(int(peer), peers_[peer].end.Abort(why), actions);
 }
 
 // As soon as all that was sent before it has come.

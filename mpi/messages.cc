@@ -35,6 +35,7 @@ int NextId() ABSL_EXCLUSIVE_LOCKS_REQUIRED(MpiMutex()) {
 
 void MpiRanks::Send(int to, MessageTag tag, int32_t priority,
                     absl::Span<const std::byte> bytes, Done done) {
+  if (!options_.IsPartner(to)) return done(runtime::NoPartner(to));
   Actions actions;
   {
     MutexLock lock(&mu_);
@@ -148,6 +149,8 @@ void MpiRanks::RecvStream(int peer, MessageTag tag, size_t bytes, size_t,
 }
 
 void MpiRanks::Receive(std::shared_ptr<Incoming> incoming) {
+  if (!options_.IsPartner(incoming->peer))
+    return incoming->done(runtime::NoPartner(incoming->peer));
   Actions actions;
   std::optional<std::vector<std::byte>> message;  // all of it
   const int from = incoming->peer;

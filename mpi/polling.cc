@@ -103,7 +103,7 @@ bool MpiRanks::Progress(Actions *actions) {
   }
   if (!mpi_error_.ok())
     for (size_t peer = 0; peer < peers_.size(); ++peer)
-      if (int(peer) != options_.rank)
+      if (options_.IsPartner(int(peer)))
         End(int(peer), peers_[peer].end.Lost(mpi_error_.message()), actions);
   return any;
 }

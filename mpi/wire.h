@@ -39,7 +39,7 @@
 
 namespace commsched::transport::mpi {
 
-inline constexpr uint32_t kMagic = 0x43534d34;  // "CSM4": also the version
+inline constexpr uint32_t kMagic = 0x43534d35;  // "CSM5": also the version
 // MPI tags: of control messages by the number of the connection, so that a
 // message for the next is not taken for this one's; parts' above them.
 inline constexpr int kConnections = 1024;
@@ -81,6 +81,7 @@ struct HelloBody {
   uint32_t magic = kMagic;
   int32_t nodes = 0;
   uint64_t plan_digest = 0;
+  uint64_t epoch = 0;
   uint64_t unexpected_bytes = 0;
   uint64_t eager_bytes = 0;
   uint64_t ring_eager_bytes = 0;

@@ -73,7 +73,9 @@ std::vector<std::pair<std::string, int>> ChannelArguments(
       {GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1},
       {GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1},
       {GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100},
-      {GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 1000},
+      // A connection may take this long, with TLS on a busy machine; what is given up sooner
+      // and begun again keeps it busy.
+      {GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 5000},
       {GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000},
       {GRPC_ARG_MAX_CONCURRENT_STREAMS, 4},
   };

@@ -7,6 +7,7 @@
 #include <grpcpp/server_builder.h>
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <thread>
 #include <utility>
@@ -49,7 +50,7 @@ class GrpcTransport final : public runtime::Transport, public Greeter {
       : options_(std::move(options)), grpc_(std::move(grpc)) {
     for (int peer = 0; peer < options_.nodes; ++peer) {
       links_.push_back(
-          peer == options_.rank
+          !options_.IsPartner(peer)
               ? nullptr
               : std::make_unique<Link>(
                     Link::Settings{
@@ -74,11 +75,13 @@ class GrpcTransport final : public runtime::Transport, public Greeter {
 
   void Send(int peer, MessageTag tag, int32_t priority,
             absl::Span<const std::byte> bytes, Done done) override {
+    if (links_[peer] == nullptr) return done(runtime::NoPartner(peer));
     links_[peer]->Send(tag, priority, bytes, std::move(done));
   }
 
   void Recv(int peer, MessageTag tag, absl::Span<std::byte> buffer,
             Done done) override {
+    if (links_[peer] == nullptr) return done(runtime::NoPartner(peer));
     auto receive = std::make_unique<Receive>();
     receive->bytes = buffer.size();
     receive->buffer = buffer;
@@ -88,6 +91,7 @@ class GrpcTransport final : public runtime::Transport, public Greeter {
 
   void RecvStream(int peer, MessageTag tag, size_t bytes, size_t unit,
                   Sink sink, Done done) override {
+    if (links_[peer] == nullptr) return done(runtime::NoPartner(peer));
     auto receive = std::make_unique<Receive>();
     receive->bytes = bytes;
     receive->sink = std::move(sink);
@@ -146,8 +150,8 @@ class GrpcTransport final : public runtime::Transport, public Greeter {
   const GrpcOptions grpc_;
   Monitor monitor_;
   Callbacks callbacks_{&monitor_};
-  std::vector<std::unique_ptr<Link>> links_;  // by rank; none for the own
-  std::vector<std::unique_ptr<Dialler>> diallers_;
+  std::vector<std::unique_ptr<Link>> links_;          // by rank; only of partners
+  std::map<int, std::unique_ptr<Dialler>> diallers_;  // of lower ranks
   Gate gate_{grpc_.security.token, kPatience, grpc_.log};
   RawService service_;
   std::unique_ptr<grpc::ServerCompletionQueue> queue_;
@@ -165,6 +169,7 @@ Hello GrpcTransport::OwnHello(int to) const {
   Hello hello;
   hello.set_protocol_version(kProtocolVersion);
   hello.set_plan_digest(options_.plan_digest);
+  hello.set_epoch(options_.epoch);
   hello.set_nodes(options_.nodes);
   hello.set_rank(options_.rank);
   hello.set_to_rank(to);
@@ -254,7 +259,7 @@ absl::Status GrpcTransport::Late() const {
     if (links_[peer] == nullptr || links_[peer]->open()) continue;
     missing.push_back(absl::StrCat(peer, " (", options_.peers[peer], ")"));
     if (peer < options_.rank && last.empty())
-      last = std::string(diallers_[peer]->last_error().message());
+      last = std::string(diallers_.at(peer)->last_error().message());
     // gRPC says first that it has tried all addresses.
     if (const size_t at = last.rfind(kLastError); at != std::string::npos)
       last.erase(0, at + sizeof(kLastError) - 1);
@@ -278,15 +283,16 @@ absl::Status GrpcTransport::Connect() {
   if (!grpc_.security.server_name.empty())
     arguments.SetSslTargetNameOverride(grpc_.security.server_name);
   for (int peer = 0; peer < options_.rank; ++peer)
-    diallers_.push_back(std::make_unique<Dialler>(
-        peer,
-        grpc::CreateCustomChannel(options_.peers[peer], *credentials, arguments),
-        queue_.get(), this));
+    if (links_[peer] != nullptr)
+      diallers_[peer] = std::make_unique<Dialler>(
+          peer,
+          grpc::CreateCustomChannel(options_.peers[peer], *credentials, arguments),
+          queue_.get(), this);
 
   absl::Status error;
   while (true) {
     gate_.CheckTimes();
-    for (auto &dialler : diallers_) dialler->DialIfIdle();
+    for (auto &[peer, dialler] : diallers_) dialler->DialIfIdle();
     auto over = [&] {
       MutexLock lock(&mu_);
       error = connect_error_;
@@ -330,16 +336,16 @@ void GrpcTransport::Close(absl::Duration flush) {
       closed_ = true;
       refused = refused_;
     }
-    for (auto &dialler : diallers_) dialler->Stop();
+    for (auto &[peer, dialler] : diallers_) dialler->Stop();
     ForLinks([](Link &link) { link.Drop(); });
     if (refused) std::this_thread::sleep_for(kRefusalGrace);
     server_->Shutdown(std::chrono::system_clock::now());
     gate_.Close();
     monitor_.Wait(Clock::time_point::max(), [&] {
       return closed() && std::all_of(diallers_.begin(), diallers_.end(),
-                                     [](auto &d) { return d->idle(); });
+                                     [](auto &d) { return d.second->idle(); });
     });
-    for (auto &dialler : diallers_) dialler->DropChannel();
+    for (auto &[peer, dialler] : diallers_) dialler->DropChannel();
     // Memory that gRPC still refers to is in writes to peers that do not read:
     // these end with the connections, at the latest after the keepalive time.
     monitor_.Wait(Clock::time_point::max(), [&] { return callbacks_.idle(); });

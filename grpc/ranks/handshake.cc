@@ -37,6 +37,9 @@ std::string Difference(const Hello &own, const Hello &theirs) {
   if (own.protocol_version() != theirs.protocol_version())
     return absl::StrFormat("protocol version must match %d, got: %d",
                            own.protocol_version(), theirs.protocol_version());
+  if (own.epoch() != theirs.epoch())
+    return absl::StrFormat("membership epoch must match %d, got: %d", own.epoch(),
+                           theirs.epoch());
   if (own.nodes() != theirs.nodes())
     return absl::StrFormat("number of nodes must match %d, got: %d",
                            own.nodes(), theirs.nodes());
@@ -72,11 +75,12 @@ std::string Misfit(const Hello &own, const Hello &theirs) {
 
 void Greet(std::shared_ptr<Stream> stream, const grpc::ByteBuffer &packet,
            Greeter *greeter) {
-  auto refuse = [&](absl::string_view why) {
+  auto refuse = [&](absl::string_view why,
+                    absl::StatusCode code = absl::StatusCode::kFailedPrecondition) {
     stream->set_handler(new Refusal);
     // Without a token it may be anybody, whom this would help.
-    stream->End(absl::FailedPreconditionError(
-        greeter->token().empty() ? absl::string_view(kReasonInLog) : why));
+    stream->End(absl::Status(
+        code, greeter->token().empty() ? absl::string_view(kReasonInLog) : why));
     stream->Read();  // sees the end
   };
   absl::StatusOr<Hello> theirs = HelloOf(packet);
@@ -85,21 +89,29 @@ void Greet(std::shared_ptr<Stream> stream, const grpc::ByteBuffer &packet,
     return refuse(theirs.status().message());
   }
   const Hello own = greeter->OwnHello(static_cast<int>(theirs->rank()));
-  const int rank = static_cast<int>(own.rank());
   const int peer = static_cast<int>(theirs->rank());
-  if (std::string why = Misfit(own, *theirs); !why.empty()) {
-    refuse(why);
+  Link *const link = theirs->rank() < own.nodes() ? greeter->link(peer) : nullptr;
+  std::string why = Misfit(own, *theirs);
+  if (why.empty() && link == nullptr)
+    why = "there is no connection with it in this plan: all ranks must have the same options";
+  const bool versions = own.protocol_version() == theirs->protocol_version();
+  if (versions && theirs->epoch() < own.epoch()) {
+    greeter->RefusedStranger(stream->peer(), why);
+    return refuse(why);
+  }
+  if (!why.empty()) {
+    refuse(why, versions && theirs->epoch() > own.epoch()
+                    ? absl::StatusCode::kUnavailable  // it waits for who comes in this place
+                    : absl::StatusCode::kFailedPrecondition);
     greeter->Refused(absl::FailedPreconditionError(absl::StrCat(
         "peer ", theirs->rank(), " (",
-        theirs->rank() < own.nodes() && peer != rank
-            ? greeter->link(peer)->address()
-            : stream->peer(),
+        link != nullptr ? link->address() : stream->peer(),
         ") is refused: ", why)));
     return;
   }
   grpc::ByteBuffer reply = PacketOf(own);
-  if (greeter->link(peer)->Open(stream, *theirs, &reply)) return;
-  const std::string why = absl::StrFormat("rank %d has joined already", peer);
+  if (link->Open(stream, *theirs, &reply)) return;
+  why = absl::StrFormat("rank %d has joined already", peer);
   greeter->RefusedStranger(stream->peer(), why);
   refuse(why);
 }

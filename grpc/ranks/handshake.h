@@ -20,14 +20,14 @@
 
 namespace commsched::transport {
 
-inline constexpr uint32_t kProtocolVersion = 6;
+inline constexpr uint32_t kProtocolVersion = 7;
 
 // What the handshakes of a rank share. Threading: as for Stream.
 class Greeter {
  public:
   virtual ~Greeter() = default;
   virtual Hello OwnHello(int to) const = 0;
-  virtual Link *link(int peer) const = 0;
+  virtual Link *link(int peer) const = 0;  // null: it is no partner
   virtual const std::string &token() const = 0;
   // For the log.
   virtual void RefusedStranger(absl::string_view peer, absl::string_view why) = 0;

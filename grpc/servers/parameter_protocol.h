@@ -58,8 +58,6 @@ inline std::vector<std::pair<std::string, int>> ParameterChannelArguments(
     absl::Duration keepalive) {
   auto arguments = ChannelArguments({.keepalive = keepalive});
   for (auto &[name, value] : arguments) {
-    // A connection may take this long, with TLS on a busy machine.
-    if (name == GRPC_ARG_MIN_RECONNECT_BACKOFF_MS) value = 5000;
     // Health and reflection beside Attach.
     if (name == GRPC_ARG_MAX_CONCURRENT_STREAMS) value = 16;
   }

@@ -7,6 +7,13 @@
 #include "absl/strings/str_cat.h"
 
 namespace commsched::runtime::core {
+namespace {
+
+// Of an abort on the wire, whose text is a reason of the sender, or names who had it.
+constexpr absl::StatusCode kOwn = absl::StatusCode::kCancelled,
+                           kPassedOn = absl::StatusCode::kAborted;
+
+}  // namespace
 
 absl::Status LinkEnd::Named(absl::StatusCode code, absl::string_view what) const {
   return absl::Status(code, absl::StrCat(peer_, ": ", what));
@@ -24,8 +31,9 @@ LinkEnd::Outcome LinkEnd::End(absl::Status why, Report report, Outcome::Word say
 }
 
 LinkEnd::Outcome LinkEnd::Abort(const absl::Status &why) {
+  const auto code = why.code() == absl::StatusCode::kAborted ? kPassedOn : kOwn;
   return End(absl::CancelledError("this rank has aborted"), Report::kNever, Outcome::kAbort,
-             absl::AbortedError(why.message()));
+             absl::Status(code, why.message()));
 }
 
 LinkEnd::Outcome LinkEnd::Close() {
@@ -49,13 +57,15 @@ LinkEnd::Outcome LinkEnd::TakeGoodbye(bool pending) {
 LinkEnd::Outcome LinkEnd::TakeAbort(uint32_t wire, absl::string_view text) {
   if (heard_) return {};
   heard_ = true;
-  auto code = static_cast<absl::StatusCode>(wire);
-  // Other codes have a meaning of their own on this side.
+  const auto code = static_cast<absl::StatusCode>(wire);
   const bool breach =
       code == absl::StatusCode::kInvalidArgument || code == absl::StatusCode::kDataLoss;
-  if (!breach) code = absl::StatusCode::kAborted;
-  return End(Named(code, absl::StrCat(breach ? "" : "aborted: ", text)), Report::kNow,
-             Outcome::kGoodbye);
+  // Other codes have a meaning of their own on this side.
+  absl::Status why = breach              ? Named(code, text)
+                     : code == kPassedOn ? absl::AbortedError(text)
+                                         : Named(absl::StatusCode::kAborted,
+                                                 absl::StrCat("aborted: ", text));
+  return End(std::move(why), Report::kNow, Outcome::kGoodbye);
 }
 
 LinkEnd::Outcome LinkEnd::Lost(absl::string_view why) {

@@ -47,7 +47,8 @@ class LinkEnd {
   // `peer`, for errors: "peer 2 (host:port)".
   explicit LinkEnd(std::string peer) : peer_(std::move(peer)) {}
 
-  // This side gives up.
+  // This side gives up. What a peer has said when it gave up (kAborted) is passed on as it
+  // is: it names who said it first.
   Outcome Abort(const absl::Status &why);
   // It ends in good order; what is left is not wanted any more.
   Outcome Close();

@@ -38,6 +38,25 @@ Round SliceOf(const Round &round, size_t unit, uint32_t slice, uint32_t slices) 
   return part;
 }
 
+std::set<int> PartnersOf(const FunctionProgram &function) {
+  std::set<int> partners;
+  for (const InstructionProgram &instruction : function.instructions)
+    for (const PhaseProgram &phase : instruction.communicate.phases)
+      for (const Round &round : phase.rounds) {
+        partners.insert(round.send_peer);
+        partners.insert(round.recv_peer);
+      }
+  partners.erase(-1);
+  return partners;
+}
+
+std::set<int> PartnersOf(const Program &program) {
+  std::set<int> partners;
+  for (const FunctionProgram &function : program.functions)
+    partners.merge(PartnersOf(function));
+  return partners;
+}
+
 void AssignStreams(Program *program) {
   std::map<std::pair<StreamInfo::Kind, uint32_t>, uint32_t> streams;
   streams[{StreamInfo::kCompute, 0}] = 0;

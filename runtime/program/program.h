@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -202,6 +203,10 @@ struct Program {
   std::vector<StreamInfo> streams;
   std::shared_ptr<const CodeLibrary> code;  // mapped for the first executor
 };
+
+// The ranks that it sends messages to or gets them from.
+std::set<int> PartnersOf(const FunctionProgram &function);
+std::set<int> PartnersOf(const Program &program);
 
 // Numbers the streams that the instructions run on.
 void AssignStreams(Program *program);

@@ -13,7 +13,7 @@
 namespace commsched::runtime {
 namespace {
 
-constexpr uint64_t kMagic = 0x314c505253430001u;
+constexpr uint64_t kMagic = 0x324c505253430001u;
 constexpr int32_t kUrgent = std::numeric_limits<int32_t>::min();
 constexpr int32_t kBulk = std::numeric_limits<int32_t>::max();
 
@@ -23,6 +23,7 @@ struct Header {
   uint64_t kind = 0;
   uint64_t attempt = 0;
   uint64_t value = 0;
+  uint64_t refused = 0;
   uint64_t bytes = 0;
 };
 
@@ -30,8 +31,7 @@ struct Header {
 
 struct ControlChannel::Box {
   std::vector<std::byte> bytes;
-  bool done = false;  // guarded by Shared::mu, like `status`
-  absl::Status status;
+  absl::Status status;  // guarded by Shared::mu
 };
 
 void ControlChannel::Send(int peer, ControlMessage message) {
@@ -44,6 +44,7 @@ void ControlChannel::Send(int peer, ControlMessage message) {
   header.kind = message.kind;
   header.attempt = message.attempt;
   header.value = message.value;
+  header.refused = message.refused;
   header.bytes = message.payload.size();
   auto head = std::make_shared<Header>(header);
   lanes_->SendControl(peer, number, 0, kUrgent,
@@ -57,57 +58,77 @@ void ControlChannel::Send(int peer, ControlMessage message) {
       [text](absl::Status) {});
 }
 
-absl::Status ControlChannel::Await(int peer, const std::shared_ptr<Box> &box,
-                                   Clock::time_point deadline) {
-  MutexLock lock(&shared_->mu);
-  while (!box->done && !shared_->stopped) {
-    if (deadline == Clock::time_point::max())
-      shared_->changed.Wait(&shared_->mu);
-    else if (shared_->changed.WaitUntil(&shared_->mu, deadline) && !box->done)
-      return absl::DeadlineExceededError(
-          absl::StrCat("rank ", peer, " does not answer"));
-  }
-  if (!box->done) return absl::CancelledError("re-planning has ended");
-  return Unshared(box->status);
+// A receive cannot be taken back: the box lives until it has ended.
+void ControlChannel::Post(int peer, Incoming *incoming, uint32_t part, size_t bytes) {
+  incoming->box = std::make_shared<Box>();
+  incoming->box->bytes.resize(bytes);
+  lanes_->RecvControl(peer, incoming->number, part, absl::MakeSpan(incoming->box->bytes),
+                      [peer, box = incoming->box, shared = shared_](absl::Status status) {
+                        MutexLock lock(&shared->mu);
+                        box->status = std::move(status);
+                        shared->ended.push_back(peer);
+                        shared->changed.SignalAll();
+                      });
 }
 
-absl::StatusOr<ControlMessage> ControlChannel::Receive(int peer,
-                                                       Clock::time_point deadline) {
-  Incoming &incoming = incoming_[peer];
-  // A receive cannot be taken back: the box lives until it has ended.
-  auto post = [&](uint32_t part, size_t bytes) {
-    auto box = std::make_shared<Box>();
-    box->bytes.resize(bytes);
-    lanes_->RecvControl(peer, incoming.number, part, absl::MakeSpan(box->bytes),
-                        [box, shared = shared_](absl::Status status) {
-                          MutexLock lock(&shared->mu);
-                          box->status = std::move(status);
-                          box->done = true;
-                          shared->changed.SignalAll();
-                        });
-    return box;
-  };
-  if (incoming.header == nullptr) incoming.header = post(0, sizeof(Header));
-  if (absl::Status s = Await(peer, incoming.header, deadline); !s.ok()) return s;
-  Header header;
-  std::memcpy(&header, incoming.header->bytes.data(), sizeof(Header));
-  if (header.magic != kMagic || header.bytes > kMaxPayload)
-    return absl::DataLossError(
-        absl::StrCat("rank ", peer, " sends no message about a plan"));
-  ControlMessage message;
-  message.kind = uint32_t(header.kind);
-  message.attempt = header.attempt;
-  message.value = header.value;
-  if (header.bytes != 0) {
-    if (incoming.payload == nullptr) incoming.payload = post(1, header.bytes);
-    if (absl::Status s = Await(peer, incoming.payload, deadline); !s.ok()) return s;
-    message.payload.assign(
-        reinterpret_cast<const char *>(incoming.payload->bytes.data()),
-        incoming.payload->bytes.size());
+absl::StatusOr<bool> ControlChannel::Take(int peer, Incoming *incoming) {
+  const std::shared_ptr<Box> box = std::move(incoming->box);
+  {
+    MutexLock lock(&shared_->mu);
+    if (!box->status.ok()) {
+      incoming->has_header = false;
+      return Unshared(box->status);
+    }
   }
-  incoming.header = incoming.payload = nullptr;
-  ++incoming.number;
-  return message;
+  ControlMessage &message = incoming->message;
+  if (!std::exchange(incoming->has_header, false)) {
+    Header header;
+    std::memcpy(&header, box->bytes.data(), sizeof(Header));
+    if (header.magic != kMagic || header.bytes > kMaxPayload)
+      return absl::DataLossError(
+          absl::StrCat("rank ", peer, " sends no message about a plan"));
+    message.kind = uint32_t(header.kind);
+    message.attempt = header.attempt;
+    message.value = header.value;
+    message.refused = header.refused != 0;
+    message.payload.clear();
+    incoming->has_header = header.bytes != 0;
+    if (incoming->has_header) {
+      Post(peer, incoming, 1, header.bytes);
+      return false;
+    }
+  } else {
+    message.payload.assign(reinterpret_cast<const char *>(box->bytes.data()),
+                           box->bytes.size());
+  }
+  ++incoming->number;
+  return true;
+}
+
+absl::StatusOr<ControlChannel::Received> ControlChannel::Receive(
+    absl::Span<const int> peers, Clock::time_point deadline) {
+  for (int peer : peers)
+    if (Incoming &incoming = incoming_[peer]; incoming.box == nullptr)
+      Post(peer, &incoming, 0, sizeof(Header));
+  while (true) {
+    int peer = 0;
+    {
+      MutexLock lock(&shared_->mu);
+      while (shared_->ended.empty() && !shared_->stopped) {
+        if (deadline == Clock::time_point::max())
+          shared_->changed.Wait(&shared_->mu);
+        else if (shared_->changed.WaitUntil(&shared_->mu, deadline) && shared_->ended.empty())
+          return absl::DeadlineExceededError("nobody answers");
+      }
+      if (shared_->ended.empty()) return absl::CancelledError("re-planning has ended");
+      peer = shared_->ended.front();
+      shared_->ended.pop_front();
+    }
+    Incoming &incoming = incoming_[peer];
+    absl::StatusOr<bool> whole = Take(peer, &incoming);
+    if (!whole.ok()) return whole.status();
+    if (*whole) return Received{peer, std::move(incoming.message)};
+  }
 }
 
 void ControlChannel::Stop() {

@@ -7,35 +7,26 @@
 #define COMMSCHED_RUNTIME_REPLANNING_CONTROL_CHANNEL_H
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "runtime/base/sync.h"
+#include "runtime/core/plan_change.h"
 #include "runtime/replanning/transport_lanes.h"
 
 namespace commsched::runtime {
 
-struct ControlMessage {
-  enum Kind : uint32_t {
-    kMeasure = 1,  // from rank 0: send what you have measured
-    kMeasured,     // to rank 0: profile; or, with value 1, why not
-    kLinks,        // to rank 0, after it: what the links do
-    kPrepare,      // from rank 0: a plan; value: its digest
-    kPrepared,     // to rank 0: value: the digest; payload: why not, or empty
-    kHold,         // from rank 0: how far will you go without hearing more?
-    kHolding,      // to rank 0: value: the first call that will wait
-    kSwitch,       // from rank 0: value: the first call of the new plan
-    kForget,       // from rank 0: go on with the old plan; payload: why
-  };
-  uint32_t kind = 0;
-  uint64_t attempt = 0;
-  uint64_t value = 0;
-  std::string payload;
+struct ControlMessage : core::PlanMessage {
+  // Of an answer that is refused: why. kMeasured: what the links do, `value` bytes of it, and
+  // the profile. kPrepare: the plan. kForget: why.
+  std::string payload = {};
 };
 
-// Send may be called by any thread; Receive by one at a time.
+// Send may be called by any thread; Receive by one.
 class ControlChannel {
  public:
   // Longer payloads are refused.
@@ -47,28 +38,35 @@ class ControlChannel {
   // Does not wait, and tells nothing: a peer that is lost is noticed elsewhere.
   // What is long gives way to everything else on the link.
   void Send(int peer, ControlMessage message);
-  // The next message from `peer`. kDeadlineExceeded if it does not come (it may
-  // be asked for again), kCancelled after Stop, kDataLoss if it is damaged, or
-  // the error of the link.
-  absl::StatusOr<ControlMessage> Receive(int peer, Clock::time_point deadline);
+  struct Received {
+    int peer = 0;
+    ControlMessage message;
+  };
+  // The next message that comes from one of `peers`. kDeadlineExceeded if none does (it may
+  // be asked for again), kCancelled after Stop, kDataLoss if it is damaged, or the error of
+  // a link.
+  absl::StatusOr<Received> Receive(absl::Span<const int> peers, Clock::time_point deadline);
   // Ends Receive, for good.
   void Stop();
 
  private:
   struct Box;  // what a receive writes into
 
-  absl::Status Await(int peer, const std::shared_ptr<Box> &box,
-                     Clock::time_point deadline);
-
   struct Shared {
     Mutex mu;
     CondVar changed;
     bool stopped ABSL_GUARDED_BY(mu) = false;
+    std::deque<int> ended ABSL_GUARDED_BY(mu);  // whose box it is
   };
   struct Incoming {
     uint64_t number = 0;
-    std::shared_ptr<Box> header, payload;  // posted
+    std::shared_ptr<Box> box;  // posted: of the header, then of the payload
+    bool has_header = false;
+    ControlMessage message;
   };
+  void Post(int peer, Incoming *incoming, uint32_t part, size_t bytes);
+  // What has come of `peer`; whether that is all of its message.
+  absl::StatusOr<bool> Take(int peer, Incoming *incoming);
 
   const std::shared_ptr<TransportLanes> lanes_;
   const std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();

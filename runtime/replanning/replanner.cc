@@ -93,6 +93,9 @@ void Replanner::Start(const Generation *generation) {
   const int nodes = generation->image->nodes();
   if (control_ != nullptr)
     for (int r = leads_ ? 1 : 0; r < (leads_ ? nodes : 1); ++r) others_.push_back(r);
+  std::set<int> answering(others_.begin(), others_.end());
+  answering.insert(0);
+  leader_ = core::PlanChangeLeader(std::move(answering));
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -108,26 +111,23 @@ absl::StatusOr<std::unique_ptr<Generation>> Replanner::Before(
   const Clock::time_point begin = Clock::now();
   const Clock::time_point deadline = After(settings_.deadline);
   MutexLock lock(&mu_);
-  while (call >= fence_ && first_new_ == kNone && !stopped_) {
+  while (change_.At(call) == core::PlanChange::Turn::kWait && !stopped_) {
     changed_.WaitUntil(&mu_, std::min(deadline, After(absl::Milliseconds(50))));
     mu_.Unlock();
     absl::Status status = check();
     mu_.Lock();
     if (!status.ok()) return status;
-    if (Clock::now() > deadline && call >= fence_ && first_new_ == kNone)
+    if (Clock::now() > deadline && change_.At(call) == core::PlanChange::Turn::kWait)
       return absl::DeadlineExceededError(absl::StrCat(
           "rank 0 has not said within ", absl::FormatDuration(settings_.deadline),
           " with which call the new plan begins"));
   }
   held_ = absl::FromChrono(Clock::now() - begin);
-  position_ = call + 1;
-  if (first_new_ == call) {
-    first_new_ = fence_ = kNone;
-    return std::move(prepared_);
-  }
-  if (call > first_new_)
-    return absl::InternalError(absl::StrCat("call ", first_new_,
-                                            " of the new plan was never made"));
+  const core::PlanChange::Turn turn = change_.Next(call);
+  if (turn == core::PlanChange::Turn::kNew) return std::move(prepared_);
+  if (turn == core::PlanChange::Turn::kMissed)
+    return absl::InternalError(
+        absl::StrCat("the new plan was to begin before call ", call));
   if (!is_step) {
     last_step_at_ = Clock::time_point();  // it is no pause of a step
     return nullptr;
@@ -201,9 +201,8 @@ absl::Status Replanner::PrepareHere(uint64_t attempt, const std::string &plan,
 void Replanner::Drop() {
   std::unique_ptr<Generation> dropped;  // without the lock
   MutexLock lock(&mu_);
-  if (first_new_ != kNone) return;  // too late
+  if (!change_.Forget()) return;
   dropped = std::move(prepared_);
-  fence_ = kNone;
   changed_.SignalAll();
 }
 
@@ -217,20 +216,13 @@ uint64_t Replanner::Hold() {
   const int64_t step = std::max<int64_t>(1, clock_.step_ns());
   const uint64_t ahead =
       clock_.step_ns() == 0 ? kLeastAhead : uint64_t(kAheadNs / step) + 1;
-  fence_ = position_ + std::clamp(ahead, kLeastAhead, kMostAhead);
-  return fence_;
-}
-
-void Replanner::Decide(uint64_t call) {
-  MutexLock lock(&mu_);
-  first_new_ = call;
-  changed_.SignalAll();
+  return change_.Hold(std::clamp(ahead, kLeastAhead, kMostAhead));
 }
 
 bool Replanner::AwaitSwitch() {
   MutexLock lock(&mu_);
-  while (first_new_ != kNone && !stopped_) changed_.Wait(&mu_);
-  return first_new_ == kNone;
+  while (change_.decided() && !stopped_) changed_.Wait(&mu_);
+  return !change_.decided();
 }
 
 absl::StatusOr<std::string> Replanner::Profile() const {
@@ -250,11 +242,11 @@ std::vector<LinkObserver::Link> Replanner::Links() const {
 
 void Replanner::Follow() {
   while (!stopped_) {
-    absl::StatusOr<ControlMessage> message =
-        control_->Receive(0, Clock::time_point::max());
+    absl::StatusOr<ControlChannel::Received> received =
+        control_->Receive(others_, Clock::time_point::max());
     // The run is over, or its transport will say what is wrong.
-    if (!message.ok()) return;
-    Answer(*message);
+    if (!received.ok()) return;
+    Answer(received->message);
   }
 }
 
@@ -265,16 +257,16 @@ void Replanner::Answer(const ControlMessage &message) {
     case ControlMessage::kMeasure: {
       absl::StatusOr<std::string> profile = Profile();
       answer.kind = ControlMessage::kMeasured;
-      answer.value = profile.ok() ? 0 : 1;
-      answer.payload = profile.ok() ? *std::move(profile)
-                                    : std::string(profile.status().message());
-      control_->Send(0, std::move(answer));
-      answer = ControlMessage();
-      answer.kind = ControlMessage::kLinks;
-      answer.attempt = message.attempt;
+      answer.refused = !profile.ok();
+      if (!profile.ok()) {
+        answer.payload = std::string(profile.status().message());
+        break;
+      }
       for (const LinkObserver::Link &link : Links())
         absl::StrAppend(&answer.payload, link.from, " ", link.to, " ",
                         link.bits_per_second, " ", link.fixed_ns, "\n");
+      answer.value = answer.payload.size();
+      absl::StrAppend(&answer.payload, *profile);
       break;
     }
     case ControlMessage::kPrepare: {
@@ -283,6 +275,7 @@ void Replanner::Answer(const ControlMessage &message) {
       absl::Status status = PrepareHere(message.attempt, message.payload, message.value);
       answer.kind = ControlMessage::kPrepared;
       answer.value = message.value;
+      answer.refused = !status.ok();
       answer.payload = std::string(status.message());
       MutexLock lock(&mu_);
       attempt_ = message.attempt;
@@ -293,8 +286,11 @@ void Replanner::Answer(const ControlMessage &message) {
       answer.value = Hold();
       break;
     }
-    case ControlMessage::kSwitch:
-      return Decide(message.value);
+    case ControlMessage::kSwitch: {
+      MutexLock lock(&mu_);
+      change_.Switch(message.value);
+      return changed_.SignalAll();
+    }
     case ControlMessage::kForget:
       return Drop();
     default:

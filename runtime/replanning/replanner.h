@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
@@ -18,6 +19,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "runtime/core/plan_change.h"
 #include "runtime/execute/executor.h"
 #include "runtime/loading/plan_loader.h"
 #include "runtime/measure/link_observer.h"
@@ -98,8 +100,6 @@ class Replanner {
   void Stop();
 
  private:
-  static constexpr uint64_t kNone = ~uint64_t{0};
-
   void Run();
   void Lead();
   void Follow();
@@ -107,19 +107,18 @@ class Replanner {
   absl::Status Attempt(uint64_t attempt);
   absl::StatusOr<Measurements> Collect(uint64_t attempt);
   absl::Status Distribute(uint64_t attempt, const std::string &plan, uint64_t digest);
-  absl::StatusOr<uint64_t> Agree(uint64_t attempt);
+  absl::Status Agree(uint64_t attempt);
   absl::Status PrepareHere(uint64_t attempt, const std::string &plan, uint64_t digest);
   std::shared_ptr<const PlanImage> Running() const;
-  void Decide(uint64_t call);
   // Both kinds of ranks: forgets a plan that has been prepared.
   void Drop();
   uint64_t Hold();
   // Waits until the plan that was decided on runs. False if it never will.
   bool AwaitSwitch();
   void Answer(const ControlMessage &message);
-  absl::StatusOr<ControlMessage> From(int peer, uint32_t kind, uint64_t attempt,
-                                      Clock::time_point deadline);
-  void ToAll(const ControlMessage &message);
+  // Waits until all ranks have answered what rank 0 asks. What they say, by rank.
+  absl::StatusOr<std::map<int, ControlMessage>> Answers(Clock::time_point deadline);
+  void ToAll(core::PlanMessage message, const std::string &payload = "");
   absl::StatusOr<std::string> Profile() const;
   std::vector<LinkObserver::Link> Links() const;
   void Tell(ReplanEvent event);
@@ -128,6 +127,7 @@ class Replanner {
   const bool leads_;                         // rank 0 is here
   std::vector<int> others_;                  // ranks elsewhere; of those that follow: rank 0
   std::unique_ptr<ControlChannel> control_;  // null: there are none
+  core::PlanChangeLeader leader_;            // of rank 0's thread
   std::atomic<bool> stopped_{false};
 
   Mutex tell_mu_;
@@ -139,10 +139,8 @@ class Replanner {
   std::string why_ ABSL_GUARDED_BY(mu_);      // of the attempt
   const Generation *running_ ABSL_GUARDED_BY(mu_) = nullptr;
   std::unique_ptr<Generation> prepared_ ABSL_GUARDED_BY(mu_);
-  uint64_t attempt_ ABSL_GUARDED_BY(mu_) = 0;        // of what is prepared
-  uint64_t position_ ABSL_GUARDED_BY(mu_) = 0;       // the next call
-  uint64_t fence_ ABSL_GUARDED_BY(mu_) = kNone;      // the first that waits
-  uint64_t first_new_ ABSL_GUARDED_BY(mu_) = kNone;  // call of the new plan
+  uint64_t attempt_ ABSL_GUARDED_BY(mu_) = 0;  // of what is prepared
+  core::PlanChange change_ ABSL_GUARDED_BY(mu_);
   absl::Duration held_ ABSL_GUARDED_BY(mu_);
 
   std::thread reaper_;  // of what has been replaced; of the calling thread

@@ -19,10 +19,6 @@ namespace {
 // Of an answer that a rank gives as soon as it is asked.
 constexpr absl::Duration kAnswer = absl::Seconds(10);
 
-absl::Status OfRank(int rank, absl::StatusCode code, absl::string_view what) {
-  return absl::Status(code, absl::StrCat("rank ", rank, ": ", what));
-}
-
 std::vector<LinkObserver::Link> ReadLinks(const std::string &text) {
   std::vector<LinkObserver::Link> links;
   for (absl::string_view line : absl::StrSplit(text, '\n')) {
@@ -54,11 +50,7 @@ void Replanner::Lead() {
     Tell(event);
     absl::Status status = Attempt(attempt);
     if (!status.ok()) {
-      ControlMessage forget;
-      forget.kind = ControlMessage::kForget;
-      forget.attempt = attempt;
-      forget.payload = std::string(status.message());
-      ToAll(forget);
+      ToAll(leader_.Forget(), std::string(status.message()));
       Drop();
     }
     // A plan that turned out to be the same one is none that failed.
@@ -101,68 +93,63 @@ absl::Status Replanner::Attempt(uint64_t attempt) {
   if (absl::Status s = CheckReplacement(*now, **image); !s.ok()) return s;
   image->reset();
   if (absl::Status s = Distribute(attempt, *plan, digest); !s.ok()) return s;
-  absl::StatusOr<uint64_t> call = Agree(attempt);
-  if (!call.ok()) return call.status();
+  if (absl::Status s = Agree(attempt); !s.ok()) return s;
   // From here on there is no way back: all ranks will run the new plan.
-  ControlMessage decision;
-  decision.kind = ControlMessage::kSwitch;
-  decision.attempt = attempt;
-  decision.value = *call;
+  const core::PlanMessage decision = leader_.Switch();
   ToAll(decision);
   ReplanEvent event;
   event.kind = ReplanEvent::kDecided;
   event.attempt = attempt;
-  event.call = *call;
+  event.call = decision.value;
   event.digest = digest;
   event.planned = absl::FromChrono(planned);
   event.text = absl::StrFormat("plan %016x, made in %.2f s, begins with call %d", digest,
-                               absl::ToDoubleSeconds(event.planned), *call);
+                               absl::ToDoubleSeconds(event.planned), event.call);
   Tell(std::move(event));
-  Decide(*call);
+  MutexLock lock(&mu_);
+  change_.Switch(decision.value);
+  changed_.SignalAll();
   return absl::OkStatus();
 }
 
-absl::StatusOr<ControlMessage> Replanner::From(int peer, uint32_t kind,
-                                               uint64_t attempt,
-                                               Clock::time_point deadline) {
-  while (true) {
-    absl::StatusOr<ControlMessage> message = control_->Receive(peer, deadline);
-    if (!message.ok()) return message.status();
-    // Answers to attempts that were given up may still come.
-    if (message->attempt < attempt) continue;
-    if (message->attempt == attempt && message->kind == kind) return message;
-    return OfRank(peer, absl::StatusCode::kDataLoss,
-                  absl::StrCat("answer must be of kind ", kind, ", got: ",
-                               message->kind));
-  }
+void Replanner::ToAll(core::PlanMessage message, const std::string &payload) {
+  for (int peer : others_) control_->Send(peer, {message, payload});
 }
 
-void Replanner::ToAll(const ControlMessage &message) {
-  for (int peer : others_) control_->Send(peer, message);
+absl::StatusOr<std::map<int, ControlMessage>> Replanner::Answers(
+    Clock::time_point deadline) {
+  std::map<int, ControlMessage> answers;
+  while (leader_.asks()) {
+    auto received = control_->Receive(others_, deadline);
+    if (absl::IsDeadlineExceeded(received.status())) return leader_.Late();
+    if (!received.ok()) return received.status();
+    ControlMessage &message = received->message;
+    if (absl::Status s = leader_.Take(received->peer, message, message.payload); !s.ok())
+      return s;
+    answers[received->peer] = std::move(message);
+  }
+  return answers;
 }
 
 absl::StatusOr<Measurements> Replanner::Collect(uint64_t attempt) {
-  ControlMessage question;
-  question.kind = ControlMessage::kMeasure;
-  question.attempt = attempt;
-  ToAll(question);
+  ToAll(leader_.Measure(attempt));
   Measurements measured;
   measured.attempt = attempt;
   absl::StatusOr<std::string> own = Profile();
   if (!own.ok()) return own.status();
   std::vector<std::string> profiles = {*std::move(own)};
   std::vector<LinkObserver::Link> links = Links();
-  const Clock::time_point deadline = After(kAnswer);
-  for (int peer : others_) {
-    auto profile = From(peer, ControlMessage::kMeasured, attempt, deadline);
-    if (!profile.ok()) return profile.status();
-    auto seen = From(peer, ControlMessage::kLinks, attempt, deadline);
-    if (!seen.ok()) return seen.status();
-    if (profile->value != 0)
-      return OfRank(peer, absl::StatusCode::kFailedPrecondition, profile->payload);
-    profiles.push_back(std::move(profile->payload));
-    for (const LinkObserver::Link &link : ReadLinks(seen->payload))
+  if (absl::Status s = leader_.Take(0, {ControlMessage::kMeasured, attempt}); !s.ok())
+    return s;
+  auto answers = Answers(After(kAnswer));
+  if (!answers.ok()) return answers.status();
+  for (auto &[peer, answer] : *answers) {
+    if (answer.value > answer.payload.size())
+      return absl::DataLossError(
+          absl::StrCat("rank ", peer, " sends no measurements"));
+    for (const LinkObserver::Link &link : ReadLinks(answer.payload.substr(0, answer.value)))
       links.push_back(link);
+    profiles.push_back(answer.payload.substr(answer.value));
   }
   absl::StatusOr<std::string> merged = MergeProfileTexts(profiles);
   if (!merged.ok()) return merged.status();
@@ -178,45 +165,23 @@ absl::StatusOr<Measurements> Replanner::Collect(uint64_t attempt) {
 
 absl::Status Replanner::Distribute(uint64_t attempt, const std::string &plan,
                                    uint64_t digest) {
-  ControlMessage message;
-  message.kind = ControlMessage::kPrepare;
-  message.attempt = attempt;
-  message.value = digest;
-  message.payload = plan;
   const Clock::time_point deadline = After(settings_.options.prepare_deadline);
-  ToAll(message);
-  message.payload.clear();
-  if (absl::Status s = PrepareHere(attempt, plan, digest); !s.ok())
-    return OfRank(0, s.code(), s.message());
-  for (int peer : others_) {
-    auto answer = From(peer, ControlMessage::kPrepared, attempt, deadline);
-    if (!answer.ok()) return answer.status();
-    if (!answer->payload.empty())
-      return OfRank(peer, absl::StatusCode::kFailedPrecondition, answer->payload);
-    if (answer->value != digest)
-      return OfRank(peer, absl::StatusCode::kDataLoss,
-                    absl::StrFormat("digest of the plan must match %016x, got: %016x",
-                                    digest, answer->value));
-  }
-  return absl::OkStatus();
+  ToAll(leader_.Prepare(digest), plan);
+  const absl::Status here = PrepareHere(attempt, plan, digest);
+  if (absl::Status s = leader_.Take(
+          0, {ControlMessage::kPrepared, attempt, digest, /*refused=*/!here.ok()},
+          here.message());
+      !s.ok())
+    return s;
+  return Answers(deadline).status();
 }
 
-// No rank has made, or will make before it hears of it, the call that is the last
-// that any of them waits before.
-absl::StatusOr<uint64_t> Replanner::Agree(uint64_t attempt) {
-  ControlMessage question;
-  question.kind = ControlMessage::kHold;
-  question.attempt = attempt;
-  ToAll(question);
-  uint64_t call = Hold();
-  const Clock::time_point deadline =
-      After(std::min(kAnswer, settings_.deadline / 2));
-  for (int peer : others_) {
-    auto answer = From(peer, ControlMessage::kHolding, attempt, deadline);
-    if (!answer.ok()) return answer.status();
-    call = std::max(call, answer->value);
-  }
-  return call;
+absl::Status Replanner::Agree(uint64_t attempt) {
+  ToAll(leader_.Hold());
+  if (absl::Status s = leader_.Take(0, {ControlMessage::kHolding, attempt, Hold()});
+      !s.ok())
+    return s;
+  return Answers(After(std::min(kAnswer, settings_.deadline / 2))).status();
 }
 
 }  // namespace commsched::runtime

@@ -72,6 +72,7 @@ absl::StatusOr<std::unique_ptr<Executor>> MakeRank(
     transport.rank = rank;
     transport.nodes = image.nodes();
     transport.plan_digest = image.digest() ^ session.run_digest;
+    transport.partners = PartnersOf(**program);
     transport.connect_deadline = session.deadline;
     transport.on_peer_failure = [relay](int peer, const absl::Status &why) {
       relay->Report(peer, why);

@@ -8,11 +8,7 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <memory>
-
-#include "absl/status/status.h"
-#include "runtime/transport/transport.h"
 
 namespace commsched::runtime {
 
@@ -61,32 +57,6 @@ class SharedStop : public StopPoint {
   struct Words;
   explicit SharedStop(Words *words) : words_(words) {}
   Words *const words_;
-};
-
-// Of ranks that a transport connects. Rank 0 asks all which step they will not begin
-// without hearing more, and says the largest of these numbers.
-class ConnectedStop : public StopPoint {
- public:
-  ConnectedStop();
-  ~ConnectedStop() override;
-  // What belongs into TransportOptions::on_peer_failure in the place of `handler`: it
-  // does not pass on that a peer has closed in good order, as a message is always
-  // awaited of it. What else is awaited then fails by itself.
-  using Handler = std::function<void(int, const absl::Status &)>;
-  static Handler Around(Handler handler);
-  // Once, before the first step; `transport` stays open until Detach. Without it, the
-  // rank needs no other.
-  void Attach(Transport *transport);
-  // No message is sent after it.
-  void Detach();
-
-  bool Begin(uint64_t step) override;
-  void Request(int reason) override;
-  int reason() const override;
-
- private:
-  struct State;
-  const std::shared_ptr<State> state_;
 };
 
 }  // namespace commsched::runtime

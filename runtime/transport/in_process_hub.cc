@@ -46,8 +46,7 @@ absl::Status InProcessHub::Join(const TransportOptions &options) {
     return absl::AlreadyExistsError(
         absl::StrCat("rank ", options.rank, " has joined twice"));
   self.state = Endpoint::kOpen;
-  self.plan_digest = options.plan_digest;
-  self.on_peer_failure = options.on_peer_failure;
+  self.options = options;
   ++joined_;
   changed_.SignalAll();
   absl::Status status;
@@ -63,15 +62,20 @@ absl::Status InProcessHub::Join(const TransportOptions &options) {
       break;
     }
   for (int r = 0; status.ok() && r < nodes_; ++r)
-    if (endpoints_[r].plan_digest != options.plan_digest)
+    if (endpoints_[r].options.epoch != options.epoch)
+      status = absl::FailedPreconditionError(
+          absl::StrCat("peer ", r, ": membership epoch must match ", options.epoch,
+                       ", got: ", endpoints_[r].options.epoch));
+  for (int r = 0; status.ok() && r < nodes_; ++r)
+    if (endpoints_[r].options.plan_digest != options.plan_digest)
       status = absl::FailedPreconditionError(absl::StrCat(
           "peer ", r, " runs another plan: digest must match ",
           absl::Hex(options.plan_digest, absl::kZeroPad16),
-          ", got: ", absl::Hex(endpoints_[r].plan_digest, absl::kZeroPad16)));
+          ", got: ", absl::Hex(endpoints_[r].options.plan_digest, absl::kZeroPad16)));
   if (status.ok()) return status;
   self.state = Endpoint::kClosed;
   for (int r = 0; r < nodes_; ++r)
-    if (r != options.rank) end(r, options.rank).TakeGoodbye(/*pending=*/false);
+    if (options.IsPartner(r)) end(r, options.rank).TakeGoodbye(/*pending=*/false);
   return status;
 }
 
@@ -127,11 +131,11 @@ void InProcessHub::Perform(Actions actions) {
 
 void InProcessHub::Report(int self, int peer, Actions *actions) {
   Endpoint &me = endpoints_[self];
-  if (!me.on_peer_failure || me.state != Endpoint::kOpen) return;
+  if (!me.options.on_peer_failure || me.state != Endpoint::kOpen) return;
   Later(
       self,
       [&me, peer, own = Unshared(end(self, peer).failure())] {
-        me.on_peer_failure(peer, own);
+        me.options.on_peer_failure(peer, own);
       },
       actions);
 }
@@ -232,7 +236,8 @@ void InProcessHub::Abort(int self, const absl::Status &why) {
     MutexLock lock(&mu_);
     if (endpoints_[self].state != Endpoint::kOpen) return;
     for (int peer = 0; peer < nodes_; ++peer)
-      if (peer != self) End(self, peer, end(self, peer).Abort(why), &actions);
+      if (endpoints_[size_t(self)].options.IsPartner(peer))
+        End(self, peer, end(self, peer).Abort(why), &actions);
   }
   Perform(std::move(actions));
 }
@@ -247,7 +252,7 @@ void InProcessHub::Close(int self, absl::Duration flush) {
     while (me.sends_pending > 0)
       if (changed_.WaitUntil(&mu_, deadline)) break;
     for (int peer = 0; peer < nodes_; ++peer)
-      if (peer != self) End(self, peer, end(self, peer).Close(), &actions);
+      if (me.options.IsPartner(peer)) End(self, peer, end(self, peer).Close(), &actions);
     me.state = Endpoint::kClosed;
   }
   Perform(std::move(actions));

@@ -77,8 +77,7 @@ class InProcessHub {
       kClosed
     };
     State state = kAbsent;
-    uint64_t plan_digest = 0;
-    std::function<void(int, const absl::Status &)> on_peer_failure;
+    TransportOptions options;
     std::vector<core::LinkEnd> ends;  // by peer
     int active = 0;                   // callbacks running or about to run for it
     int sends_pending = 0;            // begun and not completed

@@ -11,8 +11,8 @@ namespace {
 
 class InProcessTransport : public Transport {
  public:
-  InProcessTransport(std::shared_ptr<InProcessHub> hub, int rank)
-      : hub_(std::move(hub)), rank_(rank) {}
+  InProcessTransport(std::shared_ptr<InProcessHub> hub, TransportOptions options)
+      : hub_(std::move(hub)), options_(std::move(options)), rank_(options_.rank) {}
   ~InProcessTransport() override { Close(absl::ZeroDuration()); }
 
   int rank() const override { return rank_; }
@@ -21,10 +21,12 @@ class InProcessTransport : public Transport {
 
   void Send(int peer, MessageTag tag, int32_t,
             absl::Span<const std::byte> bytes, Done done) override {
+    if (!options_.IsPartner(peer)) return done(NoPartner(peer));
     hub_->Send(rank_, peer, tag, bytes, std::move(done));
   }
   void Recv(int peer, MessageTag tag, absl::Span<std::byte> buffer,
             Done done) override {
+    if (!options_.IsPartner(peer)) return done(NoPartner(peer));
     InProcessHub::PendingRecv recv;
     recv.buffer = buffer.data();
     recv.bytes = buffer.size();
@@ -33,6 +35,7 @@ class InProcessTransport : public Transport {
   }
   void RecvStream(int peer, MessageTag tag, size_t bytes, size_t, Sink sink,
                   Done done) override {
+    if (!options_.IsPartner(peer)) return done(NoPartner(peer));
     InProcessHub::PendingRecv recv;
     recv.bytes = bytes;
     recv.sink = std::move(sink);
@@ -48,7 +51,8 @@ class InProcessTransport : public Transport {
 
  private:
   std::shared_ptr<InProcessHub> hub_;
-  int rank_;
+  const TransportOptions options_;
+  const int rank_;
 };
 
 }  // namespace
@@ -60,7 +64,7 @@ std::shared_ptr<InProcessHub> MakeInProcessHub(int nodes) {
 absl::StatusOr<std::unique_ptr<Transport>> ConnectInProcess(
     std::shared_ptr<InProcessHub> hub, TransportOptions options) {
   if (absl::Status status = hub->Join(options); !status.ok()) return status;
-  return std::make_unique<InProcessTransport>(std::move(hub), options.rank);
+  return std::make_unique<InProcessTransport>(std::move(hub), std::move(options));
 }
 
 }  // namespace commsched::runtime

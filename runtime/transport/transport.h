@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the executor asks of a network. One Transport object belongs to one
-// rank; it is connected to all other ranks of the cluster and moves tagged
-// messages between pairs of them.
+// rank; it is connected to its partners among the other ranks of the cluster and
+// moves tagged messages between pairs of them.
 //
 // Matching. A message goes from rank s to rank r under a tag. It matches the
 // receive that r posts for (s, tag); each pair (peer, tag) is used by at most
@@ -45,12 +45,15 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "runtime/core/message_tag.h"
@@ -64,10 +67,18 @@ struct TransportOptions {
   // Exchanged at connection: a peer with another digest or another number of
   // nodes is refused, on both sides, with an error naming both values.
   uint64_t plan_digest = 0;
+  // Which membership of the job this is: a job that is begun again, with other ranks perhaps,
+  // has a larger one. Ranks of two memberships refuse each other; of a smaller one than its
+  // own a rank takes no notice else, and waits for the right one.
+  uint64_t epoch = 0;
+  // The ranks that it exchanges messages with; all others, if that is not set. Of two
+  // ranks both are partners of each other, or none. There is no connection with others,
+  // and an operation with one of them fails with kInvalidArgument.
+  std::optional<std::set<int>> partners = {};
   // For transports with addresses: "host:port" of every rank, own included
   // (own entry is the address to listen on).
   std::vector<std::string> peers = {};
-  // All peers are connected within this time, or Connect fails with
+  // All partners are connected within this time, or Connect fails with
   // kDeadlineExceeded naming the ranks that are missing.
   absl::Duration connect_deadline = absl::Seconds(30);
   // Bytes of messages without a receive that are kept per peer.
@@ -75,7 +86,16 @@ struct TransportOptions {
   // Called once per failed peer, from any thread, under the same rules as
   // `done`. Not called after Close has returned. May be empty.
   std::function<void(int peer, const absl::Status &why)> on_peer_failure = {};
+
+  bool IsPartner(int peer) const {
+    return peer != rank && (!partners || partners->count(peer) != 0);
+  }
 };
+// Of an operation with a rank that is none.
+inline absl::Status NoPartner(int peer) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("peer ", peer, ": there is no connection with it"));
+}
 
 class Transport {
  public:
@@ -95,7 +115,7 @@ class Transport {
   // For errors and traces: "in-process", "grpc", "mpi".
   virtual const char *name() const = 0;
 
-  // Sends `bytes` to `peer` (0 <= peer < nodes, peer != rank) under `tag`.
+  // Sends `bytes` to `peer` (0 <= peer < nodes, a partner) under `tag`.
   // `bytes` stays unchanged until `done`. Zero bytes are a message too.
   // `priority`: smaller is more urgent.
   virtual void Send(int peer, MessageTag tag, int32_t priority,
@@ -119,8 +139,9 @@ class Transport {
   virtual void RecvStream(int peer, MessageTag tag, size_t bytes, size_t unit,
                           Sink sink, Done done) = 0;
 
-  // Tells all peers that this rank gives up, and why (one line, at most 4 KiB
-  // is passed on); does not wait. Own pending operations fail with kCancelled.
+  // Tells all partners that this rank gives up, and why (one line, at most 4 KiB
+  // is passed on); does not wait. What a partner has told in this way is passed on as it
+  // is, so that ranks hear it that have no connection with who said it first. Own pending operations fail with kCancelled.
   // Only Close may follow.
   virtual void Abort(const absl::Status &why) = 0;
 

@@ -37,12 +37,15 @@ ChaosRun RunServers(std::mt19937_64 &random) {
   ServersWorld world(job, random());
   for (size_t faults = random() % 5; faults != 0; --faults) AddFault(job, random, &world);
   world.Run(kLimit);
-  return {world.Wrong(), world.failed(), world.trace()};
+  return {world.Wrong(), world.failed(), world.trace(), 0};
 }
 
 ChaosRun RunRanks(std::mt19937_64 &random) {
   const RanksCase ranks = RandomRanks(random);
   RanksWorld world(ranks, random());
+  for (size_t changes = ranks.plans.size() == 1 ? 0 : 1 + random() % 3; changes != 0; --changes)
+    world.ChangePlan(Time(random() % uint64_t(3 * kSecond)), random() % ranks.plans.size(),
+                     random() % 4 == 0 ? int(random() % size_t(ranks.nodes())) : -1);
   for (size_t faults = random() % 2 * (random() % 4); faults != 0; --faults) {
     const Time at = Time(random() % uint64_t(2 * kSecond));
     const int rank = int(random() % size_t(ranks.nodes()));
@@ -63,7 +66,7 @@ ChaosRun RunRanks(std::mt19937_64 &random) {
     }
   }
   world.Run(kLimit);
-  return {world.Wrong(), world.failed(), world.trace()};
+  return {world.Wrong(), world.failed(), world.trace(), world.changes()};
 }
 
 }  // namespace

@@ -15,6 +15,7 @@ struct ChaosRun {
   std::string wrong;               // empty: the job ended as it must
   bool failed = false;             // with an error, which the faults explain
   std::vector<std::string> trace;  // what happened, in order
+  size_t plan_changes = 0;
 };
 ChaosRun RunChaos(uint64_t seed);
 

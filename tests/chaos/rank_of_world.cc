@@ -23,11 +23,12 @@ constexpr auto kStallDeadline = std::chrono::nanoseconds(RanksWorld::kDeadline);
 void RanksWorld::StartRank(int r) {
   Rank &rank = ranks_[size_t(r)];
   rank.stall.emplace(kStallDeadline, FromTime(now_));
-  for (int peer = 0; peer < r; ++peer) Dial(r, peer);
+  for (int peer = 0; peer < r; ++peer)
+    if (Partner(r, peer)) Dial(r, peer);
   At(now_ + kDeadline, &rank, [=, this] {
     const Rank &rank = ranks_[size_t(r)];
     for (int peer = 0; peer < case_.nodes() && !rank.started; ++peer)
-      if (peer != r && !end(r, peer).open)
+      if (Partner(r, peer) && !end(r, peer).open)
         return Fail(r, absl::DeadlineExceededError(absl::StrCat("peer ", peer, " did not join")));
   });
   TryToBegin(r);
@@ -37,12 +38,13 @@ void RanksWorld::TryToBegin(int r) {
   Rank &rank = ranks_[size_t(r)];
   if (rank.started || rank.failed || !rank.stall) return;
   for (int peer = 0; peer < case_.nodes(); ++peer)
-    if (peer != r && !end(r, peer).open) return;
+    if (Partner(r, peer) && !end(r, peer).open) return;
   rank.started = true;
   Later(&rank, 100 * kMillisecond, [=, this] {
     if (ranks_[size_t(r)].failed) return;
     Admit(r);
     Look(r);
+    if (r == 0) Lead();
   });
 }
 
@@ -53,7 +55,7 @@ void RanksWorld::Fail(int r, const absl::Status &why) {
   rank.failed = true;
   rank.error = std::string(why.message());
   for (int peer = 0; peer < case_.nodes(); ++peer)
-    if (peer != r) Apply(r, peer, end(r, peer).end.Abort(why));
+    if (Partner(r, peer)) Apply(r, peer, end(r, peer).end.Abort(why));
   Later(&rank, 200 * kMillisecond, [=, this] { Leave(r); });
 }
 
@@ -62,12 +64,13 @@ void RanksWorld::Leave(int r) {
   Rank &rank = ranks_[size_t(r)];
   if (rank.leaving || rank.ended) return;
   rank.leaving = true;
+  if (r == 0) GiveUp(absl::CancelledError("the run is over"));
   const Time flushed = now_ + kFlush;
   auto look = [=, this](auto &&again, bool said, Time until) -> void {
     Rank &rank = ranks_[size_t(r)];
     bool sent = true, closed = true;
     for (int peer = 0; peer < case_.nodes(); ++peer) {
-      if (peer == r) continue;
+      if (!Partner(r, peer)) continue;
       const End &e = end(r, peer);
       sent &= e.matcher.sends() == 0 && e.in_last_packet.empty();
       closed &= e.closed || !e.open;
@@ -76,7 +79,7 @@ void RanksWorld::Leave(int r) {
       said = true;
       until = std::max(until, now_ + kGrace);
       for (int peer = 0; peer < case_.nodes(); ++peer)
-        if (peer != r) Apply(r, peer, end(r, peer).end.Close());
+        if (Partner(r, peer)) Apply(r, peer, end(r, peer).end.Close());
     } else if (said && (closed || now_ >= until)) {
       return EndRank(r);
     }
@@ -89,17 +92,22 @@ void RanksWorld::EndRank(int r) {
   Rank &rank = ranks_[size_t(r)];
   Note(absl::StrCat("rank ", r, " ends", rank.error.empty() ? "" : ": ", rank.error));
   for (int peer = 0; peer < case_.nodes(); ++peer)
-    if (peer != r && end(r, peer).open) Close(r, peer);
+    if (Partner(r, peer) && end(r, peer).open) Close(r, peer);
   rank.ended = true;
   rank.ended_at = now_;
 }
 
 // --- Calls --------------------------------------------------------------------
 
+const FunctionProgram &RanksWorld::ProgramOf(int r) const {
+  return case_.plans[ranks_[size_t(r)].plan][size_t(r)];
+}
+
 void RanksWorld::Admit(int r) {
   Rank &rank = ranks_[size_t(r)];
-  const FunctionProgram &program = case_.programs[size_t(r)];
-  while (rank.next_call < case_.steps && rank.calls->MayBegin(program)) {
+  if (rank.failed || rank.leaving) return;
+  while (rank.next_call < case_.steps && MayCall(r)) {
+    const FunctionProgram &program = ProgramOf(r);
     rank.owned.push_back(std::make_unique<Call>());
     Call *call = rank.owned.back().get();
     call->program = &program;
@@ -185,6 +193,9 @@ Round RanksWorld::Slice::RoundAt(const Place &at) const {
   return SliceOf(program().phases[at.phase].rounds[at.round], sizeof(uint32_t), number,
                  program().slices);
 }
+MessageTag RanksWorld::Slice::TagAt(const Place &at) const {
+  return TagOf(call->number, (lane << 20) + program().key_id, at, number, program().slices);
+}
 Posted RanksWorld::Slice::Receive(const Place &at, const Round &round, bool staged) {
   return world->Post(this, at, round, staged);
 }
@@ -227,6 +238,7 @@ void RanksWorld::Communicate(int r, Call *call, uint32_t index) {
     slice->number = s;
     slice->sequence = rank.next_sequence++;
     slice->begun = begun;
+    slice->lane = rank.lane;
     slice->unfinished = unfinished;
     rank.active.emplace(slice->sequence, std::move(owned));
     slice->exchange.Begin(*slice);
@@ -239,8 +251,7 @@ Posted RanksWorld::Post(Slice *slice, const Place &at, const Round &round, bool 
   const int r = slice->rank, peer = round.recv_peer;
   End &e = end(r, peer);
   if (staged) slice->staging.assign(round.recv_bytes / sizeof(uint32_t), 0);
-  const MessageTag tag = TagOf(slice->call->number, slice->program().key_id, at, slice->number,
-                               slice->program().slices);
+  const MessageTag tag = slice->TagAt(at);
   const RanksWorld::Receive receive{slice, at, round, staged};
   auto ended = [&](const absl::Status &status) {
     Later(&ranks_[size_t(r)], kMillisecond,
@@ -278,7 +289,7 @@ void RanksWorld::Hand(int r) {
     Slice *slice = nullptr;
     End &e = end(r, peer);
     while (!queue.empty() &&
-           queue.Next(case_.programs[size_t(r)].credit_bytes, now_, kPatience, &slice)) {
+           queue.Next(ProgramOf(r).credit_bytes, now_, kPatience, &slice)) {
       if (!e.end.failure().ok()) {
         if (e.end.WantedAfter())
           Later(&rank, kMillisecond, [=, this, why = e.end.failure()] { Fail(r, why); });
@@ -288,10 +299,8 @@ void RanksWorld::Hand(int r) {
         continue;
       }
       const Place &at = slice->exchange.send();
-      auto going = e.matcher.Send(
-          TagOf(slice->call->number, slice->program().key_id, at, slice->number,
-                slice->program().slices),
-          slice->RoundAt(at).send_bytes, slice, &e.controls);
+      auto going = e.matcher.Send(slice->TagAt(at), slice->RoundAt(at).send_bytes, slice,
+                                  &e.controls);
       if (!going.ok())
         wrong_.push_back(absl::StrCat("rank ", r, ": ", going.status().message()));
       else if (going->has_value())

@@ -161,7 +161,8 @@ FunctionProgram ProgramOf(const RanksCase &ranks, const std::vector<Algorithm> &
 RanksCase RandomRanks(std::mt19937_64 &random) {
   RanksCase ranks;
   const int nodes = 2 + int(random() % 4);
-  ranks.steps = 1 + random() % 4;
+  const size_t plans = random() % 3 == 0 ? 2 + random() % 2 : 1;
+  ranks.steps = plans == 1 ? 1 + random() % 4 : 4 + random() % 20;
   for (size_t n = 1 + random() % 4; n != 0; --n)
     ranks.elements.push_back(1 + int64_t(random() % 60));
   ranks.copies = random() % 3 == 0;
@@ -169,15 +170,17 @@ RanksCase RandomRanks(std::mt19937_64 &random) {
   if (ranks.copies) ranks.streams.push_back({StreamInfo::kToHost, 0});
   ranks.limits = {random() % 200, 300 + random() % 2000};
   ranks.packet_bytes = 4 << (random() % 6);
-  std::vector<Algorithm> algorithms;
-  for (size_t p = 0; p < ranks.elements.size(); ++p) {
-    ranks.gathers.push_back(random() % 3 == 0);
-    algorithms.push_back(ranks.gathers[p] ? Algorithm{Gather(nodes), 1 + uint32_t(random() % 2)}
-                                          : RandomAlgorithm(nodes, random));
+  for (size_t p = 0; p < ranks.elements.size(); ++p) ranks.gathers.push_back(random() % 3 == 0);
+  for (size_t plan = 0; plan < plans; ++plan) {
+    std::vector<Algorithm> algorithms;
+    for (const bool gathers : ranks.gathers)
+      algorithms.push_back(gathers ? Algorithm{Gather(nodes), 1 + uint32_t(random() % 2)}
+                                   : RandomAlgorithm(nodes, random));
+    const uint64_t seed = random();
+    ranks.plans.emplace_back();
+    for (int r = 0; r < nodes; ++r)
+      ranks.plans.back().push_back(ProgramOf(ranks, algorithms, r, nodes, seed));
   }
-  const uint64_t seed = random();
-  for (int r = 0; r < nodes; ++r)
-    ranks.programs.push_back(ProgramOf(ranks, algorithms, r, nodes, seed));
   return ranks;
 }
 

@@ -28,13 +28,15 @@ struct RanksCase {
   std::vector<bool> gathers;
   bool copies = false;
   std::vector<StreamInfo> streams;
-  std::vector<FunctionProgram> programs;  // by rank
-  MessageLimits limits;                   // of each end of each connection
+  // The program as several plans that can take each other's place, by rank. A job begins
+  // with the first.
+  std::vector<std::vector<FunctionProgram>> plans;
+  MessageLimits limits;  // of each end of each connection
   size_t packet_bytes = 0;
 
-  int nodes() const { return int(programs.size()); }
+  int nodes() const { return int(plans[0].size()); }
   size_t buffer_elements(uint32_t parameter) const {
-    return size_t(elements[parameter]) * (gathers[parameter] ? programs.size() : 1);
+    return size_t(elements[parameter]) * (gathers[parameter] ? plans[0].size() : 1);
   }
 };
 RanksCase RandomRanks(std::mt19937_64 &random);

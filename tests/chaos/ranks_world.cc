@@ -11,14 +11,25 @@
 namespace commsched::runtime::core {
 namespace {
 
-// What may lie between a fault and the end, besides the deadline: the job itself, what is
-// noticed late, and goodbyes.
-constexpr Time kSlack = 30 * kSecond;
+// What may lie between a fault and the end, besides the deadline: what is noticed late, and
+// goodbyes; and the job itself, of each step.
+constexpr Time kSlack = 30 * kSecond, kStep = 5 * kSecond;
+
+std::set<int> All(int nodes) {
+  std::set<int> ranks;
+  for (int r = 0; r < nodes; ++r) ranks.insert(r);
+  return ranks;
+}
 
 }  // namespace
 
-RanksWorld::RanksWorld(const RanksCase &ranks, uint64_t seed) : World(seed), case_(ranks) {
+RanksWorld::RanksWorld(const RanksCase &ranks, uint64_t seed)
+    : World(seed), case_(ranks), leader_(All(ranks.nodes())) {
   for (int r = 0; r < case_.nodes(); ++r) {
+    // All, if the plan can change.
+    partners_.push_back(case_.plans.size() > 1 ? All(case_.nodes())
+                                               : PartnersOf(case_.plans[0][size_t(r)]));
+    partners_.back().erase(r);
     Rank &rank = ranks_.emplace_back();
     for (int peer = 0; peer < case_.nodes(); ++peer) rank.ends.emplace_back(peer, case_.limits);
     rank.calls = std::make_unique<Calls>(case_.streams);
@@ -35,6 +46,7 @@ RanksWorld::RanksWorld(const RanksCase &ranks, uint64_t seed) : World(seed), cas
 // --- Faults -------------------------------------------------------------------
 
 void RanksWorld::BreakConnection(Time at, int r, int peer) {
+  if (!Partner(r, peer)) return;
   ++faults_;
   may_fail_ = true;
   last_fault_ = std::max(last_fault_, at);
@@ -54,8 +66,9 @@ void RanksWorld::KillRank(Time at, int r) {
     Note(absl::StrCat("rank ", r, " is killed"));
     rank.alive = false;
     killed_.insert(r);
+    for (const Rank &other : ranks_) killed_early_ |= other.alive && !other.started;
     for (int peer = 0; peer < case_.nodes(); ++peer)
-      if (peer != r) Break(r, peer);
+      if (Partner(r, peer)) Break(r, peer);
   });
 }
 
@@ -67,7 +80,7 @@ void RanksWorld::StopRank(Time at, int r, Time length) {
   Stop(at, &ranks_[size_t(r)], absl::StrCat("rank ", r), length);
   // Who is stopped answers nothing, so that others give it up.
   for (int peer = 0; peer < case_.nodes() && length > kKeepalive; ++peer)
-    if (const Time after = kKeepalive + Random(kKeepalive); peer != r && after < length)
+    if (const Time after = kKeepalive + Random(kKeepalive); Partner(r, peer) && after < length)
       At(at + after, nullptr, [=, this] { Break(r, peer); });
 }
 
@@ -89,6 +102,8 @@ bool RanksWorld::failed() const {
   return false;
 }
 
+size_t RanksWorld::changes() const { return ranks_[0].changes.size(); }
+
 std::string RanksWorld::Wrong() const {
   if (!wrong_.empty()) return wrong_.front();
   const std::vector<Tensor> values = ParametersAfter(case_, case_.steps);
@@ -101,16 +116,19 @@ std::string RanksWorld::Wrong() const {
     });
     if (!rank.ended && rank.hangs && !wanted) continue;
     if (!rank.ended) return absl::StrCat("rank ", r, " hangs");
-    if (rank.ended_at > last_fault_ + kDeadline + kSlack)
+    if (rank.ended_at > last_fault_ + kDeadline + kSlack + Time(case_.steps) * kStep)
       return absl::StrCat("rank ", r, " ends too late");
     if (rank.error.empty()) {
       if (rank.values != values) return absl::StrCat("rank ", r, " has wrong values");
+      if (ranks_[0].error.empty() && rank.changes != ranks_[0].changes)
+        return absl::StrCat("rank ", r, " changed plans with other calls than rank 0");
       continue;
     }
     if (!may_fail_) return absl::StrCat("rank ", r, " failed for no reason: ", rank.error);
     if (!absl::StrContains(rank.error, "peer "))
       return absl::StrCat("the error of rank ", r, " names nobody: ", rank.error);
-    if (faults_ == 1 && killed_.size() == 1 &&
+    // Of one that ended before they joined, others hear only that it is not there.
+    if (faults_ == 1 && killed_.size() == 1 && !killed_early_ &&
         !absl::StrContains(rank.error, absl::StrCat("peer ", *killed_.begin())))
       return absl::StrCat("the error of rank ", r, " does not name who was killed: ", rank.error);
   }

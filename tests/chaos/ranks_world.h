@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A job of ranks as its machines alone (core::Calls, Exchange, LinkQueue, Matcher,
-// PacketQueue, LinkEnd) on a virtual clock, over connections that delay, and that break
-// in the middle of what is on its way; ranks that are killed and stopped. A connection
-// is not made again: then every rank that lives ends, with an error that says why.
+// PacketQueue, LinkEnd, PlanChange) on a virtual clock, over connections that delay, and
+// that break in the middle of what is on its way; ranks that are killed and stopped. A
+// connection is not made again: then every rank that lives ends, with an error that says
+// why. On the way ranks change from one plan to another.
 #ifndef COMMSCHED_TESTS_CHAOS_RANKS_WORLD_H
 #define COMMSCHED_TESTS_CHAOS_RANKS_WORLD_H
 
@@ -27,6 +28,7 @@
 #include "runtime/core/link_queue.h"
 #include "runtime/core/matcher.h"
 #include "runtime/core/packet_queue.h"
+#include "runtime/core/plan_change.h"
 #include "tests/chaos/ranks_case.h"
 #include "tests/chaos/world.h"
 
@@ -46,11 +48,17 @@ class RanksWorld : public World {
   void StopRank(Time at, int rank, Time length);
   void HangRank(Time at, int rank);  // its code never ends; it hears and answers
 
+  // Rank 0 wants `plan` in the place of the one that runs; rank `refuses`, if there is one,
+  // cannot prepare it.
+  void ChangePlan(Time at, size_t plan, int refuses);
+
   // What is wrong with what happened: empty if nothing. After Run. Every rank that lives
-  // must have ended, in time; well only with the right values; without a fault that ends the
-  // job, all of them well. If one was killed and nothing else happened, every error names it.
+  // must have ended, in time; well only with the right values, having changed plans with the
+  // same calls as the others; without a fault that ends the job, all of them well. If one
+  // was killed after all had joined, and nothing else happened, every error names it.
   std::string Wrong() const;
   bool failed() const;
+  size_t changes() const;  // of plans, of rank 0
 
  private:
   struct Slice;
@@ -76,7 +84,13 @@ class RanksWorld : public World {
     absl::Status why;
   };
   struct Closed {};
-  using Frame = std::variant<Hello, Data, Control, Goodbye, Abort, Closed>;
+  // What is said of another plan. In the runtime these are messages in a lane of their own.
+  struct Word {
+    PlanMessage message;
+    size_t plan = 0;  // of kPrepare
+    int refuses = -1;
+  };
+  using Frame = std::variant<Hello, Data, Control, Word, Goodbye, Abort, Closed>;
   using Packet = std::vector<Frame>;
   // One end of a connection; also what is on its way to it.
   struct End {
@@ -93,6 +107,8 @@ class RanksWorld : public World {
     Time arrives = 0;            // the last packet that is on its way to it
     std::optional<Time> broken;  // what would arrive later is lost
   };
+  // Whether they have a connection.
+  bool Partner(int rank, int peer) const { return partners_[size_t(rank)].count(peer) != 0; }
   End &end(int rank, int peer) { return ranks_[size_t(rank)].ends[size_t(peer)]; }
   void Dial(int rank, int peer);
   void Deliver(int rank, int peer, const Packet &packet);
@@ -116,6 +132,7 @@ class RanksWorld : public World {
     Call *call = nullptr;
     uint32_t instruction = 0, number = 0;
     uint64_t sequence = 0, begun = 0;
+    uint32_t lane = 0;
     std::shared_ptr<uint32_t> unfinished;
     Exchange exchange;
     Tensor staging;
@@ -124,6 +141,7 @@ class RanksWorld : public World {
     uint32_t phases() const;
     uint32_t rounds(uint32_t phase) const;
     Round RoundAt(const Place &at) const;
+    MessageTag TagAt(const Place &at) const;
     Posted Receive(const Place &at, const Round &round, bool staged);
     bool Lands(const Round &received, const Round &sent) const { return LandsOn(received, sent); }
     void Send(const Place &at, const Round &round);
@@ -144,6 +162,17 @@ class RanksWorld : public World {
     std::optional<StallClock> stall;
     bool started = false, failed = false, leaving = false, hangs = false;
     Time ended_at = 0;
+
+    // What runs, and what may run next.
+    size_t plan = 0;
+    uint32_t lane = 0;
+    PlanChange change;
+    std::optional<std::pair<uint32_t, size_t>> prepared;  // lane and plan
+    std::optional<std::pair<uint32_t, size_t>> draining;  // begins after the calls before it
+    bool preparing = false;
+    Time waits_since = -1;                               // to hear whether its next call is of the new plan
+    std::deque<Word> words;                              // that it has not answered yet
+    std::vector<std::pair<uint32_t, uint64_t>> changes;  // lanes, and their first calls
   };
   void StartRank(int rank);
   void TryToBegin(int rank);
@@ -161,12 +190,31 @@ class RanksWorld : public World {
   void Fail(int rank, const absl::Status &why);
   void Leave(int rank);
   void EndRank(int rank);
+  const FunctionProgram &ProgramOf(int rank) const;
+
+  // --- The change from one plan to another (plans_of_world.cc)
+  void Lead();
+  void Answered(int rank, const PlanMessage &answer);
+  void Awaits(Time most);
+  void GiveUp(const absl::Status &why);
+  void ToAll(const PlanMessage &message, size_t plan = 0, int refuses = -1);
+  void Hear(int rank);
+  void Prepare(int rank, const Word &word);
+  void Answer(int rank, const PlanMessage &answer);
+  void Drop(int rank);
+  bool MayCall(int rank);  // whether its next call may begin; changes the plan
 
   const RanksCase &case_;
+  std::vector<std::set<int>> partners_;  // by rank
   std::deque<Rank> ranks_;
   Time disturbed_ = 0, last_fault_ = 0;  // `last_fault_`: when the last one is over
   std::set<int> killed_;
+  bool killed_early_ = false;  // some rank had not joined yet
   int faults_ = 0;
+  PlanChangeLeader leader_;
+  std::deque<std::pair<size_t, int>> wishes_;  // plans, and who refuses
+  std::pair<size_t, int> wish_;
+  uint32_t attempt_ = 0;
 };
 
 }  // namespace commsched::runtime::core

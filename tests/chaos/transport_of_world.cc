@@ -100,9 +100,7 @@ void RanksWorld::Pump(int r, int peer) {
                        ranks_[size_t(r)].buffers[slice->program().key_id];
                    const auto begin =
                        buffer.begin() + long((round.send_begin + offset) / kElement);
-                   const MessageTag tag =
-                       TagOf(slice->call->number, slice->program().key_id, at, slice->number,
-                             slice->program().slices);
+                   const MessageTag tag = slice->TagAt(at);
                    packet.push_back(Data{tag, round.send_bytes, offset,
                                          Tensor(begin, begin + long(size / kElement))});
                    if (!last) return;
@@ -175,6 +173,12 @@ void RanksWorld::Deliver(int r, int peer, const Packet &packet) {
       if (e.end.failure().ok()) TakeData(r, peer, *data);
     } else if (const auto *control = std::get_if<Control>(&frame)) {
       if (e.end.failure().ok()) TakeControl(r, peer, *control);
+    } else if (const auto *word = std::get_if<Word>(&frame)) {
+      Later(&ranks_[size_t(r)], kMillisecond, [=, this, word = *word] {
+        if (r == 0) return Answered(peer, word.message);
+        ranks_[size_t(r)].words.push_back(word);
+        Hear(r);
+      });
     } else if (std::holds_alternative<Goodbye>(frame)) {
       Apply(r, peer, e.end.TakeGoodbye(!e.matcher.idle() || !ranks_[size_t(r)].started));
       if (e.last_written && !e.writing) {

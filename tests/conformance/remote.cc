@@ -280,6 +280,11 @@ absl::StatusOr<std::unique_ptr<Transport>> RemoteWorkers::Connect(
   const size_t of = size_t(std::clamp(options.rank, 0, int(workers_.size()) - 1));
   std::shared_ptr<RemoteWorker> worker = workers_[of];
   worker->OnFailure(id, options.on_peer_failure);
+  uint64_t partners = ~uint64_t{0};
+  if (options.partners) {
+    partners = 0;
+    for (const int peer : *options.partners) partners |= uint64_t{1} << peer;
+  }
   absl::Status status =
       worker->Ask({.command = Command::kConnect,
                    .transport = id,
@@ -287,7 +292,9 @@ absl::StatusOr<std::unique_ptr<Transport>> RemoteWorkers::Connect(
                    .b = options.nodes,
                    .c = int64_t(options.unexpected_bytes),
                    .d = absl::ToInt64Nanoseconds(options.connect_deadline),
-                   .digest = options.plan_digest});
+                   .digest = options.plan_digest,
+                   .epoch = options.epoch,
+                   .partners = partners});
   if (!status.ok()) {
     worker->OnFailure(id, nullptr);
     return status;

@@ -44,7 +44,8 @@ struct Frame {
     int32_t code = 0;  // of a status
     uint64_t transport = 0, operation = 0;
     int64_t a = 0, b = 0, c = 0, d = 0;
-    uint64_t digest = 0;
+    uint64_t digest = 0, epoch = 0;
+    uint64_t partners = ~uint64_t{0};  // a bit for each; all: not set
     runtime::MessageTag tag = {};
     uint64_t text_bytes = 0, bytes = 0;
   } head;

@@ -74,6 +74,12 @@ class Worker {
     options.unexpected_bytes = size_t(frame.head.c);
     options.connect_deadline = absl::Nanoseconds(frame.head.d);
     options.plan_digest = frame.head.digest;
+    options.epoch = frame.head.epoch;
+    if (frame.head.partners != ~uint64_t{0}) {
+      options.partners.emplace();
+      for (int peer = 0; peer < 64; ++peer)
+        if (frame.head.partners >> peer & 1) options.partners->insert(peer);
+    }
     const uint64_t transport = frame.head.transport;
     options.on_peer_failure = [this, transport](int peer,
                                                 const absl::Status &why) {

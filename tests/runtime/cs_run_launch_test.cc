@@ -106,6 +106,10 @@ TEST(Launch, Frameworks) {
   launched = Read({{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "a"}, {"MASTER_PORT", "2345"}, {"COMMSCHED_PORT", "77"}});
   ASSERT_TRUE(launched.ok() && *launched) << launched.status();
   EXPECT_EQ((*launched)->port, 77);
+  EXPECT_EQ((*launched)->epoch, 0);
+  launched = Read({{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"TORCHELASTIC_RESTART_COUNT", "3"}});
+  ASSERT_TRUE(launched.ok() && *launched) << launched.status();
+  EXPECT_EQ((*launched)->epoch, 3);
 }
 
 TEST(Launch, WhatContradictsItselfIsRefused) {
@@ -210,6 +214,29 @@ TEST(Rendezvous, TwoOfOneRankAreRefused) {
   for (const Addresses &result : MeetAll(meetings))
     EXPECT_THAT(std::string(result.status().message()),
                 HasSubstr("two processes are rank 1"));
+}
+
+// A rank that is left of the time before is told so, and nobody waits for it; one that is of
+// a later time waits until its own rank 0 is there.
+TEST(Rendezvous, MembershipsDoNotMeet) {
+  auto meetings = Meetings(3);
+  for (Rendezvous &meeting : meetings) meeting.epoch = 4;
+  Rendezvous left = meetings[2];
+  left.epoch = 3;
+  left.deadline = absl::Seconds(5);
+  meetings.push_back(left);
+  auto results = MeetAll(meetings);
+  for (int rank = 0; rank < 3; ++rank) EXPECT_TRUE(results[size_t(rank)].ok()) << results[size_t(rank)].status();
+  // It may have come too late to hear anything but that nobody is there.
+  EXPECT_FALSE(results[3].ok());
+
+  meetings = Meetings(2);
+  meetings[1].epoch = 1;
+  meetings[1].deadline = absl::Seconds(2);
+  results = MeetAll(meetings);
+  EXPECT_THAT(std::string(results[0].status().message()),
+              HasSubstr("rank 1: membership epoch must match 0, got: 1"));
+  EXPECT_EQ(results[1].status().code(), absl::StatusCode::kDeadlineExceeded);
 }
 
 TEST(Rendezvous, StrangersAreNobody) {

@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "plan/limits.h"
+#include "runtime/session/session.h"
 #include "tools/cs-run/job_folder.h"
 #include "tools/cs-run/rendezvous.h"
 #include "tools/cs-run/security.h"
@@ -221,6 +223,11 @@ absl::StatusOr<std::optional<Launched>> ReadLaunch(
                                          Value(environment, "SLURM_STEP_ID")));
   }
   launched.one_host = launched.one_host && !launched.job.empty();
+  if (IsSet(environment, "TORCHELASTIC_RESTART_COUNT")) {
+    auto again = Number(environment, "TORCHELASTIC_RESTART_COUNT", 0, 1 << 30);
+    if (!again.ok()) return again.status();
+    launched.epoch = *again;
+  }
   if (absl::Status s = FindMaster(environment, &launched); !s.ok()) return s;
   return launched;
 }
@@ -258,6 +265,8 @@ absl::Status ApplyLaunch(const runtime::PlanImage &image,
     return Bad(absl::StrCat("plan is made for a cluster of ", image.nodes(),
                             " nodes, got: ", launched->size, ", by ",
                             launched->by));
+  if (options->epoch < 0 && runtime::RanksCommunicate(image))
+    options->epoch = launched->epoch;
   absl::StatusOr<std::vector<std::string>> peers;
   if (!launched->master.empty()) {
     auto security = Security(*options);
@@ -272,6 +281,7 @@ absl::Status ApplyLaunch(const runtime::PlanImage &image,
     meeting.encrypted = security->tls() && !security->token.empty();
     meeting.rank = launched->rank;
     meeting.size = launched->size;
+    meeting.epoch = std::max(0, options->epoch);
     meeting.host = launched->master;
     meeting.port = launched->port;
     meeting.any = options->listen_any;

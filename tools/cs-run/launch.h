@@ -36,6 +36,7 @@ struct Launched {
   std::string job;        // names the job on its hosts, if one_host
   std::string master;     // host of rank 0; empty: not known
   int port = 0;           // where rank 0 can be met; 0: not known
+  int epoch = 0;          // how often the job was begun again
 };
 
 // Nothing if the environment names no job of more than one process.

@@ -28,8 +28,8 @@
 #include "runtime/base/sync.h"
 #include "runtime/measure/profile.h"
 #include "runtime/measure/trace.h"
+#include "runtime/session/connected_stop.h"
 #include "runtime/session/session.h"
-#include "runtime/session/stop_point.h"
 #include "tools/cs-run/calibrate.h"
 #include "tools/cs-run/check_reference.h"
 #include "tools/cs-run/child_report.h"
@@ -70,9 +70,9 @@ absl::StatusOr<std::unique_ptr<runtime::Session>> Open(
   };
   auto connect = [&](runtime::TransportOptions transport)
       -> absl::StatusOr<std::unique_ptr<runtime::Transport>> {
+    transport.epoch = uint64_t(std::max(0, options.epoch));
     if (stop == nullptr) return plain(std::move(transport));
-    transport.on_peer_failure =
-        runtime::ConnectedStop::Around(std::move(transport.on_peer_failure));
+    runtime::ConnectedStop::Prepare(&transport);
     auto connected = plain(std::move(transport));
     if (connected.ok()) stop->Attach(connected->get());
     return connected;
@@ -116,6 +116,10 @@ absl::Status CheckNodes(const Options &options, const runtime::PlanImage &image)
       (none || alone || (servers > 0 && !runtime::RanksCommunicate(image))))
     return absl::InvalidArgumentError(
         "--congestion-control is of connections between ranks, of which there are none");
+  if (options.epoch >= 0 && (options.rank < 0 || !runtime::RanksCommunicate(image)))
+    return absl::InvalidArgumentError(
+        "--epoch is of ranks that are started by others and talk to each other, of which "
+        "there are none");
   const bool folder = servers != 0 && (options.spawn != 0 || options.is_server() ||
                                        options.has_servers());
   if (folder && !options.spawned)

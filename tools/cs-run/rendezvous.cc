@@ -203,7 +203,7 @@ struct Guest {
   std::string address;
 };
 
-// What somebody says who has the token: rank, number of processes and port.
+// What somebody says who has the token: rank, number of processes, port and epoch.
 absl::StatusOr<std::vector<int>> Receive(Guest *guest, Clock::time_point deadline) {
   const std::string nonce = transport::NewNonce();
   guest->talk.fd = guest->socket.fd();
@@ -219,7 +219,7 @@ absl::StatusOr<std::vector<int>> Receive(Guest *guest, Clock::time_point deadlin
     if (!absl::SimpleAtoi(word, &number)) break;
     numbers.push_back(number);
   }
-  if (numbers.size() != 3) return absl::InvalidArgumentError("no greeting of a rank");
+  if (numbers.size() != 4) return absl::InvalidArgumentError("no greeting of a rank");
   return numbers;
 }
 
@@ -254,6 +254,17 @@ absl::StatusOr<std::vector<std::string>> Wait(const Rendezvous &meeting,
       continue;
     }
     const int rank = (*numbers)[0], size = (*numbers)[1], port = (*numbers)[2];
+    const int epoch = (*numbers)[3];
+    if (epoch != meeting.epoch) {
+      const std::string why = absl::StrCat("membership epoch must match ", meeting.epoch,
+                                           ", got: ", epoch);
+      // A later one waits for the rank 0 of its own.
+      if (epoch < meeting.epoch)
+        Say(guest.talk, "refused", why);
+      else
+        refused = absl::FailedPreconditionError(absl::StrCat("rank ", rank, ": ", why));
+      continue;
+    }
     if (size != meeting.size)
       refused = absl::FailedPreconditionError(
           absl::StrCat("rank ", rank, ": number of processes must match rank 0's ",
@@ -285,7 +296,7 @@ absl::StatusOr<std::vector<std::string>> MeetAt(const Rendezvous &meeting, int f
   auto theirs = ExchangeNonces(fd, nonce, deadline);
   if (!theirs.ok()) return theirs.status();
   const Talk talk{fd, meeting.token, absl::BytesToHexString(nonce), *theirs};
-  Say(talk, "meets", absl::StrCat(meeting.rank, " ", meeting.size, " ", own_port));
+  Say(talk, "meets", absl::StrCat(meeting.rank, " ", meeting.size, " ", own_port, " ", meeting.epoch));
   auto heard = Hear(talk, {"met", "refused"}, deadline);
   if (absl::IsUnavailable(heard.status()))
     return absl::UnavailableError("it hung up: the token must match that of rank 0");

@@ -17,6 +17,7 @@ namespace commsched::run {
 struct Rendezvous {
   int rank = 0;
   int size = 1;
+  int epoch = 0;      // of the job's memberships: one of an earlier one is refused
   std::string host;   // of rank 0
   int port = 0;       // where rank 0 waits
   std::string token;  // of the job, which both sides prove; see admission.h

@@ -149,7 +149,19 @@ TEST(LinkEndTest, AnAbortIsNotEndless) {
   LinkEnd end("peer 1");
   const Outcome outcome = end.Abort(absl::InternalError(std::string(1 << 20, 'x')));
   EXPECT_EQ(outcome.why.message().size(), kMaxAbortText);
-  EXPECT_EQ(outcome.why.code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(outcome.why.code(), absl::StatusCode::kCancelled);
+}
+
+// However many ranks are between who gives up and who hears of it.
+TEST(LinkEndTest, AReasonIsPassedOnAsItIs) {
+  absl::Status why = absl::NotFoundError("no memory");
+  for (int rank = 7; rank > 0; --rank) {
+    LinkEnd here(absl::StrCat("peer ", rank - 1)), there(absl::StrCat("peer ", rank));
+    const Outcome said = here.Abort(why);
+    there.TakeAbort(uint32_t(said.why.code()), said.why.message());
+    why = there.failure();
+    EXPECT_EQ(why, absl::AbortedError("peer 7: aborted: no memory"));
+  }
 }
 
 }  // namespace
