@@ -189,6 +189,17 @@ Seen runPlan(const plan::Plan &plan, const plan::Function &function) {
     case plan::Instruction::kCommunicate: {
       const plan::Communicate &communicate = instruction.communicate();
       unsigned from = communicate.has_input() ? communicate.input() : communicate.buffer();
+      if (communicate.has_other_end() && communicate.source_op() == "send") {
+        Row value = memory.read(from);
+        seen.sent[communicate.key()] = value.name();
+        memory.write(communicate.buffer(), value);
+        break;
+      }
+      if (communicate.has_other_end()) {
+        memory.write(communicate.buffer(), Row(nameOf("receive", communicate.key(), {}, 0),
+                                               memory.bytes(communicate.buffer())));
+        break;
+      }
       Name name = nameOf("communicate", communicate.key(), {memory.read(from).name()}, 0);
       unsigned result = communicate.has_output() ? communicate.output() : communicate.buffer();
       if (communicate.has_output())

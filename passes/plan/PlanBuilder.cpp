@@ -88,6 +88,8 @@ LogicalResult FunctionBuilder::build() {
     if (failed(result))
       return failure();
   }
+  if (failed(checkEnds()))
+    return failure();
   addDependences(out, accesses);
   assignArena(out, accesses, keep);
   CheckTimer timer(context.checkSeconds);

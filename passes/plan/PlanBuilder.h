@@ -27,10 +27,11 @@ struct PlanContext {
   std::map<std::pair<unsigned, std::string>, unsigned> pushes = {}, pulls = {};
   bool communicates = false;
   bool costOnly = false;
-  bool usesDevices = false; // other devices than 0, copy engines
-  bool usesServers = false; // pushes, pulls, parts of buffers
-  bool usesRows = false;    // of tables
-  double checkSeconds = 0;  // of checks of memory
+  bool usesDevices = false;  // other devices than 0, copy engines
+  bool betweenRanks = false; // messages outside of exchanges
+  bool usesServers = false;  // pushes, pulls, parts of buffers
+  bool usesRows = false;     // of tables
+  double checkSeconds = 0;   // of checks of memory
   bool usesWorkerIndex = false;
   /// (function, instruction) -> index in the compiler, of every Run.
   std::vector<std::array<unsigned, 3>> runs = {};
@@ -55,6 +56,8 @@ plan::AffineExpr toPlan(mlir::AffineExpr expr);
 
 /// The phases of the exchanges in a start.
 mlir::LogicalResult buildPhase(cs::ExchangeOp exchange, plan::Phase &phase);
+/// Those of `set` that do not always hold.
+void addConditions(mlir::IntegerSet set, plan::Side &side);
 
 } // namespace commsched::planexport
 

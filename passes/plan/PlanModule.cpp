@@ -79,11 +79,7 @@ plan::AffineExpr toPlan(AffineExpr expr) {
   return result;
 }
 
-static void buildSide(cs::SideAttr side, plan::Side &result) {
-  *result.mutable_begin() = toPlan(side.getParts().getResult(0));
-  *result.mutable_count() = toPlan(side.getParts().getResult(1));
-  *result.mutable_peer() = toPlan(side.getPeer().getResult(0));
-  IntegerSet set = side.getWhen();
+void addConditions(IntegerSet set, plan::Side &result) {
   for (unsigned i = 0; i < set.getNumConstraints(); ++i) {
     // What always holds is no condition.
     auto constant = dyn_cast<AffineConstantExpr>(set.getConstraint(i));
@@ -93,6 +89,13 @@ static void buildSide(cs::SideAttr side, plan::Side &result) {
     *condition->mutable_expr() = toPlan(set.getConstraint(i));
     condition->set_equality(set.isEq(i));
   }
+}
+
+static void buildSide(cs::SideAttr side, plan::Side &result) {
+  *result.mutable_begin() = toPlan(side.getParts().getResult(0));
+  *result.mutable_count() = toPlan(side.getParts().getResult(1));
+  *result.mutable_peer() = toPlan(side.getPeer().getResult(0));
+  addConditions(side.getWhen(), result);
 }
 
 LogicalResult buildPhase(cs::ExchangeOp exchange, plan::Phase &phase) {
@@ -150,11 +153,8 @@ LogicalResult checkLevel(ModuleOp module) {
       if (!start)
         return op.emitOpError("cannot be part of a plan");
       for (Operation &inner : start.getBody().front()) {
-        if (cs::getServerOf(&inner) || isa<cs::FetchRowsOp, cs::SendRowsOp>(inner))
+        if (isa<cs::SendOp, cs::RecvOp, cs::FetchRowsOp, cs::SendRowsOp>(inner))
           continue;
-        if (isa<cs::SendOp, cs::RecvOp>(inner))
-          return inner.emitOpError("cannot be part of a plan: messages between "
-                                   "two ranks outside an exchange");
         if (isa<cs::CommunicationOpInterface>(inner))
           return inner.emitError(
               "communication is not expanded; run --expand-collectives");
@@ -262,6 +262,8 @@ LogicalResult exportPlan(ModuleOp module, const CodeOptions &options,
   }
   if (context.communicates)
     need(plan::FEATURE_EXCHANGE);
+  if (context.betweenRanks)
+    need(plan::FEATURE_POINT_TO_POINT);
   if (context.costOnly)
     need(plan::FEATURE_COST_ONLY);
   if (context.usesDevices)

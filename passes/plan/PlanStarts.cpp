@@ -109,6 +109,8 @@ LogicalResult FunctionBuilder::addStart(cs::StartOp op) {
 
 LogicalResult FunctionBuilder::addMessage(cs::StartOp op, Operation *message) {
   bool sends = isa<cs::SendOp>(message);
+  if (!cs::getServerOf(message))
+    return addEnd(op, message);
   if (message->hasAttr("when"))
     return message->emitOpError("cannot be part of a plan: not all ranks take part");
   unsigned server = *cs::getServerIndex(cs::getServerOf(message));
@@ -150,6 +152,88 @@ LogicalResult FunctionBuilder::addMessage(cs::StartOp op, Operation *message) {
     // A server keeps a value until all trainers have pushed the next step.
     if (auto push = pushes.find({server, block->second}); push != pushes.end())
       accesses[push->second].afterPrevious.push_back(out.instructions_size() - 1);
+  }
+  return success();
+}
+
+/// What a rank sends, or receives, where it lies in `when`.
+static void buildEnd(AffineMap peer, std::optional<IntegerSet> when, plan::Side &side) {
+  side.mutable_begin()->set_constant(0);
+  side.mutable_count()->set_constant(1);
+  *side.mutable_peer() = toPlan(peer.getResult(0));
+  if (when)
+    addConditions(*when, side);
+}
+
+static void buildNothing(plan::Side &side) {
+  for (plan::AffineExpr *expr : {side.mutable_begin(), side.mutable_count(), side.mutable_peer()})
+    expr->set_constant(0);
+  side.add_condition()->mutable_expr()->set_constant(-1);
+}
+
+LogicalResult FunctionBuilder::addEnd(cs::StartOp op, Operation *message) {
+  auto send = dyn_cast<cs::SendOp>(message);
+  auto recv = dyn_cast<cs::RecvOp>(message);
+  std::optional<StringRef> role = send ? send.getRole() : recv.getRole();
+  if (role && *role != function.getName())
+    return message->emitOpError() << "cannot be part of a plan: ranks run one function, "
+                                  << "the other end is in @" << *role;
+  context.communicates = context.betweenRanks = true;
+  plan::Instruction &instruction = addInstruction(op, op.getKey());
+  unsigned number = out.instructions_size() - 1;
+  instruction.set_priority(static_cast<int32_t>(op.getPriority()));
+  instruction.set_device(op.getFuture().getType().getValue().getDevice());
+  plan::Communicate *communicate = instruction.mutable_communicate();
+  communicate->set_key(op.getKey().str());
+  communicate->set_source_op(send ? "send" : "recv");
+  plan::Phase *phase = communicate->add_phases();
+  phase->set_chunks(1);
+  phase->set_rounds(1);
+  unsigned working;
+  if (send) {
+    Value value = op.getInputs()[cast<BlockArgument>(send.getValue()).getArgNumber()];
+    unsigned input = buffers.lookup(value);
+    accesses.back().reads.push_back(input);
+    working = input;
+    if (!ownedBy(value, op)) {
+      working = addBuffer(plan::Buffer::ARENA,
+                          cast<cs::PlacedType>(value.getType()).getTensor(), op.getKey());
+      communicate->set_has_input(true);
+      communicate->set_input(input);
+    }
+    buildEnd(send.getPeer(), send.getWhen(), *phase->mutable_send());
+    buildNothing(*phase->mutable_recv());
+  } else {
+    working = receiveInto(op, recv.getResult().getType().getTensor());
+    buildNothing(*phase->mutable_send());
+    buildEnd(recv.getPeer(), recv.getWhen(), *phase->mutable_recv());
+  }
+  communicate->set_buffer(working);
+  Access &access = accesses[number];
+  access.writes.push_back(working);
+  for (Value after : op.getAfter())
+    access.after.push_back(started.lookup(after));
+  started[op.getFuture()] = number;
+  buffers[op.getFuture()] = working;
+  auto [other, first] = ends.try_emplace(op.getKey(), number, message);
+  if (!first) {
+    unsigned there = other->second.first;
+    communicate->set_other_end(there);
+    out.mutable_instructions(there)->mutable_communicate()->set_other_end(number);
+  }
+  return success();
+}
+
+LogicalResult FunctionBuilder::checkEnds() {
+  for (Operation &op : function.getBody().front()) {
+    auto start = dyn_cast<cs::StartOp>(op);
+    auto end = start ? ends.find(start.getKey()) : ends.end();
+    if (end == ends.end())
+      continue;
+    auto [number, message] = end->second;
+    if (!out.instructions(number).communicate().has_other_end())
+      return message->emitOpError() << "\"" << start.getKey()
+                                    << "\" has no other end; run --verify-distributed";
   }
   return success();
 }

@@ -216,6 +216,7 @@ absl::Status FunctionBuilder::Finish() {
                                           program_->slots[slot].name, "\""));
   }
   if (absl::Status s = CheckPushes(); !s.ok()) return s;
+  if (absl::Status s = CheckEnds(); !s.ok()) return s;
   const uint64_t workers = uint64_t(nodes_) * out_.batch_devices;
   for (const BatchArgument &batch : out_.batches)
     if (out_.global_batch != 0 &&

@@ -71,6 +71,8 @@ class FunctionBuilder {
   absl::StatusOr<const BlockProgram *> FindBlock(uint32_t server, uint32_t block,
                                                  const std::string &key, bool push);
   absl::Status CheckPushes();
+  // Messages between ranks outside of exchanges.
+  absl::Status CheckEnds();
 
   // function_rows.cc
   absl::Status AddPushRows(const plan::PushRows &push, InstructionProgram *out);

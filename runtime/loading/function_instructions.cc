@@ -100,7 +100,9 @@ absl::Status FunctionBuilder::AddCommunicate(const plan::Communicate &comm,
   CommunicateProgram &c = out->communicate;
   c.key = comm.key();
   c.source_op = comm.source_op().empty() ? "exchange" : comm.source_op();
-  c.key_id = next_key_++;
+  // Both ends of a message have the key of the first.
+  const bool second = comm.has_other_end() && comm.other_end() < out_.instructions.size();
+  c.key_id = second ? out_.instructions[comm.other_end()].communicate.key_id : next_key_++;
   c.buffer = comm.buffer();
   if (absl::Status s = Write(comm.buffer()); !s.ok()) return s;
   const TensorInfo &type = out_.buffers[c.buffer].type;
@@ -141,7 +143,7 @@ absl::Status FunctionBuilder::AddCommunicate(const plan::Communicate &comm,
     if (!rounds.ok())
       return BadPlan(
           where_, absl::StrCat("phase ", i, ": ", rounds.status().message()));
-    if (rank_ == 0 && nodes_ <= kMaxCheckedNodes)
+    if (rank_ == 0 && nodes_ <= kMaxCheckedNodes && !comm.has_other_end())
       if (absl::Status s = CheckPhaseMatches(phase, type, nodes_); !s.ok())
         return BadPlan(where_, absl::StrCat("phase ", i, ": ", s.message()));
     c.phases.push_back(
@@ -151,6 +153,41 @@ absl::Status FunctionBuilder::AddCommunicate(const plan::Communicate &comm,
   c.slices = SlicesOf(comm, type);
   if (c.slices > 1) c.chunks = comm.phases(0).chunks();
   c.input_is_all = c.input_bytes == type.bytes;
+  return absl::OkStatus();
+}
+
+absl::Status FunctionBuilder::CheckEnds() {
+  for (int i = 0; i < in_.instructions_size(); ++i) {
+    const plan::Communicate &end = in_.instructions(i).communicate();
+    if (!in_.instructions(i).has_communicate() || !end.has_other_end()) continue;
+    where_ = absl::StrCat("function @", in_.name(), ": instruction ", i, " \"",
+                          in_.instructions(i).name(), "\"");
+    const uint32_t o = end.other_end();
+    if (o >= uint32_t(in_.instructions_size()) || o == uint32_t(i) ||
+        !in_.instructions(int(o)).communicate().has_other_end() ||
+        in_.instructions(int(o)).communicate().other_end() != uint32_t(i))
+      return BadPlan(where_, absl::StrCat("instruction ", o, " is not its other end"));
+    const plan::Communicate &other = in_.instructions(int(o)).communicate();
+    const TensorInfo &type = out_.buffers[end.buffer()].type;
+    if (!(type == out_.buffers[other.buffer()].type))
+      return BadPlan(where_, absl::StrCat("must match ", ToString(type), ", got: ",
+                                          ToString(out_.buffers[other.buffer()].type)));
+    const plan::Phase &phase = end.phases_size() == 1 ? end.phases(0) : plan::Phase();
+    if (phase.chunks() != 1 || phase.rounds() != 1 || phase.combine() != plan::REPLACE)
+      return BadPlan(where_, "one end of a message must have one part and one round");
+    const Round &own = out_.instructions[size_t(i)].communicate.phases[0].rounds[0];
+    if ((end.source_op() == "send" ? own.recv_peer : own.send_peer) >= 0)
+      return BadPlan(where_, "one end of a message must send or receive, not both");
+    if ((end.source_op() == "send") == (other.source_op() == "send"))
+      return BadPlan(where_, "one end of a message must send, and the other receive");
+    if (rank_ != 0 || nodes_ > kMaxCheckedNodes || end.source_op() != "send" ||
+        other.phases_size() != 1)
+      continue;
+    plan::Phase both = phase;
+    *both.mutable_recv() = other.phases(0).recv();
+    if (absl::Status s = CheckPhaseMatches(both, type, nodes_); !s.ok())
+      return BadPlan(where_, s.message());
+  }
   return absl::OkStatus();
 }
 

@@ -38,6 +38,7 @@ absl::Status AddCommunications(const PlanImage &image,
     ModelCommunication out;
     out.instruction = uint32_t(i);
     out.key = c.key();
+    out.key_id = c.has_other_end() ? std::min(uint32_t(i), c.other_end()) : uint32_t(i);
     out.elements = type.elements;
     out.element_bytes = double(ops::ElementBytes(type.element));
     std::vector<plan::Phase> phases(c.phases().begin(), c.phases().end());

@@ -28,6 +28,7 @@ struct ModelPhase {
 struct ModelCommunication {
   uint32_t instruction = 0;
   std::string key;
+  uint32_t key_id = 0;  // both ends of a message have one
   int64_t elements = 0;
   double element_bytes = 4;
   std::vector<ModelPhase> phases;

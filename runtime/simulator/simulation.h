@@ -174,8 +174,9 @@ class Simulation final : private Network::Host {
   void TakeData(Rank *rank, const Message &message);
   void TakeGrant(Rank *rank, const Message &message);
   void Accepted(const Message &message) override;
-  static MessageTag TagOf(const Message &message) {
-    return {message.call, message.communication, 0, message.round};
+  MessageTag TagOf(const Message &message) const {
+    return {message.call, model_.communications[message.communication].key_id, 0,
+            message.round};
   }
 
   // simulation_servers.cc

@@ -56,7 +56,7 @@ core::Posted Simulation::Slice::Receive(const core::Place &at, const Round &roun
   grant.call = communication->call;
   grant.bytes = round.recv_bytes;
   auto here =
-      rank->matcher.Receive(TagOf(grant), size_t(grant.bytes), uint32_t(slot), &s.controls_);
+      rank->matcher.Receive(s.TagOf(grant), size_t(grant.bytes), uint32_t(slot), &s.controls_);
   if (!here.ok()) {
     s.Fail(here.status());
     return core::Posted::kFailed;

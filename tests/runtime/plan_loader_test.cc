@@ -133,6 +133,65 @@ TEST(PlanLoaderTest, NamesWhatIsWrong) {
               HasSubstr("must match the cluster's 4 nodes, got: 3"));
 }
 
+TEST(PlanLoaderTest, NamesWhatIsWrongWithMessagesBetweenRanks) {
+  using ::testing::HasSubstr;
+  // Two ends in the place of an exchange: `change` may break them.
+  auto error_after = [](std::function<void(plan::Communicate *, plan::Communicate *)> change) {
+    return ErrorAfter([&](plan::Plan &p) {
+      plan::Function *step = p.mutable_functions(0);
+      int at = 0;
+      while (!step->instructions(at).has_communicate()) ++at;
+      const int last = step->instructions_size();
+      *step->add_instructions() = step->instructions(at);
+      plan::Communicate *send = step->mutable_instructions(at)->mutable_communicate();
+      plan::Communicate *recv = step->mutable_instructions(last)->mutable_communicate();
+      for (plan::Communicate *end : {send, recv}) {
+        end->clear_phases();
+        plan::Phase *phase = end->add_phases();
+        phase->set_chunks(1);
+        phase->set_rounds(1);
+        plan::Side *acts = end == send ? phase->mutable_send() : phase->mutable_recv();
+        plan::Side *idles = end == send ? phase->mutable_recv() : phase->mutable_send();
+        using testing::operator+, testing::operator%;
+        const auto all = testing::Constant(1);
+        const int by = end == send ? 1 : 3;
+        *acts = testing::MakeSide(testing::Constant(0), all,
+                                  (testing::Rank() + testing::Constant(by)) % 4);
+        *idles = *acts;
+        idles->add_condition()->mutable_expr()->set_constant(-1);
+        end->set_source_op(end == send ? "send" : "recv");
+      }
+      send->set_other_end(uint32_t(last));
+      recv->set_other_end(uint32_t(at));
+      change(send, recv);
+    });
+  };
+  using testing::operator+, testing::operator%;
+  const plan::AffineExpr next_but_one = (testing::Rank() + testing::Constant(2)) % 4;
+  EXPECT_EQ(error_after([](auto *, auto *) {}), "");
+  EXPECT_THAT(error_after([](auto *send, auto *) { send->clear_other_end(); }),
+              HasSubstr("which does not receive them"));
+  EXPECT_THAT(error_after([](auto *, auto *recv) { recv->clear_other_end(); }),
+              HasSubstr("waits for rank"));
+  EXPECT_THAT(error_after([](auto *send, auto *) { send->set_other_end(0); }),
+              HasSubstr("is not its other end"));
+  EXPECT_THAT(error_after([](auto *send, auto *) { send->set_other_end(1000); }),
+              HasSubstr("instruction 1000 is not its other end"));
+  EXPECT_THAT(error_after([](auto *send, auto *) { send->mutable_phases(0)->set_rounds(2); }),
+              HasSubstr("must have one part and one round"));
+  EXPECT_THAT(error_after([](auto *, auto *recv) { recv->set_source_op("send"); }),
+              HasSubstr("must send"));
+  EXPECT_THAT(error_after([](auto *send, auto *) {
+                send->mutable_phases(0)->mutable_recv()->clear_condition();
+              }),
+              HasSubstr("must send or receive, not both"));
+  EXPECT_THAT(error_after([&](auto *, auto *recv) {
+                *recv->mutable_phases(0)->mutable_recv()->mutable_peer() =
+                    next_but_one;
+              }),
+              HasSubstr("which does not receive them"));
+}
+
 std::string ServerErrorAfter(std::function<void(plan::Plan &)> change) {
   PlanBuilder plan = testing::ServerPlan({});
   change(plan.proto());

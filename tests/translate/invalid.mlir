@@ -97,3 +97,40 @@ func.func @f(%w: !cs.placed<tensor<4x4xf32>, device 0> {cs.param = "w"})
   }
   return %r : !cs.placed<tensor<4x4xf32>, device 0>
 }
+
+// -----
+
+cs.cluster @two nodes = 2 devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>
+    intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
+!t = !cs.placed<tensor<8xf32>, device 0>
+
+func.func @step(%w: !t {cs.param = "w"}) -> (!t {cs.updates = "w"}) attributes {cs.step} {
+  %f = cs.start "m" (%w) : (!t) -> !cs.future<!t> {
+  ^bb0(%x: !t):
+    // expected-error @+1 {{'cs.send' op "m" has no other end; run --verify-distributed}}
+    cs.send "m" %x to affine_map<(r) -> (1 - r)> : !t
+    cs.return %x : !t
+  }
+  %r = cs.await %f : !cs.future<!t>
+  return %r : !t
+}
+
+// -----
+
+cs.cluster @two nodes = 2 devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>
+    intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
+!t = !cs.placed<tensor<8xf32>, device 0>
+
+func.func @step(%w: !t {cs.param = "w"}) -> (!t {cs.updates = "w"}) attributes {cs.step} {
+  %f = cs.start "m" (%w) : (!t) -> !cs.future<!t> {
+  ^bb0(%x: !t):
+    // expected-error @+1 {{'cs.send' op cannot be part of a plan: ranks run one function, the other end is in @other}}
+    cs.send "m" %x to affine_map<(r) -> (r)> of @other : !t
+    cs.return %x : !t
+  }
+  %r = cs.await %f : !cs.future<!t>
+  return %r : !t
+}
+func.func @other(%w: !t {cs.param = "w"}) -> (!t {cs.updates = "w"}) {
+  return %w : !t
+}
