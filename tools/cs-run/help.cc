@@ -64,7 +64,7 @@ where it runs
   --tls-server-name NAME  in the certificates of who is dialled, if not the host
   --congestion-control C  of gRPC's TCP connections between ranks, such as cubic
                           or bbr (default: the system's)
-  --epoch N               of a job that is begun again, larger each time: ranks that are
+  --membership N          of a job that is begun again, larger each time: ranks that are
                           left of the time before are refused (default 0; under
                           torchrun TORCHELASTIC_RESTART_COUNT)
   --deadline SECONDS      for connecting, and for a step without progress

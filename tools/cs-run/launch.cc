@@ -265,8 +265,8 @@ absl::Status ApplyLaunch(const runtime::PlanImage &image,
     return Bad(absl::StrCat("plan is made for a cluster of ", image.nodes(),
                             " nodes, got: ", launched->size, ", by ",
                             launched->by));
-  if (options->epoch < 0 && runtime::RanksCommunicate(image))
-    options->epoch = launched->epoch;
+  if (options->membership < 0 && runtime::RanksCommunicate(image))
+    options->membership = launched->epoch;
   absl::StatusOr<std::vector<std::string>> peers;
   if (!launched->master.empty()) {
     auto security = Security(*options);
@@ -281,7 +281,7 @@ absl::Status ApplyLaunch(const runtime::PlanImage &image,
     meeting.encrypted = security->tls() && !security->token.empty();
     meeting.rank = launched->rank;
     meeting.size = launched->size;
-    meeting.epoch = std::max(0, options->epoch);
+    meeting.epoch = std::max(0, options->membership);
     meeting.host = launched->master;
     meeting.port = launched->port;
     meeting.any = options->listen_any;

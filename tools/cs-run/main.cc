@@ -70,7 +70,7 @@ absl::StatusOr<std::unique_ptr<runtime::Session>> Open(
   };
   auto connect = [&](runtime::TransportOptions transport)
       -> absl::StatusOr<std::unique_ptr<runtime::Transport>> {
-    transport.epoch = uint64_t(std::max(0, options.epoch));
+    transport.epoch = uint64_t(std::max(0, options.membership));
     if (stop == nullptr) return plain(std::move(transport));
     runtime::ConnectedStop::Prepare(&transport);
     auto connected = plain(std::move(transport));
@@ -116,9 +116,9 @@ absl::Status CheckNodes(const Options &options, const runtime::PlanImage &image)
       (none || alone || (servers > 0 && !runtime::RanksCommunicate(image))))
     return absl::InvalidArgumentError(
         "--congestion-control is of connections between ranks, of which there are none");
-  if (options.epoch >= 0 && (options.rank < 0 || !runtime::RanksCommunicate(image)))
+  if (options.membership >= 0 && (options.rank < 0 || !runtime::RanksCommunicate(image)))
     return absl::InvalidArgumentError(
-        "--epoch is of ranks that are started by others and talk to each other, of which "
+        "--membership is of ranks that are started by others and talk to each other, of which "
         "there are none");
   const bool folder = servers != 0 && (options.spawn != 0 || options.is_server() ||
                                        options.has_servers());

@@ -200,7 +200,7 @@ absl::StatusOr<Options> ParseOptions(
       {"--metrics-json", Text(&o.metrics_json)},
       {"--transport", Text(&o.transport)},
       {"--congestion-control", Text(&o.congestion)},
-      {"--epoch", Small(&o.epoch, 0)},
+      {"--membership", Small(&o.membership, 0)},
       {"--spawn", Small(&o.spawn, 1)},
       {"--role", Text(&o.role)},
       {"--index", Small(&o.index, 0)},

@@ -44,7 +44,7 @@ struct Options {
   std::string tls_ca, tls_cert, tls_key, tls_server_name, token_file;
   bool insecure = false;  // no token
   bool listen_any = false;
-  int epoch = -1;          // of the job's memberships; -1: 0, or what the launcher says
+  int membership = -1;     // epoch of it; -1: 0, or what the launcher says
   std::string congestion;  // control of TCP connections; empty: the system's
   absl::Duration deadline = absl::Seconds(30);
   bool shuffle = false;
