@@ -58,56 +58,92 @@ class Cs_CommOp<string mnemonic, list<Trait> traits = []>
         DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>], traits)>;
 
 class Cs_CollectiveOp<string mnemonic, list<Trait> traits = []>
-    : Cs_CommOp<mnemonic, !listconcat([Cs_CommunicationOpInterface], traits)>;
+    : Cs_CommOp<mnemonic, !listconcat([Cs_CommunicationOpInterface,
+        DeclareOpInterfaceMethods<SymbolUserOpInterface>], traits)>;
+
+// `in @group`: a collective of the members of a cs.group. "All nodes" are these then,
+// numbered as they are there; a root is a rank, and one of them.
+defvar Cs_InGroup = OptionalAttr<FlatSymbolRefAttr>;
 
 def Cs_AllReduceOp : Cs_CollectiveOp<"all_reduce", [AllTypesMatch<["value", "result"]>]> {
   let summary = "combines a tensor over all nodes; all get the result";
   let description = [{
     Bitwise the same result on every rank. `mean` needs a floating-point element type.
+    `in`: only over the members of that `cs.group`; the other ranks keep their operand.
 
     ```mlir
     %r = cs.all_reduce "w" mean %g : !cs.placed<tensor<784x10xf32>, device 0>
+    %s = cs.all_reduce "v" sum %h in @left : !cs.placed<tensor<8xf32>, device 0>
     ```
   }];
-  let arguments = (ins StrAttr:$key, Cs_ReductionAttr:$reduction, Cs_PlacedType:$value);
+  let arguments = (ins StrAttr:$key, Cs_ReductionAttr:$reduction, Cs_PlacedType:$value,
+                       Cs_InGroup:$group);
   let results = (outs Cs_PlacedType:$result);
-  let assemblyFormat = "$key `` $reduction $value attr-dict `:` qualified(type($value))";
+  let assemblyFormat = [{
+    $key `` $reduction $value (`in` $group^)? attr-dict `:` qualified(type($value))
+  }];
   let hasVerifier = 1;
 }
 
 def Cs_ReduceOp : Cs_CollectiveOp<"reduce", [AllTypesMatch<["value", "result"]>]> {
   let summary = "combines a tensor over all nodes; the root gets the result";
   let description = [{
-    On the other ranks the content of the result is unspecified.
+    On the other ranks the content of the result is unspecified. `in`: only over the
+    members of that `cs.group`, of which the root is one.
   }];
   let arguments = (ins StrAttr:$key, Cs_ReductionAttr:$reduction, Cs_PlacedType:$value,
-                       I64Attr:$root);
+                       I64Attr:$root, Cs_InGroup:$group);
   let results = (outs Cs_PlacedType:$result);
-  let assemblyFormat = "$key `` $reduction $value `to` $root attr-dict `:` qualified(type($value))";
+  let assemblyFormat = [{
+    $key `` $reduction $value `to` $root (`in` $group^)? attr-dict `:`
+    qualified(type($value))
+  }];
   let hasVerifier = 1;
 }
 
 def Cs_BroadcastOp : Cs_CollectiveOp<"broadcast", [AllTypesMatch<["value", "result"]>]> {
   let summary = "gives the tensor of the root to all nodes";
-  let arguments = (ins StrAttr:$key, Cs_PlacedType:$value, I64Attr:$root);
+  let description = [{
+    `in`: only to the members of that `cs.group`, of which the root is one; the other
+    ranks keep their operand.
+  }];
+  let arguments = (ins StrAttr:$key, Cs_PlacedType:$value, I64Attr:$root,
+                       Cs_InGroup:$group);
   let results = (outs Cs_PlacedType:$result);
-  let assemblyFormat = "$key $value `from` $root attr-dict `:` qualified(type($value))";
+  let assemblyFormat = [{
+    $key $value `from` $root (`in` $group^)? attr-dict `:` qualified(type($value))
+  }];
   let hasVerifier = 1;
 }
 
 def Cs_ReduceScatterOp : Cs_CollectiveOp<"reduce_scatter"> {
   let summary = "combines a tensor over all nodes; rank r gets the r-th of equal parts of dimension 0";
-  let arguments = (ins StrAttr:$key, Cs_ReductionAttr:$reduction, Cs_PlacedType:$value);
+  let description = [{
+    `in`: only over the members of that `cs.group`; member i gets the i-th part, the
+    other ranks unspecified content.
+  }];
+  let arguments = (ins StrAttr:$key, Cs_ReductionAttr:$reduction, Cs_PlacedType:$value,
+                       Cs_InGroup:$group);
   let results = (outs Cs_PlacedType:$result);
-  let assemblyFormat = "$key `` $reduction $value attr-dict `:` qualified(type($value)) `->` qualified(type($result))";
+  let assemblyFormat = [{
+    $key `` $reduction $value (`in` $group^)? attr-dict `:` qualified(type($value)) `->`
+    qualified(type($result))
+  }];
   let hasVerifier = 1;
 }
 
 def Cs_AllGatherOp : Cs_CollectiveOp<"all_gather"> {
   let summary = "concatenates the tensors of all nodes along dimension 0, in rank order";
-  let arguments = (ins StrAttr:$key, Cs_PlacedType:$value);
+  let description = [{
+    `in`: those of the members of that `cs.group`, in their order there; the other ranks
+    get unspecified content.
+  }];
+  let arguments = (ins StrAttr:$key, Cs_PlacedType:$value, Cs_InGroup:$group);
   let results = (outs Cs_PlacedType:$result);
-  let assemblyFormat = "$key $value attr-dict `:` qualified(type($value)) `->` qualified(type($result))";
+  let assemblyFormat = [{
+    $key $value (`in` $group^)? attr-dict `:` qualified(type($value)) `->`
+    qualified(type($result))
+  }];
   let hasVerifier = 1;
 }
 

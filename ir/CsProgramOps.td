@@ -39,6 +39,28 @@ def Cs_ClusterOp : Cs_Op<"cluster", [Symbol, HasParent<"::mlir::ModuleOp">]> {
   let hasVerifier = 1;
 }
 
+def Cs_GroupOp : Cs_Op<"group", [Symbol, HasParent<"::mlir::ModuleOp">]> {
+  let summary = "some of the ranks, which have collectives of their own";
+  let description = [{
+    The ranks listed, or those of the cluster that lie in a set. Member i of the
+    group is the i-th of the list, or the i-th of the set by rank.
+
+    ```mlir
+    cs.group @left ranks [0, 1, 2]
+    cs.group @odd where affine_set<(r) : (r mod 2 - 1 == 0)>
+    ```
+
+    A collective `in @left` is one of these ranks: of the others it takes nothing
+    and gives them nothing. Members begin the collectives that they share in one
+    order (`--verify-distributed`); those of different groups are under way
+    together.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, OptionalAttr<DenseI64ArrayAttr>:$ranks,
+                       OptionalAttr<IntegerSetAttr>:$where);
+  let assemblyFormat = "$sym_name (`ranks` $ranks^)? (`where` $where^)? attr-dict";
+  let hasVerifier = 1;
+}
+
 def Cs_GradientOp : Cs_Op<"gradient", [AllTypesMatch<["value", "result"]>]> {
   let summary = "marks the gradient of a parameter";
   let description = [{

@@ -50,7 +50,8 @@ def Cs_AwaitOp : Cs_Op<"await", [InferTypeOpAdaptor,
   let assemblyFormat = "$future attr-dict `:` qualified(type($future))";
 }
 
-def Cs_ExchangeOp : Cs_CommOp<"exchange", [AllTypesMatch<["value", "result"]>]> {
+def Cs_ExchangeOp : Cs_CommOp<"exchange", [AllTypesMatch<["value", "result"]>,
+    DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "one phase of a chunked algorithm, written once for all ranks";
   let description = [{
     The tensor's n elements are cut into `chunks` parts; part c holds elements
@@ -60,7 +61,8 @@ def Cs_ExchangeOp : Cs_CommOp<"exchange", [AllTypesMatch<["value", "result"]>]> 
     multiplies the elements received in the last round, after combining. `priority`
     is the phase's own, if it differs from that of the start. What a
     rank sends in a round is what its peer receives in the same round
-    (`--verify-distributed` proves it).
+    (`--verify-distributed` proves it). `in`: r counts the members of that
+    `cs.group`, as do peers; the other ranks keep what they have.
 
     The reduce-scatter half of a ring over 4 ranks:
     ```mlir
@@ -73,29 +75,43 @@ def Cs_ExchangeOp : Cs_CommOp<"exchange", [AllTypesMatch<["value", "result"]>]> 
   let arguments = (ins Cs_PlacedType:$value, I64Attr:$chunks, I64Attr:$rounds,
                        Cs_CombineAttr:$combine, OptionalAttr<F64Attr>:$scale,
                        Cs_SideAttr:$send, Cs_SideAttr:$recv,
-                       OptionalAttr<I64Attr>:$priority);
+                       OptionalAttr<I64Attr>:$priority, Cs_InGroup:$group);
   let results = (outs Cs_PlacedType:$result);
   let assemblyFormat = [{
-    $value `chunks` $chunks `rounds` $rounds `` $combine (`scale` $scale^)?
+    $value (`in` $group^)? `chunks` $chunks `rounds` $rounds `` $combine (`scale` $scale^)?
     (`priority` $priority^)?
     `send` $send `recv` $recv attr-dict `:` qualified(type($value))
   }];
   let hasVerifier = 1;
 }
 
-def Cs_ShardOp : Cs_Op<"shard", [Pure]> {
+def Cs_ShardOp : Cs_Op<"shard", [Pure,
+    DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "this rank's part of a tensor: the r-th of equal parts of dimension 0";
-  let arguments = (ins Cs_PlacedType:$value);
+  let description = [{
+    `in`: of as many parts as that `cs.group` has members, of which r is the number; the
+    content is unspecified on other ranks.
+  }];
+  let arguments = (ins Cs_PlacedType:$value, Cs_InGroup:$group);
   let results = (outs Cs_PlacedType:$result);
-  let assemblyFormat = "$value attr-dict `:` qualified(type($value)) `->` qualified(type($result))";
+  let assemblyFormat = [{
+    $value (`in` $group^)? attr-dict `:` qualified(type($value)) `->` qualified(type($result))
+  }];
   let hasVerifier = 1;
 }
 
-def Cs_UnshardOp : Cs_Op<"unshard", [Pure]> {
+def Cs_UnshardOp : Cs_Op<"unshard", [Pure,
+    DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "a tensor whose r-th part of dimension 0 is the operand, the rest unspecified";
-  let arguments = (ins Cs_PlacedType:$value);
+  let description = [{
+    `in`: of as many parts as that `cs.group` has members, of which r is the number; the
+    content is unspecified on other ranks.
+  }];
+  let arguments = (ins Cs_PlacedType:$value, Cs_InGroup:$group);
   let results = (outs Cs_PlacedType:$result);
-  let assemblyFormat = "$value attr-dict `:` qualified(type($value)) `->` qualified(type($result))";
+  let assemblyFormat = [{
+    $value (`in` $group^)? attr-dict `:` qualified(type($value)) `->` qualified(type($result))
+  }];
   let hasVerifier = 1;
 }
 

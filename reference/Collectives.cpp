@@ -90,13 +90,41 @@ bool reference::isTogether(Operation *op) {
              cs::UnshardOp>(op);
 }
 
+static FlatSymbolRefAttr groupOf(Operation *op) {
+  return op->getAttrOfType<FlatSymbolRefAttr>("group");
+}
+
+FailureOr<SmallVector<int64_t>> reference::membersOf(Operation *op, int64_t ranks) {
+  SmallVector<int64_t> members;
+  FlatSymbolRefAttr name = groupOf(op);
+  cs::GroupOp group;
+  if (name && !(group = SymbolTable::lookupNearestSymbolFrom<cs::GroupOp>(op, name)))
+    return op->emitError() << "is in " << name << ", which is not there";
+  if (group && group.getRanks())
+    members.append(group.getRanks()->begin(), group.getRanks()->end());
+  else
+    for (int64_t rank = 0; rank < ranks; ++rank)
+      if (!group || contains(*group.getWhere(), rank))
+        members.push_back(rank);
+  if (members.empty() || llvm::any_of(members, [&](int64_t rank) { return rank >= ranks; }))
+    return op->emitError() << "is in " << name << ", which is not of some of " << ranks
+                           << " ranks";
+  return members;
+}
+
+ArrayPtr reference::evaluateOutside(Operation *op, const ArrayPtr &operand) {
+  if (isa<cs::AllReduceOp, cs::BroadcastOp, cs::ExchangeOp>(op))
+    return operand;
+  return makeUndetermined(operand->elementType, shapeOf(op->getResult(0)));
+}
+
 /// Checks that ranks do the same; what exchanges do is data of each.
 static LogicalResult checkSame(ArrayRef<Operation *> ops) {
   Operation *first = ops.front();
   for (Operation *op : ops) {
     if (op->getName() != first->getName() ||
         op->getOperandTypes() != first->getOperandTypes() ||
-        op->getResultTypes() != first->getResultTypes() ||
+        op->getResultTypes() != first->getResultTypes() || groupOf(op) != groupOf(first) ||
         (!isa<cs::ExchangeOp>(op) && op->getAttrDictionary() != first->getAttrDictionary()))
       return op->emitError("is not the communication that rank 0 has here, which is ")
              << first->getName();
@@ -106,10 +134,11 @@ static LogicalResult checkSame(ArrayRef<Operation *> ops) {
 
 namespace {
 
-/// A collective of `ranks` ranks, by its definition.
+/// A collective of `ranks` ranks, by its definition. They are counted as members.
 struct Definition {
   ArrayRef<ArrayPtr> operands;
   Operation *op;
+  ArrayRef<int64_t> members; // which ranks they are
   int64_t ranks() const { return static_cast<int64_t>(operands.size()); }
   PerWorker all(const ArrayPtr &value) const { return PerWorker(operands.size(), value); }
   const Array &of(int64_t rank) const { return *operands[rank]; }
@@ -118,8 +147,10 @@ struct Definition {
     op->emitOpError() << why << " for " << ranks() << " ranks";
     return failure();
   }
-  /// Rank of a root, which must exist.
-  bool exists(uint64_t rank) const { return rank < operands.size(); }
+  /// Which member a root is; the number of members if it is none.
+  size_t find(uint64_t rank) const {
+    return llvm::find(members, static_cast<int64_t>(rank)) - members.begin();
+  }
   /// Whether dimension 0 of this operand or result is that many equal parts.
   bool isCutInto(int64_t parts, Value value) const {
     ArrayRef<int64_t> shape = shapeOf(value);
@@ -137,17 +168,19 @@ struct Definition {
   }
 
   FailureOr<PerWorker> run(cs::ReduceOp reduce) {
-    if (!exists(reduce.getRoot()))
+    size_t root = find(reduce.getRoot());
+    if (root == members.size())
       return refuse("has no root");
     PerWorker results = all(makeUndetermined(of(0).elementType, of(0).shape));
-    results[reduce.getRoot()] = combine(operands, combinerOf(reduce.getReduction()));
+    results[root] = combine(operands, combinerOf(reduce.getReduction()));
     return results;
   }
 
   FailureOr<PerWorker> run(cs::BroadcastOp broadcast) {
-    if (!exists(broadcast.getRoot()))
+    size_t root = find(broadcast.getRoot());
+    if (root == members.size())
       return refuse("has no root");
-    return all(operands[broadcast.getRoot()]);
+    return all(operands[root]);
   }
 
   FailureOr<PerWorker> run(cs::ReduceScatterOp scatter) {
@@ -230,14 +263,15 @@ struct Definition {
 } // namespace
 
 FailureOr<PerWorker> reference::evaluateTogether(ArrayRef<Operation *> ops,
-                                                 ArrayRef<ArrayPtr> operands) {
+                                                 ArrayRef<ArrayPtr> operands,
+                                                 ArrayRef<int64_t> members) {
   if (failed(checkSame(ops)))
     return failure();
   if (isa<cs::AllReduceOp, cs::ReduceOp, cs::ReduceScatterOp>(ops.front()))
     for (auto [op, operand] : llvm::zip(ops, operands))
       if (operand->hasUnwritten())
         return op->emitOpError("combines elements that were never written"), failure();
-  Definition definition{operands, ops.front()};
+  Definition definition{operands, ops.front(), members};
   return TypeSwitch<Operation *, FailureOr<PerWorker>>(ops.front())
       .Case<cs::AllReduceOp, cs::ReduceOp, cs::BroadcastOp, cs::ReduceScatterOp,
             cs::AllGatherOp, cs::PairExchangeOp, cs::AllToAllOp, cs::ShardOp, cs::UnshardOp>(

@@ -29,11 +29,17 @@ ArrayPtr makeUndetermined(mlir::Type elementType, llvm::ArrayRef<int64_t> shape)
 
 /// Whether evaluateTogether() evaluates this op: it needs the values of all nodes.
 bool isTogether(mlir::Operation *op);
-/// Evaluates one collective, exchange, shard or unshard, which rank r has as `ops[r]`
-/// (the same op, if all run the same function) with the operand `operands[r]`. Fails
-/// with an error at an op, also where the ranks' ops do not fit together.
+/// Of `ranks` ranks, those that such an op is of, in the order of its group. Fails with an
+/// error if the group has one that is not there, or has none.
+llvm::FailureOr<llvm::SmallVector<int64_t>> membersOf(mlir::Operation *op, int64_t ranks);
+/// What a rank that is not one of them has as its result.
+ArrayPtr evaluateOutside(mlir::Operation *op, const ArrayPtr &operand);
+/// Evaluates one collective, exchange, shard or unshard, which rank `members[i]` has as
+/// `ops[i]` (the same op, if all run the same function) with the operand `operands[i]`.
+/// Fails with an error at an op, also where the ranks' ops do not fit together.
 llvm::FailureOr<PerWorker> evaluateTogether(llvm::ArrayRef<mlir::Operation *> ops,
-                                            llvm::ArrayRef<ArrayPtr> operands);
+                                            llvm::ArrayRef<ArrayPtr> operands,
+                                            llvm::ArrayRef<int64_t> members);
 
 /// Evaluates cs.exchange, which is a part of evaluateTogether().
 llvm::FailureOr<PerWorker> exchange(llvm::ArrayRef<mlir::Operation *> ops,

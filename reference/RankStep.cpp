@@ -61,8 +61,8 @@ LogicalResult RankStep::run() {
     if (!left.empty())
       return left.begin()->second.sender->emitError()
              << "sends \"" << address.key << "\", which nobody receives";
-  for (auto &[key, members] : groups)
-    for (const CommunicationPtr &member : members)
+  for (auto &[key, joint] : joints)
+    for (const CommunicationPtr &member : joint.joined)
       if (member && !member->done)
         return member->at->emitError("is not joined by all ranks");
   return success();
@@ -169,16 +169,37 @@ LogicalResult RankStep::fragment(Rank &rank, Operation *op, ArrayRef<ArrayPtr> o
 // Communications
 //===----------------------------------------------------------------------===//
 
-LogicalResult RankStep::begin(Rank &rank, const CommunicationPtr &communication) {
-  if (llvm::any_of(communication->ops, isTogether)) {
-    auto &members = groups[communication->key];
-    members.resize(functions.size());
-    if (members[rank.rank])
-      return communication->at->emitError()
-             << "key \"" << communication->key << "\" is already taken in this step";
-    members[rank.rank] = communication;
+LogicalResult RankStep::join(Rank &rank, const CommunicationPtr &communication,
+                             Operation *op) {
+  FailureOr<SmallVector<int64_t>> ranks =
+      membersOf(op, static_cast<int64_t>(functions.size()));
+  if (failed(ranks))
+    return failure();
+  auto *own = llvm::find(*ranks, rank.rank);
+  if (own == ranks->end()) {
+    for (Operation *op : communication->ops)
+      communication->values[op->getResult(0)] =
+          evaluateOutside(op, communication->values.lookup(op->getOperand(0)));
+    communication->done = true;
     return success();
   }
+  Joint &joint = joints.try_emplace(communication->key, Joint{*ranks, {}}).first->second;
+  joint.joined.resize(joint.ranks.size());
+  if (joint.ranks != *ranks)
+    return communication->at->emitError()
+           << "key \"" << communication->key << "\" is of other ranks elsewhere";
+  CommunicationPtr &member = joint.joined[own - ranks->begin()];
+  if (member)
+    return communication->at->emitError()
+           << "key \"" << communication->key << "\" is already taken in this step";
+  member = communication;
+  return success();
+}
+
+LogicalResult RankStep::begin(Rank &rank, const CommunicationPtr &communication) {
+  if (auto *op = llvm::find_if(communication->ops, isTogether);
+      op != communication->ops.end())
+    return join(rank, communication, *op);
   for (Operation *op : communication->ops) {
     if (isa<cs::SendOp, cs::SendRowsOp>(op)) {
       if (failed(send(rank, op, *communication)))
@@ -196,11 +217,11 @@ LogicalResult RankStep::begin(Rank &rank, const CommunicationPtr &communication)
 FailureOr<bool> RankStep::finish(Rank &rank, Communication &communication) {
   if (communication.done)
     return true;
-  auto group = groups.find(communication.key);
-  if (group != groups.end() && group->second[rank.rank].get() == &communication) {
-    if (llvm::is_contained(group->second, nullptr))
+  if (llvm::any_of(communication.ops, isTogether)) {
+    const Joint &joint = joints.at(communication.key);
+    if (llvm::is_contained(joint.joined, nullptr))
       return false;
-    if (failed(runTogether(group->second)))
+    if (failed(runTogether(joint)))
       return failure();
     return true;
   }
@@ -218,7 +239,8 @@ FailureOr<bool> RankStep::finish(Rank &rank, Communication &communication) {
   return true;
 }
 
-LogicalResult RankStep::runTogether(ArrayRef<CommunicationPtr> members) {
+LogicalResult RankStep::runTogether(const Joint &joint) {
+  ArrayRef<CommunicationPtr> members = joint.joined;
   const CommunicationPtr &first = members.front();
   for (const CommunicationPtr &member : members)
     if (member->ops.size() != first->ops.size())
@@ -230,7 +252,7 @@ LogicalResult RankStep::runTogether(ArrayRef<CommunicationPtr> members) {
       ops.push_back(member->ops[i]);
       operands.push_back(member->values.lookup(ops.back()->getOperand(0)));
     }
-    FailureOr<PerWorker> results = evaluateTogether(ops, operands);
+    FailureOr<PerWorker> results = evaluateTogether(ops, operands, joint.ranks);
     if (failed(results))
       return failure();
     for (auto [member, op, result] : llvm::zip(members, ops, *results))

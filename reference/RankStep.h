@@ -54,8 +54,16 @@ private:
   /// Evaluates `rank.next`; false: it has to wait.
   llvm::FailureOr<bool> step(Rank &rank);
   llvm::LogicalResult begin(Rank &rank, const CommunicationPtr &communication);
+  /// Begins a collective, or exchanges, of which `op` is one.
+  llvm::LogicalResult join(Rank &rank, const CommunicationPtr &communication,
+                           mlir::Operation *op);
   llvm::FailureOr<bool> finish(Rank &rank, Communication &communication);
-  llvm::LogicalResult runTogether(llvm::ArrayRef<CommunicationPtr> members);
+  /// What ranks do together: all, or those of a group.
+  struct Joint {
+    llvm::SmallVector<int64_t> ranks;
+    llvm::SmallVector<CommunicationPtr> joined; // by member, null: not yet
+  };
+  llvm::LogicalResult runTogether(const Joint &joint);
   llvm::LogicalResult send(Rank &rank, mlir::Operation *op,
                            const Communication &communication);
   llvm::FailureOr<bool> receive(Rank &rank, mlir::Operation *op,
@@ -70,8 +78,7 @@ private:
   llvm::SmallVector<Rank> ranks;
   llvm::SmallVector<std::pair<std::string, std::unique_ptr<ServerStep>>> servers;
   llvm::SmallVector<llvm::SmallVector<ArrayPtr>> serverResults;
-  /// By key: what each rank has joined, null: not yet.
-  std::map<std::string, llvm::SmallVector<CommunicationPtr>> groups;
+  std::map<std::string, Joint> joints; // by key
   Messages messages;
 };
 

@@ -3,7 +3,7 @@
 
 #include "passes/chakra/Chakra.h"
 
-#include "ir/Cs.h"
+#include "ir/CsGroups.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
@@ -111,6 +111,11 @@ LogicalResult Exporter::addCommunication(Operation *op, ValueRange inputs,
   NodeAttribute *all = node.add_attr();
   all->set_name("involved_dim");
   all->mutable_bool_list()->add_values(true);
+  if (FlatSymbolRefAttr name = cs::getGroupName(op)) {
+    NodeAttribute *group = node.add_attr();
+    group->set_name("pg_name");
+    group->set_string_val(name.getValue().str());
+  }
   if (priority) {
     NodeAttribute *urgency = node.add_attr();
     urgency->set_name("comm_priority");

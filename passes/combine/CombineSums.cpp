@@ -18,8 +18,8 @@ cs::AllReduceOp combine::soleReduce(cs::FragmentOp fragment, Value argument) {
   if (!own || !argument.hasOneUse() || own.getOwner() != &fragment.getBody().front())
     return {};
   auto reduce = fragment.getInputs()[own.getArgNumber()].getDefiningOp<cs::AllReduceOp>();
-  // Not of other blocks, and not with wishes of --lower-sparse-comm.
-  if (!reduce || !reduce.getResult().hasOneUse() ||
+  // Not of other blocks, not of a group, and not with wishes of --lower-sparse-comm.
+  if (!reduce || reduce.getGroup() || !reduce.getResult().hasOneUse() ||
       reduce->getBlock() != fragment->getBlock() || !reduce->getDiscardableAttrs().empty())
     return {};
   return reduce;
@@ -75,7 +75,8 @@ cs::AllReduceOp combinePair(cs::FragmentOp fragment, Pair pair, llvm::StringSet<
   OpBuilder inside = OpBuilder::atBlockEnd(body);
   cs::ReturnOp::create(inside, loc, inside.clone(*pair.join, mapping)->getResults());
   auto made = cs::AllReduceOp::create(builder, last.getLoc(), type, key,
-                                      pair.first.getReduction(), sum.getOutputs().front());
+                                      pair.first.getReduction(), sum.getOutputs().front(),
+                                      FlatSymbolRefAttr());
 
   auto kept = cast<BlockArgument>(pair.join->getOperand(0));
   unsigned gone = cast<BlockArgument>(pair.join->getOperand(1)).getArgNumber();

@@ -41,7 +41,7 @@ bool collect(Value value, SmallVectorImpl<SegmentSumOperands> &sums) {
 std::optional<Rows> findRows(cs::AllReduceOp reduce) {
   Rows rows{reduce, reduce.getValue().getDefiningOp<cs::FragmentOp>(), 0, {}};
   if (!rows.fragment || !rows.fragment.hasBody() || !reduce.getValue().hasOneUse() ||
-      !reduce->getDiscardableAttrs().empty() ||
+      !reduce->getDiscardableAttrs().empty() || reduce.getGroup() ||
       (reduce.getReduction() != cs::Reduction::sum &&
        reduce.getReduction() != cs::Reduction::mean))
     return std::nullopt;
@@ -98,7 +98,8 @@ public:
       while (!(i == 1) && !keys.insert(name).second)
         name += "'";
       gathered.push_back(
-          cs::AllGatherOp::create(builder, rows.reduce.getLoc(), all, name, value));
+          cs::AllGatherOp::create(builder, rows.reduce.getLoc(), all, name, value,
+                                  FlatSymbolRefAttr()));
     }
     cs::FragmentOp made = addUp(rows.reduce, gathered);
     rows.reduce.getResult().replaceAllUsesWith(made.getOutputs().front());

@@ -85,7 +85,7 @@ void combine::scatterParts(func::FuncOp func, int64_t nodes, Tell tell) {
       OpBuilder builder(reduce);
       auto made = cs::ReduceScatterOp::create(builder, reduce.getLoc(), part,
                                               reduce.getKey(), reduce.getReduction(),
-                                              reduce.getValue());
+                                              reduce.getValue(), FlatSymbolRefAttr());
       auto argument = cast<BlockArgument>(slice.getSource());
       fragment.getInputsMutable()[argument.getArgNumber()].set(made.getResult());
       slice.getResult().replaceAllUsesWith(argument);

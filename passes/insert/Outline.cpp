@@ -285,7 +285,7 @@ Value AllReduceExchange::begin(OpBuilder &builder,
   switch (planned.kind) {
   case PlannedCommunication::Gradient: {
     auto reduce = cs::AllReduceOp::create(builder, planned.loc, planned.key,
-                                          reduction, value);
+                                          reduction, value, FlatSymbolRefAttr());
     for (StringRef name : {cs::kDensityAttr, cs::kSparseMethodAttr})
       if (Attribute own = planned.gradient->getAttr(name))
         reduce->setAttr(name, own);
@@ -293,10 +293,11 @@ Value AllReduceExchange::begin(OpBuilder &builder,
   }
   case PlannedCommunication::State:
     return cs::AllReduceOp::create(builder, planned.loc, planned.key,
-                                   cs::Reduction::mean, value);
+                                   cs::Reduction::mean, value, FlatSymbolRefAttr());
   case PlannedCommunication::Metric:
     return cs::ReduceOp::create(builder, planned.loc, planned.key,
-                                cs::Reduction::mean, value, /*root=*/0);
+                                cs::Reduction::mean, value, /*root=*/0,
+                                FlatSymbolRefAttr());
   case PlannedCommunication::Rows:
     break;
   }

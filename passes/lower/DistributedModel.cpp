@@ -17,7 +17,7 @@ namespace {
 struct Signature {
   StringRef name;
   bool expanded;
-  Attribute reduction, root;
+  Attribute reduction, root, group;
   Type from, to;
 
   explicit Signature(const Communication &communication) {
@@ -29,6 +29,7 @@ struct Signature {
       root = inner->getAttr("root");
       if (!root)
         root = inner->getAttr("distance");
+      group = getGroupName(inner);
       from = inner->getOperand(0).getType();
       to = inner->getResult(0).getType();
       return;
@@ -38,6 +39,7 @@ struct Signature {
     name = collective ? collective.getValue() : "exchange";
     reduction = start->getAttr(kReductionAttr);
     root = start->getAttr(kRootAttr);
+    group = getGroupName(&start.getBody().front().front());
     to = start.getFuture().getType().getValue();
     from = start.getInputs().empty() ? to : start.getInputs()[0].getType();
   }
@@ -47,8 +49,8 @@ struct Signature {
 bool Communication::agrees(const Communication &other) const {
   Signature a(*this), b(other);
   return a.name == b.name && a.expanded == b.expanded &&
-         a.reduction == b.reduction && a.root == b.root && a.from == b.from &&
-         a.to == b.to;
+         a.reduction == b.reduction && a.root == b.root && a.group == b.group &&
+         a.from == b.from && a.to == b.to;
 }
 
 std::string Communication::describe() const {
@@ -62,6 +64,8 @@ std::string Communication::describe() const {
     os << " " << reduction.getValue();
   if (auto root = dyn_cast_or_null<IntegerAttr>(signature.root))
     os << " with root " << root.getInt();
+  if (signature.group)
+    os << " in " << signature.group;
   os << " of " << signature.from;
   if (signature.to != signature.from)
     os << " to " << signature.to;
@@ -260,7 +264,16 @@ private:
     }
     auto &map = *own;
     map[key] = index;
-    model.communications.push_back({op, inner, kind, key});
+    Members members;
+    if (kind == Kind::collective) {
+      // Those of a chain of exchanges are all of one group.
+      FailureOr<Members> found =
+          membersOf(inner ? inner : &cast<StartOp>(op).getBody().front().front());
+      if (failed(found))
+        return failure();
+      members = *found;
+    }
+    model.communications.push_back({op, inner, kind, key, members});
     model.events.push_back({false, index, op});
     if (isa<StartOp>(op))
       model.starts[op] = index;
@@ -284,6 +297,8 @@ private:
         return op.emitOpError("must come first");
       if (isa<ShardOp>(op) && !isa<ReturnOp>(op.getNextNode()))
         return op.emitOpError("must come last");
+      if (previous && getGroupName(previous) != getGroupName(&op))
+        return op.emitOpError("must be in the same group as the operation before it");
       if (failed(verifyRanks(&op)))
         return failure();
       previous = &op;
@@ -291,10 +306,27 @@ private:
     return success();
   }
 
+  FailureOr<Members> membersOf(Operation *op) {
+    FlatSymbolRefAttr name = getGroupName(op);
+    auto known = groups.find(name);
+    if (known != groups.end())
+      return known->second;
+    FailureOr<Members> members = Members::of(op, ranks);
+    if (succeeded(members))
+      groups[name] = *members;
+    return members;
+  }
+
   LogicalResult verifyRanks(Operation *op) {
+    FailureOr<Members> members = membersOf(op);
+    if (failed(members))
+      return failure();
     if (isa<ReduceOp, BroadcastOp>(op)) {
       int64_t root = op->getAttrOfType<IntegerAttr>("root").getInt();
-      if (root >= ranks)
+      if (!members->has(root) && !members->areAll())
+        return op->emitOpError() << "root must be in " << getGroupName(op)
+                                 << ", got: " << root;
+      if (!members->has(root))
         return op->emitOpError() << "root must be below the number of ranks, "
                                  << ranks << ", got: " << root;
     }
@@ -307,19 +339,28 @@ private:
     int64_t part = rows(op->getResult(0).getType());
     if (isa<AllGatherOp, UnshardOp>(op))
       std::swap(whole, part);
-    if (whole % ranks != 0 || whole / ranks != part)
+    int64_t count = members->size();
+    if (whole % count != 0 || whole / count != part)
       return op->emitOpError()
-             << "dimension 0 of the whole must be " << ranks
+             << "dimension 0 of the whole must be " << count
              << " (ranks) times the part's, got: " << whole << " and " << part;
     return success();
   }
 
   func::FuncOp function;
   int64_t ranks;
+  llvm::DenseMap<Attribute, Members> groups; // by name
   SymbolTable symbols;
 };
 
 } // namespace
+
+static void numberCollectives(Role &role) {
+  for (const FunctionModel &function : role.functions)
+    for (const Communication &communication : function.communications)
+      if (communication.kind == Communication::Kind::collective)
+        role.collectives.try_emplace(communication.key, role.collectives.size());
+}
 
 FailureOr<DistributedModel> commsched::buildModel(ModuleOp module) {
   DistributedModel model;
@@ -375,8 +416,10 @@ FailureOr<DistributedModel> commsched::buildModel(ModuleOp module) {
       single[it->second].insert({*rank, std::move(reader.model)});
   }
   for (auto [role, functions] : llvm::zip(model.roles, single)) {
-    if (role.uniform)
+    if (role.uniform) {
+      numberCollectives(role);
       continue;
+    }
     for (int64_t rank = 0; rank < role.ranks; ++rank) {
       auto it = functions.find(rank);
       if (it == functions.end())
@@ -385,6 +428,7 @@ FailureOr<DistributedModel> commsched::buildModel(ModuleOp module) {
                << getRankName(role.name, rank) << " is missing";
       role.functions.push_back(std::move(it->second));
     }
+    numberCollectives(role);
   }
   return model;
 }

@@ -7,7 +7,7 @@
 #ifndef COMMSCHED_PASSES_LOWER_DISTRIBUTEDMODEL_H
 #define COMMSCHED_PASSES_LOWER_DISTRIBUTEDMODEL_H
 
-#include "ir/Cs.h"
+#include "ir/CsGroups.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/MapVector.h"
@@ -38,6 +38,8 @@ struct Communication {
   mlir::Operation *inner;
   Kind kind;
   llvm::StringRef key;
+  /// Of a collective: whose it is.
+  cs::Members members;
 
   bool isStart() const { return mlir::isa<cs::StartOp>(op); }
   /// What ranks must agree on, for people: "all_reduce mean of T", with
@@ -80,6 +82,8 @@ struct Role {
   bool uniform = true;
   /// The index of the parameter server that runs it.
   std::optional<int64_t> server;
+  /// By key, the number of each collective that some rank issues.
+  llvm::StringMap<unsigned> collectives;
 };
 
 struct DistributedModel {
@@ -100,7 +104,7 @@ struct DistributedModel {
 /// keys, and what must fit the number of ranks. Errors are reported.
 llvm::FailureOr<DistributedModel> buildModel(mlir::ModuleOp module);
 
-/// Same collectives in the same order on all ranks of every role.
+/// Any two ranks of a role issue the collectives that they share in the same order.
 llvm::LogicalResult verifyOrder(const DistributedModel &model);
 
 /// Every send has its recv, and the reverse. `count`: pairs checked; `sampled`:

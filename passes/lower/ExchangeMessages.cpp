@@ -33,7 +33,7 @@ public:
       return fault(rank, {},
                    llvm::formatv("expressions overflow for rank {0} in round "
                                  "{1}",
-                                 rank, round));
+                                 name(rank), round));
     if (auto found = checkSide(own, *send, "send", rank, round))
       return found;
     if (auto found = checkSide(own, *recv, "receive", rank, round))
@@ -49,7 +49,7 @@ public:
           rank, {},
           llvm::formatv("rank {0} sends and receives part {1} in round {2}, so "
                         "that what it sends depends on timing",
-                        rank, std::max(send->begin, recv->begin), round));
+                        name(rank), std::max(send->begin, recv->begin), round));
     if (send->active) {
       auto there =
           actionOf(sequence.of(send->peer)[phase].recv, send->peer, round);
@@ -68,6 +68,11 @@ public:
   }
 
 private:
+  /// What a rank is called; of a number that is none, the number.
+  int64_t name(int64_t rank) const {
+    return rank >= 0 && rank < sequence.ranks ? sequence.members.rankAt(rank) : rank;
+  }
+
   ExchangeFault fault(int64_t rank, std::optional<int64_t> other,
                       const llvm::formatv_object_base &message) {
     return {phase, rank, other, message.str()};
@@ -81,20 +86,21 @@ private:
     if (action.peer < 0 || action.peer >= sequence.ranks)
       return fault(rank, {},
                    llvm::formatv("{0} peer of rank {1} in round {2} must be a "
-                                 "rank from 0 to {3}, got: {4}",
-                                 verb, rank, round, sequence.ranks - 1,
-                                 action.peer));
+                                 "{3} from 0 to {4}, got: {5}",
+                                 verb, name(rank), round,
+                                 sequence.members.areAll() ? "rank" : "member",
+                                 sequence.ranks - 1, action.peer));
     if (action.peer == rank)
       return fault(rank, {},
                    llvm::formatv("{0} peer of rank {1} in round {2} must be "
                                  "another rank, got: itself",
-                                 verb, rank, round));
+                                 verb, name(rank), round));
     if (action.begin < 0 || action.count < 0 || action.begin > own.chunks ||
         action.count > own.chunks - action.begin)
       return fault(rank, {},
                    llvm::formatv("{0} parts of rank {1} in round {2} must lie "
                                  "in 0 to {3}, got: {4} from {5} on",
-                                 verb, rank, round, own.chunks, action.count,
+                                 verb, name(rank), round, own.chunks, action.count,
                                  action.begin));
     return std::nullopt;
   }
@@ -109,8 +115,8 @@ private:
         (sequence.moves || there->begin == own.begin) && there->count == own.count)
       return std::nullopt; // almost always: format nothing for it
     std::string what =
-        llvm::formatv("rank {0} {1} {2} {3} rank {4} in round {5}, ", rank,
-                      ownVerb, parts(own), ownWord, own.peer, round)
+        llvm::formatv("rank {0} {1} {2} {3} rank {4} in round {5}, ", name(rank),
+                      ownVerb, parts(own), ownWord, name(own.peer), round)
             .str();
     if (!there->active)
       return fault(rank, own.peer,
@@ -118,7 +124,7 @@ private:
     if (there->peer != rank)
       return fault(rank, own.peer,
                    llvm::formatv("{0}which {1} {2} rank {3}", what, thirdPerson,
-                                 word, there->peer));
+                                 word, name(there->peer)));
     return fault(
         rank, own.peer,
         llvm::formatv("{0}which {1} {2}", what, thirdPerson, parts(*there)));

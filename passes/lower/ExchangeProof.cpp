@@ -162,12 +162,13 @@ public:
               {},
               llvm::formatv("the exchanges do not compute {0}: on rank {1}, "
                             "part {2} of {3} {4}",
-                            stringify(collective.kind), rank, part, fine, *why)
+                            stringify(collective.kind), name(rank), part, fine, *why)
                   .str()};
     return std::nullopt;
   }
 
 private:
+  int64_t name(int64_t rank) const { return sequence.members.rankAt(rank); }
   int &at(int64_t rank, int64_t part) { return state[rank * fine + part]; }
   int64_t ownerOf(int64_t part) const { return part * sequence.ranks / fine; }
 
@@ -206,7 +207,7 @@ private:
     }
     if (at(rank, part) == first[from * fine + wanted])
       return std::nullopt;
-    return llvm::formatv("must be part {0} of rank {1}", wanted, from).str();
+    return llvm::formatv("must be part {0} of rank {1}", wanted, name(from)).str();
   }
 
   std::optional<std::string> checkPart(int64_t rank, int64_t part) {
@@ -225,16 +226,16 @@ private:
                    collective.kind == CollectiveKind::reduceScatter;
     for (int64_t i = 0; i < sequence.ranks; ++i) {
       if (want->test(i) && !symbol.ranks.test(i))
-        return llvm::formatv("misses the contribution of rank {0}", i).str();
+        return llvm::formatv("misses the contribution of rank {0}", name(i)).str();
       if (!want->test(i) && symbol.ranks.test(i))
-        return llvm::formatv("must not have a contribution of rank {0}", i)
+        return llvm::formatv("must not have a contribution of rank {0}", name(i))
             .str();
       // Maxima and minima do not count.
       bool counts = collective.reduction == cs::Reduction::sum ||
                     collective.reduction == cs::Reduction::mean;
       if (counts && symbol.twice.test(i))
         return llvm::formatv("has the contribution of rank {0} more than once",
-                             i)
+                             name(i))
             .str();
     }
     bool mean = reduces && collective.reduction == cs::Reduction::mean;
@@ -255,7 +256,7 @@ private:
     // All ranks that have this part have the same bits.
     if (collective.kind == CollectiveKind::allReduce &&
         at(rank, part) != at(0, part))
-      return "is combined in another order than on rank 0";
+      return llvm::formatv("is combined in another order than on rank {0}", name(0)).str();
     return std::nullopt;
   }
 

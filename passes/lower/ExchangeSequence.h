@@ -6,7 +6,7 @@
 #ifndef COMMSCHED_PASSES_LOWER_EXCHANGESEQUENCE_H
 #define COMMSCHED_PASSES_LOWER_EXCHANGESEQUENCE_H
 
-#include "ir/Cs.h"
+#include "ir/CsGroups.h"
 #include "llvm/ADT/SmallVector.h"
 #include <cstdint>
 #include <optional>
@@ -14,8 +14,9 @@
 
 namespace commsched {
 
-/// The exchanges of one communication, of all ranks. All programs have the same
-/// number of phases, and phases agree in chunks, rounds and combine.
+/// The exchanges of one communication, of all its ranks, which are numbered as the
+/// collective numbers them. All programs have the same number of phases, and phases
+/// agree in chunks, rounds and combine.
 struct ExchangeSequence {
   struct Phase {
     int64_t chunks;
@@ -29,6 +30,7 @@ struct ExchangeSequence {
 
   int64_t ranks;
   llvm::SmallVector<Program> programs; // one for all ranks, or one per rank
+  cs::Members members;                 // what the ranks are called in errors
   /// Parts may get other numbers where they are received (all_to_all).
   bool moves = false;
 
@@ -37,7 +39,7 @@ struct ExchangeSequence {
   }
 };
 
-/// What is wrong, and with whose exchange.
+/// What is wrong, and with whose exchange, by number.
 struct ExchangeFault {
   size_t phase; // the number of phases: not of a single one
   int64_t rank;

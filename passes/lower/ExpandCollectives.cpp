@@ -8,6 +8,7 @@
 #include "passes/lower/ExchangeAlgorithms.h"
 #include "passes/support/Module.h"
 
+#include "ir/CsGroups.h"
 #include "ir/CsSparseOps.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -85,7 +86,7 @@ public:
     FailureOr<ClusterOp> cluster = findCluster(getOperation());
     if (failed(cluster))
       return signalPassFailure();
-    ranks = static_cast<int64_t>(cluster->getNodes());
+    nodes = static_cast<int64_t>(cluster->getNodes());
     link = cluster->getInter();
     built.clear();
     for (Operation *op : collectives) {
@@ -98,9 +99,21 @@ public:
   }
 
 private:
-  LogicalResult expand(Operation *op, const Collective &collective) {
+  LogicalResult expand(Operation *op, Collective collective) {
     auto part = cast<PlacedType>(op->getOperand(0).getType());
     auto result = cast<PlacedType>(op->getResult(0).getType());
+    FailureOr<Members> members = Members::of(op, nodes);
+    if (failed(members))
+      return failure();
+    ranks = members->size();
+    if (hasRoot(collective.kind) && !members->has(collective.root)) {
+      if (members->areAll())
+        return op->emitOpError() << "root must be below the number of nodes, "
+                                 << ranks << ", got: " << collective.root;
+      return op->emitOpError() << "root must be in " << getGroupName(op)
+                               << ", got: " << collective.root;
+    }
+    collective.root = members->indexOf(collective.root).value_or(0);
     if (failed(verifyRanks(op, part, result, collective)))
       return failure();
     auto start = cast<StartOp>(op->getParentOp());
@@ -117,7 +130,8 @@ private:
 
     if (isKnownEverywhere(start, collective)) {
       OpBuilder builder(op);
-      Value own = ShardOp::create(builder, op->getLoc(), result, op->getOperand(0));
+      Value own = ShardOp::create(builder, op->getLoc(), result, op->getOperand(0),
+                                  getGroupName(op));
       op->getResult(0).replaceAllUsesWith(own);
       op->erase();
       remark::passed(start.getLoc(), remarkOf(start))
@@ -131,8 +145,9 @@ private:
     OpBuilder builder(op);
     Location loc = op->getLoc();
     Value value = op->getOperand(0);
+    FlatSymbolRefAttr group = getGroupName(op);
     if (collective.kind == CollectiveKind::allGather)
-      value = UnshardOp::create(builder, loc, whole, value);
+      value = UnshardOp::create(builder, loc, whole, value, group);
     FloatAttr mean = builder.getF64FloatAttr(1.0 / static_cast<double>(ranks));
     ArrayRef<ExchangePhase> phases = exchangesOf(collective, chosen);
     // Behind the last that combines, sums are only distributed.
@@ -143,10 +158,10 @@ private:
       value = ExchangeOp::create(
           builder, loc, value, phase.chunks, phase.rounds, phase.combine,
           phase.scaled ? mean : FloatAttr(), phase.send, phase.recv,
-          &phase >= gathers ? start.getGatherPriorityAttr() : IntegerAttr());
+          &phase >= gathers ? start.getGatherPriorityAttr() : IntegerAttr(), group);
     start.removeGatherPriorityAttr();
     if (collective.kind == CollectiveKind::reduceScatter)
-      value = ShardOp::create(builder, loc, result, value);
+      value = ShardOp::create(builder, loc, result, value, group);
     record(start, op, collective);
     op->getResult(0).replaceAllUsesWith(value);
     op->erase();
@@ -166,9 +181,9 @@ private:
   /// One round, in which nodes send the half that is theirs.
   LogicalResult expand(PairExchangeOp op) {
     auto distance = static_cast<int64_t>(op.getDistance());
-    if (ranks % (2 * distance) != 0)
+    if (nodes % (2 * distance) != 0)
       return op.emitOpError() << "needs a multiple of " << 2 * distance
-                              << " nodes, got: " << ranks;
+                              << " nodes, got: " << nodes;
     OpBuilder builder(op);
     MLIRContext *context = &getContext();
     AffineExpr rank = builder.getAffineDimExpr(0);
@@ -182,7 +197,8 @@ private:
     Value value = ExchangeOp::create(
         builder, op.getLoc(), op.getValue(), /*chunks=*/2, /*rounds=*/1, Combine::replace,
         FloatAttr(), SideAttr::get(context, mapOf({half, one}), peer, always),
-        SideAttr::get(context, mapOf({one - half, one}), peer, always), IntegerAttr());
+        SideAttr::get(context, mapOf({one - half, one}), peer, always), IntegerAttr(),
+        FlatSymbolRefAttr());
     op.getResult().replaceAllUsesWith(value);
     op.erase();
     return success();
@@ -192,7 +208,7 @@ private:
   ArrayRef<ExchangePhase> exchangesOf(const Collective &collective,
                                       ExchangeAlgorithm algorithm) {
     auto [it, isNew] = built.try_emplace({collective.kind, collective.reduction,
-                                          collective.root, algorithm});
+                                          collective.root, algorithm, ranks});
     if (isNew)
       it->second = buildExchanges(&getContext(), collective, algorithm, ranks);
     return it->second;
@@ -201,9 +217,6 @@ private:
   /// What depends on the number of ranks, and so is not the op's to verify.
   LogicalResult verifyRanks(Operation *op, PlacedType value, PlacedType result,
                             const Collective &collective) {
-    if (collective.root >= ranks)
-      return op->emitOpError() << "root must be below the number of nodes, "
-                               << ranks << ", got: " << collective.root;
     int64_t whole, part;
     if (collective.kind == CollectiveKind::allToAll) {
       if (int64_t rows = value.getTensor().getDimSize(0); rows % (2 * ranks) != 0)
@@ -330,15 +343,18 @@ private:
            ((type.getElementType().getIntOrFloatBitWidth() + 7) / 8);
   }
 
+  static bool hasRoot(CollectiveKind kind) {
+    return kind == CollectiveKind::reduce || kind == CollectiveKind::broadcast;
+  }
+
   /// Keeps what the exchanges compute: --verify-distributed proves it, and
   /// traces name it.
   void record(StartOp start, Operation *op, const Collective &collective) {
     OpBuilder builder(&getContext());
     start->setAttr(kCollectiveAttr,
                    builder.getStringAttr(stringify(collective.kind)));
-    if (collective.kind == CollectiveKind::reduce ||
-        collective.kind == CollectiveKind::broadcast)
-      start->setAttr(kRootAttr, builder.getI64IntegerAttr(collective.root));
+    if (hasRoot(collective.kind))
+      start->setAttr(kRootAttr, op->getAttr("root"));
     if (collective.kind != CollectiveKind::broadcast &&
         collective.kind != CollectiveKind::allGather &&
         collective.kind != CollectiveKind::allToAll)
@@ -383,9 +399,10 @@ private:
       start.erase();
   }
 
-  int64_t ranks = 1;
+  int64_t nodes = 1;
+  int64_t ranks = 1; // of the collective at hand
   LinkAttr link;
-  std::map<std::tuple<CollectiveKind, Reduction, int64_t, ExchangeAlgorithm>,
+  std::map<std::tuple<CollectiveKind, Reduction, int64_t, ExchangeAlgorithm, int64_t>,
            SmallVector<ExchangePhase>>
       built;
 };

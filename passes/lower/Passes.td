@@ -11,7 +11,8 @@ def ExpandCollectives : Pass<"expand-collectives", "::mlir::ModuleOp"> {
   let description = [{
     Replaces the collective in each `cs.start` by `cs.exchange`, `cs.shard` and
     `cs.unshard`, for transports without collectives of their own. The number
-    of nodes P is that of the module's `cs.cluster`; any P works, and any number
+    of nodes P is that of the module's `cs.cluster`, or the number of members of
+    the `cs.group` that the collective is in; any P works, and any number
     of elements (the parts of a tensor may differ by one element, or be empty).
     The result of a reduction is bitwise the same on all nodes: each part is
     reduced on one node and copied from there; with recursive doubling, all nodes
@@ -67,9 +68,9 @@ def VerifyDistributed : Pass<"verify-distributed", "::mlir::ModuleOp"> {
 
     1. every future is awaited exactly once, on every path;
     2. a key names one communication of a function;
-    3. all nodes issue the same collectives in the same order, with the same
-       types, reductions and roots (compares the functions of
-       `--specialize-ranks`; without them nodes run the same function);
+    3. any two nodes issue the collectives that they share in the same order,
+       with the same types, reductions, roots and groups (compares the functions
+       of `--specialize-ranks`; without them nodes run the same function);
     4. every `cs.send` has its `cs.recv` of the same type, and the reverse;
     5. in every round of every `cs.exchange`, what a node sends is what its peer
        receives; peers and parts exist; no node sends and receives the same part

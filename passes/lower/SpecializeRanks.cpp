@@ -3,6 +3,7 @@
 
 #include "passes/lower/Passes.h"
 
+#include "ir/CsGroups.h"
 #include "ir/CsServerFunctions.h"
 #include "passes/lower/AffineEval.h"
 #include "passes/support/Module.h"
@@ -109,7 +110,7 @@ public:
         auto copy = cast<func::FuncOp>(builder.clone(*function));
         copy.setName(getRankName(function.getName(), rank));
         copy->setAttr(CsDialect::kRankAttr, builder.getI64IntegerAttr(rank));
-        if (failed(specialize(copy, rank)))
+        if (failed(specialize(copy, rank, ranks)))
           return signalPassFailure();
       }
       remark::passed(function.getLoc(),
@@ -124,11 +125,17 @@ public:
   }
 
 private:
-  LogicalResult specialize(func::FuncOp function, int64_t rank) {
+  LogicalResult specialize(func::FuncOp function, int64_t rank, int64_t ranks) {
     WalkResult walked = function.walk([&](Operation *op) {
       if (auto exchange = dyn_cast<ExchangeOp>(op)) {
-        exchange.setSendAttr(fill(exchange.getSend(), rank));
-        exchange.setRecvAttr(fill(exchange.getRecv(), rank));
+        FailureOr<Members> members = Members::of(op, ranks);
+        if (failed(members))
+          return WalkResult::interrupt();
+        // What others than members would do is of no matter.
+        if (std::optional<int64_t> index = members->indexOf(rank)) {
+          exchange.setSendAttr(fill(exchange.getSend(), *index));
+          exchange.setRecvAttr(fill(exchange.getRecv(), *index));
+        }
       } else if (auto send = dyn_cast<SendOp>(op)) {
         return specializeMessage(send, rank);
       } else if (auto recv = dyn_cast<RecvOp>(op)) {

@@ -11,6 +11,7 @@
 #include "passes/support/Module.h"
 
 #include "mlir/IR/Remarks.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/StringSwitch.h"
 #include <map>
 
@@ -38,11 +39,15 @@ public:
       : model(model), counts(counts) {}
 
   LogicalResult run() {
-    for (const Role &role : model.roles)
-      for (const Communication &communication : role.of(0).communications)
-        if (communication.isStart() && !communication.inner &&
-            failed(verify(role, communication.key)))
-          return failure();
+    for (const Role &role : model.roles) {
+      llvm::StringSet<> seen;
+      for (const FunctionModel &function : role.functions)
+        for (const Communication &communication : function.communications)
+          if (communication.isStart() && !communication.inner &&
+              seen.insert(communication.key).second &&
+              failed(verify(role, communication.key, communication.members)))
+            return failure();
+    }
     return success();
   }
 
@@ -58,22 +63,24 @@ private:
     return function.communications[function.collectives.lookup(key)];
   }
 
-  LogicalResult verify(const Role &role, StringRef key) {
-    ExchangeSequence sequence{role.ranks, {}};
+  LogicalResult verify(const Role &role, StringRef key, const Members &members) {
+    ExchangeSequence sequence{members.size(), {}, members};
     // What the verdict depends on, and nothing else.
     std::vector<const void *> identity;
-    for (int64_t rank = 0; rank < int64_t(role.functions.size()); ++rank)
-      if (failed(append(role, rank, key, sequence, identity)))
+    int64_t programs = role.isUniform() ? 1 : members.size();
+    for (int64_t index = 0; index < programs; ++index)
+      if (failed(append(role, index, key, sequence, identity)))
         return failure();
-    const Communication &first = find(role, 0, key);
-    FailureOr<std::optional<Collective>> collective = goalOf(first, role.ranks);
+    const Communication &first = find(role, members.rankAt(0), key);
+    FailureOr<std::optional<Collective>> collective = goalOf(first);
     if (failed(collective))
       return failure();
     auto start = cast<StartOp>(first.op);
-    for (StringRef name : {kCollectiveAttr, kReductionAttr, kRootAttr})
+    for (StringRef name : {kCollectiveAttr, kReductionAttr})
       identity.push_back(start->getAttr(name).getAsOpaquePointer());
-    identity.push_back(reinterpret_cast<const void *>(
-        static_cast<uintptr_t>(role.ranks)));
+    for (int64_t number : {members.size(), *collective ? (*collective)->root : 0})
+      identity.push_back(
+          reinterpret_cast<const void *>(static_cast<uintptr_t>(number)));
 
     ++counts.sequences;
     auto [it, isNew] = verdicts.try_emplace(std::move(identity));
@@ -82,36 +89,38 @@ private:
       ++counts.distinct;
       sequence.moves = *collective && (*collective)->kind == CollectiveKind::allToAll;
       if (auto fault = checkMessages(sequence, verdict.sampled))
-        return report(role, key, *fault);
+        return report(role, key, members, *fault);
       if (*collective && !verdict.sampled)
         if (auto fault =
                 proveCollective(sequence, **collective, verdict.proof))
-          return report(role, key, *fault);
+          return report(role, key, members, *fault);
     }
     counts.sampled += verdict.sampled;
     counts.proved += verdict.proof == Proof::done;
     return success();
   }
 
-  LogicalResult append(const Role &role, int64_t rank, StringRef key,
+  LogicalResult append(const Role &role, int64_t index, StringRef key,
                        ExchangeSequence &sequence,
                        std::vector<const void *> &identity) {
+    const int64_t rank = sequence.members.rankAt(index);
+    const int64_t firstRank = sequence.members.rankAt(0);
     const Communication &own = find(role, rank, key);
     SmallVector<ExchangeOp> ops = exchangesOf(own);
     auto mismatch = [&](Operation *op, StringRef what, int64_t want,
                         int64_t got, Operation *there) -> LogicalResult {
       InFlightDiagnostic diagnostic = op->emitOpError()
                                       << what << " of rank " << rank
-                                      << " must match " << want
-                                      << " of rank 0, got: " << got;
-      diagnostic.attachNote(there->getLoc()) << "rank 0 is here";
+                                      << " must match " << want << " of rank "
+                                      << firstRank << ", got: " << got;
+      diagnostic.attachNote(there->getLoc()) << "rank " << firstRank << " is here";
       return diagnostic;
     };
     SmallVector<ExchangeOp> firsts =
-        rank == 0 ? ops : exchangesOf(find(role, 0, key));
+        index == 0 ? ops : exchangesOf(find(role, firstRank, key));
     if (ops.size() != firsts.size())
       return mismatch(own.op, "number of exchanges", firsts.size(), ops.size(),
-                      find(role, 0, key).op);
+                      find(role, firstRank, key).op);
     ExchangeSequence::Program program;
     for (auto [op, first] : llvm::zip(ops, firsts)) {
       if (op.getChunks() != first.getChunks())
@@ -122,9 +131,9 @@ private:
         InFlightDiagnostic diagnostic =
             op.emitOpError()
             << "rank " << rank << " must combine by "
-            << stringifyCombine(first.getCombine())
-            << " like rank 0, got: " << stringifyCombine(op.getCombine());
-        diagnostic.attachNote(first.getLoc()) << "rank 0 is here";
+            << stringifyCombine(first.getCombine()) << " like rank " << firstRank
+            << ", got: " << stringifyCombine(op.getCombine());
+        diagnostic.attachNote(first.getLoc()) << "rank " << firstRank << " is here";
         return diagnostic;
       }
       program.push_back({static_cast<int64_t>(op.getChunks()),
@@ -142,8 +151,7 @@ private:
   }
 
   /// What the start says that its exchanges compute; nothing if it does not.
-  static FailureOr<std::optional<Collective>> goalOf(const Communication &first,
-                                                     int64_t ranks) {
+  static FailureOr<std::optional<Collective>> goalOf(const Communication &first) {
     auto start = cast<StartOp>(first.op);
     Attribute named = start->getAttr(kCollectiveAttr);
     if (!named)
@@ -175,11 +183,15 @@ private:
     }
     if (*kind == CollectiveKind::reduce || *kind == CollectiveKind::broadcast) {
       auto root = start->getAttrOfType<IntegerAttr>(kRootAttr);
-      if (!root || root.getInt() < 0 || root.getInt() >= ranks)
-        return start.emitOpError()
-               << "'" << kRootAttr << "' must be a rank from 0 to "
-               << ranks - 1;
-      goal.root = root.getInt();
+      const Members &members = first.members;
+      if (!root || !members.has(root.getInt())) {
+        InFlightDiagnostic diagnostic = start.emitOpError();
+        diagnostic << "'" << kRootAttr << "' must be a rank ";
+        if (members.areAll())
+          return diagnostic << "from 0 to " << members.size() - 1;
+        return diagnostic << "of its group";
+      }
+      goal.root = *members.indexOf(root.getInt());
     }
     Block &body = start.getBody().front();
     bool gathers = isa<UnshardOp>(body.front());
@@ -195,10 +207,10 @@ private:
     return std::optional<Collective>(goal);
   }
 
-  LogicalResult report(const Role &role, StringRef key,
+  LogicalResult report(const Role &role, StringRef key, const Members &members,
                        const ExchangeFault &fault) {
-    auto opOf = [&](int64_t rank) -> Operation * {
-      const Communication &communication = find(role, rank, key);
+    auto opOf = [&](int64_t index) -> Operation * {
+      const Communication &communication = find(role, members.rankAt(index), key);
       SmallVector<ExchangeOp> ops = exchangesOf(communication);
       return fault.phase < ops.size() ? ops[fault.phase].getOperation()
                                       : communication.op;
@@ -208,7 +220,7 @@ private:
                                     << "\": " << fault.message;
     if (fault.other && opOf(*fault.other) != opOf(fault.rank))
       diagnostic.attachNote(opOf(*fault.other)->getLoc())
-          << "rank " << *fault.other << " is here";
+          << "rank " << members.rankAt(*fault.other) << " is here";
     return diagnostic;
   }
 
@@ -255,7 +267,7 @@ private:
          << (role.ranks == 1 ? " rank" : " ranks");
       if (!role.isUniform())
         os << " (one function each)";
-      collectives += role.of(0).collectives.size();
+      collectives += role.collectives.size();
     }
     if (model.roles.empty())
       os << "nothing is distributed";

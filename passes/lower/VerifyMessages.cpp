@@ -11,62 +11,87 @@ using namespace mlir;
 using namespace commsched;
 using namespace commsched::cs;
 
+/// The collectives of `rank` that `other` is a member of as well.
 static SmallVector<const Communication *>
-collectivesOf(const FunctionModel &function) {
+sharedCollectives(const Role &role, int64_t rank, int64_t other) {
   SmallVector<const Communication *> list;
-  for (const Communication &communication : function.communications)
-    if (communication.kind == Communication::Kind::collective)
+  for (const Communication &communication : role.of(rank).communications)
+    if (communication.kind == Communication::Kind::collective &&
+        communication.members.has(rank) && communication.members.has(other))
       list.push_back(&communication);
   return list;
 }
 
-/// Compares the collectives of `rank` with those of rank 0.
-static LogicalResult compareWithFirst(const Role &role, int64_t rank) {
-  SmallVector<const Communication *> first = collectivesOf(role.of(0));
-  SmallVector<const Communication *> own = collectivesOf(role.of(rank));
-  for (size_t i = 0; i < std::min(first.size(), own.size()); ++i) {
-    const Communication &a = *first[i], &b = *own[i];
-    if (a.key != b.key) {
-      InFlightDiagnostic diagnostic =
-          b.op->emitOpError() << "rank " << rank << " issues \"" << b.key
-                              << "\" where rank 0 issues \"" << a.key << "\"";
-      diagnostic.attachNote(a.op->getLoc()) << "rank 0 is here";
-      return diagnostic;
-    }
-    if (!a.agrees(b)) {
-      InFlightDiagnostic diagnostic = b.op->emitOpError()
-                                      << "\"" << b.key << "\" of rank " << rank
-                                      << " must match " << a.describe()
-                                      << " of rank 0, got: " << b.describe();
-      diagnostic.attachNote(a.op->getLoc()) << "rank 0 is here";
-      return diagnostic;
-    }
+/// Compares the collectives that `rank` shares with `other`.
+static LogicalResult compareRanks(const Role &role, int64_t other, int64_t rank) {
+  SmallVector<const Communication *> first = sharedCollectives(role, other, rank);
+  SmallVector<const Communication *> own = sharedCollectives(role, rank, other);
+  auto noteOther = [&](InFlightDiagnostic &&diagnostic, Location loc) {
+    diagnostic.attachNote(loc) << "rank " << other << " is here";
+    return failure();
+  };
+  // An op that both have, but not of the same members.
+  auto compareAgreed = [&](const Communication &a, const Communication &b) {
+    if (a.agrees(b))
+      return success();
+    return noteOther(b.op->emitOpError()
+                         << "\"" << b.key << "\" of rank " << rank << " must match "
+                         << a.describe() << " of rank " << other
+                         << ", got: " << b.describe(),
+                     a.op->getLoc());
+  };
+  const FunctionModel &there = role.of(other), &here = role.of(rank);
+  for (size_t i = 0; i < std::max(first.size(), own.size()); ++i) {
+    if (i < first.size())
+      if (auto it = here.collectives.find(first[i]->key); it != here.collectives.end())
+        if (failed(compareAgreed(*first[i], here.communications[it->second])))
+          return failure();
+    if (i < own.size())
+      if (auto it = there.collectives.find(own[i]->key); it != there.collectives.end())
+        if (failed(compareAgreed(there.communications[it->second], *own[i])))
+          return failure();
+    if (i < first.size() && i < own.size() && first[i]->key != own[i]->key)
+      return noteOther(own[i]->op->emitOpError()
+                           << "rank " << rank << " issues \"" << own[i]->key
+                           << "\" where rank " << other << " issues \""
+                           << first[i]->key << "\"",
+                       first[i]->op->getLoc());
   }
   if (own.size() > first.size()) {
     const Communication &extra = *own[first.size()];
-    InFlightDiagnostic diagnostic = extra.op->emitOpError()
-                                    << "rank " << rank << " issues \""
-                                    << extra.key << "\", which rank 0 does not";
-    diagnostic.attachNote(role.of(0).function->getLoc()) << "rank 0 is here";
-    return diagnostic;
+    return noteOther(extra.op->emitOpError() << "rank " << rank << " issues \""
+                                             << extra.key << "\", which rank "
+                                             << other << " does not",
+                     there.function->getLoc());
   }
   if (own.size() < first.size()) {
     const Communication &missing = *first[own.size()];
-    InFlightDiagnostic diagnostic = role.of(rank).function->emitOpError()
-                                    << "rank " << rank << " does not issue \""
-                                    << missing.key << "\", which rank 0 does";
-    diagnostic.attachNote(missing.op->getLoc()) << "rank 0 is here";
-    return diagnostic;
+    return noteOther(here.function->emitOpError()
+                         << "rank " << rank << " does not issue \"" << missing.key
+                         << "\", which rank " << other << " does",
+                     missing.op->getLoc());
   }
   return success();
 }
 
 LogicalResult commsched::verifyOrder(const DistributedModel &model) {
   LogicalResult result = success();
-  for (const Role &role : model.roles)
-    for (int64_t rank = 1; rank < int64_t(role.functions.size()); ++rank)
-      if (failed(compareWithFirst(role, rank)))
-        result = failure();
+  for (const Role &role : model.roles) {
+    auto ranks = static_cast<int64_t>(role.functions.size());
+    bool anyGroup = llvm::any_of(role.functions, [](const FunctionModel &function) {
+      return llvm::any_of(function.communications, [](const Communication &communication) {
+        return communication.kind == Communication::Kind::collective &&
+               !communication.members.areAll();
+      });
+    });
+    // Where all are members of all, who agrees with rank 0 agrees with everybody.
+    for (int64_t rank = 1; rank < ranks; ++rank)
+      for (int64_t other = 0; other < (anyGroup ? rank : 1); ++other)
+        if (failed(compareRanks(role, other, rank))) {
+          result = failure();
+          break; // one error for a rank
+        }
+  }
   return result;
 }
 

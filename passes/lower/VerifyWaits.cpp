@@ -6,7 +6,7 @@
 //
 // Nodes: the events of every rank, and for every collective of a role its
 // completion. Waits: an event waits for the one before it on its rank; a
-// collective completes when all ranks have begun it; a recv when its peer has
+// collective completes when all its members have begun it; a recv when its peer has
 // begun the send; a send when its peer has begun the recv; an await, or a
 // beginning with `after`, waits for a completion.
 //
@@ -71,8 +71,7 @@ private:
           return false;
       }
       completion.push_back(nodeCount);
-      // By position among the communications of rank 0: verifyOrder() holds.
-      nodeCount += static_cast<int64_t>(role.of(0).communications.size());
+      nodeCount += static_cast<int64_t>(role.collectives.size());
     }
     return nodeCount <= kMostNodes;
   }
@@ -90,6 +89,10 @@ private:
     return rankBegin[role][rank] + it->second[communication];
   }
 
+  int64_t completionOf(unsigned role, const Communication &collective) {
+    return completion[role] + model.roles[role].collectives.lookup(collective.key);
+  }
+
   /// Lets `node` of `rank` wait for the completion of one of its
   /// communications.
   void waitFor(WaitGraph &graph, int64_t node, unsigned role, int64_t rank,
@@ -97,9 +100,8 @@ private:
     const FunctionModel &function = model.roles[role].of(rank);
     const Communication &communication = function.communications[index];
     if (communication.kind == Communication::Kind::collective) {
-      unsigned first = model.roles[role].of(0).collectives.lookup(
-          communication.key);
-      graph.addWait(node, completion[role] + first);
+      if (communication.members.has(rank))
+        graph.addWait(node, completionOf(role, communication));
       return;
     }
     graph.addWait(node, beginning(role, rank, index));
@@ -215,11 +217,9 @@ private:
         waitFor(graph, node, role, rank, event.communication);
         continue;
       }
-      if (communication.kind == Communication::Kind::collective)
-        graph.addWait(completion[role] +
-                          model.roles[role].of(0).collectives.lookup(
-                              communication.key),
-                      node);
+      if (communication.kind == Communication::Kind::collective &&
+          communication.members.has(rank))
+        graph.addWait(completionOf(role, communication), node);
       if (auto start = dyn_cast<StartOp>(event.op))
         for (Value future : start.getAfter())
           waitFor(graph, node, role, rank,

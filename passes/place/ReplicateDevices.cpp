@@ -3,6 +3,7 @@
 
 #include "passes/place/Passes.h"
 
+#include "ir/CsGroups.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/StringSet.h"
@@ -117,6 +118,9 @@ LogicalResult Replicator::check(Operation &op) {
   auto isLocal = [&](Value value) { return origins.isLocal(value); };
   if (llvm::none_of(op.getOperands(), isLocal))
     return success();
+  if (cs::getGroupName(&op))
+    return op.emitOpError() << "is in " << cs::getGroupName(&op)
+                            << ": groups are of nodes with one device";
   if (auto ret = dyn_cast<func::ReturnOp>(op)) {
     for (auto [i, value] : llvm::enumerate(ret.getOperands())) {
       if (!isLocal(value))

@@ -9,7 +9,7 @@
 #include "passes/plan/ExportPlan.h"
 #include "passes/plan/PlanDependences.h"
 
-#include "ir/Cs.h"
+#include "ir/CsGroups.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 #include <map>
@@ -33,10 +33,13 @@ struct PlanContext {
   bool usesRows = false;     // of tables
   double checkSeconds = 0;   // of checks of memory
   bool usesWorkerIndex = false;
+  std::map<std::string, unsigned> groups = {}; // by name
   /// (function, instruction) -> index in the compiler, of every Run.
   std::vector<std::array<unsigned, 3>> runs = {};
 
   unsigned location(mlir::Location loc);
+  /// Index of the group that `op`, a collective, is in.
+  llvm::FailureOr<unsigned> group(mlir::Operation *op);
 };
 
 /// Adds `function` to the plan. The scratch and symbols of its fragments are

@@ -44,6 +44,22 @@ unsigned PlanContext::location(Location loc) {
   return it->second;
 }
 
+FailureOr<unsigned> PlanContext::group(Operation *op) {
+  FailureOr<cs::Members> members =
+      cs::Members::of(op, static_cast<int64_t>(cluster.getNodes()));
+  if (failed(members))
+    return failure();
+  std::string name = cs::getGroupName(op).getValue().str();
+  auto [it, fresh] = groups.try_emplace(name, plan.groups_size());
+  if (fresh) {
+    plan::Group *made = plan.add_groups();
+    made->set_name(name);
+    for (int64_t i = 0; i < members->size(); ++i)
+      made->add_ranks(static_cast<uint32_t>(members->rankAt(i)));
+  }
+  return it->second;
+}
+
 plan::AffineExpr toPlan(AffineExpr expr) {
   plan::AffineExpr result;
   if (auto constant = dyn_cast<AffineConstantExpr>(expr)) {
@@ -274,6 +290,8 @@ LogicalResult exportPlan(ModuleOp module, const CodeOptions &options,
     need(plan::FEATURE_ROW_SPARSE);
   if (context.usesWorkerIndex)
     need(plan::FEATURE_WORKER_INDEX);
+  if (plan.groups_size() > 0)
+    need(plan::FEATURE_GROUPS);
   plan.set_required_features(features);
 
   statistics.checkSeconds += context.checkSeconds;

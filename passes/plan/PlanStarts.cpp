@@ -63,6 +63,8 @@ LogicalResult FunctionBuilder::addStart(cs::StartOp op) {
   for (Operation &inner : body.without_terminator()) {
     if (inner.getNumOperands() != 1 || inner.getOperand(0) != expected || shard)
       return inner.emitOpError("must work on the result of the op before it");
+    if (cs::getGroupName(&inner) != cs::getGroupName(&body.front()))
+      return inner.emitOpError("must be in the same group as the op before it");
     expected = inner.getResult(0);
     if (auto exchange = dyn_cast<cs::ExchangeOp>(inner)) {
       exchanges.push_back(exchange);
@@ -77,6 +79,12 @@ LogicalResult FunctionBuilder::addStart(cs::StartOp op) {
   }
   if (body.getTerminator()->getOperand(0) != expected)
     return op.emitOpError("must return the result of the last op");
+  if (cs::getGroupName(&body.front())) {
+    FailureOr<unsigned> group = context.group(&body.front());
+    if (failed(group))
+      return failure();
+    communicate->set_group(*group);
+  }
 
   unsigned working;
   if (!unshard && ownedBy(value, op)) {

@@ -3,6 +3,7 @@
 
 #include "passes/schedule/Starts.h"
 
+#include "ir/CsGroups.h"
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;
@@ -114,7 +115,7 @@ void Starts::startPieces(Operation *op, unsigned index) {
   builder.setInsertionPointToEnd(body);
   Value reduced = cs::AllReduceOp::create(builder, loc, type, request.key,
                                           cast<cs::AllReduceOp>(op).getReduction(),
-                                          argument);
+                                          argument, cs::getGroupName(op));
   cs::ReturnOp::create(builder, loc, reduced);
 }
 

@@ -3,6 +3,8 @@
 
 #include "passes/schedule/StepCommunications.h"
 
+#include "passes/support/Module.h"
+
 using namespace mlir;
 using namespace commsched;
 
@@ -26,6 +28,16 @@ LogicalResult StepCommunications::check() {
       return op.emitOpError("cannot be scheduled: must be a collective, or a "
                             "message to or from a parameter server");
     communications.push_back(&op);
+    if (cs::getGroupName(&op)) {
+      FailureOr<cs::ClusterOp> cluster = findCluster(func->getParentOfType<ModuleOp>());
+      if (failed(cluster))
+        return failure();
+      FailureOr<cs::Members> members =
+          cs::Members::of(&op, static_cast<int64_t>(cluster->getNodes()));
+      if (failed(members))
+        return failure();
+      groups.try_emplace(&op, *members);
+    }
     auto recv = dyn_cast<cs::RecvOp>(op);
     if (recv && failed(findUpdates(recv)))
       return failure();

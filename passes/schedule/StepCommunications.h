@@ -7,7 +7,7 @@
 #ifndef COMMSCHED_PASSES_SCHEDULE_STEPCOMMUNICATIONS_H
 #define COMMSCHED_PASSES_SCHEDULE_STEPCOMMUNICATIONS_H
 
-#include "ir/Cs.h"
+#include "ir/CsGroups.h"
 #include "ir/CsServerFunctions.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseMap.h"
@@ -45,6 +45,11 @@ public:
 
   /// In program order.
   llvm::ArrayRef<mlir::Operation *> all() const { return communications; }
+  /// Whose a collective of a cs.group is; null for one of all nodes.
+  const cs::Members *groupOf(mlir::Operation *op) const {
+    auto known = groups.find(op);
+    return known == groups.end() ? nullptr : &known->second;
+  }
   /// Of an op of the block, before anything is moved or added.
   unsigned placeOf(mlir::Operation *op) const { return places.lookup(op); }
   /// The first use of the results in the block; its terminator without any.
@@ -80,6 +85,7 @@ private:
 
   mlir::func::FuncOp func;
   llvm::SmallVector<mlir::Operation *> communications;
+  llvm::DenseMap<mlir::Operation *, cs::Members> groups;
   llvm::DenseMap<mlir::Operation *, unsigned> places;
   llvm::DenseMap<mlir::Value, Need> needs;
   llvm::DenseMap<mlir::Operation *, Need> opNeeds;

@@ -57,6 +57,29 @@ StepCosts::StepCosts(const StepCommunications &step, cs::ClusterOp cluster,
   for (auto [server, bytes] : loads)
     if (static_cast<__int128>(bytes) * ranks > total)
       narrow.insert(server);
+  findBusiest();
+}
+
+int64_t StepCosts::ranksOf(Operation *collective) const {
+  const cs::Members *group = step.groupOf(collective);
+  return group ? group->size() : ranks;
+}
+
+bool StepCosts::takesPart(Operation *collective) const {
+  const cs::Members *group = step.groupOf(collective);
+  return !group || (group->has(busiest) && group->size() > 1);
+}
+
+void StepCosts::findBusiest() {
+  std::vector<double> bytes(ranks);
+  for (Operation *op : step.all())
+    if (const cs::Members *group = step.groupOf(op))
+      for (int64_t i = 0; i < group->size(); ++i)
+        if (group->rankAt(i) < ranks)
+          bytes[group->rankAt(i)] += static_cast<double>(bytesOf(op->getOperand(0))) *
+                                     static_cast<double>(group->size() - 1) /
+                                     static_cast<double>(group->size());
+  busiest = std::max_element(bytes.begin(), bytes.end()) - bytes.begin();
 }
 
 Time StepCosts::durationOf(cs::FragmentOp fragment) const {
@@ -143,6 +166,9 @@ std::vector<Stage> StepCosts::stagesOf(Operation *op, Operation *pull,
     return stages;
   }
   unsigned link = linkOf(problem, kInter);
+  if (!takesPart(op))
+    return std::vector<Stage>(isa<cs::AllReduceOp>(op) ? 2 : 1, message(link, {0, 0}));
+  const int64_t ranks = ranksOf(op);
   int64_t bytes = bytesOf(op->getOperand(0));
   if (isa<cs::AllGatherOp>(op))
     bytes = bytesOf(op->getResult(0));

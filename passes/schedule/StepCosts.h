@@ -25,6 +25,9 @@ public:
   /// the `pull` of what the server makes of it. Adds the links that they are on.
   std::vector<schedule::Stage> stagesOf(mlir::Operation *op, mlir::Operation *pull,
                                         schedule::Problem &problem);
+  /// Whether the rank whose step the problem is takes part: of groups, the one that
+  /// communicates most, and no bound for its step is too high for the whole.
+  bool takesPart(mlir::Operation *collective) const;
   /// How many times the bytes of a message to or from this op's server are on the
   /// link that it is counted on.
   int64_t copiesOf(mlir::Operation *message) const;
@@ -33,6 +36,8 @@ public:
   void slowDown(schedule::Problem &problem) const;
 
 private:
+  void findBusiest();
+  int64_t ranksOf(mlir::Operation *collective) const;
   unsigned linkOf(schedule::Problem &problem, llvm::StringRef name);
   schedule::Stage message(unsigned link, CollectiveCost cost) const;
   schedule::Stage messageTo(mlir::Operation *op, bool up,
@@ -45,6 +50,7 @@ private:
   cs::ClusterOp cluster;
   llvm::StringRef algorithm;
   int64_t ranks;
+  int64_t busiest = 0; // rank
   schedule::Time overhead, latency;
   llvm::StringMap<unsigned> links;
   /// Servers whose link takes longer than a trainer's.

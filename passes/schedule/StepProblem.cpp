@@ -91,6 +91,7 @@ private:
     unsigned device;
     cs::MemoryKind memory;
     bool late;
+    Attribute group;
     bool operator==(const Fusable &) const = default;
   };
   std::vector<std::pair<Fusable, unsigned>> fusable;
@@ -327,14 +328,16 @@ std::vector<schedule::Consumer> ProblemBuilder::consumersOf(Operation *op) {
   return consumers;
 }
 
-/// Gradients that are reduced alike, of one type and place, may share messages.
+/// Gradients that are reduced alike, of one type and place and over the same nodes, may
+/// share messages.
 unsigned ProblemBuilder::kindOf(Operation *op) {
   auto reduce = dyn_cast<cs::AllReduceOp>(op);
   if (!reduce)
     return kinds++;
   cs::PlacedType placed = reduce.getValue().getType();
   Fusable fusable{reduce.getReduction(), placed.getTensor().getElementType(),
-                  placed.getDevice(), placed.getMemory(), isLate.contains(op)};
+                  placed.getDevice(), placed.getMemory(), isLate.contains(op),
+                  cs::getGroupName(op)};
   for (const auto &[known, kind] : this->fusable)
     if (known == fusable)
       return kind;
@@ -356,7 +359,8 @@ void ProblemBuilder::addCommunication(Operation *op) {
                                      : op->getResult(0);
   int64_t bytes = StepCosts::bytesOf(value);
   communication.bytes = std::max<int64_t>(1, bytes);
-  communication.divisible = isa<cs::AllReduceOp>(op) && bytes > 0;
+  communication.divisible =
+      isa<cs::AllReduceOp>(op) && bytes > 0 && costs.takesPart(op);
   communication.kind = kindOf(op);
   communication.producers = producersOf(op);
   communication.consumers = consumersOf(pull ? pull : op);

@@ -117,7 +117,8 @@ Value Exchanger::gather(StringRef name, Value message) {
       func.getContext(),
       RankedTensorType::get(shape, own.getElementType(), own.getEncoding()),
       type.getDevice(), type.getMemory());
-  return cs::AllGatherOp::create(builder, op.getLoc(), gathered, name, message);
+  return cs::AllGatherOp::create(builder, op.getLoc(), gathered, name, message,
+                                 FlatSymbolRefAttr());
 }
 
 /// gTop-k: in round s with the node whose number differs in bit s, and both select

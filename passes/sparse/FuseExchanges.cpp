@@ -3,6 +3,7 @@
 
 #include "passes/sparse/FuseExchanges.h"
 
+#include "ir/CsGroups.h"
 #include "ir/CsSparseOps.h"
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -244,7 +245,7 @@ bool sparse::isFusable(Operation *op) {
   if (isa<cs::AllGatherOp>(op)) {
     RankedTensorType type = placedType(op->getOperand(0)).getTensor();
     bool isRow = type.getRank() == 2 && type.getDimSize(0) == 1;
-    return type.getNumElements() > 0 && (isRow || !type.getEncoding());
+    return !cs::getGroupName(op) && type.getNumElements() > 0 && (isRow || !type.getEncoding());
   }
   return isa<cs::PairExchangeOp, cs::AllToAllOp>(op) &&
          placedType(op->getOperand(0)).getTensor().getRank() == 2;

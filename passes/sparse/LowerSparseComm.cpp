@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "ir/CsGroups.h"
 #include "ir/CsSparseOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -91,9 +92,13 @@ private:
                                                         cs::CsDialect::kParamAttr))
         params.insert(name.getValue());
     SmallVector<cs::AllReduceOp> gradients;
-    for (auto op : func.front().getOps<cs::AllReduceOp>())
-      if (params.contains(op.getKey()))
+    for (auto op : func.front().getOps<cs::AllReduceOp>()) {
+      if (op.getGroup() && (op->hasAttr(cs::kDensityAttr) || op->hasAttr(cs::kSparseMethodAttr)))
+        return op.emitOpError() << "cannot be sparse: it is in a group of the nodes, "
+                                << op.getGroupAttr();
+      if (params.contains(op.getKey()) && !op.getGroup())
         gradients.push_back(op);
+    }
     if (gradients.empty())
       return success();
     FailureOr<cs::ClusterOp> cluster = findCluster(getOperation());

@@ -130,7 +130,7 @@ Value Spreader::rankOn(unsigned device) {
   rank = cs::ReduceScatterOp::create(
       builder, loc, placed(context, {1}, builder.getI32Type(), device),
       unusedKey("spread.node" + (device ? "." + Twine(device) : Twine(""))),
-      cs::Reduction::max, numbers.getOutputs().front());
+      cs::Reduction::max, numbers.getOutputs().front(), FlatSymbolRefAttr());
   return rank;
 }
 
@@ -253,7 +253,7 @@ void Spreader::spread(const Group &group) {
   Value all = cs::AllReduceOp::create(
       builder, loc, message.getType(),
       unusedKey(key),
-      cs::Reduction::sum, message);
+      cs::Reduction::sum, message, FlatSymbolRefAttr());
   SmallVector<Value> parts{all};
   if (own.size() > 1)
     parts = llvm::to_vector(llvm::map_range(

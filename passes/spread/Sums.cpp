@@ -3,6 +3,7 @@
 
 #include "passes/spread/Sums.h"
 
+#include "ir/CsGroups.h"
 #include "ir/CsSparseOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -28,7 +29,8 @@ public:
     }
     for (Operation &op : func.front()) {
       // After these all nodes have the same.
-      if (isa<cs::AllReduceOp, cs::BroadcastOp, cs::AllGatherOp>(op))
+      if (isa<cs::AllReduceOp, cs::BroadcastOp, cs::AllGatherOp>(op) &&
+          !cs::getGroupName(&op))
         continue;
       bool own = !isa<cs::FragmentOp, cs::CopyOp, cs::SplitOp, cs::ConcatOp>(op) ||
                  llvm::any_of(op.getOperands(),

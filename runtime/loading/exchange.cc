@@ -34,14 +34,14 @@ absl::StatusOr<std::vector<Round>> Rounds(const plan::Phase &phase,
                                           const ExchangeSide &send,
                                           const ExchangeSide &recv,
                                           const TensorInfo &type, int rank,
-                                          int nodes) {
+                                          const RankGroup &group) {
   std::vector<Round> rounds(phase.rounds());
   for (uint32_t s = 0; s < phase.rounds(); ++s) {
     absl::StatusOr<Transfer> sent =
-        send.Evaluate("send", phase.chunks(), rank, nodes, s);
+        send.Evaluate("send", phase.chunks(), rank, group, s);
     if (!sent.ok()) return sent.status();
     absl::StatusOr<Transfer> received =
-        recv.Evaluate("receive", phase.chunks(), rank, nodes, s);
+        recv.Evaluate("receive", phase.chunks(), rank, group, s);
     if (!received.ok()) return received.status();
     const Bytes out = BytesOf(*sent, phase.chunks(), type);
     const Bytes in = BytesOf(*received, phase.chunks(), type);
@@ -69,15 +69,15 @@ absl::Status CheckPhase(const plan::Phase &phase, const TensorInfo &type) {
 }  // namespace
 
 absl::StatusOr<std::vector<Round>> EvaluatePhase(const plan::Phase &phase,
-                                                 const TensorInfo &type,
-                                                 int rank, int nodes) {
+                                                 const TensorInfo &type, int rank,
+                                                 const RankGroup &group) {
   if (absl::Status status = CheckPhase(phase, type); !status.ok())
     return status;
   absl::StatusOr<ExchangeSide> send = ExchangeSide::Parse(phase.send());
   if (!send.ok()) return send.status();
   absl::StatusOr<ExchangeSide> recv = ExchangeSide::Parse(phase.recv());
   if (!recv.ok()) return recv.status();
-  return Rounds(phase, *send, *recv, type, rank, nodes);
+  return Rounds(phase, *send, *recv, type, rank, group);
 }
 
 uint32_t SlicesOf(const plan::Communicate &exchange, const TensorInfo &type) {
@@ -95,26 +95,30 @@ uint32_t SlicesOf(const plan::Communicate &exchange, const TensorInfo &type) {
   return chunks == 0 ? 1 : plan::SlicesOfPart(type.bytes / chunks, rounds);
 }
 
-absl::Status CheckPhaseMatches(const plan::Phase &phase,
-                               const TensorInfo &type, int nodes) {
-  std::vector<std::vector<Round>> ranks;
-  for (int r = 0; r < nodes; ++r) {
+absl::Status CheckPhaseMatches(const plan::Phase &phase, const TensorInfo &type,
+                               const RankGroup &group) {
+  std::vector<std::vector<Round>> members;  // by index
+  for (int i = 0; i < group.size(); ++i) {
     absl::StatusOr<std::vector<Round>> rounds =
-        EvaluatePhase(phase, type, r, nodes);
+        EvaluatePhase(phase, type, group.RankAt(i), group);
     if (!rounds.ok()) return rounds.status();
-    ranks.push_back(*std::move(rounds));
+    members.push_back(*std::move(rounds));
   }
+  const auto round_of = [&](int rank, uint32_t s) -> const Round & {
+    return members[size_t(group.IndexOf(rank))][s];
+  };
   for (uint32_t s = 0; s < phase.rounds(); ++s)
-    for (int r = 0; r < nodes; ++r) {
-      const Round &mine = ranks[r][s];
+    for (int i = 0; i < group.size(); ++i) {
+      const int r = group.RankAt(i);
+      const Round &mine = members[size_t(i)][s];
       if (mine.send_peer >= 0) {
-        const Round &peer = ranks[mine.send_peer][s];
+        const Round &peer = round_of(mine.send_peer, s);
         if (peer.recv_peer != r || peer.recv_bytes != mine.send_bytes)
           return absl::InvalidArgumentError(absl::StrCat(
               "in round ", s, " rank ", r, " sends ", mine.send_bytes,
               " bytes to rank ", mine.send_peer, ", which does not receive them"));
       }
-      if (mine.recv_peer >= 0 && ranks[mine.recv_peer][s].send_peer != r)
+      if (mine.recv_peer >= 0 && round_of(mine.recv_peer, s).send_peer != r)
         return absl::InvalidArgumentError(
             absl::StrCat("in round ", s, " rank ", r, " waits for rank ",
                          mine.recv_peer, ", which does not send to it"));

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "plan/limits.h"
 #include "plan/plan.pb.h"
+#include "runtime/loading/rank_group.h"
 #include "runtime/program/program.h"
 
 namespace commsched::runtime {
@@ -19,11 +20,12 @@ namespace commsched::runtime {
 // Keeps a damaged plan from taking all memory.
 inline constexpr uint32_t kMaxRounds = 1 << 16;
 
-// The rounds of `phase` as rank `rank` of `nodes` sees them, for a tensor of
-// type `type`. Refuses parts and peers that do not exist.
+// The rounds of `phase`, of `group`, as rank `rank` sees them, for a tensor of type
+// `type`: without anything to do if it is no member. Refuses parts and peers that do
+// not exist.
 absl::StatusOr<std::vector<Round>> EvaluatePhase(const plan::Phase &phase,
-                                                 const TensorInfo &type,
-                                                 int rank, int nodes);
+                                                 const TensorInfo &type, int rank,
+                                                 const RankGroup &group);
 
 // Into how many slices messages are cut (CommunicateProgram::slices), the same on
 // all ranks. More than one only where each round moves one of the same parts of
@@ -32,8 +34,8 @@ absl::StatusOr<std::vector<Round>> EvaluatePhase(const plan::Phase &phase,
 uint32_t SlicesOf(const plan::Communicate &exchange, const TensorInfo &type);
 
 // Checks that in every round what a rank sends is what its peer expects.
-absl::Status CheckPhaseMatches(const plan::Phase &phase,
-                               const TensorInfo &type, int nodes);
+absl::Status CheckPhaseMatches(const plan::Phase &phase, const TensorInfo &type,
+                               const RankGroup &group);
 
 }  // namespace commsched::runtime
 

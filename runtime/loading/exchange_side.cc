@@ -44,31 +44,35 @@ absl::Status CheckParts(const char *what, int64_t chunks, int rank, int64_t roun
 }  // namespace
 
 absl::StatusOr<Transfer> ExchangeSide::Evaluate(const char *what, int64_t chunks,
-                                                int rank, int nodes,
+                                                int rank, const RankGroup &group,
                                                 int64_t round) const {
   Transfer transfer;
+  const int index = group.IndexOf(rank);
+  if (index < 0) return transfer;
   for (const auto &[expr, equality] : conditions_) {
-    std::optional<int64_t> value = expr.Evaluate(rank, round);
+    std::optional<int64_t> value = expr.Evaluate(index, round);
     if (!value) return Bad(what, rank, round, "the condition overflows");
     if (equality ? *value != 0 : *value < 0) return transfer;
   }
-  std::optional<int64_t> begin = begin_.Evaluate(rank, round);
-  std::optional<int64_t> count = count_.Evaluate(rank, round);
-  std::optional<int64_t> peer = peer_.Evaluate(rank, round);
+  std::optional<int64_t> begin = begin_.Evaluate(index, round);
+  std::optional<int64_t> count = count_.Evaluate(index, round);
+  std::optional<int64_t> peer = peer_.Evaluate(index, round);
   if (absl::Status s = CheckParts(what, chunks, rank, round, begin, count); !s.ok()) return s;
   if (!peer) return Bad(what, rank, round, "an expression overflows");
-  if (*peer < 0 || *peer >= nodes || *peer == rank)
+  if (*peer < 0 || *peer >= group.size() || *peer == index)
     return Bad(what, rank, round,
-               absl::StrCat("peer must be another rank below ", nodes, ", got: ", *peer));
-  if (*count != 0) transfer = {int(*peer), *begin, *count};
+               absl::StrCat("peer must be another ", group.all() ? "rank" : "member",
+                            " below ", group.size(), ", got: ", *peer));
+  if (*count != 0) transfer = {group.RankAt(int(*peer)), *begin, *count};
   return transfer;
 }
 
 absl::StatusOr<Transfer> ExchangeSide::EvaluateAgain(const char *what, int64_t chunks,
-                                                     int rank, int64_t round,
+                                                     int rank, const RankGroup &group,
+                                                     int64_t round,
                                                      Transfer other) const {
   if (other.peer < 0) return other;
-  std::optional<int64_t> begin = begin_.Evaluate(rank, round);
+  std::optional<int64_t> begin = begin_.Evaluate(group.IndexOf(rank), round);
   if (absl::Status s = CheckParts(what, chunks, rank, round, begin, other.count); !s.ok())
     return s;
   other.begin = *begin;

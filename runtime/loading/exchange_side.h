@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "plan/plan.pb.h"
 #include "runtime/loading/affine.h"
+#include "runtime/loading/rank_group.h"
 
 namespace commsched::runtime {
 
@@ -29,15 +30,17 @@ class ExchangeSide {
  public:
   static absl::StatusOr<ExchangeSide> Parse(const plan::Side &side);
 
-  // Of rank `rank` of `nodes`, where the tensor has `chunks` parts; `what` names
-  // the side in errors. Refuses parts and peers that do not exist.
+  // Of rank `rank` in an exchange of `group`, where the tensor has `chunks` parts;
+  // `what` names the side in errors. Nothing if it is no member. Refuses parts and
+  // peers that do not exist.
   absl::StatusOr<Transfer> Evaluate(const char *what, int64_t chunks, int rank,
-                                    int nodes, int64_t round) const;
+                                    const RankGroup &group, int64_t round) const;
 
   // The same of a side that does not use the round (UsesRound), from what it is in
   // another one: only where the parts begin changes.
   absl::StatusOr<Transfer> EvaluateAgain(const char *what, int64_t chunks, int rank,
-                                         int64_t round, Transfer other) const;
+                                         const RankGroup &group, int64_t round,
+                                         Transfer other) const;
 
   // By how many parts its parts move on in each round, around all `chunks` parts. Empty
   // if that is not seen.

@@ -107,10 +107,18 @@ absl::Status FunctionBuilder::AddCommunicate(const plan::Communicate &comm,
   if (absl::Status s = Write(comm.buffer()); !s.ok()) return s;
   const TensorInfo &type = out_.buffers[c.buffer].type;
   c.element = type.element;
+  absl::StatusOr<RankGroup> group = RankGroup::Of(comm, plan_);
+  if (!group.ok()) return BadPlan(where_, group.status().message());
+  if (comm.has_group() && comm.has_other_end())
+    return BadPlan(where_, "one end of a message must not be of a group");
   size_t unit = ops::ElementBytes(type.element);
-  size_t part_at = size_t(PartBegin(type.elements, nodes_, rank_)) * unit;
-  size_t part_bytes =
-      size_t(PartBegin(type.elements, nodes_, rank_ + 1)) * unit - part_at;
+  // No part for who is no member.
+  const int index = group->IndexOf(rank_);
+  const size_t part_at =
+      index < 0 ? 0 : size_t(PartBegin(type.elements, group->size(), index)) * unit;
+  const size_t part_bytes =
+      index < 0 ? 0
+                : size_t(PartBegin(type.elements, group->size(), index + 1)) * unit - part_at;
   if (comm.has_input()) {
     if (absl::Status s = CheckRead(comm.input()); !s.ok()) return s;
     const TensorInfo &input = out_.buffers[comm.input()].type;
@@ -131,7 +139,7 @@ absl::Status FunctionBuilder::AddCommunicate(const plan::Communicate &comm,
     c.output_bytes = part_bytes;
     if (output.element != type.element || output.bytes < part_bytes)
       return BadPlan(where_,
-                     absl::StrCat("output must hold part ", rank_, " of ",
+                     absl::StrCat("output must hold part ", index, " of ",
                                   ToString(type), ", got: ", ToString(output)));
   }
   for (int i = 0; i < comm.phases_size(); ++i) {
@@ -139,12 +147,12 @@ absl::Status FunctionBuilder::AddCommunicate(const plan::Communicate &comm,
     if ((total_rounds_ += phase.rounds()) > kMaxTotalRounds)
       return BadPlan(where_, "the function has too many rounds");
     absl::StatusOr<std::vector<Round>> rounds =
-        EvaluatePhase(phase, type, rank_, nodes_);
+        EvaluatePhase(phase, type, rank_, *group);
     if (!rounds.ok())
       return BadPlan(
           where_, absl::StrCat("phase ", i, ": ", rounds.status().message()));
-    if (rank_ == 0 && nodes_ <= kMaxCheckedNodes && !comm.has_other_end())
-      if (absl::Status s = CheckPhaseMatches(phase, type, nodes_); !s.ok())
+    if (rank_ == 0 && group->size() <= kMaxCheckedNodes && !comm.has_other_end())
+      if (absl::Status s = CheckPhaseMatches(phase, type, *group); !s.ok())
         return BadPlan(where_, absl::StrCat("phase ", i, ": ", s.message()));
     c.phases.push_back(
         {ops::Combine(phase.combine()), phase.scale(), *std::move(rounds),
@@ -185,7 +193,7 @@ absl::Status FunctionBuilder::CheckEnds() {
       continue;
     plan::Phase both = phase;
     *both.mutable_recv() = other.phases(0).recv();
-    if (absl::Status s = CheckPhaseMatches(both, type, nodes_); !s.ok())
+    if (absl::Status s = CheckPhaseMatches(both, type, RankGroup(nodes_)); !s.ok())
       return BadPlan(where_, s.message());
   }
   return absl::OkStatus();

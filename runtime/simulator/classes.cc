@@ -46,9 +46,9 @@ absl::StatusOr<std::vector<int>> ClassesOfRanks(
       const int64_t rounds = shape.fixed() ? std::min<int64_t>(1, shape.rounds())
                                            : shape.rounds();
       for (int64_t s = 0; s < rounds; ++s) {
-        absl::StatusOr<Transfer> send = shape.Send(r, n, s);
+        absl::StatusOr<Transfer> send = shape.Send(r, s);
         if (!send.ok()) return send.status();
-        absl::StatusOr<Transfer> receive = shape.Receive(r, n, s);
+        absl::StatusOr<Transfer> receive = shape.Receive(r, s);
         if (!receive.ok()) return receive.status();
         Hash hash{1, 2};
         for (const Transfer &t : {*send, *receive}) {

@@ -6,8 +6,10 @@
 
 namespace commsched::runtime::simulator {
 
-absl::StatusOr<ExchangeShape> ExchangeShape::Parse(const plan::Phase &phase) {
+absl::StatusOr<ExchangeShape> ExchangeShape::Parse(const plan::Phase &phase,
+                                                   const RankGroup &group) {
   ExchangeShape shape;
+  shape.group_ = group;
   shape.chunks_ = phase.chunks();
   shape.rounds_ = phase.rounds();
   absl::StatusOr<ExchangeSide> send = ExchangeSide::Parse(phase.send());

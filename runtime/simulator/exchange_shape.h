@@ -14,13 +14,15 @@
 #include "absl/status/statusor.h"
 #include "plan/plan.pb.h"
 #include "runtime/loading/exchange_side.h"
+#include "runtime/loading/rank_group.h"
 
 namespace commsched::runtime::simulator {
 
 // A phase, apart from what is combined and how urgent it is.
 class ExchangeShape {
  public:
-  static absl::StatusOr<ExchangeShape> Parse(const plan::Phase &phase);
+  static absl::StatusOr<ExchangeShape> Parse(const plan::Phase &phase,
+                                             const RankGroup &group);
 
   int64_t chunks() const { return chunks_; }
   int64_t rounds() const { return rounds_; }
@@ -30,19 +32,19 @@ class ExchangeShape {
   // round does so in all. Of some fixed shapes.
   std::optional<int64_t> turn() const { return turn_; }
   // Empty, with an error, if a part or a rank does not exist.
-  absl::StatusOr<Transfer> Send(int rank, int nodes, int64_t round) const {
-    return send_.Evaluate("send", chunks_, rank, nodes, round);
+  absl::StatusOr<Transfer> Send(int rank, int64_t round) const {
+    return send_.Evaluate("send", chunks_, rank, group_, round);
   }
-  absl::StatusOr<Transfer> Receive(int rank, int nodes, int64_t round) const {
-    return recv_.Evaluate("receive", chunks_, rank, nodes, round);
+  absl::StatusOr<Transfer> Receive(int rank, int64_t round) const {
+    return recv_.Evaluate("receive", chunks_, rank, group_, round);
   }
   // Of a fixed shape, from what they are in another round.
   absl::StatusOr<Transfer> SendAgain(int rank, int64_t round, const Transfer &other) const {
-    return send_.EvaluateAgain("send", chunks_, rank, round, other);
+    return send_.EvaluateAgain("send", chunks_, rank, group_, round, other);
   }
   absl::StatusOr<Transfer> ReceiveAgain(int rank, int64_t round,
                                         const Transfer &other) const {
-    return recv_.EvaluateAgain("receive", chunks_, rank, round, other);
+    return recv_.EvaluateAgain("receive", chunks_, rank, group_, round, other);
   }
 
  private:
@@ -50,6 +52,7 @@ class ExchangeShape {
   bool fixed_ = true;
   std::optional<int64_t> turn_;
   ExchangeSide send_, recv_;
+  RankGroup group_;
 };
 
 // The same collective of another number of ranks: the phases of `communicate`, of

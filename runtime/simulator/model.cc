@@ -28,7 +28,7 @@ const plan::Function *StepOf(const plan::Plan &plan) {
 absl::Status AddCommunications(const PlanImage &image,
                                const SimulationOptions &options, Model *model) {
   const plan::Function &f = *StepOf(image.plan());
-  std::map<std::string, uint32_t> shapes;
+  std::map<std::pair<int64_t, std::string>, uint32_t> shapes;  // by group and phase
   model->communication.assign(size_t(f.instructions_size()), -1);
   for (int i = 0; i < f.instructions_size(); ++i) {
     const plan::Instruction &in = f.instructions(i);
@@ -42,7 +42,15 @@ absl::Status AddCommunications(const PlanImage &image,
     out.elements = type.elements;
     out.element_bytes = double(ops::ElementBytes(type.element));
     std::vector<plan::Phase> phases(c.phases().begin(), c.phases().end());
+    absl::StatusOr<RankGroup> group = RankGroup::Of(c, image.plan());
+    if (!group.ok()) return group.status();
     if (model->workers != image.nodes()) {
+      if (!group->all())
+        return absl::UnimplementedError(
+            absl::StrCat("\"", c.key(),
+                         "\" is of a group of ranks: such a plan cannot be "
+                         "simulated on another number of workers"));
+      group = RankGroup(model->workers);
       auto made = Regenerate(c, image.nodes(), model->workers, options.algorithm,
                              double(type.bytes),
                              double(model->link.latency), double(model->link.overhead),
@@ -63,10 +71,12 @@ absl::Status AddCommunications(const PlanImage &image,
       phase.clear_scale();
       phase.clear_combine();
       auto [it, is_new] =
-          shapes.try_emplace(phase.SerializeAsString(), uint32_t(model->shapes.size()));
+          shapes.try_emplace({c.has_group() ? int64_t(c.group()) : -1,
+                              phase.SerializeAsString()},
+                             uint32_t(model->shapes.size()));
       part.shape = it->second;
       if (is_new) {
-        auto shape = ExchangeShape::Parse(phase);
+        auto shape = ExchangeShape::Parse(phase, *group);
         if (!shape.ok())
           return absl::InvalidArgumentError(
               absl::StrCat("\"", c.key(), "\": ", shape.status().message()));

@@ -216,13 +216,14 @@ bool Same(const plan::Phase &a, const plan::Phase &b, int nodes) {
   if (a.chunks() != b.chunks() || a.rounds() != b.rounds() ||
       (a.combine() == plan::REPLACE) != (b.combine() == plan::REPLACE))
     return false;
-  auto x = ExchangeShape::Parse(a), y = ExchangeShape::Parse(b);
+  const RankGroup all(nodes);
+  auto x = ExchangeShape::Parse(a, all), y = ExchangeShape::Parse(b, all);
   if (!x.ok() || !y.ok()) return false;
   const int stride = std::max(1, nodes / kCompared);
   for (int r = 0; r < nodes; r += stride)
     for (int64_t s = 0; s < std::min<int64_t>(a.rounds(), kCompared); ++s) {
-      auto xs = x->Send(r, nodes, s), ys = y->Send(r, nodes, s);
-      auto xr = x->Receive(r, nodes, s), yr = y->Receive(r, nodes, s);
+      auto xs = x->Send(r, s), ys = y->Send(r, s);
+      auto xr = x->Receive(r, s), yr = y->Receive(r, s);
       if (!xs.ok() || !ys.ok() || !xr.ok() || !yr.ok() || !(*xs == *ys) ||
           !(*xr == *yr))
         return false;

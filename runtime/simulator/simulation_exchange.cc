@@ -159,10 +159,10 @@ bool Simulation::FindMoves(Rank *rank, uint32_t index, int64_t round, Moves *mov
   const bool again = moves->known && shape.fixed();  // only where the parts begin changes
   absl::StatusOr<Transfer> send =
       again ? shape.SendAgain(rank->rank, round, moves->send)
-            : shape.Send(rank->rank, model_.workers, round);
+            : shape.Send(rank->rank, round);
   absl::StatusOr<Transfer> receive =
       again ? shape.ReceiveAgain(rank->rank, round, moves->receive)
-            : shape.Receive(rank->rank, model_.workers, round);
+            : shape.Receive(rank->rank, round);
   if (!send.ok() || !receive.ok()) {
     Fail(send.ok() ? receive.status() : send.status());
     return false;

@@ -139,7 +139,7 @@ FunctionProgram ProgramOf(const RanksCase &ranks, const std::vector<Algorithm> &
       PhaseProgram &own = c.phases.emplace_back();
       own.combine = phase.combine() == plan::SUM ? ops::Combine::kSum : ops::Combine::kReplace;
       own.priority = priority;
-      auto rounds = EvaluatePhase(phase, type, rank, nodes);
+      auto rounds = EvaluatePhase(phase, type, rank, RankGroup(nodes));
       if (!rounds.ok()) std::abort();
       own.rounds = *std::move(rounds);
     }

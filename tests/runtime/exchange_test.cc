@@ -268,26 +268,60 @@ TEST(AffineTest, RoundsToMinusInfinityAndRefusesNonsense) {
   EXPECT_FALSE(runtime::Affine::Parse(half).ok());
 }
 
+TEST(PhaseTest, OfAGroupIsThatOfItsMembers) {
+  runtime::TensorInfo type{ops::Element::kF32, {9}, 9, 36};
+  plan::Group group;
+  for (uint32_t rank : {6, 1, 4}) group.add_ranks(rank);
+  auto members = runtime::RankGroup::Parse(group, 8);
+  ASSERT_TRUE(members.ok()) << members.status();
+  EXPECT_EQ(members->IndexOf(4), 2);
+  EXPECT_EQ(members->IndexOf(5), -1);
+  EXPECT_EQ(members->IndexOf(8), -1);
+  for (const plan::Phase &phase : testing::RingAllReduce(3, plan::SUM, 0)) {
+    EXPECT_TRUE(runtime::CheckPhaseMatches(phase, type, *members).ok());
+    for (int rank = 0; rank < 8; ++rank) {
+      auto rounds = runtime::EvaluatePhase(phase, type, rank, *members);
+      ASSERT_TRUE(rounds.ok()) << rounds.status();
+      const int index = members->IndexOf(rank);
+      if (index < 0) {
+        for (const runtime::Round &round : *rounds) {
+          EXPECT_EQ(round.send_peer, -1);
+          EXPECT_EQ(round.recv_peer, -1);
+        }
+        continue;
+      }
+      auto alone = runtime::EvaluatePhase(phase, type, index, runtime::RankGroup(3));
+      ASSERT_TRUE(alone.ok()) << alone.status();
+      for (size_t s = 0; s < rounds->size(); ++s) {
+        EXPECT_EQ((*rounds)[s].send_peer, members->RankAt((*alone)[s].send_peer));
+        EXPECT_EQ((*rounds)[s].recv_peer, members->RankAt((*alone)[s].recv_peer));
+        EXPECT_EQ((*rounds)[s].send_begin, (*alone)[s].send_begin);
+        EXPECT_EQ((*rounds)[s].recv_begin, (*alone)[s].recv_begin);
+      }
+    }
+  }
+}
+
 TEST(PhaseTest, RefusesWhatDoesNotMatch) {
   runtime::TensorInfo type{ops::Element::kF32, {8}, 8, 32};
   plan::Phase phase = testing::RingAllReduce(4, plan::SUM, 0)[0];
-  EXPECT_TRUE(runtime::CheckPhaseMatches(phase, type, 4).ok());
+  EXPECT_TRUE(runtime::CheckPhaseMatches(phase, type, runtime::RankGroup(4)).ok());
   plan::Phase wrong = phase;
   *wrong.mutable_recv()->mutable_peer() = (testing::Rank() + testing::Constant(1)) % 4;
-  EXPECT_THAT(std::string(runtime::CheckPhaseMatches(wrong, type, 4).message()),
+  EXPECT_THAT(std::string(runtime::CheckPhaseMatches(wrong, type, runtime::RankGroup(4)).message()),
               ::testing::HasSubstr("in round 0 rank 0 sends 8 bytes to rank 1"));
   wrong = phase;
   *wrong.mutable_send()->mutable_peer() = testing::Rank();
-  EXPECT_THAT(std::string(runtime::EvaluatePhase(wrong, type, 2, 4).status().message()),
+  EXPECT_THAT(std::string(runtime::EvaluatePhase(wrong, type, 2, runtime::RankGroup(4)).status().message()),
               ::testing::HasSubstr("peer must be another rank below 4, got: 2"));
   wrong = phase;
   *wrong.mutable_send()->mutable_count() = testing::Constant(5);
-  EXPECT_THAT(std::string(runtime::EvaluatePhase(wrong, type, 2, 4).status().message()),
+  EXPECT_THAT(std::string(runtime::EvaluatePhase(wrong, type, 2, runtime::RankGroup(4)).status().message()),
               ::testing::HasSubstr("parts must lie in 0..4"));
   wrong = phase;
   wrong.set_scale(0.5);
   runtime::TensorInfo whole{ops::Element::kI32, {8}, 8, 32};
-  EXPECT_FALSE(runtime::EvaluatePhase(wrong, whole, 2, 4).ok());
+  EXPECT_FALSE(runtime::EvaluatePhase(wrong, whole, 2, runtime::RankGroup(4)).ok());
 }
 
 }  // namespace

@@ -192,6 +192,43 @@ TEST(PlanLoaderTest, NamesWhatIsWrongWithMessagesBetweenRanks) {
               HasSubstr("which does not receive them"));
 }
 
+TEST(PlanLoaderTest, RefusesGroupsThatAreNone) {
+  // The all-reduce of 4 ranks becomes that of the group.
+  const auto error_after = [](std::vector<uint32_t> ranks, std::function<void(plan::Plan &)> change) {
+    return ErrorAfter([&](plan::Plan &p) {
+      plan::Function *step = p.mutable_functions(0);
+      int at = 0;
+      while (!step->instructions(at).has_communicate()) ++at;
+      plan::Communicate *sum = step->mutable_instructions(at)->mutable_communicate();
+      sum->clear_phases();
+      for (plan::Phase &phase : testing::RingAllReduce(int(ranks.size()), plan::SUM, 0))
+        *sum->add_phases() = phase;
+      sum->set_group(0);
+      plan::Group *group = p.add_groups();
+      group->set_name("some");
+      for (uint32_t rank : ranks) group->add_ranks(rank);
+      p.set_required_features(p.required_features() | uint64_t{1} << plan::FEATURE_GROUPS);
+      change(p);
+    });
+  };
+  const auto nothing = [](plan::Plan &) {};
+  EXPECT_EQ(error_after({3, 1}, nothing), "");
+  EXPECT_THAT(error_after({3, 1, 0, 2, 4}, nothing),
+              HasSubstr("group \"some\": ranks must be below 4, got: 4"));
+  EXPECT_THAT(error_after({3, 1, 3}, nothing), HasSubstr("must have a rank once, got 3 twice"));
+  EXPECT_THAT(error_after({3, 1}, [](plan::Plan &p) { p.mutable_groups(0)->clear_ranks(); }),
+              HasSubstr("group \"some\": has no ranks"));
+  EXPECT_THAT(error_after({3, 1}, [](plan::Plan &p) { p.clear_groups(); }),
+              HasSubstr("there is no group 0"));
+  EXPECT_THAT(error_after({3, 1}, [](plan::Plan &p) { p.mutable_groups(0)->add_ranks(0); }),
+              HasSubstr("does not"));
+  EXPECT_THAT(error_after({3, 1}, [](plan::Plan &p) {
+                p.set_required_features(p.required_features() &
+                                        ~(uint64_t{1} << plan::FEATURE_GROUPS));
+              }),
+              HasSubstr("a group needs FEATURE_GROUPS"));
+}
+
 std::string ServerErrorAfter(std::function<void(plan::Plan &)> change) {
   PlanBuilder plan = testing::ServerPlan({});
   change(plan.proto());

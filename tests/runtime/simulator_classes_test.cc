@@ -24,10 +24,11 @@ using runtime::simulator::ExchangeShape;
 using testing::CostPlan;
 using testing::FunctionBuilder;
 
-std::vector<ExchangeShape> ShapesOf(const std::vector<plan::Phase> &phases) {
+std::vector<ExchangeShape> ShapesOf(const std::vector<plan::Phase> &phases,
+                                    const runtime::RankGroup &group) {
   std::vector<ExchangeShape> shapes;
   for (const plan::Phase &phase : phases) {
-    auto shape = ExchangeShape::Parse(phase);
+    auto shape = ExchangeShape::Parse(phase, group);
     EXPECT_TRUE(shape.ok()) << shape.status();
     shapes.push_back(*shape);
   }
@@ -35,7 +36,8 @@ std::vector<ExchangeShape> ShapesOf(const std::vector<plan::Phase> &phases) {
 }
 
 size_t Count(const std::vector<plan::Phase> &phases, const std::vector<int> &colours) {
-  auto classes = ClassesOfRanks(ShapesOf(phases), colours);
+  const runtime::RankGroup all(int(colours.size()));
+  auto classes = ClassesOfRanks(ShapesOf(phases, all), colours);
   EXPECT_TRUE(classes.ok()) << classes.status();
   return std::set<int>(classes->begin(), classes->end()).size();
 }
@@ -50,6 +52,18 @@ TEST(SimulatorClasses, RanksOfARingAreAlikeUnlessOneIsNot) {
   std::vector<int> third(12, 0);
   for (int r = 0; r < 12; r += 3) third[size_t(r)] = 1;
   EXPECT_EQ(Count(ring, third), 3u);
+}
+
+TEST(SimulatorClasses, MembersOfAGroupAreOneKindAndOthersAnother) {
+  plan::Group six;
+  for (uint32_t rank : {1, 3, 5, 7, 9, 11}) six.add_ranks(rank);
+  auto group = runtime::RankGroup::Parse(six, 12);
+  ASSERT_TRUE(group.ok());
+  const std::vector<int> colours(12, 0);
+  auto shapes = ShapesOf(testing::RingAllReduce(6, plan::SUM, 0), *group);
+  auto classes = ClassesOfRanks(shapes, colours);
+  ASSERT_TRUE(classes.ok()) << classes.status();
+  EXPECT_EQ(*classes, (std::vector<int>{0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1}));
 }
 
 TEST(SimulatorClasses, HalvingAndDoubling) {

@@ -214,3 +214,23 @@ func.func @gathers(%a: !v {cs.batch = "a"}, %b: !q {cs.batch = "b"}) -> (!v4 {cs
   %2 = cs.all_gather "r" %0 : !v2 -> !v4
   return %2, %1 : !v4, !q2
 }
+
+// What a group has is not what all have: nothing of it is combined.
+// CHECK-LABEL: func.func @groups
+// CHECK: cs.all_reduce "a" sum %arg0 in @some
+// CHECK: cs.all_reduce "b" sum %arg1 in @some
+// CHECK: cs.all_gather "ga" %arg0 in @some
+// CHECK: cs.all_gather "gb" %arg1 in @some
+cs.group @some ranks [1, 0]
+func.func @groups(%a: !v {cs.batch = "a"}, %b: !v {cs.batch = "b"}) -> (!v {cs.updates = "s"}, !cs.placed<tensor<8xf32>, device 0>, !cs.placed<tensor<8xf32>, device 0>) {
+  %0 = cs.all_reduce "a" sum %a in @some : !v
+  %2 = cs.all_reduce "b" sum %b in @some : !v
+  %g = cs.all_gather "ga" %a in @some : !v -> !cs.placed<tensor<8xf32>, device 0>
+  %h = cs.all_gather "gb" %b in @some : !v -> !cs.placed<tensor<8xf32>, device 0>
+  %3 = cs.fragment "use" on 0 (%0, %2) : (!v, !v) -> !v {
+  ^bb0(%x: tensor<4xf32>, %y: tensor<4xf32>):
+    %4 = arith.addf %x, %y : tensor<4xf32>
+    cs.return %4 : tensor<4xf32>
+  }
+  return %3, %g, %h : !v, !cs.placed<tensor<8xf32>, device 0>, !cs.placed<tensor<8xf32>, device 0>
+}

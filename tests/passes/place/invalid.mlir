@@ -102,3 +102,15 @@ module {
     return
   }
 }
+
+// -----
+
+cs.cluster @lab nodes = 2 devices = 2 device = <kind = cpu, gflops = 40, gb_per_s = 20>
+    intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
+cs.group @first ranks [0]
+!t = !cs.placed<tensor<4xf32>, device 0>
+func.func @group(%x: !t {cs.batch = "x"}) {
+  // expected-error @below {{is in @first: groups are of nodes with one device}}
+  %r = cs.all_reduce "x" sum %x in @first : !t
+  return
+}

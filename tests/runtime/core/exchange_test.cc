@@ -44,7 +44,7 @@ class Job {
       ranks_.emplace_back();
       Rank &rank = ranks_.back();
       for (const plan::Phase &phase : phases_) {
-        auto rounds = runtime::EvaluatePhase(phase, type, r, nodes);
+        auto rounds = runtime::EvaluatePhase(phase, type, r, runtime::RankGroup(nodes));
         EXPECT_TRUE(rounds.ok()) << rounds.status();
         rank.rounds.push_back(*std::move(rounds));
       }
