@@ -33,7 +33,9 @@ class Tensor:
 
     def __init__(self, chance, groups):
         self.rows = chance.choice([1, 3, 40, 2000])
-        self.collectives = [self.collective(chance, groups) for _ in range(chance.randint(1, 3))]
+        # Sums to begin with, which may share messages with those of other tensors.
+        self.collectives = [("sum", chance.choice(groups), 0.0)] if chance.random() < 0.7 else []
+        self.collectives += [self.collective(chance, groups) for _ in range(chance.randint(1, 3))]
 
     def collective(self, chance, groups):
         group = chance.choice([*groups, None])
@@ -47,7 +49,7 @@ class Job:
         self.chance = chance
         self.nodes = chance.randint(2, 8)
         self.groups = [Group(chance, f"g{i}", self.nodes) for i in range(chance.randint(1, 4))]
-        self.tensors = [Tensor(chance, self.groups) for _ in range(chance.randint(1, 4))]
+        self.tensors = [Tensor(chance, self.groups) for _ in range(chance.randint(1, 6))]
         self.steps = chance.randint(1, 3)
         self.batches = np.random.default_rng(seed).integers(-20, 20, (self.steps * self.nodes, 1)).astype(np.float32)
         self.source = self.module()
@@ -114,6 +116,8 @@ class Job:
             chains.append(chain)
             values += [value, f"%n{k}"]
         body = []  # the chains, mixed
+        if self.chance.random() < 0.5:
+            body = [chain.pop(0) for chain in chains]
         while any(chains):
             body.append(self.chance.choice([chain for chain in chains if chain]).pop(0))
         return "\n".join([CLUSTER.format(nodes=self.nodes), *(group.source for group in self.groups),
@@ -153,7 +157,7 @@ class Job:
 def prepare(tmp_path, seed, *more):
     job = Job(seed)
     algorithm = random.Random(seed).choice(["auto", "ring", "halving-doubling", "recursive-doubling"])
-    policy = random.Random(seed + 1).choice(["solver", "fifo", "bytescheduler", "priority"])
+    policy = random.Random(seed + 1).choice(["solver", "fixed-buckets", "bytescheduler", "mg-wfbp"])
     save_file({"x": job.batches}, tmp_path / "data.safetensors")
     save_file({f"all{k}": np.zeros(t.rows * job.nodes, np.float32) for k, t in enumerate(job.tensors)}, tmp_path / "init.safetensors")
     (tmp_path / "step.mlir").write_text(job.source)
