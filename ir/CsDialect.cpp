@@ -12,8 +12,10 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Transforms/InliningUtils.h"
+#include "plan/limits.h"
 
 using namespace mlir;
+using namespace commsched;
 using namespace commsched::cs;
 
 #include "ir/CsDialect.cpp.inc"
@@ -104,6 +106,16 @@ LogicalResult CsDialect::verifyOperationAttribute(Operation *op,
     if (!value || !value.getType().isInteger(64) || value.getInt() < least)
       return op->emitOpError() << "'" << name << "' must be an i64 of at least "
                                << least << ", got: " << attr.getValue();
+    return success();
+  }
+  if (name == kCountAttr) {
+    if (!isa<FunctionOpInterface>(op))
+      return op->emitOpError() << "'" << name << "' belongs on a function";
+    auto count = dyn_cast<IntegerAttr>(attr.getValue());
+    if (!count || !count.getType().isInteger(64) || count.getInt() < 1 ||
+        count.getInt() > kMaxNodes)
+      return op->emitOpError() << "'" << name << "' must be an i64 of 1 to " << kMaxNodes
+                               << ", got: " << attr.getValue();
     return success();
   }
   if (name == kParamAttr || name == kStateAttr || name == kBatchAttr ||

@@ -42,6 +42,8 @@ def Cs_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral kMetricAttr = "cs.metric";
     // Rank that a function made by --specialize-ranks belongs to (i64).
     static constexpr ::llvm::StringLiteral kRankAttr = "cs.rank";
+    // How many nodes run a function, where not all do (i64).
+    static constexpr ::llvm::StringLiteral kCountAttr = "cs.count";
     // Parameter servers (see docs/parameter-server.md): of the step, its servers
     // (ServersAttr); of a server's function, its index (i64); of an argument or
     // result, the rows of dimension 0 that it holds (array<i64: begin, end>).

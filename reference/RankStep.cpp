@@ -11,9 +11,26 @@ using namespace mlir;
 using namespace commsched;
 using namespace commsched::reference;
 
+SmallVector<Place> reference::placesOf(ArrayRef<func::FuncOp> functions) {
+  SmallVector<Place> places;
+  auto all = static_cast<int64_t>(functions.size());
+  for (auto [rank, function] : llvm::enumerate(functions)) {
+    auto own = static_cast<int64_t>(rank);
+    func::FuncOp op = function;
+    if (!op->hasAttr(cs::CsDialect::kCountAttr) || op->hasAttr(cs::CsDialect::kRankAttr)) {
+      places.push_back({0, own, all});
+      continue;
+    }
+    int64_t first = llvm::find(functions, op) - functions.begin();
+    places.push_back({first, own - first, llvm::count(functions, op)});
+  }
+  return places;
+}
+
 RankStep::RankStep(Interpreter &interpreter, ArrayRef<func::FuncOp> functions,
                    int64_t devices)
-    : interpreter(interpreter), functions(functions), devices(devices) {}
+    : interpreter(interpreter), functions(functions), places(placesOf(functions)),
+      devices(devices) {}
 
 void RankStep::addRank(ArrayRef<ArrayPtr> arguments) {
   Rank &rank = ranks.emplace_back();
@@ -156,8 +173,8 @@ LogicalResult RankStep::fragment(Rank &rank, Operation *op, ArrayRef<ArrayPtr> o
     return fragment.emitOpError("has no body, only a cost");
   FailureOr<SmallVector<ArrayPtr>> results = interpreter.evaluateRegion(
       fragment.getBody(), llvm::to_vector(operands),
-      rank.rank * devices + static_cast<int64_t>(fragment.getDevice()),
-      static_cast<int64_t>(functions.size()) * devices);
+      places[rank.rank].index * devices + static_cast<int64_t>(fragment.getDevice()),
+      places[rank.rank].count * devices);
   if (failed(results))
     return failure();
   for (auto [result, array] : llvm::zip(fragment.getOutputs(), *results))
@@ -171,24 +188,27 @@ LogicalResult RankStep::fragment(Rank &rank, Operation *op, ArrayRef<ArrayPtr> o
 
 LogicalResult RankStep::join(Rank &rank, const CommunicationPtr &communication,
                              Operation *op) {
-  FailureOr<SmallVector<int64_t>> ranks =
-      membersOf(op, static_cast<int64_t>(functions.size()));
-  if (failed(ranks))
+  const Place &place = places[rank.rank];
+  FailureOr<SmallVector<int64_t>> members = membersOf(op, place.count);
+  if (failed(members))
     return failure();
-  auto *own = llvm::find(*ranks, rank.rank);
-  if (own == ranks->end()) {
+  auto *own = llvm::find(*members, place.index);
+  if (own == members->end()) {
     for (Operation *op : communication->ops)
       communication->values[op->getResult(0)] =
           evaluateOutside(op, communication->values.lookup(op->getOperand(0)));
     communication->done = true;
     return success();
   }
-  Joint &joint = joints.try_emplace(communication->key, Joint{*ranks, {}}).first->second;
-  joint.joined.resize(joint.ranks.size());
-  if (joint.ranks != *ranks)
+  Joint &joint = joints[{place.first, communication->key}];
+  if (joint.members.empty()) {
+    joint.members = *members;
+    joint.joined.resize(members->size());
+  }
+  if (joint.members != *members)
     return communication->at->emitError()
            << "key \"" << communication->key << "\" is of other ranks elsewhere";
-  CommunicationPtr &member = joint.joined[own - ranks->begin()];
+  CommunicationPtr &member = joint.joined[own - members->begin()];
   if (member)
     return communication->at->emitError()
            << "key \"" << communication->key << "\" is already taken in this step";
@@ -218,7 +238,7 @@ FailureOr<bool> RankStep::finish(Rank &rank, Communication &communication) {
   if (communication.done)
     return true;
   if (llvm::any_of(communication.ops, isTogether)) {
-    const Joint &joint = joints.at(communication.key);
+    const Joint &joint = joints.at({places[rank.rank].first, communication.key});
     if (llvm::is_contained(joint.joined, nullptr))
       return false;
     if (failed(runTogether(joint)))
@@ -252,7 +272,7 @@ LogicalResult RankStep::runTogether(const Joint &joint) {
       ops.push_back(member->ops[i]);
       operands.push_back(member->values.lookup(ops.back()->getOperand(0)));
     }
-    FailureOr<PerWorker> results = evaluateTogether(ops, operands, joint.ranks);
+    FailureOr<PerWorker> results = evaluateTogether(ops, operands, joint.members);
     if (failed(results))
       return failure();
     for (auto [member, op, result] : llvm::zip(members, ops, *results))
@@ -261,6 +281,20 @@ LogicalResult RankStep::runTogether(const Joint &joint) {
   for (const CommunicationPtr &member : members)
     member->done = true;
   return success();
+}
+
+std::optional<int64_t> RankStep::peerOf(const Rank &rank, AffineMap peer,
+                                        std::optional<StringRef> role) {
+  const Place &place = places[rank.rank];
+  int64_t index = evaluate(peer.getResult(0), place.index);
+  if (!role)
+    return place.first + index;
+  for (auto [first, function] : llvm::enumerate(functions)) {
+    func::FuncOp op = function;
+    if (op.getName() == *role)
+      return places[first].first + index;
+  }
+  return std::nullopt;
 }
 
 LogicalResult RankStep::send(Rank &rank, Operation *op, const Communication &communication) {
@@ -272,10 +306,15 @@ LogicalResult RankStep::send(Rank &rank, Operation *op, const Communication &com
     return success();
   };
   if (auto send = dyn_cast<cs::SendOp>(op)) {
-    if (send.getWhen() && !contains(*send.getWhen(), rank.rank))
+    int64_t index = places[rank.rank].index;
+    if (send.getWhen() && !contains(*send.getWhen(), index))
       return success();
-    Address address{send.getRole().value_or("").str(),
-                    evaluate(send.getPeer().getResult(0), rank.rank), send.getKey().str()};
+    Address address{"", 0, send.getKey().str()};
+    if (std::optional<int64_t> peer = peerOf(rank, send.getPeer(), send.getRole()))
+      address.rank = *peer;
+    else
+      address = {send.getRole()->str(), evaluate(send.getPeer().getResult(0), index),
+                 send.getKey().str()};
     return post(address, {{communication.values.lookup(send.getValue())}});
   }
   auto send = cast<cs::SendRowsOp>(op);
@@ -312,12 +351,12 @@ FailureOr<bool> RankStep::receive(Rank &rank, Operation *op, Communication &comm
   auto recv = cast<cs::RecvOp>(op);
   RankedTensorType type = recv.getResult().getType().getTensor();
   ArrayPtr &value = communication.values[recv.getResult()];
-  if (recv.getWhen() && !contains(*recv.getWhen(), rank.rank)) {
+  if (recv.getWhen() && !contains(*recv.getWhen(), places[rank.rank].index)) {
     value = makeUndetermined(type.getElementType(), type.getShape());
     return true;
   }
-  int64_t peer = evaluate(recv.getPeer().getResult(0), rank.rank);
-  if (std::optional<StringRef> role = recv.getRole()) {
+  std::optional<int64_t> peer = peerOf(rank, recv.getPeer(), recv.getRole());
+  if (std::optional<StringRef> role = recv.getRole(); role && !peer) {
     for (auto &[name, server] : servers) {
       if (name != *role)
         continue;
@@ -329,11 +368,11 @@ FailureOr<bool> RankStep::receive(Rank &rank, Operation *op, Communication &comm
       return value != nullptr;
     }
   }
-  auto found = messages.find({recv.getRole().value_or("").str(), rank.rank, recv.getKey().str()});
-  if (found == messages.end() || !found->second.count(peer))
+  auto found = messages.find({"", rank.rank, recv.getKey().str()});
+  if (!peer || found == messages.end() || !found->second.count(*peer))
     return false;
-  value = found->second.at(peer).parts.front();
-  found->second.erase(peer);
+  value = found->second.at(*peer).parts.front();
+  found->second.erase(*peer);
   return true;
 }
 

@@ -12,6 +12,15 @@
 
 namespace commsched::reference {
 
+/// Which of the ranks that run its function a rank is: they are numbered apart from
+/// others where only some run it.
+struct Place {
+  int64_t first; // rank
+  int64_t index, count;
+};
+/// `functions`: of each rank.
+llvm::SmallVector<Place> placesOf(llvm::ArrayRef<mlir::func::FuncOp> functions);
+
 class RankStep {
 public:
   /// `functions`: of each rank. `devices`: of a node.
@@ -60,7 +69,7 @@ private:
   llvm::FailureOr<bool> finish(Rank &rank, Communication &communication);
   /// What ranks do together: all, or those of a group.
   struct Joint {
-    llvm::SmallVector<int64_t> ranks;
+    llvm::SmallVector<int64_t> members;         // among the ranks that run the function
     llvm::SmallVector<CommunicationPtr> joined; // by member, null: not yet
   };
   llvm::LogicalResult runTogether(const Joint &joint);
@@ -72,13 +81,19 @@ private:
   llvm::LogicalResult fragment(Rank &rank, mlir::Operation *op,
                                llvm::ArrayRef<ArrayPtr> operands);
 
+  /// The rank that `peer` maps `rank` to, among those that run `role`; nothing if that is
+  /// a server's.
+  std::optional<int64_t> peerOf(const Rank &rank, mlir::AffineMap peer,
+                                std::optional<llvm::StringRef> role);
+
   Interpreter &interpreter;
   llvm::SmallVector<mlir::func::FuncOp> functions;
+  llvm::SmallVector<Place> places; // of each rank
   int64_t devices;
   llvm::SmallVector<Rank> ranks;
   llvm::SmallVector<std::pair<std::string, std::unique_ptr<ServerStep>>> servers;
   llvm::SmallVector<llvm::SmallVector<ArrayPtr>> serverResults;
-  std::map<std::string, Joint> joints; // by key
+  std::map<std::pair<int64_t, std::string>, Joint> joints; // by function's first rank, key
   Messages messages;
 };
 

@@ -117,6 +117,7 @@ private:
   NamedArrays slots;
   int64_t nodes = 0, devices = 0;
   SmallVector<Function> steps; // of each rank
+  SmallVector<Place> places;   // of each rank
   SmallVector<Function> servers;
   Interpreter interpreter;
   // Of the step that ends: rows that servers have put, and new values.
@@ -130,6 +131,7 @@ LogicalResult Runner::prepare() {
     return module.emitError("needs a cs.cluster that says how many nodes there are");
   nodes = static_cast<int64_t>((*clusters.begin()).getNodes());
   SmallVector<func::FuncOp> found(nodes);
+  int64_t taken = 0; // by functions that some of the ranks run
   func::FuncOp common;
   for (auto op : module.getOps<func::FuncOp>()) {
     if (cs::getServerIndex(op)) {
@@ -139,6 +141,15 @@ LogicalResult Runner::prepare() {
       servers.push_back(*server);
     } else if (op->hasAttr(CsDialect::kStepAttr)) {
       auto rank = op->getAttrOfType<IntegerAttr>(CsDialect::kRankAttr);
+      if (auto count = op->getAttrOfType<IntegerAttr>(CsDialect::kCountAttr); count && !rank) {
+        for (int64_t i = 0; i < count.getInt(); ++i, ++taken) {
+          if (taken == nodes)
+            return op.emitError() << "is run by more ranks than the " << nodes
+                                  << " of the cluster";
+          found[taken] = op;
+        }
+        continue;
+      }
       if (!rank && common)
         return op.emitError("is a second step");
       if (!rank)
@@ -173,6 +184,7 @@ LogicalResult Runner::prepare() {
                           "interpreted");
   }
   devices = std::max<int64_t>(devices, 1);
+  places = placesOf(found);
   return success();
 }
 
@@ -222,14 +234,15 @@ FailureOr<ArrayPtr> Runner::partOf(const Function &function, const Role &role, i
   RankedTensorType type = role.tensor();
   SmallVector<int64_t> shape(type.getShape());
   if (!shape.empty())
-    shape[0] *= nodes * own;
+    shape[0] *= places[rank].count * own;
   const Array &whole = *given->second;
   if (shape.empty() || whole.elementType != type.getElementType() ||
       ArrayRef<int64_t>(whole.shape) != ArrayRef<int64_t>(shape))
     return function.op.emitError()
            << "batch \"" << role.name << "\" must be a "
            << RankedTensorType::get(shape, type.getElementType()) << ", got: " << whole.type();
-  return cut(whole, (rank * own + before) * type.getNumElements(), type.getShape());
+  return cut(whole, (places[rank].index * own + before) * type.getNumElements(),
+             type.getShape());
 }
 
 FailureOr<ArrayPtr> Runner::argumentOf(const Function &function, const Role &role,
@@ -240,7 +253,7 @@ FailureOr<ArrayPtr> Runner::argumentOf(const Function &function, const Role &rol
     return valueOf(function, role, rank);
   // Which part of a batch the device gets: those on device 0 alone are one for each rank.
   ArrayPtr index = makeZeros(role.tensor());
-  index->ints[0] = rank * devices + role.type.getDevice();
+  index->ints[0] = places[rank].index * devices + role.type.getDevice();
   return index;
 }
 
@@ -311,7 +324,7 @@ FailureOr<StepResult> Runner::step(const NamedArrays &batch) {
   for (auto [rank, function] : llvm::enumerate(steps))
     for (auto [role, value] : llvm::zip(function.results, run.resultsOfRank(rank))) {
       if (role.kind == Role::Metric) {
-        if (rank == 0)
+        if (places[rank].index == 0)
           result.metrics[role.name] = value;
         continue;
       }

@@ -18,7 +18,8 @@ namespace commsched::reference {
 /// Whether the step of `module` is one of placed values: level 1 or 2.
 bool isOfRanks(mlir::ModuleOp module);
 
-/// The number of parts that a step cuts a batch into: nodes times devices.
+/// The number of parts that a step cuts a batch into: nodes times devices. Where ranks
+/// run different steps, each cuts it into as many as run it, times devices.
 llvm::FailureOr<int64_t> countWorkers(mlir::ModuleOp module);
 
 /// Runs a step for each of `batches`, each with the slots of the one before.
@@ -29,7 +30,8 @@ llvm::FailureOr<int64_t> countWorkers(mlir::ModuleOp module);
 /// after; where `slots` does not have it, zeros.
 ///
 /// The slots of a result have what rank 0 has, or the servers for what only they have;
-/// the metrics are those of rank 0. That ranks, devices and servers have equal values
+/// the metrics are those of rank 0, and of the first rank of each step where ranks run
+/// different ones (cs.count). That ranks, devices and servers have equal values
 /// under one name is checked. Errors are those of the Interpreter, and: an op that is
 /// not known, ranks that do not do the same, or wait for ever, a message that nobody
 /// receives, asynchronous servers with several trainers (no order is defined).

@@ -382,14 +382,12 @@ FailureOr<DistributedModel> commsched::buildModel(ModuleOp module) {
       return function.emitOpError()
              << "with cs.rank = " << *rank << " must have a name that ends in "
              << getRankName("", *rank);
-    FailureOr<int64_t> ranks = getRankCount(function, cluster);
-    if (failed(ranks))
-      return failure();
-    if (rank && *rank >= *ranks)
+    int64_t ranks = getRankCount(function, cluster);
+    if (rank && *rank >= ranks)
       return function.emitOpError() << "cs.rank must be below the number of "
                                        "ranks, "
-                                    << *ranks << ", got: " << *rank;
-    FunctionReader reader(function, *ranks);
+                                    << ranks << ", got: " << *rank;
+    FunctionReader reader(function, ranks);
     if (failed(reader.read(model.futures)))
       return failure();
     model.hasMessages |=
@@ -398,7 +396,7 @@ FailureOr<DistributedModel> commsched::buildModel(ModuleOp module) {
     auto [it, isNew] = model.byName.try_emplace(*name, model.roles.size());
     if (isNew) {
       model.roles.push_back(
-          {*name, *ranks, {}, !rank, getServerIndex(function)});
+          {*name, ranks, {}, !rank, getServerIndex(function)});
       single.emplace_back();
     }
     Role &role = model.roles[it->second];
@@ -406,10 +404,10 @@ FailureOr<DistributedModel> commsched::buildModel(ModuleOp module) {
       return function.emitOpError()
              << "belongs to @" << *name
              << ", which has a function for all ranks and one for a single one";
-    if (role.ranks != *ranks)
+    if (role.ranks != ranks)
       return function.emitOpError() << "must have as many ranks as others of @"
                                     << *name << ", " << role.ranks
-                                    << ", got: " << *ranks;
+                                    << ", got: " << ranks;
     if (!rank)
       role.functions.push_back(std::move(reader.model));
     else

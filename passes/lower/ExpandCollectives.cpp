@@ -86,10 +86,10 @@ public:
     FailureOr<ClusterOp> cluster = findCluster(getOperation());
     if (failed(cluster))
       return signalPassFailure();
-    nodes = static_cast<int64_t>(cluster->getNodes());
     link = cluster->getInter();
     built.clear();
     for (Operation *op : collectives) {
+      nodes = getRankCount(op->getParentOfType<func::FuncOp>(), *cluster);
       auto pair = dyn_cast<PairExchangeOp>(op);
       if (failed(pair ? expand(pair) : expand(op, *describe(op))))
         return signalPassFailure();
@@ -399,7 +399,7 @@ private:
       start.erase();
   }
 
-  int64_t nodes = 1;
+  int64_t nodes = 1; // that run the function at hand
   int64_t ranks = 1; // of the collective at hand
   LinkAttr link;
   std::map<std::tuple<CollectiveKind, Reduction, int64_t, ExchangeAlgorithm, int64_t>,

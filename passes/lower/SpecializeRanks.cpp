@@ -84,17 +84,15 @@ public:
     if (failed(cluster))
       return signalPassFailure();
     for (func::FuncOp function : functions) {
-      FailureOr<int64_t> ranks = getRankCount(function, *cluster);
-      if (failed(ranks))
-        return signalPassFailure();
-      if (*ranks > kMostFunctions) {
-        function.emitOpError() << "runs on " << *ranks
+      int64_t ranks = getRankCount(function, *cluster);
+      if (ranks > kMostFunctions) {
+        function.emitOpError() << "runs on " << ranks
                                << " ranks; functions are made for at most "
                                << kMostFunctions;
         return signalPassFailure();
       }
-      counts[function.getNameAttr()] = *ranks;
-      for (int64_t rank = 0; rank < *ranks; ++rank) {
+      counts[function.getNameAttr()] = ranks;
+      for (int64_t rank = 0; rank < ranks; ++rank) {
         std::string name = getRankName(function.getName(), rank);
         if (Operation *taken = getOperation().lookupSymbol(name)) {
           taken->emitOpError() << "has the name that @" << function.getName()

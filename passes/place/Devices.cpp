@@ -21,6 +21,10 @@ place::trainerFunctions(ModuleOp module, StringRef pass) {
                                  llvm::IsaPred<cs::PlacedType>);
     if (!isPlaced)
       continue;
+    if (func->hasAttr(cs::CsDialect::kCountAttr))
+      return func.emitOpError() << "is run by some of the nodes, as '"
+                                << cs::CsDialect::kCountAttr
+                                << "' says: --" << pass << " takes functions of all";
     if (!func.getBody().hasOneBlock() ||
         !isa<func::ReturnOp>(func.front().back()))
       return func.emitOpError("must have one block, and end in func.return");

@@ -42,7 +42,6 @@ private:
   mlir::LogicalResult addMessage(cs::StartOp op, mlir::Operation *message);
   /// One end of a message between two ranks.
   mlir::LogicalResult addEnd(cs::StartOp op, mlir::Operation *message);
-  mlir::LogicalResult checkEnds();
   /// Rows to or from a table's servers.
   mlir::LogicalResult addRows(cs::StartOp op, mlir::Operation *message);
   /// What the exchanges were expanded from, as far as their shape tells: for
@@ -93,8 +92,6 @@ private:
   llvm::DenseMap<mlir::Value, unsigned> started; // future -> instruction
   // Instructions, by server and block.
   llvm::DenseMap<std::pair<unsigned, unsigned>, unsigned> pushes;
-  // The end of a message between ranks that came first, by key.
-  llvm::StringMap<std::pair<unsigned, mlir::Operation *>> ends;
   // future of a recv -> the concat that it is for, and where in it
   llvm::DenseMap<mlir::Value, std::pair<cs::ConcatOp, uint64_t>> joinedAt;
   std::optional<unsigned> stagingArea; // buffer

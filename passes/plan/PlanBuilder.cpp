@@ -88,8 +88,6 @@ LogicalResult FunctionBuilder::build() {
     if (failed(result))
       return failure();
   }
-  if (failed(checkEnds()))
-    return failure();
   addDependences(out, accesses);
   assignArena(out, accesses, keep);
   CheckTimer timer(context.checkSeconds);
@@ -153,7 +151,7 @@ LogicalResult FunctionBuilder::addArguments() {
       buffers[arg] = buffer;
       // On a server it is a gradient.
       if (batch == 0 && type.getRank() > 0 && !cs::getServerIndex(function))
-        batch = type.getDimSize(0) * context.cluster.getNodes();
+        batch = type.getDimSize(0) * context.roleOf(function).count;
       continue;
     }
     if (function.getArgAttr(i, cs::CsDialect::kWorkerIndexAttr)) {

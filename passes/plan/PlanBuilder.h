@@ -37,9 +37,32 @@ struct PlanContext {
   /// (function, instruction) -> index in the compiler, of every Run.
   std::vector<std::array<unsigned, 3>> runs = {};
 
+  /// The functions that some of the nodes run each, with cs.count; empty if all run one.
+  struct Role {
+    mlir::func::FuncOp function;
+    int64_t first, count; // ranks
+  };
+  std::vector<Role> roles = {};
+  /// One end of a message between ranks.
+  struct End {
+    unsigned function, instruction;
+    mlir::Operation *message;
+    mlir::func::FuncOp own, peer; // whose ends they are
+  };
+  std::vector<End> ends = {};
+
   unsigned location(mlir::Location loc);
-  /// Index of the group that `op`, a collective, is in.
-  llvm::FailureOr<unsigned> group(mlir::Operation *op);
+  /// Those that run `function`: of a role, or all.
+  Role roleOf(mlir::func::FuncOp function) const;
+  /// Index of the group that `op`, a collective, is of; nothing if it is of all nodes.
+  llvm::FailureOr<std::optional<unsigned>> group(mlir::Operation *op);
+  /// The same of all ranks of a role.
+  std::optional<unsigned> group(const Role &role);
+  /// Sets Communicate.other_end.
+  mlir::LogicalResult joinEnds();
+
+private:
+  unsigned addGroup(llvm::StringRef name, llvm::ArrayRef<int64_t> ranks);
 };
 
 /// Adds `function` to the plan. The scratch and symbols of its fragments are

@@ -44,20 +44,100 @@ unsigned PlanContext::location(Location loc) {
   return it->second;
 }
 
-FailureOr<unsigned> PlanContext::group(Operation *op) {
-  FailureOr<cs::Members> members =
-      cs::Members::of(op, static_cast<int64_t>(cluster.getNodes()));
-  if (failed(members))
-    return failure();
-  std::string name = cs::getGroupName(op).getValue().str();
-  auto [it, fresh] = groups.try_emplace(name, plan.groups_size());
+unsigned PlanContext::addGroup(StringRef name, ArrayRef<int64_t> ranks) {
+  auto [it, fresh] = groups.try_emplace(name.str(), plan.groups_size());
   if (fresh) {
     plan::Group *made = plan.add_groups();
-    made->set_name(name);
-    for (int64_t i = 0; i < members->size(); ++i)
-      made->add_ranks(static_cast<uint32_t>(members->rankAt(i)));
+    made->set_name(name.str());
+    for (int64_t rank : ranks)
+      made->add_ranks(static_cast<uint32_t>(rank));
   }
   return it->second;
+}
+
+PlanContext::Role PlanContext::roleOf(func::FuncOp function) const {
+  for (const Role &role : roles)
+    if (role.function == function)
+      return role;
+  return {function, 0, static_cast<int64_t>(cs::ClusterOp(cluster).getNodes())};
+}
+
+std::optional<unsigned> PlanContext::group(const Role &role) {
+  if (role.count == static_cast<int64_t>(cluster.getNodes()))
+    return std::nullopt;
+  auto ranks = llvm::to_vector(llvm::seq(role.first, role.first + role.count));
+  return addGroup(func::FuncOp(role.function).getName(), ranks);
+}
+
+FailureOr<std::optional<unsigned>> PlanContext::group(Operation *op) {
+  Role role = roleOf(op->getParentOfType<func::FuncOp>());
+  FlatSymbolRefAttr name = cs::getGroupName(op);
+  if (!name)
+    return group(role);
+  FailureOr<cs::Members> members = cs::Members::of(op, role.count);
+  if (failed(members))
+    return failure();
+  SmallVector<int64_t> ranks;
+  for (int64_t i = 0; i < members->size(); ++i)
+    ranks.push_back(role.first + members->rankAt(i));
+  std::string own = name.getValue().str();
+  if (!roles.empty())
+    own = (role.function.getName() + "." + own).str();
+  return std::optional<unsigned>(addGroup(own, ranks));
+}
+
+LogicalResult PlanContext::joinEnds() {
+  auto isSend = [](const End &end) { return isa<cs::SendOp>(end.message); };
+  auto keyOf = [](const End &end) {
+    return cast<cs::CommunicationOpInterface>(end.message).getCommunicationKey();
+  };
+  std::map<std::tuple<std::string, bool, Operation *, Operation *>, const End *> byKey;
+  for (const End &end : ends)
+    byKey[{keyOf(end).str(), isSend(end), end.own, end.peer}] = &end;
+  for (const End &end : ends) {
+    auto other = byKey.find({keyOf(end).str(), !isSend(end), end.peer, end.own});
+    if (other == byKey.end())
+      return end.message->emitOpError()
+             << "\"" << keyOf(end) << "\" has no other end; run --verify-distributed";
+    plan::Communicate *communicate = plan.mutable_functions(end.function)
+                                         ->mutable_instructions(end.instruction)
+                                         ->mutable_communicate();
+    communicate->set_other_end(other->second->instruction);
+    if (other->second->function != end.function)
+      communicate->set_other_function(other->second->function);
+  }
+  return success();
+}
+
+/// Finds the functions that some of the nodes run each; they come in the order of ranks.
+static LogicalResult findRoles(ArrayRef<func::FuncOp> functions, PlanContext &context) {
+  auto nodes = static_cast<int64_t>(context.cluster.getNodes());
+  int64_t first = 0;
+  func::FuncOp ofAll;
+  for (func::FuncOp function : functions) {
+    auto count = function->getAttrOfType<IntegerAttr>(cs::CsDialect::kCountAttr);
+    if (!function->hasAttr(cs::CsDialect::kStepAttr)) {
+      if (count)
+        return function.emitError("is run by some of the nodes, but is no step");
+      continue;
+    }
+    if (!count) {
+      if (ofAll)
+        return function.emitError("is a second step that all nodes run");
+      ofAll = function;
+      continue;
+    }
+    context.roles.push_back({function, first, count.getInt()});
+    first += count.getInt();
+  }
+  if (context.roles.empty())
+    return success();
+  if (ofAll)
+    return ofAll.emitError("is run by all nodes, but other steps are run by some of them");
+  if (first != nodes)
+    return context.roles.back().function.emitError()
+           << "the steps must be run by " << nodes << " nodes together, got: " << first;
+  return success();
 }
 
 plan::AffineExpr toPlan(AffineExpr expr) {
@@ -222,21 +302,38 @@ LogicalResult exportPlan(ModuleOp module, const CodeOptions &options,
     if (!cs::getServerIndex(function))
       functions.push_back(function);
   auto isStep = [](func::FuncOp f) { return f->hasAttr(cs::CsDialect::kStepAttr); };
-  if (llvm::count_if(functions, isStep) > 1)
-    return module.emitError("module has more than one function with cs.step");
   llvm::stable_sort(functions, [&](func::FuncOp a, func::FuncOp b) {
     return isStep(a) > isStep(b);
   });
   if (functions.empty())
     return module.emitError("module has no function");
-  plan::Role *role = plan.add_roles();
-  role->set_name(servers->empty() ? "worker" : "trainer");
-  role->set_count(cluster.getNodes());
+  if (failed(findRoles(functions, context)))
+    return failure();
+  if (!context.roles.empty() && !servers->empty())
+    return context.roles.front().function.emitError(
+        "has parameter servers: all trainers must run one step");
+  for (const PlanContext::Role &role : context.roles) {
+    plan::Role *made = plan.add_roles();
+    made->set_name(func::FuncOp(role.function).getName().str());
+    made->set_count(static_cast<uint32_t>(role.count));
+  }
+  plan::Role *role = nullptr; // of all nodes
+  if (context.roles.empty()) {
+    role = plan.add_roles();
+    role->set_name(servers->empty() ? "worker" : "trainer");
+    role->set_count(cluster.getNodes());
+  }
   for (auto [i, function] : llvm::enumerate(functions)) {
-    role->add_functions(i);
+    for (auto [r, own] : llvm::enumerate(context.roles))
+      if (own.function == function || !isStep(function))
+        plan.mutable_roles(static_cast<int>(r))->add_functions(i);
+    if (role)
+      role->add_functions(i);
     if (failed(buildFunction(function, context)))
       return failure();
   }
+  if (failed(context.joinEnds()))
+    return failure();
   if (!servers->empty()) {
     for (int slot = 0; slot < plan.slots_size(); ++slot)
       role->add_slots(slot);
@@ -292,6 +389,8 @@ LogicalResult exportPlan(ModuleOp module, const CodeOptions &options,
     need(plan::FEATURE_WORKER_INDEX);
   if (plan.groups_size() > 0)
     need(plan::FEATURE_GROUPS);
+  if (!context.roles.empty())
+    need(plan::FEATURE_ROLES);
   plan.set_required_features(features);
 
   statistics.checkSeconds += context.checkSeconds;

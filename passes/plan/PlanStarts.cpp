@@ -79,12 +79,11 @@ LogicalResult FunctionBuilder::addStart(cs::StartOp op) {
   }
   if (body.getTerminator()->getOperand(0) != expected)
     return op.emitOpError("must return the result of the last op");
-  if (cs::getGroupName(&body.front())) {
-    FailureOr<unsigned> group = context.group(&body.front());
-    if (failed(group))
-      return failure();
-    communicate->set_group(*group);
-  }
+  FailureOr<std::optional<unsigned>> group = context.group(&body.front());
+  if (failed(group))
+    return failure();
+  if (*group)
+    communicate->set_group(**group);
 
   unsigned working;
   if (!unshard && ownedBy(value, op)) {
@@ -183,9 +182,15 @@ LogicalResult FunctionBuilder::addEnd(cs::StartOp op, Operation *message) {
   auto send = dyn_cast<cs::SendOp>(message);
   auto recv = dyn_cast<cs::RecvOp>(message);
   std::optional<StringRef> role = send ? send.getRole() : recv.getRole();
-  if (role && *role != function.getName())
-    return message->emitOpError() << "cannot be part of a plan: ranks run one function, "
-                                  << "the other end is in @" << *role;
+  func::FuncOp peer = function;
+  if (role)
+    peer = function->getParentOfType<ModuleOp>().lookupSymbol<func::FuncOp>(*role);
+  auto isStep = [&](const PlanContext::Role &other) { return other.function == peer; };
+  if (!peer || (peer != function && llvm::none_of(context.roles, isStep)))
+    return message->emitOpError()
+           << "cannot be part of a plan: the other end is in @" << *role
+           << ", which is no step of other nodes";
+  PlanContext::Role own = context.roleOf(function), others = context.roleOf(peer);
   context.communicates = context.betweenRanks = true;
   plan::Instruction &instruction = addInstruction(op, op.getKey());
   unsigned number = out.instructions_size() - 1;
@@ -194,6 +199,11 @@ LogicalResult FunctionBuilder::addEnd(cs::StartOp op, Operation *message) {
   plan::Communicate *communicate = instruction.mutable_communicate();
   communicate->set_key(op.getKey().str());
   communicate->set_source_op(send ? "send" : "recv");
+  communicate->set_other_end(number); // until joinEnds()
+  if (std::optional<unsigned> group = context.group(own))
+    communicate->set_group(*group);
+  if (std::optional<unsigned> group = context.group(others); group && peer != function)
+    communicate->set_peer_group(*group);
   plan::Phase *phase = communicate->add_phases();
   phase->set_chunks(1);
   phase->set_rounds(1);
@@ -223,26 +233,7 @@ LogicalResult FunctionBuilder::addEnd(cs::StartOp op, Operation *message) {
     access.after.push_back(started.lookup(after));
   started[op.getFuture()] = number;
   buffers[op.getFuture()] = working;
-  auto [other, first] = ends.try_emplace(op.getKey(), number, message);
-  if (!first) {
-    unsigned there = other->second.first;
-    communicate->set_other_end(there);
-    out.mutable_instructions(there)->mutable_communicate()->set_other_end(number);
-  }
-  return success();
-}
-
-LogicalResult FunctionBuilder::checkEnds() {
-  for (Operation &op : function.getBody().front()) {
-    auto start = dyn_cast<cs::StartOp>(op);
-    auto end = start ? ends.find(start.getKey()) : ends.end();
-    if (end == ends.end())
-      continue;
-    auto [number, message] = end->second;
-    if (!out.instructions(number).communicate().has_other_end())
-      return message->emitOpError() << "\"" << start.getKey()
-                                    << "\" has no other end; run --verify-distributed";
-  }
+  context.ends.push_back({index, number, message, function, peer});
   return success();
 }
 

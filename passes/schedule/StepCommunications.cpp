@@ -32,8 +32,7 @@ LogicalResult StepCommunications::check() {
       FailureOr<cs::ClusterOp> cluster = findCluster(func->getParentOfType<ModuleOp>());
       if (failed(cluster))
         return failure();
-      FailureOr<cs::Members> members =
-          cs::Members::of(&op, static_cast<int64_t>(cluster->getNodes()));
+      FailureOr<cs::Members> members = cs::Members::of(&op, getRankCount(func, *cluster));
       if (failed(members))
         return failure();
       groups.try_emplace(&op, *members);

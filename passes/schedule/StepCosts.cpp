@@ -4,6 +4,7 @@
 #include "passes/schedule/StepCosts.h"
 
 #include "ir/CsSparseOps.h"
+#include "passes/support/Module.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/Support/MathExtras.h"
@@ -39,7 +40,7 @@ CollectiveCost commsched::halfOfAllReduce(StringRef algorithm, int64_t ranks,
 StepCosts::StepCosts(const StepCommunications &step, cs::ClusterOp cluster,
                      StringRef algorithm)
     : step(step), cluster(cluster), algorithm(algorithm),
-      ranks(static_cast<int64_t>(cluster.getNodes())),
+      ranks(getRankCount(step.function(), cluster)),
       overhead(cluster.getInter().getOverheadNs()),
       latency(cluster.getInter().getLatencyNs()) {
   if (overhead == 0)

@@ -5,7 +5,6 @@
 
 #include "ir/CsServerFunctions.h"
 #include "ir/CsSparseOps.h"
-#include "plan/limits.h"
 
 using namespace mlir;
 using namespace commsched;
@@ -44,19 +43,11 @@ bool commsched::isDistributed(func::FuncOp function) {
                       llvm::IsaPred<cs::PlacedType>);
 }
 
-FailureOr<int64_t> commsched::getRankCount(func::FuncOp function,
-                                           cs::ClusterOp cluster) {
+int64_t commsched::getRankCount(func::FuncOp function, cs::ClusterOp cluster) {
   if (cs::getServerIndex(function))
-    return int64_t(1);
-  Attribute attr = function->getAttr(kCountAttr);
-  if (!attr)
-    return static_cast<int64_t>(cluster.getNodes());
-  auto count = dyn_cast<IntegerAttr>(attr);
-  if (!count || !count.getType().isInteger(64) || count.getInt() < 1 ||
-      count.getInt() > kMaxNodes)
-    return function.emitOpError() << "'" << kCountAttr << "' must be an i64 of 1 to "
-                                  << kMaxNodes << ", got: " << attr;
-  return count.getInt();
+    return 1;
+  auto count = function->getAttrOfType<IntegerAttr>(cs::CsDialect::kCountAttr);
+  return count ? count.getInt() : static_cast<int64_t>(cluster.getNodes());
 }
 
 std::optional<int64_t> commsched::getRank(func::FuncOp function) {

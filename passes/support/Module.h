@@ -17,8 +17,6 @@ namespace commsched {
 inline constexpr llvm::StringLiteral kCollectiveAttr = "cs.collective";
 inline constexpr llvm::StringLiteral kReductionAttr = "cs.reduction";
 inline constexpr llvm::StringLiteral kRootAttr = "cs.root";
-// On a function: how many processes run it, where not the cluster's nodes.
-inline constexpr llvm::StringLiteral kCountAttr = "cs.count";
 
 /// The cluster of the module; an error at the module if there is not exactly
 /// one.
@@ -31,9 +29,7 @@ bool isDistributed(mlir::func::FuncOp function);
 
 /// How many processes run `function`: its cs.count, else the cluster's nodes;
 /// one if it is a parameter server's.
-/// An error at the function if cs.count is not a positive integer.
-llvm::FailureOr<int64_t> getRankCount(mlir::func::FuncOp function,
-                                      cs::ClusterOp cluster);
+int64_t getRankCount(mlir::func::FuncOp function, cs::ClusterOp cluster);
 
 /// Rank that the function belongs to, if it is of one rank only.
 std::optional<int64_t> getRank(mlir::func::FuncOp function);

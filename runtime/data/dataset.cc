@@ -71,79 +71,82 @@ class Dataset::Pool : public std::enable_shared_from_this<Dataset::Pool> {
   std::vector<Memory> free_ ABSL_GUARDED_BY(mu_);
 };
 
-absl::StatusOr<std::unique_ptr<Dataset>> Dataset::Open(
-    const std::string &path, const FunctionProgram &function, int nodes,
-    Options options) {
+absl::StatusOr<std::unique_ptr<Dataset>> Dataset::Open(const std::string &path,
+                                                       absl::Span<const User> users,
+                                                       Options options) {
   absl::StatusOr<TensorFile> file = ReadTensorFile(path);
   if (!file.ok()) return file.status();
   std::unique_ptr<Dataset> dataset(new Dataset);
   dataset->options_ = options;
   dataset->pool_ = std::make_shared<Pool>();
-  const uint64_t workers = uint64_t(nodes) * function.batch_devices;
-  if (function.batches.empty())
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ": function @", function.name, " has no batch argument"));
-  for (const BatchArgument &argument : function.batches) {
-    auto known = std::find_if(
-        dataset->arrays_.begin(), dataset->arrays_.end(),
-        [&](const Array &array) { return array.name == argument.name; });
-    if (known != dataset->arrays_.end()) {  // of another device
-      dataset->arrays_.push_back(Array(*known));
-      continue;
-    }
-    auto it = file->tensors.find(argument.name);
-    if (it == file->tensors.end())
-      return absl::NotFoundError(
-          absl::StrCat(path, ": batch \"", argument.name, "\" is missing"));
-    const StoredTensor &tensor = it->second;
-    TensorInfo row = argument.type, have = tensor.type;
-    uint64_t local = uint64_t(argument.type.shape[0]);
-    if (local == 0)
-      return absl::InvalidArgumentError(
-          absl::StrCat("batch \"", argument.name, "\" of @", function.name,
-                       " must have at least 1 sample, got: 0"));
-    uint64_t samples = have.shape.empty() ? 0 : uint64_t(have.shape[0]);
-    row.shape[0] = have.shape.empty() ? 0 : have.shape[0];
-    if (!(row == have))
-      return absl::InvalidArgumentError(absl::StrCat(
-          path, ": batch \"", argument.name, "\" must match ", ToString(row),
-          ", got: ", ToString(have)));
-    bool first = dataset->arrays_.empty();
-    if (first) {
-      dataset->samples_ = samples;
-      dataset->global_batch_ = local * workers;
-    }
-    if (samples != dataset->samples_)
-      return absl::InvalidArgumentError(absl::StrCat(
-          path, ": batch \"", argument.name, "\" must have ", dataset->samples_,
-          " samples, got: ", samples));
-    if (local * workers != dataset->global_batch_)
-      return absl::InvalidArgumentError(absl::StrCat(
-          "batch \"", argument.name, "\" of @", function.name, " must have ",
-          dataset->global_batch_, " samples in all, got: ", local * workers));
-    if (samples < dataset->global_batch_ ||
-        samples > std::numeric_limits<uint32_t>::max())
-      return absl::InvalidArgumentError(absl::StrCat(
-          path, ": batch \"", argument.name, "\" needs at least one global batch of ",
-          dataset->global_batch_, " samples, got: ", samples));
-    Array array;
-    array.name = argument.name;
-    array.element = argument.type.element;
-    array.row_bytes = argument.type.bytes / local;
-    array.data = tensor.data.data();
-    array.owner = tensor.owner;
-    // Rows that are used in place must be aligned.
-    if (reinterpret_cast<uintptr_t>(array.data) % kAlignment != 0) {
-      absl::StatusOr<Memory> copy = Memory::Allocate(tensor.data.size());
-      if (!copy.ok()) return copy.status();
-      if (!tensor.data.empty())
-        std::memcpy(copy->data(), tensor.data.data(), tensor.data.size());
-      array.data = copy->data();
-      array.owner = std::make_shared<Memory>(*std::move(copy));
-    }
-    dataset->arrays_.push_back(std::move(array));
-  }
+  for (const User &user : users)
+    for (const BatchArgument &argument : user.function->batches)
+      if (absl::Status s =
+              dataset->Add(path, *file, argument, *user.function,
+                           uint64_t(user.ranks) * user.function->batch_devices);
+          !s.ok())
+        return s;
+  if (dataset->arrays_.empty())
+    return absl::InvalidArgumentError(absl::StrCat(
+        path, ": function @", users[0].function->name, " has no batch argument"));
   return dataset;
+}
+
+absl::Status Dataset::Add(const std::string &path, const TensorFile &file,
+                          const BatchArgument &argument, const FunctionProgram &function,
+                          uint64_t workers) {
+  auto it = file.tensors.find(argument.name);
+  if (it == file.tensors.end())
+    return absl::NotFoundError(
+        absl::StrCat(path, ": batch \"", argument.name, "\" is missing"));
+  const StoredTensor &tensor = it->second;
+  TensorInfo row = argument.type, have = tensor.type;
+  uint64_t local = uint64_t(argument.type.shape[0]);
+  if (local == 0)
+    return absl::InvalidArgumentError(
+        absl::StrCat("batch \"", argument.name, "\" of @", function.name,
+                     " must have at least 1 sample, got: 0"));
+  uint64_t samples = have.shape.empty() ? 0 : uint64_t(have.shape[0]);
+  row.shape[0] = have.shape.empty() ? 0 : have.shape[0];
+  if (!(row == have))
+    return absl::InvalidArgumentError(absl::StrCat(
+        path, ": batch \"", argument.name, "\" must match ", ToString(row),
+        ", got: ", ToString(have)));
+  if (arrays_.empty()) {
+    samples_ = samples;
+    global_batch_ = local * workers;
+  }
+  if (samples != samples_)
+    return absl::InvalidArgumentError(absl::StrCat(
+        path, ": batch \"", argument.name, "\" must have ", samples_,
+        " samples, got: ", samples));
+  if (local * workers != global_batch_)
+    return absl::InvalidArgumentError(absl::StrCat(
+        "batch \"", argument.name, "\" of @", function.name, " must have ",
+        global_batch_, " samples in all, got: ", local * workers));
+  if (samples < global_batch_ || samples > std::numeric_limits<uint32_t>::max())
+    return absl::InvalidArgumentError(absl::StrCat(
+        path, ": batch \"", argument.name, "\" needs at least one global batch of ",
+        global_batch_, " samples, got: ", samples));
+  for (const Array &known : arrays_)
+    if (known.name == argument.name) return absl::OkStatus();  // of another device
+  Array array;
+  array.name = argument.name;
+  array.element = argument.type.element;
+  array.row_bytes = argument.type.bytes / local;
+  array.data = tensor.data.data();
+  array.owner = tensor.owner;
+  // Rows that are used in place must be aligned.
+  if (reinterpret_cast<uintptr_t>(array.data) % kAlignment != 0) {
+    absl::StatusOr<Memory> copy = Memory::Allocate(tensor.data.size());
+    if (!copy.ok()) return copy.status();
+    if (!tensor.data.empty())
+      std::memcpy(copy->data(), tensor.data.data(), tensor.data.size());
+    array.data = copy->data();
+    array.owner = std::make_shared<Memory>(*std::move(copy));
+  }
+  arrays_.push_back(std::move(array));
+  return absl::OkStatus();
 }
 
 void Dataset::Seek(uint64_t index) {
@@ -176,11 +179,13 @@ absl::StatusOr<BatchRows> Dataset::Rows(const FunctionProgram &function,
   BatchRows rows;
   auto owners = std::make_shared<std::vector<std::shared_ptr<const void>>>();
   uint64_t first = index_ % batches_per_epoch() * global_batch_;
-  for (size_t i = 0; i < arrays_.size(); ++i) {
-    const Array &array = arrays_[i];
-    uint64_t local = uint64_t(function.batches[i].type.shape[0]);
-    uint64_t worker = uint64_t(rank) * function.batch_devices +
-                      function.batches[i].device;
+  for (const BatchArgument &argument : function.batches) {
+    // Few: Open has found it.
+    const Array &array = *std::find_if(arrays_.begin(), arrays_.end(), [&](const Array &a) {
+      return a.name == argument.name;
+    });
+    uint64_t local = uint64_t(argument.type.shape[0]);
+    uint64_t worker = uint64_t(rank) * function.batch_devices + argument.device;
     uint64_t begin = first + local * worker;
     const std::byte *in_place = array.data + begin * array.row_bytes;
     if (!options_.shuffle &&

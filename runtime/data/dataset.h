@@ -25,12 +25,23 @@ class Dataset : public BatchSource {
     bool shuffle = false;
     uint64_t seed = 0;
   };
-  // Reads the batch arguments of `function` for `nodes` nodes: the file must
-  // have an array of that name for each, with at least one global batch of
-  // samples, equally many in all.
+  // A function with batch arguments, and how many ranks share a batch.
+  struct User {
+    const FunctionProgram *function;
+    int ranks;
+  };
+  // Reads the batch arguments of all `users`, which call it alike: the file must have
+  // an array of that name for each, with at least one global batch of samples, equally
+  // many in all.
+  static absl::StatusOr<std::unique_ptr<Dataset>> Open(const std::string &path,
+                                                       absl::Span<const User> users,
+                                                       Options options);
   static absl::StatusOr<std::unique_ptr<Dataset>> Open(
       const std::string &path, const FunctionProgram &function, int nodes,
-      Options options);
+      Options options) {
+    const User user{&function, nodes};
+    return Open(path, absl::MakeConstSpan(&user, 1), options);
+  }
 
   uint64_t samples() const { return samples_; }
   uint64_t global_batch() const { return global_batch_; }
@@ -56,10 +67,13 @@ class Dataset : public BatchSource {
   class Pool;
 
   Dataset() = default;
+  absl::Status Add(const std::string &path, const TensorFile &file,
+                   const BatchArgument &argument, const FunctionProgram &function,
+                   uint64_t workers);
 
   Options options_;
   uint64_t samples_ = 0, global_batch_ = 1;
-  std::vector<Array> arrays_;  // in the order of the function's batches
+  std::vector<Array> arrays_;
   uint64_t index_ = 0;
   int64_t order_epoch_ = -1;
   std::vector<uint32_t> order_;  // of epoch order_epoch_, if shuffled

@@ -56,7 +56,7 @@ void Executor::Begin(Queued queued) {
                        std::numeric_limits<double>::quiet_NaN());
   call->batches = std::move(queued.batches.owner);
   call->begin = Clock::now();
-  const int rank = queued.batches.rank < 0 ? program_->rank : queued.batches.rank;
+  const int rank = queued.batches.rank < 0 ? program_->worker : queued.batches.rank;
   call->index.resize(f.batch_devices);
   for (uint32_t d = 0; d < f.batch_devices; ++d)
     call->index[d] = int32_t(uint32_t(rank) * f.batch_devices + d);

@@ -34,14 +34,15 @@ absl::StatusOr<std::vector<Round>> Rounds(const plan::Phase &phase,
                                           const ExchangeSide &send,
                                           const ExchangeSide &recv,
                                           const TensorInfo &type, int rank,
-                                          const RankGroup &group) {
+                                          const RankGroup &group,
+                                          const RankGroup &peers) {
   std::vector<Round> rounds(phase.rounds());
   for (uint32_t s = 0; s < phase.rounds(); ++s) {
     absl::StatusOr<Transfer> sent =
-        send.Evaluate("send", phase.chunks(), rank, group, s);
+        send.Evaluate("send", phase.chunks(), rank, group, peers, s);
     if (!sent.ok()) return sent.status();
     absl::StatusOr<Transfer> received =
-        recv.Evaluate("receive", phase.chunks(), rank, group, s);
+        recv.Evaluate("receive", phase.chunks(), rank, group, peers, s);
     if (!received.ok()) return received.status();
     const Bytes out = BytesOf(*sent, phase.chunks(), type);
     const Bytes in = BytesOf(*received, phase.chunks(), type);
@@ -71,13 +72,20 @@ absl::Status CheckPhase(const plan::Phase &phase, const TensorInfo &type) {
 absl::StatusOr<std::vector<Round>> EvaluatePhase(const plan::Phase &phase,
                                                  const TensorInfo &type, int rank,
                                                  const RankGroup &group) {
+  return EvaluatePhase(phase, type, rank, group, group);
+}
+
+absl::StatusOr<std::vector<Round>> EvaluatePhase(const plan::Phase &phase,
+                                                 const TensorInfo &type, int rank,
+                                                 const RankGroup &group,
+                                                 const RankGroup &peers) {
   if (absl::Status status = CheckPhase(phase, type); !status.ok())
     return status;
   absl::StatusOr<ExchangeSide> send = ExchangeSide::Parse(phase.send());
   if (!send.ok()) return send.status();
   absl::StatusOr<ExchangeSide> recv = ExchangeSide::Parse(phase.recv());
   if (!recv.ok()) return recv.status();
-  return Rounds(phase, *send, *recv, type, rank, group);
+  return Rounds(phase, *send, *recv, type, rank, group, peers);
 }
 
 uint32_t SlicesOf(const plan::Communicate &exchange, const TensorInfo &type) {
@@ -95,35 +103,76 @@ uint32_t SlicesOf(const plan::Communicate &exchange, const TensorInfo &type) {
   return chunks == 0 ? 1 : plan::SlicesOfPart(type.bytes / chunks, rounds);
 }
 
+namespace {
+
+// What the members of a group do, by round.
+class Members {
+ public:
+  static absl::StatusOr<Members> Of(const plan::Phase &phase, const TensorInfo &type,
+                                    const RankGroup &group, const RankGroup &peers) {
+    Members members(group);
+    for (int i = 0; i < group.size(); ++i) {
+      auto rounds = EvaluatePhase(phase, type, group.RankAt(i), group, peers);
+      if (!rounds.ok()) return rounds.status();
+      members.rounds_.push_back(*std::move(rounds));
+    }
+    return members;
+  }
+  // Of a rank that is a member.
+  const Round &At(int rank, uint32_t round) const {
+    return rounds_[size_t(group_.IndexOf(rank))][round];
+  }
+
+ private:
+  explicit Members(const RankGroup &group) : group_(group) {}
+  RankGroup group_;
+  std::vector<std::vector<Round>> rounds_;  // by index
+};
+
+// In one round, of what members of `from` send and those of `to` receive.
+absl::Status CheckRound(const Members &sends, const RankGroup &from,
+                        const Members &receives, const RankGroup &to, uint32_t s) {
+  for (int i = 0; i < from.size(); ++i) {
+    const int r = from.RankAt(i);
+    const Round &mine = sends.At(r, s);
+    if (mine.send_peer < 0) continue;
+    const Round &peer = receives.At(mine.send_peer, s);
+    if (peer.recv_peer != r || peer.recv_bytes != mine.send_bytes)
+      return absl::InvalidArgumentError(absl::StrCat(
+          "in round ", s, " rank ", r, " sends ", mine.send_bytes, " bytes to rank ",
+          mine.send_peer, ", which does not receive them"));
+  }
+  for (int i = 0; i < to.size(); ++i) {
+    const int r = to.RankAt(i);
+    const Round &mine = receives.At(r, s);
+    if (mine.recv_peer >= 0 && sends.At(mine.recv_peer, s).send_peer != r)
+      return absl::InvalidArgumentError(
+          absl::StrCat("in round ", s, " rank ", r, " waits for rank ", mine.recv_peer,
+                       ", which does not send to it"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 absl::Status CheckPhaseMatches(const plan::Phase &phase, const TensorInfo &type,
                                const RankGroup &group) {
-  std::vector<std::vector<Round>> members;  // by index
-  for (int i = 0; i < group.size(); ++i) {
-    absl::StatusOr<std::vector<Round>> rounds =
-        EvaluatePhase(phase, type, group.RankAt(i), group);
-    if (!rounds.ok()) return rounds.status();
-    members.push_back(*std::move(rounds));
-  }
-  const auto round_of = [&](int rank, uint32_t s) -> const Round & {
-    return members[size_t(group.IndexOf(rank))][s];
-  };
+  absl::StatusOr<Members> members = Members::Of(phase, type, group, group);
+  if (!members.ok()) return members.status();
   for (uint32_t s = 0; s < phase.rounds(); ++s)
-    for (int i = 0; i < group.size(); ++i) {
-      const int r = group.RankAt(i);
-      const Round &mine = members[size_t(i)][s];
-      if (mine.send_peer >= 0) {
-        const Round &peer = round_of(mine.send_peer, s);
-        if (peer.recv_peer != r || peer.recv_bytes != mine.send_bytes)
-          return absl::InvalidArgumentError(absl::StrCat(
-              "in round ", s, " rank ", r, " sends ", mine.send_bytes,
-              " bytes to rank ", mine.send_peer, ", which does not receive them"));
-      }
-      if (mine.recv_peer >= 0 && round_of(mine.recv_peer, s).send_peer != r)
-        return absl::InvalidArgumentError(
-            absl::StrCat("in round ", s, " rank ", r, " waits for rank ",
-                         mine.recv_peer, ", which does not send to it"));
-    }
+    if (absl::Status status = CheckRound(*members, group, *members, group, s); !status.ok())
+      return status;
   return absl::OkStatus();
+}
+
+absl::Status CheckEndsMatch(const plan::Phase &sends, const RankGroup &from,
+                            const plan::Phase &receives, const RankGroup &to,
+                            const TensorInfo &type) {
+  absl::StatusOr<Members> senders = Members::Of(sends, type, from, to);
+  if (!senders.ok()) return senders.status();
+  absl::StatusOr<Members> receivers = Members::Of(receives, type, to, from);
+  if (!receivers.ok()) return receivers.status();
+  return CheckRound(*senders, from, *receivers, to, 0);
 }
 
 }  // namespace commsched::runtime

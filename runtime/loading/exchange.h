@@ -26,6 +26,11 @@ inline constexpr uint32_t kMaxRounds = 1 << 16;
 absl::StatusOr<std::vector<Round>> EvaluatePhase(const plan::Phase &phase,
                                                  const TensorInfo &type, int rank,
                                                  const RankGroup &group);
+// The same of one end of messages, with peers in another group.
+absl::StatusOr<std::vector<Round>> EvaluatePhase(const plan::Phase &phase,
+                                                 const TensorInfo &type, int rank,
+                                                 const RankGroup &group,
+                                                 const RankGroup &peers);
 
 // Into how many slices messages are cut (CommunicateProgram::slices), the same on
 // all ranks. More than one only where each round moves one of the same parts of
@@ -36,6 +41,11 @@ uint32_t SlicesOf(const plan::Communicate &exchange, const TensorInfo &type);
 // Checks that in every round what a rank sends is what its peer expects.
 absl::Status CheckPhaseMatches(const plan::Phase &phase, const TensorInfo &type,
                                const RankGroup &group);
+// The same of the two ends of messages, each a phase of its own: members of `from` send,
+// those of `to` receive.
+absl::Status CheckEndsMatch(const plan::Phase &sends, const RankGroup &from,
+                            const plan::Phase &receives, const RankGroup &to,
+                            const TensorInfo &type);
 
 }  // namespace commsched::runtime
 

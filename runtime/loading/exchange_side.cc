@@ -45,6 +45,7 @@ absl::Status CheckParts(const char *what, int64_t chunks, int rank, int64_t roun
 
 absl::StatusOr<Transfer> ExchangeSide::Evaluate(const char *what, int64_t chunks,
                                                 int rank, const RankGroup &group,
+                                                const RankGroup &peers,
                                                 int64_t round) const {
   Transfer transfer;
   const int index = group.IndexOf(rank);
@@ -59,11 +60,11 @@ absl::StatusOr<Transfer> ExchangeSide::Evaluate(const char *what, int64_t chunks
   std::optional<int64_t> peer = peer_.Evaluate(index, round);
   if (absl::Status s = CheckParts(what, chunks, rank, round, begin, count); !s.ok()) return s;
   if (!peer) return Bad(what, rank, round, "an expression overflows");
-  if (*peer < 0 || *peer >= group.size() || *peer == index)
+  if (*peer < 0 || *peer >= peers.size() || peers.RankAt(int(*peer)) == rank)
     return Bad(what, rank, round,
-               absl::StrCat("peer must be another ", group.all() ? "rank" : "member",
-                            " below ", group.size(), ", got: ", *peer));
-  if (*count != 0) transfer = {group.RankAt(int(*peer)), *begin, *count};
+               absl::StrCat("peer must be another ", peers.all() ? "rank" : "member",
+                            " below ", peers.size(), ", got: ", *peer));
+  if (*count != 0) transfer = {peers.RankAt(int(*peer)), *begin, *count};
   return transfer;
 }
 

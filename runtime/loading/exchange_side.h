@@ -34,7 +34,13 @@ class ExchangeSide {
   // `what` names the side in errors. Nothing if it is no member. Refuses parts and
   // peers that do not exist.
   absl::StatusOr<Transfer> Evaluate(const char *what, int64_t chunks, int rank,
-                                    const RankGroup &group, int64_t round) const;
+                                    const RankGroup &group, int64_t round) const {
+    return Evaluate(what, chunks, rank, group, group, round);
+  }
+  // The same with peers that are not in `group`, but in `peers`.
+  absl::StatusOr<Transfer> Evaluate(const char *what, int64_t chunks, int rank,
+                                    const RankGroup &group, const RankGroup &peers,
+                                    int64_t round) const;
 
   // The same of a side that does not use the round (UsesRound), from what it is in
   // another one: only where the parts begin changes.

@@ -217,14 +217,14 @@ absl::Status FunctionBuilder::Finish() {
   }
   if (absl::Status s = CheckPushes(); !s.ok()) return s;
   if (absl::Status s = CheckEnds(); !s.ok()) return s;
-  const uint64_t workers = uint64_t(nodes_) * out_.batch_devices;
+  const uint64_t workers = uint64_t(program_->workers) * out_.batch_devices;
   for (const BatchArgument &batch : out_.batches)
     if (out_.global_batch != 0 &&
         uint64_t(batch.type.shape[0]) * workers != out_.global_batch)
       return BadPlan(
           where_,
           absl::StrCat("batch \"", batch.name, "\" of ", batch.type.shape[0],
-                       " samples on ", nodes_, " nodes",
+                       " samples on ", program_->workers, " nodes",
                        out_.batch_devices > 1
                            ? absl::StrCat(" of ", out_.batch_devices, " devices")
                            : "",

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -29,24 +30,21 @@ namespace commsched::runtime {
 // `code`, which the result refers to, outlive the result. Not thread-safe.
 class FunctionBuilder {
  public:
-  // Communicate instructions are numbered from `first_key`. Marks in
-  // program->slots what the function writes.
-  FunctionBuilder(const plan::Plan &plan, const plan::Function &function,
-                  int rank, uint32_t first_key, const CodeLibrary *code,
+  // `keys`: numbers of those of Communicate instructions. Marks in program->slots
+  // what the function writes.
+  FunctionBuilder(const plan::Plan &plan, const plan::Function &function, int rank,
+                  const std::map<std::string, uint32_t> &keys, const CodeLibrary *code,
                   Program *program)
       : plan_(plan),
         in_(function),
         rank_(rank),
-        nodes_(program->nodes),
         devices_(std::max(1u, plan.cluster().devices())),
-        next_key_(first_key),
+        keys_(keys),
         code_(code),
         program_(program) {}
 
   // To be called once.
   absl::StatusOr<FunctionProgram> Build();
-  // The key after those of this function's Communicate instructions.
-  uint32_t next_key() const { return next_key_; }
 
  private:
   // function_builder.cc
@@ -73,6 +71,7 @@ class FunctionBuilder {
   absl::Status CheckPushes();
   // Messages between ranks outside of exchanges.
   absl::Status CheckEnds();
+  absl::Status CheckEnd(int index);
 
   // function_rows.cc
   absl::Status AddPushRows(const plan::PushRows &push, InstructionProgram *out);
@@ -87,9 +86,10 @@ class FunctionBuilder {
 
   const plan::Plan &plan_;
   const plan::Function &in_;
-  const int rank_, nodes_;
+  const int rank_;
   const uint32_t devices_;
-  uint32_t next_key_;
+  const std::map<std::string, uint32_t> &keys_;
+  std::map<std::string, int> used_keys_;  // and which instruction was the first
   const CodeLibrary *code_;
   Program *program_;
   FunctionProgram out_;

@@ -100,17 +100,24 @@ absl::Status FunctionBuilder::AddCommunicate(const plan::Communicate &comm,
   CommunicateProgram &c = out->communicate;
   c.key = comm.key();
   c.source_op = comm.source_op().empty() ? "exchange" : comm.source_op();
-  // Both ends of a message have the key of the first.
-  const bool second = comm.has_other_end() && comm.other_end() < out_.instructions.size();
-  c.key_id = second ? out_.instructions[comm.other_end()].communicate.key_id : next_key_++;
+  auto key = keys_.find(comm.key());
+  c.key_id = key->second;
+  // Of one key there may be an end that sends and one that receives.
+  auto [used, first] = used_keys_.try_emplace(comm.key(), current_);
+  const plan::Communicate &before = in_.instructions(used->second).communicate();
+  if (!first && (!comm.has_other_end() || !before.has_other_end() ||
+                 comm.source_op() == before.source_op()))
+    return BadPlan(where_, absl::StrCat("has the key of instruction ", used->second));
   c.buffer = comm.buffer();
   if (absl::Status s = Write(comm.buffer()); !s.ok()) return s;
   const TensorInfo &type = out_.buffers[c.buffer].type;
   c.element = type.element;
   absl::StatusOr<RankGroup> group = RankGroup::Of(comm, plan_);
   if (!group.ok()) return BadPlan(where_, group.status().message());
-  if (comm.has_group() && comm.has_other_end())
-    return BadPlan(where_, "one end of a message must not be of a group");
+  absl::StatusOr<RankGroup> peers = RankGroup::PeersOf(comm, plan_);
+  if (!peers.ok()) return BadPlan(where_, peers.status().message());
+  if (comm.has_peer_group() && !comm.has_other_end())
+    return BadPlan(where_, "an exchange must be within a group");
   size_t unit = ops::ElementBytes(type.element);
   // No part for who is no member.
   const int index = group->IndexOf(rank_);
@@ -147,11 +154,12 @@ absl::Status FunctionBuilder::AddCommunicate(const plan::Communicate &comm,
     if ((total_rounds_ += phase.rounds()) > kMaxTotalRounds)
       return BadPlan(where_, "the function has too many rounds");
     absl::StatusOr<std::vector<Round>> rounds =
-        EvaluatePhase(phase, type, rank_, *group);
+        EvaluatePhase(phase, type, rank_, *group, *peers);
     if (!rounds.ok())
       return BadPlan(
           where_, absl::StrCat("phase ", i, ": ", rounds.status().message()));
-    if (rank_ == 0 && group->size() <= kMaxCheckedNodes && !comm.has_other_end())
+    // Once for all ranks that run this function.
+    if (program_->worker == 0 && group->size() <= kMaxCheckedNodes && !comm.has_other_end())
       if (absl::Status s = CheckPhaseMatches(phase, type, *group); !s.ok())
         return BadPlan(where_, absl::StrCat("phase ", i, ": ", s.message()));
     c.phases.push_back(
@@ -165,37 +173,62 @@ absl::Status FunctionBuilder::AddCommunicate(const plan::Communicate &comm,
 }
 
 absl::Status FunctionBuilder::CheckEnds() {
-  for (int i = 0; i < in_.instructions_size(); ++i) {
-    const plan::Communicate &end = in_.instructions(i).communicate();
-    if (!in_.instructions(i).has_communicate() || !end.has_other_end()) continue;
-    where_ = absl::StrCat("function @", in_.name(), ": instruction ", i, " \"",
-                          in_.instructions(i).name(), "\"");
-    const uint32_t o = end.other_end();
-    if (o >= uint32_t(in_.instructions_size()) || o == uint32_t(i) ||
-        !in_.instructions(int(o)).communicate().has_other_end() ||
-        in_.instructions(int(o)).communicate().other_end() != uint32_t(i))
-      return BadPlan(where_, absl::StrCat("instruction ", o, " is not its other end"));
-    const plan::Communicate &other = in_.instructions(int(o)).communicate();
-    const TensorInfo &type = out_.buffers[end.buffer()].type;
-    if (!(type == out_.buffers[other.buffer()].type))
-      return BadPlan(where_, absl::StrCat("must match ", ToString(type), ", got: ",
-                                          ToString(out_.buffers[other.buffer()].type)));
-    const plan::Phase &phase = end.phases_size() == 1 ? end.phases(0) : plan::Phase();
-    if (phase.chunks() != 1 || phase.rounds() != 1 || phase.combine() != plan::REPLACE)
-      return BadPlan(where_, "one end of a message must have one part and one round");
-    const Round &own = out_.instructions[size_t(i)].communicate.phases[0].rounds[0];
-    if ((end.source_op() == "send" ? own.recv_peer : own.send_peer) >= 0)
-      return BadPlan(where_, "one end of a message must send or receive, not both");
-    if ((end.source_op() == "send") == (other.source_op() == "send"))
-      return BadPlan(where_, "one end of a message must send, and the other receive");
-    if (rank_ != 0 || nodes_ > kMaxCheckedNodes || end.source_op() != "send" ||
-        other.phases_size() != 1)
-      continue;
-    plan::Phase both = phase;
-    *both.mutable_recv() = other.phases(0).recv();
-    if (absl::Status s = CheckPhaseMatches(both, type, RankGroup(nodes_)); !s.ok())
-      return BadPlan(where_, s.message());
-  }
+  for (int i = 0; i < in_.instructions_size(); ++i)
+    if (in_.instructions(i).communicate().has_other_end())
+      if (absl::Status s = CheckEnd(i); !s.ok()) return s;
+  return absl::OkStatus();
+}
+
+absl::Status FunctionBuilder::CheckEnd(int index) {
+  const plan::Communicate &end = in_.instructions(index).communicate();
+  where_ = absl::StrCat("function @", in_.name(), ": instruction ", index, " \"",
+                        in_.instructions(index).name(), "\"");
+  const uint32_t o = end.other_end();
+  const auto own = std::find_if(plan_.functions().begin(), plan_.functions().end(),
+                                [&](const plan::Function &f) { return &f == &in_; });
+  const uint32_t number = uint32_t(own - plan_.functions().begin());
+  const uint32_t there = end.has_other_function() ? end.other_function() : number;
+  const plan::Function &function =
+      there < uint32_t(plan_.functions_size()) ? plan_.functions(int(there)) : plan::Function();
+  const auto none = [&] {
+    return BadPlan(where_, absl::StrCat("instruction ", o, " is not its other end"));
+  };
+  if (o >= uint32_t(function.instructions_size()) || (there == number && o == uint32_t(index)))
+    return none();
+  const plan::Communicate &other = function.instructions(int(o)).communicate();
+  const uint32_t back = other.has_other_function() ? other.other_function() : there;
+  if (!other.has_other_end() || other.other_end() != uint32_t(index) || back != number ||
+      other.key() != end.key() || other.buffer() >= uint32_t(function.buffers_size()))
+    return none();
+  const TensorInfo &type = out_.buffers[end.buffer()].type;
+  absl::StatusOr<TensorInfo> far =
+      ConvertType(function.buffers(int(other.buffer())).type(), where_);
+  if (!far.ok()) return far.status();
+  if (!(type == *far))
+    return BadPlan(where_, absl::StrCat("must match ", ToString(type), ", got: ",
+                                        ToString(*far)));
+  const plan::Phase &phase = end.phases_size() == 1 ? end.phases(0) : plan::Phase();
+  if (phase.chunks() != 1 || phase.rounds() != 1 || phase.combine() != plan::REPLACE)
+    return BadPlan(where_, "one end of a message must have one part and one round");
+  const Round &round = out_.instructions[size_t(index)].communicate.phases[0].rounds[0];
+  const bool sends = end.source_op() == "send";
+  if ((sends ? round.recv_peer : round.send_peer) >= 0)
+    return BadPlan(where_, "one end of a message must send or receive, not both");
+  if (sends == (other.source_op() == "send"))
+    return BadPlan(where_, "one end of a message must send, and the other receive");
+  if (program_->worker != 0 || other.phases_size() != 1) return absl::OkStatus();
+  absl::StatusOr<RankGroup> group = RankGroup::Of(end, plan_);
+  absl::StatusOr<RankGroup> peers = RankGroup::PeersOf(end, plan_);
+  absl::StatusOr<RankGroup> far_group = RankGroup::Of(other, plan_);
+  absl::StatusOr<RankGroup> far_peers = RankGroup::PeersOf(other, plan_);
+  for (const auto *of : {&group, &peers, &far_group, &far_peers})
+    if (!of->ok()) return BadPlan(where_, of->status().message());
+  if (!(*group == *far_peers) || !(*peers == *far_group))
+    return BadPlan(where_, "the two ends must agree in whose they are");
+  if (std::max(group->size(), peers->size()) > kMaxCheckedNodes) return absl::OkStatus();
+  absl::Status matches = sends ? CheckEndsMatch(phase, *group, other.phases(0), *peers, type)
+                               : CheckEndsMatch(other.phases(0), *peers, phase, *group, type);
+  if (!matches.ok()) return BadPlan(where_, matches.message());
   return absl::OkStatus();
 }
 

@@ -55,6 +55,11 @@ absl::StatusOr<std::shared_ptr<const PlanImage>> PlanImage::Load(
   absl::StatusOr<PlanRoles> roles = ReadRoles(plan);
   if (!roles.ok()) return roles.status();
   image->roles_ = *std::move(roles);
+  for (const plan::Function &function : plan.functions())
+    for (const plan::Instruction &instruction : function.instructions())
+      if (instruction.has_communicate())
+        image->keys_.try_emplace(instruction.communicate().key(),
+                                 uint32_t(image->keys_.size()));
   if (absl::Status s = CheckProcessor(plan.required_features()); !s.ok())
     return s;
   image->code_ = std::make_shared<CodeLibrary>();
@@ -87,7 +92,18 @@ absl::StatusOr<std::shared_ptr<const Program>> PlanImage::ForRank(
   if (rank < 0 || rank >= nodes())
     return absl::InvalidArgumentError(
         absl::StrCat("rank must be in 0..", nodes() - 1, ", got: ", rank));
-  if (absl::Status s = Build(roles_.trainer, program.get()); !s.ok()) return s;
+  program->worker = rank;
+  program->workers = nodes();
+  int role = roles_.trainer;
+  for (size_t w = 0; w < roles_.workers.size(); ++w) {
+    const WorkerRole &worker = roles_.workers[w];
+    if (rank < worker.first || rank >= worker.first + worker.count) continue;
+    role = worker.role;
+    program->role = int(w);
+    program->worker = rank - worker.first;
+    program->workers = worker.count;
+  }
+  if (absl::Status s = Build(role, program.get()); !s.ok()) return s;
   return program;
 }
 
@@ -172,17 +188,15 @@ absl::Status PlanImage::Build(int role, Program *program) const {
     if (!desc.ok()) return desc.status();
     program->kernels.push_back(*std::move(desc));
   }
-  uint32_t key = 0;
   names.clear();
   for (uint32_t index : FunctionsOfRole(plan_, role)) {
     const plan::Function &f = plan_.functions(int(index));
     if (!names.emplace(f.name(), 0).second)
       return absl::InvalidArgumentError(
           absl::StrCat("function @", f.name(), " is there twice"));
-    FunctionBuilder builder(plan_, f, program->rank, key, code_.get(), program);
+    FunctionBuilder builder(plan_, f, program->rank, keys_, code_.get(), program);
     absl::StatusOr<FunctionProgram> function = builder.Build();
     if (!function.ok()) return function.status();
-    key = builder.next_key();
     program->functions.push_back(*std::move(function));
   }
   AssignStreams(program);

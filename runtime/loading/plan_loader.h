@@ -8,6 +8,7 @@
 #ifndef COMMSCHED_RUNTIME_LOADING_PLAN_LOADER_H
 #define COMMSCHED_RUNTIME_LOADING_PLAN_LOADER_H
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -39,6 +40,8 @@ class PlanImage {
 
   // Parameters and state by their names in files.
   const std::vector<ValueInfo> &values() const { return roles_.values; }
+  // Of ranks that run different steps; empty if all run one.
+  const std::vector<WorkerRole> &workers() const { return roles_.workers; }
   // Parameter servers; `servers` is empty if the plan has none.
   const ServersProgram &servers() const { return roles_.program; }
 
@@ -55,6 +58,7 @@ class PlanImage {
 
   plan::Plan plan_;
   PlanRoles roles_;
+  std::map<std::string, uint32_t> keys_;  // of messages between ranks, numbered
   uint64_t digest_ = 0;
   std::shared_ptr<CodeLibrary> code_;
 };

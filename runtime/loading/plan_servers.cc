@@ -26,10 +26,6 @@ absl::Status CheckRole(const plan::Plan &plan, int index, bool server) {
   if (server && role.count() != 1)
     return BadPlan(where, absl::StrCat("a server must be one process, got: ",
                                        role.count()));
-  if (!server && role.count() != plan.cluster().nodes())
-    return BadPlan(where, absl::StrCat("must match the cluster's ",
-                                       plan.cluster().nodes(), " nodes, got: ",
-                                       role.count()));
   std::set<uint32_t> functions, slots;
   for (uint32_t f : role.functions())
     if (f >= uint32_t(plan.functions_size()) || !functions.insert(f).second)
@@ -240,6 +236,49 @@ void MarkRows(PlanRoles *roles) {
           value.of_rows |= slot.slot == part.slot;
 }
 
+// Ranks that run different steps call functions by the same numbers, on parts of the same
+// batches.
+absl::Status CheckSteps(const plan::Plan &plan, const PlanRoles &roles) {
+  uint64_t batch = 0;
+  for (const WorkerRole &worker : roles.workers) {
+    const plan::Role &role = plan.roles(worker.role);
+    const std::string where = absl::StrCat("role ", worker.role, " \"", role.name(), "\"");
+    const std::vector<uint32_t> functions = FunctionsOfRole(plan, worker.role);
+    for (size_t i = 0; i < functions.size(); ++i)
+      if (plan.functions(int(functions[i])).is_step() != (i == 0))
+        return BadPlan(where, "must have one step, in front of its other functions");
+    const std::vector<uint32_t> first = FunctionsOfRole(plan, roles.workers[0].role);
+    if (functions.empty() || functions.size() != first.size() ||
+        !std::equal(functions.begin() + 1, functions.end(), first.begin() + 1))
+      return BadPlan(where, "must have the functions that the first role has beside its step");
+    const uint64_t own = plan.functions(int(functions[0])).global_batch();
+    if (own != 0 && batch != 0 && own != batch)
+      return BadPlan(where, absl::StrCat("its global batch must be ", batch, ", got: ", own));
+    if (own != 0) batch = own;
+  }
+  return absl::OkStatus();
+}
+
+void FindOwners(const plan::Plan &plan, PlanRoles *roles) {
+  if (roles->workers.empty()) return;
+  for (ValueInfo &value : roles->values) {
+    const auto is_of_value = [&](uint32_t slot) {
+      return std::find(value.trainer.begin(), value.trainer.end(), slot) != value.trainer.end();
+    };
+    int holds = -1;
+    for (int w = int(roles->workers.size()) - 1; w >= 0; --w) {
+      const int role = roles->workers[size_t(w)].role;
+      const std::vector<uint32_t> slots = SlotsOfRole(plan, role);
+      if (std::any_of(slots.begin(), slots.end(), is_of_value)) holds = w;
+      const plan::Function &step = plan.functions(int(FunctionsOfRole(plan, role)[0]));
+      for (const plan::Buffer &buffer : step.buffers())
+        if (buffer.kind() == plan::Buffer::SLOT_NEXT && is_of_value(buffer.slot()))
+          value.role = w;
+    }
+    if (value.role < 0) value.role = std::max(0, holds);
+  }
+}
+
 std::string NameInFiles(const plan::Slot &slot) {
   return slot.part_of().empty() ? slot.name() : slot.part_of();
 }
@@ -383,14 +422,34 @@ absl::StatusOr<PlanRoles> ReadRoles(const plan::Plan &plan) {
     roles.servers.push_back(int(role));
     if (absl::Status s = CheckRole(plan, int(role), true); !s.ok()) return s;
   }
+  uint64_t ranks = 0;
   for (int r = 0; r < plan.roles_size(); ++r) {
     if (of_servers.count(r) != 0) continue;
-    if (roles.trainer >= 0)
-      return BadPlan(absl::StrCat("role ", r, " \"", plan.roles(r).name(), "\""),
-                     "there must be one role beside those of servers");
-    roles.trainer = r;
-    if (absl::Status s = CheckRole(plan, r, false); !s.ok())
-      return s;
+    const plan::Role &role = plan.roles(r);
+    const std::string where = absl::StrCat("role ", r, " \"", role.name(), "\"");
+    if (absl::Status s = CheckRole(plan, r, false); !s.ok()) return s;
+    if (!roles.workers.empty() && !roles.servers.empty())
+      return BadPlan(where, "there must be one role beside those of servers");
+    const bool several = (plan.required_features() >> plan::FEATURE_ROLES) & 1;
+    if (!roles.workers.empty() && !several)
+      return BadPlan(where, "several roles need FEATURE_ROLES");
+    const uint64_t left = plan.cluster().nodes() - ranks;
+    if (!several && role.count() != left)
+      return BadPlan(where, absl::StrCat("must match the cluster's ", left,
+                                         " nodes, got: ", role.count()));
+    if (role.count() == 0 || role.count() > left)
+      return BadPlan(where, absl::StrCat("must have 1 to ", left, " of the nodes, got: ",
+                                         role.count()));
+    roles.workers.push_back({r, int(ranks), int(role.count())});
+    ranks += role.count();
+  }
+  if (!roles.workers.empty() && ranks != plan.cluster().nodes())
+    return absl::InvalidArgumentError(
+        absl::StrCat("roles must have the cluster's ", plan.cluster().nodes(),
+                     " nodes together, got: ", ranks));
+  if (roles.workers.size() == 1) {
+    roles.trainer = roles.workers[0].role;
+    roles.workers.clear();
   }
   if (!roles.servers.empty()) {
     if (roles.trainer < 0)
@@ -422,6 +481,8 @@ absl::StatusOr<PlanRoles> ReadRoles(const plan::Plan &plan) {
     roles.program.servers.push_back(*std::move(server));
   }
   if (absl::Status s = ReadValues(plan, &roles); !s.ok()) return s;
+  if (absl::Status s = CheckSteps(plan, roles); !s.ok()) return s;
+  FindOwners(plan, &roles);
   MarkRows(&roles);
   return roles;
 }

@@ -38,13 +38,24 @@ struct ValueInfo {
   bool of_rows = false;
   // State of which each rank has its own (rank_state.h); set, it is equal on all here.
   bool per_rank = false;
+  // Whose value counts where ranks run different steps: that of the role whose step
+  // writes it (the first of several), else of the first that holds it. Index in
+  // PlanRoles::workers; -1: all ranks have the same.
+  int role = -1;
+};
+
+// Ranks that run a step of their own.
+struct WorkerRole {
+  int role = 0;              // index in Plan.roles
+  int first = 0, count = 0;  // ranks
 };
 
 struct PlanRoles {
-  int trainer = -1;               // index in Plan.roles; -1: all of the plan is theirs
-  std::vector<int> servers;       // by server
-  ServersProgram program;         // functions are not resolved
-  std::vector<ValueInfo> values;  // in the order of the plan's slots
+  int trainer = -1;                 // index in Plan.roles; -1: all of the plan is theirs
+  std::vector<WorkerRole> workers;  // by rank; empty if all ranks run one step
+  std::vector<int> servers;         // by server
+  ServersProgram program;           // functions are not resolved
+  std::vector<ValueInfo> values;    // in the order of the plan's slots
 };
 
 // What a process of this role holds: the slots of the role and those that its

@@ -25,16 +25,28 @@ absl::StatusOr<RankGroup> RankGroup::Parse(const plan::Group &group, int nodes) 
   return result;
 }
 
-absl::StatusOr<RankGroup> RankGroup::Of(const plan::Communicate &communicate,
-                                        const plan::Plan &plan) {
-  const int nodes = int(plan.cluster().nodes());
-  if (!communicate.has_group()) return RankGroup(nodes);
+namespace {
+
+absl::StatusOr<RankGroup> Find(uint32_t group, const plan::Plan &plan) {
   if (((plan.required_features() >> plan::FEATURE_GROUPS) & 1) == 0)
     return absl::InvalidArgumentError("a group needs FEATURE_GROUPS");
-  if (communicate.group() >= uint32_t(plan.groups_size()))
-    return absl::InvalidArgumentError(
-        absl::StrCat("there is no group ", communicate.group()));
-  return Parse(plan.groups(int(communicate.group())), nodes);
+  if (group >= uint32_t(plan.groups_size()))
+    return absl::InvalidArgumentError(absl::StrCat("there is no group ", group));
+  return RankGroup::Parse(plan.groups(int(group)), int(plan.cluster().nodes()));
+}
+
+}  // namespace
+
+absl::StatusOr<RankGroup> RankGroup::Of(const plan::Communicate &communicate,
+                                        const plan::Plan &plan) {
+  if (!communicate.has_group()) return RankGroup(int(plan.cluster().nodes()));
+  return Find(communicate.group(), plan);
+}
+
+absl::StatusOr<RankGroup> RankGroup::PeersOf(const plan::Communicate &communicate,
+                                             const plan::Plan &plan) {
+  if (!communicate.has_peer_group()) return Of(communicate, plan);
+  return Find(communicate.peer_group(), plan);
 }
 
 }  // namespace commsched::runtime

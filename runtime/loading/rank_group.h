@@ -24,7 +24,17 @@ class RankGroup {
   // That of an instruction of `plan`: all ranks, if it names none.
   static absl::StatusOr<RankGroup> Of(const plan::Communicate &communicate,
                                       const plan::Plan &plan);
+  // Whose its peers are: the same, if it does not say otherwise.
+  static absl::StatusOr<RankGroup> PeersOf(const plan::Communicate &communicate,
+                                           const plan::Plan &plan);
 
+  // The same ranks in the same order.
+  friend bool operator==(const RankGroup &a, const RankGroup &b) {
+    if (a.size_ != b.size_) return false;
+    for (int i = 0; i < a.size_; ++i)
+      if (a.RankAt(i) != b.RankAt(i)) return false;
+    return true;
+  }
   int size() const { return size_; }
   bool all() const { return table_ == nullptr; }
   // The number of a rank; -1 if it is no member.

@@ -191,6 +191,10 @@ struct FunctionProgram {
 struct Program {
   int rank = 0;
   int nodes = 1;
+  // Which part of a batch it gets, and of how many: its rank of all, or of those of its
+  // role, where ranks run different steps.
+  int worker = 0, workers = 1;
+  int role = -1;        // index in PlanRoles::workers; -1: all ranks run one step
   uint64_t digest = 0;  // of the plan's bytes
   std::string module_name;
   std::vector<SlotInfo> slots;  // all of the plan

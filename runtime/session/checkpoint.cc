@@ -24,6 +24,7 @@ absl::Status Save(Session *session, const std::string &path, bool params_only,
   values.reserve(slots.size());
   for (uint32_t i = 0; i < slots.size(); ++i) {
     if ((params_only && !slots[i].is_param) || slots[i].per_rank) continue;
+    if (params_only && !session->HasValue(i)) continue;
     std::vector<std::byte> &value = values.emplace_back(slots[i].type.bytes);
     if (absl::Status s = session->GetValue(i, absl::MakeSpan(value)); !s.ok())
       return s;

@@ -117,17 +117,21 @@ absl::Status LoadMean(Session *session, const std::string &path, uint64_t step,
 
 }  // namespace
 
-bool HasRankState(const Session &session) { return !SlotsOf(session.program()).empty(); }
+bool HasRankState(const Session &session) {
+  for (size_t r = 0; r < session.local_ranks(); ++r)
+    if (!SlotsOf(session.executor(r).program()).empty()) return true;
+  return false;
+}
 
 std::string RankStatePath(const std::string &path, uint64_t step, int rank) {
   return absl::StrCat(path, ".step", step, ".rank", rank);
 }
 
 absl::Status SaveRankState(Session *session, const std::string &path, uint64_t step) {
-  std::vector<uint32_t> slots = SlotsOf(session->program());
-  if (slots.empty()) return absl::OkStatus();
+  if (!HasRankState(*session)) return absl::OkStatus();
   for (size_t r = 0; r < session->local_ranks(); ++r) {
     Executor &executor = session->executor(r);
+    const std::vector<uint32_t> slots = SlotsOf(executor.program());
     std::vector<std::vector<std::byte>> values;
     std::vector<TensorToWrite> tensors;
     values.reserve(slots.size());
@@ -177,9 +181,8 @@ void RemoveOldRankState(Session *session, const std::string &path, uint64_t step
 
 absl::Status LoadRankState(Session *session, const std::string &path, uint64_t step,
                            int saved_ranks, bool complete) {
-  std::vector<uint32_t> slots = SlotsOf(session->program());
   std::error_code error;
-  if (slots.empty() ||
+  if (!HasRankState(*session) ||
       (!complete && !std::filesystem::exists(RankStatePath(path, step, 0), error)))
     return absl::OkStatus();
   if (saved_ranks != session->program().nodes)
@@ -189,6 +192,7 @@ absl::Status LoadRankState(Session *session, const std::string &path, uint64_t s
     int rank = executor.program().rank;
     auto file = Read(RankStatePath(path, step, rank), step, rank, saved_ranks);
     if (!file.ok()) return file.status();
+    std::vector<uint32_t> slots = SlotsOf(executor.program());
     DropMissing(executor.program(), *file, complete, &slots);
     for (uint32_t s : slots) {
       const SlotInfo &slot = executor.program().slots[s];

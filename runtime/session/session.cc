@@ -94,6 +94,11 @@ absl::StatusOr<std::unique_ptr<Executor>> MakeRank(
   return Executor::Create(*std::move(program), std::move(options));
 }
 
+absl::Status NoReplanning() {
+  return absl::UnimplementedError(
+      "ranks of the plan run different steps: it cannot be planned again");
+}
+
 }  // namespace
 
 bool RanksCommunicate(const PlanImage &image) {
@@ -108,6 +113,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::InProcess(
   int nodes = image->nodes();
   if (absl::Status s = CheckEmulation(*image, options.emulate); !s.ok())
     return s;
+  if (options.replan && !image->workers().empty()) return NoReplanning();
   if (options.replan) {
     std::vector<int> ranks;
     for (int r = 0; r < nodes; ++r) ranks.push_back(r);
@@ -122,6 +128,8 @@ absl::StatusOr<std::unique_ptr<Session>> Session::InProcess(
   session->completed_ = std::make_shared<CompletedCalls>(size_t(nodes));
   // A plan that does not load would leave the other ranks waiting for it.
   if (auto program = image->ForRank(0); !program.ok()) return program.status();
+  for (const WorkerRole &worker : image->workers())
+    if (auto program = image->ForRank(worker.first); !program.ok()) return program.status();
   auto hub = MakeInProcessHub(nodes);
   ConnectFunction connect;
   if (RanksCommunicate(*image))
@@ -172,6 +180,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::OneRank(
     const ConnectServersFunction &connect_servers) {
   if (absl::Status s = CheckEmulation(*image, options.emulate); !s.ok())
     return s;
+  if (options.replan && !image->workers().empty()) return NoReplanning();
   if (options.replan) return Replanning(std::move(image), {rank}, connect, options);
   std::unique_ptr<Session> session(new Session);
   session->image_ = image;
@@ -215,9 +224,10 @@ absl::Status Session::SetSlot(uint32_t slot, absl::Span<const std::byte> value) 
       if (s == slot) return SetValue(v, value);
   for (uint32_t i = slot; i < slots.size(); ++i) {
     if (i != slot && slots[i].name != slots[slot].name) continue;
-    for (auto &executor : executors_)
-      if (absl::Status s = executor->SetSlot(i, value); !s.ok())
-        return Root(s);
+    for (auto &executor : executors_) {
+      if (!executor->program().slots[i].held) continue;
+      if (absl::Status s = executor->SetSlot(i, value); !s.ok()) return Root(s);
+    }
     if (slots[slot].repeated) break;
   }
   return absl::OkStatus();
@@ -227,7 +237,16 @@ absl::Status Session::GetSlot(uint32_t slot, absl::Span<std::byte> value) {
   for (uint32_t v = 0; has_servers() && v < values().size(); ++v)
     for (uint32_t s : values()[v].trainer)
       if (s == slot) return GetValue(v, value);
+  for (uint32_t v = 0; !image_->workers().empty() && v < values().size(); ++v)
+    for (uint32_t s : values()[v].trainer)
+      if (s == slot) return GetValue(v, value);
   return Root(executors_[0]->GetSlot(slot, value));
+}
+
+Executor *Session::HolderOf(const ValueInfo &value) const {
+  for (const auto &executor : executors_)
+    if (value.role < 0 || executor->program().role == value.role) return executor.get();
+  return nullptr;
 }
 
 absl::StatusOr<uint64_t> Session::Call(int function, BatchSource *batches,
@@ -240,6 +259,7 @@ absl::StatusOr<uint64_t> Session::Call(int function, BatchSource *batches,
     if (absl::Status s = ChangePlan(function); !s.ok()) return s;
   std::vector<BatchRows> rows;
   for (auto &executor : executors_) {
+    // Those that run another step have another function of this number.
     const FunctionProgram &f = executor->program().functions[size_t(function)];
     BatchRows mine;
     if (!f.batches.empty()) {
@@ -248,8 +268,8 @@ absl::StatusOr<uint64_t> Session::Call(int function, BatchSource *batches,
             absl::StrCat("function @", f.name, " needs batch \"",
                          f.batches[0].name, "\", which is not set"));
       absl::StatusOr<BatchRows> got =
-          batches->Rows(f, share < 0 ? executor->program().rank : share,
-                        image_->nodes());
+          batches->Rows(f, share < 0 ? executor->program().worker : share,
+                        executor->program().workers);
       if (!got.ok()) return got.status();
       mine = *std::move(got);
     }

@@ -79,6 +79,7 @@ class Session {
   // Of the lowest rank here.
   const Program &program() const { return executors_[0]->program(); }
   Executor &executor(size_t i) { return *executors_[i]; }
+  const Executor &executor(size_t i) const { return *executors_[i]; }
   size_t local_ranks() const { return executors_.size(); }
 
   // The same value on all ranks here and on all devices that have a slot of this
@@ -90,8 +91,13 @@ class Session {
   // whole cluster, where it is in this process. GetValue of what only servers
   // elsewhere have is kFailedPrecondition, SetValue does nothing.
   const std::vector<ValueInfo> &values() const { return image_->values(); }
+  //
+  // Where ranks run different steps, the value is that of the role whose step writes
+  // it (ValueInfo::role): GetValue without a rank of it here is kFailedPrecondition.
   absl::Status SetValue(uint32_t value, absl::Span<const std::byte> bytes);
   absl::Status GetValue(uint32_t value, absl::Span<std::byte> bytes);
+  // Whether a rank here has it, in that sense.
+  bool HasValue(uint32_t value) const { return HolderOf(values()[value]) != nullptr; }
 
   // Queues a call on every rank here; see Executor::Enqueue. With `share`, they
   // get the part of the batch of that rank, and its index, whoever they are.
@@ -125,6 +131,8 @@ class Session {
 
  private:
   Session() = default;
+  // The first rank here whose value counts; null: they are elsewhere.
+  Executor *HolderOf(const ValueInfo &value) const;
   // `status`, or the error of the rank that it comes from.
   absl::Status Root(const absl::Status &status);
 

@@ -21,6 +21,7 @@ absl::Status Session::SetValue(uint32_t value,
     for (auto &executor : executors_) {
       // A table lies on the servers only.
       if (info.of_rows && info.on_servers) break;
+      if (!executor->program().slots[slot].held) continue;
       if (absl::Status s = executor->SetSlot(slot, bytes); !s.ok())
         return Root(s);
     }
@@ -51,7 +52,12 @@ absl::Status Session::GetValue(uint32_t value, absl::Span<std::byte> bytes) {
     if (info.trainer.empty() || (info.of_rows && !of_trainers_[value]))
       return absl::FailedPreconditionError(
           absl::StrCat("\"", info.name, "\" is on the parameter servers only"));
-    return Root(executors_[0]->GetSlot(info.trainer[0], bytes));
+    Executor *holder = HolderOf(info);
+    if (holder == nullptr)
+      return absl::FailedPreconditionError(absl::StrCat(
+          "\"", info.name, "\" is on the ranks of @",
+          image_->plan().roles(image_->workers()[size_t(info.role)].role).name(), " only"));
+    return Root(holder->GetSlot(info.trainer[0], bytes));
   }
   // The trainers' calls may still push.
   if (absl::Status s = Drain(); !s.ok() && good_calls_ == kAllCalls) return s;

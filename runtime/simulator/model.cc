@@ -190,6 +190,9 @@ absl::StatusOr<Model> MakeModel(const PlanImage &image,
   const plan::Function *step = StepOf(image.plan());
   if (step == nullptr)
     return absl::InvalidArgumentError("plan has no training step to simulate");
+  if (!image.workers().empty())
+    return absl::UnimplementedError(
+        "ranks of the plan run different steps: it cannot be simulated");
   model.workers = options.workers == 0 ? image.nodes() : options.workers;
   if (model.workers < 1 || model.workers > kMaxWorkers)
     return absl::InvalidArgumentError(absl::StrCat(

@@ -172,7 +172,7 @@ TEST(PlanLoaderTest, NamesWhatIsWrongWithMessagesBetweenRanks) {
   EXPECT_THAT(error_after([](auto *send, auto *) { send->clear_other_end(); }),
               HasSubstr("which does not receive them"));
   EXPECT_THAT(error_after([](auto *, auto *recv) { recv->clear_other_end(); }),
-              HasSubstr("waits for rank"));
+              HasSubstr("has the key of instruction"));
   EXPECT_THAT(error_after([](auto *send, auto *) { send->set_other_end(0); }),
               HasSubstr("is not its other end"));
   EXPECT_THAT(error_after([](auto *send, auto *) { send->set_other_end(1000); }),
@@ -180,7 +180,7 @@ TEST(PlanLoaderTest, NamesWhatIsWrongWithMessagesBetweenRanks) {
   EXPECT_THAT(error_after([](auto *send, auto *) { send->mutable_phases(0)->set_rounds(2); }),
               HasSubstr("must have one part and one round"));
   EXPECT_THAT(error_after([](auto *, auto *recv) { recv->set_source_op("send"); }),
-              HasSubstr("must send"));
+              HasSubstr("has the key of instruction"));
   EXPECT_THAT(error_after([](auto *send, auto *) {
                 send->mutable_phases(0)->mutable_recv()->clear_condition();
               }),
@@ -227,6 +227,73 @@ TEST(PlanLoaderTest, RefusesGroupsThatAreNone) {
                                         ~(uint64_t{1} << plan::FEATURE_GROUPS));
               }),
               HasSubstr("a group needs FEATURE_GROUPS"));
+}
+
+TEST(PlanLoaderTest, RefusesRolesThatDoNotFit) {
+  // Two ranks run the step, two a copy of it; each pair all-reduces.
+  const auto error_after = [](std::function<void(plan::Plan &)> change) {
+    return ErrorAfter([&](plan::Plan &p) {
+      for (int pair = 0; pair < 2; ++pair) {
+        plan::Group *group = p.add_groups();
+        group->set_name(absl::StrCat("pair", pair));
+        for (int i = 0; i < 2; ++i) group->add_ranks(uint32_t(2 * pair + i));
+      }
+      plan::Function copy = p.functions(0);
+      copy.set_name("other");
+      std::vector<plan::Function> functions(p.functions().begin(), p.functions().end());
+      functions.insert(functions.begin() + 1, copy);
+      p.clear_functions();
+      for (const plan::Function &function : functions) *p.add_functions() = function;
+      for (int pair = 0; pair < 2; ++pair) {
+        for (plan::Instruction &in : *p.mutable_functions(pair)->mutable_instructions())
+          if (in.has_communicate()) {
+            in.mutable_communicate()->clear_phases();
+            for (plan::Phase &phase : testing::RingAllReduce(2, plan::SUM, 0))
+              *in.mutable_communicate()->add_phases() = phase;
+            in.mutable_communicate()->set_group(uint32_t(pair));
+          }
+        plan::Role *role = p.add_roles();
+        role->set_name(absl::StrCat("role", pair));
+        role->set_count(2);
+        role->add_functions(uint32_t(pair));
+        for (int f = 2; f < p.functions_size(); ++f) role->add_functions(uint32_t(f));
+        p.mutable_functions(pair)->set_global_batch(0);
+      }
+      p.set_required_features(p.required_features() | uint64_t{1} << plan::FEATURE_GROUPS |
+                              uint64_t{1} << plan::FEATURE_ROLES);
+      change(p);
+    });
+  };
+  EXPECT_EQ(error_after([](plan::Plan &) {}), "");
+  EXPECT_THAT(error_after([](plan::Plan &p) { p.mutable_roles(1)->set_count(1); }),
+              HasSubstr("roles must have the cluster's 4 nodes together, got: 3"));
+  EXPECT_THAT(error_after([](plan::Plan &p) { p.mutable_roles(1)->set_count(3); }),
+              HasSubstr("role 1 \"role1\": must have 1 to 2 of the nodes, got: 3"));
+  EXPECT_THAT(error_after([](plan::Plan &p) {
+                p.mutable_roles(0)->set_count(4);
+                p.set_required_features(p.required_features() &
+                                        ~(uint64_t{1} << plan::FEATURE_ROLES));
+              }),
+              HasSubstr("several roles need FEATURE_ROLES"));
+  EXPECT_THAT(error_after([](plan::Plan &p) { p.mutable_functions(1)->set_is_step(false); }),
+              HasSubstr("must have one step, in front of its other functions"));
+  EXPECT_THAT(error_after([](plan::Plan &p) { p.mutable_roles(1)->add_functions(0); }),
+              HasSubstr("must have one step"));
+  EXPECT_THAT(error_after([](plan::Plan &p) {
+                p.add_functions()->set_name("more");
+                p.mutable_roles(1)->add_functions(uint32_t(p.functions_size() - 1));
+              }),
+              HasSubstr("must have the functions that the first role has beside its step"));
+  EXPECT_THAT(error_after([](plan::Plan &p) {
+                p.mutable_functions(0)->set_global_batch(8);
+                p.mutable_functions(1)->set_global_batch(6);
+              }),
+              HasSubstr("role 1 \"role1\": its global batch must be 8, got: 6"));
+  EXPECT_THAT(error_after([](plan::Plan &p) {
+                for (plan::Instruction &in : *p.mutable_functions(1)->mutable_instructions())
+                  if (in.has_communicate()) in.mutable_communicate()->set_peer_group(0);
+              }),
+              HasSubstr("an exchange must be within a group"));
 }
 
 std::string ServerErrorAfter(std::function<void(plan::Plan &)> change) {

@@ -124,7 +124,7 @@ cs.cluster @two nodes = 2 devices = 1 device = <kind = cpu, gflops = 40, gb_per_
 func.func @step(%w: !t {cs.param = "w"}) -> (!t {cs.updates = "w"}) attributes {cs.step} {
   %f = cs.start "m" (%w) : (!t) -> !cs.future<!t> {
   ^bb0(%x: !t):
-    // expected-error @+1 {{'cs.send' op cannot be part of a plan: ranks run one function, the other end is in @other}}
+    // expected-error @+1 {{'cs.send' op cannot be part of a plan: the other end is in @other, which is no step of other nodes}}
     cs.send "m" %x to affine_map<(r) -> (r)> of @other : !t
     cs.return %x : !t
   }
@@ -132,5 +132,62 @@ func.func @step(%w: !t {cs.param = "w"}) -> (!t {cs.updates = "w"}) attributes {
   return %r : !t
 }
 func.func @other(%w: !t {cs.param = "w"}) -> (!t {cs.updates = "w"}) {
+  return %w : !t
+}
+
+// -----
+
+cs.cluster @two nodes = 2 devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>
+    intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
+!t = !cs.placed<tensor<8xf32>, device 0>
+
+func.func @a(%w: !t {cs.param = "w"}) -> (!t {cs.updates = "w"}) attributes {cs.step, cs.count = 1 : i64} {
+  return %w : !t
+}
+// expected-error @+1 {{the steps must be run by 2 nodes together, got: 3}}
+func.func @b(%w: !t {cs.param = "w"}) -> (!t {cs.updates = "w"}) attributes {cs.step, cs.count = 2 : i64} {
+  return %w : !t
+}
+
+// -----
+
+cs.cluster @two nodes = 2 devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>
+    intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
+!t = !cs.placed<tensor<8xf32>, device 0>
+
+func.func @a(%w: !t {cs.param = "w"}) -> (!t {cs.updates = "w"}) attributes {cs.step, cs.count = 2 : i64} {
+  return %w : !t
+}
+// expected-error @+1 {{is run by all nodes, but other steps are run by some of them}}
+func.func @b(%w: !t {cs.param = "w"}) -> (!t {cs.updates = "w"}) attributes {cs.step} {
+  return %w : !t
+}
+
+// -----
+
+cs.cluster @two nodes = 2 devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>
+    intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
+!t = !cs.placed<tensor<8xf32>, device 0>
+
+func.func @a(%w: !t {cs.param = "w"}) -> (!t {cs.updates = "w"}) attributes {cs.step} {
+  return %w : !t
+}
+// expected-error @+1 {{is a second step that all nodes run}}
+func.func @b(%w: !t {cs.param = "w"}) -> (!t {cs.updates = "w"}) attributes {cs.step} {
+  return %w : !t
+}
+
+// -----
+
+cs.cluster @two nodes = 2 devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>
+    intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
+!t = !cs.placed<tensor<8xf32>, device 0>
+
+func.func @a(%w: !t {cs.param = "w"}) -> (!t {cs.updates = "w"}) attributes {cs.step} {
+  return %w : !t
+}
+// expected-error @+1 {{is run by some of the nodes, but is no step}}
+func.func @init() -> (!t {cs.updates = "w"}) attributes {cs.count = 1 : i64} {
+  %w = cs.fragment "zero" on 0 () cost <flops = 0, bytes = 0, ns = 1> : () -> !t
   return %w : !t
 }

@@ -97,6 +97,29 @@ static llvm::Expected<NamedArrays> batchOf(func::FuncOp function, const NamedArr
   return batch;
 }
 
+/// The same of all steps, where ranks run different ones.
+static llvm::Expected<NamedArrays> batchesOf(ModuleOp module, func::FuncOp step,
+                                             const NamedArrays &samples, uint64_t number,
+                                             int64_t workers) {
+  NamedArrays batches;
+  bool anyRole = false;
+  for (auto function : module.getOps<func::FuncOp>()) {
+    auto count = function->getAttrOfType<IntegerAttr>(cs::CsDialect::kCountAttr);
+    if (!count || !function->hasAttr(cs::CsDialect::kStepAttr))
+      continue;
+    anyRole = true;
+    auto nodes =
+        static_cast<int64_t>((*module.getOps<cs::ClusterOp>().begin()).getNodes());
+    auto own = batchOf(function, samples, number, workers / nodes * count.getInt());
+    if (!own)
+      return own.takeError();
+    batches.insert(own->begin(), own->end());
+  }
+  if (anyRole)
+    return batches;
+  return batchOf(step, samples, number, workers);
+}
+
 /// Of a step: the values of the names "s:NAME", without what is before the colon.
 static NamedArrays valuesOf(const NamedArrays &all, uint64_t step) {
   NamedArrays values;
@@ -197,7 +220,7 @@ int Interpret::run(llvm::StringRef input, DialectRegistry &registry) {
   for (uint64_t s = 0; s < options->steps; ++s) {
     if (options->each)
       slots = valuesOf(values, s);
-    llvm::Expected<NamedArrays> batch = batchOf(*step, samples, s, workers);
+    llvm::Expected<NamedArrays> batch = batchesOf(*module, *step, samples, s, workers);
     if (!batch)
       return fail(llvm::toString(batch.takeError()));
     FailureOr<StepResult> result =

@@ -35,8 +35,10 @@ class Trainer {
         session_(session),
         stop_(stop),
         silent_(session->program().rank != 0),
+        all_here_(int(session->local_ranks()) == session->image().nodes()),
         saves_params_(!options.save_params.empty() &&
-                      (!silent_ || (!options.spawned && options.world == 0))),
+                      (!silent_ || (!options.spawned && options.world == 0) ||
+                       (session->program().role > 0 && session->program().worker == 0))),
         nan_(session, options.stop_on_nan,
              [this](const std::string &text) { report_->Warn(text); }) {}
 
@@ -54,6 +56,7 @@ class Trainer {
   absl::Status Queue(int f, Dataset *data, std::vector<uint64_t> *calls);
   absl::StatusOr<std::vector<double>> MeanOf(int f, const std::vector<uint64_t> &calls);
   absl::Status Checkpoint();
+  std::string ParametersPath() const;
   Metrics Named(int function, const std::vector<double> &values) const;
   const FunctionProgram &function(int f) const {
     return session_->program().functions[size_t(f)];
@@ -63,15 +66,33 @@ class Trainer {
     return data;
   }
   absl::StatusOr<std::unique_ptr<Dataset>> Open(const std::string &path, int f) {
-    return Dataset::Open(path, function(f), session_->image().nodes(),
-                         {options_.shuffle, options_.seed});
+    return Dataset::Open(path, UsersOf(f), {options_.shuffle, options_.seed});
+  }
+  // The functions of this number, of all ranks here that have one of their own.
+  std::vector<Dataset::User> UsersOf(int f) {
+    std::vector<Dataset::User> users;
+    int last = -2;
+    for (size_t r = 0; r < session_->local_ranks(); ++r) {
+      const runtime::Program &program = session_->executor(r).program();
+      if (std::exchange(last, program.role) == program.role) continue;
+      users.push_back({&program.functions[size_t(f)], program.workers});
+    }
+    return users;
+  }
+  bool HasBatches(int f) {
+    const std::vector<Dataset::User> users = UsersOf(f);
+    return std::any_of(users.begin(), users.end(), [](const Dataset::User &user) {
+      return !user.function->batches.empty();
+    });
   }
 
   const Options &options_;
   Session *const session_;
   runtime::StopPoint *const stop_;
   const bool silent_;
-  const bool saves_params_;  // rank 0, and who is asked by hand
+  const bool all_here_;  // the ranks
+  // Rank 0, who is asked by hand, and the first rank of each step that is another.
+  const bool saves_params_;
   NanWatch nan_;
   std::optional<Report> report_;
   int step_ = -1, eval_ = -1;  // functions
@@ -100,12 +121,12 @@ absl::Status Trainer::OpenData() {
   }
   for (const std::string &name : options_.calls)
     if (auto f = FindFunction(program, name.c_str()); !f.ok()) return f.status();
-  if (!options_.batch.empty() && step_ >= 0 && !function(step_).batches.empty()) {
+  if (!options_.batch.empty() && step_ >= 0 && HasBatches(step_)) {
     auto data = Open(options_.batch, step_);
     if (!data.ok()) return data.status();
     data_ = *std::move(data);
   }
-  if (eval_ >= 0 && !function(eval_).batches.empty()) {
+  if (eval_ >= 0 && HasBatches(eval_)) {
     const std::string &path =
         options_.eval_batch.empty() ? options_.batch : options_.eval_batch;
     if (path.empty() && options_.emulate) return absl::OkStatus();
@@ -113,7 +134,7 @@ absl::Status Trainer::OpenData() {
       return absl::InvalidArgumentError(
           absl::StrCat("function @", options_.eval, " needs batch \"",
                        function(eval_).batches[0].name, "\": give --eval-batch"));
-    auto data = Dataset::Open(path, function(eval_), session_->image().nodes(), {});
+    auto data = Dataset::Open(path, UsersOf(eval_), {});
     if (!data.ok()) return data.status();
     eval_data_ = *std::move(data);
   }
@@ -122,6 +143,10 @@ absl::Status Trainer::OpenData() {
 
 absl::Status Trainer::Initialise() {
   if (options_.has_servers()) return InitialiseOfServers();
+  if (!session_->image().workers().empty() && !all_here_ &&
+      !(options_.resume.empty() && options_.checkpoint.empty()))
+    return absl::UnimplementedError(
+        "ranks of the plan run different steps: checkpoints need all of them in one process");
   if (!options_.resume.empty()) {
     absl::StatusOr<uint64_t> done =
         LoadCheckpoint(session_, options_.resume);
@@ -314,6 +339,15 @@ absl::Status Trainer::Steps() {
   return absl::OkStatus();
 }
 
+// Ranks that run another step than rank 0 have other parameters.
+std::string Trainer::ParametersPath() const {
+  const runtime::Program &program = session_->program();
+  if (all_here_ || program.role <= 0) return options_.save_params;
+  const runtime::PlanImage &image = session_->image();
+  const int role = image.workers()[size_t(program.role)].role;
+  return absl::StrCat(options_.save_params, ".", image.plan().roles(role).name());
+}
+
 absl::Status Trainer::Run() {
   if (absl::Status s = OpenData(); !s.ok()) return s;
   if (absl::Status s = Initialise(); !s.ok()) return s;
@@ -336,7 +370,7 @@ absl::Status Trainer::Run() {
     if (absl::Status s = nan_.CheckValues(done_, &bad); !s.ok()) return s;
   if (saves_params_)
     if (absl::Status s = SaveOrElsewhere(
-            options_.save_params, "the parameters are",
+            ParametersPath(), "the parameters are",
             [&](const std::string &path) { return SaveParameters(session_, path); });
         !s.ok())
       return s;

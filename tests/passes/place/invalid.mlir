@@ -114,3 +114,11 @@ func.func @group(%x: !t {cs.batch = "x"}) {
   %r = cs.all_reduce "x" sum %x in @first : !t
   return
 }
+
+// -----
+
+!t = !cs.placed<tensor<4xf32>, device 0>
+// expected-error @below {{is run by some of the nodes, as 'cs.count' says: --replicate-devices takes functions of all}}
+func.func @some(%x: !t {cs.batch = "x"}) attributes {cs.step, cs.count = 2 : i64} {
+  return
+}
