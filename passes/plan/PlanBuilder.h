@@ -69,6 +69,10 @@ private:
 /// not known yet: see PlanContext::runs.
 mlir::LogicalResult buildFunction(mlir::func::FuncOp function, PlanContext &context);
 
+/// Finds the functions that some of the nodes run each, in the order of ranks.
+mlir::LogicalResult findRoles(llvm::ArrayRef<mlir::func::FuncOp> functions,
+                              PlanContext &context);
+
 /// Checks that the op of every function is of level 2, and says what to run if
 /// it is not.
 mlir::LogicalResult checkLevel(mlir::ModuleOp module);

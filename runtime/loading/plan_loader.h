@@ -19,7 +19,7 @@
 #include "absl/status/statusor.h"
 #include "plan/plan.pb.h"
 #include "runtime/loading/code_object.h"
-#include "runtime/loading/plan_servers.h"
+#include "runtime/loading/plan_roles.h"
 #include "runtime/program/program.h"
 
 namespace commsched::runtime {

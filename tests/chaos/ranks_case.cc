@@ -135,11 +135,15 @@ FunctionProgram ProgramOf(const RanksCase &ranks, const std::vector<Algorithm> &
     const TensorInfo type{c.element, {elements}, elements, size_t(elements) * 4};
     c.slices = algorithms[p].slices;
     const int32_t priority = int32_t(random() % 4);
+    plan::Group members;
+    for (int member : ranks.groups[p]) members.add_ranks(uint32_t(member));
+    const auto group = RankGroup::Parse(members, nodes);
+    if (!group.ok()) std::abort();
     for (const plan::Phase &phase : algorithms[p].phases) {
       PhaseProgram &own = c.phases.emplace_back();
       own.combine = phase.combine() == plan::SUM ? ops::Combine::kSum : ops::Combine::kReplace;
       own.priority = priority;
-      auto rounds = EvaluatePhase(phase, type, rank, RankGroup(nodes));
+      auto rounds = EvaluatePhase(phase, type, rank, *group);
       if (!rounds.ok()) std::abort();
       own.rounds = *std::move(rounds);
     }
@@ -170,12 +174,20 @@ RanksCase RandomRanks(std::mt19937_64 &random) {
   if (ranks.copies) ranks.streams.push_back({StreamInfo::kToHost, 0});
   ranks.limits = {random() % 200, 300 + random() % 2000};
   ranks.packet_bytes = 4 << (random() % 6);
-  for (size_t p = 0; p < ranks.elements.size(); ++p) ranks.gathers.push_back(random() % 3 == 0);
+  for (size_t p = 0; p < ranks.elements.size(); ++p) {
+    ranks.gathers.push_back(random() % 3 == 0);
+    std::vector<int> &group = ranks.groups.emplace_back(size_t(nodes));
+    std::iota(group.begin(), group.end(), 0);
+    if (ranks.gathers.back() || random() % 3 != 0) continue;
+    std::shuffle(group.begin(), group.end(), random);
+    group.resize(2 + random() % size_t(nodes - 1));
+  }
   for (size_t plan = 0; plan < plans; ++plan) {
     std::vector<Algorithm> algorithms;
-    for (const bool gathers : ranks.gathers)
-      algorithms.push_back(gathers ? Algorithm{Gather(nodes), 1 + uint32_t(random() % 2)}
-                                   : RandomAlgorithm(nodes, random));
+    for (size_t p = 0; p < ranks.gathers.size(); ++p)
+      algorithms.push_back(ranks.gathers[p]
+                               ? Algorithm{Gather(nodes), 1 + uint32_t(random() % 2)}
+                               : RandomAlgorithm(int(ranks.groups[p].size()), random));
     const uint64_t seed = random();
     ranks.plans.emplace_back();
     for (int r = 0; r < nodes; ++r)
@@ -192,16 +204,21 @@ uint32_t GradientOf(int rank, uint64_t call, uint32_t parameter, size_t element,
   return uint32_t(hash >> 29);
 }
 
-std::vector<Tensor> ParametersAfter(const RanksCase &ranks, uint64_t steps) {
-  std::vector<Tensor> values;
-  for (const int64_t elements : ranks.elements) values.emplace_back(size_t(elements), 1);
+std::vector<std::vector<Tensor>> ParametersAfter(const RanksCase &ranks, uint64_t steps) {
+  std::vector<Tensor> first;
+  for (const int64_t elements : ranks.elements) first.emplace_back(size_t(elements), 1);
+  std::vector<std::vector<Tensor>> values(size_t(ranks.nodes()), first);
   for (uint64_t call = 0; call < steps; ++call)
-    for (uint32_t p = 0; p < values.size(); ++p)
-      for (size_t e = 0; e < values[p].size(); ++e) {
-        uint32_t sum = 0;
+    for (uint32_t p = 0; p < first.size(); ++p)
+      for (size_t e = 0; e < first[p].size(); ++e) {
+        std::vector<uint32_t> gradients;  // by rank
         for (int r = 0; r < ranks.nodes(); ++r)
-          sum += GradientOf(r, call, p, e, values[p][e]);
-        values[p][e] = Updated(values[p][e], sum);
+          gradients.push_back(GradientOf(r, call, p, e, values[size_t(r)][p][e]));
+        uint32_t sum = 0;
+        for (int member : ranks.groups[p]) sum += gradients[size_t(member)];
+        for (int member : ranks.groups[p]) gradients[size_t(member)] = sum;
+        for (size_t r = 0; r < values.size(); ++r)
+          values[r][p][e] = Updated(values[r][p][e], gradients[r]);
       }
   return values;
 }

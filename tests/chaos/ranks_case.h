@@ -1,8 +1,8 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Random jobs of ranks that exchange gradients and update parameters with the sums, in
-// integers: every rank has the same ones, bit for bit, in any order.
+// Random jobs of ranks that exchange gradients, all of them or groups, and update
+// parameters with the sums, in integers: bit for bit the same in any order.
 #ifndef COMMSCHED_TESTS_CHAOS_RANKS_CASE_H
 #define COMMSCHED_TESTS_CHAOS_RANKS_CASE_H
 
@@ -26,6 +26,9 @@ struct RanksCase {
   // By parameter: whether each rank gets the gradients of all, as of sparse ones, instead
   // of their sum; its buffer has a part for each rank then.
   std::vector<bool> gathers;
+  // By parameter: whose gradients are added up, in the order in which the exchange counts
+  // them. Another rank updates by its own.
+  std::vector<std::vector<int>> groups;
   bool copies = false;
   std::vector<StreamInfo> streams;
   // The program as several plans that can take each other's place, by rank. A job begins
@@ -48,8 +51,8 @@ uint32_t GradientOf(int rank, uint64_t call, uint32_t parameter, size_t element,
                     uint32_t value);
 inline uint32_t Updated(uint32_t value, uint32_t sum) { return 3 * value + sum; }
 
-// The parameters after so many steps, without any machine.
-std::vector<Tensor> ParametersAfter(const RanksCase &ranks, uint64_t steps);
+// The parameters of each rank after so many steps, without any machine.
+std::vector<std::vector<Tensor>> ParametersAfter(const RanksCase &ranks, uint64_t steps);
 
 }  // namespace commsched::runtime::core
 

@@ -34,7 +34,7 @@ RanksWorld::RanksWorld(const RanksCase &ranks, uint64_t seed)
     for (int peer = 0; peer < case_.nodes(); ++peer) rank.ends.emplace_back(peer, case_.limits);
     rank.calls = std::make_unique<Calls>(case_.streams);
     rank.busy.resize(case_.streams.size());
-    rank.values = ParametersAfter(case_, 0);
+    rank.values = ParametersAfter(case_, 0)[size_t(r)];
     rank.gradients = rank.values;
     for (uint32_t p = 0; p < rank.values.size(); ++p)
       rank.buffers.emplace_back(case_.buffer_elements(p));
@@ -106,7 +106,7 @@ size_t RanksWorld::changes() const { return ranks_[0].changes.size(); }
 
 std::string RanksWorld::Wrong() const {
   if (!wrong_.empty()) return wrong_.front();
-  const std::vector<Tensor> values = ParametersAfter(case_, case_.steps);
+  const std::vector<std::vector<Tensor>> values = ParametersAfter(case_, case_.steps);
   for (size_t r = 0; r < ranks_.size(); ++r) {
     const Rank &rank = ranks_[r];
     if (!rank.alive) continue;
@@ -119,7 +119,7 @@ std::string RanksWorld::Wrong() const {
     if (rank.ended_at > last_fault_ + kDeadline + kSlack + Time(case_.steps) * kStep)
       return absl::StrCat("rank ", r, " ends too late");
     if (rank.error.empty()) {
-      if (rank.values != values) return absl::StrCat("rank ", r, " has wrong values");
+      if (rank.values != values[r]) return absl::StrCat("rank ", r, " has wrong values");
       if (ranks_[0].error.empty() && rank.changes != ranks_[0].changes)
         return absl::StrCat("rank ", r, " changed plans with other calls than rank 0");
       continue;
