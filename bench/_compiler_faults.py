@@ -69,9 +69,9 @@ FAULTS = [
     # Distribution, scheduling and exchanges.
     Fault("state is summed where it is to be averaged", "passes/insert/Outline.cpp",
           "    return cs::AllReduceOp::create(builder, planned.loc, planned.key,\n"
-          "                                   cs::Reduction::mean, value);",
+          "                                   cs::Reduction::mean, value, FlatSymbolRefAttr());",
           "    return cs::AllReduceOp::create(builder, planned.loc, planned.key,\n"
-          "                                   cs::Reduction::sum, value);"),
+          "                                   cs::Reduction::sum, value, FlatSymbolRefAttr());"),
     Fault("a ring forgets to divide", "passes/lower/ExchangeAlgorithms.cpp",
           "    phases.push_back({ranks, ranks - 1, combine, mean,\n", "    phases.push_back({ranks, ranks - 1, combine, false,\n"),
     Fault("a tree divides in every round", "passes/lower/ExchangeAlgorithms.cpp",

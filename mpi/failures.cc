@@ -80,7 +80,7 @@ void MpiRanks::TakeGoodbye(int from, Actions *actions) {
   Peer &peer = peers_[size_t(from)];
   if (peer.end.failure().ok() && peer.parts_received < peer.goodbye_parts) return;
   peer.goodbye_held = false;
-  End(from, peer.end.TakeGoodbye(/*pending=*/!peer.idle() || connecting_), actions);
+  End(from, peer.end.TakeGoodbye(/*pending=*/!peer.idle()), actions);
 }
 
 }  // namespace commsched::transport::mpi

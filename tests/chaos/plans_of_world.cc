@@ -37,7 +37,8 @@ void RanksWorld::Lead() {
   const Rank &rank = ranks_[0];
   using Stage = PlanChangeLeader::Stage;
   const bool idle = leader_.stage() == Stage::kIdle ||
-                    (leader_.stage() == Stage::kDecided && !rank.change.decided());
+                    (leader_.stage() == Stage::kDecided && switched_ == attempt_ &&
+                     !rank.change.decided());
   if (!rank.started || rank.failed || rank.leaving || !idle || wishes_.empty()) return;
   wish_ = wishes_.front();
   wishes_.pop_front();
@@ -88,6 +89,7 @@ void RanksWorld::Answered(int r, const PlanMessage &answer) {
       ToAll(leader_.Switch());
       return Later(&rank, kMillisecond, [this, call = leader_.Switch().value] {
         Note(absl::StrCat("plan ", attempt_, " begins with call ", call));
+        switched_ = attempt_;
         ranks_[0].change.Switch(call);
         Admit(0);
       });

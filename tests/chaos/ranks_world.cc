@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 
 namespace commsched::runtime::core {
 namespace {
@@ -110,17 +112,26 @@ std::string RanksWorld::Wrong() const {
   for (size_t r = 0; r < ranks_.size(); ++r) {
     const Rank &rank = ranks_[r];
     if (!rank.alive) continue;
-    // Of code that never ends when all others have what they want nobody knows.
-    const bool wanted = std::any_of(ranks_.begin(), ranks_.end(), [](const Rank &other) {
-      return other.alive && !other.hangs && (!other.ended || !other.error.empty());
-    });
+    // Of code that never ends when all partners have what they want nobody knows.
+    bool wanted = false;
+    for (size_t o = 0; o < ranks_.size(); ++o) {
+      const Rank &other = ranks_[o];
+      wanted |= Partner(int(r), int(o)) && other.alive && !other.hangs &&
+                (!other.ended || !other.error.empty());
+    }
     if (!rank.ended && rank.hangs && !wanted) continue;
     if (!rank.ended) return absl::StrCat("rank ", r, " hangs");
     if (rank.ended_at > last_fault_ + kDeadline + kSlack + Time(case_.steps) * kStep)
       return absl::StrCat("rank ", r, " ends too late");
     if (rank.error.empty()) {
       if (rank.values != values[r]) return absl::StrCat("rank ", r, " has wrong values");
-      if (ranks_[0].error.empty() && rank.changes != ranks_[0].changes)
+      // Who was stopped on its way has made fewer.
+      const auto &first = ranks_[0].changes;
+      const size_t made = ranks_[0].ended && ranks_[0].error.empty()
+                              ? std::max(first.size(), rank.changes.size())
+                              : std::min(first.size(), rank.changes.size());
+      if (!absl::c_equal(absl::MakeSpan(first).subspan(0, made),
+                         absl::MakeSpan(rank.changes).subspan(0, made)))
         return absl::StrCat("rank ", r, " changed plans with other calls than rank 0");
       continue;
     }

@@ -214,7 +214,7 @@ class RanksWorld : public World {
   PlanChangeLeader leader_;
   std::deque<std::pair<size_t, int>> wishes_;  // plans, and who refuses
   std::pair<size_t, int> wish_;
-  uint32_t attempt_ = 0;
+  uint32_t attempt_ = 0, switched_ = 0;  // `switched_`: the last that rank 0 itself was told
 };
 
 }  // namespace commsched::runtime::core

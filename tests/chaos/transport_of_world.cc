@@ -180,7 +180,7 @@ void RanksWorld::Deliver(int r, int peer, const Packet &packet) {
         Hear(r);
       });
     } else if (std::holds_alternative<Goodbye>(frame)) {
-      Apply(r, peer, e.end.TakeGoodbye(!e.matcher.idle() || !ranks_[size_t(r)].started));
+      Apply(r, peer, e.end.TakeGoodbye(!e.matcher.idle()));
       if (e.last_written && !e.writing) {
         e.ended = true;
         Close(r, peer);

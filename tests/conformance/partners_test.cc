@@ -5,9 +5,11 @@
 #include <gmock/gmock.h>
 
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
 #include "tests/conformance/conformance.h"
 
 namespace commsched::conformance {
@@ -91,6 +93,51 @@ TEST_P(ConformanceTest, AReasonReachesRanksWithoutAConnection) {
                       Not(HasSubstr(absl::StrCat("peer ", kNodes - 2)))));
     ranks_[size_t(r)]->Abort(failures[0].second);
   }
+}
+
+// Who needs little of others may be done before these have all met.
+TEST_P(ConformanceTest, WhoEndsBeforeOthersHaveJoinedFailsNobody) {
+  auto options = Neighbours(3, false);
+  failures_.push_back(std::make_unique<Failures>());
+  options[1].on_peer_failure = failures_[0]->callback();
+  const Kind::Connect connect = GetParam().new_cluster(3);
+  std::vector<absl::StatusOr<std::unique_ptr<Transport>>> results;
+  for (int r = 0; r < 3; ++r) results.emplace_back(absl::UnknownError("not connected"));
+  absl::Notification gone;
+  const std::vector<std::byte> early = Pattern(100, 1), late = Pattern(100, 2);
+  std::thread first([&] {
+    results[0] = connect(std::move(options[0]));
+    if (!results[0].ok()) return;
+    Result sent;
+    (*results[0])->Send(1, {.step = 1}, 0, early, sent.done());
+    EXPECT_TRUE(sent.Wait().ok()) << sent.Wait();
+    (*results[0])->Close(absl::Seconds(5));
+    gone.Notify();
+  });
+  std::vector<std::byte> of_first(100), of_third(100);
+  Result got_first, got_third;
+  std::thread second([&] {
+    results[1] = connect(std::move(options[1]));
+    if (!results[1].ok()) return;
+    (*results[1])->Recv(0, {.step = 1}, absl::MakeSpan(of_first), got_first.done());
+    (*results[1])->Recv(2, {.step = 1}, absl::MakeSpan(of_third), got_third.done());
+  });
+  std::thread third([&] {
+    // Some transports begin together: the first is not gone then.
+    gone.WaitForNotificationWithTimeout(absl::Seconds(1));
+    results[2] = connect(std::move(options[2]));
+  });
+  for (std::thread *thread : {&first, &second, &third}) thread->join();
+  for (auto &result : results) {
+    ASSERT_TRUE(result.ok()) << result.status();
+    ranks_.push_back(*std::move(result));
+  }
+  Result sent = Send(2, 1, {.step = 1}, late);
+  EXPECT_TRUE(sent.Wait().ok()) << sent.Wait();
+  for (Result *got : {&got_first, &got_third}) EXPECT_TRUE(got->Wait().ok()) << got->Wait();
+  EXPECT_EQ(of_first, early);
+  EXPECT_EQ(of_third, late);
+  EXPECT_TRUE(failures_[0]->Now().empty());
 }
 
 TEST_P(ConformanceTest, AnotherMembershipIsRefused) {
