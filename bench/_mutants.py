@@ -31,7 +31,7 @@ class Fault:
 class Copy:
     """The sources that git knows, and a build folder of their own."""
 
-    def __init__(self, folder, target):
+    def __init__(self, folder, target, *options):
         self.folder, self.target = folder, target
         tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True)
         for name in tracked.stdout.split("\n"):
@@ -41,23 +41,23 @@ class Copy:
                 if not target.exists() or target.read_bytes() != source.read_bytes():
                     shutil.copy(source, target)  # with the time of now: it may replace a fault that was built
         cmake = "/usr/bin/cmake" if pathlib.Path("/usr/bin/cmake").exists() else "cmake"
-        self.run([cmake, "--preset", "release", f"-DPython3_EXECUTABLE={sys.executable}", "--log-level=WARNING"])
+        self.run([cmake, "--preset", "release", f"-DPython3_EXECUTABLE={sys.executable}", "--log-level=WARNING", *options])
 
     def run(self, command):
         done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=BUILD_LIMIT)
         if done.returncode:
             sys.exit(f"{' '.join(map(str, command))}: {(done.stdout + done.stderr)[-2000:]}")
 
-    def build(self):
-        self.run(["ninja", "-C", "build/release", self.target])
+    def build(self, *options):
+        self.run(["ninja", "-C", "build/release", *options, self.target])
 
     @contextlib.contextmanager
-    def built_with(self, fault):
+    def built_with(self, fault, *options):
         path = self.folder / fault.file
         text = path.read_text()
         path.write_text(fault.built_into(text))
         try:
-            self.build()
+            self.build(*options)
             yield
         finally:
             path.write_text(text)

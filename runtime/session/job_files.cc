@@ -102,6 +102,16 @@ std::optional<uint64_t> JobFiles::NewestWhole() const {
   return newest;
 }
 
+JobFiles::Newest JobFiles::NewestOfServer(int server) const {
+  std::optional<uint64_t> step;
+  for (const File &file : List()) {
+    if (!file.of_server || file.index != server) continue;
+    if (!file.step) return {ServerPath(server)};
+    step = std::max(step.value_or(0), *file.step);
+  }
+  return step ? Newest{ServerPath(server, *step), true} : Newest{ServerPath(server)};
+}
+
 absl::Status JobFiles::KeepCut(int server, uint64_t step) const {
   const std::string from = ServerPath(server), to = ServerPath(server, step);
   std::error_code error;

@@ -45,6 +45,14 @@ class JobFiles {
   bool any_of_server(int server) const;
   // The newest step of which all files are there.
   std::optional<uint64_t> NewestWhole() const;
+  // What a server goes on from that comes back alone: its newest file; if it has none
+  // since the job has begun again, the one of that step, of which only what was before
+  // the cut counts (`whole_job`).
+  struct Newest {
+    std::string path;
+    bool whole_job = false;
+  };
+  Newest NewestOfServer(int server) const;
 
   // A second name for what server has saved at a cut; the file at ServerPath may
   // be replaced then.

@@ -12,8 +12,8 @@ namespace {
 
 constexpr Time kLimit = 300 * kSecond;
 
-void AddFault(const JobCase &job, std::mt19937_64 &random, ServersWorld *world) {
-  const Time at = Time(random() % uint64_t(3 * kSecond));
+void AddFault(const JobCase &job, Time most, std::mt19937_64 &random, ServersWorld *world) {
+  const Time at = Time(random() % uint64_t(most));
   const int trainer = int(random() % job.steps.size());
   const int server = int(random() % job.servers.size());
   const Time length = Time(random() % uint64_t(random() % 8 == 0 ? 60 * kSecond : 3 * kSecond));
@@ -35,7 +35,12 @@ void AddFault(const JobCase &job, std::mt19937_64 &random, ServersWorld *world) 
 ChaosRun RunServers(std::mt19937_64 &random) {
   const JobCase job = RandomJob(random);
   ServersWorld world(job, random());
-  for (size_t faults = random() % 5; faults != 0; --faults) AddFault(job, random, &world);
+  const size_t kills = random() % 4 == 0 ? 1 + random() % 2 : 0;
+  const Time most = (kills == 0 ? 3 : 6) * kSecond;
+  for (size_t faults = random() % 5; faults != 0; --faults) AddFault(job, most, random, &world);
+  for (size_t k = 0; k < kills; ++k)
+    world.KillJob(kSecond + Time(random() % uint64_t(4 * kSecond)),
+                  Time(random() % uint64_t(3 * kSecond)));
   world.Run(kLimit);
   return {world.Wrong(), world.failed(), world.trace(), 0};
 }

@@ -21,10 +21,16 @@ void ServersWorld::StartServer(int s) {
   ServerProcess &server = servers_[size_t(s)];
   const ServerProgram &program = job_.servers[size_t(s)];
   const int n = int(trainers_.size());
-  std::unique_ptr<Checkpoint> checkpoint = std::move(server.checkpoint);
+  const std::shared_ptr<const Checkpoint> checkpoint = server.checkpoint;
   const uint64_t incarnation = server.incarnation + 1;
-  server = ServerProcess();
-  server.incarnation = incarnation;
+  {
+    ServerProcess next;
+    next.incarnation = incarnation;
+    next.checkpoint = checkpoint;
+    next.cuts = std::move(server.cuts);
+    next.whole_job = server.whole_job;
+    server = std::move(next);
+  }
   Note(absl::StrCat("server ", s, " starts", checkpoint ? " from its checkpoint" : ""));
   Server::Options options;
   options.trainers = n;
@@ -33,11 +39,10 @@ void ServersWorld::StartServer(int s) {
   server.values.resize(program.blocks.size());
   server.before = server.sums = server.values;
   if (checkpoint != nullptr) {
-    const absl::Status status = server.machine->SetState(checkpoint->state, false);
+    const absl::Status status = server.machine->SetState(checkpoint->state, server.whole_job);
     if (!status.ok()) wrong_.push_back(std::string(status.message()));
     server.values = checkpoint->values;
-    server.sums = checkpoint->sums;
-    server.checkpoint = std::move(checkpoint);
+    if (!server.whole_job) server.sums = checkpoint->sums;
   }
   server.trainers = std::make_unique<Trainers>(
       Trainers::Options{n, program.blocks.size(), job_.checkpoint_steps != 0, kGrace,
@@ -141,25 +146,38 @@ void ServersWorld::Save(int s) {
       if (std::count(value.begin(), value.end(), "|") !=
           std::count(server.values[0].begin(), server.values[0].end(), "|"))
         wrong_.push_back("a checkpoint between two blocks");
-  machine.PassCut();
+  const std::optional<uint64_t> step = machine.PassCut();
   const bool again = machine.WantsAnother();
   auto checkpoint = std::make_shared<Checkpoint>();
   *checkpoint = {machine.state(), server.values, server.sums};
   machine.Resume();
   // It is there when all of it is written.
   Later(&server, 100 * kMillisecond, [=, this, &server] {
-    server.checkpoint = std::make_unique<Checkpoint>(*checkpoint);
-    if (again) {
-      server.saving = ServerProcess::kWaits;
-    } else {
-      server.saving = ServerProcess::kIdle;
-      Trainers::Sayings sayings;
-      server.trainers->EndSave(server.machine->cut(), &sayings);
-      Say(s, sayings);
-    }
-    Work(s);
+    server.checkpoint = checkpoint;
+    server.whole_job = false;
+    Later(&server, kMillisecond, [=, this] {
+      ServerProcess &server = servers_[size_t(s)];
+      if (step) Keep(s, *step, checkpoint);
+      if (again) {
+        server.saving = ServerProcess::kWaits;
+      } else {
+        server.saving = ServerProcess::kIdle;
+        Trainers::Sayings sayings;
+        server.trainers->EndSave(server.machine->cut(), &sayings);
+        Say(s, sayings);
+      }
+      Work(s);
+    });
   });
   Work(s);
+}
+
+// Older ones are not needed when there is a newer one of all.
+void ServersWorld::Keep(int s, uint64_t step, std::shared_ptr<const Checkpoint> checkpoint) {
+  auto &cuts = servers_[size_t(s)].cuts;
+  cuts[step] = std::move(checkpoint);
+  if (const std::optional<uint64_t> whole = NewestWhole())
+    cuts.erase(cuts.begin(), cuts.lower_bound(*whole));
 }
 
 void ServersWorld::Apply(int s, const Server::Work &work) {

@@ -19,18 +19,27 @@ JobCase RandomJob(std::mt19937_64 &random) {
   return job;
 }
 
-ServersWorld::ServersWorld(const JobCase &job, uint64_t seed) : World(seed), job_(job) {
+ServersWorld::ServersWorld(const JobCase &job, uint64_t seed)
+    : World(seed), job_(job), trainers_(job.steps.size()), servers_(job.servers.size()) {
+  Begin();
+}
+
+void ServersWorld::Begin() {
   for (size_t s = 0; s < job_.servers.size(); ++s) {
-    servers_.emplace_back();
-    servers_.back().alive = false;
-    At(Random(kSecond), nullptr, [this, s] { StartServer(int(s)); });
+    servers_[s].alive = servers_[s].ended = false;
+    At(now_ + Random(kSecond), nullptr, [this, s, life = lives_] {
+      if (life == lives_) StartServer(int(s));
+    });
   }
   for (size_t t = 0; t < job_.steps.size(); ++t) {
-    TrainerProcess &trainer = trainers_.emplace_back();
+    TrainerProcess &trainer = trainers_[t];
+    const uint64_t incarnation = trainer.incarnation + 1;
+    trainer = TrainerProcess();
+    trainer.incarnation = incarnation;
     trainer.connections.resize(servers_.size());
     for (const ServerProgram &server : job_.servers)
       trainer.blocks.emplace_back(server.blocks.size());
-    At(Random(kSecond), &trainer, [this, t] {
+    At(now_ + Random(kSecond), &trainer, [this, t] {
       for (size_t s = 0; s < servers_.size(); ++s)
         trainers_[t].links.push_back(
             std::make_unique<TrainerLink>(int(t), kDeadline, now_));
@@ -62,7 +71,7 @@ void ServersWorld::KillTrainer(Time at, int t) {
   may_fail_ = true;
   At(at, nullptr, [=, this] {
     TrainerProcess &trainer = trainers_[size_t(t)];
-    if (trainer.ended) return;
+    if (trainer.ended || !trainer.alive) return;
     Note(absl::StrCat("trainer ", t, " is killed"));
     trainer.alive = false;
     for (uint64_t connection : trainer.connections) Break(connection);
@@ -80,8 +89,48 @@ void ServersWorld::RestartServer(Time at, int s, Time after) {
     ++server.incarnation;
     for (auto &[name, connection] : connections_)
       if (connection.server == s) Break(name);
-    At(now_ + after, nullptr, [=, this] { StartServer(s); });
+    At(now_ + after, nullptr, [=, this, life = lives_] {
+      if (life == lives_) StartServer(s);
+    });
   });
+}
+
+void ServersWorld::KillJob(Time at, Time after) {
+  At(at, nullptr, [=, this] {
+    const auto has_ended = [](const Process &process) { return process.ended; };
+    if (std::all_of(trainers_.begin(), trainers_.end(), has_ended) &&
+        std::all_of(servers_.begin(), servers_.end(), has_ended))
+      return;
+    Note("all are killed");
+    const uint64_t life = ++lives_;
+    for (TrainerProcess &trainer : trainers_) trainer.alive = false;
+    for (ServerProcess &server : servers_) {
+      server.alive = false;
+      ++server.incarnation;
+    }
+    At(now_ + after, nullptr, [=, this] {
+      if (life != lives_) return;
+      const std::optional<uint64_t> step = NewestWhole();
+      Note(step ? absl::StrCat("all begin again after step ", *step) : "all begin again");
+      // What is of other steps must not be taken for this life's later.
+      for (ServerProcess &server : servers_) {
+        server.checkpoint = step ? server.cuts[*step] : nullptr;
+        server.whole_job = true;
+        std::erase_if(server.cuts, [&](const auto &cut) { return !step || cut.first != *step; });
+      }
+      Begin();
+    });
+  });
+}
+
+std::optional<uint64_t> ServersWorld::NewestWhole() const {
+  std::optional<uint64_t> newest;
+  for (const auto &[step, first] : servers_[0].cuts)
+    if (std::all_of(servers_.begin(), servers_.end(), [&, step = step](const ServerProcess &server) {
+          return server.cuts.count(step) != 0;
+        }))
+      newest = step;
+  return newest;
 }
 
 void ServersWorld::StopTrainer(Time at, int t, Time length) {

@@ -5,7 +5,8 @@
 // servers (core::Server, core::Trainers) on a virtual clock, over connections that
 // delay, that break in the middle of what is on its way, and that are made again;
 // processes that are killed, stopped, and, of servers, started again from their last
-// checkpoint. What a random seed does can be done again.
+// checkpoint; and jobs of which every process is killed, that go on from the newest step
+// of which all servers have one. What a random seed does can be done again.
 #ifndef COMMSCHED_TESTS_CHAOS_SERVERS_WORLD_H
 #define COMMSCHED_TESTS_CHAOS_SERVERS_WORLD_H
 
@@ -46,6 +47,8 @@ class ServersWorld : public World {
   void BreakConnection(Time at, int trainer, int server);
   void KillTrainer(Time at, int trainer);
   void RestartServer(Time at, int server, Time after);  // without a checkpoint: for good
+  // All of its processes are killed, and it begins again later.
+  void KillJob(Time at, Time after);
   void StopTrainer(Time at, int trainer, Time length);
   void StopServer(Time at, int server, Time length);
 
@@ -122,11 +125,16 @@ class ServersWorld : public World {
     bool reached = false, completing = false, failed = false;
     uint64_t progress = 0;
     Time progressed = 0, failed_at = 0;
-    std::unique_ptr<Checkpoint> checkpoint;  // on the disk
+    // On the disk: the newest, and by step those of which the job can begin again.
+    std::shared_ptr<const Checkpoint> checkpoint;
+    std::map<uint64_t, std::shared_ptr<const Checkpoint>> cuts;
+    bool whole_job = false;  // `checkpoint` is what the job has begun again with
   };
 
   void Disturbed(Time length);  // for so long there may be no progress
   void Away(Time length);
+  void Begin();  // all processes, each at its time
+  std::optional<uint64_t> NewestWhole() const;
 
   // Connections. `end` 0: the trainer's, 1: the server's.
   void Send(uint64_t connection, int from, Packet packet);
@@ -143,6 +151,7 @@ class ServersWorld : public World {
 
   // Servers.
   void StartServer(int server);
+  void Keep(int server, uint64_t step, std::shared_ptr<const Checkpoint> checkpoint);
   void Work(int server);
   void Save(int server);
   void ServerHears(int server, uint64_t connection, const Packet &packet);
@@ -160,6 +169,7 @@ class ServersWorld : public World {
   std::deque<ServerProcess> servers_;
   std::map<uint64_t, Connection> connections_;
   uint64_t next_connection_ = 1, next_pull_ = 1;
+  uint64_t lives_ = 1;  // of the job
   Time disturbed_ = 0, away_ = 0;
 };
 

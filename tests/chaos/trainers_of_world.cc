@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The trainers of tests/chaos/servers_world.h.
+#include <algorithm>
 #include <limits>
 #include <tuple>
 
@@ -77,7 +78,7 @@ void ServersWorld::Act(int t) {
     finished &= link.finished();
     for (uint32_t b = 0; b < trainer.blocks[s].size(); ++b) {
       TrainerBlock &block = trainer.blocks[s][b];
-      done &= block.pushed == steps && block.pulled == steps;
+      done &= block.pushed >= steps && block.pulled >= steps;
       all_final &= block.final;
       if (block.pushed < steps && block.pulled >= block.pushed)
         can.push_back([=, this, &block, &link] {
@@ -113,7 +114,8 @@ void ServersWorld::Act(int t) {
     can.push_back([=, this, &trainer] {
       trainer.finishing = true;
       for (size_t s = 0; s < servers_.size(); ++s)
-        if (auto message = trainer.links[s]->Finish(steps)) Put(t, int(s), *message);
+        if (auto message = trainer.links[s]->Finish(std::max(steps, trainer.links[s]->first_step())))
+          Put(t, int(s), *message);
     });
   if (finished && trainer.finishing && all_final) return EndTrainer(t, "");
   if (can.empty()) return;
@@ -133,7 +135,10 @@ void ServersWorld::TrainerHears(int t, int s, const Packet &packet) {
   absl::Status status;
   switch (packet.kind) {
     case Packet::kWelcome: {
+      const bool first = !link.welcomed();
       auto send = link.Join({packet.step, packet.next, job_.checkpoint_steps != 0});
+      for (TrainerBlock &block : trainer.blocks[size_t(s)])
+        if (first) block.pushed = block.pulled = link.first_step();
       status = send.status();
       for (size_t i = 0; status.ok() && i < send->size(); ++i) Put(t, s, (*send)[i]);
       break;

@@ -110,17 +110,28 @@ def test_every_update_counts_once_after_any_kill(folder, ones, cluster, tmp_path
     np.testing.assert_array_equal(load_file(tmp_path / "params")["w"], np.full(8, -pushes, np.float32))
 
 
-def test_processes_by_hand_begin_again(folder, cluster, tmp_path):
+@pytest.mark.parametrize("comes_back", [None, 0, 1])
+def test_processes_by_hand_begin_again(folder, cluster, tmp_path, comes_back):
+    """`comes_back`: a server that is killed once more, before it has written anything since."""
     plan = digits_plan(folder)
-    expect_success(run("--spawn", plan, *DIGITS_DATA, "--epochs", 6, "--save-params", tmp_path / "undisturbed"))
-    saving = ["--checkpoint", tmp_path / "saved", "--checkpoint-every", 4]
-    training = [*DIGITS_DATA[2:], "--epochs", 6, "--save-params", tmp_path / "disturbed"]
-    first = Job(cluster, plan).start(of_all=[*DIGITS_DATA[:2], *saving], of_trainers=training)
+    epochs = 6 if comes_back is None else 40
+    expect_success(run("--spawn", plan, *DIGITS_DATA, "--epochs", epochs, "--save-params", tmp_path / "undisturbed"))
+    saving = ["--checkpoint", tmp_path / "saved", "--checkpoint-every"]
+    training = [*DIGITS_DATA[2:], "--epochs", epochs, "--save-params", tmp_path / "disturbed"]
+    first = Job(cluster, plan).start(of_all=[*DIGITS_DATA[:2], *saving, 4], of_trainers=training)
     wait_while(lambda: len(listing(tmp_path / "saved")) < 4, first.trainers[0])
     for process in (*first.trainers.values(), *first.servers.values()):
         process.kill()
         process.wait(timeout=TIME_LIMIT)
-    second = Job(cluster, plan).start(of_all=[*DIGITS_DATA[:2], *saving, "--resume-job", tmp_path / "saved"], of_trainers=training)
+    every = 4 if comes_back is None else 10**6
+    second = Job(cluster, plan).start(of_all=[*DIGITS_DATA[:2], *saving, every, "--resume-job", tmp_path / "saved"],
+                                      of_trainers=training)
+    if comes_back is not None:
+        time.sleep(0.5)
+        assert all(trainer.poll() is None for trainer in second.trainers.values()), "the job was over before"
+        second.servers[comes_back].kill()
+        second.servers[comes_back].wait(timeout=TIME_LIMIT)
+        second.start_server(comes_back, *saving, every, "--resume", tmp_path / "saved")
     for result in second.finish().values():
         expect_success(result)
     assert (tmp_path / "disturbed").read_bytes() == (tmp_path / "undisturbed").read_bytes()

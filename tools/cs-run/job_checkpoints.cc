@@ -108,8 +108,10 @@ absl::Status SetServerValues(const Options &options, const runtime::PlanImage &i
   if (!from.empty() && holds) {
     auto files = JobFiles::Of(image, from);
     if (!files.ok()) return files.status();
-    if (options.resume_job.empty())
-      return server->Restore(files->ServerPath(options.index));
+    if (options.resume_job.empty()) {
+      const JobFiles::Newest newest = files->NewestOfServer(options.index);
+      return server->Restore(newest.path, newest.whole_job);
+    }
     const std::optional<uint64_t> step = files->NewestWhole();
     if (step)
       if (absl::Status s = server->Restore(files->ServerPath(options.index, *step), true);
