@@ -4,6 +4,7 @@
 import itertools
 import json
 import os
+import time
 
 import pytest
 
@@ -71,6 +72,7 @@ def test_plan_changes_and_the_training_does_not(digits, tmp_path):  # noqa: F811
             # Steps are called ahead of what is yielded here.
             if len(switched) > 20 or step == 60000:
                 return
+            time.sleep(0.01)  # or tens of thousands of steps are made, which the new plan waits for
             yield batch
 
     losses = [metrics["loss"] for metrics in with_replan.run(
