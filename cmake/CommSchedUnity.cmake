@@ -75,9 +75,6 @@ function(commsched_unity)
         list(APPEND all ${file})
       endforeach()
       set_property(TARGET ${target} PROPERTY SOURCES ${all})
-      # g++ lets a unit grow by so many percent when it inlines, which is meant for single
-      # sources: the compiler passes were 4 to 8 % slower without it.
-      target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:--param=inline-unit-growth=1000>)
     endforeach()
   endforeach()
 endfunction()
