@@ -7,7 +7,7 @@ CALLS, EXCHANGE = "runtime/core/calls.cc", "runtime/core/exchange.h"
 TRAINER, TRAINERS = "runtime/core/trainer_link.cc", "runtime/core/trainers.cc"
 SERVER, CUTS = "runtime/core/server.cc", "runtime/core/server_cuts.cc"
 LINK, MATCHER, PACKETS = "runtime/core/link_queue.h", "runtime/core/matcher.h", "runtime/core/packet_queue.h"
-LINK_END = "runtime/core/link_end.cc"
+LINK_END, GREETING = "runtime/core/link_end.cc", "runtime/core/greeting.cc"
 PLAN, STOP = "runtime/core/plan_change.cc", "runtime/core/stop_agreement.cc"
 SIMULATOR, ENGINE = "runtime/simulator/simulation_exchange.cc", "runtime/execute/progress_exchanges.cc"
 
@@ -56,6 +56,15 @@ FAULTS = [
     Fault("a link has no patience to lose", LINK,
           "if (!fits && now < patient_until_) return false;", "if (!fits) return false;"),
     Fault("a message longer than the credit never goes", LINK, "credit == 0 || in_flight_ == 0 ||", "credit == 0 ||"),
+    # Who may join.
+    Fault("one of an earlier membership ends the job", GREETING,
+          "theirs.epoch < own.epoch ? Verdict::kEarlier : Verdict::kLater", "Verdict::kLater"),
+    Fault("memberships are not compared", GREETING, "  if (own.epoch != theirs.epoch)\n", "  if (false)\n"),
+    Fault("plans are not compared", GREETING, "  if (own.plan_digest != theirs.plan_digest)\n", "  if (false)\n"),
+    Fault("what another protocol says is believed", GREETING,
+          "  if (own.protocol != theirs.protocol)\n", "  if (own.protocol != theirs.protocol && own.epoch == theirs.epoch)\n"),
+    Fault("whoever comes to this address is meant", GREETING, "  if (theirs.to != own.rank)\n", "  if (false)\n"),
+    Fault("a rank may call itself", GREETING, "theirs.rank <= own.rank)", "theirs.rank < own.rank)"),
     # The end of a connection.
     Fault("a second reason replaces the first", LINK_END, "  if (!failure_.ok()) return {};\n", ""),
     Fault("the reason of an abort stays here", LINK_END,

@@ -31,8 +31,8 @@ class Fault:
 class Copy:
     """The sources that git knows, and a build folder of their own."""
 
-    def __init__(self, folder, target, *options):
-        self.folder, self.target = folder, target
+    def __init__(self, folder, targets, *options):
+        self.folder, self.targets = folder, targets.split()
         tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True)
         for name in tracked.stdout.split("\n"):
             source, target = ROOT / name, folder / name
@@ -49,7 +49,7 @@ class Copy:
             sys.exit(f"{' '.join(map(str, command))}: {(done.stdout + done.stderr)[-2000:]}")
 
     def build(self, *options):
-        self.run(["ninja", "-C", "build/release", *options, self.target])
+        self.run(["ninja", "-C", "build/release", *options, *self.targets])
 
     @contextlib.contextmanager
     def built_with(self, fault, *options):

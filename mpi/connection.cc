@@ -13,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "mpi/ranks.h"
 #include "runtime/base/shared_memory.h"
+#include "runtime/core/greeting.h"
 
 namespace commsched::transport::mpi {
 
@@ -150,27 +151,30 @@ void MpiRanks::SayHello() {
 absl::Status MpiRanks::CheckHello(int from) {
   Peer &peer = peers_[size_t(from)];
   const HelloBody &theirs = peer.theirs;
-  auto differs = [&](absl::string_view what, auto own, auto other) {
-    return peer.end.Named(absl::StatusCode::kFailedPrecondition,
-                          absl::StrCat(what, " must match ", own, ", got: ", other));
+  const auto refused = [&](const std::string &why) {
+    return peer.end.Named(absl::StatusCode::kFailedPrecondition, why);
   };
-  if (!options_.IsPartner(from))
-    return peer.end.Named(absl::StatusCode::kFailedPrecondition,
-                          "there is no connection with it in this plan: all ranks must have "
-                          "the same options");
-  if (theirs.magic != kMagic)
-    return differs("protocol", absl::Hex(kMagic), absl::Hex(theirs.magic));
-  if (theirs.epoch != options_.epoch)
-    return differs("membership epoch", options_.epoch, theirs.epoch);
-  if (theirs.nodes != options_.nodes)
-    return differs("number of nodes", options_.nodes, theirs.nodes);
-  if (theirs.plan_digest != options_.plan_digest)
-    return differs("runs another plan: digest",
-                   absl::Hex(options_.plan_digest, absl::kZeroPad16),
-                   absl::Hex(theirs.plan_digest, absl::kZeroPad16));
+  const runtime::core::Greeting own = {.protocol = kMagic,
+                                       .epoch = options_.epoch,
+                                       .nodes = options_.nodes,
+                                       .rank = options_.rank,
+                                       .to = from,
+                                       .plan_digest = options_.plan_digest};
+  const std::string why =
+      JudgeEqual(own,
+                 {.protocol = theirs.magic,
+                  .epoch = theirs.epoch,
+                  .nodes = theirs.nodes,
+                  .rank = from,
+                  .to = options_.rank,
+                  .plan_digest = theirs.plan_digest},
+                 options_.IsPartner(from))
+          .why;
+  if (!why.empty()) return refused(why);
   if (theirs.part_bytes == 0 || theirs.part_bytes > (size_t{1} << 30) ||
       theirs.part_bytes % 64 != 0)
-    return differs("size of parts", mpi_.part_bytes, theirs.part_bytes);
+    return refused(absl::StrCat("size of parts must match ", mpi_.part_bytes,
+                                ", got: ", theirs.part_bytes));
   staging_bytes_ = std::max<size_t>(staging_bytes_, theirs.part_bytes);
   peer.maps = MapRings(from);
   peer.hello = true;

@@ -8,11 +8,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "grpc/base/wire.h"
+#include "runtime/core/greeting.h"
 
 namespace commsched::transport {
 namespace {
 
 using runtime::MutexLock;
+using runtime::core::Verdict;
 
 grpc::ByteBuffer PacketOf(const Hello &hello) {
   Header header;
@@ -32,21 +34,13 @@ absl::StatusOr<Hello> HelloOf(const grpc::ByteBuffer &packet) {
   return header.hello();
 }
 
-// What in `theirs` does not fit `own`; empty if nothing.
-std::string Difference(const Hello &own, const Hello &theirs) {
-  if (own.protocol_version() != theirs.protocol_version())
-    return absl::StrFormat("protocol version must match %d, got: %d",
-                           own.protocol_version(), theirs.protocol_version());
-  if (own.epoch() != theirs.epoch())
-    return absl::StrFormat("membership epoch must match %d, got: %d", own.epoch(),
-                           theirs.epoch());
-  if (own.nodes() != theirs.nodes())
-    return absl::StrFormat("number of nodes must match %d, got: %d",
-                           own.nodes(), theirs.nodes());
-  if (own.plan_digest() != theirs.plan_digest())
-    return absl::StrFormat("plan digest must match %016x, got: %016x",
-                           own.plan_digest(), theirs.plan_digest());
-  return "";
+runtime::core::Greeting GreetingOf(const Hello &hello) {
+  return {.protocol = hello.protocol_version(),
+          .epoch = hello.epoch(),
+          .nodes = static_cast<int>(hello.nodes()),
+          .rank = static_cast<int>(hello.rank()),
+          .to = static_cast<int>(hello.to_rank()),
+          .plan_digest = hello.plan_digest()};
 }
 
 // What is left of a stream that is refused.
@@ -56,20 +50,6 @@ class Refusal final : public StreamHandler {
   void OnWritten(bool) override {}
   void OnClosed(absl::Status) override { delete this; }
 };
-
-// What does not fit in a Hello that is from a rank of this job, as it seems.
-std::string Misfit(const Hello &own, const Hello &theirs) {
-  std::string why = Difference(own, theirs);
-  if (!why.empty()) return why;
-  if (theirs.to_rank() != own.rank())
-    return absl::StrFormat("rank at this address must match %d, got: %d", own.rank(),
-                           theirs.to_rank());
-  // Only higher ranks dial.
-  if (theirs.rank() >= own.nodes() || theirs.rank() <= own.rank())
-    return absl::StrFormat("rank that dials must be in [%d, %d), got: %d",
-                           own.rank() + 1, own.nodes(), theirs.rank());
-  return "";
-}
 
 }  // namespace
 
@@ -91,27 +71,23 @@ void Greet(std::shared_ptr<Stream> stream, const grpc::ByteBuffer &packet,
   const Hello own = greeter->OwnHello(static_cast<int>(theirs->rank()));
   const int peer = static_cast<int>(theirs->rank());
   Link *const link = theirs->rank() < own.nodes() ? greeter->link(peer) : nullptr;
-  std::string why = Misfit(own, *theirs);
-  if (why.empty() && link == nullptr)
-    why = "there is no connection with it in this plan: all ranks must have the same options";
-  const bool versions = own.protocol_version() == theirs->protocol_version();
-  if (versions && theirs->epoch() < own.epoch()) {
-    greeter->RefusedStranger(stream->peer(), why);
-    return refuse(why);
+  const Verdict verdict = JudgeCaller(GreetingOf(own), GreetingOf(*theirs), link != nullptr);
+  if (verdict.kind == Verdict::kEarlier) {
+    greeter->RefusedStranger(stream->peer(), verdict.why);
+    return refuse(verdict.why);
   }
-  if (!why.empty()) {
-    refuse(why, versions && theirs->epoch() > own.epoch()
-                    ? absl::StatusCode::kUnavailable  // it waits for who comes in this place
-                    : absl::StatusCode::kFailedPrecondition);
+  if (verdict.kind != Verdict::kWelcome) {
+    refuse(verdict.why, verdict.kind == Verdict::kLater ? absl::StatusCode::kUnavailable
+                                                        : absl::StatusCode::kFailedPrecondition);
     greeter->Refused(absl::FailedPreconditionError(absl::StrCat(
         "peer ", theirs->rank(), " (",
         link != nullptr ? link->address() : stream->peer(),
-        ") is refused: ", why)));
+        ") is refused: ", verdict.why)));
     return;
   }
   grpc::ByteBuffer reply = PacketOf(own);
   if (link->Open(stream, *theirs, &reply)) return;
-  why = absl::StrFormat("rank %d has joined already", peer);
+  const std::string why = absl::StrFormat("rank %d has joined already", peer);
   greeter->RefusedStranger(stream->peer(), why);
   refuse(why);
 }
@@ -173,10 +149,7 @@ void Dialler::OnRead(grpc::ByteBuffer packet) {
   if (!theirs.ok()) {
     why = std::string(theirs.status().message());
   } else {
-    why = Difference(own, *theirs);
-    if (why.empty() && static_cast<int>(theirs->rank()) != peer_)
-      why = absl::StrFormat("rank at this address must match %d, got: %d",
-                            peer_, theirs->rank());
+    why = JudgeCalled(GreetingOf(own), GreetingOf(*theirs)).why;
   }
   if (!why.empty()) {
     greeter_->Refused(absl::FailedPreconditionError(

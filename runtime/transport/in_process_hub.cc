@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "runtime/base/run_flat.h"
 #include "runtime/base/status_util.h"
+#include "runtime/core/greeting.h"
 
 namespace commsched::runtime {
 namespace {
@@ -61,17 +62,14 @@ absl::Status InProcessHub::Join(const TransportOptions &options) {
                        " to rank ", absl::StrJoin(missing, ", ")));
       break;
     }
+  const auto greeting = [&](const TransportOptions &o) -> core::Greeting {
+    return {.epoch = o.epoch, .nodes = o.nodes, .rank = o.rank, .plan_digest = o.plan_digest};
+  };
   for (int r = 0; status.ok() && r < nodes_; ++r)
-    if (endpoints_[r].options.epoch != options.epoch)
-      status = absl::FailedPreconditionError(
-          absl::StrCat("peer ", r, ": membership epoch must match ", options.epoch,
-                       ", got: ", endpoints_[r].options.epoch));
-  for (int r = 0; status.ok() && r < nodes_; ++r)
-    if (endpoints_[r].options.plan_digest != options.plan_digest)
-      status = absl::FailedPreconditionError(absl::StrCat(
-          "peer ", r, " runs another plan: digest must match ",
-          absl::Hex(options.plan_digest, absl::kZeroPad16),
-          ", got: ", absl::Hex(endpoints_[r].options.plan_digest, absl::kZeroPad16)));
+    if (std::string why =
+            JudgeEqual(greeting(options), greeting(endpoints_[r].options), true).why;
+        !why.empty())
+      status = absl::FailedPreconditionError(absl::StrCat("peer ", r, ": ", why));
   if (status.ok()) return status;
   self.state = Endpoint::kClosed;
   for (int r = 0; r < nodes_; ++r)

@@ -45,6 +45,32 @@ ChaosRun RunServers(std::mt19937_64 &random) {
   return {world.Wrong(), world.failed(), world.trace(), 0};
 }
 
+// Half of them of an earlier membership, whatever else they say.
+Greeting Stranger(Greeting greeting, std::mt19937_64 &random) {
+  if (random() % 2 == 0) greeting.epoch -= 1 + random() % 3;
+  const bool earlier = greeting.epoch != 3;
+  switch (random() % (earlier ? 5 : 6)) {
+    case 0:
+      greeting.nodes += random() % 2 == 0 ? 1 : -1;
+      break;
+    case 1:
+      greeting.plan_digest ^= 1 + random() % 3;
+      break;
+    case 2:
+      greeting.to = greeting.rank;
+      break;
+    case 3:
+      greeting.rank = random() % 2 == 0 ? greeting.to : greeting.nodes;
+      break;
+    case 4:
+      if (!earlier) ++greeting.epoch;
+      break;
+    case 5:
+      ++greeting.protocol;
+  }
+  return greeting;
+}
+
 ChaosRun RunRanks(std::mt19937_64 &random) {
   const RanksCase ranks = RandomRanks(random);
   RanksWorld world(ranks, random());
@@ -69,6 +95,12 @@ ChaosRun RunRanks(std::mt19937_64 &random) {
         world.StopRank(at, rank,
                        Time(random() % uint64_t(random() % 3 == 0 ? 60 * kSecond : 6 * kSecond)));
     }
+  }
+  for (size_t calls = random() % 4 == 0 ? 1 + random() % 2 : 0; calls != 0; --calls) {
+    const int rank = int(random() % size_t(ranks.nodes() - 1));
+    const int caller = rank + 1 + int(random() % size_t(ranks.nodes() - 1 - rank));
+    world.CallRank(Time(random() % uint64_t(3 * kSecond)), rank,
+                   Stranger(world.GreetingOf(caller, rank), random));
   }
   world.Run(kLimit);
   return {world.Wrong(), world.failed(), world.trace(), world.changes()};

@@ -96,6 +96,31 @@ void RanksWorld::HangRank(Time at, int r) {
   });
 }
 
+Greeting RanksWorld::GreetingOf(int from, int to) const {
+  return {.protocol = 7, .epoch = 3, .nodes = case_.nodes(), .rank = from, .to = to, .plan_digest = 11};
+}
+
+// Who has begun only refuses it; who still waits for all to join takes it for one of them,
+// but for one of an earlier membership.
+void RanksWorld::CallRank(Time at, int r, const Greeting &stranger) {
+  const Greeting own = GreetingOf(r, stranger.rank);
+  const bool earlier = stranger.protocol == own.protocol && stranger.epoch < own.epoch;
+  may_fail_ |= !earlier;
+  if (!earlier) last_fault_ = std::max(last_fault_, at);
+  At(at, &ranks_[size_t(r)], [=, this] {
+    const Rank &rank = ranks_[size_t(r)];
+    if (!rank.stall || rank.ended) return;
+    const bool inside = stranger.rank >= 0 && stranger.rank < case_.nodes();
+    const Verdict verdict = JudgeCaller(own, stranger, inside && Partner(r, stranger.rank));
+    Note(absl::StrCat("rank ", r, " is called by a stranger: ", verdict.why));
+    if (verdict.kind == Verdict::kWelcome) wrong_.push_back("a stranger is welcome");
+    if (verdict.kind == Verdict::kEarlier || verdict.kind == Verdict::kWelcome || rank.started) return;
+    ++faults_;
+    Fail(r, absl::FailedPreconditionError(
+                absl::StrCat("peer ", stranger.rank, " is refused: ", verdict.why)));
+  });
+}
+
 // --- What came of it ----------------------------------------------------------
 
 bool RanksWorld::failed() const {

@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A job of ranks as its machines alone (core::Calls, Exchange, LinkQueue, Matcher,
-// PacketQueue, LinkEnd, PlanChange) on a virtual clock, over connections that delay, and
-// that break in the middle of what is on its way; ranks that are killed and stopped. A
+// PacketQueue, Greeting, LinkEnd, PlanChange) on a virtual clock, over connections that delay,
+// and that break in the middle of what is on its way; ranks that are killed and stopped, and
+// strangers that call them. A
 // connection is not made again: then every rank that lives ends, with an error that says
 // why. On the way ranks change from one plan to another.
 #ifndef COMMSCHED_TESTS_CHAOS_RANKS_WORLD_H
@@ -24,6 +25,7 @@
 #include "runtime/base/stall_clock.h"
 #include "runtime/core/calls.h"
 #include "runtime/core/exchange.h"
+#include "runtime/core/greeting.h"
 #include "runtime/core/link_end.h"
 #include "runtime/core/link_queue.h"
 #include "runtime/core/matcher.h"
@@ -47,6 +49,10 @@ class RanksWorld : public World {
   void KillRank(Time at, int rank);
   void StopRank(Time at, int rank, Time length);
   void HangRank(Time at, int rank);  // its code never ends; it hears and answers
+  // Somebody calls `rank` with what no rank of this job says.
+  void CallRank(Time at, int rank, const Greeting &stranger);
+  // What rank `from` says to another.
+  Greeting GreetingOf(int from, int to) const;
 
   // Rank 0 wants `plan` in the place of the one that runs; rank `refuses`, if there is one,
   // cannot prepare it.
@@ -78,7 +84,9 @@ class RanksWorld : public World {
     size_t total = 0, offset = 0;  // bytes
     Tensor values;
   };
-  struct Hello {};
+  struct Hello {
+    Greeting greeting;
+  };
   struct Goodbye {};
   struct Abort {
     absl::Status why;

@@ -50,7 +50,7 @@ void RanksWorld::Dial(int r, int peer) {
   if (rank.ended || end(r, peer).open || end(r, peer).closed) return;
   if (!ranks_[size_t(peer)].alive || !ranks_[size_t(peer)].stall || ranks_[size_t(peer)].ended)
     return Later(&rank, 100 * kMillisecond, [=, this] { Dial(r, peer); });
-  Write(r, peer, {Hello()});
+  Write(r, peer, {Hello{GreetingOf(r, peer)}});
 }
 
 void RanksWorld::Close(int r, int peer) {
@@ -165,9 +165,13 @@ void RanksWorld::Deliver(int r, int peer, const Packet &packet) {
   End &e = end(r, peer);
   for (const Frame &frame : packet) {
     if (e.closed) return;
-    if (std::holds_alternative<Hello>(frame)) {
+    if (const auto *hello = std::get_if<Hello>(&frame)) {
       if (e.open) continue;
-      if (r < peer) Write(r, peer, {Hello()});  // the reply comes before anything else
+      const Greeting own = GreetingOf(r, peer);
+      const Verdict verdict = r < peer ? JudgeCaller(own, hello->greeting, Partner(r, peer))
+                                       : JudgeCalled(own, hello->greeting);
+      if (verdict.kind != Verdict::kWelcome) wrong_.push_back(verdict.why);
+      if (r < peer) Write(r, peer, {Hello{own}});  // the reply comes before anything else
       Open(r, peer);
     } else if (const auto *data = std::get_if<Data>(&frame)) {
       if (e.end.failure().ok()) TakeData(r, peer, *data);

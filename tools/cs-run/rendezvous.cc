@@ -26,11 +26,13 @@
 #include "grpc/base/address.h"
 #include "grpc/base/admission.h"
 #include "runtime/base/sync.h"
+#include "runtime/core/greeting.h"
 
 namespace commsched::run {
 namespace {
 
 using runtime::Clock;
+using runtime::core::Verdict;
 
 // Each side begins with this word and a nonce in hexadecimal digits; what follows is
 // lines of text, each with the proof of it behind (admission.h). Nothing here is
@@ -254,22 +256,18 @@ absl::StatusOr<std::vector<std::string>> Wait(const Rendezvous &meeting,
       continue;
     }
     const int rank = (*numbers)[0], size = (*numbers)[1], port = (*numbers)[2];
-    const int epoch = (*numbers)[3];
-    if (epoch != meeting.epoch) {
-      const std::string why = absl::StrCat("membership epoch must match ", meeting.epoch,
-                                           ", got: ", epoch);
-      // A later one waits for the rank 0 of its own.
-      if (epoch < meeting.epoch)
-        Say(guest.talk, "refused", why);
-      else
-        refused = absl::FailedPreconditionError(absl::StrCat("rank ", rank, ": ", why));
+    const auto verdict = runtime::core::JudgeCaller(
+        {.epoch = uint64_t(meeting.epoch), .nodes = meeting.size},
+        {.epoch = uint64_t((*numbers)[3]), .nodes = size, .rank = rank}, true);
+    if (verdict.kind == Verdict::kEarlier) {
+      Say(guest.talk, "refused", verdict.why);
       continue;
     }
-    if (size != meeting.size)
-      refused = absl::FailedPreconditionError(
-          absl::StrCat("rank ", rank, ": number of processes must match rank 0's ",
-                       meeting.size, ", got: ", size));
-    else if (rank <= 0 || rank >= size || here.count(rank) != 0)
+    if (verdict.kind != Verdict::kWelcome)
+      refused = absl::FailedPreconditionError(absl::StrCat("rank ", rank, ": ", verdict.why));
+    // It waits for the rank 0 of its own.
+    if (verdict.kind == Verdict::kLater) continue;
+    if (size == meeting.size && (rank == 0 || here.count(rank) != 0))
       refused = absl::FailedPreconditionError(
           absl::StrCat("two processes are rank ", rank));
     guest.address = WithPort(HostOfPeer(guest.socket.fd()), port);
