@@ -48,6 +48,21 @@ TEST(Chaos, AStoppedServerIsPatient) {
   }
 }
 
+// Without another fault nothing is lost, whenever all processes are killed.
+TEST(Chaos, JobsThatAreKilledBeginAgain) {
+  std::mt19937_64 random(2);
+  for (int i = 0; i < 1000; ++i) {
+    JobCase job = RandomJob(random);
+    if (job.checkpoint_steps == 0) job.checkpoint_steps = 1 + random() % 3;
+    ServersWorld world(job, random());
+    for (Time at = kSecond; at < 8 * kSecond; at += Time(random() % uint64_t(6 * kSecond)))
+      world.KillJob(at, Time(random() % uint64_t(2 * kSecond)));
+    world.Run(300 * kSecond);
+    ASSERT_EQ(world.Wrong(), "") << absl::StrJoin(world.trace(), "\n");
+    ASSERT_FALSE(world.failed()) << absl::StrJoin(world.trace(), "\n");
+  }
+}
+
 TEST(Chaos, ASeedIsTheSameRunAgain) {
   for (uint64_t seed = 1; seed <= 50; ++seed)
     EXPECT_EQ(RunChaos(seed).trace, RunChaos(seed).trace) << "seed " << seed;

@@ -34,7 +34,7 @@ void ServersWorld::StartServer(int s) {
   Note(absl::StrCat("server ", s, " starts", checkpoint ? " from its checkpoint" : ""));
   Server::Options options;
   options.trainers = n;
-  options.cut_every = job_.checkpoint_steps;
+  options.cut_every = checkpoint_steps_;
   server.machine = std::make_unique<Server>(job_.mode, &program, options);
   server.values.resize(program.blocks.size());
   server.before = server.sums = server.values;
@@ -45,7 +45,7 @@ void ServersWorld::StartServer(int s) {
     if (!server.whole_job) server.sums = checkpoint->sums;
   }
   server.trainers = std::make_unique<Trainers>(
-      Trainers::Options{n, program.blocks.size(), job_.checkpoint_steps != 0, kGrace,
+      Trainers::Options{n, program.blocks.size(), checkpoint_steps_ != 0, kGrace,
                         kDeadline, kTick},
       server.machine->cut(), now_);
   for (int t = 0; t < n; ++t)
@@ -129,7 +129,7 @@ void ServersWorld::Work(int s) {
 void ServersWorld::Save(int s) {
   ServerProcess &server = servers_[size_t(s)];
   Server &machine = *server.machine;
-  if (job_.checkpoint_steps == 0) return;
+  if (checkpoint_steps_ == 0) return;
   if (server.saving == ServerProcess::kIdle &&
       server.trainers->WantsSave(machine.Finished(), &server.reached)) {
     server.trainers->BeginSave();
@@ -147,6 +147,8 @@ void ServersWorld::Save(int s) {
           std::count(server.values[0].begin(), server.values[0].end(), "|"))
         wrong_.push_back("a checkpoint between two blocks");
   const std::optional<uint64_t> step = machine.PassCut();
+  if (step && *step % checkpoint_steps_ != 0 && !machine.Finished())
+    wrong_.push_back(absl::StrCat("a checkpoint of step ", *step));
   const bool again = machine.WantsAnother();
   auto checkpoint = std::make_shared<Checkpoint>();
   *checkpoint = {machine.state(), server.values, server.sums};

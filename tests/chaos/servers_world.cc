@@ -20,7 +20,11 @@ JobCase RandomJob(std::mt19937_64 &random) {
 }
 
 ServersWorld::ServersWorld(const JobCase &job, uint64_t seed)
-    : World(seed), job_(job), trainers_(job.steps.size()), servers_(job.servers.size()) {
+    : World(seed),
+      job_(job),
+      trainers_(job.steps.size()),
+      servers_(job.servers.size()),
+      checkpoint_steps_(job.checkpoint_steps) {
   Begin();
 }
 
@@ -118,6 +122,7 @@ void ServersWorld::KillJob(Time at, Time after) {
         server.whole_job = true;
         std::erase_if(server.cuts, [&](const auto &cut) { return !step || cut.first != *step; });
       }
+      if (checkpoint_steps_ != 0) checkpoint_steps_ = 1 + random_() % 4;
       Begin();
     });
   });

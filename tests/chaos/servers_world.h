@@ -170,6 +170,7 @@ class ServersWorld : public World {
   std::map<uint64_t, Connection> connections_;
   uint64_t next_connection_ = 1, next_pull_ = 1;
   uint64_t lives_ = 1;  // of the job
+  uint64_t checkpoint_steps_;
   Time disturbed_ = 0, away_ = 0;
 };
 

@@ -136,7 +136,7 @@ void ServersWorld::TrainerHears(int t, int s, const Packet &packet) {
   switch (packet.kind) {
     case Packet::kWelcome: {
       const bool first = !link.welcomed();
-      auto send = link.Join({packet.step, packet.next, job_.checkpoint_steps != 0});
+      auto send = link.Join({packet.step, packet.next, checkpoint_steps_ != 0});
       for (TrainerBlock &block : trainer.blocks[size_t(s)])
         if (first) block.pushed = block.pulled = link.first_step();
       status = send.status();
