@@ -135,6 +135,9 @@ class ServersWorld : public World {
   void Away(Time length);
   void Begin();  // all processes, each at its time
   std::optional<uint64_t> NewestWhole() const;
+  void GoOn(std::optional<uint64_t> step);  // in another life
+  std::vector<int> MakersOf(uint64_t step) const;
+  Values Expected(uint64_t version) const;  // synchronous
 
   // Connections. `end` 0: the trainer's, 1: the server's.
   void Send(uint64_t connection, int from, Packet packet);
@@ -170,7 +173,10 @@ class ServersWorld : public World {
   std::map<uint64_t, Connection> connections_;
   uint64_t next_connection_ = 1, next_pull_ = 1;
   uint64_t lives_ = 1;  // of the job
+  // Of this life; every one may have others, but no fewer steps.
+  std::vector<uint64_t> steps_;  // by trainer
   uint64_t checkpoint_steps_;
+  std::vector<std::vector<int>> before_;  // synchronous: who made the steps before it
   Time disturbed_ = 0, away_ = 0;
 };
 

@@ -70,7 +70,7 @@ void ServersWorld::Act(int t) {
   if (trainer.acting || trainer.ended) return;
   for (const auto &link : trainer.links)
     if (!link->welcomed()) return;
-  const uint64_t steps = job_.steps[size_t(t)];
+  const uint64_t steps = steps_[size_t(t)];
   std::vector<std::function<void()>> can;
   bool done = true, finished = true, all_final = true;
   for (size_t s = 0; s < servers_.size(); ++s) {
@@ -203,20 +203,20 @@ void ServersWorld::CheckValue(int t, int s, uint32_t b, uint64_t version,
                                   absl::StrJoin(wanted, " ")));
   };
   if (job_.mode == ServersProgram::kSync) {
-    const Values wanted = ExpectedOf(job_.steps, version);
+    const Values wanted = Expected(version);
     if (value != wanted) wrong(wanted);
     return;
   }
   // Every push that it must have, once; those of a trainer in their order.
   const bool all = version == Server::kFinal;
-  std::vector<uint64_t> next(job_.steps.size(), 0);
+  std::vector<uint64_t> next(steps_.size(), 0);
   for (const std::string &push : value) {
     if (push == "|") continue;
     const std::vector<std::string> parts = absl::StrSplit(push, ':');
     if (std::stoull(parts[1]) != next[std::stoull(parts[0])]++) return wrong({"each once"});
   }
   for (size_t r = 0; r < next.size(); ++r)
-    if (all ? next[r] != job_.steps[r] : int(r) == t && next[r] < version)
+    if (all ? next[r] != steps_[r] : int(r) == t && next[r] < version)
       return wrong({absl::StrCat("all of trainer ", r)});
 }
 
