@@ -3,8 +3,10 @@
 """Faults to build into a copy of the sources one at a time, as replacements of text."""
 import contextlib
 import dataclasses
+import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -63,10 +65,33 @@ class Copy:
             path.write_text(text)
 
 
-def check(faults):
-    """Ends with an error if one of them does not fit the sources any more."""
+def chosen(faults, parser):
+    """What the command line asks for, with --quick and --only: the faults, and all options.
+
+    Ends with an error if one of them does not fit the sources any more.
+    """
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--only", default="", help="a regular expression: faults whose names match")
+    options = parser.parse_args()
+    faults = [f for f in faults if re.search(options.only, f.name)][:3 if options.quick else None]
     try:
         for fault in faults:
             fault.built_into((ROOT / fault.file).read_text())
     except ValueError as error:
         sys.exit(str(error))
+    return faults, options
+
+
+def report(faults, failures):
+    """A line of each fault, and by what it was found (None: nothing), as these come; JSON. Ends with 1 if one was not."""
+    found = 0
+    print(f"{'fault':<68}  found by")
+    for fault, failure in zip(faults, failures):
+        found += failure is not None
+        print(f"{fault.name:<68}  {failure or 'nothing'}", flush=True)
+    end(faults, found)
+
+
+def end(faults, found):
+    print(json.dumps({"mutants": len(faults), "found": found}))
+    sys.exit(0 if found == len(faults) else 1)

@@ -10,14 +10,13 @@ import argparse
 import json
 import os
 import pathlib
-import re
 import subprocess
 import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from _compiler_faults import FAULTS  # noqa: E402
-from _mutants import ROOT, Copy, check  # noqa: E402
+from _mutants import ROOT, Copy, chosen, end  # noqa: E402
 
 RUN_LIMIT = 7200  # seconds, only ends a hang
 
@@ -45,13 +44,9 @@ class Fuzzer(Copy):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--quick", action="store_true")
     parser.add_argument("--runs", type=int, default=5000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", default="", help="a regular expression: faults whose names match")
-    options = parser.parse_args()
-    faults = [f for f in FAULTS if re.search(options.only, f.name)][:3 if options.quick else None]
-    check(faults)
+    faults, options = chosen(FAULTS, parser)
     copy = Fuzzer()
     copy.build()
     found, programs, _ = copy.fuzz(options.seed, 200 if options.quick else 1000, "")
@@ -66,7 +61,7 @@ def main():
         count += found is not None
         by = "nothing" if found is None else "a check" if "internal error" in found else "values"
         print(f"{fault.name:<76} {programs:>8} {seconds:>6.1f}  {by}", flush=True)
-    print(json.dumps({"mutants": len(faults), "found": count}))
+    end(faults, count)
 
 
 if __name__ == "__main__":

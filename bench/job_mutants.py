@@ -7,7 +7,6 @@ against NumPy (tests/integration/test_groups.py, test_roles.py), and the tests o
 a fault all must pass. --quick: the first three faults only.
 """
 import argparse
-import json
 import os
 import pathlib
 import re
@@ -16,7 +15,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from _job_faults import FAULTS  # noqa: E402
-from _mutants import ROOT, Copy, check  # noqa: E402
+from _mutants import ROOT, Copy, chosen, report  # noqa: E402
 
 RUN_LIMIT = 3600  # seconds, only ends a hang
 JOBS = ["tests/integration/test_groups.py", "tests/integration/test_roles.py"]
@@ -47,24 +46,17 @@ class Jobs(Copy):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--only", default="", help="a regular expression: faults whose names match")
-    options = parser.parse_args()
-    faults = [f for f in FAULTS if re.search(options.only, f.name)][:3 if options.quick else None]
-    check(faults)
+    faults, _ = chosen(FAULTS, argparse.ArgumentParser())
     copy = Jobs()
     copy.build()
     if failure := copy.first_failure():
         sys.exit(f"job_mutants: without a fault a test fails: {failure}")
-    print(f"{'fault':<54}  found by")
-    found = 0
-    for fault in faults:
+
+    def found_by(fault):
         with copy.built_with(fault):
-            failure = copy.first_failure()
-        found += failure is not None
-        print(f"{fault.name:<54}  {failure or 'nothing'}", flush=True)
-    print(json.dumps({"mutants": len(faults), "found": found}))
+            return copy.first_failure()
+
+    report(faults, map(found_by, faults))
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ Builds each fault of bench/_machine_faults.py into a copy of the sources, one at
 it must fail. Without a fault it must pass. --quick: the first three faults only.
 """
 import argparse
-import json
 import os
 import pathlib
 import queue
@@ -18,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from _machine_faults import FAULTS  # noqa: E402
-from _mutants import ROOT, Copy, check  # noqa: E402
+from _mutants import ROOT, Copy, chosen, report  # noqa: E402
 
 RUN_LIMIT = 60  # seconds, and four times what it takes without a fault: a fault may be one that never ends
 
@@ -38,12 +37,7 @@ def first_failure(copy, limit):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--only", default="", help="a regular expression: faults whose names match")
-    options = parser.parse_args()
-    faults = [f for f in FAULTS if re.search(options.only, f.name)][:3 if options.quick else None]
-    check(faults)
+    faults, _ = chosen(FAULTS, argparse.ArgumentParser())
     copies = queue.SimpleQueue()
     workers = max(1, min(os.cpu_count(), len(faults)))
     for worker in range(workers):
@@ -65,13 +59,8 @@ def main():
         finally:
             copies.put(copy)
 
-    print(f"{'fault':<68}  found by")
-    found = 0
     with ThreadPoolExecutor(workers) as pool:
-        for fault, failure in zip(faults, pool.map(found_by, faults)):
-            found += failure is not None
-            print(f"{fault.name:<68}  {failure or 'nothing'}", flush=True)
-    print(json.dumps({"mutants": len(faults), "found": found}))
+        report(faults, pool.map(found_by, faults))
 
 
 if __name__ == "__main__":

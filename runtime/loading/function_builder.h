@@ -89,7 +89,7 @@ class FunctionBuilder {
   const int rank_;
   const uint32_t devices_;
   const std::map<std::string, uint32_t> &keys_;
-  std::map<std::string, int> used_keys_;  // and which instruction was the first
+  std::map<std::pair<std::string, bool>, int> used_keys_;  // to send, and which instruction
   const CodeLibrary *code_;
   Program *program_;
   FunctionProgram out_;

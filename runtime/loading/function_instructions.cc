@@ -102,12 +102,13 @@ absl::Status FunctionBuilder::AddCommunicate(const plan::Communicate &comm,
   c.source_op = comm.source_op().empty() ? "exchange" : comm.source_op();
   auto key = keys_.find(comm.key());
   c.key_id = key->second;
-  // Of one key there may be an end that sends and one that receives.
-  auto [used, first] = used_keys_.try_emplace(comm.key(), current_);
-  const plan::Communicate &before = in_.instructions(used->second).communicate();
-  if (!first && (!comm.has_other_end() || !before.has_other_end() ||
-                 comm.source_op() == before.source_op()))
-    return BadPlan(where_, absl::StrCat("has the key of instruction ", used->second));
+  // Of one key there may be an end that sends and one that receives; an exchange does both.
+  for (bool sends : {true, false}) {
+    if (comm.has_other_end() && sends != (comm.source_op() == "send")) continue;
+    auto [used, first] = used_keys_.try_emplace({comm.key(), sends}, current_);
+    if (!first)
+      return BadPlan(where_, absl::StrCat("has the key of instruction ", used->second));
+  }
   c.buffer = comm.buffer();
   if (absl::Status s = Write(comm.buffer()); !s.ok()) return s;
   const TensorInfo &type = out_.buffers[c.buffer].type;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "runtime/session/session.h"
 
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -127,9 +128,10 @@ absl::StatusOr<std::unique_ptr<Session>> Session::InProcess(
   session->executors_.resize(size_t(nodes));
   session->completed_ = std::make_shared<CompletedCalls>(size_t(nodes));
   // A plan that does not load would leave the other ranks waiting for it.
-  if (auto program = image->ForRank(0); !program.ok()) return program.status();
-  for (const WorkerRole &worker : image->workers())
-    if (auto program = image->ForRank(worker.first); !program.ok()) return program.status();
+  std::set<int> different = {0};  // of each role the first
+  for (const WorkerRole &worker : image->workers()) different.insert(worker.first);
+  for (int rank : different)
+    if (auto program = image->ForRank(rank); !program.ok()) return program.status();
   auto hub = MakeInProcessHub(nodes);
   ConnectFunction connect;
   if (RanksCommunicate(*image))
@@ -234,10 +236,9 @@ absl::Status Session::SetSlot(uint32_t slot, absl::Span<const std::byte> value) 
 }
 
 absl::Status Session::GetSlot(uint32_t slot, absl::Span<std::byte> value) {
-  for (uint32_t v = 0; has_servers() && v < values().size(); ++v)
-    for (uint32_t s : values()[v].trainer)
-      if (s == slot) return GetValue(v, value);
-  for (uint32_t v = 0; !image_->workers().empty() && v < values().size(); ++v)
+  // Where rank 0 need not have it.
+  const bool elsewhere = has_servers() || !image_->workers().empty();
+  for (uint32_t v = 0; elsewhere && v < values().size(); ++v)
     for (uint32_t s : values()[v].trainer)
       if (s == slot) return GetValue(v, value);
   return Root(executors_[0]->GetSlot(slot, value));

@@ -47,8 +47,8 @@ ChaosRun RunServers(std::mt19937_64 &random) {
 
 // Half of them of an earlier membership, whatever else they say.
 Greeting Stranger(Greeting greeting, std::mt19937_64 &random) {
-  if (random() % 2 == 0) greeting.epoch -= 1 + random() % 3;
-  const bool earlier = greeting.epoch != 3;
+  const bool earlier = random() % 2 == 0;
+  if (earlier) greeting.epoch -= 1 + random() % 3;
   switch (random() % (earlier ? 5 : 6)) {
     case 0:
       greeting.nodes += random() % 2 == 0 ? 1 : -1;

@@ -7,6 +7,7 @@
 #define COMMSCHED_TESTS_CHAOS_SERVER_CASES_H
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <random>
 #include <string>
@@ -52,18 +53,23 @@ inline ServerProgram RandomServer(ServersProgram::Mode mode, std::mt19937_64 &ra
   return program;
 }
 
-// Synchronous: after so many steps of trainers that make `steps` each. A step has the
-// messages of all that have not finished before, in the order of their ranks.
-inline Values ExpectedOf(const std::vector<uint64_t> &steps, uint64_t version) {
+// Who makes a step, where trainers make `steps` each.
+inline std::vector<int> MakersOf(const std::vector<uint64_t> &steps, uint64_t step) {
+  std::vector<int> makers;
+  for (size_t t = 0; t < steps.size(); ++t)
+    if (steps[t] > step) makers.push_back(int(t));
+  return makers;
+}
+
+// Synchronous: after so many steps, or as many as somebody makes. A step has the
+// messages of all that make it, in the order of their ranks.
+inline Values ExpectedOf(uint64_t version,
+                         const std::function<std::vector<int>(uint64_t)> &makers_of) {
   Values value;
   for (uint64_t s = 0; s < version; ++s) {
-    bool any = false;
-    for (size_t t = 0; t < steps.size(); ++t) {
-      if (s >= steps[t]) continue;
-      value.push_back(absl::StrCat(t, ":", s));
-      any = true;
-    }
-    if (!any) break;
+    const std::vector<int> makers = makers_of(s);
+    if (makers.empty()) break;
+    for (int t : makers) value.push_back(absl::StrCat(t, ":", s));
     value.push_back("|");
   }
   return value;

@@ -131,30 +131,14 @@ void ServersWorld::KillJob(Time at, Time after) {
 
 void ServersWorld::GoOn(std::optional<uint64_t> step) {
   std::vector<std::vector<int>> before;
-  for (uint64_t s = 0; s < step.value_or(0); ++s) before.push_back(MakersOf(s));
+  for (uint64_t s = 0; s < step.value_or(0); ++s) before.push_back(Makers(s));
   before_ = std::move(before);
   if (checkpoint_steps_ != 0) checkpoint_steps_ = 1 + random_() % 4;
   for (uint64_t &steps : steps_) steps += random_() % 4 == 0 ? random_() % 3 : 0;
 }
 
-std::vector<int> ServersWorld::MakersOf(uint64_t step) const {
-  if (step < before_.size()) return before_[step];
-  std::vector<int> makers;
-  for (size_t t = 0; t < steps_.size(); ++t)
-    if (steps_[t] > step) makers.push_back(int(t));
-  return makers;
-}
-
-// A step has the messages of all that make it, in the order of their ranks.
-Values ServersWorld::Expected(uint64_t version) const {
-  Values value;
-  for (uint64_t s = 0; s < version; ++s) {
-    const std::vector<int> makers = MakersOf(s);
-    if (makers.empty()) break;
-    for (int t : makers) value.push_back(absl::StrCat(t, ":", s));
-    value.push_back("|");
-  }
-  return value;
+std::vector<int> ServersWorld::Makers(uint64_t step) const {
+  return step < before_.size() ? before_[step] : MakersOf(steps_, step);
 }
 
 std::optional<uint64_t> ServersWorld::NewestWhole() const {

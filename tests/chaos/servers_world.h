@@ -136,8 +136,7 @@ class ServersWorld : public World {
   void Begin();  // all processes, each at its time
   std::optional<uint64_t> NewestWhole() const;
   void GoOn(std::optional<uint64_t> step);  // in another life
-  std::vector<int> MakersOf(uint64_t step) const;
-  Values Expected(uint64_t version) const;  // synchronous
+  std::vector<int> Makers(uint64_t step) const;
 
   // Connections. `end` 0: the trainer's, 1: the server's.
   void Send(uint64_t connection, int from, Packet packet);

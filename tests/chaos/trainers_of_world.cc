@@ -203,7 +203,7 @@ void ServersWorld::CheckValue(int t, int s, uint32_t b, uint64_t version,
                                   absl::StrJoin(wanted, " ")));
   };
   if (job_.mode == ServersProgram::kSync) {
-    const Values wanted = Expected(version);
+    const Values wanted = ExpectedOf(version, [this](uint64_t s) { return Makers(s); });
     if (value != wanted) wrong(wanted);
     return;
   }

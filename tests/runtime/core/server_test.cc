@@ -235,7 +235,7 @@ class Job {
       for (const std::string &push : Arrived(b)) value.insert(value.end(), {push, "|"});
       return value;
     }
-    return ExpectedOf(c_.steps, version);
+    return ExpectedOf(version, [this](uint64_t s) { return MakersOf(c_.steps, s); });
   }
 
   // --- What ends on the server.
