@@ -83,7 +83,10 @@ absl::Status MpiRanks::Connect() {
       return absl::InvalidArgumentError(
           absl::StrCat("rank must match the one in the MPI job, ", rank,
                        ", got: ", options_.rank));
-    for (int peer = 0; peer < size; ++peer) peers_.emplace_back(peer);
+    for (int peer = 0; peer < size; ++peer) {
+      peers_.emplace_back(peer);
+      partners_ += options_.IsPartner(peer);
+    }
     slots_.resize(kSlots);
     for (Slot &slot : slots_) {
       slot.bytes.resize(sizeof(Header) +
@@ -214,7 +217,7 @@ void MpiRanks::TakeWelcome(int from, bool mapped) {
   rings_->Join(from, peer.rings);
   ringed_.push_back(from);
   static const int processors = Processors();
-  crowded_ = int(ringed_.size()) >= processors;
+  crowded_ = ProcessesHere() > processors;
 }
 
 absl::Status MpiRanks::Late() {

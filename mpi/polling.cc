@@ -79,8 +79,7 @@ bool MpiRanks::Idle() const {
 }
 
 bool MpiRanks::MpiIsDue() {
-  if (ringed_.size() + 1 < peers_.size() || !requests_.empty() ||
-      !notes_.empty() || closing_)
+  if (ringed_.size() < partners_ || !requests_.empty() || !notes_.empty() || closing_)
     return true;
   return ++looks_ % (granted_.empty() ? kLooksAtRings : kLooksAtRingsGranted) == 0;
 }

@@ -60,6 +60,8 @@ inline size_t PartsOf(size_t bytes, size_t part) {
 
 // Of all processes of the job, after BeginMpi.
 Communicators World();
+// How many of them are on this host, whether there are connections with them or not.
+int ProcessesHere();
 
 class MpiRanks final : public runtime::Transport {
  public:
@@ -269,6 +271,7 @@ class MpiRanks final : public runtime::Transport {
   std::byte *block_ = nullptr;
   std::unique_ptr<Rings> rings_;
   std::vector<int> ringed_;
+  size_t partners_ = 0;   // ranks that there are connections with
   bool crowded_ = false;  // ranks of this host outnumber its processors
   unsigned looks_ = 0;
   absl::Status mpi_error_;

@@ -21,9 +21,12 @@ using runtime::MutexLock;
 
 namespace {
 MPI_Comm parts_of_world = MPI_COMM_NULL;
+int processes_here = 1;  // of the job, on this host
 }  // namespace
 
 mpi::Communicators mpi::World() { return {MPI_COMM_WORLD, parts_of_world}; }
+
+int mpi::ProcessesHere() { return processes_here; }
 
 Mutex &MpiMutex() {
   static Mutex *mutex = new Mutex;
@@ -70,6 +73,12 @@ absl::StatusOr<MpiWorld> BeginMpi() {
   if (parts_of_world == MPI_COMM_NULL) {
     const int code = MPI_Comm_dup(MPI_COMM_WORLD, &parts_of_world);
     if (code != MPI_SUCCESS) return FromMpi(code, "MPI_Comm_dup");
+    MPI_Comm here = MPI_COMM_NULL;
+    const int split = MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0,
+                                          MPI_INFO_NULL, &here);
+    if (split != MPI_SUCCESS) return FromMpi(split, "MPI_Comm_split_type");
+    MPI_Comm_size(here, &processes_here);
+    MPI_Comm_free(&here);
   }
   return world;
 }

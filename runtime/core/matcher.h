@@ -206,7 +206,7 @@ void Matcher<O, I, K>::Open(MessageLimits theirs, std::vector<Going> *going,
 template <typename O, typename I, typename K>
 absl::StatusOr<std::optional<typename Matcher<O, I, K>::Going>> Matcher<O, I, K>::Send(
     const MessageTag &tag, size_t bytes, O item, Controls *controls, bool whole) {
-  if (whole && open_ && !sends_.contains(tag) && MayGo(bytes))
+  if (whole && open_ && (sends_.empty() || !sends_.contains(tag)) && MayGo(bytes))
     return Going{tag, std::move(item)};
   auto [it, is_new] = sends_.try_emplace(tag);
   Outgoing &outgoing = it->second;

@@ -48,29 +48,29 @@ core::Posted Simulation::Slice::Receive(const core::Place &at, const Round &roun
   Simulation &s = *simulation;
   Rank *rank = s.RankOf(slot);
   communication->recv_begin = s.now_;
-  Message grant;
-  grant.kind = Message::kGrant;
-  grant.channel = round.from;
-  grant.communication = s.CommunicationOf(slot);
-  grant.round = s.TagOf(slot, at);
-  grant.call = communication->call;
-  grant.bytes = round.recv_bytes;
-  auto here =
-      rank->matcher.Receive(s.TagOf(grant), size_t(grant.bytes), uint32_t(slot), &s.controls_);
+  const uint32_t tag = s.TagOf(slot, at);
+  auto here = rank->matcher.Receive({communication->call, model->key_id, 0, tag},
+                                    size_t(round.recv_bytes), uint32_t(slot), &s.controls_);
   if (!here.ok()) {
     s.Fail(here.status());
     return core::Posted::kFailed;
   }
   if (!s.controls_.empty()) {
     const uint32_t m = s.network_.NewMessage();
-    s.network_.message(m) = grant;
+    Message &grant = s.network_.message(m);
+    grant.kind = Message::kGrant;
+    grant.channel = round.from;
+    grant.communication = s.CommunicationOf(slot);
+    grant.round = tag;
+    grant.call = communication->call;
+    grant.bytes = round.recv_bytes;
     s.network_.Ready(m);
     s.controls_.clear();
   }
   if (!here->whole) return core::Posted::kWaits;
   if (s.options_.trace != nullptr)
     s.Trace(rank->rank, TraceSpan::kReceive, round.recv_peer, model->key, "message",
-            grant.call, round.recv_bytes, s.now_, s.now_);
+            communication->call, round.recv_bytes, s.now_, s.now_);
   return core::Posted::kHere;
 }
 
@@ -217,7 +217,8 @@ const Simulation::Round &Simulation::RoundAt(size_t slot, const core::Place &at)
   const ModelCommunication &m = model_.communications[CommunicationOf(slot)];
   const Round &before = c.rounds[1 - at.index % 2];
   if (before.index == at.index - 1 && before.phase == at.phase && before.moves != nullptr) {
-    round = before;
+    // Which it has been since the round before that one, as a rule.
+    if (round.moves != before.moves || round.phase != before.phase) round = before;
     round.index = at.index;
     round.round = at.round;
     return round;
