@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <deque>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -195,7 +196,9 @@ absl::Status Trainer::CountSteps() {
   if (options_.steps) {
     steps_ = *options_.steps;
   } else if (options_.epochs && data_ != nullptr) {
-    uint64_t total = *options_.epochs * data_->batches_per_epoch();
+    uint64_t total = 0;
+    if (__builtin_mul_overflow(*options_.epochs, data_->batches_per_epoch(), &total))
+      total = std::numeric_limits<uint64_t>::max();
     steps_ = total > done_ ? total - done_ : 0;
   } else if (data_ != nullptr) {
     steps_ = data_->batches_per_epoch();
