@@ -71,6 +71,38 @@ void RemoveUnfinishedOnce(const std::string &folder) {
   RemoveUnfinished(folder);
 }
 
+// What is mapped. A handler of signals goes through it, so entries stay and are used again.
+struct Mapping {
+  std::atomic<uintptr_t> begin{0}, end{0};  // equal: free
+  char path[1024];
+  Mapping *next = nullptr;
+};
+std::atomic<Mapping *> mappings{nullptr};
+Mutex mappings_mu;  // of who changes them
+
+void AddMapping(const char *data, size_t size, const std::string &path) {
+  MutexLock lock(&mappings_mu);
+  Mapping *entry = mappings;
+  while (entry != nullptr && entry->begin != entry->end) entry = entry->next;
+  const bool made = entry == nullptr;
+  if (made) entry = new Mapping;
+  std::snprintf(entry->path, sizeof(entry->path), "%s", path.c_str());
+  entry->end = reinterpret_cast<uintptr_t>(data) + size;
+  entry->begin = reinterpret_cast<uintptr_t>(data);
+  if (!made) return;
+  entry->next = mappings;
+  mappings = entry;
+}
+
+void RemoveMapping(const char *data) {
+  MutexLock lock(&mappings_mu);
+  for (Mapping *entry = mappings; entry != nullptr; entry = entry->next)
+    if (entry->begin == reinterpret_cast<uintptr_t>(data) && entry->begin != entry->end) {
+      entry->begin = entry->end.load();
+      return;
+    }
+}
+
 // There, and neither file nor folder.
 bool IsSpecial(const std::string &path) {
   struct stat about;
@@ -98,13 +130,26 @@ absl::StatusOr<std::shared_ptr<const MappedFile>> MappedFile::Open(
       return SystemError(path, "cannot be mapped");
     }
     file->data_ = static_cast<const char *>(p);
+    AddMapping(file->data_, file->size_, path);
   }
   close(fd);
   return file;
 }
 
 MappedFile::~MappedFile() {
-  if (data_ != nullptr) munmap(const_cast<char *>(data_), size_);
+  if (data_ == nullptr) return;
+  RemoveMapping(data_);
+  munmap(const_cast<char *>(data_), size_);
+}
+
+const char *MappedFileAt(const void *address) {
+  const auto at = reinterpret_cast<uintptr_t>(address);
+  // To the end of the page.
+  constexpr uintptr_t kPage = 4096;
+  for (const Mapping *entry = mappings; entry != nullptr; entry = entry->next)
+    if (entry->begin != entry->end && at >= entry->begin && at / kPage * kPage < entry->end)
+      return entry->path;
+  return nullptr;
 }
 
 void RemoveUnfinished(const std::string &folder) {

@@ -32,6 +32,10 @@ class MappedFile {
   size_t size_ = 0;
 };
 
+// The path of the file of which a MappedFile has this address, or null. For handlers of
+// signals, of SIGBUS above all: a page is gone with its part of the file.
+const char *MappedFileAt(const void *address);
+
 // Writes the pieces one after the other to a temporary file beside `path`,
 // flushes it to the disk and renames it: `path` is the old file or the whole
 // new one, never a part. What is there and no file, such as /dev/null, is written to.

@@ -3,10 +3,14 @@
 #include "runtime/session/checkpoint.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <map>
 #include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "runtime/base/files.h"
 #include "runtime/data/sealed_file.h"
 #include "runtime/session/rank_state.h"
 
@@ -15,6 +19,66 @@ namespace {
 
 constexpr char kFormat[] = "commsched-checkpoint-2";
 constexpr char kUnsealed[] = "commsched-checkpoint-1";  // without checksum
+
+namespace fs = std::filesystem;
+
+// The number that the metadata of a checkpoint has under `name`.
+std::optional<uint64_t> NumberIn(const TensorFile &file, const char *name) {
+  uint64_t number = 0;
+  auto it = file.metadata.find(name);
+  if (it == file.metadata.end() || !absl::SimpleAtoi(it->second, &number)) return std::nullopt;
+  return number;
+}
+
+// Whether all that belongs to the checkpoint in `file`, which was saved as `path`, is there.
+bool IsWhole(const std::string &file, const std::string &path) {
+  auto checkpoint = ReadSafetensors(file);
+  if (!checkpoint.ok()) return false;
+  const auto step = NumberIn(*checkpoint, "step"), ranks = NumberIn(*checkpoint, "ranks");
+  std::error_code error;
+  for (uint64_t rank = 0; step && ranks && rank < *ranks; ++rank)
+    if (!fs::exists(RankStatePath(path, *step, int(rank)), error)) return false;
+  return step.has_value();
+}
+
+std::string KeptPath(const std::string &path, uint64_t step) {
+  return absl::StrCat(path, ".step", step);
+}
+
+// Checkpoints that were `path` before, by their steps.
+std::map<uint64_t, fs::path> KeptOf(const std::string &path) {
+  const fs::path whole(path);
+  const fs::path folder = whole.has_parent_path() ? whole.parent_path() : fs::path(".");
+  std::map<uint64_t, fs::path> kept;
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end;
+       it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    absl::string_view rest = name;
+    uint64_t step = 0;
+    if (absl::ConsumePrefix(&rest, whole.filename().string() + ".step") &&
+        absl::SimpleAtoi(rest, &step))
+      kept[step] = it->path();
+  }
+  return kept;
+}
+
+// Gives the checkpoint of step `before` its other name. A job that has gone on from that name
+// finds a later one at `path`, which not all ranks have written.
+absl::Status KeepBefore(const std::string &path, uint64_t before) {
+  const std::string kept = KeptPath(path, before);
+  auto checkpoint = ReadSafetensors(path);
+  if (!checkpoint.ok()) return absl::OkStatus();  // gone: there is nothing to keep
+  if (NumberIn(*checkpoint, "step") != before) return absl::OkStatus();
+  std::error_code error;
+  fs::remove(kept, error);
+  fs::create_hard_link(path, kept, error);
+  if (!error) return absl::OkStatus();
+  // Of a file system that has no such names.
+  auto file = MappedFile::Open(path);
+  if (!file.ok()) return file.status();
+  return WriteFileAtomically(kept, {(*file)->bytes()});
+}
 
 absl::Status Save(Session *session, const std::string &path, bool params_only,
                   const std::map<std::string, std::string> &metadata) {
@@ -36,24 +100,41 @@ absl::Status Save(Session *session, const std::string &path, bool params_only,
 
 }  // namespace
 
-absl::Status SaveCheckpoint(Session *session, const std::string &path,
-                            uint64_t steps_done) {
+absl::Status SaveCheckpoint(Session *session, const std::string &path, uint64_t steps_done,
+                            std::optional<uint64_t> before) {
   std::map<std::string, std::string> metadata = {{"format", kFormat},
                                                  {"step", absl::StrCat(steps_done)}};
   // First what belongs to it: the checkpoint names the step of these files.
   if (absl::Status s = SaveRankState(session, path, steps_done); !s.ok()) return s;
-  if (HasRankState(*session)) metadata["ranks"] = absl::StrCat(session->image().nodes());
+  const bool own = HasRankState(*session);
+  // What other processes write may come later.
+  if (int(session->local_ranks()) == session->image().nodes()) before = std::nullopt;
+  if (own) metadata["ranks"] = absl::StrCat(session->image().nodes());
+  if (own && before && *before != steps_done)
+    if (absl::Status s = KeepBefore(path, *before); !s.ok()) return s;
   if (absl::Status s = Save(session, path, false, metadata); !s.ok()) return s;
-  if (HasRankState(*session)) RemoveOldRankState(session, path, steps_done);
+  if (!own) return absl::OkStatus();
+  std::error_code error;
+  for (const auto &[step, file] : KeptOf(path))
+    if (step != before) fs::remove(file, error);
+  RemoveOldRankState(session, path, steps_done, before);
   return absl::OkStatus();
 }
 
-absl::Status SaveOwnState(Session *session, const std::string &path,
-                          uint64_t steps_done) {
+absl::Status SaveOwnState(Session *session, const std::string &path, uint64_t steps_done,
+                          std::optional<uint64_t> before) {
   if (!HasRankState(*session)) return absl::OkStatus();
   if (absl::Status s = SaveRankState(session, path, steps_done); !s.ok()) return s;
-  RemoveOldRankState(session, path, steps_done);
+  RemoveOldRankState(session, path, steps_done, before);
   return absl::OkStatus();
+}
+
+std::string WholeCheckpoint(const std::string &path) {
+  if (IsWhole(path, path)) return path;
+  const auto kept = KeptOf(path);
+  for (auto it = kept.rbegin(); it != kept.rend(); ++it)
+    if (IsWhole(it->second.string(), path)) return it->second.string();
+  return path;  // the error will say what is missing
 }
 
 absl::Status SaveParameters(Session *session, const std::string &path) {
@@ -84,9 +165,8 @@ absl::Status SetSlots(Session *session, const TensorFile &file,
   return absl::OkStatus();
 }
 
-absl::StatusOr<uint64_t> LoadCheckpoint(Session *session,
-                                        const std::string &path) {
-  absl::StatusOr<TensorFile> file = ReadSafetensors(path);
+absl::StatusOr<uint64_t> LoadCheckpoint(Session *session, const std::string &path) {
+  absl::StatusOr<TensorFile> file = ReadSafetensors(WholeCheckpoint(path));
   if (!file.ok()) return file.status();
   auto format = file->metadata.find("format");
   auto step = file->metadata.find("step");
@@ -98,7 +178,7 @@ absl::StatusOr<uint64_t> LoadCheckpoint(Session *session,
   if (!known || step == file->metadata.end() ||
       !absl::SimpleAtoi(step->second, &steps_done))
     return absl::InvalidArgumentError(
-        absl::StrCat(path, ": is no checkpoint: metadata must have format \"",
+        absl::StrCat(file->path, ": is no checkpoint: metadata must have format \"",
                      kFormat, "\" and a step"));
   if (absl::Status s = SetSlots(session, *file, true); !s.ok()) return s;
   // Without it, of a plan without such state: that begins at zero.
@@ -106,7 +186,7 @@ absl::StatusOr<uint64_t> LoadCheckpoint(Session *session,
     int saved = 0;
     if (!absl::SimpleAtoi(ranks->second, &saved) || saved < 1)
       return absl::InvalidArgumentError(
-          absl::StrCat(path, ": ranks must be a positive number, got: ", ranks->second));
+          absl::StrCat(file->path, ": ranks must be a positive number, got: ", ranks->second));
     if (absl::Status s = LoadRankState(session, path, steps_done, saved); !s.ok()) return s;
   }
   return steps_done;

@@ -8,6 +8,7 @@
 #define COMMSCHED_RUNTIME_SESSION_CHECKPOINT_H
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -18,16 +19,25 @@
 namespace commsched::runtime {
 
 // Waits for earlier calls. Replaces `path` as a whole or not at all.
-absl::Status SaveCheckpoint(Session *session, const std::string &path,
-                            uint64_t steps_done);
+//
+// Where each rank has state of its own (rank_state.h), every process writes that of its
+// ranks by itself, and one of them the checkpoint: it may be there before the last of
+// their files is. `before`: the steps of the checkpoint of this job that `path` was until
+// now, which all have written. It stays beside it, as `path`.step<before>.
+absl::Status SaveCheckpoint(Session *session, const std::string &path, uint64_t steps_done,
+                            std::optional<uint64_t> before = std::nullopt);
 // Of a process whose rank is not the one that writes the checkpoint: what that rank
-// alone has (rank_state.h), nothing without such state.
-absl::Status SaveOwnState(Session *session, const std::string &path,
-                          uint64_t steps_done);
-// Returns the number of steps done. The file must have exactly the slots of
-// the plan: a missing or strange tensor is named.
-absl::StatusOr<uint64_t> LoadCheckpoint(Session *session,
-                                        const std::string &path);
+// alone has, nothing without such state.
+absl::Status SaveOwnState(Session *session, const std::string &path, uint64_t steps_done,
+                          std::optional<uint64_t> before = std::nullopt);
+
+// The file to go on from: `path`; or, if the ranks have not written all that belongs to it,
+// the one before, if they have of that.
+std::string WholeCheckpoint(const std::string &path);
+
+// Sets what is in WholeCheckpoint(`path`) and returns the number of steps done. The file
+// must have exactly the slots of the plan: a missing or strange tensor is named.
+absl::StatusOr<uint64_t> LoadCheckpoint(Session *session, const std::string &path);
 
 // Only the parameters.
 absl::Status SaveParameters(Session *session, const std::string &path);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <vector>
 
 #include "absl/strings/numbers.h"
@@ -16,6 +17,8 @@
 
 namespace commsched::runtime {
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr char kRankStateFormat[] = "commsched-rank-state-2";
 constexpr char kUnsealedRankState[] = "commsched-rank-state-1";  // without checksum
@@ -56,6 +59,26 @@ void Store(ops::Element element, double value, std::byte *target) {
                                                   : ops::FloatToBFloat16(float(value));
     std::memcpy(target, &bits, 2);
   }
+}
+
+// The files of a rank, by their steps.
+std::map<uint64_t, fs::path> FilesOf(const std::string &path, int rank) {
+  const fs::path whole(path);
+  const std::string prefix = whole.filename().string() + ".step";
+  const std::string suffix = absl::StrCat(".rank", rank);
+  const fs::path folder = whole.has_parent_path() ? whole.parent_path() : fs::path(".");
+  std::map<uint64_t, fs::path> files;
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end;
+       it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    absl::string_view rest = name;
+    uint64_t of = 0;
+    if (absl::ConsumePrefix(&rest, prefix) && absl::ConsumeSuffix(&rest, suffix) &&
+        absl::SimpleAtoi(rest, &of))
+      files[of] = it->path();
+  }
+  return files;
 }
 
 // Removes the slots that `file` does not have, if it need not have all.
@@ -155,35 +178,32 @@ absl::Status SaveRankState(Session *session, const std::string &path, uint64_t s
   return absl::OkStatus();
 }
 
-void RemoveOldRankState(Session *session, const std::string &path, uint64_t step) {
-  namespace fs = std::filesystem;
-  fs::path whole(path);
-  std::string prefix = whole.filename().string() + ".step";
-  fs::path folder = whole.has_parent_path() ? whole.parent_path() : fs::path(".");
+void RemoveOldRankState(Session *session, const std::string &path, uint64_t step,
+                        std::optional<uint64_t> before) {
   for (size_t r = 0; r < session->local_ranks(); ++r) {
-    std::string suffix = absl::StrCat(".rank", session->executor(r).program().rank);
-    std::vector<std::pair<uint64_t, fs::path>> older;
+    const auto files = FilesOf(path, session->executor(r).program().rank);
+    uint64_t kept = before.value_or(0);
+    if (!before)
+      for (const auto &[of, file] : files)
+        if (of < step) kept = of;
     std::error_code error;
-    for (fs::directory_iterator it(folder, error), end; !error && it != end;
-         it.increment(error)) {
-      std::string name = it->path().filename().string();
-      absl::string_view rest = name;
-      uint64_t of = 0;
-      if (absl::ConsumePrefix(&rest, prefix) && absl::ConsumeSuffix(&rest, suffix) &&
-          absl::SimpleAtoi(rest, &of) && of < step)
-        older.emplace_back(of, it->path());
-    }
-    std::sort(older.begin(), older.end());
-    if (!older.empty()) older.pop_back();
-    for (const auto &[of, file] : older) fs::remove(file, error);
+    for (const auto &[of, file] : files)
+      if (of != step && of != kept && (before || of < step)) fs::remove(file, error);
   }
+}
+
+void RemoveLaterRankState(Session *session, const std::string &path, uint64_t step) {
+  std::error_code error;
+  for (size_t r = 0; r < session->local_ranks(); ++r)
+    for (const auto &[of, file] : FilesOf(path, session->executor(r).program().rank))
+      if (of > step) fs::remove(file, error);
 }
 
 absl::Status LoadRankState(Session *session, const std::string &path, uint64_t step,
                            int saved_ranks, bool complete) {
   std::error_code error;
   if (!HasRankState(*session) ||
-      (!complete && !std::filesystem::exists(RankStatePath(path, step, 0), error)))
+      (!complete && !fs::exists(RankStatePath(path, step, 0), error)))
     return absl::OkStatus();
   if (saved_ranks != session->program().nodes)
     return LoadMean(session, path, step, saved_ranks, complete);

@@ -4,11 +4,13 @@
 // State of which each rank has a value of its own (residuals of sparse gradients)
 // in checkpoints: beside the checkpoint `path`, one file for each rank and step,
 // `path`.step<step>.rank<rank>. The file of the step before stays, so that the
-// checkpoint that it belongs to remains complete until another one is.
+// checkpoint that it belongs to remains complete until another one is: processes
+// write their files by themselves (checkpoint.h).
 #ifndef COMMSCHED_RUNTIME_SESSION_RANK_STATE_H
 #define COMMSCHED_RUNTIME_SESSION_RANK_STATE_H
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -25,8 +27,14 @@ std::string RankStatePath(const std::string &path, uint64_t step, int rank);
 // earlier calls.
 absl::Status SaveRankState(Session *session, const std::string &path, uint64_t step);
 
-// Removes older files of the ranks here than the last before `step`.
-void RemoveOldRankState(Session *session, const std::string &path, uint64_t step);
+// Removes the files of the ranks here but those of `step` and of the checkpoint `before`.
+// Without one: those that are older than the last before `step`.
+void RemoveOldRankState(Session *session, const std::string &path, uint64_t step,
+                        std::optional<uint64_t> before = std::nullopt);
+
+// Removes the files of the ranks here of later steps than that at which the job goes on:
+// of one that went further, but not all ranks of which have written them.
+void RemoveLaterRankState(Session *session, const std::string &path, uint64_t step);
 
 // Sets the state of the ranks here to what `saved_ranks` ranks have saved. If there
 // were as many as there are now, each gets its own. Else all get the mean over the

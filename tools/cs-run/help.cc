@@ -7,7 +7,9 @@ namespace commsched::run {
 const char *HelpText() {
   return R"(usage: cs-run PLAN [options]
 
-Runs a plan: by default the whole cluster as threads of this process.
+Runs a plan: by default the whole cluster as threads of this process. Of an option
+that is given twice the last one counts, but for --call, --what-if, --straggler and
+--link, which add up.
 
 training
   --batch FILE            batches: .npz or safetensors, one array per batch

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "tools/cs-run/job_checkpoints.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -22,6 +24,9 @@ namespace {
 
 using runtime::JobFiles;
 
+constexpr int kLockTries = 40;
+constexpr useconds_t kLockPause = 50'000;
+
 bool IsFolder(const std::string &path) {
   struct stat about;
   return stat(path.c_str(), &about) == 0 && S_ISDIR(about.st_mode);
@@ -35,6 +40,23 @@ absl::Status MakeFolder(const std::string &path) {
   if (mkdir(path.c_str(), 0777) != 0 && !(errno == EEXIST && IsFolder(path)))
     return bad("is no folder and cannot be made one");
   if (access(path.c_str(), W_OK | X_OK) != 0) return bad("cannot be written to");
+  return absl::OkStatus();
+}
+
+// Until the process ends. `alone`: the job is one process with its children; processes by hand
+// share the folder. Files of two jobs, an old one that still runs and what was begun in its
+// place, would be taken for those of one. Where a file system has no locks, there is none.
+absl::Status LockFolder(const std::string &path, bool alone) {
+  const int fd = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return absl::OkStatus();  // whoever writes will say it
+  const int how = (alone ? LOCK_EX : LOCK_SH) | LOCK_NB;
+  // One that has just been killed is gone soon.
+  for (int tries = 0; flock(fd, how) != 0 && errno == EWOULDBLOCK; ++tries) {
+    if (tries == kLockTries)
+      return absl::FailedPreconditionError(
+          absl::StrCat("--checkpoint ", path, ": another job writes its checkpoints there"));
+    usleep(kLockPause);
+  }
   return absl::OkStatus();
 }
 
@@ -61,6 +83,7 @@ absl::Status CheckJobCheckpoints(const Options &options, const runtime::PlanImag
         from, ": must be a folder: parameter servers that are processes go on from one"));
   if (!options.checkpoint.empty()) {
     if (absl::Status s = MakeFolder(options.checkpoint); !s.ok()) return s;
+    if (absl::Status s = LockFolder(options.checkpoint, options.spawn != 0); !s.ok()) return s;
     auto files = JobFiles::Of(image, options.checkpoint);
     if (!files.ok()) return files.status();
     if (!IsSame(options.checkpoint, from) && !options.has_servers() &&

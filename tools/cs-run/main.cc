@@ -38,6 +38,7 @@
 #include "tools/cs-run/options.h"
 #include "tools/cs-run/outputs.h"
 #include "tools/cs-run/page.h"
+#include "tools/cs-run/process.h"
 #include "tools/cs-run/replan.h"
 #include "tools/cs-run/report.h"
 #include "tools/cs-run/run_digest.h"
@@ -233,9 +234,9 @@ void KeepFreedMemory() {
 int Main(const std::vector<std::string> &arguments) {
   KeepFreedMemory();
   absl::StatusOr<Options> options = ParseOptions(arguments);
+  if (options.ok() && options->spawned) SetReportFile(options->report);
   auto fail = [&](const absl::Status &status) {
-    if (!options.ok() || !options->spawned || !WriteReport(options->report, status))
-      std::fprintf(stderr, "cs-run: %s\n", std::string(status.message()).c_str());
+    Say(status);
     return 1;
   };
   if (!options.ok()) return fail(options.status()), 2;
@@ -319,19 +320,20 @@ int Main(const std::vector<std::string> &arguments) {
   return EndLaunch(*options, ended, good);
 }
 
-// What could not be printed is an error, also where all else went well.
+// What could not be printed is an error where all else went well: else there is one already.
 int CheckStdout(int status) {
   const bool flushed = std::fflush(stdout) == 0;
-  if (flushed && !std::ferror(stdout)) return status;
-  std::fprintf(stderr, "cs-run: cannot write to stdout%s%s\n", flushed ? "" : ": ",
-               flushed ? "" : std::strerror(errno));
-  return status == 0 ? 1 : status;
+  if ((flushed && !std::ferror(stdout)) || status != 0) return status;
+  Say(absl::UnavailableError(absl::StrCat("cannot write to stdout", flushed ? "" : ": ",
+                                          flushed ? "" : std::strerror(errno))));
+  return 1;
 }
 
 }  // namespace
 }  // namespace commsched::run
 
 int main(int argc, char **argv) {
+  commsched::run::PrepareProcess();
   return commsched::run::CheckStdout(
       commsched::run::Main(std::vector<std::string>(argv + 1, argv + argc)));
 }

@@ -316,6 +316,9 @@ absl::StatusOr<Options> ParseOptions(
         return absl::InvalidArgumentError(absl::StrCat(name, " needs a value"));
       value = arguments[++i];
     }
+    // Such as of a variable that is not set: nothing would come of the option.
+    if (value.empty())
+      return absl::InvalidArgumentError(absl::StrCat(name, " needs a value, got an empty one"));
     if (absl::Status s = it->second(value); !s.ok())
       return absl::InvalidArgumentError(absl::StrCat(name, " ", s.message()));
   }

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -12,6 +13,32 @@
 #include "runtime/base/files.h"
 
 namespace commsched::run {
+namespace {
+
+struct File {
+  const char *option;
+  std::string path;
+};
+
+// Of files that are replaced: what another option wrote, or what is read, would be lost.
+absl::Status CheckDistinct(const Options &options, const std::vector<File> &written) {
+  namespace fs = std::filesystem;
+  std::vector<File> all = {
+      {"the plan", options.plan}, {"--batch", options.batch}, {"--eval-batch", options.eval_batch}};
+  for (const File &file : written) {
+    std::error_code error;
+    if (fs::exists(file.path, error) && !fs::is_regular_file(file.path, error)) continue;
+    const fs::path path = fs::weakly_canonical(file.path, error);
+    for (const File &other : all)
+      if (!other.path.empty() && path == fs::weakly_canonical(other.path, error))
+        return absl::InvalidArgumentError(absl::StrCat(
+            file.option, " must be another file than ", other.option, ", got: ", file.path));
+    all.push_back(file);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
 
 std::string OwnPath(const Options &options, const std::string &path) {
   if ((options.rank <= 0 && !options.is_server()) || options.spawned) return path;
@@ -25,21 +52,21 @@ std::string OwnPath(const Options &options, const std::string &path) {
 
 absl::Status CheckOutputs(const Options &options, bool folder) {
   if (options.spawned) return absl::OkStatus();  // the parent has
-  std::vector<std::string> paths;
-  auto add = [&](const std::string &path, bool own) {
+  std::vector<File> files;
+  auto add = [&](const char *option, const std::string &path, bool own) {
     if (!path.empty() && (own || options.rank <= 0))
-      paths.push_back(own ? OwnPath(options, path) : path);
+      files.push_back({option, own ? OwnPath(options, path) : path});
   };
-  add(options.save_params, false);
-  if (!folder) add(options.checkpoint, false);
-  add(options.metrics_json, false);
-  add(options.calibrate, false);
-  add(options.page, true);
-  add(options.trace, true);
-  add(options.profile, true);
-  for (const std::string &path : paths)
-    if (absl::Status s = runtime::CheckWritable(path); !s.ok()) return s;
-  return absl::OkStatus();
+  add("--save-params", options.save_params, false);
+  if (!folder) add("--checkpoint", options.checkpoint, false);
+  add("--metrics-json", options.metrics_json, false);
+  add("--calibrate", options.calibrate, false);
+  add("--report", options.page, true);
+  add("--trace", options.trace, true);
+  add("--profile", options.profile, true);
+  for (const File &file : files)
+    if (absl::Status s = runtime::CheckWritable(file.path); !s.ok()) return s;
+  return CheckDistinct(options, files);
 }
 
 absl::Status SaveOrElsewhere(const std::string &path, absl::string_view what,

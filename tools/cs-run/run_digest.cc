@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/data/tensor_file.h"
+#include "runtime/session/checkpoint.h"
 
 namespace commsched::run {
 namespace {
@@ -51,6 +52,10 @@ bool HasRankState(const runtime::PlanImage &image) {
                      [](const runtime::ValueInfo &value) { return value.per_rank; });
 }
 
+std::string ResumedFile(const Options &options) {
+  return options.resume.empty() ? "" : runtime::WholeCheckpoint(options.resume);
+}
+
 }  // namespace
 
 absl::StatusOr<uint64_t> RunDigest(const Options &options, const runtime::PlanImage &image) {
@@ -60,7 +65,7 @@ absl::StatusOr<uint64_t> RunDigest(const Options &options, const runtime::PlanIm
   if (options.shuffle) facts.Add("shuffle ", options.seed);
   if (options.has_servers()) return facts.digest();
   if (absl::Status s = facts.AddFile("init", options.init, true); !s.ok()) return s;
-  if (absl::Status s = facts.AddFile("resume", options.resume, true); !s.ok()) return s;
+  if (absl::Status s = facts.AddFile("resume", ResumedFile(options), true); !s.ok()) return s;
   if (absl::Status s = facts.AddFile("eval", options.eval_batch, false); !s.ok()) return s;
   facts.Add("eval ", options.eval, " every ", options.eval_every);
   for (const std::string &name : options.calls) facts.Add("call ", name);

@@ -149,6 +149,10 @@ class Cluster {
     sigset_t signals;
     sigemptyset(&signals);
     for (int s : {SIGCHLD, SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals, s);
+    // As nohup has it: blocked, it would come all the same.
+    struct sigaction hangup;
+    if (sigaction(SIGHUP, nullptr, &hangup) == 0 && hangup.sa_handler == SIG_IGN)
+      sigdelset(&signals, SIGHUP);
     sigprocmask(SIG_BLOCK, &signals, nullptr);
     absl::Status status = Prepare();
     stop_file_ = runtime::SharedStop::MakeFile();
@@ -158,7 +162,7 @@ class Cluster {
           absl::StrCat("no memory to share: ", std::strerror(errno)));
     if (!status.ok()) return Complain(status.message()), 1;
     std::fflush(nullptr);
-    if (!Start()) exit_status_ = 1;
+    if (!Start()) return EndAll(), 1;
     Watch(signals);
     // One that was told alone has told the others.
     if (killed_by_ == 0 && !failed_ && stop_->reason() != 0) {
@@ -191,6 +195,7 @@ class Cluster {
   std::vector<std::string> ArgumentsOfServer(int server) const;
   void AwaitServers();
   bool Start();
+  void EndAll();
   void Watch(const sigset_t &signals);
   void Reap(Child &child);
 
@@ -319,6 +324,14 @@ bool Cluster::Start() {
     ++running_;
   }
   return true;
+}
+
+// What they would say is only that others were not started.
+void Cluster::EndAll() {
+  for (const Child &child : children_)
+    if (child.running) kill(child.pid, SIGKILL);
+  for (const Child &child : children_)
+    if (child.running) waitpid(child.pid, nullptr, 0);
 }
 
 void Cluster::Reap(Child &child) {

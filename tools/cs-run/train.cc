@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <deque>
+#include <filesystem>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -13,6 +15,7 @@
 #include "runtime/data/tensor_file.h"
 #include "runtime/session/checkpoint.h"
 #include "runtime/session/job_files.h"
+#include "runtime/session/rank_state.h"
 #include "tools/cs-run/nan_watch.h"
 #include "tools/cs-run/outputs.h"
 #include "tools/cs-run/report.h"
@@ -47,6 +50,7 @@ class Trainer {
  private:
   absl::Status OpenData();
   absl::Status Initialise();
+  absl::Status GoOn();
   absl::Status InitialiseOfServers();
   absl::Status CountSteps();
   absl::Status Steps();
@@ -99,6 +103,8 @@ class Trainer {
   std::unique_ptr<Dataset> data_, eval_data_;
   runtime::ZeroBatch zeros_;                           // in emulation, if there is no data
   bool kept_ = false;                                  // a checkpoint is not replaced
+  std::optional<uint64_t> saved_;                      // the steps of the last checkpoint of this job
+  std::string warning_;                                // of what it goes on from
   uint64_t done_ = 0;                                  // steps, those before a resume included
   uint64_t steps_ = 0;                                 // to do
   std::deque<std::pair<uint64_t, uint64_t>> pending_;  // step, call
@@ -147,13 +153,25 @@ absl::Status Trainer::Initialise() {
       !(options_.resume.empty() && options_.checkpoint.empty()))
     return absl::UnimplementedError(
         "ranks of the plan run different steps: checkpoints need all of them in one process");
-  if (!options_.resume.empty()) {
-    absl::StatusOr<uint64_t> done =
-        LoadCheckpoint(session_, options_.resume);
-    if (done.ok()) done_ = *done;
-    return done.status();
-  }
+  if (!options_.resume.empty()) return GoOn();
   return InitialValues(options_, session_);
+}
+
+absl::Status Trainer::GoOn() {
+  const std::string file = runtime::WholeCheckpoint(options_.resume);
+  absl::StatusOr<uint64_t> done = LoadCheckpoint(session_, options_.resume);
+  if (!done.ok()) return done.status();
+  done_ = *done;
+  if (file != options_.resume)
+    warning_ = absl::StrCat("warning: ", options_.resume,
+                            ": not all ranks have written what belongs to it: goes on from ", file);
+  std::error_code error;
+  if (!options_.checkpoint.empty() &&
+      std::filesystem::equivalent(options_.checkpoint, options_.resume, error)) {
+    saved_ = done_;
+    RemoveLaterRankState(session_, options_.checkpoint, done_);
+  }
+  return absl::OkStatus();
 }
 
 // The servers know where the job is.
@@ -178,7 +196,9 @@ absl::Status Trainer::CountSteps() {
   if (options_.steps) {
     steps_ = *options_.steps;
   } else if (options_.epochs && data_ != nullptr) {
-    uint64_t total = *options_.epochs * data_->batches_per_epoch();
+    uint64_t total = 0;
+    if (__builtin_mul_overflow(*options_.epochs, data_->batches_per_epoch(), &total))
+      total = std::numeric_limits<uint64_t>::max();
     steps_ = total > done_ ? total - done_ : 0;
   } else if (data_ != nullptr) {
     steps_ = data_->batches_per_epoch();
@@ -297,9 +317,10 @@ absl::Status Trainer::Checkpoint() {
     return files.ok() ? SaveOwnValues(session_, *files, done_) : files.status();
   }
   // All ranks have the same values but for what is their own: one of them writes.
-  if (silent_) return SaveOwnState(session_, options_.checkpoint, done_);
+  const std::optional<uint64_t> before = std::exchange(saved_, done_);
+  if (silent_) return SaveOwnState(session_, options_.checkpoint, done_, before);
   return SaveOrElsewhere(options_.checkpoint, "the checkpoint is", [&](const std::string &path) {
-    return SaveCheckpoint(session_, path, done_);
+    return SaveCheckpoint(session_, path, done_, path == options_.checkpoint ? before : std::nullopt);
   });
 }
 
@@ -353,6 +374,7 @@ absl::Status Trainer::Run() {
   if (absl::Status s = Initialise(); !s.ok()) return s;
   if (absl::Status s = CountSteps(); !s.ok()) return s;
   report_.emplace(silent_, options_.metrics_every, done_, steps_);
+  if (!warning_.empty()) report_->Warn(warning_);
   if (data_ != nullptr && steps_ != 0)
     if (uint64_t left = data_->samples() % data_->global_batch(); left != 0)
       report_->Line(absl::StrCat(left, " of ", data_->samples(),

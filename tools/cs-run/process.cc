@@ -1,0 +1,59 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "tools/cs-run/process.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/base/files.h"
+#include "tools/cs-run/child_report.h"
+
+namespace commsched::run {
+namespace {
+
+std::atomic<int> report_file{-1};
+
+// The thread that is here reads a mapped file, in our code: no lock of the allocator or of a
+// stream is its own.
+void OnBusError(int number, siginfo_t *info, void *) {
+  static std::atomic<bool> said{false};
+  const char *path = runtime::MappedFileAt(info->si_addr);
+  if (path == nullptr) {
+    signal(number, SIG_DFL);  // as without this: the access is repeated
+    return;
+  }
+  while (said.exchange(true)) pause();
+  Say(absl::DataLossError(absl::StrCat(
+      path, ": has become shorter while it was used, or cannot be read any more")));
+  _exit(1);
+}
+
+}  // namespace
+
+void PrepareProcess() {
+  for (int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (fcntl(fd, F_GETFD) < 0 &&
+        open("/dev/null", fd == STDERR_FILENO ? O_WRONLY : O_RDONLY) != fd)
+      _exit(1);
+  signal(SIGXFSZ, SIG_IGN);
+  struct sigaction action = {};
+  action.sa_sigaction = OnBusError;
+  action.sa_flags = SA_SIGINFO;
+  sigaction(SIGBUS, &action, nullptr);
+}
+
+void SetReportFile(int fd) { report_file = fd; }
+
+void Say(const absl::Status &status) {
+  const int fd = report_file;
+  if (fd < 0 || !WriteReport(fd, status))
+    std::fprintf(stderr, "cs-run: %s\n", std::string(status.message()).c_str());
+}
+
+}  // namespace commsched::run
