@@ -8,7 +8,7 @@ import contextlib
 import inspect
 import os
 import re
-from typing import Any, Callable, Mapping, Optional, Sequence
+from typing import Callable, Mapping, Optional, Sequence
 
 import jax
 import numpy as np
