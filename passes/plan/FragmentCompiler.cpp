@@ -41,8 +41,13 @@ static std::string printWithoutLocations(Operation *op) {
 unsigned FragmentCompiler::add(Block &body, Location loc) {
   OpBuilder builder(context);
   SmallVector<Type> types{LLVM::LLVMPointerType::get(context)};
-  auto memrefOf = [](Type type) -> Type {
+  // Tensors without elements have no strides that could be passed, and nothing
+  // to read or write.
+  auto isEmpty = [](Type type) { return cast<RankedTensorType>(type).getNumElements() == 0; };
+  auto memrefOf = [&](Type type) -> Type {
     auto tensor = cast<RankedTensorType>(type);
+    if (isEmpty(type))
+      return MemRefType::get({0}, tensor.getElementType());
     return MemRefType::get(tensor.getShape(), tensor.getElementType());
   };
   for (Type type : body.getArgumentTypes())
@@ -57,13 +62,21 @@ unsigned FragmentCompiler::add(Block &body, Location loc) {
   Block *entry = function.addEntryBlock();
   builder.setInsertionPointToStart(entry);
   IRMapping mapping;
-  for (auto [i, arg] : llvm::enumerate(body.getArguments()))
-    mapping.map(arg, bufferization::ToTensorOp::create(
-                         builder, loc, arg.getType(), entry->getArgument(1 + i),
-                         /*restrict=*/true, /*writable=*/false));
+  for (auto [i, arg] : llvm::enumerate(body.getArguments())) {
+    Value value;
+    if (isEmpty(arg.getType()))
+      value = tensor::EmptyOp::create(builder, loc, arg.getType(), ValueRange());
+    else
+      value = bufferization::ToTensorOp::create(builder, loc, arg.getType(),
+                                                entry->getArgument(1 + i),
+                                                /*restrict=*/true, /*writable=*/false);
+    mapping.map(arg, value);
+  }
   for (Operation &op : body.without_terminator())
     builder.clone(op, mapping);
   for (auto [i, value] : llvm::enumerate(terminator->getOperands())) {
+    if (isEmpty(value.getType()))
+      continue;
     auto store = bufferization::MaterializeInDestinationOp::create(
         builder, terminator->getLoc(), mapping.lookup(value),
         entry->getArgument(1 + inputs + i));

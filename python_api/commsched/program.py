@@ -56,7 +56,9 @@ class Program:
     def _description(self, workers: int) -> Description:
         check_count(workers, "the number of workers")
         if workers not in self._descriptions:
-            self._descriptions[workers] = self._front_end(self._step, self._arguments, workers=workers, **self._options)
+            devices = self.cluster.devices if self.cluster else 1
+            self._descriptions[workers] = self._front_end(self._step, self._arguments, workers=workers, devices=devices,
+                                                          **self._options)
         return self._descriptions[workers]
 
     def _cluster(self, workers: int) -> Optional[Cluster]:

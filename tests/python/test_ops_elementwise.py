@@ -151,3 +151,25 @@ def test_double_precision():
     with jax.enable_x64(True):
         x = rng.standard_normal((4, 5))
         compare(lambda v: (jnp.exp(v) @ v.T, jnp.argmax(v, 1), v.sum(), jnp.arange(3)), x, rtol=1e-12)
+
+
+CONSTANTS = {
+    "f16": np.array([[np.inf, 1e-3], [np.nan, -0.0]], np.float16), "bf16": np.array([-np.inf, 1e-3, -0.0, 3e38], jnp.bfloat16),
+    "bf16_large": np.arange(-200, 200).astype(jnp.bfloat16) / 3, "bf16_same": np.full(3, 0.1, jnp.bfloat16),
+    "zeros_of_two_signs": np.array([0.0, -0.0, 0.0], np.float32), "empty": np.zeros((0, 3), np.float32),
+    "empty_behind": np.zeros((3, 0), np.int32), "bool": np.array([True, False]), "u8": np.array([255, 0], np.uint8),
+}
+
+
+@pytest.mark.parametrize("name", CONSTANTS)
+def test_constants(name):
+    value = CONSTANTS[name]
+
+    def function(x):
+        given = jnp.asarray(value)
+        return given, x + given.astype(np.float32).sum(), 1 / given.astype(np.float32)  # of which sign a zero is
+    compare(function, np.float32(1))
+
+
+def test_reshapes_of_nothing():
+    compare(lambda x: (x[:0].reshape(0, 7, 2).transpose(2, 0, 1), x[:, :0].reshape(1, 0, 3).sum((1, 2))), F)

@@ -97,6 +97,11 @@ def test_names_of_state():
     assert ("state", "opt_state.w") in head(text)[0] and ("updates", "opt_state.w") in head(text)[1]
 
 
+class Pair(NamedTuple):
+    w: np.ndarray
+    b: np.ndarray
+
+
 class Train(NamedTuple):
     params: dict
     count: np.ndarray
@@ -215,6 +220,18 @@ def test_values_come_back_as_they_went_in():
         program.set_slots({"b": np.ones(3, np.float32)})
     with pytest.raises(KeyError):
         program.set_slots({"c": np.ones(3, np.float32)})
+
+
+@pytest.mark.parametrize("kind", [list, tuple, Pair._make], ids=["list", "tuple", "namedtuple"])
+def test_a_step_may_return_its_parameters_alone(kind):
+    params = kind([PARAMS["w"], PARAMS["b"]])
+
+    def step(params, x, y):
+        grads = jax.grad(lambda p: loss({"w": p[0], "b": p[1]}, x, y))(params)
+        return update(params, grads)
+    program = commsched.transpile(step, params, X, Y, batch=(1, 2))
+    assert [k for k, _ in head(program.mlir())[1]] == ["updates", "updates"]
+    assert jax.tree.structure(program.params) == jax.tree.structure(params)
 
 
 def test_the_same_step_gives_the_same_text():

@@ -326,3 +326,24 @@ def test_wider_vectors(tmp_path):
     plan = read_plan(translate(module(inputs, results, body), str(tmp_path), "--target-cpu=x86-64-v4"))
     assert plan.objects[0].target == "x86_64-unknown-linux-gnu;x86-64-v4"
     assert plan.required_features >> 4 & 1 and not plan.required_features >> 3 & 1
+
+
+def test_tensors_without_elements(tmp_path):
+    """As arguments, as results, and as what sums of nothing are made of."""
+    x, y, t = "tensor<4x0xf32>", "tensor<0x2xf32>", "tensor<4xf32>"
+    (_, a), results, _ = run(tmp_path, [x, t], [x, y, t], f"""
+    %zero = arith.constant 0.0 : f32
+    %e0 = tensor.empty() : {t}
+    %e1 = tensor.empty() : {x}
+    %e2 = tensor.empty() : {y}
+    %z = linalg.fill ins(%zero : f32) outs(%e0 : {t}) -> {t}
+    %n = linalg.negf ins(%a0 : {x}) outs(%e1 : {x}) -> {x}
+    %f = linalg.fill ins(%zero : f32) outs(%e2 : {y}) -> {y}
+    %s = linalg.reduce ins(%a0 : {x}) outs(%z : {t}) dimensions = [1] (%p: f32, %q: f32) {{
+      %r = arith.addf %p, %q : f32
+      linalg.yield %r : f32
+    }}
+    %b = linalg.sub ins(%s, %a1 : {t}, {t}) outs(%e0 : {t}) -> {t}
+    cs.return %n, %f, %b : {x}, {y}, {t}""")
+    assert [r.size for r in results] == [0, 0, 4]
+    np.testing.assert_array_equal(results[2], -a)

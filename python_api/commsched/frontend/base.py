@@ -25,7 +25,7 @@ class Slot:
 
 @dataclasses.dataclass
 class BatchArgument:
-    """shape: of one worker's part; dimension 0 counts samples."""
+    """shape: of one device's part; dimension 0 counts samples."""
 
     name: str
     shape: tuple[int, ...]
@@ -55,6 +55,8 @@ class FrontEnd(Protocol):
     """What a framework's module provides."""
 
     def __call__(self, step: Callable, arguments: tuple, *, params: int, batch: Sequence[int], workers: int,
-                 constant: Sequence[int], functions: Mapping[str, tuple], name: str, location_root: Optional[str],
+                 devices: int, constant: Sequence[int], functions: Mapping[str, tuple], name: str, location_root: Optional[str],
                  row_sparse: Sequence[str]) -> Description:
-        """Traces the step for `workers` workers. Raises FrontEndError."""
+        """Traces the step for `workers` workers of `devices` devices, each of which has a part of the batch.
+
+        Raises FrontEndError."""

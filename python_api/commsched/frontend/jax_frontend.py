@@ -8,7 +8,7 @@ import contextlib
 import inspect
 import os
 import re
-from typing import Any, Callable, Mapping, Optional, Sequence
+from typing import Callable, Mapping, Optional, Sequence
 
 import jax
 import numpy as np
@@ -18,61 +18,11 @@ from . import jax_keys
 from .base import BatchArgument, Description, Slot
 from .jax_arguments import NoNewValue, check_arguments, check_functions, forgotten_batch
 from .jax_gradient import marking
+from .jax_leaves import Leaves, path_name
 from .jax_worker import numbering
 from .stablehlo import level0_function, level0_module
 from .stablehlo.function import FunctionSpec
 from .stablehlo.ir import Printer
-
-
-def path_name(path) -> str:
-    """A readable name of a place in a pytree: conv1.w, 0.mu.conv1.w."""
-    parts = []
-    for key in path:
-        for attribute in ("key", "name", "idx"):
-            if hasattr(key, attribute):
-                parts.append(str(getattr(key, attribute)))
-                break
-        else:
-            parts.append(str(key))
-    return ".".join(parts)
-
-
-class Leaves:
-    """An argument taken apart: names relative to it, and arrays. keys: the generator of leaves that are random keys
-    (their arrays are the keys' data); types: shapes and element types as the user sees them."""
-
-    def __init__(self, value: Any, what: str):
-        pairs, self.tree = jax.tree_util.tree_flatten_with_path(value)
-        self.names = [path_name(p) for p, _ in pairs]
-        self.arrays = [_array(leaf, f"{what}{'.' if n else ''}{n}") for (_, leaf), n in zip(pairs, self.names)]
-        self.keys = [jax_keys.implementation(leaf) for _, leaf in pairs]
-        self.types = [(a.shape, a.dtype) if k is None else jax_keys.type_of(leaf)
-                      for (_, leaf), a, k in zip(pairs, self.arrays, self.keys)]
-
-    def tree_of(self, values) -> Any:
-        """The argument with other values; data becomes keys again."""
-        return jax.tree_util.tree_unflatten(self.tree, [jax_keys.wrapped(v, k) for v, k in zip(values, self.keys)])
-
-
-_ELEMENTS = ("float64", "float32", "float16", "bfloat16", "int64", "int32", "int8", "uint64", "uint32", "uint8", "bool")
-
-
-def _array(leaf, what: str) -> np.ndarray:
-    if jax_keys.is_key(leaf):
-        return jax_keys.data(leaf)
-    if isinstance(leaf, jax.ShapeDtypeStruct):
-        return np.zeros(leaf.shape, jax.dtypes.canonicalize_dtype(leaf.dtype))
-    try:
-        array = np.asarray(leaf)
-    except Exception:  # jax explains it in many ways
-        raise FrontEndError(f"argument '{what}' must be an array or a number, got: {type(leaf).__name__}") from None
-    if array.dtype.kind in "OSUMm":
-        raise FrontEndError(f"argument '{what}' must be an array or a number, got: {type(leaf).__name__}")
-    array = np.asarray(array, jax.dtypes.canonicalize_dtype(array.dtype))
-    if array.dtype.name not in _ELEMENTS:
-        raise FrontEndError(f"argument '{what}' must have one of the element types {', '.join(_ELEMENTS)}, got: "
-                            f"{array.dtype}")
-    return array
 
 
 def _names_of(function: Callable, count: int) -> list[str]:
@@ -84,16 +34,19 @@ def _names_of(function: Callable, count: int) -> list[str]:
     return [names[i] if i < len(names) else f"arg{i}" for i in range(count)]
 
 
-def _local(leaves: Leaves, argument: str, workers: int) -> list[tuple[int, ...]]:
-    shapes = []
-    for name, array in zip(leaves.names, leaves.arrays):
+def _local(leaves: Leaves, argument: str, workers: int, devices: int) -> list[tuple[int, ...]]:
+    """Shapes of a device's part of a batch, of all leaves."""
+    shapes, parts = [], workers * devices
+    for name, shape in zip(leaves.all_names, leaves.shapes):
         what = f"{argument}{'.' + name if name else ''}"
-        if array.ndim == 0:
+        if not shape:
             raise FrontEndError(f"batch argument '{what}' must have a dimension of samples, got: a scalar")
-        if array.shape[0] % workers:
-            raise FrontEndError(f"batch argument '{what}': {array.shape[0]} samples are not divisible by "
-                                f"{workers} workers")
-        shapes.append((array.shape[0] // workers, *array.shape[1:]))
+        if shape[0] == 0:
+            raise FrontEndError(f"batch argument '{what}' must have samples, got: {list(shape)}")
+        if shape[0] % parts:
+            raise FrontEndError(f"batch argument '{what}': {shape[0]} samples are not divisible by "
+                                f"{workers} {'workers' if devices == 1 else f'x {devices} devices'}")
+        shapes.append((shape[0] // parts, *shape[1:]))
     return shapes
 
 
@@ -162,7 +115,9 @@ class _Match:
         self.scalars: list[str] = []
 
     def __call__(self, output) -> list:
-        outputs = list(output) if isinstance(output, (tuple, list)) else [output]
+        # A step may return its parameters alone, and these may be a tuple or a list themselves.
+        alone = jax.tree_util.tree_structure(output) == self.carried[self.params].tree
+        outputs = list(output) if isinstance(output, (tuple, list)) and not alone else [output]
         free, leaves, self.results, self.unmatched = list(range(len(outputs))), [], [], []
         for position, argument in self.carried.items():
             if position in self.constant:
@@ -170,9 +125,9 @@ class _Match:
             found, reason = None, ""
             for i in free:
                 flat, tree = jax.tree_util.tree_flatten(outputs[i])
-                if tree != argument.tree or not flat and argument.arrays:
+                if tree != argument.tree:
                     continue
-                wrong = [(n, o, t) for n, o, t in zip(argument.names, flat, argument.types) if jax_keys.type_of(o) != t]
+                wrong = [(n, o, t) for n, o, t in zip(argument.all_names, flat, argument.types) if jax_keys.type_of(o) != t]
                 if not wrong:
                     found = i
                     break
@@ -189,7 +144,7 @@ class _Match:
             free.remove(found)
             if argument.names == [""] and argument.arrays[0].ndim == 0:
                 self.scalars += self.slots[position]
-            leaves += [jax_keys.unwrapped(x) for x in jax.tree_util.tree_leaves(outputs[found])]
+            leaves += [jax_keys.unwrapped(x) for x in argument.full(jax.tree_util.tree_leaves(outputs[found]))]
             self.results += [("updates", n) for n in self.slots[position]]
         rest = [outputs[i] for i in free]
         values, names = metrics(rest[0] if len(rest) == 1 else tuple(rest) if rest else ())
@@ -222,14 +177,17 @@ def metrics(tree) -> tuple[list, list[str]]:
             raise FrontEndError(f"metric '{name}' must be floating point, as metrics are averaged over the workers, got: "
                                 f"{dtype}; return a mean over the batch, or cast it if the mean of what each worker has is meant")
         values.append(jax.numpy.asarray(leaf))
-        names.append(f"metric.{name}" if name[0].isdigit() else name)
+        name = f"metric.{name}" if name[0].isdigit() else name
+        while name in names:
+            name += "_"
+        names.append(name)
     if names == ["metric.0"]:
         names = ["loss"]
     return values, names
 
 
 def describe(step: Callable, arguments: tuple, *, params: int = 0, batch: Sequence[int] = (-1,), workers: int = 1,
-             constant: Sequence[int] = (), functions: Mapping[str, tuple] = {}, name: str = "step",
+             devices: int = 1, constant: Sequence[int] = (), functions: Mapping[str, tuple] = {}, name: str = "step",
              location_root: Optional[str] = None, row_sparse: Sequence[str] = ()) -> Description:
     """See base.FrontEnd. functions: name -> (function, *example arguments); arguments that
     have the structure and shapes of a carried argument of the step are that argument, the
@@ -248,10 +206,12 @@ def describe(step: Callable, arguments: tuple, *, params: int = 0, batch: Sequen
     taken = {n for own in slots.values() for n in own}
     _name_batches({names[i]: all_leaves[i] for i in batch}, taken)
 
-    specs, kinds = [], []
+    specs, kinds, empty = [], [], {}
     for i, leaves in enumerate(all_leaves):
         if i in batch:
-            shapes = _local(leaves, names[i], workers)
+            shapes = _local(leaves, names[i], workers, devices)
+            empty[i] = {j: np.zeros(shapes[j], a.dtype) for j, a in leaves.empty.items()}
+            shapes = leaves.full(shapes)
             kinds += [("batch", n) for n in leaves.batch_names]
         else:
             shapes = [a.shape for a in leaves.arrays]
@@ -261,11 +221,11 @@ def describe(step: Callable, arguments: tuple, *, params: int = 0, batch: Sequen
     match.params, match.constant = params, constant
 
     def flat(*values):
-        return match(step(*_unflatten(all_leaves, values)))
+        return match(step(*_unflatten(all_leaves, values, empty)))
     shapes = [[a.shape for a in leaves.arrays] for leaves in all_leaves]
     with forgotten_batch(names, shapes, params, batch, constant, lambda: match.unmatched):
         module = _lower_step(flat, specs)
-    samples = {a.shape[0] for i in batch for a in all_leaves[i].arrays}
+    samples = {shape[0] for i in batch for shape in all_leaves[i].shapes}
     if len(samples) > 1:
         raise FrontEndError(f"batch arguments must have one number of samples, got: {sorted(samples)}")
     printer = Printer()
@@ -279,7 +239,7 @@ def describe(step: Callable, arguments: tuple, *, params: int = 0, batch: Sequen
     flatteners = {name: (names, {i: all_leaves[i] for i in batch})}
     for other, (function, *examples) in functions.items():
         lines, flattener, arguments_, results = _other(other, function, examples, carried, slots, kind_of, workers,
-                                                       locate, printer)
+                                                       devices, locate, printer)
         texts.append(lines)
         flatteners[other], batches[other], metric_names[other] = flattener, arguments_, results
 
@@ -291,11 +251,12 @@ def describe(step: Callable, arguments: tuple, *, params: int = 0, batch: Sequen
                        lambda function, value: _flatten(*flatteners[function], value), restore, params)
 
 
-def _unflatten(all_leaves: Sequence[Leaves], values) -> list:
+def _unflatten(all_leaves: Sequence[Leaves], values, empty: Mapping[int, Mapping[int, np.ndarray]]) -> list:
+    """empty: of arguments at these positions, what arrays without elements are."""
     result, values = [], list(values)
-    for leaves in all_leaves:
+    for i, leaves in enumerate(all_leaves):
         part, values = values[: len(leaves.arrays)], values[len(leaves.arrays):]
-        result.append(leaves.tree_of(part))
+        result.append(leaves.tree_of(part, empty.get(i)))
     return result
 
 
@@ -332,11 +293,11 @@ def _batch_arguments(kinds, specs) -> list[BatchArgument]:
     return [BatchArgument(n, s.shape, np.dtype(s.dtype)) for (k, n), s in zip(kinds, specs) if k == "batch"]
 
 
-def _other(name, function, examples, carried, slots, kind_of, workers, locate, printer):
+def _other(name, function, examples, carried, slots, kind_of, workers, devices, locate, printer):
     """A further function: (lines, flattener, batch arguments, metric names)."""
     names = _names_of(function, len(examples))
     leaves = [Leaves(a, n) for a, n in zip(examples, names)]
-    free, kinds, specs, batch = dict(carried), [], [], {}
+    free, kinds, specs, batch, empty = dict(carried), [], [], {}, {}
     for i, own in enumerate(leaves):
         position = next((p for p, c in free.items() if c.tree == own.tree and c.types == own.types), None)
         if position is not None:
@@ -347,14 +308,16 @@ def _other(name, function, examples, carried, slots, kind_of, workers, locate, p
             batch[i] = own
             _name_batches({names[i]: own}, {n for _, n in kinds} | {n for s in slots.values() for n in s})
             kinds += [("batch", n) for n in own.batch_names]
-            specs += [jax.ShapeDtypeStruct(s, a.dtype) for s, a in zip(_local(own, names[i], workers), own.arrays)]
+            shapes = _local(own, names[i], workers, devices)
+            empty[i] = {j: np.zeros(shapes[j], a.dtype) for j, a in own.empty.items()}
+            specs += [jax.ShapeDtypeStruct(s, a.dtype) for s, a in zip(own.full(shapes), own.arrays)]
     results: list[str] = []
 
     def flat(*values):
-        out, results[:] = metrics(function(*_unflatten(leaves, values)))
+        out, results[:] = metrics(function(*_unflatten(leaves, values, empty)))
         return out
     module = _lower(flat, specs)
-    samples = {a.shape[0] for own in batch.values() for a in own.arrays}
+    samples = {shape[0] for own in batch.values() for shape in own.shapes}
     spec = FunctionSpec(name, kinds, [("metric", n) for n in results], False, samples.pop() if samples else None)
     lines = level0_function(module, spec, locate, printer)
     return lines, (names, batch), _batch_arguments(kinds, specs), results
@@ -372,7 +335,10 @@ def _flatten(names, batch: Mapping[int, Leaves], value) -> dict[str, np.ndarray]
         own = Leaves(given, names[i])
         if own.tree != leaves.tree:
             raise FrontEndError(f"batch argument '{names[i]}' must have the structure of its example, got: {own.tree}")
-        for n, array, example in zip(leaves.batch_names, own.arrays, leaves.arrays):
+        for n, shape, example in zip(leaves.all_names, own.shapes, leaves.shapes):
+            if shape != example and 0 in (*shape, *example):  # what has no elements is no array of the program
+                raise FrontEndError(f"batch '{n or names[i]}' must match {list(example)}, got: {list(shape)}")
+        for n, array, example in zip(leaves.batch_names, own.arrays, leaves.arrays, strict=True):
             if array.shape[1:] != example.shape[1:] or array.dtype != example.dtype or array.shape[:1] != example.shape[:1]:
                 raise FrontEndError(f"batch '{n}' must match {example.dtype}{list(example.shape)}, got: "
                                     f"{array.dtype}{list(array.shape)}")

@@ -33,7 +33,18 @@ gradient_p = Primitive("cs_gradient")
 gradient_p.def_impl(lambda gradient, value: gradient)
 gradient_p.def_abstract_eval(lambda gradient, value: gradient)
 ad.primitive_jvps[gradient_p] = lambda primals, tangents: (primals[0], tangents[0])
-batching.primitive_batchers[gradient_p] = lambda args, dims: (args[0], dims[0])
+
+
+def _batch(arguments, dims):
+    """Of parameters that are batched themselves, as in an ensemble, it stays a mark; else it is nothing: gradients of
+    each sample are not what is averaged."""
+    (gradient, value), (dim, of) = arguments, dims
+    if dim is None or of is None:
+        return gradient, dim
+    return gradient_p.bind(jax.numpy.moveaxis(gradient, dim, of), value), of
+
+
+batching.primitive_batchers[gradient_p] = _batch
 
 
 def _lower(context, gradient, value):

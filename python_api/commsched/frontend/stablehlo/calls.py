@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from ...errors import FrontEndError
 from .elementwise import elementwise
-from .ir import Value
+from .ir import Value, quoted
 from .scalar import RULES
 from .sorting import approximate_top_k
 from .walker import Walker, handles
@@ -42,13 +42,16 @@ def _custom_call(w: Walker, op):
     elif target in ("Sharding", "annotate_device_placement"):
         w.set(op, *w.operands(op))
     else:
-        w.refuse(op, f"target @{target}")
+        w.refuse(op, f"target @{target}" + (
+            ", a call of Python while the step runs (jax.debug.print, pure_callback, io_callback)," if "callback" in target else ""))
 
 
 def _mark(w: Walker, gradient: Value, parameter: Value) -> Value:
     """cs.gradient, if the differentiated value is a parameter of the step."""
     name = w.carried.get(parameter.id)
     if name is None:
+        if not w.e.depth:
+            w.differentiated.append((parameter, w.where()))
         return gradient
     if w.e.depth:
         raise FrontEndError(f"{w.where()}the gradient of '{name}' is taken inside a loop or a branch; mark the "
@@ -57,7 +60,7 @@ def _mark(w: Walker, gradient: Value, parameter: Value) -> Value:
         raise FrontEndError(f"{w.where()}the gradient of '{name}' is marked twice, first at {w.gradients[name]}")
     w.gradients[name] = w.e.location or "an unknown line"
     result = Value(gradient.shape, gradient.dtype)
-    w.e.emit(f'cs.gradient {gradient.ref} of "{name}" : {gradient.type}', result, located=True, pinned=True)
+    w.e.emit(f'cs.gradient {gradient.ref} of {quoted(name)} : {gradient.type}', result, located=True, pinned=True)
     return result
 
 

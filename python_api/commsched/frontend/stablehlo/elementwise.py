@@ -53,7 +53,10 @@ def _constant(w: Walker, op):
     shape, dtype = w.type_of(op.results[0])
     array = constant_array(op, dtype)
     flat = array.reshape(-1)
-    if flat.size and bool(np.all(flat == flat[0])) or flat.size == 1:
+    if flat.size == 0:  # which literals cannot say in all shapes
+        w.set(op, w.e.splat(0, shape, dtype))
+    elif flat.size == 1 or bool(np.all((flat == flat[0]) & (np.signbit(flat) == np.signbit(flat[0])) if dtype.is_float
+                                       else flat == flat[0])):
         w.set(op, w.e.splat(flat[0].item(), shape, dtype))
     else:
         w.set(op, w.e.constant(array, dtype))

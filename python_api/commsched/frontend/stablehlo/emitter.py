@@ -183,11 +183,11 @@ class Emitter:
             value = value.reshaped
             if value.shape == shape:
                 return value
+        if 0 in shape:
+            return self.empty(shape, value.dtype)
         original = value
         groups = _groups(value.shape, shape)
         middle = [int(np.prod([value.shape[i] for i in g[0]], dtype=np.int64)) for g in groups]
-        if 0 in value.shape:
-            return self.empty(shape, value.dtype)
 
         def text(which):
             return "[" + ", ".join(str(list(g[which])) for g in groups) + "]"

@@ -9,7 +9,8 @@ import re
 from typing import Callable, Optional, Sequence
 
 from ...errors import FrontEndError
-from .ir import Block, Printer, Value, drop_dead, references
+from .dependence import Dependences, check_unmarked
+from .ir import Printer, Value, drop_dead, quoted
 from .walker import Walker
 
 
@@ -53,6 +54,7 @@ def level0_function(module, spec: FunctionSpec, locate: Callable[[str], Optional
         raise FrontEndError(
             "the step has no gradient of a parameter: take it with jax.value_and_grad or jax.grad at a leaf of the "
             "params argument itself, or mark it with commsched.mark_gradients(grads, params)")
+    params = [name for kind, name in spec.arguments if kind == "param"]
     if spec.is_step:
         updated = {name for kind, name in spec.results if kind == "updates"}
         spec.arguments = [("state" if kind == "param" and name in updated and name not in walker.gradients else kind,
@@ -61,11 +63,16 @@ def level0_function(module, spec: FunctionSpec, locate: Callable[[str], Optional
             if name not in walker.gradients:
                 raise FrontEndError(f"the step has no gradient of '{name}', which row_sparse names")
     body = walker.e.block
+    known = Dependences(body)
     old = {name: value for value, (_, name) in zip(arguments, spec.arguments)}
     for value, (kind, name) in zip(results, spec.results):
-        if kind == "updates" and name in spec.scalars and not _depends(body, value.id, old[name].id):
+        if kind == "updates" and name in spec.scalars and old[name].id not in known.of([value.id]):
             raise FrontEndError(f"an output of the step looks like the new value of '{name}' but does not depend on "
                                 f"it; if '{name}' is constant, name its position in constant=")
+    if spec.is_step:
+        new = {name: value for value, (kind, name) in zip(results, spec.results) if kind == "updates"}
+        batch = [name for kind, name in spec.arguments if kind == "batch"]
+        check_unmarked(known, old, new, params, batch, walker.gradients, walker.differentiated)
     types = ", ".join(r.type for r in results)
     body.terminator = f"return {', '.join(r.ref for r in results)} : {types}"
     drop_dead(body, set())
@@ -75,8 +82,8 @@ def level0_function(module, spec: FunctionSpec, locate: Callable[[str], Optional
     for value, (kind, name) in zip(arguments, spec.arguments):
         printer.names[value.id] = "%" + _identifier(name, names)
         mark = ", cs.row_sparse" if kind == "param" and name in spec.row_sparse else ""
-        heads.append(f'{printer.names[value.id]}: {value.type} {{cs.{kind} = "{name}"{mark}}}')
-    outs = [f'{r.type} {{cs.{kind} = "{name}"}}' for r, (kind, name) in zip(results, spec.results, strict=True)]
+        heads.append(f'{printer.names[value.id]}: {value.type} {{cs.{kind} = {quoted(name)}{mark}}}')
+    outs = [f'{r.type} {{cs.{kind} = {quoted(name)}}}' for r, (kind, name) in zip(results, spec.results, strict=True)]
     attributes = (["cs.step"] if spec.is_step else []) + (
         [f"cs.global_batch = {spec.global_batch} : i64"] if spec.global_batch else [])
     lines = [f"func.func @{spec.name}("]
@@ -89,25 +96,9 @@ def level0_function(module, spec: FunctionSpec, locate: Callable[[str], Optional
     return lines
 
 
-def _depends(block: Block, result: int, argument: int) -> bool:
-    """Whether a value is computed from an argument."""
-    live = {result}
-
-    def visit(block: Block, everything: bool) -> None:
-        if everything:
-            live.update(references(block.terminator))
-        for op in reversed(block.ops):
-            if everything or any(r.id in live for r in op.results):
-                live.update(references(op.text))
-                for region in op.regions:
-                    visit(region, True)
-    visit(block, False)
-    return argument in live
-
-
 def _identifier(name: str, taken: set[str]) -> str:
     """A readable SSA name that no generated one equals."""
-    text = re.sub(r"[^\w.]", "_", name)
+    text = re.sub(r"[^\w.]", "_", name, flags=re.ASCII)
     if not re.match(r"[A-Za-z_]", text) or re.match(r"(b|in_|out_|pad_|r)\d", text):
         text = "arg_" + text
     while text in taken:

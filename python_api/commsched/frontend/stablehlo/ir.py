@@ -138,6 +138,12 @@ class Op:
         self.name = name
 
 
+def quoted(text: str) -> str:
+    """A string as MLIR reads it."""
+    return '"' + "".join(c if " " <= c <= "~" and c not in '"\\' else "".join(f"\\{b:02X}" for b in c.encode())
+                         for c in text) + '"'
+
+
 def references(text: str) -> Iterable[int]:
     return (int(m) for m in _REFERENCE.findall(text))
 

@@ -45,6 +45,8 @@ class Walker:
         self.e = Emitter()
         self.carried = carried
         self.gradients: dict[str, str] = {}
+        # What has a gradient and is no parameter itself, and where it is taken.
+        self.differentiated: list[tuple[Value, str]] = []
         # Parameters with row-sparse gradients: their Values, and shape and element type.
         self.tables: dict[int, tuple[tuple[int, ...], DType]] = {}
         self.locate = locate
@@ -179,6 +181,19 @@ def constant_array(op, dtype: DType) -> np.ndarray:
     shape = tuple(ir.RankedTensorType(op.results[0].type).shape)
     if attribute.is_splat:
         return np.full(shape, attribute.get_splat_value().value)
-    if dtype.mlir in ("bf16", "f16", "i1"):
+    if dtype.mlir == "bf16":
+        return bf16_elements(str(attribute)).reshape(shape)
+    if dtype.mlir == "i1":
         return np.array([attribute[i] for i in range(len(attribute))]).reshape(shape)
     return np.array(attribute).reshape(shape)
+
+
+def bf16_elements(text: str) -> np.ndarray:
+    """The numbers in the text of a dense attribute, which is all that the bindings give of bf16."""
+    text = text[text.index("<") + 1:text.rindex(" : tensor<")]
+    if text.startswith('"0x'):
+        bits = np.frombuffer(bytes.fromhex(text[3:text.index('"', 1)]), "<u2")
+        return (bits.astype(np.uint32) << 16).view(np.float32)
+    numbers = re.findall(r"0x[0-9A-F]{4}|[-+\d.e]+", text)  # what is not finite is written as its bits
+    return np.array([np.uint32(int(n, 16) << 16).view(np.float32) if n.startswith("0x") else np.float32(n)
+                     for n in numbers], np.float32)
