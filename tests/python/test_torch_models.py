@@ -60,3 +60,11 @@ def test_drawn_text_models(seed):
     torch.manual_seed(seed)
     found, _ = train_both(models.drawn_text_model(seed), lambda m: torch.optim.SGD(m.parameters(), lr=0.2), CE, models.texts(seed, 2), 1 + seed % 2)
     assert_close(found, params=2e-6, loss=2e-5)
+
+
+@pytest.mark.parametrize("name, options, better", [("gpt", dict(steps=60), lambda loss: loss < 3.0), ("vit", dict(epochs=4), lambda accuracy: accuracy > 0.6)])
+def test_examples(name, options, better, monkeypatch):
+    import importlib
+    import pathlib
+    monkeypatch.syspath_prepend(str(pathlib.Path(__file__).resolve().parents[2] / "examples" / "pytorch"))
+    assert better(importlib.import_module(name).main(**options))

@@ -160,7 +160,7 @@ case("elementwise/promotion", False)(lambda r: (lambda i, x, b: (i + x, i * 0.5,
                                               r.ids(4, 3), r.t(3), r.mask(3)))
 case("elementwise/where")(lambda r: (torch.where, r.mask(2, 3), r.t(2, 3), r.t(3)))
 case("elementwise/masked_fill")(lambda r: (lambda x, m: x.masked_fill(m, -1e9), r.t(2, 3), r.mask(3)))
-case("elementwise/clamp")(lambda r: (lambda x, l: (x.clamp(-0.5, 0.5), x.clamp(min=0.1), x.clamp(max=0.1), torch.clamp(x, l, l + 1)), r.t(4, 3), r.t(3)))
+case("elementwise/clamp")(lambda r: (lambda x, l: (x.clamp(-0.5, 0.5), x.clamp(min=0.1), x.clamp(max=0.1), torch.clamp_max(x, 0.2), torch.clamp_min(x, 0.1), torch.clamp(x, l, l + 1)), r.t(4, 3), r.t(3)))
 case("elementwise/addcmul")(lambda r: (lambda x, a, b: (torch.addcmul(x, a, b, value=0.3), torch.addcmul(x, a, b)), r.t(2, 3), r.t(2, 3), r.t(3)))
 case("elementwise/addcdiv")(lambda r: (lambda x, a, b: torch.addcdiv(x, a, b, value=-0.3), r.t(2, 3), r.t(2, 3), r.positive(3)))
 case("elementwise/lerp")(lambda r: (lambda a, b, w: (torch.lerp(a, b, 0.1), torch.lerp(a, b, 0.9), torch.lerp(a, b, w)), r.t(2, 3), r.t(2, 3), r.t(2, 3)))
@@ -209,6 +209,8 @@ case("shapes/expand")(lambda r: (lambda x: (x.expand(4, 3, 2), x.repeat(2, 1, 3)
 case("shapes/flip")(lambda r: (lambda x: (x.flip(0), x.flip(0, -1), x.roll(1, 0), x.roll((1, -2), (0, 1)), x.roll(3), x.rot90()), r.t(3, 4)))
 case("shapes/pad")(lambda r: (lambda x: (F.pad(x, (1, 2)), F.pad(x, (0, 1, 2, 0), value=3.0), F.pad(x, (-1, 1)), F.pad(x, (1, 1, 2, 1), mode="reflect"), F.pad(x, (1, 2, 1, 1), mode="replicate"),
                                          F.pad(x, (1, 2, 1, 1), mode="circular")), r.t(2, 2, 4, 5)))
+case("shapes/borders")(lambda r: (lambda a, b: (F.pad(a, (1, 2), mode="reflect"), F.pad(a, (2, 1), mode="replicate"), F.pad(b, (1, 0, 0, 1, 1, 1), mode="reflect"),
+                                            F.pad(b, (1, 0, 2, 1, 1, 1), mode="replicate")), r.t(1, 2, 5), r.t(1, 2, 3, 3, 4)))
 case("shapes/triangles")(lambda r: (lambda x: (x.tril(), x.triu(1), x.tril(-1), x.triu(-2)), r.t(2, 4, 5)))
 case("shapes/diagonal")(lambda r: (lambda x: (x.diagonal(0, 1, 2), x.diagonal(1, -2, -1), torch.diag_embed(x[0]), x[0].diagonal(-1)), r.t(2, 4, 5)))
 case("shapes/unfold")(lambda r: (lambda x: (x.unfold(2, 3, 2), F.unfold(x, 2), F.unfold(x, 2, stride=2, padding=1)), r.t(1, 2, 5, 6)))
@@ -230,7 +232,9 @@ def _written(r):
         c[2:5] = y[0, :3]
         d = x.clone().t()
         d[0] = y[0, :3]
-        return a, b, c, d
+        e = x.clone()
+        e.as_strided((2, 2), (4, 1), 1).add_(1)
+        return a, b, c, d, e
     return f, r.t(3, 4), r.t(3, 4)
 
 

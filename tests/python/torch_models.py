@@ -67,8 +67,8 @@ class Attention(nn.Module):
         return self.out(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2))
 
 
-def mlp(width, factor=2):
-    return nn.Sequential(nn.Linear(width, factor * width), nn.GELU(), nn.Linear(factor * width, width))
+def mlp(width, factor=2, bias=True):
+    return nn.Sequential(nn.Linear(width, factor * width), nn.GELU(), nn.Linear(factor * width, width, bias))
 
 
 def transposed(inner):
@@ -94,7 +94,8 @@ def vit(width=16, classes=5):
 
 
 def mixer(width=16, classes=5):
-    blocks = [nn.Sequential(Residual(nn.Sequential(nn.LayerNorm(width), transposed(mlp(9)))),
+    """What is the same for all channels goes away in the norms that follow, as the gradient of such a bias would."""
+    blocks = [nn.Sequential(Residual(nn.Sequential(nn.LayerNorm(width), transposed(mlp(9, bias=False)))),
                             Residual(nn.Sequential(nn.LayerNorm(width), mlp(width)))) for _ in range(2)]
     return nn.Sequential(Patches(width, 4), *blocks, nn.LayerNorm(width), Lambda(lambda x: x.mean(1)), nn.Linear(width, classes))
 

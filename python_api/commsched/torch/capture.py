@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import logging
 from typing import Any, Callable, Mapping, Sequence
 
 import torch
@@ -110,13 +111,19 @@ def metrics_of(value: Any) -> "tuple[list[str], list[torch.Tensor]]":
 @contextlib.contextmanager
 def _plain():
     """Attention and recurrent layers as operations that have rules."""
-    fast = torch.backends.mha.get_fastpath_enabled()
+    fast, blocked = torch.backends.mha.get_fastpath_enabled(), torch._C._get_mkldnn_enabled()
+    log = logging.getLogger("torch._subclasses.fake_tensor")  # which writes errors that are raised, too
+    level = log.level
     torch.backends.mha.set_fastpath_enabled(False)
+    torch._C._set_mkldnn_enabled(False)
+    log.setLevel(logging.CRITICAL + 1)
     try:
-        with torch.backends.mkldnn.flags(enabled=False), sdpa_kernel(SDPBackend.MATH):
+        with sdpa_kernel(SDPBackend.MATH):
             yield
     finally:
         torch.backends.mha.set_fastpath_enabled(fast)
+        torch._C._set_mkldnn_enabled(blocked)
+        log.setLevel(level)
 
 
 def capture(step: Step, params: Sequence[torch.Tensor], buffers: Sequence[torch.Tensor],

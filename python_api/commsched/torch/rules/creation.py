@@ -53,11 +53,6 @@ def _arange(op: Operation, *numbers, **_):
     return _progression(op, numbers[0], numbers[2] if len(numbers) > 2 else 1)
 
 
-@rule("prims.iota")
-def _iota(op: Operation, length, *, start, step, **_):
-    return _progression(op, start, step)
-
-
 @rule("aten.eye")
 def _eye(op: Operation, *_, **__):
     return jnp.eye(*op.shape, dtype=op.dtype)

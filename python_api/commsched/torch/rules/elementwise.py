@@ -29,7 +29,7 @@ _UNARY = {
     "acosh": jnp.arccosh, "atanh": jnp.arctanh, "erf": jax.scipy.special.erf, "erfc": jax.scipy.special.erfc,
     "erfinv": jax.scipy.special.erfinv, "sigmoid": jax.nn.sigmoid, "relu": lambda x: jnp.where(jnp.isnan(x), x, jnp.maximum(x, 0)),
     "sign": _sign, "sgn": _sign, "floor": jnp.floor, "ceil": jnp.ceil, "trunc": jnp.trunc, "frac": lambda x: x - jnp.trunc(x),
-    "lgamma": jax.scipy.special.gammaln, "digamma": jax.scipy.special.digamma, "square": lambda x: x * x,
+    "lgamma": jax.scipy.special.gammaln, "digamma": jax.scipy.special.digamma,
     "silu": lambda x: x / (1 + jnp.exp(-x)),
 }
 for _name, _function in _UNARY.items():
@@ -43,6 +43,12 @@ def _round(op: Operation, x, *, decimals=0):
     if decimals:
         raise NoRule("decimals")
     return jnp.round(x)
+
+
+@rule("aten.polygamma")
+def _polygamma(op: Operation, n, x):
+    (x,) = arrays(op.wide, x)
+    return jax.scipy.special.polygamma(n, x)
 
 
 @rule("aten.isnan")
@@ -98,10 +104,15 @@ def _rsub(op: Operation, a, b, alpha=1):
     return _sub(op, b, a, alpha=alpha)
 
 
+def _rest(a, b):
+    """With the sign of a."""
+    return lax.rem(*jnp.broadcast_arrays(a, b))
+
+
 def _floor_divide(a, b):
     if not jnp.issubdtype(a.dtype, jnp.floating):
         return jnp.floor_divide(a, b)
-    rest = lax.rem(a, b)
+    rest = _rest(a, b)
     quotient = (a - rest) / b
     quotient = jnp.where((rest != 0) & ((b < 0) != (rest < 0)), quotient - 1, quotient)
     whole = jnp.floor(quotient)
@@ -117,7 +128,7 @@ def _div(op: Operation, a, b, *, rounding_mode=None):
         return a / b
     if rounding_mode == "floor":
         return _floor_divide(a, b)
-    return jnp.trunc(a / b) if jnp.issubdtype(a.dtype, jnp.floating) else lax.div(a, b)
+    return jnp.trunc(a / b) if jnp.issubdtype(a.dtype, jnp.floating) else lax.div(*jnp.broadcast_arrays(a, b))
 
 
 @rule("aten.floor_divide")
@@ -128,7 +139,7 @@ def _floor_division(op: Operation, a, b):
 @rule("aten.remainder")
 def _remainder(op: Operation, a, b):
     a, b = arrays(op.wide, a, b)
-    rest = lax.rem(a, b)
+    rest = _rest(a, b)
     return jnp.where((rest != 0) & ((rest < 0) != (b < 0)), rest + b, rest)
 
 
@@ -161,7 +172,7 @@ def _xlogy(a, b):
 
 
 for _name, _function in {"mul": jnp.multiply, "maximum": jnp.maximum, "minimum": jnp.minimum, "fmax": jnp.fmax, "fmin": jnp.fmin,
-                         "atan2": jnp.arctan2, "fmod": lax.rem, "copysign": jnp.copysign, "bitwise_and": jnp.bitwise_and,
+                         "atan2": jnp.arctan2, "fmod": _rest, "copysign": jnp.copysign, "bitwise_and": jnp.bitwise_and,
                          "bitwise_or": jnp.bitwise_or, "bitwise_xor": jnp.bitwise_xor, "bitwise_left_shift": jnp.left_shift,
                          "bitwise_right_shift": jnp.right_shift, "xlogy": _xlogy, "hypot": jnp.hypot}.items():
     rule(f"aten.{_name}")(_binary(_function))
@@ -211,13 +222,13 @@ def _clamp_max(op: Operation, x, max):
 
 
 @rule("aten.addcmul")
-def _addcmul(op: Operation, x, a, b, *, value=1):
+def _addcmul(op: Operation, x, a, b, value=1):
     x, a, b = arrays(op.wide, x, a, b)
     return x + _times(op, value, a) * b
 
 
 @rule("aten.addcdiv")
-def _addcdiv(op: Operation, x, a, b, *, value=1):
+def _addcdiv(op: Operation, x, a, b, value=1):
     x, a, b = arrays(op.wide, x, a, b)
     return x + _times(op, value, a / b)
 
@@ -255,12 +266,5 @@ def _same(op: Operation, x, *_, **__):
 @rule("aten.copy")
 def _copy(op: Operation, old, new, non_blocking=False):
     return jnp.broadcast_to(_same(op, new), op.shape)
-
-
-@rule("aten.dropout")
-def _no_dropout(op: Operation, x, p, train):
-    if train and p:
-        raise NoRule("train")
-    return x
 
 

@@ -31,12 +31,6 @@ def _index(op: Operation, x, indices):
     return x.at[_places(x, indices)].get(mode="clip")
 
 
-@rule("aten._unsafe_masked_index")
-def _masked_index(op: Operation, x, mask, indices, fill):
-    found = x.at[_places(x, [None if i is None else jnp.clip(i, 0, x.shape[d] - 1) for d, i in enumerate(indices)])].get(mode="clip")
-    return jnp.where(mask, found, *arrays(op.dtype, fill))
-
-
 @rule("aten.index_put", "aten._unsafe_index_put", "aten._index_put_impl")
 def _index_put(op: Operation, x, indices, values, accumulate=False, unsafe=False):
     values = values.astype(x.dtype)

@@ -42,7 +42,7 @@ class _Windows:
     def reduce(self, x, initial, function):
         lead = x.ndim - self.rank
         # The last window may begin before the end of the padded array and leave a rest.
-        return lax.reduce_window(x, jnp.asarray(initial, x.dtype), function, (1,) * lead + tuple(self.kernel),
+        return lax.reduce_window(x, np.asarray(initial, x.dtype), function, (1,) * lead + tuple(self.kernel),
                                  (1,) * lead + tuple(self.stride), [(0, 0)] * lead + list(zip(self.padding, self.behind)),
                                  window_dilation=(1,) * lead + tuple(self.dilation))[
             (slice(None),) * lead + tuple(slice(0, n) for n in self.out)]

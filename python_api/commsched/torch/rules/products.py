@@ -38,10 +38,10 @@ def _addr(op: Operation, c, a, b, *, beta=1, alpha=1):
     return _plus(op, c, a[:, None], b[None, :], beta, alpha)
 
 
-@rule("aten.linear")
-def _linear(op: Operation, x, weight, bias=None):
-    product = jnp.matmul(x, weight.T, preferred_element_type=op.dtype)
-    return product if bias is None else product + bias
+@rule("aten._trilinear")
+def _trilinear(op: Operation, a, b, c, expand1, expand2, expand3, sumdim, unroll_dim=1):
+    a, b, c = (jnp.expand_dims(x, tuple(dims)) for x, dims in zip(arrays(op.wide, a, b, c), (expand1, expand2, expand3)))
+    return jnp.sum(a * b * c, tuple(sumdim))
 
 
 # ---- convolutions --------------------------------------------------------------------------------------------

@@ -138,15 +138,6 @@ def _prims_sum(op: Operation, x, dims, **_):
     return _sum(op, x, dims) if dims else x
 
 
-@rule("prims.prod")
-def _prims_prod(op: Operation, x, dims, **_):
-    return _prod(op, x, dims) if dims else x
-
-
-rule("prims.amax")(lambda op, x, dims, **_: jnp.max(x, tuple(dims)))
-rule("prims.amin")(lambda op, x, dims, **_: jnp.min(x, tuple(dims)))
-
-
 # ---- along a dimension ---------------------------------------------------------------------------------------
 
 @rule("aten.cumsum")
@@ -180,11 +171,6 @@ def _sort(op: Operation, x, dim=-1, descending=False, *, stable=True):
 @rule("aten.sort.stable")
 def _sort_stable(op: Operation, x, *, stable=True, dim=-1, descending=False):
     return _sort(op, x, dim, descending)
-
-
-@rule("aten.argsort")
-def _argsort(op: Operation, x, dim=-1, descending=False, **_):
-    return _sort(op, x, dim, descending)[1]
 
 
 @rule("aten.topk")

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -125,6 +126,23 @@ def _pad(op: Operation, x, pad, value=0):
     for i in range(len(pad) // 2):
         widths[x.ndim - 1 - i] = (pad[2 * i], pad[2 * i + 1], 0)
     return lax.pad(x, arrays(op.dtype, value)[0], widths)
+
+
+def _bordered(mode):
+    def pad(x, widths):
+        rank = len(widths) // 2
+        return jnp.pad(x, [(0, 0)] * (x.ndim - rank) + [(widths[2 * i], widths[2 * i + 1]) for i in reversed(range(rank))], mode=mode)
+
+    def backward(op: Operation, gradient, x, widths):
+        return jax.vjp(lambda x: pad(x, widths), x)[1](gradient)[0]
+    return lambda op, x, widths: pad(x, widths), backward
+
+
+for _kind, _mode in (("reflection", "reflect"), ("replication", "edge")):
+    for _rank in (1, 2, 3):
+        _forward, _backward = _bordered(_mode)
+        rule(f"aten.{_kind}_pad{_rank}d")(_forward)
+        rule(f"aten.{_kind}_pad{_rank}d_backward")(_backward)
 
 
 def _triangle(op: Operation, x, keep):
