@@ -1,0 +1,236 @@
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A whole training step of PyTorch, the stock optimizer included, as one graph of functional ATen operations."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import logging
+from typing import Any, Callable, Mapping, Sequence
+
+import torch
+from torch._dispatch.python import enable_python_dispatcher
+from torch.fx import traceback as fx_traceback
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils import _pytree as pytree
+
+from ..errors import CommSchedError, FrontEndError
+from . import places
+from .decompositions import table
+from .optimizers import Copy, Hyper
+from .places import Places
+
+_library = torch.library.Library("commsched", "DEF")
+_library.define("gradient(Tensor gradient, int parameter) -> Tensor")
+_library.impl("gradient", lambda gradient, parameter: gradient.clone(), "CompositeExplicitAutograd")
+_library.impl("gradient", lambda gradient, parameter: torch.empty_like(gradient), "Meta")
+
+
+@dataclasses.dataclass
+class Step:
+    """What is captured. before_update: called with the model between the backward pass and the update."""
+
+    model: torch.nn.Module
+    optimizer: torch.optim.Optimizer
+    loss: Callable[..., Any]
+    before_update: "Callable[[torch.nn.Module], Any] | None"
+    hyper: Hyper
+    __name__: str = "step"
+
+
+@dataclasses.dataclass
+class Graph:
+    """graph: its inputs are, in order, parameters, buffers, the optimizer's state, rates, batch; its outputs the metrics, and
+    the new parameters, buffers and state. marked: of each parameter, whether
+    its gradient is used."""
+
+    graph: torch.fx.GraphModule
+    metrics: list[str]
+    marked: list[bool]
+
+
+class _Swapped:
+    """The model with other tensors in place of its parameters and buffers."""
+
+    def __init__(self, model: torch.nn.Module, tensors: Mapping[int, torch.Tensor]):
+        self._model, self._tensors = model, tensors
+        self._saved: list[tuple[dict, str, Any]] = []
+
+    def __enter__(self):
+        # The weights may be in lists beside: those of recurrent layers are.
+        for module in self._model.modules():
+            for own in (module._parameters, module._buffers):
+                for name, tensor in own.items():
+                    if tensor is not None:
+                        self._saved.append((own, name, tensor))
+                        own[name] = self._tensors[id(tensor)]
+            flat = module.__dict__.get("_flat_weights")
+            if isinstance(flat, list):
+                self._saved.append((module.__dict__, "_flat_weights", flat))
+                module.__dict__["_flat_weights"] = [self._tensors.get(id(t), t) for t in flat]
+        return self
+
+    def buffers(self) -> "list[torch.Tensor]":
+        """As they are now, in the order of Names.buffers."""
+        return list(named_buffers(self._model).values())
+
+    def __exit__(self, *_):
+        for own, name, tensor in reversed(self._saved):
+            own[name] = tensor
+
+
+def named_buffers(model: torch.nn.Module) -> "dict[str, torch.Tensor]":
+    return {n: b for n, b in model.named_buffers()}
+
+
+def metrics_of(value: Any) -> "tuple[list[str], list[torch.Tensor]]":
+    """Names and scalars: a loss; or a dictionary or tuple that begins with it."""
+    if isinstance(value, torch.Tensor):
+        pairs = [("loss", value)]
+    elif isinstance(value, Mapping):
+        pairs = list(value.items())
+    elif isinstance(value, (tuple, list)) and value:
+        pairs = [("loss" if i == 0 else f"metric.{i}", v) for i, v in enumerate(value)]
+    else:
+        raise FrontEndError(f"loss_fn must return a loss, or a dictionary or tuple that begins with it, got: {type(value).__name__}")
+    if not pairs:
+        raise FrontEndError("loss_fn must return a loss, got an empty dictionary")
+    for name, v in pairs:
+        if not isinstance(v, torch.Tensor) or v.dim() != 0:
+            got = f"a tensor {list(v.shape)}" if isinstance(v, torch.Tensor) else type(v).__name__
+            raise FrontEndError(f"loss_fn must return scalar tensors, got: '{name}' is {got}")
+        if not v.is_floating_point():
+            raise FrontEndError(f"metric '{name}' must be floating point, as metrics are averaged over the workers, got: {v.dtype}")
+    if not pairs[0][1].requires_grad:
+        raise FrontEndError(f"'{pairs[0][0]}', which loss_fn returns first, depends on no parameter that requires a gradient")
+    return [str(n) for n, _ in pairs], [v for _, v in pairs]
+
+
+@contextlib.contextmanager
+def _plain():
+    """Attention and recurrent layers as operations that have rules."""
+    fast, blocked = torch.backends.mha.get_fastpath_enabled(), torch._C._get_mkldnn_enabled()
+    log = logging.getLogger("torch._subclasses.fake_tensor")  # which writes errors that are raised, too
+    level = log.level
+    torch.backends.mha.set_fastpath_enabled(False)
+    torch._C._set_mkldnn_enabled(False)
+    log.setLevel(logging.CRITICAL + 1)
+    try:
+        with sdpa_kernel(SDPBackend.MATH):
+            yield
+    finally:
+        torch.backends.mha.set_fastpath_enabled(fast)
+        torch._C._set_mkldnn_enabled(blocked)
+        log.setLevel(level)
+
+
+def capture(step: Step, params: Sequence[torch.Tensor], buffers: Sequence[torch.Tensor],
+            state: Mapping[tuple[int, str], torch.Tensor], call: Callable[..., Any], batch: Sequence[torch.Tensor]) -> Graph:
+    """call(tensors of the batch) -> what loss_fn returns. Raises FrontEndError."""
+    keys = list(state)
+    names: list[str] = []
+
+    def whole(params_, buffers_, state_, rates, batch_):
+        fresh = [p.clone().detach().requires_grad_(q.requires_grad) for p, q in zip(params_, params)]
+        own = [b.clone() for b in buffers_]
+        tensors = {id(old): new for old, new in zip([*params, *buffers], [*fresh, *own])}
+        with _Swapped(step.model, tensors) as swapped:
+            with Places(whole.__code__), fx_traceback.preserve_node_meta():
+                found, values = metrics_of(call(batch_))
+                wanted = [p for p in fresh if p.requires_grad]
+                gradients = iter(torch.autograd.grad(values[0], wanted, allow_unused=True))
+                of = [next(gradients) if p.requires_grad else None for p in fresh]
+                fx_traceback.current_meta.pop("stack_trace", None)
+                names[:] = found
+                for i, (p, g) in enumerate(zip(fresh, of)):
+                    if g is not None:
+                        p.grad = torch.ops.commsched.gradient(g, i)
+                if step.before_update is not None:
+                    step.before_update(step.model)
+            with torch.no_grad():
+                new_state = Copy(step.optimizer, step.hyper, rates, keys, params, fresh, state_).step()
+            new_buffers = swapped.buffers()
+        for name, a, b in zip(named_buffers(step.model), buffers, new_buffers, strict=True):
+            if (a.shape, a.dtype) != (b.shape, b.dtype):
+                raise FrontEndError(f"buffer '{name}' must stay {a.dtype}{list(a.shape)}, got: {b.dtype}{list(b.shape)}")
+        return [v.detach() for v in values], [p.detach() for p in fresh], [b.detach() for b in new_buffers], new_state
+
+    inputs = ([p.detach() for p in params], [b.detach() for b in buffers], [s.detach() for s in state.values()],
+              [torch.tensor(0.5, dtype=torch.float64) for _ in step.hyper.rates], list(batch))
+    kept = [p.grad for p in params]
+    # What reads a gradient through another reference than before_update's model finds these, and is noticed.
+    for p in params:
+        p.grad = torch.zeros_like(p, requires_grad=False) if p.requires_grad else None
+    try:
+        second = graph_of(whole, inputs, lambda graph: _refuse_baked(graph, step.model, params))
+    except CommSchedError:
+        raise
+    except Exception as error:
+        raise _explained(error) from error
+    finally:
+        for p, g in zip(params, kept):
+            p.grad = g
+    used = {n.args[1] for n in second.graph.nodes if str(n.target).startswith("commsched.gradient")}
+    return Graph(second, names, [i in used for i in range(len(params))])
+
+
+def graph_of(function: Callable, inputs: Sequence[Any], check: Callable[[torch.fx.GraphModule], None] = lambda graph: None) -> torch.fx.GraphModule:
+    """What a function does with these tensors (in lists), as operations that mutate nothing and have rules where there are
+    any. check: of the graph as it was written."""
+    with _plain(), enable_python_dispatcher(), fx_traceback.preserve_node_meta():
+        first = make_fx(function, tracing_mode="fake", _allow_non_fake_inputs=True)(*inputs)
+        check(first)
+        first.graph.set_codegen(torch.fx.graph.CodeGen())
+        first.recompile()
+        interpreter, leaves = torch.fx.Interpreter(first), pytree.tree_leaves
+        pure = torch.func.functionalize(lambda *args: leaves(interpreter.run(*args, enable_io_processing=False)),
+                                        remove="mutations_and_views")
+        second = make_fx(pure, decomposition_table=table(), tracing_mode="fake", _allow_non_fake_inputs=True)(*leaves(list(inputs)))
+    second.graph.eliminate_dead_code()
+    second.recompile()
+    return second
+
+
+def _refuse_baked(graph: torch.fx.GraphModule, model: torch.nn.Module, params: Sequence[torch.Tensor]) -> None:
+    """Weights that the step reaches in another way than through the model, and tensors beside it that it changes, would be
+    constants."""
+    names = {id(p): n for n, p in model.named_parameters()}
+    named = [(f"'{n}'", t) for n, t in [*model.named_parameters(), *model.named_buffers()]]
+    named += [(f"the gradient of '{names[id(p)]}'", p.grad) for p in params if p.grad is not None]
+    own = {t.untyped_storage().data_ptr(): name for name, t in named if t.numel()}
+    constants = {}
+    for node in graph.graph.nodes:
+        if node.op == "get_attr":
+            value = getattr(graph, node.target, None)
+            constants[node] = value
+            name = own.get(value.untyped_storage().data_ptr()) if isinstance(value, torch.Tensor) and value.numel() else None
+            if name is not None:
+                raise FrontEndError(f"{_where(node)}the step reads {name} otherwise than through the model that it is given, where it "
+                                    "would be a constant")
+            if isinstance(value, torch.Tensor) and value.requires_grad:
+                raise FrontEndError(f"{_where(node)}the step reads a tensor {list(value.shape)} that requires a gradient and is no "
+                                    "parameter of the model; it would be a constant")
+        elif node.op == "call_function" and hasattr(node.target, "_schema"):
+            schema = node.target._schema
+            for argument, value in zip(schema.arguments, node.args):
+                if argument.alias_info is not None and argument.alias_info.is_write and value in constants:
+                    raise FrontEndError(f"{_where(node)}the step changes a tensor that is no parameter or buffer of the model, by "
+                                        f"{schema.name}; register it as a buffer")
+
+
+def _where(node: torch.fx.Node) -> str:
+    place = node.meta.get("stack_trace")
+    return f"{places.shown(place)}: " if place else ""
+
+
+def _explained(error: Exception) -> FrontEndError:
+    """What PyTorch says while it is traced, in one line."""
+    name, text = type(error).__name__, (str(error).strip().splitlines() or [""])[0]
+    where = places.of_error(error)
+    if name in ("DataDependentOutputException", "GuardOnDataDependentSymNode", "DynamicOutputShapeException"):
+        what = f" ({getattr(error, 'func', '') or text})"
+        return FrontEndError(f"{where}the step reads the value of a tensor, and what it does would depend on the data{what}; every "
+                             "worker runs one fixed graph")
+    return FrontEndError(f"{where}the step cannot be traced: {name}: {text}")

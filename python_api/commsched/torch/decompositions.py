@@ -1,0 +1,25 @@
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What PyTorch itself writes in simpler operations: its own decompositions, of all that has no rule here."""
+
+from __future__ import annotations
+
+import functools
+
+import torch
+
+from .rules import RULES
+
+
+@functools.cache
+def table() -> dict:
+    """Operation -> decomposition."""
+    from torch._decomp import decomposition_table
+
+    def has_rule(op) -> bool:
+        name = op.name() if isinstance(op, torch._ops.OpOverload) else str(op)
+        return name.replace("::", ".") in RULES or name.replace("::", ".").split(".", 2)[:2] == [] or base(name) in RULES
+
+    def base(name: str) -> str:
+        return ".".join(name.replace("::", ".").split(".")[:2])
+    return {op: rule for op, rule in decomposition_table.items() if not has_rule(op)}

@@ -1,0 +1,241 @@
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""PyTorch: traces a training step and hands over its level 0."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+from typing import Any, Mapping, Optional, Sequence
+
+import jax
+import numpy as np
+import torch
+from torch.utils import _pytree as pytree
+
+from ..errors import FrontEndError
+from ..frontend import jax_worker
+from ..frontend.base import BatchArgument, Description, Slot
+from ..frontend.jax_frontend import _lower, path_name
+from ..frontend.jax_gradient import marking
+from ..frontend.stablehlo import level0_function, level0_module
+from ..frontend.stablehlo.function import FunctionSpec
+from ..frontend.stablehlo.ir import Printer
+from . import interpret, optimizers, values
+from .capture import Graph, Step, capture, named_buffers
+
+
+def is_criterion(loss: Any) -> bool:
+    """One of PyTorch's own: of outputs and targets."""
+    while isinstance(loss, functools.partial):
+        loss = loss.func
+    return isinstance(loss, torch.nn.Module) or (getattr(loss, "__module__", None) or "").split(".")[0] == "torch"
+
+
+def call(step: Step, batch: Any) -> Any:
+    """What loss_fn says of the model and a batch."""
+    if is_criterion(step.loss):
+        *inputs, target = batch
+        return step.loss(step.model(*inputs), target)
+    return step.loss(step.model, *batch) if isinstance(batch, (tuple, list)) else step.loss(step.model, batch)
+
+
+class Batch:
+    """An example batch taken apart: names, tensors, structure."""
+
+    def __init__(self, value: Any, names: Sequence[str] = ()):
+        if isinstance(value, Mapping) and not isinstance(value, dict) or hasattr(value, "data") and isinstance(value.data, dict):
+            value = dict(value)  # such as the batches of tokenizers
+        if isinstance(value, dict):
+            value = {k: value[k] for k in sorted(value)}
+        pairs, self.tree = pytree.tree_flatten_with_path(value)
+        self.names, self.tensors = [], []
+        for path, leaf in pairs:
+            head, rest = path[:1], path[1:]
+            name = path_name(path)
+            if isinstance(value, (tuple, list)) and head and head[0].idx < len(names):
+                name = ".".join([names[head[0].idx], *([path_name(rest)] if rest else [])])
+            name = name or (names[0] if names else "batch")
+            leaf = torch.from_numpy(leaf) if isinstance(leaf, np.ndarray) else leaf
+            self.names.append(name if not name[0].isdigit() else f"batch.{name}")
+            self.tensors.append(values.check(leaf, f"batch '{self.names[-1]}'").detach())
+        if not self.tensors:
+            raise FrontEndError("the example batch must have tensors, got none")
+        for name, t in zip(self.names, self.tensors):
+            if t.dim() == 0:
+                raise FrontEndError(f"batch '{name}' must have a dimension of samples, got: a scalar")
+        samples = sorted({t.shape[0] for t in self.tensors})
+        if len(samples) > 1:
+            raise FrontEndError(f"the tensors of a batch must have one number of samples, got: {samples}")
+        self.samples = samples[0]
+
+    def part(self, workers: int) -> list[torch.Tensor]:
+        """The first worker's."""
+        if self.samples % workers:
+            raise FrontEndError(f"{self.samples} samples of the batch are not divisible by {workers} workers")
+        return [t[: self.samples // workers] for t in self.tensors]
+
+
+def argument_names(step: Step) -> list[str]:
+    """Of what loss_fn takes beside the model."""
+    if is_criterion(step.loss):
+        return []
+    try:
+        parameters = inspect.signature(step.loss).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    return [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][1:]
+
+
+@dataclasses.dataclass
+class TorchDescription(Description):
+    """rates: names of the slots with the optimizer's rates."""
+
+    rates: Sequence[str] = ()
+
+
+@dataclasses.dataclass
+class Layout:
+    """What a program carries: names of slots beside the tensors they begin with."""
+
+    params: dict[str, torch.Tensor]
+    buffers: dict[str, torch.Tensor]
+    state: dict[tuple[int, str], torch.Tensor]
+    rates: list[str]
+    taken: set[str] = dataclasses.field(default_factory=set)
+
+    def free(self, name: str) -> str:
+        while name in self.taken:
+            name += "_"
+        self.taken.add(name)
+        return name
+
+
+def layout(step: Step) -> Layout:
+    """Checked."""
+    model = step.model
+    params = dict(model.named_parameters())
+    for name, p in params.items():
+        values.check(p, f"parameter '{name}'")
+        if p._backward_hooks or getattr(p, "_post_accumulate_grad_hooks", None):
+            raise FrontEndError(f"parameter '{name}' has hooks on its gradient, which would not run; change gradients in before_update")
+    buffers = named_buffers(model)
+    for name, b in buffers.items():
+        values.check(b, f"buffer '{name}'")
+    if not any(p.requires_grad for p in params.values()):
+        raise FrontEndError("the model must have parameters that require a gradient, got none")
+    optimizers.check(step.optimizer, list(params.values()))
+    state = optimizers.initial(step.optimizer, [p.requires_grad for p in params.values()], list(params.values()))
+    rates = ["lr" if len(step.hyper.rates) == 1 else f"lr.{i}" for i in step.hyper.rates]
+    found = Layout(params, buffers, state, rates)
+    found.taken.update([*params, *buffers])
+    return found
+
+
+def _root(node: Any) -> Any:
+    """What a node is a copy of."""
+    copies = ("aten.clone", "aten.detach", "aten.alias", "aten.lift_fresh", "aten.view_of")
+    while isinstance(node, torch.fx.Node) and node.op == "call_function" and str(node.target).startswith(copies):
+        node = node.args[0]
+    return node
+
+
+def _captured(step: Step, own: Layout, batch: Batch, workers: int) -> Graph:
+    """Traces; state of parameters that turn out to have no gradient is left out."""
+    def attempt():
+        return capture(step, list(own.params.values()), list(own.buffers.values()), own.state,
+                       lambda tensors: call(step, pytree.tree_unflatten(tensors, batch.tree)), batch.part(workers))
+    graph = attempt()
+    unused = {key: t for key, t in own.state.items() if not graph.marked[key[0]]}
+    if unused:
+        own.state = {key: t for key, t in own.state.items() if key not in unused}
+        graph = attempt()
+    return graph
+
+
+def describe(step: Step, arguments: tuple, *, workers: int, seed: int = 0, location_root: Optional[str] = None) -> TorchDescription:
+    """See base.FrontEnd. arguments: the example batch."""
+    own, batch = layout(step), Batch(arguments[0], argument_names(step))
+    graph = _captured(step, own, batch, workers)
+    names = {**{("param", n): n for n in own.params}, **{("buffer", n): n for n in own.buffers}}
+    listed = list(own.params)
+    for i, key in own.state:
+        names["state", (i, key)] = own.free(f"optimizer.{listed[i]}.{key}")
+    rates = [own.free(name) for name in own.rates]
+    seeds = [own.free("seed")] if interpret.draws(graph.graph) else []
+    batch_names = [own.free(name) for name in batch.names]
+
+    initial = [*own.params.values(), *own.buffers.values(), *own.state.values()]
+    slot_names = [*(names["param", n] for n in own.params), *(names["buffer", n] for n in own.buffers),
+                  *(names["state", k] for k in own.state)]
+    carried = [*map(values.to_numpy, initial), *[np.float64(v) for v in step.hyper.values(step.optimizer)]]
+    carried = [np.asarray(a) for a in carried]
+    with jax.enable_x64(True):
+        if seeds:
+            carried.append(np.asarray(jax.random.key_data(jax.random.key(seed))))
+        specs = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in carried]
+        parts = batch.part(workers)
+        local = [np.dtype(values.to_numpy(t[:1]).dtype) for t in parts]
+        specs += [jax.ShapeDtypeStruct(tuple(t.shape), d) for t, d in zip(parts, local)]
+        located = interpret.Located(location_root)
+        kept, results = _kept(graph, slot_names, len(own.params))
+
+        def flat(*inputs):
+            inputs, seed_, random = list(inputs), None, None
+            if seeds:
+                key = jax.random.wrap_key_data(inputs.pop(len(carried) - 1))
+                seed_, drawn = jax.random.split(key)
+                random = jax.random.fold_in(drawn, jax_worker.worker_index())
+            outputs = interpret.run(graph.graph, inputs, located, inputs[: len(own.params)], random)
+            updates = [inputs[i] if o is None else outputs[o] for i, o in kept]
+            return updates + ([jax.random.key_data(seed_)] if seeds else []) + outputs[: len(graph.metrics)]
+        with marking(False):
+            module = _lower(flat, specs)
+    kinds = [("param" if i < len(own.params) and graph.marked[i] else "state", n)
+             for i, n in enumerate([*slot_names, *rates, *seeds])] + [("batch", n) for n in batch_names]
+    metrics = [own.free(n) for n in graph.metrics]
+    results += [("updates", n) for n in seeds] + [("metric", n) for n in metrics]
+    printer = Printer()
+    spec = FunctionSpec("step", kinds, results, True, batch.samples)
+    lines = level0_function(module, spec, located, printer)
+    slots = [Slot(n, k, a) for (k, n), a in zip(kinds, carried)]
+
+    def restore(found: Mapping[str, np.ndarray]) -> dict[int, Any]:
+        state: dict[str, dict] = {}
+        for i, key in own.state:
+            state.setdefault(listed[i], {})[key] = values.to_torch(found[names["state", (i, key)]])
+        return {0: {n: values.to_torch(found[n]) for n in own.params}, 1: {n: values.to_torch(found[n]) for n in own.buffers},
+                2: state, 3: [float(found[n]) for n in rates], **({4: values.to_torch(found[seeds[0]])} if seeds else {})}
+    arguments_ = [BatchArgument(n, tuple(t.shape), d) for n, t, d in zip(batch_names, parts, local)]
+    example = batch
+
+    def flatten(function: str, value: Any) -> dict[str, np.ndarray]:
+        given = Batch(value, argument_names(step))
+        if given.tree != example.tree:
+            raise FrontEndError(f"a batch must have the structure of its example, got: {given.names}")
+        result = {}
+        for name, new, old in zip(batch_names, given.tensors, example.tensors):
+            if (new.shape, new.dtype) != (old.shape, old.dtype):
+                raise FrontEndError(f"batch '{name}' must match {str(old.dtype).removeprefix('torch.')}{list(old.shape)}, got: "
+                                    f"{str(new.dtype).removeprefix('torch.')}{list(new.shape)}")
+            result[name] = values.to_numpy(new)
+        return result
+    return TorchDescription(lambda header: level0_module([lines], printer, header), slots, {"step": arguments_}, {"step": metrics},
+                            flatten, restore, 0, rates)
+
+
+def _kept(graph: Graph, slot_names: Sequence[str], params: int) -> tuple[list, list]:
+    """Which inputs get new values, as (input, output; None: itself), and what that makes of the results."""
+    nodes = list(graph.graph.graph.nodes)
+    inputs, outputs = [n for n in nodes if n.op == "placeholder"], nodes[-1].args[0]
+    pairs, results = [], []
+    for i, name in enumerate(slot_names):
+        o = len(graph.metrics) + i
+        changed = _root(outputs[o]) is not inputs[i]
+        if i < params and not graph.marked[i] and changed:
+            raise FrontEndError(f"parameter '{name}' is changed, but has no gradient")
+        if changed or (i < params and graph.marked[i]):
+            pairs.append((i, o if changed else None))
+            results.append(("updates", name))
+    return pairs, results

@@ -1,0 +1,137 @@
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A captured graph as a function of JAX arrays, by the table of rules."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any, Callable, Optional, Sequence
+
+import jax
+import jax.numpy as jnp
+import torch
+
+from ..errors import UnsupportedOp
+from . import places
+from .rules import Operation, rule_of
+from .rules.table import NoRule, dtype_of
+from .values import to_numpy
+
+# What is computed of numbers that are only known in a run.
+_NUMBERS: dict[Any, Callable] = {
+    f: f for f in (operator.add, operator.sub, operator.mul, operator.truediv, operator.neg, operator.pow, operator.floordiv,
+                   operator.mod, operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne, operator.abs)}
+_NUMBERS.update({torch.sym_max: jnp.maximum, torch.sym_min: jnp.minimum, torch.sym_not: jnp.logical_not, math.sqrt: jnp.sqrt,
+                 torch.sym_float: lambda x: jnp.asarray(x, jnp.float64), torch.sym_int: lambda x: jnp.asarray(x, jnp.int64),
+                 torch._sym_sqrt: jnp.sqrt})
+
+
+def draws(graph: torch.fx.GraphModule) -> bool:
+    """Whether it draws random numbers."""
+    return any(torch.Tag.nondeterministic_seeded in n.target.tags for n in graph.graph.nodes
+               if n.op == "call_function" and isinstance(n.target, torch._ops.OpOverload))
+
+
+def _described(value: Any) -> Any:
+    return value.meta.get("val") if isinstance(value, torch.fx.Node) else value
+
+
+class Located:
+    """Numbers that stand for places in the names of scopes, where the walker of the lowered module finds them."""
+
+    def __init__(self, root: Optional[str]):
+        self._root, self._numbers = root, {}
+
+    def scope(self, node: torch.fx.Node):
+        place = node.meta.get("stack_trace")
+        if not place:
+            return jax.named_scope("torch")
+        return jax.named_scope(f"torch.at{self._numbers.setdefault(place, len(self._numbers))}.")
+
+    def text(self, place: Optional[str], column: str = "") -> Optional[str]:
+        if not place:
+            return None
+        file, _, line = places.shown(place, self._root).rpartition(":")
+        return f'"{file}":{line}{column}'
+
+    def __call__(self, location: str) -> Optional[str]:
+        """Of the text of a JAX location."""
+        import re
+        found = re.findall(r"torch\.at(\d+)\.", location)
+        if not found:
+            return None
+        return self.text(list(self._numbers)[int(found[-1])], ":1")
+
+
+def run(graph: torch.fx.GraphModule, inputs: Sequence[Any], located: Located, params: Sequence[Any] = (),
+        random: "Optional[jax.Array]" = None) -> list:
+    """The outputs. params: what marks of gradients name by position. random: the key that all numbers are drawn from."""
+    known: dict[torch.fx.Node, Any] = {}
+    given, count = iter(inputs), 0
+
+    def key():
+        nonlocal count
+        if random is None:
+            raise NoRule("no random keys here")
+        count += 1
+        return jax.random.fold_in(random, count - 1)
+    for node in graph.graph.nodes:
+        if node.op == "placeholder":
+            known[node] = next(given)
+        elif node.op == "get_attr":
+            known[node] = jnp.asarray(to_numpy(getattr(graph, node.target)))
+        elif node.op == "output":
+            return list(torch.fx.map_arg(node.args[0], known.__getitem__))
+        else:
+            arguments, keywords = (torch.fx.map_arg(a, known.__getitem__) for a in (node.args, node.kwargs))
+            with located.scope(node):
+                known[node] = _apply(node, arguments, keywords, located, params, key)
+    raise AssertionError("a graph without an output")
+
+
+def _apply(node: torch.fx.Node, arguments: tuple, keywords: dict, located: Located, params: Sequence[Any], key: Callable) -> Any:
+    target, name = node.target, str(node.target)
+    if target is operator.getitem:
+        return arguments[0][arguments[1]]
+    if target in _NUMBERS:
+        return _NUMBERS[target](*arguments)
+    if target is torch.ops.aten._local_scalar_dense.default:
+        x = jnp.asarray(arguments[0]).reshape(())
+        return x if x.dtype == jnp.bool_ else x.astype(jnp.float64 if jnp.issubdtype(x.dtype, jnp.floating) else jnp.int64)
+    place = located.text(node.meta.get("stack_trace"))
+    rule = rule_of(target) if isinstance(target, torch._ops.OpOverload) else None
+    shown = name.removesuffix(".default")
+    if rule is None:
+        raise UnsupportedOp(shown, place)
+    if name.startswith("commsched.gradient"):
+        arguments = (arguments[0], params[arguments[1]])
+    out = node.meta.get("val")
+    operation = Operation(name, out, [_map(a) for a in node.args], key)
+    try:
+        return _checked(rule(operation, *arguments, **keywords), out)
+    except NoRule as why:
+        raise UnsupportedOp(f"{shown} with {why}", place) from why
+    except (AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError, NotImplementedError) as error:
+        # A form of the operation that its rule did not think of: still its name and the line.
+        raise UnsupportedOp(f"{shown} in this form ({str(error).splitlines()[0] if str(error) else type(error).__name__})", place) from error
+
+
+def _map(argument: Any) -> Any:
+    if isinstance(argument, (tuple, list)):
+        return [_map(a) for a in argument]
+    return _described(argument)
+
+
+def _checked(value: Any, out: Any) -> Any:
+    """With the shapes and element types that PyTorch says."""
+    if isinstance(out, (tuple, list)):
+        if not isinstance(value, (tuple, list)) or len(value) != len(out):
+            raise AssertionError(f"{len(out)} results")
+        return tuple(_checked(v, o) for v, o in zip(value, out))
+    if not isinstance(out, torch.Tensor) or value is None:
+        return value
+    value = jnp.asarray(value)
+    if value.shape != tuple(out.shape):
+        raise AssertionError(f"the rule gives {list(value.shape)}, not {list(out.shape)}")
+    return value.astype(dtype_of(out.dtype))

@@ -1,0 +1,98 @@
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Which line of the user an operation comes from, forward and backward."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from typing import Any, Optional
+
+import torch
+from torch.fx import traceback as fx_traceback
+from torch.overrides import TorchFunctionMode
+
+_TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_INSTALLED = ("site-packages", "dist-packages")
+
+
+def _rank(file: str) -> int:
+    """0: the user's; 1: of a library with models; 2: ours, or the framework's."""
+    if file.startswith((_TORCH, _PACKAGE, "<")):
+        return 2
+    return 1 if any(folder in file for folder in _INSTALLED) else 0
+
+
+def _best(frames) -> Optional[str]:
+    """frames: (file, line), innermost first."""
+    library = None
+    for file, line in frames:
+        rank = _rank(file)
+        if rank == 0:
+            return f"{file}:{line}"
+        if rank == 1 and library is None:
+            library = f"{file}:{line}"
+    return library
+
+
+def _frames(below: Any):
+    frame = sys._getframe(2)
+    while frame is not None and frame.f_code is not below:
+        yield os.path.abspath(frame.f_code.co_filename) if frame.f_code.co_filename[0] != "<" else "<", frame.f_lineno
+        frame = frame.f_back
+
+
+def of_error(error: BaseException) -> str:
+    """"file:line: " of what raised it, or nothing."""
+    frames = [(os.path.abspath(f.filename), f.lineno) for f in reversed(traceback.extract_tb(error.__traceback__))]
+    found = _best(frames)
+    return f"{shown(found)}: " if found else ""
+
+
+def shown(place: str, root: Optional[str] = None) -> str:
+    """A place with its file relative to the root (default: the working directory), or to the folder of packages."""
+    file, _, line = place.rpartition(":")
+    for folder in _INSTALLED:
+        if f"{folder}{os.sep}" in file:
+            return f"{file.split(folder + os.sep)[-1]}:{line}"
+    root = os.path.abspath(root or os.getcwd()) + os.sep
+    return f"{file[len(root):] if file.startswith(root) else file}:{line}"
+
+
+class Places(TorchFunctionMode):
+    """Within it, the nodes of a graph that is traced get the line they come from (fx's "stack_trace"); those of the
+    backward graph that of the operation they are the gradient of. below: the code of the function whose callers are
+    not the user's."""
+
+    def __init__(self, below: Any):
+        super().__init__()
+        self._below, self._known = below, set()
+
+    def __torch_function__(self, function, types, arguments=(), keywords=None):
+        place = _best(_frames(self._below))
+        saved = fx_traceback.current_meta.get("stack_trace")
+        if place:
+            fx_traceback.current_meta["stack_trace"] = place
+        try:
+            result = function(*arguments, **(keywords or {}))
+        finally:
+            if saved is None:
+                fx_traceback.current_meta.pop("stack_trace", None)
+            else:
+                fx_traceback.current_meta["stack_trace"] = saved
+        if place:
+            self._remember(result, place)
+        return result
+
+    def _remember(self, result: Any, place: str) -> None:
+        tensors = result if isinstance(result, (tuple, list)) else [result]
+        ahead = [t.grad_fn for t in tensors if isinstance(t, torch.Tensor) and t.grad_fn is not None]
+        while ahead:
+            node = ahead.pop()
+            if node in self._known:
+                continue
+            self._known.add(node)
+            node.register_prehook(lambda _, place=place: fx_traceback.current_meta.__setitem__("stack_trace", place))
+            ahead += [n for n, _ in node.next_functions if n is not None]

@@ -1,0 +1,149 @@
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What of PyTorch is refused: each with one line that says what, and where."""
+
+import inspect
+
+import pytest
+
+pytest.importorskip("torch", reason="needs PyTorch (scripts/setup.sh --bench)")
+
+import torch  # noqa: E402
+import torch.nn.functional as F  # noqa: E402
+from torch import nn  # noqa: E402
+
+import commsched  # noqa: E402
+import commsched.torch  # noqa: E402
+
+X, Y = torch.randn(4, 3), torch.randn(4, 1)
+
+
+def sgd(model):
+    return torch.optim.SGD(model.parameters(), lr=0.1)
+
+
+def refused(loss, model=None, batch=(X, Y), optimizer=sgd, kind=commsched.FrontEndError, **options):
+    model = model or nn.Linear(3, 1)
+    with pytest.raises(kind) as caught:
+        commsched.torch.transpile(model, optimizer(model), loss, batch, **options)
+    text = str(caught.value)
+    assert len(text.splitlines()) == 1
+    return text
+
+
+def line(function, words):
+    """"file:line" of the line of a function that has these words."""
+    lines, start = inspect.getsourcelines(function)
+    (found,) = [i for i, text in enumerate(lines) if words in text]
+    return f"test_torch_refusals.py:{start + found}"
+
+
+def test_an_operation_without_a_rule():
+    def loss(model, x, y):
+        spectrum = torch.fft.rfft(model(x), dim=0)
+        return spectrum.abs().mean()
+    text = refused(loss, kind=commsched.UnsupportedOp)
+    assert "aten._fft_r2c" in text and line(loss, "rfft") in text
+
+
+def test_the_gradient_of_an_operation_without_a_rule():
+    def loss(model, x, y):
+        grid = model(x).reshape(1, 1, 2, 2).repeat(1, 2, 1, 1)
+        return F.grid_sample(grid, torch.zeros(1, 2, 2, 2) + model(x).mean(), align_corners=False).mean()
+    text = refused(loss, kind=commsched.UnsupportedOp)
+    assert "grid_sampler_2d_backward" in text and line(loss, "grid_sample") in text
+
+
+def test_control_flow_that_depends_on_data():
+    def loss(model, x, y):
+        out = model(x)
+        if out.sum() > 0:
+            out = -out
+        return F.mse_loss(out, y)
+    text = refused(loss)
+    assert "depend on the data" in text and line(loss, "if out.sum") in text
+
+
+def test_shapes_that_depend_on_data():
+    def loss(model, x, y):
+        out = model(x)
+        return out[out > 0].sum()
+    text = refused(loss)
+    assert line(loss, "out[out > 0]") in text and "depend" in text
+
+
+def test_weights_that_are_reached_in_another_way():
+    model = nn.Linear(3, 1)
+    own = list(model.parameters())
+
+    def loss(model, x, y):
+        return F.mse_loss(model(x), y) + sum(p.pow(2).sum() for p in own)
+    assert "the step reads 'weight' otherwise than through the model" in refused(loss, model)
+
+    def clip(_):
+        torch.nn.utils.clip_grad_norm_(own, 0.1)
+    assert "the gradient of 'weight'" in refused(nn.MSELoss(), model, before_update=clip)
+    stranger = torch.ones(1, requires_grad=True)
+    assert "requires a gradient and is no parameter" in refused(lambda m, x, y: F.mse_loss(m(x) * stranger, y))
+
+
+def test_state_that_is_no_buffer():
+    class Counting(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear, self.count = nn.Linear(3, 1), torch.zeros(1)
+
+        def forward(self, x):
+            self.count += 1
+            return self.linear(x)
+    text = refused(nn.MSELoss(), Counting())
+    assert "changes a tensor that is no parameter or buffer" in text and line(Counting.forward, "self.count += 1") in text
+
+
+def test_optimizers_that_are_no_fixed_graph():
+    assert "LBFGS needs a closure" in refused(nn.MSELoss(), optimizer=lambda m: torch.optim.LBFGS(m.parameters()))
+    assert "Adafactor decides by" in refused(nn.MSELoss(), optimizer=lambda m: torch.optim.Adafactor(m.parameters()))
+    assert "SGD with dampening" in refused(nn.MSELoss(), optimizer=lambda m: torch.optim.SGD(m.parameters(), 0.1, 0.9, 0.1))
+    assert "has a parameter [1] that the model has not" in refused(nn.MSELoss(), optimizer=lambda m: torch.optim.SGD([nn.Parameter(torch.ones(1))], 0.1))
+
+
+def test_arguments():
+    assert "model must be a torch.nn.Module" in refused(nn.MSELoss(), model=lambda x: x, optimizer=lambda m: sgd(nn.Linear(1, 1)))
+    assert "optimizer must be a torch.optim.Optimizer, got: int" in refused(nn.MSELoss(), optimizer=lambda m: 3)
+    assert "a tuple of the model's inputs and a target" in refused(nn.MSELoss(), batch=X)
+    assert "4 samples of the batch are not divisible by 3 workers" in refused(nn.MSELoss(), cluster=3)
+    assert "one number of samples, got: [2, 4]" in refused(nn.MSELoss(), batch=(X, Y[:2]))
+    assert "must be a tensor, got: int" in refused(nn.MSELoss(), batch=(X, 3))
+    assert "loss_fn must return a loss" in refused(lambda m, x, y: 3)
+    assert "'loss' is a tensor [4, 1]" in refused(lambda m, x, y: m(x))
+    assert "depends on no parameter" in refused(lambda m, x, y: y.sum())
+    assert "metric 'hits' must be floating point" in refused(lambda m, x, y: {"loss": m(x).sum(), "hits": (m(x) > 0).sum()})
+    assert "Embedding(sparse=True)" in refused(lambda m, x: m(x).sum(), nn.Embedding(4, 2, sparse=True), torch.zeros(4, dtype=torch.int64))
+    assert "hooks on its gradient" in refused(nn.MSELoss(), hooked())
+    assert "int16" in refused(nn.MSELoss(), batch=(X.to(torch.int16), Y))
+
+
+def hooked():
+    model = nn.Linear(3, 1)
+    model.weight.register_hook(lambda g: g * 2)
+    return model
+
+
+def test_an_error_of_the_model_itself():
+    def loss(model, x, y):
+        return model(x.t()).sum()
+    text = refused(loss)
+    assert line(loss, "model(x.t())") in text and "cannot be traced" in text
+
+
+def test_what_would_make_workers_drift_apart():
+    class Last(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = nn.Linear(3, 1)
+            self.register_buffer("last", torch.zeros(1, dtype=torch.int64))
+
+        def forward(self, x):
+            self.last.fill_(0).add_((x.sum() > 0).long())
+            return self.linear(x)
+    assert "last" in refused(nn.MSELoss(), Last(), cluster=2, kind=commsched.RefusedProgram)
