@@ -1,6 +1,6 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "tools/cs-run/rendezvous.h"
+#include "launch/rendezvous.h"
 
 #include <netdb.h>
 #include <netinet/in.h>
@@ -28,7 +28,7 @@
 #include "runtime/base/sync.h"
 #include "runtime/core/greeting.h"
 
-namespace commsched::run {
+namespace commsched::launch {
 namespace {
 
 using runtime::Clock;
@@ -113,11 +113,6 @@ std::string HostOfPeer(int fd) {
   return std::string(absl::StripPrefix(host, "::ffff:"));
 }
 
-std::string WithPort(const std::string &host, int port) {
-  return absl::StrContains(host, ':') ? absl::StrCat("[", host, "]:", port)
-                                      : absl::StrCat(host, ":", port);
-}
-
 bool WaitFor(int fd, short what, Clock::time_point deadline) {
   pollfd waiting = {fd, what, 0};
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
@@ -190,13 +185,6 @@ absl::StatusOr<std::string> ExchangeNonces(int fd, const std::string &own,
       text.size() != 2 * transport::kNonceBytes)
     return absl::PermissionDeniedError("what answers is not rank 0 of this job");
   return std::string(text);
-}
-
-// A port that is free now.
-absl::StatusOr<int> FreePort(const std::string &host) {
-  auto listener = Listen(host, 0);
-  if (!listener.ok()) return listener.status();
-  return PortOf(listener->fd());
 }
 
 struct Guest {
@@ -335,6 +323,17 @@ absl::StatusOr<std::vector<std::string>> Come(const Rendezvous &meeting,
 
 }  // namespace
 
+std::string WithPort(const std::string &host, int port) {
+  return absl::StrContains(host, ':') ? absl::StrCat("[", host, "]:", port)
+                                      : absl::StrCat(host, ":", port);
+}
+
+absl::StatusOr<int> FreePort(const std::string &host) {
+  auto listener = Listen(host, 0);
+  if (!listener.ok()) return listener.status();
+  return PortOf(listener->fd());
+}
+
 absl::StatusOr<std::vector<std::string>> Meet(const Rendezvous &meeting) {
   const Clock::time_point deadline = runtime::After(meeting.deadline);
   if (!meeting.encrypted) {
@@ -344,8 +343,8 @@ absl::StatusOr<std::vector<std::string>> Meet(const Rendezvous &meeting) {
     if (!*local || meeting.any)
       return absl::InvalidArgumentError(absl::StrCat(
           meeting.host,
-          " is not a loopback address: connections between machines "
-          "need --tls-ca, --tls-cert, --tls-key and --token-file"));
+          " is not a loopback address: connections between machines need ",
+          meeting.names.tls));
   }
   auto port = FreePort(meeting.encrypted ? "" : meeting.host);
   if (!port.ok()) return port.status();
@@ -353,4 +352,4 @@ absl::StatusOr<std::vector<std::string>> Meet(const Rendezvous &meeting) {
                            : Come(meeting, *port, deadline);
 }
 
-}  // namespace commsched::run
+}  // namespace commsched::launch
