@@ -3,7 +3,6 @@
 #include "launch/relay.h"
 
 #include <map>
-#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -44,7 +43,6 @@ struct Relay::State {
   runtime::CondVar changed;
   absl::Status failure ABSL_GUARDED_BY(mu);
   std::map<uint64_t, Entry> entries ABSL_GUARDED_BY(mu);
-  std::set<uint64_t> missing ABSL_GUARDED_BY(mu);
 };
 
 Relay::Relay(Job *job) : state_(std::make_shared<State>()) {
@@ -57,13 +55,10 @@ Relay::Relay(Job *job) : state_(std::make_shared<State>()) {
 Relay::~Relay() { Fail(absl::CancelledError("the session is closed")); }
 
 void Relay::Expect(uint64_t call, size_t count) {
+  if (count == 0) return;
   auto numbers = std::make_shared<std::vector<double>>(count);
   {
     runtime::MutexLock lock(&state_->mu);
-    if (state_->rank == 0) {
-      state_->missing.insert(call);
-      return;
-    }
     state_->entries[call].numbers = numbers;
     if (state_->entries.size() > kKept) state_->entries.erase(state_->entries.begin());
   }
@@ -82,16 +77,8 @@ void Relay::Expect(uint64_t call, size_t count) {
 }
 
 void Relay::Put(uint64_t call, const std::vector<double> &numbers) {
-  {
-    runtime::MutexLock lock(&state_->mu);
-    if (state_->missing.erase(call) == 0) return;
-  }
+  if (numbers.empty()) return;
   state_->SendOn(call, std::make_shared<std::vector<double>>(numbers));
-}
-
-std::vector<uint64_t> Relay::Missing() const {
-  runtime::MutexLock lock(&state_->mu);
-  return {state_->missing.begin(), state_->missing.end()};
 }
 
 absl::StatusOr<std::vector<double>> Relay::Take(uint64_t call, absl::Duration patience) {

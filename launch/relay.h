@@ -25,12 +25,10 @@ class Relay {
   explicit Relay(Job *job);
   ~Relay();
 
-  // There are to be `count` numbers of `call`, on all ranks.
+  // Another rank than 0 is to get `count` numbers of `call`; none if it is 0.
   void Expect(uint64_t call, size_t count);
-  // On rank 0; only the first time for a call.
+  // On rank 0, once for each call.
   void Put(uint64_t call, const std::vector<double> &numbers);
-  // On rank 0: the calls that are expected, and not put yet.
-  std::vector<uint64_t> Missing() const;
   // What has been expected; waits for it, at most `patience`: then kDeadlineExceeded.
   // kFailedPrecondition if it was not expected.
   absl::StatusOr<std::vector<double>> Take(uint64_t call, absl::Duration patience);

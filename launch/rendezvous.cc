@@ -40,6 +40,7 @@ using runtime::core::Verdict;
 constexpr char kGreeting[] = "commsched-2";
 constexpr size_t kMaxLine = 1 << 20;
 constexpr auto kRetry = std::chrono::milliseconds(100);
+constexpr absl::Duration kGrace = absl::Seconds(2);
 
 class Socket {
  public:
@@ -283,7 +284,8 @@ absl::StatusOr<std::vector<std::string>> MeetAt(const Rendezvous &meeting, int f
   if (!theirs.ok()) return theirs.status();
   const Talk talk{fd, meeting.token, absl::BytesToHexString(nonce), *theirs};
   Say(talk, "meets", absl::StrCat(meeting.rank, " ", meeting.size, " ", own_port, " ", meeting.epoch));
-  auto heard = Hear(talk, {"met", "refused"}, deadline);
+  // Rank 0, which is there now, ends the meeting by its own clock.
+  auto heard = Hear(talk, {"met", "refused"}, runtime::After(meeting.deadline + kGrace));
   if (absl::IsUnavailable(heard.status()))
     return absl::UnavailableError("it hung up: the token must match that of rank 0");
   if (!heard.ok()) return heard.status();
@@ -298,14 +300,15 @@ absl::StatusOr<std::vector<std::string>> Come(const Rendezvous &meeting,
                                               int own_port,
                                               Clock::time_point deadline) {
   std::string last = "not tried";
+  bool met = false;  // somebody, who did not fit: more than that nobody is there
   while (Clock::now() < deadline) {
     auto addresses = Resolve(meeting.host, meeting.port, /*passive=*/false);
-    if (!addresses.ok()) last = std::string(addresses.status().message());
+    if (!addresses.ok() && !met) last = std::string(addresses.status().message());
     for (addrinfo *a = addresses.ok() ? addresses->get() : nullptr; a != nullptr;
          a = a->ai_next) {
       Socket peer(socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
       if (peer.fd() < 0 || connect(peer.fd(), a->ai_addr, a->ai_addrlen) != 0) {
-        last = std::strerror(errno);
+        if (!met) last = std::strerror(errno);
         continue;
       }
       auto all = MeetAt(meeting, peer.fd(), own_port, deadline);
@@ -313,6 +316,7 @@ absl::StatusOr<std::vector<std::string>> Come(const Rendezvous &meeting,
       if (absl::IsFailedPrecondition(all.status()))
         return absl::UnavailableError(all.status().message());
       last = std::string(all.status().message());
+      met = true;
     }
     std::this_thread::sleep_for(kRetry);
   }

@@ -9,16 +9,17 @@
 from .check import Checked
 from .cluster import Cluster
 from .data import DataCache, Loader
-from .errors import (CheckError, CommSchedError, FrontEndError, RefusedProgram, RuntimeFailure, SampleError, ToolError,
-                     UnsupportedOp)
+from .errors import (CheckError, CommSchedError, FrontEndError, Interrupted, JobError, RefusedProgram, RuntimeFailure,
+                     SampleError, ToolError, UnsupportedOp)
+from .job import Job, init
 from .program import Program
 from .simulation import LinkUse, RankUse, Simulation, simulate
 from .sparse import Sparse
 from .transpiling import transpile
 
-__all__ = ["CheckError", "Checked", "Cluster", "CommSchedError", "DataCache", "FrontEndError", "LinkUse", "Loader", "Program", "RankUse",
+__all__ = ["CheckError", "Checked", "Cluster", "CommSchedError", "DataCache", "FrontEndError", "Interrupted", "Job", "JobError", "LinkUse", "Loader", "Program", "RankUse",
            "RefusedProgram", "Replan", "RuntimeFailure",
-           "SampleError", "Simulation", "Sparse", "ToolError", "UnsupportedOp", "grad", "mark_gradients", "simulate", "transpile", "value_and_grad",
+           "SampleError", "Simulation", "Sparse", "ToolError", "UnsupportedOp", "grad", "init", "mark_gradients", "simulate", "transpile", "value_and_grad",
            "worker_index", "worker_key"]
 
 
@@ -30,7 +31,7 @@ def __getattr__(name):
     if name == "Replan":  # a command too, which is not to be imported before it runs
         from .replan import Replan
         return Replan
-    if name in ("grad", "mark_gradients", "value_and_grad"):  # these need JAX
+    if name in ("grad", "init", "mark_gradients", "value_and_grad"):  # these need JAX
         from .frontend import jax_gradient
         return getattr(jax_gradient, name)
     if name in ("worker_index", "worker_key"):

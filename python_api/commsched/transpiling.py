@@ -4,13 +4,16 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from typing import Any, Callable, Mapping, Optional, Sequence, Union
 
 from .cluster import Cluster
 from .errors import FrontEndError
 from .frontend.base import FrontEnd
+from .job import current
 from .program import Program
+from .rank_program import RankProgram
 from .sparse import Sparse
 from .strategy import Strategy
 
@@ -38,6 +41,8 @@ def transpile(step: Callable, *example_arguments: Any, cluster: Union[int, Clust
     state. Outputs are matched to the carried arguments by structure, shapes and dtypes,
     in order; what is left are metrics, floating-point scalars, averaged over the workers; of other types they
     are refused: most integers are counts, whose mean over the workers would be less than they are.
+
+    In a job of several ranks (commsched.init), all ranks call it, and run one worker each; cluster is that of all of them.
 
     cluster: a number of workers or a Cluster. The example batch is the GLOBAL batch:
     dimension 0 of each batch array is divided by the workers.
@@ -87,6 +92,8 @@ def transpile(step: Callable, *example_arguments: Any, cluster: Union[int, Clust
         raise FrontEndError(f"location_root must be a path, got: {location_root!r}")
     if row_sparse and mode != "parameter-server":
         raise FrontEndError(f"row_sparse must go with mode='parameter-server', got: mode='{mode}'")
-    return Program(_jax(), step, example_arguments, cluster, strategy, location_root=location_root,
-                   row_sparse=row_sparse, params=params, batch=batch, constant=constant,
-                   functions={} if functions is None else functions)
+    job = current()
+    make = Program if job is None or job.size == 1 else functools.partial(RankProgram, job)
+    return make(_jax(), step, example_arguments, cluster, strategy, location_root=location_root,
+                row_sparse=row_sparse, params=params, batch=batch, constant=constant,
+                functions={} if functions is None else functions)

@@ -41,14 +41,6 @@ std::string &LastError() {
   return error;
 }
 
-// Rank 0 tells the others, who may want them, what nobody has asked it for.
-void TellMetrics(cs_session *session) {
-  if (session->relay == nullptr || session->session->program().rank != 0) return;
-  for (uint64_t call : session->relay->Missing())
-    if (auto metrics = session->session->Metrics(call); metrics.ok())
-      session->relay->Put(call, *metrics);
-}
-
 // Whether it can be used here, and every call has ended: with its error, if it had one.
 absl::Status Settle(cs_session *session) {
   if (absl::Status s = CheckSession(session); !s.ok()) return s;
@@ -260,9 +252,10 @@ int cs_session_call(cs_session *session, const char *function,
   session->batch->Clear();
   if (call.ok()) {
     session->function = *index;
-    const size_t outputs = session->session->program().functions[size_t(*index)].outputs.size();
-    if (session->relay != nullptr && outputs != 0)
-      session->relay->Expect(*call, outputs);
+    const rt::FunctionProgram &called = session->session->program().functions[size_t(*index)];
+    if (called.is_step) ++session->step_calls;
+    if (session->relay != nullptr && session->session->program().rank != 0)
+      session->relay->Expect(*call, called.outputs.size());
     if (number != nullptr) *number = *call;
   }
   return Finished(call.status());
@@ -270,16 +263,12 @@ int cs_session_call(cs_session *session, const char *function,
 
 int cs_session_wait(cs_session *session) {
   if (absl::Status s = CheckSession(session); !s.ok()) return Finished(s);
-  absl::Status status = session->session->Drain();
-  TellMetrics(session);
-  return Finished(status);
+  return Finished(session->session->Drain());
 }
 
 int cs_session_finish(cs_session *session) {
   if (absl::Status s = CheckSession(session); !s.ok()) return Finished(s);
-  absl::Status status = session->session->Finish();
-  TellMetrics(session);
-  return Finished(status);
+  return Finished(session->session->Finish());
 }
 
 int cs_session_metric_count(cs_session *session) {
@@ -302,17 +291,13 @@ int cs_session_metrics(cs_session *session, uint64_t call_index,
                        double *values) {
   if (absl::Status s = CheckSession(session); !s.ok()) return Finished(s);
   auto metrics = session->session->Metrics(call_index);
-  if (metrics.ok() && !metrics->empty() && session->relay != nullptr) {
-    if (session->session->program().rank == 0) {
-      session->relay->Put(call_index, *metrics);
-    } else {
-      metrics = session->relay->Take(call_index, absl::Milliseconds(200));
-      if (absl::IsDeadlineExceeded(metrics.status())) {
-        Finished(metrics.status());
-        // Rank 0 tells nothing any more if the steps have failed.
-        if (absl::Status s = session->session->executor(0).status(); !s.ok()) return Finished(s);
-        return 2;
-      }
+  if (metrics.ok() && !metrics->empty() && session->relay != nullptr && session->session->program().rank != 0) {
+    metrics = session->relay->Take(call_index, absl::Milliseconds(200));
+    if (absl::IsDeadlineExceeded(metrics.status())) {
+      Finished(metrics.status());
+      // Rank 0 tells nothing any more if the steps have failed.
+      if (absl::Status s = session->session->executor(0).status(); !s.ok()) return Finished(s);
+      return 2;
     }
   }
   if (metrics.ok())

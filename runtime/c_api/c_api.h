@@ -108,8 +108,9 @@ typedef struct cs_rank_options {
 } cs_rank_options;
 CS_API cs_session *cs_session_create_rank(const cs_rank_options *options);
 
-/* Of such a session: whether there is to be one step more, which is called next then. No
- * (*begin is 0) if a rank has been asked to stop: all stop after the same step. */
+/* Of such a session: whether there is to be one step more, which is called next then; asked
+ * before each step, on all ranks, or on none. No (*begin is 0) if a rank has been asked to
+ * stop: all stop after the same step. */
 CS_API int cs_session_begin_step(cs_session *session, int *begin);
 /* Asks for that, for a reason that is not 0, such as the number of a signal. */
 CS_API int cs_session_request_stop(cs_session *session, int reason);
@@ -165,9 +166,8 @@ CS_API int cs_session_metric_count(cs_session *session);
 CS_API const char *cs_session_metric_name(cs_session *session, int index);
 /* Waits until all ranks have completed call `call_index` and stores its metrics, all
  * of them, in order. Those of the last 65536 calls are there, also after an error.
- * Of one rank of a job, rank 0 has them, and tells the others when this function is
- * called there: elsewhere it returns 2 if that has not been done within a fifth of a second,
- * and is to be called again. */
+ * Of one rank of a job, rank 0 has them, and tells the others: there, it returns 2 if they
+ * have not come within a fifth of a second, and is to be called again. */
 CS_API int cs_session_metrics(cs_session *session, uint64_t call_index,
                               double *values);
 

@@ -148,6 +148,11 @@ absl::StatusOr<std::unique_ptr<cs_session>> OneRank(const cs_rank_options &given
   }
   options.trace = &session->trace;
   session->trace.Enable(false);
+  if (job->size() > 1) session->relay = std::make_unique<launch::Relay>(job);
+  if (session->relay != nullptr && job->rank() == 0)
+    options.on_completed = [relay = session->relay.get()](uint64_t call, const auto &metrics) {
+      relay->Put(call, metrics);
+    };
   session->stop = std::make_unique<rt::ConnectedStop>();
   session->batch = std::make_unique<rt::OwnBatch>();
   auto made = rt::Session::OneRank(
@@ -161,7 +166,6 @@ absl::StatusOr<std::unique_ptr<cs_session>> OneRank(const cs_rank_options &given
       options);
   if (!made.ok()) return made.status();
   session->session = *std::move(made);
-  if (job->size() > 1) session->relay = std::make_unique<launch::Relay>(job);
   return session;
 }
 
@@ -248,8 +252,7 @@ cs_session *cs_session_create_rank(const cs_rank_options *given) {
 
 int cs_session_begin_step(cs_session *session, int *begin) {
   if (absl::Status s = CheckRank(session); !s.ok()) return Finished(s);
-  *begin = session->stop->Begin(session->begun_steps) ? 1 : 0;
-  session->begun_steps += uint64_t(*begin);
+  *begin = session->stop->Begin(session->step_calls) ? 1 : 0;
   return Finished(absl::OkStatus());
 }
 

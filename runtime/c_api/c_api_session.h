@@ -28,7 +28,7 @@ struct cs_session {
   std::unique_ptr<commsched::launch::Relay> relay;
   std::unique_ptr<commsched::runtime::Session> session;
   std::unique_ptr<commsched::runtime::ConnectedStop> stop;
-  uint64_t begun_steps = 0;
+  uint64_t step_calls = 0;
   std::unique_ptr<commsched::runtime::GlobalBatch> batch =
       std::make_unique<commsched::runtime::GlobalBatch>();
   int function = 0;  // called last
