@@ -15,9 +15,10 @@ from .job import Job, init
 from .program import Program
 from .simulation import LinkUse, RankUse, Simulation, simulate
 from .sparse import Sparse
+from .strategy import AllReduce, ParameterServers
 from .transpiling import transpile
 
-__all__ = ["CheckError", "Checked", "Cluster", "CommSchedError", "DataCache", "FrontEndError", "Interrupted", "Job", "JobError", "LinkUse", "Loader", "Program", "RankUse",
+__all__ = ["AllReduce", "CheckError", "Checked", "Cluster", "CommSchedError", "DataCache", "FrontEndError", "Interrupted", "Job", "JobError", "LinkUse", "Loader", "ParameterServers", "Program", "RankUse",
            "RefusedProgram", "Replan", "RuntimeFailure",
            "SampleError", "Simulation", "Sparse", "ToolError", "UnsupportedOp", "grad", "init", "mark_gradients", "simulate", "transpile", "value_and_grad",
            "worker_index", "worker_key"]
@@ -31,7 +32,7 @@ def __getattr__(name):
     if name == "Replan":  # a command too, which is not to be imported before it runs
         from .replan import Replan
         return Replan
-    if name in ("grad", "init", "mark_gradients", "value_and_grad"):  # these need JAX
+    if name in ("grad", "mark_gradients", "value_and_grad"):  # these need JAX
         from .frontend import jax_gradient
         return getattr(jax_gradient, name)
     if name in ("worker_index", "worker_key"):

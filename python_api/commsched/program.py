@@ -22,7 +22,7 @@ from .errors import FrontEndError, RuntimeFailure
 from .frontend.base import Description, FrontEnd
 from .saved import Saved
 from .steps import Steps
-from .strategy import Strategy
+from .strategy import AllReduce, Strategy
 
 
 class Program:
@@ -32,7 +32,7 @@ class Program:
     """
 
     def __init__(self, front_end: FrontEnd, step: Callable, arguments: tuple, cluster: Optional[Cluster],
-                 strategy: Strategy = Strategy(), **options):
+                 strategy: Strategy = AllReduce(), **options):
         self._front_end, self._step, self._arguments, self._options = front_end, step, arguments, options
         self.cluster: Optional[Cluster] = cluster
         self.strategy = strategy
@@ -142,7 +142,7 @@ class Program:
     def save(self, path: "str | os.PathLike") -> None:
         """Writes a file with all that going on needs: parameters and state, what each worker has of its own (residuals
         and thresholds of sparse gradients), the number of steps, and the position in the data."""
-        if self.strategy.sync_mode not in (None, "sync"):
+        if not self.strategy.synchronous:
             self.close()  # what trainers have merged and not sent is in no value
         own = self._workers_now()
         saved_file.write(path, self._saved if own is None else self._take(own))
@@ -217,8 +217,8 @@ class Program:
 
     def _replanning(self, workers: int, replan: Any, strategy: Strategy, folder: Any) -> dict[str, object]:
         """The arguments of a session whose plan may change."""
-        if self.strategy.mode != "all-reduce":
-            raise ValueError("replan must go with mode='all-reduce'; a plan with parameter servers cannot be replaced")
+        if not isinstance(self.strategy, AllReduce):
+            raise ValueError("replan must go with AllReduce; a plan with parameter servers cannot be replaced")
         module = os.path.join(folder.name, "step.mlir")
         with open(module, "w", encoding="utf-8") as file:
             file.write(self._level0(workers, self._cluster(workers)))
@@ -330,10 +330,10 @@ class Program:
         strategy, _ = self.strategy.at(self.steps)
         if strategy.sparse is not None:
             raise ValueError("check must be of a program that computes what its step says, got: sparse gradients")
-        if self._options.get("row_sparse"):
+        if strategy.row_sparse:
             raise ValueError("check must be of a program that computes what its step says, got: row_sparse")
-        if strategy.sync_mode not in (None, "sync"):
-            raise ValueError(f"check must be of synchronous parameter servers, got: sync_mode='{strategy.sync_mode}'")
+        if not strategy.synchronous:
+            raise ValueError(f"check must be of synchronous parameter servers, got: mode='{strategy.mode}'")
         workers = self.workers if workers is None else workers
         description = self._description(workers)
         _check_global(batches, self.cluster)
@@ -397,7 +397,7 @@ class Program:
         description = self._description(self.workers)
         params = [s.initial.size for s in description.slots if s.kind == "param"]
         name = getattr(self._step, "__name__", type(self._step).__name__)
-        return (f"<commsched.Program of '{name}': {self.workers} worker{'s' if self.workers > 1 else ''}, {self.strategy.mode}, "
+        return (f"<commsched.Program of '{name}': {self.workers} worker{'s' if self.workers > 1 else ''}, {self.strategy.name}, "
                 f"{len(params)} parameters of {sum(params)} elements, {len(description.slots) - len(params)} of state>")
 
 

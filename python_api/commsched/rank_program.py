@@ -22,7 +22,7 @@ from .job import Job
 from .program import Program, check_run
 from .saved import Saved
 from .steps import Steps
-from .strategy import Strategy
+from .strategy import AllReduce, Strategy
 
 
 class RankProgram(Program):
@@ -42,7 +42,7 @@ class RankProgram(Program):
         """On rank 0; and whether all ranks have the same step."""
         if self.cluster is not None and self.cluster.nodes != self._job.size:
             raise FrontEndError(f"cluster must match the job's {self._job.size} ranks, got: {self.cluster.nodes}")
-        if self.strategy.mode != "all-reduce":
+        if not isinstance(self.strategy, AllReduce):
             raise FrontEndError("parameter servers must be processes of cs-run (program.plan is for it): a job of ranks has none")
         text = self._level0(self.workers, self._cluster(self.workers))
         # Where the sources lie may differ.

@@ -91,7 +91,7 @@ def test_loader_saving_and_going_on(tmp_path):
             def __getitem__(self, i): return X.reshape(240, 3)[i], Y.reshape(240)[i]
         parts = dict(ranks=job.size, rank=job.rank) if job else {}
         loader = commsched.Loader(Rows(), 12, seed=3, threads=0, **parts)
-        program = make(cluster=2, sparse=0.4)
+        program = make(cluster=2, strategy=commsched.AllReduce(sparse=0.4))
     """
     first = loading + """
         program.run(loader.epoch(0))

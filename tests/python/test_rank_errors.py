@@ -171,7 +171,7 @@ def test_batches_of_other_numbers(tmp_path):
 def test_what_must_be_the_same(tmp_path):
     cases = {
         "step must match that of rank 0 on all ranks, got: another one on rank 1":
-            "program = make(schedule='fifo' if job.rank else None)",
+            "program = make(strategy=commsched.AllReduce(schedule='fifo' if job.rank else None))",
         "value of 'w' must match that of rank 0 on all ranks, got: another one on rank 1": """
             program = commsched.transpile(step, {"w": np.full(3, job.rank, np.float32)}, X[0], Y[0], batch=(1, 2))
             program.run(own(BATCHES))""",
@@ -195,7 +195,7 @@ def test_what_is_refused(tmp_path):
                 raise AssertionError(words)
         refused(commsched.init, "once in a process")
         refused(lambda: make(cluster=4), "cluster must match the job's 2 ranks, got: 4")
-        refused(lambda: make(mode="parameter-server"), "parameter servers must be processes of cs-run")
+        refused(lambda: make(strategy=commsched.ParameterServers()), "parameter servers must be processes of cs-run")
         program = make()
         rows = list(zip(X.reshape(240, 3), Y.reshape(240)))
         refused(lambda: program.run(commsched.Loader(rows, 12, threads=0).epoch(0)), "ranks=2", f"rank={job.rank}", "got: ranks=1")
