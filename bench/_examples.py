@@ -25,8 +25,9 @@ class Example:
         self.module = sys.modules[name]
         self.step = self.module.step
 
-    def program(self, workers, **strategy):
-        return self._make.program(workers, **strategy)
+    def program(self, workers, *strategy):
+        """strategy: nothing, or the one of transpile()."""
+        return self._make.program(workers, *strategy)
 
     def state(self):
         import jax

@@ -27,9 +27,10 @@ STEPS = 2
 TIMES, LEAST = 64, 2e-5
 
 MODES = [dict(cluster=1), dict(cluster=2), dict(cluster=4),
-         dict(cluster=2, mode="parameter-server", servers=2, min_block_elements=4),
-         dict(cluster=1, mode="parameter-server", servers=1), dict(cluster=4, schedule="fifo"),
-         dict(cluster=2, schedule="bytescheduler")]
+         dict(cluster=2, strategy=commsched.ParameterServers(servers=2, min_block_elements=4)),
+         dict(cluster=1, strategy=commsched.ParameterServers(servers=1)),
+         dict(cluster=4, strategy=commsched.AllReduce(schedule="fifo")),
+         dict(cluster=2, strategy=commsched.AllReduce(schedule="bytescheduler"))]
 
 
 class Loss:

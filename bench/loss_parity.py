@@ -26,7 +26,7 @@ from _examples import ROOT, Example, unpacked  # noqa: E402
 from _processes import Authority, Job, new_token  # noqa: E402
 from _tools import tool  # noqa: E402
 
-SERVERS = dict(mode="parameter-server", servers=2, min_block_elements=1024)
+SERVERS = dict(servers=2, min_block_elements=1024)
 EPOCHS = 30  # of the digits net
 TIME_LIMIT = 600  # seconds, only ends a hang
 
@@ -40,9 +40,9 @@ def jax_losses(example, batches):
     return losses
 
 
-def threads(example, workers, batches, **strategy):
+def threads(example, workers, batches, strategy):
     """(losses, bytes of all slots, plan, initial values)."""
-    program = example.program(workers, **strategy)
+    program = example.program(workers, *strategy)
     initial = program.slots()
     losses = [m["loss"] for m in program.run(unpacked(batches))]
     final = {name: value.tobytes() for name, value in program.slots().items()}
@@ -101,14 +101,15 @@ def server_processes(example, batches, plan, initial, folder):
     return results(folder)
 
 
-def accuracy(sync_mode, epochs):
+def accuracy(mode, epochs):
     """Of the digits net on its test samples, trained by 2 trainers and 2 servers."""
     from safetensors.numpy import save_file
+    import commsched
     example = Example("digits")
     rate = example.module.LEARNING_RATE
-    if sync_mode == "async":
+    if mode == "async":
         example.module.LEARNING_RATE = rate / 2  # as docs/parameter-server.md advises
-    program = example.program(2, sync_mode=sync_mode, **SERVERS)
+    program = example.program(2, commsched.ParameterServers(mode=mode, **SERVERS))
     example.module.LEARNING_RATE = rate
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
@@ -159,9 +160,9 @@ def main():
     def both(example, workers, batches, wanted, prefix, strategy, run_processes):
         nonlocal equal
         start = time.perf_counter()
-        losses, final, plan, initial = threads(example, workers, batches, **strategy)
+        losses, final, plan, initial = threads(example, workers, batches, strategy)
         row(example.name, workers, prefix + "threads", time.perf_counter() - start, losses, wanted)
-        if (losses, final) != threads(example, workers, batches, **strategy)[:2]:
+        if (losses, final) != threads(example, workers, batches, strategy)[:2]:
             equal = False
             print(f"{example.name}: two runs on {workers} workers differ")
         with tempfile.TemporaryDirectory() as folder:
@@ -170,6 +171,7 @@ def main():
             row(example.name, workers, prefix + "processes", time.perf_counter() - start, losses, wanted)
         same_parameters(saved, final, f"{example.name}, {prefix}{workers} workers")
 
+    import commsched
     for name in arguments.examples:
         example = Example(name)
         batches = example.batches(count)
@@ -177,9 +179,9 @@ def main():
         wanted = jax_losses(example, batches)
         row(name, 1, "JAX", time.perf_counter() - start, wanted, None)
         for workers in () if arguments.only_servers else (1, 2, 4):
-            both(example, workers, batches, wanted, "", {}, lambda plan, initial, folder: processes(
+            both(example, workers, batches, wanted, "", (), lambda plan, initial, folder: processes(
                 example, workers, batches, plan, initial, folder))
-        both(example, 2, batches, wanted, "servers, ", SERVERS, lambda plan, initial, folder: server_processes(
+        both(example, 2, batches, wanted, "servers, ", (commsched.ParameterServers(**SERVERS),), lambda plan, initial, folder: server_processes(
             example, batches, plan, initial, folder))
     accuracies = {}
     if "digits" in arguments.examples:

@@ -59,11 +59,11 @@ def load(name):
 def strategy(example, way, steps, behind=False):
     import commsched
     if way == "dense":
-        return {}
+        return commsched.AllReduce()
     correction = {} if behind else CORRECTION[example.name]
     warm_up = tuple((density, max(1, steps // 20)) for density in WARM_UP[example.name])
-    return {"sparse": commsched.Sparse(DENSITY, "allgather", LEAST[example.name], warm_up=warm_up,
-                                       feedback=way == "with_feedback", **correction)}
+    return commsched.AllReduce(sparse=commsched.Sparse(DENSITY, "allgather", LEAST[example.name], warm_up=warm_up,
+                                                       feedback=way == "with_feedback", **correction))
 
 
 def train(example, way, seed, steps, behind):
@@ -74,7 +74,7 @@ def train(example, way, seed, steps, behind):
     if way != "dense" and CORRECTION[example.name] and not behind:
         replaced["optimizer"] = optax.sgd(module.LEARNING_RATE)
     with unittest.mock.patch.multiple(module, **replaced):
-        program = example.program(WORKERS[example.name], **strategy(example, way, steps, behind))
+        program = example.program(WORKERS[example.name], strategy(example, way, steps, behind))
     first = steps * seed if example.name == "transformer" else 22 * seed  # an epoch has 22 batches
     batches = example.batches(first + steps)[first:]
     losses = [m["loss"] for m in program.run(unpacked(batches))]
@@ -98,7 +98,7 @@ def resumes_bitwise(steps):
     import numpy as np
     from safetensors.numpy import load_file, save_file
     example = load("digits")
-    program = example.program(WORKERS["digits"], **strategy(example, "with_feedback", steps))
+    program = example.program(WORKERS["digits"], strategy(example, "with_feedback", steps))
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         (folder / "plan").write_bytes(program.plan)

@@ -40,7 +40,7 @@ if(COMMSCHED_BUILD_COMPILER)
   commsched_install_libraries(CommSchedCompilerTargets ir reference passes)
 endif()
 if(COMMSCHED_BUILD_RUNTIME)
-  commsched_install_libraries(CommSchedRuntimeTargets ops runtime grpc)
+  commsched_install_libraries(CommSchedRuntimeTargets ops runtime grpc launch)
 endif()
 
 commsched_targets_below(${CMAKE_SOURCE_DIR}/tools "EXECUTABLE|MODULE_LIBRARY" targets)

@@ -15,8 +15,7 @@ sys.path.insert(0, str(HERE))
 import digits  # noqa: E402
 
 
-def program(workers=4, **strategy):
-    """strategy: mode, servers, ... of transpile."""
+def program(workers=4, strategy=commsched.AllReduce()):
     params = digits.init()
     momentum = jax.tree.map(np.zeros_like, params)
     x, y, test_x, test_y = digits.data()
@@ -24,7 +23,7 @@ def program(workers=4, **strategy):
     return commsched.transpile(
         digits.step, params, momentum, x[:n], y[:n], batch=(2, 3), cluster=workers,
         functions={"eval": (digits.evaluate, params, test_x, test_y)}, location_root=HERE.parents[1],
-        **strategy)
+        strategy=strategy)
 
 
 def level0(made):

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Trains the digits net from a folder of compressed images, with samples kept decoded in memory and on disk.
 
-python examples/digits/train.py [--samples FOLDER] [--memory BYTES] [--cache FOLDER --disk BYTES] ...
+[torchrun --nproc-per-node 4 | python] examples/digits/train.py [--samples FOLDER] [--memory BYTES] [--cache FOLDER --disk BYTES] ...
 
+Started by torchrun, mpirun, Slurm or Kubernetes, each process is one worker; else --workers are threads of this one.
 FOLDER of --samples stands for slow storage: one compressed file for each sample, made if it is not there. Without
-it, samples are taken from arrays in memory. The losses are the same bits in every case.
+it, samples are taken from arrays in memory. The losses are the same bits in every case, for the same number of workers.
 """
 
 import argparse
@@ -66,6 +67,9 @@ def main():
     parser.add_argument("--json", type=pathlib.Path, help="file for losses and statistics")
     options = parser.parse_args()
 
+    job = commsched.init()
+    workers = job.size if job.size > 1 else options.workers
+    rank = dict(ranks=job.size, rank=job.rank) if job.size > 1 else {}
     x, y, test_x, test_y = digits.data()
     source = Arrays(x, y)
     if options.samples:
@@ -75,17 +79,20 @@ def main():
         source = commsched.data.Files(paths, decode)
     cached = dict(disk=options.disk, folder=options.cache, name="digits") if options.cache else {}
     cache = commsched.DataCache(source, memory=options.memory, **cached)
-    loader = commsched.Loader(cache, digits.GLOBAL_BATCH, seed=options.seed, threads=options.threads)
-    program = make.program(options.workers)
+    loader = commsched.Loader(cache, digits.GLOBAL_BATCH, seed=options.seed, threads=options.threads, **rank)
+    program = make.program(workers)
+    rows = slice(job.rank * len(test_x) // job.size, (job.rank + 1) * len(test_x) // job.size)
     losses = []
     for epoch in range(options.epochs):
         own = [m["loss"] for m in program.run(loader.epoch(epoch))]
         losses += own
-        measured = program.call("eval", [(test_x, test_y)])[0]
-        print(f"epoch {epoch + 1}: loss {np.mean(own):.6f}, accuracy {measured['accuracy']:.4f}")
+        measured = program.call("eval", [(test_x[rows], test_y[rows])])[0]
+        if job.rank == 0:
+            print(f"epoch {epoch + 1}: loss {np.mean(own):.6f}, accuracy {measured['accuracy']:.4f}")
     s = cache.statistics
-    print(f"samples from memory {s.memory}, disk {s.disk}, source {s.source}; waited {loader.waited_seconds:.3f} s")
-    if options.json:
+    if job.rank == 0:
+        print(f"samples from memory {s.memory}, disk {s.disk}, source {s.source}; waited {loader.waited_seconds:.3f} s")
+    if options.json and job.rank == 0:
         options.json.write_text(json.dumps({"losses": [v.hex() for v in losses], "memory": s.memory, "disk": s.disk,
                                             "source": s.source, "memory_bytes": s.memory_bytes}))
     program.close()

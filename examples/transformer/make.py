@@ -20,12 +20,11 @@ sys.path.insert(0, str(HERE))
 import transformer  # noqa: E402
 
 
-def program(workers=4, **strategy):
-    """strategy: mode, servers, ... of transpile."""
+def program(workers=4, strategy=commsched.AllReduce()):
     params = transformer.init()
     return commsched.transpile(transformer.step, params, transformer.optimizer.init(params),
                                transformer.batches(1)[0], cluster=workers, location_root=HERE.parents[1],
-                               **strategy)
+                               strategy=strategy)
 
 
 def level0(made):

@@ -9,16 +9,18 @@
 from .check import Checked
 from .cluster import Cluster
 from .data import DataCache, Loader
-from .errors import (CheckError, CommSchedError, FrontEndError, RefusedProgram, RuntimeFailure, SampleError, ToolError,
-                     UnsupportedOp)
+from .errors import (CheckError, CommSchedError, FrontEndError, Interrupted, JobError, RefusedProgram, RuntimeFailure,
+                     SampleError, ToolError, UnsupportedOp)
+from .job import Job, init
 from .program import Program
 from .simulation import LinkUse, RankUse, Simulation, simulate
 from .sparse import Sparse
+from .strategy import AllReduce, ParameterServers
 from .transpiling import transpile
 
-__all__ = ["CheckError", "Checked", "Cluster", "CommSchedError", "DataCache", "FrontEndError", "LinkUse", "Loader", "Program", "RankUse",
+__all__ = ["AllReduce", "CheckError", "Checked", "Cluster", "CommSchedError", "DataCache", "FrontEndError", "Interrupted", "Job", "JobError", "LinkUse", "Loader", "ParameterServers", "Program", "RankUse",
            "RefusedProgram", "Replan", "RuntimeFailure",
-           "SampleError", "Simulation", "Sparse", "ToolError", "UnsupportedOp", "grad", "mark_gradients", "simulate", "transpile", "value_and_grad",
+           "SampleError", "Simulation", "Sparse", "ToolError", "UnsupportedOp", "grad", "init", "mark_gradients", "simulate", "transpile", "value_and_grad",
            "worker_index", "worker_key"]
 
 

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What can go wrong, as exceptions of one family."""
 
+import signal
+
 
 class CommSchedError(Exception):
     """Any error of this package."""
@@ -47,6 +49,21 @@ class CheckError(CommSchedError):
 
 class RuntimeFailure(CommSchedError):
     """The runtime reported an error."""
+
+
+class JobError(RuntimeFailure):
+    """Joining a job failed, or what its ranks do together."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """All ranks of a job have stopped after the same step, because a signal asked one of them to.
+
+    signal: its number; steps: of the program, that are done.
+    """
+
+    def __init__(self, number: int, steps: int):
+        self.signal, self.steps = number, steps
+        super().__init__(f"ended by signal {number} ({signal.strsignal(number)}) after step {steps}")
 
 
 class SampleError(CommSchedError):

@@ -42,6 +42,22 @@ class _Replanning(ctypes.Structure):
                 ("window", ctypes.c_uint64), ("deadline_seconds", ctypes.c_double), ("folder", ctypes.c_char_p)]
 
 
+class JobOptions(ctypes.Structure):
+    """cs_job_options of the C interface."""
+    _fields_ = [("struct_size", ctypes.c_size_t), ("transport", ctypes.c_char_p), ("rank", ctypes.c_int),
+                ("size", ctypes.c_int), ("peers", ctypes.c_char_p), ("master", ctypes.c_char_p), ("port", ctypes.c_int),
+                ("membership", ctypes.c_int), ("token", ctypes.c_char_p), ("token_file", ctypes.c_char_p),
+                ("tls_ca", ctypes.c_char_p), ("tls_cert", ctypes.c_char_p), ("tls_key", ctypes.c_char_p),
+                ("tls_server_name", ctypes.c_char_p), ("insecure", ctypes.c_int), ("listen_any", ctypes.c_int),
+                ("deadline_seconds", ctypes.c_double)]
+
+
+class _RankOptions(ctypes.Structure):
+    """cs_rank_options of the C interface."""
+    _fields_ = [("struct_size", ctypes.c_size_t), ("job", ctypes.c_void_p), ("plan", ctypes.c_char_p),
+                ("plan_bytes", ctypes.c_size_t), ("replanning", ctypes.POINTER(_Replanning))]
+
+
 def library() -> ctypes.CDLL:
     """The loaded library with its functions declared."""
     global _library
@@ -52,6 +68,20 @@ def library() -> ctypes.CDLL:
                 ("cs_session_create", handle, [ctypes.c_void_p, size]),
                 ("cs_session_create_replanning", handle, [ctypes.c_void_p, size, ctypes.POINTER(_Replanning)]),
                 ("cs_session_replans", text, [handle]),
+                ("cs_session_create_rank", handle, [ctypes.POINTER(_RankOptions)]),
+                ("cs_session_begin_step", ctypes.c_int, [handle, ctypes.POINTER(ctypes.c_int)]),
+                ("cs_session_request_stop", ctypes.c_int, [handle, ctypes.c_int]),
+                ("cs_session_stop_reason", ctypes.c_int, [handle, ctypes.POINTER(ctypes.c_int)]),
+                ("cs_session_cancel", ctypes.c_int, [handle, text]),
+                ("cs_job_join", handle, [ctypes.POINTER(JobOptions)]),
+                ("cs_job_rank", ctypes.c_int, [handle]),
+                ("cs_job_size", ctypes.c_int, [handle]),
+                ("cs_job_local_rank", ctypes.c_int, [handle]),
+                ("cs_job_transport", text, [handle]),
+                ("cs_job_abort", ctypes.c_int, [handle, text]),
+                ("cs_job_leave", None, [handle]),
+                ("cs_job_broadcast", handle, [handle, text, text, size, ctypes.POINTER(size)]),
+                ("cs_job_gather", handle, [handle, text, text, size, ctypes.POINTER(ctypes.c_uint64)]),
                 ("cs_session_destroy", None, [handle]),
                 ("cs_session_set_slot", ctypes.c_int, [handle, text, ctypes.c_void_p, size]),
                 ("cs_session_get_slot", ctypes.c_int, [handle, text, ctypes.c_void_p, size]),
@@ -88,13 +118,14 @@ class Session:
     def __init__(self, plan: bytes, replan: Optional[Mapping[str, object]] = None):
         self._handle, self._process, self._lock = None, os.getpid(), threading.RLock()
         self._lib = library()
-        if replan is None:
-            self._handle = self._lib.cs_session_create(plan, len(plan))
-        else:
-            self._handle = self._lib.cs_session_create_replanning(plan, len(plan),
-                                                                  ctypes.byref(_Replanning(**replan)))
+        self._handle = self._create(plan, replan)
         if not self._handle:
             self._fail()
+
+    def _create(self, plan: bytes, replan: Optional[Mapping[str, object]]) -> Any:
+        if replan is None:
+            return self._lib.cs_session_create(plan, len(plan))
+        return self._lib.cs_session_create_replanning(plan, len(plan), ctypes.byref(_Replanning(**replan)))
 
     def _fail(self):
         message = self._lib.cs_last_error()
@@ -194,8 +225,15 @@ class Session:
     def metrics(self, call: int, names: Sequence[str]) -> dict[str, float]:
         """The metrics of a call that has these, when all workers have completed it."""
         values = (ctypes.c_double * max(len(names), 1))()
-        self._check("cs_session_metrics", call, values)
+        self._check_metrics(call, values)
         return {name: values[i] for i, name in enumerate(names)}
+
+    def _check_metrics(self, call: int, values: Any) -> None:
+        self._check("cs_session_metrics", call, values)
+
+    def begin_step(self) -> bool:
+        """Whether there is to be one step more."""
+        return True
 
     def check_names(self, names: Sequence[str]) -> None:
         """The metrics of the function called last must be these, in this order."""
@@ -203,3 +241,46 @@ class Session:
         found = [self._call("cs_session_metric_name", i).decode() for i in range(count)]
         if found != list(names):
             raise RuntimeFailure(f"metrics of the plan must match {list(names)}, got: {found}")
+
+
+class RankSession(Session):
+    """One rank of a job, executing one plan: that of rank 0. Batches are this rank's rows."""
+
+    def __init__(self, job: Any, plan: bytes, replan: Optional[Mapping[str, object]] = None):
+        self.job = job
+        super().__init__(plan, replan)
+        job._sessions.add(self)
+
+    def _create(self, plan: bytes, replan: Optional[Mapping[str, object]]) -> Any:
+        options = _RankOptions(ctypes.sizeof(_RankOptions), self.job._alive(), plan, len(plan),
+                               ctypes.pointer(_Replanning(**replan)) if replan else None)
+        return self._lib.cs_session_create_rank(ctypes.byref(options))
+
+    def _check_metrics(self, call: int, values: Any) -> None:
+        """Those of rank 0, which tells them when it has looked at them itself."""
+        with self._lock:
+            result = 2
+            while result == 2:  # in between, signals are handled
+                result = self._call("cs_session_metrics", call, values)
+            if result:
+                self._fail()
+
+    def begin_step(self) -> bool:
+        if self.job._signal:
+            self.request_stop(self.job._signal)
+        begin = ctypes.c_int()
+        self._check("cs_session_begin_step", ctypes.byref(begin))
+        return bool(begin.value)
+
+    def request_stop(self, reason: int) -> None:
+        """All ranks are to stop after the same step."""
+        self._check("cs_session_request_stop", reason)
+
+    def stop_reason(self) -> int:
+        reason = ctypes.c_int()
+        self._check("cs_session_stop_reason", ctypes.byref(reason))
+        return reason.value
+
+    def cancel(self, why: str) -> None:
+        """Ends the steps of all ranks with this error."""
+        self._check("cs_session_cancel", why.encode())

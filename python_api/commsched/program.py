@@ -22,7 +22,7 @@ from .errors import FrontEndError, RuntimeFailure
 from .frontend.base import Description, FrontEnd
 from .saved import Saved
 from .steps import Steps
-from .strategy import Strategy
+from .strategy import AllReduce, Strategy
 
 
 class Program:
@@ -32,7 +32,7 @@ class Program:
     """
 
     def __init__(self, front_end: FrontEnd, step: Callable, arguments: tuple, cluster: Optional[Cluster],
-                 strategy: Strategy = Strategy(), **options):
+                 strategy: Strategy = AllReduce(), **options):
         self._front_end, self._step, self._arguments, self._options = front_end, step, arguments, options
         self.cluster: Optional[Cluster] = cluster
         self.strategy = strategy
@@ -44,9 +44,12 @@ class Program:
         self._trace: Optional[str] = None
         self._replans: list[dict] = []
         description = self._description(self.workers)
-        tools.check(self._level0(self.workers, self._cluster(self.workers)), self.strategy)
+        self._check_step()
         # What there was when the last workers ended: changes as a whole.
         self._saved = Saved({s.name: np.array(s.initial) for s in description.slots})
+
+    def _check_step(self) -> None:
+        tools.check(self._level0(self.workers, self._cluster(self.workers)), self.strategy)
 
     # ---- what it is --------------------------------------------------------------------------
     @property
@@ -141,15 +144,19 @@ class Program:
     def save(self, path: "str | os.PathLike") -> None:
         """Writes a file with all that going on needs: parameters and state, what each worker has of its own (residuals
         and thresholds of sparse gradients), the number of steps, and the position in the data."""
-        if self.strategy.sync_mode not in (None, "sync"):
+        if not self.strategy.synchronous:
             self.close()  # what trainers have merged and not sent is in no value
         own = self._workers_now()
         saved_file.write(path, self._saved if own is None else self._take(own))
 
+    _parts = 1  # of a batch, of which run() is given one
+
     def restore(self, path: "str | os.PathLike") -> Any:
         """Goes back to what save() has written, with this step and any number of workers. Returns the position in the
         data, for Loader.resume. Raises ValueError, and changes nothing, if the file is not whole or another program's."""
-        saved = saved_file.read(path, self._saved.values)
+        return self._go_back(saved_file.read(path, self._saved.values))
+
+    def _go_back(self, saved: Saved) -> Any:
         self.close()
         self._saved, self._last = saved, None
         return saved.position
@@ -180,7 +187,6 @@ class Program:
         return own
 
     def _start(self, workers: int, replan: Any = None) -> "_Workers":
-        from .native import Session
         own, steps = self._workers_now(), self.steps
         strategy, _ = self.strategy.at(steps)
         if own is not None and not own.ending and own.of == (workers, strategy) and (not replan or replan == own.replan):
@@ -188,23 +194,33 @@ class Program:
         self.close()
         folder = tempfile.TemporaryDirectory(prefix="commsched-") if replan else None
         options = self._replanning(workers, replan, strategy, folder) if replan else None
-        session = Session(self._plan(workers, strategy), options)
+        session = self._open(workers, strategy, options)
         try:
             if self._trace:
                 session.trace(self._trace)
             for name, value in self._saved.values.items():
                 session.set_slot(name, value)
-            saved_file.write_own(session, self._saved.own)
+            self._write_own(session)
         except BaseException:
             session.close()
             raise
         self._session = _Workers(session, (workers, strategy), replan, folder)
         return self._session
 
+    def _open(self, workers: int, strategy: Strategy, replan: Optional[dict]) -> Any:
+        from .native import Session
+        return Session(self._plan(workers, strategy), replan)
+
+    def _write_own(self, session: Any) -> None:
+        saved_file.write_own(session, self._saved.own)
+
+    def _read_own(self, own: "_Workers") -> "tuple[bytes, ...]":
+        return saved_file.read_own(own.session, range(own.of[0]))
+
     def _replanning(self, workers: int, replan: Any, strategy: Strategy, folder: Any) -> dict[str, object]:
         """The arguments of a session whose plan may change."""
-        if self.strategy.mode != "all-reduce":
-            raise ValueError("replan must go with mode='all-reduce'; a plan with parameter servers cannot be replaced")
+        if not isinstance(self.strategy, AllReduce):
+            raise ValueError("replan must go with AllReduce; a plan with parameter servers cannot be replaced")
         module = os.path.join(folder.name, "step.mlir")
         with open(module, "w", encoding="utf-8") as file:
             file.write(self._level0(workers, self._cluster(workers)))
@@ -229,12 +245,12 @@ class Program:
         from .replan import Replan
         workers = self.workers if workers is None else workers
         replan, description = Replan.of(replan), self._description(workers)
-        _check_run(batches, self.cluster)
+        self._check_run(batches)
 
         def start():
             own = self._start(workers, replan)
             return own.session, self.strategy.at(self.steps)[1]
-        steps = self._calls(Steps(batches, lambda b: description.flatten("step", b), description.metrics["step"], None,
+        steps = self._calls(Steps(batches, lambda b: description.flatten("step", b, self._parts), description.metrics["step"], None,
                                   start, self._told()))
         self._keep_position()
         self._last = steps
@@ -277,13 +293,16 @@ class Program:
         description = self._description(workers)
         if function not in description.batches or function == "step":
             raise KeyError(f"no function '{function}' besides the step")
-        _check_run(batches, self.cluster)
-        steps = self._calls(Steps(batches, lambda b: description.flatten(function, b), description.metrics[function],
+        self._check_run(batches)
+        steps = self._calls(Steps(batches, lambda b: description.flatten(function, b, self._parts), description.metrics[function],
                                   function, lambda: (self._start(workers).session, None), self._told()))
         try:
             return list(steps)
         finally:
             steps.finish()
+
+    def _check_run(self, batches: Any) -> None:
+        _check_global(batches, self.cluster)
 
     def _calls(self, steps: Steps) -> Steps:
         self._streams.add(steps)
@@ -313,13 +332,13 @@ class Program:
         strategy, _ = self.strategy.at(self.steps)
         if strategy.sparse is not None:
             raise ValueError("check must be of a program that computes what its step says, got: sparse gradients")
-        if self._options.get("row_sparse"):
+        if strategy.row_sparse:
             raise ValueError("check must be of a program that computes what its step says, got: row_sparse")
-        if strategy.sync_mode not in (None, "sync"):
-            raise ValueError(f"check must be of synchronous parameter servers, got: sync_mode='{strategy.sync_mode}'")
+        if not strategy.synchronous:
+            raise ValueError(f"check must be of synchronous parameter servers, got: mode='{strategy.mode}'")
         workers = self.workers if workers is None else workers
         description = self._description(workers)
-        _check_run(batches, self.cluster)
+        _check_global(batches, self.cluster)
         table = check(self._plan(workers, strategy), self._level0(workers, None), self.slots(),
                       [description.flatten("step", batch) for batch in batches])
         unknown = [row.name for row in table if not row.determined]
@@ -340,7 +359,7 @@ class Program:
         """All that these workers have."""
         for steps in list(self._streams):
             steps.collect(own.session)
-        return Saved(self.slots(), self.steps, self.position, saved_file.read_own(own.session, own.of[0]))
+        return Saved(self.slots(), self.steps, self.position, self._read_own(own))
 
     def close(self) -> None:
         """Ends the workers; parameters and state are kept, what each worker has of its own included. If steps of theirs
@@ -380,7 +399,7 @@ class Program:
         description = self._description(self.workers)
         params = [s.initial.size for s in description.slots if s.kind == "param"]
         name = getattr(self._step, "__name__", type(self._step).__name__)
-        return (f"<commsched.Program of '{name}': {self.workers} worker{'s' if self.workers > 1 else ''}, {self.strategy.mode}, "
+        return (f"<commsched.Program of '{name}': {self.workers} worker{'s' if self.workers > 1 else ''}, {self.strategy.name}, "
                 f"{len(params)} parameters of {sum(params)} elements, {len(description.slots) - len(params)} of state>")
 
 
@@ -398,13 +417,18 @@ class _Workers:
     saved: Any = None
 
 
-def _check_run(batches: Any, cluster: Optional[Cluster]) -> None:
-    """Workers are CPUs. A loader of one rank gives its rows only; run() drives all workers, and hands out the rows itself."""
+def check_run(batches: Any, cluster: Optional[Cluster]) -> Optional[Loader]:
+    """Workers are CPUs. The loader of batches, if they have one."""
     if cluster is not None and cluster.kind != "cpu":
         raise FrontEndError(f"kind of the cluster must be cpu to run, got: {cluster.kind}")
-    loader = batches.loader if isinstance(batches, Batches) else None
+    if isinstance(batches, Loader):
+        raise FrontEndError("batches must be those of an epoch, such as loader.epoch(0), got: a Loader")
+    return batches.loader if isinstance(batches, Batches) else None
+
+
+def _check_global(batches: Any, cluster: Optional[Cluster]) -> None:
+    """A loader of one rank gives its rows only; run() drives all workers, and hands out the rows itself."""
+    loader = check_run(batches, cluster)
     if loader is not None and loader.rank is not None:
         raise FrontEndError(f"batches must be global ones, of a Loader without rank=, got: those of rank {loader.rank} of "
                             f"{loader.ranks}")
-    if isinstance(batches, Loader):
-        raise FrontEndError("batches must be those of an epoch, such as loader.epoch(0), got: a Loader")

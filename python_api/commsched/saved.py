@@ -18,7 +18,7 @@ import re
 import struct
 import tempfile
 import zlib
-from typing import Any, Mapping
+from typing import Any, Mapping, Sequence
 
 import numpy as np
 
@@ -36,14 +36,14 @@ class Saved:
     own: "tuple[bytes, ...]" = ()
 
 
-def read_own(session: Any, workers: int) -> "tuple[bytes, ...]":
-    """What the workers of a session have of their own; nothing if the plan has no such state."""
+def read_own(session: Any, workers: Sequence[int]) -> "tuple[bytes, ...]":
+    """What these workers of a session have of their own; nothing if the plan has no such state."""
     with tempfile.TemporaryDirectory(prefix="commsched-") as folder:
         path = os.path.join(folder, "state")
         session.save_rank_state(path)
-        if not os.path.exists(f"{path}.step0.rank0"):
+        if not os.path.exists(f"{path}.step0.rank{workers[0]}"):
             return ()
-        return tuple(pathlib.Path(f"{path}.step0.rank{r}").read_bytes() for r in range(workers))
+        return tuple(pathlib.Path(f"{path}.step0.rank{r}").read_bytes() for r in workers)
 
 
 def write_own(session: Any, own: "tuple[bytes, ...]") -> None:
@@ -53,6 +53,8 @@ def write_own(session: Any, own: "tuple[bytes, ...]") -> None:
     with tempfile.TemporaryDirectory(prefix="commsched-") as folder:
         path = os.path.join(folder, "state")
         for rank, content in enumerate(own):
+            if not content:  # another process has it
+                continue
             pathlib.Path(f"{path}.step0.rank{rank}").write_bytes(content)
         session.load_rank_state(path, len(own))
 
@@ -101,8 +103,13 @@ def _remove_parts(path: str) -> None:
 
 def read(path: "str | os.PathLike", like: Mapping[str, np.ndarray]) -> Saved:
     """What was written, for a program with tensors like these. Raises ValueError if it is not whole, or another's."""
-    path = os.fspath(path)
-    about, parts = _parts(path)
+    with open(path, "rb") as file:
+        return parse(file.read(), os.fspath(path), like)
+
+
+def parse(content: bytes, path: str, like: Mapping[str, np.ndarray]) -> Saved:
+    """The same of the file's bytes; path is for errors."""
+    about, parts = _parts(content, path)
     found = {n: f"{t}{s}" for n, t, s in about["slots"]}
     wanted = {n: f"{v.dtype.name}{list(v.shape)}" for n, v in like.items()}
     for name in [*wanted, *found]:
@@ -113,32 +120,32 @@ def read(path: "str | os.PathLike", like: Mapping[str, np.ndarray]) -> Saved:
     for (name, _, _), part in zip(about["slots"], parts):
         values[name] = np.empty_like(like[name], order="C")
         values[name].reshape(-1).view(np.uint8)[:] = np.frombuffer(part, np.uint8)
-    return Saved(values, about["steps"], about["position"], tuple(parts[len(values):]))
+    return Saved(values, about["steps"], about["position"], tuple(bytes(p) for p in parts[len(values):]))
 
 
-def _parts(path: str) -> "tuple[dict, list[bytes]]":
+def _parts(content: bytes, path: str) -> "tuple[dict, list[memoryview]]":
     """The header and the parts."""
     def damaged(why: str) -> ValueError:
         return ValueError(f"{path} is damaged, or no file of Program.save: {why}")
-    with open(path, "rb") as file:
-        prefix = file.read(_PREFIX.size)
-        if len(prefix) < _PREFIX.size or not prefix.startswith(_MAGIC[:-1]):
-            raise damaged("it does not begin as one")
-        magic, size, checksum = _PREFIX.unpack(prefix)
-        if magic != _MAGIC:
-            raise ValueError(f"{path}: format must be {_MAGIC[-1]}, got: {magic[-1]}")
-        if size > os.fstat(file.fileno()).st_size:
+    if len(content) < _PREFIX.size or not content.startswith(_MAGIC[:-1]):
+        raise damaged("it does not begin as one")
+    magic, size, checksum = _PREFIX.unpack_from(content)
+    if magic != _MAGIC:
+        raise ValueError(f"{path}: format must be {_MAGIC[-1]}, got: {magic[-1]}")
+    rest = memoryview(content)[_PREFIX.size:]
+    if size > len(rest):
+        raise damaged("truncated")
+    header, rest = rest[:size], rest[size:]
+    if zlib.crc32(header) != checksum:
+        raise damaged("checksum")
+    about, parts = json.loads(bytes(header)), []
+    for size, checksum in about["parts"]:
+        parts.append(rest[:size])
+        rest = rest[size:]
+        if len(parts[-1]) != size:
             raise damaged("truncated")
-        header = file.read(size)
-        if zlib.crc32(header) != checksum:
+        if zlib.crc32(parts[-1]) != checksum:
             raise damaged("checksum")
-        about, parts = json.loads(header), []
-        for size, checksum in about["parts"]:
-            parts.append(file.read(size))
-            if len(parts[-1]) != size:
-                raise damaged("truncated")
-            if zlib.crc32(parts[-1]) != checksum:
-                raise damaged("checksum")
-        if file.read(1):
-            raise damaged("it is longer")
+    if len(rest):
+        raise damaged("it is longer")
     return about, parts

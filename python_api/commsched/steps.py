@@ -136,6 +136,9 @@ class Steps:
             self._next = (batch, _Call(getattr(self._source, "position", None)))
         batch, call = self._next
         arrays = self._flatten(batch)
+        if self._function is None and not session.begin_step():
+            self.finish()  # all ranks of a job stop here
+            return
         self._calls.append(call)
         session.call(self._function, arrays, call.number)
         self._next = None

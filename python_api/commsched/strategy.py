@@ -1,63 +1,105 @@
 # Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""How workers are kept together: all-reduce, or parameter servers and their options; and how messages are scheduled."""
+"""How workers are kept together: all-reduce, or parameter servers. Each has the options that mean something with it."""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import Optional
+from typing import Any, Optional, Sequence, Union
 
 from .errors import FrontEndError
 from .sparse import Sparse
 
-_CHOICES = {"mode": ("all-reduce", "parameter-server"), "sync_mode": ("sync", "async", "half-async"),
-            "placement": ("balanced", "round-robin", "hash"),
+_CHOICES = {"mode": ("sync", "async", "half-async"), "placement": ("balanced", "round-robin", "hash"),
+            "algorithm": ("auto", "ring", "halving-doubling"), "copies": ("none", "overlap", "in-line"),
             "schedule": ("solver", "priority", "fifo", "wfbp", "fixed-buckets", "p3", "bytescheduler", "mg-wfbp", "pace",
                          "dear", "tictac", "latency-hiding")}
+_LEAST = {"servers": 1, "merge": 1, "min_block_elements": 1, "max_block_elements": 1, "staging_bytes": 1,
+          "bucket_bytes": 1, "first_bucket_bytes": 1}
+_SWITCHES = ("slice", "assign_devices", "by_block", "combine", "spread_sums")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Strategy:
-    """Options of the compiler; None leaves its default. docs/parameter-server.md says what they mean, and
-    docs/schedule-comm.md what `schedule` does."""
+    """What AllReduce and ParameterServers have in common. None leaves the compiler's default.
 
-    mode: str = "all-reduce"
-    servers: Optional[int] = None
-    sync_mode: Optional[str] = None
-    merge: Optional[int] = None
-    min_block_elements: Optional[int] = None
-    slice: Optional[bool] = None
-    placement: Optional[str] = None
-    max_block_elements: Optional[int] = None
+    schedule: the policy that decides in which messages and in which order tensors are sent (docs/schedule-comm.md):
+    "solver" (default), "priority", or a published one.
+    bucket_bytes, first_bucket_bytes: with schedule="fixed-buckets": when a bucket, and the first one, is closed.
+    algorithm: of collectives: "auto" (default), "ring", "halving-doubling".
+    copies: between devices and host (docs/devices.md): "none" (default; one memory), "overlap", "in-line".
+    staging_bytes: most bytes of staging memory at once on a node, with copies.
+    assign_devices: give every gradient an owner of its own among the devices of a node (default), instead of device 0.
+    by_block: combine, own and copy the blocks of a gradient one by one on a node of several devices.
+    """
+
     schedule: Optional[str] = None
-    sparse: Optional[Sparse] = None
-    spread_sums: bool = False
+    bucket_bytes: Optional[int] = None
+    first_bucket_bytes: Optional[int] = None
+    algorithm: Optional[str] = None
+    copies: Optional[str] = None
+    staging_bytes: Optional[int] = None
+    assign_devices: Optional[bool] = None
+    by_block: Optional[bool] = None
 
     def __post_init__(self):
-        for name, choices in _CHOICES.items():
-            value = getattr(self, name)
-            if value is not None and value not in choices:
-                raise FrontEndError(f"{name} must be one of {', '.join(choices)}, got: {value}")
-        for name in ("servers", "merge", "min_block_elements", "max_block_elements"):
-            value = getattr(self, name)
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-                raise FrontEndError(f"{name} must be at least 1, got: {value}")
-        if self.mode != "parameter-server" and self._given():
-            raise FrontEndError(f"{', '.join(self._given())} must go with mode='parameter-server', got: mode='{self.mode}'")
-        if self.sparse is not None and self.mode != "all-reduce":
-            raise FrontEndError(f"sparse must go with mode='all-reduce', got: mode='{self.mode}'")
-        if self.spread_sums and self.mode != "all-reduce":
-            raise FrontEndError(f"spread_sums must go with mode='all-reduce', got: mode='{self.mode}'")
-        if (self.merge or 1) > 1 and self.sync_mode != "half-async":
-            raise FrontEndError(f"merge must be 1 without sync_mode='half-async', got: {self.merge}")
+        if type(self) is Strategy:
+            raise TypeError("a strategy is an AllReduce or ParameterServers")
+        for field in dataclasses.fields(self):
+            name, value = field.name, getattr(self, field.name)
+            if value is None:
+                continue
+            if name in _CHOICES and value not in _CHOICES[name]:
+                raise FrontEndError(f"{name} must be one of {', '.join(_CHOICES[name])}, got: {value}")
+            if name in _LEAST and (isinstance(value, bool) or not isinstance(value, int) or value < _LEAST[name]):
+                raise FrontEndError(f"{name} must be an integer of at least {_LEAST[name]}, got: {value!r}")
+            if name in _SWITCHES and not isinstance(value, bool):
+                raise FrontEndError(f"{name} must be True or False, got: {value!r}")
+        for name in ("bucket_bytes", "first_bucket_bytes"):
+            if getattr(self, name) is not None and self.schedule != "fixed-buckets":
+                raise FrontEndError(f"{name} must go with schedule='fixed-buckets', got: schedule={self.schedule!r}")
+        if self.staging_bytes is not None and self.copies in (None, "none"):
+            raise FrontEndError(f"staging_bytes must go with copies, got: copies={self.copies!r}")
 
-    def _given(self) -> dict:
-        options = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        del options["mode"], options["schedule"], options["sparse"], options["spread_sums"]
-        return {name: value for name, value in options.items() if value is not None}
-
-    def at(self, step: int) -> tuple["Strategy", Optional[int]]:
+    def at(self, step: int) -> "tuple[Strategy, Optional[int]]":
         """What holds in this step, and for how many steps from it; None: for all."""
+        return self, None
+
+    def _options(self, names: Sequence[str]) -> list[str]:
+        given = {n: getattr(self, n) for n in names if getattr(self, n) is not None}
+        return [f"{_OPTIONS.get(n, n).replace('_', '-')}={str(v).lower()}" for n, v in given.items()]
+
+    def _common(self) -> list[str]:
+        return self._options([field.name for field in dataclasses.fields(Strategy)])
+
+
+_OPTIONS = {"mode": "sync_mode"}  # names of the compiler's, where they are others
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class AllReduce(Strategy):
+    """All workers have all parameters, and sum gradients with each other. What all strategies have, and
+
+    sparse: of each gradient only this part of the elements, the largest, travels in a step, and the rest is added to the
+    next gradient: a density such as 0.01, or a Sparse (docs/sparse.md).
+    spread_sums: norms of whole parameters and gradients (LARS, LAMB, clipping), which every worker would compute, are
+    shared among the workers where that pays (docs/spread-sums.md); the bits stay the same.
+    combine: fewer or smaller collectives with the same results (default).
+    """
+
+    sparse: Union[None, float, Sparse] = None
+    spread_sums: bool = False
+    combine: Optional[bool] = None
+
+    name = "all-reduce"
+    synchronous = True
+    row_sparse = ()
+
+    def __post_init__(self):
+        super().__post_init__()
+        object.__setattr__(self, "sparse", Sparse.of(self.sparse))
+
+    def at(self, step: int) -> "tuple[AllReduce, Optional[int]]":
         if self.sparse is None:
             return self, None
         sparse, steps = self.sparse.at(step)
@@ -65,27 +107,73 @@ class Strategy:
 
     def insertion(self) -> list[str]:
         """Arguments of cs-opt for the pass that puts the communication in, alone."""
-        options = [f"{name.replace('_', '-')}={str(value).lower()}" for name, value in self._given().items()]
-        if self.mode == "all-reduce":
-            return ["--insert-dist-comm"]
-        return [" ".join(["--insert-dist-comm=mode=parameter-server", *options])]
+        return ["--insert-dist-comm"]
 
     def pipeline(self, level: int) -> list[str]:
         """Arguments of cs-opt that end at this level."""
-        options = [f"{name.replace('_', '-')}={str(value).lower()}" for name, value in self._given().items()]
         if level == 1:
-            if self.mode == "all-reduce" and (self.sparse is not None or self.spread_sums):
-                passes = ["--insert-dist-comm", "--replicate-devices", "--assign-devices"]
-                if self.sparse is not None:
-                    passes.append("--lower-sparse-comm=" + " ".join(self.sparse.options(in_pipeline=False)))
-                if self.spread_sums:
-                    passes.append("--spread-sums")
-                return passes
-            return self.insertion()
-        if self.spread_sums:
-            options.append("spread-sums=true")
+            if self.sparse is None and not self.spread_sums:
+                return self.insertion()
+            passes = ["--insert-dist-comm", "--replicate-devices", "--assign-devices"]
+            if self.sparse is not None:
+                passes.append("--lower-sparse-comm=" + " ".join(self.sparse.options(in_pipeline=False)))
+            if self.spread_sums:
+                passes.append("--spread-sums")
+            return passes
+        options = self._options(["combine"]) + (["spread-sums=true"] if self.spread_sums else [])
         if self.sparse is not None:
             options += self.sparse.options(in_pipeline=True)
-        if self.schedule is not None:
-            options.append(f"schedule={self.schedule}")
-        return [f"--cs-{self.mode}-pipeline" + ("=" + " ".join(options) if options else "")]
+        options += self._common()
+        return ["--cs-all-reduce-pipeline" + ("=" + " ".join(options) if options else "")]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ParameterServers(Strategy):
+    """Gradients go to servers, which own the parameters and the optimizer's state, apply the updates and hand out the
+    values (docs/parameter-server.md). What all strategies have, and
+
+    servers: how many (default 1).
+    mode: "sync" (default), "async", or "half-async", in which a trainer merges `merge` gradients before it sends them.
+    min_block_elements, max_block_elements, slice, placement ("balanced", "round-robin", "hash"): how parameters are cut
+    into blocks, and which server owns a block.
+    row_sparse: names of parameters (as in slots()) that are tables of which a batch reads few rows: only these rows travel,
+    and the update is applied to rows that some trainer's batch reads and to no others, so that momentum, Adagrad, Adam and
+    weight decay become lazy. docs/row-sparse.md says what the step may do with them.
+    """
+
+    servers: Optional[int] = None
+    mode: Optional[str] = None
+    merge: Optional[int] = None
+    min_block_elements: Optional[int] = None
+    max_block_elements: Optional[int] = None
+    slice: Optional[bool] = None
+    placement: Optional[str] = None
+    row_sparse: Sequence[str] = ()
+
+    name = "parameter-server"
+    sparse = None
+    _own = ("servers", "mode", "merge", "min_block_elements", "max_block_elements", "slice", "placement")
+
+    def __post_init__(self):
+        super().__post_init__()
+        if (self.merge or 1) > 1 and self.mode != "half-async":
+            raise FrontEndError(f"merge must be 1 without mode='half-async', got: {self.merge}")
+        tables: Any = (self.row_sparse,) if isinstance(self.row_sparse, str) else self.row_sparse
+        if not isinstance(tables, (tuple, list, set, frozenset)):
+            raise FrontEndError(f"row_sparse must be names of parameters, got: {tables!r}")
+        object.__setattr__(self, "row_sparse", tuple(tables))
+
+    @property
+    def synchronous(self) -> bool:
+        return self.mode in (None, "sync")
+
+    def insertion(self) -> list[str]:
+        """Arguments of cs-opt for the pass that puts the communication in, alone."""
+        return [" ".join(["--insert-dist-comm=mode=parameter-server", *self._options(self._own)])]
+
+    def pipeline(self, level: int) -> list[str]:
+        """Arguments of cs-opt that end at this level."""
+        if level == 1:
+            return self.insertion()
+        options = self._options(self._own) + self._common()
+        return ["--cs-parameter-server-pipeline" + ("=" + " ".join(options) if options else "")]

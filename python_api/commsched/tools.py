@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 
 from .errors import RefusedProgram, ToolError
-from .strategy import Strategy
+from .strategy import AllReduce, Strategy
 
 
 def find(name: str) -> str:
@@ -40,12 +40,12 @@ def _run(command: list[str], data: bytes) -> bytes:
     return done.stdout
 
 
-def lower(text: str, level: int, strategy: Strategy = Strategy()) -> str:
+def lower(text: str, level: int, strategy: Strategy = AllReduce()) -> str:
     """Level-0 text to the text of a later level."""
     return _run([find("cs-opt"), *strategy.pipeline(level), "-"], text.encode()).decode()
 
 
-def plan(text: str, strategy: Strategy = Strategy()) -> bytes:
+def plan(text: str, strategy: Strategy = AllReduce()) -> bytes:
     """Level-0 text to the bytes of a plan file."""
     scheduled = lower(text, 2, strategy)
     with tempfile.TemporaryDirectory() as folder:
@@ -54,7 +54,7 @@ def plan(text: str, strategy: Strategy = Strategy()) -> bytes:
         return pathlib.Path(path).read_bytes()
 
 
-def check(text: str, strategy: Strategy = Strategy()) -> None:
+def check(text: str, strategy: Strategy = AllReduce()) -> None:
     """Raises RefusedProgram if the workers of this level-0 program could not be kept together: the first of the
     compiler's passes says so. Does nothing where the tools are not there: the first use of a level says that."""
     try:

@@ -16,23 +16,15 @@
 #include "absl/strings/str_join.h"
 #include "runtime/base/memory.h"
 #include "runtime/c_api/c_api_error.h"
+#include "runtime/c_api/c_api_session.h"
 #include "runtime/session/rank_state.h"
 #include "runtime/session/session.h"
 
 namespace rt = commsched::runtime;
-
-// The trace must outlive the executors that write to it.
-struct cs_session {
-  const pid_t process = getpid();
-  rt::TraceRecorder trace;
-  std::string trace_path;
-  std::unique_ptr<rt::Session> session;
-  rt::GlobalBatch batch;
-  int function = 0;  // called last
-  rt::Mutex mu;
-  std::vector<std::string> replans ABSL_GUARDED_BY(mu);  // events as JSON
-  std::string replans_text;
-};
+using commsched::CheckProcess;
+using commsched::CheckSession;
+using commsched::Counted;
+using commsched::Finished;
 
 namespace {
 
@@ -44,49 +36,14 @@ void AfterFork() {
   forked = forked || sessions.load(std::memory_order_relaxed) != 0;
 }
 
-// Whether a session can begin here.
-absl::Status CheckProcess() {
-  static const int registered = pthread_atfork(nullptr, nullptr, AfterFork);
-  if (registered != 0)
-    return absl::ResourceExhaustedError("no memory to watch for forks");
-  if (!forked) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      "a process that was forked while a session ran cannot begin one: start it "
-      "as a new process (spawn)");
-}
-
-// Of a session in the making.
-struct Counted {
-  Counted() { ++sessions; }
-  ~Counted() {
-    if (!keep) --sessions;
-  }
-  bool keep = false;
-};
-
 std::string &LastError() {
   thread_local std::string error;
   return error;
 }
 
-int Finish(const absl::Status &status) {
-  LastError() = status.ok() ? std::string() : std::string(status.message());
-  return status.ok() ? 0 : 1;
-}
-
-// Whether `session` can be used here.
-absl::Status Check(const cs_session *session) {
-  if (session == nullptr)
-    return absl::FailedPreconditionError("there is no session: it is closed");
-  if (session->process == getpid()) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      "a session cannot be used in a forked process, which does not have its "
-      "threads");
-}
-
-// The same, and every call has ended: with its error, if it had one.
+// Whether it can be used here, and every call has ended: with its error, if it had one.
 absl::Status Settle(cs_session *session) {
-  if (absl::Status s = Check(session); !s.ok()) return s;
+  if (absl::Status s = CheckSession(session); !s.ok()) return s;
   session->session->Settle().IgnoreError();
   return absl::OkStatus();
 }
@@ -109,8 +66,44 @@ absl::Status CopyBatch(cs_session *session, const char *name, const void *data,
   if (!memory.ok()) return memory.status();
   if (bytes != 0) std::memcpy(memory->data(), data, bytes);
   auto owner = std::make_shared<rt::Memory>(*std::move(memory));
-  session->batch.Set(name, absl::MakeConstSpan(owner->data(), bytes), owner);
+  session->batch->Set(name, absl::MakeConstSpan(owner->data(), bytes), owner);
   return absl::OkStatus();
+}
+
+}  // namespace
+
+namespace commsched {
+
+Counted::Counted() { ++sessions; }
+Counted::~Counted() {
+  if (!keep_) --sessions;
+}
+void Counted::Gone() { --sessions; }
+
+absl::Status CheckProcess() {
+  static const int registered = pthread_atfork(nullptr, nullptr, AfterFork);
+  if (registered != 0)
+    return absl::ResourceExhaustedError("no memory to watch for forks");
+  if (!forked) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "a process that was forked while a session ran cannot begin one: start it "
+      "as a new process (spawn)");
+}
+
+int Finished(const absl::Status &status) {
+  LastError() = status.ok() ? std::string() : std::string(status.message());
+  return status.ok() ? 0 : 1;
+}
+
+void SetLastError(const absl::Status &status) { Finished(status); }
+
+absl::Status CheckSession(const cs_session *session) {
+  if (session == nullptr)
+    return absl::FailedPreconditionError("there is no session: it is closed");
+  if (session->process == getpid()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "a session cannot be used in a forked process, which does not have its "
+      "threads");
 }
 
 absl::StatusOr<rt::ReplanOptions> ReplanOptionsOf(
@@ -137,9 +130,7 @@ absl::StatusOr<rt::ReplanOptions> ReplanOptionsOf(
   return options;
 }
 
-}  // namespace
-
-void commsched::SetLastError(const absl::Status &status) { Finish(status); }
+}  // namespace commsched
 
 extern "C" {
 
@@ -151,7 +142,7 @@ cs_session *cs_session_create_replanning(
     const void *plan, size_t plan_bytes,
     const cs_session_replanning *replanning) {
   if (absl::Status s = CheckProcess(); !s.ok()) {
-    Finish(s);
+    Finished(s);
     return nullptr;
   }
   // Threads begin before the session is there.
@@ -159,15 +150,15 @@ cs_session *cs_session_create_replanning(
   auto image =
       rt::PlanImage::Load({static_cast<const char *>(plan), plan_bytes});
   if (!image.ok()) {
-    Finish(image.status());
+    Finished(image.status());
     return nullptr;
   }
   auto session = std::make_unique<cs_session>();
   rt::SessionOptions options;
   if (replanning != nullptr) {
-    auto replan = ReplanOptionsOf(*replanning, session.get());
+    auto replan = commsched::ReplanOptionsOf(*replanning, session.get());
     if (!replan.ok()) {
-      Finish(replan.status());
+      Finished(replan.status());
       return nullptr;
     }
     options.replan = *std::move(replan);
@@ -175,16 +166,16 @@ cs_session *cs_session_create_replanning(
   options.trace = &session->trace;
   session->trace.Enable(false);
   auto made = rt::Session::InProcess(*image, options);
-  Finish(made.status());
+  Finished(made.status());
   if (!made.ok()) return nullptr;
   session->session = *std::move(made);
-  counted.keep = true;
+  counted.Keep();
   return session.release();
 }
 
 const char *cs_session_replans(cs_session *session) {
-  if (absl::Status s = Check(session); !s.ok()) {
-    Finish(s);
+  if (absl::Status s = CheckSession(session); !s.ok()) {
+    Finished(s);
     return "[]";
   }
   rt::MutexLock lock(&session->mu);
@@ -197,87 +188,92 @@ void cs_session_destroy(cs_session *session) {
   if (session == nullptr || session->process != getpid()) return;
   if (!session->trace_path.empty()) {
     session->session->Drain().IgnoreError();
-    Finish(session->trace.Write(session->trace_path));
+    Finished(session->trace.Write(session->trace_path));
   }
+  if (session->stop != nullptr) session->stop->Detach();
   session->session.reset();
   delete session;
-  --sessions;
+  Counted::Gone();
 }
 
 int cs_session_set_slot(cs_session *session, const char *name, const void *data,
                         size_t bytes) {
-  if (absl::Status s = Check(session); !s.ok()) return Finish(s);
+  if (absl::Status s = CheckSession(session); !s.ok()) return Finished(s);
   absl::StatusOr<uint32_t> slot = FindSlot(session, name);
-  if (!slot.ok()) return Finish(slot.status());
-  return Finish(session->session->SetValue(
+  if (!slot.ok()) return Finished(slot.status());
+  return Finished(session->session->SetValue(
       *slot, {static_cast<const std::byte *>(data), bytes}));
 }
 
 int cs_session_get_slot(cs_session *session, const char *name, void *data,
                         size_t bytes) {
-  if (absl::Status s = Settle(session); !s.ok()) return Finish(s);
+  if (absl::Status s = Settle(session); !s.ok()) return Finished(s);
   absl::StatusOr<uint32_t> slot = FindSlot(session, name);
-  if (!slot.ok()) return Finish(slot.status());
-  return Finish(session->session->GetValue(
+  if (!slot.ok()) return Finished(slot.status());
+  return Finished(session->session->GetValue(
       *slot, {static_cast<std::byte *>(data), bytes}));
 }
 
 int cs_session_steps(cs_session *session, uint64_t *steps) {
-  if (absl::Status s = Settle(session); !s.ok()) return Finish(s);
+  if (absl::Status s = Settle(session); !s.ok()) return Finished(s);
   *steps = session->session->steps();
-  return Finish(absl::OkStatus());
+  return Finished(absl::OkStatus());
 }
 
 int cs_session_save_rank_state(cs_session *session, const char *path) {
-  if (absl::Status s = Settle(session); !s.ok()) return Finish(s);
-  return Finish(rt::SaveRankState(session->session.get(), path, 0));
+  if (absl::Status s = Settle(session); !s.ok()) return Finished(s);
+  return Finished(rt::SaveRankState(session->session.get(), path, 0));
 }
 
 int cs_session_load_rank_state(cs_session *session, const char *path,
                                int saved_ranks) {
-  if (absl::Status s = Check(session); !s.ok()) return Finish(s);
+  if (absl::Status s = CheckSession(session); !s.ok()) return Finished(s);
   if (saved_ranks < 1)
-    return Finish(absl::InvalidArgumentError(
+    return Finished(absl::InvalidArgumentError(
         absl::StrCat("ranks must be at least 1, got: ", saved_ranks)));
-  return Finish(rt::LoadRankState(session->session.get(), path, 0, saved_ranks,
-                                  /*complete=*/false));
+  return Finished(rt::LoadRankState(session->session.get(), path, 0, saved_ranks,
+                                    /*complete=*/false));
 }
 
 int cs_session_set_batch(cs_session *session, const char *name,
                          const void *data, size_t bytes) {
-  if (absl::Status s = Check(session); !s.ok()) return Finish(s);
-  return Finish(CopyBatch(session, name, data, bytes));
+  if (absl::Status s = CheckSession(session); !s.ok()) return Finished(s);
+  return Finished(CopyBatch(session, name, data, bytes));
 }
 
 int cs_session_call(cs_session *session, const char *function,
                     uint64_t *number) {
-  if (absl::Status s = Check(session); !s.ok()) return Finish(s);
+  if (absl::Status s = CheckSession(session); !s.ok()) return Finished(s);
   absl::StatusOr<int> index =
       rt::FindFunction(session->session->program(), function);
-  if (!index.ok()) return Finish(index.status());
+  if (!index.ok()) return Finished(index.status());
   absl::StatusOr<uint64_t> call =
-      session->session->Call(*index, &session->batch);
-  session->batch.Clear();
+      session->session->Call(*index, session->batch.get());
+  session->batch->Clear();
   if (call.ok()) {
     session->function = *index;
+    const rt::FunctionProgram &called = session->session->program().functions[size_t(*index)];
+    if (called.is_step) ++session->step_calls;
+    if (session->relay != nullptr && session->session->program().rank != 0)
+      session->relay->Expect(*call, called.outputs.size());
     if (number != nullptr) *number = *call;
   }
-  return Finish(call.status());
+  return Finished(call.status());
 }
 
 int cs_session_wait(cs_session *session) {
-  if (absl::Status s = Check(session); !s.ok()) return Finish(s);
-  return Finish(session->session->Drain());
+  if (absl::Status s = CheckSession(session); !s.ok()) return Finished(s);
+  return Finished(session->session->Drain());
 }
 
 int cs_session_finish(cs_session *session) {
-  if (absl::Status s = Check(session); !s.ok()) return Finish(s);
-  return Finish(session->session->Finish());
+  if (absl::Status s = CheckSession(session); !s.ok()) return Finished(s);
+  return Finished(session->session->Finish());
 }
 
 int cs_session_metric_count(cs_session *session) {
-  if (absl::Status s = Check(session); !s.ok()) {
-    Finish(s);
+  if (absl::Status s = CheckSession(session); !s.ok()) {
+    Finished(s);
     return 0;
   }
   const auto &functions = session->session->program().functions;
@@ -293,24 +289,33 @@ const char *cs_session_metric_name(cs_session *session, int index) {
 
 int cs_session_metrics(cs_session *session, uint64_t call_index,
                        double *values) {
-  if (absl::Status s = Check(session); !s.ok()) return Finish(s);
+  if (absl::Status s = CheckSession(session); !s.ok()) return Finished(s);
   auto metrics = session->session->Metrics(call_index);
+  if (metrics.ok() && !metrics->empty() && session->relay != nullptr && session->session->program().rank != 0) {
+    metrics = session->relay->Take(call_index, absl::Milliseconds(200));
+    if (absl::IsDeadlineExceeded(metrics.status())) {
+      Finished(metrics.status());
+      // Rank 0 tells nothing any more if the steps have failed.
+      if (absl::Status s = session->session->executor(0).status(); !s.ok()) return Finished(s);
+      return 2;
+    }
+  }
   if (metrics.ok())
     std::memcpy(values, metrics->data(), metrics->size() * sizeof(double));
-  return Finish(metrics.status());
+  return Finished(metrics.status());
 }
 
 int cs_session_set_trace(cs_session *session, const char *path) {
-  if (absl::Status s = Check(session); !s.ok()) return Finish(s);
+  if (absl::Status s = CheckSession(session); !s.ok()) return Finished(s);
   if (path == nullptr) {
     if (session->trace_path.empty())
-      return Finish(absl::FailedPreconditionError("no trace was begun"));
-    if (absl::Status s = session->session->Drain(); !s.ok()) return Finish(s);
-    return Finish(session->trace.Write(session->trace_path));
+      return Finished(absl::FailedPreconditionError("no trace was begun"));
+    if (absl::Status s = session->session->Drain(); !s.ok()) return Finished(s);
+    return Finished(session->trace.Write(session->trace_path));
   }
   session->trace_path = path;
   session->trace.Enable(true);
-  return Finish(absl::OkStatus());
+  return Finished(absl::OkStatus());
 }
 
 const char *cs_last_error(void) { return LastError().c_str(); }

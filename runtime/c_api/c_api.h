@@ -1,8 +1,8 @@
 /* Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * A whole cluster as threads of this process, from C (and Python's ctypes):
- * the shared library commsched_c exports these symbols only.
+ * A whole cluster as threads of this process, or one rank of a job of many, from C (and
+ * Python's ctypes): the shared library commsched_c exports these symbols only.
  *
  * Functions that return int return 0 on success. On an error they return 1, or
  * NULL, and cs_last_error() says why. A session is used by one thread at a
@@ -50,6 +50,75 @@ CS_API cs_session *cs_session_create_replanning(
  * call of this function. */
 CS_API const char *cs_session_replans(cs_session *session);
 
+/* One rank of a job whose other ranks are other processes (launch/): from joining it to
+ * leaving it. Used by one thread at a time, except cs_job_abort. All ranks call the
+ * functions that say so, and begin their sessions, in the same order; where they do not,
+ * all of them get an error that says what differs. */
+typedef struct cs_job cs_job;
+
+/* What is NULL, 0 or, of numbers of which 0 means something, -1 is looked up in the
+ * environment, where launchers put it (docs/transports.md), or has its default.
+ * `struct_size` is sizeof(cs_job_options) of who calls: fields are added at the end. */
+typedef struct cs_job_options {
+  size_t struct_size;
+  const char *transport; /* "grpc" */
+  int rank, size;        /* -1 and 0: of the environment, or the only one of one */
+  const char *peers;     /* "host:port" or "unix:path" of all ranks, with commas */
+  const char *master;    /* host of rank 0, where ranks learn the others' addresses */
+  int port;
+  int membership;                                            /* -1: what the launcher says, or 0 */
+  const char *token, *token_file;                            /* of the job's secret: itself, or a file of it */
+  const char *tls_ca, *tls_cert, *tls_key, *tls_server_name; /* PEM files, a name */
+  int insecure;                                              /* no token: loopback addresses and socket files only */
+  int listen_any;
+  double deadline_seconds; /* of joining, and of a step without progress; 0: 30 */
+} cs_job_options;
+
+/* Waits until all ranks have joined. NULL is options of which none is given. */
+CS_API cs_job *cs_job_join(const cs_job_options *options);
+CS_API int cs_job_rank(const cs_job *job);
+CS_API int cs_job_size(const cs_job *job);
+CS_API int cs_job_local_rank(const cs_job *job);        /* on its host; -1: not known */
+CS_API const char *cs_job_transport(const cs_job *job); /* "none": there is one rank */
+/* Tells all ranks in one line why this one gives up: their calls on the job fail with it. From
+ * any thread. */
+CS_API int cs_job_abort(cs_job *job, const char *why);
+/* In good order; after all sessions are destroyed. NULL is allowed. */
+CS_API void cs_job_leave(cs_job *job);
+
+/* All ranks: the bytes of rank 0, which stay until the next call of this function on the
+ * job. `what` is said in errors. NULL is an error. */
+CS_API const void *cs_job_broadcast(cs_job *job, const char *what, const void *data,
+                                    size_t bytes, size_t *all_bytes);
+/* All ranks: on rank 0 the bytes of all, one behind the other, which stay until the next call
+ * of this function, and their sizes, as many as ranks; on others zeros. */
+CS_API const void *cs_job_gather(cs_job *job, const char *what, const void *data,
+                                 size_t bytes, uint64_t *sizes);
+
+/* All ranks: a session of this rank. The plan is that of rank 0, which sends it to the
+ * others with its digest; what they give is not looked at. Batches of such a session are this
+ * rank's rows; values, of which all ranks have the same, and rank state are set and read
+ * here, and SetSlot is to be called on all ranks alike. */
+typedef struct cs_rank_options {
+  size_t struct_size;
+  cs_job *job; /* outlives the session */
+  const void *plan;
+  size_t plan_bytes;
+  const cs_session_replanning *replanning; /* or NULL; on all ranks alike */
+} cs_rank_options;
+CS_API cs_session *cs_session_create_rank(const cs_rank_options *options);
+
+/* Of such a session: whether there is to be one step more, which is called next then; asked
+ * before each step, on all ranks, or on none. No (*begin is 0) if a rank has been asked to
+ * stop: all stop after the same step. */
+CS_API int cs_session_begin_step(cs_session *session, int *begin);
+/* Asks for that, for a reason that is not 0, such as the number of a signal. */
+CS_API int cs_session_request_stop(cs_session *session, int reason);
+/* Why the ranks stop; 0: they do not, or that is not known here yet. */
+CS_API int cs_session_stop_reason(cs_session *session, int *reason);
+/* Ends the steps of all ranks with this error. From any thread. */
+CS_API int cs_session_cancel(cs_session *session, const char *why);
+
 /* Drops calls that have not completed. NULL is allowed. */
 CS_API void cs_session_destroy(cs_session *session);
 
@@ -96,7 +165,9 @@ CS_API int cs_session_finish(cs_session *session);
 CS_API int cs_session_metric_count(cs_session *session);
 CS_API const char *cs_session_metric_name(cs_session *session, int index);
 /* Waits until all ranks have completed call `call_index` and stores its metrics, all
- * of them, in order. Those of the last 65536 calls are there, also after an error. */
+ * of them, in order. Those of the last 65536 calls are there, also after an error.
+ * Of one rank of a job, rank 0 has them, and tells the others: there, it returns 2 if they
+ * have not come within a fifth of a second, and is to be called again. */
 CS_API int cs_session_metrics(cs_session *session, uint64_t call_index,
                               double *values);
 

@@ -162,6 +162,7 @@ void Executor::Retire() {
   bool any = false;
   while (auto *call = static_cast<Call *>(calls_.Retire())) {
     any = true;
+    if (options_.on_completed) options_.on_completed(completed_, call->metrics);
     results_.push_back(std::move(call->metrics));
     if (results_.size() > kKeptResults) results_.pop_front();
     ++completed_;

@@ -70,6 +70,7 @@ absl::StatusOr<Generation> Replanner::Make(uint32_t number,
     options.links = made.links.back().get();
     options.completed = settings_.completed;
     options.number = made.lanes.size();
+    if (options.number == 0) options.on_completed = settings_.on_completed;
     made.lanes.push_back(nullptr);
     if (rank.lanes != nullptr) {
       options.failures = std::make_shared<PeerFailureRelay>();

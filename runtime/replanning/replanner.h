@@ -77,6 +77,8 @@ class Replanner {
     absl::Duration deadline = absl::Seconds(30);
     bool emulate = false;
     std::shared_ptr<CompletedCalls> completed;  // by rank here
+    // Of the first of them: see ExecutorOptions.
+    std::function<void(uint64_t call, const std::vector<double> &metrics)> on_completed = {};
   };
 
   explicit Replanner(Settings settings);

@@ -67,6 +67,7 @@ absl::StatusOr<std::unique_ptr<Executor>> MakeRank(
   options.profile = session.profile;
   options.completed = std::move(completed);
   options.number = number;
+  if (number == 0) options.on_completed = session.on_completed;
   if (connect) {
     auto relay = std::make_shared<PeerFailureRelay>();
     TransportOptions transport;

@@ -38,6 +38,8 @@ struct SessionOptions {
   // Of what else than the plan must be the same on all ranks: goes into the digest that
   // they compare when they connect.
   uint64_t run_digest = 0;
+  // Of the lowest rank here: see ExecutorOptions.
+  std::function<void(uint64_t call, const std::vector<double> &metrics)> on_completed = {};
   // Another plan may take over during the run. `profile` is not used then.
   std::optional<ReplanOptions> replan = std::nullopt;
 };

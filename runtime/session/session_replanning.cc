@@ -66,6 +66,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Replanning(
   settings.trace = options.trace;
   settings.deadline = options.deadline;
   settings.emulate = options.emulate;
+  settings.on_completed = options.on_completed;
   for (int rank : ranks) settings.ranks.push_back({rank, nullptr});
   // A lone rank talks to nobody; of several elsewhere, rank 0 must be heard even
   // if the plan has no message.

@@ -29,10 +29,10 @@ def batch(number):
     return np.random.default_rng([7, number]).integers(-8, 9, (ROWS, SIZE)).astype(np.float32)
 
 
-def program(workers=WORKERS, **options):
+def program(workers=WORKERS, sparse=commsched.Sparse(DENSITY, "allgather", min_elements=LEAST)):
     zeros = {n: np.zeros_like(v) for n, v in initial().items()}
-    options = {"sparse": commsched.Sparse(DENSITY, "allgather", min_elements=LEAST)} | options
-    return commsched.transpile(step, initial(), zeros, np.int32(0), batch(0), cluster=workers, **options)
+    return commsched.transpile(step, initial(), zeros, np.int32(0), batch(0), cluster=workers,
+                               strategy=commsched.AllReduce(sparse=sparse))
 
 
 class Model:

@@ -345,7 +345,7 @@ def test_what_a_trainer_has_merged_is_not_lost(end, tmp_path):
         loss, grads = commsched.value_and_grad(lambda p: (p["w"] * x.mean(0)).sum())(params)
         return {"w": params["w"] - 2 * grads["w"]}, loss
     made = commsched.transpile(step, {"w": np.zeros(4, np.float32)}, np.ones((2, 4), np.float32), cluster=1,
-                               mode="parameter-server", sync_mode="half-async", merge=4)
+                               strategy=commsched.ParameterServers(mode="half-async", merge=4))
     made.run([np.ones((2, 4), np.float32)] * 10)
     made.close() if end == "close" else made.save(tmp_path / "file")
     np.testing.assert_array_equal(made.params["w"], np.full(4, -6, np.float32))

@@ -30,7 +30,7 @@ def step(params, state, x, y, mean):
 
 
 @pytest.mark.parametrize("nodes, devices", [(2, 2), (1, 4), (2, 1)])
-@pytest.mark.parametrize("options", [{}, {"mode": "parameter-server", "servers": 2, "min_block_elements": 2}],
+@pytest.mark.parametrize("options", [{}, {"strategy": commsched.ParameterServers(servers=2, min_block_elements=2)}],
                          ids=["all-reduce", "servers"])
 def test_training(nodes, devices, options):
     state = (ADAM.init(PARAMS), np.zeros(3, np.float32))

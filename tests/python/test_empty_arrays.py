@@ -34,7 +34,7 @@ def step(params, state, data, y, mean):
             mean(value))
 
 
-@pytest.mark.parametrize("options", [{}, {"mode": "parameter-server", "servers": 2, "min_block_elements": 2}],
+@pytest.mark.parametrize("options", [{}, {"strategy": commsched.ParameterServers(servers=2, min_block_elements=2)}],
                          ids=["all-reduce", "servers"])
 def test_training(options):
     batches = [batch() for _ in range(3)]

@@ -185,8 +185,7 @@ def test_a_forgotten_batch_is_one_line():
 
 
 def test_what_is_no_option():
-    for wrong, match in (({"row_sparse": 3}, "row_sparse must be names of parameters, got: 3"),
-                         ({"spread_sums": 3}, "spread_sums must be True or False, got: 3"),
+    for wrong, match in (({"strategy": 3}, "strategy must be an AllReduce or ParameterServers, got: 3"),
                          ({"location_root": 3}, "location_root must be a path, got: 3")):
         refuse(plain, match=match, **wrong)
     program = commsched.transpile(plain, PARAMS, X, Y, batch=(1, 2))

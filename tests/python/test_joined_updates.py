@@ -41,7 +41,7 @@ def make_step(optimizer):
 
 def transpile(optimizer, **strategy):
     return commsched.transpile(make_step(optimizer), PARAMS, optimizer.init(PARAMS), *BATCHES[0], batch=(2, 3),
-                               cluster=2, mode="parameter-server", servers=2, **strategy)
+                               cluster=2, strategy=commsched.ParameterServers(servers=2, **strategy))
 
 
 def expect_same(program, optimizer):
@@ -83,7 +83,7 @@ def test_one_update_reads_what_another_writes():
         return new, momentum, value
     momentum = jax.tree.map(np.zeros_like, PARAMS)
     program = commsched.transpile(step, PARAMS, momentum, *BATCHES[0], batch=(2, 3), cluster=2,
-                                  mode="parameter-server", servers=2, min_block_elements=8)
+                                  strategy=commsched.ParameterServers(servers=2, min_block_elements=8))
     assert "cs.split" in program.mlir(1)
     wanted, (params, momentum) = reference(step, (PARAMS, momentum), BATCHES)
     np.testing.assert_allclose([m["loss"] for m in program.run(BATCHES)], wanted, rtol=1e-5)
@@ -95,4 +95,4 @@ def test_one_update_reads_what_another_writes():
 def test_in_asynchronous_modes_it_is_refused():
     optimizer = optax.chain(optax.clip_by_global_norm(MAX_NORM), optax.sgd(0.1))
     with pytest.raises(commsched.ToolError, match="sync-mode=async"):
-        transpile(optimizer, sync_mode="async").run(BATCHES[:1])
+        transpile(optimizer, mode="async").run(BATCHES[:1])

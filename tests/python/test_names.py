@@ -32,7 +32,7 @@ def step(params, state, x, y, mean):
             mean(value))
 
 
-@pytest.mark.parametrize("mode", [{}, {"mode": "parameter-server", "servers": 2, "min_block_elements": 1}],
+@pytest.mark.parametrize("mode", [{}, {"strategy": commsched.ParameterServers(servers=2, min_block_elements=1)}],
                          ids=["all-reduce", "servers"])
 def test_keys_of_parameters(mode):
     params = params_of(KEYS)

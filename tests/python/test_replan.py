@@ -61,7 +61,7 @@ def test_errors_of_the_compiler_are_passed_on(tmp_path, capsys):
 @with_tools
 def test_plan_changes_and_the_training_does_not(digits, tmp_path):  # noqa: F811
     few = batches_of(digits, 4)
-    with_replan = make("digits").program(2, schedule="fifo")
+    with_replan = make("digits").program(2, commsched.AllReduce(schedule="fifo"))
     switched, steps = [], 0
 
     def until_switched():
@@ -88,7 +88,7 @@ def test_plan_changes_and_the_training_does_not(digits, tmp_path):  # noqa: F811
     profile = json.loads((tmp_path / "kept" / "profile.1.json").read_text())
     assert [process["index"] for process in profile["processes"]] == [0, 1]
 
-    without = make("digits").program(2, schedule="fifo")
+    without = make("digits").program(2, commsched.AllReduce(schedule="fifo"))
     assert [metrics["loss"] for metrics in without.run(itertools.islice(itertools.cycle(few), steps))] == losses
     assert {name: value.tobytes() for name, value in without.slots().items()} == values
     without.close()
@@ -96,6 +96,6 @@ def test_plan_changes_and_the_training_does_not(digits, tmp_path):  # noqa: F811
 
 @with_tools
 def test_parameter_servers_are_refused(digits):  # noqa: F811
-    program = make("digits").program(2, mode="parameter-server")
+    program = make("digits").program(2, commsched.ParameterServers())
     with pytest.raises(ValueError, match="parameter servers cannot be replaced"):
         program.run(batches_of(digits, 1), replan=True)

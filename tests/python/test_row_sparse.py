@@ -1,6 +1,6 @@
 # Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""transpile(row_sparse=...): what becomes of indexing a table, and what is trained."""
+"""ParameterServers(row_sparse=...): what becomes of indexing a table, and what is trained."""
 
 import os
 import re
@@ -53,9 +53,10 @@ def make_step(read, rate=0.1):
     return step
 
 
-def program(step, state=(), workers=2, batch=None, **more):
-    options = dict(mode="parameter-server", servers=2, min_block_elements=1000, row_sparse=["table"])
-    return commsched.transpile(step, initial(), state, batch or batches(1)[0], cluster=workers, **{**options, **more})
+def program(step, state=(), workers=2, batch=None, functions={}, **more):
+    options = dict(servers=2, min_block_elements=1000, row_sparse=["table"])
+    return commsched.transpile(step, initial(), state, batch or batches(1)[0], cluster=workers, functions=functions,
+                               strategy=commsched.ParameterServers(**{**options, **more}))
 
 
 def count(text, op):
@@ -81,7 +82,6 @@ def test_without_the_option_nothing_is_row_sparse():
 @pytest.mark.parametrize("options, words", [
     (dict(row_sparse=["tabel"]), ["row_sparse", "tabel", "table", "dense"]),
     (dict(row_sparse="tabel"), ["row_sparse", "tabel"]),
-    (dict(mode="all-reduce", servers=None, min_block_elements=None), ["row_sparse", "parameter-server"]),
 ])
 def test_options_that_do_not_fit(options, words):
     with pytest.raises(ValueError) as error:

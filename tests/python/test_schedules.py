@@ -5,6 +5,7 @@ import os
 
 import pytest
 
+from commsched import AllReduce
 from test_end_to_end import batches_of, digits  # noqa: F401 (a fixture)
 from test_examples import make
 
@@ -14,7 +15,7 @@ pytestmark = pytest.mark.skipif("COMMSCHED_BIN" not in os.environ, reason="COMMS
 def test_policies_train_alike(digits):  # noqa: F811
     batches, outcomes = batches_of(digits, 4), []
     for policy in ["fifo", "solver"]:
-        program = make("digits").program(2, schedule=policy)
+        program = make("digits").program(2, AllReduce(schedule=policy))
         text = program.mlir(2)
         assert f'policy = "{policy}"' in text
         assert ("cs.pack" in text) == (policy == "solver")

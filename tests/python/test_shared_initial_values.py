@@ -16,13 +16,14 @@ import numpy as np
 import optax
 import pytest
 
+from commsched import AllReduce, ParameterServers
 from sharded import errors, train, train_jax
 
 pytestmark = pytest.mark.skipif("COMMSCHED_BIN" not in os.environ, reason="COMMSCHED_BIN is not set")
 
-MODES = {"1 worker": (1, {}), "2 workers": (2, {}), "4 workers": (4, {}),
-         "1 worker and 1 server": (1, dict(mode="parameter-server", servers=1)),
-         "2 workers and 2 servers": (2, dict(mode="parameter-server", servers=2, min_block_elements=16))}
+MODES = {"1 worker": (1, AllReduce()), "2 workers": (2, AllReduce()), "4 workers": (4, AllReduce()),
+         "1 worker and 1 server": (1, ParameterServers(servers=1)),
+         "2 workers and 2 servers": (2, ParameterServers(servers=2, min_block_elements=16))}
 STEPS = 3
 
 
@@ -43,12 +44,12 @@ def check(loss, optimizer, params, shapes, mode, bound=2e-5):
         value, grads = mean(jax.value_and_grad(loss)(params, *batch))
         updates, state = optimizer.update(grads, state, params)
         return optax.apply_updates(params, updates), state, mean(value)
-    workers, options = MODES[mode]
+    workers, strategy = MODES[mode]
     batches = [tuple(normal(20 + 10 * i + j, workers * shape[0], *shape[1:]) for j, shape in enumerate(shapes))
                for i in range(STEPS)]
     state = optimizer.init(params)
     wanted, _, wanted_losses = train_jax(step, workers, params, state, batches)
-    found, _, losses = train(step, workers, params, state, batches, **options)
+    found, _, losses = train(step, workers, params, state, batches, strategy=strategy)
     off = errors(params, wanted, found)
     assert max(off.values()) < bound, off
     np.testing.assert_allclose(losses, wanted_losses, rtol=1e-5)

@@ -1,6 +1,6 @@
 # Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""transpile(sparse=...): options, and training with error feedback against the same in JAX."""
+"""AllReduce(sparse=...): options, and training with error feedback against the same in JAX."""
 
 import os
 
@@ -11,7 +11,7 @@ import pytest
 
 import commsched
 from commsched.sparse import Sparse
-from commsched.strategy import Strategy
+from commsched.strategy import AllReduce, ParameterServers
 
 needs_tools = pytest.mark.skipif("COMMSCHED_BIN" not in os.environ, reason="COMMSCHED_BIN is not set")
 RATE, MOMENTUM, SAMPLES = 0.05, 0.5, 32
@@ -19,17 +19,17 @@ RATE, MOMENTUM, SAMPLES = 0.05, 0.5, 32
 
 def test_options():
     sparse = Sparse(0.01, "hitopk", 100, {"emb.*": 0.001, "last": (0.1, "dense")}, clip=2.0, momentum=0.9, select="sampled")
-    assert Strategy(sparse=sparse).pipeline(2) == [
+    assert AllReduce(sparse=sparse).pipeline(2) == [
         "--cs-all-reduce-pipeline=density=0.01 sparse-method=hitopk min-elements=100 "
         "sparse-rules=emb.*=0.001:hitopk,last=0.1:dense momentum-correction=0.9 clip=2.0 select=sampled"]
-    assert Strategy(sparse=Sparse(0.01, exact_every=128)).pipeline(2) == [
+    assert AllReduce(sparse=Sparse(0.01, exact_every=128)).pipeline(2) == [
         "--cs-all-reduce-pipeline=density=0.01 sparse-method=auto min-elements=16384 exact-every=128"]
-    assert Strategy(sparse=Sparse(0.01, exact_every=128)).pipeline(1)[-1].endswith("min-elements=16384 exact-every=128")
-    assert Strategy(sparse=Sparse.of(0.25)).pipeline(1) == [
+    assert AllReduce(sparse=Sparse(0.01, exact_every=128)).pipeline(1)[-1].endswith("min-elements=16384 exact-every=128")
+    assert AllReduce(sparse=Sparse.of(0.25)).pipeline(1) == [
         "--insert-dist-comm", "--replicate-devices", "--assign-devices",
         "--lower-sparse-comm=density=0.25 method=auto min-elements=16384"]
     adam = Sparse(0.5, momentum=0.9, second_moment=0.99, feedback=False, fuse_bytes=0)
-    assert Strategy(sparse=adam).pipeline(2)[0].endswith(
+    assert AllReduce(sparse=adam).pipeline(2)[0].endswith(
         "min-elements=16384 feedback=false momentum-correction=0.9 second-moment=0.99 epsilon=1e-08 sparse-fuse-bytes=0")
     assert Sparse.of(None) is None and Sparse.of(sparse) is sparse
 
@@ -64,8 +64,8 @@ def test_bad_options(options, words):
 
 
 def test_servers_are_refused():
-    with pytest.raises(ValueError, match="sparse must go with mode='all-reduce'"):
-        Strategy("parameter-server", sparse=Sparse(0.1))
+    with pytest.raises(TypeError, match="sparse"):
+        ParameterServers(sparse=Sparse(0.1))
 
 
 def initial():
@@ -124,9 +124,10 @@ def reference(count, workers, densities, min_elements, exact_every=1):
     return params, losses
 
 
-def program(workers, **options):
+def program(workers, sparse):
     zeros = {n: np.zeros_like(p) for n, p in initial().items()}
-    return commsched.transpile(step, initial(), zeros, next(batches(1)), cluster=workers, **options)
+    return commsched.transpile(step, initial(), zeros, next(batches(1)), cluster=workers,
+                               strategy=AllReduce(sparse=sparse))
 
 
 def check(made, metrics, want, losses):

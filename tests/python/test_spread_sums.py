@@ -63,7 +63,8 @@ def training(name, cluster, **options):
         updates, state = optimizer.update(grads, state, params)
         return optax.apply_updates(params, updates), state, value
     state = optimizer.init(params)
-    return commsched.transpile(step, params, state, *batches(1)[0], batch=(2, 3), cluster=cluster, **options), step, (params, state)
+    return commsched.transpile(step, params, state, *batches(1)[0], batch=(2, 3), cluster=cluster,
+                               strategy=commsched.AllReduce(**options)), step, (params, state)
 
 
 def compiled(program, folder, spread, schedule="solver", cluster=None, more=()):
@@ -145,8 +146,8 @@ def test_where_it_pays(monkeypatch):
     assert program.run(data) == wanted
     for name, value in plain.slots().items():
         np.testing.assert_array_equal(program.slots()[name], value)
-    with pytest.raises(ValueError, match="spread_sums must go with mode='all-reduce', got: mode='parameter-server'"):
-        training("lars", 2, spread_sums=True, mode="parameter-server")
+    with pytest.raises(ValueError, match="spread_sums must be True or False, got: 3"):
+        commsched.AllReduce(spread_sums=3)
 
 
 def test_processes_and_the_simulator(tmp_path):

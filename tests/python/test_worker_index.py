@@ -181,21 +181,22 @@ def test_in_loops_branches_and_under_transformations(workers):
 
 
 @with_tools
-@pytest.mark.parametrize("options", [dict(mode="parameter-server", servers=2, min_block_elements=16),
-                                     dict(schedule="fifo"), dict(sparse=commsched.Sparse(1.0, method="allgather"))],
+@pytest.mark.parametrize("options", [commsched.ParameterServers(servers=2, min_block_elements=16),
+                                     commsched.AllReduce(schedule="fifo"),
+                                     commsched.AllReduce(sparse=commsched.Sparse(1.0, method="allgather"))],
                          ids=["servers", "fifo", "sparse"])
 def test_in_other_modes(options):
-    program = transpile(workers=2, **options)
+    program = transpile(workers=2, strategy=options)
     losses = [m["loss"] for m in program.run(BATCHES)]
     compare(losses, program.params, program.state[0], expected(of_worker(dropout), fold, 2))
     program.close()
 
 
 @with_tools
-@pytest.mark.parametrize("options", [dict(sync_mode="async"), dict(sync_mode="half-async", merge=1)])
+@pytest.mark.parametrize("options", [dict(mode="async"), dict(mode="half-async", merge=1)])
 def test_trainers_of_asynchronous_servers_have_indices(options):
     """With one trainer nothing is late."""
-    program = transpile(workers=1, mode="parameter-server", **options)
+    program = transpile(workers=1, strategy=commsched.ParameterServers(**options))
     losses = [m["loss"] for m in program.run(BATCHES)]
     compare(losses, program.params, program.state[0], expected(of_worker(dropout), fold, 1))
     program.close()
@@ -235,7 +236,7 @@ def test_the_number_of_workers_may_change():
 
 @with_tools
 def test_a_new_plan_changes_no_index():
-    program = transpile(workers=2, schedule="fifo")
+    program = transpile(workers=2, strategy=commsched.AllReduce(schedule="fifo"))
 
     def until_switched():
         left = 20
@@ -249,7 +250,7 @@ def test_a_new_plan_changes_no_index():
     assert "switched" in [event["kind"] for event in program.replans], program.replans
     values = {name: value.tobytes() for name, value in program.slots().items()}
     program.close()
-    without = transpile(workers=2, schedule="fifo")
+    without = transpile(workers=2, strategy=commsched.AllReduce(schedule="fifo"))
     assert [m["loss"] for m in without.run(itertools.islice(itertools.cycle(BATCHES), len(losses)))] == losses
     assert {name: value.tobytes() for name, value in without.slots().items()} == values
     without.close()
@@ -319,15 +320,15 @@ def moves_by_index(params, key, x, y):
 
 
 @with_tools
-@pytest.mark.parametrize("mode", ["all-reduce", "parameter-server"])
+@pytest.mark.parametrize("strategy", [commsched.AllReduce(), commsched.ParameterServers()], ids=["all-reduce", "servers"])
 @pytest.mark.parametrize("step, message", [
     (carries_its_key, 'new value of state "key" depends on the worker\'s index, and .* cannot be averaged over the '
                       'workers: workers would drift apart'),
     (moves_by_index, 'new value of parameter "b" depends on the worker\'s index other than through its cs.gradient: '
                      'workers would drift apart')])
-def test_drift_is_refused(step, message, mode):
+def test_drift_is_refused(step, message, strategy):
     with pytest.raises(commsched.RefusedProgram, match=message):
-        transpile(step, workers=2, mode=mode)
+        transpile(step, workers=2, strategy=strategy)
 
 
 @with_tools

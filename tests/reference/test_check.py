@@ -88,11 +88,11 @@ def batches(count, rows=8):
             for _ in range(count)]
 
 
-@pytest.mark.parametrize("options", [{}, {"mode": "parameter-server", "servers": 2}])
-def test_a_program(options):
+@pytest.mark.parametrize("strategy", [commsched.AllReduce(), commsched.ParameterServers(servers=2)], ids=["all-reduce", "servers"])
+def test_a_program(strategy):
     params, optimizer = mlp(np.random.default_rng(0), (24, 16, 3)), optax.adam(1e-2)
     program = commsched.transpile(training(optimizer, cross_entropy), params, optimizer.init(params), batches(1)[0],
-                                  cluster=2, **options)
+                                  cluster=2, strategy=strategy)
     before = program.slots()
     table = {row.name: row for row in program.check(batches(3))}
     assert set(before) < set(table) and len(table) == len(before) + 1
@@ -128,7 +128,7 @@ def test_a_program_whose_plan_is_wrong():
 def test_programs_that_mean_something_else():
     params, optimizer = mlp(np.random.default_rng(0), (24, 16, 3)), optax.sgd(0.1)
     program = commsched.transpile(training(optimizer, cross_entropy), params, optimizer.init(params), batches(1)[0],
-                                  cluster=2, sparse=0.1)
+                                  cluster=2, strategy=commsched.AllReduce(sparse=0.1))
     with pytest.raises(ValueError, match="sparse gradients"):
         program.check(batches(1))
 

@@ -1,8 +1,8 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What cs-run reads from its launcher's environment, and how ranks meet.
-#include "tools/cs-run/launch.h"
+// What a rank reads from its launcher's environment, and how ranks meet.
+#include "launch/environment.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,9 +14,9 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "tools/cs-run/rendezvous.h"
+#include "launch/rendezvous.h"
 
-namespace commsched::run {
+namespace commsched::launch {
 namespace {
 
 using ::testing::AllOf;
@@ -110,6 +110,41 @@ TEST(Launch, Frameworks) {
   launched = Read({{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"TORCHELASTIC_RESTART_COUNT", "3"}});
   ASSERT_TRUE(launched.ok() && *launched) << launched.status();
   EXPECT_EQ((*launched)->epoch, 3);
+  launched = Read({{"JOB_COMPLETION_INDEX", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "a"}});
+  ASSERT_TRUE(launched.ok() && *launched) << launched.status();
+  EXPECT_EQ((*launched)->rank, 1);
+  EXPECT_EQ((*launched)->port, 29400);
+}
+
+TEST(Launch, Torchrun) {
+  Variables variables = {{"RANK", "3"},
+                         {"WORLD_SIZE", "4"},
+                         {"LOCAL_RANK", "1"},
+                         {"LOCAL_WORLD_SIZE", "4"},
+                         {"MASTER_ADDR", "127.0.0.1"},
+                         {"MASTER_PORT", "29500"},
+                         {"TORCHELASTIC_USE_AGENT_STORE", "True"},
+                         {"TORCHELASTIC_RESTART_COUNT", "2"},
+                         {"TORCHELASTIC_RUN_ID", "none"}};
+  auto launched = Read(variables);
+  ASSERT_TRUE(launched.ok() && *launched) << launched.status();
+  EXPECT_EQ((*launched)->local_rank, 1);
+  EXPECT_TRUE((*launched)->one_host);
+  EXPECT_EQ((*launched)->job, "torchrun_29500_2_none");
+  // Its store is there.
+  EXPECT_EQ((*launched)->port, 30500);
+  variables["MASTER_PORT"] = "65000";
+  launched = Read(variables);
+  ASSERT_TRUE(launched.ok() && *launched) << launched.status();
+  EXPECT_EQ((*launched)->port, 64000);
+  variables["COMMSCHED_PORT"] = "65000";
+  variables["LOCAL_WORLD_SIZE"] = "2";
+  launched = Read(variables);
+  ASSERT_TRUE(launched.ok() && *launched) << launched.status();
+  EXPECT_EQ((*launched)->port, 65000);
+  EXPECT_FALSE((*launched)->one_host);
+  variables["LOCAL_RANK"] = "-1";
+  EXPECT_FALSE(Read(variables).ok());
 }
 
 TEST(Launch, WhatContradictsItselfIsRefused) {
@@ -271,4 +306,4 @@ TEST(Rendezvous, OtherHostsNeedPermission) {
 }
 
 }  // namespace
-}  // namespace commsched::run
+}  // namespace commsched::launch

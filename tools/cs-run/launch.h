@@ -1,56 +1,22 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Which rank of which job this process is, by what its launcher has put into the
-// environment:
-//   Open MPI      OMPI_COMM_WORLD_RANK, _SIZE, _LOCAL_SIZE
-//   PMI           PMI_RANK, PMI_SIZE (srun --mpi=pmi2, MPICH)
-//   Slurm         SLURM_PROCID, SLURM_STEP_NUM_TASKS of a job step
-//   frameworks    RANK, WORLD_SIZE (torchrun, Kubernetes operators)
-// and where the others are, for gRPC: MASTER_ADDR and MASTER_PORT, or the first
-// host of the Slurm step, or socket files if all are on one host.
-// docs/transports.md has the whole of it.
+// cs-run as the rank of a job that a launcher has started (launch/).
 #ifndef COMMSCHED_TOOLS_CS_RUN_LAUNCH_H
 #define COMMSCHED_TOOLS_CS_RUN_LAUNCH_H
 
-#include <functional>
-#include <optional>
-#include <string>
-
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
+#include "launch/environment.h"
 #include "runtime/loading/plan_loader.h"
 #include "tools/cs-run/options.h"
 
 namespace commsched::run {
 
-// Gives the value of a variable, or null.
-using Environment = std::function<const char *(const char *name)>;
-
-struct Launched {
-  int rank = 0;
-  int size = 1;
-  std::string by;         // the variables, for errors: "OMPI_COMM_WORLD_RANK and ..."
-  bool of_mpi = false;    // the launcher starts MPI jobs
-  bool one_host = false;  // all processes are on this host
-  std::string job;        // names the job on its hosts, if one_host
-  std::string master;     // host of rank 0; empty: not known
-  int port = 0;           // where rank 0 can be met; 0: not known
-  int epoch = 0;          // how often the job was begun again
-};
-
-// Nothing if the environment names no job of more than one process.
-// kInvalidArgument if values are no numbers or contradict each other.
-absl::StatusOr<std::optional<Launched>> ReadLaunch(const Environment &environment);
-
-// The first host of a list such as "node[07-09,12],login".
-absl::StatusOr<std::string> FirstHost(const std::string &list);
-
 // Completes `options` of a process that was not told where it runs: its rank, the
 // transport and, for gRPC, the addresses of all ranks, for which it waits for
 // them. Changes nothing if the options say it, or nothing was launched.
 absl::Status ApplyLaunch(const runtime::PlanImage &image,
-                         const Environment &environment, Options *options);
+                         const launch::Environment &environment, Options *options);
 
 // At the end of Main, with its exit status; returns the status to end with. A job
 // of MPI that has ended in `good` order, which a signal may have asked for, is ended

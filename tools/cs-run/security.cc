@@ -9,7 +9,6 @@
 #include <cstdio>
 #include <utility>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "grpc/base/admission.h"
 
@@ -101,8 +100,6 @@ std::function<void(const std::string &)> RefusalLog(const Options &options) {
     std::fprintf(stderr, "cs-run: warning: %s %s\n", own.c_str(), line.c_str());
   };
 }
-
-std::string NewToken() { return absl::BytesToHexString(transport::NewNonce()); }
 
 int MakeTokenFile(const std::string &token) {
   const int fd = memfd_create("cs-run token", MFD_CLOEXEC);

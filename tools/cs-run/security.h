@@ -34,8 +34,6 @@ absl::StatusOr<transport::GrpcOptions> GrpcOptionsOf(const Options &options);
 // Where refused connections are reported: stderr.
 std::function<void(const std::string &)> RefusalLog(const Options &options);
 
-// A secret that nobody can guess.
-std::string NewToken();
 // An unnamed file of memory with a token, for children; -1 if there can be none.
 int MakeTokenFile(const std::string &token);
 // What is in it; closes it.

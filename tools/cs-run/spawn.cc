@@ -21,11 +21,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
+#include "launch/job_folder.h"
+#include "launch/peers.h"
 #include "runtime/measure/profile.h"
 #include "runtime/session/stop_point.h"
 #include "tools/cs-run/causes.h"
 #include "tools/cs-run/child_report.h"
-#include "tools/cs-run/job_folder.h"
 #include "tools/cs-run/merge_trace.h"
 #include "tools/cs-run/security.h"
 #include "tools/cs-run/signals.h"
@@ -88,8 +89,8 @@ void End(Child &child) {
 
 // Where each process writes its trace or profile: in a folder beside the one that
 // they become. Rather now than after the training, if that cannot be written.
-absl::StatusOr<JobFolder> PlaceParts(const std::string &path, std::string Child::*part,
-                                     std::vector<Child> &children) {
+absl::StatusOr<launch::JobFolder> PlaceParts(const std::string &path, std::string Child::*part,
+                                             std::vector<Child> &children) {
   const size_t slash = path.rfind('/');
   const std::string beside = slash == path.npos ? "."
                              : slash == 0       ? "/"
@@ -97,7 +98,7 @@ absl::StatusOr<JobFolder> PlaceParts(const std::string &path, std::string Child:
   if (access(beside.c_str(), W_OK | X_OK) != 0)
     return absl::UnavailableError(
         absl::StrCat(path, ": cannot be written: ", std::strerror(errno)));
-  auto folder = JobFolder::Make(beside);
+  auto folder = launch::JobFolder::Make(beside);
   if (!folder.ok()) return folder.status();
   for (size_t rank = 0; rank < children.size(); ++rank)
     children[rank].*part = absl::StrCat(folder->path(), "/", rank);
@@ -203,7 +204,7 @@ class Cluster {
   const std::vector<std::string> &arguments_;
   const int ranks_, servers_;
   const bool connected_;  // ranks are, with each other
-  JobFolder sockets_, traces_, profiles_;
+  launch::JobFolder sockets_, traces_, profiles_;
   std::vector<std::string> addresses_;  // of ranks, then of servers
   int token_ = -1;                      // file
   std::vector<Child> children_;         // as addresses_
@@ -217,11 +218,11 @@ class Cluster {
 absl::Status Cluster::Prepare() {
   // Sockets of the file system, not loopback ports: a free port may be taken again
   // before its rank listens on it.
-  auto sockets = JobFolder::Make(JobFolder::Base());
+  auto sockets = launch::JobFolder::Make(launch::JobFolder::Base());
   if (!sockets.ok()) return sockets.status();
   sockets_ = *std::move(sockets);
   addresses_ = sockets_.Addresses(ranks_ + servers_);
-  std::string token = NewToken();
+  std::string token = launch::NewToken();
   if (!options_.token_file.empty()) {
     auto given = Security(options_);
     if (!given.ok()) return given.status();

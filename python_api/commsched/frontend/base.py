@@ -38,7 +38,7 @@ class Description:
 
     functions: text of the level-0 functions (module without cs.cluster).
     batches, metrics: of each function, by its name.
-    flatten: (function, a batch as the user gives it) -> global arrays by batch name.
+    flatten: (function, a batch as the user gives it, how many equal parts it is one of) -> arrays by batch name.
     restore: slot values by name -> the carried arguments, by position.
     """
 
@@ -46,7 +46,7 @@ class Description:
     slots: list[Slot]
     batches: dict[str, list[BatchArgument]]
     metrics: dict[str, list[str]]
-    flatten: Callable[[str, Any], dict[str, np.ndarray]]
+    flatten: Callable[..., dict[str, np.ndarray]]
     restore: Callable[[Mapping[str, np.ndarray]], dict[int, Any]]
     params_position: int
 

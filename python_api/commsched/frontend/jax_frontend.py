@@ -248,7 +248,7 @@ def describe(step: Callable, arguments: tuple, *, params: int = 0, batch: Sequen
     def restore(values):
         return {i: leaves.tree_of([values[n] for n in slots[i]]) for i, leaves in carried.items()}
     return Description(lambda header: level0_module(texts, printer, header), slot_list, batches, metric_names,
-                       lambda function, value: _flatten(*flatteners[function], value), restore, params)
+                       lambda function, value, parts=1: _flatten(*flatteners[function], value, parts), restore, params)
 
 
 def _unflatten(all_leaves: Sequence[Leaves], values, empty: Mapping[int, Mapping[int, np.ndarray]]) -> list:
@@ -323,7 +323,7 @@ def _other(name, function, examples, carried, slots, kind_of, workers, devices, 
     return lines, (names, batch), _batch_arguments(kinds, specs), results
 
 
-def _flatten(names, batch: Mapping[int, Leaves], value) -> dict[str, np.ndarray]:
+def _flatten(names, batch: Mapping[int, Leaves], value, parts: int) -> dict[str, np.ndarray]:
     """The arrays of a batch given as the step takes it: one argument, or a tuple of them."""
     if len(batch) != 1 and not isinstance(value, (tuple, list)) and not hasattr(value, "shape"):
         raise FrontEndError(f"a batch must be a tuple of {len(batch)} arguments, got: {type(value).__name__}")
@@ -339,8 +339,10 @@ def _flatten(names, batch: Mapping[int, Leaves], value) -> dict[str, np.ndarray]
             if shape != example and 0 in (*shape, *example):  # what has no elements is no array of the program
                 raise FrontEndError(f"batch '{n or names[i]}' must match {list(example)}, got: {list(shape)}")
         for n, array, example in zip(leaves.batch_names, own.arrays, leaves.arrays, strict=True):
-            if array.shape[1:] != example.shape[1:] or array.dtype != example.dtype or array.shape[:1] != example.shape[:1]:
-                raise FrontEndError(f"batch '{n}' must match {example.dtype}{list(example.shape)}, got: "
+            shape = (example.shape[0] // parts, *example.shape[1:])
+            if array.shape != shape or array.dtype != example.dtype:
+                of = f" (the rows of one of {parts} ranks)" if parts > 1 else ""
+                raise FrontEndError(f"batch '{n}' must match {example.dtype}{list(shape)}{of}, got: "
                                     f"{array.dtype}{list(array.shape)}")
             result[n] = np.ascontiguousarray(array)
     return result

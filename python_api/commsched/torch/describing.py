@@ -70,11 +70,11 @@ class Batch:
             raise FrontEndError(f"the tensors of a batch must have one number of samples, got: {samples}")
         self.samples = samples[0]
 
-    def part(self, workers: int) -> list[torch.Tensor]:
+    def part(self, parts: int) -> list[torch.Tensor]:
         """The first worker's."""
-        if self.samples % workers:
-            raise FrontEndError(f"{self.samples} samples of the batch are not divisible by {workers} workers")
-        return [t[: self.samples // workers] for t in self.tensors]
+        if self.samples % parts:
+            raise FrontEndError(f"{self.samples} samples of the batch are not divisible by {parts} workers")
+        return [t[: self.samples // parts] for t in self.tensors]
 
 
 def argument_names(step: Step) -> list[str]:
@@ -141,11 +141,11 @@ def _root(node: Any) -> Any:
     return node
 
 
-def _captured(step: Step, own: Layout, batch: Batch, workers: int) -> Graph:
+def _captured(step: Step, own: Layout, batch: Batch, parts: int) -> Graph:
     """Traces; state of parameters that turn out to have no gradient is left out."""
     def attempt():
         return capture(step, list(own.params.values()), list(own.buffers.values()), own.state,
-                       lambda tensors: call(step, pytree.tree_unflatten(tensors, batch.tree)), batch.part(workers))
+                       lambda tensors: call(step, pytree.tree_unflatten(tensors, batch.tree)), batch.part(parts))
     graph = attempt()
     unused = {key: t for key, t in own.state.items() if not graph.marked[key[0]]}
     if unused:
@@ -154,10 +154,11 @@ def _captured(step: Step, own: Layout, batch: Batch, workers: int) -> Graph:
     return graph
 
 
-def describe(step: Step, arguments: tuple, *, workers: int, seed: int = 0, location_root: Optional[str] = None) -> TorchDescription:
+def describe(step: Step, arguments: tuple, *, workers: int, devices: int = 1, seed: int = 0,
+             location_root: Optional[str] = None) -> TorchDescription:
     """See base.FrontEnd. arguments: the example batch."""
     own, batch = layout(step), Batch(arguments[0], argument_names(step))
-    graph = _captured(step, own, batch, workers)
+    graph = _captured(step, own, batch, workers * devices)
     names = {**{("param", n): n for n in own.params}, **{("buffer", n): n for n in own.buffers}}
     listed = list(own.params)
     for i, key in own.state:
@@ -175,7 +176,7 @@ def describe(step: Step, arguments: tuple, *, workers: int, seed: int = 0, locat
         if seeds:
             carried.append(np.asarray(jax.random.key_data(jax.random.key(seed))))
         specs = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in carried]
-        parts = batch.part(workers)
+        parts = batch.part(workers * devices)
         local = [np.dtype(values.to_numpy(t[:1]).dtype) for t in parts]
         specs += [jax.ShapeDtypeStruct(tuple(t.shape), d) for t, d in zip(parts, local)]
         located = interpret.Located(location_root)

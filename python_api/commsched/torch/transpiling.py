@@ -11,7 +11,8 @@ import torch
 
 from ..cluster import Cluster
 from ..errors import FrontEndError
-from ..strategy import Strategy
+from ..job import current
+from ..strategy import AllReduce, Strategy
 from . import optimizers
 from .capture import Step
 from .describing import Batch, is_criterion
@@ -20,7 +21,7 @@ from .program import Program
 
 def transpile(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loss_fn: Callable[..., Any], example_batch: Any, *,
               cluster: Union[int, Cluster, None] = None, before_update: Optional[Callable[[torch.nn.Module], Any]] = None,
-              seed: int = 0, location_root: Optional[str] = None, **strategy: Any) -> Program:
+              seed: int = 0, location_root: Optional[str] = None, strategy: Strategy = AllReduce()) -> Program:
     """Turns the training step of a model into a distributed program (docs/pytorch.md).
 
     The step is what one writes for one device: loss, backward pass, before_update(model) if given, optimizer.step().
@@ -31,7 +32,7 @@ def transpile(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loss_fn:
     example_batch: a GLOBAL batch, tensors in any structure; dimension 0 is divided by the workers.
     before_update: may change gradients, as torch.nn.utils.clip_grad_norm_ does; they are means over the workers.
     seed: where what is drawn in the step (dropout) begins; each worker draws its own numbers.
-    strategy: as of commsched.transpile (mode, servers, schedule, sparse, ...).
+    strategy: an AllReduce or ParameterServers, as of commsched.transpile; without row_sparse.
 
     Raises FrontEndError (a ValueError), UnsupportedOp and RefusedProgram among them, before anything runs.
     """
@@ -59,6 +60,13 @@ def transpile(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loss_fn:
         raise FrontEndError(f"seed must be an integer, got: {seed!r}")
     if location_root is not None and not isinstance(location_root, (str, os.PathLike)):
         raise FrontEndError(f"location_root must be a path, got: {location_root!r}")
+    if not isinstance(strategy, Strategy):
+        raise FrontEndError(f"strategy must be an AllReduce or ParameterServers, got: {strategy!r}")
+    if strategy.row_sparse:
+        raise FrontEndError(f"row_sparse must be empty for a PyTorch model, got: {strategy.row_sparse!r}")
+    job = current()
+    if job is not None and job.size > 1:
+        raise FrontEndError(f"a PyTorch model must be run by one process, got: a job of {job.size} ranks")
     if cluster is not None and not isinstance(cluster, Cluster):
         if isinstance(cluster, bool) or not hasattr(cluster, "__index__"):
             raise FrontEndError(f"cluster must be a Cluster or a number of workers, got: {cluster!r}")
@@ -66,4 +74,4 @@ def transpile(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loss_fn:
     optimizers.check(optimizer, list(model.parameters()))
     Batch(example_batch)
     step = Step(model, optimizer, loss_fn, before_update, optimizers.Hyper.of(optimizer), type(model).__name__)
-    return Program(step, example_batch, cluster, Strategy(**strategy), seed=seed, location_root=location_root)
+    return Program(step, example_batch, cluster, strategy, seed=seed, location_root=location_root)

@@ -1,6 +1,6 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "tools/cs-run/rendezvous.h"
+#include "launch/rendezvous.h"
 
 #include <netdb.h>
 #include <netinet/in.h>
@@ -28,7 +28,7 @@
 #include "runtime/base/sync.h"
 #include "runtime/core/greeting.h"
 
-namespace commsched::run {
+namespace commsched::launch {
 namespace {
 
 using runtime::Clock;
@@ -40,6 +40,7 @@ using runtime::core::Verdict;
 constexpr char kGreeting[] = "commsched-2";
 constexpr size_t kMaxLine = 1 << 20;
 constexpr auto kRetry = std::chrono::milliseconds(100);
+constexpr absl::Duration kGrace = absl::Seconds(2);
 
 class Socket {
  public:
@@ -111,11 +112,6 @@ std::string HostOfPeer(int fd) {
               nullptr, 0, NI_NUMERICHOST);
   // An IPv4 address that came in on a socket for both.
   return std::string(absl::StripPrefix(host, "::ffff:"));
-}
-
-std::string WithPort(const std::string &host, int port) {
-  return absl::StrContains(host, ':') ? absl::StrCat("[", host, "]:", port)
-                                      : absl::StrCat(host, ":", port);
 }
 
 bool WaitFor(int fd, short what, Clock::time_point deadline) {
@@ -190,13 +186,6 @@ absl::StatusOr<std::string> ExchangeNonces(int fd, const std::string &own,
       text.size() != 2 * transport::kNonceBytes)
     return absl::PermissionDeniedError("what answers is not rank 0 of this job");
   return std::string(text);
-}
-
-// A port that is free now.
-absl::StatusOr<int> FreePort(const std::string &host) {
-  auto listener = Listen(host, 0);
-  if (!listener.ok()) return listener.status();
-  return PortOf(listener->fd());
 }
 
 struct Guest {
@@ -295,7 +284,8 @@ absl::StatusOr<std::vector<std::string>> MeetAt(const Rendezvous &meeting, int f
   if (!theirs.ok()) return theirs.status();
   const Talk talk{fd, meeting.token, absl::BytesToHexString(nonce), *theirs};
   Say(talk, "meets", absl::StrCat(meeting.rank, " ", meeting.size, " ", own_port, " ", meeting.epoch));
-  auto heard = Hear(talk, {"met", "refused"}, deadline);
+  // Rank 0, which is there now, ends the meeting by its own clock.
+  auto heard = Hear(talk, {"met", "refused"}, runtime::After(meeting.deadline + kGrace));
   if (absl::IsUnavailable(heard.status()))
     return absl::UnavailableError("it hung up: the token must match that of rank 0");
   if (!heard.ok()) return heard.status();
@@ -310,14 +300,15 @@ absl::StatusOr<std::vector<std::string>> Come(const Rendezvous &meeting,
                                               int own_port,
                                               Clock::time_point deadline) {
   std::string last = "not tried";
+  bool met = false;  // somebody, who did not fit: more than that nobody is there
   while (Clock::now() < deadline) {
     auto addresses = Resolve(meeting.host, meeting.port, /*passive=*/false);
-    if (!addresses.ok()) last = std::string(addresses.status().message());
+    if (!addresses.ok() && !met) last = std::string(addresses.status().message());
     for (addrinfo *a = addresses.ok() ? addresses->get() : nullptr; a != nullptr;
          a = a->ai_next) {
       Socket peer(socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
       if (peer.fd() < 0 || connect(peer.fd(), a->ai_addr, a->ai_addrlen) != 0) {
-        last = std::strerror(errno);
+        if (!met) last = std::strerror(errno);
         continue;
       }
       auto all = MeetAt(meeting, peer.fd(), own_port, deadline);
@@ -325,6 +316,7 @@ absl::StatusOr<std::vector<std::string>> Come(const Rendezvous &meeting,
       if (absl::IsFailedPrecondition(all.status()))
         return absl::UnavailableError(all.status().message());
       last = std::string(all.status().message());
+      met = true;
     }
     std::this_thread::sleep_for(kRetry);
   }
@@ -335,6 +327,17 @@ absl::StatusOr<std::vector<std::string>> Come(const Rendezvous &meeting,
 
 }  // namespace
 
+std::string WithPort(const std::string &host, int port) {
+  return absl::StrContains(host, ':') ? absl::StrCat("[", host, "]:", port)
+                                      : absl::StrCat(host, ":", port);
+}
+
+absl::StatusOr<int> FreePort(const std::string &host) {
+  auto listener = Listen(host, 0);
+  if (!listener.ok()) return listener.status();
+  return PortOf(listener->fd());
+}
+
 absl::StatusOr<std::vector<std::string>> Meet(const Rendezvous &meeting) {
   const Clock::time_point deadline = runtime::After(meeting.deadline);
   if (!meeting.encrypted) {
@@ -344,8 +347,8 @@ absl::StatusOr<std::vector<std::string>> Meet(const Rendezvous &meeting) {
     if (!*local || meeting.any)
       return absl::InvalidArgumentError(absl::StrCat(
           meeting.host,
-          " is not a loopback address: connections between machines "
-          "need --tls-ca, --tls-cert, --tls-key and --token-file"));
+          " is not a loopback address: connections between machines need ",
+          meeting.names.tls));
   }
   auto port = FreePort(meeting.encrypted ? "" : meeting.host);
   if (!port.ok()) return port.status();
@@ -353,4 +356,4 @@ absl::StatusOr<std::vector<std::string>> Meet(const Rendezvous &meeting) {
                            : Come(meeting, *port, deadline);
 }
 
-}  // namespace commsched::run
+}  // namespace commsched::launch

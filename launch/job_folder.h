@@ -4,15 +4,15 @@
 // A folder for what the processes of a job share while they run: sockets, parts of
 // traces. Whoever has it open holds a lock of it; a folder without one is of a job
 // that was killed, and the next job that makes one beside it removes it.
-#ifndef COMMSCHED_TOOLS_CS_RUN_JOB_FOLDER_H
-#define COMMSCHED_TOOLS_CS_RUN_JOB_FOLDER_H
+#ifndef COMMSCHED_LAUNCH_JOB_FOLDER_H
+#define COMMSCHED_LAUNCH_JOB_FOLDER_H
 
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 
-namespace commsched::run {
+namespace commsched::launch {
 
 class JobFolder {
  public:
@@ -50,6 +50,6 @@ class JobFolder {
 // Removes in `base` the folders of jobs of this user that nobody has open.
 void RemoveAbandoned(const std::string &base);
 
-}  // namespace commsched::run
+}  // namespace commsched::launch
 
-#endif  // COMMSCHED_TOOLS_CS_RUN_JOB_FOLDER_H
+#endif  // COMMSCHED_LAUNCH_JOB_FOLDER_H

@@ -1,6 +1,6 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "tools/cs-run/job_folder.h"
+#include "launch/job_folder.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
-namespace commsched::run {
+namespace commsched::launch {
 namespace {
 
 constexpr char kPrefix[] = "cs-run.job-";
@@ -174,4 +174,4 @@ void RemoveAbandoned(const std::string &base) {
   close(folder);
 }
 
-}  // namespace commsched::run
+}  // namespace commsched::launch

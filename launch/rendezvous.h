@@ -3,16 +3,22 @@
 //
 // How ranks that only know where rank 0 is learn each other's addresses: each
 // tells rank 0 on which port it will listen, and gets the list of all.
-#ifndef COMMSCHED_TOOLS_CS_RUN_RENDEZVOUS_H
-#define COMMSCHED_TOOLS_CS_RUN_RENDEZVOUS_H
+#ifndef COMMSCHED_LAUNCH_RENDEZVOUS_H
+#define COMMSCHED_LAUNCH_RENDEZVOUS_H
 
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "launch/names.h"
 
-namespace commsched::run {
+namespace commsched::launch {
+
+// A port that is free now on all addresses of `host`; empty: of this machine.
+absl::StatusOr<int> FreePort(const std::string &host);
+// "host:port", with the brackets that a host of IPv6 needs.
+std::string WithPort(const std::string &host, int port);
 
 struct Rendezvous {
   int rank = 0;
@@ -25,6 +31,7 @@ struct Rendezvous {
   bool encrypted = false;
   bool any = false;  // rank 0 waits on all networks; only if encrypted
   absl::Duration deadline = absl::Seconds(30);
+  OptionNames names = {};
 };
 
 // "host:port" of all ranks; their ports were free just now. Blocks until all have
@@ -34,6 +41,6 @@ struct Rendezvous {
 // come.
 absl::StatusOr<std::vector<std::string>> Meet(const Rendezvous &meeting);
 
-}  // namespace commsched::run
+}  // namespace commsched::launch
 
-#endif  // COMMSCHED_TOOLS_CS_RUN_RENDEZVOUS_H
+#endif  // COMMSCHED_LAUNCH_RENDEZVOUS_H

@@ -1,0 +1,199 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "launch/environment.h"
+
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "plan/limits.h"
+
+namespace commsched::launch {
+namespace {
+
+constexpr int kDefaultPort = 29400;
+// From torchrun's port to ours.
+constexpr int kBesideStore = 1000;
+
+absl::Status Bad(absl::string_view text) {
+  return absl::InvalidArgumentError(text);
+}
+
+bool IsSet(const Environment &environment, const char *name) {
+  const char *value = environment(name);
+  return value != nullptr && *value != 0;
+}
+
+absl::StatusOr<int> Number(const Environment &environment, const char *name,
+                           int least, int largest) {
+  int number = 0;
+  if (!absl::SimpleAtoi(environment(name), &number) || number < least ||
+      number > largest)
+    return Bad(absl::StrCat("environment variable ", name,
+                            " must be a number of ", least, " to ", largest,
+                            ", got: ", environment(name)));
+  return number;
+}
+
+// Rank and size by two variables, if both are set.
+absl::StatusOr<std::optional<Launched>> Pair(const Environment &environment,
+                                             const char *rank_name,
+                                             const char *size_name) {
+  if (!IsSet(environment, rank_name) || !IsSet(environment, size_name))
+    return std::nullopt;
+  Launched launched;
+  launched.by = absl::StrCat(rank_name, " and ", size_name);
+  auto size = Number(environment, size_name, 1, kMaxNodes);
+  if (!size.ok()) return size.status();
+  auto rank = Number(environment, rank_name, 0, kMaxNodes - 1);
+  if (!rank.ok()) return rank.status();
+  if (*rank >= *size)
+    return Bad(absl::StrCat("environment variable ", rank_name,
+                            " must be below ", size_name, " ", *size,
+                            ", got: ", *rank));
+  launched.rank = *rank;
+  launched.size = *size;
+  return launched;
+}
+
+// A name for files: what is unusual in one becomes "_".
+std::string FileName(absl::string_view text) {
+  std::string name(text.substr(0, 40));
+  for (char &c : name)
+    if (!absl::ascii_isalnum(c)) c = '_';
+  return name;
+}
+
+std::string Value(const Environment &environment, const char *name) {
+  return IsSet(environment, name) ? environment(name) : "";
+}
+
+absl::Status FindMaster(const Environment &environment, Launched *launched) {
+  launched->master = Value(environment, "MASTER_ADDR");
+  const bool of_slurm = IsSet(environment, "SLURM_STEP_ID");
+  if (launched->master.empty() && of_slurm) {
+    for (const char *name : {"SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST"})
+      if (launched->master.empty() && IsSet(environment, name)) {
+        auto first = FirstHost(environment(name));
+        if (!first.ok())
+          return Bad(absl::StrCat("environment variable ", name, " ",
+                                  first.status().message()));
+        launched->master = *std::move(first);
+      }
+  }
+  for (const char *name : {"COMMSCHED_PORT", "MASTER_PORT"})
+    if (launched->port == 0 && IsSet(environment, name)) {
+      auto port = Number(environment, name, 1, 65535);
+      if (!port.ok()) return port.status();
+      launched->port = *port;
+      // torchrun's own store listens on its port, for as long as the job runs.
+      if (name == std::string("MASTER_PORT") &&
+          Value(environment, "TORCHELASTIC_USE_AGENT_STORE") == "True")
+        launched->port += *port + kBesideStore > 65535 ? -kBesideStore : kBesideStore;
+    }
+  if (launched->port == 0 && !launched->master.empty()) {
+    launched->port = kDefaultPort;
+    // So that two jobs on a host do not meet.
+    uint64_t job = 0;
+    if (of_slurm && absl::SimpleAtoi(Value(environment, "SLURM_JOB_ID"), &job))
+      launched->port += int(job % 1000);
+  }
+  return absl::OkStatus();
+}
+
+// What torchrun says besides.
+absl::Status AddTorchrun(const Environment &environment, Launched *launched) {
+  if (IsSet(environment, "TORCHELASTIC_RESTART_COUNT")) {
+    auto again = Number(environment, "TORCHELASTIC_RESTART_COUNT", 0, 1 << 30);
+    if (!again.ok()) return again.status();
+    launched->epoch = *again;
+  }
+  if (!launched->job.empty() || !IsSet(environment, "TORCHELASTIC_RUN_ID") ||
+      !IsSet(environment, "LOCAL_WORLD_SIZE"))
+    return absl::OkStatus();
+  auto here = Number(environment, "LOCAL_WORLD_SIZE", 1, kMaxNodes);
+  if (!here.ok()) return here.status();
+  launched->one_host = *here == launched->size;
+  // A port of this host is of one job at a time, the name often of all: "none".
+  launched->job = FileName(absl::StrCat(
+      "torchrun_", Value(environment, "MASTER_PORT"), "_", launched->epoch, "_",
+      Value(environment, "TORCHELASTIC_RUN_ID")));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> FirstHost(const std::string &list) {
+  const size_t end = list.find_first_of(",[");
+  std::string host = list.substr(0, end);
+  if (end != list.npos && list[end] == '[') {
+    const size_t first = list.find_first_of(",-]", end + 1);
+    const size_t close = list.find(']', end);
+    if (close == list.npos || first == end + 1)
+      return Bad(absl::StrCat("must be a list of hosts, got: ", list));
+    absl::StrAppend(&host, list.substr(end + 1, first - end - 1));
+    // What is behind the brackets belongs to the name.
+    absl::StrAppend(&host,
+                    list.substr(close + 1, list.find(',', close) - close - 1));
+  }
+  if (host.empty())
+    return Bad(absl::StrCat("must be a list of hosts, got: ", list));
+  return host;
+}
+
+absl::StatusOr<std::optional<Launched>> ReadLaunch(
+    const Environment &environment, const std::string &instead) {
+  std::vector<Launched> found;
+  auto add = [&](const char *rank, const char *size) -> absl::Status {
+    auto pair = Pair(environment, rank, size);
+    if (pair.ok() && *pair) found.push_back(**pair);
+    return pair.status();
+  };
+  if (absl::Status s = add("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"); !s.ok())
+    return s;
+  const bool of_open_mpi = !found.empty();
+  if (absl::Status s = add("PMI_RANK", "PMI_SIZE"); !s.ok()) return s;
+  const bool of_mpi = !found.empty() || IsSet(environment, "PMIX_RANK");
+  // Under mpirun in a Slurm job these name mpirun's daemons.
+  if (!of_open_mpi && IsSet(environment, "SLURM_STEP_ID"))
+    if (absl::Status s = add("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"); !s.ok())
+      return s;
+  if (absl::Status s = add("RANK", "WORLD_SIZE"); !s.ok()) return s;
+  if (found.empty())
+    if (absl::Status s = add("JOB_COMPLETION_INDEX", "WORLD_SIZE"); !s.ok()) return s;
+  if (found.empty()) return std::nullopt;
+  for (const Launched &other : found)
+    if (other.rank != found[0].rank || other.size != found[0].size)
+      return Bad(absl::StrCat(
+          "environment variables ", other.by, " must match ", found[0].by,
+          ", rank ", found[0].rank, " of ", found[0].size, ", got: rank ",
+          other.rank, " of ", other.size, instead.empty() ? "" : "; ", instead));
+  Launched launched = found[0];
+  if (launched.size == 1) return std::nullopt;
+  launched.of_mpi = of_mpi;
+  if (of_open_mpi && IsSet(environment, "OMPI_COMM_WORLD_LOCAL_SIZE")) {
+    auto here = Number(environment, "OMPI_COMM_WORLD_LOCAL_SIZE", 1, kMaxNodes);
+    if (!here.ok()) return here.status();
+    launched.one_host = *here == launched.size;
+    for (const char *name : {"PMIX_NAMESPACE", "OMPI_MCA_orte_ess_jobid"})
+      if (launched.job.empty())
+        launched.job = FileName(Value(environment, name));
+  } else if (IsSet(environment, "SLURM_STEP_ID")) {
+    launched.one_host = Value(environment, "SLURM_STEP_NUM_NODES") == "1";
+    launched.job = FileName(absl::StrCat(Value(environment, "SLURM_JOB_ID"), "_",
+                                         Value(environment, "SLURM_STEP_ID")));
+  }
+  if (absl::Status s = AddTorchrun(environment, &launched); !s.ok()) return s;
+  launched.one_host = launched.one_host && !launched.job.empty();
+  for (const char *name : {"OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID", "LOCAL_RANK"})
+    if (launched.local_rank < 0 && IsSet(environment, name)) {
+      auto local = Number(environment, name, 0, kMaxNodes - 1);
+      if (!local.ok()) return local.status();
+      launched.local_rank = *local;
+    }
+  if (absl::Status s = FindMaster(environment, &launched); !s.ok()) return s;
+  return launched;
+}
+
+}  // namespace commsched::launch

@@ -1,0 +1,74 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A process as one rank of a job, from when it joins to when it leaves: it may have
+// several sessions meanwhile, one after the other or at once, and tells the other ranks
+// what belongs to no step. docs/transports.md.
+#ifndef COMMSCHED_LAUNCH_JOB_H
+#define COMMSCHED_LAUNCH_JOB_H
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "launch/control.h"
+#include "launch/environment.h"
+#include "launch/peers.h"
+#include "runtime/session/session.h"
+
+namespace commsched::launch {
+
+struct JobOptions {
+  // Where it is looked up what is not given here; null: nowhere.
+  Environment environment = {};
+  std::string transport = {};  // "grpc"; empty: what there is
+  // Which rank of how many; -1: by the environment, and without one, the only one.
+  int rank = -1, size = 0;
+  // Where the ranks are: addresses of all, or where rank 0 waits for the others.
+  std::vector<std::string> peers = {};
+  std::string master = {};
+  int port = 0;
+  int membership = -1;  // -1: what the launcher says, or 0
+  Doors doors = {};     // its membership is not used
+  // Gets a line for connections that are refused, from any thread.
+  std::function<void(const std::string &)> log = {};
+};
+
+// Used by one thread at a time, except Abort.
+class Job {
+ public:
+  // Blocks until all ranks have joined. Errors: kInvalidArgument for options that make no
+  // sense, else those of FindPeers and of the transport.
+  static absl::StatusOr<std::unique_ptr<Job>> Join(JobOptions options);
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  int local_rank() const { return local_rank_; }  // -1: not known
+  const char *transport() const { return size_ == 1 ? "none" : "grpc"; }
+  Control &control() { return *control_; }
+
+  // The ranks' way to connect for one session more, which all of them begin together: with
+  // the plan of this digest. An error instead of it is that of all ranks.
+  absl::StatusOr<runtime::ConnectFunction> NextConnection(absl::StatusOr<uint64_t> digest);
+  // Number of such ways so far.
+  uint32_t connections() const { return connections_; }
+
+ private:
+  Job() = default;
+  absl::StatusOr<std::string> NewAddress() const;
+  runtime::ConnectFunction Connector(std::vector<std::string> peers) const;
+
+  int rank_ = 0, size_ = 1, local_rank_ = -1, membership_ = 0;
+  uint32_t connections_ = 0;
+  JobOptions options_;
+  Peers peers_;
+  std::unique_ptr<Control> control_;  // closes before the folder goes
+};
+
+}  // namespace commsched::launch
+
+#endif  // COMMSCHED_LAUNCH_JOB_H

@@ -1,0 +1,304 @@
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""This process as one rank of a job of several: init(), and what the ranks tell each other."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import ctypes
+import json
+import os
+import signal
+import sys
+import threading
+import time
+import weakref
+from typing import Any, Callable, Iterator, Optional, Sequence
+
+from . import errors
+from .errors import CommSchedError, Interrupted, JobError, RuntimeFailure
+from .native import JobOptions, library
+
+_current: Optional["Job"] = None
+# Signals within this time of the first are the same one: launchers tell a process and its group.
+_SAME_SIGNAL = 1.0
+_FROM_ENVIRONMENT = ("token_file", "tls_ca", "tls_cert", "tls_key", "tls_server_name")
+
+
+def init(*, rank: Optional[int] = None, size: Optional[int] = None, transport: Optional[str] = None,
+         peers: Optional[Sequence[str]] = None, master: Optional[str] = None, port: Optional[int] = None,
+         token: Optional[str] = None, token_file: "None | str | os.PathLike" = None, tls_ca: "None | str | os.PathLike" = None,
+         tls_cert: "None | str | os.PathLike" = None, tls_key: "None | str | os.PathLike" = None,
+         tls_server_name: Optional[str] = None, insecure: bool = False, listen_any: bool = False,
+         membership: Optional[int] = None, deadline: float = 30.0) -> "Job":
+    """Makes this process one rank of a job: programs of transpile() run one worker here from then on, and all ranks call
+    their functions in the same order. Waits until all ranks have come; a process that no launcher has started is a job
+    of one rank.
+
+    Rank, size and where the others are come from the environment of torchrun, mpirun, Slurm or Kubernetes
+    (docs/transports.md), or are given: rank and size with peers, the addresses of all ranks ("host:port", "unix:path"),
+    or with master and port, where rank 0 is met.
+    transport: "grpc".
+    token, token_file: the secret of the job, itself or a file of it. tls_ca, tls_cert, tls_key: PEM files, without which
+    all is on loopback; tls_server_name: the name in the others' certificates. insecure: no token, on loopback only.
+    listen_any: listen on all networks. docs/security.md. What of token_file and tls_... is not given is taken from
+    COMMSCHED_TOKEN_FILE, COMMSCHED_TLS_CA and so on.
+    membership: larger each time that the job is begun again. deadline: seconds for joining, and for a step without progress.
+
+    From then on an error of the runtime that nobody catches is one line on each rank, and the others hear why a rank ends.
+    Raises JobError.
+    """
+    global _current
+    if _current is not None:
+        raise JobError("init must be called once in a process")
+    given = dict(token_file=token_file, tls_ca=tls_ca, tls_cert=tls_cert, tls_key=tls_key, tls_server_name=tls_server_name)
+    if not insecure:
+        for name in _FROM_ENVIRONMENT:
+            if given[name] is None and not (name == "token_file" and token is not None):
+                given[name] = os.environ.get(f"COMMSCHED_{name.upper()}") or None
+    for name, value, least, most in (("rank", rank, 0, 4095), ("size", size, 1, 4096), ("port", port, 1, 65535),
+                                     ("membership", membership, 0, (1 << 31) - 1)):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most):
+            raise JobError(f"{name} must be a number of {least} to {most}, got: {value!r}")
+    if (rank is None) != (size is None):
+        raise JobError("rank and size go together")
+    if isinstance(deadline, bool) or not isinstance(deadline, (int, float)) or not 0 < deadline <= 1e7:
+        raise JobError(f"deadline must be a positive number of seconds, got: {deadline!r}")
+    if isinstance(peers, str):
+        raise JobError(f"peers must be a list of addresses, got: {peers!r}")
+    text = {"transport": transport, "peers": ",".join(peers) if peers else None, "master": master, "token": token, **given}
+    options = JobOptions(struct_size=ctypes.sizeof(JobOptions), rank=-1 if rank is None else rank, size=size or 0,
+                         port=port or 0, membership=-1 if membership is None else membership, insecure=bool(insecure),
+                         listen_any=bool(listen_any), deadline_seconds=float(deadline),
+                         **{n: os.fsencode(v) for n, v in text.items() if v is not None})
+    _install_hook()
+    lib = library()
+
+    def join():
+        return lib.cs_job_join(ctypes.byref(options))
+    _current = Job(_waited(join, lambda handle: not handle))
+    atexit.register(_current._leave)
+    return _current
+
+
+def current() -> Optional["Job"]:
+    """What init() has returned, until it is closed."""
+    return _current if _current is not None and not _current.closed else None
+
+
+def _waited(call: Callable[[], Any], failed: Callable[[Any], bool]) -> Any:
+    """The result of a call of the library that may wait for other ranks for long: here, signals are handled meanwhile."""
+    box: list = []
+
+    def work():
+        result = call()
+        message = library().cs_last_error() if failed(result) else None  # of this thread
+        box.append((result, message))
+    if threading.current_thread() is threading.main_thread():
+        thread = threading.Thread(target=work, daemon=True)
+        thread.start()
+        thread.join()
+    else:
+        work()
+    result, message = box[0]
+    if message is not None:
+        raise JobError(message.decode(errors="replace"))
+    return result
+
+
+class Job:
+    """rank, size: which of how many ranks this process is. local_rank: among those of its host, None if the launcher does
+    not say it. transport: "grpc", or "none" of a job of one rank."""
+
+    def __init__(self, handle: int):
+        lib = library()
+        self._handle, self._lib, self._lock, self._process = handle, lib, threading.RLock(), os.getpid()
+        self.rank, self.size = lib.cs_job_rank(handle), lib.cs_job_size(handle)
+        local = lib.cs_job_local_rank(handle)
+        self.local_rank: Optional[int] = local if local >= 0 else None
+        self.transport = lib.cs_job_transport(handle).decode()
+        self._sessions: "weakref.WeakSet[Any]" = weakref.WeakSet()
+        self._signal = 0  # that asks the steps to stop
+        self._signalled = 0.0
+
+    def __repr__(self) -> str:
+        return f"<commsched.Job: rank {self.rank} of {self.size}, {self.transport}>"
+
+    @property
+    def closed(self) -> bool:
+        return not self._handle
+
+    # ---- what all ranks do together ----------------------------------------------------------
+    def _alive(self) -> int:
+        if self._process != os.getpid():
+            raise JobError("a job cannot be used in a forked process, which does not have its threads")
+        if not self._handle:
+            raise JobError("the job has been left")
+        return self._handle
+
+    def broadcast(self, what: str, data: bytes = b"") -> bytes:
+        """The bytes of rank 0, on all ranks. what: said in errors, the same on all ranks."""
+        size = ctypes.c_size_t()
+        with self._lock:
+            handle = self._alive()
+            pointer = _waited(lambda: self._lib.cs_job_broadcast(handle, what.encode(), data, len(data), ctypes.byref(size)),
+                              lambda p: p is None)
+            return ctypes.string_at(pointer, size.value)
+
+    def gather(self, what: str, data: bytes = b"") -> "Optional[list[bytes]]":
+        """On rank 0 the bytes of all ranks, by rank; on others None."""
+        sizes = (ctypes.c_uint64 * self.size)()
+        with self._lock:
+            handle = self._alive()
+            pointer = _waited(lambda: self._lib.cs_job_gather(handle, what.encode(), data, len(data), sizes),
+                              lambda p: p is None)
+            if self.rank != 0:
+                return None
+            parts, at = [], pointer
+            for size in sizes:
+                parts.append(ctypes.string_at(at, size))
+                at += size
+            return parts
+
+    def barrier(self, what: str = "waits for all") -> None:
+        """Returns when all ranks have called it."""
+        self.gather(what)
+        self.broadcast(what)
+
+    def _of_rank_0(self, what: str, make: Callable[[], bytes]) -> bytes:
+        """What rank 0 makes, on all ranks; its error is that of all."""
+        made, error = b"", None
+        if self.rank == 0:
+            try:
+                made = b"+" + make()
+            except Exception as own:
+                error, made = own, b"-" + _packed(own)
+        got = self.broadcast(what, made)
+        if error is not None:
+            raise error
+        if got[:1] == b"-":
+            raise _unpacked(got[1:])
+        return got[1:]
+
+    def _agree(self, what: str, own: Any, merge: Callable[[list], Any]) -> Any:
+        """What rank 0 makes of what all ranks say (what JSON holds), on all of them."""
+        said = self.gather(what, json.dumps(own).encode())
+        return json.loads(self._of_rank_0(what, lambda: json.dumps(merge([json.loads(part) for part in said])).encode()))
+
+    # ---- how it ends -------------------------------------------------------------------------
+    @contextlib.contextmanager
+    def _signals(self) -> Iterator[None]:
+        """While steps run, SIGINT and SIGTERM stop all ranks after the same step; a second one is KeyboardInterrupt."""
+        self._signal = 0
+        if self.size == 1 or threading.current_thread() is not threading.main_thread():
+            yield
+            return
+
+        def told(number, frame):
+            now = time.monotonic()
+            if not self._signal:
+                self._signal, self._signalled = number, now
+            elif now - self._signalled > _SAME_SIGNAL:
+                raise KeyboardInterrupt
+        before = {}
+        try:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                # What the user has set for himself is his.
+                if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
+                    before[number] = signal.signal(number, told)
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def abort(self, why: str) -> None:
+        """Tells the other ranks in one line why this one gives up, upon which what they do with it fails."""
+        if self._handle and self._process == os.getpid():
+            for session in list(self._sessions):
+                with contextlib.suppress(RuntimeFailure):
+                    session.cancel(why)
+            self._lib.cs_job_abort(self._handle, why.encode())
+
+    def close(self) -> None:
+        """Leaves the job in good order; programs close their workers first. What runs then is lost."""
+        if self._process != os.getpid():
+            self._handle = None
+            return
+        for session in list(self._sessions):
+            session.close()
+        with self._lock:
+            handle, self._handle = self._handle, None
+            if handle:
+                self._lib.cs_job_leave(handle)
+
+    def _leave(self) -> None:
+        with contextlib.suppress(Exception):
+            self.close()
+
+    def __enter__(self) -> "Job":
+        return self
+
+    def __exit__(self, kind, error, trace) -> None:
+        self.close()
+
+
+def _packed(error: Exception) -> bytes:
+    return json.dumps({"kind": type(error).__name__, "text": str(error),
+                       "location": getattr(error, "location", None)}).encode()
+
+
+def _unpacked(data: bytes) -> Exception:
+    """The error of rank 0, as one of the same kind where it is of this package, or a common one."""
+    said = json.loads(data)
+    kind, text = said["kind"], f"rank 0: {said['text']}"
+    if kind in ("FrontEndError", "ToolError", "RuntimeFailure", "JobError"):
+        return getattr(errors, kind)(text)
+    if kind == "RefusedProgram":
+        return errors.RefusedProgram(text)
+    if kind in ("ValueError", "FileNotFoundError", "PermissionError", "OSError", "IsADirectoryError"):
+        return (ValueError if kind == "ValueError" else OSError)(text)
+    return JobError(f"rank 0: {kind}: {said['text']}")
+
+
+def _install_hook() -> None:
+    if getattr(sys.excepthook, "of_commsched", False):
+        return
+    before = sys.excepthook
+
+    def hook(kind, error, trace):
+        job = current()
+        where = f"rank {job.rank}: " if job is not None and job.size > 1 else ""
+        text = str(error).splitlines()[0] if str(error) else ""
+        if isinstance(error, Interrupted):
+            if job is None or job.rank == 0:
+                _say(f"{where}{error}")
+        elif isinstance(error, KeyboardInterrupt):
+            if job is None or job.rank == 0:
+                _say(f"{where}interrupted")
+            _tell(job, f"{where}interrupted")
+        elif isinstance(error, RuntimeFailure):
+            _say(text if not where or text.startswith(where) else where + text)
+            _tell(job, where + text)
+        else:
+            before(kind, error, trace)
+            _tell(job, f"{where}{kind.__name__}{': ' if text else ''}{text}")
+        if job is not None:
+            job._leave()
+        if isinstance(error, KeyboardInterrupt):
+            sys.stdout.flush()
+            sys.stderr.flush()
+            atexit._run_exitfuncs()
+            os._exit(128 + getattr(error, "signal", signal.SIGINT))
+    hook.of_commsched = True
+    sys.excepthook = hook
+
+
+def _say(line: str) -> None:
+    print(f"commsched: {line}", file=sys.stderr, flush=True)
+
+
+def _tell(job: Optional[Job], why: str) -> None:
+    if job is not None:
+        with contextlib.suppress(CommSchedError):
+            job.abort(why)

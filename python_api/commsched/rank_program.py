@@ -1,0 +1,190 @@
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The program that transpile() returns in a job of several ranks: this process is one of its workers."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hashlib
+import os
+import pathlib
+import re
+import zlib
+from typing import Any, Callable, Iterable, Mapping, Optional
+
+import numpy as np
+
+from . import saved as saved_file
+from . import tools
+from .errors import FrontEndError, Interrupted, JobError, RuntimeFailure
+from .job import Job
+from .program import Program, check_run
+from .saved import Saved
+from .steps import Steps
+from .strategy import AllReduce, Strategy
+
+
+class RankProgram(Program):
+    """A Program of which each rank of the job runs one worker. What all ranks do together, in the same order: making it,
+    run, step, call, stream (to the end), save, restore, set_slots. Batches are this rank's rows; metrics are those of all.
+    params, state, slots, steps and position are read on any rank alone."""
+
+    def __init__(self, job: Job, *arguments, **options):
+        self._job, self._parts, self._signal = job, job.size, 0
+        super().__init__(*arguments, **options)
+
+    @property
+    def workers(self) -> int:
+        return self._job.size
+
+    def _check_step(self) -> None:
+        """On rank 0; and whether all ranks have the same step."""
+        if self.cluster is not None and self.cluster.nodes != self._job.size:
+            raise FrontEndError(f"cluster must match the job's {self._job.size} ranks, got: {self.cluster.nodes}")
+        if not isinstance(self.strategy, AllReduce):
+            raise FrontEndError("parameter servers must be processes of cs-run (program.plan is for it): a job of ranks has none")
+        text = self._level0(self.workers, self._cluster(self.workers))
+        # Where the sources lie may differ.
+        bare = re.sub(r"\bloc\([^\n]*|^#loc.*$", "", text, flags=re.M)
+        own = hashlib.sha256("\n".join([bare, *self.strategy.pipeline(2)]).encode()).hexdigest()
+
+        def merge(said):
+            for rank, other in enumerate(said):
+                if other != said[0]:
+                    raise JobError(f"step must match that of rank 0 on all ranks, got: another one on rank {rank}")
+            tools.check(text, self.strategy)
+        self._job._agree("transpiles a step", own, merge)
+
+    # ---- values ------------------------------------------------------------------------------
+    def _agree_values(self, what: str, values: Mapping[str, np.ndarray]) -> None:
+        """Whether all ranks have the same ones."""
+        own = [[n, zlib.crc32(np.ascontiguousarray(v).reshape(-1).view(np.uint8))] for n, v in values.items()]
+
+        def merge(said):
+            for rank, other in enumerate(said):
+                for mine, (name, checksum) in zip(said[0], other):
+                    if mine != [name, checksum]:
+                        raise JobError(f"value of '{name}' must match that of rank 0 on all ranks, got: another one on "
+                                       f"rank {rank}")
+        self._job._agree(what, own, merge)
+
+    def set_slots(self, values: Mapping[str, np.ndarray]) -> None:
+        self._job._agree("sets values", sorted(values), _same("names of values"))
+        self._agree_values("sets values", {n: np.asarray(v) for n, v in sorted(values.items())})
+        super().set_slots(values)
+
+    def save(self, path: "str | os.PathLike") -> None:
+        """As Program.save, by rank 0, on all ranks: what each has of its own is in the file too."""
+        own = self._workers_now()
+        saved = self._saved if own is None else self._take(own)
+        self._job._agree("saves", saved.steps, _same("steps that are done"))
+        parts = self._job.gather("saves", saved.own[self._job.rank] if saved.own else b"")
+
+        def write():
+            everything = dataclasses.replace(saved, own=tuple(parts) if any(parts) else ())
+            saved_file.write(path, everything)
+            return b""
+        self._job._of_rank_0("saves", write)
+
+    def restore(self, path: "str | os.PathLike") -> Any:
+        """As Program.restore, on all ranks; only rank 0 reads the file."""
+        def read():
+            content = pathlib.Path(path).read_bytes()
+            saved_file.parse(content, os.fspath(path), self._saved.values)
+            return content
+        content = self._job._of_rank_0("restores", read)
+        return self._go_back(saved_file.parse(content, os.fspath(path), self._saved.values))
+
+    def _read_own(self, own: Any) -> "tuple[bytes, ...]":
+        rank = self._job.rank
+        parts = saved_file.read_own(own.session, [rank])
+        return tuple(parts[0] if r == rank else b"" for r in range(self._job.size)) if parts else ()
+
+    # ---- running -----------------------------------------------------------------------------
+    def _open(self, workers: int, strategy: Strategy, replan: Optional[dict]) -> Any:
+        from .native import RankSession
+        if workers != self._job.size:
+            raise FrontEndError(f"workers must match the job's {self._job.size} ranks, got: {workers}")
+        self._agree_values("begins to run", self._saved.values)
+        self._job._agree("begins to run", [self._saved.steps, bool(replan)], _same("steps that are done, and replan,"))
+
+        def compiled():
+            self._plan(workers, strategy)
+            return b""
+        self._job._of_rank_0("compiles", compiled)
+        plan = self._plan(workers, strategy) if self._job.rank == 0 else b""
+        return RankSession(self._job, plan, replan)
+
+    def _check_run(self, batches: Any) -> None:
+        loader, job = check_run(batches, self.cluster), self._job
+        if loader is not None and (loader.ranks, loader.rank) != (job.size, job.rank):
+            raise FrontEndError(f"batches must be those of a Loader with ranks={job.size}, rank={job.rank}, got: "
+                                f"ranks={loader.ranks}, rank={loader.rank}")
+
+    def stream(self, batches: Iterable[Any], workers: Optional[int] = None, replan: Any = None) -> Steps:
+        return super().stream(batches, workers, replan)
+
+    def run(self, batches: Iterable[Any], workers: Optional[int] = None, replan: Any = None) -> list[dict[str, float]]:
+        """As Program.run, with the rows of this rank of each global batch, on all ranks, which have equally many.
+
+        SIGINT and SIGTERM, to any rank, stop all after the same step; all raise Interrupted (a KeyboardInterrupt) then,
+        and can still save. An exception of the batches on one rank is an error of all.
+        """
+        return self._together(lambda: self.stream(batches, workers, replan), "runs steps", stops=True)
+
+    def call(self, function: str, batches: Iterable[Any]) -> list[dict[str, float]]:
+        """As Program.call, with the rows of this rank of each global batch, on all ranks."""
+        return self._together(lambda: super(RankProgram, self).call(function, batches), f"calls {function}"[:31], stops=False)
+
+    def _together(self, begin: Callable[[], Iterable], what: str, stops: bool) -> list:
+        steps = None
+        try:
+            with self._job._signals() if stops else contextlib.nullcontext():
+                try:
+                    steps = begin()
+                    done = list(steps)
+                finally:
+                    if isinstance(steps, Steps):
+                        steps.finish()
+        except BaseException as error:
+            self._abandon(error)
+            raise
+        ended = self._job._agree(what, [len(done), self._job._signal if stops else 0], _ended)
+        if ended:
+            self.close()
+            raise Interrupted(ended, self.steps)
+        return done
+
+    def _abandon(self, error: BaseException) -> None:
+        """Other ranks need not wait for this one's steps."""
+        if isinstance(error, RuntimeFailure):
+            return
+        text = str(error).splitlines()[0] if str(error) else ""
+        own = self._workers_now()
+        if own is not None and not own.session.closed:
+            with contextlib.suppress(RuntimeFailure):
+                own.session.cancel(f"rank {self._job.rank}: {type(error).__name__}{': ' if text else ''}{text}")
+            own.failed = True
+            with contextlib.suppress(RuntimeFailure):
+                self.close()
+
+    def trace(self, path: Optional[str]) -> None:
+        """As Program.trace; each rank writes a file of its own, with its number behind the name."""
+        super().trace(None if path is None else f"{os.fspath(path)}.rank{self._job.rank}")
+
+
+def _same(what: str) -> Callable[[list], None]:
+    def merge(said):
+        for rank, other in enumerate(said):
+            if other != said[0]:
+                raise JobError(f"{what} must match {said[0]} of rank 0 on all ranks, got: {other} on rank {rank}")
+    return merge
+
+
+def _ended(said: list) -> int:
+    """Of steps and signals of all ranks: the signal that has ended them, or 0."""
+    for rank, (steps, _) in enumerate(said):
+        if steps != said[0][0]:
+            raise JobError(f"batches must be as many on all ranks, got: {said[0][0]} on rank 0, {steps} on rank {rank}")
+    return next((number for _, number in said if number), 0)

@@ -1,0 +1,280 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "grpc/base/security.h"
+#include "launch/job.h"
+#include "runtime/c_api/c_api_error.h"
+#include "runtime/c_api/c_api_session.h"
+
+namespace rt = commsched::runtime;
+namespace launch = commsched::launch;
+using commsched::CheckProcess;
+using commsched::CheckSession;
+using commsched::Counted;
+using commsched::Finished;
+
+struct cs_job {
+  const pid_t process = getpid();
+  std::unique_ptr<launch::Job> job;
+  absl::Duration deadline = absl::Seconds(30);
+  std::string broadcast, gathered;
+};
+
+namespace {
+
+std::string Text(const char *text) { return text != nullptr ? text : ""; }
+
+absl::Status Check(const cs_job *job) {
+  if (job == nullptr) return absl::FailedPreconditionError("there is no job: it has been left");
+  if (job->process == getpid()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "a job cannot be used in a forked process, which does not have its threads");
+}
+
+// Fields that the caller's version of the struct does not have are zero.
+template <typename T>
+absl::StatusOr<T> Copied(const T *given, const char *name) {
+  T copy = {};
+  size_t size = 0;
+  if (given != nullptr) std::memcpy(&size, given, sizeof(size));
+  if (given == nullptr || size < sizeof(size_t) || size > sizeof(T))
+    return absl::InvalidArgumentError(
+        absl::StrCat("struct_size of ", name, " must be at most ", sizeof(T), ", got: ", size));
+  std::memcpy(&copy, given, size);
+  return copy;
+}
+
+absl::StatusOr<launch::JobOptions> JobOptionsOf(const cs_job_options *given) {
+  launch::JobOptions options;
+  options.environment = [](const char *name) { return std::getenv(name); };
+  options.doors.names = {"token_file", "insecure", "tls_ca, tls_cert, tls_key and token_file",
+                         "rank, size and peers"};
+  if (given == nullptr) return options;
+  auto copy = Copied(given, "cs_job_options");
+  if (!copy.ok()) return copy.status();
+  options.transport = Text(copy->transport);
+  options.rank = copy->size == 0 && copy->rank == 0 ? -1 : copy->rank;
+  options.size = copy->size;
+  if (copy->peers != nullptr && *copy->peers != 0)
+    options.peers = absl::StrSplit(copy->peers, ',');
+  options.master = Text(copy->master);
+  options.port = copy->port;
+  options.membership = copy->membership;
+  launch::Doors &doors = options.doors;
+  if (copy->deadline_seconds < 0 || copy->deadline_seconds > 1e7)
+    return absl::InvalidArgumentError(absl::StrCat(
+        "deadline must be a positive number of seconds, got: ", copy->deadline_seconds));
+  if (copy->deadline_seconds > 0) doors.deadline = absl::Seconds(copy->deadline_seconds);
+  doors.insecure = copy->insecure != 0;
+  doors.listen_any = copy->listen_any != 0;
+  doors.security.ca_file = Text(copy->tls_ca);
+  doors.security.certificate_file = Text(copy->tls_cert);
+  doors.security.key_file = Text(copy->tls_key);
+  doors.security.server_name = Text(copy->tls_server_name);
+  doors.security.token = Text(copy->token);
+  if (!doors.security.token.empty() && !Text(copy->token_file).empty())
+    return absl::InvalidArgumentError("token and token_file exclude each other");
+  if (!doors.security.token.empty() &&
+      doors.security.token.size() < commsched::transport::kLeastTokenBytes)
+    return absl::InvalidArgumentError(absl::StrCat(
+        "token must have at least ", commsched::transport::kLeastTokenBytes, " characters"));
+  if (!Text(copy->token_file).empty()) {
+    auto token = commsched::transport::ReadTokenFile(copy->token_file);
+    if (!token.ok()) return token.status();
+    doors.security.token = *std::move(token);
+  }
+  return options;
+}
+
+// The plan of rank 0, on all ranks. An error is that of all of them, but for one in `own`.
+absl::StatusOr<std::shared_ptr<const rt::PlanImage>> SharedPlan(launch::Job *job,
+                                                                absl::string_view plan,
+                                                                absl::Status *own) {
+  absl::StatusOr<std::shared_ptr<const rt::PlanImage>> image;
+  if (job->rank() == 0) {
+    image = rt::PlanImage::Load(plan);
+    if (image.ok() && !(*image)->servers().servers.empty())
+      image = absl::UnimplementedError(
+          "plan has parameter servers, which a job of ranks has not: run it with cs-run");
+    if (image.ok() && (*image)->nodes() != job->size())
+      image = absl::InvalidArgumentError(
+          absl::StrCat("plan is made for a cluster of ", (*image)->nodes(), " nodes, got: ",
+                       job->size(), " ranks"));
+  }
+  // Whether it is one, before it is sent.
+  absl::StatusOr<std::string> good = std::string();
+  if (!image.ok() && job->rank() == 0) good = image.status();
+  auto digest = job->control().Combine(
+      "begins with a plan", good,
+      [&](const std::vector<std::string> &) -> absl::StatusOr<std::string> {
+        return absl::StrCat((*image)->digest());
+      });
+  if (!digest.ok()) return digest.status();
+  auto all = job->control().Broadcast("sends a plan", plan);
+  if (!all.ok()) return all.status();
+  if (job->rank() == 0) return image;
+  image = rt::PlanImage::Load(*all);
+  if (!image.ok())
+    *own = image.status();
+  else if (absl::StrCat((*image)->digest()) != *digest)
+    *own = absl::DataLossError(absl::StrCat("plan digest must match ", *digest,
+                                            " of rank 0, got: ", (*image)->digest()));
+  return image.ok() ? image : nullptr;
+}
+
+absl::StatusOr<std::unique_ptr<cs_session>> OneRank(const cs_rank_options &given) {
+  launch::Job *job = given.job->job.get();
+  absl::Status own;
+  auto image = SharedPlan(job, {static_cast<const char *>(given.plan), given.plan_bytes}, &own);
+  if (!image.ok()) return image.status();
+  auto connect = job->NextConnection(own.ok() ? absl::StatusOr<uint64_t>((*image)->digest()) : own);
+  if (!connect.ok()) return connect.status();
+  auto session = std::make_unique<cs_session>();
+  rt::SessionOptions options;
+  options.deadline = given.job->deadline;
+  if (given.replanning != nullptr) {
+    auto replan = commsched::ReplanOptionsOf(*given.replanning, session.get());
+    if (!replan.ok()) return replan.status();
+    options.replan = *std::move(replan);
+  }
+  options.trace = &session->trace;
+  session->trace.Enable(false);
+  if (job->size() > 1) session->relay = std::make_unique<launch::Relay>(job);
+  if (session->relay != nullptr && job->rank() == 0)
+    options.on_completed = [relay = session->relay.get()](uint64_t call, const auto &metrics) {
+      relay->Put(call, metrics);
+    };
+  session->stop = std::make_unique<rt::ConnectedStop>();
+  session->batch = std::make_unique<rt::OwnBatch>();
+  auto made = rt::Session::OneRank(
+      *image, job->rank(),
+      [&](rt::TransportOptions transport) -> absl::StatusOr<std::unique_ptr<rt::Transport>> {
+        rt::ConnectedStop::Prepare(&transport);
+        auto connected = (*connect)(std::move(transport));
+        if (connected.ok()) session->stop->Attach(connected->get());
+        return connected;
+      },
+      options);
+  if (!made.ok()) return made.status();
+  session->session = *std::move(made);
+  return session;
+}
+
+absl::Status CheckRank(const cs_session *session) {
+  if (absl::Status s = CheckSession(session); !s.ok()) return s;
+  if (session->stop != nullptr) return absl::OkStatus();
+  return absl::FailedPreconditionError("the session is of a whole cluster, and of no rank of a job");
+}
+
+}  // namespace
+
+extern "C" {
+
+cs_job *cs_job_join(const cs_job_options *given) {
+  if (absl::Status s = CheckProcess(); !s.ok()) return Finished(s), nullptr;
+  Counted counted;
+  auto options = JobOptionsOf(given);
+  if (!options.ok()) return Finished(options.status()), nullptr;
+  auto job = std::make_unique<cs_job>();
+  job->deadline = options->doors.deadline;
+  options->log = [](const std::string &line) {
+    std::fprintf(stderr, "commsched: warning: %s\n", line.c_str());
+  };
+  auto joined = launch::Job::Join(*std::move(options));
+  if (!joined.ok()) return Finished(joined.status()), nullptr;
+  job->job = *std::move(joined);
+  Finished(absl::OkStatus());
+  counted.Keep();
+  return job.release();
+}
+
+int cs_job_rank(const cs_job *job) { return job->job->rank(); }
+int cs_job_size(const cs_job *job) { return job->job->size(); }
+int cs_job_local_rank(const cs_job *job) { return job->job->local_rank(); }
+const char *cs_job_transport(const cs_job *job) { return job->job->transport(); }
+
+int cs_job_abort(cs_job *job, const char *why) {
+  if (absl::Status s = Check(job); !s.ok()) return Finished(s);
+  job->job->control().Abort(absl::AbortedError(Text(why)));
+  return Finished(absl::OkStatus());
+}
+
+void cs_job_leave(cs_job *job) {
+  if (job == nullptr || job->process != getpid()) return;
+  delete job;
+  Counted::Gone();
+}
+
+const void *cs_job_broadcast(cs_job *job, const char *what, const void *data, size_t bytes,
+                             size_t *all_bytes) {
+  if (absl::Status s = Check(job); !s.ok()) return Finished(s), nullptr;
+  auto all = job->job->control().Broadcast(Text(what), {static_cast<const char *>(data), bytes});
+  if (Finished(all.status()) != 0) return nullptr;
+  job->broadcast = *std::move(all);
+  *all_bytes = job->broadcast.size();
+  return job->broadcast.data();
+}
+
+const void *cs_job_gather(cs_job *job, const char *what, const void *data, size_t bytes,
+                          uint64_t *sizes) {
+  if (absl::Status s = Check(job); !s.ok()) return Finished(s), nullptr;
+  auto parts = job->job->control().Gather(Text(what), {static_cast<const char *>(data), bytes});
+  if (Finished(parts.status()) != 0) return nullptr;
+  job->gathered.clear();
+  for (int rank = 0; rank < job->job->size(); ++rank) sizes[rank] = 0;
+  for (size_t rank = 0; rank < parts->size(); ++rank) {
+    sizes[rank] = (*parts)[rank].size();
+    job->gathered += (*parts)[rank];
+  }
+  return job->gathered.data();
+}
+
+cs_session *cs_session_create_rank(const cs_rank_options *given) {
+  auto options = Copied(given, "cs_rank_options");
+  absl::Status status = options.status();
+  if (status.ok()) status = Check(options->job);
+  if (!status.ok()) return Finished(status), nullptr;
+  Counted counted;
+  auto session = OneRank(*options);
+  if (Finished(session.status()) != 0) return nullptr;
+  counted.Keep();
+  return session->release();
+}
+
+int cs_session_begin_step(cs_session *session, int *begin) {
+  if (absl::Status s = CheckRank(session); !s.ok()) return Finished(s);
+  *begin = session->stop->Begin(session->step_calls) ? 1 : 0;
+  return Finished(absl::OkStatus());
+}
+
+int cs_session_request_stop(cs_session *session, int reason) {
+  if (absl::Status s = CheckRank(session); !s.ok()) return Finished(s);
+  if (reason <= 0 || reason > 127)
+    return Finished(absl::InvalidArgumentError(
+        absl::StrCat("reason must be 1 to 127, got: ", reason)));
+  session->stop->Request(reason);
+  return Finished(absl::OkStatus());
+}
+
+int cs_session_stop_reason(cs_session *session, int *reason) {
+  if (absl::Status s = CheckRank(session); !s.ok()) return Finished(s);
+  *reason = session->stop->reason();
+  return Finished(absl::OkStatus());
+}
+
+int cs_session_cancel(cs_session *session, const char *why) {
+  if (absl::Status s = CheckRank(session); !s.ok()) return Finished(s);
+  session->session->Cancel(absl::AbortedError(Text(why)));
+  return Finished(absl::OkStatus());
+}
+
+}  // extern "C"

@@ -1,0 +1,68 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What the files that the C interface is made of share about sessions.
+#ifndef COMMSCHED_RUNTIME_C_API_C_API_SESSION_H
+#define COMMSCHED_RUNTIME_C_API_C_API_SESSION_H
+
+#include <unistd.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "launch/relay.h"
+#include "runtime/base/sync.h"
+#include "runtime/c_api/c_api.h"
+#include "runtime/data/batch_source.h"
+#include "runtime/measure/trace.h"
+#include "runtime/session/connected_stop.h"
+#include "runtime/session/session.h"
+
+// The trace must outlive the executors that write to it.
+struct cs_session {
+  const pid_t process = getpid();
+  commsched::runtime::TraceRecorder trace;
+  std::string trace_path;
+  // Of one rank of a job; the stop uses the session's transport, and ends before it.
+  std::unique_ptr<commsched::launch::Relay> relay;
+  std::unique_ptr<commsched::runtime::Session> session;
+  std::unique_ptr<commsched::runtime::ConnectedStop> stop;
+  uint64_t step_calls = 0;
+  std::unique_ptr<commsched::runtime::GlobalBatch> batch =
+      std::make_unique<commsched::runtime::GlobalBatch>();
+  int function = 0;  // called last
+  commsched::runtime::Mutex mu;
+  std::vector<std::string> replans ABSL_GUARDED_BY(mu);  // events as JSON
+  std::string replans_text;
+};
+
+namespace commsched {
+
+// Of what a process has that must not be there when it is forked, as its threads may hold
+// locks then: sessions and jobs.
+class Counted {
+ public:
+  Counted();
+  ~Counted();
+  // It is there, until Gone() is called.
+  void Keep() { keep_ = true; }
+  static void Gone();
+
+ private:
+  bool keep_ = false;
+};
+
+// Whether one can begin here.
+absl::Status CheckProcess();
+// Whether `session` can be used here.
+absl::Status CheckSession(const cs_session *session);
+// `given` as options of a session, which must outlive it.
+absl::StatusOr<runtime::ReplanOptions> ReplanOptionsOf(const cs_session_replanning &given,
+                                                       cs_session *session);
+// Stores the error of a call, and gives what it returns.
+int Finished(const absl::Status &status);
+
+}  // namespace commsched
+
+#endif  // COMMSCHED_RUNTIME_C_API_C_API_SESSION_H

@@ -1,0 +1,130 @@
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A rank in Python: jobs of several processes compute what the threads of one do, save it and go on."""
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from rank_job import CLEAN, ROOT, ended, environment, free_port, outputs, run, script, start, token_file
+
+THREADS = """
+program = make(cluster={size})
+metrics = program.run(BATCHES[:10])
+print([m["loss"].hex() for m in metrics])
+print(program.call("distance", BATCHES[:2]))
+print(program.params["w"].tobytes().hex())
+"""
+RANKS = """
+program = make()
+metrics = program.run(own(BATCHES[:10]))
+print([m["loss"].hex() for m in metrics])
+print(program.call("distance", own(BATCHES[:2])))
+print(program.params["w"].tobytes().hex())
+"""
+
+
+def threads(tmp_path, size, text=THREADS):
+    folder = tmp_path / "threads"
+    folder.mkdir()
+    done = subprocess.run([sys.executable, script(folder, text.format(size=size), init="None")], capture_output=True, text=True,
+                          env={**CLEAN, "PYTHONPATH": str(ROOT / "python_api")})
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_ranks_compute_what_threads_do(tmp_path):
+    expected = threads(tmp_path, 4)
+    for out in outputs(run(script(tmp_path, RANKS), 4, token_file(tmp_path))):
+        assert out == expected
+
+
+def test_torchrun(tmp_path):
+    """Its store has MASTER_PORT; ranks on one machine need no token."""
+    port = free_port()
+    ranks = [start(script(tmp_path, RANKS), rank, 2, port, LOCAL_RANK=str(rank), LOCAL_WORLD_SIZE="2",
+                   TORCHELASTIC_USE_AGENT_STORE="True", TORCHELASTIC_RUN_ID="none", TORCHELASTIC_RESTART_COUNT="0")
+             for rank in range(2)]
+    expected = threads(tmp_path, 2)
+    for out in outputs(ended(ranks)):
+        assert out == expected
+
+
+@pytest.mark.skipif(shutil.which("mpirun") is None, reason="needs Open MPI")
+def test_mpirun(tmp_path):
+    text = RANKS.replace("print(", "print(job.rank, ")
+    done = subprocess.run(["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2", sys.executable, script(tmp_path, text)],
+                          capture_output=True, text=True, env={**CLEAN, "PYTHONPATH": str(ROOT / "python_api")})
+    assert done.returncode == 0, done.stderr
+    expected = threads(tmp_path, 2)
+    lines = done.stdout.splitlines()
+    for rank in range(2):
+        assert [line[2:] for line in lines if line.startswith(f"{rank} ")] == expected
+
+
+def test_given_addresses(tmp_path):
+    """Without any launcher."""
+    init = f"""commsched.init(rank=int(sys.argv[1]), size=2, token="the token of this job", deadline=30,
+        peers=["unix:{tmp_path}/a", "unix:{tmp_path}/b"])"""
+    path = script(tmp_path, RANKS + "print(repr(job), job.local_rank)", init=init)
+    ranks = [subprocess.Popen([sys.executable, path, str(rank)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              env={**CLEAN, "PYTHONPATH": str(ROOT / "python_api")}) for rank in range(2)]
+    expected = threads(tmp_path, 2)
+    for rank, out in enumerate(outputs(ended(ranks))):
+        assert out == [*expected, f"<commsched.Job: rank {rank} of 2, grpc> None"]
+
+
+def test_a_job_of_one_rank(tmp_path):
+    text = RANKS + "print(repr(job))"
+    env = environment(0, 1, 1)
+    done = subprocess.run([sys.executable, script(tmp_path, text)], capture_output=True, text=True, env=env)
+    assert done.stdout.splitlines() == [*threads(tmp_path, 1), "<commsched.Job: rank 0 of 1, none>"], done.stderr
+
+
+def test_loader_saving_and_going_on(tmp_path):
+    """Half of the run by two ranks, the other half by two ranks and by two threads, from rank 0's file."""
+    loading = """
+        class Rows:
+            def __len__(self): return 240
+            def __getitem__(self, i): return X.reshape(240, 3)[i], Y.reshape(240)[i]
+        parts = dict(ranks=job.size, rank=job.rank) if job else {}
+        loader = commsched.Loader(Rows(), 12, seed=3, threads=0, **parts)
+        program = make(cluster=2, strategy=commsched.AllReduce(sparse=0.4))
+    """
+    first = loading + """
+        program.run(loader.epoch(0))
+        saved = "FOLDER/saved" if job.rank == 0 else "FOLDER/not there"
+        program.save(saved)
+        program.close()
+    """.replace("FOLDER", str(tmp_path))
+    second = loading + """
+        position = program.restore("FOLDER/saved" if job is None or job.rank == 0 else "FOLDER/not there")
+        metrics = program.run(loader.resume(position, epochs=2))
+        print(program.steps, len(metrics), metrics[-1]["loss"].hex(), program.params["w"].tobytes().hex())
+    """.replace("FOLDER", str(tmp_path))
+    token = token_file(tmp_path)
+    outputs(run(script(tmp_path, first), 2, token))
+    assert os.listdir(tmp_path).count("saved") == 1 and not (tmp_path / "not there").exists()
+    expected = threads(tmp_path, 2, second.replace("{", "{{").replace("}", "}}"))
+    assert expected[0].startswith("40 20 ")
+    for out in outputs(run(script(tmp_path, second), 2, token)):
+        assert out == expected
+
+
+def test_streams_and_steps(tmp_path):
+    text = """
+        program = make()
+        some = []
+        for metrics in program.stream(own(BATCHES)):
+            some.append(metrics["loss"].hex())
+            if len(some) == 3:
+                break
+        print(some, program.steps)
+        print(program.step(own(BATCHES[:1])[0])["loss"].hex())
+        program.set_slots({"params.w" if "params.w" in program.slots() else "w": np.ones(3, np.float32)})
+        print(program.params["w"], len(program.metrics))
+    """
+    first, second = outputs(run(script(tmp_path, text), 2, token_file(tmp_path)))
+    assert first == second and first[-1] == "[1. 1. 1.] 1"
