@@ -54,7 +54,7 @@ def batch(generator, samples=32, length=16, tokens=32):
 def main(steps=200, workers=2):
     torch.manual_seed(0)
     generator, model = torch.Generator().manual_seed(0), GPT()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
     warm_up = torch.optim.lr_scheduler.LinearLR(optimizer, 0.1, 1.0, 20)
     program = commsched.torch.transpile(model, optimizer, loss, batch(generator), cluster=workers)
     metrics = program.run((batch(generator) for _ in range(steps)), scheduler=warm_up)

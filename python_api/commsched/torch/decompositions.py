@@ -17,9 +17,6 @@ def table() -> dict:
     from torch._decomp import decomposition_table
 
     def has_rule(op) -> bool:
-        name = op.name() if isinstance(op, torch._ops.OpOverload) else str(op)
-        return name.replace("::", ".") in RULES or name.replace("::", ".").split(".", 2)[:2] == [] or base(name) in RULES
-
-    def base(name: str) -> str:
-        return ".".join(name.replace("::", ".").split(".")[:2])
+        name = (op.name() if isinstance(op, torch._ops.OpOverload) else str(op)).replace("::", ".")
+        return name in RULES or ".".join(name.split(".")[:2]) in RULES
     return {op: rule for op, rule in decomposition_table.items() if not has_rule(op)}
