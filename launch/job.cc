@@ -103,6 +103,12 @@ absl::StatusOr<std::unique_ptr<Job>> Job::Join(JobOptions options) {
   auto control = Control::Connect(std::move(transport), job->Connector(job->peers_.addresses));
   if (!control.ok()) return control.status();
   job->control_ = *std::move(control);
+  // A rank is connected before the others are: one that gave up now would be heard of by its
+  // neighbours only, and the rest would wait for these.
+  auto all = job->control_->Combine("joins", "", [](const std::vector<std::string> &) {
+    return absl::StatusOr<std::string>("");
+  });
+  if (!all.ok()) return all.status();
   return job;
 }
 

@@ -8,9 +8,11 @@
 
 from .check import Checked
 from .cluster import Cluster
+from .costs import GuessedCosts
 from .data import DataCache, Loader
 from .errors import (CheckError, CommSchedError, FrontEndError, Interrupted, JobError, RefusedProgram, RuntimeFailure,
                      SampleError, ToolError, UnsupportedOp)
+from .following import JsonLines, TensorBoard
 from .job import Job, init
 from .program import Program
 from .simulation import LinkUse, RankUse, Simulation, simulate
@@ -18,9 +20,9 @@ from .sparse import Sparse
 from .strategy import AllReduce, ParameterServers
 from .transpiling import transpile
 
-__all__ = ["AllReduce", "CheckError", "Checked", "Cluster", "CommSchedError", "DataCache", "FrontEndError", "Interrupted", "Job", "JobError", "LinkUse", "Loader", "ParameterServers", "Program", "RankUse",
+__all__ = ["AllReduce", "CheckError", "Checked", "Cluster", "CommSchedError", "DataCache", "FrontEndError", "GuessedCosts", "Interrupted", "Job", "JobError", "JsonLines", "LinkUse", "Loader", "ParameterServers", "Program", "RankUse",
            "RefusedProgram", "Replan", "RuntimeFailure",
-           "SampleError", "Simulation", "Sparse", "ToolError", "UnsupportedOp", "grad", "init", "mark_gradients", "simulate", "transpile", "value_and_grad",
+           "SampleError", "Simulation", "Sparse", "TensorBoard", "ToolError", "UnsupportedOp", "grad", "init", "mark_gradients", "simulate", "transpile", "value_and_grad",
            "worker_index", "worker_key"]
 
 

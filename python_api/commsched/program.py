@@ -13,13 +13,15 @@ from typing import Any, Callable, Iterable, Mapping, Optional
 
 import numpy as np
 
+from . import following
 from . import saved as saved_file
 from . import tools
 from .check import Checked, check
 from .cluster import Cluster, check_count
-from .data import Batches, Loader
-from .errors import FrontEndError, RuntimeFailure
+from .costs import Costs, GuessedCosts, measured
+from .errors import RuntimeFailure
 from .frontend.base import Description, FrontEnd
+from .running import Workers, check_global, length
 from .saved import Saved
 from .steps import Steps
 from .strategy import AllReduce, Strategy
@@ -32,13 +34,14 @@ class Program:
     """
 
     def __init__(self, front_end: FrontEnd, step: Callable, arguments: tuple, cluster: Optional[Cluster],
-                 strategy: Strategy = AllReduce(), **options):
+                 strategy: Strategy = AllReduce(), costs: Costs = Costs(), **options):
         self._front_end, self._step, self._arguments, self._options = front_end, step, arguments, options
         self.cluster: Optional[Cluster] = cluster
-        self.strategy = strategy
+        self.strategy, self._costs = strategy, costs
+        self._measured: dict[int, tuple[Costs, Any]] = {}  # by workers, with the folder of the files
         self._descriptions: dict[int, Description] = {}
         self._plans: dict[tuple, bytes] = {}
-        self._session: Optional[_Workers] = None
+        self._session: Optional[Workers] = None
         self._streams: "weakref.WeakSet[Steps]" = weakref.WeakSet()
         self._last: Optional[Steps] = None  # of the step
         self._trace: Optional[str] = None
@@ -81,7 +84,7 @@ class Program:
             return text
         if level not in (1, 2):
             raise ValueError(f"level must be 0, 1 or 2, got: {level}")
-        return tools.lower(text, level, self.strategy.at(self.steps)[0])
+        return tools.lower(text, level, self.strategy.at(self.steps)[0], self._costs_of(workers).options() if level == 2 else ())
 
     def _level0(self, workers: int, cluster: Optional[Cluster]) -> str:
         return self._description(workers).text(cluster.mlir() if cluster else [])
@@ -93,10 +96,29 @@ class Program:
 
     def _plan(self, workers: int, strategy: Optional[Strategy] = None) -> bytes:
         strategy = strategy or self.strategy.at(self.steps)[0]
-        key = (workers, *strategy.pipeline(2))
+        costs = self._costs_of(workers)
+        key = (workers, *strategy.pipeline(2, costs.options()))
         if key not in self._plans:
-            self._plans[key] = tools.plan(self._level0(workers, self._cluster(workers)), strategy)
+            cluster = self._cluster(workers)
+            self._plans[key] = tools.plan(self._level0(workers, cluster), strategy, costs.options())
+            if costs.guessed and workers > 1:
+                warnings.warn(f"the schedule is made from guesses (links of {cluster.mbit_per_s} Mbit/s and {cluster.latency_ns} ns, "
+                              f"{cluster.gflops} GFLOP/s): give cluster=Cluster(...), profile= and calibration=, or calibrate=True",
+                              GuessedCosts, stacklevel=2)
         return self._plans[key]
+
+    def _costs_of(self, workers: int) -> Costs:
+        """What a schedule for so many workers is made from; measures it, if that is wanted."""
+        if not self._costs.calibrate:
+            return self._costs
+        if workers not in self._measured:
+            description, folder = self._description(workers), tempfile.TemporaryDirectory(prefix="commsched-")
+            plan = tools.plan(self._level0(workers, self._cluster(workers)), self.strategy.at(0)[0])
+            examples = [self._arguments[position] for position in self._options["batch"]]
+            batch = description.flatten("step", examples[0] if len(examples) == 1 else tuple(examples))
+            values = {slot.name: slot.initial for slot in description.slots}
+            self._measured[workers] = (measured(plan, values, batch, folder.name), folder)
+        return self._measured[workers][0]
 
     def slots(self) -> dict[str, np.ndarray]:
         """Current values of all carried tensors, by name: copies. After an error of the workers, those after the last
@@ -176,7 +198,7 @@ class Program:
         return [v for i, v in sorted(self._carried().items()) if i != position]
 
     # ---- running ---------------------------------------------------------------------------------
-    def _workers_now(self) -> "Optional[_Workers]":
+    def _workers_now(self) -> "Optional[Workers]":
         """What runs, if anything does."""
         own = self._session
         if own is None or own.session.closed:
@@ -186,7 +208,7 @@ class Program:
             return None
         return own
 
-    def _start(self, workers: int, replan: Any = None) -> "_Workers":
+    def _start(self, workers: int, replan: Any = None) -> "Workers":
         own, steps = self._workers_now(), self.steps
         strategy, _ = self.strategy.at(steps)
         if own is not None and not own.ending and own.of == (workers, strategy) and (not replan or replan == own.replan):
@@ -204,7 +226,7 @@ class Program:
         except BaseException:
             session.close()
             raise
-        self._session = _Workers(session, (workers, strategy), replan, folder)
+        self._session = Workers(session, (workers, strategy), replan, folder)
         return self._session
 
     def _open(self, workers: int, strategy: Strategy, replan: Optional[dict]) -> Any:
@@ -214,7 +236,7 @@ class Program:
     def _write_own(self, session: Any) -> None:
         saved_file.write_own(session, self._saved.own)
 
-    def _read_own(self, own: "_Workers") -> "tuple[bytes, ...]":
+    def _read_own(self, own: "Workers") -> "tuple[bytes, ...]":
         return saved_file.read_own(own.session, range(own.of[0]))
 
     def _replanning(self, workers: int, replan: Any, strategy: Strategy, folder: Any) -> dict[str, object]:
@@ -224,7 +246,7 @@ class Program:
         module = os.path.join(folder.name, "step.mlir")
         with open(module, "w", encoding="utf-8") as file:
             file.write(self._level0(workers, self._cluster(workers)))
-        (pipeline,) = strategy.pipeline(2)
+        (pipeline,) = strategy.pipeline(2)  # costs are what is measured then
         return dict(command=replan.command(module, pipeline).encode(), every=replan.every or 0,
                     when_off_percent=replan.when_off or 0.0, window=replan.window, deadline_seconds=replan.deadline,
                     folder=os.path.abspath(replan.folder).encode() if replan.folder else None)
@@ -256,7 +278,8 @@ class Program:
         self._last = steps
         return steps
 
-    def run(self, batches: Iterable[Any], workers: Optional[int] = None, replan: Any = None) -> list[dict[str, float]]:
+    def run(self, batches: Iterable[Any], workers: Optional[int] = None, replan: Any = None, log: Any = None,
+            progress: bool = False) -> list[dict[str, float]]:
         """One step for each global batch, on this many workers (threads of this process).
 
         A batch is what the step takes: its batch argument, or a tuple of them. Returns the
@@ -268,10 +291,14 @@ class Program:
         replan: a Replan, or True: the workers measure fragments and links during the run, a new plan is
         made of that beside it, and all workers change to it with the same step (docs/replanning.md).
         Nothing else changes; `replans` says what happened. It stays so for later runs of the same workers.
+
+        log: where the metrics of each step are written: a JsonLines, a TensorBoard, anything with write(step, metrics), or
+        several of them. progress: shows how far the run is, with tqdm where that is installed.
         """
+        writers, first = following.check(log, progress), self.steps
         steps = self.stream(batches, workers, replan)
         try:
-            return list(steps)
+            return list(following.followed(steps, first, writers, progress, length(batches)))
         finally:
             steps.finish()
 
@@ -302,7 +329,7 @@ class Program:
             steps.finish()
 
     def _check_run(self, batches: Any) -> None:
-        _check_global(batches, self.cluster)
+        check_global(batches, self.cluster)
 
     def _calls(self, steps: Steps) -> Steps:
         self._streams.add(steps)
@@ -338,7 +365,7 @@ class Program:
             raise ValueError(f"check must be of synchronous parameter servers, got: mode='{strategy.mode}'")
         workers = self.workers if workers is None else workers
         description = self._description(workers)
-        _check_global(batches, self.cluster)
+        check_global(batches, self.cluster)
         table = check(self._plan(workers, strategy), self._level0(workers, None), self.slots(),
                       [description.flatten("step", batch) for batch in batches])
         unknown = [row.name for row in table if not row.determined]
@@ -355,7 +382,7 @@ class Program:
     def _keep_position(self) -> None:
         self._saved = dataclasses.replace(self._saved, position=self.position)
 
-    def _take(self, own: "_Workers") -> Saved:
+    def _take(self, own: "Workers") -> Saved:
         """All that these workers have."""
         for steps in list(self._streams):
             steps.collect(own.session)
@@ -382,7 +409,7 @@ class Program:
         if error is not None and not own.failed:
             warnings.warn(f"steps behind step {self._saved.steps} have failed: {error}", stacklevel=2)
 
-    def _end(self, own: "_Workers") -> None:
+    def _end(self, own: "Workers") -> None:
         """Of workers of which everything has been taken. May be done twice."""
         self._saved, self._replans = own.saved
         own.session.close()
@@ -401,34 +428,3 @@ class Program:
         name = getattr(self._step, "__name__", type(self._step).__name__)
         return (f"<commsched.Program of '{name}': {self.workers} worker{'s' if self.workers > 1 else ''}, {self.strategy.name}, "
                 f"{len(params)} parameters of {sum(params)} elements, {len(description.slots) - len(params)} of state>")
-
-
-@dataclasses.dataclass
-class _Workers:
-    """A session, and what it is for: workers, and the strategy of its steps. failed: its error has been told. ending: it
-    takes no more steps. saved: all that Program keeps of it."""
-
-    session: Any
-    of: tuple
-    replan: Any
-    folder: Any
-    failed: bool = False
-    ending: bool = False
-    saved: Any = None
-
-
-def check_run(batches: Any, cluster: Optional[Cluster]) -> Optional[Loader]:
-    """Workers are CPUs. The loader of batches, if they have one."""
-    if cluster is not None and cluster.kind != "cpu":
-        raise FrontEndError(f"kind of the cluster must be cpu to run, got: {cluster.kind}")
-    if isinstance(batches, Loader):
-        raise FrontEndError("batches must be those of an epoch, such as loader.epoch(0), got: a Loader")
-    return batches.loader if isinstance(batches, Batches) else None
-
-
-def _check_global(batches: Any, cluster: Optional[Cluster]) -> None:
-    """A loader of one rank gives its rows only; run() drives all workers, and hands out the rows itself."""
-    loader = check_run(batches, cluster)
-    if loader is not None and loader.rank is not None:
-        raise FrontEndError(f"batches must be global ones, of a Loader without rank=, got: those of rank {loader.rank} of "
-                            f"{loader.ranks}")

@@ -15,11 +15,13 @@ from typing import Any, Callable, Iterable, Mapping, Optional
 
 import numpy as np
 
+from . import following
 from . import saved as saved_file
 from . import tools
 from .errors import FrontEndError, Interrupted, JobError, RuntimeFailure
 from .job import Job
-from .program import Program, check_run
+from .program import Program
+from .running import check_run, length
 from .saved import Saved
 from .steps import Steps
 from .strategy import AllReduce, Strategy
@@ -125,25 +127,30 @@ class RankProgram(Program):
     def stream(self, batches: Iterable[Any], workers: Optional[int] = None, replan: Any = None) -> Steps:
         return super().stream(batches, workers, replan)
 
-    def run(self, batches: Iterable[Any], workers: Optional[int] = None, replan: Any = None) -> list[dict[str, float]]:
+    def run(self, batches: Iterable[Any], workers: Optional[int] = None, replan: Any = None, log: Any = None,
+            progress: bool = False) -> list[dict[str, float]]:
         """As Program.run, with the rows of this rank of each global batch, on all ranks, which have equally many.
 
         SIGINT and SIGTERM, to any rank, stop all after the same step; all raise Interrupted (a KeyboardInterrupt) then,
-        and can still save. An exception of the batches on one rank is an error of all.
+        and can still save. An exception of the batches on one rank is an error of all. log and progress are of rank 0.
         """
-        return self._together(lambda: self.stream(batches, workers, replan), "runs steps", stops=True)
+        writers, first = following.check(log, progress), self.steps
+        if self._job.rank != 0:
+            writers, progress = [], False
+        return self._together(lambda: self.stream(batches, workers, replan), "runs steps", stops=True,
+                              follow=lambda steps: following.followed(steps, first, writers, progress, length(batches)))
 
     def call(self, function: str, batches: Iterable[Any]) -> list[dict[str, float]]:
         """As Program.call, with the rows of this rank of each global batch, on all ranks."""
         return self._together(lambda: super(RankProgram, self).call(function, batches), f"calls {function}"[:31], stops=False)
 
-    def _together(self, begin: Callable[[], Iterable], what: str, stops: bool) -> list:
+    def _together(self, begin: Callable[[], Iterable], what: str, stops: bool, follow: Callable[[Any], Iterable] = iter) -> list:
         steps = None
         try:
             with self._job._signals() if stops else contextlib.nullcontext():
                 try:
                     steps = begin()
-                    done = list(steps)
+                    done = list(follow(steps))
                 finally:
                     if isinstance(steps, Steps):
                         steps.finish()

@@ -109,8 +109,8 @@ class AllReduce(Strategy):
         """Arguments of cs-opt for the pass that puts the communication in, alone."""
         return ["--insert-dist-comm"]
 
-    def pipeline(self, level: int) -> list[str]:
-        """Arguments of cs-opt that end at this level."""
+    def pipeline(self, level: int, costs: Sequence[str] = ()) -> list[str]:
+        """Arguments of cs-opt that end at this level; costs: options of the pipeline about them."""
         if level == 1:
             if self.sparse is None and not self.spread_sums:
                 return self.insertion()
@@ -123,7 +123,7 @@ class AllReduce(Strategy):
         options = self._options(["combine"]) + (["spread-sums=true"] if self.spread_sums else [])
         if self.sparse is not None:
             options += self.sparse.options(in_pipeline=True)
-        options += self._common()
+        options += [*self._common(), *costs]
         return ["--cs-all-reduce-pipeline" + ("=" + " ".join(options) if options else "")]
 
 
@@ -171,9 +171,9 @@ class ParameterServers(Strategy):
         """Arguments of cs-opt for the pass that puts the communication in, alone."""
         return [" ".join(["--insert-dist-comm=mode=parameter-server", *self._options(self._own)])]
 
-    def pipeline(self, level: int) -> list[str]:
-        """Arguments of cs-opt that end at this level."""
+    def pipeline(self, level: int, costs: Sequence[str] = ()) -> list[str]:
+        """Arguments of cs-opt that end at this level; costs: options of the pipeline about them."""
         if level == 1:
             return self.insertion()
-        options = self._options(self._own) + self._common()
+        options = [*self._options(self._own), *self._common(), *costs]
         return ["--cs-parameter-server-pipeline" + ("=" + " ".join(options) if options else "")]

@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+from typing import Sequence
 
 from .errors import RefusedProgram, ToolError
 from .strategy import AllReduce, Strategy
@@ -40,14 +41,14 @@ def _run(command: list[str], data: bytes) -> bytes:
     return done.stdout
 
 
-def lower(text: str, level: int, strategy: Strategy = AllReduce()) -> str:
+def lower(text: str, level: int, strategy: Strategy = AllReduce(), costs: Sequence[str] = ()) -> str:
     """Level-0 text to the text of a later level."""
-    return _run([find("cs-opt"), *strategy.pipeline(level), "-"], text.encode()).decode()
+    return _run([find("cs-opt"), *strategy.pipeline(level, costs), "-"], text.encode()).decode()
 
 
-def plan(text: str, strategy: Strategy = AllReduce()) -> bytes:
+def plan(text: str, strategy: Strategy = AllReduce(), costs: Sequence[str] = ()) -> bytes:
     """Level-0 text to the bytes of a plan file."""
-    scheduled = lower(text, 2, strategy)
+    scheduled = lower(text, 2, strategy, costs)
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "plan")
         _run([find("cs-translate"), "--mlir-to-plan", "-", "-o", path], scheduled.encode())

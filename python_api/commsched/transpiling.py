@@ -9,6 +9,7 @@ import os
 from typing import Any, Callable, Mapping, Optional, Sequence, Union
 
 from .cluster import Cluster
+from .costs import Costs
 from .errors import FrontEndError
 from .frontend.base import FrontEnd
 from .job import current
@@ -28,7 +29,8 @@ def _jax() -> FrontEnd:
 def transpile(step: Callable, *example_arguments: Any, cluster: Union[int, Cluster, None] = None, params: int = 0,
               batch: Union[int, Sequence[int]] = -1, constant: Sequence[int] = (),
               functions: Optional[Mapping[str, tuple]] = None, location_root: Optional[str] = None,
-              strategy: Strategy = AllReduce()) -> Program:
+              strategy: Strategy = AllReduce(), profile: Any = None, calibration: Any = None,
+              calibrate: bool = False) -> Program:
     """Turns a training step written for one device into a distributed program.
 
     step(params, opt_state, batch) -> (params, opt_state, loss): any number of arguments,
@@ -49,8 +51,14 @@ def transpile(step: Callable, *example_arguments: Any, cluster: Union[int, Clust
 
     strategy: an AllReduce or ParameterServers, whose options say the rest.
 
+    profile, calibration: files of cs-run --profile and --calibrate, one or several each, from which schedules are made
+    (docs/costs.md). calibrate=True: both are measured before the first plan is made, with workers as threads of one process,
+    from the example arguments. Without any of them, and without a Cluster, a schedule is made from guesses, which a
+    GuessedCosts warning says.
+
     Raises FrontEndError (a ValueError), UnsupportedOp and RefusedProgram among them, before anything runs.
     """
+    costs = Costs.of(profile, calibration, calibrate, isinstance(cluster, Cluster))
     if cluster is not None and not isinstance(cluster, Cluster):
         if isinstance(cluster, bool) or not hasattr(cluster, "__index__"):
             raise FrontEndError(f"cluster must be a Cluster or a number of workers, got: {cluster!r}")
@@ -61,7 +69,10 @@ def transpile(step: Callable, *example_arguments: Any, cluster: Union[int, Clust
     if location_root is not None and not isinstance(location_root, (str, os.PathLike)):
         raise FrontEndError(f"location_root must be a path, got: {location_root!r}")
     job = current()
+    if calibrate and job is not None and job.size > 1:
+        raise FrontEndError("calibrate must be False in a job of several ranks: measure with cs-run --calibrate and --profile "
+                            "where they run, and give the files")
     make = Program if job is None or job.size == 1 else functools.partial(RankProgram, job)
-    return make(_jax(), step, example_arguments, cluster, strategy, location_root=location_root,
+    return make(_jax(), step, example_arguments, cluster, strategy, costs, location_root=location_root,
                 row_sparse=strategy.row_sparse, params=params, batch=batch, constant=constant,
                 functions={} if functions is None else functions)

@@ -65,7 +65,7 @@ def token_file(folder, text="the token of the ranks here"):
 
 def environment(rank, size, port, **more):
     return {**CLEAN, "RANK": str(rank), "WORLD_SIZE": str(size), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port),
-            "PYTHONPATH": str(ROOT / "python_api"), "JAX_PLATFORMS": "cpu", **more}
+            "PYTHONPATH": str(ROOT / "python_api"), "JAX_PLATFORMS": "cpu", "PYTHONWARNINGS": "ignore", **more}
 
 
 def start(path, rank, size, port, **more):

@@ -1,0 +1,86 @@
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a schedule is made from: measured times of fragments and rates of links, or guesses (docs/costs.md)."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+import subprocess
+from typing import Any, Mapping, Sequence, Union
+
+import numpy as np
+
+from . import tools
+from .check import save
+from .errors import FrontEndError, ToolError
+
+_STEPS = 20  # that a profile is made of; the first ones do not count
+
+
+class GuessedCosts(UserWarning):
+    """A schedule is made from numbers that nobody has measured or given."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Costs:
+    """profile, calibration: files of cs-run. calibrate: measure both here before the first run. given: the user has
+    described the cluster himself."""
+
+    profile: "tuple[str, ...]" = ()
+    calibration: "tuple[str, ...]" = ()
+    calibrate: bool = False
+    given: bool = False
+
+    @staticmethod
+    def of(profile: Any, calibration: Any, calibrate: Any, given: bool) -> "Costs":
+        if not isinstance(calibrate, bool):
+            raise FrontEndError(f"calibrate must be True or False, got: {calibrate!r}")
+        costs = Costs(_paths("profile", profile), _paths("calibration", calibration), calibrate, given)
+        if calibrate and (costs.profile or costs.calibration):
+            raise FrontEndError("calibrate=True measures profile and calibration: it goes without files of them")
+        return costs
+
+    @property
+    def guessed(self) -> bool:
+        return not (self.profile or self.calibration or self.given)
+
+    def options(self) -> list[str]:
+        """Of the pipelines."""
+        return [f"{name}={','.join(files)}" for name, files in (("profile", self.profile), ("calibration", self.calibration))
+                if files]
+
+
+def _paths(name: str, value: Union[None, str, os.PathLike, Sequence]) -> "tuple[str, ...]":
+    values = () if value is None else value if isinstance(value, (tuple, list)) else (value,)
+    paths = []
+    for path in values:
+        if not isinstance(path, (str, os.PathLike)):
+            raise FrontEndError(f"{name} must be a file or several, got: {value!r}")
+        path = os.path.abspath(os.fspath(path))
+        if not os.path.isfile(path):
+            raise FrontEndError(f"{name} must be a file, got: {path}, which is none")
+        if re.search(r"[\s,{}=]", path):
+            raise FrontEndError(f"{name} must have a name without spaces, commas, '=' and braces, got: {path}")
+        paths.append(path)
+    return tuple(paths)
+
+
+def measured(plan: bytes, values: Mapping[str, np.ndarray], batch: Mapping[str, np.ndarray], folder: str) -> Costs:
+    """What a plan takes here, with its ranks as threads, in files in the folder: the links, and the fragments of some steps
+    that begin with these values."""
+    def path(name):
+        return os.path.join(folder, name)
+    with open(path("plan"), "wb") as file:
+        file.write(plan)
+    save(path("init"), values)
+    training = ["--init", path("init"), "--steps", str(_STEPS)]
+    if batch:
+        save(path("batch"), batch)
+        training += ["--batch", path("batch")]
+    for options in (["--calibrate", path("calibration.json")], [*training, "--profile", path("profile.json")]):
+        done = subprocess.run([tools.find("cs-run"), path("plan"), *options], capture_output=True, text=True)
+        if done.returncode != 0:
+            raise ToolError(f"cs-run failed ({done.returncode}): {done.stderr.strip().removeprefix('cs-run: ')}")
+    return Costs((path("profile.json"),), (path("calibration.json"),))
