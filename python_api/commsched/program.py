@@ -295,10 +295,14 @@ class Program:
         log: where the metrics of each step are written: a JsonLines, a TensorBoard, anything with write(step, metrics), or
         several of them. progress: shows how far the run is, with tqdm where that is installed.
         """
+        return self._follow(lambda: self.stream(batches, workers, replan), length(batches), log, progress)
+
+    def _follow(self, begin: Callable[[], Steps], count: Optional[int], log: Any, progress: bool) -> list[dict[str, float]]:
+        """All steps of a stream, which is begun when log and progress are known to be right."""
         writers, first = following.check(log, progress), self.steps
-        steps = self.stream(batches, workers, replan)
+        steps = begin()
         try:
-            return list(following.followed(steps, first, writers, progress, length(batches)))
+            return list(following.followed(steps, first, writers, progress, count))
         finally:
             steps.finish()
 

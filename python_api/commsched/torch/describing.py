@@ -211,14 +211,15 @@ def describe(step: Step, arguments: tuple, *, workers: int, devices: int = 1, se
     arguments_ = [BatchArgument(n, tuple(t.shape), d) for n, t, d in zip(batch_names, parts, local)]
     example = batch
 
-    def flatten(function: str, value: Any) -> dict[str, np.ndarray]:
+    def flatten(function: str, value: Any, parts: int = 1) -> dict[str, np.ndarray]:
         given = Batch(value, argument_names(step))
         if given.tree != example.tree:
             raise FrontEndError(f"a batch must have the structure of its example, got: {given.names}")
         result = {}
         for name, new, old in zip(batch_names, given.tensors, example.tensors):
-            if (new.shape, new.dtype) != (old.shape, old.dtype):
-                raise FrontEndError(f"batch '{name}' must match {str(old.dtype).removeprefix('torch.')}{list(old.shape)}, got: "
+            shape = (old.shape[0] // parts, *old.shape[1:])
+            if (new.shape, new.dtype) != (shape, old.dtype):
+                raise FrontEndError(f"batch '{name}' must match {str(old.dtype).removeprefix('torch.')}{list(shape)}, got: "
                                     f"{str(new.dtype).removeprefix('torch.')}{list(new.shape)}")
             result[name] = values.to_numpy(new)
         return result

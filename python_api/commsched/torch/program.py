@@ -11,6 +11,7 @@ import torch
 
 from .. import program as base
 from ..errors import FrontEndError
+from ..running import length
 from ..steps import Steps
 from .capture import Step, named_buffers
 from .describing import describe
@@ -95,7 +96,7 @@ class Program(base.Program):
         if isinstance(scheduler, torch.optim.lr_scheduler.ReduceLROnPlateau):
             raise FrontEndError("ReduceLROnPlateau needs the metrics of each step before the next one: call program.step(batch), then "
                                 "scheduler.step(metric)")
-        base._check_run(batches, self.cluster)
+        self._check_run(batches)
         steps = super().stream(_Watched(batches, self._step, scheduler), workers, replan)
         flatten = steps._flatten
 
@@ -106,13 +107,10 @@ class Program(base.Program):
         steps._flatten = with_rates
         return steps
 
-    def run(self, batches: Iterable[Any], workers: Optional[int] = None, replan: Any = None, scheduler: Any = None) -> list[dict[str, float]]:
+    def run(self, batches: Iterable[Any], workers: Optional[int] = None, replan: Any = None, log: Any = None, progress: bool = False,
+            scheduler: Any = None) -> list[dict[str, float]]:
         """See commsched.Program.run, and stream."""
-        steps = self.stream(batches, workers, replan, scheduler)
-        try:
-            return list(steps)
-        finally:
-            steps.finish()
+        return self._follow(lambda: self.stream(batches, workers, replan, scheduler), length(batches), log, progress)
 
     def check(self, batches: Iterable[Any], workers: Optional[int] = None):
         self._set_rates()
