@@ -37,9 +37,9 @@ absl::StatusOr<Hello> HelloOf(const grpc::ByteBuffer &packet) {
 runtime::core::Greeting GreetingOf(const Hello &hello) {
   return {.protocol = hello.protocol_version(),
           .epoch = hello.epoch(),
-          .nodes = static_cast<int>(hello.nodes()),
-          .rank = static_cast<int>(hello.rank()),
-          .to = static_cast<int>(hello.to_rank()),
+          .nodes = hello.nodes(),
+          .rank = hello.rank(),
+          .to = hello.to_rank(),
           .plan_digest = hello.plan_digest()};
 }
 

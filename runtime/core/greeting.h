@@ -14,8 +14,8 @@ namespace commsched::runtime::core {
 struct Greeting {
   uint64_t protocol = 0;  // version
   uint64_t epoch = 0;     // of the membership
-  int nodes = 0;
-  int rank = 0, to = 0;  // who speaks, and whom it takes the other for
+  int64_t nodes = 0;
+  int64_t rank = 0, to = 0;  // who speaks, and whom it takes the other for
   uint64_t plan_digest = 0;
 };
 
