@@ -19,3 +19,11 @@ def test_skips(pytester, source, skipped, failed, errors):
     outcomes = pytester.runpytest_subprocess("-p", "nothing_skipped").parseoutcomes()
     outcomes = {kind: outcomes.get(kind, outcomes.get(kind.rstrip("s"), 0)) for kind in ("skipped", "failed", "errors")}
     assert outcomes == {"skipped": skipped, "failed": failed, "errors": errors}
+
+
+@pytest.mark.parametrize("source, status", [
+    ("pytest.importorskip('no_such_package', reason='needs no_such_package')", 77), ("", 5),
+    ("pytest.importorskip('no_such_package')", 2), ("def test_a(): pytest.skip('needs root')", 0)])
+def test_status(pytester, source, status):
+    pytester.makepyfile(f"import pytest\n{source}\n")
+    assert pytester.runpytest_subprocess("-p", "nothing_skipped").ret == status
