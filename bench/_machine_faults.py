@@ -6,6 +6,7 @@ from _mutants import Fault
 CALLS, EXCHANGE = "runtime/core/calls.cc", "runtime/core/exchange.h"
 TRAINER, TRAINERS = "runtime/core/trainer_link.cc", "runtime/core/trainers.cc"
 SERVER, CUTS = "runtime/core/server.cc", "runtime/core/server_cuts.cc"
+EVENTS = "runtime/simulator/event_queue.h"
 LINK, MATCHER, PACKETS = "runtime/core/link_queue.h", "runtime/core/matcher.h", "runtime/core/packet_queue.h"
 LINK_END, GREETING = "runtime/core/link_end.cc", "runtime/core/greeting.cc"
 PLAN, STOP = "runtime/core/plan_change.cc", "runtime/core/stop_agreement.cc"
@@ -97,6 +98,10 @@ FAULTS = [
           "{PhaseAt(*active, at).priority, active->request.call,", "{0, active->request.call,"),
     Fault("a run sends the last exchange first", ENGINE,
           "active->request.call, active->begun, at.index,", "active->request.call, ~active->begun, at.index,"),
+    # What happens at one time on the virtual clock.
+    Fault("the later of two lists of events of one time comes first", EVENTS, "a.order > b.order;", "a.order < b.order;"),
+    Fault("an event of now is added to a list that has ended", EVENTS,
+          "    if (recent.list == moment.list) recent.list = kNone;\n", ""),
     # Messages and receives.
     Fault("a message is sent without room", MATCHER,
           "bytes + kMessageCost > theirs_.room) return false;", "false) return false;"),
