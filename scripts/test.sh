@@ -27,17 +27,35 @@ phase() {
 # Two more than there are processors, as tests of jobs wait a lot.
 run_tests() { "$CTEST" --preset "$1" -j "$(($(nproc) + 2))" 2>&1 | tee "out/test-$1.log"; }
 
+# The builds of all presets but the first run beside the tests of the first, which wait a lot: with what these leave of
+# the processors.
+build_ahead() {
+  local preset
+  for preset in "$@"; do
+    (renice -n 19 -p "$BASHPID" >/dev/null && build "$preset") >"out/build-$preset.log" 2>&1 || true
+  done
+}
+
 phase "setup" bash scripts/setup.sh --tests
-logs=()
+logs=() ahead=
 for preset in "${presets[@]}"; do
+  if [ -n "$ahead" ]; then
+    phase "builds beside tests" wait "$ahead" || true
+    ahead=
+  fi
   if ! phase "build $preset" build "$preset"; then
     failed+=("$preset (did not build)")
     continue
+  fi
+  if [ "$preset" = "${presets[0]}" ] && [ ${#presets[@]} -gt 1 ]; then
+    build_ahead "${presets[@]:1}" &
+    ahead=$!
   fi
   phase "test $preset" run_tests "$preset" || failed+=("$preset")
   logs+=("out/test-$preset.log")
   phases+=("         $(grep -E '^[0-9]+% tests passed|^No tests were found' "out/test-$preset.log" || echo 'no result')")
 done
+[ -z "$ahead" ] || wait "$ahead"
 
 step "result"
 printf '%s\n' "${phases[@]}"
