@@ -17,11 +17,12 @@ import torch_rank_cases as cases  # noqa: E402
 from rank_job import CLEAN, ROOT, TIME_LIMIT, free_port  # noqa: E402
 from torch_training import assert_close, eager, errors  # noqa: E402
 
+ENVIRONMENT = {**CLEAN, "PYTHONPATH": f"{ROOT}/python_api:{ROOT}/tests/python", "PYTHONWARNINGS": "ignore"}
+
 
 def torchrun(size, script, *arguments):
     done = subprocess.run([sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(size), "--master-port", str(free_port()),
-                           script, *map(str, arguments)], capture_output=True, text=True, timeout=TIME_LIMIT,
-                          env={**CLEAN, "PYTHONPATH": f"{ROOT}/python_api:{ROOT}/tests/python", "PYTHONWARNINGS": "ignore"})
+                           script, *map(str, arguments)], capture_output=True, text=True, timeout=TIME_LIMIT, env=ENVIRONMENT)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -43,7 +44,7 @@ def same(a, b):
         assert a == b
 
 
-@pytest.mark.parametrize("size, names", [(2, ["0", "1", "dropout"]), (4, ["3", "statistics"])])
+@pytest.mark.parametrize("size, names", [(2, ["0", "1", "dropout"]), (4, ["statistics"])])
 def test_ranks_compute_what_threads_and_eager_pytorch_do(size, names, tmp_path):
     torchrun(size, cases.__file__, tmp_path, *names)
     for name in names:
@@ -66,3 +67,14 @@ def compare_with_eager(name, size, found):
     distances = errors(mine, optimizer, theirs, wanted, start)
     distances["loss"] = max(abs(m["loss"] - l) for m, l in zip(found["metrics"], losses, strict=True))
     assert_close(distances, params=2e-6, buffers=5e-6, loss=2e-5)
+
+
+def test_the_example(tmp_path):
+    """One epoch by two ranks, another one by a process on its own, from the file."""
+    pytest.importorskip("sklearn")
+    example, options = ROOT / "examples/pytorch/ranks.py", ["--saved", tmp_path / "saved", "--epochs"]
+    first = torchrun(2, example, *options, 1).splitlines()
+    assert len(first) == 2 and first[0].startswith("epoch 0: loss ") and float(first[1].split(": ")[1]) > 0.6
+    done = subprocess.run([sys.executable, example, *map(str, options), "2"], capture_output=True, text=True, env=ENVIRONMENT)
+    second = done.stdout.splitlines()
+    assert len(second) == 2 and second[0].startswith("epoch 1: loss ") and float(second[1].split(": ")[1]) > 0.8, done.stderr

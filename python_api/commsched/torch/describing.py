@@ -49,6 +49,8 @@ class Batch:
             value = dict(value)  # such as the batches of tokenizers
         if isinstance(value, dict):
             value = {k: value[k] for k in sorted(value)}
+        if type(value) is list:  # of which there is no telling whether a DataLoader has made it of tuples
+            value = tuple(value)
         pairs, self.tree = pytree.tree_flatten_with_path(value)
         self.names, self.tensors = [], []
         for path, leaf in pairs:
