@@ -58,17 +58,17 @@ def drawn(seed):
     """With a rate that changes with every step, or after two, or not."""
     model, data, optimizer = [(models.drawn_image_model, models.images, sgd), (models.drawn_text_model, models.texts, adamw)][seed % 2]
     scheduler = [lambda o: lr_scheduler.CosineAnnealingLR(o, 4), lambda o: lr_scheduler.StepLR(o, 2, 0.1), None][seed // 2 % 3]
-    return Case(lambda: model(seed), data(seed, 3, samples=8), optimizer, scheduler, options=dict(before_update=clip) if seed // 3 % 2 else {})
+    return Case(lambda: model(seed), data(seed, 4, samples=8), optimizer, scheduler, options=dict(before_update=clip) if seed // 3 % 2 else {})
 
 
 def case(name):
     if name == "statistics":
-        return Case(models.cnn, models.images(1, 3), scheduler=lambda o: lr_scheduler.OneCycleLR(o, 0.1, total_steps=8, cycle_momentum=False))
+        return Case(models.cnn, models.images(1, 4), scheduler=lambda o: lr_scheduler.OneCycleLR(o, 0.1, total_steps=8, cycle_momentum=False))
     if name == "dropout":  # and all else that is no plain step
         def model():
             return nn.Sequential(nn.Flatten(), nn.Linear(432, 12), nn.Dropout(0.3), nn.Linear(12, 5))
         strategy = commsched.AllReduce(sparse=commsched.Sparse(0.3, min_elements=16))  # each rank has residuals of its own
-        return Case(model, models.images(2, 3), adamw, lambda o: lr_scheduler.StepLR(o, 2, 0.1), halves,
+        return Case(model, models.images(2, 4), adamw, lambda o: lr_scheduler.StepLR(o, 2, 0.1), halves,
                     dict(before_update=clip, seed=7, strategy=strategy), eager=False)
     return drawn(int(name))
 
@@ -79,9 +79,13 @@ def begun(own: Case):
     return model, own.optimizer(model)
 
 
+def bits(values):
+    return {name: value.tobytes().hex() for name, value in values.items()}
+
+
 def train(name, workers, folder, job=None):
     """Trains, by this rank of a job or by threads, saves after two steps, and goes back there and on. Returns all values
-    after that, metrics, and the model and optimizer that have been loaded."""
+    before and after that, metrics, and the model and optimizer that have been loaded."""
     own = case(name)
     model, optimizer = begun(own)
     scheduler = own.scheduler(optimizer) if own.scheduler else None
@@ -94,11 +98,12 @@ def train(name, workers, folder, job=None):
     metrics = program.run(batches[:2], scheduler=scheduler)
     program.save(f"{folder}/{name}.saved")
     program.run(batches[:1])
+    before = bits(program.slots())
     program.restore(f"{folder}/{name}.saved")
     metrics += program.run(batches[2:], scheduler=scheduler)
     program.load_into(model, optimizer)
-    result = dict(slots={name: value.tobytes().hex() for name, value in program.slots().items()}, metrics=metrics, steps=program.steps,
-                  model=model.state_dict(), optimizer=optimizer.state_dict())
+    result = dict(before=before, slots=bits(program.slots()), metrics=metrics, steps=program.steps, model=model.state_dict(),
+                  optimizer=optimizer.state_dict())
     program.close()
     return result
 
