@@ -22,7 +22,6 @@ from .errors import FrontEndError, Interrupted, JobError, RuntimeFailure
 from .job import Job
 from .program import Program
 from .running import check_run
-from .saved import Saved
 from .steps import Steps
 from .strategy import AllReduce, Strategy
 

@@ -1,7 +1,6 @@
 # Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """How jobs of ranks in Python end that do not go well: in one line of each process, which says why."""
-import os
 import signal
 import socket
 

@@ -129,7 +129,8 @@ def test_what_must_be_the_same_and_what_is_refused(tmp_path):
         model = net()
         optimizer = sgd(model, lr=0.1 + 0.1 * job.rank)
         program = make(model, optimizer)
-        refused(lambda: program.run(own(BATCHES)), "rates, and the scheduler, must match [0.1, None] of rank 0 on all ranks, got: [0.2, None] on rank 1")
+        refused(lambda: program.run(own(BATCHES)),
+                "rates, and the scheduler, must match [0.1, None] of rank 0 on all ranks, got: [0.2, None] on rank 1")
         optimizer.param_groups[0]["lr"] = 0.1
         one = lr_scheduler.ConstantLR(optimizer, 1.0) if job.rank else None
         refused(lambda: program.run(own(BATCHES), scheduler=one), "[0.1, None] of rank 0 on all ranks, got: [0.1, 'ConstantLR'] on rank 1")
