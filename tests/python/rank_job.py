@@ -3,6 +3,7 @@
 """Ranks of a job in Python as processes, started as a launcher does it."""
 import os
 import pathlib
+import re
 import socket
 import subprocess
 import sys
@@ -129,6 +130,7 @@ def one_line(result, *words, status=1):
     assert code == status and len(errors) == 1 and errors[0].startswith("commsched: "), result
     for word in words:
         assert word in errors[0], errors
+    assert re.search(r"\b(rank \d+): \1: ", errors[0]) is None, errors
 
 
 def outputs(results):
