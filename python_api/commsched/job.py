@@ -278,8 +278,9 @@ def _install_hook() -> None:
                 _say(f"{where}interrupted")
             _tell(job, f"{where}interrupted")
         elif isinstance(error, RuntimeFailure):
-            _say(text if not where or text.startswith(where) else where + text)
-            _tell(job, where + text)
+            line = text if text.startswith(where) else where + text
+            _say(line)
+            _tell(job, line)
         else:
             before(kind, error, trace)
             _tell(job, f"{where}{kind.__name__}{': ' if text else ''}{text}")

@@ -114,11 +114,15 @@ class Program:
         if workers not in self._measured:
             description, folder = self._description(workers), tempfile.TemporaryDirectory(prefix="commsched-")
             plan = tools.plan(self._level0(workers, self._cluster(workers)), self.strategy.at(0)[0])
-            examples = [self._arguments[position] for position in self._options["batch"]]
-            batch = description.flatten("step", examples[0] if len(examples) == 1 else tuple(examples))
+            batch = description.flatten("step", self._example())
             values = {slot.name: slot.initial for slot in description.slots}
             self._measured[workers] = (measured(plan, values, batch, folder.name), folder)
         return self._measured[workers][0]
+
+    def _example(self) -> Any:
+        """The example batch, as run() is given batches."""
+        examples = [self._arguments[position] for position in self._options["batch"]]
+        return examples[0] if len(examples) == 1 else tuple(examples)
 
     def slots(self) -> dict[str, np.ndarray]:
         """Current values of all carried tensors, by name: copies. After an error of the workers, those after the last

@@ -21,18 +21,20 @@ from . import tools
 from .errors import FrontEndError, Interrupted, JobError, RuntimeFailure
 from .job import Job
 from .program import Program
-from .running import check_run, length
-from .saved import Saved
+from .running import check_run
 from .steps import Steps
 from .strategy import AllReduce, Strategy
 
 
 class RankProgram(Program):
     """A Program of which each rank of the job runs one worker. What all ranks do together, in the same order: making it,
-    run, step, call, stream (to the end), save, restore, set_slots. Batches are this rank's rows; metrics are those of all.
-    params, state, slots, steps and position are read on any rank alone."""
+    run, step, call, stream (to the end), save, restore, set_slots. Batches are this rank's rows, of which all have equally
+    many; metrics are those of all. params, state, slots, steps and position are read on any rank alone.
 
-    def __init__(self, job: Job, *arguments, **options):
+    SIGINT and SIGTERM, to any rank, stop run() on all after the same step; all raise Interrupted (a KeyboardInterrupt) then,
+    and can still save. An exception of the batches on one rank is an error of all. log and progress are of rank 0."""
+
+    def __init__(self, *arguments, job: Job, **options):
         self._job, self._parts, self._signal = job, job.size, 0
         super().__init__(*arguments, **options)
 
@@ -72,7 +74,7 @@ class RankProgram(Program):
         self._job._agree(what, own, merge)
 
     def set_slots(self, values: Mapping[str, np.ndarray]) -> None:
-        self._job._agree("sets values", sorted(values), _same("names of values"))
+        self._job._agree("sets values", sorted(values), same("names of values"))
         self._agree_values("sets values", {n: np.asarray(v) for n, v in sorted(values.items())})
         super().set_slots(values)
 
@@ -80,7 +82,7 @@ class RankProgram(Program):
         """As Program.save, by rank 0, on all ranks: what each has of its own is in the file too."""
         own = self._workers_now()
         saved = self._saved if own is None else self._take(own)
-        self._job._agree("saves", saved.steps, _same("steps that are done"))
+        self._job._agree("saves", saved.steps, same("steps that are done"))
         parts = self._job.gather("saves", saved.own[self._job.rank] if saved.own else b"")
 
         def write():
@@ -109,7 +111,7 @@ class RankProgram(Program):
         if workers != self._job.size:
             raise FrontEndError(f"workers must match the job's {self._job.size} ranks, got: {workers}")
         self._agree_values("begins to run", self._saved.values)
-        self._job._agree("begins to run", [self._saved.steps, bool(replan)], _same("steps that are done, and replan,"))
+        self._job._agree("begins to run", [self._saved.steps, bool(replan)], same("steps that are done, and replan,"))
 
         def compiled():
             self._plan(workers, strategy)
@@ -124,21 +126,12 @@ class RankProgram(Program):
             raise FrontEndError(f"batches must be those of a Loader with ranks={job.size}, rank={job.rank}, got: "
                                 f"ranks={loader.ranks}, rank={loader.rank}")
 
-    def stream(self, batches: Iterable[Any], workers: Optional[int] = None, replan: Any = None) -> Steps:
-        return super().stream(batches, workers, replan)
-
-    def run(self, batches: Iterable[Any], workers: Optional[int] = None, replan: Any = None, log: Any = None,
-            progress: bool = False) -> list[dict[str, float]]:
-        """As Program.run, with the rows of this rank of each global batch, on all ranks, which have equally many.
-
-        SIGINT and SIGTERM, to any rank, stop all after the same step; all raise Interrupted (a KeyboardInterrupt) then,
-        and can still save. An exception of the batches on one rank is an error of all. log and progress are of rank 0.
-        """
+    def _follow(self, begin: Callable[[], Steps], count: Optional[int], log: Any, progress: bool) -> list[dict[str, float]]:
         writers, first = following.check(log, progress), self.steps
         if self._job.rank != 0:
             writers, progress = [], False
-        return self._together(lambda: self.stream(batches, workers, replan), "runs steps", stops=True,
-                              follow=lambda steps: following.followed(steps, first, writers, progress, length(batches)))
+        return self._together(begin, "runs steps", stops=True,
+                              follow=lambda steps: following.followed(steps, first, writers, progress, count))
 
     def call(self, function: str, batches: Iterable[Any]) -> list[dict[str, float]]:
         """As Program.call, with the rows of this rank of each global batch, on all ranks."""
@@ -181,7 +174,7 @@ class RankProgram(Program):
         super().trace(None if path is None else f"{os.fspath(path)}.rank{self._job.rank}")
 
 
-def _same(what: str) -> Callable[[list], None]:
+def same(what: str) -> Callable[[list], None]:
     def merge(said):
         for rank, other in enumerate(said):
             if other != said[0]:

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 from typing import Any, Callable, Mapping, Optional, Sequence, Union
 
@@ -58,12 +57,21 @@ def transpile(step: Callable, *example_arguments: Any, cluster: Union[int, Clust
 
     Raises FrontEndError (a ValueError), UnsupportedOp and RefusedProgram among them, before anything runs.
     """
+    cluster, costs = checked(cluster, strategy, location_root, profile, calibration, calibrate)
+    batch, constant = ((p,) if isinstance(p, int) else p for p in (batch, constant))
+    return made(Program, RankProgram, _jax(), step, example_arguments, cluster, strategy, costs, location_root=location_root,
+                row_sparse=strategy.row_sparse, params=params, batch=batch, constant=constant,
+                functions={} if functions is None else functions)
+
+
+def checked(cluster: Any, strategy: Any, location_root: Any, profile: Any, calibration: Any,
+            calibrate: Any) -> "tuple[Optional[Cluster], Costs]":
+    """What transpile() of any framework takes: the cluster that is meant, and the costs. Raises FrontEndError."""
     costs = Costs.of(profile, calibration, calibrate, isinstance(cluster, Cluster))
     if cluster is not None and not isinstance(cluster, Cluster):
         if isinstance(cluster, bool) or not hasattr(cluster, "__index__"):
             raise FrontEndError(f"cluster must be a Cluster or a number of workers, got: {cluster!r}")
         cluster = Cluster(nodes=cluster)
-    batch, constant = ((p,) if isinstance(p, int) else p for p in (batch, constant))
     if not isinstance(strategy, Strategy):
         raise FrontEndError(f"strategy must be an AllReduce or ParameterServers, got: {strategy!r}")
     if location_root is not None and not isinstance(location_root, (str, os.PathLike)):
@@ -72,7 +80,12 @@ def transpile(step: Callable, *example_arguments: Any, cluster: Union[int, Clust
     if calibrate and job is not None and job.size > 1:
         raise FrontEndError("calibrate must be False in a job of several ranks: measure with cs-run --calibrate and --profile "
                             "where they run, and give the files")
-    make = Program if job is None or job.size == 1 else functools.partial(RankProgram, job)
-    return make(_jax(), step, example_arguments, cluster, strategy, costs, location_root=location_root,
-                row_sparse=strategy.row_sparse, params=params, batch=batch, constant=constant,
-                functions={} if functions is None else functions)
+    return cluster, costs
+
+
+def made(alone: "type[Program]", of_ranks: "type[RankProgram]", *arguments: Any, **options: Any) -> Program:
+    """A program of the one class, or, where this process is one rank of a job of several, of the other."""
+    job = current()
+    if job is None or job.size == 1:
+        return alone(*arguments, **options)
+    return of_ranks(*arguments, job=job, **options)

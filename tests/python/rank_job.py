@@ -3,10 +3,12 @@
 """Ranks of a job in Python as processes, started as a launcher does it."""
 import os
 import pathlib
+import re
 import socket
 import subprocess
 import sys
 import textwrap
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TIME_LIMIT = 120
@@ -14,7 +16,7 @@ LAUNCHERS = ("OMPI_", "PMI", "SLURM_", "TORCHELASTIC_", "COMMSCHED_TOKEN", "COMM
 CLEAN = {n: v for n, v in os.environ.items()
          if not n.startswith(LAUNCHERS) and n not in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")}
 
-# A step with one parameter, of which the global batch has 12 rows; `own(batches)`: this rank's rows of global batches.
+# A step with one parameter, of which the global batch has 12 rows.
 STEP = """
 import sys
 import numpy as np
@@ -37,10 +39,25 @@ BATCHES = list(zip(X, Y))
 def make(**options):
     options = {"batch": (1, 2), "functions": {"distance": (distance, {"w": np.zeros(3, np.float32)}, X[0], Y[0])}, **options}
     return commsched.transpile(step, {"w": np.zeros(3, np.float32)}, X[0], Y[0], **options)
+"""
 
+# This rank's rows of global batches.
+OWN = """
 def own(batches):
     rows = 12 // job.size
     return [tuple(a[job.rank * rows:(job.rank + 1) * rows] for a in batch) for batch in batches]
+"""
+
+
+# Of both: `batches()` without an end, of which a file tells when some are trained on.
+ENDLESS = """
+    import itertools
+    program = make()
+    def batches():
+        for i, batch in enumerate(itertools.cycle(own(BATCHES))):
+            if i == 30:
+                open(f"{FOLDER}/running.{job.rank}", "w").close()
+            yield batch
 """
 
 
@@ -49,11 +66,22 @@ def free_port():
         return listener.getsockname()[1]
 
 
-def script(folder, text, init="commsched.init(deadline=30)"):
+def script(folder, text, init="commsched.init(deadline=30)", step=STEP):
     """A file with the step, and `text` once the process is a rank: `job`."""
     path = pathlib.Path(folder) / "rank.py"
-    path.write_text(f"{STEP}\njob = {init}\n{textwrap.dedent(text)}")
+    path.write_text(f"{step}{OWN}\njob = {init}\n{textwrap.dedent(text)}")
     return path
+
+
+def endless(folder, more="    program.run(batches())", step=STEP):
+    return script(folder, ENDLESS.replace("{FOLDER}", str(folder)) + more, step=step)
+
+
+def wait_until_running(folder, ranks):
+    while any(not (folder / f"running.{rank}").exists() for rank in range(len(ranks))):
+        if any(rank.poll() is not None for rank in ranks):
+            raise AssertionError(ended(ranks))
+        time.sleep(0.05)
 
 
 def token_file(folder, text="the token of the ranks here"):
@@ -94,6 +122,15 @@ def ended(processes):
 
 def run(path, size, token, **more):
     return ended(start_all(path, size, token, **more))
+
+
+def one_line(result, *words, status=1):
+    """A rank has ended with one line that has these words."""
+    code, _, errors = result
+    assert code == status and len(errors) == 1 and errors[0].startswith("commsched: "), result
+    for word in words:
+        assert word in errors[0], errors
+    assert re.search(r"\b(rank \d+): \1: ", errors[0]) is None, errors
 
 
 def outputs(results):

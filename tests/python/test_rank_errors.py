@@ -1,41 +1,11 @@
 # Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """How jobs of ranks in Python end that do not go well: in one line of each process, which says why."""
-import os
 import signal
 import socket
-import time
 
-from rank_job import ended, free_port, outputs, run, script, start, start_all, token_file
-
-ENDLESS = """
-    import itertools
-    program = make()
-    def batches():
-        for i, batch in enumerate(itertools.cycle(own(BATCHES))):
-            if i == 30:
-                open(f"{FOLDER}/running.{job.rank}", "w").close()
-            yield batch
-"""
-
-
-def endless(tmp_path, more="    program.run(batches())"):
-    return script(tmp_path, ENDLESS.replace("{FOLDER}", str(tmp_path)) + more)
-
-
-def wait_until_running(tmp_path, ranks):
-    while any(not (tmp_path / f"running.{rank}").exists() for rank in range(len(ranks))):
-        if any(rank.poll() is not None for rank in ranks):
-            raise AssertionError(ended(ranks))
-        time.sleep(0.05)
-
-
-def one_line(result, *words, status=1):
-    """A rank has ended with one line that has these words."""
-    code, _, errors = result
-    assert code == status and len(errors) == 1 and errors[0].startswith("commsched: "), result
-    for word in words:
-        assert word in errors[0], errors
+from rank_job import (ended, endless, free_port, one_line, outputs, run, script, start, start_all, token_file,
+                      wait_until_running)
 
 
 def test_killed_rank(tmp_path):

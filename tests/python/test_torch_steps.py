@@ -4,6 +4,7 @@
 
 import copy
 import re
+import warnings
 
 import pytest
 
@@ -217,6 +218,10 @@ def test_metrics_and_other_batches():
     assert [sorted(m) for m in metrics] == [["accuracy", "loss"]] * 4
     with torch.no_grad():
         assert abs(metrics[0]["accuracy"] - (model(batches[0]["x"]).argmax(1) == batches[0]["y"]).float().mean()) < 1e-6
+    of_tuples = commsched.torch.transpile(model, sgd(model), CE, data()[0], cluster=2)
+    losses = of_tuples.run([list(batch) for batch in data()])  # as a DataLoader makes them
+    assert [m["loss"] for m in losses] == [m["loss"] for m in metrics]
+    of_tuples.close()
     with pytest.raises(commsched.FrontEndError, match=r"batch 'y' must match int64\[8\], got: int32\[8\]"):
         program.run([{"x": batches[0]["x"], "y": batches[0]["y"].int()}])
     program.close()
@@ -269,3 +274,15 @@ def test_saving_and_checking(tmp_path):
     for name, value in program.slots().items():
         np.testing.assert_array_equal(value, slots[name])
     program.close()
+
+
+def test_measured_costs():
+    losses = []
+    for options in (dict(cluster=2, calibrate=True), dict(cluster=commsched.Cluster(2))):
+        model = net()
+        with commsched.torch.transpile(model, sgd(model), CE, data()[0], **options) as program, warnings.catch_warnings():
+            warnings.simplefilter("error", commsched.GuessedCosts)
+            losses.append(program.run(data()))
+    assert losses[0] == losses[1]  # a schedule changes no values
+    with pytest.raises(commsched.FrontEndError, match="profile must be a file, got: .*none"):
+        commsched.torch.transpile(net(), sgd(net()), CE, data()[0], profile="none")

@@ -13,6 +13,8 @@ from typing import Any, Callable, Mapping, Optional, Protocol, Sequence
 
 import numpy as np
 
+from ..errors import FrontEndError
+
 
 @dataclasses.dataclass
 class Slot:
@@ -49,6 +51,14 @@ class Description:
     flatten: Callable[..., dict[str, np.ndarray]]
     restore: Callable[[Mapping[str, np.ndarray]], dict[int, Any]]
     params_position: int
+
+
+def check_part(name: str, example: "tuple[str, Sequence[int]]", given: "tuple[str, Sequence[int]]", parts: int) -> None:
+    """Raises FrontEndError if an array of a batch, its type and shape, is not one of so many equal parts of its example."""
+    kind, shape = example[0], [example[1][0] // parts, *example[1][1:]]
+    if (given[0], list(given[1])) != (kind, shape):
+        of = f" (the rows of one of {parts} ranks)" if parts > 1 else ""
+        raise FrontEndError(f"batch '{name}' must match {kind}{shape}{of}, got: {given[0]}{list(given[1])}")
 
 
 class FrontEnd(Protocol):

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..errors import FrontEndError
 from . import jax_keys
-from .base import BatchArgument, Description, Slot
+from .base import BatchArgument, Description, Slot, check_part
 from .jax_arguments import NoNewValue, check_arguments, check_functions, forgotten_batch
 from .jax_gradient import marking
 from .jax_leaves import Leaves, path_name
@@ -339,10 +339,6 @@ def _flatten(names, batch: Mapping[int, Leaves], value, parts: int) -> dict[str,
             if shape != example and 0 in (*shape, *example):  # what has no elements is no array of the program
                 raise FrontEndError(f"batch '{n or names[i]}' must match {list(example)}, got: {list(shape)}")
         for n, array, example in zip(leaves.batch_names, own.arrays, leaves.arrays, strict=True):
-            shape = (example.shape[0] // parts, *example.shape[1:])
-            if array.shape != shape or array.dtype != example.dtype:
-                of = f" (the rows of one of {parts} ranks)" if parts > 1 else ""
-                raise FrontEndError(f"batch '{n}' must match {example.dtype}{list(shape)}{of}, got: "
-                                    f"{array.dtype}{list(array.shape)}")
+            check_part(n, *((str(a.dtype), a.shape) for a in (example, array)), parts)
             result[n] = np.ascontiguousarray(array)
     return result

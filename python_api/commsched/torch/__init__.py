@@ -5,6 +5,8 @@
     program = commsched.torch.transpile(model, optimizer, loss_fn, example_batch, cluster=4)
     program.run(batches, scheduler=scheduler)
     program.load_into(model, optimizer)
+
+After commsched.init(), in each of the processes that torchrun starts, it is one rank of a job.
 """
 
 from .program import Program

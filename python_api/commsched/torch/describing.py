@@ -16,7 +16,7 @@ from torch.utils import _pytree as pytree
 
 from ..errors import FrontEndError
 from ..frontend import jax_worker
-from ..frontend.base import BatchArgument, Description, Slot
+from ..frontend.base import BatchArgument, Description, Slot, check_part
 from ..frontend.jax_frontend import _lower, path_name
 from ..frontend.jax_gradient import marking
 from ..frontend.stablehlo import level0_function, level0_module
@@ -49,6 +49,8 @@ class Batch:
             value = dict(value)  # such as the batches of tokenizers
         if isinstance(value, dict):
             value = {k: value[k] for k in sorted(value)}
+        if type(value) is list:  # of which there is no telling whether a DataLoader has made it of tuples
+            value = tuple(value)
         pairs, self.tree = pytree.tree_flatten_with_path(value)
         self.names, self.tensors = [], []
         for path, leaf in pairs:
@@ -217,10 +219,7 @@ def describe(step: Step, arguments: tuple, *, workers: int, devices: int = 1, se
             raise FrontEndError(f"a batch must have the structure of its example, got: {given.names}")
         result = {}
         for name, new, old in zip(batch_names, given.tensors, example.tensors):
-            shape = (old.shape[0] // parts, *old.shape[1:])
-            if (new.shape, new.dtype) != (shape, old.dtype):
-                raise FrontEndError(f"batch '{name}' must match {str(old.dtype).removeprefix('torch.')}{list(shape)}, got: "
-                                    f"{str(new.dtype).removeprefix('torch.')}{list(new.shape)}")
+            check_part(name, *((str(t.dtype).removeprefix("torch."), t.shape) for t in (old, new)), parts)
             result[name] = values.to_numpy(new)
         return result
     return TorchDescription(lambda header: level0_module([lines], printer, header), slots, {"step": arguments_}, {"step": metrics},

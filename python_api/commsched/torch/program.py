@@ -64,22 +64,30 @@ class Program(base.Program):
         # What the parameters begin with counts, not what the model comes to later.
         super().__init__(describe, step, (batch,), *arguments, **options)
 
-    def _set_rates(self) -> None:
-        """Those that the optimizer has now."""
+    def _rates_now(self) -> list[float]:
+        """Those that the optimizer has, of which all else is as it was."""
         step: Step = self._step
         step.hyper.check(step.optimizer)
-        step.optimizer._opt_called = True  # of which schedulers ask
-        rates = step.hyper.values(step.optimizer)
+        return step.hyper.values(step.optimizer)
+
+    def _set_rates(self) -> None:
+        """Those that the optimizer has now; in this process alone."""
+        rates = self._rates_now()
+        self._step.optimizer._opt_called = True  # of which schedulers ask
         if rates == self._rates:
             return
         new = {name: np.asarray(np.float64(rate)) for name, rate in zip(self._description(self.workers).rates, rates)}
         own = self._workers_now()
         if own is None:
-            super().set_slots(new)
+            base.Program.set_slots(self, new)
         else:
             for name, value in new.items():
                 own.session.set_slot(name, value)
         self._rates = rates
+
+    def _begin_step(self) -> None:
+        """Before each step, in order."""
+        self._set_rates()
 
     def set_slots(self, values: Mapping[str, np.ndarray]) -> None:
         super().set_slots(values)
@@ -102,7 +110,7 @@ class Program(base.Program):
 
         def with_rates(batch):
             arrays = flatten(batch)
-            self._set_rates()
+            self._begin_step()
             return arrays
         steps._flatten = with_rates
         return steps
@@ -115,6 +123,9 @@ class Program(base.Program):
     def check(self, batches: Iterable[Any], workers: Optional[int] = None):
         self._set_rates()
         return super().check(batches, workers)
+
+    def _example(self) -> Any:
+        return self._arguments[0]
 
     def load_into(self, model: torch.nn.Module, optimizer: Optional[torch.optim.Optimizer] = None) -> None:
         """Gives a model, and its optimizer, the parameters, buffers and state that the program has come to, bit for bit. They may

@@ -4,24 +4,25 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any, Callable, Optional, Union
 
 import torch
 
 from ..cluster import Cluster
 from ..errors import FrontEndError
-from ..job import current
 from ..strategy import AllReduce, Strategy
+from ..transpiling import checked, made
 from . import optimizers
 from .capture import Step
 from .describing import Batch, is_criterion
 from .program import Program
+from .rank_program import RankProgram
 
 
 def transpile(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loss_fn: Callable[..., Any], example_batch: Any, *,
               cluster: Union[int, Cluster, None] = None, before_update: Optional[Callable[[torch.nn.Module], Any]] = None,
-              seed: int = 0, location_root: Optional[str] = None, strategy: Strategy = AllReduce()) -> Program:
+              seed: int = 0, location_root: Optional[str] = None, strategy: Strategy = AllReduce(), profile: Any = None,
+              calibration: Any = None, calibrate: bool = False) -> Program:
     """Turns the training step of a model into a distributed program (docs/pytorch.md).
 
     The step is what one writes for one device: loss, backward pass, before_update(model) if given, optimizer.step().
@@ -32,7 +33,10 @@ def transpile(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loss_fn:
     example_batch: a GLOBAL batch, tensors in any structure; dimension 0 is divided by the workers.
     before_update: may change gradients, as torch.nn.utils.clip_grad_norm_ does; they are means over the workers.
     seed: where what is drawn in the step (dropout) begins; each worker draws its own numbers.
-    strategy: an AllReduce or ParameterServers, as of commsched.transpile; without row_sparse.
+    cluster, strategy (without row_sparse), location_root, profile, calibration, calibrate: as of commsched.transpile.
+
+    In a job of several ranks (commsched.init), all ranks call it, with models of the same values and the same global example
+    batch, and run one worker each.
 
     Raises FrontEndError (a ValueError), UnsupportedOp and RefusedProgram among them, before anything runs.
     """
@@ -58,20 +62,10 @@ def transpile(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loss_fn:
         raise FrontEndError(f"before_update must be a function of the model, got: {type(before_update).__name__}")
     if isinstance(seed, bool) or not isinstance(seed, int):
         raise FrontEndError(f"seed must be an integer, got: {seed!r}")
-    if location_root is not None and not isinstance(location_root, (str, os.PathLike)):
-        raise FrontEndError(f"location_root must be a path, got: {location_root!r}")
-    if not isinstance(strategy, Strategy):
-        raise FrontEndError(f"strategy must be an AllReduce or ParameterServers, got: {strategy!r}")
+    cluster, costs = checked(cluster, strategy, location_root, profile, calibration, calibrate)
     if strategy.row_sparse:
         raise FrontEndError(f"row_sparse must be empty for a PyTorch model, got: {strategy.row_sparse!r}")
-    job = current()
-    if job is not None and job.size > 1:
-        raise FrontEndError(f"a PyTorch model must be run by one process, got: a job of {job.size} ranks")
-    if cluster is not None and not isinstance(cluster, Cluster):
-        if isinstance(cluster, bool) or not hasattr(cluster, "__index__"):
-            raise FrontEndError(f"cluster must be a Cluster or a number of workers, got: {cluster!r}")
-        cluster = Cluster(nodes=cluster)
     optimizers.check(optimizer, list(model.parameters()))
     Batch(example_batch)
     step = Step(model, optimizer, loss_fn, before_update, optimizers.Hyper.of(optimizer), type(model).__name__)
-    return Program(step, example_batch, cluster, strategy, seed=seed, location_root=location_root)
+    return made(Program, RankProgram, step, example_batch, cluster, strategy, costs, seed=seed, location_root=location_root)
