@@ -2,16 +2,17 @@
 # Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# Usage: scripts/test.sh [PRESET...]
+# Usage: scripts/test.sh [PRESET | wheel]...
 #
 # Installs what is missing, builds and runs all tests: the release build with
-# everything in it, then the runtime under the sanitizers. Exits non-zero if
+# everything in it, then the runtime under the sanitizers, then the wheel
+# (scripts/wheel.sh: two minutes after a release build). Exits non-zero if
 # anything failed, after having run everything. Names of presets (release,
-# debug, asan, tsan) restrict the run to these.
+# debug, asan, tsan), and wheel, restrict the run to these.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 presets=("$@")
-[ $# -gt 0 ] || presets=(release asan tsan)
+[ $# -gt 0 ] || presets=(release asan tsan wheel)
 mkdir -p out
 
 failed=() phases=()
@@ -30,6 +31,10 @@ run_tests() { "$CTEST" --preset "$1" -j "$(($(nproc) + 2))" 2>&1 | tee "out/test
 phase "setup" bash scripts/setup.sh --tests
 logs=()
 for preset in "${presets[@]}"; do
+  if [ "$preset" = wheel ]; then
+    phase "wheel" bash scripts/wheel.sh || failed+=(wheel)
+    continue
+  fi
   if ! phase "build $preset" build "$preset"; then
     failed+=("$preset (did not build)")
     continue
