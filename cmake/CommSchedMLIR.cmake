@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 # Finds MLIR 22 and defines commsched_mlir_library(). Only the shared libraries
-# MLIR and LLVM are linked: mixing in a static component duplicates its state.
+# MLIR and LLVM are linked, or in a bundle only archives (tools/bundle): mixing in a
+# static component duplicates its state.
 find_package(MLIR 22.1 REQUIRED CONFIG HINTS /usr/lib/llvm-22/lib/cmake/mlir)
 list(APPEND CMAKE_MODULE_PATH ${MLIR_CMAKE_DIR} ${LLVM_CMAKE_DIR})
 include(TableGen)
@@ -11,7 +12,11 @@ add_library(commsched_mlir INTERFACE)
 target_include_directories(commsched_mlir SYSTEM INTERFACE ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
 target_compile_definitions(commsched_mlir INTERFACE ${LLVM_DEFINITIONS_LIST})
 target_compile_options(commsched_mlir INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions>)
-target_link_libraries(commsched_mlir INTERFACE MLIR LLVM)
+if(COMMSCHED_BUNDLE)
+  target_link_libraries(commsched_mlir INTERFACE $<INSTALL_INTERFACE:MLIR> $<INSTALL_INTERFACE:LLVM>)
+else()
+  target_link_libraries(commsched_mlir INTERFACE MLIR LLVM)
+endif()
 
 # commsched_tablegen(<output> <td file> <mlir-tblgen arguments...>): generates
 # <output> in the current binary directory and adds it to TABLEGEN_OUTPUTS in

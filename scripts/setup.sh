@@ -2,20 +2,21 @@
 # Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# Usage: scripts/setup.sh [--tests | --bench]
+# Usage: scripts/setup.sh [--tests | --bench | --wheel]
 #
 # Installs what a fresh Debian 12 lacks for building and running CommSched;
 # with --tests also what the tests and the Python front end need, the Python
-# packages in .venv; with --bench what benchmarks compare with as well. Takes
-# under a second when nothing is missing.
+# packages in .venv; with --bench what benchmarks compare with as well; with
+# --wheel what scripts/wheel.sh needs. Takes under a second when nothing is missing.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-with_tests= with_bench=
+with_tests= with_bench= with_wheel=
 case "${1-}" in
 --tests) with_tests=1 ;;
 --bench) with_tests=1 with_bench=1 ;;
+--wheel) with_wheel=1 ;;
 '') ;;
-*) die "unknown argument '$1'; usage: scripts/setup.sh [--tests | --bench]" ;;
+*) die "unknown argument '$1'; usage: scripts/setup.sh [--tests | --bench | --wheel]" ;;
 esac
 
 packages=(
@@ -30,6 +31,7 @@ packages=(
 )
 
 [ -n "$with_bench" ] && packages+=(iproute2 libsimgrid-dev)
+[ -n "$with_wheel" ] && packages+=(liblld-22-dev libzstd-dev python3 python3-venv)
 
 missing=()
 for package in "${packages[@]}"; do

@@ -2,16 +2,17 @@
 # Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# Usage: scripts/test.sh [PRESET...]
+# Usage: scripts/test.sh [PRESET | wheel]...
 #
 # Installs what is missing, builds and runs all tests: the release build with
-# everything in it, then the runtime under the sanitizers. Exits non-zero if
+# everything in it, then the runtime under the sanitizers, then the wheel
+# (scripts/wheel.sh). Exits non-zero if
 # anything failed, after having run everything. Names of presets (release,
-# debug, asan, tsan) restrict the run to these.
+# debug, asan, tsan), and wheel, restrict the run to these.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 presets=("$@")
-[ $# -gt 0 ] || presets=(release asan tsan)
+[ $# -gt 0 ] || presets=(release asan tsan wheel)
 mkdir -p out
 
 failed=() phases=()
@@ -27,21 +28,38 @@ phase() {
 # Two more than there are processors, as tests of jobs wait a lot.
 run_tests() { "$CTEST" --preset "$1" -j "$(($(nproc) + 2))" 2>&1 | tee "out/test-$1.log"; }
 
-# The builds of all presets but the first run beside the tests of the first, which wait a lot: with what these leave of
-# the processors.
+# What else is built goes beside the tests of the first preset, which wait a lot: with what these leave of the processors.
 build_ahead() {
-  local preset
-  for preset in "$@"; do
-    (renice -n 19 -p "$BASHPID" >/dev/null && build "$preset") >"out/build-$preset.log" 2>&1 || true
+  local what
+  renice -n 19 -p "$BASHPID" >/dev/null
+  for what in "$@"; do
+    if [ "$what" = wheel ]; then
+      bash scripts/wheel.sh >out/wheel.log 2>&1 && touch out/wheel.good || true
+    else
+      (build "$what") >"out/build-$what.log" 2>&1 || true  # said by the phase that builds it
+    fi
   done
+}
+wheel() {
+  if [ ! -e out/wheel.log ]; then
+    bash scripts/wheel.sh
+    return
+  fi
+  cat out/wheel.log
+  [ -e out/wheel.good ]
 }
 
 phase "setup" bash scripts/setup.sh --tests
+rm -f out/wheel.log out/wheel.good
 logs=() ahead=
 for preset in "${presets[@]}"; do
   if [ -n "$ahead" ]; then
     phase "builds beside tests" wait "$ahead" || true
     ahead=
+  fi
+  if [ "$preset" = wheel ]; then
+    phase "wheel" wheel || failed+=(wheel)
+    continue
   fi
   if ! phase "build $preset" build "$preset"; then
     failed+=("$preset (did not build)")
@@ -55,7 +73,6 @@ for preset in "${presets[@]}"; do
   logs+=("out/test-$preset.log")
   phases+=("         $(grep -E '^[0-9]+% tests passed|^No tests were found' "out/test-$preset.log" || echo 'no result')")
 done
-[ -z "$ahead" ] || wait "$ahead"
 
 step "result"
 printf '%s\n' "${phases[@]}"

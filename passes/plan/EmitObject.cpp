@@ -23,6 +23,7 @@
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/Process.h"
 #include "llvm/Support/Program.h"
 #include "llvm/Support/TargetSelect.h"
@@ -169,6 +170,13 @@ static std::string findLinker(const CodeOptions &options) {
     return options.linker;
   if (auto path = llvm::sys::Process::GetEnv("COMMSCHED_LLD"))
     return *path;
+  // A bundle has its own, beside the tools.
+  static const char here = 0;
+  SmallString<128> beside(
+      llvm::sys::path::parent_path(llvm::sys::fs::getMainExecutable(nullptr, const_cast<char *>(&here))));
+  llvm::sys::path::append(beside, "ld.lld");
+  if (llvm::sys::fs::can_execute(beside))
+    return beside.str().str();
 #ifdef COMMSCHED_LLD_PATH
   if (llvm::sys::fs::can_execute(COMMSCHED_LLD_PATH))
     return COMMSCHED_LLD_PATH;

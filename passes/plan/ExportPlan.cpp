@@ -19,37 +19,49 @@ using namespace mlir;
 using namespace commsched;
 using namespace commsched::planexport;
 
-static llvm::cl::OptionCategory planCategory("plans");
-static llvm::cl::opt<std::string>
-    targetCpu("target-cpu", llvm::cl::cat(planCategory), llvm::cl::init("x86-64-v3"),
-              llvm::cl::desc("processor level of the compiled fragments: "
-                             "x86-64-v3 (default) or x86-64-v4"));
-static llvm::cl::opt<bool>
-    summary("plan-summary", llvm::cl::cat(planCategory),
-            llvm::cl::desc("print memory, code and kernels of the plan to stderr"));
-static llvm::cl::opt<std::string>
-    linkerPath("linker", llvm::cl::cat(planCategory),
-               llvm::cl::desc("path of ld.lld (default: COMMSCHED_LLD, else as "
-                              "found at configuration, else in the path)"));
-static llvm::cl::opt<std::string>
-    printStage("print-stage", llvm::cl::cat(planCategory), llvm::cl::Hidden,
-               llvm::cl::desc("print the fragments after: fuse, bufferize, nests, "
-                              "loops, llvm, llvm-ir, llvm-opt"));
+/// Of tools that write plans only: made with their translations.
+namespace {
+struct PlanOptions {
+  llvm::cl::OptionCategory category{"plans"};
+  llvm::cl::opt<std::string> targetCpu{
+      "target-cpu", llvm::cl::cat(category), llvm::cl::init("x86-64-v3"),
+      llvm::cl::desc("processor level of the compiled fragments: "
+                     "x86-64-v3 (default) or x86-64-v4")};
+  llvm::cl::opt<bool> summary{
+      "plan-summary", llvm::cl::cat(category),
+      llvm::cl::desc("print memory, code and kernels of the plan to stderr")};
+  llvm::cl::opt<std::string> linker{
+      "linker", llvm::cl::cat(category),
+      llvm::cl::desc("path of ld.lld (default: COMMSCHED_LLD, else beside this program, "
+                     "else as found at configuration, else in the path)")};
+  llvm::cl::opt<std::string> printStage{
+      "print-stage", llvm::cl::cat(category), llvm::cl::Hidden,
+      llvm::cl::desc("print the fragments after: fuse, bufferize, nests, "
+                     "loops, llvm, llvm-ir, llvm-opt")};
+};
+} // namespace
+
+static PlanOptions &planOptions() {
+  static PlanOptions options;
+  return options;
+}
 
 static LogicalResult writePlan(ModuleOp module, raw_ostream &os) {
+  const PlanOptions &given = planOptions();
+  const std::string &targetCpu = given.targetCpu;
   CodeOptions options;
   options.targetCpu = targetCpu;
-  options.linker = linkerPath;
-  options.printStage = printStage;
+  options.linker = given.linker;
+  options.printStage = given.printStage;
   if (targetCpu != "x86-64-v3" && targetCpu != "x86-64-v4")
     return emitError(module.getLoc(), "target-cpu must be x86-64-v3 or x86-64-v4, got: ")
-           << targetCpu.getValue();
+           << targetCpu;
   plan::Plan plan;
   PlanStatistics statistics;
   if (failed(exportPlan(module, options, plan, statistics)))
     return failure();
   os << plan::Serialize(plan);
-  if (summary)
+  if (given.summary)
     llvm::errs() << "arena bytes: " << statistics.arenaBytes
                  << "\nscratch bytes: " << statistics.scratchBytes
                  << "\nfragments: " << statistics.fragments
@@ -75,6 +87,7 @@ static LogicalResult readPlan(llvm::SourceMgr &sources, MLIRContext *context,
 }
 
 void commsched::registerPlanTranslations() {
+  (void)planOptions();
   static TranslateRegistration toPlan(
       "mlir-to-plan", "translate a level-2 module to a plan",
       [](const std::shared_ptr<llvm::SourceMgr> &sources, raw_ostream &os,

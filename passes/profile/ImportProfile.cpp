@@ -14,50 +14,62 @@ using namespace mlir;
 using namespace commsched;
 using namespace commsched::profile;
 
-static llvm::cl::OptionCategory profileCategory("profiles of models");
-static llvm::cl::opt<int64_t>
-    batch("profile-batch", llvm::cl::cat(profileCategory), llvm::cl::init(1),
-          llvm::cl::desc("samples that a profile was taken with, which it does not "
-                         "say: dimension 0 of the batch arguments (default 1)"));
-static llvm::cl::opt<bool> activations(
-    "profile-activations", llvm::cl::cat(profileCategory), llvm::cl::init(true),
-    llvm::cl::desc("give activations their size; else they have one byte, and an "
-                   "emulation needs no memory for them (default true)"));
-
+namespace {
 enum class GradientOrder {
   backward,
   forward
 };
-static llvm::cl::opt<GradientOrder> gradientOrder(
-    "profile-gradient-order", llvm::cl::cat(profileCategory),
-    llvm::cl::init(GradientOrder::backward),
-    llvm::cl::desc("order of the list that --import-kungfu reads (default backward)"),
-    llvm::cl::values(clEnumValN(GradientOrder::backward, "backward",
-                                "as the backward pass makes the gradients"),
-                     clEnumValN(GradientOrder::forward, "forward",
-                                "as the forward pass uses the parameters")));
+
+/// Of tools that read profiles only: made with their translations.
+struct ProfileOptions {
+  llvm::cl::OptionCategory category{"profiles of models"};
+  llvm::cl::opt<int64_t> batch{
+      "profile-batch", llvm::cl::cat(category), llvm::cl::init(1),
+      llvm::cl::desc("samples that a profile was taken with, which it does not "
+                     "say: dimension 0 of the batch arguments (default 1)")};
+  llvm::cl::opt<bool> activations{
+      "profile-activations", llvm::cl::cat(category), llvm::cl::init(true),
+      llvm::cl::desc("give activations their size; else they have one byte, and an "
+                     "emulation needs no memory for them (default true)")};
+  llvm::cl::opt<GradientOrder> gradientOrder{
+      "profile-gradient-order", llvm::cl::cat(category),
+      llvm::cl::init(GradientOrder::backward),
+      llvm::cl::desc("order of the list that --import-kungfu reads (default backward)"),
+      llvm::cl::values(clEnumValN(GradientOrder::backward, "backward",
+                                  "as the backward pass makes the gradients"),
+                       clEnumValN(GradientOrder::forward, "forward",
+                                  "as the forward pass uses the parameters"))};
+};
+} // namespace
+
+static ProfileOptions &profileOptions() {
+  static ProfileOptions options;
+  return options;
+}
 
 static OwningOpRef<Operation *>
 import(llvm::SourceMgr &sources, MLIRContext *context,
        llvm::function_ref<FailureOr<Profile>(const ProfileText &)> read) {
   ProfileText text(sources, context);
+  const int64_t batch = profileOptions().batch;
   constexpr int64_t kMostSamples = int64_t(1) << 24;
   if (batch < 1 || batch > kMostSamples) {
     emitError(UnknownLoc::get(context))
         << "profile-batch must be from 1 to " << kMostSamples
-        << ", got: " << batch.getValue();
+        << ", got: " << batch;
     return nullptr;
   }
   FailureOr<Profile> profile = read(text);
   if (failed(profile))
     return nullptr;
   return buildProgram(context, text.atFile(), *profile,
-                      {batch.getValue(), activations.getValue()})
+                      {batch, profileOptions().activations.getValue()})
       .release()
       .getOperation();
 }
 
 void commsched::registerProfileTranslations() {
+  (void)profileOptions();
   auto addDialects = [](DialectRegistry &registry) {
     registerDialects(registry);
     registry.insert<func::FuncDialect>();
@@ -72,7 +84,7 @@ void commsched::registerProfileTranslations() {
       "import-kungfu", "import a list of gradient sizes as a level-0 program",
       [](llvm::SourceMgr &sources, MLIRContext *context) {
         return import(sources, context, [](const ProfileText &text) {
-          return readKungfu(text, gradientOrder == GradientOrder::forward);
+          return readKungfu(text, profileOptions().gradientOrder == GradientOrder::forward);
         });
       },
       addDialects);

@@ -28,7 +28,7 @@ def _find() -> str:
     if folder:
         candidates += [pathlib.Path(folder) / _NAME, pathlib.Path(folder).parent / "lib" / _NAME]
     here = pathlib.Path(__file__).resolve()
-    candidates += [here.parent / _NAME, here.parents[2] / "build" / "release" / "lib" / _NAME,
+    candidates += [here.parent / "lib" / _NAME, here.parents[2] / "build" / "release" / "lib" / _NAME,
                    here.parents[2] / "build" / "release" / "bin" / _NAME]
     for candidate in candidates:
         if candidate.exists():

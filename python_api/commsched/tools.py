@@ -17,13 +17,17 @@ from .strategy import AllReduce, Strategy
 
 
 def find(name: str) -> str:
-    """A tool: in COMMSCHED_BIN, on the PATH, or in the build folder beside the sources."""
+    """A tool: in COMMSCHED_BIN, in this package if it is installed, on the PATH, or in the build folder beside the
+    sources."""
     folder = os.environ.get("COMMSCHED_BIN")
     if folder:
         candidate = pathlib.Path(folder) / name
         if candidate.exists():
             return str(candidate)
         raise ToolError(f"COMMSCHED_BIN is {folder}, which has no {name}")
+    installed = pathlib.Path(__file__).resolve().parent / "_bin" / name
+    if installed.exists():
+        return str(installed)
     found = shutil.which(name)
     if found:
         return found

@@ -8,7 +8,7 @@
 #include "mlir/Tools/mlir-lsp-server/MlirLspServerMain.h"
 #include "tools/support/ToolOptions.h"
 
-int main(int argc, char **argv) {
+extern "C" int commsched_cs_lsp_server(int argc, char **argv) {
   commsched::printOwnVersion("cs-lsp-server");
   mlir::DialectRegistry registry;
   commsched::registerDialects(registry);

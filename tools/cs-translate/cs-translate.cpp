@@ -12,7 +12,7 @@
 #include "tools/support/ToolOptions.h"
 #include "llvm/Support/InitLLVM.h"
 
-int main(int argc, char **argv) {
+extern "C" int commsched_cs_translate(int argc, char **argv) {
   commsched::reportCrashesAsErrors(argv);
   llvm::InitLLVM init(argc, argv);
   commsched::leaveOpsOutOfDiagnostics();
