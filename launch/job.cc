@@ -127,14 +127,15 @@ runtime::ConnectFunction Job::Connector(std::vector<std::string> peers) const {
 }
 
 // Beside the one at which the job is met, which stays.
-absl::StatusOr<std::string> Job::NewAddress() const {
+absl::StatusOr<std::string> Job::NewAddress() {
   const std::string &own = peers_.addresses[size_t(rank_)];
   if (absl::StartsWith(own, "unix:")) return absl::StrCat(own, ".", connections_);
   std::string host = own.substr(0, own.rfind(':'));
   if (absl::StartsWith(host, "[")) host = host.substr(1, host.size() - 2);
-  auto port = FreePort(options_.doors.listen_any ? "" : host);
-  if (!port.ok()) return port.status();
-  return WithPort(host, *port);
+  auto held = HoldPort(options_.doors.listen_any ? "" : host);
+  if (!held.ok()) return held.status();
+  session_port_ = *std::move(held);
+  return WithPort(host, PortOf(session_port_));
 }
 
 absl::StatusOr<runtime::ConnectFunction> Job::NextConnection(absl::StatusOr<uint64_t> digest) {

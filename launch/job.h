@@ -18,6 +18,7 @@
 #include "launch/control.h"
 #include "launch/environment.h"
 #include "launch/peers.h"
+#include "launch/socket.h"
 #include "runtime/session/session.h"
 
 namespace commsched::launch {
@@ -59,13 +60,14 @@ class Job {
 
  private:
   Job() = default;
-  absl::StatusOr<std::string> NewAddress() const;
+  absl::StatusOr<std::string> NewAddress();
   runtime::ConnectFunction Connector(std::vector<std::string> peers) const;
 
   int rank_ = 0, size_ = 1, local_rank_ = -1, membership_ = 0;
   uint32_t connections_ = 0;
   JobOptions options_;
   Peers peers_;
+  Socket session_port_;               // of the last session
   std::unique_ptr<Control> control_;  // closes before the folder goes
 };
 

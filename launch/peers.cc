@@ -59,9 +59,9 @@ absl::StatusOr<Peers> FindPeers(const Launched &launched, const Doors &doors) {
   meeting.any = doors.listen_any;
   meeting.deadline = doors.deadline;
   meeting.names = doors.names;
-  auto addresses = Meet(meeting);
-  if (!addresses.ok()) return addresses.status();
   Peers peers;
+  auto addresses = Meet(meeting, &peers.port);
+  if (!addresses.ok()) return addresses.status();
   peers.addresses = *std::move(addresses);
   return peers;
 }

@@ -14,6 +14,7 @@
 #include "launch/environment.h"
 #include "launch/job_folder.h"
 #include "launch/names.h"
+#include "launch/socket.h"
 
 namespace commsched::launch {
 
@@ -31,6 +32,7 @@ struct Peers {
   std::vector<std::string> addresses;  // of all ranks
   std::string token;                   // that they have agreed on; empty: none was needed
   JobFolder folder;                    // of their sockets, if they have some: as long as the job runs
+  Socket port;                         // holds the own one until it is listened on
 };
 
 // Blocks until all ranks have met, except where they use socket files: those who know

@@ -42,23 +42,6 @@ constexpr size_t kMaxLine = 1 << 20;
 constexpr auto kRetry = std::chrono::milliseconds(100);
 constexpr absl::Duration kGrace = absl::Seconds(2);
 
-class Socket {
- public:
-  explicit Socket(int fd = -1) : fd_(fd) {}
-  Socket(Socket &&other) : fd_(other.fd_) { other.fd_ = -1; }
-  Socket &operator=(Socket &&other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~Socket() {
-    if (fd_ >= 0) close(fd_);
-  }
-  int fd() const { return fd_; }
-
- private:
-  int fd_;
-};
-
 using Addresses = std::unique_ptr<addrinfo, void (*)(addrinfo *)>;
 
 absl::StatusOr<Addresses> Resolve(const std::string &host, int port,
@@ -75,7 +58,8 @@ absl::StatusOr<Addresses> Resolve(const std::string &host, int port,
   return Addresses(list, freeaddrinfo);
 }
 
-absl::StatusOr<Socket> Listen(const std::string &host, int port) {
+// `listens`: else it has the address only.
+absl::StatusOr<Socket> Bind(const std::string &host, int port, bool listens) {
   auto addresses = Resolve(host, port, /*passive=*/true);
   if (!addresses.ok()) return addresses.status();
   int error = 0;
@@ -84,7 +68,7 @@ absl::StatusOr<Socket> Listen(const std::string &host, int port) {
     const int on = 1;
     setsockopt(listener.fd(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
     if (listener.fd() >= 0 && bind(listener.fd(), a->ai_addr, a->ai_addrlen) == 0 &&
-        listen(listener.fd(), 4096) == 0)
+        (!listens || listen(listener.fd(), 4096) == 0))
       return listener;
     error = errno;
   }
@@ -92,15 +76,6 @@ absl::StatusOr<Socket> Listen(const std::string &host, int port) {
       "port ", port, " of ", host.empty() ? "this host" : host,
       " cannot be listened on: ", std::strerror(error),
       error == EADDRINUSE ? " (is it the launcher's own? set COMMSCHED_PORT)" : ""));
-}
-
-int PortOf(int fd) {
-  sockaddr_storage address = {};
-  socklen_t size = sizeof(address);
-  getsockname(fd, reinterpret_cast<sockaddr *>(&address), &size);
-  return ntohs(address.ss_family == AF_INET6
-                   ? reinterpret_cast<sockaddr_in6 *>(&address)->sin6_port
-                   : reinterpret_cast<sockaddr_in *>(&address)->sin_port);
 }
 
 std::string HostOfPeer(int fd) {
@@ -217,7 +192,7 @@ absl::StatusOr<std::vector<int>> Receive(Guest *guest, Clock::time_point deadlin
 absl::StatusOr<std::vector<std::string>> Wait(const Rendezvous &meeting,
                                               int own_port,
                                               Clock::time_point deadline) {
-  auto listener = Listen(meeting.any ? "" : meeting.host, meeting.port);
+  auto listener = Bind(meeting.any ? "" : meeting.host, meeting.port, /*listens=*/true);
   if (!listener.ok()) return listener.status();
   std::map<int, Guest> here;
   absl::Status refused;
@@ -332,13 +307,20 @@ std::string WithPort(const std::string &host, int port) {
                                       : absl::StrCat(host, ":", port);
 }
 
-absl::StatusOr<int> FreePort(const std::string &host) {
-  auto listener = Listen(host, 0);
-  if (!listener.ok()) return listener.status();
-  return PortOf(listener->fd());
+absl::StatusOr<Socket> HoldPort(const std::string &host) {
+  return Bind(host, 0, /*listens=*/false);
 }
 
-absl::StatusOr<std::vector<std::string>> Meet(const Rendezvous &meeting) {
+int PortOf(const Socket &socket) {
+  sockaddr_storage address = {};
+  socklen_t size = sizeof(address);
+  getsockname(socket.fd(), reinterpret_cast<sockaddr *>(&address), &size);
+  return ntohs(address.ss_family == AF_INET6
+                   ? reinterpret_cast<sockaddr_in6 *>(&address)->sin6_port
+                   : reinterpret_cast<sockaddr_in *>(&address)->sin_port);
+}
+
+absl::StatusOr<std::vector<std::string>> Meet(const Rendezvous &meeting, Socket *own_port) {
   const Clock::time_point deadline = runtime::After(meeting.deadline);
   if (!meeting.encrypted) {
     auto local =
@@ -350,10 +332,11 @@ absl::StatusOr<std::vector<std::string>> Meet(const Rendezvous &meeting) {
           " is not a loopback address: connections between machines need ",
           meeting.names.tls));
   }
-  auto port = FreePort(meeting.encrypted ? "" : meeting.host);
-  if (!port.ok()) return port.status();
-  return meeting.rank == 0 ? Wait(meeting, *port, deadline)
-                           : Come(meeting, *port, deadline);
+  auto held = HoldPort(meeting.encrypted ? "" : meeting.host);
+  if (!held.ok()) return held.status();
+  *own_port = *std::move(held);
+  const int port = PortOf(*own_port);
+  return meeting.rank == 0 ? Wait(meeting, port, deadline) : Come(meeting, port, deadline);
 }
 
 }  // namespace commsched::launch

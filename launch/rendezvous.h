@@ -12,11 +12,15 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "launch/names.h"
+#include "launch/socket.h"
 
 namespace commsched::launch {
 
-// A port that is free now on all addresses of `host`; empty: of this machine.
-absl::StatusOr<int> FreePort(const std::string &host);
+// A port that is free now on `host` (empty: on all addresses of this machine). As long as
+// the socket is there, no process gets the port that asks for any. Its owner tells
+// others, and one may listen on it, with SO_REUSEADDR as gRPC does.
+absl::StatusOr<Socket> HoldPort(const std::string &host);
+int PortOf(const Socket &socket);
 // "host:port", with the brackets that a host of IPv6 needs.
 std::string WithPort(const std::string &host, int port);
 
@@ -34,12 +38,13 @@ struct Rendezvous {
   OptionNames names = {};
 };
 
-// "host:port" of all ranks; their ports were free just now. Blocks until all have
-// met. Errors: kInvalidArgument if the host is not this machine and `encrypted` is
+// "host:port" of all ranks. `own_port` holds the own one, until the caller listens on it
+// or longer. Blocks until all have met. Errors: kInvalidArgument if the host is not this machine and `encrypted` is
 // not set, kUnavailable if the port is taken or rank 0 refuses, kPermissionDenied if
 // what answers has not the token, kDeadlineExceeded naming the ranks that have not
 // come.
-absl::StatusOr<std::vector<std::string>> Meet(const Rendezvous &meeting);
+absl::StatusOr<std::vector<std::string>> Meet(const Rendezvous &meeting,
+                                              Socket *own_port);
 
 }  // namespace commsched::launch
 

@@ -5,7 +5,6 @@ import atexit
 import functools
 import pathlib
 import secrets
-import socket
 import subprocess
 import sys
 import tempfile
@@ -16,6 +15,7 @@ import pytest
 for folder in (pathlib.Path(__file__).parent, pathlib.Path(__file__).resolve().parents[1]):
     sys.path.insert(0, str(folder))
 from built import tool  # noqa: E402
+from ports import free_port  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
@@ -116,13 +116,7 @@ def expect_error(result, *words):
 
 
 def addresses(count):
-    sockets = [socket.socket() for _ in range(count)]
-    for s in sockets:
-        s.bind(("127.0.0.1", 0))
-    result = [f"127.0.0.1:{s.getsockname()[1]}" for s in sockets]
-    for s in sockets:
-        s.close()
-    return result
+    return [f"127.0.0.1:{free_port()}" for _ in range(count)]
 
 
 @pytest.fixture(scope="session")

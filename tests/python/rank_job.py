@@ -4,13 +4,15 @@
 import os
 import pathlib
 import re
-import socket
 import subprocess
 import sys
 import textwrap
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests"))
+from ports import free_port  # noqa: E402, F401
+
 TIME_LIMIT = 120
 LAUNCHERS = ("OMPI_", "PMI", "SLURM_", "TORCHELASTIC_", "COMMSCHED_TOKEN", "COMMSCHED_TLS")
 CLEAN = {n: v for n, v in os.environ.items()
@@ -59,11 +61,6 @@ ENDLESS = """
                 open(f"{FOLDER}/running.{job.rank}", "w").close()
             yield batch
 """
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
 
 
 def script(folder, text, init="commsched.init(deadline=30)", step=STEP):

@@ -11,10 +11,12 @@
 #include <unistd.h>
 
 #include <map>
+#include <set>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "launch/rendezvous.h"
+#include "launch/socket.h"
 
 namespace commsched::launch {
 namespace {
@@ -197,8 +199,9 @@ using Addresses = absl::StatusOr<std::vector<std::string>>;
 std::vector<Addresses> MeetAll(std::vector<Rendezvous> meetings) {
   std::vector<Addresses> results(meetings.size(), absl::UnknownError(""));
   std::vector<std::thread> threads;
+  std::vector<Socket> ports(meetings.size());
   for (size_t i = 0; i < meetings.size(); ++i)
-    threads.emplace_back([&, i] { results[i] = Meet(meetings[i]); });
+    threads.emplace_back([&, i] { results[i] = Meet(meetings[i], &ports[i]); });
   for (std::thread &thread : threads) thread.join();
   return results;
 }
@@ -297,10 +300,40 @@ TEST(Rendezvous, StrangersAreNobody) {
               HasSubstr("the token must match that of rank 0"));
 }
 
+// Of so many ports that are free "just now" some would be the same.
+TEST(Rendezvous, HeldPortIsNobodyElses) {
+  for (const char *host : {"127.0.0.1", ""}) {
+    std::vector<Socket> held;
+    std::set<int> ports;
+    for (int i = 0; i < 400; ++i) {
+      auto port = HoldPort(host);
+      ASSERT_TRUE(port.ok()) << port.status();
+      held.push_back(*std::move(port));
+      EXPECT_TRUE(ports.insert(PortOf(held.back())).second);
+    }
+    for (int i = 0; i < 400; ++i) EXPECT_EQ(ports.count(FreePort()), 0);
+    // Who is told of one may listen on it, once.
+    for (int i = 0; i < 2; ++i) {
+      sockaddr_in address = {};
+      address.sin_family = AF_INET;
+      address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+      address.sin_port = htons(uint16_t(PortOf(held[0])));
+      held.emplace_back(socket(AF_INET, SOCK_STREAM, 0));
+      const int on = 1;
+      setsockopt(held.back().fd(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+      const bool listens =
+          bind(held.back().fd(), reinterpret_cast<sockaddr *>(&address), sizeof(address)) == 0 &&
+          listen(held.back().fd(), 1) == 0;
+      EXPECT_EQ(listens, i == 0);
+    }
+  }
+}
+
 TEST(Rendezvous, OtherHostsNeedPermission) {
   Rendezvous meeting = Meetings(1)[0];
   meeting.host = "192.0.2.1";
-  Addresses result = Meet(meeting);
+  Socket port;
+  Addresses result = Meet(meeting, &port);
   EXPECT_EQ(result.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(result.status().message()), HasSubstr("need --tls-ca"));
 }

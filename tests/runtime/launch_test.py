@@ -5,11 +5,13 @@ others. Arguments: cs-run, the plan that commsched_make_plan 4 writes, mpirun or
 import json
 import os
 import pathlib
-import socket
 import struct
 import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from ports import free_port  # noqa: E402
 
 CS_RUN, PLAN, MPIRUN = (sys.argv[1:] + [""])[:3]
 RANKS, TIME_LIMIT = 4, 120
@@ -79,8 +81,7 @@ def main():
             status, out, errors = ended(start(*mpirun(RANKS, "--init", folder / "missing"), **AS_ROOT))
             expect(status != 0 and "missing" in errors, errors)
 
-        with socket.create_server(("127.0.0.1", 0)) as listener:
-            port = listener.getsockname()[1]
+        port = free_port()
         # TLS is needed beyond this machine, a secret here too.
         status, out, errors = ended(start(CS_RUN, PLAN, *training, RANK="0", WORLD_SIZE=str(RANKS),
                                           MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port)))

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "launch/job_folder.h"
 #include "launch/peers.h"
+#include "launch/socket.h"
 #include "runtime/session/session.h"
 #include "tools/cs-run/security.h"
 #ifdef COMMSCHED_HAVE_MPI
@@ -23,6 +24,8 @@ namespace {
 
 // Of the sockets of the job, until this rank ends: the last one removes it.
 launch::JobFolder job_folder;
+// Holds the port that the others were told of.
+launch::Socket own_port;
 
 absl::Status Bad(absl::string_view text) { return absl::InvalidArgumentError(text); }
 
@@ -112,6 +115,7 @@ absl::Status ApplyLaunch(const runtime::PlanImage &image,
   options->peers = std::move(peers->addresses);
   if (!peers->token.empty()) options->token = std::move(peers->token);
   job_folder = std::move(peers->folder);
+  own_port = std::move(peers->port);
   return absl::OkStatus();
 }
 
