@@ -192,8 +192,9 @@ static void runCmp(const Instruction &i, Machine &m) {
   double sum = a.bound + b.bound;
   bool settled = sum == 0 || (unordered && sum < kUndetermined) ||
                  std::fabs(a.value - b.value) > sum;
-  // What is bounded is a number.
-  if ((predicate == arith::CmpFPredicate::ORD || predicate == arith::CmpFPredicate::UNO) &&
+  // What is bounded is a number, and equal to itself (`x != x` asks for NaN).
+  bool itself = i.operands[0] == i.operands[1];
+  if ((itself || predicate == arith::CmpFPredicate::ORD || predicate == arith::CmpFPredicate::UNO) &&
       sum < kUndetermined)
     settled = true;
   Scalar &out = m.out(i);

@@ -286,3 +286,15 @@ def test_measured_costs():
     assert losses[0] == losses[1]  # a schedule changes no values
     with pytest.raises(commsched.FrontEndError, match="profile must be a file, got: .*none"):
         commsched.torch.transpile(net(), sgd(net()), CE, data()[0], profile="none")
+
+
+@pytest.mark.parametrize("activation", [torch.nn.ReLU, torch.nn.GELU, torch.nn.LeakyReLU])
+def test_check_knows_what_is_computed(activation):
+    """Bounds are those of rounding, which a wrong plan would exceed."""
+    torch.manual_seed(3)
+    model = torch.nn.Sequential(torch.nn.Linear(6, 5), activation(), torch.nn.Linear(5, 3))
+    x, y = torch.randn(8, 6), torch.randint(0, 3, (8,))
+    program = commsched.torch.transpile(model, torch.optim.SGD(model.parameters(), lr=0.1), torch.nn.CrossEntropyLoss(), (x, y),
+                                        cluster=2)
+    for row in program.check([(x, y)] * 2):
+        assert row.undetermined == row.outside == 0 and row.bound < 1e-4, row
