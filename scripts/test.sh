@@ -84,5 +84,5 @@ if [ ${#logs[@]} -gt 0 ]; then
   done | sort -rn | sed -n '1,10s/^/  /p'
 fi
 if [ ${#failed[@]} -gt 0 ]; then
-  die "failed: ${failed[*]}; logs in out/test-PRESET.log"
+  die "failed: ${failed[*]}; logs in out/test-PRESET.log and out/wheel.log"
 fi
