@@ -6,7 +6,7 @@ from _mutants import Fault
 CALLS, EXCHANGE = "runtime/core/calls.cc", "runtime/core/exchange.h"
 TRAINER, TRAINERS = "runtime/core/trainer_link.cc", "runtime/core/trainers.cc"
 SERVER, CUTS = "runtime/core/server.cc", "runtime/core/server_cuts.cc"
-EVENTS = "runtime/simulator/event_queue.h"
+EVENTS, HEAP = "runtime/simulator/event_queue.h", "runtime/base/heap.h"
 LINK, MATCHER, PACKETS = "runtime/core/link_queue.h", "runtime/core/matcher.h", "runtime/core/packet_queue.h"
 LINK_END, GREETING = "runtime/core/link_end.cc", "runtime/core/greeting.cc"
 PLAN, STOP = "runtime/core/plan_change.cc", "runtime/core/stop_agreement.cc"
@@ -111,15 +111,19 @@ FAULTS = [
     Fault("a message without room is not announced", MATCHER,
           "  if (open_) controls->push_back({Control::kAnnounce, tag, bytes});\n", ""),
     Fault("what was announced before its receive is not granted", MATCHER,
-          "is_new ? bytes > own_.eager : incoming.state == Incoming::kAnnounced;", "is_new ? bytes > own_.eager : false;"),
+          "post(/*grant=*/announced);", "post(/*grant=*/false);"),
     Fault("a grant that comes before its message is lost", MATCHER,
           "    outgoing.state = Outgoing::kGrantedAhead;\n    outgoing.bytes = grant.bytes;",
           "    sends_.erase(it);\n    return std::nullopt;\n    outgoing.bytes = grant.bytes;"),
-    Fault("long receives are not granted", MATCHER, "is_new ? bytes > own_.eager :", "is_new ? false :"),
+    Fault("long receives are not granted", MATCHER, "post(bytes > own_.eager);", "post(false);"),
     Fault("messages that wait for the connection are not sent when it is there", MATCHER,
           "    if (MayGo(outgoing.bytes)) {\n      outgoing.state", "    if (false) {\n      outgoing.state"),
     Fault("the first part of a message is forgotten when its receive comes", MATCHER,
-          "      here.kept = std::move(incoming.kept);\n", ""),
+          "    here.kept = std::move(incoming.kept);\n", ""),
+    # Heaps.
+    Fault("what is new in a heap stays at its end", HEAP, "if (at == 0 || !after", "if (at >= 0 || !after"),
+    Fault("of a heap's entries the left one moves up", HEAP, "&& after(heap[child], heap[child + 1])) ++child",
+          "&& false) ++child"),
     # Packets.
     Fault("packets hold the least urgent message first", PACKETS, "b.order < a.order;", "a.order < b.order;"),
     Fault("a part is sent again", PACKETS, "      first.written += size;\n", ""),

@@ -42,7 +42,8 @@ def main():
     workers = max(1, min(os.cpu_count(), len(faults)))
     for worker in range(workers):
         # One thread compiles in each: batches of sources would be compiled again for one of them.
-        copy = Copy(ROOT / f"out/mutants-{worker}", "core_tests", "-DCOMMSCHED_UNITY=OFF")
+        copy = Copy(ROOT / f"out/mutants-{worker}", "core_tests", "-DCOMMSCHED_UNITY=OFF",
+                    "-DCOMMSCHED_PRECOMPILED=ON")
         copy.build()
         copies.put(copy)
     begin = time.monotonic()

@@ -78,3 +78,21 @@ function(commsched_unity)
     endforeach()
   endforeach()
 endfunction()
+
+# The other way, for builds that compile what depends on one source again and again
+# (bench/machine_mutants.py): the headers of others are read once for a target.
+option(COMMSCHED_PRECOMPILED "precompile the headers that most sources of the runtime include" OFF)
+
+# commsched_precompiled(<folder>...): all targets made there and below.
+function(commsched_precompiled)
+  foreach(below IN LISTS ARGN)
+    commsched_targets_below(${CMAKE_SOURCE_DIR}/${below} "STATIC_LIBRARY|SHARED_LIBRARY|EXECUTABLE" targets)
+    foreach(target IN LISTS targets)
+      target_precompile_headers(${target} PRIVATE <algorithm> <atomic> <chrono> <deque> <functional> <map> <memory>
+        <optional> <random> <set> <string> <thread> <vector>
+        <absl/container/flat_hash_map.h> <absl/functional/any_invocable.h> <absl/status/statusor.h>
+        <absl/strings/str_cat.h> <absl/strings/str_format.h> <absl/strings/str_join.h> <absl/strings/str_split.h>
+        <absl/synchronization/mutex.h> <absl/time/time.h>)
+    endforeach()
+  endforeach()
+endfunction()

@@ -9,12 +9,12 @@
 #ifndef COMMSCHED_RUNTIME_CORE_LINK_QUEUE_H
 #define COMMSCHED_RUNTIME_CORE_LINK_QUEUE_H
 
-#include <algorithm>
 #include <compare>
 #include <cstdint>
 #include <utility>
 #include <vector>
 
+#include "runtime/base/heap.h"
 #include "runtime/base/time.h"
 
 namespace commsched::runtime::core {
@@ -35,7 +35,7 @@ class LinkQueue {
  public:
   void Push(const SendOrder &order, Bytes bytes, Item item) {
     queue_.push_back({order, bytes, item});
-    std::push_heap(queue_.begin(), queue_.end(), After);
+    PushHeap(queue_, After);
   }
 
   // What is handed over now, if anything; it counts as in flight. `credit` is that
@@ -49,8 +49,7 @@ class LinkQueue {
     patient_until_ = now + patience;
     in_flight_ += bytes;
     *item = queue_.front().item;
-    std::pop_heap(queue_.begin(), queue_.end(), After);
-    queue_.pop_back();
+    PopHeap(queue_, After);
     return true;
   }
 

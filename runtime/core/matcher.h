@@ -293,29 +293,33 @@ absl::StatusOr<typename Matcher<O, I, K>::Here> Matcher<O, I, K>::Receive(
     const MessageTag &tag, size_t bytes, I item, Controls *controls) {
   auto [it, is_new] = receives_.try_emplace(tag);
   Incoming &incoming = it->second;
-  if (!is_new && incoming.state == Incoming::kPosted)
+  const auto post = [&](bool grant) {
+    incoming.state = Incoming::kPosted;
+    incoming.bytes = bytes;
+    incoming.granted = grant;
+    incoming.item = std::move(item);
+    ++posted_;
+    if (grant) controls->push_back({Control::kGrant, tag, bytes});
+  };
+  if (is_new) {
+    post(bytes > own_.eager);
+    return Here{};
+  }
+  if (incoming.state == Incoming::kPosted)
     return absl::AlreadyExistsError(
         absl::StrCat(Describe(tag), " is being received already"));
   Here here;
-  bool grant = is_new ? bytes > own_.eager : incoming.state == Incoming::kAnnounced;
-  if (!is_new) {
-    const size_t size = incoming.bytes;
-    if (incoming.state == Incoming::kKept) {
-      here.kept = std::move(incoming.kept);
-      here.whole = incoming.taken == size;
-      GiveRoom(size + kMessageCost, controls);
-    }
-    announced_ -= incoming.state == Incoming::kAnnounced;
-    if (here.whole || size != bytes) receives_.erase(it);
-    if (size != bytes) return absl::InvalidArgumentError(WrongSize(tag, bytes, size));
-    if (here.whole) return here;
+  const size_t size = incoming.bytes;
+  const bool announced = incoming.state == Incoming::kAnnounced;
+  if (incoming.state == Incoming::kKept) {
+    here.kept = std::move(incoming.kept);
+    here.whole = incoming.taken == size;
+    GiveRoom(size + kMessageCost, controls);
   }
-  incoming.state = Incoming::kPosted;
-  incoming.bytes = bytes;
-  incoming.granted = grant;
-  incoming.item = std::move(item);
-  ++posted_;
-  if (grant) controls->push_back({Control::kGrant, tag, bytes});
+  announced_ -= announced;
+  if (here.whole || size != bytes) receives_.erase(it);
+  if (size != bytes) return absl::InvalidArgumentError(WrongSize(tag, bytes, size));
+  if (!here.whole) post(/*grant=*/announced);
   return here;
 }
 

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/base/heap.h"
 #include "runtime/base/time.h"
 
 namespace commsched::runtime::core {
@@ -43,7 +44,7 @@ class PacketQueue {
  public:
   void Push(int32_t priority, const Order &order, Bytes bytes, Item item) {
     queue_.push_back({priority, order, bytes, 0, std::move(item)});
-    std::push_heap(queue_.begin(), queue_.end(), After);
+    PushHeap(queue_, After);
   }
 
   // Takes a packet of at most `packet_bytes` and what is left of `frames`: calls
@@ -58,11 +59,12 @@ class PacketQueue {
       const Bytes size = std::min(left, packet_bytes);
       const bool last = size == left;
       add(first.item, first.written, size, last);
-      first.written += size;
       taken += size;
-      if (!last) continue;
-      std::pop_heap(queue_.begin(), queue_.end(), After);
-      queue_.pop_back();
+      if (!last) {
+        first.written += size;
+        continue;
+      }
+      PopHeap(queue_, After);
     }
     return taken;
   }

@@ -11,11 +11,11 @@
 #ifndef COMMSCHED_RUNTIME_SIMULATOR_EVENT_QUEUE_H
 #define COMMSCHED_RUNTIME_SIMULATOR_EVENT_QUEUE_H
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <vector>
 
+#include "runtime/base/heap.h"
 #include "runtime/base/time.h"
 
 namespace commsched::runtime::simulator {
@@ -86,7 +86,7 @@ class EventQueue {
       free_.pop_back();
     }
     heap_.push_back({time, next_++, list});
-    std::push_heap(heap_.begin(), heap_.end(), Later());
+    PushHeap(heap_, Later());
     return list;
   }
   void EndMoment(const Moment &moment) {
@@ -95,8 +95,7 @@ class EventQueue {
     lists_[moment.list].events.clear();
     lists_[moment.list].taken = 0;
     free_.push_back(moment.list);
-    std::pop_heap(heap_.begin(), heap_.end(), Later());
-    heap_.pop_back();
+    PopHeap(heap_, Later());
   }
 
   std::vector<Moment> heap_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 
 namespace commsched::runtime::simulator {
 namespace {
@@ -15,6 +16,12 @@ double PacketBytesAt(double rate) {
   const double took = double(core::kLargePacket) / rate;
   // Of a link that is hardly one, as long as can be counted.
   return double(core::PacketBytes(Time(std::min(took, 1e18))));
+}
+
+// Of what a Time holds; without SSE 4.1 std::ceil is a call.
+Time Ceiling(double ns) {
+  const Time whole = Time(ns);
+  return whole + Time(double(whole) < ns);
 }
 
 }  // namespace
@@ -60,7 +67,7 @@ uint32_t Network::NewMessage() {
   }
   const uint32_t index = free_;
   free_ = messages_[index].next;
-  messages_[index] = Message();
+  std::construct_at(&messages_[index]);  // in its place: a copy waits for its parts
   return index;
 }
 
@@ -78,15 +85,16 @@ void Network::Ready(uint32_t index) {
 void Network::MarkDirty(uint32_t index) {
   if (channels_[index].dirty) return;
   channels_[index].dirty = true;
-  dirty_.push_back(index);
+  dirty_[turn_].push_back(index);
 }
 
 bool Network::Settle(Time now) {
-  if (dirty_.empty()) return false;
+  if (dirty_[turn_].empty()) return false;
   // Sockets that take something tell the host, which may have more to send.
-  settling_.swap(dirty_);
-  for (uint32_t index : settling_) channels_[index].dirty = false;
-  for (uint32_t index : settling_) {
+  std::vector<uint32_t> &settling = dirty_[turn_];
+  turn_ = 1 - turn_;
+  for (uint32_t index : settling) channels_[index].dirty = false;
+  for (uint32_t index : settling) {
     while (!channels_[index].writing && Write(index, now)) {
     }
     Channel &channel = channels_[index];
@@ -95,7 +103,7 @@ bool Network::Settle(Time now) {
     else
       Schedule(index, now);
   }
-  settling_.clear();
+  settling.clear();
   return true;
 }
 
@@ -125,7 +133,7 @@ bool Network::Write(uint32_t index, Time now) {
             // It is there as late as if it were not empty.
             const double whole = message.bytes / message.share + channel.overhead_bytes;
             extra = std::max(extra,
-                             Time(std::ceil(TimeOf(index, whole * (1 - message.share)))));
+                             Ceiling(TimeOf(index, whole * (1 - message.share))));
           }
         }
         if (last_piece) append(m);
@@ -156,7 +164,10 @@ bool Network::Write(uint32_t index, Time now) {
     }
     return true;
   }
-  channel.packets.push_back({channel.tail, first, extra});
+  Packet &packet = channel.packets.emplace_back();
+  packet.end = channel.tail;
+  packet.first = first;
+  packet.extra = extra;
   channel.writing = true;
   channel.written = first;
   if (!channel.active) Activate(index, now);
@@ -229,7 +240,7 @@ void Network::Schedule(uint32_t index, Time now) {
     left = std::min(left, channel.tail - channel.ahead_bytes - channel.served);
   const double wait = std::max(0.0, left) / channel.rate;
   // A hair above a whole nanosecond is rounding.
-  const Time at = now + Time(std::ceil(wait - 1e-6));
+  const Time at = now + Ceiling(wait - 1e-6);
   // An event that comes too early only finds nothing to do.
   if (channel.scheduled >= now && channel.scheduled <= at) return;
   channel.scheduled = at;

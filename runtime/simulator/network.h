@@ -12,6 +12,7 @@
 #ifndef COMMSCHED_RUNTIME_SIMULATOR_NETWORK_H
 #define COMMSCHED_RUNTIME_SIMULATOR_NETWORK_H
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -104,9 +105,9 @@ class Network {
     std::vector<uint32_t> channels;  // with something on the wire
   };
   struct Packet {
-    double end;      // on the wire, counted from `Channel::served` = 0
-    uint32_t first;  // of the messages that end in it, kNone: none
-    Time extra;      // latency beyond the channel's
+    double end = 0;          // on the wire, counted from `Channel::served` = 0
+    uint32_t first = kNone;  // of the messages that end in it, kNone: none
+    Time extra = 0;          // latency beyond the channel's
   };
   struct Channel {
     uint32_t up = 0, down = 0;
@@ -150,7 +151,9 @@ class Network {
   std::vector<Message> messages_;
   uint32_t free_ = kNone;
   uint64_t next_number_ = 0;
-  std::vector<uint32_t> dirty_, settling_;
+  // Channels: those marked now, and those that Settle is at.
+  std::array<std::vector<uint32_t>, 2> dirty_;
+  int turn_ = 0;
   // Of Share, kept for their memory.
   std::vector<uint32_t> group_, group_resources_;
   std::vector<uint32_t> mark_, resource_mark_;

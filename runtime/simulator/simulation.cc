@@ -108,7 +108,7 @@ void Simulation::Handle(const Event &event) {
 
 // Everything that has ended at this time is counted: now what is ready begins.
 void Simulation::Settle() {
-  std::vector<uint32_t> dirty;
+  std::vector<uint32_t> &dirty = settling_;
   for (;;) {
     bool any = false;
     dirty.swap(dirty_ranks_);

@@ -211,7 +211,7 @@ class Simulation final : private Network::Host {
   std::vector<Link> links_;   // by channel
   std::vector<Server> servers_;
   std::vector<int> first_trainer_;  // of servers' machines, by class
-  std::vector<uint32_t> dirty_ranks_, dirty_links_;
+  std::vector<uint32_t> dirty_ranks_, dirty_links_, settling_;
   core::Calls::Actions actions_;
   core::Controls controls_;
   // Of servers' messages: instruction and begin, by call.
