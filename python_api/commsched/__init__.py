@@ -14,13 +14,14 @@ from .errors import (CheckError, CommSchedError, FrontEndError, Interrupted, Job
                      SampleError, ToolError, UnsupportedOp)
 from .following import JsonLines, TensorBoard
 from .job import Job, init
+from .posts import Posted, Posts
 from .program import Program
 from .simulation import LinkUse, RankUse, Simulation, simulate
 from .sparse import Sparse
 from .strategy import AllReduce, ParameterServers
 from .transpiling import transpile
 
-__all__ = ["AllReduce", "CheckError", "Checked", "Cluster", "CommSchedError", "DataCache", "FrontEndError", "GuessedCosts", "Interrupted", "Job", "JobError", "JsonLines", "LinkUse", "Loader", "ParameterServers", "Program", "RankUse",
+__all__ = ["AllReduce", "CheckError", "Checked", "Cluster", "CommSchedError", "DataCache", "FrontEndError", "GuessedCosts", "Interrupted", "Job", "JobError", "JsonLines", "LinkUse", "Loader", "ParameterServers", "Posted", "Posts", "Program", "RankUse",
            "RefusedProgram", "Replan", "RuntimeFailure",
            "SampleError", "Simulation", "Sparse", "TensorBoard", "ToolError", "UnsupportedOp", "grad", "init", "mark_gradients", "simulate", "transpile", "value_and_grad",
            "worker_index", "worker_key"]

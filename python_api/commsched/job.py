@@ -52,10 +52,23 @@ def init(*, rank: Optional[int] = None, size: Optional[int] = None, transport: O
     global _current
     if _current is not None:
         raise JobError("init must be called once in a process")
-    given = dict(token_file=token_file, tls_ca=tls_ca, tls_cert=tls_cert, tls_key=tls_key, tls_server_name=tls_server_name)
+    options = job_options(rank=rank, size=size, transport=transport, peers=peers, master=master, port=port, token=token,
+                          token_file=token_file, tls_ca=tls_ca, tls_cert=tls_cert, tls_key=tls_key, tls_server_name=tls_server_name,
+                          insecure=insecure, listen_any=listen_any, membership=membership, deadline=deadline)
+    _install_hook()
+    _current = joined(options)
+    atexit.register(_current._leave)
+    return _current
+
+
+def job_options(*, rank: Optional[int] = None, size: Optional[int] = None, transport: Optional[str] = None,
+                peers: Optional[Sequence[str]] = None, master: Optional[str] = None, port: Optional[int] = None,
+                token: Optional[str] = None, insecure: bool = False, listen_any: bool = False,
+                membership: Optional[int] = None, deadline: float = 30.0, **given: "None | str | os.PathLike") -> JobOptions:
+    """What init() is given, checked, as the library takes it. Raises JobError."""
     if not insecure:
         for name in _FROM_ENVIRONMENT:
-            if given[name] is None and not (name == "token_file" and token is not None):
+            if given.get(name) is None and not (name == "token_file" and token is not None):
                 given[name] = os.environ.get(f"COMMSCHED_{name.upper()}") or None
     for name, value, least, most in (("rank", rank, 0, 4095), ("size", size, 1, 4096), ("port", port, 1, 65535),
                                      ("membership", membership, 0, (1 << 31) - 1)):
@@ -68,18 +81,16 @@ def init(*, rank: Optional[int] = None, size: Optional[int] = None, transport: O
     if isinstance(peers, str):
         raise JobError(f"peers must be a list of addresses, got: {peers!r}")
     text = {"transport": transport, "peers": ",".join(peers) if peers else None, "master": master, "token": token, **given}
-    options = JobOptions(struct_size=ctypes.sizeof(JobOptions), rank=-1 if rank is None else rank, size=size or 0,
-                         port=port or 0, membership=-1 if membership is None else membership, insecure=bool(insecure),
-                         listen_any=bool(listen_any), deadline_seconds=float(deadline),
-                         **{n: os.fsencode(v) for n, v in text.items() if v is not None})
-    _install_hook()
-    lib = library()
+    return JobOptions(struct_size=ctypes.sizeof(JobOptions), rank=-1 if rank is None else rank, size=size or 0,
+                      port=port or 0, membership=-1 if membership is None else membership, insecure=bool(insecure),
+                      listen_any=bool(listen_any), deadline_seconds=float(deadline),
+                      **{n: os.fsencode(v) for n, v in text.items() if v is not None})
 
-    def join():
-        return lib.cs_job_join(ctypes.byref(options))
-    _current = Job(_waited(join, lambda handle: not handle))
-    atexit.register(_current._leave)
-    return _current
+
+def joined(options: JobOptions) -> "Job":
+    """A job that this process has joined, beside that of init(). Raises JobError."""
+    lib = library()
+    return Job(waited(lambda: lib.cs_job_join(ctypes.byref(options)), lambda handle: not handle))
 
 
 def current() -> Optional["Job"]:
@@ -87,7 +98,7 @@ def current() -> Optional["Job"]:
     return _current if _current is not None and not _current.closed else None
 
 
-def _waited(call: Callable[[], Any], failed: Callable[[Any], bool]) -> Any:
+def waited(call: Callable[[], Any], failed: Callable[[Any], bool]) -> Any:
     """The result of a call of the library that may wait for other ranks for long: here, signals are handled meanwhile."""
     box: list = []
 
@@ -142,7 +153,7 @@ class Job:
         size = ctypes.c_size_t()
         with self._lock:
             handle = self._alive()
-            pointer = _waited(lambda: self._lib.cs_job_broadcast(handle, what.encode(), data, len(data), ctypes.byref(size)),
+            pointer = waited(lambda: self._lib.cs_job_broadcast(handle, what.encode(), data, len(data), ctypes.byref(size)),
                               lambda p: p is None)
             return ctypes.string_at(pointer, size.value)
 
@@ -151,7 +162,7 @@ class Job:
         sizes = (ctypes.c_uint64 * self.size)()
         with self._lock:
             handle = self._alive()
-            pointer = _waited(lambda: self._lib.cs_job_gather(handle, what.encode(), data, len(data), sizes),
+            pointer = waited(lambda: self._lib.cs_job_gather(handle, what.encode(), data, len(data), sizes),
                               lambda p: p is None)
             if self.rank != 0:
                 return None

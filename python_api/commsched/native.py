@@ -58,6 +58,14 @@ class _RankOptions(ctypes.Structure):
                 ("plan_bytes", ctypes.c_size_t), ("replanning", ctypes.POINTER(_Replanning))]
 
 
+class PostOptions(ctypes.Structure):
+    """cs_post_options of the C interface."""
+    _fields_ = [("struct_size", ctypes.c_size_t), ("key", ctypes.c_char_p), ("kind", ctypes.c_int), ("element", ctypes.c_int),
+                ("combine", ctypes.c_int), ("priority", ctypes.c_int), ("peer", ctypes.c_int), ("input", ctypes.c_void_p),
+                ("output", ctypes.c_void_p), ("count", ctypes.c_uint64), ("send_counts", ctypes.POINTER(ctypes.c_uint64)),
+                ("receive_counts", ctypes.POINTER(ctypes.c_uint64))]
+
+
 def library() -> ctypes.CDLL:
     """The loaded library with its functions declared."""
     global _library
@@ -82,6 +90,12 @@ def library() -> ctypes.CDLL:
                 ("cs_job_leave", None, [handle]),
                 ("cs_job_broadcast", handle, [handle, text, text, size, ctypes.POINTER(size)]),
                 ("cs_job_gather", handle, [handle, text, text, size, ctypes.POINTER(ctypes.c_uint64)]),
+                ("cs_posts_create", handle, [handle, ctypes.c_double]),
+                ("cs_posts_post", ctypes.c_int, [handle, ctypes.POINTER(PostOptions), ctypes.POINTER(ctypes.c_uint64)]),
+                ("cs_posts_wait", ctypes.c_int, [handle, ctypes.c_uint64, ctypes.c_double]),
+                ("cs_posts_cancel", ctypes.c_int, [handle, text]),
+                ("cs_posts_bytes_sent", ctypes.c_uint64, [handle]),
+                ("cs_posts_destroy", None, [handle]),
                 ("cs_session_destroy", None, [handle]),
                 ("cs_session_set_slot", ctypes.c_int, [handle, text, ctypes.c_void_p, size]),
                 ("cs_session_get_slot", ctypes.c_int, [handle, text, ctypes.c_void_p, size]),

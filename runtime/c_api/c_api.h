@@ -119,6 +119,67 @@ CS_API int cs_session_stop_reason(cs_session *session, int *reason);
 /* Ends the steps of all ranks with this error. From any thread. */
 CS_API int cs_session_cancel(cs_session *session, const char *why);
 
+/* Collectives without a plan, for frameworks whose compute is their own: all ranks of a job
+ * create such a group together, and post to it whenever they like. A key names a collective: the
+ * n-th post under it meets the n-th under it on the other ranks, in whichever order each rank
+ * posts. The first error ends the group: posts that are not done fail with it, and so does all
+ * that follows, on all ranks. It names the key and the peer. Of a group, all functions may be
+ * called by several threads at once, except cs_posts_destroy. */
+typedef struct cs_posts cs_posts;
+
+enum cs_post_kind {
+  CS_ALL_REDUCE,     /* `output` of `count`, from `input` if that is not NULL */
+  CS_REDUCE_SCATTER, /* `input` of `count` for each rank, `output` of `count` */
+  CS_ALL_GATHER,     /* `input` of `count`, `output` of `count` from each rank */
+  CS_BROADCAST,      /* `output` of `count`, from that of rank `peer` */
+  CS_ALL_TO_ALL,     /* `input` of send_counts, `output` of receive_counts */
+  CS_SEND,           /* `input` of `count`, to rank `peer` */
+  CS_RECEIVE,        /* `output` of `count`, from rank `peer` */
+  CS_BARRIER
+};
+enum cs_post_element { /* as in plan.proto */
+  CS_F64 = 1,
+  CS_F32,
+  CS_F16,
+  CS_BF16,
+  CS_I64,
+  CS_I32,
+  CS_I8 /* also of bytes that are only moved, and sums of unsigned ones */
+};
+enum cs_post_combine {
+  CS_SUM = 1,
+  CS_MAX,
+  CS_MIN,
+  CS_MEAN /* of floating-point elements: the sum over the number of ranks */
+};
+typedef struct cs_post_options {
+  size_t struct_size;
+  const char *key; /* not empty; the same on all ranks */
+  int kind, element;
+  int combine;  /* of CS_ALL_REDUCE and CS_REDUCE_SCATTER */
+  int priority; /* smaller: more urgent */
+  int peer;
+  const void *input; /* dense; stays as it is, and output nobody else's, until it is done */
+  void *output;
+  uint64_t count;                               /* elements */
+  const uint64_t *send_counts, *receive_counts; /* of CS_ALL_TO_ALL: elements, by rank */
+} cs_post_options;
+
+/* All ranks. The job outlives the group. `deadline_seconds`: without progress of what is
+ * posted; 0: that of the job. */
+CS_API cs_posts *cs_posts_create(cs_job *job, double deadline_seconds);
+/* Begins, and does not wait. `number` is for cs_posts_wait. */
+CS_API int cs_posts_post(cs_posts *posts, const cs_post_options *options, uint64_t *number);
+/* Waits until it is done, upon which the number is forgotten, or for `seconds`: then it
+ * returns 2, and is to be called again. */
+CS_API int cs_posts_wait(cs_posts *posts, uint64_t number, double seconds);
+/* Ends all on all ranks with this error. */
+CS_API int cs_posts_cancel(cs_posts *posts, const char *why);
+/* Bytes of messages that this rank has sent. */
+CS_API uint64_t cs_posts_bytes_sent(const cs_posts *posts);
+/* What is not done is dropped, which is an error of the other ranks. NULL is allowed. */
+CS_API void cs_posts_destroy(cs_posts *posts);
+
 /* Drops calls that have not completed. NULL is allowed. */
 CS_API void cs_session_destroy(cs_session *session);
 

@@ -13,45 +13,21 @@
 #include "grpc/base/security.h"
 #include "launch/job.h"
 #include "runtime/c_api/c_api_error.h"
+#include "runtime/c_api/c_api_job.h"
 #include "runtime/c_api/c_api_session.h"
 
 namespace rt = commsched::runtime;
 namespace launch = commsched::launch;
+using commsched::CheckJob;
 using commsched::CheckProcess;
 using commsched::CheckSession;
+using commsched::Copied;
 using commsched::Counted;
 using commsched::Finished;
-
-struct cs_job {
-  const pid_t process = getpid();
-  std::unique_ptr<launch::Job> job;
-  absl::Duration deadline = absl::Seconds(30);
-  std::string broadcast, gathered;
-};
 
 namespace {
 
 std::string Text(const char *text) { return text != nullptr ? text : ""; }
-
-absl::Status Check(const cs_job *job) {
-  if (job == nullptr) return absl::FailedPreconditionError("there is no job: it has been left");
-  if (job->process == getpid()) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      "a job cannot be used in a forked process, which does not have its threads");
-}
-
-// Fields that the caller's version of the struct does not have are zero.
-template <typename T>
-absl::StatusOr<T> Copied(const T *given, const char *name) {
-  T copy = {};
-  size_t size = 0;
-  if (given != nullptr) std::memcpy(&size, given, sizeof(size));
-  if (given == nullptr || size < sizeof(size_t) || size > sizeof(T))
-    return absl::InvalidArgumentError(
-        absl::StrCat("struct_size of ", name, " must be at most ", sizeof(T), ", got: ", size));
-  std::memcpy(&copy, given, size);
-  return copy;
-}
 
 absl::StatusOr<launch::JobOptions> JobOptionsOf(const cs_job_options *given) {
   launch::JobOptions options;
@@ -177,6 +153,13 @@ absl::Status CheckRank(const cs_session *session) {
 
 }  // namespace
 
+absl::Status commsched::CheckJob(const cs_job *job) {
+  if (job == nullptr) return absl::FailedPreconditionError("there is no job: it has been left");
+  if (job->process == getpid()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "a job cannot be used in a forked process, which does not have its threads");
+}
+
 extern "C" {
 
 cs_job *cs_job_join(const cs_job_options *given) {
@@ -203,7 +186,7 @@ int cs_job_local_rank(const cs_job *job) { return job->job->local_rank(); }
 const char *cs_job_transport(const cs_job *job) { return job->job->transport(); }
 
 int cs_job_abort(cs_job *job, const char *why) {
-  if (absl::Status s = Check(job); !s.ok()) return Finished(s);
+  if (absl::Status s = CheckJob(job); !s.ok()) return Finished(s);
   job->job->control().Abort(absl::AbortedError(Text(why)));
   return Finished(absl::OkStatus());
 }
@@ -216,7 +199,7 @@ void cs_job_leave(cs_job *job) {
 
 const void *cs_job_broadcast(cs_job *job, const char *what, const void *data, size_t bytes,
                              size_t *all_bytes) {
-  if (absl::Status s = Check(job); !s.ok()) return Finished(s), nullptr;
+  if (absl::Status s = CheckJob(job); !s.ok()) return Finished(s), nullptr;
   auto all = job->job->control().Broadcast(Text(what), {static_cast<const char *>(data), bytes});
   if (Finished(all.status()) != 0) return nullptr;
   job->broadcast = *std::move(all);
@@ -226,7 +209,7 @@ const void *cs_job_broadcast(cs_job *job, const char *what, const void *data, si
 
 const void *cs_job_gather(cs_job *job, const char *what, const void *data, size_t bytes,
                           uint64_t *sizes) {
-  if (absl::Status s = Check(job); !s.ok()) return Finished(s), nullptr;
+  if (absl::Status s = CheckJob(job); !s.ok()) return Finished(s), nullptr;
   auto parts = job->job->control().Gather(Text(what), {static_cast<const char *>(data), bytes});
   if (Finished(parts.status()) != 0) return nullptr;
   job->gathered.clear();
@@ -241,7 +224,7 @@ const void *cs_job_gather(cs_job *job, const char *what, const void *data, size_
 cs_session *cs_session_create_rank(const cs_rank_options *given) {
   auto options = Copied(given, "cs_rank_options");
   absl::Status status = options.status();
-  if (status.ok()) status = Check(options->job);
+  if (status.ok()) status = CheckJob(options->job);
   if (!status.ok()) return Finished(status), nullptr;
   Counted counted;
   auto session = OneRank(*options);

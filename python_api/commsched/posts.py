@@ -1,0 +1,225 @@
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Collectives without a plan, for a framework whose compute is its own: Posts, post() and wait()."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from typing import Any, Optional, Sequence
+
+from .errors import CommSchedError, RuntimeFailure
+from .job import Job, waited
+from .native import PostOptions, library
+
+KINDS = {name: i for i, name in enumerate(("all_reduce", "reduce_scatter", "all_gather", "broadcast", "all_to_all", "send",
+                                           "receive", "barrier"))}
+COMBINES = {"sum": 1, "max": 2, "min": 3, "mean": 4}
+_BYTE = 7
+# Of types that are combined, by their names in NumPy and PyTorch. Sums of unsigned bytes are those of signed ones.
+ELEMENTS = {"float64": 1, "float32": 2, "float16": 3, "bfloat16": 4, "int64": 5, "int32": 6, "int8": _BYTE, "uint8": _BYTE}
+_REDUCES = ("all_reduce", "reduce_scatter")
+
+
+class Posted:
+    """One post under way. wait() returns when it is done, upon which its tensors are the caller's again."""
+
+    def __init__(self, posts: "Posts", number: int, keep: tuple):
+        self._posts, self._number, self._keep, self._done = posts, number, keep, False
+        self._lock = threading.Lock()
+
+    def wait(self, seconds: Optional[float] = None) -> bool:
+        """Whether it is done within `seconds`; None: it waits for it. Raises RuntimeFailure."""
+        left = seconds
+        while not self._done:
+            now = 0.2 if left is None else min(max(left, 0.0), 0.2)  # in between, signals are handled
+            with self._lock:
+                if not self._done and self._posts._wait(self._number, now):
+                    self._done, self._keep = True, ()
+            if left is not None:
+                if left <= 0 and not self._done:
+                    return False
+                left -= now
+        return True
+
+    def done(self) -> bool:
+        return self.wait(0.0)
+
+    def __del__(self):
+        if not self._done:
+            self._posts._orphan(self._number, self._keep)
+
+
+class Posts:
+    """A group of ranks to which each posts collectives whenever it likes: docs/posts.md. All ranks of the job create it
+    together. Any thread may use it.
+
+    job: what init() has returned. deadline: seconds without progress of what is posted; None: that of the job.
+    Raises JobError.
+    """
+
+    def __init__(self, job: Job, deadline: Optional[float] = None):
+        self.rank, self.size = job.rank, job.size
+        self._lib, self._process, self._orphans = library(), os.getpid(), []  # [(number, tensors)]
+        self._handle = waited(lambda: self._lib.cs_posts_create(job._alive(), float(deadline or 0)), lambda handle: not handle)
+        self._job = job  # outlives it
+        job._sessions.add(self)
+
+    def post(self, key: str, tensor: Any = None, kind: str = "all_reduce", *, combine: str = "sum", output: Any = None,
+             peer: int = 0, priority: int = 0, send_counts: Optional[Sequence[int]] = None,
+             receive_counts: Optional[Sequence[int]] = None) -> Posted:
+        """Begins a collective, and does not wait.
+
+        key: of the collective; the n-th post under it meets the n-th on the other ranks, in whichever order each rank posts.
+        tensor: a NumPy array or a PyTorch tensor on the CPU, dense, in row-major order. It stays as it is, and output nobody
+          else's, until wait() has returned.
+        kind: "all_reduce" (tensor, in place; or from tensor to output), "reduce_scatter" (tensor of size equal parts, output:
+          the own one), "all_gather" (output of size times the tensor's elements), "broadcast" (tensor, of rank peer),
+          "all_to_all" (tensor of size equal parts, or send_counts elements for each rank; output likewise, receive_counts),
+          "send" (tensor, to peer), "receive" (tensor, from peer) or "barrier".
+        combine: of all_reduce and reduce_scatter: "sum", "mean" (of floating-point elements), "max" or "min".
+        priority: the smaller, the more urgent.
+
+        Raises RuntimeFailure.
+        """
+        if kind not in KINDS:
+            raise RuntimeFailure(f"kind must be one of {', '.join(KINDS)}, got: {kind}")
+        if combine not in COMBINES:
+            raise RuntimeFailure(f"combine must be one of {', '.join(COMBINES)}, got: {combine}")
+        what = f'{kind} "{key}"'
+        options = PostOptions(struct_size=ctypes.sizeof(PostOptions), key=key.encode(), kind=KINDS[kind], priority=priority, peer=peer)
+        if kind == "barrier":
+            return self._begin(options, ())
+        pointer, type_name, count, unit = _memory(what, tensor)
+        _, out_type, out_count, _ = out = _memory(what, output) if output is not None else (None, type_name, 0, unit)
+        if out_type != type_name:
+            raise RuntimeFailure(f"{what}: output must be of {type_name}, got: {out_type}")
+        combined = kind in _REDUCES
+        if combined and (type_name not in ELEMENTS or type_name == "uint8" and combine in ("max", "min")):
+            raise RuntimeFailure(f"{what}: elements of {type_name} cannot be combined by {combine}")
+        scale = 1
+        if type_name not in ELEMENTS:  # they are only moved
+            scale, type_name = unit, "uint8"
+        options.element, options.combine = ELEMENTS[type_name], COMBINES[combine] if combined else 0
+        if kind in ("all_reduce", "broadcast", "receive"):
+            given = kind == "all_reduce" and output is not None
+            options.input, options.output, options.count = (pointer, out[0], count) if given else (None, pointer, count)
+            wanted = count if given else 0
+        elif kind == "send":
+            options.input, options.count, wanted = pointer, count, 0
+        elif kind == "all_gather":
+            options.input, options.output, options.count, wanted = pointer, out[0], count, count * self.size
+        else:
+            options.input, options.output, wanted = pointer, out[0], count // self.size
+            if kind == "all_to_all":
+                sends, receives = ([count // self.size] * self.size if c is None else list(c) for c in (send_counts, receive_counts))
+                if len(sends) != self.size or len(receives) != self.size or min(sends + receives) < 0:
+                    raise RuntimeFailure(f"{what}: counts must be those of {self.size} ranks, got: {sends}, {receives}")
+                if sum(sends) != count:
+                    raise RuntimeFailure(f"{what}: tensor must have {sum(sends)} elements, got: {count}")
+                wanted = sum(receives)
+                counts = [(ctypes.c_uint64 * self.size)(*(n * scale for n in c)) for c in (sends, receives)]
+                options.send_counts, options.receive_counts = counts
+            elif count % self.size:
+                raise RuntimeFailure(f"{what}: tensor must have equal parts for {self.size} ranks, got: {count} elements")
+            options.count = count // self.size if kind == "reduce_scatter" else 0
+        if out_count != wanted or (wanted == 0 and output is not None and kind in ("broadcast", "send", "receive")):
+            raise RuntimeFailure(f"{what}: output must have {wanted} elements, got: {out_count}")
+        options.count *= scale
+        return self._begin(options, (tensor, output))
+
+    def wait(self, *posted: Posted) -> None:
+        """Returns when all of these are done. Raises RuntimeFailure."""
+        for one in posted:
+            one.wait()
+
+    def barrier(self, key: str = "barrier") -> None:
+        """Returns when all ranks have called it."""
+        self.post(key, kind="barrier").wait()
+
+    @property
+    def bytes_sent(self) -> int:
+        """Of messages to other ranks, so far."""
+        return self._lib.cs_posts_bytes_sent(self._alive())
+
+    @property
+    def closed(self) -> bool:
+        return not self._handle
+
+    def cancel(self, why: str) -> None:
+        """Ends all posts of all ranks with this error, in one line."""
+        if self._lib.cs_posts_cancel(self._alive(), why.encode()):
+            self._fail()
+
+    def close(self) -> None:
+        """In good order where all posts are done; to other ranks that wait for one of this it is an error."""
+        handle, self._handle = self._handle, None
+        if handle and self._process == os.getpid():
+            self._lib.cs_posts_destroy(handle)
+        self._orphans = []
+
+    def __enter__(self) -> "Posts":
+        return self
+
+    def __exit__(self, kind, error, trace) -> None:
+        if error is not None and self._handle:
+            try:
+                self.cancel(f"rank {self.rank}: {kind.__name__}: {error}".splitlines()[0])
+            except CommSchedError:
+                pass
+        self.close()
+
+    def __del__(self):
+        if getattr(self, "_handle", None):
+            self.close()
+
+    def _begin(self, options: PostOptions, keep: tuple) -> Posted:
+        self._sweep()
+        number = ctypes.c_uint64()
+        if self._lib.cs_posts_post(self._alive(), ctypes.byref(options), ctypes.byref(number)):
+            self._fail()
+        return Posted(self, number.value, keep)
+
+    def _wait(self, number: int, seconds: float) -> bool:
+        result = self._lib.cs_posts_wait(self._alive(), number, seconds)
+        if result == 1:
+            self._fail()
+        return result == 0
+
+    # Nobody waits for it, but its tensors stay until it is done.
+    def _orphan(self, number: int, keep: tuple) -> None:
+        if self._handle:
+            self._orphans.append((number, keep))
+
+    def _sweep(self) -> None:
+        if self._orphans:
+            orphans, self._orphans = self._orphans, []
+            self._orphans += [o for o in orphans if self._lib.cs_posts_wait(self._alive(), o[0], 0.0) != 0]
+
+    def _alive(self) -> int:
+        if self._process != os.getpid():
+            raise RuntimeFailure("a group cannot be used in a forked process, which does not have its threads")
+        if not self._handle:
+            raise RuntimeFailure("the group is closed")
+        return self._handle
+
+    def _fail(self):
+        message = self._lib.cs_last_error()
+        raise RuntimeFailure(message.decode(errors="replace") if message else "unknown error of the runtime")
+
+
+def _memory(what: str, tensor: Any) -> "tuple[int, str, int, int]":
+    """Address, name of the type, number and bytes of the elements."""
+    if hasattr(tensor, "data_ptr"):
+        if tensor.device.type != "cpu":
+            raise RuntimeFailure(f"{what}: tensor must be on the CPU, got: {tensor.device}")
+        if str(tensor.layout) != "torch.strided" or not tensor.is_contiguous():
+            raise RuntimeFailure(f"{what}: tensor must be dense and contiguous, got: strides {tuple(tensor.stride())} of {tuple(tensor.shape)}"
+                                 if str(tensor.layout) == "torch.strided" else f"{what}: tensor must be dense, got: {tensor.layout}")
+        return tensor.data_ptr(), str(tensor.dtype).removeprefix("torch."), tensor.numel(), tensor.element_size()
+    if not hasattr(tensor, "ctypes"):
+        raise RuntimeFailure(f"{what}: tensor must be a NumPy array or a PyTorch tensor, got: {type(tensor).__name__}")
+    if not tensor.flags.c_contiguous or tensor.dtype.hasobject or not tensor.dtype.isnative:
+        raise RuntimeFailure(f"{what}: array must be contiguous, of native numbers, got: strides {tensor.strides} of {tensor.shape}, {tensor.dtype}")
+    return tensor.ctypes.data, tensor.dtype.name, tensor.size, tensor.itemsize
