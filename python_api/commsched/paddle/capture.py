@@ -16,7 +16,7 @@ from typing import Any, Mapping, Optional, Sequence
 import numpy as np
 import paddle
 
-from ..errors import FrontEndError
+from ..errors import FrontEndError, UnsupportedOp
 from ..frontend.located import best, shown
 from . import values
 
@@ -120,6 +120,8 @@ class _Reader:
         frames = _frames(op)
         place = best(frames, _PADDLE)
         what = f"{shown(place)}: {name}" if place else name
+        if op.num_regions():
+            raise UnsupportedOp(name, shown(place) if place else None)
         operands = [self._id(v) for v in op.operands_source()]
         if name in _SOURCES:
             self._source(op, name, attributes)

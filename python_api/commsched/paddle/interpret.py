@@ -17,6 +17,7 @@ from .capture import Captured, Op
 from .rules import RULES, NoRule, Operation, pullback
 
 _DRAWING = ("pd_op.dropout",)
+_SHAPED = ("pd_op.reshape", "pd_op.reshape_", "pd_op.view_shape", "pd_op.expand")
 
 
 def draws(captured: Captured) -> bool:
@@ -100,9 +101,10 @@ def _checked(op: Op, value: Any, result: Any, operands: Mapping[str, Any], rows:
     samples, local = rows
     if isinstance(value, np.ndarray):
         return value.astype(result.dtype)
-    # The first dimension of what each worker has a part of is then smaller, and nothing else is.
-    parted = samples != local and any(not isinstance(v, np.ndarray) and getattr(v, "shape", ())[:1] == (local,) for v in operands.values())
-    if parted and result.shape[:1] == (samples,) and value.shape[:1] == (samples,) and value.size:
+    # The first dimension of what each worker has a part of is smaller here, and an operation may hold the other size.
+    first = next((v for v in operands.values() if v is not None), None)
+    if (samples != local and op.name in _SHAPED and getattr(first, "shape", ())[:1] == (local,) and value.shape[:1] == (samples,)
+            and result.shape[:1] == (samples,)):
         raise FrontEndError(f"{place.replace(chr(34), '') + ': ' if place else ''}{op.name} has the batch size {samples} as a constant, where each "
                             f"worker has {local} samples; have it be -1, and the first dimension of data None")
     for own, said in zip(value.shape, result.shape):

@@ -97,9 +97,9 @@ def _group_norm(op: Operation, x, scale=None, bias=None, **_):
 
 
 @rule("group_norm_grad")
-def _group_norm_grad(op: Operation, x, scale, bias, y, mean, variance, out_grad):
+def _group_norm_grad(op: Operation, x, scale, bias, y, mean, variance, y_grad):
     given = {n: v for n, v in (("x", x), ("scale", scale), ("bias", bias)) if v is not None}
-    found = jax.vjp(lambda g: _group_norm(op, **g)[0], given)[1](out_grad)[0]
+    found = jax.vjp(lambda g: _group_norm(op, **g)[0], given)[1](y_grad)[0]
     return found["x"], found.get("scale"), found.get("bias")
 
 
