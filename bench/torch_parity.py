@@ -15,13 +15,11 @@ rounding (biases of keys in attention), the default of 1e-8 lets rounding decide
 import argparse
 import copy
 import json
-import math
 import os
 import pathlib
-import re
-import subprocess
 import sys
-import tempfile
+
+from _parity import by_plan, reduced_bytes
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "python"))
@@ -73,30 +71,6 @@ def all_models(seed):
         print("left out: HF ResNet, BERT, GPT-2, as there are no transformers (scripts/setup.sh --bench)")
         return found
     return {**found, **transformers_models(seed)}
-
-
-def by_plan(program, rates, batches):
-    """Slots after the steps, of the process without a framework."""
-    import numpy as np
-    description = program._description(program.workers)
-    with tempfile.TemporaryDirectory(prefix="commsched-") as folder:
-        folder = pathlib.Path(folder)
-        (folder / "plan").write_bytes(program.plan)
-        np.savez(folder / "slots.npz", **program.slots())
-        np.savez(folder / "rates.npz", **{name: np.array([r[i] for r in rates], np.float64) for i, name in enumerate(description.rates)})
-        for i, batch in enumerate(batches):
-            np.savez(folder / f"batch{i}.npz", **description.flatten("step", batch))
-        done = subprocess.run([sys.executable, str(ROOT / "bench" / "_torch_plan.py"), str(folder), str(len(batches))], capture_output=True,
-                              text=True)
-        if done.returncode:
-            sys.exit(f"the process with the plan failed ({done.returncode}): {done.stderr.strip()}")
-        return dict(np.load(folder / "result.npz"))
-
-
-def reduced_bytes(program, names):
-    """Of all-reduces of these tensors."""
-    found = re.findall(r'cs\.all_reduce "([^"]*)" mean .*: !cs\.placed<tensor<((?:\d+x)*)f32>', program.mlir(1))
-    return sum(4 * math.prod(int(n) for n in shape.split("x") if n) for name, shape in found if name in names)
 
 
 def compare(make, loss_fn, batches, optimizer_of, workers, seed, drop):

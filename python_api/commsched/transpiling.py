@@ -55,13 +55,30 @@ def transpile(step: Callable, *example_arguments: Any, cluster: Union[int, Clust
     from the example arguments. Without any of them, and without a Cluster, a schedule is made from guesses, which a
     GuessedCosts warning says.
 
+    A static program of PaddlePaddle in place of step, with an example batch as feed is, goes to commsched.paddle.transpile.
+
     Raises FrontEndError (a ValueError), UnsupportedOp and RefusedProgram among them, before anything runs.
     """
+    if type(step).__module__.split(".")[0] == "paddle":
+        return _of_paddle(step, example_arguments, dict(params=(params, 0), batch=(batch, -1), constant=(constant, ()), functions=(functions, None)),
+                          cluster=cluster, location_root=location_root, strategy=strategy, profile=profile, calibration=calibration,
+                          calibrate=calibrate)
     cluster, costs = checked(cluster, strategy, location_root, profile, calibration, calibrate)
     batch, constant = ((p,) if isinstance(p, int) else p for p in (batch, constant))
     return made(Program, RankProgram, _jax(), step, example_arguments, cluster, strategy, costs, location_root=location_root,
                 row_sparse=strategy.row_sparse, params=params, batch=batch, constant=constant,
                 functions={} if functions is None else functions)
+
+
+def _of_paddle(program: Any, examples: tuple, others: "Mapping[str, tuple[Any, Any]]", **options: Any) -> Program:
+    """others: what a program has no use for, by name, with what it is when it is not given."""
+    from .paddle import transpile as of_program
+    for name, (value, default) in others.items():
+        if value != default:
+            raise FrontEndError(f"{name} must be left out for a program of PaddlePaddle, got: {value!r}")
+    if len(examples) > 1:
+        raise FrontEndError(f"a program of PaddlePaddle must have one example batch, a dictionary, got: {len(examples)} arguments")
+    return of_program(program, *examples, **options)
 
 
 def checked(cluster: Any, strategy: Any, location_root: Any, profile: Any, calibration: Any,

@@ -42,6 +42,7 @@ class Description:
     batches, metrics: of each function, by its name.
     flatten: (function, a batch as the user gives it, how many equal parts it is one of) -> arrays by batch name.
     restore: slot values by name -> the carried arguments, by position.
+    rates: names of slots that are set before each step: the optimizer's rates.
     """
 
     text: Callable[[Sequence[str]], str]
@@ -51,6 +52,7 @@ class Description:
     flatten: Callable[..., dict[str, np.ndarray]]
     restore: Callable[[Mapping[str, np.ndarray]], dict[int, Any]]
     params_position: int
+    rates: Sequence[str] = ()
 
 
 def check_part(name: str, example: "tuple[str, Sequence[int]]", given: "tuple[str, Sequence[int]]", parts: int) -> None:

@@ -19,6 +19,7 @@ from ..frontend import jax_worker
 from ..frontend.base import BatchArgument, Description, Slot, check_part
 from ..frontend.jax_frontend import _lower, path_name
 from ..frontend.jax_gradient import marking
+from ..frontend.located import Located, free_name
 from ..frontend.stablehlo import level0_function, level0_module
 from ..frontend.stablehlo.function import FunctionSpec
 from ..frontend.stablehlo.ir import Printer
@@ -91,13 +92,6 @@ def argument_names(step: Step) -> list[str]:
 
 
 @dataclasses.dataclass
-class TorchDescription(Description):
-    """rates: names of the slots with the optimizer's rates."""
-
-    rates: Sequence[str] = ()
-
-
-@dataclasses.dataclass
 class Layout:
     """What a program carries: names of slots beside the tensors they begin with."""
 
@@ -108,10 +102,7 @@ class Layout:
     taken: set[str] = dataclasses.field(default_factory=set)
 
     def free(self, name: str) -> str:
-        while name in self.taken:
-            name += "_"
-        self.taken.add(name)
-        return name
+        return free_name(name, self.taken)
 
 
 def layout(step: Step) -> Layout:
@@ -157,7 +148,7 @@ def _captured(step: Step, own: Layout, batch: Batch, parts: int) -> Graph:
 
 
 def describe(step: Step, arguments: tuple, *, workers: int, devices: int = 1, seed: int = 0,
-             location_root: Optional[str] = None) -> TorchDescription:
+             location_root: Optional[str] = None) -> Description:
     """See base.FrontEnd. arguments: the example batch."""
     own, batch = layout(step), Batch(arguments[0], argument_names(step))
     graph = _captured(step, own, batch, workers * devices)
@@ -181,7 +172,7 @@ def describe(step: Step, arguments: tuple, *, workers: int, devices: int = 1, se
         parts = batch.part(workers * devices)
         local = [np.dtype(values.to_numpy(t[:1]).dtype) for t in parts]
         specs += [jax.ShapeDtypeStruct(tuple(t.shape), d) for t, d in zip(parts, local)]
-        located = interpret.Located(location_root)
+        located = Located(location_root)
         kept, results = _kept(graph, slot_names, len(own.params))
 
         def flat(*inputs):
@@ -222,7 +213,7 @@ def describe(step: Step, arguments: tuple, *, workers: int, devices: int = 1, se
             check_part(name, *((str(t.dtype).removeprefix("torch."), t.shape) for t in (old, new)), parts)
             result[name] = values.to_numpy(new)
         return result
-    return TorchDescription(lambda header: level0_module([lines], printer, header), slots, {"step": arguments_}, {"step": metrics},
+    return Description(lambda header: level0_module([lines], printer, header), slots, {"step": arguments_}, {"step": metrics},
                             flatten, restore, 0, rates)
 
 

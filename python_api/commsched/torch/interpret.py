@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import torch
 
 from ..errors import UnsupportedOp
-from . import places
+from ..frontend.located import Located, first_failure
 from .rules import Operation, rule_of
 from .rules.table import NoRule, dtype_of
 from .values import to_numpy
@@ -37,33 +37,6 @@ def _described(value: Any) -> Any:
     return value.meta.get("val") if isinstance(value, torch.fx.Node) else value
 
 
-class Located:
-    """Numbers that stand for places in the names of scopes, where the walker of the lowered module finds them."""
-
-    def __init__(self, root: Optional[str]):
-        self._root, self._numbers = root, {}
-
-    def scope(self, node: torch.fx.Node):
-        place = node.meta.get("stack_trace")
-        if not place:
-            return jax.named_scope("torch")
-        return jax.named_scope(f"torch.at{self._numbers.setdefault(place, len(self._numbers))}.")
-
-    def text(self, place: Optional[str], column: str = "") -> Optional[str]:
-        if not place:
-            return None
-        file, _, line = places.shown(place, self._root).rpartition(":")
-        return f'"{file}":{line}{column}'
-
-    def __call__(self, location: str) -> Optional[str]:
-        """Of the text of a JAX location."""
-        import re
-        found = re.findall(r"torch\.at(\d+)\.", location)
-        if not found:
-            return None
-        return self.text(list(self._numbers)[int(found[-1])], ":1")
-
-
 def run(graph: torch.fx.GraphModule, inputs: Sequence[Any], located: Located, params: Sequence[Any] = (),
         random: "Optional[jax.Array]" = None) -> list:
     """The outputs. params: what marks of gradients name by position. random: the key that all numbers are drawn from."""
@@ -85,7 +58,7 @@ def run(graph: torch.fx.GraphModule, inputs: Sequence[Any], located: Located, pa
             return list(torch.fx.map_arg(node.args[0], known.__getitem__))
         else:
             arguments, keywords = (torch.fx.map_arg(a, known.__getitem__) for a in (node.args, node.kwargs))
-            with located.scope(node):
+            with located.scope(node.meta.get("stack_trace")):
                 known[node] = _apply(node, arguments, keywords, located, params, key)
     raise AssertionError("a graph without an output")
 
@@ -114,7 +87,7 @@ def _apply(node: torch.fx.Node, arguments: tuple, keywords: dict, located: Locat
         raise UnsupportedOp(f"{shown} with {why}", place) from why
     except (AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError, NotImplementedError) as error:
         # A form of the operation that its rule did not think of: still its name and the line.
-        raise UnsupportedOp(f"{shown} in this form ({str(error).splitlines()[0] if str(error) else type(error).__name__})", place) from error
+        raise UnsupportedOp(f"{shown} in this form ({first_failure(error)})", place) from error
 
 
 def _map(argument: Any) -> Any:

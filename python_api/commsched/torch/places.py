@@ -13,28 +13,9 @@ import torch
 from torch.fx import traceback as fx_traceback
 from torch.overrides import TorchFunctionMode
 
+from ..frontend.located import best, shown
+
 _TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_INSTALLED = ("site-packages", "dist-packages")
-
-
-def _rank(file: str) -> int:
-    """0: the user's; 1: of a library with models; 2: ours, or the framework's."""
-    if file.startswith((_TORCH, _PACKAGE, "<")):
-        return 2
-    return 1 if any(folder in file for folder in _INSTALLED) else 0
-
-
-def _best(frames) -> Optional[str]:
-    """frames: (file, line), innermost first."""
-    library = None
-    for file, line in frames:
-        rank = _rank(file)
-        if rank == 0:
-            return f"{file}:{line}"
-        if rank == 1 and library is None:
-            library = f"{file}:{line}"
-    return library
 
 
 def _frames(below: Any):
@@ -47,18 +28,8 @@ def _frames(below: Any):
 def of_error(error: BaseException) -> str:
     """"file:line: " of what raised it, or nothing."""
     frames = [(os.path.abspath(f.filename), f.lineno) for f in reversed(traceback.extract_tb(error.__traceback__))]
-    found = _best(frames)
+    found = best(frames, _TORCH)
     return f"{shown(found)}: " if found else ""
-
-
-def shown(place: str, root: Optional[str] = None) -> str:
-    """A place with its file relative to the root (default: the working directory), or to the folder of packages."""
-    file, _, line = place.rpartition(":")
-    for folder in _INSTALLED:
-        if f"{folder}{os.sep}" in file:
-            return f"{file.split(folder + os.sep)[-1]}:{line}"
-    root = os.path.abspath(root or os.getcwd()) + os.sep
-    return f"{file[len(root):] if file.startswith(root) else file}:{line}"
 
 
 class Places(TorchFunctionMode):
@@ -71,7 +42,7 @@ class Places(TorchFunctionMode):
         self._below, self._known = below, set()
 
     def __torch_function__(self, function, types, arguments=(), keywords=None):
-        place = _best(_frames(self._below))
+        place = best(_frames(self._below), _TORCH)
         saved = fx_traceback.current_meta.get("stack_trace")
         if place:
             fx_traceback.current_meta["stack_trace"] = place

@@ -4,55 +4,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterable, Mapping, Optional
+from typing import Any, Optional
 
-import numpy as np
 import torch
 
-from .. import program as base
 from ..errors import FrontEndError
-from ..running import length
-from ..steps import Steps
+from ..rates import RatedProgram
 from .capture import Step, named_buffers
 from .describing import describe
 
 
-class _Watched:
-    """Batches, with a scheduler's steps between them. Nobody else may change rates while steps are ahead."""
-
-    def __init__(self, batches: Iterable[Any], step: Step, scheduler: Any):
-        self._source, self._step, self._scheduler = batches, step, scheduler
-        try:
-            self._batches = iter(batches)
-        except TypeError:
-            raise FrontEndError(f"batches must be an iterable of global batches, got: {type(batches).__name__}") from None
-        self._rates: Optional[list[float]] = None  # since the last batch
-        if hasattr(batches, "position"):
-            self.__class__ = _WatchedWithPosition
-
-    def __iter__(self):
-        return self
-
-    def __next__(self):
-        if self._rates is not None:
-            if self._step.hyper.values(self._step.optimizer) != self._rates:
-                raise FrontEndError("the optimizer's rate was changed while later steps were already under way; give the scheduler to "
-                                    "run() or stream(), or call step() for one step at a time")
-            if self._scheduler is not None:
-                self._scheduler.step()
-            self._rates = None
-        batch = next(self._batches)
-        self._rates = self._step.hyper.values(self._step.optimizer)
-        return batch
-
-
-class _WatchedWithPosition(_Watched):
-    @property
-    def position(self):
-        return self._source.position
-
-
-class Program(base.Program):
+class Program(RatedProgram):
     """A training step of a model, with the values that its parameters, buffers and optimizer have come to.
 
     params: a dictionary by the names of model.named_parameters(). state: [buffers, the optimizer's state, rates], and the
@@ -60,72 +22,25 @@ class Program(base.Program):
     """
 
     def __init__(self, step: Step, batch: Any, *arguments: Any, **options: Any):
-        self._rates: Optional[list[float]] = None  # that the slots have
         # What the parameters begin with counts, not what the model comes to later.
         super().__init__(describe, step, (batch,), *arguments, **options)
 
+    def _read_rates(self) -> list[float]:
+        return self._step.hyper.values(self._step.optimizer)
+
     def _rates_now(self) -> list[float]:
         """Those that the optimizer has, of which all else is as it was."""
-        step: Step = self._step
-        step.hyper.check(step.optimizer)
-        return step.hyper.values(step.optimizer)
+        self._step.hyper.check(self._step.optimizer)
+        return self._read_rates()
 
     def _set_rates(self) -> None:
-        """Those that the optimizer has now; in this process alone."""
-        rates = self._rates_now()
+        super()._set_rates()
         self._step.optimizer._opt_called = True  # of which schedulers ask
-        if rates == self._rates:
-            return
-        new = {name: np.asarray(np.float64(rate)) for name, rate in zip(self._description(self.workers).rates, rates)}
-        own = self._workers_now()
-        if own is None:
-            base.Program.set_slots(self, new)
-        else:
-            for name, value in new.items():
-                own.session.set_slot(name, value)
-        self._rates = rates
 
-    def _begin_step(self) -> None:
-        """Before each step, in order."""
-        self._set_rates()
-
-    def set_slots(self, values: Mapping[str, np.ndarray]) -> None:
-        super().set_slots(values)
-        self._rates = None
-
-    def restore(self, path: Any) -> Any:
-        position = super().restore(path)
-        self._rates = None
-        return position
-
-    def stream(self, batches: Iterable[Any], workers: Optional[int] = None, replan: Any = None, scheduler: Any = None) -> Steps:
-        """See commsched.Program.stream. The optimizer's rates are read before each step. scheduler: its step() is called after
-        each, as steps are ahead of what the iterator has handed out."""
+    def _check_scheduler(self, scheduler: Any) -> None:
         if isinstance(scheduler, torch.optim.lr_scheduler.ReduceLROnPlateau):
             raise FrontEndError("ReduceLROnPlateau needs the metrics of each step before the next one: call program.step(batch), then "
                                 "scheduler.step(metric)")
-        self._check_run(batches)
-        steps = super().stream(_Watched(batches, self._step, scheduler), workers, replan)
-        flatten = steps._flatten
-
-        def with_rates(batch):
-            arrays = flatten(batch)
-            self._begin_step()
-            return arrays
-        steps._flatten = with_rates
-        return steps
-
-    def run(self, batches: Iterable[Any], workers: Optional[int] = None, replan: Any = None, log: Any = None, progress: bool = False,
-            scheduler: Any = None) -> list[dict[str, float]]:
-        """See commsched.Program.run, and stream."""
-        return self._follow(lambda: self.stream(batches, workers, replan, scheduler), length(batches), log, progress)
-
-    def check(self, batches: Iterable[Any], workers: Optional[int] = None):
-        self._set_rates()
-        return super().check(batches, workers)
-
-    def _example(self) -> Any:
-        return self._arguments[0]
 
     def load_into(self, model: torch.nn.Module, optimizer: Optional[torch.optim.Optimizer] = None) -> None:
         """Gives a model, and its optimizer, the parameters, buffers and state that the program has come to, bit for bit. They may

@@ -1,6 +1,6 @@
 # Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A process that has a plan, first values and batches, and no framework. Usage: _torch_plan.py FOLDER STEPS
+"""A process that has a plan, first values and batches, and no framework. Usage: _plan_alone.py FOLDER STEPS
 
 FOLDER: plan; slots.npz; batch0.npz, ...; rates.npz: of each step the slots to set before it. Writes result.npz."""
 import ctypes
@@ -9,11 +9,11 @@ import sys
 
 
 class _Refused:
-    """PyTorch and JAX cannot be imported here."""
+    """PyTorch, PaddlePaddle and JAX cannot be imported here."""
 
     @staticmethod
     def find_spec(name, path=None, target=None):
-        if name.split(".")[0] in ("torch", "jax", "jaxlib"):
+        if name.split(".")[0] in ("torch", "paddle", "jax", "jaxlib"):
             raise ImportError(f"{name} is not to be had in this process")
 
 
@@ -26,7 +26,7 @@ from commsched.native import Session  # noqa: E402
 
 def main():
     folder, steps = pathlib.Path(sys.argv[1]), int(sys.argv[2])
-    for name in ("torch", "jax"):
+    for name in ("torch", "paddle", "jax"):
         try:
             __import__(name)
         except ImportError:

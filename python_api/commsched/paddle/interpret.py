@@ -1,0 +1,115 @@
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A captured program as a function of JAX arrays, by the table of rules."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Mapping, Optional
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..errors import FrontEndError, UnsupportedOp
+from ..frontend.jax_gradient import gradient_p
+from ..frontend.located import Located, first_failure
+from .capture import Captured, Op
+from .rules import RULES, NoRule, Operation, pullback
+
+_DRAWING = ("pd_op.dropout",)
+_SHAPED = ("pd_op.reshape", "pd_op.reshape_", "pd_op.view_shape", "pd_op.expand")
+
+
+def draws(captured: Captured) -> bool:
+    """Whether it draws random numbers."""
+    return any(op.name in _DRAWING and not op.attributes.get("is_test") for op in captured.ops)
+
+
+def run(captured: Captured, inputs: Mapping[int, Any], located: Located, rows: "tuple[int, int]",
+        random: "Optional[jax.Array]" = None) -> dict[int, Any]:
+    """All values by id. inputs: of the sources. rows: samples of the global batch, and of what is given here. random: the
+    key that all numbers are drawn from."""
+    found: dict[int, Any] = dict(inputs)
+    count = 0
+
+    def key():
+        nonlocal count
+        if random is None:
+            raise NoRule("no random keys here")
+        count += 1
+        return jax.random.fold_in(random, count - 1)
+    for i, op in enumerate(captured.ops):
+        if i == captured.boundary:
+            _mark(captured, inputs, found)
+        with located.scope(op.place):
+            for result, value in zip(op.outputs, _apply(op, found, located, key, rows)):
+                if result is not None:
+                    found[result.id] = value
+    return found
+
+
+def _mark(captured: Captured, inputs: Mapping[int, Any], found: dict[int, Any]) -> None:
+    for gradient, param in captured.gradients.items():
+        found[gradient] = gradient_p.bind(jnp.asarray(found[gradient]), inputs[param])
+
+
+def _is_known(value: Any) -> bool:
+    return value is None or isinstance(value, np.ndarray) or isinstance(value, list) and all(map(_is_known, value))
+
+
+def _apply(op: Op, found: Mapping[int, Any], located: Located, key: Callable, rows: "tuple[int, int]") -> "tuple[Any, ...]":
+    operands = {n: found[i] if i is not None else None for n, i in op.inputs.items()}
+    if op.name == "builtin.combine":
+        return (list(operands.values()),)
+    if op.name in ("builtin.split", "builtin.slice"):
+        (value,) = operands.values()
+        return tuple(value) if op.name == "builtin.split" else (value[op.attributes["index"]],)
+    place = located.text(op.place)
+    dialect, _, name = op.name.partition(".")
+    operation = Operation(name, op.attributes, [o.name if o else "" for o in op.outputs],
+                          [o and (o.shape if o.shape is not None else ()) for o in op.outputs], [o and o.dtype for o in op.outputs], key)
+    rule = RULES.get(name) if dialect == "pd_op" else None
+    if rule is None and not (name.endswith("_grad") and name.removesuffix("_grad") in RULES):
+        raise UnsupportedOp(op.name, place)
+    try:
+        if rule is None:
+            value = pullback(operation, operands)
+            if value is None:
+                raise UnsupportedOp(op.name, place)
+        elif all(map(_is_known, operands.values())) and op.name not in _DRAWING:
+            with jax.ensure_compile_time_eval():
+                value = jax.tree_util.tree_map(np.asarray, rule(operation, **operands))
+        else:
+            value = rule(operation, **operands)
+        values = value if isinstance(value, tuple) else (value,)
+        if len(values) != len(op.outputs):
+            raise AssertionError(f"{len(op.outputs)} results")
+        return tuple(_checked(op, v, o, operands, rows, place) for v, o in zip(values, op.outputs))
+    except NoRule as why:
+        raise UnsupportedOp(f"{op.name} with {why}", place) from why
+    except (AssertionError, AttributeError, IndexError, KeyError, TypeError, NotImplementedError, ValueError) as error:
+        if isinstance(error, FrontEndError):
+            raise
+        # A form of the operation that its rule did not think of: still its name and the line.
+        raise UnsupportedOp(f"{op.name} in this form ({first_failure(error)})", place) from error
+
+
+def _checked(op: Op, value: Any, result: Any, operands: Mapping[str, Any], rows: "tuple[int, int]", place: Optional[str]) -> Any:
+    """With the shape and element type that Paddle says, at the batch that is given here."""
+    if result is None or value is None or result.shape is None or result.dtype is None:
+        return value
+    samples, local = rows
+    if isinstance(value, np.ndarray):
+        return value.astype(result.dtype)
+    # The first dimension of what each worker has a part of is smaller here, and an operation may hold the other size.
+    first = next((v for v in operands.values() if v is not None), None)
+    if (samples != local and op.name in _SHAPED and getattr(first, "shape", ())[:1] == (local,) and value.shape[:1] == (samples,)
+            and result.shape[:1] == (samples,)):
+        raise FrontEndError(f"{place.replace(chr(34), '') + ': ' if place else ''}{op.name} has the batch size {samples} as a constant, where each "
+                            f"worker has {local} samples; have it be -1, and the first dimension of data None")
+    for own, said in zip(value.shape, result.shape):
+        if said not in (-1, own) and said * local != own * samples:
+            raise AssertionError(f"the rule gives {list(value.shape)}, not {list(result.shape)}")
+    if len(value.shape) != len(result.shape):
+        raise AssertionError(f"the rule gives {list(value.shape)}, not {list(result.shape)}")
+    return value.astype(result.dtype)

@@ -1,0 +1,138 @@
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Products of matrices, convolutions and pooling."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from .table import NoRule, Operation, ints, rule
+
+
+@rule("matmul")
+def _matmul(op: Operation, x, y):
+    x = jnp.swapaxes(x, -1, -2) if op["transpose_x"] and x.ndim > 1 else x
+    y = jnp.swapaxes(y, -1, -2) if op["transpose_y"] and y.ndim > 1 else y
+    return jnp.matmul(x, y)
+
+
+@rule("bmm", "mm", "mv")
+def _bmm(op: Operation, x, y=None, mat2=None, vec=None):
+    return jnp.matmul(x, next(v for v in (y, mat2, vec) if v is not None))
+
+
+@rule("dot")
+def _dot(op: Operation, x, y):
+    return jnp.sum(x * y, -1)
+
+
+@rule("addmm")
+def _addmm(op: Operation, input, x, y):
+    return op["beta"] * input + op["alpha"] * jnp.matmul(x, y)
+
+
+def _windows(op: Operation, sizes, kernel, strides, dilations):
+    """Paddings before and after, of each dimension."""
+    algorithm, given = op["padding_algorithm"], op["paddings"]
+    if algorithm == "VALID":
+        return [(0, 0)] * len(sizes)
+    if algorithm == "SAME":
+        found = []
+        for n, k, s, d in zip(sizes, kernel, strides, dilations):
+            total = max((-(-n // s) - 1) * s + (k - 1) * d + 1 - n, 0)
+            found.append((total // 2, total - total // 2))
+        return found
+    if len(given) == len(sizes):
+        return [(p, p) for p in given]
+    return [(given[2 * i], given[2 * i + 1]) for i in range(len(sizes))]
+
+
+def _convolution(op: Operation, input, filter, **_):
+    last = op["data_format"] in ("NHWC", "NDHWC")
+    spatial = "DHW"[3 - (input.ndim - 2):]
+    sizes = input.shape[1:-1] if last else input.shape[2:]
+    layout = f"N{spatial}C" if last else f"NC{spatial}"
+    return lax.conv_general_dilated(
+        input, filter, op["strides"], _windows(op, sizes, filter.shape[2:], op["strides"], op["dilations"]), rhs_dilation=op["dilations"],
+        dimension_numbers=(layout, f"OI{spatial}", layout), feature_group_count=op["groups"])
+
+
+for _name in ("conv2d", "depthwise_conv2d", "conv3d"):
+    rule(_name)(_convolution)
+
+
+@rule("conv2d_transpose")
+def _conv2d_transpose(op: Operation, x, filter, output_size=None):
+    """The gradient of a convolution with respect to its input."""
+    if op["data_format"] != "NCHW" or op["padding_algorithm"] != "EXPLICIT" or output_size is not None and ints(output_size):
+        raise NoRule("another layout than NCHW, or sizes that are not of the paddings")
+    paddings = _windows(op, x.shape[2:], filter.shape[2:], op["strides"], op["dilations"])
+    more = op["output_padding"] or [0, 0]
+    sizes = [(n - 1) * s - low - high + d * (k - 1) + 1 + m for n, s, (low, high), d, k, m in
+             zip(x.shape[2:], op["strides"], paddings, op["dilations"], filter.shape[2:], more)]
+    of = jax.ShapeDtypeStruct((x.shape[0], filter.shape[1] * op["groups"], *sizes), x.dtype)
+
+    def forward(y):
+        return lax.conv_general_dilated(y, filter, op["strides"], paddings, rhs_dilation=op["dilations"],
+                                        dimension_numbers=("NCHW", "OIHW", "NCHW"), feature_group_count=op["groups"])
+    return jax.linear_transpose(forward, of)(x)[0]
+
+
+# ---- pooling ----------------------------------------------------------------------------------------------------------
+
+def _pool(op: Operation, x, sizes):
+    maximum = op["pooling_type"] == "max"
+    if op["data_format"] == "NHWC":
+        return jnp.moveaxis(_pooled(op, jnp.moveaxis(x, -1, 1), sizes, maximum), 1, -1)
+    return _pooled(op, x, sizes, maximum)
+
+
+def _pooled(op: Operation, x, sizes, maximum):
+    if op["global_pooling"]:
+        return (jnp.max if maximum else jnp.mean)(x, (2, 3), keepdims=True)
+    if op["adaptive"]:
+        return _adaptive(x, sizes, maximum)
+    strides = op["strides"]
+    paddings = _windows(op, x.shape[2:], sizes, strides, [1, 1])
+    if op["ceil_mode"]:  # windows that begin inside reach over the end
+        paddings = [(low, high + (-(n + low + high - k)) % s) for n, k, s, (low, high) in zip(x.shape[2:], sizes, strides, paddings)]
+    window = ((1, 1, *sizes), (1, 1, *strides), [(0, 0), (0, 0), *paddings])
+    if maximum:
+        return lax.reduce_window(x, -np.inf, lax.max, *window)
+    total = lax.reduce_window(x, np.zeros((), x.dtype), lax.add, *window)
+    if not op["exclusive"]:
+        if op["ceil_mode"] and any(p for pair in paddings for p in pair):
+            raise NoRule("ceil_mode together with exclusive=False")
+        return total / np.asarray(np.prod(sizes), x.dtype)
+    counts = np.ones((1, 1, 1, 1))
+    for dim, (n, k, s, (low, high)) in enumerate(zip(x.shape[2:], sizes, strides, paddings)):
+        starts = np.arange((n + low + high - k) // s + 1) * s - low
+        inside = np.minimum(starts + k, n) - np.maximum(starts, 0)
+        counts = counts * inside.reshape([-1 if i == dim + 2 else 1 for i in range(4)])
+    return total / counts.astype(x.dtype)
+
+
+def _adaptive(x, sizes, maximum):
+    """Windows that cover everything, the first of each size rounded down and the last up."""
+    reduce = jnp.max if maximum else jnp.mean
+    for dim, n in zip((2, 3), sizes):
+        whole = x.shape[dim]
+        bounds = [(i * whole // n, -(-(i + 1) * whole // n)) for i in range(n)]
+        x = jnp.concatenate([reduce(lax.slice_in_dim(x, a, b, axis=dim), dim, keepdims=True) for a, b in bounds], dim)
+    return x
+
+
+@rule("pool2d")
+def _pool2d(op: Operation, x, kernel_size):
+    return _pool(op, x, ints(kernel_size, "a window"))
+
+
+@rule("pool2d_grad")
+def _pool2d_grad(op: Operation, x, out, out_grad, kernel_size):
+    sizes = ints(kernel_size, "a window")
+    if op["pooling_type"] == "max" and op["adaptive"] and any(n != 1 for n in sizes):
+        raise NoRule("an adaptive maximum, whose gradient is that of windows that overlap")
+    return jax.vjp(lambda x: _pool(op, x, sizes), x)[1](out_grad)[0]

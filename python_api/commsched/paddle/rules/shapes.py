@@ -1,0 +1,212 @@
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What moves elements, and computes nothing."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from .table import NoRule, Operation, axes, axis, ints, known, rule
+
+
+@rule("reshape", "reshape_", "view_shape")
+def _reshape(op: Operation, x, shape):
+    target = [x.shape[i] if n == 0 and i < x.ndim else n for i, n in enumerate(ints(shape, "a shape"))]
+    return jnp.reshape(x, target)
+
+
+@rule("reshape_grad", "flatten_grad", "squeeze_grad", "unsqueeze_grad")
+def _reshape_grad(op: Operation, x, out_grad, **_):
+    return jnp.reshape(out_grad, x.shape)
+
+
+@rule("flatten", "flatten_")
+def _flatten(op: Operation, x):
+    first, last = axis(op["start_axis"], x.ndim), axis(op["stop_axis"], x.ndim)
+    return jnp.reshape(x, [*x.shape[:first], int(np.prod(x.shape[first:last + 1])), *x.shape[last + 1:]])
+
+
+@rule("squeeze", "squeeze_")
+def _squeeze(op: Operation, x, axis):
+    return jnp.reshape(x, [n for i, n in enumerate(x.shape) if not (n == 1 and i in axes(axis, x.ndim))])
+
+
+@rule("unsqueeze", "unsqueeze_")
+def _unsqueeze(op: Operation, x, axis):
+    shape = list(x.shape)
+    for dim in ints(axis, "axes"):
+        shape.insert(dim + len(shape) + 1 if dim < 0 else dim, 1)
+    return jnp.reshape(x, shape)
+
+
+@rule("transpose")
+def _transpose(op: Operation, x):
+    return jnp.transpose(x, [axis(d, x.ndim) for d in op["perm"]])
+
+
+@rule("transpose_grad")
+def _transpose_grad(op: Operation, out_grad):
+    return jnp.transpose(out_grad, np.argsort([axis(d, out_grad.ndim) for d in op["perm"]]))
+
+
+@rule("concat")
+def _concat(op: Operation, x, axis):
+    (dim,) = ints(axis, "an axis")
+    return jnp.concatenate(x, dim + x[0].ndim if dim < 0 else dim)
+
+
+@rule("stack")
+def _stack(op: Operation, x):
+    return jnp.stack(x, axis(op["axis"], x[0].ndim + 1))
+
+
+@rule("stack_grad")
+def _stack_grad(op: Operation, x, out_grad):
+    return [lax.index_in_dim(out_grad, i, axis(op["axis"], out_grad.ndim), keepdims=False) for i in range(len(x))]
+
+
+@rule("unstack", "unbind")
+def _unstack(op: Operation, x):
+    dim = axis(op["axis"], x.ndim)
+    return ([lax.index_in_dim(x, i, dim, keepdims=False) for i in range(x.shape[dim])],)
+
+
+@rule("split")
+def _split(op: Operation, x, sections, axis):
+    (dim,), sizes = ints(axis, "an axis"), ints(sections, "sizes")
+    dim = dim + x.ndim if dim < 0 else dim
+    sizes = [x.shape[dim] - sum(n for n in sizes if n >= 0) if n < 0 else n for n in sizes]
+    return (jnp.split(x, np.cumsum(sizes)[:-1].tolist(), dim),)
+
+
+@rule("split_with_num")
+def _split_with_num(op: Operation, x, axis):
+    (dim,) = ints(axis, "an axis")
+    return (jnp.split(x, op["num"], dim),)
+
+
+@rule("slice")
+def _slice(op: Operation, input, starts, ends):
+    where = [slice(None)] * input.ndim
+    for dim, a, b in zip(op["axes"], ints(starts, "a start"), ints(ends, "an end")):
+        where[dim] = slice(a, b)
+    out = input[tuple(where)]
+    return jnp.reshape(out, [n for i, n in enumerate(out.shape) if i not in op.get("decrease_axis", [])])
+
+
+@rule("slice_grad")
+def _slice_grad(op: Operation, input, out_grad, starts, ends):
+    return jax.vjp(lambda x: _slice(op, x, starts, ends), input)[1](out_grad)[0]
+
+
+@rule("strided_slice")
+def _strided_slice(op: Operation, x, starts, ends, strides):
+    where = [slice(None)] * x.ndim
+    for dim, *bounds in zip(op["axes"], ints(starts), ints(ends), ints(strides)):
+        if bounds[2] < 0:
+            raise NoRule("a negative stride")
+        where[dim] = slice(*bounds)
+    return x[tuple(where)]
+
+
+@rule("expand")
+def _expand(op: Operation, x, shape):
+    target = ints(shape, "a shape")
+    own = [1] * (len(target) - x.ndim) + list(x.shape)
+    return jnp.broadcast_to(x, [o if n == -1 else n for n, o in zip(target, own)])
+
+
+@rule("expand_as")
+def _expand_as(op: Operation, x, y=None):
+    return jnp.broadcast_to(x, y.shape if y is not None else op["target_shape"])
+
+
+@rule("tile")
+def _tile(op: Operation, x, repeat_times):
+    return jnp.tile(x, ints(repeat_times, "repeats"))
+
+
+@rule("pad")
+def _pad(op: Operation, x, pad_value):
+    widths = op["paddings"]
+    return lax.pad(x, jnp.asarray(known(pad_value).reshape(-1)[0], x.dtype), [(widths[2 * i], widths[2 * i + 1], 0) for i in range(x.ndim)])
+
+
+@rule("pad3d")
+def _pad3d(op: Operation, x, paddings):
+    widths, mode = ints(paddings, "paddings"), {"constant": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}[op["mode"]]
+    inner = [(widths[2 * i], widths[2 * i + 1]) for i in reversed(range(3))]
+    full = [(0, 0), (0, 0), *inner] if op["data_format"] == "NCDHW" else [(0, 0), *inner, (0, 0)]
+    return jnp.pad(x, full, mode=mode, **({"constant_values": op["pad_value"]} if mode == "constant" else {}))
+
+
+@rule("flip")
+def _flip(op: Operation, x):
+    return jnp.flip(x, tuple(axis(d, x.ndim) for d in op["axis"]))
+
+
+@rule("roll")
+def _roll(op: Operation, x, shifts):
+    if not op["axis"]:
+        return jnp.roll(x.reshape(-1), ints(shifts)[0]).reshape(x.shape)
+    return jnp.roll(x, ints(shifts), tuple(axis(d, x.ndim) for d in op["axis"]))
+
+
+@rule("tril")
+def _tril(op: Operation, x):
+    return jnp.tril(x, op["diagonal"])
+
+
+@rule("triu")
+def _triu(op: Operation, x):
+    return jnp.triu(x, op["diagonal"])
+
+
+@rule("shape", "shape64")
+def _shape(op: Operation, input):
+    return np.asarray(input.shape, op.dtype)
+
+
+# ---- indices, which are expected to be inside -----------------------------------------------------------------------
+
+def _rows(ids):
+    return ids.astype(jnp.int64)
+
+
+@rule("embedding")
+def _embedding(op: Operation, x, weight):
+    found = weight.at[_rows(x)].get(mode="clip")
+    pad = op["padding_idx"]
+    return found if pad == -1 else jnp.where((x == pad)[..., None], 0, found)
+
+
+@rule("embedding_grad", "embedding_sparse_grad")
+def _embedding_grad(op: Operation, x, weight, out_grad):
+    pad = op["padding_idx"]
+    if pad != -1:
+        out_grad = jnp.where((x == pad)[..., None], 0, out_grad)
+    return jnp.zeros(weight.shape, out_grad.dtype).at[_rows(x)].add(out_grad)
+
+
+@rule("gather")
+def _gather(op: Operation, x, index, axis):
+    (dim,) = ints(axis, "an axis")
+    return jnp.take(x, index, axis=dim, mode="clip")
+
+
+@rule("index_select")
+def _index_select(op: Operation, x, index):
+    return jnp.take(x, index, axis=axis(op["axis"], x.ndim), mode="clip")
+
+
+@rule("take_along_axis")
+def _take_along_axis(op: Operation, arr, indices):
+    return jnp.take_along_axis(arr, indices, axis(op["axis"], arr.ndim), mode="clip")
+
+
+@rule("one_hot")
+def _one_hot(op: Operation, x, num_classes):
+    return jax.nn.one_hot(x, ints(num_classes)[0], dtype=op.dtype)

@@ -1,0 +1,214 @@
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Programs of PaddlePaddle: rates, values back into the scope, dropout, tables, the names of Paddle's transpiler, and what
+is refused."""
+import pytest
+
+pytest.importorskip("paddle", reason="needs PaddlePaddle (scripts/setup.sh --bench)")
+
+import numpy as np  # noqa: E402
+import paddle  # noqa: E402
+import paddle_models as models  # noqa: E402
+import paddle_training as training  # noqa: E402
+from paddle import nn  # noqa: E402
+from paddle.nn import functional as F  # noqa: E402
+
+import commsched  # noqa: E402
+import commsched.paddle  # noqa: E402
+
+INPUTS = {"x": ((4,), "float32"), "y": ((1,), "int64")}
+
+
+def batches(seed, steps, samples=8):
+    random = np.random.default_rng(seed)
+    return [{"x": random.standard_normal((samples, 4), np.float32), "y": random.integers(0, 3, (samples, 1))} for _ in range(steps)]
+
+
+def small():
+    return nn.Sequential(nn.Linear(4, 6), nn.ReLU(), nn.Linear(6, 3))
+
+
+def built(optimizer=None, make=small, loss=models.cross_entropy, inputs=INPUTS):
+    return training.build(make, loss, inputs, optimizer or models.optimizer("momentum"))
+
+
+def program_of(one, scope=None, **options):
+    return commsched.paddle.transpile(one.main, options.pop("example", batches(0, 1)[0]), scope=scope or training.start(one, 0), **options)
+
+
+def stepping(kind):
+    scheduler = {"step": lambda: paddle.optimizer.lr.StepDecay(0.1, 2, 0.1), "cosine": lambda: paddle.optimizer.lr.CosineAnnealingDecay(0.1, 5),
+                 "warmup": lambda: paddle.optimizer.lr.LinearWarmup(0.1, 3, 0.0, 0.1)}[kind]
+    return lambda p: paddle.optimizer.AdamW(scheduler(), parameters=p, epsilon=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["step", "cosine", "warmup"])
+@pytest.mark.parametrize("servers", [0, 2])
+def test_schedulers(kind, servers):
+    apart, moved, program, losses = training.compare(small, models.cross_entropy, INPUTS, stepping(kind), batches(1, 6), workers=2, scheduled=True,
+                                                     pservers=servers)
+    assert max(apart.values()) <= 2e-6 and moved > 0.05
+    np.testing.assert_allclose(*losses, rtol=1e-4)
+
+
+def test_a_rate_in_the_scope_counts():
+    one = built(models.optimizer("sgd", rate=0.5))
+    scope = training.start(one, 0)
+    program = program_of(one, scope)
+    (name,) = program._description(1).rates
+    training.set_values(scope, {name: np.asarray(0.0, np.float32)})
+    before = program.params
+    program.step(batches(0, 1)[0])
+    assert all((before[n] == v).all() for n, v in program.params.items())
+
+
+def test_a_scheduler_of_another_program_is_refused():
+    program = program_of(built(stepping("step")))
+    with pytest.raises(commsched.FrontEndError, match="scheduler must be that of the program"):
+        program.run(batches(0, 1), scheduler=paddle.optimizer.lr.StepDecay(0.1, 2))
+
+
+def test_values_go_back_bit_for_bit_and_training_goes_on():
+    one = built(models.optimizer("adamw"))
+    scope, given = training.start(one, 3), batches(5, 4)
+    program = program_of(one, scope)
+    untouched = training.values_of(one, scope)
+    program.run(given[:2])
+    assert all((untouched[n] == v).all() for n, v in training.values_of(one, scope).items())
+    program.load_into()
+    assert all(v.tobytes() == program.slots()[n].tobytes() for n, v in training.values_of(one, scope).items())
+    program.run(given[2:])
+    executor = paddle.static.Executor(paddle.CPUPlace())
+    with paddle.static.scope_guard(scope):
+        for batch in given[2:]:
+            executor.run(one.main, feed=batch)
+    assert max(training.distance(v, program.slots()[n]) for n, v in training.values_of(one, scope).items()) < 1e-6
+
+
+def test_load_into_another_scope_is_all_or_nothing():
+    one = built()
+    program = program_of(one)
+    program.run(batches(0, 1))
+    other = training.start(one, 9)
+    names = sorted(program.params)
+    training.set_values(other, {names[-1]: np.zeros((2, 2), np.float32)})
+    before = training.values_of(one, other)
+    with pytest.raises(commsched.FrontEndError, match=f"variable '{names[-1]}' of the scope must match"):
+        program.load_into(other)
+    assert all((before[n] == v).all() for n, v in training.values_of(one, other).items())
+
+
+def test_the_program_is_only_read():
+    one = built()
+    before = str(one.main)
+    program_of(one, trainers=2).run(batches(0, 1))
+    assert str(one.main) == before
+
+
+def test_dropout_draws_in_every_step_and_worker():
+    def make():
+        return nn.Sequential(nn.Linear(4, 400), nn.Dropout(0.25), nn.Linear(400, 3))
+    one = built(models.optimizer("sgd", rate=0.0), make)
+    same = {n: np.concatenate([a[:4], a[:4]]) for n, a in batches(0, 1)[0].items()}
+    found = {}
+    for workers in (1, 2):
+        program = program_of(one, trainers=workers, seed=3)
+        found[workers] = [m["loss"] for m in program.run([same] * 4)]
+        assert len(set(found[workers])) == 4
+        again = program_of(one, trainers=workers, seed=3)
+        assert [m["loss"] for m in again.run([same] * 4)] == found[workers]
+    assert found[1] != found[2]
+    off = built(models.optimizer("sgd", rate=0.0), lambda: nn.Sequential(nn.Linear(4, 400), nn.Dropout(0.0), nn.Linear(400, 3)))
+    exact = program_of(off).step(same)["loss"]
+    assert abs(np.mean(found[1]) - exact) < 0.2
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("name", ["sgd", "adam"])
+def test_tables(sparse, name):
+    """Row-sparse: the rows that no batch reads stay as they are, and with SGD all others are as without."""
+    def make():
+        return nn.Sequential(nn.Embedding(30, 4, padding_idx=2, sparse=sparse), nn.Flatten(), nn.Linear(12, 3))
+    inputs = {"x": ((3,), "int64"), "y": ((1,), "int64")}
+    random = np.random.default_rng(7)
+    given = [{"x": random.integers(0, 20, (8, 3)), "y": random.integers(0, 3, (8, 1))} for _ in range(3)]
+    apart, moved, program, _ = training.compare(make, models.cross_entropy, inputs, models.optimizer(name), given, workers=2)
+    assert max(apart.values()) <= 1e-6 and moved > 1e-4
+    (table,) = [n for n in program.params if n.startswith("embedding")]
+    strategy = commsched.ParameterServers(servers=2, row_sparse=[table], min_block_elements=8)
+    one = built(models.optimizer(name), make, inputs=inputs)
+    rows = program_of(one, example=given[0], trainers=2, strategy=strategy)
+    before = rows.params[table]
+    rows.run(given)
+    assert (rows.params[table][20:] == before[20:]).all() and (rows.params[table][:20] != before[:20]).any()
+    assert "cs.fetch_rows" in rows.get_trainer_program() and "cs.update_rows" in rows.get_pserver_program(1)
+
+
+def test_lazy_mode_is_row_sparse():
+    def make():
+        return nn.Sequential(nn.Embedding(30, 4), nn.Flatten(), nn.Linear(12, 3))
+    one = built(lambda p: paddle.optimizer.Adam(1e-3, parameters=p, lazy_mode=True), make, inputs={"x": ((3,), "int64"), "y": ((1,), "int64")})
+    with pytest.raises(commsched.FrontEndError, match="lazy_mode of the optimizer must be False"):
+        program_of(one, example={"x": np.zeros((8, 3), np.int64), "y": np.zeros((8, 1), np.int64)}, pservers=1)
+
+
+def test_names_of_the_transpiler():
+    one = built()
+    trainer = program_of(one, trainers=2, pservers=2, slice_var_up=True, min_block_size=4, split_method="RoundRobin", sync_mode=True)
+    assert trainer.strategy == commsched.ParameterServers(servers=2, slice=True, min_block_elements=4, placement="round-robin")
+    assert trainer.get_trainer_program().startswith("  func.func @step(")
+    servers = [trainer.get_pserver_program(k) for k in range(2)]
+    assert all(s.startswith(f"  func.func @server.{k}(") for k, s in enumerate(servers))
+    assert all("cs.update_block" in s or "cs.send_gradient" in s or "linear_0.w_0" in s for s in servers)
+    asynchronous = program_of(one, trainers=2, pservers=1, sync_mode=False, slice_var_up=False)
+    assert (asynchronous.strategy.mode, asynchronous.strategy.slice) == ("async", False)
+    for step in asynchronous.run(batches(0, 3)):
+        assert np.isfinite(step["loss"])
+    with pytest.raises(commsched.FrontEndError, match="server must be an integer of 0 to 1, got: 2"):
+        trainer.get_pserver_program(2)
+    with pytest.raises(commsched.FrontEndError, match="must have parameter servers"):
+        program_of(one, trainers=2).get_pserver_program(0)
+
+
+def test_commsched_transpile_takes_programs():
+    one = built()
+    with paddle.static.scope_guard(training.start(one, 0)):
+        program = commsched.transpile(one.main, batches(0, 1)[0], cluster=2)
+        assert program.run(batches(0, 2)) == commsched.paddle.transpile(one.main, batches(0, 1)[0], trainers=2).run(batches(0, 2))
+        with pytest.raises(commsched.FrontEndError, match="functions must be left out for a program of PaddlePaddle"):
+            commsched.transpile(one.main, batches(0, 1)[0], functions={"eval": (small,)})
+
+
+def test_metrics_beside_the_loss():
+    main, startup = paddle.static.Program(), paddle.static.Program()
+    with paddle.utils.unique_name.guard(), paddle.static.program_guard(main, startup):
+        x, y = paddle.static.data("x", [8, 4], "float32"), paddle.static.data("y", [8, 1], "int64")
+        out = small()(x)
+        loss = F.cross_entropy(out, y)
+        accuracy = paddle.static.accuracy(out, y)
+        paddle.optimizer.SGD(0.1).minimize(loss)
+    scope, executor = paddle.static.Scope(), paddle.static.Executor(paddle.CPUPlace())
+    with paddle.static.scope_guard(scope):
+        executor.run(startup)
+        given = batches(4, 2)
+        program = commsched.paddle.transpile(main, metrics={"accuracy": accuracy}, trainers=2)  # all shapes are given
+        mine = program.run(given)
+        for batch, found in zip(given, mine):
+            wanted = executor.run(main, feed=batch, fetch_list=[loss, accuracy])
+            np.testing.assert_allclose([found["loss"], found["accuracy"]], wanted, rtol=1e-5)
+
+
+def test_saved_and_restored(tmp_path):
+    one, given = built(stepping("step")), batches(2, 4)
+    program = program_of(one, trainers=2)
+    program.run(given[:2])
+    program.save(tmp_path / "saved")
+    program.run(given[2:])
+    wanted = program.slots()
+    program.restore(tmp_path / "saved")
+    program.run(given[2:])
+    assert all(wanted[n].tobytes() == v.tobytes() for n, v in program.slots().items())
+
+
+def test_check():
+    program_of(built(models.optimizer("adamw")), trainers=2).check(batches(0, 2))
