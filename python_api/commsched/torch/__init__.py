@@ -1,6 +1,6 @@
 # Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""PyTorch, in two ways.
+"""PyTorch, in three ways.
 
 A whole training step, the stock optimizer included, as a distributed program:
 
@@ -10,16 +10,21 @@ A whole training step, the stock optimizer included, as a distributed program:
 
 After commsched.init(), in each of the processes that torchrun starts, it is one rank of a job.
 
-`import commsched.torch.distributed` makes "commsched" a backend of torch.distributed.
+The loop of a script as it is, in eager PyTorch, by one line, instead of DistributedDataParallel:
+
+    optimizer = commsched.torch.distribute(model, optimizer)
+
+And `import commsched.torch.distributed` makes "commsched" a backend of torch.distributed.
 """
 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from .distribute import distribute
     from .program import Program
     from .transpiling import transpile
 
-__all__ = ["Program", "transpile"]
+__all__ = ["Program", "distribute", "transpile"]
 
 
 def __dir__():
@@ -33,4 +38,7 @@ def __getattr__(name):  # transpile needs JAX, the others do not
     if name == "transpile":
         from .transpiling import transpile
         return transpile
+    if name == "distribute":
+        from .distribute import distribute
+        return distribute
     raise AttributeError(f"module 'commsched.torch' has no attribute '{name}'")

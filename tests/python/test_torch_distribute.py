@@ -1,0 +1,60 @@
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Eager PyTorch by one line: it comes to what DistributedDataParallel over gloo comes to, to the bit; and the schedule."""
+import pathlib
+import random
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("torch", reason="needs PyTorch (scripts/setup.sh --bench)")
+
+from rank_job import CLEAN, ROOT, ended, free_port, token_file  # noqa: E402
+
+CASES = pathlib.Path(__file__).with_name("torch_distribute_cases.py")
+
+
+def run(case, size=2, **more):
+    environment = {**CLEAN, "PYTHONPATH": f"{ROOT}/python_api", "PYTHONWARNINGS": "ignore", "OMP_NUM_THREADS": "1",
+                   "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": str(size), **more}
+    return ended([subprocess.Popen([sys.executable, str(CASES), case, "none"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   text=True, env={**environment, "RANK": str(rank)}) for rank in range(size)])
+
+
+@pytest.mark.parametrize("case", ["train", "refusals"])
+def test_as_distributed_data_parallel(case):
+    for status, _, errors in run(case):
+        assert status == 0, errors[-5:]
+
+
+def test_without_torch_distributed(tmp_path):
+    results = run("launched", COMMSCHED_TOKEN_FILE=token_file(tmp_path))
+    assert [status for status, _, _ in results] == [0, 0], results
+    assert results[0][1] == results[1][1] and len(results[0][1]) == 1
+
+
+def test_killed_rank():
+    results = run("killed", 3)
+    for rank in (0, 2):
+        status, _, errors = results[rank]
+        assert status == 1 and '"gradient ' in errors[-1] and "peer 1" in errors[-1], errors
+
+
+def test_schedule_over_seeds():
+    from commsched.torch.first_use import FUSED_BYTES, SPREAD, schedule
+    for seed in range(200):
+        draw = random.Random(seed)
+        count = draw.randrange(1, 40)
+        ready = [-1.0 if draw.random() < 0.1 else draw.random() for _ in range(count)]
+        used = [-1.0 if draw.random() < 0.1 else draw.random() for _ in range(count)]
+        sizes = [draw.choice((4, 1000, 100_000, FUSED_BYTES, 5_000_000)) for _ in range(count)]
+        types = [draw.choice(("a", "b")) if seed % 2 else "a" for _ in range(count)]
+        units = schedule(used, ready, sizes, types)
+        order = [i for unit in units for i in unit]
+        assert sorted(order) == [i for i in range(count) if ready[i] >= 0]
+        known = [used[i] for i in order if used[i] >= 0]
+        assert known == sorted(known) and all(used[i] < 0 for i in order[len(known):])
+        for unit in units:
+            assert len(unit) == 1 or (sum(sizes[i] for i in unit) <= FUSED_BYTES and len({types[i] for i in unit}) == 1
+                                      and max(ready[i] for i in unit) - min(ready[i] for i in unit) <= SPREAD * max(ready))

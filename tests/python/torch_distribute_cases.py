@@ -1,0 +1,202 @@
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A rank of test_torch_distribute.py: CASE FILE. Trains a model by DistributedDataParallel over gloo and by distribute(), and
+compares all that comes of it, to the bit."""
+import contextlib
+import os
+import signal
+import sys
+
+import torch
+import torch.distributed as dist
+from torch import nn
+
+import commsched.torch
+from commsched.torch import first_use
+
+first_use.SPREAD = 10.0  # what goes together depends on no clock here
+CASE, FILE = sys.argv[1:]
+
+
+class Block(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.attention = nn.MultiheadAttention(width, 4, batch_first=True)  # whose out_proj is never called
+        self.norm, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.inner = nn.Sequential(nn.Linear(width, 2500), nn.GELU(), nn.Linear(2500, width))
+
+    def forward(self, x):
+        h = self.norm(x)
+        x = x + self.attention(h, h, h, need_weights=False)[0]
+        return x + self.inner(self.norm2(x))
+
+
+class Net(nn.Module):
+    """Tied weights, a convolution with batch norm, an LSTM, parameters of the root, frozen and unused ones; a layer's
+    weight that another one reads before it."""
+
+    def __init__(self, width=32):
+        super().__init__()
+        self.table = nn.Embedding(50, width)
+        self.convolution, self.batch_norm = nn.Conv1d(width, width, 3, padding=1), nn.BatchNorm1d(width)
+        self.lstm = nn.LSTM(width, width, batch_first=True)
+        self.blocks = nn.ModuleList(Block(width) for _ in range(2))
+        self.early, self.late = nn.Linear(width, width), nn.Linear(width, width)
+        self.scale = nn.Parameter(torch.ones(width))
+        self.unused, self.frozen = nn.Linear(3, 3), nn.Linear(width, width).requires_grad_(False)
+
+    def forward(self, tokens):
+        x = self.table(tokens)
+        x = self.batch_norm(self.convolution(x.transpose(1, 2))).transpose(1, 2)
+        x = x + 0.1 * x @ self.late.weight  # before late is called
+        x = x + self.lstm(x)[0]
+        for block in self.blocks:
+            x = block(x)
+        return (self.late(self.early(self.frozen(x))) * self.scale) @ self.table.weight.T
+
+
+OPTIMIZERS = {"adamw": lambda groups: torch.optim.AdamW(groups, lr=1e-2, fused=True),
+              "sgd": lambda groups: torch.optim.SGD(groups, lr=0.1, momentum=0.9, nesterov=True),
+              "rmsprop": lambda groups: torch.optim.RMSprop(groups, lr=1e-3, foreach=True)}
+
+
+def train(ours, rank, optimizer="adamw", clip="", accumulate=False, to_none=True, scheduled="after", look=False):
+    torch.manual_seed(0 if ours or rank == 0 else 1)  # the values are those of rank 0
+    model = Net()
+    groups = [{"params": [p for p in model.parameters() if p.dim() > 1], "weight_decay": 0.1},
+              {"params": [p for p in model.parameters() if p.dim() <= 1]}]
+    optimizer = OPTIMIZERS[optimizer](groups)
+
+    def schedule():
+        return torch.optim.lr_scheduler.StepLR(optimizer, 3, 0.5)
+    scheduler = schedule() if scheduled == "before" else None
+    if ours:
+        assert commsched.torch.distribute(model, optimizer) is optimizer
+        trained, no_sync = model, optimizer.no_sync
+    else:
+        trained = nn.parallel.DistributedDataParallel(model, find_unused_parameters=True)
+        no_sync = trained.no_sync
+    scheduler = scheduler or schedule()
+    listed, looks = list(model.parameters()), []
+    random = torch.Generator().manual_seed(rank + 1)
+    losses = []
+    for step in range(9):
+        optimizer.zero_grad(set_to_none=to_none)
+        for part in range(3 if accumulate else 1):
+            tokens = torch.randint(50, (3, 9), generator=random)
+            with no_sync() if accumulate and part == 0 else contextlib.nullcontext():
+                loss = nn.functional.cross_entropy(trained(tokens[:, :-1]).flatten(0, 1), tokens[:, 1:].flatten())
+                loss.backward()
+        if clip == "norm":
+            looks.append(nn.utils.clip_grad_norm_(listed, 0.5).item())
+        elif clip == "value":
+            nn.utils.clip_grad_value_(model.parameters(), 0.01)
+        optimizer.step()
+        scheduler.step()
+        losses.append(loss.item())
+        if look and step % 2:
+            looks.append(sum(p.double().sum().item() for p in model.blocks.parameters()))
+            model.eval()
+            with torch.no_grad():
+                looks.append(model(tokens).double().sum().item())
+                looks.append(model.blocks[0](torch.ones(1, 2, 32)).double().sum().item())
+            model.train()
+    result = losses, looks, dict(model.state_dict()), optimizer.state_dict()
+    if ours:
+        units = optimizer._commsched.gradients.units
+        assert any(len(unit.members) > 1 for unit in units) and any(len(unit.members) == 1 for unit in units)
+        optimizer.undistribute()
+        assert type(optimizer).__name__ in ("AdamW", "SGD", "RMSprop") and "named_parameters" not in model.__dict__
+    return result
+
+
+def same(one, other, at):
+    if isinstance(one, torch.Tensor):
+        assert torch.equal(one, other), f"{at}: {(one - other).abs().max()}"
+    elif isinstance(one, dict):
+        assert list(one) == list(other), at
+        for key in one:
+            same(one[key], other[key], f"{at}.{key}")
+    elif isinstance(one, (list, tuple)):
+        assert len(one) == len(other), at
+        for i, (a, b) in enumerate(zip(one, other)):
+            same(a, b, f"{at}[{i}]")
+    else:
+        assert one == other, f"{at}: {one}, {other}"
+
+
+def refused(call, line):
+    try:
+        call()
+    except Exception as error:
+        assert line in str(error), error
+    else:
+        raise AssertionError(line)
+
+
+def refusals():
+    def small():
+        model = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 2))
+        return model, torch.optim.SGD(model.parameters(), lr=0.1)
+    model, optimizer = small()
+    distribute = commsched.torch.distribute
+    refused(lambda: distribute(nn.parallel.DistributedDataParallel(model), optimizer), "got: DistributedDataParallel")
+    refused(lambda: distribute(model, small()[1]), "parameters of the optimizer must be the model's, got: another one of (4, 3)")
+    refused(lambda: distribute(model, torch.optim.LBFGS(model.parameters())), "got: LBFGS")
+    distribute(model, optimizer)
+    refused(lambda: distribute(model, optimizer), "must not be distributed already")
+    refused(lambda: optimizer.step(lambda: 0), "must be called without arguments, got: closure")
+    refused(lambda: optimizer.add_param_group({"params": [nn.Parameter(torch.ones(1))]}), "must have its groups before")
+    x = torch.ones(2, 3)
+    for step in range(5):
+        optimizer.zero_grad()
+        model(x).sum().backward()
+        optimizer.step()
+    # Whose update is waited for in its module, which is not called.
+    refused(lambda: (x @ model[0].weight.T).sum().backward(), "parameter '0.weight' must be used in the forward pass of the model")
+    optimizer.synchronize()
+    optimizer.zero_grad()
+    model[1](torch.ones(2, 4)).sum().backward()
+    refused(optimizer.step, "parameter '0.weight' must have a gradient in every step or in none, got: none in step 5")
+    optimizer.undistribute()
+    model, optimizer = nn.Embedding(5, 2, sparse=True), None
+    optimizer = distribute(model, torch.optim.SGD(model.parameters(), lr=0.1))
+    refused(lambda: model(torch.tensor([1])).sum().backward(), "gradient of 'weight' must be dense, got: torch.sparse_coo")
+
+
+def killed(rank):
+    model = nn.Linear(3, 3)
+    optimizer = commsched.torch.distribute(model, torch.optim.SGD(model.parameters(), lr=0.1))
+    for step in range(100):
+        if rank == 1 and step == 10:
+            os.kill(os.getpid(), signal.SIGKILL)
+        optimizer.zero_grad()
+        model(torch.ones(2, 3)).sum().backward()
+        optimizer.step()
+
+
+def main():
+    if CASE == "launched":  # torch.distributed is not used at all
+        torch.manual_seed(0)
+        model = nn.Linear(3, 3)
+        optimizer = commsched.torch.distribute(model, torch.optim.SGD(model.parameters(), lr=0.1))
+        for _ in range(6):
+            optimizer.zero_grad()
+            model(torch.ones(2, 3)).sum().backward()
+            optimizer.step()
+        print(sum(p.sum().item() for p in model.parameters()))
+        return
+    dist.init_process_group("gloo")
+    rank = dist.get_rank()
+    if CASE == "killed":
+        return killed(rank)
+    if CASE == "refusals":
+        refusals()
+    else:
+        for options in ({}, {"optimizer": "sgd", "clip": "norm"}, {"accumulate": True, "to_none": False},
+                        {"optimizer": "rmsprop", "clip": "value", "scheduled": "before"}, {"optimizer": "sgd", "look": True}):
+            same(train(True, rank, **options), train(False, rank, **options), str(options))
+    dist.destroy_process_group()
+
+
+main()
