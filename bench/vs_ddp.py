@@ -14,6 +14,10 @@ trained by ours (costs measured first, then --schedule-comm) and by the same mod
 PyTorch, from the same values, on the same batches, with Adam on both sides. The losses of
 all steps must agree to 1e-3. One thread per worker.
 
+--hooks, alone: models in eager PyTorch as they are, like ResNet-50 and GPT-2, on 2 ranks, by
+commsched.torch.distribute and by DDP (_hooks_worker.py), at the rate at which sending the
+gradients takes as long as a step without. Real compute; losses as above.
+
 Ours and DDP run in turn, in the same hosts (when training for real: in others like them),
 with the same congestion control. Ratios are
 DDP's time of a step over ours, medians over the rounds.
@@ -42,13 +46,15 @@ BUCKETS_MB = [1, 4, 10, 50, 100]
 WARM_UP = 2  # DDP makes its buckets anew after the first step
 TOLERANCE = 1e-3
 WORKER = pathlib.Path(__file__).resolve().parent / "_ddp_worker.py"
+HOOKS_WORKER = WORKER.with_name("_hooks_worker.py")
+HOOKS_BATCHES = {"resnet": 4, "gpt": 4}
 
 
 class Ddp:
-    """Runs jobs of _ddp_worker.py on the hosts of a network."""
+    """Runs jobs of a worker on the hosts of a network."""
 
-    def __init__(self, network, folder):
-        self.network, self.folder = network, folder
+    def __init__(self, network, folder, worker=WORKER):
+        self.network, self.folder, self.worker = network, folder, worker
         self._port = 29500
 
     def run(self, job):
@@ -58,8 +64,9 @@ class Ddp:
         path.write_text(json.dumps(job))
         ranks = len(self.network.addresses)
         results = [self.folder / f"ddp.{rank}.json" for rank in range(ranks)]
-        environment = {**os.environ, "GLOO_SOCKET_IFNAME": "eth0", "OMP_NUM_THREADS": "1"}
-        processes = [self.network.start(rank, [sys.executable, WORKER, path, results[rank],
+        environment = {**os.environ, "GLOO_SOCKET_IFNAME": "eth0", "OMP_NUM_THREADS": "1",
+                       "PYTHONPATH": str(_shaped.ROOT / "python_api")}
+        processes = [self.network.start(rank, [sys.executable, self.worker, path, results[rank],
                                                f"{self.network.addresses[0]}:{self._port}", rank, ranks],
                                         env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
                      for rank in range(ranks)]
@@ -160,6 +167,44 @@ def model_of(folder):
             "heads": int(numbers[3]), "context": int(numbers[4]), "rate": float(rate[1])}
 
 
+def hooks(model, steps, rounds, buckets):
+    """Eager PyTorch: seconds of a step by rounds, (ours, DDP's default, its best), and the largest relative difference of a loss."""
+    job = {"model": model, "batch": HOOKS_BATCHES[model], "steps": steps, "warm_up": 4}  # ours measures three steps
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        with hosts.Network([0] * 2, loopback=True) as network:
+            alone = Ddp(network, folder, HOOKS_WORKER).run({**job, "ways": ["alone"]})
+        compute, size = max(found["runs"][0][0] for found in alone), alone[0]["bytes"]
+        rate = round(size * 8 / compute)  # of two ranks each sends as many bytes as the gradients have
+        print(f"{model}, {size / 1e6:.0f} MB, {1e3 * compute:.0f} ms without communication, {rate / 1e6:.0f} Mbit/s", flush=True)
+        rows, worst, tried = [], 0.0, [DEFAULT, *buckets]
+        with hosts.Network([rate] * 2, loopback=True) as network:
+            ddp = Ddp(network, folder, HOOKS_WORKER)
+            for _ in range(rounds):
+                found = ddp.run({**job, "ways": ["ours", *tried]})
+                ours, *theirs = [max(seconds for seconds, _ in of_ranks) for of_ranks in zip(*(f["runs"] for f in found))]
+                mine, *others = [losses for _, losses in found[0]["runs"]]
+                worst = max(worst, *(abs(a / b - 1) for losses in others for a, b in zip(mine, losses, strict=True)))
+                print(f"  ours {1e3 * ours:.1f} ms; DDP " + ", ".join(
+                    f"{name_of(bucket)} {1e3 * seconds:.1f}" for bucket, seconds in zip(tried, theirs))
+                    + f"; losses differ by {worst:.1e} at most", flush=True)
+                if worst > TOLERANCE:
+                    sys.exit(f"vs_ddp: losses differ by {worst:.1e}, more than {TOLERANCE}")
+                rows.append((ours, theirs[0], min(theirs)))
+    return rows, worst
+
+
+def all_hooks(quick, rounds):
+    result = {}
+    for model in HOOKS_BATCHES:
+        rows, difference = hooks(model, 5 if quick else 20, rounds, [4] if quick else [1, 4, 10])
+        result[model] = (*ratios(rows), difference)
+    print(json.dumps({"over_default": min(r[0] for r in result.values()), "over_best": min(r[1] for r in result.values()),
+                      "loss_difference": float(f"{max(r[2] for r in result.values()):.2e}"),
+                      "cases": {name: list(r[:2]) for name, r in result.items()}}))
+    return 0
+
+
 def ratios(rows):
     return [round(statistics.median(row[i] / row[0] for row in rows), 4) for i in (1, 2)]
 
@@ -172,7 +217,10 @@ def main():
     parser.add_argument("--shares", default="1", help="communication over compute, with commas (default 1)")
     parser.add_argument("--rounds", type=int, help="default 2; 1 with --quick")
     parser.add_argument("--no-real", action="store_true", help="emulated cases only")
+    parser.add_argument("--hooks", action="store_true", help="eager PyTorch by commsched.torch.distribute, and nothing else")
     options = parser.parse_args()
+    if options.hooks and (options.cases or options.no_real or options.shares != "1"):
+        parser.error("--hooks goes with --quick and --rounds only")
     why = hosts.why_unavailable() or (
         "needs PyTorch: scripts/setup.sh --bench" if importlib.util.find_spec("torch") is None else "")
     if why:
@@ -181,6 +229,9 @@ def main():
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     os.environ["OMP_NUM_THREADS"] = "1"
     rounds = options.rounds or (1 if options.quick else 2)
+    if options.hooks:
+        _shaped.measure_in_peace()
+        return all_hooks(options.quick, rounds)
     cases = CASES[:1] if options.quick else CASES
     if options.cases:
         cases = [tuple(case.split(":")) for case in options.cases.split(",") if case != "none"]

@@ -49,7 +49,7 @@ def test_several_machines_need_a_secret_and_tls(tmp_path, monkeypatch):
     monkeypatch.setattr(meeting, "_place", lambda: "somewhere")
     monkeypatch.setattr(meeting, "_own_address", lambda store: "10.1.2.3")
     store = torch.distributed.HashStore()
-    store.set("rank1", '{"place": "elsewhere", "address": "10.1.2.4"}')
+    store.set("rank1", '{"place": "elsewhere", "peer": "10.1.2.4:12345"}')
     monkeypatch.setattr(meeting, "_free_port", lambda address: 12345)
-    with pytest.raises(commsched.JobError, match="tls_ca, tls_cert"):
+    with pytest.raises(commsched.JobError, match="without TLS certificates, got: 10.1.2.3:12345"):
         meeting.meet(store, 0, 2, 5.0)

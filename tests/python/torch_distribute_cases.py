@@ -56,7 +56,7 @@ class Net(nn.Module):
 
 
 OPTIMIZERS = {"adamw": lambda groups: torch.optim.AdamW(groups, lr=1e-2, fused=True),
-              "sgd": lambda groups: torch.optim.SGD(groups, lr=0.1, momentum=0.9, nesterov=True),
+              "sgd": lambda groups: torch.optim.SGD(groups, lr=0.01, momentum=0.9, nesterov=True),
               "rmsprop": lambda groups: torch.optim.RMSprop(groups, lr=1e-3, foreach=True)}
 
 

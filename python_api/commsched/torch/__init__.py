@@ -20,7 +20,7 @@ And `import commsched.torch.distributed` makes "commsched" a backend of torch.di
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .distribute import distribute
+    from .distributing import distribute
     from .program import Program
     from .transpiling import transpile
 
@@ -39,6 +39,6 @@ def __getattr__(name):  # transpile needs JAX, the others do not
         from .transpiling import transpile
         return transpile
     if name == "distribute":
-        from .distribute import distribute
+        from .distributing import distribute
         return distribute
     raise AttributeError(f"module 'commsched.torch' has no attribute '{name}'")

@@ -25,7 +25,10 @@ def meet(store: Any, rank: int, size: int, seconds: float) -> "Meeting":
     seconds: for joining, and without progress of what is posted. Raises JobError.
     """
     folder: Optional[str] = None
-    own = {"place": _place(), "address": _own_address(store)}
+    address = _own_address(store)
+    own = {"place": _place(), "peer": f"[{address}]" if ":" in address else address}
+    with contextlib.suppress(OSError):  # then no port is free, or the address is not here: joining says so
+        own["peer"] += f":{_free_port(address)}"
     store.set(f"rank{rank}", json.dumps(own))
     all_ranks = [json.loads(store.get(f"rank{r}")) for r in range(size)]
     try:
@@ -35,18 +38,15 @@ def meet(store: Any, rank: int, size: int, seconds: float) -> "Meeting":
                 if all(other["place"] == own["place"] for other in all_ranks):
                     folder = tempfile.mkdtemp(prefix="commsched-", dir="/tmp")  # which nobody else may enter
                     said["folder"] = folder
-                else:
-                    said["master"], said["port"] = own["address"], _free_port(own["address"])
             except OSError as error:
                 said = {"error": f"rank 0: {error}"}
             store.set("meeting", json.dumps(said))
         said = json.loads(store.get("meeting"))
         if "error" in said:
             raise JobError(said["error"])
-        where = ({"peers": [f"unix:{said['folder']}/{r}" for r in range(size)]} if "folder" in said
-                 else {"master": said["master"], "port": said["port"]})
+        peers = [f"unix:{said['folder']}/{r}" if "folder" in said else all_ranks[r]["peer"] for r in range(size)]
         token = None if os.environ.get("COMMSCHED_TOKEN_FILE") else said["token"]
-        job = joined(job_options(rank=rank, size=size, token=token, deadline=min(seconds, 1e7), membership=0, **where))
+        job = joined(job_options(rank=rank, size=size, token=token, deadline=min(seconds, 1e7), membership=0, peers=peers))
         return Meeting(job, folder)
     except BaseException:
         if folder:
