@@ -48,7 +48,7 @@ def main():
     loss = F.cross_entropy(output, y)
     right = paddle.static.accuracy(output, y)
     testing = paddle.static.default_main_program().clone()  # the same without update, and with running statistics
-    testing.set_is_test_attr(True)
+    testing.set_is_test_attr()
     steps = len(train["x"]) // GLOBAL_BATCH
     scheduler = paddle.optimizer.lr.CosineAnnealingDecay(0.1, steps * options.epochs)
     paddle.optimizer.Momentum(scheduler, 0.9, grad_clip=nn.ClipGradByGlobalNorm(1.0)).minimize(loss)

@@ -118,6 +118,10 @@ def test_dropout_draws_in_every_step_and_worker():
         again = program_of(one, trainers=workers, seed=3)
         assert [m["loss"] for m in again.run([same] * 4)] == found[workers]
     assert found[1] != found[2]
+    # Both workers have the same rows, of which the first one draws what a worker on its own does: so the other draws others.
+    half = {n: v[:4] for n, v in same.items()}
+    alone = [m["loss"] for m in program_of(one, example=half, seed=3).run([half] * 4)]
+    assert not np.isclose(found[2], alone, rtol=1e-5).any()
     off = built(models.optimizer("sgd", rate=0.0), lambda: nn.Sequential(nn.Linear(4, 400), nn.Dropout(0.0), nn.Linear(400, 3)))
     exact = program_of(off).step(same)["loss"]
     assert abs(np.mean(found[1]) - exact) < 0.2
