@@ -80,3 +80,7 @@ if [ -n "$with_bench" ] && ! .venv/bin/python -c 'import torch, transformers' 2>
   step "installing PyTorch and transformers in .venv"
   .venv/bin/python -m pip install --disable-pip-version-check --progress-bar off torch==2.13.0 transformers==5.23.0
 fi
+if [ -n "$with_bench" ] && ! .venv/bin/python -c 'import paddle' 2>/dev/null; then
+  step "installing PaddlePaddle in .venv"
+  .venv/bin/python -m pip install --disable-pip-version-check --progress-bar off paddlepaddle==3.3.1
+fi

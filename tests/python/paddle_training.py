@@ -144,3 +144,14 @@ def compare(make, loss_of, inputs, optimizer_of, batches, workers=1, seed=0, dty
     apart = {n: distance(found[n], wanted[n]) for n in wanted if n not in rates}
     moved = max(distance(found[n], first[n]) for n in program.params)
     return apart, moved, program, ([m["loss"] for m in mine], losses)
+
+
+def assert_same(apart, moved, program, losses, bound):
+    """Of what compare() has returned: that it moved, and is nowhere farther apart than the bound."""
+    worst = max(apart, key=apart.get)
+    assert apart[worst] <= bound, (worst, apart[worst], moved)
+    assert moved >= 1e-4
+    np.testing.assert_allclose(losses[0], losses[1], rtol=1e-4)
+    text = program.mlir(0)
+    assert text.count("= cs.gradient ") == len(program.params)
+    program.close()

@@ -118,13 +118,17 @@ def test_dropout_draws_in_every_step_and_worker():
         again = program_of(one, trainers=workers, seed=3)
         assert [m["loss"] for m in again.run([same] * 4)] == found[workers]
     assert found[1] != found[2]
+    # Both workers have the same rows, of which the first one draws what a worker on its own does: so the other draws others.
+    half = {n: v[:4] for n, v in same.items()}
+    alone = [m["loss"] for m in program_of(one, example=half, seed=3).run([half] * 4)]
+    assert not np.isclose(found[2], alone, rtol=1e-5).any()
     off = built(models.optimizer("sgd", rate=0.0), lambda: nn.Sequential(nn.Linear(4, 400), nn.Dropout(0.0), nn.Linear(400, 3)))
     exact = program_of(off).step(same)["loss"]
     assert abs(np.mean(found[1]) - exact) < 0.2
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("name", ["sgd", "adam"])
+@pytest.mark.parametrize("name", ["sgd", "momentum", "adam"])
 def test_tables(sparse, name):
     """Row-sparse: the rows that no batch reads stay as they are, and with SGD all others are as without."""
     def make():
@@ -144,12 +148,22 @@ def test_tables(sparse, name):
     assert "cs.fetch_rows" in rows.get_trainer_program() and "cs.update_rows" in rows.get_pserver_program(1)
 
 
+def test_sparse_tables_of_other_optimizers_are_refused():
+    def make():
+        return nn.Sequential(nn.Embedding(30, 4, sparse=True), nn.Flatten(), nn.Linear(12, 3))
+    one = built(models.optimizer("rmsprop"), make, inputs={"x": ((3,), "int64"), "y": ((1,), "int64")})
+    with pytest.raises(commsched.FrontEndError, match="the embedding of 'embedding_0.w_0' must have sparse=False with pd_op.rmsprop_"):
+        program_of(one, example={"x": np.zeros((8, 3), np.int64), "y": np.zeros((8, 1), np.int64)})
+
+
 def test_lazy_mode_is_row_sparse():
     def make():
         return nn.Sequential(nn.Embedding(30, 4), nn.Flatten(), nn.Linear(12, 3))
     one = built(lambda p: paddle.optimizer.Adam(1e-3, parameters=p, lazy_mode=True), make, inputs={"x": ((3,), "int64"), "y": ((1,), "int64")})
     with pytest.raises(commsched.FrontEndError, match="lazy_mode of the optimizer must be False"):
         program_of(one, example={"x": np.zeros((8, 3), np.int64), "y": np.zeros((8, 1), np.int64)}, pservers=1)
+    program_of(one, example={"x": np.zeros((8, 3), np.int64), "y": np.zeros((8, 1), np.int64)},
+               strategy=commsched.ParameterServers(row_sparse=["embedding_0.w_0"]))
 
 
 def test_names_of_the_transpiler():

@@ -22,6 +22,7 @@ from . import values
 
 _PADDLE = os.path.dirname(os.path.abspath(paddle.__file__)) + os.sep
 _SOURCES = ("builtin.parameter", "pd_op.data")
+_OF_ROWS = ("sgd_", "momentum_", "adam_")  # of these, rows without a gradient are as with one that is zero
 _OPTIMIZERS = ("param", "grad", "learning_rate")  # operands that an operation of an optimizer has
 
 
@@ -237,6 +238,8 @@ def capture(program: Any, metrics: "Mapping[str, Any] | Sequence[Any]" = ()) -> 
         raw = reader.gradient_of(op, boundary)
         if raw is None:
             raise FrontEndError(f"{where}no gradient of '{param.name}' was found that the backward pass makes and {op.name} uses")
+        if reader.ops[reader.maker[raw]].name == "pd_op.embedding_sparse_grad" and op.name.removeprefix("pd_op.") not in _OF_ROWS:
+            raise FrontEndError(f"{where}the embedding of '{param.name}' must have sparse=False with {op.name}")
         if raw in gradients:
             raise FrontEndError(f"{where}'{param.name}' and '{by_id[gradients[raw]].name}' have one gradient in common, which must be two")
         gradients[raw] = param.id

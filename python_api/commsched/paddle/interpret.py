@@ -112,4 +112,6 @@ def _checked(op: Op, value: Any, result: Any, operands: Mapping[str, Any], rows:
             raise AssertionError(f"the rule gives {list(value.shape)}, not {list(result.shape)}")
     if len(value.shape) != len(result.shape):
         raise AssertionError(f"the rule gives {list(value.shape)}, not {list(result.shape)}")
-    return value.astype(result.dtype)
+    # What is updated in its place keeps its type, whatever Paddle notes (f32 of momentum_ in f64).
+    old = operands.get(result.name.removesuffix("_out")) if result.name.endswith("_out") else None
+    return value.astype(result.dtype if old is None else old.dtype)
