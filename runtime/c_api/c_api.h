@@ -61,7 +61,7 @@ typedef struct cs_job cs_job;
  * `struct_size` is sizeof(cs_job_options) of who calls: fields are added at the end. */
 typedef struct cs_job_options {
   size_t struct_size;
-  const char *transport; /* "grpc" */
+  const char *transport; /* "grpc" or "mpi"; docs/transports.md says which is the default */
   int rank, size;        /* -1 and 0: of the environment, or the only one of one */
   const char *peers;     /* "host:port" or "unix:path" of all ranks, with commas */
   const char *master;    /* host of rank 0, where ranks learn the others' addresses */

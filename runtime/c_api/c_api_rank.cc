@@ -34,6 +34,7 @@ absl::StatusOr<launch::JobOptions> JobOptionsOf(const cs_job_options *given) {
   options.environment = [](const char *name) { return std::getenv(name); };
   options.doors.names = {"token_file", "insecure", "tls_ca, tls_cert, tls_key and token_file",
                          "rank, size and peers"};
+  options.mpi = commsched::MpiOfPlugin();
   if (given == nullptr) return options;
   auto copy = Copied(given, "cs_job_options");
   if (!copy.ok()) return copy.status();

@@ -8,9 +8,11 @@
 #include <unistd.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "launch/job.h"
 #include "launch/relay.h"
 #include "runtime/base/sync.h"
 #include "runtime/c_api/c_api.h"
@@ -60,6 +62,8 @@ absl::Status CheckSession(const cs_session *session);
 // `given` as options of a session, which must outlive it.
 absl::StatusOr<runtime::ReplanOptions> ReplanOptionsOf(const cs_session_replanning &given,
                                                        cs_session *session);
+// MPI by way of its plug-in, if the library is built with that.
+std::optional<launch::MpiDoor> MpiOfPlugin();
 // Stores the error of a call, and gives what it returns.
 int Finished(const absl::Status &status);
 
