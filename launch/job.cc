@@ -179,22 +179,38 @@ runtime::ConnectFunction Job::Connector(std::vector<std::string> peers) const {
 }
 
 // Beside the one at which the job is met, which stays.
-absl::StatusOr<std::string> Job::NewAddress() {
+absl::StatusOr<Job::Endpoint> Job::NewEndpoint(absl::string_view suffix) const {
+  if (by_mpi_) return absl::UnimplementedError("MPI connects no parameter servers: transport must be grpc");
   const std::string &own = peers_.addresses[size_t(rank_)];
-  if (absl::StartsWith(own, "unix:")) return absl::StrCat(own, ".", connections_);
+  Endpoint place;
+  if (absl::StartsWith(own, "unix:")) {
+    place.address = place.listen = absl::StrCat(own, ".", connections_, suffix);
+    return place;
+  }
   std::string host = own.substr(0, own.rfind(':'));
   if (absl::StartsWith(host, "[")) host = host.substr(1, host.size() - 2);
   auto held = HoldPort(options_.doors.listen_any ? "" : host);
   if (!held.ok()) return held.status();
-  session_port_ = *std::move(held);
-  return WithPort(host, PortOf(session_port_));
+  place.port = *std::move(held);
+  place.address = WithPort(host, PortOf(place.port));
+  place.listen = options_.doors.listen_any ? absl::StrCat("0.0.0.0:", PortOf(place.port)) : place.address;
+  return place;
 }
 
 absl::StatusOr<runtime::ConnectFunction> Job::NextConnection(absl::StatusOr<uint64_t> digest) {
   ++connections_;
   if (size_ == 1 && !digest.ok()) return digest.status();
   if (size_ == 1) return Connector({});
-  auto address = by_mpi_ ? absl::StatusOr<std::string>("mpi") : NewAddress();
+  absl::StatusOr<std::string> address = "mpi";
+  if (!by_mpi_) {
+    auto place = NewEndpoint("");
+    if (place.ok()) {
+      address = place->address;
+      session_port_ = std::move(place->port);
+    } else {
+      address = place.status();
+    }
+  }
   absl::StatusOr<std::string> own;
   if (!digest.ok())
     own = digest.status();

@@ -69,6 +69,16 @@ class Job {
   const char *transport() const { return size_ == 1 ? "none" : by_mpi_ ? "mpi"
                                                                        : "grpc"; }
   Control &control() { return *control_; }
+  const Doors &doors() const { return options_.doors; }
+  const std::function<void(const std::string &)> &log() const { return options_.log; }
+
+  // Where this process may listen for what is besides the ranks' own connections: `address`
+  // is for the others. `suffix` tells socket files apart. Not where ranks are connected by MPI.
+  struct Endpoint {
+    std::string address, listen;
+    Socket port;  // held until it is listened on
+  };
+  absl::StatusOr<Endpoint> NewEndpoint(absl::string_view suffix) const;
 
   // The ranks' way to connect for one session more, which all of them begin together: with
   // the plan of this digest. An error instead of it is that of all ranks.
@@ -79,7 +89,6 @@ class Job {
  private:
   Job() = default;
   absl::Status Begin(const Launched &launched);
-  absl::StatusOr<std::string> NewAddress();
   runtime::ConnectFunction Connector(std::vector<std::string> peers) const;
 
   int rank_ = 0, size_ = 1, local_rank_ = -1, membership_ = 0;
