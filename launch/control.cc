@@ -114,6 +114,11 @@ Control::~Control() {
   if (transport_ != nullptr) transport_->Close();
 }
 
+bool Control::failed() const {
+  runtime::MutexLock lock(&state_->mu);
+  return !state_->failure.ok();
+}
+
 absl::StatusOr<std::unique_ptr<Control>> Control::Connect(
     runtime::TransportOptions options, const runtime::ConnectFunction &connect) {
   std::unique_ptr<Control> control(new Control(options.rank, options.nodes));

@@ -51,6 +51,9 @@ class Control {
   // Tells all ranks why this one gives up. What they wait for, and all calls from now on, fail.
   void Abort(const absl::Status &why);
 
+  // Whether a rank has given up or is gone.
+  bool failed() const;
+
   // Null for one rank.
   runtime::Transport *transport() { return transport_.get(); }
 

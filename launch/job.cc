@@ -18,11 +18,41 @@ namespace {
 
 absl::Status Unfit(absl::string_view text) { return absl::InvalidArgumentError(text); }
 
+// Whether something is given that only gRPC knows.
+bool OfGrpc(const JobOptions &o) {
+  const transport::SecurityOptions &security = o.doors.security;
+  return !o.peers.empty() || !o.master.empty() || o.port != 0 || o.doors.insecure || o.doors.listen_any ||
+         !security.token.empty() || !security.ca_file.empty() || !security.key_file.empty() ||
+         !security.server_name.empty() || security.tls();
+}
+
+// Whether the ranks are connected by MPI, which has begun then.
+absl::StatusOr<bool> BeginsMpi(const JobOptions &o, const Launched &launched) {
+  const bool wanted = o.transport == "mpi";
+  if (launched.size == 1 || (!wanted && (!o.transport.empty() || !launched.of_mpi || OfGrpc(o)))) return false;
+  absl::Status status = absl::UnavailableError("this library is built without MPI");
+  if (o.mpi) {
+    auto begun = o.mpi->begin();
+    status = begun.status();
+    if (begun.ok() && *begun != std::pair(launched.rank, launched.size))
+      status = absl::FailedPreconditionError(
+          absl::StrCat("MPI must say the same as ", launched.by, ", rank ", launched.rank, " of ", launched.size,
+                       ", got: rank ", begun->first, " of ", begun->second));
+  }
+  if (status.ok()) return true;
+  if (wanted) return status;
+  if (launched.rank == 0 && o.log)
+    o.log(absl::StrCat("the ranks are connected by grpc, not by MPI: ", status.message()));
+  return false;
+}
+
 absl::Status Check(const JobOptions &o) {
-  if (o.transport == "mpi")
-    return absl::UnimplementedError("a job that is joined is connected by grpc: transport must be grpc, got: mpi");
-  if (!o.transport.empty() && o.transport != "grpc")
-    return Unfit(absl::StrCat("transport must be grpc, got: ", o.transport));
+  if (!o.transport.empty() && o.transport != "grpc" && o.transport != "mpi")
+    return Unfit(absl::StrCat("transport must be grpc or mpi, got: ", o.transport));
+  if (o.transport == "mpi" && OfGrpc(o))
+    return Unfit(
+        "transport mpi goes without addresses, a port, a token and TLS, which are for grpc: "
+        "the launcher of the MPI job decides who joins");
   if ((o.rank >= 0) != (o.size > 0)) return Unfit("rank and size go together");
   if (o.size > int(kMaxNodes))
     return Unfit(absl::StrCat("size must be at most ", kMaxNodes, ", got: ", o.size));
@@ -82,24 +112,14 @@ absl::StatusOr<std::unique_ptr<Job>> Job::Join(JobOptions options) {
   job->local_rank_ = launched->local_rank;
   job->membership_ = options.membership >= 0 ? options.membership : launched->epoch;
   job->options_ = std::move(options);
-  JobOptions &own = job->options_;
-  if (job->size_ > 1 && own.peers.empty()) {
-    Doors doors = own.doors;
-    doors.membership = job->membership_;
-    auto found = FindPeers(*launched, doors);
-    if (!found.ok()) return found.status();
-    job->peers_ = *std::move(found);
-    if (!job->peers_.token.empty()) own.doors.security.token = job->peers_.token;
-  } else {
-    job->peers_.addresses = own.peers;
-  }
-  if (job->size_ > 1 && own.doors.security.token.empty() && !own.doors.insecure)
-    return Unfit(absl::StrCat("processes of a job must share a secret: ", own.doors.names.token,
-                              ", or ", own.doors.names.insecure, " on loopback addresses and socket files"));
+  auto by_mpi = BeginsMpi(job->options_, *launched);
+  if (!by_mpi.ok()) return by_mpi.status();
+  job->by_mpi_ = *by_mpi;
+  if (absl::Status s = job->Begin(*launched); !s.ok()) return s;
   runtime::TransportOptions transport;
   transport.rank = job->rank_;
   transport.nodes = job->size_;
-  transport.connect_deadline = own.doors.deadline;
+  transport.connect_deadline = job->options_.doors.deadline;
   auto control = Control::Connect(std::move(transport), job->Connector(job->peers_.addresses));
   if (!control.ok()) return control.status();
   job->control_ = *std::move(control);
@@ -112,7 +132,39 @@ absl::StatusOr<std::unique_ptr<Job>> Job::Join(JobOptions options) {
   return job;
 }
 
+Job::~Job() {
+  // MPI's own end would wait for ranks that have failed.
+  const bool good = control_ != nullptr && !control_->failed();
+  control_.reset();
+  if (by_mpi_ && good && !options_.mpi->end(options_.doors.deadline) && options_.log)
+    options_.log(absl::StrCat("rank ", rank_, ": the other processes do not end MPI"));
+}
+
+// Where the ranks are, for gRPC.
+absl::Status Job::Begin(const Launched &launched) {
+  if (by_mpi_) return absl::OkStatus();
+  if (size_ > 1 && options_.peers.empty()) {
+    Doors doors = options_.doors;
+    doors.membership = membership_;
+    auto found = FindPeers(launched, doors);
+    if (!found.ok()) return found.status();
+    peers_ = *std::move(found);
+    if (!peers_.token.empty()) options_.doors.security.token = peers_.token;
+  } else {
+    peers_.addresses = options_.peers;
+  }
+  if (size_ > 1 && options_.doors.security.token.empty() && !options_.doors.insecure)
+    return Unfit(absl::StrCat("processes of a job must share a secret: ", options_.doors.names.token,
+                              ", or ", options_.doors.names.insecure, " on loopback addresses and socket files"));
+  return absl::OkStatus();
+}
+
 runtime::ConnectFunction Job::Connector(std::vector<std::string> peers) const {
+  if (by_mpi_)
+    return [this](runtime::TransportOptions transport) {
+      transport.epoch = uint64_t(membership_);
+      return options_.mpi->connect(std::move(transport));
+    };
   return [this, peers = std::move(peers)](runtime::TransportOptions transport) {
     transport.peers = peers;
     transport.epoch = uint64_t(membership_);
@@ -127,22 +179,38 @@ runtime::ConnectFunction Job::Connector(std::vector<std::string> peers) const {
 }
 
 // Beside the one at which the job is met, which stays.
-absl::StatusOr<std::string> Job::NewAddress() {
+absl::StatusOr<Job::Endpoint> Job::NewEndpoint(absl::string_view suffix) const {
+  if (by_mpi_) return absl::UnimplementedError("MPI connects no parameter servers: transport must be grpc");
   const std::string &own = peers_.addresses[size_t(rank_)];
-  if (absl::StartsWith(own, "unix:")) return absl::StrCat(own, ".", connections_);
+  Endpoint place;
+  if (absl::StartsWith(own, "unix:")) {
+    place.address = place.listen = absl::StrCat(own, ".", connections_, suffix);
+    return place;
+  }
   std::string host = own.substr(0, own.rfind(':'));
   if (absl::StartsWith(host, "[")) host = host.substr(1, host.size() - 2);
   auto held = HoldPort(options_.doors.listen_any ? "" : host);
   if (!held.ok()) return held.status();
-  session_port_ = *std::move(held);
-  return WithPort(host, PortOf(session_port_));
+  place.port = *std::move(held);
+  place.address = WithPort(host, PortOf(place.port));
+  place.listen = options_.doors.listen_any ? absl::StrCat("0.0.0.0:", PortOf(place.port)) : place.address;
+  return place;
 }
 
 absl::StatusOr<runtime::ConnectFunction> Job::NextConnection(absl::StatusOr<uint64_t> digest) {
   ++connections_;
   if (size_ == 1 && !digest.ok()) return digest.status();
   if (size_ == 1) return Connector({});
-  auto address = NewAddress();
+  absl::StatusOr<std::string> address = "mpi";
+  if (!by_mpi_) {
+    auto place = NewEndpoint("");
+    if (place.ok()) {
+      address = place->address;
+      session_port_ = std::move(place->port);
+    } else {
+      address = place.status();
+    }
+  }
   absl::StatusOr<std::string> own;
   if (!digest.ok())
     own = digest.status();

@@ -10,7 +10,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -23,10 +25,22 @@
 
 namespace commsched::launch {
 
+// How ranks are connected by MPI, where there may be some.
+struct MpiDoor {
+  // Rank and number of the processes of this MPI job.
+  std::function<absl::StatusOr<std::pair<int, int>>()> begin;
+  runtime::ConnectFunction connect;  // all ranks, in the same order
+  // After everything else; false if the others do not come to it.
+  std::function<bool(absl::Duration)> end;
+};
+
 struct JobOptions {
   // Where it is looked up what is not given here; null: nowhere.
   Environment environment = {};
-  std::string transport = {};  // "grpc"; empty: what there is
+  // "grpc" or "mpi"; empty: mpi under a launcher of MPI jobs, where there is MPI and nothing
+  // is given that only grpc knows, else grpc.
+  std::string transport = {};
+  std::optional<MpiDoor> mpi = std::nullopt;
   // Which rank of how many; -1: by the environment, and without one, the only one.
   int rank = -1, size = 0;
   // Where the ranks are: addresses of all, or where rank 0 waits for the others.
@@ -35,7 +49,8 @@ struct JobOptions {
   int port = 0;
   int membership = -1;  // -1: what the launcher says, or 0
   Doors doors = {};     // its membership is not used
-  // Gets a line for connections that are refused, from any thread.
+  // Gets a line for connections that are refused, and where MPI was expected and is not, from
+  // any thread.
   std::function<void(const std::string &)> log = {};
 };
 
@@ -45,12 +60,25 @@ class Job {
   // Blocks until all ranks have joined. Errors: kInvalidArgument for options that make no
   // sense, else those of FindPeers and of the transport.
   static absl::StatusOr<std::unique_ptr<Job>> Join(JobOptions options);
+  // Of a job that has not failed, all ranks leave together where MPI is to be ended.
+  ~Job();
 
   int rank() const { return rank_; }
   int size() const { return size_; }
   int local_rank() const { return local_rank_; }  // -1: not known
-  const char *transport() const { return size_ == 1 ? "none" : "grpc"; }
+  const char *transport() const { return size_ == 1 ? "none" : by_mpi_ ? "mpi"
+                                                                       : "grpc"; }
   Control &control() { return *control_; }
+  const Doors &doors() const { return options_.doors; }
+  const std::function<void(const std::string &)> &log() const { return options_.log; }
+
+  // Where this process may listen for what is besides the ranks' own connections: `address`
+  // is for the others. `suffix` tells socket files apart. Not where ranks are connected by MPI.
+  struct Endpoint {
+    std::string address, listen;
+    Socket port;  // held until it is listened on
+  };
+  absl::StatusOr<Endpoint> NewEndpoint(absl::string_view suffix) const;
 
   // The ranks' way to connect for one session more, which all of them begin together: with
   // the plan of this digest. An error instead of it is that of all ranks.
@@ -60,11 +88,12 @@ class Job {
 
  private:
   Job() = default;
-  absl::StatusOr<std::string> NewAddress();
+  absl::Status Begin(const Launched &launched);
   runtime::ConnectFunction Connector(std::vector<std::string> peers) const;
 
   int rank_ = 0, size_ = 1, local_rank_ = -1, membership_ = 0;
   uint32_t connections_ = 0;
+  bool by_mpi_ = false;
   JobOptions options_;
   Peers peers_;
   Socket session_port_;               // of the last session

@@ -3,6 +3,7 @@
 //
 // Connecting the ranks of an MPI job, and the end.
 #include <sched.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -71,8 +72,8 @@ absl::Status MpiRanks::Connect() {
   int size = 0, rank = 0;
   {
     MutexLock lock(&mu_);
-    MPI_Comm_size(over_.notes, &size);
-    MPI_Comm_rank(over_.notes, &rank);
+    Mpi().Comm_size(over_.notes, &size);
+    Mpi().Comm_rank(over_.notes, &rank);
     if (options_.nodes < 1)
       return absl::InvalidArgumentError(absl::StrCat(
           "number of nodes must be positive, got: ", options_.nodes));
@@ -91,8 +92,8 @@ absl::Status MpiRanks::Connect() {
     for (Slot &slot : slots_) {
       slot.bytes.resize(sizeof(Header) +
                         std::max(mpi_.eager_bytes, runtime::core::kMaxAbortText));
-      Check(MPI_Irecv(slot.bytes.data(), int(slot.bytes.size()), MPI_BYTE,
-                      MPI_ANY_SOURCE, note_tag_, over_.notes, &slot.request),
+      Check(Mpi().Irecv(slot.bytes.data(), int(slot.bytes.size()), Mpi().byte,
+                        MPI_ANY_SOURCE, note_tag_, over_.notes, &slot.request),
             "MPI_Irecv");
     }
     SayHello();
@@ -215,6 +216,8 @@ void MpiRanks::TakeWelcome(int from, bool mapped) {
   peer.matcher->Open({eager, peer.theirs.unexpected_bytes}, &none, &controls_);
   if (!rings) return;
   rings_->Join(from, peer.rings);
+  // Absent in old kernels: then nobody looks.
+  peer.process = int(syscall(SYS_pidfd_open, peer.theirs.process, 0));
   ringed_.push_back(from);
   static const int processors = Processors();
   crowded_ = ProcessesHere() > processors;
@@ -235,15 +238,15 @@ absl::Status MpiRanks::Late() {
 
 void MpiRanks::StopNotes() {
   for (Slot &slot : slots_) {
-    if (slot.request == MPI_REQUEST_NULL) continue;
-    MPI_Cancel(&slot.request);
-    MPI_Wait(&slot.request, MPI_STATUS_IGNORE);
+    if (slot.request == Mpi().no_request) continue;
+    Mpi().Cancel(&slot.request);
+    Mpi().Wait(&slot.request, MPI_STATUS_IGNORE);
   }
   // What a peer that is gone has not taken stays with MPI.
   static auto *left = new std::list<Note>;
   for (auto note = notes_.begin(); note != notes_.end();) {
     int done = 0;
-    MPI_Test(&note->request, &done, MPI_STATUS_IGNORE);
+    Mpi().Test(&note->request, &done, MPI_STATUS_IGNORE);
     auto next = std::next(note);
     if (!done) left->splice(left->end(), notes_, note);
     note = next;
@@ -304,6 +307,8 @@ void MpiRanks::Close(absl::Duration flush) {
     for (Peer &peer : peers_) {
       for (auto &[number, block] : peer.blocks)
         if (block.first != nullptr) runtime::Unmap(block.first, block.second);
+      if (peer.process >= 0) close(peer.process);
+      peer.process = -1;
       if (peer.rings != nullptr)
         runtime::Unmap(peer.rings, Rings::BlockBytes(int(peers_.size())) +
                                        sizeof(HelloBody::number));
@@ -344,7 +349,9 @@ absl::StatusOr<std::unique_ptr<runtime::Transport>> ConnectMpi(
     runtime::MutexLock lock(&MpiMutex());
     connection = connections++;
   }
-  return mpi::ConnectMpiOver(mpi::World(), connection, std::move(options), mpi);
+  auto over = mpi::WorldOf(connection, runtime::After(options.connect_deadline));
+  if (!over.ok()) return over.status();
+  return mpi::ConnectMpiOver(*over, connection, std::move(options), mpi);
 }
 
 }  // namespace commsched::transport

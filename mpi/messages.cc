@@ -22,7 +22,7 @@ int NextId() ABSL_EXCLUSIVE_LOCKS_REQUIRED(MpiMutex()) {
   static int last = 0;
   static int largest = [] {
     int *value = nullptr, given = 0;
-    MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &value, &given);
+    Mpi().Comm_get_attr(Mpi().world, MPI_TAG_UB, &value, &given);
     return given ? *value : 32767;  // what the standard promises
   }();
   last = last == largest ? 1 : last + 1;

@@ -30,14 +30,14 @@ void MpiRanks::Tell(int to, Header header, absl::Span<const std::byte> payload) 
   if (!payload.empty())
     std::memcpy(note.bytes.data() + sizeof(header), payload.data(),
                 payload.size());
-  Check(MPI_Isend(note.bytes.data(), int(note.bytes.size()), MPI_BYTE, to,
-                  note_tag_, over_.notes, &note.request),
+  Check(Mpi().Isend(note.bytes.data(), int(note.bytes.size()), Mpi().byte, to,
+                    note_tag_, over_.notes, &note.request),
         "MPI_Isend");
   int done = 0;
-  Check(MPI_Request_get_status(note.request, &done, MPI_STATUS_IGNORE),
+  Check(Mpi().Request_get_status(note.request, &done, MPI_STATUS_IGNORE),
         "MPI_Request_get_status");
   if (done) {
-    MPI_Wait(&note.request, MPI_STATUS_IGNORE);
+    Mpi().Wait(&note.request, MPI_STATUS_IGNORE);
     spare_notes_.push_back(std::move(note.bytes));
   } else {
     notes_.push_back(std::move(note));
@@ -49,12 +49,12 @@ void MpiRanks::TakeNotes(Actions *actions) {
     Slot &slot = slots_[next_slot_];
     int here = 0;
     MPI_Status status;
-    if (slot.request == MPI_REQUEST_NULL) return;
-    Check(MPI_Test(&slot.request, &here, &status), "MPI_Test");
+    if (slot.request == Mpi().no_request) return;
+    Check(Mpi().Test(&slot.request, &here, &status), "MPI_Test");
     if (!here) return;
     next_slot_ = (next_slot_ + 1) % slots_.size();
     int size = 0;
-    MPI_Get_count(&status, MPI_BYTE, &size);
+    Mpi().Get_count(&status, Mpi().byte, &size);
     const int from = status.MPI_SOURCE;
     Header header;
     if (size_t(size) >= sizeof(header))
@@ -66,8 +66,8 @@ void MpiRanks::TakeNotes(Actions *actions) {
       TakeNote(from, header,
                absl::MakeConstSpan(slot.bytes).subspan(sizeof(header), header.payload),
                actions);
-    Check(MPI_Irecv(slot.bytes.data(), int(slot.bytes.size()), MPI_BYTE,
-                    MPI_ANY_SOURCE, note_tag_, over_.notes, &slot.request),
+    Check(Mpi().Irecv(slot.bytes.data(), int(slot.bytes.size()), Mpi().byte,
+                      MPI_ANY_SOURCE, note_tag_, over_.notes, &slot.request),
           "MPI_Irecv");
   }
 }

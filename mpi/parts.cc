@@ -25,9 +25,9 @@ void MpiRanks::GiveParts(int to) {
     part.out = outgoing;
     part.number = outgoing->given++;
     if (last) peer.matcher->Sent(outgoing->tag);
-    MPI_Request request = MPI_REQUEST_NULL;
-    Check(MPI_Isend(outgoing->bytes.data() + begin, int(size), MPI_BYTE, to,
-                    outgoing->id, over_.parts, &request),
+    MPI_Request request = Mpi().no_request;
+    Check(Mpi().Isend(outgoing->bytes.data() + begin, int(size), Mpi().byte, to,
+                      outgoing->id, over_.parts, &request),
           "MPI_Isend");
     ++peer.parts_sent;
     ++peer.under_way;
@@ -54,13 +54,13 @@ bool MpiRanks::TakeParts() {
     int here = 0;
     MPI_Message message;
     MPI_Status status;
-    Check(MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, over_.parts, &here, &message,
-                      &status),
+    Check(Mpi().Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, over_.parts, &here, &message,
+                        &status),
           "MPI_Improbe");
     if (!here || !mpi_error_.ok()) break;
     any = true;
     int size = 0;
-    MPI_Get_count(&status, MPI_BYTE, &size);
+    Mpi().Get_count(&status, Mpi().byte, &size);
     auto it = granted_.find({status.MPI_SOURCE, status.MPI_TAG});
     Part part;
     std::byte *target = nullptr;
@@ -83,8 +83,8 @@ bool MpiRanks::TakeParts() {
       part.staging = Staging();
       target = part.staging.get();
     }
-    MPI_Request request = MPI_REQUEST_NULL;
-    Check(MPI_Imrecv(target, size, MPI_BYTE, &message, &request), "MPI_Imrecv");
+    MPI_Request request = Mpi().no_request;
+    Check(Mpi().Imrecv(target, size, Mpi().byte, &message, &request), "MPI_Imrecv");
     requests_.push_back(request);
     parts_.push_back(std::move(part));
   }
@@ -95,8 +95,8 @@ bool MpiRanks::TestParts(Actions *actions) {
   if (requests_.empty()) return false;
   int count = 0;
   finished_.resize(requests_.size());
-  Check(MPI_Testsome(int(requests_.size()), requests_.data(), &count,
-                     finished_.data(), MPI_STATUSES_IGNORE),
+  Check(Mpi().Testsome(int(requests_.size()), requests_.data(), &count,
+                       finished_.data(), MPI_STATUSES_IGNORE),
         "MPI_Testsome");
   if (count <= 0 || count == MPI_UNDEFINED) return false;
   std::vector<Part> ended;
@@ -104,7 +104,7 @@ bool MpiRanks::TestParts(Actions *actions) {
     ended.push_back(std::move(parts_[size_t(finished_[size_t(i)])]));
   size_t kept = 0;
   for (size_t i = 0; i < requests_.size(); ++i) {
-    if (requests_[i] == MPI_REQUEST_NULL) continue;
+    if (requests_[i] == Mpi().no_request) continue;
     if (kept != i) {
       requests_[kept] = requests_[i];
       parts_[kept] = std::move(parts_[i]);

@@ -28,6 +28,8 @@ constexpr int64_t kMovingNs = 300'000;
 constexpr unsigned kLooksAtRings = 64, kLooksAtRingsGranted = 8;
 // How long the own thread stays away after another has polled.
 constexpr int64_t kOthersPollNs = 3'000'000;
+// How often it is looked whether processes of this host are still there.
+constexpr int64_t kWatchNs = 50'000'000;
 // Its longest pause while a message is under way, and while none is.
 constexpr auto kBusyPause = std::chrono::microseconds(100);
 constexpr auto kIdlePause = std::chrono::milliseconds(1);
@@ -95,7 +97,7 @@ bool MpiRanks::Progress(Actions *actions) {
   any |= PassParts(actions);
   for (auto note = notes_.begin(); note != notes_.end();) {
     int done = 0;
-    Check(MPI_Test(&note->request, &done, MPI_STATUS_IGNORE), "MPI_Test");
+    Check(Mpi().Test(&note->request, &done, MPI_STATUS_IGNORE), "MPI_Test");
     if (!done) break;
     spare_notes_.push_back(std::move(note->bytes));
     note = notes_.erase(note);
@@ -158,6 +160,13 @@ void MpiRanks::Loop() {
   MutexLock lock(&mu_);
   while (!stop_) {
     const int64_t now = NowNs();
+    if (now - watched_at_ > kWatchNs) {
+      watched_at_ = now;
+      mu_.Unlock();
+      WatchProcesses();
+      mu_.Lock();
+      continue;
+    }
     if (const uint64_t seen = polls_.load(std::memory_order_relaxed);
         seen != polls) {
       polls = seen;

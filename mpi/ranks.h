@@ -9,8 +9,6 @@
 #ifndef COMMSCHED_MPI_RANKS_H
 #define COMMSCHED_MPI_RANKS_H
 
-#include <mpi.h>
-
 #include <atomic>
 #include <cstdint>
 #include <deque>
@@ -29,6 +27,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "mpi/functions.h"
 #include "mpi/mpi_transport.h"
 #include "mpi/rings.h"
 #include "mpi/wire.h"
@@ -58,8 +57,9 @@ inline size_t PartsOf(size_t bytes, size_t part) {
   return bytes == 0 ? 1 : (bytes + part - 1) / part;
 }
 
-// Of all processes of the job, after BeginMpi.
-Communicators World();
+// Of all processes of the job, after BeginMpi; for a connection beside earlier ones, whose
+// number is not 0, with a communicator of its own for parts: all processes call it.
+absl::StatusOr<Communicators> WorldOf(int connection, runtime::Clock::time_point deadline);
 // How many of them are on this host, whether there are connections with them or not.
 int ProcessesHere();
 
@@ -93,7 +93,7 @@ class MpiRanks final : public runtime::Transport {
   struct Incoming;
   // A control message that MPI has.
   struct Note {
-    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Request request = Mpi().no_request;
     std::vector<std::byte> bytes;
   };
   struct Outgoing {
@@ -135,6 +135,8 @@ class MpiRanks final : public runtime::Transport {
     explicit Peer(int number) : end(absl::StrCat("peer ", number)) {}
     bool hello = false, welcome = false;
     bool maps = false;                 // its memory can be mapped
+    int process = -1;                  // of those: to see whether it is there (pidfd)
+    bool gone = false;                 // it was not, the last time
     const std::byte *rings = nullptr;  // mapped
     // What has no room in the ring to it, with headers.
     std::deque<std::pair<Header, std::vector<std::byte>>> backlog;
@@ -216,6 +218,9 @@ class MpiRanks final : public runtime::Transport {
                  bool share);
   void EndReceive(Incoming &incoming, Actions *actions);
 
+  // processes.cc
+  void WatchProcesses();
+
   // places.cc
   void TakePlace(int peer, const Header &header, const PlaceBody &body,
                  Actions *actions);
@@ -250,7 +255,7 @@ class MpiRanks final : public runtime::Transport {
   // Control messages: a ring of receives, taken in the order of posting.
   struct Slot {
     std::vector<std::byte> bytes;
-    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Request request = Mpi().no_request;
   };
   std::vector<Slot> slots_;
   size_t next_slot_ = 0;
@@ -276,6 +281,7 @@ class MpiRanks final : public runtime::Transport {
   unsigned looks_ = 0;
   absl::Status mpi_error_;
 
+  int64_t watched_at_ = 0;          // processes; in ns
   std::atomic<uint64_t> polls_{0};  // by others than the own thread, roughly
   bool stop_ = false;
   std::thread thread_;

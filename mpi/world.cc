@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "mpi/world.h"
 
-#include <mpi.h>
 #include <stdlib.h>
 
 #include <atomic>
@@ -10,7 +9,9 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "mpi/functions.h"
 #include "mpi/ranks.h"
+#include "runtime/base/backoff.h"
 
 namespace commsched::transport {
 
@@ -19,12 +20,43 @@ using runtime::CondVar;
 using runtime::Mutex;
 using runtime::MutexLock;
 
+using mpi::Mpi;
+
 namespace {
-MPI_Comm parts_of_world = MPI_COMM_NULL;
-int processes_here = 1;  // of the job, on this host
+const mpi::Functions *functions = nullptr;
+bool begun_here = false;
+bool ready = false;       // is what follows
+MPI_Comm parts_of_world;  // of the first connection
+int processes_here = 1;   // of the job, on this host
 }  // namespace
 
-mpi::Communicators mpi::World() { return {MPI_COMM_WORLD, parts_of_world}; }
+const mpi::Functions &mpi::Mpi() { return *functions; }
+
+absl::StatusOr<mpi::Communicators> mpi::WorldOf(int connection, Clock::time_point deadline) {
+  if (connection == 0) return Communicators{Mpi().world, parts_of_world};
+  // Not in one call: what other connections have under way goes on meanwhile. MPI keeps where
+  // the result goes, also if that never comes.
+  struct Making {
+    MPI_Comm parts;
+    MPI_Request request;
+  };
+  auto making = std::make_unique<Making>();
+  int done = 0;
+  runtime::Backoff backoff(std::chrono::microseconds(100));
+  for (bool begun = false; !done; begun = true) {
+    if (begun) backoff.Rest(false);
+    MutexLock lock(&MpiMutex());
+    const int code = begun ? Mpi().Test(&making->request, &done, MPI_STATUS_IGNORE)
+                           : Mpi().Comm_idup(Mpi().world, &making->parts, &making->request);
+    absl::Status status = FromMpi(code, "MPI_Comm_idup");
+    if (status.ok() && !done && Clock::now() >= deadline)
+      status = absl::DeadlineExceededError("not all processes of the MPI job have begun a connection");
+    if (status.ok()) continue;
+    (void)making.release();
+    return status;
+  }
+  return Communicators{Mpi().world, making->parts};
+}
 
 int mpi::ProcessesHere() { return processes_here; }
 
@@ -37,60 +69,67 @@ absl::Status FromMpi(int code, absl::string_view call) {
   if (code == MPI_SUCCESS) return absl::OkStatus();
   char text[MPI_MAX_ERROR_STRING];
   int length = 0;
-  if (MPI_Error_string(code, text, &length) != MPI_SUCCESS) length = 0;
+  if (Mpi().Error_string(code, text, &length) != MPI_SUCCESS) length = 0;
   return absl::UnavailableError(
       absl::StrCat(call, ": ", absl::string_view(text, size_t(length))));
 }
 
 absl::StatusOr<MpiWorld> BeginMpi() {
   MutexLock lock(&MpiMutex());
+  if (functions == nullptr) {
+    auto found = mpi::FindMpi();
+    if (!found.ok()) return found.status();
+    functions = *found;
+  }
   int begun = 0, ended = 0, provided = 0;
-  MPI_Initialized(&begun);
-  MPI_Finalized(&ended);
+  Mpi().Initialized(&begun);
+  Mpi().Finalized(&ended);
   if (ended) return absl::FailedPreconditionError("MPI has been ended");
   if (begun) {
-    MPI_Query_thread(&provided);
+    Mpi().Query_thread(&provided);
   } else {
     // In memory that processes of one host share, messages up to this size go
     // without a handshake of Open MPI's own: MpiOptions::eager_bytes and headers.
     // A user's own setting goes first.
     setenv("OMPI_MCA_btl_vader_eager_limit", "20480", /*overwrite=*/0);
     const int code =
-        MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided);
+        Mpi().Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided);
     if (code != MPI_SUCCESS)
       return absl::UnavailableError(absl::StrCat("MPI does not begin: ", code));
+    begun_here = true;
   }
   if (provided < MPI_THREAD_SERIALIZED)
     return absl::UnavailableError(absl::StrCat(
         "MPI must allow calls from several threads (MPI_THREAD_SERIALIZED), "
         "got level: ",
         provided));
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+  Mpi().Comm_set_errhandler(Mpi().world, Mpi().errors_return);
+  Mpi().Comm_set_errhandler(Mpi().self, Mpi().errors_return);
   MpiWorld world;
-  MPI_Comm_rank(MPI_COMM_WORLD, &world.rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &world.size);
-  if (parts_of_world == MPI_COMM_NULL) {
-    const int code = MPI_Comm_dup(MPI_COMM_WORLD, &parts_of_world);
+  Mpi().Comm_rank(Mpi().world, &world.rank);
+  Mpi().Comm_size(Mpi().world, &world.size);
+  if (!ready) {
+    const int code = Mpi().Comm_dup(Mpi().world, &parts_of_world);
     if (code != MPI_SUCCESS) return FromMpi(code, "MPI_Comm_dup");
-    MPI_Comm here = MPI_COMM_NULL;
-    const int split = MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0,
-                                          MPI_INFO_NULL, &here);
+    MPI_Comm here = Mpi().no_comm;
+    const int split = Mpi().Comm_split_type(Mpi().world, MPI_COMM_TYPE_SHARED, 0,
+                                            Mpi().no_info, &here);
     if (split != MPI_SUCCESS) return FromMpi(split, "MPI_Comm_split_type");
-    MPI_Comm_size(here, &processes_here);
-    MPI_Comm_free(&here);
+    Mpi().Comm_size(here, &processes_here);
+    Mpi().Comm_free(&here);
+    ready = true;
   }
   return world;
 }
 
 bool EndMpi(absl::Duration patience) {
-  int begun = 0, ended = 0;
   {
     MutexLock lock(&MpiMutex());
-    MPI_Initialized(&begun);
-    MPI_Finalized(&ended);
+    if (!begun_here) return true;
+    int ended = 0;
+    Mpi().Finalized(&ended);
+    if (ended) return true;
   }
-  if (!begun || ended) return true;
   struct State {
     Mutex mu;
     CondVar changed;
@@ -102,7 +141,7 @@ bool EndMpi(absl::Duration patience) {
   std::thread([state] {
     {
       MutexLock lock(&MpiMutex());
-      MPI_Finalize();
+      Mpi().Finalize();
     }
     MutexLock lock(&state->mu);
     state->done = true;

@@ -28,11 +28,11 @@ struct MpiWorld {
 runtime::Mutex &MpiMutex();
 
 // Begins MPI in this process if that has not been done, with errors returned
-// instead of ending the process. kUnavailable if MPI does not begin or gives
+// instead of ending the process. kUnavailable if there is none, it does not begin or gives
 // fewer threads than are needed. Thread-safe.
 absl::StatusOr<MpiWorld> BeginMpi();
 
-// Ends MPI, if it was begun: to be called once, by a process that has done all
+// Ends MPI, if BeginMpi began it: to be called once, by a process that has done all
 // its work, when no transport is left. Waits for the other processes, at most
 // `patience`; false if they do not come. A process that failed leaves it out
 // and ends with a non-zero status, upon which its launcher ends the others.

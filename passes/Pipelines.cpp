@@ -66,10 +66,17 @@ static void addCosts(OpPassManager &manager, const Options &options) {
 template <typename Options>
 static void addSchedule(OpPassManager &manager, const Options &options) {
   // A message is copied through staging memory as a whole.
+  int64_t messageBytes = options.messageBytes;
+  if (options.copies == "overlap" && options.stagingBytes != 0 &&
+      (messageBytes == 0 || options.stagingBytes < messageBytes))
+    messageBytes = options.stagingBytes;
   manager.addPass(createScheduleComm(
       {.policy = options.schedule,
        .algorithm = options.algorithm,
-       .messageBytes = options.copies == "overlap" ? options.stagingBytes.getValue() : 0,
+       .effort = options.effort,
+       .reorder = options.reorder,
+       .memoryLimit = options.memoryLimit,
+       .messageBytes = messageBytes,
        .bucketBytes = options.bucketBytes,
        .firstBucketBytes = options.firstBucketBytes}));
 }

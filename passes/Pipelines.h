@@ -27,6 +27,22 @@ struct DevicePipelineOptions : mlir::PassPipelineOptions<Derived> {
   typename mlir::PassPipelineOptions<Derived>::template Option<int64_t> firstBucketBytes{
       *this, "first-bucket-bytes",
       described("with schedule=fixed-buckets: those of the first bucket", 1 << 20)};
+  typename mlir::PassPipelineOptions<Derived>::template Option<int64_t> effort{
+      *this, "effort",
+      described("of schedule=solver: thousands of messages that it simulates; 0: by the "
+                "size of the step",
+                0)};
+  typename mlir::PassPipelineOptions<Derived>::template Option<bool> reorder{
+      *this, "reorder",
+      described("whether schedule=solver may change the order of fragments", false)};
+  typename mlir::PassPipelineOptions<Derived>::template Option<int64_t> memoryLimit{
+      *this, "memory-limit",
+      described("with reorder: bytes that results of fragments may hold at once more than "
+                "in the order of the program",
+                0)};
+  typename mlir::PassPipelineOptions<Derived>::template Option<int64_t> messageBytes{
+      *this, "message-bytes",
+      described("most bytes of a message that cuts or fuses tensors; 0: any", 0)};
   typename mlir::PassPipelineOptions<Derived>::template ListOption<std::string> profile{
       *this, "profile",
       llvm::cl::desc("files of cs-run --profile: see --read-costs")};

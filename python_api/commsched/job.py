@@ -39,7 +39,8 @@ def init(*, rank: Optional[int] = None, size: Optional[int] = None, transport: O
     Rank, size and where the others are come from the environment of torchrun, mpirun, Slurm or Kubernetes
     (docs/transports.md), or are given: rank and size with peers, the addresses of all ranks ("host:port", "unix:path"),
     or with master and port, where rank 0 is met.
-    transport: "grpc".
+    transport: "grpc" or "mpi"; without it, mpi under mpirun and other launchers of MPI jobs, unless there is no MPI, or
+    something is given that only grpc knows (addresses, a secret, TLS).
     token, token_file: the secret of the job, itself or a file of it. tls_ca, tls_cert, tls_key: PEM files, without which
     all is on loopback; tls_server_name: the name in the others' certificates. insecure: no token, on loopback only.
     listen_any: listen on all networks. docs/security.md. What of token_file and tls_... is not given is taken from
@@ -66,7 +67,7 @@ def job_options(*, rank: Optional[int] = None, size: Optional[int] = None, trans
                 token: Optional[str] = None, insecure: bool = False, listen_any: bool = False,
                 membership: Optional[int] = None, deadline: float = 30.0, **given: "None | str | os.PathLike") -> JobOptions:
     """What init() is given, checked, as the library takes it. Raises JobError."""
-    if not insecure:
+    if not insecure and transport != "mpi":
         for name in _FROM_ENVIRONMENT:
             if given.get(name) is None and not (name == "token_file" and token is not None):
                 given[name] = os.environ.get(f"COMMSCHED_{name.upper()}") or None
@@ -120,7 +121,7 @@ def waited(call: Callable[[], Any], failed: Callable[[Any], bool]) -> Any:
 
 class Job:
     """rank, size: which of how many ranks this process is. local_rank: among those of its host, None if the launcher does
-    not say it. transport: "grpc", or "none" of a job of one rank."""
+    not say it. transport: "grpc" or "mpi", or "none" of a job of one rank."""
 
     def __init__(self, handle: int):
         lib = library()

@@ -99,6 +99,7 @@ def library() -> ctypes.CDLL:
                 ("cs_session_destroy", None, [handle]),
                 ("cs_session_set_slot", ctypes.c_int, [handle, text, ctypes.c_void_p, size]),
                 ("cs_session_get_slot", ctypes.c_int, [handle, text, ctypes.c_void_p, size]),
+                ("cs_session_get_server_value", ctypes.c_int, [handle, text, ctypes.c_void_p, size, ctypes.POINTER(size)]),
                 ("cs_session_save_rank_state", ctypes.c_int, [handle, text]),
                 ("cs_session_load_rank_state", ctypes.c_int, [handle, text, ctypes.c_int]),
                 ("cs_session_set_batch", ctypes.c_int, [handle, text, ctypes.c_void_p, size]),
@@ -269,6 +270,12 @@ class RankSession(Session):
         options = _RankOptions(ctypes.sizeof(_RankOptions), self.job._alive(), plan, len(plan),
                                ctypes.pointer(_Replanning(**replan)) if replan else None)
         return self._lib.cs_session_create_rank(ctypes.byref(options))
+
+    def server_value(self, name: str, like: np.ndarray) -> "Optional[np.ndarray]":
+        """What the parameter servers of this process have of a value, in zeros; None if they have nothing of it."""
+        value, here = np.zeros_like(like, order="C"), ctypes.c_size_t()
+        self._check("cs_session_get_server_value", name.encode(), value.ctypes.data, value.nbytes, ctypes.byref(here))
+        return value if here.value else None
 
     def _check_metrics(self, call: int, values: Any) -> None:
         """Those of rank 0, which tells them when it has looked at them itself."""

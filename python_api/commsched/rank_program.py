@@ -21,7 +21,9 @@ from . import tools
 from .errors import FrontEndError, Interrupted, JobError, RuntimeFailure
 from .job import Job
 from .program import Program
-from .running import check_run
+from .rank_servers import averaged, collected
+from .running import Workers, check_run
+from .saved import Saved
 from .steps import Steps
 from .strategy import AllReduce, Strategy
 
@@ -32,10 +34,13 @@ class RankProgram(Program):
     many; metrics are those of all. params, state, slots, steps and position are read on any rank alone.
 
     SIGINT and SIGTERM, to any rank, stop run() on all after the same step; all raise Interrupted (a KeyboardInterrupt) then,
-    and can still save. An exception of the batches on one rank is an error of all. log and progress are of rank 0."""
+    and can still save. An exception of the batches on one rank is an error of all. log and progress are of rank 0.
+
+    Parameter servers are within the ranks, server k in rank k and so on around, for as long as one run, step or call: values
+    are those after the last one that ended well, and a run that fails leaves none of its own. There is no stream() then."""
 
     def __init__(self, *arguments, job: Job, **options):
-        self._job, self._parts, self._signal = job, job.size, 0
+        self._job, self._parts, self._signal, self._inside = job, job.size, 0, False
         super().__init__(*arguments, **options)
 
     @property
@@ -46,8 +51,8 @@ class RankProgram(Program):
         """On rank 0; and whether all ranks have the same step."""
         if self.cluster is not None and self.cluster.nodes != self._job.size:
             raise FrontEndError(f"cluster must match the job's {self._job.size} ranks, got: {self.cluster.nodes}")
-        if not isinstance(self.strategy, AllReduce):
-            raise FrontEndError("parameter servers must be processes of cs-run (program.plan is for it): a job of ranks has none")
+        if self._has_servers and self._job.transport == "mpi":
+            raise FrontEndError("transport of the job must be grpc for parameter servers, which MPI does not connect, got: mpi")
         text = self._level0(self.workers, self._cluster(self.workers))
         # Where the sources lie may differ.
         bare = re.sub(r"\bloc\([^\n]*|^#loc.*$", "", text, flags=re.M)
@@ -72,6 +77,42 @@ class RankProgram(Program):
                         raise JobError(f"value of '{name}' must match that of rank 0 on all ranks, got: another one on "
                                        f"rank {rank}")
         self._job._agree(what, own, merge)
+
+    @property
+    def _has_servers(self) -> bool:
+        return not isinstance(self.strategy, AllReduce)
+
+    def slots(self) -> dict[str, np.ndarray]:
+        """As Program.slots; with parameter servers, after the last run that has ended well."""
+        return {n: v.copy() for n, v in self._saved.values.items()} if self._has_servers else super().slots()
+
+    @property
+    def steps(self) -> int:
+        """As Program.steps; with parameter servers, of the runs that have ended well."""
+        return self._saved.steps if self._has_servers else Program.steps.fget(self)
+
+    def _take(self, own: Workers) -> Saved:
+        # What servers have is asked for when all ranks have ended a run.
+        return self._saved if self._has_servers else super()._take(own)
+
+    def close(self) -> None:
+        """As Program.close. Of parameter servers what runs is lost: a run that ends well has none left."""
+        own = self._workers_now()
+        if own is None or not self._has_servers:
+            super().close()
+            return
+        own.saved = (self._saved, self.replans)
+        self._end(own)
+
+    def _settle(self) -> None:
+        """All ranks have ended a run: what the servers have come to is taken, and they end."""
+        own = self._workers_now()
+        if own is None:
+            return
+        own.ending, steps = True, self._saved.steps + own.session.steps()
+        values = collected(self._job, own.session, self._saved.values)
+        own.saved = (Saved(values, steps, self.position), self.replans)
+        self._end(own)
 
     def set_slots(self, values: Mapping[str, np.ndarray]) -> None:
         self._job._agree("sets values", sorted(values), same("names of values"))
@@ -100,6 +141,11 @@ class RankProgram(Program):
         content = self._job._of_rank_0("restores", read)
         return self._go_back(saved_file.parse(content, os.fspath(path), self._saved.values))
 
+    def _write_own(self, session: Any) -> None:
+        super()._write_own(session)
+        if self._has_servers:  # no trainer asks them before they have what they begin with
+            self._job.barrier("begins to run")
+
     def _read_own(self, own: Any) -> "tuple[bytes, ...]":
         rank = self._job.rank
         parts = saved_file.read_own(own.session, [rank])
@@ -126,6 +172,11 @@ class RankProgram(Program):
             raise FrontEndError(f"batches must be those of a Loader with ranks={job.size}, rank={job.rank}, got: "
                                 f"ranks={loader.ranks}, rank={loader.rank}")
 
+    def stream(self, batches: Iterable[Any], workers: Optional[int] = None, replan: Any = None) -> Steps:
+        if self._has_servers and not self._inside:
+            raise FrontEndError("steps must be those of run() with parameter servers in a job of ranks, got: stream()")
+        return super().stream(batches, workers, replan)
+
     def _follow(self, begin: Callable[[], Steps], count: Optional[int], log: Any, progress: bool) -> list[dict[str, float]]:
         writers, first = following.check(log, progress), self.steps
         if self._job.rank != 0:
@@ -135,10 +186,12 @@ class RankProgram(Program):
 
     def call(self, function: str, batches: Iterable[Any]) -> list[dict[str, float]]:
         """As Program.call, with the rows of this rank of each global batch, on all ranks."""
-        return self._together(lambda: super(RankProgram, self).call(function, batches), f"calls {function}"[:31], stops=False)
+        what = f"calls {function}"[:31]
+        done = self._together(lambda: super(RankProgram, self).call(function, batches), what, stops=False)
+        return averaged(self._job, what, done) if self._has_servers else done
 
     def _together(self, begin: Callable[[], Iterable], what: str, stops: bool, follow: Callable[[Any], Iterable] = iter) -> list:
-        steps = None
+        steps, self._inside = None, True
         try:
             with self._job._signals() if stops else contextlib.nullcontext():
                 try:
@@ -150,7 +203,11 @@ class RankProgram(Program):
         except BaseException as error:
             self._abandon(error)
             raise
+        finally:
+            self._inside = False
         ended = self._job._agree(what, [len(done), self._job._signal if stops else 0], _ended)
+        if self._has_servers:
+            self._settle()
         if ended:
             self.close()
             raise Interrupted(ended, self.steps)

@@ -15,8 +15,8 @@ _CHOICES = {"mode": ("sync", "async", "half-async"), "placement": ("balanced", "
             "schedule": ("solver", "priority", "fifo", "wfbp", "fixed-buckets", "p3", "bytescheduler", "mg-wfbp", "pace",
                          "dear", "tictac", "latency-hiding")}
 _LEAST = {"servers": 1, "merge": 1, "min_block_elements": 1, "max_block_elements": 1, "staging_bytes": 1,
-          "bucket_bytes": 1, "first_bucket_bytes": 1}
-_SWITCHES = ("slice", "assign_devices", "by_block", "combine", "spread_sums")
+          "bucket_bytes": 1, "first_bucket_bytes": 1, "effort": 1, "memory_limit": 0, "message_bytes": 1}
+_SWITCHES = ("reorder", "slice", "assign_devices", "by_block", "combine", "spread_sums")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -26,6 +26,10 @@ class Strategy:
     schedule: the policy that decides in which messages and in which order tensors are sent (docs/schedule-comm.md):
     "solver" (default), "priority", or a published one.
     bucket_bytes, first_bucket_bytes: with schedule="fixed-buckets": when a bucket, and the first one, is closed.
+    effort: with the solver: thousands of messages that it simulates; by default as the size of the step asks for.
+    reorder: with the solver: it may change the order of fragments too (default: no), as far as data allows.
+    memory_limit: with reorder: bytes that results of fragments may hold at once more than in the order of the step (default 0).
+    message_bytes: most bytes of a message that cuts or fuses tensors; not with schedule="priority", which sends tensors whole.
     algorithm: of collectives: "auto" (default), "ring", "halving-doubling".
     copies: between devices and host (docs/devices.md): "none" (default; one memory), "overlap", "in-line".
     staging_bytes: most bytes of staging memory at once on a node, with copies.
@@ -36,6 +40,10 @@ class Strategy:
     schedule: Optional[str] = None
     bucket_bytes: Optional[int] = None
     first_bucket_bytes: Optional[int] = None
+    effort: Optional[int] = None
+    reorder: Optional[bool] = None
+    memory_limit: Optional[int] = None
+    message_bytes: Optional[int] = None
     algorithm: Optional[str] = None
     copies: Optional[str] = None
     staging_bytes: Optional[int] = None
@@ -58,6 +66,13 @@ class Strategy:
         for name in ("bucket_bytes", "first_bucket_bytes"):
             if getattr(self, name) is not None and self.schedule != "fixed-buckets":
                 raise FrontEndError(f"{name} must go with schedule='fixed-buckets', got: schedule={self.schedule!r}")
+        for name in ("effort", "reorder"):
+            if getattr(self, name) and self.schedule not in (None, "solver"):
+                raise FrontEndError(f"{name} must go with schedule='solver', got: schedule={self.schedule!r}")
+        if self.memory_limit is not None and not self.reorder:
+            raise FrontEndError(f"memory_limit must go with reorder=True, got: reorder={self.reorder!r}")
+        if self.message_bytes is not None and self.schedule == "priority":
+            raise FrontEndError("message_bytes must go with a schedule that cuts or fuses tensors, got: schedule='priority'")
         if self.staging_bytes is not None and self.copies in (None, "none"):
             raise FrontEndError(f"staging_bytes must go with copies, got: copies={self.copies!r}")
 

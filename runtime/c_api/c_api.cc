@@ -192,6 +192,7 @@ void cs_session_destroy(cs_session *session) {
   }
   if (session->stop != nullptr) session->stop->Detach();
   session->session.reset();
+  session->servers.reset();
   delete session;
   Counted::Gone();
 }
@@ -201,8 +202,11 @@ int cs_session_set_slot(cs_session *session, const char *name, const void *data,
   if (absl::Status s = CheckSession(session); !s.ok()) return Finished(s);
   absl::StatusOr<uint32_t> slot = FindSlot(session, name);
   if (!slot.ok()) return Finished(slot.status());
-  return Finished(session->session->SetValue(
-      *slot, {static_cast<const std::byte *>(data), bytes}));
+  const absl::Span<const std::byte> value(static_cast<const std::byte *>(data), bytes);
+  absl::Status set = session->session->SetValue(*slot, value);
+  if (set.ok() && session->servers != nullptr)
+    set = session->servers->SetValue(session->session->values()[*slot], value);
+  return Finished(set);
 }
 
 int cs_session_get_slot(cs_session *session, const char *name, void *data,
@@ -212,6 +216,22 @@ int cs_session_get_slot(cs_session *session, const char *name, void *data,
   if (!slot.ok()) return Finished(slot.status());
   return Finished(session->session->GetValue(
       *slot, {static_cast<std::byte *>(data), bytes}));
+}
+
+int cs_session_get_server_value(cs_session *session, const char *name, void *data, size_t bytes,
+                                size_t *here) {
+  if (absl::Status s = Settle(session); !s.ok()) return Finished(s);
+  absl::StatusOr<uint32_t> slot = FindSlot(session, name);
+  if (!slot.ok()) return Finished(slot.status());
+  const rt::ValueInfo &value = session->session->values()[*slot];
+  if (bytes != value.type.bytes)
+    return Finished(absl::InvalidArgumentError(
+        absl::StrCat("value of \"", value.name, "\" must have ", value.type.bytes, " bytes, got: ", bytes)));
+  *here = 0;
+  if (session->servers == nullptr) return Finished(absl::OkStatus());
+  auto got = session->servers->GetValue(value, {static_cast<std::byte *>(data), bytes});
+  if (got.ok()) *here = *got;
+  return Finished(got.status());
 }
 
 int cs_session_steps(cs_session *session, uint64_t *steps) {
@@ -254,6 +274,7 @@ int cs_session_call(cs_session *session, const char *function,
     session->function = *index;
     const rt::FunctionProgram &called = session->session->program().functions[size_t(*index)];
     if (called.is_step) ++session->step_calls;
+    if (session->servers != nullptr && !called.is_step) session->own_calls.insert(*call);
     if (session->relay != nullptr && session->session->program().rank != 0)
       session->relay->Expect(*call, called.outputs.size());
     if (number != nullptr) *number = *call;
@@ -268,7 +289,9 @@ int cs_session_wait(cs_session *session) {
 
 int cs_session_finish(cs_session *session) {
   if (absl::Status s = CheckSession(session); !s.ok()) return Finished(s);
-  return Finished(session->session->Finish());
+  absl::Status finished = session->session->Finish();
+  if (finished.ok() && session->servers != nullptr) finished = session->servers->Finish();
+  return Finished(finished);
 }
 
 int cs_session_metric_count(cs_session *session) {
@@ -291,7 +314,9 @@ int cs_session_metrics(cs_session *session, uint64_t call_index,
                        double *values) {
   if (absl::Status s = CheckSession(session); !s.ok()) return Finished(s);
   auto metrics = session->session->Metrics(call_index);
-  if (metrics.ok() && !metrics->empty() && session->relay != nullptr && session->session->program().rank != 0) {
+  const bool own = session->own_calls.erase(call_index) != 0;
+  if (metrics.ok() && !metrics->empty() && !own && session->relay != nullptr &&
+      session->session->program().rank != 0) {
     metrics = session->relay->Take(call_index, absl::Milliseconds(200));
     if (absl::IsDeadlineExceeded(metrics.status())) {
       Finished(metrics.status());

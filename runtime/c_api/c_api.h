@@ -61,7 +61,7 @@ typedef struct cs_job cs_job;
  * `struct_size` is sizeof(cs_job_options) of who calls: fields are added at the end. */
 typedef struct cs_job_options {
   size_t struct_size;
-  const char *transport; /* "grpc" */
+  const char *transport; /* "grpc" or "mpi"; docs/transports.md says which is the default */
   int rank, size;        /* -1 and 0: of the environment, or the only one of one */
   const char *peers;     /* "host:port" or "unix:path" of all ranks, with commas */
   const char *master;    /* host of rank 0, where ranks learn the others' addresses */
@@ -190,6 +190,12 @@ CS_API int cs_session_set_slot(cs_session *session, const char *name,
                                const void *data, size_t bytes);
 CS_API int cs_session_get_slot(cs_session *session, const char *name,
                                void *data, size_t bytes);
+/* Of one rank of a job, whose plan has parameter servers: those are within the ranks, server k
+ * in rank k and so on around. What the servers here have of a value; the bytes that others have
+ * stay as they are. `here`: how many bytes were written. After cs_session_finish, which all ranks
+ * call, the servers of all ranks together have what the steps have made. */
+CS_API int cs_session_get_server_value(cs_session *session, const char *name, void *data,
+                                       size_t bytes, size_t *here);
 
 /* Steps behind these values that this session has called. */
 CS_API int cs_session_steps(cs_session *session, uint64_t *steps);

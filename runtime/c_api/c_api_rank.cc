@@ -34,6 +34,7 @@ absl::StatusOr<launch::JobOptions> JobOptionsOf(const cs_job_options *given) {
   options.environment = [](const char *name) { return std::getenv(name); };
   options.doors.names = {"token_file", "insecure", "tls_ca, tls_cert, tls_key and token_file",
                          "rank, size and peers"};
+  options.mpi = commsched::MpiOfPlugin();
   if (given == nullptr) return options;
   auto copy = Copied(given, "cs_job_options");
   if (!copy.ok()) return copy.status();
@@ -78,9 +79,8 @@ absl::StatusOr<std::shared_ptr<const rt::PlanImage>> SharedPlan(launch::Job *job
   absl::StatusOr<std::shared_ptr<const rt::PlanImage>> image;
   if (job->rank() == 0) {
     image = rt::PlanImage::Load(plan);
-    if (image.ok() && !(*image)->servers().servers.empty())
-      image = absl::UnimplementedError(
-          "plan has parameter servers, which a job of ranks has not: run it with cs-run");
+    if (image.ok() && !(*image)->servers().servers.empty() && absl::string_view(job->transport()) == "mpi")
+      image = absl::UnimplementedError("plan has parameter servers, which MPI does not connect: transport must be grpc");
     if (image.ok() && (*image)->nodes() != job->size())
       image = absl::InvalidArgumentError(
           absl::StrCat("plan is made for a cluster of ", (*image)->nodes(), " nodes, got: ",
@@ -129,6 +129,13 @@ absl::StatusOr<std::unique_ptr<cs_session>> OneRank(const cs_rank_options &given
     options.on_completed = [relay = session->relay.get()](uint64_t call, const auto &metrics) {
       relay->Put(call, metrics);
     };
+  if (!(*image)->servers().servers.empty() && job->size() > 1) {
+    auto servers = launch::JobServers::Begin(job, *image);
+    if (!servers.ok()) return servers.status();
+    session->servers = *std::move(servers);
+    // So that trainers stop together, and hear at once of one that is gone.
+    options.always_connected = true;
+  }
   session->stop = std::make_unique<rt::ConnectedStop>();
   session->batch = std::make_unique<rt::OwnBatch>();
   auto made = rt::Session::OneRank(
@@ -139,7 +146,7 @@ absl::StatusOr<std::unique_ptr<cs_session>> OneRank(const cs_rank_options &given
         if (connected.ok()) session->stop->Attach(connected->get());
         return connected;
       },
-      options);
+      options, session->servers != nullptr ? session->servers->connector() : nullptr);
   if (!made.ok()) return made.status();
   session->session = *std::move(made);
   return session;
@@ -257,6 +264,7 @@ int cs_session_stop_reason(cs_session *session, int *reason) {
 int cs_session_cancel(cs_session *session, const char *why) {
   if (absl::Status s = CheckRank(session); !s.ok()) return Finished(s);
   session->session->Cancel(absl::AbortedError(Text(why)));
+  if (session->servers != nullptr) session->servers->Stop(absl::AbortedError(Text(why)));
   return Finished(absl::OkStatus());
 }
 

@@ -8,9 +8,13 @@
 #include <unistd.h>
 
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "launch/job.h"
+#include "launch/job_servers.h"
 #include "launch/relay.h"
 #include "runtime/base/sync.h"
 #include "runtime/c_api/c_api.h"
@@ -26,6 +30,8 @@ struct cs_session {
   std::string trace_path;
   // Of one rank of a job; the stop uses the session's transport, and ends before it.
   std::unique_ptr<commsched::launch::Relay> relay;
+  std::unique_ptr<commsched::launch::JobServers> servers;  // of the plan that are here
+  std::set<uint64_t> own_calls;                            // whose metrics are this rank's, with servers
   std::unique_ptr<commsched::runtime::Session> session;
   std::unique_ptr<commsched::runtime::ConnectedStop> stop;
   uint64_t step_calls = 0;
@@ -60,6 +66,8 @@ absl::Status CheckSession(const cs_session *session);
 // `given` as options of a session, which must outlive it.
 absl::StatusOr<runtime::ReplanOptions> ReplanOptionsOf(const cs_session_replanning &given,
                                                        cs_session *session);
+// MPI by way of its plug-in, if the library is built with that.
+std::optional<launch::MpiDoor> MpiOfPlugin();
 // Stores the error of a call, and gives what it returns.
 int Finished(const absl::Status &status);
 

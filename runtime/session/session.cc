@@ -188,7 +188,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::OneRank(
   std::unique_ptr<Session> session(new Session);
   session->image_ = image;
   session->completed_ = std::make_shared<CompletedCalls>(1);
-  auto made = MakeRank(*image, rank, RanksCommunicate(*image) ? connect : nullptr,
+  auto made = MakeRank(*image, rank, RanksCommunicate(*image) || options.always_connected ? connect : nullptr,
                        connect_servers, options, session->completed_, 0);
   if (!made.ok()) return OfRank(rank, made.status());
   session->executors_.push_back(*std::move(made));

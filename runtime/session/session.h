@@ -40,6 +40,8 @@ struct SessionOptions {
   uint64_t run_digest = 0;
   // Of the lowest rank here: see ExecutorOptions.
   std::function<void(uint64_t call, const std::vector<double> &metrics)> on_completed = {};
+  // One rank is connected to others although its plan has no messages between ranks.
+  bool always_connected = false;
   // Another plan may take over during the run. `profile` is not used then.
   std::optional<ReplanOptions> replan = std::nullopt;
 };

@@ -28,6 +28,12 @@ from test_examples import make
     (dict(algorithm="tree"), ["algorithm", "halving-doubling", "tree"]),
     (dict(copies="often"), ["copies", "in-line", "often"]),
     (dict(staging_bytes=100), ["staging_bytes must go with copies", "None"]),
+    (dict(effort=0), ["effort", "at least 1", "0"]),
+    (dict(effort=2, schedule="fifo"), ["effort must go with schedule='solver'", "fifo"]),
+    (dict(reorder=True, schedule="priority"), ["reorder must go with schedule='solver'", "priority"]),
+    (dict(reorder=1), ["reorder must be True or False", "1"]),
+    (dict(memory_limit=10), ["memory_limit must go with reorder=True", "None"]),
+    (dict(message_bytes=10, schedule="priority"), ["message_bytes must go with a schedule that cuts", "priority"]),
     (dict(bucket_bytes=100), ["bucket_bytes must go with schedule='fixed-buckets'", "None"]),
 ])
 def test_options_that_do_not_fit(options, words):
@@ -53,6 +59,9 @@ def test_options_reach_the_compiler():
     assert everything.pipeline(2) == [
         "--cs-all-reduce-pipeline=combine=false spread-sums=true schedule=fixed-buckets bucket-bytes=100 first-bucket-bytes=10 "
         "algorithm=ring copies=overlap staging-bytes=1000 assign-devices=false by-block=true"]
+    searched = AllReduce(effort=7, reorder=True, memory_limit=4096, message_bytes=1000)
+    assert searched.pipeline(2) == [
+        "--cs-all-reduce-pipeline=effort=7 reorder=true memory-limit=4096 message-bytes=1000"]
     servers = ParameterServers(servers=2, schedule="priority")
     assert servers.pipeline(1) == ["--insert-dist-comm=mode=parameter-server servers=2"]
     assert servers.pipeline(2) == ["--cs-parameter-server-pipeline=servers=2 schedule=priority"]

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from rank_job import ROOT, TIME_LIMIT, environment, script, token_file
-from test_rank import RANKS, threads
+from test_rank import RANKS, THREADS, threads
 
 sys.path.insert(0, str(ROOT / "bench"))
 from _processes import Authority  # noqa: E402
@@ -48,3 +48,16 @@ def test_over_shaped_links(tmp_path):
             assert status == 1 and len(errors) == 1, errors
             assert errors[0] == ("commsched: 10.0.0.1 is not a loopback address: connections between machines need tls_ca, "
                                  "tls_cert, tls_key and token_file")
+
+
+@pytest.mark.parametrize("more", ["", ", listen_any=True"])
+def test_parameter_servers_over_shaped_links(tmp_path, more):
+    strategy = "strategy=commsched.ParameterServers(servers=3, min_block_elements=1)"
+    path = script(tmp_path, RANKS.replace("make(", f"make({strategy}"), init=f"commsched.init(deadline=30{more})")
+    with hosts.Network([50 * 10**6] * 2) as network:
+        authority = Authority(tmp_path / "tls")
+        words = [str(word) for word in authority.certificate("rank", ",".join(f"IP:{address}" for address in network.addresses))]
+        tls = {f"COMMSCHED_{name[2:].upper().replace('-', '_')}": file for name, file in zip(words[::2], words[1::2])}
+        expected = threads(tmp_path, 2, THREADS.replace("make(", f"make({strategy}, "))
+        for status, out, errors in ended(start_all(network, path, {"COMMSCHED_TOKEN_FILE": token_file(tmp_path), **tls})):
+            assert (status, out) == (0, expected), errors

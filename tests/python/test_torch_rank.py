@@ -44,7 +44,7 @@ def same(a, b):
         assert a == b
 
 
-@pytest.mark.parametrize("size, names", [(2, ["0", "1", "dropout"]), (4, ["statistics"])])
+@pytest.mark.parametrize("size, names", [(2, ["0", "1", "dropout", "servers"]), (4, ["statistics"])])
 def test_ranks_compute_what_threads_and_eager_pytorch_do(size, names, tmp_path):
     torchrun(size, cases.__file__, tmp_path, *names)
     for name in names:

@@ -123,7 +123,6 @@ def test_what_must_be_the_same_and_what_is_refused(tmp_path):
                 kind=commsched.FrontEndError)
         refused(lambda: make(cluster=4), "cluster must match the job's 2 ranks, got: 4", kind=commsched.FrontEndError)
         refused(lambda: make(calibrate=True), "calibrate must be False in a job", kind=commsched.FrontEndError)
-        refused(lambda: make(strategy=commsched.ParameterServers()), "parameter servers must be processes of cs-run", kind=commsched.FrontEndError)
 
         # Rates that part ways: before a run, by a scheduler of one rank, by another scheduler.
         model = net()

@@ -64,6 +64,9 @@ def drawn(seed):
 def case(name):
     if name == "statistics":
         return Case(models.cnn, models.images(1, 4), scheduler=lambda o: lr_scheduler.OneCycleLR(o, 0.1, total_steps=8, cycle_momentum=False))
+    if name == "servers":
+        return Case(models.cnn, models.images(4, 4), scheduler=lambda o: lr_scheduler.StepLR(o, 2, 0.1),
+                    options=dict(strategy=commsched.ParameterServers(servers=3, min_block_elements=100)))
     if name == "dropout":  # and all else that is no plain step
         def model():
             return nn.Sequential(nn.Flatten(), nn.Linear(432, 12), nn.Dropout(0.3), nn.Linear(12, 5))

@@ -286,7 +286,7 @@ TEST(CApiRankTest, OptionsThatMakeNoSenseAreRefused) {
     return job == nullptr ? cs_last_error() : "";
   };
   EXPECT_THAT(refused([](auto *o) { o->rank = 2; }), HasSubstr("rank must be below size 2, got: 2"));
-  EXPECT_THAT(refused([](auto *o) { o->transport = "mpi"; }), HasSubstr("must be grpc, got: mpi"));
+  EXPECT_THAT(refused([](auto *o) { o->transport = "mpi"; }), HasSubstr("transport mpi goes without addresses"));
   EXPECT_THAT(refused([](auto *o) { o->peers = "127.0.0.1:1"; }), HasSubstr("of 2 ranks, got: 1"));
   EXPECT_THAT(refused([](auto *o) { o->token = nullptr; }), HasSubstr("share a secret: token_file"));
   EXPECT_THAT(refused([](auto *o) { o->token = "short"; }), HasSubstr("at least 16"));

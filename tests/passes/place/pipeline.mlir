@@ -4,6 +4,9 @@
 // RUN: cs-opt --cs-all-reduce-pipeline="copies=overlap staging-bytes=1000" %s -o %t1
 // RUN: cs-opt --insert-dist-comm --replicate-devices --assign-devices --schedule-comm --expand-collectives --overlap-rpc-memcpy=staging-bytes=1000 --verify-distributed %s -o %t2
 // RUN: cmp %t1 %t2
+// RUN: cs-opt --cs-all-reduce-pipeline="effort=3 reorder=true memory-limit=100000 message-bytes=1" %s -o %t3
+// RUN: cs-opt --cse --insert-dist-comm --replicate-devices --assign-devices --combine-collectives --schedule-comm="effort=3 reorder=true memory-limit=100000 message-bytes=1" --expand-collectives --verify-distributed %s -o %t4
+// RUN: cmp %t3 %t4
 // RUN: cs-opt --cs-all-reduce-pipeline="schedule=priority assign-devices=false copies=in-line" %s | FileCheck %s
 // RUN: cs-opt --cs-all-reduce-pipeline=schedule=priority %s | FileCheck %s --check-prefix=NONE
 // RUN: not cs-opt --cs-all-reduce-pipeline=copies=late %s 2>&1 | FileCheck %s --check-prefix=LATE
