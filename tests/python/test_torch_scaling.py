@@ -19,7 +19,7 @@ import torch_models as models  # noqa: E402
 from torch_training import assert_close, errors  # noqa: E402
 
 CE = nn.CrossEntropyLoss()
-SCALER = dict(init_scale=2.0 ** 16, growth_interval=2, growth_factor=4.0, backoff_factor=0.25)
+SCALER = dict(init_scale=2.0 ** 16, growth_interval=3, growth_factor=4.0, backoff_factor=0.25)
 OPTIMIZERS = {"sgd": lambda m: torch.optim.SGD(m.parameters(), lr=0.05, momentum=0.9),
               "adamw": lambda m: torch.optim.AdamW(m.parameters(), lr=1e-3, eps=1e-6)}
 
@@ -86,11 +86,12 @@ def both(optimizer, loss, batches, workers=2, accumulate=1, change=None):
 def test_scaler_leaves_out_steps_that_are_not_finite(optimizer, workers, accumulate):
     """In float32, where nothing but the scale is rounded otherwise; on one worker only the gradients are infinite."""
     batches = data()
-    for i, value in ((1, float("inf")), (4, float("nan")), (5, float("inf"))):
+    for i, value in ((1, float("inf")), (5, float("nan"))):
         batches[i][0][5] = value
-    found, scales, expected, same = both(optimizer, lambda m, x, y: F.cross_entropy(m(x), y), batches, workers, accumulate, clip)
+    found, scales, expected, same = both(optimizer, lambda m, x, y: F.cross_entropy(m(x), y), batches, workers, accumulate,
+                                         None if workers == 1 else clip)
     assert_close(found)
-    assert scales == expected == [2.0 ** n for n in (16, 14, 14, 16, 14, 12)] and same
+    assert scales == expected == [2.0 ** n for n in (16, 14, 14, 14, 16, 14)] and same
 
 
 @pytest.mark.parametrize("dtype, optimizer", [(torch.float16, "sgd"), (torch.bfloat16, "adamw")])
@@ -124,7 +125,7 @@ def test_what_a_scaler_must_be():
     scaler = torch.amp.GradScaler("cpu", **SCALER)
     program = made(scaler)
     scaler.set_growth_interval(7)
-    with pytest.raises(commsched.FrontEndError, match="'growth_interval' of the scaler must stay 2.*got: 7"):
+    with pytest.raises(commsched.FrontEndError, match="'growth_interval' of the scaler must stay 3.*got: 7"):
         program.run(data())
     program.close()
 
@@ -151,7 +152,7 @@ def test_a_scaler_is_saved_and_gone_on_from(tmp_path):
         second.restore(tmp_path / "saved")
         for program in (first, second):
             program.run(data(1))
-        assert second.state[3]["scale"] == first.state[3]["scale"] == SCALER["init_scale"] * 4.0 ** 4
+        assert second.state[3]["scale"] == first.state[3]["scale"] == SCALER["init_scale"] * 4.0 ** 3
         for name, value in first.slots().items():
             np.testing.assert_array_equal(value, second.slots()[name], err_msg=name)
         # What a scaler has come to is where another program begins.
