@@ -148,3 +148,18 @@ def test_what_would_make_workers_drift_apart():
             self.last.fill_(0).add_((x.sum() > 0).long())
             return self.linear(x)
     assert "last" in refused(nn.MSELoss(), Last(), cluster=2, kind=commsched.RefusedProgram)
+
+
+def test_conversions_of_modules():
+    class Converting(nn.Module):
+        def __init__(self, dtype):
+            super().__init__()
+            self.linear, self.dtype = nn.Linear(3, 1), dtype
+
+        def forward(self, x):
+            return self.linear.to(self.dtype)(x)
+    assert "must not convert a module whose 'weight' is torch.float32" in refused(nn.MSELoss(), Converting(torch.float64))
+    assert line(Converting.forward, "self.linear.to") in refused(nn.MSELoss(), Converting(torch.float64))
+    model = Converting(torch.float32)
+    with commsched.torch.transpile(model, sgd(model), nn.MSELoss(), (X, Y), cluster=2) as program:
+        assert "cs.gradient" in program.mlir(0)

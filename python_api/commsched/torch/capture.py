@@ -113,12 +113,23 @@ def metrics_of(value: Any) -> "tuple[list[str], list[torch.Tensor]]":
     return [str(n) for n, _ in pairs], [v for _, v in pairs]
 
 
+def _conversion(module: torch.nn.Module, function: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True) -> torch.nn.Module:
+    """In place of Module._apply, which gives a module new parameters: what to(dtype) of a model's own code asks for is mostly
+    what it has."""
+    for part in module.modules() if recurse else [module]:
+        for name, tensor in [*part._parameters.items(), *part._buffers.items()]:
+            if tensor is not None and function(tensor) is not tensor:
+                raise FrontEndError(f"{places.here()}the step must not convert a module whose '{name}' is {tensor.dtype}: do that before transpile()")
+    return module
+
+
 @contextlib.contextmanager
 def _plain():
     """Attention and recurrent layers as operations that have rules."""
     fast, blocked = torch.backends.mha.get_fastpath_enabled(), torch._C._get_mkldnn_enabled()
     log = logging.getLogger("torch._subclasses.fake_tensor")  # which writes errors that are raised, too
     level = log.level
+    apply, torch.nn.Module._apply = torch.nn.Module._apply, _conversion
     torch.backends.mha.set_fastpath_enabled(False)
     torch._C._set_mkldnn_enabled(False)
     log.setLevel(logging.CRITICAL + 1)
@@ -126,6 +137,7 @@ def _plain():
         with sdpa_kernel(SDPBackend.MATH):
             yield
     finally:
+        torch.nn.Module._apply = apply
         torch.backends.mha.set_fastpath_enabled(fast)
         torch._C._set_mkldnn_enabled(blocked)
         log.setLevel(level)
