@@ -11,10 +11,14 @@ import sys
 
 
 def main() -> None:
-    """Becomes the tool of the package that has this command's name."""
+    """Becomes the tool of the package that has this command's name; of a checkout (pip install -e .), that of its build."""
     name = os.path.basename(sys.argv[0])
     package = importlib.util.find_spec("commsched")  # found, not imported
-    tool = os.path.join(package.submodule_search_locations[0], "_bin", name) if package else name
+    folder = os.path.dirname(os.path.abspath(package.origin)) if package and package.origin else ""
+    tool = os.path.join(folder, "_bin", name)
+    checkout = os.path.dirname(os.path.dirname(folder))
+    if not os.path.exists(tool) and os.path.exists(os.path.join(checkout, "scripts", "wheel_backend.py")):
+        tool = os.path.join(checkout, "build", "release", "bin", name)
     try:
         os.execv(tool, [name, *sys.argv[1:]])
     except OSError as error:

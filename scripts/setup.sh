@@ -76,9 +76,9 @@ if [ -n "$with_tests" ]; then
   fi
 fi
 
-if [ -n "$with_bench" ] && ! .venv/bin/python -c 'import torch, transformers' 2>/dev/null; then
-  step "installing PyTorch and transformers in .venv"
-  .venv/bin/python -m pip install --disable-pip-version-check --progress-bar off torch==2.13.0 transformers==5.23.0
+if [ -n "$with_bench" ] && ! .venv/bin/python -c 'import torch, transformers, mypy' 2>/dev/null; then
+  step "installing PyTorch, transformers and mypy in .venv"
+  .venv/bin/python -m pip install --disable-pip-version-check --progress-bar off torch==2.13.0 transformers==5.23.0 mypy==2.4.1
 fi
 if [ -n "$with_bench" ] && ! .venv/bin/python -c 'import paddle' 2>/dev/null; then
   step "installing PaddlePaddle in .venv"

@@ -10,7 +10,9 @@
 # MPI and linkers are hidden, as on a machine that has none of them. Then a CMake
 # project is built with the package's headers and libraries. Frameworks are those
 # of .venv, where it is there (scripts/setup.sh --tests, --bench); else NumPy and
-# JAX are installed. --check-only checks the wheel that is there.
+# JAX are installed. Then a source distribution, which must have every file of the
+# checkout, goes to out/wheel, and `pip install -e .` is tried where there is a
+# release build. --check-only checks the wheel that is there, and no more.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 only_check=
@@ -95,5 +97,19 @@ rm -rf build/wheel-project
 "$CMAKE" --build build/wheel-project
 build/wheel-project/distribute >/dev/null
 build/wheel-project/call
+
+if [ -z "$only_check" ]; then
+  step "a source distribution, and an editable installation"
+  PYTHONPATH=scripts $make/bin/python -c 'import wheel_backend; print(wheel_backend.build_sdist("out/wheel"))'
+  if git rev-parse --git-dir >/dev/null 2>&1; then
+    lacks=$(comm -23 <(git ls-files --cached | sort) <(tar tzf out/wheel/commsched-*.tar.gz | sed 's#^[^/]*/##' | sort))
+    [ -z "$lacks" ] || die "the source distribution lacks: $lacks"
+  fi
+  if [ -x build/release/bin/cs-opt ]; then
+    $make/bin/$pip install --no-build-isolation --no-deps -e .
+    $make/bin/cs-opt --version | grep -q CommSched
+    $make/bin/$pip uninstall -y commsched
+  fi
+fi
 
 step "$wheel: $(($(stat -c %s "$wheel") / 1000000)) MB, good"

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What pip calls to build the package: scikit-build-core, and then auditwheel, which puts the libraries into the wheel
 that a machine may lack (gRPC, oneDNN, ...), under names that no other package has, and checks that all else is there on
-every Linux that the wheel's tag names."""
+every Linux that the wheel's tag names. `pip install -e .` compiles nothing: the modules are those of the checkout, and the
+tools and libraries those of its build/release."""
 
 from __future__ import annotations
 
@@ -37,3 +38,20 @@ def build_wheel(wheel_directory: str, config_settings: Optional[dict[str, Any]] 
         target = pathlib.Path(wheel_directory) / wheel.name
         target.write_bytes(wheel.read_bytes())
         return wheel.name
+
+
+def _without_cmake(config_settings: Optional[dict[str, Any]]) -> dict[str, Any]:
+    return {**(config_settings or {}), "wheel.cmake": "false"}
+
+
+def get_requires_for_build_editable(config_settings: Optional[dict[str, Any]] = None) -> list[str]:
+    return _scikit_build.get_requires_for_build_editable(_without_cmake(config_settings))
+
+
+def prepare_metadata_for_build_editable(metadata_directory: str, config_settings: Optional[dict[str, Any]] = None) -> str:
+    return _scikit_build.prepare_metadata_for_build_editable(metadata_directory, _without_cmake(config_settings))
+
+
+def build_editable(wheel_directory: str, config_settings: Optional[dict[str, Any]] = None,
+                   metadata_directory: Optional[str] = None) -> str:
+    return _scikit_build.build_editable(wheel_directory, _without_cmake(config_settings), metadata_directory)

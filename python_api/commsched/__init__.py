@@ -6,6 +6,8 @@
     for metrics in program.run(batches, workers=4): ...
 """
 
+from typing import TYPE_CHECKING
+
 from .check import Checked
 from .cluster import Cluster
 from .costs import GuessedCosts
@@ -31,14 +33,19 @@ def __dir__():
     return sorted({*globals(), *__all__})
 
 
-def __getattr__(name):
-    if name == "Replan":  # a command too, which is not to be imported before it runs
-        from .replan import Replan
-        return Replan
-    if name in ("grad", "mark_gradients", "value_and_grad"):  # these need JAX
-        from .frontend import jax_gradient
-        return getattr(jax_gradient, name)
-    if name in ("worker_index", "worker_key"):
-        from .frontend import jax_worker
-        return getattr(jax_worker, name)
-    raise AttributeError(f"module 'commsched' has no attribute '{name}'")
+if TYPE_CHECKING:  # which would find every name in the function below
+    from .frontend.jax_gradient import grad, mark_gradients, value_and_grad
+    from .frontend.jax_worker import worker_index, worker_key
+    from .replan import Replan
+else:
+    def __getattr__(name):
+        if name == "Replan":  # a command too, which is not to be imported before it runs
+            from .replan import Replan
+            return Replan
+        if name in ("grad", "mark_gradients", "value_and_grad"):  # these need JAX
+            from .frontend import jax_gradient
+            return getattr(jax_gradient, name)
+        if name in ("worker_index", "worker_key"):
+            from .frontend import jax_worker
+            return getattr(jax_worker, name)
+        raise AttributeError(f"module 'commsched' has no attribute '{name}'")

@@ -90,3 +90,10 @@ def test_steps_of_the_digits_net_are_those_of_jax():
     found = evaluate(*ours[:6], test_x[:90], test_y[:90])
     wanted = digits.evaluate(state[0], test_x[:90], test_y[:90])
     np.testing.assert_allclose(found, [wanted["accuracy"], wanted["loss"]], rtol=1e-4)
+
+
+def test_the_flax_net_learns():
+    spec = importlib.util.spec_from_file_location("flax_cnn", EXAMPLES / "flax" / "cnn.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert module.main(epochs=3) > 0.9

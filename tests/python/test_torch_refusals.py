@@ -102,6 +102,7 @@ def test_state_that_is_no_buffer():
 
 def test_optimizers_that_are_no_fixed_graph():
     assert "LBFGS needs a closure" in refused(nn.MSELoss(), optimizer=lambda m: torch.optim.LBFGS(m.parameters()))
+    assert "SparseAdam does not support dense gradients" in refused(nn.MSELoss(), optimizer=lambda m: torch.optim.SparseAdam(list(m.parameters())))
     assert "Adafactor decides by" in refused(nn.MSELoss(), optimizer=lambda m: torch.optim.Adafactor(m.parameters()))
     assert "SGD with dampening" in refused(nn.MSELoss(), optimizer=lambda m: torch.optim.SGD(m.parameters(), 0.1, 0.9, 0.1))
     assert "has a parameter [1] that the model has not" in refused(nn.MSELoss(), optimizer=lambda m: torch.optim.SGD([nn.Parameter(torch.ones(1))], 0.1))
@@ -147,3 +148,18 @@ def test_what_would_make_workers_drift_apart():
             self.last.fill_(0).add_((x.sum() > 0).long())
             return self.linear(x)
     assert "last" in refused(nn.MSELoss(), Last(), cluster=2, kind=commsched.RefusedProgram)
+
+
+def test_conversions_of_modules():
+    class Converting(nn.Module):
+        def __init__(self, dtype):
+            super().__init__()
+            self.linear, self.dtype = nn.Linear(3, 1), dtype
+
+        def forward(self, x):
+            return self.linear.to(self.dtype)(x)
+    assert "must not convert a module whose 'weight' is torch.float32" in refused(nn.MSELoss(), Converting(torch.float64))
+    assert line(Converting.forward, "self.linear.to") in refused(nn.MSELoss(), Converting(torch.float64))
+    model = Converting(torch.float32)
+    with commsched.torch.transpile(model, sgd(model), nn.MSELoss(), (X, Y), cluster=2) as program:
+        assert "cs.gradient" in program.mlir(0)

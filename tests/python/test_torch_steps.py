@@ -57,6 +57,24 @@ def test_optimizers(name):
     assert_close(found, params=2e-6, state=1e-5)
 
 
+def test_muon(monkeypatch):
+    """Without its rounding to bfloat16, of which singular values that are near zero make much."""
+    monkeypatch.setattr(torch.Tensor, "bfloat16", lambda self: self)
+    torch.manual_seed(0)
+    net_ = nn.Sequential(nn.Linear(6, 16, bias=False), nn.ReLU(), nn.Linear(16, 3, bias=False))
+    found, _ = train_both(net_, lambda m: torch.optim.Muon(m.parameters(), lr=0.01), CE, data(count=3), 2)
+    assert_close(found, params=1e-5, moved=1e-2)
+
+
+# Those that test_torch_refusals.py has.
+REFUSED = {"LBFGS", "Adafactor", "SparseAdam"}
+
+
+def test_every_stock_optimizer_is_here():
+    stock = {n for n, kind in vars(torch.optim).items() if isinstance(kind, type) and issubclass(kind, torch.optim.Optimizer)}
+    assert stock == {"Optimizer", "Muon", *REFUSED, *[n.split()[0] for n in OPTIMIZERS]}
+
+
 def test_groups_with_rates_of_their_own_and_a_parameter_without():
     def optimizer(m):
         return torch.optim.AdamW([dict(params=m[0].parameters(), lr=0.02), dict(params=[m[2].weight], weight_decay=0.0)], lr=0.01)
@@ -77,6 +95,53 @@ SCHEDULERS = {
 def test_schedulers(name, optimizer):
     found, _ = train_both(net(), optimizer, CE, data(count=6), 2, SCHEDULERS[name])
     assert_close(found)
+
+
+STOCK = {
+    "LambdaLR": lambda o: lr_scheduler.LambdaLR(o, lambda t: 0.8 ** t), "MultiplicativeLR": lambda o: lr_scheduler.MultiplicativeLR(o, lambda t: 0.7),
+    "StepLR": lambda o: lr_scheduler.StepLR(o, 2, 0.5), "MultiStepLR": lambda o: lr_scheduler.MultiStepLR(o, [1, 3], 0.1),
+    "ConstantLR": lambda o: lr_scheduler.ConstantLR(o, 0.3, 2), "LinearLR": lambda o: lr_scheduler.LinearLR(o, 0.2, total_iters=3),
+    "ExponentialLR": lambda o: lr_scheduler.ExponentialLR(o, 0.5), "PolynomialLR": lambda o: lr_scheduler.PolynomialLR(o, 4, 2.0),
+    "CosineAnnealingLR": lambda o: lr_scheduler.CosineAnnealingLR(o, 3), "CosineAnnealingWarmRestarts": lambda o: lr_scheduler.CosineAnnealingWarmRestarts(o, 2),
+    "ChainedScheduler": lambda o: lr_scheduler.ChainedScheduler([lr_scheduler.ConstantLR(o, 0.5, 2), lr_scheduler.ExponentialLR(o, 0.7)]),
+    "SequentialLR": lambda o: lr_scheduler.SequentialLR(o, [lr_scheduler.ConstantLR(o, 0.5, 2), lr_scheduler.ExponentialLR(o, 0.7)], [2]),
+    "CyclicLR": lambda o: lr_scheduler.CyclicLR(o, 0.01, 0.2, 2, cycle_momentum=False),
+    "OneCycleLR": lambda o: lr_scheduler.OneCycleLR(o, 0.2, total_steps=6, cycle_momentum=False),
+    "SWALR": lambda o: torch.optim.swa_utils.SWALR(o, 0.01, 2),
+}
+
+
+def test_every_stock_scheduler():
+    """Works, or is refused; with one program, which goes back to where it began."""
+    base = {"LRScheduler", "_LRScheduler", "Optimizer"}
+    stock = {n for n, kind in vars(lr_scheduler).items() if isinstance(kind, type) and hasattr(kind, "get_last_lr")} - base
+    assert stock | {"SWALR"} == {*STOCK, "ReduceLROnPlateau"}
+    model = net()
+    optimizer = sgd(model)
+    program = commsched.torch.transpile(model, optimizer, CE, data()[0], cluster=2)
+    begin = program.slots()
+
+    def again():
+        program.set_slots(begin)
+        optimizer.param_groups[0].update(lr=0.1, momentum=0.9)
+        for key in ("initial_lr", "max_lr", "min_lr", "base_momentum", "max_momentum", "swa_lr"):
+            optimizer.param_groups[0].pop(key, None)
+    for name, make in STOCK.items():
+        again()
+        wanted = net()
+        other = sgd(wanted)
+        theirs = make(other)
+        losses = eager(wanted, other, CE, data(count=5), 2, after_step=theirs.step)
+        metrics = program.run(data(count=5), scheduler=make(optimizer))
+        np.testing.assert_allclose([m["loss"] for m in metrics], losses, atol=5e-6, err_msg=name)
+        assert optimizer.param_groups[0]["lr"] == other.param_groups[0]["lr"], name
+        for n, p in wanted.named_parameters():
+            torch.testing.assert_close(program.params[n], p.detach(), rtol=0, atol=1e-6, msg=name)
+    for cycling in (lambda o: lr_scheduler.OneCycleLR(o, 0.2, total_steps=6), lambda o: lr_scheduler.CyclicLR(o, 0.01, 0.2, 2)):
+        again()
+        with pytest.raises(commsched.FrontEndError, match="'momentum' of the optimizer's group 0 must stay 0.9"):
+            program.run(data(count=5), scheduler=cycling(optimizer))
+    program.close()
 
 
 def test_a_rate_between_calls_and_while_steps_are_ahead():

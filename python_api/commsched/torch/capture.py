@@ -21,6 +21,7 @@ from . import places
 from .decompositions import table
 from .optimizers import Copy, Hyper
 from .places import Places
+from .scaling import Scaling, none_within
 
 _library = torch.library.Library("commsched", "DEF")
 _library.define("gradient(Tensor gradient, int parameter) -> Tensor")
@@ -30,7 +31,8 @@ _library.impl("gradient", lambda gradient, parameter: torch.empty_like(gradient)
 
 @dataclasses.dataclass
 class Step:
-    """What is captured. before_update: called with the model between the backward pass and the update."""
+    """What is captured. before_update: called with the model between the backward pass and the update. accumulate: parts of a
+    worker's batch whose gradients are taken one after the other. scaling: of `scaler`, if it does anything."""
 
     model: torch.nn.Module
     optimizer: torch.optim.Optimizer
@@ -38,12 +40,15 @@ class Step:
     before_update: "Callable[[torch.nn.Module], Any] | None"
     hyper: Hyper
     __name__: str = "step"
+    accumulate: int = 1
+    scaler: "torch.amp.GradScaler | None" = None
+    scaling: "Scaling | None" = None
 
 
 @dataclasses.dataclass
 class Graph:
-    """graph: its inputs are, in order, parameters, buffers, the optimizer's state, rates, batch; its outputs the metrics, and
-    the new parameters, buffers and state. marked: of each parameter, whether
+    """graph: its inputs are, in order, parameters, buffers, the optimizer's state, the scaler's (if there is scaling), rates,
+    batch; its outputs the metrics, and the new parameters, buffers, state and scaler's state. marked: of each parameter, whether
     its gradient is used."""
 
     graph: torch.fx.GraphModule
@@ -108,12 +113,23 @@ def metrics_of(value: Any) -> "tuple[list[str], list[torch.Tensor]]":
     return [str(n) for n, _ in pairs], [v for _, v in pairs]
 
 
+def _conversion(module: torch.nn.Module, function: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True) -> torch.nn.Module:
+    """In place of Module._apply, which gives a module new parameters: what to(dtype) of a model's own code asks for is mostly
+    what it has."""
+    for part in module.modules() if recurse else [module]:
+        for name, tensor in [*part._parameters.items(), *part._buffers.items()]:
+            if tensor is not None and function(tensor) is not tensor:
+                raise FrontEndError(f"{places.here()}the step must not convert a module whose '{name}' is {tensor.dtype}: do that before transpile()")
+    return module
+
+
 @contextlib.contextmanager
 def _plain():
     """Attention and recurrent layers as operations that have rules."""
     fast, blocked = torch.backends.mha.get_fastpath_enabled(), torch._C._get_mkldnn_enabled()
     log = logging.getLogger("torch._subclasses.fake_tensor")  # which writes errors that are raised, too
     level = log.level
+    apply, torch.nn.Module._apply = torch.nn.Module._apply, _conversion
     torch.backends.mha.set_fastpath_enabled(False)
     torch._C._set_mkldnn_enabled(False)
     log.setLevel(logging.CRITICAL + 1)
@@ -121,50 +137,81 @@ def _plain():
         with sdpa_kernel(SDPBackend.MATH):
             yield
     finally:
+        torch.nn.Module._apply = apply
         torch.backends.mha.set_fastpath_enabled(fast)
         torch._C._set_mkldnn_enabled(blocked)
         log.setLevel(level)
 
 
-def capture(step: Step, params: Sequence[torch.Tensor], buffers: Sequence[torch.Tensor],
-            state: Mapping[tuple[int, str], torch.Tensor], call: Callable[..., Any], batch: Sequence[torch.Tensor]) -> Graph:
-    """call(tensors of the batch) -> what loss_fn returns. Raises FrontEndError."""
-    keys = list(state)
+def _backward(step: Step, call: Callable[..., Any], batch: Sequence[torch.Tensor], fresh: Sequence[torch.Tensor],
+              scale: "torch.Tensor | None") -> "tuple[list[str], list[torch.Tensor], list[torch.Tensor | None]]":
+    """Names of metrics, metrics, and gradients of the parameters (None: it has none), times the scale: means over the parts of
+    the batch, in which they are taken in order."""
+    parts, rows = step.accumulate, len(batch[0]) // step.accumulate
+    wanted = [p for p in fresh if p.requires_grad]
     names: list[str] = []
+    means: list[torch.Tensor] = []
+    sums: "list[torch.Tensor | None]" = [None] * len(wanted)
+    for i in range(parts):
+        part = batch if parts == 1 else [t[i * rows:(i + 1) * rows] for t in batch]
+        found, values = metrics_of(call(part))
+        loss = values[0] if parts == 1 else values[0] / parts
+        gradients = torch.autograd.grad(loss if scale is None else loss * scale, wanted, allow_unused=True)
+        sums = [g if s is None else s if g is None else s + g for s, g in zip(sums, gradients)]
+        values = [v.detach() if parts == 1 else v.detach() / parts for v in values]
+        if i and found != names:
+            raise FrontEndError(f"loss_fn must return the metrics {names} of every part of the batch, got: {found}")
+        names, means = found, values if i == 0 else [m + v for m, v in zip(means, values)]
+    own = iter(sums)
+    return names, means, [next(own) if p.requires_grad else None for p in fresh]
 
-    def whole(params_, buffers_, state_, rates, batch_):
+
+def capture(step: Step, params: Sequence[torch.Tensor], buffers: Sequence[torch.Tensor], state: Mapping[tuple[int, str], torch.Tensor],
+            scaler: Sequence[torch.Tensor], call: Callable[..., Any], batch: Sequence[torch.Tensor]) -> Graph:
+    """scaler: a scale and growth tracker, if there is scaling. call(tensors of the batch) -> what loss_fn returns. Raises
+    FrontEndError."""
+    keys, scaling = list(state), step.scaling
+    names: list[str] = []
+    updated = {id(p) for g in step.optimizer.param_groups for p in g["params"]}
+
+    def whole(params_, buffers_, state_, scaler_, rates, batch_):
         fresh = [p.clone().detach().requires_grad_(q.requires_grad) for p, q in zip(params_, params)]
         own = [b.clone() for b in buffers_]
         tensors = {id(old): new for old, new in zip([*params, *buffers], [*fresh, *own])}
         with _Swapped(step.model, tensors) as swapped:
             with Places(whole.__code__), fx_traceback.preserve_node_meta():
-                found, values = metrics_of(call(batch_))
-                wanted = [p for p in fresh if p.requires_grad]
-                gradients = iter(torch.autograd.grad(values[0], wanted, allow_unused=True))
-                of = [next(gradients) if p.requires_grad else None for p in fresh]
+                names[:], values, of = _backward(step, call, batch_, fresh, scaler_[0] if scaling else None)
                 fx_traceback.current_meta.pop("stack_trace", None)
-                names[:] = found
                 for i, (p, g) in enumerate(zip(fresh, of)):
                     if g is not None:
                         p.grad = torch.ops.commsched.gradient(g, i)
+                changing = [p for p, old in zip(fresh, params) if p.grad is not None and id(old) in updated]
+                infinite = scaling.unscale(changing, scaler_[0]) if scaling else None
                 if step.before_update is not None:
                     step.before_update(step.model)
             with torch.no_grad():
+                before = [p.clone() for p in changing] if scaling else []
                 new_state = Copy(step.optimizer, step.hyper, rates, keys, params, fresh, state_).step()
+                if scaling:
+                    for p, old in zip(changing, before):
+                        p.copy_(torch.where(infinite, old, p))
+                    new_state = [torch.where(infinite, old, new) for old, new in zip(state_, new_state)]
+                new_scaler = scaling.updated(*scaler_, infinite) if scaling else []
             new_buffers = swapped.buffers()
         for name, a, b in zip(named_buffers(step.model), buffers, new_buffers, strict=True):
             if (a.shape, a.dtype) != (b.shape, b.dtype):
                 raise FrontEndError(f"buffer '{name}' must stay {a.dtype}{list(a.shape)}, got: {b.dtype}{list(b.shape)}")
-        return [v.detach() for v in values], [p.detach() for p in fresh], [b.detach() for b in new_buffers], new_state
+        return values, [p.detach() for p in fresh], [b.detach() for b in new_buffers], new_state, new_scaler
 
     inputs = ([p.detach() for p in params], [b.detach() for b in buffers], [s.detach() for s in state.values()],
-              [torch.tensor(0.5, dtype=torch.float64) for _ in step.hyper.rates], list(batch))
+              list(scaler), [torch.tensor(0.5, dtype=torch.float64) for _ in step.hyper.rates], list(batch))
     kept = [p.grad for p in params]
     # What reads a gradient through another reference than before_update's model finds these, and is noticed.
     for p in params:
         p.grad = torch.zeros_like(p, requires_grad=False) if p.requires_grad else None
     try:
-        second = graph_of(whole, inputs, lambda graph: _refuse_baked(graph, step.model, params))
+        with none_within():
+            second = graph_of(whole, inputs, lambda graph: _refuse_baked(graph, step.model, params))
     except CommSchedError:
         raise
     except Exception as error:

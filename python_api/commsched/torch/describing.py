@@ -23,7 +23,7 @@ from ..frontend.located import Located, free_name
 from ..frontend.stablehlo import level0_function, level0_module
 from ..frontend.stablehlo.function import FunctionSpec
 from ..frontend.stablehlo.ir import Printer
-from . import interpret, optimizers, values
+from . import interpret, optimizers, scaling, values
 from .capture import Graph, Step, capture, named_buffers
 
 
@@ -98,6 +98,7 @@ class Layout:
     params: dict[str, torch.Tensor]
     buffers: dict[str, torch.Tensor]
     state: dict[tuple[int, str], torch.Tensor]
+    scaler: list[torch.Tensor]
     rates: list[str]
     taken: set[str] = dataclasses.field(default_factory=set)
 
@@ -121,7 +122,7 @@ def layout(step: Step) -> Layout:
     optimizers.check(step.optimizer, list(params.values()))
     state = optimizers.initial(step.optimizer, [p.requires_grad for p in params.values()], list(params.values()))
     rates = ["lr" if len(step.hyper.rates) == 1 else f"lr.{i}" for i in step.hyper.rates]
-    found = Layout(params, buffers, state, rates)
+    found = Layout(params, buffers, state, scaling.initial(step.scaler) if step.scaling else [], rates)
     found.taken.update([*params, *buffers])
     return found
 
@@ -137,7 +138,7 @@ def _root(node: Any) -> Any:
 def _captured(step: Step, own: Layout, batch: Batch, parts: int) -> Graph:
     """Traces; state of parameters that turn out to have no gradient is left out."""
     def attempt():
-        return capture(step, list(own.params.values()), list(own.buffers.values()), own.state,
+        return capture(step, list(own.params.values()), list(own.buffers.values()), own.state, own.scaler,
                        lambda tensors: call(step, pytree.tree_unflatten(tensors, batch.tree)), batch.part(parts))
     graph = attempt()
     unused = {key: t for key, t in own.state.items() if not graph.marked[key[0]]}
@@ -151,18 +152,21 @@ def describe(step: Step, arguments: tuple, *, workers: int, devices: int = 1, se
              location_root: Optional[str] = None) -> Description:
     """See base.FrontEnd. arguments: the example batch."""
     own, batch = layout(step), Batch(arguments[0], argument_names(step))
+    if batch.samples // (workers * devices) % step.accumulate and batch.samples % (workers * devices) == 0:
+        raise FrontEndError(f"the {batch.samples // (workers * devices)} samples of a worker must be divisible by accumulate, got: {step.accumulate}")
     graph = _captured(step, own, batch, workers * devices)
     names = {**{("param", n): n for n in own.params}, **{("buffer", n): n for n in own.buffers}}
     listed = list(own.params)
     for i, key in own.state:
         names["state", (i, key)] = own.free(f"optimizer.{listed[i]}.{key}")
+    scaler = [own.free(name) for name in scaling.NAMES[:len(own.scaler)]]
     rates = [own.free(name) for name in own.rates]
     seeds = [own.free("seed")] if interpret.draws(graph.graph) else []
     batch_names = [own.free(name) for name in batch.names]
 
-    initial = [*own.params.values(), *own.buffers.values(), *own.state.values()]
+    initial = [*own.params.values(), *own.buffers.values(), *own.state.values(), *own.scaler]
     slot_names = [*(names["param", n] for n in own.params), *(names["buffer", n] for n in own.buffers),
-                  *(names["state", k] for k in own.state)]
+                  *(names["state", k] for k in own.state), *scaler]
     carried = [*map(values.to_numpy, initial), *[np.float64(v) for v in step.hyper.values(step.optimizer)]]
     carried = [np.asarray(a) for a in carried]
     with jax.enable_x64(True):
@@ -200,7 +204,9 @@ def describe(step: Step, arguments: tuple, *, workers: int, devices: int = 1, se
         for i, key in own.state:
             state.setdefault(listed[i], {})[key] = values.to_torch(found[names["state", (i, key)]])
         return {0: {n: values.to_torch(found[n]) for n in own.params}, 1: {n: values.to_torch(found[n]) for n in own.buffers},
-                2: state, 3: [float(found[n]) for n in rates], **({4: values.to_torch(found[seeds[0]])} if seeds else {})}
+                2: state, 3: [float(found[n]) for n in rates],
+                **({4: {known.split(".")[1]: values.to_torch(found[n]) for known, n in zip(scaling.NAMES, scaler)}} if scaler else {}),
+                **({5: values.to_torch(found[seeds[0]])} if seeds else {})}
     arguments_ = [BatchArgument(n, tuple(t.shape), d) for n, t, d in zip(batch_names, parts, local)]
     example = batch
 

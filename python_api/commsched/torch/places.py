@@ -32,6 +32,12 @@ def of_error(error: BaseException) -> str:
     return f"{shown(found)}: " if found else ""
 
 
+def here() -> str:
+    """"file:line: " of the caller that is the user's, or nothing."""
+    found = best(_frames(None), _TORCH)
+    return f"{shown(found)}: " if found else ""
+
+
 class Places(TorchFunctionMode):
     """Within it, the nodes of a graph that is traced get the line they come from (fx's "stack_trace"); those of the
     backward graph that of the operation they are the gradient of. below: the code of the function whose callers are

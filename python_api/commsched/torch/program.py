@@ -10,6 +10,7 @@ import torch
 
 from ..errors import FrontEndError
 from ..rates import RatedProgram
+from . import scaling
 from .capture import Step, named_buffers
 from .describing import describe
 
@@ -17,8 +18,9 @@ from .describing import describe
 class Program(RatedProgram):
     """A training step of a model, with the values that its parameters, buffers and optimizer have come to.
 
-    params: a dictionary by the names of model.named_parameters(). state: [buffers, the optimizer's state, rates], and the
-    seed, if anything is drawn. Neither the model nor the optimizer changes, until load_into().
+    params: a dictionary by the names of model.named_parameters(). state: [buffers, the optimizer's state, rates], then the
+    scaler's scale and growth tracker, if it has one, and the seed, if anything is drawn. Neither the model nor the optimizer
+    nor the scaler changes, until load_into().
     """
 
     def __init__(self, step: Step, batch: Any, *arguments: Any, **options: Any):
@@ -30,7 +32,10 @@ class Program(RatedProgram):
 
     def _rates_now(self) -> list[float]:
         """Those that the optimizer has, of which all else is as it was."""
-        self._step.hyper.check(self._step.optimizer)
+        step: Step = self._step
+        step.hyper.check(step.optimizer)
+        if step.scaling is not None:
+            step.scaling.check(step.scaler, list(step.model.parameters()))
         return self._read_rates()
 
     def _set_rates(self) -> None:
@@ -42,10 +47,17 @@ class Program(RatedProgram):
             raise FrontEndError("ReduceLROnPlateau needs the metrics of each step before the next one: call program.step(batch), then "
                                 "scheduler.step(metric)")
 
-    def load_into(self, model: torch.nn.Module, optimizer: Optional[torch.optim.Optimizer] = None) -> None:
-        """Gives a model, and its optimizer, the parameters, buffers and state that the program has come to, bit for bit. They may
-        be others than those of transpile(), of the same structure. All, or nothing if something does not fit."""
-        params, buffers, state = (self._carried()[i] for i in range(3))
+    def load_into(self, model: torch.nn.Module, optimizer: Optional[torch.optim.Optimizer] = None,
+                  scaler: Optional[torch.amp.GradScaler] = None) -> None:
+        """Gives a model, its optimizer and its scaler the parameters, buffers, state, scale and growth tracker that the program
+        has come to, bit for bit. They may be others than those of transpile(), of the same structure. All, or nothing if something
+        does not fit."""
+        carried = self._carried()
+        params, buffers, state = (carried[i] for i in range(3))
+        if scaler is not None:
+            if self._step.scaling is None:
+                raise FrontEndError("the program was made without a scaler that is enabled, so it has no scale to load")
+            self._step.scaling.check(scaler, list(model.parameters()))
         own, mine = dict(model.named_parameters()), named_buffers(model)
         for what, given, values in (("parameter", own, params), ("buffer", mine, buffers)):
             for name in [*values, *given]:
@@ -60,6 +72,8 @@ class Program(RatedProgram):
             for name in state:
                 if name not in known:
                     raise FrontEndError(f"the optimizer must have parameter '{name}' of the model, got none")
+        if scaler is not None:
+            scaling.load(scaler, carried[4])
         with torch.no_grad():
             for given, values in ((own, params), (mine, buffers)):
                 for name, value in values.items():

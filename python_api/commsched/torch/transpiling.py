@@ -17,12 +17,14 @@ from .capture import Step
 from .describing import Batch, is_criterion
 from .program import Program
 from .rank_program import RankProgram
+from .scaling import Scaling
 
 
 def transpile(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loss_fn: Callable[..., Any], example_batch: Any, *,
               cluster: Union[int, Cluster, None] = None, before_update: Optional[Callable[[torch.nn.Module], Any]] = None,
-              seed: int = 0, location_root: Optional[str] = None, strategy: Strategy = AllReduce(), profile: Any = None,
-              calibration: Any = None, calibrate: bool = False) -> Program:
+              accumulate: int = 1, scaler: Optional[torch.amp.GradScaler] = None, seed: int = 0,
+              location_root: Optional[str] = None, strategy: Strategy = AllReduce(), profile: Any = None, calibration: Any = None,
+              calibrate: bool = False) -> Program:
     """Turns the training step of a model into a distributed program (docs/pytorch.md).
 
     The step is what one writes for one device: loss, backward pass, before_update(model) if given, optimizer.step().
@@ -32,6 +34,9 @@ def transpile(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loss_fn:
 
     example_batch: a GLOBAL batch, tensors in any structure; dimension 0 is divided by the workers.
     before_update: may change gradients, as torch.nn.utils.clip_grad_norm_ does; they are means over the workers.
+    accumulate: into how many parts, one after the other, a worker's rows of the batch are divided; gradients and metrics are
+    means over them.
+    scaler: scales the loss and unscales the gradients before before_update; an update whose gradients are not finite is left out.
     seed: where what is drawn in the step (dropout) begins; each worker draws its own numbers.
     cluster, strategy (without row_sparse), location_root, profile, calibration, calibrate: as of commsched.transpile.
 
@@ -62,10 +67,14 @@ def transpile(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loss_fn:
         raise FrontEndError(f"before_update must be a function of the model, got: {type(before_update).__name__}")
     if isinstance(seed, bool) or not isinstance(seed, int):
         raise FrontEndError(f"seed must be an integer, got: {seed!r}")
+    if isinstance(accumulate, bool) or not isinstance(accumulate, int) or accumulate < 1:
+        raise FrontEndError(f"accumulate must be a number of parts, at least 1, got: {accumulate!r}")
+    scaling = Scaling.of(scaler, list(model.parameters()))
     cluster, costs = checked(cluster, strategy, location_root, profile, calibration, calibrate)
     if strategy.row_sparse:
         raise FrontEndError(f"row_sparse must be empty for a PyTorch model, got: {strategy.row_sparse!r}")
     optimizers.check(optimizer, list(model.parameters()))
     Batch(example_batch)
-    step = Step(model, optimizer, loss_fn, before_update, optimizers.Hyper.of(optimizer), type(model).__name__)
+    step = Step(model, optimizer, loss_fn, before_update, optimizers.Hyper.of(optimizer), type(model).__name__, accumulate,
+                scaler, scaling)
     return made(Program, RankProgram, step, example_batch, cluster, strategy, costs, seed=seed, location_root=location_root)
