@@ -24,6 +24,7 @@ T = rng.standard_normal((2, 3, 4)).astype(np.float32)
 V = rng.standard_normal(7).astype(np.float32)
 M = rng.standard_normal((6, 6)).astype(np.float32)
 KEY = np.asarray([3, 5], np.uint32)
+BITS = np.asarray([3, 5, 0xFFFFFFF0, 0x90ABCDEF], np.uint32)  # a key of "rbg"
 
 
 @dataclasses.dataclass
@@ -192,7 +193,9 @@ LAX = {
     "linear_solve": case(lambda x: lax.custom_linear_solve(lambda v: x * v, x, lambda mv, b: b / x, transpose_solve=lambda mv, b: b / x), P),
     # Special functions, random bits, and what is refused.
     "rng_bits_threefry": refused("stablehlo.rng_bit_generator", lambda k: lax.rng_bit_generator(k, (3, 5), np.uint32, algorithm=lax.RandomAlgorithm.RNG_THREE_FRY), KEY.repeat(2)[:4]),
-    "rng_bits_default": refused("stablehlo.rng_bit_generator", lambda k: lax.rng_bit_generator(k, (7,), np.uint32), KEY.repeat(2)[:4]),
+    "rng_bits": plain(lambda k: lax.rng_bit_generator(k, (7,), np.uint32), BITS), "rng_bits_philox": plain(lambda k: lax.rng_bit_generator(k, (3, 5), np.uint32, algorithm=lax.RandomAlgorithm.RNG_PHILOX), BITS),
+    "rng_bits_8": plain(lambda k: lax.rng_bit_generator(k, (2, 5), np.uint8), BITS), "rng_bits_many": plain(lambda k: jax.vmap(lambda k: lax.rng_bit_generator(k, (5,), np.uint32))(k.reshape(2, 4)), np.concatenate([BITS, BITS ^ 9])),
+    "rng_bits_wrap": plain(lambda k: lax.rng_bit_generator(k, (40,), np.uint32), np.array([7, 9, 0xFFFFFFFE, 0xFFFFFFFF], np.uint32)),
     "rng_uniform": refused("stablehlo.rng", lambda x: lax.rng_uniform(0.0, x[0, 0], (3,)), F), "fft": refused("complex<f32>", lambda x: jnp.abs(jnp.fft.fft(x)), F), "rfft": refused("stablehlo.fft", lambda x: jnp.abs(jnp.fft.rfft(x)), F),
     "complex": refused("stablehlo.complex", lambda x: jnp.abs(lax.complex(x, x)), F),
     "lgamma": case(lax.lgamma, P), "digamma": case(lax.digamma, P), "igamma": case(lax.igamma, P, P), "bessel_i0e": case(lax.bessel_i0e, F),
@@ -210,7 +213,17 @@ NN |= {
     "softmax_where": case(lambda x: jax.nn.softmax(x, where=B), F), "logsumexp_b": case(lambda x: jax.nn.logsumexp(x, b=P, axis=1), F),
 }
 
+def rbg(function, implementation="rbg"):
+    return plain(lambda k: function(jax.random.wrap_key_data(k, impl=implementation)), BITS, rtol=1e-4, atol=1e-5)
+
+
+def _draws(k):
+    a, b = jax.random.split(jax.random.fold_in(k, 7))
+    return jax.random.key_data(a), jax.random.normal(a, (3, 5)), jax.random.bernoulli(b, 0.3, (7,)), jax.random.randint(b, (5,), 0, 9)
+
+
 RANDOM = {
+    "rbg": rbg(_draws), "unsafe_rbg": rbg(_draws, "unsafe_rbg"), "rbg_vmap": rbg(lambda k: jax.vmap(lambda k: jax.random.uniform(k, (3,)))(jax.random.split(k, 4))),
     "key_data": key(lambda k: jax.random.key_data(jax.random.split(k, 3))), "fold_in": key(lambda k: jax.random.key_data(jax.random.fold_in(k, 7))),
     "bits": key(lambda k: jax.random.bits(k, (5,))), "bits_8": key(lambda k: jax.random.bits(k, (5,), np.uint8)),
     "bernoulli": key(lambda k: jax.random.bernoulli(k, 0.3, (4, 5))), "normal": key(lambda k: jax.random.normal(k, (4, 5))), "uniform": key(lambda k: jax.random.uniform(k, (9,), minval=-1, maxval=3)),

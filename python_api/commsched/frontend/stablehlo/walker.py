@@ -33,6 +33,18 @@ def handles(*names: str):
     return register
 
 
+# The same by the target of a stablehlo.custom_call.
+CALL_HANDLERS: dict[str, Callable] = {}
+
+
+def handles_call(*targets: str):
+    def register(function):
+        for target in targets:
+            CALL_HANDLERS[target] = function
+        return function
+    return register
+
+
 class Walker:
     """Turns the functions of one module into operations of an Emitter.
 
@@ -41,7 +53,7 @@ class Walker:
     """
 
     def __init__(self, module, carried: dict[int, str], locate: Callable[[str], str | None]):
-        self.functions = {str(f.attributes["sym_name"]).strip('"'): f for f in module.body.operations}
+        self.functions = self.functions_of(module)
         self.e = Emitter()
         self.carried = carried
         self.gradients: dict[str, str] = {}
@@ -51,6 +63,11 @@ class Walker:
         self.tables: dict[int, tuple[tuple[int, ...], DType]] = {}
         self.locate = locate
         self.values: dict = {}
+
+    @staticmethod
+    def functions_of(module) -> dict:
+        """Its functions by name."""
+        return {str(f.attributes["sym_name"]).strip('"'): f for f in module.body.operations}
 
     # ---- what handlers use ---------------------------------------------------------------
     def get(self, value) -> Value:
