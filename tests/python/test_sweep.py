@@ -17,7 +17,7 @@ import sweep_lax
 import sweep_numpy
 from ops import level0
 
-TABLES = {"lax": sweep_lax.LAX, "nn": sweep_lax.NN, "random": sweep_lax.RANDOM, "smooth": sweep_numpy.SMOOTH,
+TABLES = {"lax": sweep_lax.LAX, "nn": sweep_lax.NN, "random": sweep_lax.RANDOM, "complex": sweep_lax.COMPLEX, "smooth": sweep_numpy.SMOOTH,
           "products": sweep_numpy.PRODUCTS, "shapes": sweep_numpy.SHAPES, "indexing": sweep_numpy.INDEXING,
           "whole": sweep_numpy.WHOLE}
 CASES = {f"{table}.{name}": c for table, cases in TABLES.items() for name, c in cases.items()}
