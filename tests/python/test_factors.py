@@ -21,7 +21,9 @@ CASES = 4  # of each kind in a program
 
 def drawn(random):
     """{name: (function, arrays)}: what LAPACK is asked for, of matrices that a seed has made."""
-    result = {}
+    result = {"cholesky with a pivot of zero": (lambda a: linalg.cholesky(a), [np.ones((2, 2))]),
+              "cholesky that fails first": (lambda a: linalg.cholesky(a), [np.diag([-1.0, 1.0, 2.0])]),
+              "lu of nothing": (lambda a: linalg.lu(a), [np.zeros((3, 2))]), "qr of nothing": (lambda a: linalg.qr(a), [np.zeros((3, 2))])}
 
     def matrix(*shape):
         return random.standard_normal((*batch, *shape))

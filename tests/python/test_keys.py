@@ -187,3 +187,21 @@ def test_worker_key_takes_pytrees_of_keys_only():
         commsched.worker_key({"key": jax.random.key(0), "count": jnp.uint32(1)})
     with pytest.raises(commsched.FrontEndError, match=r"worker_key must be given random keys, got: float32\[2\]"):
         commsched.worker_key(np.zeros(2, np.float32))
+
+
+@needs_tools
+@pytest.mark.parametrize("implementation", ["rbg", "unsafe_rbg"])
+def test_numbers_of_64_bits_from_keys_of_rbg(implementation):
+    with jax.enable_x64(True):
+        def step(weight, key, bits, x):
+            value, grad = jax.value_and_grad(lambda w: jnp.mean(w * x))(weight)
+            key, own = jax.random.split(key)
+            return weight - grad, key, jax.random.bits(own, bits.shape, np.uint64), value
+        start = (np.float64(0), jax.random.key(5, impl=implementation), np.zeros(7, np.uint64))
+        with commsched.transpile(step, *start, np.ones(2)) as program:
+            program.run([np.ones(2)] * 2)
+            (key, bits), expected = program.state, start
+        for _ in range(2):
+            expected = jax.jit(step)(*expected, np.ones(2))[:3]
+        assert key == expected[1]
+        np.testing.assert_array_equal(bits, expected[2])
