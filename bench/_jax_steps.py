@@ -161,8 +161,35 @@ def reshape(rng, pool, params, ids):
             lambda: jnp.expand_dims(a, 0), lambda: jnp.roll(a, 1, 0)][rng.integers(7)]()
 
 
+def factors(rng, pool, params, ids):
+    """Of a matrix that is far from singular."""
+    a = pick(rng, pool, lambda v: v.ndim == 2 and v.shape[0] <= 16)
+    if a is None:
+        return None
+    whole = jnp.eye(a.shape[0], dtype=a.dtype) + a @ a.T / (1 + (a * a).sum())
+    return [lambda: jnp.linalg.cholesky(whole), lambda: jnp.linalg.solve(whole, a), lambda: jnp.linalg.inv(whole),
+            lambda: jnp.linalg.qr(whole)[1], lambda: a * jnp.linalg.slogdet(whole)[1],
+            lambda: jax.scipy.linalg.solve_triangular(whole, a, trans=int(rng.integers(2)), lower=bool(rng.integers(2)))][rng.integers(6)]()
+
+
+def spectrum(rng, pool, params, ids):
+    a = pick(rng, pool, lambda v: v.ndim >= 1)
+    axis = int(rng.integers(a.ndim))
+    return [lambda: jnp.abs(jnp.fft.rfft(a, axis=axis)) ** 2, lambda: jnp.fft.fft(a, axis=axis).real,
+            lambda: jnp.fft.irfft(jnp.fft.rfft(a, axis=axis) * (0.5 + 0.25j), n=a.shape[axis], axis=axis),
+            lambda: (jnp.exp(1j * a) * (1 + a)).imag, lambda: jnp.fft.ifftn(a * (1 - 2j)).imag][rng.integers(5)]()
+
+
+def noise(rng, pool, params, ids):
+    """The same numbers whatever the precision is."""
+    a = pick(rng, pool)
+    key = jax.random.key(int(rng.integers(99)), impl=["threefry2x32", "rbg", "unsafe_rbg"][rng.integers(3)])
+    draw = [jax.random.normal, jax.random.uniform][rng.integers(2)]
+    return a + 0.1 * draw(jax.random.fold_in(key, rng.integers(9)), a.shape, np.float32).astype(a.dtype)
+
+
 FAMILIES = [product, product, transposed_product, towers, softmax, elementwise, elementwise, elementwise, concatenate, reduce,
-            broadcast, einsum, gather, scan, cond, reshape]
+            broadcast, einsum, gather, scan, cond, reshape, factors, spectrum, noise]
 
 
 def update(kind, params, state, grads):

@@ -116,5 +116,6 @@ def all_models():
     import _models_haiku
     import _models_linen
     import _models_nnx
-    modules = (_models_linen, _models_nnx, _models_equinox, _models_haiku)
+    import _models_plain
+    modules = (_models_linen, _models_nnx, _models_equinox, _models_haiku, _models_plain)
     return {model.name: model for module in modules for model in module.MODELS}

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Whether whole models are trained as sharded JAX trains them.
 
-Twenty models in flax linen, flax nnx, Equinox and Haiku, in float32 and mixed with bfloat16, 20 steps (--quick: 4
+28 models in flax linen, flax nnx, Equinox, Haiku and plain JAX, in float32 and mixed with bfloat16, 20 steps (--quick: 4
 models, 5 steps) of SGD with momentum on 1, 2 and 4 workers, against JAX on as many devices (shard_map, means of
 gradients by pmean).
 

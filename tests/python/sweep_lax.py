@@ -24,6 +24,7 @@ T = rng.standard_normal((2, 3, 4)).astype(np.float32)
 V = rng.standard_normal(7).astype(np.float32)
 M = rng.standard_normal((6, 6)).astype(np.float32)
 KEY = np.asarray([3, 5], np.uint32)
+BITS = np.asarray([3, 5, 0xFFFFFFF0, 0x90ABCDEF], np.uint32)  # a key of "rbg"
 
 
 @dataclasses.dataclass
@@ -192,9 +193,12 @@ LAX = {
     "linear_solve": case(lambda x: lax.custom_linear_solve(lambda v: x * v, x, lambda mv, b: b / x, transpose_solve=lambda mv, b: b / x), P),
     # Special functions, random bits, and what is refused.
     "rng_bits_threefry": refused("stablehlo.rng_bit_generator", lambda k: lax.rng_bit_generator(k, (3, 5), np.uint32, algorithm=lax.RandomAlgorithm.RNG_THREE_FRY), KEY.repeat(2)[:4]),
-    "rng_bits_default": refused("stablehlo.rng_bit_generator", lambda k: lax.rng_bit_generator(k, (7,), np.uint32), KEY.repeat(2)[:4]),
-    "rng_uniform": refused("stablehlo.rng", lambda x: lax.rng_uniform(0.0, x[0, 0], (3,)), F), "fft": refused("complex<f32>", lambda x: jnp.abs(jnp.fft.fft(x)), F), "rfft": refused("stablehlo.fft", lambda x: jnp.abs(jnp.fft.rfft(x)), F),
-    "complex": refused("stablehlo.complex", lambda x: jnp.abs(lax.complex(x, x)), F),
+    "rng_bits": plain(lambda k: lax.rng_bit_generator(k, (7,), np.uint32), BITS), "rng_bits_philox": plain(lambda k: lax.rng_bit_generator(k, (3, 5), np.uint32, algorithm=lax.RandomAlgorithm.RNG_PHILOX), BITS),
+    "rng_bits_8": plain(lambda k: lax.rng_bit_generator(k, (2, 5), np.uint8), BITS), "rng_bits_many": plain(lambda k: jax.vmap(lambda k: lax.rng_bit_generator(k, (5,), np.uint32))(k.reshape(2, 4)), np.concatenate([BITS, BITS ^ 9])),
+    "rng_bits_wrap": plain(lambda k: lax.rng_bit_generator(k, (40,), np.uint32), np.array([7, 9, 0xFFFFFFFE, 0xFFFFFFFF], np.uint32)),
+    "rng_uniform": refused("stablehlo.rng", lambda x: lax.rng_uniform(0.0, x[0, 0], (3,)), F), 
+    "complex_other": refused("stablehlo.tanh with complex numbers", lambda x: jnp.abs(jnp.tanh(lax.complex(x, x))), F),
+    "complex_loop": refused("stablehlo.while with complex numbers", lambda x: lax.fori_loop(0, 3, lambda i, v: v * v, lax.complex(x, x)).real, F),
     "lgamma": case(lax.lgamma, P), "digamma": case(lax.digamma, P), "igamma": case(lax.igamma, P, P), "bessel_i0e": case(lax.bessel_i0e, F),
     "bessel_i1e": case(lax.bessel_i1e, F), "betainc": plain(lax.betainc, P, P, np.abs(U), rtol=1e-4), "zeta": plain(lax.zeta, P + 1, P), "polygamma": plain(lax.polygamma, P * 0 + 2, P),
     "random_gamma_grad": plain(lax.random_gamma_grad, P, P),
@@ -210,7 +214,17 @@ NN |= {
     "softmax_where": case(lambda x: jax.nn.softmax(x, where=B), F), "logsumexp_b": case(lambda x: jax.nn.logsumexp(x, b=P, axis=1), F),
 }
 
+def rbg(function, implementation="rbg"):
+    return plain(lambda k: function(jax.random.wrap_key_data(k, impl=implementation)), BITS, rtol=1e-4, atol=1e-5)
+
+
+def _draws(k):
+    a, b = jax.random.split(jax.random.fold_in(k, 7))
+    return jax.random.key_data(a), jax.random.normal(a, (3, 5)), jax.random.bernoulli(b, 0.3, (7,)), jax.random.randint(b, (5,), 0, 9)
+
+
 RANDOM = {
+    "rbg": rbg(_draws), "unsafe_rbg": rbg(_draws, "unsafe_rbg"), "rbg_vmap": rbg(lambda k: jax.vmap(lambda k: jax.random.uniform(k, (3,)))(jax.random.split(k, 4))),
     "key_data": key(lambda k: jax.random.key_data(jax.random.split(k, 3))), "fold_in": key(lambda k: jax.random.key_data(jax.random.fold_in(k, 7))),
     "bits": key(lambda k: jax.random.bits(k, (5,))), "bits_8": key(lambda k: jax.random.bits(k, (5,), np.uint8)),
     "bernoulli": key(lambda k: jax.random.bernoulli(k, 0.3, (4, 5))), "normal": key(lambda k: jax.random.normal(k, (4, 5))), "uniform": key(lambda k: jax.random.uniform(k, (9,), minval=-1, maxval=3)),
@@ -220,6 +234,33 @@ RANDOM = {
     "laplace": key(lambda k: jax.random.laplace(k, (9,))), "cauchy": key(lambda k: jax.random.cauchy(k, (9,))), "rademacher": key(lambda k: jax.random.rademacher(k, (9,))), "logistic": key(lambda k: jax.random.logistic(k, (9,))),
     "gamma": key(lambda k: jax.random.gamma(k, 2.5, (5,))), "poisson": key(lambda k: jax.random.poisson(k, 3.0, (5,))), "beta": key(lambda k: jax.random.beta(k, 2.0, 3.0, (5,))), "dirichlet": key(lambda k: jax.random.dirichlet(k, jnp.ones(4))),
     "maxwell": key(lambda k: jax.random.maxwell(k, (5,))), "rayleigh": key(lambda k: jax.random.rayleigh(k, 1.0, (5,))), "pareto": key(lambda k: jax.random.pareto(k, 2.0, (5,))), "t": key(lambda k: jax.random.t(k, 3.0, (5,))),
-    "weibull": key(lambda k: jax.random.weibull_min(k, 1.0, 2.0, (5,))), "multivariate_normal": refused("lapack", lambda k: jax.random.multivariate_normal(jax.random.wrap_key_data(k), jnp.zeros(3), jnp.eye(3)), KEY), "geometric": key(lambda k: jax.random.geometric(k, 0.3, (5,))),
+    "weibull": key(lambda k: jax.random.weibull_min(k, 1.0, 2.0, (5,))), "multivariate_normal": key(lambda k: jax.random.multivariate_normal(k, jnp.zeros(3), jnp.eye(3) + 0.1)), "geometric": key(lambda k: jax.random.geometric(k, 0.3, (5,))),
     "binomial": key(lambda k: jax.random.binomial(k, 9, 0.4, (5,))), "triangular": key(lambda k: jax.random.triangular(k, 0.0, 0.3, 1.0, (5,))), "ball": key(lambda k: jax.random.ball(k, 3)),
+}
+
+C = {"rtol": 1e-4, "atol": 1e-4}
+H = F[:, :4]
+
+
+def parts(function):
+    """A function of complex results, whose parts are compared."""
+    return lambda *a: (function(*a).real, function(*a).imag)
+
+
+COMPLEX = {
+    "fft": case(parts(jnp.fft.fft), F, **C), "ifft": case(parts(jnp.fft.ifft), V[None], **C), "fft2": case(parts(jnp.fft.fft2), T, **C),
+    "rfft": case(parts(jnp.fft.rfft), F, **C), "rfft_odd": case(parts(jnp.fft.rfft), V[None], **C), "rfft2": case(parts(jnp.fft.rfft2), T, **C),
+    "irfft": case(lambda a, b: jnp.fft.irfft(a + 1j * b), F, P, **C), "irfft_odd": case(lambda a: jnp.fft.irfft(a + 2j * a, n=7), H, **C),
+    "irfftn": case(lambda x: jnp.fft.irfftn(jnp.fft.rfftn(x) * (2 + 1j), s=x.shape), T, **C),
+    "fft_split": case(parts(jnp.fft.fft), rng.standard_normal((2, 210)).astype(np.float32), rtol=1e-4, atol=1e-3),
+    "fft_long": plain(parts(jnp.fft.rfft), rng.standard_normal((1, 1536)).astype(np.float32), rtol=1e-4, atol=1e-3),
+    "fft_prime": refused("a length of 1031", lambda x: jnp.fft.rfft(x).real, np.ones(1031, np.float32)),
+    "arithmetic": case(parts(lambda a, b: jnp.exp(a + 1j * b) * (b - 2j * a) / (1.5 + 1j * b)), F, P, **C),
+    "abs": case(lambda a, b: (jnp.abs(a + 1j * b), jnp.angle(a + 1j * b), jnp.abs(a + 1j * b) ** 2), F, P, **C),
+    "log": case(parts(lambda a, b: jnp.log(a + 1j * b)), F, P, **C),
+    "einsum": case(parts(lambda a, b: jnp.einsum("ij,kj->ik", a + 1j * b, jnp.conj(b - 1j * a))), F, P, **C),
+    "shapes": case(parts(lambda a, b: jnp.concatenate([(a + 1j * b).T.reshape(4, 6)[::-1, 1:3], jnp.pad((b + 0j)[:, :1], ((0, 0), (1, 0)))])), F, P, **C),
+    "where": case(parts(lambda a, b: jnp.where(a > 0, a + 1j * b, 1j * a)), F, P, **C),
+    "equal": plain(lambda a: ((a + 1j * a) == (a + 0j), (a + 1j * a) != a), F),
+    "constant": case(parts(lambda a: a * np.array([1 + 2j] * 3 + [3 - 1j] * 3, np.complex64)), F, **C),
 }

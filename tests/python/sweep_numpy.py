@@ -10,6 +10,7 @@ from sweep_lax import B, F, I, M, N, P, S, T, U, V, case, plain, refused
 
 G = np.sort(V)
 A = np.array([2, 0, 1, 1, 3, 0, 2], np.int32)
+LOOSE = {"rtol": 1e-3, "atol": 1e-3}  # what is divided by pivots
 
 # One array in, arrays out; with a derivative.
 SMOOTH = {name: case(getattr(jnp, name), F) for name in (
@@ -43,10 +44,13 @@ PRODUCTS = {
     "matvec": case(jnp.matvec, F, V[:6]), "vecmat": case(jnp.vecmat, V[:4], F), "vecdot": case(jnp.vecdot, F, P), "vdot": case(jnp.vdot, F, P), "tensordot": case(lambda a, b: jnp.tensordot(a, b, ((1, 2), (1, 2))), T, T * 2),
     "multi_dot": case(lambda a: jnp.linalg.multi_dot([a, a.T, a]), F, rtol=1e-4, atol=1e-5), "matrix_power": case(lambda a: jnp.linalg.matrix_power(a, 3), M, rtol=1e-4, atol=1e-3),
     "norm": case(jnp.linalg.norm, F), "norm_axis": case(lambda x: jnp.linalg.norm(x, axis=1, ord=1), F), "vector_norm": case(lambda x: jnp.linalg.vector_norm(x, ord=3, axis=1), F),
-    "det": refused("lapack", lambda a: jnp.linalg.det(a), M), "inv": refused("lapack", lambda a: jnp.linalg.inv(a), M), "solve": refused("lapack", lambda a: jnp.linalg.solve(a, a[:, 0]), M), "qr": refused("lapack", lambda a: jnp.linalg.qr(a), M),
-    "svd": refused("lapack", lambda a: jnp.linalg.svd(a), M), "eigh": refused("lapack", lambda a: jnp.linalg.eigh(a), M), "cholesky": refused("lapack", lambda a: jnp.linalg.cholesky(a @ a.T), M),
-    "pinv": refused("lapack", lambda a: jnp.linalg.pinv(a), M), "lstsq": refused("lapack", lambda a: jnp.linalg.lstsq(a, a[:, 0])[0], M), "fft2": refused("fft", lambda a: jnp.abs(jnp.fft.rfft2(a)), M),
-    "triangular": refused("lapack", lambda a: jax.scipy.linalg.solve_triangular(a, a[:, 0]), M), "expm": refused("lapack", lambda a: jax.scipy.linalg.expm(a), M),
+    "det": case(lambda a: jnp.linalg.det(a), M, rtol=1e-4, atol=1e-4), "inv": case(lambda a: jnp.linalg.inv(a), M, **LOOSE),
+    "solve": case(lambda a: jnp.linalg.solve(a, a[:, 0] + 1), M, **LOOSE), "qr": case(lambda a: jnp.linalg.qr(a), M, **LOOSE),
+    "cholesky": case(lambda a: jnp.linalg.cholesky(a @ a.T + jnp.eye(6)), M, **LOOSE), "slogdet": case(lambda a: jnp.linalg.slogdet(a), M, **LOOSE),
+    "triangular": case(lambda a: jax.scipy.linalg.solve_triangular(a, a[:, 0]), M + 4 * np.eye(6, dtype=np.float32), **LOOSE),
+    "expm": case(lambda a: jax.scipy.linalg.expm(0.2 * a), M, **LOOSE),
+    "svd": refused("lapack", lambda a: jnp.linalg.svd(a), M), "eigh": refused("lapack", lambda a: jnp.linalg.eigh(a), M),
+    "pinv": refused("lapack", lambda a: jnp.linalg.pinv(a), M), "lstsq": refused("lapack", lambda a: jnp.linalg.lstsq(a, a[:, 0])[0], M),
 }
 
 SHAPES = {

@@ -131,3 +131,77 @@ def test_dropout_of_flax_nnx():
         wanted.append(float(value))
     np.testing.assert_allclose(found, wanted, rtol=1e-5)
     program.close()
+
+
+class Streams:
+    """A net of flax.nnx with two dropouts, taken apart: parameters, keys of the streams, and all else (their counts)."""
+
+    def __init__(self):
+        nnx = pytest.importorskip("flax.nnx")
+
+        class Net(nnx.Module):
+            def __init__(self, rngs):
+                self.first, self.drop = nnx.Linear(3, 8, rngs=rngs), nnx.Dropout(0.3, rngs=rngs)
+                self.last, self.other = nnx.Linear(8, 2, rngs=rngs), nnx.Dropout(0.5, rngs=rngs, rng_collection="noise")
+
+            def __call__(self, x):
+                return self.last(self.other(self.drop(nnx.relu(self.first(x)))))
+        self.nnx = nnx
+        self.graph, *self.parts = nnx.split(Net(nnx.Rngs(0, dropout=1, noise=2)), nnx.Param, nnx.RngKey, ...)
+
+    def loss(self, params, keys, rest, x, y):
+        model = self.nnx.merge(self.graph, params, keys, rest, copy=True)
+        value = jnp.mean((model(x) - y) ** 2)
+        return value, self.nnx.state(model, self.nnx.RngCount)
+
+
+@needs_tools
+def test_dropout_of_flax_nnx_by_worker():
+    net = Streams()
+
+    def step(params, keys, rest, x, y):
+        (value, rest), grads = jax.value_and_grad(net.loss, has_aux=True)(params, commsched.worker_key(keys), rest, x, y)
+        return update(params, grads), rest, value
+    params, keys, rest = net.parts
+    program = commsched.transpile(step, *net.parts, X, Y, batch=(3, 4), cluster=2)
+    found = [m["loss"] for m in program.run([(X, Y)] * 3)]
+    halves = [(X[:len(X) // 2], Y[:len(Y) // 2]), (X[len(X) // 2:], Y[len(Y) // 2:])]
+    wanted, gradient = [], jax.jit(jax.value_and_grad(net.loss, has_aux=True))
+    for _ in range(3):
+        own = [jax.tree.map(lambda k, i=i: jax.random.fold_in(k, i), keys) for i in range(2)]
+        parts = [gradient(params, k, rest, *half) for k, half in zip(own, halves)]
+        wanted.append(np.mean([value for (value, _), _ in parts]))
+        params, rest = update(params, jax.tree.map(lambda a, b: (a + b) / 2, parts[0][1], parts[1][1])), parts[0][0][1]
+    np.testing.assert_allclose(found, wanted, rtol=1e-5)
+    np.testing.assert_array_equal(jax.tree.leaves(program.state[1]), [3] * len(jax.tree.leaves(rest)))  # counts of every stream
+    program.close()
+
+
+def test_worker_key_takes_pytrees_of_keys_only():
+    keys = {"a": jax.random.key(0), "b": [jax.random.split(jax.random.key(1), (2, 3)), jax.random.PRNGKey(4)], "none": None}
+    found = commsched.worker_key(keys)
+    assert found["a"] == jax.random.fold_in(keys["a"], 0) and found["none"] is None
+    assert found["b"][0].shape == (2, 3) and found["b"][0][1, 2] == jax.random.fold_in(keys["b"][0][1, 2], 0)
+    np.testing.assert_array_equal(found["b"][1], jax.random.fold_in(keys["b"][1], 0))
+    with pytest.raises(commsched.FrontEndError, match=r"worker_key must be given random keys, got: uint32\[\]"):
+        commsched.worker_key({"key": jax.random.key(0), "count": jnp.uint32(1)})
+    with pytest.raises(commsched.FrontEndError, match=r"worker_key must be given random keys, got: float32\[2\]"):
+        commsched.worker_key(np.zeros(2, np.float32))
+
+
+@needs_tools
+@pytest.mark.parametrize("implementation", ["rbg", "unsafe_rbg"])
+def test_numbers_of_64_bits_from_keys_of_rbg(implementation):
+    with jax.enable_x64(True):
+        def step(weight, key, bits, x):
+            value, grad = jax.value_and_grad(lambda w: jnp.mean(w * x))(weight)
+            key, own = jax.random.split(key)
+            return weight - grad, key, jax.random.bits(own, bits.shape, np.uint64), value
+        start = (np.float64(0), jax.random.key(5, impl=implementation), np.zeros(7, np.uint64))
+        with commsched.transpile(step, *start, np.ones(2)) as program:
+            program.run([np.ones(2)] * 2)
+            (key, bits), expected = program.state, start
+        for _ in range(2):
+            expected = jax.jit(step)(*expected, np.ones(2))[:3]
+        assert key == expected[1]
+        np.testing.assert_array_equal(bits, expected[2])

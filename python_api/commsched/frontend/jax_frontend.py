@@ -17,6 +17,7 @@ from ..errors import FrontEndError
 from . import jax_keys
 from .base import BatchArgument, Description, Slot, check_part
 from .jax_arguments import NoNewValue, check_arguments, check_functions, forgotten_batch
+from .jax_constants import kept, without
 from .jax_gradient import marking
 from .jax_leaves import Leaves, path_name
 from .jax_worker import numbering
@@ -116,6 +117,7 @@ class _Match:
 
     def __call__(self, output) -> list:
         # A step may return its parameters alone, and these may be a tuple or a list themselves.
+        output = kept(output)
         alone = jax.tree_util.tree_structure(output) == self.carried[self.params].tree
         outputs = list(output) if isinstance(output, (tuple, list)) and not alone else [output]
         free, leaves, self.results, self.unmatched = list(range(len(outputs))), [], [], []
@@ -126,6 +128,8 @@ class _Match:
             for i in free:
                 flat, tree = jax.tree_util.tree_flatten(outputs[i])
                 if tree != argument.tree:
+                    if not reason and without(outputs[i]) == argument.structure:
+                        reason = (f"output {i} has its structure, but what is no array in it must be what it was")
                     continue
                 wrong = [(n, o, t) for n, o, t in zip(argument.all_names, flat, argument.types) if jax_keys.type_of(o) != t]
                 if not wrong:
@@ -147,9 +151,24 @@ class _Match:
             leaves += [jax_keys.unwrapped(x) for x in argument.full(jax.tree_util.tree_leaves(outputs[found]))]
             self.results += [("updates", n) for n in self.slots[position]]
         rest = [outputs[i] for i in free]
-        values, names = metrics(rest[0] if len(rest) == 1 else tuple(rest) if rest else ())
+        try:
+            values, names = metrics(rest[0] if len(rest) == 1 else tuple(rest) if rest else ())
+        except FrontEndError as error:
+            raise FrontEndError(f"{error}{self._almost(outputs, free)}") from error
         self.results += [("metric", n) for n in names]
         return leaves + values
+
+    def _almost(self, outputs, free) -> str:
+        """Which output that is no metric may be meant as new state, and what keeps it from that."""
+        for position in self.unmatched:
+            wanted = set(self.carried[position].all_names)
+            for i in free:
+                found = {path_name(path) for path, _ in jax.tree_util.tree_flatten_with_path(outputs[i])[0]}
+                other = sorted(found ^ wanted)
+                if other and found & wanted - {""}:
+                    return (f"; if output {i} is meant as the new value of argument '{self.names[position]}', it must have its "
+                            f"structure, but '{other[0]}' is in {'the output' if other[0] in found else 'the argument'} only")
+        return ""
 
     def is_params(self, position):
         return position == self.params

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..errors import FrontEndError
 from . import jax_keys
+from .jax_constants import given_back, kept, without
 
 
 def path_name(path) -> str:
@@ -29,10 +30,13 @@ def path_name(path) -> str:
 class Leaves:
     """An argument taken apart: names relative to it, and arrays. keys: the generator of leaves that are random keys
     (their arrays are the keys' data); types: shapes and element types as the user sees them, of all leaves. Arrays
-    without elements say nothing, and are in `empty` only, by their positions among the leaves."""
+    without elements say nothing, and are in `empty` only, by their positions among the leaves. What is no array in modules
+    of Equinox is part of the tree's structure."""
 
     def __init__(self, value: Any, what: str):
+        value = kept(value)
         pairs, self.tree = jax.tree_util.tree_flatten_with_path(value)
+        self.structure = without(value)
         names = [path_name(p) for p, _ in pairs]
         arrays = [_array(leaf, f"{what}{'.' if n else ''}{n}") for (_, leaf), n in zip(pairs, names)]
         self.all_names, self.shapes = names, [a.shape for a in arrays]
@@ -50,8 +54,8 @@ class Leaves:
         """The argument with other values; data becomes keys again. empty: in place of the own arrays without elements."""
         found = iter([jax_keys.wrapped(v, k) for v, k in zip(values, self.keys, strict=True)])
         empty = self.empty if empty is None else empty
-        return jax.tree_util.tree_unflatten(self.tree, [empty[i].copy() if i in empty else next(found)
-                                                        for i in range(len(self.types))])
+        return given_back(jax.tree_util.tree_unflatten(self.tree, [empty[i].copy() if i in empty else next(found)
+                                                                   for i in range(len(self.types))]))
 
 
 _ELEMENTS = ("float64", "float32", "float16", "bfloat16", "int64", "int32", "int8", "uint64", "uint32", "uint8", "bool")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from typing import Any
 
 import jax
 import numpy as np
@@ -20,6 +21,7 @@ from jax.extend.mlir.dialects import stablehlo
 from jax.interpreters import mlir
 
 from ..errors import FrontEndError
+from . import jax_keys
 
 
 class _State(threading.local):
@@ -64,9 +66,25 @@ def worker_index() -> jax.Array:
     return worker_index_p.bind()
 
 
-def worker_key(key: jax.Array) -> jax.Array:
-    """A random key of the worker's own: jax.random.fold_in(key, worker_index())."""
-    return jax.random.fold_in(key, worker_index())
+def worker_key(keys: Any) -> Any:
+    """Random keys of the worker's own: jax.random.fold_in(key, worker_index()) of a key, or of every key in a pytree.
+
+    keys: jax.random.key, arrays of them, or uint32[2] as jax.random.PRNGKey makes them. Anything else in the pytree is
+    refused: counts, such as those of a stream of nnx.Rngs, stay apart.
+    """
+    index = worker_index()
+
+    def own(key):
+        if jax_keys.is_key(key):
+            fold = jax.random.fold_in
+            for _ in range(key.ndim):
+                fold = jax.vmap(fold, (0, None))
+            return fold(key, index)
+        shape, dtype = jax_keys.type_of(key)
+        if dtype != np.uint32 or len(shape) != 1:
+            raise FrontEndError(f"worker_key must be given random keys, got: {dtype}{list(shape)}")
+        return jax.random.fold_in(key, index)
+    return jax.tree_util.tree_map(own, keys)
 
 
 @contextlib.contextmanager

@@ -6,8 +6,8 @@ No op set of its own: linalg, tensor, arith, math, scf and cs. What is not
 covered is refused by name (errors.UnsupportedOp).
 """
 
-from . import (bits, calls, contraction, control, convolution, elementwise,  # noqa: F401  (handlers)
-               indexing, reduction, shape, sorting)
+from . import (bits, calls, complex_numbers, contraction, control, convolution,  # noqa: F401  (handlers)
+               elementwise, factors, indexing, random_bits, reduction, shape, sorting)
 from .function import level0_function, level0_module
 
 __all__ = ["level0_function", "level0_module"]

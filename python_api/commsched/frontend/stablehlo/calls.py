@@ -9,7 +9,7 @@ from .elementwise import elementwise
 from .ir import Value, quoted
 from .scalar import RULES
 from .sorting import approximate_top_k
-from .walker import Walker, handles
+from .walker import CALL_HANDLERS, Walker, handles
 from .worker import worker_index
 
 
@@ -35,6 +35,8 @@ def _custom_call(w: Walker, op):
     if target == "cs.gradient":
         gradient, parameter = w.operands(op)
         w.set(op, _mark(w, gradient, parameter))
+    elif target in CALL_HANDLERS:
+        CALL_HANDLERS[target](w, op)
     elif target == "ApproxTopK":
         w.set(op, *approximate_top_k(w, op))
     elif target == "cs.worker_index":

@@ -33,6 +33,26 @@ def handles(*names: str):
     return register
 
 
+# The same of operations on complex numbers.
+COMPLEX_HANDLERS: dict[str, Callable] = {}
+
+# The same by the target of a stablehlo.custom_call.
+CALL_HANDLERS: dict[str, Callable] = {}
+
+
+def handles_call(*targets: str):
+    def register(function):
+        for target in targets:
+            CALL_HANDLERS[target] = function
+        return function
+    return register
+
+
+def is_complex(op) -> bool:
+    """Whether an operand or a result is a tensor of complex elements."""
+    return any("complex<" in str(v.type) for values in (op.operands, op.results) for v in values)
+
+
 class Walker:
     """Turns the functions of one module into operations of an Emitter.
 
@@ -41,7 +61,7 @@ class Walker:
     """
 
     def __init__(self, module, carried: dict[int, str], locate: Callable[[str], str | None]):
-        self.functions = {str(f.attributes["sym_name"]).strip('"'): f for f in module.body.operations}
+        self.functions = self.functions_of(module)
         self.e = Emitter()
         self.carried = carried
         self.gradients: dict[str, str] = {}
@@ -51,6 +71,12 @@ class Walker:
         self.tables: dict[int, tuple[tuple[int, ...], DType]] = {}
         self.locate = locate
         self.values: dict = {}
+        self.parts = 0  # while positive, complex elements are taken for their real or imaginary parts
+
+    @staticmethod
+    def functions_of(module) -> dict:
+        """Its functions by name."""
+        return {str(f.attributes["sym_name"]).strip('"'): f for f in module.body.operations}
 
     # ---- what handlers use ---------------------------------------------------------------
     def get(self, value) -> Value:
@@ -61,6 +87,9 @@ class Walker:
 
     def set(self, op, *results: Value) -> None:
         for jax_value, ours in zip(op.results, results, strict=True):
+            if not isinstance(ours, Value):  # complex numbers
+                self.values[jax_value] = ours
+                continue
             # Reading one bit pattern as signed or unsigned is a matter of the user only.
             dtype = self.type_of(jax_value)[1]
             if dtype != ours.dtype:
@@ -80,6 +109,8 @@ class Walker:
 
     def parse_type(self, type_) -> tuple[tuple[int, ...], DType]:
         text = str(type_)
+        if self.parts:
+            text = re.sub(r"complex<(\w+)>", r"\1", text)
         match = re.fullmatch(r"tensor<((?:\d+x)*)(\w+)>", text)
         if not match:
             if "?" in text:
@@ -95,6 +126,10 @@ class Walker:
 
     def refuse(self, op, detail: str = ""):
         raise UnsupportedOp(op.name + (f" with {detail}" if detail else ""), self.e.location)
+
+    @staticmethod
+    def refuse_complex(w: "Walker", op):
+        w.refuse(op, "complex numbers")
 
     # ---- walking -----------------------------------------------------------------------------
     def function(self, name: str, arguments: Sequence[Value]) -> list[Value]:
@@ -126,6 +161,8 @@ class Walker:
         self.e.location = self.locate(str(op.location)) or outer
         try:
             handler = HANDLERS.get(op.name)
+            if not self.parts and op.name.startswith("stablehlo.") and op.name != "stablehlo.composite" and is_complex(op):
+                handler = COMPLEX_HANDLERS.get(op.name, self.refuse_complex)
             try:
                 if handler is not None:
                     handler(self, op)
