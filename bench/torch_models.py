@@ -22,8 +22,8 @@ import warnings
 BOUND = {"float64": 1e-4, "float32": 1e-2}
 
 
-class TooLong(Exception):
-    pass
+class TooLong(BaseException):
+    """No Exception, which would be taken for one of the model."""
 
 
 def _too_long(*_):
