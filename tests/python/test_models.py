@@ -32,7 +32,7 @@ def prepared(model, dtype):
 
 @pytest.mark.parametrize("name, workers", [("linen ResNet", 2), ("linen LSTM", 1), ("linen GPT", 1), ("nnx mixture of experts", 4),
                                            ("Equinox GPT", 2), ("Haiku LSTM", 2), ("plain flow", 2), ("plain Gaussian process", 2),
-                                           ("plain Fourier operator", 1), ("plain sorted experts", 1)])
+                                           ("plain Fourier operator", 1), ("plain state space", 1)])
 def test_models_follow_jax(name, workers):
     model = MODELS[name]
     step, params, state = prepared(model, None)

@@ -158,7 +158,7 @@ def test_sparse_tables_of_other_optimizers_are_refused():
 
 def test_lazy_mode_is_row_sparse():
     def make():
-        return nn.Sequential(nn.Embedding(30, 4), nn.Flatten(), nn.Linear(12, 3))
+        return nn.Sequential(nn.Embedding(30, 4, sparse=True), nn.Flatten(), nn.Linear(12, 3))
     one = built(lambda p: paddle.optimizer.Adam(1e-3, parameters=p, lazy_mode=True), make, inputs={"x": ((3,), "int64"), "y": ((1,), "int64")})
     with pytest.raises(commsched.FrontEndError, match="lazy_mode of the optimizer must be False"):
         program_of(one, example={"x": np.zeros((8, 3), np.int64), "y": np.zeros((8, 1), np.int64)}, pservers=1)

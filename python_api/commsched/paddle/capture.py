@@ -238,7 +238,9 @@ def capture(program: Any, metrics: "Mapping[str, Any] | Sequence[Any]" = ()) -> 
         raw = reader.gradient_of(op, boundary)
         if raw is None:
             raise FrontEndError(f"{where}no gradient of '{param.name}' was found that the backward pass makes and {op.name} uses")
-        if reader.ops[reader.maker[raw]].name == "pd_op.embedding_sparse_grad" and op.name.removeprefix("pd_op.") not in _OF_ROWS:
+        maker = reader.ops[reader.maker[raw]]
+        of_rows = maker.name == "pd_op.embedding_sparse_grad" or maker.name == "pd_op.embedding_grad" and maker.attributes.get("sparse")
+        if of_rows and op.name.removeprefix("pd_op.") not in _OF_ROWS:
             raise FrontEndError(f"{where}the embedding of '{param.name}' must have sparse=False with {op.name}")
         if raw in gradients:
             raise FrontEndError(f"{where}'{param.name}' and '{by_id[gradients[raw]].name}' have one gradient in common, which must be two")
@@ -250,7 +252,7 @@ def capture(program: Any, metrics: "Mapping[str, Any] | Sequence[Any]" = ()) -> 
                                 "a number or a paddle.optimizer.lr scheduler")
         if rate.name not in rates:
             rates.append(rate.name)
-        if op.attributes.get("lazy_mode"):
+        if of_rows and op.attributes.get("lazy_mode"):  # which does nothing to other gradients
             lazy.append(param.name)
     if not updated:
         raise FrontEndError("the program must have operations of an optimizer: call optimizer.minimize(loss) first")
