@@ -46,6 +46,7 @@ class Gradients:
         self.unit_of = {i: unit for i, unit in enumerate(self.units)}
         self._expected: Optional[set] = None  # that have gradients
         self._waiting: "dict[int, Unit]" = {}  # whose updates are still to be made, by id
+        self._failed = False  # the ranks have ended with an error
         self._stack: "list[nn.Module]" = []
         self._mode: Optional[FirstUse] = None
         self._users: "dict[int, list[nn.Module]]" = {}
@@ -194,7 +195,11 @@ class Gradients:
             for index in self._waits.get(module, ()):
                 unit = self.unit_of[index]
                 if unit.groups is not None:
-                    self._make_update(unit)
+                    try:
+                        self._make_update(unit)
+                    except RuntimeFailure:
+                        self._failed = True
+                        raise
         self._stack.append(module)
 
     def _leave(self, module: nn.Module) -> None:
@@ -209,7 +214,7 @@ class Gradients:
                 self._used[index].append(seconds)
                 known = self._users.setdefault(index, [])
                 known += [user for user in mode.users[index] if user not in known]
-        if module is self._root:
+        if module is self._root and not self._failed:  # which is called after an error as well, and must not raise it again
             self.update_all()  # of what this pass has not used
 
     def _make_update(self, unit: Unit) -> None:
