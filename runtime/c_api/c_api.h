@@ -159,7 +159,9 @@ typedef struct cs_post_options {
   int combine;  /* of CS_ALL_REDUCE and CS_REDUCE_SCATTER */
   int priority; /* smaller: more urgent */
   int peer;
-  const void *input; /* dense; stays as it is, and output nobody else's, until it is done */
+  /* Dense; stays as it is, and output nobody else's, until it is done; after an error, until
+   * cs_posts_destroy. */
+  const void *input;
   void *output;
   uint64_t count;                               /* elements */
   const uint64_t *send_counts, *receive_counts; /* of CS_ALL_TO_ALL: elements, by rank */

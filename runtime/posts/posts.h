@@ -70,7 +70,7 @@ class Posts final : private ProgressEngine::Host {
   ~Posts() override;
 
   // Begins, and does not wait. Input and output stay where they are, and are nobody else's,
-  // until it is done. Gives its number, for Wait. Errors: kInvalidArgument for what makes no
+  // until it is done; after an error, until this is destroyed. Gives its number, for Wait. Errors: kInvalidArgument for what makes no
   // sense, which spoils nothing; else the one that all has ended with.
   absl::StatusOr<uint64_t> Begin(const Post &post);
   // Whether it is done within `patience`; if so, or with an error, the number is forgotten.
