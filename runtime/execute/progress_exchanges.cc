@@ -83,7 +83,8 @@ void ProgressEngine::BeginExchange(const Request &request) {
   std::shared_ptr<uint32_t> unfinished;
   if (c.slices > 1) unfinished = std::make_shared<uint32_t>(c.slices);
   const uint64_t begun = next_sequence_;
-  for (uint32_t slice = 0; slice < c.slices && !failed_; ++slice) {
+  const uint32_t slices = c.slices;  // whose host may forget the instruction when the last one is done
+  for (uint32_t slice = 0; slice < slices && !failed_; ++slice) {
     Active *active = NewActive();
     active->request = request;
     active->begun = begun;
