@@ -223,11 +223,21 @@ absl::StatusOr<uint64_t> Posts::Begin(const Post &post) {
   if (absl::Status s = Prepare(post, active, &data); !s.ok()) return s;
   const uint32_t number = NumberOf(post.key);
   const bool says = place_.size > 1 && !OfTwo(post.kind);
+  // Messages of posts that differ do not meet, so that what is said tells of it first.
+  std::string data_name = post.key;
+  if (says) {
+    const bool even = post.kind == Post::kAllToAll || post.kind == Post::kBarrier;
+    active->saids[0] = {uint32_t(post.kind), even && post.kind == Post::kBarrier ? 0 : uint32_t(post.element),
+                        Reduces(post.kind) ? uint32_t(post.combine) + (post.mean ? 16 : 0) : 0,
+                        HasRoot(post.kind) ? post.peer : 0, even ? 0 : post.count};
+    absl::StrAppend(&data_name, ": ", Describe(active->saids[0]));
+  }
+  const uint32_t data_number = NumberOf(data_name);
   for (InstructionProgram *i : {&active->data, &active->said}) {
     i->kind = InstructionProgram::kCommunicate;
     i->communicate.source_op = KindName(post.kind);
     i->communicate.key = post.key;
-    i->communicate.key_id = 2 * number + (i == &active->said);
+    i->communicate.key_id = i == &active->said ? 2 * number + 1 : 2 * data_number;
   }
   data.instruction = &active->data;
   data.index = kData;
@@ -235,10 +245,6 @@ absl::StatusOr<uint64_t> Posts::Begin(const Post &post) {
   data.cookie = active;
   ProgressEngine::Request said;
   if (says) {
-    const bool even = post.kind == Post::kAllToAll || post.kind == Post::kBarrier;
-    active->saids[0] = {uint32_t(post.kind), even && post.kind == Post::kBarrier ? 0 : uint32_t(post.element),
-                        Reduces(post.kind) ? uint32_t(post.combine) + (post.mean ? 16 : 0) : 0,
-                        HasRoot(post.kind) ? post.peer : 0, even ? 0 : post.count};
     active->left = 2;
     PhaseProgram phase;
     phase.priority = std::numeric_limits<int32_t>::min();
@@ -255,13 +261,15 @@ absl::StatusOr<uint64_t> Posts::Begin(const Post &post) {
   {
     MutexLock lock(&mu_);
     if (!status_.ok()) return Of(KindName(post.kind), post.key, status_);
-    Key &key = keys_[number];
-    if (key.name.empty()) key.name = post.key;
-    if (key.name != post.key)
-      return absl::InvalidArgumentError(absl::StrCat(
-          KindName(post.kind), " \"", post.key, "\": key must be another one, as \"", key.name,
-          "\" has the same number ", number));
-    data.call = said.call = key.posts++;
+    for (const auto &[of, name] : {std::pair(data_number, data_name), std::pair(number, post.key)}) {
+      Key &key = keys_[of];
+      if (key.name.empty()) key.name = name;
+      if (key.name != name)
+        return absl::InvalidArgumentError(absl::StrCat(
+            KindName(post.kind), " \"", post.key, "\": key must be another one, as \"", key.name,
+            "\" has the same number ", of));
+    }
+    data.call = said.call = keys_[number].posts++;
     handle = next_++;
     active_.emplace(handle, std::move(owned));
   }

@@ -303,11 +303,11 @@ TEST(PostsTest, WhatDiffersIsAnErrorOfAll) {
                   AllOf(HasSubstr("\"layer.weight\""), HasSubstr("peer "), HasSubstr(says)));
     });
   };
-  differs(2, [](Post *post) { post->count = 900; }, "3600");
-  differs(3, [](Post *post) { post->count = 900; }, "");
+  differs(2, [](Post *post) { post->count = 900; }, "all_reduce (sum) of 900 f32");
+  differs(3, [](Post *post) { post->count = 900; }, "all_reduce (sum) of 900 f32");
   differs(2, [](Post *post) { post->element = ops::Element::kI32; }, "all_reduce (sum) of 1000 i32");
   differs(2, [](Post *post) { post->mean = true; }, "all_reduce (mean) of 1000 f32");
-  differs(4, [](Post *post) { post->kind = Post::kBroadcast; }, "");
+  differs(4, [](Post *post) { post->kind = Post::kBroadcast; }, "broadcast of 1000 f32 from rank 0");
   differs(2, [](Post *post) { post->kind = Post::kAllGather; }, "all_gather of 1000 f32");
 }
 
