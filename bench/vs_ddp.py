@@ -138,13 +138,18 @@ def real(steps, rounds, rate):
                 theirs = [max(seconds for seconds, _ in of_ranks) for of_ranks in zip(*found)]
                 for _, losses in found[0]:
                     worst = max(worst, *(abs(a["loss"] / b - 1) for a, b in zip(metrics["steps"], losses, strict=True)))
-                print(f"  ours {1e3 * ours:.1f} ms, {messages} messages; DDP " + ", ".join(
-                    f"{name_of(bucket)} {1e3 * seconds:.1f}" for bucket, seconds in zip(tried, theirs))
-                    + f"; losses differ by {worst:.1e} at most", flush=True)
-                if worst > TOLERANCE:
-                    sys.exit(f"vs_ddp: losses differ by {worst:.1e}, more than {TOLERANCE}")
-                rows.append((ours, theirs[0], min(theirs)))
+                rows.append(row(ours, f", {messages} messages", tried, theirs, worst))
     return rows, worst
+
+
+def row(ours, note, tried, theirs, worst):
+    """Of a round: (ours, DDP's default, its best), shown; too large a difference of losses ends the benchmark."""
+    print(f"  ours {1e3 * ours:.1f} ms{note}; DDP " + ", ".join(
+        f"{name_of(bucket)} {1e3 * seconds:.1f}" for bucket, seconds in zip(tried, theirs))
+        + f"; losses differ by {worst:.1e} at most", flush=True)
+    if worst > TOLERANCE:
+        sys.exit(f"vs_ddp: losses differ by {worst:.1e}, more than {TOLERANCE}")
+    return ours, theirs[0], min(theirs)
 
 
 def model_of(folder):
@@ -185,12 +190,7 @@ def hooks(model, steps, rounds, buckets):
                 ours, *theirs = [max(seconds for seconds, _ in of_ranks) for of_ranks in zip(*(f["runs"] for f in found))]
                 mine, *others = [losses for _, losses in found[0]["runs"]]
                 worst = max(worst, *(abs(a / b - 1) for losses in others for a, b in zip(mine, losses, strict=True)))
-                print(f"  ours {1e3 * ours:.1f} ms; DDP " + ", ".join(
-                    f"{name_of(bucket)} {1e3 * seconds:.1f}" for bucket, seconds in zip(tried, theirs))
-                    + f"; losses differ by {worst:.1e} at most", flush=True)
-                if worst > TOLERANCE:
-                    sys.exit(f"vs_ddp: losses differ by {worst:.1e}, more than {TOLERANCE}")
-                rows.append((ours, theirs[0], min(theirs)))
+                rows.append(row(ours, "", tried, theirs, worst))
     return rows, worst
 
 

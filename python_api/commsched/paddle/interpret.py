@@ -12,9 +12,10 @@ import numpy as np
 
 from ..errors import FrontEndError, UnsupportedOp
 from ..frontend.jax_gradient import gradient_p
-from ..frontend.located import Located, first_failure
+from ..frontend.located import Located
+from ..frontend.rules import applied, keys
 from .capture import Captured, Op
-from .rules import RULES, NoRule, Operation, pullback
+from .rules import RULES, Operation, pullback
 
 _DRAWING = ("pd_op.dropout",)
 _SHAPED = ("pd_op.reshape", "pd_op.reshape_", "pd_op.view_shape", "pd_op.expand")
@@ -30,14 +31,7 @@ def run(captured: Captured, inputs: Mapping[int, Any], located: Located, rows: "
     """All values by id. inputs: of the sources. rows: samples of the global batch, and of what is given here. random: the
     key that all numbers are drawn from."""
     found: dict[int, Any] = dict(inputs)
-    count = 0
-
-    def key():
-        nonlocal count
-        if random is None:
-            raise NoRule("no random keys here")
-        count += 1
-        return jax.random.fold_in(random, count - 1)
+    key = keys(random)
     for i, op in enumerate(captured.ops):
         if i == captured.boundary:
             _mark(captured, inputs, found)
@@ -71,7 +65,7 @@ def _apply(op: Op, found: Mapping[int, Any], located: Located, key: Callable, ro
     rule = RULES.get(name) if dialect == "pd_op" else None
     if rule is None and not (name.endswith("_grad") and name.removesuffix("_grad") in RULES):
         raise UnsupportedOp(op.name, place)
-    try:
+    with applied(op.name, place):
         if rule is None:
             value = pullback(operation, operands)
             if value is None:
@@ -85,13 +79,6 @@ def _apply(op: Op, found: Mapping[int, Any], located: Located, key: Callable, ro
         if len(values) != len(op.outputs):
             raise AssertionError(f"{len(op.outputs)} results")
         return tuple(_checked(op, v, o, operands, rows, place) for v, o in zip(values, op.outputs))
-    except NoRule as why:
-        raise UnsupportedOp(f"{op.name} with {why}", place) from why
-    except (AssertionError, AttributeError, IndexError, KeyError, TypeError, NotImplementedError, ValueError) as error:
-        if isinstance(error, FrontEndError):
-            raise
-        # A form of the operation that its rule did not think of: still its name and the line.
-        raise UnsupportedOp(f"{op.name} in this form ({first_failure(error)})", place) from error
 
 
 def _checked(op: Op, value: Any, result: Any, operands: Mapping[str, Any], rows: "tuple[int, int]", place: Optional[str]) -> Any:

@@ -13,9 +13,10 @@ import jax.numpy as jnp
 import torch
 
 from ..errors import UnsupportedOp
-from ..frontend.located import Located, first_failure
+from ..frontend.located import Located
+from ..frontend.rules import applied, keys
 from .rules import Operation, rule_of
-from .rules.table import NoRule, dtype_of
+from .rules.table import dtype_of
 from .values import to_numpy
 
 # What is computed of numbers that are only known in a run.
@@ -41,14 +42,7 @@ def run(graph: torch.fx.GraphModule, inputs: Sequence[Any], located: Located, pa
         random: "Optional[jax.Array]" = None) -> list:
     """The outputs. params: what marks of gradients name by position. random: the key that all numbers are drawn from."""
     known: dict[torch.fx.Node, Any] = {}
-    given, count = iter(inputs), 0
-
-    def key():
-        nonlocal count
-        if random is None:
-            raise NoRule("no random keys here")
-        count += 1
-        return jax.random.fold_in(random, count - 1)
+    given, key = iter(inputs), keys(random)
     for node in graph.graph.nodes:
         if node.op == "placeholder":
             known[node] = next(given)
@@ -81,13 +75,8 @@ def _apply(node: torch.fx.Node, arguments: tuple, keywords: dict, located: Locat
         arguments = (arguments[0], params[arguments[1]])
     out = node.meta.get("val")
     operation = Operation(name, out, [_map(a) for a in node.args], key)
-    try:
+    with applied(shown, place):
         return _checked(rule(operation, *arguments, **keywords), out)
-    except NoRule as why:
-        raise UnsupportedOp(f"{shown} with {why}", place) from why
-    except (AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError, NotImplementedError) as error:
-        # A form of the operation that its rule did not think of: still its name and the line.
-        raise UnsupportedOp(f"{shown} in this form ({first_failure(error)})", place) from error
 
 
 def _map(argument: Any) -> Any:

@@ -14,21 +14,10 @@ from typing import Any, Callable, Mapping, Optional, Sequence
 import jax
 import numpy as np
 
+from ...frontend.rules import NoRule, registering
+
 RULES: dict[str, Callable] = {}
-
-
-class NoRule(Exception):
-    """This form of the operation has none."""
-
-
-def rule(*names: str) -> Callable:
-    """Registers a rule for operations of the dialect pd_op ("add")."""
-    def register(function):
-        for name in names:
-            assert name not in RULES, name
-            RULES[name] = function
-        return function
-    return register
+rule = registering(RULES)  # of the dialect pd_op ("add")
 
 
 class Operation:

@@ -15,24 +15,13 @@ import jax
 import jax.numpy as jnp
 import torch
 
+from ...frontend.rules import NoRule, registering
+
 RULES: dict[str, Callable] = {}
+rule = registering(RULES)  # for all forms of operations ("aten.add"), or for one ("aten.pow.Scalar")
 
 DTYPES = {torch.float64: jnp.float64, torch.float32: jnp.float32, torch.float16: jnp.float16, torch.bfloat16: jnp.bfloat16,
           torch.int64: jnp.int64, torch.int32: jnp.int32, torch.int8: jnp.int8, torch.uint8: jnp.uint8, torch.bool: jnp.bool_}
-
-
-class NoRule(Exception):
-    """This form of the operation has none."""
-
-
-def rule(*names: str) -> Callable:
-    """Registers a rule for all forms of operations ("aten.add"), or for one ("aten.pow.Scalar")."""
-    def register(function):
-        for name in names:
-            assert name not in RULES, name
-            RULES[name] = function
-        return function
-    return register
 
 
 def rule_of(target: Any) -> Optional[Callable]:
