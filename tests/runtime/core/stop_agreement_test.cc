@@ -7,9 +7,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <random>
 #include <set>
 #include <utility>
@@ -39,6 +41,10 @@ class StoppingJob {
     if (!asked_) {
       EXPECT_EQ(ranks_[0].begun, steps_);
     }
+    // No step begins that none had begun when it was decided.
+    if (decided_) {
+      EXPECT_EQ(ranks_[0].begun, *decided_);
+    }
   }
   bool early() const { return ranks_[0].begun < steps_; }
 
@@ -62,6 +68,10 @@ class StoppingJob {
       const auto kinds = StopAgreement::KindsFrom(from, message.peer);
       ASSERT_NE(std::find(kinds.begin(), kinds.end(), message.kind), kinds.end());
       ASSERT_TRUE(sent_.insert({from, message.peer, message.kind}).second) << "said twice";
+      if (message.kind == StopAgreement::kStop && message.step < kGone && !decided_) {
+        decided_ = 0;
+        for (const Rank &rank : ranks_) decided_ = std::max(*decided_, rank.begun);
+      }
       wires_[{from, message.peer}].push_back(message);
     }
   }
@@ -110,6 +120,7 @@ class StoppingJob {
   const uint64_t steps_;
   uint64_t asks_, ahead_ = 1;
   bool asked_ = false;
+  std::optional<uint64_t> decided_;  // steps that were begun then
   std::vector<Rank> ranks_;
   std::map<std::pair<int, int>, std::deque<StopAgreement::Message>> wires_;
   std::set<std::tuple<int, int, uint32_t>> sent_;
