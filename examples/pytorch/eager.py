@@ -4,7 +4,7 @@
 
     torchrun --nproc-per-node 2 examples/pytorch/eager.py
 
-Trains a small network on sums of random numbers, and prints the loss of each epoch on rank 0."""
+Trains a small network on sums of random numbers, and prints its loss on all of them after each epoch, on rank 0."""
 import argparse
 
 import torch
@@ -17,7 +17,8 @@ import commsched.torch
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--epochs", type=int, default=5)
-    epochs = parser.parse_args().epochs
+    parser.add_argument("--log", help="file for the losses, as JSON lines")
+    options = parser.parse_args()
     job = commsched.init()
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(16, 128), nn.ReLU(), nn.Linear(128, 128), nn.ReLU(), nn.Linear(128, 1))
@@ -26,19 +27,22 @@ def main():
     scheduler = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9)
     x = torch.randn(1024, 16)
     y = x.abs().sum(1, keepdim=True)
-    for epoch in range(epochs):
+    log = commsched.JsonLines(options.log) if options.log and job.rank == 0 else None
+    for epoch in range(options.epochs):
         order = torch.randperm(len(x), generator=torch.Generator().manual_seed(epoch))
-        total = 0.0
         for batch in order.split(64):
             own = batch.chunk(job.size)[job.rank]
             optimizer.zero_grad()
             loss = nn.functional.mse_loss(model(x[own]), y[own])
             loss.backward()
             optimizer.step()
-            total += loss.item()
         scheduler.step()
         if job.rank == 0:
-            print(f"epoch {epoch}: loss {total / 16:.3f}", flush=True)
+            with torch.no_grad():
+                loss = nn.functional.mse_loss(model(x), y).item()
+            print(f"epoch {epoch}: loss {loss:.3f}", flush=True)
+            if log:
+                log.write(epoch + 1, {"loss": loss})
 
 
 if __name__ == "__main__":

@@ -1,14 +1,18 @@
 # Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A small GPT with tied embeddings that learns to go on with counted sequences, on two workers, in mixed precision.
+"""A small GPT with tied embeddings that learns to go on with counted sequences, in mixed precision, on two workers, which are threads,
+or as many as torchrun (mpirun, Slurm, Kubernetes) starts processes.
 
-    PYTHONPATH=python_api python examples/pytorch/gpt.py
+    PYTHONPATH=python_api [torchrun --nproc-per-node 2 | python] examples/pytorch/gpt.py [--steps N] [--workers N] [--log FILE]
 """
+
+import argparse
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 
+import commsched
 import commsched.torch
 
 
@@ -51,20 +55,32 @@ def batch(generator, samples=32, length=16, tokens=32):
     return text[:, :-1].contiguous(), text[:, 1:].contiguous()
 
 
-def main(steps=200, workers=2):
+def main(steps=200, workers=2, job=None, log=None):
+    """job: of which this process is a rank, if it is of several."""
+    rank, ranks = (job.rank, job.size) if job is not None else (0, 1)
+    writers = [commsched.JsonLines(log)] if log and rank == 0 else []
     torch.manual_seed(0)
     generator, model = torch.Generator().manual_seed(0), GPT()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
     warm_up = torch.optim.lr_scheduler.LinearLR(optimizer, 0.1, 1.0, 20)
-    program = commsched.torch.transpile(model, optimizer, loss, batch(generator), cluster=workers)
-    metrics = program.run((batch(generator) for _ in range(steps)), scheduler=warm_up)
+    program = commsched.torch.transpile(model, optimizer, loss, batch(generator), cluster=ranks if ranks > 1 else workers)
+    # All ranks draw the same global batches, and take their own rows.
+    own = ([part.chunk(ranks)[rank] for part in batch(generator)] for _ in range(steps))
+    metrics = program.run(own, scheduler=warm_up, log=writers)
+    program.load_into(model, optimizer)
+    program.close()
+    if rank != 0:
+        return metrics[-1]["loss"]
     for i in range(0, steps, 40):
         print(f"step {i}: loss {metrics[i]['loss']:.4f}")
     print(f"step {steps - 1}: loss {metrics[-1]['loss']:.4f}")
-    program.load_into(model, optimizer)
-    program.close()
     return metrics[-1]["loss"]
 
 
 if __name__ == "__main__":
-    main()
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--steps", type=int, default=200)
+    parser.add_argument("--workers", type=int, default=2, help="threads of this process, where no launcher has started several")
+    parser.add_argument("--log", help="file for the metrics of each step, as JSON lines")
+    options = parser.parse_args()
+    main(options.steps, options.workers, commsched.init(), options.log)

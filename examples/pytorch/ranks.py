@@ -39,15 +39,19 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--saved", help="file that is written after each epoch, and gone on from")
+    parser.add_argument("--log", help="file for the metrics of each step, as JSON lines")
+    parser.add_argument("--workers", type=int, help="threads of this process, where no launcher has started several")
     options = parser.parse_args()
 
     job = commsched.init()
+    log = [commsched.JsonLines(options.log)] if options.log and job.rank == 0 else []
     torch.manual_seed(0)  # all ranks begin with the same model
     model, (train, (test_x, test_y)) = net(), data()
     sampler = DistributedSampler(train, job.size, job.rank, drop_last=True)
     loader = DataLoader(train, GLOBAL_BATCH // job.size, sampler=sampler, drop_last=True)  # the rows of this rank
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
     program = commsched.torch.transpile(model, optimizer, nn.CrossEntropyLoss(), train[:GLOBAL_BATCH],
+                                        cluster=options.workers if job.size == 1 else None,
                                         before_update=lambda m: nn.utils.clip_grad_norm_(m.parameters(), 1.0))
     # Rank 0 reads the file, so it also says whether there is one.
     if job.broadcast("looks for a file", b"yes" if options.saved and os.path.exists(options.saved) else b""):
@@ -55,7 +59,7 @@ def main():
     for epoch in range(program.steps // len(loader), options.epochs):
         optimizer.param_groups[0]["lr"] = 0.05 * (1 + math.cos(math.pi * epoch / options.epochs))
         sampler.set_epoch(epoch)
-        metrics = program.run(loader)
+        metrics = program.run(loader, log=log)
         if options.saved:
             program.save(options.saved)
         if job.rank == 0:

@@ -1,14 +1,18 @@
 # Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A small vision transformer on handwritten digits, on two workers: AdamW, clipping, a rate that falls as a cosine.
+"""A small vision transformer on handwritten digits: AdamW, clipping, a rate that falls as a cosine; on two workers, which are threads,
+or as many as torchrun (mpirun, Slurm, Kubernetes) starts processes.
 
-    PYTHONPATH=python_api python examples/pytorch/vit.py
+    PYTHONPATH=python_api [torchrun --nproc-per-node 2 | python] examples/pytorch/vit.py [--epochs N] [--workers N] [--log FILE]
 """
+
+import argparse
 
 import numpy as np
 import torch
 from torch import nn
 
+import commsched
 import commsched.torch
 
 
@@ -34,27 +38,39 @@ def data(count=1536):
     return (x[:count], y[:count]), (x[count:], y[count:])
 
 
-def main(epochs=20, workers=2):
+def main(epochs=20, workers=2, job=None, log=None):
+    """job: of which this process is a rank, if it is of several."""
+    rank, ranks = (job.rank, job.size) if job is not None else (0, 1)
+    writers = [commsched.JsonLines(log)] if log and rank == 0 else []
     torch.manual_seed(0)
     model = ViT()
     (x, y), (test_x, test_y) = data()
     batches = [(x[i:i + 64], y[i:i + 64]) for i in range(0, len(x), 64)]
+    own = [tuple(part.chunk(ranks)[rank] for part in batch) for batch in batches]  # this rank's rows
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3, weight_decay=0.01)
     scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, epochs)
-    program = commsched.torch.transpile(model, optimizer, nn.CrossEntropyLoss(label_smoothing=0.05), batches[0], cluster=workers,
+    program = commsched.torch.transpile(model, optimizer, nn.CrossEntropyLoss(label_smoothing=0.05), batches[0],
+                                        cluster=ranks if ranks > 1 else workers,
                                         before_update=lambda m: nn.utils.clip_grad_norm_(m.parameters(), 1.0))
     for epoch in range(epochs):
-        losses = [m["loss"] for m in program.run(batches)]
+        losses = [m["loss"] for m in program.run(own, log=writers)]
         scheduler.step()
-        print(f"epoch {epoch}: loss {np.mean(losses):.4f}")
+        if rank == 0:
+            print(f"epoch {epoch}: loss {np.mean(losses):.4f}")
     program.load_into(model, optimizer)
     program.close()
     model.eval()
     with torch.no_grad():
         accuracy = (model(test_x).argmax(1) == test_y).float().mean().item()
-    print(f"accuracy on {len(test_y)} samples not trained on: {accuracy:.3f}")
+    if rank == 0:
+        print(f"accuracy on {len(test_y)} samples not trained on: {accuracy:.3f}")
     return accuracy
 
 
 if __name__ == "__main__":
-    main()
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--epochs", type=int, default=20)
+    parser.add_argument("--workers", type=int, default=2, help="threads of this process, where no launcher has started several")
+    parser.add_argument("--log", help="file for the metrics of each step, as JSON lines")
+    options = parser.parse_args()
+    main(options.epochs, options.workers, commsched.init(), options.log)

@@ -15,11 +15,15 @@ from rank_job import CLEAN, ROOT, ended, free_port, token_file  # noqa: E402
 CASES = pathlib.Path(__file__).with_name("torch_distribute_cases.py")
 
 
-def run(case, size=2, **more):
+def start(case, size=2, **more):
     environment = {**CLEAN, "PYTHONPATH": f"{ROOT}/python_api", "PYTHONWARNINGS": "ignore", "OMP_NUM_THREADS": "1",
                    "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": str(size), **more}
-    return ended([subprocess.Popen([sys.executable, str(CASES), case, "none"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                   text=True, env={**environment, "RANK": str(rank)}) for rank in range(size)])
+    return [subprocess.Popen([sys.executable, str(CASES), case, "none"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             text=True, env={**environment, "RANK": str(rank)}) for rank in range(size)]
+
+
+def run(case, size=2, **more):
+    return ended(start(case, size, **more))
 
 
 @pytest.mark.parametrize("case", ["train", "refusals"])
@@ -34,11 +38,16 @@ def test_without_torch_distributed(tmp_path):
     assert results[0][1] == results[1][1] and len(results[0][1]) == 1
 
 
-def test_killed_rank():
-    results = run("killed", 3)
-    for rank in (0, 2):
-        status, _, errors = results[rank]
-        assert status == 1 and '"gradient ' in errors[-1] and "peer 1" in errors[-1], errors
+@pytest.mark.parametrize("case", ["killed", "stopped"])
+def test_lost_rank(case):
+    processes = start(case, 3)
+    lost = processes.pop(1)
+    try:
+        for status, _, errors in ended(processes):
+            assert status == 1 and '"gradient ' in errors[-1] and "peer 1" in errors[-1], errors
+    finally:
+        lost.kill()
+        lost.communicate()
 
 
 def test_schedule_over_seeds():

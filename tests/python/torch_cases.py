@@ -135,6 +135,7 @@ case("elementwise/acosh")(lambda r: (torch.acosh, r.positive(3) + 1))
 for _name in ("gelu hardswish hardsigmoid hardtanh mish softplus elu selu celu leaky_relu softsign tanhshrink softshrink hardshrink relu6 "
               "logsigmoid").split():
     case(f"elementwise/{_name}")(lambda r, f=getattr(F, _name): (f, r.any() * 4))
+case("elementwise/rrelu")(lambda r: (lambda x: F.rrelu(x, 0.1, 0.4), r.any()))
 case("elementwise/gelu_tanh")(lambda r: (lambda x: F.gelu(x, approximate="tanh"), r.any()))
 case("elementwise/prelu")(lambda r: (F.prelu, r.t(2, 3, 4), r.t(3)))
 for _name in "add sub mul maximum minimum fmax fmin atan2 hypot".split():
@@ -192,6 +193,12 @@ case("reductions/cumprod")(lambda r: (lambda x: x.cumprod(1), r.positive(2, 3)))
 case("reductions/sort")(lambda r: (lambda x: (*x.sort(1), *x.sort(0, descending=True)), r.t(4, 5)))
 case("reductions/sort_ties", False)(lambda r: (lambda x: (*torch.sort(x, dim=1, stable=True), *torch.sort(x, dim=0, descending=True, stable=True), x.argsort(dim=1, stable=True)), r.tied(4, 9)))
 case("reductions/topk")(lambda r: (lambda x: (*x.topk(2, 1), *x.topk(3, 0, largest=False)), r.t(4, 5)))
+case("orders/median")(lambda r: (lambda x: (*x.median(1), *x.median(0, True), x.median(), *x.kthvalue(2, 1), *x.kthvalue(1, 0, True)), r.t(4, 5)))
+case("orders/median_of_nan", False)(lambda r: (lambda x: (*x.masked_fill(x > 1, float("nan")).median(1), x.masked_fill(x > 1, float("nan")).median()), r.t(4, 5)))
+case("orders/running")(lambda r: (lambda x: (*x.cummax(1), *x.cummin(0), x.logcumsumexp(1), x.logcumsumexp(0)), r.t(4, 5)))
+case("orders/running_ties", False)(lambda r: (lambda x: (*x.cummax(1), *x.cummin(0)), r.tied(4, 7)))
+case("orders/belongs", False, smooth=False)(lambda r: (lambda b, x: (torch.searchsorted(b, x), torch.searchsorted(b, x, right=True), torch.searchsorted(b.expand(3, -1).contiguous(), x[:3], side="right"), torch.bucketize(x, b), torch.bucketize(x, b, right=True)),
+                                                       r.tied(6).sort()[0], r.tied(4, 5)))
 case("reductions/softmax")(lambda r: (lambda x: (x.softmax(1), x.log_softmax(-1), F.softmin(x, 0)), r.t(3, 4, 2) * 3))
 case("reductions/masked_softmax")(lambda r: (lambda x, m: x.masked_fill(m, -float("inf")).softmax(-1), r.t(3, 4), torch.tensor([True, False, False, True])))
 case("reductions/losses")(lambda r: (lambda x, y: (F.mse_loss(x, y), F.l1_loss(x, y), F.smooth_l1_loss(x, y), F.huber_loss(x, y), F.binary_cross_entropy_with_logits(x, y.sigmoid()),
@@ -253,6 +260,12 @@ case("indexing/scatter")(lambda r: (lambda x, y: (x.scatter(1, torch.tensor([[0,
 case("indexing/scatter_add")(lambda r: (lambda x, i, y: (x.scatter_add(1, i, y), x.scatter_add(0, i % 3, y)), r.t(3, 5), r.ids(5, 3, 4), r.t(3, 4)))
 case("indexing/scatter_reduce", False)(lambda r: (lambda x, i, y: (x.scatter_reduce(1, i, y, "sum"), x.scatter_reduce(1, i, y, "amax"), x.scatter_reduce(1, i, y, "amin"), x.scatter_reduce(1, i, y, "prod")),
                                                 r.t(3, 5), r.ids(5, 3, 4), r.t(3, 4)))
+for _how in ("sum", "mean", "amax", "amin", "prod"):
+    case(f"indexing/scatter_reduce_{_how}", smooth=False)(lambda r, h=_how: (lambda x, y, i: (x.scatter_reduce(1, i, y, h), x.scatter_reduce(1, i, y, h, include_self=False), x.scatter_reduce(0, i % 3, y, h, include_self=False)), r.t(3, 5), r.t(3, 4), r.ids(5, 3, 4)))
+case("indexing/scatter_mean_of_ints", False)(lambda r: (lambda x, y, i: (x.scatter_reduce(1, i, y, "mean"), x.scatter_reduce(1, i, y, "mean", include_self=False)), r.ids(9, 3, 5) - 4, r.ids(9, 3, 4) - 4, r.ids(5, 3, 4)))
+case("indexing/renormed", smooth=False)(lambda r: (lambda t, i: F.embedding(i, t * 1, max_norm=0.7, norm_type=r.choice(2.0, 1.0)), r.t(5, 3), r.ids(5, 2, 4)))
+case("indexing/put")(lambda r: (lambda x, y, i: (x.put(i, y, accumulate=True), x.put(torch.tensor([3, 0, 7]), y), x.take(i)), r.t(4, 5), r.t(3), r.ids(20, 3)))
+case("indexing/masked_scatter", smooth=False)(lambda r: (lambda x, y, m: (x.masked_scatter(m, y), x.masked_scatter(m[0], y)), r.t(3, 4), r.t(5, 4), r.mask(3, 4)))
 case("indexing/index_add")(lambda r: (lambda x, i, y: (x.index_add(0, i, y), x.index_add(0, i, y, alpha=0.5)), r.t(4, 3), r.ids(4, 5), r.t(5, 3)))
 case("indexing/index_copy")(lambda r: (lambda x, y: (x.index_copy(0, torch.tensor([2, 0]), y), x.index_fill(1, torch.tensor([1]), 3.0)), r.t(4, 3), r.t(2, 3)))
 case("indexing/embedding")(lambda r: (lambda t, i: (F.embedding(i, t), F.embedding(i, t, padding_idx=1), F.embedding(i, t, scale_grad_by_freq=True)), r.t(5, 3), r.ids(5, 2, 4)))
@@ -261,6 +274,25 @@ for _mode in ("nearest", "bilinear", "bicubic", "nearest-exact"):
     case(f"indexing/interpolate_{_mode}")(lambda r, m=_mode: (lambda x: (F.interpolate(x, scale_factor=2, mode=m), F.interpolate(x, size=(3, 7), mode=m)), r.t(1, 2, 4, 5)))
 case("indexing/interpolate_corners")(lambda r: (lambda x: F.interpolate(x, size=(3, 7), mode="bilinear", align_corners=True), r.t(1, 2, 4, 5)))
 case("indexing/interpolate_line")(lambda r: (lambda x: (F.interpolate(x, scale_factor=2, mode="linear"), F.interpolate(x, scale_factor=3)), r.t(1, 2, 4)))
+
+for _mode in ("bilinear", "bicubic"):
+    case(f"sampling/antialias_{_mode}")(lambda r, m=_mode: (lambda x: (F.interpolate(x, size=(3, 5), mode=m, antialias=True), F.interpolate(x, size=(9, 4), mode=m, antialias=True, align_corners=True),
+                                                                   F.interpolate(x, scale_factor=0.6, mode=m, antialias=True)), r.t(1, 2, 6, 7)))
+for _mode in ("bilinear", "nearest", "bicubic"):
+    for _padding in ("zeros", "border", "reflection"):
+        case(f"sampling/grid_{_mode}_{_padding}", smooth=False)(lambda r, m=_mode, p=_padding: (lambda x, g: F.grid_sample(x, g, m, p, p != "border"), r.t(2, 3, 4, 5), r.t(2, 3, 4, 2)))
+case("sampling/grid_of_volumes", smooth=False)(lambda r: (lambda x, g: (F.grid_sample(x, g, align_corners=True), F.grid_sample(x, g, "nearest", "border", False)), r.t(2, 2, 3, 4, 3), r.t(2, 2, 2, 3, 3)))
+# Where places are exactly at borders.
+case("sampling/whole_grid", smooth=False)(lambda r: (lambda x, t: F.grid_sample(x, F.affine_grid(t, (2, 2, 4, 5), align_corners=True), align_corners=True, padding_mode="border"), r.t(2, 2, 4, 5),
+                                                     torch.eye(2, 3, dtype=r.dtype).repeat(2, 1, 1)))
+
+# ---- complex numbers -----------------------------------------------------------------------------------------
+
+for _norm in ("backward", "ortho", "forward"):
+    case(f"complex/fourier_{_norm}", smooth=False)(lambda r, n=_norm: (lambda x: (torch.view_as_real(torch.fft.fft(x, norm=n)), torch.view_as_real(torch.fft.rfft2(x, norm=n)), torch.fft.irfft(torch.fft.rfft(x, norm=n), n=x.shape[-1], norm=n),
+                                                                              torch.fft.irfft2(torch.fft.rfft2(x)[..., :3] * 2, s=(4, 5), norm=n), torch.fft.ifft2(torch.fft.fft2(x), norm=n).real), r.t(2, 4, r.choice(5, 6))))
+case("complex/products", smooth=False)(lambda r: (lambda x, y: (torch.view_as_real(torch.complex(x, y) * torch.polar(y.abs() + 1, x)), torch.complex(x, y).abs(), torch.complex(x, y).angle(), (torch.complex(x, y).conj() @ torch.complex(y, x).mT).real,
+                                                                torch.view_as_complex(torch.stack([x, y], -1)).imag, (torch.complex(x, y) / torch.complex(y, x + 3)).sum().real, torch.complex(x, y).exp().mean(0).imag, x.angle().detach()), r.t(3, 4), r.t(3, 4)))
 
 # ---- products, convolutions, pooling -------------------------------------------------------------------------
 
@@ -277,6 +309,7 @@ def r_weight(w):
     return w[:, :, None] * w[:, None, :]
 
 
+case("products/weight_norm")(lambda r: (lambda v, g: (torch._weight_norm(v, g, 0), torch._weight_norm(v, g.mT, 1)), r.t(3, 3), r.positive(3, 1)))
 case("products/attention")(lambda r: (lambda q, k, v: (F.scaled_dot_product_attention(q, k, v), F.scaled_dot_product_attention(q, k, v, is_causal=True),
                                                      F.scaled_dot_product_attention(q, k, v, attn_mask=torch.ones(4, 4, dtype=torch.bool).tril())), r.t(2, 2, 4, 3), r.t(2, 2, 4, 3), r.t(2, 2, 4, 3)))
 

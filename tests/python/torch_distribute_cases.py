@@ -3,9 +3,12 @@
 """A rank of test_torch_distribute.py: CASE FILE. Trains a model by DistributedDataParallel over gloo and by distribute(), and
 compares all that comes of it, to the bit."""
 import contextlib
+import copy
+import io
 import os
 import signal
 import sys
+from datetime import timedelta
 
 import torch
 import torch.distributed as dist
@@ -16,6 +19,7 @@ from commsched.torch import first_use
 
 first_use.SPREAD = 10.0  # what goes together depends on no clock here
 CASE, FILE = sys.argv[1:]
+GETATTR = nn.Module.__getattr__  # as it is while nothing is distributed
 
 
 class Block(nn.Module):
@@ -42,7 +46,7 @@ class Net(nn.Module):
         self.lstm = nn.LSTM(width, width, batch_first=True)
         self.blocks = nn.ModuleList(Block(width) for _ in range(2))
         self.early, self.late = nn.Linear(width, width), nn.Linear(width, width)
-        self.scale = nn.Parameter(torch.ones(width))
+        self.scale, self.backwards = nn.Parameter(torch.ones(width)), False
         self.unused, self.frozen = nn.Linear(3, 3), nn.Linear(width, width).requires_grad_(False)
 
     def forward(self, tokens):
@@ -50,7 +54,7 @@ class Net(nn.Module):
         x = self.batch_norm(self.convolution(x.transpose(1, 2))).transpose(1, 2)
         x = x + 0.1 * x @ self.late.weight  # before late is called
         x = x + self.lstm(x)[0]
-        for block in self.blocks:
+        for block in reversed(self.blocks) if self.backwards else self.blocks:
             x = block(x)
         return (self.late(self.early(self.frozen(x))) * self.scale) @ self.table.weight.T
 
@@ -60,7 +64,7 @@ OPTIMIZERS = {"adamw": lambda groups: torch.optim.AdamW(groups, lr=1e-2, fused=T
               "rmsprop": lambda groups: torch.optim.RMSprop(groups, lr=1e-3, foreach=True)}
 
 
-def train(ours, rank, optimizer="adamw", clip="", accumulate=False, to_none=True, scheduled="after", look=False):
+def train(ours, rank, optimizer="adamw", clip="", accumulate=False, to_none=True, scheduled="after", look=False, peek=False, compiled=""):
     torch.manual_seed(0 if ours or rank == 0 else 1)  # the values are those of rank 0
     model = Net()
     groups = [{"params": [p for p in model.parameters() if p.dim() > 1], "weight_decay": 0.1},
@@ -76,12 +80,21 @@ def train(ours, rank, optimizer="adamw", clip="", accumulate=False, to_none=True
     else:
         trained = nn.parallel.DistributedDataParallel(model, find_unused_parameters=True)
         no_sync = trained.no_sync
+    if ours and compiled == "whole":
+        trained = torch.compile(model, backend="eager")
+    elif ours and compiled == "part":
+        model.blocks[1].compile(backend="eager")
     scheduler = scheduler or schedule()
     listed, looks = list(model.parameters()), []
+    average = torch.optim.swa_utils.AveragedModel(model)
     random = torch.Generator().manual_seed(rank + 1)
     losses = []
     for step in range(9):
-        optimizer.zero_grad(set_to_none=to_none)
+        if peek:
+            model.backwards = step > 5  # in another order than before
+            model.zero_grad(to_none)
+        else:
+            optimizer.zero_grad(set_to_none=to_none)
         for part in range(3 if accumulate else 1):
             tokens = torch.randint(50, (3, 9), generator=random)
             with no_sync() if accumulate and part == 0 else contextlib.nullcontext():
@@ -91,9 +104,16 @@ def train(ours, rank, optimizer="adamw", clip="", accumulate=False, to_none=True
             looks.append(nn.utils.clip_grad_norm_(listed, 0.5).item())
         elif clip == "value":
             nn.utils.clip_grad_value_(model.parameters(), 0.01)
+        if peek and step == 4:
+            optimizer.zero_grad(to_none)  # this step is left out
+            continue
+        if peek and step == 3:
+            looks.append(model.early.weight.grad.double().sum().item())
         optimizer.step()
         scheduler.step()
         losses.append(loss.item())
+        if peek:
+            looks += peeked(model, average, tokens, step)
         if look and step % 2:
             looks.append(sum(p.double().sum().item() for p in model.blocks.parameters()))
             model.eval()
@@ -102,12 +122,33 @@ def train(ours, rank, optimizer="adamw", clip="", accumulate=False, to_none=True
                 looks.append(model.blocks[0](torch.ones(1, 2, 32)).double().sum().item())
             model.train()
     result = losses, looks, dict(model.state_dict()), optimizer.state_dict()
+    if compiled == "whole" and rank != 0:  # buffers are already those of rank 0, which they become later elsewhere
+        result = losses, looks, dict(model.named_parameters()), optimizer.state_dict()
     if ours:
         units = optimizer._commsched.gradients.units
         assert any(len(unit.members) > 1 for unit in units) and any(len(unit.members) == 1 for unit in units)
         optimizer.undistribute()
-        assert type(optimizer).__name__ in ("AdamW", "SGD", "RMSprop") and "named_parameters" not in model.__dict__
+        assert type(optimizer).__name__ in ("AdamW", "SGD", "RMSprop") and nn.Module.__getattr__ is GETATTR
     return result
+
+
+def peeked(model, average, tokens, step):
+    """What copies and single parameters have after the optimizer's step, and a change of one."""
+    def total(of):
+        return sum(p.double().sum().item() for p in of.parameters())
+    if step % 4 == 0:
+        average.update_parameters(model)
+        return [total(average)]
+    if step % 4 == 1:
+        copied = copy.deepcopy(model)
+        assert not {id(p) for p in copied.parameters()} & {id(p) for p in model.parameters()}
+        return [copied(tokens).double().sum().item(), total(copied)]
+    if step % 4 == 2:
+        file = io.BytesIO()
+        torch.save(model, file)
+        return [total(torch.load(io.BytesIO(file.getvalue()), weights_only=False))]
+    model.late.weight.data.clamp_(-0.05, 0.05)
+    return [model.scale.double().sum().item()]
 
 
 def same(one, other, at):
@@ -147,13 +188,13 @@ def refusals():
     refused(lambda: distribute(model, optimizer), "must not be distributed already")
     refused(lambda: optimizer.step(lambda: 0), "must be called without arguments, got: closure")
     refused(lambda: optimizer.add_param_group({"params": [nn.Parameter(torch.ones(1))]}), "must have its groups before")
-    x = torch.ones(2, 3)
+    x, kept = torch.ones(2, 3), model[0].weight
     for step in range(5):
         optimizer.zero_grad()
         model(x).sum().backward()
         optimizer.step()
-    # Whose update is waited for in its module, which is not called.
-    refused(lambda: (x @ model[0].weight.T).sum().backward(), "parameter '0.weight' must be used in the forward pass of the model")
+    # Whose update is waited for where the model is asked for it.
+    refused(lambda: (x @ kept.T).sum().backward(), "parameter '0.weight' must be used in the forward pass of the model")
     optimizer.synchronize()
     optimizer.zero_grad()
     model[1](torch.ones(2, 4)).sum().backward()
@@ -164,12 +205,13 @@ def refusals():
     refused(lambda: model(torch.tensor([1])).sum().backward(), "gradient of 'weight' must be dense, got: torch.sparse_coo")
 
 
-def killed(rank):
+def lost(rank, signal_number):
+    """A rank ends, or stands still for longer than the timeout of init_process_group."""
     model = nn.Linear(3, 3)
     optimizer = commsched.torch.distribute(model, torch.optim.SGD(model.parameters(), lr=0.1))
     for step in range(100):
         if rank == 1 and step == 10:
-            os.kill(os.getpid(), signal.SIGKILL)
+            os.kill(os.getpid(), signal_number)
         optimizer.zero_grad()
         model(torch.ones(2, 3)).sum().backward()
         optimizer.step()
@@ -186,15 +228,15 @@ def main():
             optimizer.step()
         print(sum(p.sum().item() for p in model.parameters()))
         return
-    dist.init_process_group("gloo")
+    dist.init_process_group("gloo", timeout=timedelta(seconds=5) if CASE == "stopped" else None)
     rank = dist.get_rank()
-    if CASE == "killed":
-        return killed(rank)
+    if CASE in ("killed", "stopped"):
+        return lost(rank, signal.SIGKILL if CASE == "killed" else signal.SIGSTOP)
     if CASE == "refusals":
         refusals()
     else:
         for options in ({}, {"optimizer": "sgd", "clip": "norm"}, {"accumulate": True, "to_none": False},
-                        {"optimizer": "rmsprop", "clip": "value", "scheduled": "before"}, {"optimizer": "sgd", "look": True}):
+                        {"optimizer": "rmsprop", "clip": "value", "scheduled": "before"}, {"optimizer": "sgd", "look": True}, {"peek": True}, {"peek": True, "to_none": False, "optimizer": "sgd"}, {"compiled": "whole"}, {"compiled": "part"}):
             same(train(True, rank, **options), train(False, rank, **options), str(options))
     dist.destroy_process_group()
 

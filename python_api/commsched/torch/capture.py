@@ -4,24 +4,23 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import logging
 from typing import Any, Callable, Mapping, Sequence
 
 import torch
 from torch._dispatch.python import enable_python_dispatcher
 from torch.fx import traceback as fx_traceback
 from torch.fx.experimental.proxy_tensor import make_fx
-from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils import _pytree as pytree
 
 from ..errors import CommSchedError, FrontEndError
 from . import places
 from .decompositions import table
+from .kept import Kept, same
 from .optimizers import Copy, Hyper
 from .places import Places
 from .scaling import Scaling, none_within
+from .tracing import plain
 
 _library = torch.library.Library("commsched", "DEF")
 _library.define("gradient(Tensor gradient, int parameter) -> Tensor")
@@ -113,48 +112,22 @@ def metrics_of(value: Any) -> "tuple[list[str], list[torch.Tensor]]":
     return [str(n) for n, _ in pairs], [v for _, v in pairs]
 
 
-def _conversion(module: torch.nn.Module, function: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True) -> torch.nn.Module:
-    """In place of Module._apply, which gives a module new parameters: what to(dtype) of a model's own code asks for is mostly
-    what it has."""
-    for part in module.modules() if recurse else [module]:
-        for name, tensor in [*part._parameters.items(), *part._buffers.items()]:
-            if tensor is not None and function(tensor) is not tensor:
-                raise FrontEndError(f"{places.here()}the step must not convert a module whose '{name}' is {tensor.dtype}: do that before transpile()")
-    return module
-
-
-@contextlib.contextmanager
-def _plain():
-    """Attention and recurrent layers as operations that have rules."""
-    fast, blocked = torch.backends.mha.get_fastpath_enabled(), torch._C._get_mkldnn_enabled()
-    log = logging.getLogger("torch._subclasses.fake_tensor")  # which writes errors that are raised, too
-    level = log.level
-    apply, torch.nn.Module._apply = torch.nn.Module._apply, _conversion
-    torch.backends.mha.set_fastpath_enabled(False)
-    torch._C._set_mkldnn_enabled(False)
-    log.setLevel(logging.CRITICAL + 1)
-    try:
-        with sdpa_kernel(SDPBackend.MATH):
-            yield
-    finally:
-        torch.nn.Module._apply = apply
-        torch.backends.mha.set_fastpath_enabled(fast)
-        torch._C._set_mkldnn_enabled(blocked)
-        log.setLevel(level)
-
-
 def _backward(step: Step, call: Callable[..., Any], batch: Sequence[torch.Tensor], fresh: Sequence[torch.Tensor],
               scale: "torch.Tensor | None") -> "tuple[list[str], list[torch.Tensor], list[torch.Tensor | None]]":
     """Names of metrics, metrics, and gradients of the parameters (None: it has none), times the scale: means over the parts of
     the batch, in which they are taken in order."""
     parts, rows = step.accumulate, len(batch[0]) // step.accumulate
     wanted = [p for p in fresh if p.requires_grad]
+    ids = {id(p) for p in wanted}
     names: list[str] = []
     means: list[torch.Tensor] = []
     sums: "list[torch.Tensor | None]" = [None] * len(wanted)
     for i in range(parts):
         part = batch if parts == 1 else [t[i * rows:(i + 1) * rows] for t in batch]
         found, values = metrics_of(call(part))
+        for name, p in step.model.named_parameters():
+            if p.requires_grad != (id(p) in ids):
+                raise FrontEndError(f"parameter '{name}' must require a gradient at the end of a step as it did before it; freeze it before transpile()")
         loss = values[0] if parts == 1 else values[0] / parts
         gradients = torch.autograd.grad(loss if scale is None else loss * scale, wanted, allow_unused=True)
         sums = [g if s is None else s if g is None else s + g for s, g in zip(sums, gradients)]
@@ -176,7 +149,7 @@ def capture(step: Step, params: Sequence[torch.Tensor], buffers: Sequence[torch.
 
     def whole(params_, buffers_, state_, scaler_, rates, batch_):
         fresh = [p.clone().detach().requires_grad_(q.requires_grad) for p, q in zip(params_, params)]
-        own = [b.clone() for b in buffers_]
+        own, batch_ = [b.clone() for b in buffers_], [b.clone() for b in batch_]  # the step may write into both
         tensors = {id(old): new for old, new in zip([*params, *buffers], [*fresh, *own])}
         with _Swapped(step.model, tensors) as swapped:
             with Places(whole.__code__), fx_traceback.preserve_node_meta():
@@ -196,37 +169,58 @@ def capture(step: Step, params: Sequence[torch.Tensor], buffers: Sequence[torch.
                     for p, old in zip(changing, before):
                         p.copy_(torch.where(infinite, old, p))
                     new_state = [torch.where(infinite, old, new) for old, new in zip(state_, new_state)]
-                new_scaler = scaling.updated(*scaler_, infinite) if scaling else []
+                new_scaler = scaling.updated(scaler_[0], scaler_[1], infinite) if scaling else []
             new_buffers = swapped.buffers()
-        for name, a, b in zip(named_buffers(step.model), buffers, new_buffers, strict=True):
+        if len(new_buffers) != len(buffers):
+            raise FrontEndError("the step must not register or remove buffers; do that before transpile()")
+        for name, a, b in zip(named_buffers(step.model), buffers, new_buffers):
             if (a.shape, a.dtype) != (b.shape, b.dtype):
                 raise FrontEndError(f"buffer '{name}' must stay {a.dtype}{list(a.shape)}, got: {b.dtype}{list(b.shape)}")
         return values, [p.detach() for p in fresh], [b.detach() for b in new_buffers], new_state, new_scaler
 
     inputs = ([p.detach() for p in params], [b.detach() for b in buffers], [s.detach() for s in state.values()],
               list(scaler), [torch.tensor(0.5, dtype=torch.float64) for _ in step.hyper.rates], list(batch))
-    kept = [p.grad for p in params]
+    gradients, rates = [p.grad for p in params], step.hyper.values(step.optimizer)
     # What reads a gradient through another reference than before_update's model finds these, and is noticed.
     for p in params:
         p.grad = torch.zeros_like(p, requires_grad=False) if p.requires_grad else None
     try:
-        with none_within():
-            second = graph_of(whole, inputs, lambda graph: _refuse_baked(graph, step.model, params))
+        beside = [step.loss] if isinstance(step.loss, torch.nn.Module) and step.loss is not step.model else []
+        with none_within(), Kept([step.model, *beside]) as kept:
+            second = _fixed(lambda check: graph_of(whole, inputs, check), kept, lambda graph: _refuse_baked(graph, step.model, params))
+        step.hyper.check_unchanged(step.optimizer, rates)
     except CommSchedError:
         raise
     except Exception as error:
         raise _explained(error) from error
     finally:
-        for p, g in zip(params, kept):
+        for p, g in zip(params, gradients):
             p.grad = g
     used = {n.args[1] for n in second.graph.nodes if str(n.target).startswith("commsched.gradient")}
     return Graph(second, names, [i in used for i in range(len(params))])
 
 
+def _fixed(traced: Callable[[Callable], torch.fx.GraphModule], kept: Kept, check: Callable[[torch.fx.GraphModule], None]) -> torch.fx.GraphModule:
+    """The graph, which must be that of every step. traced(check) -> a graph."""
+    graph = traced(check)
+    kept.refuse_random()
+    changed = kept.changed()
+    if changed:
+        def both(first: torch.fx.GraphModule) -> None:
+            check(first)
+            kept.refuse_read(first)
+        again = traced(both)
+        kept.refuse_counted()
+        if not same(graph, again):
+            raise FrontEndError(f"the step does something else after it has set {', '.join(map(repr, changed[:3]))}: make one before transpile(), or have "
+                                "a buffer in place of it")
+    return graph
+
+
 def graph_of(function: Callable, inputs: Sequence[Any], check: Callable[[torch.fx.GraphModule], None] = lambda graph: None) -> torch.fx.GraphModule:
     """What a function does with these tensors (in lists), as operations that mutate nothing and have rules where there are
     any. check: of the graph as it was written."""
-    with _plain(), enable_python_dispatcher(), fx_traceback.preserve_node_meta():
+    with plain(), enable_python_dispatcher(), fx_traceback.preserve_node_meta():
         first = make_fx(function, tracing_mode="fake", _allow_non_fake_inputs=True)(*inputs)
         check(first)
         first.graph.set_codegen(torch.fx.graph.CodeGen())
@@ -276,8 +270,8 @@ def _explained(error: Exception) -> FrontEndError:
     """What PyTorch says while it is traced, in one line."""
     name, text = type(error).__name__, (str(error).strip().splitlines() or [""])[0]
     where = places.of_error(error)
-    if name in ("DataDependentOutputException", "GuardOnDataDependentSymNode", "DynamicOutputShapeException"):
-        what = f" ({getattr(error, 'func', '') or text})"
+    if ".numpy() is not supported" in text or name in ("DataDependentOutputException", "GuardOnDataDependentSymNode", "DynamicOutputShapeException"):
+        what = f" ({getattr(error, 'func', '') or text})" if name != "GuardOnDataDependentSymNode" else ""
         return FrontEndError(f"{where}the step reads the value of a tensor, and what it does would depend on the data{what}; every "
                              "worker runs one fixed graph")
     return FrontEndError(f"{where}the step cannot be traced: {name}: {text}")

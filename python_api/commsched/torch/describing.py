@@ -155,7 +155,7 @@ def describe(step: Step, arguments: tuple, *, workers: int, devices: int = 1, se
     if batch.samples // (workers * devices) % step.accumulate and batch.samples % (workers * devices) == 0:
         raise FrontEndError(f"the {batch.samples // (workers * devices)} samples of a worker must be divisible by accumulate, got: {step.accumulate}")
     graph = _captured(step, own, batch, workers * devices)
-    names = {**{("param", n): n for n in own.params}, **{("buffer", n): n for n in own.buffers}}
+    names: dict[tuple[str, Any], str] = {**{("param", n): n for n in own.params}, **{("buffer", n): n for n in own.buffers}}
     listed = list(own.params)
     for i, key in own.state:
         names["state", (i, key)] = own.free(f"optimizer.{listed[i]}.{key}")
@@ -167,8 +167,7 @@ def describe(step: Step, arguments: tuple, *, workers: int, devices: int = 1, se
     initial = [*own.params.values(), *own.buffers.values(), *own.state.values(), *own.scaler]
     slot_names = [*(names["param", n] for n in own.params), *(names["buffer", n] for n in own.buffers),
                   *(names["state", k] for k in own.state), *scaler]
-    carried = [*map(values.to_numpy, initial), *[np.float64(v) for v in step.hyper.values(step.optimizer)]]
-    carried = [np.asarray(a) for a in carried]
+    carried = [np.asarray(a) for a in [*map(values.to_numpy, initial), *[np.float64(v) for v in step.hyper.values(step.optimizer)]]]
     with jax.enable_x64(True):
         if seeds:
             carried.append(np.asarray(jax.random.key_data(jax.random.key(seed))))
@@ -178,9 +177,10 @@ def describe(step: Step, arguments: tuple, *, workers: int, devices: int = 1, se
         specs += [jax.ShapeDtypeStruct(tuple(t.shape), d) for t, d in zip(parts, local)]
         located = Located(location_root)
         kept, results = _kept(graph, slot_names, len(own.params))
+        _check_apart(own, {n for _, n in results})
 
-        def flat(*inputs):
-            inputs, seed_, random = list(inputs), None, None
+        def flat(*arrays):
+            inputs, seed_, random = list(arrays), None, None
             if seeds:
                 key = jax.random.wrap_key_data(inputs.pop(len(carried) - 1))
                 seed_, drawn = jax.random.split(key)
@@ -216,11 +216,27 @@ def describe(step: Step, arguments: tuple, *, workers: int, devices: int = 1, se
             raise FrontEndError(f"a batch must have the structure of its example, got: {given.names}")
         result = {}
         for name, new, old in zip(batch_names, given.tensors, example.tensors):
-            check_part(name, *((str(t.dtype).removeprefix("torch."), t.shape) for t in (old, new)), parts)
+            of_old, of_new = ((str(t.dtype).removeprefix("torch."), t.shape) for t in (old, new))
+            check_part(name, of_old, of_new, parts)
             result[name] = values.to_numpy(new)
         return result
     return Description(lambda header: level0_module([lines], printer, header), slots, {"step": arguments_}, {"step": metrics},
                             flatten, restore, 0, rates)
+
+
+def _check_apart(own: Layout, changing: "set[str]") -> None:
+    """A tensor that changes must share its memory with no other: in PyTorch both would change."""
+    spans = []
+    for name, t in [*own.params.items(), *own.buffers.items()]:
+        if t.numel():
+            last = sum((n - 1) * abs(s) for n, s in zip(t.shape, t.stride()))
+            spans.append((t.data_ptr(), t.data_ptr() + (last + 1) * t.element_size(), name))
+    reached, one = 0, ""
+    for begin, end, other in sorted(spans):
+        if begin < reached and (one in changing or other in changing):
+            raise FrontEndError(f"'{one}' and '{other}' must not share their memory, as they would be two tensors; have them be one (b.weight = a.weight)")
+        if end > reached:
+            reached, one = end, other
 
 
 def _kept(graph: Graph, slot_names: Sequence[str], params: int) -> tuple[list, list]:
@@ -231,8 +247,6 @@ def _kept(graph: Graph, slot_names: Sequence[str], params: int) -> tuple[list, l
     for i, name in enumerate(slot_names):
         o = len(graph.metrics) + i
         changed = _root(outputs[o]) is not inputs[i]
-        if i < params and not graph.marked[i] and changed:
-            raise FrontEndError(f"parameter '{name}' is changed, but has no gradient")
         if changed or (i < params and graph.marked[i]):
             pairs.append((i, o if changed else None))
             results.append(("updates", name))

@@ -10,18 +10,19 @@ import os
 import sys
 import types
 import weakref
-from typing import Any, Iterator, Optional
+from datetime import timedelta
+from typing import Any, Callable, Iterator, Optional
 
 import torch
 import torch.distributed as dist
 from torch import nn
-from torch.nn.utils import clip_grad
 from torch.optim import Optimizer
 
 from .. import job as jobs
 from ..errors import CommSchedError, FrontEndError
 from ..posts import Posts
 from .gradients import Gradients
+from .watching import Hook
 
 _live: "weakref.WeakSet[Any]" = weakref.WeakSet()
 _count = 0
@@ -41,7 +42,8 @@ def distribute(model: nn.Module, optimizer: Optimizer, *, broadcast_buffers: boo
     _check(model, optimizer)
     posts, close = _posts()
     own = type(optimizer)
-    gradients = Gradients(model, posts, lambda parameter, groups: _update_one(optimizer_of(), own, parameter, groups))
+    numbers = {id(p): number for number, group in enumerate(optimizer.param_groups) for p in group["params"]}
+    gradients = Gradients(model, posts, lambda parameters, groups: _update(optimizer_of(), own, numbers, parameters, groups))
     optimizer_of = weakref.ref(optimizer)
     try:
         gradients.broadcast([p for p in model.parameters()] + _buffers(model), "initial value")
@@ -55,21 +57,30 @@ def distribute(model: nn.Module, optimizer: Optimizer, *, broadcast_buffers: boo
         def step(self, *arguments, **named):
             self._opt_called = True
             return type(self).step(self, *arguments, **named)
-        step._wrapped_by_lr_sched = True
+        setattr(step, "_wrapped_by_lr_sched", True)
         optimizer.step = types.MethodType(step, optimizer)
-    _watch(model, gradients, optimizer._commsched.hooks, broadcast_buffers)
+    if broadcast_buffers:
+        _share_buffers(model, gradients, optimizer._commsched)
     _live.add(optimizer)
     return optimizer
 
 
 class _State:
-    def __init__(self, own: type, model: nn.Module, gradients: Gradients, close):
-        self.own, self.model, self.gradients, self.close, self.hooks = own, model, gradients, close, []
+    def __init__(self, own: Any, model: nn.Module, gradients: Gradients, close: Callable[[], None]):
+        self.own, self.model, self.gradients, self.close = own, model, gradients, close
+        self.buffers: "list[torch.Tensor]" = []
+        self.sharing: Optional[Hook] = None  # buffers are those of rank 0 in each step
+        self.hooks: list[Callable[[], None]] = []
 
 
 class _Distributed:
     """What a distributed optimizer does in other ways than its class."""
 
+    # Of the optimizer, whose class this is mixed into.
+    _commsched: _State
+    param_groups: "list[dict[str, Any]]"
+    _optimizer_step_pre_hooks: Any
+    _optimizer_step_post_hooks: Any
     _step_supports_amp_scaling = True  # so that a GradScaler says what it wants to step(), which refuses
 
     def step(self, closure=None, **other):
@@ -83,13 +94,13 @@ class _Distributed:
                   for group in self.param_groups]
         if gradients.step(groups):
             state.own.step(self)
+            if state.sharing is not None and state.sharing.compiled:
+                gradients.broadcast(state.buffers, "buffer")
             if gradients.units and not gradients.measuring and gradients._expected is None:
                 gradients.measured()
 
     def zero_grad(self, set_to_none: bool = True):
-        gradients = self._commsched.gradients
-        if not set_to_none:
-            gradients.update_all()
+        self._commsched.gradients.zeroed(set_to_none)
         self._commsched.own.zero_grad(self, set_to_none)
 
     def state_dict(self, *arguments, **named):
@@ -132,16 +143,17 @@ class _Distributed:
         _live.discard(self)
 
 
-def _update_one(optimizer: Any, own: type, parameter: nn.Parameter, groups: list) -> None:
-    all_groups = optimizer.param_groups
-    for group, values in zip(all_groups, groups):
-        if any(parameter is p for p in group["params"]):
-            optimizer.param_groups = [{**values, "params": [parameter]}]
-            try:
-                own.step(optimizer)
-            finally:
-                optimizer.param_groups = all_groups
-            return
+def _update(optimizer: Any, own: Any, numbers: "dict[int, int]", parameters: "list[nn.Parameter]", groups: list) -> None:
+    """Of these parameters only. numbers: of their groups, by id."""
+    parts: "dict[int, list[nn.Parameter]]" = {}
+    for parameter in parameters:
+        if id(parameter) in numbers:
+            parts.setdefault(numbers[id(parameter)], []).append(parameter)
+    all_groups, optimizer.param_groups = optimizer.param_groups, [{**groups[n], "params": part} for n, part in parts.items()]
+    try:
+        own.step(optimizer)
+    finally:
+        optimizer.param_groups = all_groups
 
 
 def _check(model: nn.Module, optimizer: Optimizer) -> None:
@@ -174,52 +186,37 @@ def _posts() -> "tuple[Posts, Any]":
 
         from .meeting import meet
         store = dist.PrefixStore(f"commsched.distribute.{_count}", c10d._get_default_store())
-        meeting = meet(store, dist.get_rank(), dist.get_world_size(), c10d.default_pg_timeout.total_seconds())
+        meeting = meet(store, dist.get_rank(), dist.get_world_size(), _timeout().total_seconds())
         return meeting.posts, meeting.close
     posts = Posts(jobs.current() or jobs.init())
     return posts, posts.close
+
+
+def _timeout() -> timedelta:
+    """That of init_process_group."""
+    from torch.distributed import distributed_c10d as c10d
+    backend = c10d._get_default_group()._get_backend(torch.device("cpu"))
+    given = getattr(backend, "_timeout", None) or getattr(getattr(backend, "options", None), "_timeout", None)
+    return given or c10d.default_pg_timeout
 
 
 def _buffers(model: nn.Module) -> "list[torch.Tensor]":
     return [buffer for buffer in model.buffers() if buffer.numel()]
 
 
-def _watch(model: nn.Module, gradients: Gradients, undo: list, broadcast_buffers: bool) -> None:
-    """Whoever looks at parameters or gradients in between sees complete ones."""
-    def me():
-        return gradients
-    for module in model.modules():
-        own = type(module).named_parameters
+def _share_buffers(model: nn.Module, gradients: Gradients, state: _State) -> None:
+    """At the beginning of a training step; of a model that is compiled, at the end of the step before."""
+    synchronized = [True]  # the pass before, as DistributedDataParallel has it
 
-        def named_parameters(*arguments, _module=weakref.ref(module), _own=own, **named):
-            me().look("gradients or parameters are looked at")
-            return _own(_module(), *arguments, **named)
-        module.__dict__["named_parameters"] = named_parameters
-        undo.append(lambda m=module: m.__dict__.pop("named_parameters", None))
-        for hook in (module.register_state_dict_pre_hook(lambda *_: me().update_all()),
-                     module.register_load_state_dict_pre_hook(lambda *_: me().update_all())):
-            undo.append(hook.remove)
-    buffers = _buffers(model)
-    if broadcast_buffers and buffers:
-        synchronized = [True]  # the pass before, as DistributedDataParallel has it
-
-        def of_rank_0(module, arguments):
-            if module.training and torch.is_grad_enabled():
-                if synchronized[0]:
-                    me().broadcast(buffers, "buffer")
-                synchronized[0] = not me().accumulating
-        undo.append(model.register_forward_pre_hook(of_rank_0).remove)
-
-
-def _clipping(*arguments: Any, **named: Any) -> Any:
-    """What torch.nn.utils.clip_grad calls with all gradients, whichever way it has got them."""
-    for optimizer in list(_live):
-        optimizer._commsched.gradients.look("gradients are clipped")
-    return _group_tensors(*arguments, **named)
-
-
-_group_tensors = clip_grad._group_tensors_by_device_and_dtype
-clip_grad._group_tensors_by_device_and_dtype = _clipping
+    def of_rank_0(module: nn.Module, arguments: Any) -> None:
+        if module.training and torch.is_grad_enabled():
+            if synchronized[0]:
+                gradients.broadcast(state.buffers, "buffer")
+            synchronized[0] = not gradients.accumulating
+    state.buffers = _buffers(model)
+    if state.buffers:
+        state.sharing = Hook(of_rank_0)
+        state.hooks.append(model.register_forward_pre_hook(state.sharing).remove)
 
 
 @atexit.register

@@ -16,8 +16,11 @@ from torch import nn
 from ..errors import RuntimeFailure
 from ..posts import Posted, Posts
 from .first_use import FirstUse, schedule
+from .watching import Hook, in_backward, watch
 
 MEASURED = 3  # steps
+URGENT = -1  # before all gradients, whose priorities begin with 0
+BROADCAST_BYTES = 1 << 20
 
 
 class Unit:
@@ -31,12 +34,17 @@ class Unit:
         self.gradients: "dict[int, torch.Tensor]" = {}  # then: what updates are made of
         self.copied: Optional[torch.Tensor] = None  # what is sent instead of a gradient that is not contiguous
 
+    def message(self) -> Posted:
+        """Of one that is under way."""
+        assert self.posted is not None
+        return self.posted
+
 
 class Gradients:
-    """Of the parameters of `model`, means over the ranks of `posts`; `update(parameter, groups)` makes one parameter's update
+    """Of the parameters of `model`, means over the ranks of `posts`; `update(parameters, groups)` makes the updates of some
     with the optimizer's groups as they were when its step was called."""
 
-    def __init__(self, model: nn.Module, posts: Posts, update: "Callable[[nn.Parameter, list], None]"):
+    def __init__(self, model: nn.Module, posts: Posts, update: "Callable[[list[nn.Parameter], list], None]"):
         self.posts, self._update = posts, update
         named = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
         self.names, self.parameters = [name for name, _ in named], [p for _, p in named]
@@ -50,7 +58,8 @@ class Gradients:
         self._stack: "list[nn.Module]" = []
         self._mode: Optional[FirstUse] = None
         self._users: "dict[int, list[nn.Module]]" = {}
-        self._used, self._ready = [[] for _ in named], [[] for _ in named]
+        self._used: "list[list[float]]" = [[] for _ in named]
+        self._ready: "list[list[float]]" = [[] for _ in named]
         self._backward = 0.0
         self._waits: "dict[nn.Module, list[int]]" = {}
         self._told = False
@@ -61,13 +70,28 @@ class Gradients:
         for index, parameter in enumerate(self.parameters):
             self._hooks.append(parameter.register_hook(lambda gradient, i=index: me()._before(i)))
             self._hooks.append(parameter.register_post_accumulate_grad_hook(lambda p, i=index: me()._accumulated(i)))
+        self._entering: "list[Hook]" = []
         for module in self._modules.values():
-            self._hooks.append(module.register_forward_pre_hook(lambda m, a: me()._enter(m)))
-            self._hooks.append(module.register_forward_hook(lambda m, a, r: me()._leave(m), always_call=True))
+            self._entering.append(Hook(lambda m, a: me()._enter(m)))
+            self._hooks.append(module.register_forward_pre_hook(self._entering[-1]))
+            self._hooks.append(module.register_forward_hook(Hook(lambda m, a, r: me()._leave(m)), always_call=True))
+            self._hooks.append(module.register_state_dict_pre_hook(Hook(lambda *_: me().update_all())))
+            self._hooks.append(module.register_load_state_dict_pre_hook(Hook(lambda *_: me().update_all())))
+        self._indices = {id(p): i for i, p in enumerate(self.parameters)}
+        self._unwatch = watch(self, self._modules.values(), self.parameters)
 
     @property
     def measuring(self) -> bool:
         return self.steps < MEASURED
+
+    def compiled(self) -> bool:
+        """Whether a part of the model runs as torch.compile has made it: nobody waits there."""
+        if not self._compiled and any(hook.compiled for hook in self._entering):
+            self._compiled = True
+            self._tell("the model runs as torch.compile has made it: each step waits for all gradients")
+        return self._compiled
+
+    _compiled = False
 
     # ---- backward ------------------------------------------------------------------------
     def _before(self, index: int) -> None:
@@ -100,6 +124,7 @@ class Gradients:
             unit.posted = self.posts.post(f"gradient {unit.key}", dense, combine="mean", priority=unit.priority)
 
     def _part(self, unit: Unit, index: int) -> torch.Tensor:
+        assert unit.flat is not None
         at = 0
         for member in unit.members:
             count = self.parameters[member].numel()
@@ -110,7 +135,7 @@ class Gradients:
 
     def _finish(self, unit: Unit) -> None:
         """Its means are in the parameters' gradients."""
-        unit.posted.wait()
+        unit.message().wait()
         unit.posted = None
         unit.missing = set(unit.members)
         with torch.no_grad():
@@ -130,7 +155,7 @@ class Gradients:
         if self._expected is not None and not self._finished and ready != self._expected:
             name = self.names[min(ready ^ self._expected)]
             raise RuntimeFailure(f"parameter {name!r} must have a gradient in every step or in none, got: {'one' if ready > self._expected else 'none'} in step {self.steps}")
-        at_once = self.measuring or self._finished
+        at_once = self.measuring or self._finished or self.compiled()
         if at_once:
             self.finish_all()
         else:
@@ -195,12 +220,15 @@ class Gradients:
             for index in self._waits.get(module, ()):
                 unit = self.unit_of[index]
                 if unit.groups is not None:
-                    try:
-                        self._make_update(unit)
-                    except RuntimeFailure:
-                        self._failed = True
-                        raise
+                    self._update_now(unit)
         self._stack.append(module)
+
+    def _update_now(self, unit: Unit) -> None:
+        try:
+            self._make_update(unit)
+        except RuntimeFailure:
+            self._failed = True
+            raise
 
     def _leave(self, module: nn.Module) -> None:
         while self._stack and self._stack.pop() is not module:
@@ -219,26 +247,42 @@ class Gradients:
 
     def _make_update(self, unit: Unit) -> None:
         """Waits for its gradients; meanwhile others' updates are made."""
-        while not unit.posted.done():
-            other = next((u for u in self._waiting.values() if u is not unit and u.posted.done()), None)
+        while not unit.message().done():
+            other = next((u for u in self._waiting.values() if u is not unit and u.message().done()), None)
             if other is None:
-                unit.posted.wait(0.01)
+                unit.message().wait(0.01)
             else:
                 self._apply(other)
         self._apply(unit)
 
     def _apply(self, unit: Unit) -> None:
         self._finish(unit)
-        groups, unit.groups = unit.groups, None
+        groups, unit.groups = unit.groups or [], None
         del self._waiting[id(unit)]
+        parameters = [self.parameters[i] for i in unit.members]
+        now = [parameter.grad for parameter in parameters]
         for index in unit.members:
-            parameter = self.parameters[index]
-            now, parameter.grad = parameter.grad, unit.gradients[index]
-            self._update(parameter, groups)
-            parameter.grad = now
+            self.parameters[index].grad = unit.gradients[index]
+        self._update(parameters, groups)
+        for parameter, gradient in zip(parameters, now):
+            parameter.grad = gradient
         unit.gradients = {}
 
-    # ---- who looks in between ------------------------------------------------------------
+    # ---- who looks in between: watching.Watcher ------------------------------------------
+    def seen(self, parameter: nn.Parameter) -> None:
+        unit = self.unit_of.get(self._indices[id(parameter)])
+        if unit is None:
+            return
+        if unit.groups is not None:
+            self._update_now(unit)
+        elif unit.posted is not None and not self._stack and not in_backward():
+            self.look("a gradient or parameter is looked at")
+
+    def zeroed(self, set_to_none: bool) -> None:
+        if not set_to_none:
+            self.update_all()
+        self.finish_all()  # of a step that is left out
+
     def update_all(self) -> None:
         for unit in list(self._waiting.values()):
             if unit.groups is not None:
@@ -260,24 +304,35 @@ class Gradients:
                 return  # backward is not over
             self.finish_all()
             self._finished = True
-            if not self._told and self.posts.rank == 0:
-                print(f"commsched: {what} before the optimizer's step: it waits for all gradients, and so does each such step",
-                      file=sys.stderr, flush=True)
-            self._told = True
+            self._tell(f"{what} before the optimizer's step: it waits for all gradients, and so does each such step")
+
+    def _tell(self, what: str) -> None:
+        if not self._told and self.posts.rank == 0:
+            print(f"commsched: {what}", file=sys.stderr, flush=True)
+        self._told = True
 
     def broadcast(self, tensors: "list[torch.Tensor]", what: str) -> None:
-        """Values of rank 0."""
+        """Values of rank 0, ahead of what else is under way; small ones of a type go together."""
+        parts: "list[list[torch.Tensor]]" = []
+        for tensor in sorted(tensors, key=lambda t: str(t.dtype)):
+            part = parts[-1] if parts else []
+            if part and part[0].dtype == tensor.dtype and sum(t.nbytes for t in (*part, tensor)) <= BROADCAST_BYTES:
+                part.append(tensor)
+            else:
+                parts.append([tensor])
         with torch.no_grad():
             posted = []
-            for i, tensor in enumerate(tensors):
-                dense = tensor.detach().contiguous()
-                posted.append((tensor, dense, self.posts.post(f"{what} {i}", dense, "broadcast")))
-            for tensor, dense, one in posted:
+            for number, some in enumerate(parts):
+                flat = torch.cat([tensor.detach().reshape(-1) for tensor in some])
+                posted.append((some, flat, self.posts.post(f"{what} {number}", flat, "broadcast", priority=URGENT)))
+            for some, flat, one in posted:
                 one.wait()
-                if dense.data_ptr() != tensor.data_ptr():
-                    tensor.copy_(dense)
+                if self.posts.rank != 0:
+                    for tensor, values in zip(some, flat.split([tensor.numel() for tensor in some])):
+                        tensor.copy_(values.view(tensor.shape))
 
     def close(self) -> None:
+        self._unwatch()
         for hook in self._hooks:
             hook.remove()
         self._hooks = []

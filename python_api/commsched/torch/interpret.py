@@ -96,4 +96,6 @@ def _checked(value: Any, out: Any) -> Any:
     value = jnp.asarray(value)
     if value.shape != tuple(out.shape):
         raise AssertionError(f"the rule gives {list(value.shape)}, not {list(out.shape)}")
+    if jnp.iscomplexobj(value) and not out.is_complex():
+        raise AssertionError("the rule gives complex numbers")
     return value.astype(dtype_of(out.dtype))

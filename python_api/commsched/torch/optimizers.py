@@ -59,6 +59,13 @@ class Hyper:
                     raise FrontEndError(f"'{name}' of the optimizer's group {i} must stay {old[name]}, as it was when the step was "
                                         f"transpiled (only 'lr' may change), got: {new.get(name)}")
 
+    def check_unchanged(self, optimizer: torch.optim.Optimizer, rates: "list[float]") -> None:
+        """Refuses a step that has set rates or options, when it was traced."""
+        if Hyper.of(optimizer) != self or self.values(optimizer) != rates:
+            for group, rate in zip((optimizer.param_groups[i] for i in self.rates), rates):
+                group["lr"] = rate
+            raise FrontEndError("the step must not set rates or options of its optimizer; a scheduler does that between steps")
+
     def values(self, optimizer: torch.optim.Optimizer) -> list[float]:
         return [float(optimizer.param_groups[i]["lr"]) for i in self.rates]
 
@@ -114,7 +121,7 @@ def _first(optimizer: torch.optim.Optimizer, group: dict, p: torch.Tensor) -> di
     own, stand_in = copy.copy(optimizer), p.detach().clone()
     own.state = collections.defaultdict(dict)
     stand_in.grad = torch.zeros_like(stand_in)
-    lists = [[] for _ in list(inspect.signature(init).parameters)[2:]]
+    lists: list[list] = [[] for _ in list(inspect.signature(init).parameters)[2:]]
     with torch.no_grad():
         init(own, {**group, "params": [stand_in], "fused": False}, *lists)
     return own.state[stand_in]

@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+import types
 from typing import Any, Optional
 
 import torch
@@ -14,12 +15,13 @@ from torch.fx import traceback as fx_traceback
 from torch.overrides import TorchFunctionMode
 
 from ..frontend.located import best, shown
+from .substitutes import SUBSTITUTES
 
 _TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
 
 
 def _frames(below: Any):
-    frame = sys._getframe(2)
+    frame: Optional[types.FrameType] = sys._getframe(2)
     while frame is not None and frame.f_code is not below:
         yield os.path.abspath(frame.f_code.co_filename) if frame.f_code.co_filename[0] != "<" else "<", frame.f_lineno
         frame = frame.f_back
@@ -27,7 +29,7 @@ def _frames(below: Any):
 
 def of_error(error: BaseException) -> str:
     """"file:line: " of what raised it, or nothing."""
-    frames = [(os.path.abspath(f.filename), f.lineno) for f in reversed(traceback.extract_tb(error.__traceback__))]
+    frames = [(os.path.abspath(f.filename), f.lineno or 0) for f in reversed(traceback.extract_tb(error.__traceback__))]
     found = best(frames, _TORCH)
     return f"{shown(found)}: " if found else ""
 
@@ -41,11 +43,12 @@ def here() -> str:
 class Places(TorchFunctionMode):
     """Within it, the nodes of a graph that is traced get the line they come from (fx's "stack_trace"); those of the
     backward graph that of the operation they are the gradient of. below: the code of the function whose callers are
-    not the user's."""
+    not the user's. Functions with a substitute are that."""
 
     def __init__(self, below: Any):
         super().__init__()
-        self._below, self._known = below, set()
+        self._below = below
+        self._known: set[Any] = set()
 
     def __torch_function__(self, function, types, arguments=(), keywords=None):
         place = best(_frames(self._below), _TORCH)
@@ -53,7 +56,7 @@ class Places(TorchFunctionMode):
         if place:
             fx_traceback.current_meta["stack_trace"] = place
         try:
-            result = function(*arguments, **(keywords or {}))
+            result = SUBSTITUTES.get(function, function)(*arguments, **(keywords or {}))
         finally:
             if saved is None:
                 fx_traceback.current_meta.pop("stack_trace", None)

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What each ATen operation is in JAX."""
 
-from . import (creation, elementwise, indexing, lists, marks, pooling, products, random, reductions,  # noqa: F401
-               shapes)
+from . import (complex_numbers, creation, elementwise, indexing, lists, marks, orders, pooling, products, random,  # noqa: F401
+               reductions, sampling, shapes)
 from .table import RULES, Operation, rule_of
 
 __all__ = ["RULES", "Operation", "rule_of"]

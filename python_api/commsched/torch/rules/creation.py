@@ -11,17 +11,17 @@ from .table import Operation, arrays, rule
 
 @rule("aten.full")
 def _full(op: Operation, size, value, **_):
-    return jnp.broadcast_to(*arrays(op.dtype, value), op.shape)
+    return jnp.broadcast_to(arrays(op.dtype, value)[0], op.shape)
 
 
 @rule("aten.full_like", "aten.fill")
 def _full_like(op: Operation, x, value, **_):
-    return jnp.broadcast_to(*arrays(op.dtype, value), op.shape)
+    return jnp.broadcast_to(arrays(op.dtype, value)[0], op.shape)
 
 
 @rule("aten.new_full")
 def _new_full(op: Operation, x, size, value, **_):
-    return jnp.broadcast_to(*arrays(op.dtype, value), op.shape)
+    return jnp.broadcast_to(arrays(op.dtype, value)[0], op.shape)
 
 
 @rule("aten.scalar_tensor", "prims.scalar_tensor")
@@ -55,4 +55,4 @@ def _arange(op: Operation, *numbers, **_):
 
 @rule("aten.eye")
 def _eye(op: Operation, *_, **__):
-    return jnp.eye(*op.shape, dtype=op.dtype)
+    return jnp.eye(op.shape[0], op.shape[1], dtype=op.dtype)

@@ -35,7 +35,21 @@ _UNARY = {
 for _name, _function in _UNARY.items():
     def _unary(op: Operation, x, *, _function=_function):
         return _function(*arrays(op.wide, x))
-    rule(f"aten.{_name}")(_unary)
+    if _name not in ("abs", "sgn"):
+        rule(f"aten.{_name}")(_unary)
+
+
+@rule("aten.abs")
+def _abs(op: Operation, x):
+    return jnp.abs(x if jnp.iscomplexobj(x) else arrays(op.wide, x)[0])
+
+
+@rule("aten.sgn")
+def _sgn(op: Operation, x):
+    if not jnp.iscomplexobj(x):
+        return _sign(*arrays(op.wide, x))
+    size = jnp.abs(x)
+    return x * jnp.where(size == 0, 0, 1 / jnp.where(size == 0, 1, size))
 
 
 @rule("aten.round")
@@ -176,6 +190,8 @@ for _name, _function in {"mul": jnp.multiply, "maximum": jnp.maximum, "minimum":
                          "bitwise_or": jnp.bitwise_or, "bitwise_xor": jnp.bitwise_xor, "bitwise_left_shift": jnp.left_shift,
                          "bitwise_right_shift": jnp.right_shift, "xlogy": _xlogy, "hypot": jnp.hypot}.items():
     rule(f"aten.{_name}")(_binary(_function))
+for _name, _of in {"and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "lshift": "bitwise_left_shift", "rshift": "bitwise_right_shift"}.items():
+    rule(f"aten.__{_name}__")(RULES[f"aten.{_of}"])
 for _name, _function in {"logical_and": jnp.logical_and, "logical_or": jnp.logical_or, "logical_xor": jnp.logical_xor}.items():
     rule(f"aten.{_name}")(_logical(_function))
 
@@ -256,6 +272,8 @@ rule("prims.shift_right_arithmetic")(RULES["aten.bitwise_right_shift"])
       "aten.detach", "aten.alias_copy", "aten.detach_copy", "aten.lift", "aten.contiguous", "prims.device_put", "prims.view_of", "prims.clone")
 def _same(op: Operation, x, *_, **__):
     x, target = jnp.asarray(x), op.dtype
+    if jnp.iscomplexobj(x) and not jnp.issubdtype(target, jnp.complexfloating):
+        x = jnp.real(x)
     if target == jnp.bool_ and x.dtype != jnp.bool_:
         return x != 0
     if target == jnp.uint8 and jnp.issubdtype(x.dtype, jnp.floating):

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import math
+
 import jax.numpy as jnp
 from jax import lax
 
@@ -91,11 +93,27 @@ def _scatter_add(op: Operation, x, dim, index, source):
     return _scattered(op, x, dim, index, source, "add")
 
 
+def _neutral(how, dtype):
+    """What changes nothing."""
+    if how in ("max", "min"):
+        limits = (-jnp.inf, jnp.inf) if jnp.issubdtype(dtype, jnp.floating) else (jnp.iinfo(dtype).min, jnp.iinfo(dtype).max)
+        return jnp.asarray(limits[how == "min"], dtype)
+    return jnp.asarray(int(how == "multiply"), dtype)
+
+
 @rule("aten.scatter_reduce")
 def _scatter_reduce(op: Operation, x, dim, index, source, reduce, *, include_self=True):
-    if not include_self or reduce not in _HOW:
-        raise NoRule(f"reduce={reduce}, include_self={include_self}")
-    return _scattered(op, x, dim, index, source, _HOW[reduce])
+    how = "add" if reduce == "mean" else _HOW.get(reduce)
+    if how is None:
+        raise NoRule(f"reduce={reduce}")
+    if not include_self:
+        x = jnp.where(_scattered(op, jnp.zeros(x.shape, jnp.bool_), dim, index, True, "set"), _neutral(how, x.dtype), x)
+    total = _scattered(op, x, dim, index, source, how)
+    if reduce != "mean":
+        return total
+    counts = _scattered(op, jnp.full(x.shape, int(include_self), jnp.int64), dim, index, 1, "add")
+    counts = jnp.maximum(counts, 1).astype(x.dtype)
+    return total / counts if jnp.issubdtype(x.dtype, jnp.floating) else jnp.floor_divide(total, counts)
 
 
 @rule("aten.index_add")
@@ -112,6 +130,32 @@ def _index_copy(op: Operation, x, dim, index, source):
     return x.at[where].set(source.astype(x.dtype)) if x.ndim else source.reshape(())
 
 
+@rule("aten.put")
+def _put(op: Operation, x, index, source, accumulate=False):
+    target, source = x.reshape(-1).at[index.reshape(-1)], source.reshape(-1).astype(x.dtype)
+    return (target.add(source) if accumulate else target.set(source)).reshape(x.shape)
+
+
+def _nth(mask):
+    """Of each place: how many marked ones are before it."""
+    return jnp.cumsum(mask.reshape(-1).astype(jnp.int64)) - mask.reshape(-1)
+
+
+@rule("aten.masked_scatter")
+def _masked_scatter(op: Operation, x, mask, source):
+    mask = jnp.broadcast_to(mask, op.shape)
+    given = jnp.take(source.reshape(-1), _nth(mask), mode="clip").reshape(op.shape)
+    return jnp.where(mask, given.astype(op.dtype), jnp.broadcast_to(x, op.shape))
+
+
+@rule("aten.masked_scatter_backward")
+def _masked_scatter_backward(op: Operation, gradient, mask, sizes):
+    mask = jnp.broadcast_to(mask, gradient.shape)
+    count = math.prod(op.shape)
+    where = jnp.where(mask.reshape(-1), _nth(mask), count)
+    return jnp.zeros((count + 1,), gradient.dtype).at[where].set(gradient.reshape(-1))[:count].reshape(op.shape)
+
+
 @rule("aten.index_fill")
 def _index_fill(op: Operation, x, dim, index, value):
     where = (slice(None),) * axis(dim, x.ndim) + (index.reshape(-1),)
@@ -123,6 +167,16 @@ def _embedding(op: Operation, table, ids, padding_idx=-1, scale_grad_by_freq=Fal
     if sparse:
         raise NoRule("sparse=True")
     return jnp.take(table, ids, axis=0, mode="clip")
+
+
+@rule("aten.embedding_renorm")
+def _embedding_renorm(op: Operation, table, ids, max_norm, norm_type):
+    """Rows that are read, where they are longer, made as long."""
+    whole = jnp.abs(table.astype(wide(table.dtype)))
+    norms = jnp.max(whole, 1) if norm_type == float("inf") else jnp.sum(whole ** norm_type, 1) ** (1 / norm_type)
+    read = jnp.zeros((table.shape[0],), jnp.bool_).at[ids.reshape(-1)].set(True)
+    factors = jnp.where(read & (norms > max_norm), max_norm / (norms + 1e-7), 1)
+    return table * factors[:, None]
 
 
 @rule("aten.embedding_dense_backward")

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from .table import Operation, arrays, rule
+from .table import Operation, arrays, axis, rule
 
 
 @rule("aten.mm", "aten.bmm", "aten.mv", "aten.dot", "aten.matmul")
@@ -42,6 +42,25 @@ def _addr(op: Operation, c, a, b, *, beta=1, alpha=1):
 def _trilinear(op: Operation, a, b, c, expand1, expand2, expand3, sumdim, unroll_dim=1):
     a, b, c = (jnp.expand_dims(x, tuple(dims)) for x, dims in zip(arrays(op.wide, a, b, c), (expand1, expand2, expand3)))
     return jnp.sum(a * b * c, tuple(sumdim))
+
+
+def _over_others(x, dim):
+    """Summed over all dimensions but one."""
+    return jnp.sum(x, tuple(d for d in range(x.ndim) if d != axis(dim, x.ndim)), keepdims=True)
+
+
+@rule("aten._weight_norm_interface")
+def _weight_norm(op: Operation, v, g, dim=0):
+    v, g = arrays(op.wide, v, g)
+    norms = jnp.sqrt(_over_others(v * v, dim))
+    return v * (g / norms), norms
+
+
+@rule("aten._weight_norm_interface_backward")
+def _weight_norm_backward(op: Operation, gradient, v, g, norms, dim):
+    gradient, v, g, norms = arrays(op.wide, gradient, v, g, norms)
+    along = _over_others(gradient * v, dim) / norms
+    return g / norms * (gradient - v * (along / norms)), along
 
 
 # ---- convolutions --------------------------------------------------------------------------------------------

@@ -96,3 +96,17 @@ def _native_dropout(op: Operation, x, p, train):
         return jnp.zeros_like(x), jnp.zeros(op.shape, jnp.bool_)
     kept = jax.random.uniform(op.key(), op.shape, jnp.float32) >= jnp.float32(p)
     return jnp.where(kept, x.astype(op.wide) * (1 / (1 - p)), 0), kept
+
+
+@rule("aten.rrelu_with_noise_functional")
+def _rrelu(op: Operation, x, noise, lower=0.125, upper=1 / 3, training=False, generator=None):
+    _own_generator(generator)
+    (x,) = arrays(op.wide, x)
+    slope = uniform(op, lower, upper) if training else (lower + upper) / 2
+    return jnp.where(x <= 0, x * slope, x), jnp.where(x <= 0, slope, 1).astype(x.dtype)
+
+
+@rule("aten.rrelu_with_noise_backward")
+def _rrelu_backward(op: Operation, gradient, x, noise, lower, upper, training, of_result):
+    gradient, x, noise = arrays(op.wide, gradient, x, noise)
+    return gradient * (noise if training else jnp.where(x > 0, 1, (lower + upper) / 2))

@@ -11,10 +11,16 @@ from jax import lax
 from .table import Operation, arrays, axes, axis, rule, wide
 
 
+def _total(x, over, keepdim):
+    if jnp.iscomplexobj(x):
+        return lax.complex(*(jnp.sum(part, over, keepdims=keepdim) for part in (jnp.real(x), jnp.imag(x))))
+    return jnp.sum(x, over, keepdims=keepdim)
+
+
 @rule("aten.sum")
 def _sum(op: Operation, x, dim=None, keepdim=False, *, dtype=None):
     (x,) = arrays(op.wide, x)
-    return jnp.sum(x, axes(dim, x.ndim), keepdims=keepdim)
+    return _total(x, axes(dim, x.ndim), keepdim)
 
 
 @rule("aten.mean")
@@ -24,7 +30,7 @@ def _mean(op: Operation, x, dim=None, keepdim=False, *, dtype=None):
     count = 1
     for d in over:
         count *= x.shape[d]
-    return jnp.sum(x, over, keepdims=keepdim) / count
+    return _total(x, over, keepdim) / count
 
 
 @rule("aten.prod")
@@ -150,41 +156,6 @@ def _cumsum(op: Operation, x, dim, *, dtype=None):
 def _cumprod(op: Operation, x, dim, *, dtype=None):
     (x,) = arrays(op.wide, x)
     return x if x.ndim == 0 else jnp.cumprod(x, axis(dim, x.ndim))
-
-
-def _ordered(x, dim, descending):
-    """Sorted, with where each was; equal ones stay in order."""
-    where = lax.broadcasted_iota(jnp.int64, x.shape, dim)
-    if not descending:
-        return lax.sort((x, where), dimension=dim, num_keys=1, is_stable=True)
-    values, found = lax.sort((jnp.flip(x, dim), jnp.flip(where, dim)), dimension=dim, num_keys=1, is_stable=True)
-    return jnp.flip(values, dim), jnp.flip(found, dim)
-
-
-@rule("aten.sort")
-def _sort(op: Operation, x, dim=-1, descending=False, *, stable=True):
-    if x.ndim == 0:
-        return x, jnp.zeros((), jnp.int64)
-    return _ordered(x, axis(dim, x.ndim), descending)
-
-
-@rule("aten.sort.stable")
-def _sort_stable(op: Operation, x, *, stable=True, dim=-1, descending=False):
-    return _sort(op, x, dim, descending)
-
-
-@rule("aten.topk")
-def _topk(op: Operation, x, k, dim=-1, largest=True, sorted=True):
-    if x.ndim == 0:
-        return x, jnp.zeros((), jnp.int64)
-    dim = axis(dim, x.ndim)
-    if largest and jnp.issubdtype(x.dtype, jnp.floating):
-        values, found = lax.top_k(jnp.moveaxis(x, dim, -1), k)
-        return jnp.moveaxis(values, -1, dim), jnp.moveaxis(found, -1, dim)
-    values, found = _ordered(x, dim, largest)
-    return lax.slice_in_dim(values, 0, k, axis=dim), lax.slice_in_dim(found, 0, k, axis=dim)
-
-
 
 
 @rule("aten._softmax")

@@ -189,13 +189,16 @@ def _positions(op: Operation, x, *indices):
 def _slice_scatter(op: Operation, x, source, dim=0, start=None, end=None, step=1):
     dim = axis(dim, x.ndim)
     start, end = _bounds(start, end, x.shape[dim])
+    if step == 1:
+        return lax.dynamic_update_slice_in_dim(x, source.astype(x.dtype), start, dim) if source.size else x
     return x.at[_positions(op, x, (dim, slice(start, end, step)))].set(source.astype(x.dtype))
 
 
 @rule("aten.select_scatter")
 def _select_scatter(op: Operation, x, source, dim, index):
-    index = index + x.shape[axis(dim, x.ndim)] if index < 0 else index
-    return x.at[_positions(op, x, (dim, index))].set(source.astype(x.dtype))
+    dim = axis(dim, x.ndim)
+    index = index + x.shape[dim] if index < 0 else index
+    return lax.dynamic_update_slice_in_dim(x, jnp.expand_dims(source.astype(x.dtype), dim), index, dim)
 
 
 @rule("aten.diagonal_scatter")

@@ -21,7 +21,8 @@ RULES: dict[str, Callable] = {}
 rule = registering(RULES)  # for all forms of operations ("aten.add"), or for one ("aten.pow.Scalar")
 
 DTYPES = {torch.float64: jnp.float64, torch.float32: jnp.float32, torch.float16: jnp.float16, torch.bfloat16: jnp.bfloat16,
-          torch.int64: jnp.int64, torch.int32: jnp.int32, torch.int8: jnp.int8, torch.uint8: jnp.uint8, torch.bool: jnp.bool_}
+          torch.complex128: jnp.complex128, torch.complex64: jnp.complex64, torch.int64: jnp.int64, torch.int32: jnp.int32,
+          torch.int8: jnp.int8, torch.uint8: jnp.uint8, torch.bool: jnp.bool_}
 
 
 def rule_of(target: Any) -> Optional[Callable]:
@@ -67,7 +68,7 @@ class Operation:
 
     def common(self) -> Any:
         """The type in which operands are compared."""
-        found = [1.0 if isinstance(x, torch.SymFloat) else 1 if isinstance(x, torch.SymInt) else x for x in self.inputs
+        found: list[Any] = [1.0 if isinstance(x, torch.SymFloat) else 1 if isinstance(x, torch.SymInt) else x for x in self.inputs
                  if isinstance(x, (torch.Tensor, int, float, bool, torch.SymFloat, torch.SymInt))]
         return dtype_of(torch.result_type(*found[:2])) if len(found) > 1 else dtype_of(found[0].dtype)
 
@@ -79,7 +80,9 @@ class Operation:
 
 
 def arrays(dtype: Any, *values: Any) -> list[jax.Array]:
-    """Operands in one type."""
+    """Operands in one type. Raises NoRule if that were a part of complex numbers."""
+    if not jnp.issubdtype(dtype, jnp.complexfloating) and any(map(jnp.iscomplexobj, values)):
+        raise NoRule("complex numbers")
     return [jnp.asarray(v).astype(dtype) for v in values]
 
 

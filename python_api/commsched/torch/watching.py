@@ -1,0 +1,168 @@
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Whoever looks at parameters or gradients of an eager model in between sees complete ones.
+
+Parameters are reached by attributes of modules, by named_parameters() (and parameters()), by copies and pickles, and gradients
+also by torch.nn.utils.clip_grad, whichever way it has got them. While a model is watched, these functions of PyTorch are
+wrapped: they look whether something is still to be done for the parameter. Modules themselves stay as they are but for hooks,
+which copies and pickles of them do not have.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any, Callable, Iterable, Optional, Protocol
+
+import torch
+from torch import nn
+from torch.nn.utils import clip_grad
+
+
+class Watcher(Protocol):
+    """Of one model."""
+
+    def seen(self, parameter: nn.Parameter) -> None:
+        """It is read, now, by whoever."""
+
+    def look(self, what: str) -> None:
+        """All parameters and gradients are."""
+
+    def zeroed(self, set_to_none: bool) -> None:
+        """All gradients are about to be."""
+
+
+_parameters: "dict[int, weakref.ref[Watcher]]" = {}  # by id
+_modules: "weakref.WeakKeyDictionary[nn.Module, weakref.ref[Watcher]]" = weakref.WeakKeyDictionary()
+_undo: "list[Callable[[], None]]" = []
+
+
+def watch(watcher: Watcher, modules: Iterable[nn.Module], parameters: Iterable[nn.Parameter]) -> Callable[[], None]:
+    """Until what is returned is called, or nobody has the watcher any more."""
+    reference = weakref.ref(watcher)
+    for module in modules:
+        _modules[module] = reference
+    numbers = [id(parameter) for parameter in parameters]
+    for number in numbers:
+        _parameters[number] = reference
+    if not _undo:
+        for owner, name, made in ((nn.Module, "__getattr__", _attribute), (nn.Module, "named_parameters", _named),
+                                  (nn.Module, "_apply", _converted), (nn.Module, "zero_grad", _zeroed),
+                                  (nn.Parameter, "__deepcopy__", _copied), (nn.Parameter, "__reduce_ex__", _copied),
+                                  (clip_grad, "_group_tensors_by_device_and_dtype", _clipped)):
+            _wrap(owner, name, made)
+    return weakref.finalize(watcher, _unwatch, reference, numbers)
+
+
+def _unwatch(reference: "weakref.ref[Watcher]", numbers: "list[int]") -> None:
+    for number in numbers:
+        if _parameters.get(number) is reference:
+            del _parameters[number]
+    for module in [m for m, r in _modules.items() if r is reference]:
+        del _modules[module]
+    if not _parameters and not _modules:
+        while _undo:
+            _undo.pop()()
+
+
+def _of(module: nn.Module) -> Optional[Watcher]:
+    reference = _modules.get(module)
+    return reference() if reference is not None else None
+
+
+class Hook:
+    """A hook of a module. Copies and pickles of the module have one that does nothing. In what torch.compile makes of the
+    module it only notes that."""
+
+    def __init__(self, call: Callable[..., Any]):
+        self._call: Optional[Callable[..., Any]] = call
+        self.compiled = False
+
+    def __call__(self, *arguments: Any) -> Any:
+        if torch.compiler.is_compiling():
+            self.compiled = True
+            return None
+        return self._call(*arguments) if self._call is not None else None
+
+    def __deepcopy__(self, memo: Any) -> "Hook":
+        return _no_hook()
+
+    def __reduce__(self) -> Any:
+        return _no_hook, ()
+
+
+def _no_hook() -> Hook:
+    hook = Hook(lambda *_: None)
+    hook._call = None
+    return hook
+
+
+def _wrap(owner: Any, name: str, made: Callable[[Any], Any]) -> None:
+    own = owner.__dict__[name]
+    setattr(owner, name, made(own))
+    _undo.append(lambda: setattr(owner, name, own))
+
+
+def _attribute(own: Any) -> Any:
+    def __getattr__(self: nn.Module, name: str) -> Any:
+        value = own(self, name)
+        reference = _parameters.get(id(value))
+        if reference is not None and (watcher := reference()) is not None:
+            watcher.seen(value)
+        return value
+    return __getattr__
+
+
+def _copied(own: Any) -> Any:
+    def copied(self: nn.Parameter, *arguments: Any) -> Any:
+        reference = _parameters.get(id(self))
+        if reference is not None and (watcher := reference()) is not None:
+            watcher.seen(self)
+        return own(self, *arguments)
+    return copied
+
+
+def _named(own: Any) -> Any:
+    def named_parameters(self: nn.Module, *arguments: Any, **named: Any) -> Any:
+        watcher = _of(self)
+        if watcher is not None:
+            watcher.look("gradients or parameters are looked at")
+        return own(self, *arguments, **named)
+    return named_parameters
+
+
+def _converted(own: Any) -> Any:
+    def _apply(self: nn.Module, *arguments: Any, **named: Any) -> Any:
+        watcher = _of(self)
+        if watcher is not None:
+            watcher.look("the model is moved or converted")
+        return own(self, *arguments, **named)
+    return _apply
+
+
+def _zeroed(own: Any) -> Any:
+    def zero_grad(self: nn.Module, set_to_none: bool = True) -> None:
+        watcher = _of(self)
+        if watcher is None:
+            return own(self, set_to_none)
+        watcher.zeroed(set_to_none)
+        for module in self.modules():
+            for parameter in module._parameters.values():
+                if parameter is not None and parameter.grad is not None:
+                    if set_to_none:
+                        parameter.grad = None
+                    else:
+                        parameter.grad.detach_().zero_()
+    return zero_grad
+
+
+def _clipped(own: Any) -> Any:
+    def group(*arguments: Any, **named: Any) -> Any:
+        for watcher in {id(w): w for r in _modules.values() if (w := r()) is not None}.values():
+            watcher.look("gradients are clipped")
+        return own(*arguments, **named)
+    return group
+
+
+def in_backward() -> bool:
+    """Whether autograd calls on this thread."""
+    return torch._C._current_graph_task_id() != -1
