@@ -37,9 +37,12 @@ def data(count=1536):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--epochs", type=int, default=10)
+    parser.add_argument("--log", help="file for the metrics of each step, as JSON lines")
+    parser.add_argument("--workers", type=int, help="threads of this process, where no launcher has started several")
     options = parser.parse_args()
 
     job = commsched.init()
+    log = [commsched.JsonLines(options.log)] if options.log and job.rank == 0 else []
     paddle.enable_static()
     paddle.seed(0)  # all ranks begin with the same values
     train, test = data()
@@ -55,11 +58,13 @@ def main():
     executor = paddle.static.Executor(paddle.CPUPlace())
     executor.run(paddle.static.default_startup_program())
 
-    program = commsched.paddle.transpile(example_batch={n: a[:GLOBAL_BATCH] for n, a in train.items()}, metrics={"accuracy": right})
+    program = commsched.paddle.transpile(example_batch={n: a[:GLOBAL_BATCH] for n, a in train.items()}, metrics={"accuracy": right},
+                                         trainers=options.workers if job.size == 1 else None)
     rows = GLOBAL_BATCH // job.size
     for epoch in range(options.epochs):
         order = np.random.default_rng(epoch).permutation(steps * GLOBAL_BATCH).reshape(steps, job.size, rows)
-        metrics = program.run(({n: a[order[i, job.rank]] for n, a in train.items()} for i in range(steps)), scheduler=scheduler)
+        metrics = program.run(({n: a[order[i, job.rank]] for n, a in train.items()} for i in range(steps)), scheduler=scheduler,
+                              log=log)
         if job.rank == 0:
             print(f"epoch {epoch}: loss {np.mean([m['loss'] for m in metrics]):.4f}, accuracy {np.mean([m['accuracy'] for m in metrics]):.3f}")
     program.load_into()  # any rank may

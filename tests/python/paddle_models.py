@@ -131,4 +131,7 @@ def optimizer(name, clip=None, decay=None, rate=0.02, **more):
             "amsgrad": lambda p: o.Adam(1e-3, epsilon=1e-6, amsgrad=True, parameters=p, **how),
             "adagrad": lambda p: o.Adagrad(rate, parameters=p, **how), "rmsprop": lambda p: o.RMSProp(1e-3, epsilon=1e-5, parameters=p, **how),
             "centered": lambda p: o.RMSProp(1e-3, epsilon=1e-4, momentum=0.5, centered=True, parameters=p, **how),
-            "adamax": lambda p: o.Adamax(1e-3, parameters=p, **how)}[name]
+            "adamax": lambda p: o.Adamax(1e-3, parameters=p, **how), "adadelta": lambda p: o.Adadelta(rate, parameters=p, **how),
+            "nadam": lambda p: o.NAdam(1e-3, epsilon=1e-6, parameters=p, **how), "radam": lambda p: o.RAdam(1e-3, epsilon=1e-6, parameters=p, **how),
+            "lamb": lambda p: o.Lamb(1e-3, lamb_weight_decay=decay or 0.0, parameters=p, grad_clip=how["grad_clip"]),
+            "rprop": lambda p: o.Rprop(1e-3, parameters=p, grad_clip=how["grad_clip"])}[name]

@@ -11,7 +11,8 @@ import paddle_models as models  # noqa: E402
 import paddle_training as training  # noqa: E402
 
 STEPS = 3
-OPTIMIZERS = ["sgd", "momentum", "nesterov", "adam", "adamw", "amsgrad", "adagrad", "rmsprop", "centered", "adamax"]
+OPTIMIZERS = ["sgd", "momentum", "nesterov", "adam", "adamw", "amsgrad", "adagrad", "rmsprop", "centered", "adamax", "adadelta", "nadam", "radam",
+              "lamb", "rprop"]
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -3,14 +3,15 @@
 """Programs of PaddlePaddle by the ranks of a job: they come to what the threads of one process come to, to the bit. And the
 examples."""
 
-import importlib.util
+import subprocess
+import sys
 
 import pytest
 
 pytest.importorskip("paddle", reason="needs PaddlePaddle (scripts/setup.sh --bench)")
 
 import numpy as np  # noqa: E402
-from rank_job import ROOT, ended, free_port, outputs, start, token_file  # noqa: E402
+from rank_job import ROOT, TIME_LIMIT, ended, environment, free_port, outputs, start, token_file  # noqa: E402
 
 
 STEP = """
@@ -86,8 +87,28 @@ def test_the_example_of_ranks(tmp_path):
     assert len(lines) == 11 and float(lines[-1].split(": ")[1]) > 0.9
 
 
-def test_the_example_of_servers():
-    spec = importlib.util.spec_from_file_location("paddle_transformer", ROOT / "examples/paddle/transformer.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    assert module.main() < 1.0
+def last_loss(lines):
+    return float([line for line in lines if line.startswith("step")][-1].split("loss ")[1])
+
+
+def test_the_example_of_servers(tmp_path):
+    """Alone, and as two ranks, with the servers within them: the same numbers."""
+    path, found = ROOT / "examples/paddle/transformer.py", {}
+    alone = subprocess.run([sys.executable, path], capture_output=True, text=True, env=environment(0, 1, 1), timeout=TIME_LIMIT)
+    assert alone.returncode == 0, alone
+    found = outputs(ended([start(path, rank, 2, port, COMMSCHED_TOKEN_FILE=token) for port, token in [(free_port(), token_file(tmp_path))]
+                           for rank in range(2)]))
+    assert [line for line in alone.stdout.splitlines() if line.startswith("step")] == [line for line in found[0] if line.startswith("step")]
+    assert last_loss(found[0]) < 1.0
+
+
+def test_paddles_launcher(tmp_path):
+    """It says who is who in variables of its own."""
+    path = tmp_path / "who.py"
+    path.write_text("import commsched\njob = commsched.init(deadline=60)\n"
+                    f"open(f'{tmp_path}/' + str(job.rank), 'w').write(f'{{job.rank}} of {{job.size}}, {{job.local_rank}}')\n")
+    clean = {n: v for n, v in environment(0, 1, 1).items() if n not in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")}
+    done = subprocess.run([sys.executable, "-m", "paddle.distributed.launch", "--nproc_per_node", "2", "--log_dir", str(tmp_path / "log"), str(path)],
+                          capture_output=True, text=True, env=clean, timeout=TIME_LIMIT)
+    assert done.returncode == 0, done
+    assert [(tmp_path / str(rank)).read_text() for rank in range(2)] == ["0 of 2, 0", "1 of 2, 1"]

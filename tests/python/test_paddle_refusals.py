@@ -124,9 +124,34 @@ def test_what_is_no_program():
         commsched.paddle.transpile(nn.Linear(2, 2))
 
 
-def test_halves():
-    refused(*program_of(lambda x, y: F.cross_entropy(nn.Linear(4, 3)(x.astype("float16").astype("float32")), y)),
-            "must have an element type of f64, f32, i64, i32, i8, u8 or bool, got: float16")
+def test_a_parameter_in_sixteen_bits():
+    def body(x, y):
+        weight = paddle.static.create_parameter([4, 3], "bfloat16", default_initializer=nn.initializer.Constant(0.0))
+        return F.cross_entropy((x.astype("bfloat16").matmul(weight)).astype("float32"), y)
+    refused(*program_of(body, run=False), "variable '.*' must have an element type of f64, f32 or integers, got: bfloat16; at level O1 of mixed "
+            "precision parameters stay in f32")
+
+
+def test_complex_numbers():
+    refused(*program_of(lambda x, y: F.cross_entropy(nn.Linear(4, 3)(paddle.real(x.astype("complex64"))), y)),
+            "must have an element type of f64, f32, bf16, f16, i64, i32, i8, u8 or bool, got: complex64")
+
+
+def test_asgd():
+    refused(*program_of(plain, optimizer=lambda loss: paddle.optimizer.ASGD(0.1, 2).minimize(loss)), r"operation pd_op\.asgd_ with its count of steps",
+            error=commsched.UnsupportedOp)
+
+
+def test_a_loop_of_cells():
+    def body(x, y):
+        return F.cross_entropy(nn.RNN(nn.SimpleRNNCell(2, 3))(x.reshape([-1, 2, 2]))[1], y)
+    refused(*program_of(body), "operation pd_op.while is not supported", error=commsched.UnsupportedOp)
+
+
+def test_dropout_between_recurrent_layers():
+    def body(x, y):
+        return F.cross_entropy(nn.LSTM(2, 3, num_layers=2, dropout=0.5)(x.reshape([-1, 2, 2]))[0][:, -1], y)
+    refused(*program_of(body), "operation pd_op.rnn with dropout between layers is not supported", error=commsched.UnsupportedOp)
 
 
 def test_a_metric_that_is_no_scalar():

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Programs of PaddlePaddle: rates, values back into the scope, dropout, tables, the names of Paddle's transpiler, and what
 is refused."""
+import importlib
+
 import pytest
 
 pytest.importorskip("paddle", reason="needs PaddlePaddle (scripts/setup.sh --bench)")
@@ -49,6 +51,120 @@ def test_schedulers(kind, servers):
                                                      pservers=servers)
     assert max(apart.values()) <= 2e-6 and moved > 0.05
     np.testing.assert_allclose(*losses, rtol=1e-4)
+
+
+ALL_SCHEDULERS = {
+    "NoamDecay": (4, 3, 2.0), "PiecewiseDecay": ([1, 3], [0.1, 0.02, 0.05]), "NaturalExpDecay": (0.1, 0.5), "InverseTimeDecay": (0.1, 0.5),
+    "PolynomialDecay": (0.1, 4), "LinearWarmup": (0.1, 3, 0.0, 0.1), "ExponentialDecay": (0.1, 0.5), "MultiStepDecay": (0.1, [1, 3]), "StepDecay": (0.1, 2),
+    "LambdaDecay": (0.1, lambda step: 1 / (1 + step)), "CosineAnnealingDecay": (0.1, 3), "MultiplicativeDecay": (0.1, lambda step: 0.7),
+    "OneCycleLR": (0.1, 5), "CyclicLR": (0.01, 0.1, 2), "LinearLR": (0.1, 3), "CosineAnnealingWarmRestarts": (0.1, 2)}
+
+
+def test_all_schedulers():
+    """Of one weight with a gradient of 1, the sum of the rates is what it has gone; ReduceOnPlateau is refused elsewhere."""
+    lr = paddle.optimizer.lr
+    assert set(ALL_SCHEDULERS) | {"LRScheduler", "ReduceOnPlateau"} == set(lr.__all__)
+    for name, arguments in ALL_SCHEDULERS.items():
+        main, startup, scope = paddle.static.Program(), paddle.static.Program(), paddle.static.Scope()
+        with paddle.utils.unique_name.guard(), paddle.static.program_guard(main, startup):
+            x = paddle.static.data("x", [None, 1])
+            weight = paddle.static.create_parameter([1], "float32", name="w", default_initializer=nn.initializer.Constant(0.0))
+            scheduler = getattr(lr, name)(*arguments)
+            paddle.optimizer.SGD(scheduler).minimize(paddle.mean(x * weight))
+        with paddle.static.scope_guard(scope):
+            paddle.static.Executor(paddle.CPUPlace()).run(startup)
+        with commsched.paddle.transpile(main, {"x": np.ones((2, 1), np.float32)}, scope=scope) as program:
+            program.run([{"x": np.ones((2, 1), np.float32)}] * 4, scheduler=scheduler)
+            again = getattr(lr, name)(*arguments)
+            rates = [(again(), again.step())[0] for _ in range(4)]
+            np.testing.assert_allclose(-program.params["w"], sum(rates), rtol=1e-5, err_msg=name)
+            assert len(set(rates)) > 1, name
+
+
+def test_rates_of_parameters_and_regularisation():
+    """ParamAttr(learning_rate=, regularizer=), L1 and L2, beside each other."""
+    def make():
+        attribute = paddle.ParamAttr(learning_rate=0.1, regularizer=paddle.regularizer.L2Decay(0.3))
+        return nn.Sequential(nn.Linear(4, 6, weight_attr=attribute), nn.Tanh(), nn.Linear(6, 3))
+    for optimizer in (lambda p: paddle.optimizer.Momentum(0.5, 0.9, parameters=p, weight_decay=paddle.regularizer.L1Decay(0.02)),
+                      lambda p: paddle.optimizer.SGD(paddle.optimizer.lr.StepDecay(0.5, 1, 0.5), parameters=p)):
+        scheduled = not isinstance(optimizer(small().parameters())._learning_rate, float)
+        training.assert_same(*training.compare(make, models.cross_entropy, INPUTS, optimizer, batches(6, 3), workers=2, scheduled=scheduled), bound=2e-6)
+
+
+class Scaled:
+    """An optimizer with a loss scale, as programs have it."""
+
+    def __init__(self, optimizer, **how):
+        self.optimizer, self.scaler = optimizer, paddle.amp.GradScaler(**how)
+
+    def minimize(self, loss):
+        return self.scaler.minimize(paddle.static.amp.decorate(self.optimizer), self.scaler.scale(loss))
+
+
+@pytest.fixture
+def half_state():
+    """Of f32 and bf16, GradScaler does nothing."""
+    state = importlib.import_module("paddle.amp.auto_cast").amp_global_state()
+    saved, state.amp_dtype = state.amp_dtype, "float16"
+    yield
+    state.amp_dtype = saved
+
+
+@pytest.mark.parametrize("scale", [1024.0, 3e38], ids=["grows", "overflows"])
+@pytest.mark.parametrize("name", ["adam", "momentum"])
+def test_loss_scaling(half_state, scale, name):
+    """In f32, so that Paddle's executor can be asked: steps with gradients that are not finite change nothing but the scale. That
+    each worker has such gradients, one program for all need not have, whose losses are smaller."""
+    how = dict(init_loss_scaling=scale, incr_every_n_steps=2, decr_every_n_nan_or_inf=1)
+    apart, moved, program, losses = training.compare(
+        small, models.cross_entropy, INPUTS, lambda p: Scaled(models.optimizer(name)(p), **how), [{**b, "x": 5 * b["x"]} for b in batches(2, 6)],
+        workers=2 if scale < 1e38 else 1)
+    (found,) = [n for n in program.slots() if n.startswith("loss_scaling")]
+    assert program.slots()[found] != scale and apart.pop(found) == 0.0
+    training.assert_same(apart, moved, program, losses, bound=5e-6)
+
+
+def test_loss_scaling_with_servers_is_refused(half_state):
+    one = built(lambda p: Scaled(models.optimizer("adam")(p), init_loss_scaling=1024.0))
+    with pytest.raises(commsched.RefusedProgram, match='reads state "loss_scaling_0", which depends on gradients'):
+        program_of(one, pservers=2)
+
+
+def test_auto_cast():
+    """bf16 of level O1: Paddle's executor has no such gradients on CPUs. Parameters stay f32, and are near those in f32."""
+    def mixed(net, x, y):
+        with paddle.amp.auto_cast(level="O1", dtype="bfloat16"):
+            return F.cross_entropy(net(x), y)
+    given = batches(8, 5)
+    plain, half = (program_of(built(models.optimizer("momentum"), loss=loss), example=given[0], trainers=2) for loss in (models.cross_entropy, mixed))
+    wanted, found = plain.run(given), half.run(given)
+    assert "bf16" in half.mlir(0) and all(v.dtype == np.float32 for v in half.params.values())
+    apart = max(training.distance(half.params[n], v) for n, v in plain.params.items())
+    assert 0 < apart < 0.02, apart
+    np.testing.assert_allclose([m["loss"] for m in found], [m["loss"] for m in wanted], rtol=0.02)
+    half.check(batches(9, 1))
+
+
+def test_saved_by_paddle(tmp_path):
+    """What paddle.static.save has written goes on here, and what has come of it goes back."""
+    one, given = built(models.optimizer("adam")), batches(5, 3)
+    scope, other, executor = training.start(one, 3), training.start(one, 4), paddle.static.Executor(paddle.CPUPlace())
+    with paddle.static.scope_guard(scope):
+        executor.run(one.main, feed=given[0])
+        paddle.static.save(one.main, str(tmp_path / "saved"))
+        for batch in given[1:]:
+            executor.run(one.main, feed=batch)
+    with paddle.static.scope_guard(other):
+        paddle.static.load(one.main, str(tmp_path / "saved"), executor)
+        program = commsched.paddle.transpile(one.main, given[0], trainers=2)
+        program.run(given[1:])
+        program.load_into()
+        paddle.static.save(one.main, str(tmp_path / "again"))
+    wanted = training.values_of(one, scope)
+    assert max(training.distance(wanted[n], v) for n, v in program.slots().items()) < 1e-6
+    state = paddle.static.load_program_state(str(tmp_path / "again"))
+    assert all(state[n].tobytes() == v.tobytes() for n, v in program.params.items())
 
 
 def test_a_rate_in_the_scope_counts():

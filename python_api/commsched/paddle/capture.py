@@ -23,6 +23,10 @@ from . import values
 _PADDLE = os.path.dirname(os.path.abspath(paddle.__file__)) + os.sep
 _SOURCES = ("builtin.parameter", "pd_op.data")
 _OF_ROWS = ("sgd_", "momentum_", "adam_")  # of these, rows without a gradient are as with one that is zero
+_IN_PLACE = {  # of these operations, results that are not named after what they replace
+    "pd_op.cross_entropy_with_softmax_": {"softmax": "input"},
+    "pd_op.adadelta_": {"moment_out": "avg_squared_grad", "inf_norm_out": "avg_squared_update"},
+    "pd_op.update_loss_scaling_": {"loss_scaling": "prev_loss_scaling", "out_good_steps": "in_good_steps", "out_bad_steps": "in_bad_steps"}}
 _OPTIMIZERS = ("param", "grad", "learning_rate")  # operands that an operation of an optimizer has
 
 
@@ -45,6 +49,12 @@ class Op:
     outputs: Sequence[Optional[Result]]
     attributes: Mapping[str, Any]
     place: Optional[str]
+
+    def input(self, name: str) -> int:
+        """The id of an operand that is not left out."""
+        number = self.inputs[name]
+        assert number is not None, (self.name, name)
+        return number
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,6 +90,15 @@ def _frames(op: Any) -> list[tuple[str, int]]:
     """Innermost first."""
     found = re.findall(r'File "([^"]+)", line (\d+)', "\n".join(op.callstack))
     return [(file, int(line)) for file, line in reversed(found)]
+
+
+def replaced(op: Op, result: Optional[Result]) -> Optional[int]:
+    """The operand of which a result is the new value, in its place: who reads that one later reads the result."""
+    if result is None or not op.name.endswith("_"):
+        return None
+    own = _IN_PLACE.get(op.name, {}).get(result.name)
+    name = own or ("x" if result.name == "out" else result.name.removesuffix("_out") if result.name.endswith("_out") else None)
+    return None if name is None else op.inputs.get(name)
 
 
 class _Reader:
@@ -128,7 +147,9 @@ class _Reader:
             self._source(op, name, attributes)
             return
         if name in ("builtin.set_parameter", "builtin.shadow_output"):
-            self.named_updates[attributes.get("parameter_name") or attributes.get("output_name")] = operands[0]
+            named, number = attributes.get("parameter_name") or attributes.get("output_name"), operands[0]
+            assert named is not None and number is not None, name
+            self.named_updates[named] = number
             return
         if name == "pd_op.fetch":
             return
@@ -161,6 +182,10 @@ class _Reader:
         name = attributes.get("parameter_name") or attributes.get("name")
         what = f"variable '{name}'"
         result = self._result("out", value, what)
+        assert name is not None and result is not None and result.shape is not None and result.dtype is not None, what
+        if result.dtype in values.HALVES:
+            raise FrontEndError(f"{what} must have an element type of f64, f32 or integers, got: {result.dtype}; at level O1 of mixed precision "
+                                "parameters stay in f32")
         persistable = kind == "builtin.parameter" or bool(np.any(attributes.get("persistable", False)))
         trainable = bool(np.all(attributes.get("trainable", False)))
         self.sources.append((kind, Source(name, result.id, result.shape, result.dtype), persistable, trainable))
@@ -177,19 +202,60 @@ class _Reader:
             made = any(f.endswith(os.path.join("autograd", "ir_backward.py")) for f, _ in frames)
             if made or not frames and op.name not in ("pd_op.full", "pd_op.full_int_array") and not op.name.startswith("builtin."):
                 last = i
+        # What takes the last list of gradients apart has no place either.
+        while last + 1 < len(self.ops) and self.ops[last + 1].name == "builtin.split" and self._made_before(self.ops[last + 1], last + 1):
+            last += 1
         return last + 1
 
+    def _made_before(self, op: Op, position: int) -> bool:
+        return all(self.maker.get(n, position) < position for n in op.inputs.values() if n is not None)
+
     def loss(self) -> int:
-        """What the backward pass begins with ones of the shape of."""
+        """What the backward pass begins with ones of the shape of; where that is a loss times the scale of mixed precision, the
+        loss."""
+        scales = {op.inputs["scale"] for op in self.ops if op.name == "pd_op.check_finite_and_unscale_"}
         for op, frames in zip(self.ops, self.frames):
             if op.name == "pd_op.full_like" and any(f.endswith(os.path.join("autograd", "ir_backward.py")) for f, _ in frames):
-                return op.inputs["x"]
+                number = op.input("x")
+                made = self.ops[self.maker[number]] if number in self.maker else None
+                scaled = made is not None and made.name == "pd_op.multiply" and made.inputs["y"] in scales
+                return made.input("x") if made is not None and scaled else number
         raise FrontEndError("the program must have a backward pass: call optimizer.minimize(loss) first")
+
+    def leaves(self, number: Optional[int]) -> list[str]:
+        """Names of the sources that a value is made of."""
+        names = {s.id: s.name for _, s, _, _ in self.sources}
+        found: list[str] = []
+        seen, left = set(), [number]
+        while left:
+            number = left.pop()
+            if number is None or number in seen:
+                continue
+            seen.add(number)
+            if number in names:
+                found.append(names[number])
+            elif number in self.maker:
+                left += self.ops[self.maker[number]].inputs.values()
+        return found
+
+    def in_list(self, split: Op, number: int) -> Optional[int]:
+        """Of what becomes the value `number` of a list, the element before the operation that makes the list."""
+        at = [o.id if o is not None else None for o in split.outputs].index(number)
+        (of,) = split.inputs.values()
+        if of not in self.maker or self.ops[self.maker[of]].name == "builtin.combine":
+            lists = [of]
+        else:
+            lists = list(self.ops[self.maker[of]].inputs.values())
+        for operand in lists:
+            if operand in self.maker and self.ops[self.maker[operand]].name == "builtin.combine":
+                elements = list(self.ops[self.maker[operand]].inputs.values())
+                return elements[at] if at < len(elements) else None
+        return None
 
     def gradient_of(self, op: Op, boundary: int) -> Optional[int]:
         """The raw gradient that an operation of an optimizer uses: what the backward pass has left, before clipping and
         regularisation, which have the gradient as their first operand."""
-        of = self.results[op.inputs["param"]]
+        of = self.results[op.input("param")]
 
         def find(number: Optional[int], seen: set) -> Optional[int]:
             if number is None or number in seen or number not in self.maker:
@@ -198,6 +264,9 @@ class _Reader:
             if self.maker[number] < boundary:
                 own = self.results[number]
                 return number if (own.shape, own.dtype) == (of.shape, of.dtype) else None
+            maker = self.ops[self.maker[number]]
+            if maker.name == "builtin.split":  # one of the list that an operation makes of a list
+                return find(self.in_list(maker, number), seen)
             for operand in self.ops[self.maker[number]].inputs.values():
                 found = find(operand, seen)
                 if found is not None:
@@ -213,7 +282,8 @@ def capture(program: Any, metrics: "Mapping[str, Any] | Sequence[Any]" = ()) -> 
     by_id = {s.id: s for _, s, _, _ in reader.sources}
     persistable = {s.name for _, s, p, _ in reader.sources if p}
     updated: dict[int, Source] = {}
-    updates, gradients, rates, lazy = dict(reader.named_updates), {}, [], []
+    updates, rates, lazy = dict(reader.named_updates), [], []
+    gradients: dict[int, int] = {}
     for name in updates:
         if name not in persistable:
             raise FrontEndError(f"variable '{name}', which the program sets, must be one that it reads as well")
@@ -221,9 +291,10 @@ def capture(program: Any, metrics: "Mapping[str, Any] | Sequence[Any]" = ()) -> 
         if not op.name.endswith("_"):
             continue
         where = f"{shown(op.place)}: " if op.place else ""
-        for o in op.outputs:  # <input>_out is the input, in its place
-            source = by_id.get(op.inputs.get(o.name.removesuffix("_out"))) if o is not None and o.name.endswith("_out") else None
-            if source is not None and source.name in persistable:
+        for o in op.outputs:
+            number = replaced(op, o)
+            source = None if number is None else by_id.get(number)
+            if o is not None and source is not None and source.name in persistable:
                 if source.name in updates:
                     raise FrontEndError(f"{where}'{source.name}' must be updated once in a step, got: a second time by {op.name}")
                 updates[source.name] = o.id
@@ -232,7 +303,7 @@ def capture(program: Any, metrics: "Mapping[str, Any] | Sequence[Any]" = ()) -> 
             continue
         if i < boundary:
             raise FrontEndError(f"{where}the program must have one backward pass with its update behind it, got: several")
-        param = by_id.get(op.inputs["param"])
+        param = by_id.get(op.input("param"))
         if param is None:
             raise FrontEndError(f"{where}{op.name} must update a parameter, got: a computed tensor")
         raw = reader.gradient_of(op, boundary)
@@ -246,14 +317,10 @@ def capture(program: Any, metrics: "Mapping[str, Any] | Sequence[Any]" = ()) -> 
             raise FrontEndError(f"{where}'{param.name}' and '{by_id[gradients[raw]].name}' have one gradient in common, which must be two")
         gradients[raw] = param.id
         updated[param.id] = param
-        rate = by_id.get(op.inputs["learning_rate"])
-        if rate is None or rate.name not in persistable:
-            raise FrontEndError(f"{where}the rate of {op.name} is computed in the program, where it would be one more part of the step; use "
-                                "a number or a paddle.optimizer.lr scheduler")
-        if rate.name not in rates:
-            rates.append(rate.name)
+        rates += [n for n in reader.leaves(op.input("learning_rate")) if n not in rates]
         if of_rows and op.attributes.get("lazy_mode"):  # which does nothing to other gradients
             lazy.append(param.name)
+    rates = [n for n in rates if n in persistable and n not in updates]  # what the step changes itself is state
     if not updated:
         raise FrontEndError("the program must have operations of an optimizer: call optimizer.minimize(loss) first")
     pairs = list(metrics.items()) if isinstance(metrics, Mapping) else [(_name_of(v, i), v) for i, v in enumerate(metrics)]
@@ -272,10 +339,13 @@ def capture(program: Any, metrics: "Mapping[str, Any] | Sequence[Any]" = ()) -> 
 def _changed_in_place(reader: _Reader, position: int, by_id: Mapping[int, Source], updates: dict[str, int], where: str) -> None:
     """An operation that changes its operand x, a variable that is carried, becomes its update; others like it are refused."""
     op = reader.ops[position]
-    changed = [by_id[n] for n in op.inputs.values() if n in by_id and by_id[n].name not in updates]
+    if op.name in ("pd_op.check_finite_and_unscale_", "pd_op.update_loss_scaling_"):
+        return  # which change what `replaced` says
+    changed = [by_id[n] for n in op.inputs.values() if n is not None and n in by_id and by_id[n].name not in updates]
     if not changed or any(o is not None and o.name.endswith("_out") for o in op.outputs):
         return
-    source, out = by_id.get(op.inputs.get("x")), op.outputs[0]
+    number, out = op.inputs.get("x"), op.outputs[0]
+    source = None if number is None else by_id.get(number)
     later = any(source is not None and source.id in other.inputs.values() for other in reader.ops[position + 1:])
     if source is None or later or len(op.outputs) != 1 or out is None:
         raise FrontEndError(f"{where}{op.name} changes '{changed[0].name}' in its place; use the form that returns another tensor")

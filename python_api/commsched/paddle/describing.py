@@ -96,22 +96,22 @@ def describe(step: Step, arguments: tuple, *, workers: int, devices: int = 1, se
         specs = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in initial]
         specs += [jax.ShapeDtypeStruct(shape, s.dtype) for shape, s in zip(shapes, captured.batches)]
 
-        def flat(*inputs):
-            inputs, next_seed, random = list(inputs), [], None
+        def flat(*arrays):
+            inputs, next_seed, random = list(arrays), [], None
             if names.seed:
                 kept, drawn = jax.random.split(jax.random.wrap_key_data(inputs.pop(len(carried))))
                 random, next_seed = jax.random.fold_in(drawn, jax_worker.worker_index()), [jax.random.key_data(kept)]
             given = {s.id: value for s, value in zip([*carried, *captured.batches], inputs)}
             found = interpret.run(captured, given, located, (samples, samples // parts), random)
             updates = {n: found[i] for n, i in captured.updates.items() if found[i] is not None}
-            results[:] = [("updates", n) for n in updates] + [("updates", names.seed)] * len(next_seed)
+            results[:] = [("updates", n) for n in updates] + [("updates", names.seed or "")] * len(next_seed)
             results.extend(("metric", n) for n in names.metrics.values())
             return [_fitting(n, v, step.values[n]) for n, v in updates.items()] + next_seed + [
                 _metric(n, found[i]) for n, i in captured.metrics.items()]
         with marking(False):
             module = _lower(flat, specs)
     kinds = [("param", s.name) for s in captured.params] + [("state", s.name) for s in captured.state]
-    kinds += [("state", names.seed)] * bool(names.seed)
+    kinds += [("state", names.seed)] if names.seed else []
     slots = [Slot(n, k, a) for (k, n), a in zip(kinds, initial)]
     kinds += [("batch", names.batches[s.name]) for s in captured.batches]
     printer = Printer()

@@ -14,7 +14,7 @@ from ..errors import FrontEndError, UnsupportedOp
 from ..frontend.jax_gradient import gradient_p
 from ..frontend.located import Located
 from ..frontend.rules import applied, keys
-from .capture import Captured, Op
+from .capture import Captured, Op, replaced
 from .rules import RULES, Operation, pullback
 
 _DRAWING = ("pd_op.dropout",)
@@ -31,7 +31,7 @@ def run(captured: Captured, inputs: Mapping[int, Any], located: Located, rows: "
     """All values by id. inputs: of the sources. rows: samples of the global batch, and of what is given here. random: the
     key that all numbers are drawn from."""
     found: dict[int, Any] = dict(inputs)
-    key = keys(random)
+    key, lists = keys(random), {}
     for i, op in enumerate(captured.ops):
         if i == captured.boundary:
             _mark(captured, inputs, found)
@@ -39,7 +39,24 @@ def run(captured: Captured, inputs: Mapping[int, Any], located: Located, rows: "
             for result, value in zip(op.outputs, _apply(op, found, located, key, rows)):
                 if result is not None:
                     found[result.id] = value
+        if op.name == "builtin.combine":
+            (result,) = op.outputs
+            assert result is not None
+            lists[result.id] = list(op.inputs.values())
+        _replace(op, found, lists)
     return found
+
+
+def _replace(op: Op, found: "dict[int, Any]", lists: "Mapping[int, list]") -> None:
+    """What an operation changes in its place is so for all who read it later, by whichever name. lists: the elements of each."""
+    for result in op.outputs:
+        number = replaced(op, result)
+        if result is None or number is None:
+            continue
+        new = found[result.id]
+        for old, value in zip(lists[number], new) if number in lists else [(number, new)]:
+            if old in found and value is not None and getattr(found[old], "shape", None) == value.shape:
+                found[old] = value
 
 
 def _mark(captured: Captured, inputs: Mapping[int, Any], found: dict[int, Any]) -> None:
@@ -56,12 +73,12 @@ def _apply(op: Op, found: Mapping[int, Any], located: Located, key: Callable, ro
     if op.name == "builtin.combine":
         return (list(operands.values()),)
     if op.name in ("builtin.split", "builtin.slice"):
-        (value,) = operands.values()
+        value: Any = next(iter(operands.values()))
         return tuple(value) if op.name == "builtin.split" else (value[op.attributes["index"]],)
     place = located.text(op.place)
     dialect, _, name = op.name.partition(".")
     operation = Operation(name, op.attributes, [o.name if o else "" for o in op.outputs],
-                          [o and (o.shape if o.shape is not None else ()) for o in op.outputs], [o and o.dtype for o in op.outputs], key)
+                          [None if o is None else o.shape or () for o in op.outputs], [None if o is None else o.dtype for o in op.outputs], key)
     rule = RULES.get(name) if dialect == "pd_op" else None
     if rule is None and not (name.endswith("_grad") and name.removesuffix("_grad") in RULES):
         raise UnsupportedOp(op.name, place)
@@ -100,5 +117,6 @@ def _checked(op: Op, value: Any, result: Any, operands: Mapping[str, Any], rows:
     if len(value.shape) != len(result.shape):
         raise AssertionError(f"the rule gives {list(value.shape)}, not {list(result.shape)}")
     # What is updated in its place keeps its type, whatever Paddle notes (f32 of momentum_ in f64).
-    old = operands.get(result.name.removesuffix("_out")) if result.name.endswith("_out") else None
+    number = replaced(op, result)
+    old = None if number is None else next(v for n, v in operands.items() if op.inputs[n] == number)
     return value.astype(result.dtype if old is None else old.dtype)

@@ -6,20 +6,22 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import paddle
 
 from ..errors import FrontEndError
 
 _ELEMENTS = {"float64": np.float64, "float32": np.float32, "int64": np.int64, "int32": np.int32, "int8": np.int8, "uint8": np.uint8,
-             "bool": np.bool_, "bool_": np.bool_}
+             "bool": np.bool_, "bool_": np.bool_, "bfloat16": ml_dtypes.bfloat16, "float16": np.float16}
+HALVES = (np.dtype(ml_dtypes.bfloat16), np.dtype(np.float16))  # of what is computed, but of no variable
 
 
 def dtype_of(dtype: Any, what: str) -> np.dtype:
     """Of a paddle.dtype. Raises FrontEndError for one that programs have not."""
     name = str(dtype).rpartition(".")[2].lower()
     if name not in _ELEMENTS:
-        raise FrontEndError(f"{what} must have an element type of f64, f32, i64, i32, i8, u8 or bool, got: {name}")
+        raise FrontEndError(f"{what} must have an element type of f64, f32, bf16, f16, i64, i32, i8, u8 or bool, got: {name}")
     return np.dtype(_ELEMENTS[name])
 
 

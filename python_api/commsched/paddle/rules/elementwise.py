@@ -30,14 +30,41 @@ for _name, _function in {
         "sigmoid": jax.nn.sigmoid, "logsigmoid": jax.nn.log_sigmoid, "silu": lambda x: x * jax.nn.sigmoid(x), "softsign": jax.nn.soft_sign,
         "relu": lambda x: jnp.maximum(x, 0), "relu6": lambda x: jnp.clip(x, 0, 6), "floor": jnp.floor, "ceil": jnp.ceil,
         "round": jnp.round, "sign": jnp.sign, "isnan": jnp.isnan, "isinf": jnp.isinf, "logical_not": lambda x: x == 0,
-        "assign": lambda x: x, "mish": lambda x: x * jnp.tanh(jax.nn.softplus(x)), "tanh_shrink": lambda x: x - jnp.tanh(x)}.items():
+        "asin": jnp.arcsin, "acos": jnp.arccos, "atan": jnp.arctan, "asinh": jnp.arcsinh, "acosh": jnp.arccosh, "atanh": jnp.arctanh,
+        "isfinite": jnp.isfinite, "trunc": jnp.trunc, "assign": lambda x: x, "mish": lambda x: x * jnp.tanh(jax.nn.softplus(x)),
+        "tanh_shrink": lambda x: x - jnp.tanh(x)}.items():
     rule(_name)(_with(_function))
-for _name, _function in {"assign_": lambda x: x, "relu_": lambda x: jnp.maximum(x, 0), "share_data": lambda x: x, "share_data_": lambda x: x}.items():
+for _name, _function in {"assign_": lambda x: x, "relu_": lambda x: jnp.maximum(x, 0), "share_data": lambda x: x, "share_data_": lambda x: x,
+                         "memcpy": lambda x: x}.items():
     rule(_name)(_with(_function))
 
 rule("leaky_relu")(_with(lambda x, slope: jnp.where(x > 0, x, x * slope), "negative_slope"))
 rule("hardsigmoid")(_with(lambda x, slope, offset: jnp.clip(x * slope + offset, 0, 1), "slope", "offset"))
 rule("elu")(_with(lambda x, alpha: jnp.where(x > 0, x, alpha * jnp.expm1(jnp.minimum(x, 0))), "alpha"))
+rule("celu")(_with(lambda x, alpha: jnp.where(x > 0, x, alpha * jnp.expm1(jnp.minimum(x, 0) / alpha)), "alpha"))
+rule("selu")(_with(lambda x, scale, alpha: scale * jnp.where(x > 0, x, alpha * jnp.expm1(jnp.minimum(x, 0))), "scale", "alpha"))
+rule("stanh")(_with(lambda x, a, b: b * jnp.tanh(a * x), "scale_a", "scale_b"))
+rule("softshrink")(_with(lambda x, t: jnp.where(x > t, x - t, jnp.where(x < -t, x + t, 0)), "threshold"))
+rule("hardshrink")(_with(lambda x, t: jnp.where(jnp.abs(x) > t, x, 0), "threshold"))
+rule("thresholded_relu")(_with(lambda x, t, low: jnp.where(x > t, x, low), "threshold", "value"))
+rule("hardtanh")(_with(jnp.clip, "t_min", "t_max"))
+
+
+@rule("logit")
+def _logit(op: Operation, x):
+    x = jnp.clip(x, op["eps"], 1 - op["eps"]) if op["eps"] else x
+    return jnp.log(x / (1 - x))
+
+
+@rule("prelu")
+def _prelu(op: Operation, x, alpha):
+    if alpha.size > 1:
+        if op["mode"] != "channel" or op["data_format"] not in ("NC", "NCL", "NCHW", "NCDHW"):
+            raise NoRule(f"mode {op['mode']} and layout {op['data_format']}")
+        alpha = alpha.reshape([-1 if d == 1 else 1 for d in range(x.ndim)])
+    else:
+        alpha = alpha.reshape(())
+    return jnp.where(x > 0, x, alpha * x)
 
 
 @rule("swish")
@@ -77,10 +104,15 @@ for _name, _function in {
         "sqrt": lambda op, out, g: 0.5 * g / out, "rsqrt": lambda op, out, g: -0.5 * g * out * out * out,
         "reciprocal": lambda op, out, g: -g * out * out,
         "hardsigmoid": lambda op, out, g: jnp.where((out > 0) & (out < 1), g * op["slope"], 0),
-        "expm1": lambda op, out, g: g * (out + 1)}.items():
+        "expm1": lambda op, out, g: g * (out + 1),
+        "selu": lambda op, out, g: jnp.where(out > 0, g * op["scale"], g * (out + op["scale"] * op["alpha"]))}.items():
     def _of_result(op: Operation, out, out_grad, *, _function=_function, **_):
         return _function(op, out, out_grad)
     rule(f"{_name}_grad")(_of_result)
+
+
+for _name in ("floor", "ceil", "round", "trunc", "sign"):
+    rule(f"{_name}_grad")(lambda op, out_grad, **_: jnp.zeros_like(out_grad))
 
 
 @rule("elu_grad")
@@ -101,6 +133,11 @@ for _name, _function in {"add": jnp.add, "subtract": jnp.subtract, "multiply": j
                          "not_equal": jnp.not_equal, "less_than": jnp.less, "less_equal": jnp.less_equal, "greater_than": jnp.greater,
                          "greater_equal": jnp.greater_equal}.items():
     rule(_name)(lambda op, x, y, *, _function=_function: _function(x, y))
+rule("atan2")(lambda op, x, y: jnp.arctan2(x, y))
+# Where one is no number, the other; the first one's gradient where they are equal.
+rule("fmax")(lambda op, x, y: jnp.where((x >= y) | jnp.isnan(y), x, y))
+rule("fmin")(lambda op, x, y: jnp.where((x <= y) | jnp.isnan(y), x, y))
+rule("lerp")(lambda op, x, y, weight: x + weight * (y - x))
 rule("add_")(lambda op, x, y: x + y)
 for _name, _function in {"logical_and": jnp.logical_and, "logical_or": jnp.logical_or, "logical_xor": jnp.logical_xor}.items():
     rule(_name)(lambda op, x, y, *, _function=_function: _function(x != 0, y != 0))
@@ -129,6 +166,11 @@ rule("minimum_grad")(_larger(jnp.less))
 @rule("where")
 def _where(op: Operation, condition, x, y):
     return jnp.where(condition != 0, x, y)
+
+
+@rule("masked_fill")
+def _masked_fill(op: Operation, x, mask, value):
+    return jnp.where(mask != 0, jnp.asarray(value, x.dtype), x)
 
 
 @rule("add_n")

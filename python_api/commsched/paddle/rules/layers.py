@@ -103,6 +103,23 @@ def _group_norm_grad(op: Operation, x, scale, bias, y, mean, variance, y_grad):
     return found["x"], found.get("scale"), found.get("bias")
 
 
+@rule("instance_norm")
+def _instance_norm(op: Operation, x, scale=None, bias=None, **_):
+    dims = tuple(range(2, x.ndim))
+    mean = jnp.mean(x, dims, keepdims=True)
+    inverse = 1 / jnp.sqrt(jnp.mean(jnp.square(x - mean), dims, keepdims=True) + np.asarray(op["epsilon"], x.dtype))
+    out = (x - mean) * inverse
+    out = out if scale is None else out * _along(scale, 1, x.ndim)
+    return out if bias is None else out + _along(bias, 1, x.ndim), None, None  # statistics, which the gradient finds again
+
+
+@rule("instance_norm_grad")
+def _instance_norm_grad(op: Operation, x, scale, bias, saved_mean, saved_variance, y_grad):
+    given = {n: v for n, v in (("x", x), ("scale", scale), ("bias", bias)) if v is not None}
+    found = jax.vjp(lambda g: _instance_norm(op, **g)[0], given)[1](y_grad)[0]
+    return found["x"], found.get("scale"), found.get("bias")
+
+
 # ---- dropout ----------------------------------------------------------------------------------------------------------
 
 def _kept(op: Operation, p) -> float:
@@ -196,3 +213,40 @@ def _huber_loss_grad(op: Operation, residual, out_grad):
     delta = np.asarray(op["delta"], residual.dtype)
     of = out_grad * jnp.clip(residual, -delta, delta)
     return tuple(None if d is None else -of if n == "input_grad" else of for n, d in zip(op.names, op.dtypes))
+
+
+@rule("label_smooth")
+def _label_smooth(op: Operation, label, prior_dist=None):
+    epsilon = np.asarray(op["epsilon"], label.dtype)
+    return (1 - epsilon) * label + epsilon * (1 / np.asarray(label.shape[-1], label.dtype) if prior_dist is None else prior_dist)
+
+
+@rule("kldiv_loss")
+def _kldiv_loss(op: Operation, x, label):
+    if op["log_target"]:
+        each = jnp.exp(label) * (label - x)
+    else:
+        each = jnp.where(label > 0, label * (jnp.log(jnp.where(label > 0, label, 1)) - x), 0)
+    how = {"none": lambda v: v, "mean": jnp.mean, "sum": jnp.sum, "batchmean": lambda v: jnp.sum(v) / x.shape[0]}
+    return how[op["reduction"]](each)
+
+
+def _nll(op: Operation, input, label, weight):
+    """Class in dimension 1."""
+    counts = label != op["ignore_index"]
+    at = jnp.where(counts, label, 0)
+    of_class = jnp.ones(input.shape[1], input.dtype) if weight is None else weight
+    weights = jnp.where(counts, of_class[at], 0)
+    each = -weights * jnp.take_along_axis(input, jnp.expand_dims(at, 1), 1, mode="clip").squeeze(1)
+    total = jnp.sum(weights)
+    return {"none": each, "sum": jnp.sum(each), "mean": jnp.sum(each) / jnp.where(total == 0, 1, total)}[op["reduction"]], total
+
+
+@rule("nll_loss")
+def _nll_loss(op: Operation, input, label, weight=None):
+    return _nll(op, input, label, weight)
+
+
+@rule("nll_loss_grad")
+def _nll_loss_grad(op: Operation, input, label, weight, total_weight, out_grad):
+    return jax.vjp(lambda x: _nll(op, x, label, weight)[0], input)[1](out_grad)[0]

@@ -34,6 +34,18 @@ def _addmm(op: Operation, input, x, y):
     return op["beta"] * input + op["alpha"] * jnp.matmul(x, y)
 
 
+@rule("einsum")
+def _einsum(op: Operation, x):
+    """Of the shapes that its gradient reads, the operands themselves."""
+    found = {"out": jnp.einsum(op["equation"], *x), "inner_cache": [None] * len(x)}
+    return tuple(found.get(n, list(x)) for n in op.names)
+
+
+@rule("einsum_grad")
+def _einsum_grad(op: Operation, x_shape, inner_cache, out_grad):
+    return (list(jax.vjp(lambda *x: jnp.einsum(op["equation"], *x), *x_shape)[1](out_grad)),)
+
+
 def _windows(op: Operation, sizes, kernel, strides, dilations):
     """Paddings before and after, of each dimension."""
     algorithm, given = op["padding_algorithm"], op["paddings"]

@@ -23,6 +23,7 @@ def _over(function):
 
 rule("sum")(_over(lambda x, **how: jnp.sum(x.astype(jnp.int64) if x.dtype in (jnp.bool_, jnp.int32) else x, **how)))
 rule("mean")(_over(jnp.mean))
+rule("mean_all")(lambda op, x: jnp.mean(x))
 rule("amax")(_over(jnp.max))
 rule("amin")(_over(jnp.min))
 rule("any")(_over(jnp.any))
@@ -60,9 +61,11 @@ def _squared_l2_norm(op: Operation, x):
 
 @rule("p_norm")
 def _p_norm(op: Operation, x):
-    if op["porder"] != 2:
+    if op["porder"] not in (1, 2):
         raise NoRule(f"order {op['porder']}")
     dims = tuple(range(x.ndim)) if op["asvector"] else (axis(op["axis"], x.ndim),)
+    if op["porder"] == 1:
+        return jnp.sum(jnp.abs(x), dims, keepdims=op["keepdim"])
     return jnp.sqrt(jnp.sum(x * x, dims, keepdims=op["keepdim"]))
 
 

@@ -49,7 +49,7 @@ def _transpose(op: Operation, x):
 
 @rule("transpose_grad")
 def _transpose_grad(op: Operation, out_grad):
-    return jnp.transpose(out_grad, np.argsort([axis(d, out_grad.ndim) for d in op["perm"]]))
+    return jnp.transpose(out_grad, np.argsort([axis(d, out_grad.ndim) for d in op["perm"]]).tolist())
 
 
 @rule("concat")
@@ -69,7 +69,8 @@ def _stack_grad(op: Operation, x, out_grad):
 
 
 @rule("unstack", "unbind")
-def _unstack(op: Operation, x):
+def _unstack(op: Operation, x=None, input=None):
+    x = input if x is None else x
     dim = axis(op["axis"], x.ndim)
     return ([lax.index_in_dim(x, i, dim, keepdims=False) for i in range(x.shape[dim])],)
 
@@ -106,8 +107,6 @@ def _slice_grad(op: Operation, input, out_grad, starts, ends):
 def _strided_slice(op: Operation, x, starts, ends, strides):
     where = [slice(None)] * x.ndim
     for dim, *bounds in zip(op["axes"], ints(starts), ints(ends), ints(strides)):
-        if bounds[2] < 0:
-            raise NoRule("a negative stride")
         where[dim] = slice(*bounds)
     return x[tuple(where)]
 
@@ -165,6 +164,25 @@ def _triu(op: Operation, x):
     return jnp.triu(x, op["diagonal"])
 
 
+rule("tril_grad")(lambda op, out_grad: jnp.tril(out_grad, op["diagonal"]))
+rule("triu_grad")(lambda op, out_grad: jnp.triu(out_grad, op["diagonal"]))
+
+
+@rule("diagonal")
+def _diagonal(op: Operation, x):
+    return jnp.diagonal(x, op["offset"], axis(op["axis1"], x.ndim), axis(op["axis2"], x.ndim))
+
+
+@rule("repeat_interleave")
+def _repeat_interleave(op: Operation, x):
+    return jnp.repeat(x, op["repeats"], axis(op["axis"], x.ndim))
+
+
+@rule("numel")
+def _numel(op: Operation, x):
+    return np.asarray(x.size, op.dtype)
+
+
 @rule("shape", "shape64")
 def _shape(op: Operation, input):
     return np.asarray(input.shape, op.dtype)
@@ -210,3 +228,21 @@ def _take_along_axis(op: Operation, arr, indices):
 @rule("one_hot")
 def _one_hot(op: Operation, x, num_classes):
     return jax.nn.one_hot(x, ints(num_classes)[0], dtype=op.dtype)
+
+
+@rule("gather_nd")
+def _gather_nd(op: Operation, x, index):
+    return x.at[tuple(jnp.moveaxis(index, -1, 0))].get(mode="clip")
+
+
+@rule("argsort")
+def _argsort(op: Operation, x):
+    dim = axis(op["axis"], x.ndim)
+    found = jnp.argsort(x, dim, stable=True, descending=op["descending"])
+    return jnp.take_along_axis(x, found, dim), found.astype(jnp.int64)
+
+
+@rule("argsort_grad", "topk_grad")
+def _ordered_grad(op: Operation, x, indices, out_grad, **_):
+    dim = axis(op["axis"], x.ndim)
+    return jax.vjp(lambda x: jnp.take_along_axis(x, indices, dim), x)[1](out_grad)[0]
