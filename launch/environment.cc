@@ -2,11 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "launch/environment.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "plan/limits.h"
 
 namespace commsched::launch {
@@ -122,6 +124,36 @@ absl::Status AddTorchrun(const Environment &environment, Launched *launched) {
   return absl::OkStatus();
 }
 
+// What paddle.distributed.launch says besides: the addresses of all ranks. Nothing of Paddle
+// listens there, as its own communication is not used.
+absl::Status AddPaddle(const Environment &environment, Launched *launched) {
+  const char *name = "PADDLE_TRAINER_ENDPOINTS";
+  if (!IsSet(environment, name)) return absl::OkStatus();
+  std::vector<std::string> hosts, ports;
+  for (const std::string &endpoint : std::vector<std::string>(absl::StrSplit(environment(name), ','))) {
+    const size_t colon = endpoint.rfind(':');
+    int port = 0;
+    if (colon == 0 || colon == endpoint.npos ||
+        !absl::SimpleAtoi(endpoint.substr(colon + 1), &port) || port < 1 || port > 65535)
+      return Bad(absl::StrCat("environment variable ", name,
+                              " must be a list of host:port, got: ", environment(name)));
+    hosts.push_back(endpoint.substr(0, colon));
+    ports.push_back(endpoint.substr(colon + 1));
+  }
+  if (hosts.size() != size_t(launched->size))
+    return Bad(absl::StrCat("environment variable ", name, " must have ", launched->size,
+                            " addresses, as PADDLE_TRAINERS_NUM says, got: ", hosts.size()));
+  launched->one_host = std::count(hosts.begin(), hosts.end(), hosts[0]) == launched->size;
+  if (launched->one_host) {
+    launched->job = FileName(absl::StrCat("paddle_", ports[0], "_", hosts[0]));
+  } else if (launched->master.empty()) {
+    launched->master = hosts[0];
+    // Checked above.
+    if (launched->port == 0 && !absl::SimpleAtoi(ports[0], &launched->port)) launched->port = kDefaultPort;
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> FirstHost(const std::string &list) {
@@ -160,9 +192,24 @@ absl::StatusOr<std::optional<Launched>> ReadLaunch(
     if (absl::Status s = add("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"); !s.ok())
       return s;
   if (absl::Status s = add("RANK", "WORLD_SIZE"); !s.ok()) return s;
+  const bool others = !found.empty();
+  if (absl::Status s = add("PADDLE_TRAINER_ID", "PADDLE_TRAINERS_NUM"); !s.ok()) return s;
+  const bool of_paddle = !others && !found.empty();
+  if (found.empty() && Value(environment, "TRAINING_ROLE") == "PSERVER")
+    return Bad("environment variable TRAINING_ROLE must be TRAINER, got: PSERVER; parameter servers are within the trainers");
   if (found.empty())
     if (absl::Status s = add("JOB_COMPLETION_INDEX", "WORLD_SIZE"); !s.ok()) return s;
-  if (found.empty()) return std::nullopt;
+  if (found.empty()) {
+    // Each process would be a job of its own, and write the others' files.
+    if (!IsSet(environment, "WORLD_SIZE") || IsSet(environment, "RANK")) return std::nullopt;
+    auto size = Number(environment, "WORLD_SIZE", 1, kMaxNodes);
+    if (!size.ok()) return size.status();
+    if (*size == 1) return std::nullopt;
+    return Bad(absl::StrCat("environment variable WORLD_SIZE is ", *size,
+                            ", but none says which rank this is: set RANK, or, in an indexed job of Kubernetes, "
+                            "JOB_COMPLETION_INDEX",
+                            instead.empty() ? "" : "; or ", instead));
+  }
   for (const Launched &other : found)
     if (other.rank != found[0].rank || other.size != found[0].size)
       return Bad(absl::StrCat(
@@ -186,13 +233,16 @@ absl::StatusOr<std::optional<Launched>> ReadLaunch(
   }
   if (absl::Status s = AddTorchrun(environment, &launched); !s.ok()) return s;
   launched.one_host = launched.one_host && !launched.job.empty();
-  for (const char *name : {"OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID", "LOCAL_RANK"})
+  for (const char *name : {"OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID", "LOCAL_RANK",
+                           "PADDLE_LOCAL_RANK", "PADDLE_RANK_IN_NODE"})
     if (launched.local_rank < 0 && IsSet(environment, name)) {
       auto local = Number(environment, name, 0, kMaxNodes - 1);
       if (!local.ok()) return local.status();
       launched.local_rank = *local;
     }
   if (absl::Status s = FindMaster(environment, &launched); !s.ok()) return s;
+  if (of_paddle)
+    if (absl::Status s = AddPaddle(environment, &launched); !s.ok()) return s;
   return launched;
 }
 

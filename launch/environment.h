@@ -7,9 +7,11 @@
 //   PMI           PMI_RANK, PMI_SIZE (srun --mpi=pmi2, MPICH)
 //   Slurm         SLURM_PROCID, SLURM_STEP_NUM_TASKS of a job step
 //   frameworks    RANK, WORLD_SIZE (torchrun, Kubernetes operators)
+//   PaddlePaddle  PADDLE_TRAINER_ID, PADDLE_TRAINERS_NUM (paddle.distributed.launch)
 //   Kubernetes    JOB_COMPLETION_INDEX of an indexed job, with WORLD_SIZE
 // and where the others are, for gRPC: MASTER_ADDR and MASTER_PORT, or the first
-// host of the Slurm step, or socket files if all are on one host.
+// host of the Slurm step or of PADDLE_TRAINER_ENDPOINTS, or socket files if all are on
+// one host.
 // docs/transports.md has the whole of it.
 #ifndef COMMSCHED_LAUNCH_ENVIRONMENT_H
 #define COMMSCHED_LAUNCH_ENVIRONMENT_H

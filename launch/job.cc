@@ -9,12 +9,16 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "grpc/base/address.h"
 #include "grpc/ranks/grpc_transport.h"
 #include "launch/rendezvous.h"
 #include "plan/limits.h"
 
 namespace commsched::launch {
 namespace {
+
+// What the ranks of a part say in the place of a plan's digest.
+constexpr uint64_t kPart = 0x70617274;
 
 absl::Status Unfit(absl::string_view text) { return absl::InvalidArgumentError(text); }
 
@@ -116,20 +120,44 @@ absl::StatusOr<std::unique_ptr<Job>> Job::Join(JobOptions options) {
   if (!by_mpi.ok()) return by_mpi.status();
   job->by_mpi_ = *by_mpi;
   if (absl::Status s = job->Begin(*launched); !s.ok()) return s;
+  if (absl::Status s = job->BeginControl(); !s.ok()) return s;
+  return job;
+}
+
+absl::Status Job::BeginControl() {
   runtime::TransportOptions transport;
-  transport.rank = job->rank_;
-  transport.nodes = job->size_;
-  transport.connect_deadline = job->options_.doors.deadline;
-  auto control = Control::Connect(std::move(transport), job->Connector(job->peers_.addresses));
+  transport.rank = rank_;
+  transport.nodes = size_;
+  transport.connect_deadline = options_.doors.deadline;
+  auto control = Control::Connect(std::move(transport), Connector(peers_.addresses));
   if (!control.ok()) return control.status();
-  job->control_ = *std::move(control);
+  control_ = *std::move(control);
   // A rank is connected before the others are: one that gave up now would be heard of by its
   // neighbours only, and the rest would wait for these.
-  auto all = job->control_->Combine("joins", "", [](const std::vector<std::string> &) {
-    return absl::StatusOr<std::string>("");
-  });
-  if (!all.ok()) return all.status();
-  return job;
+  return control_
+      ->Combine("joins", "", [](const std::vector<std::string> &) { return absl::StatusOr<std::string>(""); })
+      .status();
+}
+
+absl::StatusOr<std::unique_ptr<Job>> Job::First(int count) {
+  if (count < 1 || count > size_)
+    return Unfit(absl::StrCat("a part of the job must have 1 to ", size_, " ranks, got: ", count));
+  if (by_mpi_) return absl::UnimplementedError("MPI connects no part of a job");
+  auto addresses = NextAddresses(kPart);
+  if (!addresses.ok()) return addresses.status();
+  Socket port = std::move(session_port_);
+  if (rank_ >= count) return nullptr;
+  std::unique_ptr<Job> part(new Job);
+  part->rank_ = rank_;
+  part->size_ = count;
+  part->local_rank_ = local_rank_;
+  part->membership_ = membership_;
+  part->options_ = options_;
+  part->peers_.addresses = *std::move(addresses);
+  part->peers_.addresses.resize(size_t(count));
+  part->peers_.port = std::move(port);
+  if (absl::Status s = part->BeginControl(); !s.ok()) return s;
+  return part;
 }
 
 Job::~Job() {
@@ -179,12 +207,12 @@ runtime::ConnectFunction Job::Connector(std::vector<std::string> peers) const {
 }
 
 // Beside the one at which the job is met, which stays.
-absl::StatusOr<Job::Endpoint> Job::NewEndpoint(absl::string_view suffix) const {
+absl::StatusOr<Job::Endpoint> Job::NewEndpoint(absl::string_view suffix) {
   if (by_mpi_) return absl::UnimplementedError("MPI connects no parameter servers: transport must be grpc");
   const std::string &own = peers_.addresses[size_t(rank_)];
   Endpoint place;
   if (absl::StartsWith(own, "unix:")) {
-    place.address = place.listen = absl::StrCat(own, ".", connections_, suffix);
+    place.address = place.listen = absl::StrCat(own, ".", ++endpoints_, suffix);
     return place;
   }
   std::string host = own.substr(0, own.rfind(':'));
@@ -193,14 +221,23 @@ absl::StatusOr<Job::Endpoint> Job::NewEndpoint(absl::string_view suffix) const {
   if (!held.ok()) return held.status();
   place.port = *std::move(held);
   place.address = WithPort(host, PortOf(place.port));
-  place.listen = options_.doors.listen_any ? absl::StrCat("0.0.0.0:", PortOf(place.port)) : place.address;
+  absl::StatusOr<std::string> listen = place.address;
+  if (options_.doors.listen_any) listen = transport::AnyAddress(place.address);
+  if (!listen.ok()) return listen.status();
+  place.listen = *std::move(listen);
   return place;
 }
 
 absl::StatusOr<runtime::ConnectFunction> Job::NextConnection(absl::StatusOr<uint64_t> digest) {
+  auto addresses = NextAddresses(std::move(digest));
+  if (!addresses.ok()) return addresses.status();
+  return Connector(size_ == 1 ? std::vector<std::string>() : *std::move(addresses));
+}
+
+absl::StatusOr<std::vector<std::string>> Job::NextAddresses(absl::StatusOr<uint64_t> digest) {
   ++connections_;
   if (size_ == 1 && !digest.ok()) return digest.status();
-  if (size_ == 1) return Connector({});
+  if (size_ == 1) return peers_.addresses;
   absl::StatusOr<std::string> address = "mpi";
   if (!by_mpi_) {
     auto place = NewEndpoint("");
@@ -233,7 +270,7 @@ absl::StatusOr<runtime::ConnectFunction> Job::NextConnection(absl::StatusOr<uint
         return absl::StrJoin(addresses, "\n");
       });
   if (!all.ok()) return all.status();
-  return Connector(absl::StrSplit(*all, '\n'));
+  return absl::StrSplit(*all, '\n');
 }
 
 }  // namespace commsched::launch

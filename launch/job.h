@@ -78,7 +78,7 @@ class Job {
     std::string address, listen;
     Socket port;  // held until it is listened on
   };
-  absl::StatusOr<Endpoint> NewEndpoint(absl::string_view suffix) const;
+  absl::StatusOr<Endpoint> NewEndpoint(absl::string_view suffix);
 
   // The ranks' way to connect for one session more, which all of them begin together: with
   // the plan of this digest. An error instead of it is that of all ranks.
@@ -86,13 +86,21 @@ class Job {
   // Number of such ways so far.
   uint32_t connections() const { return connections_; }
 
+  // All ranks: a job of the first `count` of them, which ends before this one; null on the
+  // others. Both may be used at once. Not where ranks are connected by MPI.
+  absl::StatusOr<std::unique_ptr<Job>> First(int count);
+
  private:
   Job() = default;
   absl::Status Begin(const Launched &launched);
+  // Connects the ranks for what belongs to no step.
+  absl::Status BeginControl();
+  // Addresses of all ranks for one connection more: see NextConnection. Of MPI they say nothing.
+  absl::StatusOr<std::vector<std::string>> NextAddresses(absl::StatusOr<uint64_t> digest);
   runtime::ConnectFunction Connector(std::vector<std::string> peers) const;
 
   int rank_ = 0, size_ = 1, local_rank_ = -1, membership_ = 0;
-  uint32_t connections_ = 0;
+  uint32_t connections_ = 0, endpoints_ = 0;
   bool by_mpi_ = false;
   JobOptions options_;
   Peers peers_;

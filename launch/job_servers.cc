@@ -35,7 +35,7 @@ JobServers::~JobServers() {
   Stop(absl::CancelledError("the session is closed"));
 }
 
-absl::StatusOr<std::string> JobServers::BeginOne(int number) {
+absl::StatusOr<std::string> JobServers::BeginOne(int number, runtime::ProfileRecorder *profile) {
   auto server = std::make_unique<Server>();
   server->number = number;
   auto place = job_->NewEndpoint(absl::StrCat(".server", number));
@@ -45,6 +45,7 @@ absl::StatusOr<std::string> JobServers::BeginOne(int number) {
   runtime::ParameterServerOptions options;
   options.server = number;
   options.trainers = image_->nodes();
+  options.profile = profile;
   // Trainers know first if another server is lost: this one would only see that they push nothing.
   options.deadline = 2 * doors.deadline;
   auto made = ParameterServer::Create(image_, std::move(options));
@@ -75,13 +76,16 @@ absl::StatusOr<std::string> JobServers::BeginOne(int number) {
 }
 
 absl::StatusOr<std::unique_ptr<JobServers>> JobServers::Begin(
-    Job *job, std::shared_ptr<const runtime::PlanImage> image) {
+    Job *job, std::shared_ptr<const runtime::PlanImage> image, int first,
+    runtime::ProfileRecorder *profile) {
   std::unique_ptr<JobServers> servers(new JobServers(job, std::move(image)));
   const size_t count = servers->image_->servers().servers.size();
   std::vector<std::string> here;
   absl::Status failed;
-  for (int number = job->rank(); number < int(count) && failed.ok(); number += job->size()) {
-    auto begun = servers->BeginOne(number);
+  const int ranks = job->size() - first;
+  if (ranks < 1) failed = absl::InvalidArgumentError("there must be a rank for parameter servers");
+  for (int number = job->rank() - first; job->rank() >= first && number < int(count) && failed.ok(); number += ranks) {
+    auto begun = servers->BeginOne(number, profile);
     failed = begun.status();
     if (begun.ok()) here.push_back(*begun);
   }

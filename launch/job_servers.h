@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The parameter servers of a plan within the ranks of a job: server k lives in rank k, or,
-// where there are fewer ranks, in one after the other again.
+// where there are fewer ranks, in one after the other again. Or in the ranks from a first one
+// on, which have no trainers then: of a job of which those of the trainers are a part.
 #ifndef COMMSCHED_LAUNCH_JOB_SERVERS_H
 #define COMMSCHED_LAUNCH_JOB_SERVERS_H
 
@@ -23,8 +24,10 @@ namespace commsched::launch {
 class JobServers {
  public:
   // All ranks, after Job::NextConnection. Does not wait for trainers. An error is that of all.
+  // `first` is the first rank that has servers. `profile` may be null.
   static absl::StatusOr<std::unique_ptr<JobServers>> Begin(
-      Job *job, std::shared_ptr<const runtime::PlanImage> image);
+      Job *job, std::shared_ptr<const runtime::PlanImage> image, int first = 0,
+      runtime::ProfileRecorder *profile = nullptr);
   // After Finish, waits until the trainers have gone; else ends the servers.
   ~JobServers();
 
@@ -42,7 +45,7 @@ class JobServers {
  private:
   struct Server;
   JobServers(Job *job, std::shared_ptr<const runtime::PlanImage> image);
-  absl::StatusOr<std::string> BeginOne(int number);
+  absl::StatusOr<std::string> BeginOne(int number, runtime::ProfileRecorder *profile);
 
   Job *const job_;
   const std::shared_ptr<const runtime::PlanImage> image_;

@@ -4,10 +4,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import dataclasses
+import json
 import os
 import re
 import subprocess
+import tempfile
 from typing import Any, Mapping, Sequence, Union
 
 import numpy as np
@@ -65,6 +68,29 @@ def _paths(name: str, value: Union[None, str, os.PathLike, Sequence]) -> "tuple[
             raise FrontEndError(f"{name} must have a name without spaces, commas, '=' and braces, got: {path}")
         paths.append(path)
     return tuple(paths)
+
+
+def trained(session: Any, batch: Mapping[str, np.ndarray]) -> None:
+    """Calls the steps of which a profile is made, in a session that has its values."""
+    number = ctypes.c_uint64()
+    for _ in range(_STEPS):
+        session.call(None, batch, number)
+
+
+def merged(profiles: "Sequence[bytes]") -> str:
+    """One profile of those of the processes of a job."""
+    first, *others = [json.loads(text) for text in profiles]
+    return json.dumps({**first, "processes": [process for one in (first, *others) for process in one["processes"]]})
+
+
+def kept(profile: str, calibration: str) -> "tuple[Costs, Any]":
+    """Costs of what these files hold, and the folder in which they are."""
+    folder = tempfile.TemporaryDirectory(prefix="commsched-")
+    paths = [os.path.join(folder.name, f"{name}.json") for name in ("profile", "calibration")]
+    for path, text in zip(paths, (profile, calibration)):
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+    return Costs((paths[0],), (paths[1],)), folder
 
 
 def measured(plan: bytes, values: Mapping[str, np.ndarray], batch: Mapping[str, np.ndarray], folder: str) -> Costs:

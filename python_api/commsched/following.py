@@ -32,11 +32,13 @@ class JsonLines:
         self._file = open(path, "a", encoding="utf-8")
 
     def write(self, step: int, metrics: Mapping[str, float]) -> None:
+        """One line: the step's number from 1, the time in seconds since 1970, and the metrics; null for what is not finite."""
         values = {n: v if math.isfinite(v) else None for n, v in metrics.items()}
         self._file.write(json.dumps({"step": step, "time": round(time.time(), 3), **values}) + "\n")
         self._file.flush()
 
     def close(self) -> None:
+        """Closes the file; nothing can be written any more."""
         self._file.close()
 
 
@@ -50,6 +52,7 @@ class TensorBoard:
         self._event(_field(3, b"brain.Event:2"))
 
     def write(self, step: int, metrics: Mapping[str, float]) -> None:
+        """One event with a scalar (float32) for each metric."""
         values = b"".join(_field(1, _field(1, name.encode()) + b"\x15" + struct.pack("<f", value))
                           for name, value in metrics.items())
         self._event(b"\x10" + _varint(step) + _field(5, values))
@@ -62,6 +65,7 @@ class TensorBoard:
         self._file.flush()
 
     def close(self) -> None:
+        """Closes the file; nothing can be written any more."""
         self._file.close()
 
 
@@ -155,8 +159,8 @@ def check(log: Any, progress: Any) -> "list[Writer]":
     return writers
 
 
-def followed(steps: Iterable[Mapping[str, float]], first: int, writers: Sequence[Writer], progress: bool,
-             total: Optional[int]) -> Iterator[Mapping[str, float]]:
+def followed(steps: "Iterable[dict[str, float]]", first: int, writers: Sequence[Writer], progress: bool,
+             total: Optional[int]) -> "Iterator[dict[str, float]]":
     """The metrics of steps, of which `first` are before them, as they come."""
     bar = _bar(total) if progress else None
     try:

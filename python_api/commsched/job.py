@@ -31,13 +31,13 @@ def init(*, rank: Optional[int] = None, size: Optional[int] = None, transport: O
          token: Optional[str] = None, token_file: "None | str | os.PathLike" = None, tls_ca: "None | str | os.PathLike" = None,
          tls_cert: "None | str | os.PathLike" = None, tls_key: "None | str | os.PathLike" = None,
          tls_server_name: Optional[str] = None, insecure: bool = False, listen_any: bool = False,
-         membership: Optional[int] = None, deadline: float = 30.0) -> "Job":
+         membership: Optional[int] = None, deadline: Optional[float] = None, servers: int = 0) -> "Job":
     """Makes this process one rank of a job: programs of transpile() run one worker here from then on, and all ranks call
     their functions in the same order. Waits until all ranks have come; a process that no launcher has started is a job
     of one rank.
 
-    Rank, size and where the others are come from the environment of torchrun, mpirun, Slurm or Kubernetes
-    (docs/transports.md), or are given: rank and size with peers, the addresses of all ranks ("host:port", "unix:path"),
+    Rank, size and where the others are come from the environment of torchrun, mpirun, Slurm, Kubernetes or
+    paddle.distributed.launch (docs/transports.md), or are given: rank and size with peers, the addresses of all ranks ("host:port", "unix:path"),
     or with master and port, where rank 0 is met.
     transport: "grpc" or "mpi"; without it, mpi under mpirun and other launchers of MPI jobs, unless there is no MPI, or
     something is given that only grpc knows (addresses, a secret, TLS).
@@ -45,7 +45,11 @@ def init(*, rank: Optional[int] = None, size: Optional[int] = None, transport: O
     all is on loopback; tls_server_name: the name in the others' certificates. insecure: no token, on loopback only.
     listen_any: listen on all networks. docs/security.md. What of token_file and tls_... is not given is taken from
     COMMSCHED_TOKEN_FILE, COMMSCHED_TLS_CA and so on.
-    membership: larger each time that the job is begun again. deadline: seconds for joining, and for a step without progress.
+    membership: larger each time that the job is begun again. deadline: seconds for joining, and for a step without progress (default:
+    COMMSCHED_DEADLINE, or 30).
+
+    servers: so many of the processes, the last ones by rank, are parameter servers and no ranks: there this function serves the
+    others, and ends the process when they have left. docs/python.md. A process that is alone has them as threads.
 
     From then on an error of the runtime that nobody catches is one line on each rank, and the others hear why a rank ends.
     Raises JobError.
@@ -53,19 +57,32 @@ def init(*, rank: Optional[int] = None, size: Optional[int] = None, transport: O
     global _current
     if _current is not None:
         raise JobError("init must be called once in a process")
+    _install_hook()
+    if isinstance(servers, bool) or not isinstance(servers, int) or not 0 <= servers <= 4095:
+        raise JobError(f"servers must be a number of 0 to 4095, got: {servers!r}")
+    if servers and transport == "mpi":
+        raise JobError("transport must be grpc for parameter servers, which MPI does not connect, got: mpi")
+    transport = "grpc" if servers else transport
     options = job_options(rank=rank, size=size, transport=transport, peers=peers, master=master, port=port, token=token,
                           token_file=token_file, tls_ca=tls_ca, tls_cert=tls_cert, tls_key=tls_key, tls_server_name=tls_server_name,
                           insecure=insecure, listen_any=listen_any, membership=membership, deadline=deadline)
-    _install_hook()
     _current = joined(options)
-    atexit.register(_current._leave)
+    atexit.register(_leave_current)
+    if servers and _current.size > 1:
+        from .serving import divided
+        _current = divided(_current, servers)
     return _current
+
+
+def _leave_current() -> None:
+    if _current is not None:
+        _current._leave()
 
 
 def job_options(*, rank: Optional[int] = None, size: Optional[int] = None, transport: Optional[str] = None,
                 peers: Optional[Sequence[str]] = None, master: Optional[str] = None, port: Optional[int] = None,
                 token: Optional[str] = None, insecure: bool = False, listen_any: bool = False,
-                membership: Optional[int] = None, deadline: float = 30.0, **given: "None | str | os.PathLike") -> JobOptions:
+                membership: Optional[int] = None, deadline: Optional[float] = None, **given: "None | str | os.PathLike") -> JobOptions:
     """What init() is given, checked, as the library takes it. Raises JobError."""
     if not insecure and transport != "mpi":
         for name in _FROM_ENVIRONMENT:
@@ -77,6 +94,8 @@ def job_options(*, rank: Optional[int] = None, size: Optional[int] = None, trans
             raise JobError(f"{name} must be a number of {least} to {most}, got: {value!r}")
     if (rank is None) != (size is None):
         raise JobError("rank and size go together")
+    if deadline is None:
+        deadline = _deadline_of_environment()
     if isinstance(deadline, bool) or not isinstance(deadline, (int, float)) or not 0 < deadline <= 1e7:
         raise JobError(f"deadline must be a positive number of seconds, got: {deadline!r}")
     if isinstance(peers, str):
@@ -86,6 +105,14 @@ def job_options(*, rank: Optional[int] = None, size: Optional[int] = None, trans
                       port=port or 0, membership=-1 if membership is None else membership, insecure=bool(insecure),
                       listen_any=bool(listen_any), deadline_seconds=float(deadline),
                       **{n: os.fsencode(v) for n, v in text.items() if v is not None})
+
+
+def _deadline_of_environment() -> float:
+    text = os.environ.get("COMMSCHED_DEADLINE")
+    try:
+        return float(text) if text else 30.0
+    except ValueError:
+        raise JobError(f"environment variable COMMSCHED_DEADLINE must be a number of seconds, got: {text}") from None
 
 
 def joined(options: JobOptions) -> "Job":
@@ -121,15 +148,19 @@ def waited(call: Callable[[], Any], failed: Callable[[Any], bool]) -> Any:
 
 class Job:
     """rank, size: which of how many ranks this process is. local_rank: among those of its host, None if the launcher does
-    not say it. transport: "grpc" or "mpi", or "none" of a job of one rank."""
+    not say it. transport: "grpc" or "mpi", or "none" of a job of one rank. servers: processes beside the ranks that are
+    parameter servers."""
 
-    def __init__(self, handle: int):
+    def __init__(self, handle: int, whole: "Optional[Job]" = None):
+        self._whole = whole  # of which this one is the first part; the rest are servers
         lib = library()
-        self._handle, self._lib, self._lock, self._process = handle, lib, threading.RLock(), os.getpid()
+        self._handle: Optional[int] = handle
+        self._lib, self._lock, self._process = lib, threading.RLock(), os.getpid()
         self.rank, self.size = lib.cs_job_rank(handle), lib.cs_job_size(handle)
         local = lib.cs_job_local_rank(handle)
         self.local_rank: Optional[int] = local if local >= 0 else None
         self.transport = lib.cs_job_transport(handle).decode()
+        self.servers = whole.size - self.size if whole is not None else 0
         self._sessions: "weakref.WeakSet[Any]" = weakref.WeakSet()
         self._signal = 0  # that asks the steps to stop
         self._signalled = 0.0
@@ -139,6 +170,7 @@ class Job:
 
     @property
     def closed(self) -> bool:
+        """Whether the job has been left."""
         return not self._handle
 
     # ---- what all ranks do together ----------------------------------------------------------
@@ -173,6 +205,13 @@ class Job:
                 at += size
             return parts
 
+    def calibrate(self, module: str) -> bytes:
+        """All ranks: measures the links between them, and compute beside them, in some seconds for each link. On rank 0 a file of
+        cs-run --calibrate for a module of this name, on others nothing."""
+        with self._lock:
+            handle = self._alive()
+            return waited(lambda: self._lib.cs_job_calibrate(handle, module.encode()), lambda p: p is None)
+
     def barrier(self, what: str = "waits for all") -> None:
         """Returns when all ranks have called it."""
         self.gather(what)
@@ -196,7 +235,7 @@ class Job:
     def _agree(self, what: str, own: Any, merge: Callable[[list], Any]) -> Any:
         """What rank 0 makes of what all ranks say (what JSON holds), on all of them."""
         said = self.gather(what, json.dumps(own).encode())
-        return json.loads(self._of_rank_0(what, lambda: json.dumps(merge([json.loads(part) for part in said])).encode()))
+        return json.loads(self._of_rank_0(what, lambda: json.dumps(merge([json.loads(part) for part in said or []])).encode()))
 
     # ---- how it ends -------------------------------------------------------------------------
     @contextlib.contextmanager
@@ -231,6 +270,8 @@ class Job:
                 with contextlib.suppress(RuntimeFailure):
                     session.cancel(why)
             self._lib.cs_job_abort(self._handle, why.encode())
+        if self._whole is not None:
+            self._whole.abort(why)
 
     def close(self) -> None:
         """Leaves the job in good order; programs close their workers first. What runs then is lost."""
@@ -243,6 +284,10 @@ class Job:
             handle, self._handle = self._handle, None
             if handle:
                 self._lib.cs_job_leave(handle)
+        if self._whole is not None and not self._whole.closed:
+            with contextlib.suppress(CommSchedError):  # who has failed has told them
+                self._whole.broadcast("serves", b"end")
+            self._whole.close()
 
     def _leave(self) -> None:
         with contextlib.suppress(Exception):
@@ -303,7 +348,7 @@ def _install_hook() -> None:
             sys.stderr.flush()
             atexit._run_exitfuncs()
             os._exit(128 + getattr(error, "signal", signal.SIGINT))
-    hook.of_commsched = True
+    setattr(hook, "of_commsched", True)
     sys.excepthook = hook
 
 

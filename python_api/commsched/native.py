@@ -55,7 +55,8 @@ class JobOptions(ctypes.Structure):
 class _RankOptions(ctypes.Structure):
     """cs_rank_options of the C interface."""
     _fields_ = [("struct_size", ctypes.c_size_t), ("job", ctypes.c_void_p), ("plan", ctypes.c_char_p),
-                ("plan_bytes", ctypes.c_size_t), ("replanning", ctypes.POINTER(_Replanning))]
+                ("plan_bytes", ctypes.c_size_t), ("replanning", ctypes.POINTER(_Replanning)), ("profile", ctypes.c_int),
+                ("servers", ctypes.c_void_p)]
 
 
 class PostOptions(ctypes.Structure):
@@ -90,6 +91,15 @@ def library() -> ctypes.CDLL:
                 ("cs_job_leave", None, [handle]),
                 ("cs_job_broadcast", handle, [handle, text, text, size, ctypes.POINTER(size)]),
                 ("cs_job_gather", handle, [handle, text, text, size, ctypes.POINTER(ctypes.c_uint64)]),
+                ("cs_job_calibrate", text, [handle, text]),
+                ("cs_job_first", ctypes.c_int, [handle, ctypes.c_int, ctypes.POINTER(handle)]),
+                ("cs_session_profile", text, [handle]),
+                ("cs_servers_create", handle, [handle, ctypes.c_int]),
+                ("cs_servers_set_value", ctypes.c_int, [handle, text, text, size]),
+                ("cs_servers_get_value", ctypes.c_int, [handle, text, ctypes.c_void_p, size, ctypes.POINTER(size)]),
+                ("cs_servers_finish", ctypes.c_int, [handle]),
+                ("cs_servers_cancel", ctypes.c_int, [handle, text]),
+                ("cs_servers_destroy", None, [handle]),
                 ("cs_posts_create", handle, [handle, ctypes.c_double]),
                 ("cs_posts_post", ctypes.c_int, [handle, ctypes.POINTER(PostOptions), ctypes.POINTER(ctypes.c_uint64)]),
                 ("cs_posts_wait", ctypes.c_int, [handle, ctypes.c_uint64, ctypes.c_double]),
@@ -259,17 +269,26 @@ class Session:
 
 
 class RankSession(Session):
-    """One rank of a job, executing one plan: that of rank 0. Batches are this rank's rows."""
+    """One rank of a job, executing one plan: that of rank 0. Batches are this rank's rows. profile: fragments are measured."""
 
-    def __init__(self, job: Any, plan: bytes, replan: Optional[Mapping[str, object]] = None):
-        self.job = job
+    def __init__(self, job: Any, plan: bytes, replan: Optional[Mapping[str, object]] = None, profile: bool = False):
+        self.job, self._profiled = job, profile
         super().__init__(plan, replan)
         job._sessions.add(self)
 
     def _create(self, plan: bytes, replan: Optional[Mapping[str, object]]) -> Any:
         options = _RankOptions(ctypes.sizeof(_RankOptions), self.job._alive(), plan, len(plan),
-                               ctypes.pointer(_Replanning(**replan)) if replan else None)
+                               ctypes.pointer(_Replanning(**replan)) if replan else None, self._profiled,
+                               self.job._whole._alive() if self.job._whole is not None else None)
         return self._lib.cs_session_create_rank(ctypes.byref(options))
+
+    def profile(self) -> bytes:
+        """What fragments have taken here so far, as a file of cs-run --profile."""
+        with self._lock:
+            text = self._call("cs_session_profile")
+            if text is None:
+                self._fail()
+            return text
 
     def server_value(self, name: str, like: np.ndarray) -> "Optional[np.ndarray]":
         """What the parameter servers of this process have of a value, in zeros; None if they have nothing of it."""

@@ -44,6 +44,7 @@ class Posted:
         return True
 
     def done(self) -> bool:
+        """Whether the result is there, without waiting. Raises what wait() does."""
         return self.wait(0.0)
 
     def __del__(self):
@@ -61,7 +62,8 @@ class Posts:
 
     def __init__(self, job: Job, deadline: Optional[float] = None):
         self.rank, self.size = job.rank, job.size
-        self._lib, self._process, self._orphans = library(), os.getpid(), []  # [(number, tensors)]
+        self._lib, self._process = library(), os.getpid()
+        self._orphans: list[tuple] = []  # [(number, tensors)]
         self._handle = waited(lambda: self._lib.cs_posts_create(job._alive(), float(deadline or 0)), lambda handle: not handle)
         self._job = job  # outlives it
         job._sessions.add(self)
@@ -145,6 +147,7 @@ class Posts:
 
     @property
     def closed(self) -> bool:
+        """Whether close() was called, or the job has been left."""
         return not self._handle
 
     def cancel(self, why: str) -> None:

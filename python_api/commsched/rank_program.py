@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import hashlib
+import json
 import os
 import pathlib
 import re
@@ -15,15 +16,18 @@ from typing import Any, Callable, Iterable, Mapping, Optional
 
 import numpy as np
 
+from . import costs
 from . import following
 from . import saved as saved_file
 from . import tools
+from .costs import Costs
 from .errors import FrontEndError, Interrupted, JobError, RuntimeFailure
 from .job import Job
 from .program import Program
 from .rank_servers import averaged, collected
 from .running import Workers, check_run
 from .saved import Saved
+from .serving import give_values
 from .steps import Steps
 from .strategy import AllReduce, Strategy
 
@@ -42,9 +46,12 @@ class RankProgram(Program):
     def __init__(self, *arguments, job: Job, **options):
         self._job, self._parts, self._signal, self._inside = job, job.size, 0, False
         super().__init__(*arguments, **options)
+        if self._costs.calibrate:
+            self._measure()
 
     @property
     def workers(self) -> int:
+        """One on each rank of the job."""
         return self._job.size
 
     def _check_step(self) -> None:
@@ -53,6 +60,10 @@ class RankProgram(Program):
             raise FrontEndError(f"cluster must match the job's {self._job.size} ranks, got: {self.cluster.nodes}")
         if self._has_servers and self._job.transport == "mpi":
             raise FrontEndError("transport of the job must be grpc for parameter servers, which MPI does not connect, got: mpi")
+        if self._job.servers and not self._has_servers:
+            raise FrontEndError(f"strategy must be ParameterServers in a job with servers={self._job.servers}, got: {self.strategy!r}")
+        if self._costs.calibrate and self._job.size == 1:
+            raise FrontEndError("calibrate must be False in a job of one trainer: links are measured between trainers")
         text = self._level0(self.workers, self._cluster(self.workers))
         # Where the sources lie may differ.
         bare = re.sub(r"\bloc\([^\n]*|^#loc.*$", "", text, flags=re.M)
@@ -68,7 +79,7 @@ class RankProgram(Program):
     # ---- values ------------------------------------------------------------------------------
     def _agree_values(self, what: str, values: Mapping[str, np.ndarray]) -> None:
         """Whether all ranks have the same ones."""
-        own = [[n, zlib.crc32(np.ascontiguousarray(v).reshape(-1).view(np.uint8))] for n, v in values.items()]
+        own = [[n, zlib.crc32(np.ascontiguousarray(v).reshape(-1).view(np.uint8).data)] for n, v in values.items()]
 
         def merge(said):
             for rank, other in enumerate(said):
@@ -89,7 +100,7 @@ class RankProgram(Program):
     @property
     def steps(self) -> int:
         """As Program.steps; with parameter servers, of the runs that have ended well."""
-        return self._saved.steps if self._has_servers else Program.steps.fget(self)
+        return self._saved.steps if self._has_servers else super().steps
 
     def _take(self, own: Workers) -> Saved:
         # What servers have is asked for when all ranks have ended a run.
@@ -127,6 +138,7 @@ class RankProgram(Program):
         parts = self._job.gather("saves", saved.own[self._job.rank] if saved.own else b"")
 
         def write():
+            assert parts is not None  # on rank 0
             everything = dataclasses.replace(saved, own=tuple(parts) if any(parts) else ())
             saved_file.write(path, everything)
             return b""
@@ -143,8 +155,10 @@ class RankProgram(Program):
 
     def _write_own(self, session: Any) -> None:
         super()._write_own(session)
+        if self._job._whole is not None:
+            give_values(self._job._whole, self._saved.values)
         if self._has_servers:  # no trainer asks them before they have what they begin with
-            self._job.barrier("begins to run")
+            (self._job._whole or self._job).barrier("begins to run")
 
     def _read_own(self, own: Any) -> "tuple[bytes, ...]":
         rank = self._job.rank
@@ -153,18 +167,55 @@ class RankProgram(Program):
 
     # ---- running -----------------------------------------------------------------------------
     def _open(self, workers: int, strategy: Strategy, replan: Optional[dict]) -> Any:
-        from .native import RankSession
         if workers != self._job.size:
             raise FrontEndError(f"workers must match the job's {self._job.size} ranks, got: {workers}")
         self._agree_values("begins to run", self._saved.values)
         self._job._agree("begins to run", [self._saved.steps, bool(replan)], same("steps that are done, and replan,"))
 
-        def compiled():
-            self._plan(workers, strategy)
+        return self._begin(lambda: self._plan(workers, strategy), replan)
+
+    def _begin(self, compiled: Callable[[], bytes], replan: Optional[dict] = None, profile: bool = False) -> Any:
+        """A session of this rank, with the plan that rank 0 compiles."""
+        from .native import RankSession
+        plans = []
+
+        def keep():
+            plans.append(compiled())
             return b""
-        self._job._of_rank_0("compiles", compiled)
-        plan = self._plan(workers, strategy) if self._job.rank == 0 else b""
-        return RankSession(self._job, plan, replan)
+        self._job._of_rank_0("compiles", keep)
+        if self._job._whole is not None:
+            self._job._whole.broadcast("serves", b"run")
+        return RankSession(self._job, plans[0] if plans else b"", replan, profile)
+
+    # ---- costs -------------------------------------------------------------------------------
+    def _measure(self) -> None:
+        """All ranks: what the step takes on each, from the example, and their links. All have the same files then."""
+        workers, job = self.workers, self._job
+        self._agree_values("calibrates", self._saved.values)
+        session = self._begin(lambda: tools.plan(self._level0(workers, self._cluster(workers)), self.strategy.at(0)[0]), profile=True)
+        try:
+            for name, value in self._saved.values.items():
+                session.set_slot(name, value)
+            self._write_own(session)
+            example = self._description(workers).flatten("step", self._example())
+            own = {name: np.split(np.asarray(rows), job.size)[job.rank] for name, rows in example.items()}
+            costs.trained(session, own)
+            if self._has_servers:
+                collected(job, session, self._saved.values)
+            else:
+                session.finish()
+            profiles = job.gather("calibrates", session.profile()) or []  # all, on rank 0
+        finally:
+            session.close()
+        module = json.loads(job._of_rank_0("calibrates", lambda: json.dumps(json.loads(profiles[0])["module"]).encode()))
+        links = job.calibrate(module)
+        texts = job._of_rank_0("calibrates", lambda: json.dumps([costs.merged(profiles), links.decode()]).encode())
+        self._measured[workers] = costs.kept(*json.loads(texts))
+
+    def _costs_of(self, workers: int) -> Costs:
+        if self._costs.calibrate and workers not in self._measured:
+            raise FrontEndError(f"costs are measured for the job's {self.workers} ranks, got: {workers} workers")
+        return super()._costs_of(workers)
 
     def _check_run(self, batches: Any) -> None:
         loader, job = check_run(batches, self.cluster), self._job

@@ -12,16 +12,19 @@ from .job import Job
 
 
 def collected(job: Job, session: Any, like: Mapping[str, np.ndarray]) -> "dict[str, np.ndarray]":
-    """All values after the last step of all trainers, on all ranks; all call it. Ends what the session may do.
+    """All values after the last step of all trainers, on all ranks; all call it, and those with servers only do what
+    serving.py has. Ends what the session may do.
 
     Each byte of what servers own is in one of them, and zero in what the others give.
     """
     session.finish()
+    job = job._whole or job
     parts = {name: session.server_value(name, value) for name, value in like.items()}
     mine = b"".join((b"\1" + part.tobytes()) if part is not None else b"\0" for part in parts.values())
     said = job.gather("ends a run", mine)
 
     def merged() -> bytes:
+        assert said is not None  # on rank 0
         values = {}
         at = [0] * job.size
         for name, value in like.items():
@@ -50,6 +53,7 @@ def averaged(job: Job, what: str, own: "list[dict[str, float]]") -> "list[dict[s
     said = job.gather(what, numbers.tobytes())
 
     def mean() -> bytes:
+        assert said is not None  # on rank 0
         total = np.frombuffer(said[0], np.float64).copy()
         for other in said[1:]:
             total += np.frombuffer(other, np.float64)

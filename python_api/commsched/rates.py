@@ -47,8 +47,8 @@ class _Watched:
 
 class _WatchedWithPosition(_Watched):
     @property
-    def position(self):
-        return self._source.position
+    def position(self) -> Any:
+        return getattr(self._source, "position")
 
 
 class RatedProgram(base.Program):
@@ -102,6 +102,7 @@ class RatedProgram(base.Program):
         self._check_run(batches)
         steps = super().stream(_Watched(batches, self._read_rates, scheduler), workers, replan)
         flatten = steps._flatten
+        assert flatten is not None
 
         def with_rates(batch):
             arrays = flatten(batch)

@@ -103,8 +103,8 @@ def merge_calibration(measured: Mapping[str, Any], base: Optional[Mapping[str, A
 def plan(module: str, pipeline: str, profile: str, calibration: str, base: Optional[str], schedule: Optional[str],
          output: str) -> None:
     """Compiles a module of level 0 with what was measured. Arguments but pipeline and schedule are paths."""
-    name, _, options = pipeline.partition("=")
-    options = [option for option in options.split() if not (schedule and option.startswith("schedule="))]
+    name, _, given = pipeline.partition("=")
+    options = [option for option in given.split() if not (schedule and option.startswith("schedule="))]
     if schedule:
         options.append(f"schedule={schedule}")
     options.append(f"profile={profile}")

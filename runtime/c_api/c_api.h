@@ -95,6 +95,15 @@ CS_API const void *cs_job_broadcast(cs_job *job, const char *what, const void *d
 CS_API const void *cs_job_gather(cs_job *job, const char *what, const void *data,
                                  size_t bytes, uint64_t *sizes);
 
+/* All ranks: measures the links between them, and how much slower compute is while they are busy,
+ * in some seconds for each link. On rank 0 the file of `cs-run --calibrate` (docs/costs.md) for a
+ * module of this name, valid until the next call of this function on the job; on others an empty text. */
+CS_API const char *cs_job_calibrate(cs_job *job, const char *module);
+
+/* All ranks: in `part` a job of the first `count` of them, which is left before this one; NULL on
+ * the others, which may have parameter servers (cs_servers_create). Not by MPI. */
+CS_API int cs_job_first(cs_job *job, int count, cs_job **part);
+
 /* All ranks: a session of this rank. The plan is that of rank 0, which sends it to the
  * others with its digest; what they give is not looked at. Batches of such a session are this
  * rank's rows; values, of which all ranks have the same, and rank state are set and read
@@ -105,8 +114,33 @@ typedef struct cs_rank_options {
   const void *plan;
   size_t plan_bytes;
   const cs_session_replanning *replanning; /* or NULL; on all ranks alike */
+  int profile;                             /* measure fragments, for cs_session_profile */
+  /* NULL: parameter servers are within the ranks of `job`. Else of the job of which `job` is the
+   * first part: they are in its other ranks, which call cs_servers_create meanwhile. */
+  cs_job *servers;
 } cs_rank_options;
 CS_API cs_session *cs_session_create_rank(const cs_rank_options *options);
+
+/* The file of `cs-run --profile` of such a session, of this process alone, after all calls; valid
+ * until the next call of this function on it. Replanning sessions have none. */
+CS_API const char *cs_session_profile(cs_session *session);
+
+/* Parameter servers in a process without a trainer. */
+typedef struct cs_servers cs_servers;
+/* In the ranks of `job` from `first` on, while the others call cs_session_create_rank with it as
+ * `servers`: gets their plan, and begins those of its servers that are here. */
+CS_API cs_servers *cs_servers_create(cs_job *job, int first);
+/* As cs_session_set_slot and cs_session_get_server_value, before the first step and after
+ * cs_servers_finish. */
+CS_API int cs_servers_set_value(cs_servers *servers, const char *name, const void *data, size_t bytes);
+CS_API int cs_servers_get_value(cs_servers *servers, const char *name, void *data, size_t bytes,
+                                size_t *here);
+/* Waits until all trainers have finished, and everything is applied. */
+CS_API int cs_servers_finish(cs_servers *servers);
+/* From any thread: ends them with this error, of which the trainers hear. */
+CS_API int cs_servers_cancel(cs_servers *servers, const char *why);
+/* NULL is allowed. */
+CS_API void cs_servers_destroy(cs_servers *servers);
 
 /* Of such a session: whether there is to be one step more, which is called next then; asked
  * before each step, on all ranks, or on none. No (*begin is 0) if a rank has been asked to

@@ -23,7 +23,7 @@ struct cs_job {
   const pid_t process = getpid();
   std::unique_ptr<commsched::launch::Job> job;
   absl::Duration deadline = absl::Seconds(30);
-  std::string broadcast, gathered;
+  std::string broadcast, gathered, costs;
 };
 
 namespace commsched {

@@ -72,45 +72,14 @@ absl::StatusOr<launch::JobOptions> JobOptionsOf(const cs_job_options *given) {
   return options;
 }
 
-// The plan of rank 0, on all ranks. An error is that of all of them, but for one in `own`.
-absl::StatusOr<std::shared_ptr<const rt::PlanImage>> SharedPlan(launch::Job *job,
-                                                                absl::string_view plan,
-                                                                absl::Status *own) {
-  absl::StatusOr<std::shared_ptr<const rt::PlanImage>> image;
-  if (job->rank() == 0) {
-    image = rt::PlanImage::Load(plan);
-    if (image.ok() && !(*image)->servers().servers.empty() && absl::string_view(job->transport()) == "mpi")
-      image = absl::UnimplementedError("plan has parameter servers, which MPI does not connect: transport must be grpc");
-    if (image.ok() && (*image)->nodes() != job->size())
-      image = absl::InvalidArgumentError(
-          absl::StrCat("plan is made for a cluster of ", (*image)->nodes(), " nodes, got: ",
-                       job->size(), " ranks"));
-  }
-  // Whether it is one, before it is sent.
-  absl::StatusOr<std::string> good = std::string();
-  if (!image.ok() && job->rank() == 0) good = image.status();
-  auto digest = job->control().Combine(
-      "begins with a plan", good,
-      [&](const std::vector<std::string> &) -> absl::StatusOr<std::string> {
-        return absl::StrCat((*image)->digest());
-      });
-  if (!digest.ok()) return digest.status();
-  auto all = job->control().Broadcast("sends a plan", plan);
-  if (!all.ok()) return all.status();
-  if (job->rank() == 0) return image;
-  image = rt::PlanImage::Load(*all);
-  if (!image.ok())
-    *own = image.status();
-  else if (absl::StrCat((*image)->digest()) != *digest)
-    *own = absl::DataLossError(absl::StrCat("plan digest must match ", *digest,
-                                            " of rank 0, got: ", (*image)->digest()));
-  return image.ok() ? image : nullptr;
-}
-
 absl::StatusOr<std::unique_ptr<cs_session>> OneRank(const cs_rank_options &given) {
   launch::Job *job = given.job->job.get();
+  launch::Job *of_servers = given.servers != nullptr ? given.servers->job.get() : job;
+  if (of_servers->rank() != job->rank())
+    return absl::InvalidArgumentError("the job must be the first part of that of the servers");
   absl::Status own;
-  auto image = SharedPlan(job, {static_cast<const char *>(given.plan), given.plan_bytes}, &own);
+  auto image = commsched::SharedPlan(of_servers, job->size(),
+                                     {static_cast<const char *>(given.plan), given.plan_bytes}, &own);
   if (!image.ok()) return image.status();
   auto connect = job->NextConnection(own.ok() ? absl::StatusOr<uint64_t>((*image)->digest()) : own);
   if (!connect.ok()) return connect.status();
@@ -122,6 +91,10 @@ absl::StatusOr<std::unique_ptr<cs_session>> OneRank(const cs_rank_options &given
     if (!replan.ok()) return replan.status();
     options.replan = *std::move(replan);
   }
+  if (given.profile != 0) {
+    session->profile = std::make_unique<rt::ProfileRecorder>();
+    options.profile = session->profile.get();
+  }
   options.trace = &session->trace;
   session->trace.Enable(false);
   if (job->size() > 1) session->relay = std::make_unique<launch::Relay>(job);
@@ -129,12 +102,13 @@ absl::StatusOr<std::unique_ptr<cs_session>> OneRank(const cs_rank_options &given
     options.on_completed = [relay = session->relay.get()](uint64_t call, const auto &metrics) {
       relay->Put(call, metrics);
     };
-  if (!(*image)->servers().servers.empty() && job->size() > 1) {
-    auto servers = launch::JobServers::Begin(job, *image);
+  if (!(*image)->servers().servers.empty() && of_servers->size() > 1) {
+    auto servers =
+        launch::JobServers::Begin(of_servers, *image, of_servers == job ? 0 : job->size(), options.profile);
     if (!servers.ok()) return servers.status();
     session->servers = *std::move(servers);
     // So that trainers stop together, and hear at once of one that is gone.
-    options.always_connected = true;
+    options.always_connected = job->size() > 1;
   }
   session->stop = std::make_unique<rt::ConnectedStop>();
   session->batch = std::make_unique<rt::OwnBatch>();
@@ -159,6 +133,40 @@ absl::Status CheckRank(const cs_session *session) {
 }
 
 }  // namespace
+
+absl::StatusOr<std::shared_ptr<const rt::PlanImage>> commsched::SharedPlan(launch::Job *job, int trainers,
+                                                                           absl::string_view plan,
+                                                                           absl::Status *own) {
+  absl::StatusOr<std::shared_ptr<const rt::PlanImage>> image;
+  if (job->rank() == 0) {
+    image = rt::PlanImage::Load(plan);
+    if (image.ok() && !(*image)->servers().servers.empty() && absl::string_view(job->transport()) == "mpi")
+      image = absl::UnimplementedError("plan has parameter servers, which MPI does not connect: transport must be grpc");
+    if (image.ok() && (*image)->nodes() != trainers)
+      image = absl::InvalidArgumentError(
+          absl::StrCat("plan is made for a cluster of ", (*image)->nodes(), " nodes, got: ",
+                       trainers, " ranks"));
+  }
+  // Whether it is one, before it is sent.
+  absl::StatusOr<std::string> good = std::string();
+  if (!image.ok() && job->rank() == 0) good = image.status();
+  auto digest = job->control().Combine(
+      "begins with a plan", good,
+      [&](const std::vector<std::string> &) -> absl::StatusOr<std::string> {
+        return absl::StrCat((*image)->digest());
+      });
+  if (!digest.ok()) return digest.status();
+  auto all = job->control().Broadcast("sends a plan", plan);
+  if (!all.ok()) return all.status();
+  if (job->rank() == 0) return image;
+  image = rt::PlanImage::Load(*all);
+  if (!image.ok())
+    *own = image.status();
+  else if (absl::StrCat((*image)->digest()) != *digest)
+    *own = absl::DataLossError(absl::StrCat("plan digest must match ", *digest,
+                                            " of rank 0, got: ", (*image)->digest()));
+  return image.ok() ? image : nullptr;
+}
 
 absl::Status commsched::CheckJob(const cs_job *job) {
   if (job == nullptr) return absl::FailedPreconditionError("there is no job: it has been left");
@@ -228,16 +236,43 @@ const void *cs_job_gather(cs_job *job, const char *what, const void *data, size_
   return job->gathered.data();
 }
 
+int cs_job_first(cs_job *job, int count, cs_job **part) {
+  *part = nullptr;
+  if (absl::Status s = CheckJob(job); !s.ok()) return Finished(s);
+  Counted counted;
+  auto made = job->job->First(count);
+  if (Finished(made.status()) != 0) return 1;
+  if (*made == nullptr) return 0;
+  *part = new cs_job;
+  (*part)->job = *std::move(made);
+  (*part)->deadline = job->deadline;
+  counted.Keep();
+  return 0;
+}
+
 cs_session *cs_session_create_rank(const cs_rank_options *given) {
   auto options = Copied(given, "cs_rank_options");
   absl::Status status = options.status();
   if (status.ok()) status = CheckJob(options->job);
+  if (status.ok() && options->servers != nullptr) status = CheckJob(options->servers);
   if (!status.ok()) return Finished(status), nullptr;
   Counted counted;
   auto session = OneRank(*options);
   if (Finished(session.status()) != 0) return nullptr;
   counted.Keep();
   return session->release();
+}
+
+const char *cs_session_profile(cs_session *session) {
+  absl::Status status = CheckRank(session);
+  if (status.ok() && session->profile == nullptr)
+    status = absl::FailedPreconditionError("the session measures no fragments");
+  if (status.ok()) status = session->session->Drain();
+  if (!status.ok()) return Finished(status), nullptr;
+  auto text = session->profile->ToJson();
+  if (Finished(text.status()) != 0) return nullptr;
+  session->profile_text = *std::move(text);
+  return session->profile_text.c_str();
 }
 
 int cs_session_begin_step(cs_session *session, int *begin) {

@@ -19,6 +19,7 @@
 #include "runtime/base/sync.h"
 #include "runtime/c_api/c_api.h"
 #include "runtime/data/batch_source.h"
+#include "runtime/measure/profile.h"
 #include "runtime/measure/trace.h"
 #include "runtime/session/connected_stop.h"
 #include "runtime/session/session.h"
@@ -28,6 +29,8 @@ struct cs_session {
   const pid_t process = getpid();
   commsched::runtime::TraceRecorder trace;
   std::string trace_path;
+  std::unique_ptr<commsched::runtime::ProfileRecorder> profile;  // if fragments are measured
+  std::string profile_text;
   // Of one rank of a job; the stop uses the session's transport, and ends before it.
   std::unique_ptr<commsched::launch::Relay> relay;
   std::unique_ptr<commsched::launch::JobServers> servers;  // of the plan that are here
@@ -61,6 +64,12 @@ class Counted {
 
 // Whether one can begin here.
 absl::Status CheckProcess();
+// All ranks of `job`: the plan of rank 0, of so many trainers. An error is that of all of them, but
+// for one in `own`, with null.
+absl::StatusOr<std::shared_ptr<const runtime::PlanImage>> SharedPlan(launch::Job *job, int trainers,
+                                                                     absl::string_view plan, absl::Status *own);
+// Which of the plan's values it is, and whether it has so many bytes.
+absl::StatusOr<const runtime::ValueInfo *> FindValue(const runtime::PlanImage &image, const char *name, size_t bytes);
 // Whether `session` can be used here.
 absl::Status CheckSession(const cs_session *session);
 // `given` as options of a session, which must outlive it.

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from rank_job import CLEAN, ROOT, ended, environment, free_port, outputs, run, script, start, token_file
+from rank_job import CLEAN, ROOT, ended, environment, free_port, one_line, outputs, run, script, start, token_file
 
 THREADS = """
 program = make(cluster={size})
@@ -128,3 +128,51 @@ def test_streams_and_steps(tmp_path):
     """
     first, second = outputs(run(script(tmp_path, text), 2, token_file(tmp_path)))
     assert first == second and first[-1] == "[1. 1. 1.] 1"
+
+
+def test_files_of_others(tmp_path):
+    """One rank writes what all have, and all read it."""
+    text = """
+        import orbax.checkpoint
+        import safetensors.numpy
+        program = make()
+        program.run(own(BATCHES[:4]))
+        before = program.params["w"].tobytes()
+        if job.rank == 0:
+            safetensors.numpy.save_file(program.slots(), "FOLDER/w.safetensors")
+            orbax.checkpoint.PyTreeCheckpointer().save("FOLDER/orbax", program.params)
+        job.barrier()
+        program.run(own(BATCHES[4:6]))
+        print(program.params["w"].tobytes() == before)
+        program.set_slots(safetensors.numpy.load_file("FOLDER/w.safetensors"))
+        print(program.params["w"].tobytes() == before)
+        restored = orbax.checkpoint.PyTreeCheckpointer().restore("FOLDER/orbax")
+        again = commsched.transpile(step, restored, X[0], Y[0], batch=(1, 2))
+        again.run(own(BATCHES[:2]))
+        program.run(own(BATCHES[:2]))
+        print(again.params["w"].tobytes() == program.params["w"].tobytes())
+    """.replace("FOLDER", str(tmp_path))
+    assert outputs(run(script(tmp_path, text), 2, token_file(tmp_path))) == [["False", "True", "True"]] * 2
+
+
+def test_what_the_environment_does_not_say(tmp_path):
+    path = script(tmp_path, "print(job.size)")
+
+    def of(**variables):
+        env = {**environment(0, 1, free_port()), **variables}
+        done = subprocess.run([sys.executable, path], capture_output=True, text=True, env={n: v for n, v in env.items() if v is not None})
+        return done.returncode, done.stdout.splitlines(), done.stderr.splitlines()
+    # One of a Kubernetes job that is not indexed, say: it would be a job of its own.
+    one_line(of(RANK=None, WORLD_SIZE="4"), "WORLD_SIZE is 4, but none says which rank this is: set RANK", "or give rank and size")
+    one_line(of(COMMSCHED_DEADLINE="soon"), "environment variable COMMSCHED_DEADLINE must be a number of seconds, got: soon")
+    one_line(of(COMMSCHED_DEADLINE="-1"), "deadline must be a positive number of seconds, got: -1.0")
+    one_line(of(RANK="1", WORLD_SIZE="2", PMI_RANK="0", PMI_SIZE="2"), "RANK and WORLD_SIZE must match PMI_RANK and PMI_SIZE")
+    assert of(RANK=None, WORLD_SIZE=None, JOB_COMPLETION_INDEX="3")[:2] == (0, ["1"])
+
+
+def test_addresses_of_ipv6_and_names(tmp_path):
+    for master in "::1", "localhost":
+        port, token = free_port(), token_file(tmp_path)
+        text = "program = make(strategy=commsched.ParameterServers(servers=2))\nprint(len(program.run(own(BATCHES[:2]))))"
+        ranks = [start(script(tmp_path, text), rank, 2, port, MASTER_ADDR=master, COMMSCHED_TOKEN_FILE=token) for rank in range(2)]
+        assert outputs(ended(ranks)) == [["2"]] * 2

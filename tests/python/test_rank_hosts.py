@@ -25,6 +25,12 @@ def ended(processes):
     return results
 
 
+def tls_of(folder, network):
+    """Variables of a certificate for all hosts."""
+    words = [str(word) for word in Authority(folder / "tls").certificate("rank", ",".join(f"IP:{address}" for address in network.addresses))]
+    return {f"COMMSCHED_{name[2:].upper().replace('-', '_')}": file for name, file in zip(words[::2], words[1::2])}
+
+
 def start_all(network, path, security):
     return [network.start(host, [sys.executable, path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           env=environment(host, len(network.addresses), 29400, MASTER_ADDR=network.addresses[0], **security))
@@ -35,10 +41,7 @@ def test_over_shaped_links(tmp_path):
     rates = [50 * 10**6] * 3
     path = script(tmp_path, RANKS)
     with hosts.Network(rates) as network:
-        names = ",".join(f"IP:{address}" for address in network.addresses)
-        authority = Authority(tmp_path / "tls")
-        words = [str(word) for word in authority.certificate("rank", names)]
-        tls = {f"COMMSCHED_{name[2:].upper().replace('-', '_')}": file for name, file in zip(words[::2], words[1::2])}
+        tls = tls_of(tmp_path, network)
         expected = threads(tmp_path, 3)
         token = {"COMMSCHED_TOKEN_FILE": token_file(tmp_path)}
         for status, out, errors in ended(start_all(network, path, {**token, **tls})):
@@ -55,9 +58,7 @@ def test_parameter_servers_over_shaped_links(tmp_path, more):
     strategy = "strategy=commsched.ParameterServers(servers=3, min_block_elements=1)"
     path = script(tmp_path, RANKS.replace("make(", f"make({strategy}"), init=f"commsched.init(deadline=30{more})")
     with hosts.Network([50 * 10**6] * 2) as network:
-        authority = Authority(tmp_path / "tls")
-        words = [str(word) for word in authority.certificate("rank", ",".join(f"IP:{address}" for address in network.addresses))]
-        tls = {f"COMMSCHED_{name[2:].upper().replace('-', '_')}": file for name, file in zip(words[::2], words[1::2])}
+        tls = tls_of(tmp_path, network)
         expected = threads(tmp_path, 2, THREADS.replace("make(", f"make({strategy}, "))
         for status, out, errors in ended(start_all(network, path, {"COMMSCHED_TOKEN_FILE": token_file(tmp_path), **tls})):
             assert (status, out) == (0, expected), errors

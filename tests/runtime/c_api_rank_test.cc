@@ -336,6 +336,80 @@ TEST(CApiRankTest, APortThatIsTakenIsSaidByAll) {
   EXPECT_THAT(errors[1], HasSubstr("rank 0 was not met"));
 }
 
+TEST(CApiRankTest, ThePartOfAJobTrainsWhileTheWholeIsThere) {
+  const std::string plan = TrainerPlan();
+  const auto errors = AsRanks(kRanks + 2, [&](cs_job *whole) -> std::string {
+    const int rank = cs_job_rank(whole);
+    cs_job *part = nullptr;
+    if (cs_job_first(whole, kRanks, &part) != 0) return cs_last_error();
+    EXPECT_EQ(part == nullptr, rank >= kRanks);
+    if (part != nullptr) {
+      EXPECT_EQ(cs_job_rank(part), rank);
+      EXPECT_EQ(cs_job_size(part), kRanks);
+      {
+        Session own(part, rank == 0 ? plan : "");
+        if (own.session == nullptr) return cs_last_error();
+        EXPECT_EQ(cs_session_profile(own.session), nullptr);
+        EXPECT_THAT(cs_last_error(), HasSubstr("measures no fragments"));
+        if (std::string error = own.Set(); !error.empty()) return error;
+        uint64_t number = 0;
+        if (std::string error = own.Step(1, &number); !error.empty()) return error;
+        double value = 0;
+        if (std::string error = Metrics(own.session, number, &value); !error.empty()) return error;
+      }
+      cs_job_leave(part);
+    }
+    std::vector<uint64_t> sizes(kRanks + 2, 9);
+    if (cs_job_gather(whole, "ends", "own", 3, sizes.data()) == nullptr) return cs_last_error();
+    if (rank == 0) {
+      EXPECT_EQ(sizes, std::vector<uint64_t>(kRanks + 2, 3));
+    }
+    for (int count : {0, kRanks + 3}) {
+      EXPECT_NE(cs_job_first(whole, count, &part), 0);
+      EXPECT_THAT(cs_last_error(), HasSubstr("must have 1 to 6 ranks"));
+    }
+    return "";
+  });
+  for (const std::string &error : errors) EXPECT_EQ(error, "");
+}
+
+TEST(CApiRankTest, ServersNeedARankBehindTheTrainers) {
+  const auto errors = AsRanks(2, [](cs_job *job) -> std::string {
+    for (int first : {0, cs_job_rank(job) + 1}) {
+      EXPECT_EQ(cs_servers_create(job, first), nullptr);
+      EXPECT_THAT(cs_last_error(), HasSubstr("first must be 1 to this rank"));
+    }
+    size_t here = 7;
+    EXPECT_NE(cs_servers_get_value(nullptr, "w", nullptr, 0, &here), 0);
+    EXPECT_EQ(here, 0u);
+    EXPECT_NE(cs_servers_finish(nullptr), 0);
+    cs_servers_destroy(nullptr);
+    return "";
+  });
+  for (const std::string &error : errors) EXPECT_EQ(error, "");
+}
+
+TEST(CApiRankTest, LinksAreMeasuredTogether) {
+  std::string text;
+  const auto errors = AsRanks(2, [&](cs_job *job) -> std::string {
+    const char *costs = cs_job_calibrate(job, "digits");
+    if (costs == nullptr) return cs_last_error();
+    if (cs_job_rank(job) == 0)
+      text = costs;
+    else
+      EXPECT_STREQ(costs, "");
+    return "";
+  });
+  for (const std::string &error : errors) EXPECT_EQ(error, "");
+  EXPECT_THAT(text, AllOf(HasSubstr("\"format\":\"commsched calibration\""), HasSubstr("\"module\":\"digits\""),
+                          HasSubstr("\"from\":\"rank 0\",\"to\":\"rank 1\""),
+                          HasSubstr("\"from\":\"rank 1\",\"to\":\"rank 0\""), HasSubstr("slowdown_percent")));
+  const auto alone = AsRanks(1, [](cs_job *job) -> std::string {
+    return cs_job_calibrate(job, "digits") == nullptr ? cs_last_error() : "";
+  });
+  EXPECT_THAT(alone[0], HasSubstr("no links"));
+}
+
 TEST(CApiRankTest, AFunctionOfARankNeedsOne) {
   const std::string plan = TrainerPlan();
   cs_session *session = cs_session_create(plan.data(), plan.size());

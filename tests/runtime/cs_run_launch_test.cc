@@ -38,7 +38,7 @@ TEST(Launch, NothingIsLaunched) {
        {Variables{},
         // A number alone may mean anything.
         Variables{{"RANK", "3"}}, Variables{{"PMI_RANK", "1"}},
-        Variables{{"RANK", ""}, {"WORLD_SIZE", "2"}},
+        Variables{{"RANK", ""}, {"WORLD_SIZE", "1"}},
         // An allocation, but no step: the batch script.
         Variables{{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "4"}},
         // A job of one process.
@@ -149,6 +149,36 @@ TEST(Launch, Torchrun) {
   EXPECT_FALSE(Read(variables).ok());
 }
 
+TEST(Launch, Paddle) {
+  Variables variables = {{"PADDLE_TRAINER_ID", "1"},
+                         {"PADDLE_TRAINERS_NUM", "2"},
+                         {"PADDLE_LOCAL_RANK", "1"},
+                         {"PADDLE_MASTER", "10.0.0.1:4444"},
+                         {"PADDLE_TRAINER_ENDPOINTS", "10.0.0.1:2345,10.0.0.1:2346"}};
+  auto launched = Read(variables);
+  ASSERT_TRUE(launched.ok() && *launched) << launched.status();
+  EXPECT_EQ((*launched)->rank, 1);
+  EXPECT_EQ((*launched)->size, 2);
+  EXPECT_EQ((*launched)->local_rank, 1);
+  EXPECT_TRUE((*launched)->one_host);
+  EXPECT_EQ((*launched)->job, "paddle_2345_10_0_0_1");
+  EXPECT_TRUE((*launched)->master.empty());
+  variables["PADDLE_TRAINER_ENDPOINTS"] = "10.0.0.1:2345,10.0.0.2:2346";
+  launched = Read(variables);
+  ASSERT_TRUE(launched.ok() && *launched) << launched.status();
+  EXPECT_FALSE((*launched)->one_host);
+  EXPECT_EQ((*launched)->master, "10.0.0.1");
+  EXPECT_EQ((*launched)->port, 2345);
+  variables["COMMSCHED_PORT"] = "77";
+  launched = Read(variables);
+  ASSERT_TRUE(launched.ok() && *launched) << launched.status();
+  EXPECT_EQ((*launched)->port, 77);
+  variables["MASTER_ADDR"] = "host0";
+  launched = Read(variables);
+  ASSERT_TRUE(launched.ok() && *launched) << launched.status();
+  EXPECT_EQ((*launched)->master, "host0");
+}
+
 TEST(Launch, WhatContradictsItselfIsRefused) {
   const std::pair<Variables, std::vector<std::string>> cases[] = {
       {{{"RANK", "1"}, {"WORLD_SIZE", "4"}, {"PMI_RANK", "2"}, {"PMI_SIZE", "4"}},
@@ -158,9 +188,17 @@ TEST(Launch, WhatContradictsItselfIsRefused) {
        {"must match OMPI_COMM_WORLD_RANK", "got: rank 0 of 8"}},
       {{{"RANK", "4"}, {"WORLD_SIZE", "4"}}, {"RANK must be below WORLD_SIZE 4"}},
       {{{"RANK", "one"}, {"WORLD_SIZE", "4"}}, {"RANK must be a number", "one"}},
+      {{{"RANK", ""}, {"WORLD_SIZE", "2"}}, {"WORLD_SIZE is 2", "none says which rank", "JOB_COMPLETION_INDEX"}},
       {{{"RANK", "0"}, {"WORLD_SIZE", "0"}}, {"WORLD_SIZE must be a number", "0"}},
       {{{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "a"}, {"MASTER_PORT", "70000"}},
        {"MASTER_PORT must be a number of 1 to 65535", "70000"}},
+      {{{"PADDLE_TRAINER_ID", "0"}, {"PADDLE_TRAINERS_NUM", "2"}, {"RANK", "1"}, {"WORLD_SIZE", "2"}},
+       {"PADDLE_TRAINER_ID and PADDLE_TRAINERS_NUM must match RANK and WORLD_SIZE"}},
+      {{{"PADDLE_TRAINER_ID", "0"}, {"PADDLE_TRAINERS_NUM", "2"}, {"PADDLE_TRAINER_ENDPOINTS", "a:1,b"}},
+       {"PADDLE_TRAINER_ENDPOINTS must be a list of host:port", "a:1,b"}},
+      {{{"PADDLE_TRAINER_ID", "0"}, {"PADDLE_TRAINERS_NUM", "2"}, {"PADDLE_TRAINER_ENDPOINTS", "a:1"}},
+       {"PADDLE_TRAINER_ENDPOINTS must have 2 addresses", "got: 1"}},
+      {{{"TRAINING_ROLE", "PSERVER"}, {"PADDLE_TRAINERS_NUM", "2"}}, {"TRAINING_ROLE must be TRAINER", "PSERVER"}},
       {{{"SLURM_STEP_ID", "0"}, {"SLURM_PROCID", "0"}, {"SLURM_STEP_NUM_TASKS", "2"}, {"SLURM_STEP_NODELIST", "node["}},
        {"SLURM_STEP_NODELIST must be a list of hosts", "node["}},
   };

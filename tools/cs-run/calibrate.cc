@@ -13,16 +13,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "grpc/ranks/grpc_transport.h"
 #include "runtime/base/files.h"
-#include "runtime/base/json.h"
 #include "runtime/base/sync.h"
+#include "runtime/calibration/peer_exchanges.h"
+#include "runtime/calibration/rank_costs.h"
 #include "runtime/servers/in_process_parameter_client.h"
 #include "runtime/servers/parameter_server.h"
 #include "runtime/transport/in_process_transport.h"
-#include "tools/cs-run/peer_exchanges.h"
-#include "tools/cs-run/peer_links.h"
 #include "tools/cs-run/security.h"
 #include "tools/cs-run/serve.h"
 #include "tools/cs-run/server_links.h"
@@ -35,80 +33,32 @@ using runtime::ParameterClient;
 using runtime::PlanImage;
 using runtime::Transport;
 
-struct Link {
-  std::string from, to;
-  LinkCost cost;
-};
+using calibration::Costs;
 
-struct Calibration {
-  std::string transport;
-  std::vector<Link> links;
-  // By rank.
-  std::vector<Exchange> exchanges;
-  std::vector<Slowdown> compute;
-};
-
-std::string ToJson(const PlanImage &image, const Calibration &calibration) {
-  std::vector<std::string> links, exchanges, compute;
-  for (const Link &link : calibration.links)
-    links.push_back(absl::StrCat(
-        " {\"from\":\"", link.from, "\",\"to\":\"", link.to, "\",\"latency_ns\":",
-        link.cost.latency_ns, ",\"overhead_ns\":", link.cost.overhead_ns,
-        ",\"bits_per_s\":", link.cost.bits_per_second,
-        ",\"round_trip_ns\":", link.cost.round_trip_ns, "}"));
-  for (size_t rank = 0; rank < calibration.exchanges.size(); ++rank)
-    exchanges.push_back(absl::StrCat(
-        " {\"rank\":", rank, ",\"round_ns\":", calibration.exchanges[rank].round_ns,
-        ",\"message_ns\":", calibration.exchanges[rank].message_ns, "}"));
-  for (size_t rank = 0; rank < calibration.compute.size(); ++rank)
-    compute.push_back(absl::StrCat(
-        " {\"rank\":", rank, ",\"quiet_ns\":", calibration.compute[rank].quiet_ns,
-        ",\"communicating_ns\":", calibration.compute[rank].communicating_ns,
-        ",\"slowdown_percent\":", calibration.compute[rank].percent(), "}"));
-  return absl::StrCat(
-      "{\"format\":\"commsched calibration\",\"version\":1,\"module\":",
-      runtime::JsonQuote(image.plan().module_name()), ",\"transport\":\"",
-      calibration.transport, "\",\"ranks\":", image.nodes(),
-      ",\"servers\":", image.servers().servers.size(), ",\n\"links\":[\n",
-      absl::StrJoin(links, ",\n"), "\n],\n\"exchanges\":[\n",
-      absl::StrJoin(exchanges, ",\n"), "\n],\n\"compute\":[\n",
-      absl::StrJoin(compute, ",\n"), "\n]}\n");
-}
-
-void Print(const Calibration &calibration) {
+void Print(const Costs &costs) {
   std::printf("%-10s %-10s %12s %12s %12s\n", "from", "to", "Mbit/s", "latency us",
               "overhead us");
-  for (const Link &link : calibration.links)
+  for (const calibration::Link &link : costs.links)
     std::printf("%-10s %-10s %12.1f %12.1f %12.2f\n", link.from.c_str(),
                 link.to.c_str(), double(link.cost.bits_per_second) / 1e6,
                 double(link.cost.latency_ns) / 1e3, double(link.cost.overhead_ns) / 1e3);
-  for (size_t rank = 0; rank < calibration.exchanges.size(); ++rank)
+  for (size_t rank = 0; rank < costs.exchanges.size(); ++rank)
     std::printf("rank %zu: a round of a collective takes %.1f us, each further message %.1f us\n",
-                rank, double(calibration.exchanges[rank].round_ns) / 1e3,
-                double(calibration.exchanges[rank].message_ns) / 1e3);
-  for (size_t rank = 0; rank < calibration.compute.size(); ++rank)
+                rank, double(costs.exchanges[rank].round_ns) / 1e3,
+                double(costs.exchanges[rank].message_ns) / 1e3);
+  for (size_t rank = 0; rank < costs.compute.size(); ++rank)
     std::printf("rank %zu: compute takes %lld %% longer while communicating\n", rank,
-                static_cast<long long>(calibration.compute[rank].percent()));
+                static_cast<long long>(costs.compute[rank].percent()));
 }
 
 // What one rank does. `transport`, with `exchanges`, and `client` may be null. Trainers that are
 // not connected with each other cannot take turns: of those, rank 0 measures.
 absl::Status MeasureRank(Transport *transport, ParameterClient *client, int rank,
                          const PlanImage &image, absl::Duration deadline,
-                         PeerExchanges *exchanges, Calibration *out) {
+                         calibration::PeerExchanges *exchanges, Costs *out) {
   if (transport != nullptr) {
-    out->transport = transport->name();
-    auto links = MeasurePeerLinks(transport, deadline);
-    if (!links.ok()) return links.status();
-    for (const PeerLink &link : *links)
-      out->links.push_back({absl::StrCat("rank ", link.from),
-                            absl::StrCat("rank ", link.to), link.cost});
-    auto costs = MeasurePeerExchanges(transport, *links, exchanges, deadline);
-    if (!costs.ok()) return costs.status();
-    out->exchanges = *std::move(costs);
-    auto compute = MeasurePeerSlowdown(transport, *links, deadline);
-    if (!compute.ok()) return compute.status();
-    out->compute = *std::move(compute);
+    absl::Status status = calibration::MeasureRanks(transport, exchanges, deadline, out);
+    if (!status.ok()) return status;
   }
   if (client == nullptr || rank != 0) return absl::OkStatus();
   if (transport == nullptr) out->transport = client->name();
@@ -136,13 +86,13 @@ absl::Status RunRank(const Options &options, int rank, const PlanImage &image,
                      absl::Duration deadline,
                      absl::StatusOr<std::unique_ptr<Transport>> transport,
                      absl::StatusOr<std::unique_ptr<ParameterClient>> client,
-                     Calibration *out) {
+                     Costs *out) {
   absl::Status status = transport.status();
   if (status.ok()) status = client.status();
   Transport *peers = transport.ok() ? transport->get() : nullptr;
   ParameterClient *servers = client.ok() ? client->get() : nullptr;
-  std::unique_ptr<PeerExchanges> exchanges;
-  if (peers != nullptr) exchanges = std::make_unique<PeerExchanges>(peers, deadline);
+  std::unique_ptr<calibration::PeerExchanges> exchanges;
+  if (peers != nullptr) exchanges = std::make_unique<calibration::PeerExchanges>(peers, deadline);
   if (status.ok())
     status = MeasureRank(peers, servers, rank, image, deadline, exchanges.get(), out);
   if (status.ok() && servers != nullptr) status = servers->Finish(servers->first_step());
@@ -168,7 +118,7 @@ runtime::TransportOptions TransportOf(const PlanImage &image, int rank,
   return transport;
 }
 
-absl::Status OneRank(const Options &options, const PlanImage &image, Calibration *out) {
+absl::Status OneRank(const Options &options, const PlanImage &image, Costs *out) {
   absl::StatusOr<std::unique_ptr<Transport>> transport = nullptr;
   absl::StatusOr<std::unique_ptr<ParameterClient>> client = nullptr;
   if (options.peers.size() > 1) {
@@ -189,7 +139,7 @@ absl::Status OneRank(const Options &options, const PlanImage &image, Calibration
 }
 
 absl::Status AllHere(const Options &options, const std::shared_ptr<const PlanImage> &image,
-                     Calibration *out) {
+                     Costs *out) {
   const int nodes = image->nodes();
   std::vector<std::unique_ptr<runtime::ParameterServer>> servers;
   for (int k = 0; k < int(image->servers().servers.size()); ++k) {
@@ -206,7 +156,7 @@ absl::Status AllHere(const Options &options, const std::shared_ptr<const PlanIma
     if (absl::Status s = runtime::JoinParameterServers(servers, nodes); !s.ok()) return s;
   const bool connected = nodes > 1 && (servers.empty() || runtime::RanksCommunicate(*image));
   auto hub = runtime::MakeInProcessHub(nodes);
-  std::vector<Calibration> all(static_cast<size_t>(nodes));
+  std::vector<Costs> all(static_cast<size_t>(nodes));
   std::vector<absl::Status> statuses(static_cast<size_t>(nodes));
   std::vector<std::thread> threads;
   for (int rank = 0; rank < nodes; ++rank)
@@ -236,14 +186,14 @@ absl::Status Calibrate(const Options &options,
   if (image->nodes() == 1 && image->servers().servers.empty())
     return absl::InvalidArgumentError(
         "--calibrate needs a link: the plan is for one rank without parameter servers");
-  Calibration calibration;
-  absl::Status status = options.rank >= 0 ? OneRank(options, *image, &calibration)
-                                          : AllHere(options, image, &calibration);
+  Costs costs;
+  absl::Status status = options.rank >= 0 ? OneRank(options, *image, &costs)
+                                          : AllHere(options, image, &costs);
   if (!status.ok() || options.rank > 0) return status;
-  const std::string json = ToJson(*image, calibration);
+  const std::string json = calibration::ToJson(costs, image->plan().module_name(), image->nodes(), image->servers().servers.size());
   if (absl::Status s = runtime::WriteFileAtomically(options.calibrate, {json}); !s.ok())
     return s;
-  Print(calibration);
+  Print(costs);
   std::printf("calibration: %s\n", options.calibrate.c_str());
   return absl::OkStatus();
 }

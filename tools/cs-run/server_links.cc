@@ -12,6 +12,11 @@
 namespace commsched::run {
 namespace {
 
+using calibration::Completions;
+using calibration::LinkCost;
+using calibration::Median;
+using calibration::Slowdown;
+using calibration::Source;
 using runtime::Clock;
 using runtime::ParameterClient;
 
@@ -172,7 +177,7 @@ absl::StatusOr<Slowdown> MeasureServerSlowdown(ParameterClient *client,
   std::vector<Block> blocks;
   for (size_t server = 0; server < servers.servers.size(); ++server)
     for (Block &block : BlocksOf(servers, int(server))) blocks.push_back(std::move(block));
-  auto slowdown = MeasureSlowdown(
+  auto slowdown = calibration::MeasureSlowdown(
       [] { return absl::OkStatus(); },
       [&] { return PullAll(client, blocks, 0.5, deadline).status(); });
   if (slowdown.ok()) return slowdown;

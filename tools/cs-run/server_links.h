@@ -10,23 +10,23 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "runtime/calibration/measure.h"
 #include "runtime/program/server_program.h"
 #include "runtime/transport/parameter_client.h"
-#include "tools/cs-run/measure.h"
 
 namespace commsched::run {
 
 // The cost of the link to server `server`. Blocks have the sizes that they have:
 // where the largest is not twice the smallest, the bandwidth has everything in it;
 // where fewer than eight are small (16 KiB), the latency has the overhead in it.
-absl::StatusOr<LinkCost> MeasureServerLink(runtime::ParameterClient *client,
-                                           const runtime::ServersProgram &servers,
-                                           int server, absl::Duration deadline);
+absl::StatusOr<calibration::LinkCost> MeasureServerLink(runtime::ParameterClient *client,
+                                                        const runtime::ServersProgram &servers,
+                                                        int server, absl::Duration deadline);
 
 // Of this trainer's compute, while it pulls from all servers.
-absl::StatusOr<Slowdown> MeasureServerSlowdown(runtime::ParameterClient *client,
-                                               const runtime::ServersProgram &servers,
-                                               absl::Duration deadline);
+absl::StatusOr<calibration::Slowdown> MeasureServerSlowdown(runtime::ParameterClient *client,
+                                                            const runtime::ServersProgram &servers,
+                                                            absl::Duration deadline);
 
 }  // namespace commsched::run
 

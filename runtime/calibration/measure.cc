@@ -1,6 +1,6 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "tools/cs-run/measure.h"
+#include "runtime/calibration/measure.h"
 
 #include <algorithm>
 #include <atomic>
@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace commsched::run {
+namespace commsched::calibration {
 namespace {
 
 using runtime::Clock;
@@ -210,4 +210,4 @@ absl::StatusOr<Slowdown> MeasureSlowdown(
   return slowdown;
 }
 
-}  // namespace commsched::run
+}  // namespace commsched::calibration

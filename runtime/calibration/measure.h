@@ -4,8 +4,8 @@
 // What a link costs, and how much slower compute is while it is busy. The model
 // is that of docs/scheduling.md: a message occupies the link for the overhead and
 // its bytes, and is there `latency` later.
-#ifndef COMMSCHED_TOOLS_CS_RUN_MEASURE_H
-#define COMMSCHED_TOOLS_CS_RUN_MEASURE_H
+#ifndef COMMSCHED_RUNTIME_CALIBRATION_MEASURE_H
+#define COMMSCHED_RUNTIME_CALIBRATION_MEASURE_H
 
 #include <cstddef>
 #include <cstdint>
@@ -17,7 +17,7 @@
 #include "absl/time/time.h"
 #include "runtime/base/sync.h"
 
-namespace commsched::run {
+namespace commsched::calibration {
 
 struct LinkCost {
   int64_t latency_ns = 0;
@@ -83,6 +83,6 @@ absl::StatusOr<Slowdown> MeasureSlowdown(
     const std::function<absl::Status()> &ready,
     const std::function<absl::Status()> &communicate);
 
-}  // namespace commsched::run
+}  // namespace commsched::calibration
 
-#endif  // COMMSCHED_TOOLS_CS_RUN_MEASURE_H
+#endif  // COMMSCHED_RUNTIME_CALIBRATION_MEASURE_H

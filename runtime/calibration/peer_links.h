@@ -3,18 +3,18 @@
 //
 // Measures the links between ranks. All ranks make the same calls in the same
 // order; messages of other kinds must not be on the transport.
-#ifndef COMMSCHED_TOOLS_CS_RUN_PEER_LINKS_H
-#define COMMSCHED_TOOLS_CS_RUN_PEER_LINKS_H
+#ifndef COMMSCHED_RUNTIME_CALIBRATION_PEER_LINKS_H
+#define COMMSCHED_RUNTIME_CALIBRATION_PEER_LINKS_H
 
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "runtime/calibration/measure.h"
+#include "runtime/calibration/peer_exchanges.h"
 #include "runtime/transport/transport.h"
-#include "tools/cs-run/measure.h"
-#include "tools/cs-run/peer_exchanges.h"
 
-namespace commsched::run {
+namespace commsched::calibration {
 
 struct PeerLink {
   int from = 0, to = 0;
@@ -37,6 +37,6 @@ absl::StatusOr<std::vector<Slowdown>> MeasurePeerSlowdown(
     runtime::Transport *transport, const std::vector<PeerLink> &links,
     absl::Duration deadline);
 
-}  // namespace commsched::run
+}  // namespace commsched::calibration
 
-#endif  // COMMSCHED_TOOLS_CS_RUN_PEER_LINKS_H
+#endif  // COMMSCHED_RUNTIME_CALIBRATION_PEER_LINKS_H

@@ -3,8 +3,8 @@
 //
 // What messages between ranks cost as steps send them: through the progress engine,
 // which notices each, starts the next, and shares the processors with the transport.
-#ifndef COMMSCHED_TOOLS_CS_RUN_PEER_EXCHANGES_H
-#define COMMSCHED_TOOLS_CS_RUN_PEER_EXCHANGES_H
+#ifndef COMMSCHED_RUNTIME_CALIBRATION_PEER_EXCHANGES_H
+#define COMMSCHED_RUNTIME_CALIBRATION_PEER_EXCHANGES_H
 
 #include <cstdint>
 #include <deque>
@@ -14,11 +14,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "runtime/calibration/measure.h"
 #include "runtime/execute/progress_engine.h"
 #include "runtime/transport/transport.h"
-#include "tools/cs-run/measure.h"
 
-namespace commsched::run {
+namespace commsched::calibration {
 
 // Medians of one rank.
 struct Exchange {
@@ -59,6 +59,6 @@ class PeerExchanges final : private runtime::ProgressEngine::Host {
   runtime::ProgressEngine engine_;
 };
 
-}  // namespace commsched::run
+}  // namespace commsched::calibration
 
-#endif  // COMMSCHED_TOOLS_CS_RUN_PEER_EXCHANGES_H
+#endif  // COMMSCHED_RUNTIME_CALIBRATION_PEER_EXCHANGES_H

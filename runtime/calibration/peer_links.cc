@@ -1,6 +1,6 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "tools/cs-run/peer_links.h"
+#include "runtime/calibration/peer_links.h"
 
 #include <algorithm>
 #include <array>
@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "ops/base/element.h"
 
-namespace commsched::run {
+namespace commsched::calibration {
 namespace {
 
 using runtime::Clock;
@@ -307,4 +307,4 @@ absl::StatusOr<std::vector<Slowdown>> MeasurePeerSlowdown(
   return all;
 }
 
-}  // namespace commsched::run
+}  // namespace commsched::calibration

@@ -1,13 +1,13 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "tools/cs-run/peer_exchanges.h"
+#include "runtime/calibration/peer_exchanges.h"
 
 #include <algorithm>
 #include <chrono>
 #include <iterator>
 #include <utility>
 
-namespace commsched::run {
+namespace commsched::calibration {
 namespace {
 
 using runtime::Clock;
@@ -107,4 +107,4 @@ absl::StatusOr<Exchange> PeerExchanges::Measure(int64_t round_trip_ns,
   return exchange;
 }
 
-}  // namespace commsched::run
+}  // namespace commsched::calibration
