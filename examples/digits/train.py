@@ -65,6 +65,7 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", type=pathlib.Path, help="file for losses and statistics")
+    parser.add_argument("--log", help="file for the metrics of each step, as JSON lines")
     options = parser.parse_args()
 
     job = commsched.init()
@@ -82,9 +83,10 @@ def main():
     loader = commsched.Loader(cache, digits.GLOBAL_BATCH, seed=options.seed, threads=options.threads, **rank)
     program = make.program(workers)
     rows = slice(job.rank * len(test_x) // job.size, (job.rank + 1) * len(test_x) // job.size)
+    log = [commsched.JsonLines(options.log)] if options.log and job.rank == 0 else []
     losses = []
     for epoch in range(options.epochs):
-        own = [m["loss"] for m in program.run(loader.epoch(epoch))]
+        own = [m["loss"] for m in program.run(loader.epoch(epoch), log=log)]
         losses += own
         measured = program.call("eval", [(test_x[rows], test_y[rows])])[0]
         if job.rank == 0:

@@ -1,11 +1,12 @@
 # Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A small convolutional net of flax linen on handwritten digits, on two workers: batch norm, dropout with masks of each worker's
-own, AdamW of optax with a rate that falls as a cosine.
+"""A small convolutional net of flax linen on handwritten digits: batch norm, dropout with masks of each worker's own, AdamW of optax
+with a rate that falls as a cosine; on two workers, which are threads, or as many as torchrun (mpirun, Slurm, Kubernetes) starts processes.
 
-    PYTHONPATH=python_api python examples/flax/cnn.py
+    PYTHONPATH=python_api [mpirun -n 2] python examples/flax/cnn.py [--epochs N] [--workers N] [--log FILE]
 """
 
+import argparse
 import pathlib
 
 import flax.linen as nn
@@ -38,11 +39,15 @@ def data(name):
         return found["x"], found["y"]
 
 
-def main(epochs=8, workers=2, batch=64):
+def main(epochs=8, workers=2, batch=64, job=None, log=None):
+    """job: of which this process is a rank, if it is of several."""
+    rank, ranks = (job.rank, job.size) if job is not None else (0, 1)
+    writers = [commsched.JsonLines(log)] if log and rank == 0 else []
     net, (x, y) = Net(), data("train")
     variables = net.init(jax.random.key(0), x[:1], False)
     params, statistics = variables["params"], variables["batch_stats"]
     batches = [(x[i:i + batch], y[i:i + batch]) for i in range(0, len(x) - batch + 1, batch)]
+    own = [tuple(np.split(part, ranks)[rank] for part in b) for b in batches]  # this rank's rows
     optimizer = optax.adamw(optax.cosine_decay_schedule(3e-3, epochs * len(batches)))
 
     def step(params, statistics, opt_state, key, x, y):
@@ -57,17 +62,24 @@ def main(epochs=8, workers=2, batch=64):
         return optax.apply_updates(params, updates), new, opt_state, key, loss
 
     with commsched.transpile(step, params, statistics, optimizer.init(params), jax.random.key(1), *batches[0], batch=(4, 5),
-                             cluster=workers) as program:
+                             cluster=ranks if ranks > 1 else workers) as program:
         for epoch in range(epochs):
-            metrics = program.run(batches)
-            print(f"epoch {epoch}: loss {np.mean([next(iter(m.values())) for m in metrics]):.4f}")
+            metrics = program.run(own, log=writers)
+            if rank == 0:
+                print(f"epoch {epoch}: loss {np.mean([next(iter(m.values())) for m in metrics]):.4f}")
         params, statistics = program.params, program.state[0]
     test_x, test_y = data("test")
     predicted = jnp.argmax(net.apply({"params": params, "batch_stats": statistics}, test_x, False), 1)
     accuracy = float(np.mean(predicted == test_y))
-    print(f"accuracy on {len(test_y)} samples not trained on: {accuracy:.3f}")
+    if rank == 0:
+        print(f"accuracy on {len(test_y)} samples not trained on: {accuracy:.3f}")
     return accuracy
 
 
 if __name__ == "__main__":
-    main()
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--epochs", type=int, default=8)
+    parser.add_argument("--workers", type=int, default=2, help="threads of this process, where no launcher has started several")
+    parser.add_argument("--log", help="file for the metrics of each step, as JSON lines")
+    options = parser.parse_args()
+    main(options.epochs, options.workers, job=commsched.init(), log=options.log)
