@@ -1,7 +1,8 @@
 # Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A rank of eager PyTorch for vs_ddp.py --hooks: JOB RESULT ADDRESS RANK RANKS. Trains a model by commsched.torch.distribute, by
-DistributedDataParallel over gloo, or without communication, from the same values on the same batches. One thread computes."""
+"""A rank of PyTorch for vs_ddp.py --hooks: JOB RESULT ADDRESS RANK RANKS. Trains a model by commsched.torch.distribute, by
+DistributedDataParallel over gloo, or without communication, all three eager; by commsched.torch.transpile, or by torch.compile of
+DistributedDataParallel; from the same values on the same batches. One thread computes."""
 import json
 import pathlib
 import sys
@@ -9,78 +10,50 @@ import time
 
 import torch
 import torch.distributed as dist
+import transformers
 from torch import nn
 
 
-class Bottleneck(nn.Module):
-    def __init__(self, inputs, width, stride):
-        super().__init__()
-        outputs = 4 * width
-        self.conv1, self.bn1 = nn.Conv2d(inputs, width, 1, bias=False), nn.BatchNorm2d(width)
-        self.conv2, self.bn2 = nn.Conv2d(width, width, 3, stride, 1, bias=False), nn.BatchNorm2d(width)
-        self.conv3, self.bn3 = nn.Conv2d(width, outputs, 1, bias=False), nn.BatchNorm2d(outputs)
-        self.shortcut = (nn.Identity() if stride == 1 and inputs == outputs
-                         else nn.Sequential(nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs)))
-
-    def forward(self, x):
-        y = self.bn2(self.conv2(self.bn1(self.conv1(x)).relu())).relu()
-        return (self.bn3(self.conv3(y)) + self.shortcut(x)).relu()
-
-
-def resnet(width=32, blocks=(3, 4, 6, 3)):
-    """ResNet-50 of half its width, for small images."""
-    layers, inputs = [nn.Conv2d(3, width, 3, 1, 1, bias=False), nn.BatchNorm2d(width), nn.ReLU()], width
-    for stage, count in enumerate(blocks):
-        for i in range(count):
-            layers.append(Bottleneck(inputs, width << stage, 2 if i == 0 and stage else 1))
-            inputs = 4 * (width << stage)
-    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(inputs, 10))
-
-
-class Gpt(nn.Module):
-    """GPT-2 of fewer and narrower layers, its embedding tied to the head."""
-
-    def __init__(self, width=256, depth=6, heads=4, vocabulary=4096, context=64):
-        super().__init__()
-        self.tokens, self.places = nn.Embedding(vocabulary, width), nn.Embedding(context, width)
-        self.layers = nn.ModuleList(nn.TransformerEncoderLayer(width, heads, 4 * width, 0.0, "gelu", batch_first=True, norm_first=True)
-                                    for _ in range(depth))
-        self.norm = nn.LayerNorm(width)
-
-    def forward(self, tokens):
-        x = self.tokens(tokens) + self.places.weight[:tokens.shape[1]]
-        mask = nn.Transformer.generate_square_subsequent_mask(tokens.shape[1])
-        for layer in self.layers:
-            x = layer(x, src_mask=mask, is_causal=True)
-        return self.norm(x) @ self.tokens.weight.T
+def model_of(name):
+    """Models of transformers as they are, without dropout, of which each way would draw masks of its own."""
+    if name == "resnet50":
+        return transformers.ResNetForImageClassification(transformers.ResNetConfig(num_labels=1000))
+    return transformers.GPT2LMHeadModel(transformers.GPT2Config(vocab_size=8192, n_embd=512, n_layer=8, n_head=8, n_positions=128,
+                                                                embd_pdrop=0.0, resid_pdrop=0.0, attn_pdrop=0.0))
 
 
 def made(job, rank):
-    """The model, an optimizer of it, and a function that draws a batch and gives the loss of a model."""
+    """The model, an optimizer of it, and functions that draw a batch and give the loss of a model and a batch."""
     torch.manual_seed(0)
     random = torch.Generator().manual_seed(rank + 1)
-    if job["model"] == "resnet":
-        model = resnet()
+    model = model_of(job["model"])
+    if job["model"] == "resnet50":
+        def draw():
+            targets = torch.randint(10, (job["batch"],), generator=random)
+            return torch.randn(job["batch"], 3, 224, 224, generator=random) + targets.view(-1, 1, 1, 1) / 5, targets
+        return model, torch.optim.SGD(model.parameters(), lr=1e-3, momentum=0.9), draw, loss_of
 
-        def loss(trained):
-            x = torch.randn(job["batch"], 3, 16, 16, generator=random)
-            return nn.functional.cross_entropy(trained(x), x.mean((1, 2, 3)).mul(40).long().clamp(-4, 5) + 4)
-        return model, torch.optim.SGD(model.parameters(), lr=0.02, momentum=0.9), loss
-    model = Gpt()
+    def draw():
+        tokens = torch.randint(16, (job["batch"], 129), generator=random).cumsum(1) % 8192
+        return tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous()
+    return model, torch.optim.AdamW(model.parameters(), lr=3e-4), draw, loss_of
 
-    def loss(trained):
-        tokens = torch.randint(16, (job["batch"], 33), generator=random).cumsum(1) % 4096
-        return nn.functional.cross_entropy(trained(tokens[:, :-1]).flatten(0, 1), tokens[:, 1:].flatten())
-    return model, torch.optim.AdamW(model.parameters(), lr=3e-4), loss
+
+def loss_of(model, inputs, targets):
+    return nn.functional.cross_entropy(model(inputs).logits.flatten(0, -2), targets.flatten())
 
 
 def train(job, how, rank):
     """Seconds of a step, and losses."""
-    model, optimizer, loss_of = made(job, rank)
+    if how == "whole":
+        return train_whole(job, rank)
+    model, optimizer, draw, loss_of = made(job, rank)
     trained = model
     if how == "ours":
         import commsched.torch
         optimizer = commsched.torch.distribute(model, optimizer)
+    elif how == "compiled":
+        trained = torch.compile(nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=True))
     elif how != "alone":
         trained = nn.parallel.DistributedDataParallel(model, bucket_cap_mb=how, gradient_as_bucket_view=True)
     losses, begins = [], []
@@ -88,7 +61,7 @@ def train(job, how, rank):
     for _ in range(job["warm_up"] + job["steps"] + 1):
         begins.append(time.monotonic())
         optimizer.zero_grad()
-        loss = loss_of(trained)
+        loss = loss_of(trained, *draw())
         loss.backward()
         optimizer.step()
         losses.append(loss.detach())
@@ -97,6 +70,22 @@ def train(job, how, rank):
     losses = torch.stack(losses)
     dist.all_reduce(losses)
     return (begins[-1] - begins[job["warm_up"]]) / job["steps"], (losses / dist.get_world_size()).tolist()
+
+
+def train_whole(job, rank):
+    """By transpile(), with costs that the ranks measure before."""
+    import commsched.torch
+    ranks = dist.get_world_size()
+    commsched.init(rank=rank, size=ranks, peers=job["peers"], insecure=True)
+    model, optimizer, draw, loss_of = made(job, rank)
+    program = commsched.torch.transpile(model, optimizer, loss_of, tuple(torch.cat([part] * ranks) for part in draw()), calibrate=True)
+    *_, draw, _ = made(job, rank)
+    steps, begins = [], []
+    for metrics in program.stream(draw() for _ in range(job["warm_up"] + job["steps"] + 1)):
+        steps.append(metrics["loss"])
+        begins.append(time.monotonic())
+    program.close()
+    return (begins[-1] - begins[job["warm_up"]]) / job["steps"], [float(loss) for loss in steps]
 
 
 def main():
