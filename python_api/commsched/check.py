@@ -10,7 +10,7 @@ import os
 import struct
 import subprocess
 import tempfile
-from typing import Mapping, Sequence
+from typing import Any, Mapping, Optional, Sequence
 
 import numpy as np
 
@@ -37,6 +37,7 @@ class Checked:
 
     @property
     def determined(self) -> bool:
+        """Whether the reference says what at least one element must be."""
         return self.elements == 0 or self.undetermined < self.elements
 
 
@@ -73,12 +74,14 @@ def check(plan: bytes, level0: str, values: Mapping[str, np.ndarray],
             save(path["batch"], {name: np.concatenate([np.asarray(b[name]) for b in batches]) for name in batches[0]})
             command += ["--batch", "batch"]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+        table: "Optional[list[Checked]]" = None
         try:
             with open(path["table"], encoding="utf-8") as file:
                 # JSON has no infinity.
-                table = [Checked(**{k: np.inf if v is None else v for k, v in row.items()}) for row in json.load(file)]
+                rows: "list[dict[str, Any]]" = [{k: np.inf if v is None else v for k, v in row.items()} for row in json.load(file)]
+            table = [Checked(**row) for row in rows]
         except FileNotFoundError:
-            table = None
+            pass
         message = done.stderr.strip().removeprefix("cs-run: ")
         if table is None:
             raise ToolError(f"cs-run failed ({done.returncode}): {message}")

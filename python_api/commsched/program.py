@@ -20,7 +20,7 @@ from .check import Checked, check
 from .cluster import Cluster, check_count
 from .costs import Costs, GuessedCosts, measured
 from .errors import RuntimeFailure
-from .frontend.base import Description, FrontEnd
+from .frontend.base import Description
 from .running import Workers, check_global, length
 from .saved import Saved
 from .steps import Steps
@@ -33,7 +33,7 @@ class Program:
     params, state: current values; state is a list of the other carried arguments in order.
     """
 
-    def __init__(self, front_end: FrontEnd, step: Callable, arguments: tuple, cluster: Optional[Cluster],
+    def __init__(self, front_end: Callable[..., Description], step: Any, arguments: tuple, cluster: Optional[Cluster],
                  strategy: Strategy = AllReduce(), costs: Costs = Costs(), **options):
         self._front_end, self._step, self._arguments, self._options = front_end, step, arguments, options
         self.cluster: Optional[Cluster] = cluster
@@ -57,6 +57,7 @@ class Program:
     # ---- what it is --------------------------------------------------------------------------
     @property
     def workers(self) -> int:
+        """How many the program is for: the nodes of its cluster."""
         return self.cluster.nodes if self.cluster else 1
 
     def _description(self, workers: int) -> Description:
@@ -67,7 +68,7 @@ class Program:
                                                           **self._options)
         return self._descriptions[workers]
 
-    def _cluster(self, workers: int) -> Optional[Cluster]:
+    def _cluster(self, workers: int) -> Cluster:
         if self.cluster is None or workers != self.cluster.nodes:
             from dataclasses import replace
             return replace(self.cluster or Cluster(nodes=workers), nodes=workers)
@@ -109,7 +110,7 @@ class Program:
 
     def _costs_of(self, workers: int) -> Costs:
         """What a schedule for so many workers is made from; measures it, if that is wanted."""
-        if not self._costs.calibrate:
+        if not self._costs.calibrate or (workers == 1 and isinstance(self.strategy, AllReduce)):  # no links
             return self._costs
         if workers not in self._measured:
             description, folder = self._description(workers), tempfile.TemporaryDirectory(prefix="commsched-")
@@ -350,7 +351,7 @@ class Program:
         def failed(session):
             program = reference()
             own = program._workers_now() if program is not None else None
-            if own is not None and own.session is session:
+            if program is not None and own is not None and own.session is session:
                 own.failed = True
                 program.close()
         return failed

@@ -27,7 +27,8 @@ class _Call:
     __slots__ = ("number", "position", "metrics")
 
     def __init__(self, position: Any):
-        self.number, self.position, self.metrics = ctypes.c_uint64(_NOT_CALLED), position, None
+        self.number, self.position = ctypes.c_uint64(_NOT_CALLED), position
+        self.metrics: "Optional[dict[str, float]]" = None
 
 
 class Steps:
@@ -41,11 +42,14 @@ class Steps:
                  function: Optional[str], start: "Callable[[], tuple[Any, Optional[int]]]",
                  failed: Callable[[Any], None]):
         """start() -> (session, the number of calls that it is for; None: all). failed(session): an error has ended it."""
+        self._next: "Optional[tuple[Any, _Call]]" = None
         try:
-            self._source, self._batches, self._next = batches, iter(batches), None
+            self._source, self._batches = batches, iter(batches)  # type: Any, Any
         except TypeError:
             raise FrontEndError(f"batches must be an iterable of global batches, got: {type(batches).__name__}") from None
-        self._flatten, self._names, self._function, self._start, self._failed = flatten, names, function, start, failed
+        self._flatten: "Optional[Callable[[Any], dict]]" = flatten
+        self._start: "Optional[Callable[[], tuple[Any, Optional[int]]]]" = start
+        self._names, self._function, self._failed = names, function, failed
         self._of: "tuple[Any, Optional[int]]" = (None, None)  # session, the call before which there is to be another
         self._calls: "list[Optional[_Call]]" = []
         self._done = 0   # calls that have metrics
@@ -69,28 +73,29 @@ class Steps:
             self.finish()
             return next(self)
         if self._taken < self._done:
-            metrics = self._calls[self._taken].metrics
+            metrics = self._at(self._taken).metrics
+            assert metrics is not None
             if self._taken >= _KEPT:
                 self._calls[self._taken - _KEPT] = None
             self._taken += 1
             return dict(metrics)
         self.finish()
-        error, self._error = self._error, None
-        if error is not None:
-            raise error
+        ended_by, self._error = self._error, None
+        if ended_by is not None:
+            raise ended_by
         raise StopIteration
 
     @property
     def metrics(self) -> "list[dict[str, float]]":
         """Of all calls so far (the last 65536), whether they have been handed out or not. Waits for them."""
         self.collect(self._of[0])
-        return [dict(call.metrics) for call in self._calls[:self._done] if call is not None]
+        return [dict(call.metrics) for call in self._calls[:self._done] if call is not None and call.metrics is not None]
 
     @property
     def position(self) -> "tuple[bool, Any]":
         """Whether a call is done, and where its batches then were, if they have a position. Waits for them."""
         self.collect(self._of[0])
-        return (True, self._calls[self._done - 1].position) if self._done else (False, None)
+        return (True, self._at(self._done - 1).position) if self._done else (False, None)
 
     def collect(self, session: Any) -> None:
         """Waits for the calls of this session, before it is closed. Its errors are left to who calls next."""
@@ -114,18 +119,25 @@ class Steps:
         self.finish()
         failed(self._of[0])
 
+    def _at(self, index: int) -> _Call:
+        call = self._calls[index]
+        assert call is not None, "only those that were handed out long ago are not kept"
+        return call
+
     def _called(self) -> int:
         """The calls that the library has. Of the last one, only it knows whether it came to be."""
-        return len(self._calls) - bool(self._calls and self._calls[-1].number.value == _NOT_CALLED)
+        return len(self._calls) - bool(self._calls and self._at(-1).number.value == _NOT_CALLED)
 
     def _enqueue(self) -> None:
         """Calls for the next batch, if there is one."""
-        called = self._called()
+        called, flatten, start = self._called(), self._flatten, self._start
+        if flatten is None or start is None:  # a handler has ended it in between
+            return
         del self._calls[called:]
         session, end = self._of
         if session is None or called == end:
             self._collect(called)
-            session, calls = self._start()
+            session, calls = start()
             self._of = (session, None if calls is None else called + calls)
         if self._next is None or self._next[1].number.value != _NOT_CALLED:
             try:
@@ -135,7 +147,7 @@ class Steps:
                 return
             self._next = (batch, _Call(getattr(self._source, "position", None)))
         batch, call = self._next
-        arrays = self._flatten(batch)
+        arrays = flatten(batch)
         if self._function is None and not session.begin_step():
             self.finish()  # all ranks of a job stop here
             return
@@ -149,7 +161,7 @@ class Steps:
         """Reads the metrics of the first calls. Raises the error of one that failed."""
         done = self._done
         while done < min(upto, self._called()):
-            call = self._calls[done]
+            call = self._at(done)
             if call.metrics is None:
                 call.metrics = self._of[0].metrics(call.number.value, self._names)
             # A handler in between may have come further: that is found out again.

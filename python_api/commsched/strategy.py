@@ -80,6 +80,40 @@ class Strategy:
         """What holds in this step, and for how many steps from it; None: for all."""
         return self, None
 
+    # ---- what each of the two says in its own way ---------------------------------------------
+    @property
+    def name(self) -> str:
+        """For people."""
+        raise NotImplementedError
+
+    @property
+    def synchronous(self) -> bool:
+        """Whether all workers have the same values after each step."""
+        raise NotImplementedError
+
+    @property
+    def sparse(self) -> "Union[None, float, Sparse]":
+        """Which elements of gradients travel; None: all."""
+        return None
+
+    @property
+    def row_sparse(self) -> Sequence[str]:
+        """Names of tables of which only rows travel."""
+        return ()
+
+    @property
+    def mode(self) -> Optional[str]:
+        """Of parameter servers."""
+        return None
+
+    def insertion(self) -> list[str]:
+        """Arguments of cs-opt for the pass that puts the communication in, alone."""
+        raise NotImplementedError
+
+    def pipeline(self, level: int, costs: Sequence[str] = ()) -> list[str]:
+        """Arguments of cs-opt that end at this level; costs: options of the pipeline about them."""
+        raise NotImplementedError
+
     def _options(self, names: Sequence[str]) -> list[str]:
         given = {n: getattr(self, n) for n in names if getattr(self, n) is not None}
         return [f"{_OPTIONS.get(n, n).replace('_', '-')}={str(v).lower()}" for n, v in given.items()]
@@ -108,16 +142,16 @@ class AllReduce(Strategy):
 
     name = "all-reduce"
     synchronous = True
-    row_sparse = ()
 
     def __post_init__(self):
         super().__post_init__()
         object.__setattr__(self, "sparse", Sparse.of(self.sparse))
 
     def at(self, step: int) -> "tuple[AllReduce, Optional[int]]":
-        if self.sparse is None:
+        own = Sparse.of(self.sparse)
+        if own is None:
             return self, None
-        sparse, steps = self.sparse.at(step)
+        sparse, steps = own.at(step)
         return dataclasses.replace(self, sparse=sparse), steps
 
     def insertion(self) -> list[str]:
@@ -126,18 +160,19 @@ class AllReduce(Strategy):
 
     def pipeline(self, level: int, costs: Sequence[str] = ()) -> list[str]:
         """Arguments of cs-opt that end at this level; costs: options of the pipeline about them."""
+        sparse = Sparse.of(self.sparse)
         if level == 1:
-            if self.sparse is None and not self.spread_sums:
+            if sparse is None and not self.spread_sums:
                 return self.insertion()
             passes = ["--insert-dist-comm", "--replicate-devices", "--assign-devices"]
-            if self.sparse is not None:
-                passes.append("--lower-sparse-comm=" + " ".join(self.sparse.options(in_pipeline=False)))
+            if sparse is not None:
+                passes.append("--lower-sparse-comm=" + " ".join(sparse.options(in_pipeline=False)))
             if self.spread_sums:
                 passes.append("--spread-sums")
             return passes
         options = self._options(["combine"]) + (["spread-sums=true"] if self.spread_sums else [])
-        if self.sparse is not None:
-            options += self.sparse.options(in_pipeline=True)
+        if sparse is not None:
+            options += sparse.options(in_pipeline=True)
         options += [*self._common(), *costs]
         return ["--cs-all-reduce-pipeline" + ("=" + " ".join(options) if options else "")]
 
@@ -166,7 +201,6 @@ class ParameterServers(Strategy):
     row_sparse: Sequence[str] = ()
 
     name = "parameter-server"
-    sparse = None
     _own = ("servers", "mode", "merge", "min_block_elements", "max_block_elements", "slice", "placement")
 
     def __post_init__(self):

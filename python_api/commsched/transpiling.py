@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Callable, Mapping, Optional, Sequence, Union
+from typing import Any, Callable, Mapping, Optional, Sequence, TypeVar, Union
 
 from .cluster import Cluster
 from .costs import Costs
@@ -51,8 +51,8 @@ def transpile(step: Callable, *example_arguments: Any, cluster: Union[int, Clust
     strategy: an AllReduce or ParameterServers, whose options say the rest.
 
     profile, calibration: files of cs-run --profile and --calibrate, one or several each, from which schedules are made
-    (docs/costs.md). calibrate=True: both are measured before the first plan is made, with workers as threads of one process,
-    from the example arguments. Without any of them, and without a Cluster, a schedule is made from guesses, which a
+    (docs/costs.md). calibrate=True: both are measured before the first plan is made, from the example arguments, with workers as
+    threads of one process, or, in a job of several ranks, on all of them and between them, here. Without any of them, and without a Cluster, a schedule is made from guesses, which a
     GuessedCosts warning says.
 
     A static program of PaddlePaddle in place of step, with an example batch as feed is, goes to commsched.paddle.transpile.
@@ -93,16 +93,15 @@ def checked(cluster: Any, strategy: Any, location_root: Any, profile: Any, calib
         raise FrontEndError(f"strategy must be an AllReduce or ParameterServers, got: {strategy!r}")
     if location_root is not None and not isinstance(location_root, (str, os.PathLike)):
         raise FrontEndError(f"location_root must be a path, got: {location_root!r}")
-    job = current()
-    if calibrate and job is not None and job.size > 1:
-        raise FrontEndError("calibrate must be False in a job of several ranks: measure with cs-run --calibrate and --profile "
-                            "where they run, and give the files")
     return cluster, costs
 
 
-def made(alone: "type[Program]", of_ranks: "type[RankProgram]", *arguments: Any, **options: Any) -> Program:
+_Made = TypeVar("_Made", bound=Program)
+
+
+def made(alone: "type[_Made]", of_ranks: "type[_Made]", *arguments: Any, **options: Any) -> _Made:
     """A program of the one class, or, where this process is one rank of a job of several, of the other."""
     job = current()
-    if job is None or job.size == 1:
+    if job is None or (job.size == 1 and not job.servers):
         return alone(*arguments, **options)
     return of_ranks(*arguments, job=job, **options)

@@ -1,6 +1,7 @@
 # Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a type checker says of a user's script (the package has py.typed): nothing of a right one, and each mistake of a wrong one."""
+"""What a type checker says: nothing of the package, nor of a user's script that is right (the package has py.typed); of a wrong one,
+each mistake."""
 
 import os
 import pathlib
@@ -50,6 +51,14 @@ WRONG = [
     ("number: int = program.mlir(1)", "str"),
     ("commsched.no_such_thing()", "no_such_thing"),
 ]
+
+
+def test_the_package(tmp_path):
+    """As `mypy` in the repository's folder does."""
+    root = pathlib.Path(__file__).resolve().parents[2]
+    done = subprocess.run([sys.executable, "-m", "mypy", "--config-file", root / "pyproject.toml", "--cache-dir", tmp_path / "cache"], cwd=root,
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_a_script(tmp_path):

@@ -118,9 +118,11 @@ class DataCache:
 
     @property
     def statistics(self) -> Statistics:
+        """What has been done so far; counts, and sizes in bytes."""
         with self._lock:
             folder = self._folder
-            result = Statistics(*self._counts, memory_samples=len(self._held), memory_bytes=self._bytes,
+            memory, disk, source = self._counts
+            result = Statistics(memory, disk, source, memory_samples=len(self._held), memory_bytes=self._bytes,
                                 written=self._written)
         if folder is None:
             return result
@@ -149,8 +151,9 @@ class DataCache:
         self.close()
 
     def __del__(self):
-        if getattr(self, "_folder", None) is not None:
-            self._folder.close()
+        folder: Optional[disk_level.Folder] = getattr(self, "_folder", None)
+        if folder is not None:
+            folder.close()
 
     def __reduce__(self):  # for processes that are spawned: the same cache, empty; the folder is shared
         return _make, (self._options,)

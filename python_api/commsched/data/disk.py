@@ -109,11 +109,11 @@ class Folder:
         for folder in os.scandir(self._path):
             if not folder.is_dir():
                 continue
-            for file in os.scandir(folder.path):
-                if file.name.isdigit():
-                    found.append((int(file.name), file.stat().st_size, file.path))
+            for entry in os.scandir(folder.path):
+                if entry.name.isdigit():
+                    found.append((int(entry.name), entry.stat().st_size, entry.path))
                 else:
-                    os.unlink(file.path)
+                    os.unlink(entry.path)
         used = sum(size for _, size, _ in found)
         for _, size, path in sorted(found, reverse=True):
             if used <= self._budget:
@@ -187,7 +187,7 @@ class Folder:
         if length > _LARGEST_LAYOUT or os.fstat(file).st_size != _HEAD + aligned(length) + size:
             raise Damaged("truncated")
         buffer = allocate(aligned(length) + size)
-        done, into = 0, memoryview(buffer)
+        done, into = 0, buffer.data
         while done < len(buffer):
             count = os.preadv(file, [into[done:]], _HEAD + done)
             if count == 0:
@@ -224,7 +224,7 @@ class Folder:
             with open(part, "wb") as file:
                 file.write(prefix + _CHECKSUM.pack(_checksum(prefix, header, arrays)))
                 file.write(header.ljust(aligned(len(header)), b"\0"))
-                file.write(memoryview(arrays))
+                file.write(arrays.data)
             with self._ledger():
                 if not os.path.exists(path):  # another process may have been faster
                     os.rename(part, path)

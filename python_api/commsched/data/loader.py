@@ -147,6 +147,7 @@ class Batches:
 
     @property
     def loader(self) -> Loader:
+        """Whose batches these are."""
         return self._loader
 
     @property
@@ -257,6 +258,7 @@ class _Work:
         return self._local.scratch
 
     def _changed(self, sample: Any, epoch: int, index: int):
+        assert self._transform is not None
         try:
             sample = self._transform(sample, order.sample_generator(self._seed, epoch, index))
             return (sample, *flatten(sample)) if self._collate is None else (sample, None, None)
@@ -276,8 +278,10 @@ class _Work:
         if batch.errors:
             raise batch.errors[min(batch.errors)]
         if batch.samples is not None:
+            assert self._collate is not None
             return self._collate(batch.samples)
         first = batch.layouts[0]
+        assert first is not None
         for row, layout in enumerate(batch.layouts):
             if layout != first:
                 index = int(batch.indices[row])

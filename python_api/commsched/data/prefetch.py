@@ -98,7 +98,8 @@ class Prefetcher:
         """Does a piece, in the thread that takes. False if there is none."""
         piece = self._next()
         if piece is not None:
-            self._work(*piece, contextlib.nullcontext())
+            slot, of_slot = piece
+            self._work(slot, of_slot, contextlib.nullcontext())
         return piece is not None or bool(self._slots)
 
     def _work(self, slot: _Slot, piece: Any, part: Any) -> None:
@@ -152,7 +153,8 @@ def _run(prefetcher: Prefetcher) -> None:
                     break
                 if not prefetcher._ended:
                     changed.wait()
-        prefetcher._work(*piece, samples)
+        slot, of_slot = piece
+        prefetcher._work(slot, of_slot, samples)
 
 
 def _end() -> None:

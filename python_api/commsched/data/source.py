@@ -42,10 +42,12 @@ class Files:
         return self._decode(self._paths[index])
 
     def describe(self, index: int) -> str:
+        """The path of a sample, for messages."""
         return self._paths[index]
 
     @property
     def identity(self) -> str:
+        """A digest of the paths, by which a cache on disk knows its source."""
         digest = hashlib.blake2b(digest_size=16)
         for path in self._paths:
             digest.update(os.fsencode(path) + b"\0")

@@ -241,8 +241,8 @@ def describe(step: Callable, arguments: tuple, *, params: int = 0, batch: Sequen
 
     def flat(*values):
         return match(step(*_unflatten(all_leaves, values, empty)))
-    shapes = [[a.shape for a in leaves.arrays] for leaves in all_leaves]
-    with forgotten_batch(names, shapes, params, batch, constant, lambda: match.unmatched):
+    all_shapes = [[a.shape for a in leaves.arrays] for leaves in all_leaves]
+    with forgotten_batch(names, all_shapes, params, batch, constant, lambda: match.unmatched):
         module = _lower_step(flat, specs)
     samples = {shape[0] for i in batch for shape in all_leaves[i].shapes}
     if len(samples) > 1:
@@ -281,7 +281,8 @@ def _unflatten(all_leaves: Sequence[Leaves], values, empty: Mapping[int, Mapping
 
 def _slot_names(names, carried, params) -> dict[int, list[str]]:
     """Parameters by their path alone, state with its argument's name in front."""
-    slots, taken = {}, set()
+    slots: dict[int, list[str]] = {}
+    taken: set[str] = set()
     for i in sorted(carried, key=lambda i: i != params):
         slots[i] = []
         for n in carried[i].names:
@@ -358,6 +359,6 @@ def _flatten(names, batch: Mapping[int, Leaves], value, parts: int) -> dict[str,
             if shape != example and 0 in (*shape, *example):  # what has no elements is no array of the program
                 raise FrontEndError(f"batch '{n or names[i]}' must match {list(example)}, got: {list(shape)}")
         for n, array, example in zip(leaves.batch_names, own.arrays, leaves.arrays, strict=True):
-            check_part(n, *((str(a.dtype), a.shape) for a in (example, array)), parts)
+            check_part(n, (str(example.dtype), example.shape), (str(array.dtype), array.shape), parts)
             result[n] = np.ascontiguousarray(array)
     return result

@@ -138,9 +138,9 @@ def _patch() -> Callable[[], None]:
             return (out, marked, *aux)
         api.vjp = vjp
 
-        def restore():
+        def restore_vjp():
             api.vjp = original
-        return restore
+        return restore_vjp
 
     # Another version of JAX: what is looked up as jax.value_and_grad is still found.
     saved = jax.value_and_grad, jax.grad

@@ -31,7 +31,9 @@ class Leaves:
     """An argument taken apart: names relative to it, and arrays. keys: the generator of leaves that are random keys
     (their arrays are the keys' data); types: shapes and element types as the user sees them, of all leaves. Arrays
     without elements say nothing, and are in `empty` only, by their positions among the leaves. What is no array in modules
-    of Equinox is part of the tree's structure."""
+    of Equinox is part of the tree's structure. batch_names: of an argument that is a batch, set by who names them."""
+
+    batch_names: list[str]
 
     def __init__(self, value: Any, what: str):
         value = kept(value)

@@ -47,7 +47,8 @@ class Located:
     """Numbers that stand for places in the names of scopes, where the walker of the lowered module finds them."""
 
     def __init__(self, root: Optional[str]):
-        self._root, self._numbers = root, {}
+        self._root = root
+        self._numbers: dict[str, int] = {}
 
     def scope(self, place: Optional[str]) -> Any:
         """Within it, JAX notes this place."""

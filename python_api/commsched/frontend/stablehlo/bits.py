@@ -52,7 +52,7 @@ def _widened(w: Walker, value: Value, shape, dtype: DType) -> Value:
 
     def write(body, ins):
         index = [body.op(f"linalg.index {i} : index") for i in range(rank)]
-        result = None
+        result = ""
         for part in range(value.shape[-1]):
             bits = body.extract(value, [*index, body.constant(part, INDEX)])
             bits = body.op(f"arith.extui {_cast(body, bits, value.dtype, narrow)} : {narrow.mlir} to {wide.mlir}")

@@ -66,6 +66,7 @@ def _unviewed(value: Value, loops):
 def permuted(w: Walker, value: Value, permutation) -> Value:
     """The same contraction with its result's dimensions permuted."""
     c = value.contraction
+    assert c is not None, "of what emit() has made only"
     out = tuple(c.out[p] for p in permutation)
     return emit(w, dataclasses.replace(c, out=out), [value.shape[p] for p in permutation], value.dtype)
 

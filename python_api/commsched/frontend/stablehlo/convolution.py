@@ -46,7 +46,8 @@ def _convolution(w: Walker, op):
     window = [loops.new("r", f"window {i}") for i in range(spatial)]
     feature = loops.new("r", "feature")
 
-    image_shape, image_map = [], []
+    image_shape: list[int] = []
+    image_map: list[str] = []
     for i, n in enumerate(image.shape):
         if i == d.input_batch_dimension:
             _split(image_shape, image_map, n, batch_groups, loops, loops.of(d.output_batch_dimension))
@@ -57,7 +58,8 @@ def _convolution(w: Walker, op):
             out = loops.of(d.output_spatial_dimensions[s])
             image_shape.append(n)
             image_map.append(f"{_times(out, strides[s])} + {_times(window[s], dilation[s])}")
-    kernel_shape, kernel_map = [], []
+    kernel_shape: list[int] = []
+    kernel_map: list[str] = []
     for i, n in enumerate(kernel.shape):
         if i == d.kernel_output_feature_dimension:
             _split(kernel_shape, kernel_map, n, g, loops, loops.of(d.output_feature_dimension))

@@ -4,8 +4,11 @@
 
 from __future__ import annotations
 
+from typing import Optional
+
 import numpy as np
 
+from .emitter import Mapped
 from .ir import DType
 from .scalar import RULES
 from .walker import Walker, constant_array, handles
@@ -30,7 +33,8 @@ def elementwise(w: Walker, op, rule) -> None:
             return
     # select and clamp take tensors of rank 0 as conditions and bounds.
     operands = [o if o.shape == shape else w.e.broadcast(o, shape, []) for o in operands]
-    inputs, position = [], []
+    inputs: list[Mapped] = []
+    position: list[Optional[int]] = []
     for value in operands:
         if value.splat is not None:
             position.append(None)

@@ -63,5 +63,5 @@ def _along_last(real: jax.Array, imag: jax.Array, sign: int) -> tuple[jax.Array,
     real, imag = (jnp.swapaxes(x.reshape(*shape, factor, other), -1, -2) for x in (real, imag))
     real, imag = _along_last(real, imag, sign)
     real, imag = _rotated(real, imag, *_turns(other, factor, length, sign, real.dtype), jnp.multiply)
-    real, imag = _along_last(*(jnp.swapaxes(x, -1, -2) for x in (real, imag)), sign)
+    real, imag = _along_last(jnp.swapaxes(real, -1, -2), jnp.swapaxes(imag, -1, -2), sign)
     return tuple(jnp.swapaxes(x, -1, -2).reshape(*shape, length) for x in (real, imag))

@@ -78,7 +78,8 @@ def level0_function(module, spec: FunctionSpec, locate: Callable[[str], Optional
     drop_dead(body, set())
 
     printer.begin_function()
-    heads, names = [], set()
+    heads: list[str] = []
+    names: set[str] = set()
     for value, (kind, name) in zip(arguments, spec.arguments):
         printer.names[value.id] = "%" + _identifier(name, names)
         mark = ", cs.row_sparse" if kind == "param" and name in spec.row_sparse else ""

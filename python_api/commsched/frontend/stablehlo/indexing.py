@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+from typing import Optional
 
 from .control import counted_loop
 from .ir import DType, Value
@@ -103,7 +104,8 @@ def _scatter(w: Walker, op):
 
     def step(n: Value, carried: list[Value]) -> list[Value]:
         target = carried[0]
-        offsets, inside = [], None
+        offsets: list[Value | int] = []
+        inside: Optional[Value] = None
         for i in range(operand.rank):
             if i in batching:
                 k = _position(batching[i], d.index_vector_dim)

@@ -11,9 +11,12 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from typing import Iterable, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Iterable, Optional, Sequence
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from .contraction import Contraction
 
 _REFERENCE = re.compile(r"\u27e6(\d+)\u27e7")
 
@@ -87,12 +90,13 @@ class Value:
     def __init__(self, shape: Optional[Sequence[int]], dtype: DType):
         self.id = Value._next
         Value._next += 1
-        self.shape = None if shape is None else tuple(int(s) for s in shape)
+        # None of a scalar: it is no tensor of rank 0, and what copies the shape of a value makes one of its kind.
+        self.shape: Any = None if shape is None else tuple(int(s) for s in shape)
         self.dtype = dtype
-        self.view = None
-        self.splat = None
-        self.contraction = None
-        self.reshaped = None
+        self.view: Optional[tuple[Value, Sequence[int]]] = None
+        self.splat: Optional[float] = None
+        self.contraction: Optional[Contraction] = None
+        self.reshaped: Optional[Value] = None
 
     @classmethod
     def of(cls, reference: str, dtype: DType) -> "Value":

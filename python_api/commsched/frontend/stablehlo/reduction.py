@@ -150,7 +150,9 @@ def _chosen(w: Walker, op, image: Value, shape, size, strides, worst) -> Value:
 
 def _spread(w: Walker, op, chosen: Value, source: Value, initial: Value, size, wide) -> Value:
     """Windows side by side: every element belongs to one window."""
-    shape, own, inner = [], [], []
+    shape: list[int] = []
+    own: list[str] = []
+    inner: list[int] = []
     for i, n in enumerate(source.shape):
         own.append(f"d{len(shape)}")
         shape.append(n)

@@ -4,7 +4,10 @@
 
 from __future__ import annotations
 
+from typing import Sequence
+
 from .contraction import permuted
+from .ir import Value
 from .walker import Walker, handles, numbers
 
 
@@ -95,9 +98,9 @@ def _dynamic_update_slice(w: Walker, op):
     w.set(op, w.e.insert_slice(update, value, offsets, update.shape, [1] * value.rank))
 
 
-def _begin(w: Walker, begin, whole, part):
+def _begin(w: Walker, begin: Sequence[Value], whole: Sequence[int], part: Sequence[int]) -> list[Value | int]:
     """Start indices, clamped so that the part lies inside."""
-    result = []
+    result: list[Value | int] = []
     for value, n, p in zip(begin, whole, part):
         if n == p:
             result.append(0)

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import re
-from typing import Callable, Sequence
+from typing import Any, Callable, Sequence
 
 import numpy as np
 
@@ -79,13 +79,15 @@ class Walker:
         return {str(f.attributes["sym_name"]).strip('"'): f for f in module.body.operations}
 
     # ---- what handlers use ---------------------------------------------------------------
-    def get(self, value) -> Value:
+    def get(self, value) -> Any:
+        """What stands for a value: a Value, or a complex_numbers.Pair."""
         return self.values[value]
 
-    def operands(self, op) -> list[Value]:
+    def operands(self, op) -> list[Any]:
+        """Values; in COMPLEX_HANDLERS also Pairs."""
         return [self.values[o] for o in op.operands]
 
-    def set(self, op, *results: Value) -> None:
+    def set(self, op, *results: Any) -> None:
         for jax_value, ours in zip(op.results, results, strict=True):
             if not isinstance(ours, Value):  # complex numbers
                 self.values[jax_value] = ours
