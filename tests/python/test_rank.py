@@ -156,7 +156,7 @@ def test_files_of_others(tmp_path):
 
 
 def test_what_the_environment_does_not_say(tmp_path):
-    path = script(tmp_path, "print(job.size)")
+    path = script(tmp_path, "print(job.size)", init="commsched.init()")
 
     def of(**variables):
         env = {**environment(0, 1, free_port()), **variables}

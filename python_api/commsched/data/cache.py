@@ -113,7 +113,7 @@ class DataCache:
         return layout.restore(arrays)
 
     def describe(self, index: int) -> str:
-        """For messages."""
+        """What messages call a sample: its number, the name that the source has for it, and the cache."""
         return sample_name(self._source, index, self.name)
 
     @property
