@@ -44,7 +44,7 @@ def loss_of(model, inputs, targets):
 
 
 def train(job, how, rank):
-    """Seconds of a step, and losses."""
+    """Seconds of a step, those of processors, and losses."""
     if how == "whole":
         return train_whole(job, rank)
     model, optimizer, draw, loss_of = made(job, rank)
@@ -56,10 +56,11 @@ def train(job, how, rank):
         trained = torch.compile(nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=True))
     elif how != "alone":
         trained = nn.parallel.DistributedDataParallel(model, bucket_cap_mb=how, gradient_as_bucket_view=True)
-    losses, begins = [], []
+    losses, begins, busy = [], [], []
     dist.barrier()
     for _ in range(job["warm_up"] + job["steps"] + 1):
         begins.append(time.monotonic())
+        busy.append(time.process_time())
         optimizer.zero_grad()
         loss = loss_of(trained, *draw())
         loss.backward()
@@ -69,7 +70,11 @@ def train(job, how, rank):
         optimizer.undistribute()
     losses = torch.stack(losses)
     dist.all_reduce(losses)
-    return (begins[-1] - begins[job["warm_up"]]) / job["steps"], (losses / dist.get_world_size()).tolist()
+    return of_step(job, begins), of_step(job, busy), (losses / dist.get_world_size()).tolist()
+
+
+def of_step(job, begins):
+    return (begins[-1] - begins[job["warm_up"]]) / job["steps"]
 
 
 def train_whole(job, rank):
@@ -80,12 +85,13 @@ def train_whole(job, rank):
     model, optimizer, draw, loss_of = made(job, rank)
     program = commsched.torch.transpile(model, optimizer, loss_of, tuple(torch.cat([part] * ranks) for part in draw()), calibrate=True)
     *_, draw, _ = made(job, rank)
-    steps, begins = [], []
+    steps, begins, busy = [], [], []
     for metrics in program.stream(draw() for _ in range(job["warm_up"] + job["steps"] + 1)):
         steps.append(metrics["loss"])
         begins.append(time.monotonic())
+        busy.append(time.process_time())
     program.close()
-    return (begins[-1] - begins[job["warm_up"]]) / job["steps"], [float(loss) for loss in steps]
+    return of_step(job, begins), of_step(job, busy), [float(loss) for loss in steps]
 
 
 def main():
@@ -93,9 +99,10 @@ def main():
     job, rank, ranks = json.loads(pathlib.Path(job_path).read_text()), int(rank), int(ranks)
     torch.set_num_threads(1)
     dist.init_process_group("gloo", init_method=f"tcp://{address}", rank=rank, world_size=ranks)
-    result = [train(job, how, rank) for how in job["ways"]]
+    seconds, processors, losses = train(job, job["how"], rank)
     pathlib.Path(result_path).write_text(json.dumps(
-        {"runs": result, "bytes": sum(p.numel() * p.element_size() for p in made(job, rank)[0].parameters())}))
+        {"seconds": seconds, "processors": processors, "losses": losses,
+         "bytes": sum(p.numel() * p.element_size() for p in made(job, rank)[0].parameters())}))
     dist.barrier()
     dist.destroy_process_group()
 
