@@ -43,8 +43,8 @@ def distribute(model: nn.Module, optimizer: Optimizer, *, broadcast_buffers: boo
     posts, close = _posts()
     own = type(optimizer)
     numbers = {id(p): number for number, group in enumerate(optimizer.param_groups) for p in group["params"]}
-    gradients = Gradients(model, posts, lambda parameters, groups: _update(optimizer_of(), own, numbers, parameters, groups))
-    optimizer_of = weakref.ref(optimizer)
+    # So that who keeps the model only has an optimizer that updates it.
+    gradients = Gradients(model, posts, lambda parameters, groups: _update(optimizer, own, numbers, parameters, groups))
     try:
         gradients.broadcast([p for p in model.parameters()] + _buffers(model), "initial value")
     except BaseException:
@@ -62,6 +62,8 @@ def distribute(model: nn.Module, optimizer: Optimizer, *, broadcast_buffers: boo
     if broadcast_buffers:
         _share_buffers(model, gradients, optimizer._commsched)
     _live.add(optimizer)
+    distributed = weakref.ref(optimizer)
+    posts.before_close = lambda: _complete(distributed())
     return optimizer
 
 
@@ -133,6 +135,7 @@ class _Distributed:
         """The optimizer and the model are as they were before, with the values of now."""
         state = self._commsched
         self.synchronize()
+        state.gradients.posts.before_close = None
         for hook in state.hooks:
             hook()
         state.gradients.close()
@@ -219,16 +222,20 @@ def _share_buffers(model: nn.Module, gradients: Gradients, state: _State) -> Non
         state.hooks.append(model.register_forward_pre_hook(state.sharing).remove)
 
 
+def _complete(optimizer: "Optional[_Distributed]") -> None:
+    """Other ranks may still wait for what this one has posted; after an error they are told."""
+    if optimizer is None:
+        return
+    failed: Optional[type] = getattr(sys, "last_type", None)
+    posts = optimizer._commsched.gradients.posts
+    if failed is not None:
+        posts.cancel(f"rank {posts.rank}: {failed.__name__}")
+    elif os.getpid() == posts._process:
+        optimizer.synchronize()
+
+
 @atexit.register
 def _end() -> None:
-    """Other ranks may still wait for what this one has posted; after an error they are told."""
-    failed: Optional[type] = getattr(sys, "last_type", None)
     for optimizer in list(_live):
-        state = optimizer._commsched
-        with contextlib.suppress(CommSchedError):
-            if failed is not None:
-                state.gradients.posts.cancel(f"rank {state.gradients.posts.rank}: {failed.__name__}")
-            elif os.getpid() == state.gradients.posts._process and not state.gradients.posts.closed:
-                optimizer.synchronize()
         with contextlib.suppress(Exception):
-            state.close()
+            optimizer._commsched.close()
