@@ -91,7 +91,7 @@ def test_loader_saving_and_going_on(tmp_path):
             def __getitem__(self, i): return X.reshape(240, 3)[i], Y.reshape(240)[i]
         parts = dict(ranks=job.size, rank=job.rank) if job else {}
         loader = commsched.Loader(Rows(), 12, seed=3, threads=0, **parts)
-        program = make(cluster=2, strategy=commsched.AllReduce(sparse=0.4))
+        program = make(cluster=2, strategy=commsched.AllReduce(sparse=commsched.Sparse(0.4, min_elements=0)))
     """
     first = loading + """
         program.run(loader.epoch(0))
@@ -111,6 +111,25 @@ def test_loader_saving_and_going_on(tmp_path):
     assert expected[0].startswith("40 20 ")
     for out in outputs(run(script(tmp_path, second), 2, token)):
         assert out == expected
+
+
+def test_a_file_of_others_is_saved_again_before_a_step(tmp_path):
+    """What two ranks had of their own is whole in the files of one thread, two and four ranks that have only restored and saved it."""
+    text = """
+        program = make(cluster=2, strategy=commsched.AllReduce(sparse=commsched.Sparse(0.4, min_elements=0)))
+        program.run(own(BATCHES[:5]))
+        program.save("FOLDER/2")
+    """
+    again = """
+        program = make(strategy=commsched.AllReduce(sparse=commsched.Sparse(0.4, min_elements=0)))
+        program.restore("FOLDER/2")
+        program.save(f"FOLDER/{job.size} again")
+    """
+    token = token_file(tmp_path)
+    outputs(run(script(tmp_path, text.replace("FOLDER", str(tmp_path))), 2, token))
+    for size in 2, 4, 1:
+        outputs(run(script(tmp_path, again.replace("FOLDER", str(tmp_path))), size, token))
+        assert (tmp_path / f"{size} again").read_bytes() == (tmp_path / "2").read_bytes()
 
 
 def test_streams_and_steps(tmp_path):

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(shutil.which("mpirun") is None or not PLUGIN.exi
 
 # Two programs at once, one of them run twice, and a file of each.
 RANKS = """
-program, other = make(), make(strategy=commsched.AllReduce(sparse=0.4))
+program, other = make(), make(strategy=commsched.AllReduce(sparse=commsched.Sparse(0.4, min_elements=0)))
 for _ in range(2):
     for metrics in program.run(own(BATCHES)) + other.run(own(BATCHES[:7])) + program.call("distance", own(BATCHES[:2])):
         print(sorted(metrics.items()))
