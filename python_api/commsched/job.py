@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import atexit
+import builtins
 import contextlib
 import ctypes
 import json
@@ -301,21 +302,28 @@ class Job:
 
 
 def _packed(error: Exception) -> bytes:
-    return json.dumps({"kind": type(error).__name__, "text": str(error),
-                       "location": getattr(error, "location", None)}).encode()
+    names = [kind.__name__ for kind in type(error).__mro__]
+    return json.dumps({"kinds": names, "text": str(error), "errno": getattr(error, "errno", None)}).encode()
 
 
 def _unpacked(data: bytes) -> Exception:
-    """The error of rank 0, as one of the same kind where it is of this package, or a common one."""
+    """The error of rank 0, as one of the same kind where it is of this package or Python's own, so that all ranks catch what one does."""
     said = json.loads(data)
-    kind, text = said["kind"], f"rank 0: {said['text']}"
-    if kind in ("FrontEndError", "ToolError", "RuntimeFailure", "JobError"):
-        return getattr(errors, kind)(text)
-    if kind == "RefusedProgram":
-        return errors.RefusedProgram(text)
-    if kind in ("ValueError", "FileNotFoundError", "PermissionError", "OSError", "IsADirectoryError"):
-        return (ValueError if kind == "ValueError" else OSError)(text)
-    return JobError(f"rank 0: {kind}: {said['text']}")
+    text = f"rank 0: {said['text']}"
+    error: Exception = JobError(f"rank 0: {said['kinds'][0]}: {said['text']}")
+    for kind in said["kinds"]:
+        found = getattr(errors, kind, None) or getattr(builtins, kind, None)
+        if kind in ("FrontEndError", "ToolError", "RuntimeFailure", "JobError", "RefusedProgram") or (
+                isinstance(found, type) and issubclass(found, (OSError, ValueError)) and kind in vars(builtins)):
+            try:
+                error = found(text)
+                break
+            except TypeError:  # a UnicodeDecodeError wants more
+                continue
+    if isinstance(error, OSError):
+        error.errno = said["errno"]
+    setattr(error, "of_rank_0", True)
+    return error
 
 
 def _install_hook() -> None:
@@ -334,10 +342,10 @@ def _install_hook() -> None:
             if job is None or job.rank == 0:
                 _say(f"{where}interrupted")
             _tell(job, f"{where}interrupted")
-        elif isinstance(error, RuntimeFailure):
+        elif isinstance(error, RuntimeFailure) or hasattr(error, "of_rank_0"):  # which has shown more of it
             line = text if text.startswith(where) else where + text
             _say(line)
-            _tell(job, line)
+            _tell(job, text if hasattr(error, "of_rank_0") else line)  # which all say
         else:
             before(kind, error, trace)
             _tell(job, f"{where}{kind.__name__}{': ' if text else ''}{text}")
