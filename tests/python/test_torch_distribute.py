@@ -44,6 +44,11 @@ def test_what_is_under_way_in_the_end_is_completed(tmp_path, case):
         assert (status, errors) == (0, [])
 
 
+def test_another_optimizer_on_a_rank_is_refused(tmp_path):
+    for status, _, errors in run("others", 3, COMMSCHED_TOKEN_FILE=token_file(tmp_path)):
+        assert (status, errors) == (0, [])
+
+
 @pytest.mark.parametrize("case", ["killed", "stopped"])
 def test_lost_rank(case):
     processes = start(case, 3)

@@ -259,8 +259,20 @@ def left():
             print(model.weight.sum().item())
 
 
+def others():
+    """A rank with another rate, and with moments that the others have not."""
+    commsched.init()
+    for what, change in (("options", lambda o: o.param_groups[0].update(lr=0.2)), ("state", lambda o: o.step())):
+        model = nn.Linear(3, 3)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+        if os.environ["RANK"] == "1":
+            model(torch.ones(2, 3)).sum().backward()
+            change(optimizer)
+        refused(lambda: commsched.torch.distribute(model, optimizer), f"{what} of the optimizer must match those of rank 0 on all ranks, got: others on rank 1")
+
+
 def main():
-    if CASE in ("dropped", "left"):
+    if CASE in ("dropped", "left", "others"):
         return globals()[CASE]()
     if CASE == "launched":  # torch.distributed is not used at all
         torch.manual_seed(0)
