@@ -24,6 +24,7 @@ from .native import JobOptions, library
 _current: Optional["Job"] = None
 # Signals within this time of the first are the same one: launchers tell a process and its group.
 _SAME_SIGNAL = 1.0
+_OURS = ("FrontEndError", "ToolError", "RuntimeFailure", "JobError", "RefusedProgram")  # errors of a text
 _FROM_ENVIRONMENT = ("token_file", "tls_ca", "tls_cert", "tls_key", "tls_server_name")
 
 
@@ -311,12 +312,11 @@ def _unpacked(data: bytes) -> Exception:
     said = json.loads(data)
     text = f"rank 0: {said['text']}"
     error: Exception = JobError(f"rank 0: {said['kinds'][0]}: {said['text']}")
-    for kind in said["kinds"]:
-        found = getattr(errors, kind, None) or getattr(builtins, kind, None)
-        if kind in ("FrontEndError", "ToolError", "RuntimeFailure", "JobError", "RefusedProgram") or (
-                isinstance(found, type) and issubclass(found, (OSError, ValueError)) and kind in vars(builtins)):
+    for name in said["kinds"]:
+        kind = getattr(errors, name, None) if name in _OURS else getattr(builtins, name, None)
+        if isinstance(kind, type) and (name in _OURS or issubclass(kind, (OSError, ValueError))):
             try:
-                error = found(text)
+                error = kind(text)
                 break
             except TypeError:  # a UnicodeDecodeError wants more
                 continue

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 
 import pytest
 
@@ -74,6 +75,37 @@ def test_given_addresses(tmp_path):
     expected = threads(tmp_path, 2)
     for rank, out in enumerate(outputs(ended(ranks))):
         assert out == [*expected, f"<commsched.Job: rank {rank} of 2, grpc> None"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("unshare") is None, reason="only root mounts")
+@pytest.mark.parametrize("how", ["init", "torch.distributed"])
+def test_where_tmp_cannot_be_written(tmp_path, how):
+    """As in a container: socket files are where TMPDIR says."""
+    text = RANKS
+    if how == "torch.distributed":
+        pytest.importorskip("torch")
+        text = """
+            import torch
+            import torch.distributed as dist
+            import commsched.torch.distributed
+            dist.init_process_group("commsched")
+            ones = torch.ones(3)
+            dist.all_reduce(ones)
+            print(ones.tolist())
+            dist.destroy_process_group()
+        """
+    path = script(tmp_path, text, **({} if how == "init" else {"init": "None", "step": ""}))
+    read_only = "mount --bind /tmp /tmp && mount -o remount,ro,bind /tmp && exec"
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        port = free_port()
+        results = ended([subprocess.Popen(
+            ["unshare", "-m", "sh", "-c", f"{read_only} {sys.executable} {path}"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env=environment(rank, 2, port, TMPDIR=folder, LOCAL_RANK=str(rank), LOCAL_WORLD_SIZE="2", TORCHELASTIC_RUN_ID="none",
+                            TORCHELASTIC_RESTART_COUNT="0")) for rank in range(2)])
+        assert os.listdir(folder) == []
+    expected = threads(tmp_path, 2) if how == "init" else ["[2.0, 2.0, 2.0]"]
+    for out in outputs(results):
+        assert out == expected
 
 
 def test_a_job_of_one_rank(tmp_path):
