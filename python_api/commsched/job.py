@@ -227,7 +227,11 @@ class Job:
                 made = b"+" + make()
             except Exception as own:
                 error, made = own, b"-" + _packed(own)
-        got = self.broadcast(what, made)
+        try:
+            got = self.broadcast(what, made)
+        except JobError:  # of a rank that has ended with it before all have heard
+            if error is None:
+                raise
         if error is not None:
             raise error
         if got[:1] == b"-":
