@@ -82,7 +82,7 @@ def wrong_end(rank, ended, words, launched):
         return f"rank {rank} was ended by signal {-ended.status}"
     if len(said) != 1:
         return f"rank {rank} must say one line, got: {said or ended.errors[-3:]}"
-    if not re.search(words, said[0]):
+    if not re.search(words, said[0].removeprefix(f"commsched: rank {rank}: ")):  # itself it names anyway
         return f"rank {rank} must name who failed ({words}), got: {said[0]}"
     return ""
 
