@@ -136,6 +136,8 @@ class Job:
                     os.kill(pid, number)
         for process in self.processes:
             process.wait()
+        while left and any(pid in (one for one, _, _ in marked(self.mark)) for pid, _ in left):  # a kill takes a moment
+            time.sleep(0.01)
         return [command.replace(b"\0", b" ").decode(errors="replace").strip() for _, command in left]
 
 

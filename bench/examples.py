@@ -25,7 +25,7 @@ from _processes import Authority
 
 WAYS = ("processes", "torchrun", "mpirun", "hosts")
 CASES = ("alone", "killed", "stopped", "token", "port")
-LIMIT = 170  # seconds; a job that takes longer hangs
+LIMIT = 170  # seconds, or --limit; a job that takes longer hangs
 DEADLINE = 6.0
 GRACE = 25.0  # beyond the deadline, on a machine that does other things
 BEHIND = 4  # lines of the log before something goes wrong
@@ -82,14 +82,14 @@ def wrong_end(rank, ended, words, launched):
         return f"rank {rank} was ended by signal {-ended.status}"
     if len(said) != 1:
         return f"rank {rank} must say one line, got: {said or ended.errors[-3:]}"
-    if not re.search(words, said[0]):
+    if not re.search(words, said[0].removeprefix(f"commsched: rank {rank}: ")):  # itself it names anyway
         return f"rank {rank} must name who failed ({words}), got: {said[0]}"
     return ""
 
 
 class Bench:
-    def __init__(self, ranks, rate, folder):
-        self.ranks, self.rate, self.folder, self.expected, self.number = ranks, rate, folder, {}, 0
+    def __init__(self, ranks, rate, folder, limit=LIMIT):
+        self.ranks, self.rate, self.folder, self.limit, self.expected, self.number = ranks, rate, folder, limit, {}, 0
         self.authority = None
         self.tokens = []
         for text in "the token of the ranks", "another token than theirs":
@@ -107,7 +107,7 @@ class Bench:
             place = self.place()
             threads = ["--workers", self.ranks] if example.exact else []
             job = Job("processes", self.command(example, example.short, *threads, "--log", place / "log"), 1, place)
-            (ended,), _ = job.ended(LIMIT)
+            (ended,), _ = job.ended(self.limit)
             if ended.status != 0:
                 sys.exit(f"examples: {example.script} alone: {ended.errors}")
             self.expected[example.script] = losses(place / "log")
@@ -155,7 +155,7 @@ class Bench:
             return self.judge(job, how, case, place, deadline)
 
     def judge_alone(self, job, example, place):
-        ended, left = job.ended(LIMIT)
+        ended, left = job.ended(self.limit)
         if left:
             return f"processes are left: {left}"
         for rank, one in enumerate(ended):
@@ -169,7 +169,7 @@ class Bench:
         if case in ("killed", "stopped"):
             begun = time.monotonic()
             while len(losses(place / "log")) < BEHIND:
-                if time.monotonic() - begun > LIMIT or job.processes[0].poll() is not None:
+                if time.monotonic() - begun > self.limit or job.processes[0].poll() is not None:
                     return f"it did not begin: {job.ended(0)[0]}"
                 time.sleep(0.1)
             pid, since = job.pid(VICTIM), time.monotonic()
@@ -178,7 +178,7 @@ class Bench:
                 time.sleep(2.5 * deadline)
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGCONT)
-        ended, left = job.ended(LIMIT if since is None else 3 * deadline + GRACE, since)
+        ended, left = job.ended(self.limit if since is None else 3 * deadline + GRACE, since)
         faults = [f"processes are left: {left}"] if left else []
         if launched and not job.launcher_status:
             faults.append("the launcher must fail")
@@ -201,6 +201,7 @@ def main():
     parser.add_argument("--over", default=",".join(WAYS), help="ways to start them")
     parser.add_argument("--cases", default=",".join(CASES))
     parser.add_argument("--ranks", type=int, default=4)
+    parser.add_argument("--limit", type=float, default=LIMIT, help="seconds of a job, on a machine that does other things")
     parser.add_argument("--rate", default="1gbit", help="of links between hosts")
     options = parser.parse_args()
     from net import hosts
@@ -213,7 +214,7 @@ def main():
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     done, wrong, skipped = 0, [], 0
     with tempfile.TemporaryDirectory() as name:
-        bench = Bench(options.ranks, hosts.bits_per_second(options.rate), pathlib.Path(name))
+        bench = Bench(options.ranks, hosts.bits_per_second(options.rate), pathlib.Path(name), options.limit)
         for example in EXAMPLES:
             if not re.search(options.examples, example.script):
                 continue

@@ -59,6 +59,14 @@ absl::StatusOr<std::optional<Launched>> Pair(const Environment &environment,
   return launched;
 }
 
+// How many torchruns have started these processes together, one on each node as a rule; 0 if none has. Another launcher that has
+// started as many processes has started them: its variables are about these.
+absl::StatusOr<int> Agents(const Environment &environment) {
+  for (const char *name : {"TORCHELASTIC_RUN_ID", "GROUP_WORLD_SIZE", "RANK", "WORLD_SIZE"})
+    if (!IsSet(environment, name)) return 0;
+  return Number(environment, "GROUP_WORLD_SIZE", 1, kMaxNodes);
+}
+
 // A name for files: what is unusual in one becomes "_".
 std::string FileName(absl::string_view text) {
   std::string name(text.substr(0, 40));
@@ -72,7 +80,7 @@ std::string Value(const Environment &environment, const char *name) {
 }
 
 absl::Status FindMaster(const Environment &environment, Launched *launched) {
-  launched->master = Value(environment, "MASTER_ADDR");
+  launched->master = BareHost(Value(environment, "MASTER_ADDR"));
   const bool of_slurm = IsSet(environment, "SLURM_STEP_ID");
   if (launched->master.empty() && of_slurm) {
     for (const char *name : {"SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST"})
@@ -156,6 +164,11 @@ absl::Status AddPaddle(const Environment &environment, Launched *launched) {
 
 }  // namespace
 
+std::string BareHost(const std::string &host) {
+  const bool brackets = host.size() > 2 && host.front() == '[' && host.back() == ']';
+  return brackets ? host.substr(1, host.size() - 2) : host;
+}
+
 absl::StatusOr<std::string> FirstHost(const std::string &list) {
   const size_t end = list.find_first_of(",[");
   std::string host = list.substr(0, end);
@@ -177,20 +190,24 @@ absl::StatusOr<std::string> FirstHost(const std::string &list) {
 absl::StatusOr<std::optional<Launched>> ReadLaunch(
     const Environment &environment, const std::string &instead) {
   std::vector<Launched> found;
-  auto add = [&](const char *rank, const char *size) -> absl::Status {
+  auto agents = Agents(environment);
+  if (!agents.ok()) return agents.status();
+  auto add = [&](const char *rank, const char *size, int ignored = 0) -> absl::Status {
     auto pair = Pair(environment, rank, size);
-    if (pair.ok() && *pair) found.push_back(**pair);
+    if (pair.ok() && *pair && (*pair)->size != ignored) found.push_back(**pair);
     return pair.status();
   };
-  if (absl::Status s = add("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"); !s.ok())
+  if (absl::Status s = add("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", *agents); !s.ok())
     return s;
   const bool of_open_mpi = !found.empty();
-  if (absl::Status s = add("PMI_RANK", "PMI_SIZE"); !s.ok()) return s;
-  const bool of_mpi = !found.empty() || IsSet(environment, "PMIX_RANK");
+  if (absl::Status s = add("PMI_RANK", "PMI_SIZE", *agents); !s.ok()) return s;
+  const bool of_mpi = !found.empty() || (*agents == 0 && IsSet(environment, "PMIX_RANK"));
   // Under mpirun in a Slurm job these name mpirun's daemons.
   if (!of_open_mpi && IsSet(environment, "SLURM_STEP_ID"))
-    if (absl::Status s = add("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"); !s.ok())
+    if (absl::Status s = add("SLURM_PROCID", "SLURM_STEP_NUM_TASKS", *agents); !s.ok())
       return s;
+  // The number of processes of this launcher was that of torchruns: of torchrun everything is.
+  const bool of_torchrun = *agents > 0 && found.empty();
   if (absl::Status s = add("RANK", "WORLD_SIZE"); !s.ok()) return s;
   const bool others = !found.empty();
   if (absl::Status s = add("PADDLE_TRAINER_ID", "PADDLE_TRAINERS_NUM"); !s.ok()) return s;
@@ -219,7 +236,9 @@ absl::StatusOr<std::optional<Launched>> ReadLaunch(
   Launched launched = found[0];
   if (launched.size == 1) return std::nullopt;
   launched.of_mpi = of_mpi;
-  if (of_open_mpi && IsSet(environment, "OMPI_COMM_WORLD_LOCAL_SIZE")) {
+  if (of_torchrun) {
+    // AddTorchrun has it all.
+  } else if (of_open_mpi && IsSet(environment, "OMPI_COMM_WORLD_LOCAL_SIZE")) {
     auto here = Number(environment, "OMPI_COMM_WORLD_LOCAL_SIZE", 1, kMaxNodes);
     if (!here.ok()) return here.status();
     launched.one_host = *here == launched.size;
@@ -235,7 +254,7 @@ absl::StatusOr<std::optional<Launched>> ReadLaunch(
   launched.one_host = launched.one_host && !launched.job.empty();
   for (const char *name : {"OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID", "LOCAL_RANK",
                            "PADDLE_LOCAL_RANK", "PADDLE_RANK_IN_NODE"})
-    if (launched.local_rank < 0 && IsSet(environment, name)) {
+    if (launched.local_rank < 0 && (!of_torchrun || name == std::string("LOCAL_RANK")) && IsSet(environment, name)) {
       auto local = Number(environment, name, 0, kMaxNodes - 1);
       if (!local.ok()) return local.status();
       launched.local_rank = *local;

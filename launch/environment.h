@@ -46,6 +46,9 @@ struct Launched {
 absl::StatusOr<std::optional<Launched>> ReadLaunch(const Environment &environment,
                                                    const std::string &instead = "");
 
+// A host as it is looked up: an address of IPv6 may be given in brackets.
+std::string BareHost(const std::string &host);
+
 // The first host of a list such as "node[07-09,12],login".
 absl::StatusOr<std::string> FirstHost(const std::string &list);
 

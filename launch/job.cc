@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "grpc/base/address.h"
 #include "grpc/ranks/grpc_transport.h"
 #include "launch/rendezvous.h"
@@ -95,7 +96,7 @@ absl::StatusOr<Launched> Place(const JobOptions &o) {
     if (*read) launched = **read;
   }
   if (!o.master.empty()) {
-    launched.master = o.master;
+    launched.master = BareHost(o.master);
     launched.one_host = false;
   }
   if (o.port != 0) launched.port = o.port;
@@ -110,16 +111,23 @@ absl::StatusOr<std::unique_ptr<Job>> Job::Join(JobOptions options) {
   if (absl::Status s = Check(options); !s.ok()) return s;
   auto launched = Place(options);
   if (!launched.ok()) return launched.status();
+  auto job = JoinAt(std::move(options), *launched);
+  if (job.ok() || launched->size == 1) return job;
+  const std::string own = absl::StrCat("rank ", launched->rank, ": ");
+  return absl::Status(job.status().code(), absl::StrCat(own, absl::StripPrefix(job.status().message(), own)));
+}
+
+absl::StatusOr<std::unique_ptr<Job>> Job::JoinAt(JobOptions options, const Launched &launched) {
   std::unique_ptr<Job> job(new Job);
-  job->rank_ = launched->rank;
-  job->size_ = launched->size;
-  job->local_rank_ = launched->local_rank;
-  job->membership_ = options.membership >= 0 ? options.membership : launched->epoch;
+  job->rank_ = launched.rank;
+  job->size_ = launched.size;
+  job->local_rank_ = launched.local_rank;
+  job->membership_ = options.membership >= 0 ? options.membership : launched.epoch;
   job->options_ = std::move(options);
-  auto by_mpi = BeginsMpi(job->options_, *launched);
+  auto by_mpi = BeginsMpi(job->options_, launched);
   if (!by_mpi.ok()) return by_mpi.status();
   job->by_mpi_ = *by_mpi;
-  if (absl::Status s = job->Begin(*launched); !s.ok()) return s;
+  if (absl::Status s = job->Begin(launched); !s.ok()) return s;
   if (absl::Status s = job->BeginControl(); !s.ok()) return s;
   return job;
 }

@@ -91,6 +91,7 @@ class Job {
   absl::StatusOr<std::unique_ptr<Job>> First(int count);
 
  private:
+  static absl::StatusOr<std::unique_ptr<Job>> JoinAt(JobOptions options, const Launched &place);
   Job() = default;
   absl::Status Begin(const Launched &launched);
   // Connects the ranks for what belongs to no step.

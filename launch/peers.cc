@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include <string>
 #include <utility>
 
 #include "absl/strings/escaping.h"
@@ -17,8 +18,10 @@ namespace {
 // A socket file for each rank, in a folder that only this user can enter, and with
 // it a token, unless they were given one.
 absl::StatusOr<Peers> SocketFiles(const Launched &launched, const Doors &doors) {
-  RemoveAbandoned("/tmp");
-  auto folder = JobFolder::Join("/tmp", absl::StrCat(getuid(), ".", launched.job));
+  // Not what TMPDIR says, if it can be helped: it may be another one for each process.
+  const std::string base = access("/tmp", W_OK | X_OK) == 0 ? "/tmp" : JobFolder::Base();
+  RemoveAbandoned(base);
+  auto folder = JobFolder::Join(base, absl::StrCat(getuid(), ".", launched.job));
   if (!folder.ok()) return folder.status();
   Peers peers;
   if (doors.security.token.empty() && !doors.insecure) {

@@ -28,8 +28,6 @@ constexpr int64_t kMovingNs = 300'000;
 constexpr unsigned kLooksAtRings = 64, kLooksAtRingsGranted = 8;
 // How long the own thread stays away after another has polled.
 constexpr int64_t kOthersPollNs = 3'000'000;
-// How often it is looked whether processes of this host are still there.
-constexpr int64_t kWatchNs = 50'000'000;
 // Its longest pause while a message is under way, and while none is.
 constexpr auto kBusyPause = std::chrono::microseconds(100);
 constexpr auto kIdlePause = std::chrono::milliseconds(1);

@@ -39,6 +39,9 @@
 
 namespace commsched::transport::mpi {
 
+// How often it is looked whether processes of this host are still there.
+inline constexpr int64_t kWatchNs = 50'000'000;
+
 using runtime::MessageTag;
 using runtime::core::LinkEnd;
 
@@ -137,6 +140,7 @@ class MpiRanks final : public runtime::Transport {
     bool maps = false;                 // its memory can be mapped
     int process = -1;                  // of those: to see whether it is there (pidfd)
     bool gone = false;                 // it was not, the last time
+    int stopped_looks = 0;             // in which it was stopped, one after the other
     const std::byte *rings = nullptr;  // mapped
     // What has no room in the ring to it, with headers.
     std::deque<std::pair<Header, std::vector<std::byte>>> backlog;

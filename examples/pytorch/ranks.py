@@ -13,7 +13,7 @@ import os
 
 import torch
 from torch import nn
-from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset, default_collate
 
 import commsched
 import commsched.torch
@@ -48,7 +48,10 @@ def main():
     torch.manual_seed(0)  # all ranks begin with the same model
     model, (train, (test_x, test_y)) = net(), data()
     sampler = DistributedSampler(train, job.size, job.rank, drop_last=True)
-    loader = DataLoader(train, GLOBAL_BATCH // job.size, sampler=sampler, drop_last=True)  # the rows of this rank
+    # Threads of one process are given the rows that ranks take: every so many, beginning with their own number.
+    threads = options.workers or 1 if job.size == 1 else 1
+    loader = DataLoader(train, GLOBAL_BATCH // job.size, sampler=sampler, drop_last=True,  # the rows of this rank
+                        collate_fn=lambda rows: default_collate([row for i in range(threads) for row in rows[i::threads]]))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
     program = commsched.torch.transpile(model, optimizer, nn.CrossEntropyLoss(), train[:GLOBAL_BATCH],
                                         cluster=options.workers if job.size == 1 else None,

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import atexit
+import builtins
 import contextlib
 import ctypes
 import json
@@ -23,6 +24,7 @@ from .native import JobOptions, library
 _current: Optional["Job"] = None
 # Signals within this time of the first are the same one: launchers tell a process and its group.
 _SAME_SIGNAL = 1.0
+_OURS = ("FrontEndError", "ToolError", "RuntimeFailure", "JobError", "RefusedProgram")  # errors of a text
 _FROM_ENVIRONMENT = ("token_file", "tls_ca", "tls_cert", "tls_key", "tls_server_name")
 
 
@@ -225,7 +227,11 @@ class Job:
                 made = b"+" + make()
             except Exception as own:
                 error, made = own, b"-" + _packed(own)
-        got = self.broadcast(what, made)
+        try:
+            got = self.broadcast(what, made)
+        except JobError:  # of a rank that has ended with it before all have heard
+            if error is None:
+                raise
         if error is not None:
             raise error
         if got[:1] == b"-":
@@ -301,21 +307,27 @@ class Job:
 
 
 def _packed(error: Exception) -> bytes:
-    return json.dumps({"kind": type(error).__name__, "text": str(error),
-                       "location": getattr(error, "location", None)}).encode()
+    names = [kind.__name__ for kind in type(error).__mro__]
+    return json.dumps({"kinds": names, "text": str(error), "errno": getattr(error, "errno", None)}).encode()
 
 
 def _unpacked(data: bytes) -> Exception:
-    """The error of rank 0, as one of the same kind where it is of this package, or a common one."""
+    """The error of rank 0, as one of the same kind where it is of this package or Python's own, so that all ranks catch what one does."""
     said = json.loads(data)
-    kind, text = said["kind"], f"rank 0: {said['text']}"
-    if kind in ("FrontEndError", "ToolError", "RuntimeFailure", "JobError"):
-        return getattr(errors, kind)(text)
-    if kind == "RefusedProgram":
-        return errors.RefusedProgram(text)
-    if kind in ("ValueError", "FileNotFoundError", "PermissionError", "OSError", "IsADirectoryError"):
-        return (ValueError if kind == "ValueError" else OSError)(text)
-    return JobError(f"rank 0: {kind}: {said['text']}")
+    text = f"rank 0: {said['text']}"
+    error: Exception = JobError(f"rank 0: {said['kinds'][0]}: {said['text']}")
+    for name in said["kinds"]:
+        kind = getattr(errors, name, None) if name in _OURS else getattr(builtins, name, None)
+        if isinstance(kind, type) and (name in _OURS or issubclass(kind, (OSError, ValueError))):
+            try:
+                error = kind(text)
+                break
+            except TypeError:  # a UnicodeDecodeError wants more
+                continue
+    if isinstance(error, OSError):
+        error.errno = said["errno"]
+    setattr(error, "of_rank_0", True)
+    return error
 
 
 def _install_hook() -> None:
@@ -334,10 +346,10 @@ def _install_hook() -> None:
             if job is None or job.rank == 0:
                 _say(f"{where}interrupted")
             _tell(job, f"{where}interrupted")
-        elif isinstance(error, RuntimeFailure):
+        elif isinstance(error, RuntimeFailure) or hasattr(error, "of_rank_0"):  # which has shown more of it
             line = text if text.startswith(where) else where + text
             _say(line)
-            _tell(job, line)
+            _tell(job, text if hasattr(error, "of_rank_0") else line)  # which all say
         else:
             before(kind, error, trace)
             _tell(job, f"{where}{kind.__name__}{': ' if text else ''}{text}")

@@ -4,10 +4,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import threading
-from typing import Any, Optional, Sequence
+from typing import Any, Callable, Optional, Sequence
 
 from .errors import CommSchedError, RuntimeFailure
 from .job import Job, waited
@@ -64,6 +65,7 @@ class Posts:
         self.rank, self.size = job.rank, job.size
         self._lib, self._process = library(), os.getpid()
         self._orphans: list[tuple] = []  # [(number, tensors)]
+        self.before_close: Optional[Callable[[], None]] = None  # completes what its user has under way
         self._handle = waited(lambda: self._lib.cs_posts_create(job._alive(), float(deadline or 0)), lambda handle: not handle)
         self._job = job  # outlives it
         job._sessions.add(self)
@@ -157,6 +159,10 @@ class Posts:
 
     def close(self) -> None:
         """In good order where all posts are done; to other ranks that wait for one of this it is an error."""
+        complete, self.before_close = self.before_close, None
+        if complete is not None and self._handle:
+            with contextlib.suppress(CommSchedError):  # which the ranks have ended with
+                complete()
         handle, self._handle = self._handle, None
         if handle and self._process == os.getpid():
             self._lib.cs_posts_destroy(handle)

@@ -135,11 +135,13 @@ class RankProgram(Program):
         own = self._workers_now()
         saved = self._saved if own is None else self._take(own)
         self._job._agree("saves", saved.steps, same("steps that are done"))
-        parts = self._job.gather("saves", saved.own[self._job.rank] if saved.own else b"")
+        # Of a file of other numbers of workers, from which no step was made yet, all ranks have all parts.
+        others = len(saved.own) not in (0, self._job.size)
+        parts = self._job.gather("saves", saved.own[self._job.rank] if saved.own and not others else b"")
 
         def write():
             assert parts is not None  # on rank 0
-            everything = dataclasses.replace(saved, own=tuple(parts) if any(parts) else ())
+            everything = saved if others else dataclasses.replace(saved, own=tuple(parts) if any(parts) else ())
             saved_file.write(path, everything)
             return b""
         self._job._of_rank_0("saves", write)

@@ -142,6 +142,17 @@ class RatedRankProgram(RatedProgram, rank_program.RankProgram):
         if self._always or rates != self._agreed:
             self._agree_rates("rates of the optimizer", rates)
             self._agreed = rates
+        own = self._workers_now()
+        if self._has_servers and rates != self._rates and own is not None:
+            if self._job._whole is not None:  # nobody tells these servers
+                raise FrontEndError("rates must stay as they are within a run where parameter servers are processes of their own "
+                                    f"(init(servers=...)): give each rate a run, got: {self._rates}, then {rates}")
+            # Servers get them between two steps of all trainers: what one of these is still doing, or has begun, is theirs too.
+            own.session.wait()
+            self._job.barrier("takes the optimizer's rates")
+            super()._begin_step()
+            self._job.barrier("takes the optimizer's rates")
+            return
         super()._begin_step()
 
     def _agree_rates(self, what: str, own: Any) -> None:

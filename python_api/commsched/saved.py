@@ -80,9 +80,11 @@ def write(path: "str | os.PathLike", saved: Saved) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.replace(partial, path)
-    except BaseException:
+    except BaseException as error:
         if os.path.exists(partial):
             os.unlink(partial)
+        if isinstance(error, OSError) and error.filename is None:  # a full disk does not say whose
+            error.filename = path
         raise
 
 

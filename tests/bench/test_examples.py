@@ -30,6 +30,10 @@ def test_ends(status, errors, fault):
     assert (fault in found and found) if fault else found == ""
 
 
+def test_who_speaks_is_not_who_is_named():
+    assert "must name who failed" in examples.wrong_end(1, Ended(1, ["commsched: rank 1: peer 2: lost"], 1.0), NAMES, False)
+
+
 def test_a_launcher_may_be_first():
     assert examples.wrong_end(0, Ended(None, [], 1.0), NAMES, True) == ""
     assert "must say one line" in examples.wrong_end(0, Ended(None, ["something"], 1.0), NAMES, True)

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 
 import pytest
 
@@ -76,6 +77,37 @@ def test_given_addresses(tmp_path):
         assert out == [*expected, f"<commsched.Job: rank {rank} of 2, grpc> None"]
 
 
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("unshare") is None, reason="only root mounts")
+@pytest.mark.parametrize("how", ["init", "torch.distributed"])
+def test_where_tmp_cannot_be_written(tmp_path, how):
+    """As in a container: socket files are where TMPDIR says."""
+    text = RANKS
+    if how == "torch.distributed":
+        pytest.importorskip("torch")
+        text = """
+            import torch
+            import torch.distributed as dist
+            import commsched.torch.distributed
+            dist.init_process_group("commsched")
+            ones = torch.ones(3)
+            dist.all_reduce(ones)
+            print(ones.tolist())
+            dist.destroy_process_group()
+        """
+    path = script(tmp_path, text, **({} if how == "init" else {"init": "None", "step": ""}))
+    read_only = "mount --bind /tmp /tmp && mount -o remount,ro,bind /tmp && exec"
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        port = free_port()
+        results = ended([subprocess.Popen(
+            ["unshare", "-m", "sh", "-c", f"{read_only} {sys.executable} {path}"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env=environment(rank, 2, port, TMPDIR=folder, LOCAL_RANK=str(rank), LOCAL_WORLD_SIZE="2", TORCHELASTIC_RUN_ID="none",
+                            TORCHELASTIC_RESTART_COUNT="0")) for rank in range(2)])
+        assert os.listdir(folder) == []
+    expected = threads(tmp_path, 2) if how == "init" else ["[2.0, 2.0, 2.0]"]
+    for out in outputs(results):
+        assert out == expected
+
+
 def test_a_job_of_one_rank(tmp_path):
     text = RANKS + "print(repr(job))"
     env = environment(0, 1, 1)
@@ -91,7 +123,7 @@ def test_loader_saving_and_going_on(tmp_path):
             def __getitem__(self, i): return X.reshape(240, 3)[i], Y.reshape(240)[i]
         parts = dict(ranks=job.size, rank=job.rank) if job else {}
         loader = commsched.Loader(Rows(), 12, seed=3, threads=0, **parts)
-        program = make(cluster=2, strategy=commsched.AllReduce(sparse=0.4))
+        program = make(cluster=2, strategy=commsched.AllReduce(sparse=commsched.Sparse(0.4, min_elements=0)))
     """
     first = loading + """
         program.run(loader.epoch(0))
@@ -111,6 +143,25 @@ def test_loader_saving_and_going_on(tmp_path):
     assert expected[0].startswith("40 20 ")
     for out in outputs(run(script(tmp_path, second), 2, token)):
         assert out == expected
+
+
+def test_a_file_of_others_is_saved_again_before_a_step(tmp_path):
+    """What two ranks had of their own is whole in the files of one thread, two and four ranks that have only restored and saved it."""
+    text = """
+        program = make(cluster=2, strategy=commsched.AllReduce(sparse=commsched.Sparse(0.4, min_elements=0)))
+        program.run(own(BATCHES[:5]))
+        program.save("FOLDER/2")
+    """
+    again = """
+        program = make(strategy=commsched.AllReduce(sparse=commsched.Sparse(0.4, min_elements=0)))
+        program.restore("FOLDER/2")
+        program.save(f"FOLDER/{job.size} again")
+    """
+    token = token_file(tmp_path)
+    outputs(run(script(tmp_path, text.replace("FOLDER", str(tmp_path))), 2, token))
+    for size in 2, 4, 1:
+        outputs(run(script(tmp_path, again.replace("FOLDER", str(tmp_path))), size, token))
+        assert (tmp_path / f"{size} again").read_bytes() == (tmp_path / "2").read_bytes()
 
 
 def test_streams_and_steps(tmp_path):

@@ -1,6 +1,7 @@
 # Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """How jobs of ranks in Python end that do not go well: in one line of each process, which says why."""
+import os
 import signal
 import socket
 
@@ -86,8 +87,8 @@ def test_port_taken(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port, token = listener.getsockname()[1], token_file(tmp_path)
         results = ended([start(path, rank, 2, port, COMMSCHED_TOKEN_FILE=token) for rank in range(2)])
-    one_line(results[0], f"port {port} of 127.0.0.1 cannot be listened on")
-    one_line(results[1], "rank 0 was not met")
+    one_line(results[0], f"rank 0: port {port} of 127.0.0.1 cannot be listened on")
+    one_line(results[1], "rank 1: rank 0 was not met")
 
 
 def test_no_secret(tmp_path):
@@ -125,6 +126,36 @@ def test_an_error_of_the_script_of_one_rank(tmp_path):
     assert results[2][0] == 1 and results[2][2][-1].startswith("FileNotFoundError"), results[2]
     for rank in (0, 1):
         one_line(results[rank], "rank 2: FileNotFoundError: ", "no such file")
+
+
+def test_files_that_cannot_be_written_or_read(tmp_path):
+    """What rank 0 finds is an error of the same kind on all, so that all go on if the script does; else it is one line on the others."""
+    path = script(tmp_path, f"""
+        import os, resource
+        program = make()
+        try:
+            program.restore("{tmp_path}/none")
+        except FileNotFoundError as error:
+            print(error.errno)
+        metrics = program.run(own(BATCHES[:5]))
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (50, before[1]))  # as a full disk
+        try:
+            program.save("{tmp_path}/saved")
+        except OSError as error:
+            print(error.errno, os.listdir("{tmp_path}").count("saved"))
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        program.save("{tmp_path}/saved")
+        print(program.steps)
+        program.save("{tmp_path}/no folder/saved")
+    """)
+    results = run(path, 3, token_file(tmp_path))
+    for rank, result in enumerate(results):
+        assert result[1] == ["2", "27 0", "5"], result
+        if rank != 0:
+            one_line(result, f"rank {rank}: rank 0: ", "[Errno 2] No such file or directory: ", "no folder")
+    assert results[0][0] == 1 and results[0][2][-1].startswith("FileNotFoundError: ")
+    assert not [name for name in os.listdir(tmp_path) if "part" in name]
 
 
 def test_batches_of_other_numbers(tmp_path):

@@ -47,9 +47,9 @@ def test_over_shaped_links(tmp_path):
         for status, out, errors in ended(start_all(network, path, {**token, **tls})):
             assert (status, out) == (0, expected), errors
         # Between machines a token alone is not enough.
-        for status, _, errors in ended(start_all(network, path, token)):
+        for rank, (status, _, errors) in enumerate(ended(start_all(network, path, token))):
             assert status == 1 and len(errors) == 1, errors
-            assert errors[0] == ("commsched: 10.0.0.1 is not a loopback address: connections between machines need tls_ca, "
+            assert errors[0] == (f"commsched: rank {rank}: 10.0.0.1 is not a loopback address: connections between machines need tls_ca, "
                                  "tls_cert, tls_key and token_file")
 
 

@@ -15,7 +15,7 @@ SEED, TIMES = int(os.environ.get("COMMSCHED_TEST_SEED", "0")), int(os.environ.ge
 SAVES, EACH = 4, 3  # steps between
 MADE = DRAWN + """
 import os, pathlib, signal
-STRATEGIES = {"all-reduce": commsched.AllReduce(), "sparse": commsched.AllReduce(sparse=0.4),
+STRATEGIES = {"all-reduce": commsched.AllReduce(), "sparse": commsched.AllReduce(sparse=commsched.Sparse(0.4, min_elements=0)),
               "servers": commsched.ParameterServers(servers=2, min_block_elements=20)}
 
 def made(seed, strategy, **options):
@@ -108,7 +108,7 @@ def test_damaged_files_are_refused(tmp_path):
     """Wherever it ends, and whichever bit of it has changed."""
     text = """
         import os, pathlib
-        program = make(strategy=commsched.AllReduce(sparse=0.4))
+        program = make(strategy=commsched.AllReduce(sparse=commsched.Sparse(0.4, min_elements=0)))
         program.run(own(BATCHES[:3]))
         program.save("{FOLDER}/saved")
         program.close()

@@ -1,6 +1,7 @@
 # Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Jobs of ranks in Python under mpirun: connected by MPI, or by gRPC where there is none or it is asked for."""
+import contextlib
 import os
 import pathlib
 import shutil
@@ -21,7 +22,7 @@ pytestmark = pytest.mark.skipif(shutil.which("mpirun") is None or not PLUGIN.exi
 
 # Two programs at once, one of them run twice, and a file of each.
 RANKS = """
-program, other = make(), make(strategy=commsched.AllReduce(sparse=0.4))
+program, other = make(), make(strategy=commsched.AllReduce(sparse=commsched.Sparse(0.4, min_elements=0)))
 for _ in range(2):
     for metrics in program.run(own(BATCHES)) + other.run(own(BATCHES[:7])) + program.call("distance", own(BATCHES[:2])):
         print(sorted(metrics.items()))
@@ -137,6 +138,25 @@ def test_killed_rank(tmp_path, by):
     assert results[1][1:] == ([], [])
     for rank in (0, 2):
         one_line((1, *results[rank][1:]), f"rank {rank}: ", "peer 1", "process has ended" if by == "mpi" else "")
+    assert results[0][0] != 0
+
+
+def test_stopped_rank(tmp_path):
+    """Of ranks that wait for each other in a ring, all name the one that stands still."""
+    text = pathlib.Path(endless(tmp_path)).read_text().replace("deadline=30", 'deadline=8, transport="mpi"').replace(
+        "program = make()", f'program = make()\nimport os\nopen("{tmp_path}/pid.%d" % job.rank, "w").write(str(os.getpid()))')
+    (tmp_path / "endless.py").write_text(text)
+    mpirun = begin(tmp_path, tmp_path / "endless.py", 4)
+    wait(tmp_path, mpirun, 4)
+    stopped = int((tmp_path / "pid.1").read_text())
+    os.kill(stopped, signal.SIGSTOP)
+    try:
+        results = end(tmp_path, mpirun, 4)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(stopped, signal.SIGKILL)
+    for rank in (0, 2, 3):
+        one_line((1, *results[rank][1:]), f"rank {rank}: ", "peer 1", "its process is stopped")
     assert results[0][0] != 0
 
 

@@ -38,6 +38,17 @@ def test_without_torch_distributed(tmp_path):
     assert results[0][1] == results[1][1] and len(results[0][1]) == 1
 
 
+@pytest.mark.parametrize("case", ["dropped", "left"])
+def test_what_is_under_way_in_the_end_is_completed(tmp_path, case):
+    for status, _, errors in run(case, 3, COMMSCHED_TOKEN_FILE=token_file(tmp_path)):
+        assert (status, errors) == (0, [])
+
+
+def test_another_optimizer_on_a_rank_is_refused(tmp_path):
+    for status, _, errors in run("others", 3, COMMSCHED_TOKEN_FILE=token_file(tmp_path)):
+        assert (status, errors) == (0, [])
+
+
 @pytest.mark.parametrize("case", ["killed", "stopped"])
 def test_lost_rank(case):
     processes = start(case, 3)

@@ -140,3 +140,37 @@ def test_what_must_be_the_same_and_what_is_refused(tmp_path):
     """
     first, second = outputs(run(script(tmp_path, text, step=STEP), 2, token_file(tmp_path)))
     assert first == second == ["5"]
+
+
+RATED = """
+        import time
+        model = net()
+        optimizer = sgd(model)
+        program = make(model, optimizer, strategy=commsched.ParameterServers(servers=2, min_block_elements=1){more})
+        def batches():
+            for batch in {batches}:
+                if job and job.rank == 0:
+                    time.sleep(0.02)  # others are ahead
+                yield batch
+        metrics = program.run(batches(), scheduler=lr_scheduler.ExponentialLR(optimizer, 0.8))
+        print([m["loss"].hex() for m in metrics])
+"""
+
+
+def test_rates_that_change_reach_servers_between_steps(tmp_path):
+    (tmp_path / "threads").mkdir()
+    threads = script(tmp_path / "threads", RATED.format(more=", cluster=3", batches="BATCHES"), init="None", step=STEP)
+    (status, expected, errors), = ended([start(threads, 0, 1, free_port())])
+    assert status == 0, errors
+    path = script(tmp_path, RATED.format(more="", batches="own(BATCHES)"), step=STEP)
+    for out in outputs(run(path, 3, token_file(tmp_path))):
+        assert out == expected
+
+
+def test_rates_that_change_are_refused_where_servers_are_processes_of_their_own(tmp_path):
+    path = script(tmp_path, RATED.format(more="", batches="own(BATCHES)"), init="commsched.init(deadline=30, servers=2)", step=STEP)
+    results = run(path, 4, token_file(tmp_path))
+    for status, out, errors in results[:2]:
+        assert (status, out) == (1, []) and "rates must stay as they are within a run where parameter servers are processes" in errors[-1], errors
+    for status, _, errors in results[2:]:
+        assert status == 1 and len(errors) == 1, errors

@@ -4,10 +4,12 @@
 compares all that comes of it, to the bit."""
 import contextlib
 import copy
+import gc
 import io
 import os
 import signal
 import sys
+import time
 from datetime import timedelta
 
 import torch
@@ -217,7 +219,61 @@ def lost(rank, signal_number):
         optimizer.step()
 
 
+def trained(steps=6, late=False):
+    torch.manual_seed(0)
+    model = nn.Linear(3, 3)
+    optimizer = commsched.torch.distribute(model, torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9))
+    for step in range(steps):
+        optimizer.zero_grad()
+        loss = model(torch.ones(2, 3)).sum()
+        if late and step == steps - 1:
+            time.sleep(1)  # meanwhile the others end
+        loss.backward()
+        optimizer.step()
+    return model, optimizer
+
+
+def dropped():
+    """Nobody keeps the optimizer, nor in the end the model: what is under way is completed all the same."""
+    expected, optimizer = trained()
+    optimizer.synchronize()
+    model, _ = trained()
+    del _
+    gc.collect()
+    same(dict(model.state_dict()), dict(expected.state_dict()), "values")
+    late = os.environ["RANK"] == "0"
+    model, _ = trained(late=late)
+    del _
+    if late:
+        same(model(torch.ones(2, 3)), expected(torch.ones(2, 3)), "results")
+    del model
+    gc.collect()
+
+
+def left():
+    """The job is left while updates wait; distribute was imported before there was one."""
+    from commsched.torch import distribute  # noqa: F401
+    with commsched.init() as job:
+        model, optimizer = trained(late=job.rank == 0)
+        if job.rank == 0:
+            print(model.weight.sum().item())
+
+
+def others():
+    """A rank with another rate, and with moments that the others have not."""
+    commsched.init()
+    for what, change in (("options", lambda o: o.param_groups[0].update(lr=0.2)), ("state", lambda o: o.step())):
+        model = nn.Linear(3, 3)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+        if os.environ["RANK"] == "1":
+            model(torch.ones(2, 3)).sum().backward()
+            change(optimizer)
+        refused(lambda: commsched.torch.distribute(model, optimizer), f"{what} of the optimizer must match those of rank 0 on all ranks, got: others on rank 1")
+
+
 def main():
+    if CASE in ("dropped", "left", "others"):
+        return globals()[CASE]()
     if CASE == "launched":  # torch.distributed is not used at all
         torch.manual_seed(0)
         model = nn.Linear(3, 3)

@@ -149,6 +149,45 @@ TEST(Launch, Torchrun) {
   EXPECT_FALSE(Read(variables).ok());
 }
 
+// By another launcher, once on each node: its variables are about the torchruns.
+TEST(Launch, TorchrunsOfAnotherLauncher) {
+  const Variables torchrun = {{"RANK", "3"}, {"WORLD_SIZE", "8"}, {"LOCAL_RANK", "3"}, {"LOCAL_WORLD_SIZE", "4"}, {"GROUP_RANK", "0"}, {"GROUP_WORLD_SIZE", "2"}, {"MASTER_ADDR", "host0"}, {"MASTER_PORT", "29500"}, {"TORCHELASTIC_USE_AGENT_STORE", "True"}, {"TORCHELASTIC_RESTART_COUNT", "0"}, {"TORCHELASTIC_RUN_ID", "run"}};
+  const Variables others[] = {
+      {{"SLURM_STEP_ID", "0"}, {"SLURM_PROCID", "1"}, {"SLURM_STEP_NUM_TASKS", "2"}, {"SLURM_LOCALID", "0"}, {"SLURM_STEP_NUM_NODES", "2"}, {"SLURM_JOB_ID", "77"}, {"PMIX_RANK", "1"}},
+      {{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "2"}, {"OMPI_COMM_WORLD_LOCAL_RANK", "0"}, {"OMPI_COMM_WORLD_LOCAL_SIZE", "1"}, {"PMIX_NAMESPACE", "12/34"}, {"PMIX_RANK", "1"}},
+      {{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}}};
+  for (const Variables &other : others) {
+    Variables variables = torchrun;
+    variables.insert(other.begin(), other.end());
+    auto launched = Read(variables);
+    ASSERT_TRUE(launched.ok() && *launched) << launched.status();
+    EXPECT_EQ((*launched)->rank, 3);
+    EXPECT_EQ((*launched)->size, 8);
+    EXPECT_EQ((*launched)->local_rank, 3);
+    EXPECT_FALSE((*launched)->of_mpi);
+    EXPECT_FALSE((*launched)->one_host);
+    EXPECT_EQ((*launched)->job, "torchrun_29500_0_run");
+    // One of each: still of torchrun, whose ranks may have another order.
+    variables["WORLD_SIZE"] = variables["GROUP_WORLD_SIZE"] = variables["LOCAL_WORLD_SIZE"] = "2";
+    variables["RANK"] = "1";
+    launched = Read(variables);
+    ASSERT_TRUE(launched.ok() && *launched) << launched.status();
+    EXPECT_EQ((*launched)->rank, 1);
+    EXPECT_FALSE((*launched)->of_mpi);
+    EXPECT_TRUE((*launched)->one_host);
+    // Of another number of processes they are not.
+    variables["WORLD_SIZE"] = "8";
+    variables["GROUP_WORLD_SIZE"] = "4";
+    EXPECT_FALSE(Read(variables).ok());
+  }
+}
+
+TEST(Launch, AddressesInBrackets) {
+  auto launched = Read({{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "[fe80::1]"}, {"MASTER_PORT", "2345"}});
+  ASSERT_TRUE(launched.ok() && *launched) << launched.status();
+  EXPECT_EQ((*launched)->master, "fe80::1");
+}
+
 TEST(Launch, Paddle) {
   Variables variables = {{"PADDLE_TRAINER_ID", "1"},
                          {"PADDLE_TRAINERS_NUM", "2"},

@@ -10,6 +10,7 @@ import os
 import sys
 import types
 import weakref
+import zlib
 from datetime import timedelta
 from typing import Any, Callable, Iterator, Optional
 
@@ -34,7 +35,7 @@ def distribute(model: nn.Module, optimizer: Optimizer, *, broadcast_buffers: boo
 
     The ranks are those of torch.distributed, if it is initialized, else of commsched.init(), which is called if it was not.
     model: on the CPU, the same on all ranks; its values become those of rank 0.
-    optimizer: any that updates parameters one by one. It is returned, with no_sync(), synchronize() and undistribute().
+    optimizer: any that updates parameters one by one, with the same state and options on all ranks. It is returned, with no_sync(), synchronize() and undistribute().
     broadcast_buffers: a training step begins with the buffers (running statistics) of rank 0, as with DistributedDataParallel.
 
     Raises FrontEndError, RuntimeFailure.
@@ -43,10 +44,11 @@ def distribute(model: nn.Module, optimizer: Optimizer, *, broadcast_buffers: boo
     posts, close = _posts()
     own = type(optimizer)
     numbers = {id(p): number for number, group in enumerate(optimizer.param_groups) for p in group["params"]}
-    gradients = Gradients(model, posts, lambda parameters, groups: _update(optimizer_of(), own, numbers, parameters, groups))
-    optimizer_of = weakref.ref(optimizer)
+    # So that who keeps the model only has an optimizer that updates it.
+    gradients = Gradients(model, posts, lambda parameters, groups: _update(optimizer, own, numbers, parameters, groups))
     try:
         gradients.broadcast([p for p in model.parameters()] + _buffers(model), "initial value")
+        _check_same(optimizer, posts)
     except BaseException:
         gradients.close()
         close()
@@ -62,6 +64,8 @@ def distribute(model: nn.Module, optimizer: Optimizer, *, broadcast_buffers: boo
     if broadcast_buffers:
         _share_buffers(model, gradients, optimizer._commsched)
     _live.add(optimizer)
+    distributed = weakref.ref(optimizer)
+    posts.before_close = lambda: _complete(distributed())
     return optimizer
 
 
@@ -133,6 +137,7 @@ class _Distributed:
         """The optimizer and the model are as they were before, with the values of now."""
         state = self._commsched
         self.synchronize()
+        state.gradients.posts.before_close = None
         for hook in state.hooks:
             hook()
         state.gradients.close()
@@ -173,6 +178,31 @@ def _check(model: nn.Module, optimizer: Optimizer) -> None:
     for name, parameter in model.named_parameters():
         if parameter.device.type != "cpu" or not (parameter.is_floating_point() or not parameter.requires_grad):
             raise FrontEndError(f"parameter {name!r} must be floating-point numbers on the CPU, got: {parameter.dtype} on {parameter.device}")
+
+
+def _check_same(optimizer: Optimizer, posts: Posts) -> None:
+    """Whether state and options are those of rank 0, on all ranks: with others, each rank would train a model of its own."""
+    def digest(value: Any, so_far: int) -> int:
+        if isinstance(value, torch.Tensor):
+            dense = value.detach().to_dense().contiguous().reshape(-1)
+            return zlib.crc32(dense.view(torch.uint8).numpy().data, zlib.crc32(str(value.dtype).encode(), so_far))
+        if isinstance(value, dict):
+            for key in sorted(value, key=str):
+                so_far = digest(value[key], zlib.crc32(str(key).encode(), so_far))
+        elif isinstance(value, (list, tuple)):
+            for part in value:
+                so_far = digest(part, so_far)
+        elif value is None or isinstance(value, (bool, int, float, str)):
+            so_far = zlib.crc32(repr(value).encode(), so_far)
+        return so_far
+    known = optimizer.state_dict()
+    own = torch.tensor([digest(known["state"], 0), digest(known["param_groups"], 0)])
+    all_ranks = torch.empty((posts.size, 2), dtype=torch.int64)
+    posts.post("optimizer", own, "all_gather", output=all_ranks).wait()
+    for what, said in zip(("state", "options"), all_ranks.T.tolist()):
+        for rank, other in enumerate(said):
+            if other != said[0]:
+                raise FrontEndError(f"{what} of the optimizer must match those of rank 0 on all ranks, got: others on rank {rank}")
 
 
 def _posts() -> "tuple[Posts, Any]":
@@ -219,16 +249,20 @@ def _share_buffers(model: nn.Module, gradients: Gradients, state: _State) -> Non
         state.hooks.append(model.register_forward_pre_hook(state.sharing).remove)
 
 
+def _complete(optimizer: "Optional[_Distributed]") -> None:
+    """Other ranks may still wait for what this one has posted; after an error they are told."""
+    if optimizer is None:
+        return
+    failed: Optional[type] = getattr(sys, "last_type", None)
+    posts = optimizer._commsched.gradients.posts
+    if failed is not None:
+        posts.cancel(f"rank {posts.rank}: {failed.__name__}")
+    elif os.getpid() == posts._process:
+        optimizer.synchronize()
+
+
 @atexit.register
 def _end() -> None:
-    """Other ranks may still wait for what this one has posted; after an error they are told."""
-    failed: Optional[type] = getattr(sys, "last_type", None)
     for optimizer in list(_live):
-        state = optimizer._commsched
-        with contextlib.suppress(CommSchedError):
-            if failed is not None:
-                state.gradients.posts.cancel(f"rank {state.gradients.posts.rank}: {failed.__name__}")
-            elif os.getpid() == state.gradients.posts._process and not state.gradients.posts.closed:
-                optimizer.synchronize()
         with contextlib.suppress(Exception):
-            state.close()
+            optimizer._commsched.close()

@@ -22,6 +22,9 @@ MEASURED = 3  # steps
 URGENT = -1  # before all gradients, whose priorities begin with 0
 BROADCAST_BYTES = 1 << 20
 
+# Of which updates wait: they, their optimizers and models stay until these are made, as other ranks wait for their messages too.
+_pending: "set[Gradients]" = set()
+
 
 class Unit:
     """Gradients that go as one message; by index of their parameters."""
@@ -164,6 +167,7 @@ class Gradients:
                     unit.groups = groups
                     unit.gradients = {i: self.parameters[i].grad for i in unit.members}
                     self._waiting[id(unit)] = unit
+            _pending.add(self)
         self._finished = False
         self.steps += 1
         return at_once
@@ -267,6 +271,8 @@ class Gradients:
         for parameter, gradient in zip(parameters, now):
             parameter.grad = gradient
         unit.gradients = {}
+        if not self._waiting:
+            _pending.discard(self)
 
     # ---- who looks in between: watching.Watcher ------------------------------------------
     def seen(self, parameter: nn.Parameter) -> None:
@@ -332,6 +338,7 @@ class Gradients:
                         tensor.copy_(values.view(tensor.shape))
 
     def close(self) -> None:
+        _pending.discard(self)
         self._unwatch()
         for hook in self._hooks:
             hook.remove()

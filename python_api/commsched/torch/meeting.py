@@ -36,7 +36,7 @@ def meet(store: Any, rank: int, size: int, seconds: float) -> "Meeting":
             try:
                 said = {"token": secrets.token_hex(32)}
                 if all(other["place"] == own["place"] for other in all_ranks):
-                    folder = tempfile.mkdtemp(prefix="commsched-", dir="/tmp")  # which nobody else may enter
+                    folder = tempfile.mkdtemp(prefix="commsched-", dir=_base())  # which nobody else may enter
                     said["folder"] = folder
             except OSError as error:
                 said = {"error": f"rank 0: {error}"}
@@ -73,11 +73,21 @@ class Meeting:
             self._folder = None
 
 
+def _base() -> str:
+    """Where socket files are, whose names may be of 107 bytes."""
+    if not os.access("/tmp", os.W_OK | os.X_OK):
+        with contextlib.suppress(OSError):  # there is no other
+            other = tempfile.gettempdir()
+            return other if len(other) < 60 else "/tmp"
+    return "/tmp"
+
+
 def _place() -> str:
     """Equal of processes that can meet at a socket file and have one network."""
     with open("/proc/sys/kernel/random/boot_id") as file:
         boot = file.read().strip()
-    return f"{boot} {os.stat('/proc/self/ns/net').st_ino} {os.stat('/tmp').st_dev}.{os.stat('/tmp').st_ino} {os.getuid()}"
+    base = os.stat(_base())
+    return f"{boot} {os.stat('/proc/self/ns/net').st_ino} {base.st_dev}.{base.st_ino} {os.getuid()}"
 
 
 def _own_address(store: Any) -> str:
