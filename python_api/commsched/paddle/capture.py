@@ -23,7 +23,8 @@ from . import values
 _PADDLE = os.path.dirname(os.path.abspath(paddle.__file__)) + os.sep
 _SOURCES = ("builtin.parameter", "pd_op.data")
 _OF_ROWS = ("sgd_", "momentum_", "adam_")  # of these, rows without a gradient are as with one that is zero
-_IN_PLACE = {  # of these operations, results that are not named after what they replace
+_IN_PLACE: "dict[str, dict[str, Optional[str]]]" = {  # of these operations, results that are not named after what they replace, if they do
+    "pd_op.batch_norm_": {"out": None},
     "pd_op.cross_entropy_with_softmax_": {"softmax": "input"},
     "pd_op.adadelta_": {"moment_out": "avg_squared_grad", "inf_norm_out": "avg_squared_update"},
     "pd_op.update_loss_scaling_": {"loss_scaling": "prev_loss_scaling", "out_good_steps": "in_good_steps", "out_bad_steps": "in_bad_steps"}}
@@ -96,8 +97,8 @@ def replaced(op: Op, result: Optional[Result]) -> Optional[int]:
     """The operand of which a result is the new value, in its place: who reads that one later reads the result."""
     if result is None or not op.name.endswith("_"):
         return None
-    own = _IN_PLACE.get(op.name, {}).get(result.name)
-    name = own or ("x" if result.name == "out" else result.name.removesuffix("_out") if result.name.endswith("_out") else None)
+    usual = "x" if result.name == "out" else result.name.removesuffix("_out") if result.name.endswith("_out") else None
+    name = _IN_PLACE.get(op.name, {}).get(result.name, usual)
     return None if name is None else op.inputs.get(name)
 
 
