@@ -1,7 +1,7 @@
 # Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Gradients where a function has a corner, of equal elements, of norms of nothing, and indices from the end: as
-PaddlePaddle's own executor has them. Elements are of a coarse grid, so that corners and equal elements are common."""
+"""Gradients where a function has a corner, of equal elements, of norms of nothing; indices from the end, and what of an image
+is padding: as PaddlePaddle's own executor has them. Elements are of a coarse grid, so that corners and equal elements are common."""
 import pytest
 
 pytest.importorskip("paddle", reason="needs PaddlePaddle (scripts/setup.sh --bench)")
@@ -20,6 +20,14 @@ def ids(*numbers):
     return paddle.to_tensor(np.array(numbers))
 
 
+def image(x):
+    return paddle.reshape(x, [1, 1, ROWS, COLUMNS])
+
+
+def ramp(shape):
+    return paddle.to_tensor(np.linspace(-1.0, 1.5, int(np.prod(shape))).reshape(shape))
+
+
 ONE = {
     "hardtanh": F.hardtanh, "hardtanh of a half": lambda x: F.hardtanh(x, -0.5, 0.5), "hardshrink": F.hardshrink, "softshrink": F.softshrink,
     "leaky relu": F.leaky_relu, "leaky relu that falls": lambda x: F.leaky_relu(x, -0.5), "celu": F.celu, "celu of 0.3": lambda x: F.celu(x, 0.3),
@@ -35,7 +43,12 @@ ONE = {
     "smooth l1": lambda x: F.smooth_l1_loss(x, paddle.zeros_like(x), delta=0.5), "l1": lambda x: F.l1_loss(x, paddle.zeros_like(x)),
     "gather": lambda x: paddle.gather(x, ids(-1, 0, -2)), "gather of columns": lambda x: paddle.gather(x, ids(-1, 2), axis=1),
     "gather nd": lambda x: paddle.gather_nd(x, ids([-1, 2], [0, -3])), "along": lambda x: paddle.take_along_axis(x, ids([-1, 0], [2, 1], [0, -6], [3, 3]), 1),
-    "indices": lambda x: x[:, [-1, 0, 2]], "maximum pool": lambda x: F.max_pool2d(paddle.reshape(x, [1, 1, ROWS, COLUMNS]), 2)}
+    "class weights": lambda x: F.cross_entropy(x, ids(0, 5, 2, 1), weight=paddle.to_tensor(np.array([0.5, 1.0, 2.0, 3.0, 1.0, 0.1]))),
+    "indices": lambda x: x[:, [-1, 0, 2]], "maximum pool": lambda x: F.max_pool2d(image(x), 2),
+    "dilated, of the same size": lambda x: F.conv2d(image(x), ramp([1, 1, 3, 3]), padding="SAME", dilation=2),
+    "mean pool with padding behind": lambda x: F.avg_pool2d(image(x), 3, 2, [0, 1, 1, 0], exclusive=False),
+    "mean pool of the same size": lambda x: F.avg_pool2d(image(x), [3, 2], [1, 2], "SAME", exclusive=False),
+    "mean pool over the end": lambda x: F.avg_pool2d(image(x), 3, 2, 1, ceil_mode=True, exclusive=False)}
 TWO = {"maximum": paddle.maximum, "minimum": paddle.minimum, "fmax": paddle.fmax, "fmin": paddle.fmin, "maximum of a row": lambda x, y: paddle.maximum(x, y[:1]),
        "where": lambda x, y: paddle.where(x > y, x, y)}
 

@@ -201,7 +201,7 @@ def _from_end(index, size: int):
 
 @rule("embedding")
 def _embedding(op: Operation, x, weight):
-    found = weight.at[_rows(x)].get(mode="clip")
+    found = jnp.asarray(weight).at[_rows(x)].get(mode="clip")
     pad = op["padding_idx"]
     return found if pad == -1 else jnp.where((x == pad)[..., None], 0, found)
 
@@ -238,7 +238,7 @@ def _one_hot(op: Operation, x, num_classes):
 
 @rule("gather_nd")
 def _gather_nd(op: Operation, x, index):
-    return x.at[tuple(jnp.moveaxis(index, -1, 0))].get(mode="clip")
+    return jnp.asarray(x).at[tuple(jnp.moveaxis(index, -1, 0))].get(mode="clip")
 
 
 @rule("argsort")
