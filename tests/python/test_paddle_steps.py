@@ -323,6 +323,16 @@ def test_metrics_beside_the_loss():
             np.testing.assert_allclose([found["loss"], found["accuracy"]], wanted, rtol=1e-5)
 
 
+def test_a_loss_that_is_made_of_gradients():
+    """paddle.static.gradients within the program is no backward pass of its own: the loss is that of minimize()."""
+    def penalised(net, x, y):
+        hidden = paddle.tanh(net[0](x))
+        (of,) = paddle.static.gradients([paddle.sum(hidden)], [hidden])
+        return F.cross_entropy(net[1](hidden), y) + paddle.mean(of * of * hidden)
+    training.assert_same(*training.compare(lambda: nn.Sequential(nn.Linear(4, 6), nn.Linear(6, 3)), penalised, INPUTS, models.optimizer("momentum"),
+                                           batches(3, 3), workers=2), bound=1e-6)
+
+
 def test_saved_and_restored(tmp_path):
     one, given = built(stepping("step")), batches(2, 4)
     program = program_of(one, trainers=2)

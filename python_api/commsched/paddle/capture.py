@@ -23,7 +23,8 @@ from . import values
 _PADDLE = os.path.dirname(os.path.abspath(paddle.__file__)) + os.sep
 _SOURCES = ("builtin.parameter", "pd_op.data")
 _OF_ROWS = ("sgd_", "momentum_", "adam_")  # of these, rows without a gradient are as with one that is zero
-_IN_PLACE = {  # of these operations, results that are not named after what they replace
+_IN_PLACE: "dict[str, dict[str, Optional[str]]]" = {  # of these operations, results that are not named after what they replace, if they do
+    "pd_op.batch_norm_": {"out": None},
     "pd_op.cross_entropy_with_softmax_": {"softmax": "input"},
     "pd_op.adadelta_": {"moment_out": "avg_squared_grad", "inf_norm_out": "avg_squared_update"},
     "pd_op.update_loss_scaling_": {"loss_scaling": "prev_loss_scaling", "out_good_steps": "in_good_steps", "out_bad_steps": "in_bad_steps"}}
@@ -96,8 +97,8 @@ def replaced(op: Op, result: Optional[Result]) -> Optional[int]:
     """The operand of which a result is the new value, in its place: who reads that one later reads the result."""
     if result is None or not op.name.endswith("_"):
         return None
-    own = _IN_PLACE.get(op.name, {}).get(result.name)
-    name = own or ("x" if result.name == "out" else result.name.removesuffix("_out") if result.name.endswith("_out") else None)
+    usual = "x" if result.name == "out" else result.name.removesuffix("_out") if result.name.endswith("_out") else None
+    name = _IN_PLACE.get(op.name, {}).get(result.name, usual)
     return None if name is None else op.inputs.get(name)
 
 
@@ -212,15 +213,22 @@ class _Reader:
 
     def loss(self) -> int:
         """What the backward pass begins with ones of the shape of; where that is a loss times the scale of mixed precision, the
-        loss."""
+        loss. Gradients that the loss is made of (paddle.static.gradients) begin in the same way, before it."""
         scales = {op.inputs["scale"] for op in self.ops if op.name == "pd_op.check_finite_and_unscale_"}
-        for op, frames in zip(self.ops, self.frames):
-            if op.name == "pd_op.full_like" and any(f.endswith(os.path.join("autograd", "ir_backward.py")) for f, _ in frames):
-                number = op.input("x")
-                made = self.ops[self.maker[number]] if number in self.maker else None
-                scaled = made is not None and made.name == "pd_op.multiply" and made.inputs["y"] in scales
-                return made.input("x") if made is not None and scaled else number
-        raise FrontEndError("the program must have a backward pass: call optimizer.minimize(loss) first")
+        begun = [op for op, frames in zip(self.ops, self.frames)
+                 if op.name == "pd_op.full_like" and any(f.endswith(os.path.join("autograd", "ir_backward.py")) for f, _ in frames)]
+        if not begun:
+            raise FrontEndError("the program must have a backward pass: call optimizer.minimize(loss) first")
+        op = ([op for op in begun if self._is_one(op)] or begun[:1])[-1]
+        number = op.input("x")
+        made = self.ops[self.maker[number]] if number in self.maker else None
+        scaled = made is not None and made.name == "pd_op.multiply" and made.inputs["y"] in scales
+        return made.input("x") if made is not None and scaled else number
+
+    def _is_one(self, op: Op) -> bool:
+        """Whether an operation full_like makes one element that is 1."""
+        result, value = op.outputs[0], self.ops[self.maker[op.input("value")]] if op.input("value") in self.maker else None
+        return result is not None and result.shape in ((), (1,)) and value is not None and value.attributes.get("value") == 1.0
 
     def leaves(self, number: Optional[int]) -> list[str]:
         """Names of the sources that a value is made of."""

@@ -29,25 +29,32 @@ for _name, _function in {
         "sinh": jnp.sinh, "cosh": jnp.cosh, "tanh": jnp.tanh, "erf": jax.scipy.special.erf, "reciprocal": lambda x: 1 / x,
         "sigmoid": jax.nn.sigmoid, "logsigmoid": jax.nn.log_sigmoid, "silu": lambda x: x * jax.nn.sigmoid(x), "softsign": jax.nn.soft_sign,
         "relu": lambda x: jnp.maximum(x, 0), "relu6": lambda x: jnp.clip(x, 0, 6), "floor": jnp.floor, "ceil": jnp.ceil,
-        "round": jnp.round, "sign": jnp.sign, "isnan": jnp.isnan, "isinf": jnp.isinf, "logical_not": lambda x: x == 0,
+        "sign": jnp.sign, "isnan": jnp.isnan, "isinf": jnp.isinf, "logical_not": lambda x: x == 0,
         "asin": jnp.arcsin, "acos": jnp.arccos, "atan": jnp.arctan, "asinh": jnp.arcsinh, "acosh": jnp.arccosh, "atanh": jnp.arctanh,
-        "isfinite": jnp.isfinite, "trunc": jnp.trunc, "assign": lambda x: x, "mish": lambda x: x * jnp.tanh(jax.nn.softplus(x)),
+        "isfinite": jnp.isfinite, "assign": lambda x: x, "mish": lambda x: x * jnp.tanh(jax.nn.softplus(x)),
         "tanh_shrink": lambda x: x - jnp.tanh(x)}.items():
     rule(_name)(_with(_function))
 for _name, _function in {"assign_": lambda x: x, "relu_": lambda x: jnp.maximum(x, 0), "share_data": lambda x: x, "share_data_": lambda x: x,
                          "memcpy": lambda x: x}.items():
     rule(_name)(_with(_function))
 
-rule("leaky_relu")(_with(lambda x, slope: jnp.where(x > 0, x, x * slope), "negative_slope"))
+rule("trunc")(lambda op, input: jnp.trunc(input))
+rule("leaky_relu")(_with(lambda x, slope: jnp.where(x >= 0, x, x * slope), "negative_slope"))
 rule("hardsigmoid")(_with(lambda x, slope, offset: jnp.clip(x * slope + offset, 0, 1), "slope", "offset"))
 rule("elu")(_with(lambda x, alpha: jnp.where(x > 0, x, alpha * jnp.expm1(jnp.minimum(x, 0))), "alpha"))
-rule("celu")(_with(lambda x, alpha: jnp.where(x > 0, x, alpha * jnp.expm1(jnp.minimum(x, 0) / alpha)), "alpha"))
+rule("celu")(_with(lambda x, alpha: jnp.where(x >= 0, x, alpha * jnp.expm1(jnp.where(x < 0, x, 0) / alpha)), "alpha"))
 rule("selu")(_with(lambda x, scale, alpha: scale * jnp.where(x > 0, x, alpha * jnp.expm1(jnp.minimum(x, 0))), "scale", "alpha"))
 rule("stanh")(_with(lambda x, a, b: b * jnp.tanh(a * x), "scale_a", "scale_b"))
 rule("softshrink")(_with(lambda x, t: jnp.where(x > t, x - t, jnp.where(x < -t, x + t, 0)), "threshold"))
-rule("hardshrink")(_with(lambda x, t: jnp.where(jnp.abs(x) > t, x, 0), "threshold"))
+rule("hardshrink")(_with(lambda x, t: jnp.where((x >= t) | (x <= -t), x, 0), "threshold"))
 rule("thresholded_relu")(_with(lambda x, t, low: jnp.where(x > t, x, low), "threshold", "value"))
 rule("hardtanh")(_with(jnp.clip, "t_min", "t_max"))
+
+
+@rule("round")
+def _round(op: Operation, x):
+    scale = np.asarray(10.0 ** abs(op["decimals"]), x.dtype)
+    return jnp.round(x) if op["decimals"] == 0 else jnp.round(x * scale) / scale if op["decimals"] > 0 else jnp.round(x / scale) * scale
 
 
 @rule("logit")
@@ -79,14 +86,14 @@ def _hardswish(op: Operation, x):
 
 @rule("hardswish_grad")
 def _hardswish_grad(op: Operation, x, out_grad):
-    return jnp.where(x < -3, 0, jnp.where(x > 3, out_grad, out_grad * (x / 3 + 0.5)))
+    return jnp.where(x <= -3, 0, jnp.where(x >= 3, out_grad, out_grad * (x / 3 + 0.5)))
 
 
 @rule("softplus")
 def _softplus(op: Operation, x):
     beta, threshold = op["beta"], op["threshold"]
     scaled = x * beta
-    return jnp.where(scaled > threshold, x, jnp.log1p(jnp.exp(jnp.minimum(scaled, threshold))) / beta)
+    return jnp.where(scaled > threshold, x, jnp.log1p(jnp.exp(jnp.where(scaled > threshold, 0, scaled))) / beta)
 
 
 @rule("gelu")
@@ -120,6 +127,22 @@ def _elu_grad(op: Operation, x, out, out_grad):
     return jnp.where(x > 0, out_grad, out_grad * op["alpha"] * jnp.exp(jnp.minimum(x, 0)))
 
 
+@rule("abs_grad")
+def _abs_grad(op: Operation, x, out_grad):
+    return out_grad * jnp.sign(x)
+
+
+@rule("hardtanh_grad")
+def _hardtanh_grad(op: Operation, x, out_grad):
+    return jnp.where((x > op["t_min"]) & (x < op["t_max"]), out_grad, 0)
+
+
+@rule("logit_grad")
+def _logit_grad(op: Operation, x, out_grad):
+    found = out_grad / (x * (1 - x))
+    return jnp.where((x < op["eps"]) | (x > 1 - op["eps"]), 0, found) if op["eps"] else found
+
+
 @rule("silu_grad")
 def _silu_grad(op: Operation, x, out_grad, out=None):
     s = jax.nn.sigmoid(x)
@@ -146,21 +169,6 @@ for _name, _function in {"logical_and": jnp.logical_and, "logical_or": jnp.logic
 @rule("divide")
 def _divide(op: Operation, x, y):
     return x / y if jnp.issubdtype(x.dtype, jnp.floating) else jnp.trunc(x / y)
-
-
-def _larger(choose):
-    def backward(op: Operation, x, y, out_grad):
-        # The second one's where they are equal.
-        def of(x, y):
-            x, y = jnp.broadcast_arrays(x, y)
-            return jnp.where(choose(x, y), x, y)
-        found = iter(jax.vjp(of, x, y)[1](out_grad))
-        return tuple(next(found) if d is not None else (next(found), None)[1] for d in op.dtypes)
-    return backward
-
-
-rule("maximum_grad")(_larger(jnp.greater))
-rule("minimum_grad")(_larger(jnp.less))
 
 
 @rule("where")
@@ -196,6 +204,8 @@ def _cast(value, x):
 @rule("pow")
 def _pow(op: Operation, x):
     power = op["y"]
+    if power == 0:
+        return jnp.ones_like(x)
     if power == int(power) and 0 < power <= 4:
         return math.prod([x] * int(power))
     return jnp.power(x, np.asarray(power, x.dtype))
@@ -208,7 +218,7 @@ def _clip(op: Operation, x, min, max):
 
 @rule("clip_grad")
 def _clip_grad(op: Operation, x, out_grad, min, max):
-    return jnp.where((x > _cast(min, x).reshape(())) & (x < _cast(max, x).reshape(())), out_grad, 0)
+    return jnp.where((x >= _cast(min, x).reshape(())) & (x <= _cast(max, x).reshape(())), out_grad, 0)
 
 
 @rule("cast", "cast_")

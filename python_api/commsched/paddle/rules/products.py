@@ -66,9 +66,10 @@ def _convolution(op: Operation, input, filter, **_):
     last = op["data_format"] in ("NHWC", "NDHWC")
     spatial = "DHW"[3 - (input.ndim - 2):]
     sizes = input.shape[1:-1] if last else input.shape[2:]
+    dilations = [1] * len(sizes) if op["padding_algorithm"] == "SAME" else op["dilations"]  # as Paddle has it
     layout = f"N{spatial}C" if last else f"NC{spatial}"
     return lax.conv_general_dilated(
-        input, filter, op["strides"], _windows(op, sizes, filter.shape[2:], op["strides"], op["dilations"]), rhs_dilation=op["dilations"],
+        input, filter, op["strides"], _windows(op, sizes, filter.shape[2:], op["strides"], dilations), rhs_dilation=dilations,
         dimension_numbers=(layout, f"OI{spatial}", layout), feature_group_count=op["groups"])
 
 
@@ -111,18 +112,17 @@ def _pooled(op: Operation, x, sizes, maximum):
     paddings = _windows(op, x.shape[2:], sizes, strides, [1, 1])
     if op["ceil_mode"]:  # windows that begin inside reach over the end
         paddings = [(low, high + (-(n + low + high - k)) % s) for n, k, s, (low, high) in zip(x.shape[2:], sizes, strides, paddings)]
+    starts = [np.arange((n + low + high - k) // s + 1) * s - low for n, k, s, (low, high) in zip(x.shape[2:], sizes, strides, paddings)]
+    if any((at >= n).any() or (at + k <= 0).any() for at, n, k in zip(starts, x.shape[2:], sizes)):
+        raise NoRule("windows that have padding only")
     window = ((1, 1, *sizes), (1, 1, *strides), [(0, 0), (0, 0), *paddings])
     if maximum:
         return lax.reduce_window(x, -np.inf, lax.max, *window)
     total = lax.reduce_window(x, np.zeros((), x.dtype), lax.add, *window)
-    if not op["exclusive"]:
-        if op["ceil_mode"] and any(p for pair in paddings for p in pair):
-            raise NoRule("ceil_mode together with exclusive=False")
-        return total / np.asarray(np.prod(sizes), x.dtype)
     counts = np.ones((1, 1, 1, 1))
-    for dim, (n, k, s, (low, high)) in enumerate(zip(x.shape[2:], sizes, strides, paddings)):
-        starts = np.arange((n + low + high - k) // s + 1) * s - low
-        inside = np.minimum(starts + k, n) - np.maximum(starts, 0)
+    for dim, (at, n, k, (low, _)) in enumerate(zip(starts, x.shape[2:], sizes, paddings)):
+        # Otherwise padding counts, but no farther behind the end than there is before the beginning.
+        inside = np.minimum(at + k, n) - np.maximum(at, 0) if op["exclusive"] else np.minimum(at + k, n + low) - at
         counts = counts * inside.reshape([-1 if i == dim + 2 else 1 for i in range(4)])
     return total / counts.astype(x.dtype)
 

@@ -38,14 +38,6 @@ def _prod(op: Operation, x, axis=None):
     return _over(jnp.prod)(op, x, [] if op.get("reduce_all") else axis)
 
 
-@rule("max_grad", "min_grad")
-def _extremum_grad(op: Operation, x, out, out_grad, axis):
-    dims = axes(axis, x.ndim)
-    if not op["keepdim"]:
-        out, out_grad = (jnp.expand_dims(v, dims) for v in (out, out_grad))
-    return jnp.where(x == out, out_grad, 0)  # to all that are equal
-
-
 @rule("logsumexp_grad")
 def _logsumexp_grad(op: Operation, x, out, out_grad):
     dims = axes(np.asarray([] if op["reduce_all"] else op["axis"], np.int64), x.ndim)
@@ -67,6 +59,19 @@ def _p_norm(op: Operation, x):
     if op["porder"] == 1:
         return jnp.sum(jnp.abs(x), dims, keepdims=op["keepdim"])
     return jnp.sqrt(jnp.sum(x * x, dims, keepdims=op["keepdim"]))
+
+
+@rule("p_norm_grad")
+def _p_norm_grad(op: Operation, x, out, out_grad):
+    if op["porder"] not in (1, 2):
+        raise NoRule(f"order {op['porder']}")
+    if op["asvector"]:
+        out, out_grad = out.reshape([1] * x.ndim), out_grad.reshape([1] * x.ndim)
+    elif not op["keepdim"]:
+        out, out_grad = (jnp.expand_dims(v, axis(op["axis"], x.ndim)) for v in (out, out_grad))
+    if op["porder"] == 1:
+        return out_grad * jnp.sign(x)
+    return jnp.where(out == 0, 0, x * (out_grad / jnp.where(out == 0, 1, out)))
 
 
 @rule("clip_by_norm")

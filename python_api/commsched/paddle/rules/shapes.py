@@ -194,9 +194,14 @@ def _rows(ids):
     return ids.astype(jnp.int64)
 
 
+def _from_end(index, size: int):
+    """Negative ones are counted from the end; jnp.take would have them be 0."""
+    return jnp.where(index < 0, index + size, index)
+
+
 @rule("embedding")
 def _embedding(op: Operation, x, weight):
-    found = weight.at[_rows(x)].get(mode="clip")
+    found = jnp.asarray(weight).at[_rows(x)].get(mode="clip")
     pad = op["padding_idx"]
     return found if pad == -1 else jnp.where((x == pad)[..., None], 0, found)
 
@@ -212,12 +217,13 @@ def _embedding_grad(op: Operation, x, weight, out_grad):
 @rule("gather")
 def _gather(op: Operation, x, index, axis):
     (dim,) = ints(axis, "an axis")
-    return jnp.take(x, index, axis=dim, mode="clip")
+    return jnp.take(x, _from_end(index, x.shape[dim]), axis=dim, mode="clip")
 
 
 @rule("index_select")
 def _index_select(op: Operation, x, index):
-    return jnp.take(x, index, axis=axis(op["axis"], x.ndim), mode="clip")
+    dim = axis(op["axis"], x.ndim)
+    return jnp.take(x, _from_end(index, x.shape[dim]), axis=dim, mode="clip")
 
 
 @rule("take_along_axis")
@@ -232,7 +238,7 @@ def _one_hot(op: Operation, x, num_classes):
 
 @rule("gather_nd")
 def _gather_nd(op: Operation, x, index):
-    return x.at[tuple(jnp.moveaxis(index, -1, 0))].get(mode="clip")
+    return jnp.asarray(x).at[tuple(jnp.moveaxis(index, -1, 0))].get(mode="clip")
 
 
 @rule("argsort")
