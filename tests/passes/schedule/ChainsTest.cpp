@@ -6,6 +6,8 @@
 #include "passes/schedule/solver/Chains.h"
 #include "passes/schedule/solver/Policy.h"
 #include "tests/passes/schedule/Layers.h"
+#include "tests/passes/schedule/LittleEffort.h"
+#include "tests/passes/schedule/RandomLayers.h"
 
 #include <gtest/gtest.h>
 
@@ -24,6 +26,13 @@ std::string text(const std::vector<Message> &messages) {
              std::to_string(piece.begin) + "," + std::to_string(piece.end) + ")";
   }
   return out;
+}
+
+std::string sizes(std::vector<Message> messages) {
+  for (Message &message : messages)
+    for (Piece &piece : message.pieces)
+      piece = {piece.communication, 0, piece.end - piece.begin};
+  return text(messages);
 }
 
 std::vector<Message> messagesOf(std::vector<std::vector<Piece>> pieces) {
@@ -86,7 +95,8 @@ TEST_F(ChainsTest, CutsAtUnits) {
 }
 
 /// Random divisions into messages: the result covers the same bytes, and each tensor
-/// has one neighbour on each side at most, without rings.
+/// has one neighbour on each side at most, without rings. Made again, all have as
+/// many bytes of each tensor as before.
 TEST(Chains, RandomMessages) {
   std::mt19937 random(7);
   auto below = [&](unsigned n) { return static_cast<unsigned>(random() % n); };
@@ -109,7 +119,9 @@ TEST(Chains, RandomMessages) {
     Schedule schedule;
     schedule.order = programOrder(problem);
     schedule.credit = {kNoLimit};
-    schedule.messages = chainMessages(problem, messages, std::vector<int64_t>(tensors, 16));
+    const std::vector<int64_t> units(tensors, 16);
+    schedule.messages = chainMessages(problem, messages, units);
+    ASSERT_EQ(sizes(chainMessages(problem, schedule.messages, units)), sizes(schedule.messages));
     std::optional<std::string> error = verify(problem, schedule);
     // Fusing across the program may wait for itself nowhere here: consumers are of
     // the next step.
@@ -127,6 +139,35 @@ TEST(Chains, RandomMessages) {
       unsigned at = i, length = 0;
       for (auto it = next.find(at); it != next.end(); it = next.find(at = it->second))
         ASSERT_LE(++length, tensors) << "a ring";
+    }
+  }
+}
+
+// What a program can hold is what counts: with chains of whole units, the solution is
+// one, its period is that of the chains, and no policy's chains take less.
+TEST(Policy, JudgesSchedulesAsTheyAreApplied) {
+  for (uint32_t seed = 0; seed < 20; ++seed) {
+    Problem problem = randomLayers(seed);
+    const std::vector<int64_t> units(problem.communications.size(), 64);
+    SolverOptions options = little();
+    options.applied = [&](Schedule schedule) {
+      schedule.messages = chainMessages(problem, schedule.messages, units);
+      return schedule;
+    };
+    Solution solution = runPolicy(problem, "solver", options);
+    ASSERT_EQ(verify(problem, solution.schedule), std::nullopt) << seed;
+    EXPECT_EQ(sizes(options.applied(solution.schedule).messages),
+              sizes(solution.schedule.messages))
+        << seed;
+    EXPECT_EQ(evaluate(problem, solution.schedule).period, solution.evaluation.period) << seed;
+    Solution fastest = solve(problem, options);
+    for (const auto &[name, period] : fastest.baselines) {
+      Solution other = runPolicy(problem, name, options);
+      EXPECT_LE(fastest.evaluation.period, other.evaluation.period) << seed << " " << name;
+      // Those that it is compared with are as published.
+      SolverOptions free = options;
+      free.applied = {};
+      EXPECT_EQ(period, runPolicy(problem, name, free).evaluation.period) << seed << " " << name;
     }
   }
 }
