@@ -193,7 +193,8 @@ int64_t commsched::creditOf(const StepProblem &step,
     if (credit == schedule::kNoLimit)
       continue;
     int64_t share = isa<cs::AllReduceOp>(part.op) ? rounds : part.copies;
-    least = std::min(least, std::max<int64_t>(1, credit / share));
+    // Rounded up: what just fits must still fit.
+    least = std::min(least, std::max<int64_t>(1, credit / share + (credit % share != 0)));
   }
   return least == schedule::kNoLimit ? 0 : least;
 }
