@@ -48,7 +48,7 @@ struct Schedule {
 };
 
 /// What becomes of a schedule where a program is made of it that cannot have all
-/// messages: another one, which then takes as long if it is applied. None: the same.
+/// messages: another one, which takes about as long if it is applied again. None: the same.
 using Applied = std::function<Schedule(Schedule)>;
 
 constexpr int64_t kNoLimit = INT64_MAX;

@@ -28,13 +28,6 @@ std::string text(const std::vector<Message> &messages) {
   return out;
 }
 
-std::string sizes(std::vector<Message> messages) {
-  for (Message &message : messages)
-    for (Piece &piece : message.pieces)
-      piece = {piece.communication, 0, piece.end - piece.begin};
-  return text(messages);
-}
-
 std::vector<Message> messagesOf(std::vector<std::vector<Piece>> pieces) {
   std::vector<Message> messages;
   for (std::vector<Piece> &own : pieces)
@@ -95,8 +88,7 @@ TEST_F(ChainsTest, CutsAtUnits) {
 }
 
 /// Random divisions into messages: the result covers the same bytes, and each tensor
-/// has one neighbour on each side at most, without rings. Made again, all have as
-/// many bytes of each tensor as before.
+/// has one neighbour on each side at most, without rings.
 TEST(Chains, RandomMessages) {
   std::mt19937 random(7);
   auto below = [&](unsigned n) { return static_cast<unsigned>(random() % n); };
@@ -119,9 +111,7 @@ TEST(Chains, RandomMessages) {
     Schedule schedule;
     schedule.order = programOrder(problem);
     schedule.credit = {kNoLimit};
-    const std::vector<int64_t> units(tensors, 16);
-    schedule.messages = chainMessages(problem, messages, units);
-    ASSERT_EQ(sizes(chainMessages(problem, schedule.messages, units)), sizes(schedule.messages));
+    schedule.messages = chainMessages(problem, messages, std::vector<int64_t>(tensors, 16));
     std::optional<std::string> error = verify(problem, schedule);
     // Fusing across the program may wait for itself nowhere here: consumers are of
     // the next step.
@@ -156,8 +146,9 @@ TEST(Policy, JudgesSchedulesAsTheyAreApplied) {
     };
     Solution solution = runPolicy(problem, "solver", options);
     ASSERT_EQ(verify(problem, solution.schedule), std::nullopt) << seed;
-    EXPECT_EQ(sizes(options.applied(solution.schedule).messages),
-              sizes(solution.schedule.messages))
+    // Cuts may move by less than a unit.
+    EXPECT_NEAR(evaluate(problem, options.applied(solution.schedule)).period,
+                solution.evaluation.period, 0.02 * solution.evaluation.period)
         << seed;
     EXPECT_EQ(evaluate(problem, solution.schedule).period, solution.evaluation.period) << seed;
     Solution fastest = solve(problem, options);
