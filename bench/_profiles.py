@@ -53,38 +53,3 @@ def read_pipedream(path):
             round(value["forward_compute_time"] * 1e6), 0,
             round(value["backward_compute_time"] * 1e6), 0, [size] if size else [])
     return [layers[number] for number in sorted(layers)]
-
-
-def to_text(name, layers, links, stages, updates):
-    """A problem as schedule_driver reads it. `stages(bytes)` are those of a tensor's
-    communication; `updates`: workers apply them, before the forward pass. Backward, a
-    layer's input gradient comes before the weight gradient, as frameworks do it."""
-    lines = [f"problem {name}"] + [f"link {link} {rate}" for link, rate in links]
-    count = 0
-
-    def op(duration, after):
-        nonlocal count
-        lines.append(" ".join(map(str, ["op", duration, *after])))
-        count += 1
-        return count - 1
-
-    before = []
-    for layer in layers:
-        before = [op(layer.forward + (layer.update if updates else 0), before)]
-    forward = list(range(count))
-    made = {}
-    for index in reversed(range(len(layers))):
-        layer = layers[index]
-        incoming = before
-        if layer.inputs:
-            before = [op(layer.inputs, incoming)]
-        made[index] = incoming[0]
-        if layer.weights or not layer.inputs:
-            made[index] = op(layer.weights, incoming)
-        if not layer.inputs:
-            before = [made[index]]
-    for index, layer in enumerate(layers):
-        for size in layer.tensors:
-            costs = [str(value) for stage in stages(size) for value in stage]
-            lines.append(f"comm {size} 0 {made[index]} {forward[index]} {' '.join(costs)}")
-    return "\n".join(lines + ["end"]) + "\n"

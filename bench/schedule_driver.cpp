@@ -1,116 +1,109 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// schedule_driver [--solve-only]: solves the scheduling problems on the standard
-// input, and prints a line of JSON for each: the periods of the solver and of every
-// baseline, and the bounds, in nanoseconds. A problem is lines of
-//   problem NAME
-//   link NAME BYTES_PER_SECOND
-//   op DURATION [AFTER...]
-//   comm BYTES KIND PRODUCER CONSUMER [LINK BYTES OVERHEAD LATENCY]...
-//   end
-// with one stream, and consumers in the next step.
+// schedule_driver [--alone] BEFORE AFTER: judges what --schedule-comm made of the step
+// of a module. BEFORE is the module of level 1 that the pass got, AFTER what cs-opt
+// wrote. Prints a line of JSON: the period of the schedule that is read from AFTER, that of
+// every published policy on the problem of BEFORE, and the bounds, in nanoseconds.
+// --alone: without the policies.
+//
+// Where the step has parameter servers, policies and bounds are those of the problem in
+// which blocks may be cut and fused; "whole" has those of the blocks as they are.
 
-#include "passes/schedule/solver/Solve.h"
+#include "bench/AppliedSchedule.h"
+#include "ir/Register.h"
+#include "mlir/Parser/Parser.h"
+#include "passes/schedule/solver/Bound.h"
+#include "passes/schedule/solver/Partition.h"
 #include "passes/schedule/solver/baselines/Baselines.h"
+#include "passes/support/Module.h"
 
-#include <chrono>
 #include <cstdio>
 #include <cstring>
-#include <iostream>
-#include <sstream>
 
-using namespace commsched::schedule;
+using namespace mlir;
+using namespace commsched;
 
 namespace {
 
-void readLine(const std::string &line, Problem &problem) {
-  std::istringstream in(line);
-  std::string what;
-  in >> what;
-  if (what == "problem") {
-    in >> problem.name;
-  } else if (what == "link") {
-    Link link;
-    in >> link.name >> link.bytesPerSecond;
-    problem.links.push_back(link);
-  } else if (what == "op") {
-    Op op;
-    in >> op.duration;
-    for (unsigned before; in >> before;)
-      op.after.push_back(before);
-    problem.ops.push_back(op);
-  } else if (what == "comm") {
-    Communication communication;
-    unsigned producer = 0, consumer = 0;
-    in >> communication.bytes >> communication.kind >> producer >> consumer;
-    communication.producers = {producer};
-    communication.consumers = {{consumer, 1}};
-    for (Stage stage;
-         in >> stage.link >> stage.bytes >> stage.overhead >> stage.latency;)
-      communication.stages.push_back(stage);
-    problem.communications.push_back(communication);
-  }
+func::FuncOp findStep(ModuleOp module) {
+  for (auto func : module.getOps<func::FuncOp>())
+    if (func->hasAttr(cs::CsDialect::kStepAttr))
+      return func;
+  return {};
 }
 
-void solveAndPrint(const Problem &problem, bool solveOnly) {
-  auto begin = std::chrono::steady_clock::now();
-  Solution solution = solve(problem);
-  std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+/// {"period": ..., ...} of one problem, without the last brace.
+void judge(const schedule::Problem &problem, const schedule::Schedule &applied,
+           bool alone) {
+  schedule::Evaluation evaluation = schedule::evaluate(problem, applied);
+  schedule::Bound bound = schedule::boundOfOrder(problem, applied.order);
   std::printf(
-      "{\"name\": \"%s\", \"seconds\": %.3f, \"schedule\": \"%s\", "
-      "\"period\": %.3f, \"settled\": %s, \"bound\": %.3f, "
-      "\"any_order_bound\": %.3f, \"why\": \"%s\", \"messages\": %zu, "
-      "\"reordered\": %s, \"evaluations\": %u, \"baselines\": {",
-      problem.name.c_str(), seconds.count(), solution.schedule.name.c_str(),
-      solution.evaluation.period,
-      solution.evaluation.settled ? "true" : "false", solution.bound.period,
-      solution.anyOrderBound.period, solution.bound.why.c_str(),
-      solution.schedule.messages.size(),
-      solution.schedule.order == programOrder(problem) ? "false" : "true",
-      solution.evaluations);
+      "{\"period\": %.3f, \"settled\": %s, \"bound\": %.3f, \"why\": \"%s\", "
+      "\"any_order_bound\": %.3f, \"baselines\": {",
+      evaluation.period, evaluation.settled ? "true" : "false", bound.period,
+      bound.why.c_str(), schedule::boundOfAnyOrder(problem).period);
   const char *separator = "";
-  auto print = [&](const std::string &name, double period) {
-    std::printf("%s\"%s\": %.3f", separator, name.c_str(), period);
-    separator = ", ";
-  };
-  for (const auto &[name, period] : solution.baselines)
-    print(name, period);
-  if (!solveOnly) {
-    // Those that the solver leaves out for their size.
-    View view(problem, programOrder(problem));
-    for (const Baseline &baseline : baselines()) {
-      bool known = false;
-      for (const auto &[name, period] : solution.baselines)
-        known |= name == baseline.name;
-      if (!known)
-        print(baseline.name, evaluate(problem, baseline.make(view)).period);
+  if (!alone) {
+    schedule::View view(problem, schedule::programOrder(problem));
+    for (const schedule::Baseline &baseline : schedule::baselines()) {
+      double period = schedule::evaluate(problem, baseline.make(view)).period;
+      if (period < schedule::kNever)
+        std::printf("%s\"%s\": %.3f", separator, baseline.name, period);
+      separator = ", ";
     }
   }
-  std::printf("}}\n");
-  std::fflush(stdout);
+  std::printf("}");
+}
+
+int run(MLIRContext &context, const char *beforePath, const char *afterPath, bool alone) {
+  auto before = parseSourceFile<ModuleOp>(beforePath, &context);
+  auto after = parseSourceFile<ModuleOp>(afterPath, &context);
+  if (!before || !after)
+    return 1;
+  func::FuncOp function = findStep(*before), applied = findStep(*after);
+  FailureOr<cs::ClusterOp> cluster = findCluster(*before);
+  if (!function || !applied || failed(cluster))
+    return std::fprintf(stderr, "schedule_driver: no step, or no cluster\n"), 1;
+  StepCommunications communications(function);
+  if (failed(communications.analyze()))
+    return 1;
+  const char *algorithm = "auto";  // the default of --schedule-comm
+  StepProblem step = buildStepProblem(communications, *cluster, algorithm);
+  if (auto error = schedule::check(step.problem))
+    return std::fprintf(stderr, "%s: %s\n", beforePath, error->c_str()), 1;
+  int64_t rounds =
+      halfOfAllReduce(algorithm, static_cast<int64_t>(cluster->getNodes()), 0).rounds;
+  FailureOr<schedule::Schedule> schedule = readAppliedSchedule(
+      communications, step, applied, std::max<int64_t>(1, rounds));
+  if (failed(schedule))
+    return 1;
+  bool servers = llvm::any_of(step.parts, [](const auto &part) { return part.pull; });
+  judge(servers ? withFreeBlocks(step) : step.problem, *schedule, alone);
+  if (servers) {
+    std::printf(", \"whole\": ");
+    judge(step.problem, *schedule, alone);
+    std::printf("}");
+  }
+  auto record = applied->getAttrOfType<cs::ScheduleAttr>(cs::CsDialect::kScheduleAttr);
+  std::printf(
+      ", \"policy\": \"%s\", \"recorded\": %lld, \"tensors\": %zu, "
+      "\"messages\": %zu, \"reordered\": %s}\n",
+      record ? record.getPolicy().str().c_str() : "priority",
+      record ? static_cast<long long>(record.getPeriodNs()) : 0LL,
+      step.problem.communications.size(), schedule->messages.size(),
+      schedule->order == schedule::programOrder(step.problem) ? "false" : "true");
+  return 0;
 }
 
 }  // namespace
 
 int main(int argc, char **argv) {
-  bool solveOnly = argc == 2 && !std::strcmp(argv[1], "--solve-only");
-  if (argc > 1 && !solveOnly) {
-    std::fprintf(stderr, "usage: schedule_driver [--solve-only] < PROBLEMS\n");
-    return 2;
-  }
-  Problem problem;
-  for (std::string line; std::getline(std::cin, line);) {
-    if (line != "end") {
-      readLine(line, problem);
-      continue;
-    }
-    if (auto error = check(problem)) {
-      std::fprintf(stderr, "%s: %s\n", problem.name.c_str(), error->c_str());
-      return 1;
-    }
-    solveAndPrint(problem, solveOnly);
-    problem = {};
-  }
-  return 0;
+  bool alone = argc == 4 && !std::strcmp(argv[1], "--alone");
+  if (argc != 3 + alone)
+    return std::fprintf(stderr, "usage: schedule_driver [--alone] BEFORE AFTER\n"), 2;
+  DialectRegistry registry;
+  registerDialects(registry);
+  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  return run(context, argv[1 + alone], argv[2 + alone], alone);
 }

@@ -54,6 +54,7 @@ private:
   /// By node: nodes that compute, or all-reduces, that it waits for, directly or
   /// through what takes no time here.
   std::vector<std::set<size_t>> waits;
+  std::vector<bool> awaited;            ///< by node: whether another one waits for it
   std::map<size_t, size_t> parameterOf; ///< by node
   std::vector<Parameter> parameters;
   std::vector<std::set<size_t>> reads; ///< parameters, by node
@@ -217,6 +218,12 @@ void Importer::addArguments() {
 
 void Importer::addCompute(size_t number) {
   const Node &node = *nodes[number];
+  if (awaited.empty()) {
+    awaited.resize(nodes.size());
+    for (const std::set<size_t> &own : waits)
+      for (size_t before : own)
+        awaited[before] = true;
+  }
   std::vector<Value> inputs;
   for (size_t before : waits[number])
     inputs.push_back(isGradient(before) ? parameters[parameterOf[before]].gradient
@@ -235,18 +242,30 @@ void Importer::addCompute(size_t number) {
     inputs.push_back(arguments[p]);
   if (inputs.empty())
     inputs.push_back(batch);
-  // What others wait for, gradients, new values.
-  std::vector<Type> types = {RankedTensorType::get({1}, builder.getI8Type())};
-  for (size_t p : made)
-    types.push_back(parameters[p].type);
-  for (size_t p : updated)
-    types.push_back(parameters[p].type);
   int64_t ns = numberOf(node, kDuration,
                         static_cast<int64_t>(node.duration_micros()) * 1000);
   auto cost = cs::CostAttr::get(builder.getContext(),
                                 std::max<int64_t>(0, numberOf(node, "num_ops", 0)),
                                 std::max<int64_t>(0, numberOf(node, "tensor_size", 0)),
                                 std::max<int64_t>(0, ns));
+  // What needs nothing but a parameter and its gradient, and is needed by nothing else in
+  // this step, is taken to act on each element by itself, as optimizers do.
+  if (made.empty() && updated.size() == 1 && inputs.size() == 2 && !awaited[number] &&
+      inputs.front() == parameters[updated.front()].gradient) {
+    parameters[updated.front()].next =
+        cs::ProfiledOp::create(builder, location,
+                               TypeRange(parameters[updated.front()].type),
+                               builder.getStringAttr(names[number]),
+                               /*elementwise=*/true, inputs, cost)
+            .getResult(0);
+    return;
+  }
+  // What others wait for, gradients, new values.
+  std::vector<Type> types = {RankedTensorType::get({1}, builder.getI8Type())};
+  for (size_t p : made)
+    types.push_back(parameters[p].type);
+  for (size_t p : updated)
+    types.push_back(parameters[p].type);
   auto op = cs::ProfiledOp::create(builder, location, types,
                                    builder.getStringAttr(names[number]),
                                    /*elementwise=*/false, inputs, cost);

@@ -68,7 +68,8 @@ private:
   const Profile &profile;
   const ProgramOptions &options;
   func::FuncOp step;
-  Value anyBatch; ///< if the profile has no input
+  Value anyBatch;                        ///< if the profile has no input
+  std::vector<DictionaryAttr> arguments; ///< of the step, by number
   // By layer.
   std::vector<bool> used, trained;
   std::vector<std::vector<Value>> values;
@@ -126,13 +127,10 @@ void ProgramBuilder::addArguments(func::FuncOp step) {
   Block &block = step.front();
   auto addArgument = [&](RankedTensorType type, StringRef attr, StringRef name,
                          Location at) {
-    unsigned number = block.getNumArguments();
-    (void)step.insertArgument(
-        number, type,
-        builder.getDictionaryAttr(
-            builder.getNamedAttr(attr, builder.getStringAttr(name))),
-        at);
-    return block.getArgument(number);
+    // All at once at the end: inserted one by one they take time in the square.
+    arguments.push_back(builder.getDictionaryAttr(
+        builder.getNamedAttr(attr, builder.getStringAttr(name))));
+    return block.addArgument(type, at);
   };
   for (auto [i, layer] : llvm::enumerate(profile))
     for (const Parameter &parameter : layer.parameters)
@@ -256,7 +254,9 @@ void ProgramBuilder::addUpdates() {
                                builder.getStringAttr(parameter.name))));
     }
   func::ReturnOp::create(builder, loc, results);
-  step.setFunctionType(builder.getFunctionType(step.getArgumentTypes(), types));
+  step.setFunctionType(
+      builder.getFunctionType(step.front().getArgumentTypes(), types));
+  step.setAllArgAttrs(arguments);
   step.setAllResultAttrs(attrs);
 }
 

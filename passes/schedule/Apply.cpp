@@ -8,6 +8,7 @@
 #include "passes/schedule/solver/Order.h"
 
 #include "llvm/ADT/StringSet.h"
+#include <tuple>
 #include <utility>
 
 using namespace mlir;
@@ -42,6 +43,22 @@ static void divide(const StepProblem &step, Message message, int64_t most,
   flush();
 }
 
+/// In the order in which they are started, by which those of equal priority are served.
+static void sortByStart(const StepProblem &step, const StepCommunications &communications,
+                        std::vector<Message> &messages) {
+  auto key = [&](const Message &message) {
+    std::pair<unsigned, int64_t> last; // place, and where in the tensor
+    for (const Piece &piece : message.pieces)
+      last = std::max(last, std::pair(communications.placeOf(
+                                          step.parts[piece.communication].op),
+                                      piece.begin));
+    return std::tuple(last.first, message.priorities.front(), last.second);
+  };
+  llvm::stable_sort(messages, [&](const Message &a, const Message &b) {
+    return key(a) < key(b);
+  });
+}
+
 void commsched::makeApplicable(const StepProblem &step,
                                const StepCommunications &communications,
                                int64_t most, schedule::Schedule &schedule) {
@@ -68,6 +85,7 @@ void commsched::makeApplicable(const StepProblem &step,
     for (const Piece &piece : message.pieces)
       divide(step, {{piece}, message.priorities}, most, messages);
   }
+  sortByStart(step, communications, messages);
   schedule.messages = std::move(messages);
 }
 
@@ -80,6 +98,8 @@ commsched::ranksOf(const StepProblem &step, const schedule::Schedule &schedule) 
     Message released = message;
     schedule::prioritizeByRelease(view, released);
     firstCome &= released.priorities == message.priorities;
+    // Of what is released in one instant the runtime takes what was started first.
+    firstCome &= values.empty() || values.back() <= message.priorities.front();
     values.insert(values.end(), message.priorities.begin(),
                   message.priorities.end());
   }
@@ -173,7 +193,8 @@ int64_t commsched::creditOf(const StepProblem &step,
     if (credit == schedule::kNoLimit)
       continue;
     int64_t share = isa<cs::AllReduceOp>(part.op) ? rounds : part.copies;
-    least = std::min(least, std::max<int64_t>(1, credit / share));
+    // Rounded up: what just fits must still fit.
+    least = std::min(least, std::max<int64_t>(1, credit / share + (credit % share != 0)));
   }
   return least == schedule::kNoLimit ? 0 : least;
 }

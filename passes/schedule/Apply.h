@@ -14,14 +14,15 @@ namespace commsched {
 
 /// Messages that the program can hold: chains (Chains.h), of whole elements, and none
 /// that is used before all of it has been made. All-reduces of more than `most` bytes
-/// are divided, between tensors or at cache lines; 0: any are allowed.
+/// are divided, between tensors or at cache lines; 0: any are allowed. They are in the
+/// order of their starts.
 void makeApplicable(const StepProblem &step,
                     const StepCommunications &communications, int64_t most,
                     schedule::Schedule &schedule);
 
 /// By message: what the runtime queues each of its stages by. Counted from 0 without
-/// gaps, in the order of the schedule's; all 0 if that is the order of release: equal
-/// priorities go first come, first served.
+/// gaps, in the order of the schedule's; all 0 if that is the order of release, and of the
+/// messages: equal priorities go first come, first served.
 std::vector<std::vector<int64_t>> ranksOf(const StepProblem &step,
                                           const schedule::Schedule &schedule);
 

@@ -117,6 +117,10 @@ private:
     options.effort = effort;
     options.reorder = reorder;
     options.buckets = buckets();
+    options.applied = [&](schedule::Schedule schedule) {
+      makeApplicable(problem, step, messageBytes, schedule);
+      return schedule;
+    };
     schedule::Solution solution =
         schedule::runPolicy(problem.problem, policy.getValue(), options);
     if (solution.schedule.order == schedule::programOrder(problem.problem))
@@ -125,17 +129,17 @@ private:
     if (moveFragments(step, problem, solution.schedule) == Moved::impossible ||
         failed(moved.analyze()))
       return "fragments cannot be moved as the solver wants";
+    // First uses are elsewhere now.
+    makeApplicable(problem, moved, messageBytes, solution.schedule);
     return apply(moved, cluster, problem, std::move(solution));
   }
 
   std::string apply(const StepCommunications &step, cs::ClusterOp cluster,
                     const StepProblem &problem, schedule::Solution solution) {
-    makeApplicable(problem, step, messageBytes, solution.schedule);
     if (std::optional<std::string> error =
             schedule::verify(problem.problem, solution.schedule))
       return *error;
     solution.evaluation = schedule::evaluate(problem.problem, solution.schedule);
-    keepAhead(step, problem, solution);
     if (!(solution.evaluation.period < 1e18))
       return "the step takes too long to be counted in nanoseconds";
     remarkSchedule(problem, step, solution, policy);
@@ -149,28 +153,6 @@ private:
         fragment.setDeferred(false);
     makeStarts(step, requests);
     return "";
-  }
-
-  /// What the solver made may have lost a little when it became applicable. If a
-  /// baseline, applied, is ahead of that with as few messages, it is taken.
-  void keepAhead(const StepCommunications &step, const StepProblem &problem,
-                 schedule::Solution &solution) {
-    if (solution.schedule.order != schedule::programOrder(problem.problem))
-      return;
-    for (const auto &[name, period] : solution.baselines) {
-      if (period >= solution.evaluation.period)
-        continue;
-      schedule::Schedule other = schedule::runPolicy(problem.problem, name).schedule;
-      makeApplicable(problem, step, messageBytes, other);
-      if (schedule::verify(problem.problem, other))
-        continue;
-      schedule::Evaluation evaluation = schedule::evaluate(problem.problem, other);
-      if (evaluation.period >= solution.evaluation.period ||
-          other.messages.size() > solution.schedule.messages.size())
-        continue;
-      solution.schedule = std::move(other);
-      solution.evaluation = std::move(evaluation);
-    }
   }
 
   schedule::BucketLimits buckets() const { return {bucketBytes, firstBucketBytes}; }

@@ -4,6 +4,7 @@
 #include "passes/schedule/StepCosts.h"
 
 #include "ir/CsSparseOps.h"
+#include "passes/support/LinkCosts.h"
 #include "passes/support/Module.h"
 
 #include "llvm/ADT/MapVector.h"
@@ -41,10 +42,8 @@ StepCosts::StepCosts(const StepCommunications &step, cs::ClusterOp cluster,
                      StringRef algorithm)
     : step(step), cluster(cluster), algorithm(algorithm),
       ranks(getRankCount(step.function(), cluster)),
-      overhead(cluster.getInter().getOverheadNs()),
+      overhead(overheadOf(cluster.getInter())),
       latency(cluster.getInter().getLatencyNs()) {
-  if (overhead == 0)
-    overhead = kDefaultOverhead;
   // A trainer's link carries its own bytes to all servers, a server's those of all
   // trainers to it.
   int64_t total = 0;

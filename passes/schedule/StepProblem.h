@@ -12,10 +12,6 @@
 
 namespace commsched {
 
-/// What a message is taken to occupy its link for beside its bytes, where the
-/// cluster says nothing (`overhead_ns = 0`): calls, frames and threads at both ends.
-inline constexpr int64_t kDefaultOverhead = 20'000; // nanoseconds
-
 struct StepProblem {
   /// The ops that one communication of the problem stands for.
   struct Part {

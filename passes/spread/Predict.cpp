@@ -6,6 +6,7 @@
 #include "passes/lower/ExchangeAlgorithms.h"
 #include "passes/place/Devices.h"
 #include "passes/schedule/StepProblem.h"
+#include "passes/support/LinkCosts.h"
 
 using namespace mlir;
 using namespace commsched;
@@ -25,7 +26,7 @@ static double fastest(CollectiveKind kind, int64_t bytes, int64_t nodes, cs::Lin
 /// As --schedule-comm counts it: it is busy for overhead and bytes, not for the latency.
 static cs::LinkAttr linkOf(cs::ClusterOp cluster, bool withLatency) {
   cs::LinkAttr link = cluster.getInter();
-  int64_t overhead = link.getOverheadNs() ? link.getOverheadNs() : kDefaultOverhead;
+  int64_t overhead = overheadOf(link);
   return cs::LinkAttr::get(link.getContext(), link.getMbitPerS(),
                            withLatency ? link.getLatencyNs() : 0, overhead);
 }

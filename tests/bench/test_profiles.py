@@ -1,6 +1,6 @@
 # Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What benchmarks of schedules read of profiles, and the problems that they make."""
+"""What benchmarks read of profiles, and where they find them."""
 import pathlib
 import sys
 
@@ -9,6 +9,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
 import _profiles  # noqa: E402
+import _shipped  # noqa: E402
 
 
 # Gradients of f32: four bytes for each parameter that the models are known to have.
@@ -39,15 +40,19 @@ def test_reads_a_graph_of_pipedream(tmp_path):
         _profiles.Layer(1000, 0, 0, 0, []), _profiles.Layer(2500000, 0, 3000000, 0, [12])]
 
 
-def test_problem_has_two_backward_ops_where_the_profile_has_two_times():
-    layers = [_profiles.Layer(10, 0, 30, 5, [8]), _profiles.Layer(20, 21, 22, 0, []),
-              _profiles.Layer(40, 41, 42, 0, [100, 4])]
-    text = _profiles.to_text("three", layers, [("up", 1000)], lambda size: [(0, size, 1, 2)], updates=True)
-    assert text.splitlines() == [
-        "problem three", "link up 1000",
-        "op 15", "op 20 0", "op 40 1",  # forward, with the update
-        "op 41 2", "op 42 2",  # layer 2: of its input, of its weights
-        "op 21 3", "op 22 3",  # layer 1
-        "op 30 5",  # layer 0 has no gradient of data
-        "comm 8 0 7 0 0 8 1 2",
-        "comm 100 0 4 2 0 100 1 2", "comm 4 0 4 2 0 4 1 2", "end"]
+def test_finds_profiles_by_what_is_in_them(tmp_path):
+    """Whatever else is in a folder of data."""
+    row = "\t".join(["layer", "-1", "1", "NONE", "0", "1", "NONE", "0", "1", "ALLREDUCE", "4", "1"])
+    files = {"aicb/L7B.txt": f"HYBRID\n1\n{row}\n", "other/L7B.txt": f"HYBRID\n1\n{row}\n",
+             "LICENSE.txt": "Apache\nLicense\n2.0\n", "list.csv": "comm_type,msg_size\n",
+             "deep/down/vgg16.graph.txt": "node1 -- Linear\n", "bert.0.et": "\n", "README.md": "1\n2\n3\n"}
+    for name, text in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    found = _shipped.profiles([tmp_path])
+    assert {name: str(path.relative_to(tmp_path)) for name, path in found.items()} == {
+        "L7B.aicb": "aicb/L7B.txt", "L7B.other": "other/L7B.txt", "bert": "bert.0.et", "vgg16": "deep/down/vgg16.graph.txt"}
+    assert [_shipped.importer(found[name]) for name in ("L7B.aicb", "bert", "vgg16")] == [
+        "--import-aicb", "--chakra-to-mlir", "--import-pipedream"]
+    assert _shipped.profiles([tmp_path / "aicb/L7B.txt"]) == {"L7B": tmp_path / "aicb/L7B.txt"}

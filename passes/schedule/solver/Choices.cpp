@@ -21,6 +21,8 @@ static size_t sizeOf(const Problem &problem) {
 
 double Search::offer(Schedule schedule) {
   ++evaluations;
+  if (applied)
+    schedule = applied(std::move(schedule));
   size_t stages = 0;
   for (const Message &message : schedule.messages)
     stages += message.priorities.size();

@@ -16,9 +16,9 @@ namespace {
 class Coarsener {
 public:
   Coarsener(const View &view, Schedule schedule, Evaluation &evaluation, double most,
-            int64_t effort)
+            int64_t effort, const Applied &applied)
       : view(view), schedule(std::move(schedule)), evaluation(evaluation), most(most),
-        left(effort) {}
+        left(effort), applied(applied) {}
 
   Schedule run() {
     Schedule given = schedule;
@@ -71,6 +71,10 @@ private:
   }
 
   bool good(Schedule &other) {
+    if (applied)
+      other = applied(std::move(other));
+    if (other.messages.size() > schedule.messages.size())
+      return false;
     for (const Message &message : other.messages)
       left -= static_cast<int64_t>(message.priorities.size());
     left -= static_cast<int64_t>(view.problem.ops.size() + view.problem.streams - 1);
@@ -100,19 +104,22 @@ private:
   bool halve() {
     size_t before = schedule.messages.size();
     std::vector<Message> messages = merged(0, before);
-    return messages.size() < before && accept(std::move(messages));
+    return messages.size() < before && accept(std::move(messages)) &&
+           schedule.messages.size() < before;
   }
 
   // Merges neighbours in the range; if that is too much, in each of its halves. The
   // later half first, so that places before it stay as they are.
   bool mergeBetween(size_t begin, size_t end) {
-    if (end - begin < 2 || left <= 0)
+    end = std::min(end, schedule.messages.size()); // fewer, as they are applied
+    if (end < begin + 2 || left <= 0)
       return false;
+    size_t before = schedule.messages.size();
     std::vector<Message> messages = merged(begin, end);
-    if (messages.size() == schedule.messages.size())
+    if (messages.size() == before)
       return false;
     if (accept(std::move(messages)))
-      return true;
+      return schedule.messages.size() < before;
     if (end - begin == 2)
       return false;
     // The halves share a message, or neighbours across the middle stay apart.
@@ -126,13 +133,14 @@ private:
   Evaluation &evaluation;
   double most;
   int64_t left;
+  const Applied &applied;
 };
 
 } // namespace
 
 Schedule coarsen(const View &view, Schedule schedule, Evaluation &evaluation,
-                 double most, int64_t effort) {
-  return Coarsener(view, std::move(schedule), evaluation, most, effort).run();
+                 double most, int64_t effort, const Applied &applied) {
+  return Coarsener(view, std::move(schedule), evaluation, most, effort, applied).run();
 }
 
 } // namespace commsched::schedule

@@ -14,10 +14,10 @@ namespace commsched::schedule {
 /// the credit that this takes. A message costs processor time that no problem
 /// describes: of schedules that are predicted to be equal, the one with fewer messages
 /// is the better one. `view` has the schedule's order of ops; `evaluation` is that of
-/// the schedule given, and becomes that of the result. Simulates about `effort`
-/// messages.
+/// the schedule given, and becomes that of the result, which is as it is when applied.
+/// Simulates about `effort` messages.
 Schedule coarsen(const View &view, Schedule schedule, Evaluation &evaluation,
-                 double most, int64_t effort);
+                 double most, int64_t effort, const Applied &applied = {});
 
 } // namespace commsched::schedule
 

@@ -50,7 +50,8 @@ bool isPolicy(std::string_view name) {
 /// good with other costs too: it may take a thirtieth longer with those given, but not
 /// longer than any baseline. And a message costs processor time that no problem
 /// describes: where that makes nothing worse, there are fewer.
-static void settle(const Problem &problem, Solution &solution, int64_t effort) {
+static void settle(const Problem &problem, Solution &solution, int64_t effort,
+                   const Applied &applied) {
   double fastest = solution.evaluation.period;
   double most = fastest * kMostLonger;
   for (const auto &[name, period] : solution.baselines)
@@ -60,17 +61,17 @@ static void settle(const Problem &problem, Solution &solution, int64_t effort) {
   std::vector<Schedule> schedules = {solution.schedule};
   Evaluation evaluation = solution.evaluation;
   schedules.push_back(coarsen(view, solution.schedule, evaluation,
-                              std::min(most, fastest * 1.005), effort));
+                              std::min(most, fastest * 1.005), effort, applied));
   if (solution.schedule.order == programOrder(problem))
     for (const auto &[name, period] : solution.baselines)
       if (period <= most)
         schedules.push_back(findBaseline(name)->make(view));
   solution.schedule = mostRobust(view, variations, std::move(schedules), most, effort,
-                                 solution.evaluation);
+                                 solution.evaluation, applied);
   std::optional<double> ratio =
       variations.judge(solution.schedule, solution.evaluation.period, kNever);
   evaluation = solution.evaluation;
-  Schedule fewer = coarsen(view, solution.schedule, evaluation, most, effort);
+  Schedule fewer = coarsen(view, solution.schedule, evaluation, most, effort, applied);
   std::optional<double> other = variations.judge(fewer, evaluation.period, *ratio);
   if (other && *other <= *ratio) {
     solution.schedule = std::move(fewer);
@@ -87,7 +88,7 @@ Solution runPolicy(const Problem &problem, std::string_view name,
     if (options.effort == 0)
       options.effort = std::max(std::clamp<int64_t>(20 * size, 200, 3000), size / 10);
     Solution solution = solve(problem, options);
-    settle(problem, solution, options.effort * 1000);
+    settle(problem, solution, options.effort * 1000, options.applied);
     return solution;
   }
   const Baseline *baseline = findBaseline(name);
@@ -95,6 +96,8 @@ Solution runPolicy(const Problem &problem, std::string_view name,
   Solution solution;
   solution.schedule = name == kFixedBuckets ? fixedBuckets(view, options.buckets)
                                             : baseline->make(view);
+  if (options.applied)
+    solution.schedule = options.applied(std::move(solution.schedule));
   solution.evaluation = evaluate(problem, solution.schedule);
   solution.bound = boundOfOrder(problem, view.order);
   solution.anyOrderBound = boundOfAnyOrder(problem);

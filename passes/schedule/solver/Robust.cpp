@@ -71,13 +71,16 @@ Problem vary(Problem problem, const Variation &variation, double period) {
 class Chooser {
 public:
   Chooser(const View &view, const Variations &variations, double most, int64_t effort,
-          Evaluation &evaluation)
+          Evaluation &evaluation, const Applied &applied)
       : view(view), variations(variations), most(most), left(effort),
-        evaluation(evaluation) {}
+        evaluation(evaluation), applied(applied) {}
 
   bool done() const { return left <= 0 && found; }
+  bool any() const { return found; }
 
-  void offer(const Schedule &schedule) {
+  void offer(Schedule schedule) {
+    if (applied)
+      schedule = applied(std::move(schedule));
     int64_t size = static_cast<int64_t>(view.problem.ops.size());
     for (const Message &message : schedule.messages)
       size += static_cast<int64_t>(message.priorities.size());
@@ -91,7 +94,7 @@ public:
       return;
     found = true;
     bestRatio = *ratio;
-    best = schedule;
+    best = std::move(schedule);
     evaluation = std::move(result);
   }
 
@@ -145,6 +148,7 @@ private:
   double most;
   int64_t left;
   Evaluation &evaluation;
+  const Applied &applied;
   bool found = false;
   double bestRatio = std::numeric_limits<double>::infinity();
   Schedule best;
@@ -178,8 +182,8 @@ std::optional<double> Variations::judge(const Schedule &schedule, double nominal
 
 Schedule mostRobust(const View &view, const Variations &variations,
                     std::vector<Schedule> schedules, double most, int64_t effort,
-                    Evaluation &evaluation) {
-  Chooser chooser(view, variations, most, effort, evaluation);
+                    Evaluation &evaluation, const Applied &applied) {
+  Chooser chooser(view, variations, most, effort, evaluation, applied);
   // Priorities by consumer first: where nothing depends on them, they are taken.
   for (const Schedule &schedule : schedules) {
     chooser.offer(chooser.prioritized(schedule, prioritizeByConsumer));
@@ -200,7 +204,7 @@ Schedule mostRobust(const View &view, const Variations &variations,
     equal.name = schedules.front().name;
     chooser.offerWithPriorities(equal);
   }
-  return chooser.take();
+  return chooser.any() ? chooser.take() : std::move(schedules.front());
 }
 
 } // namespace commsched::schedule

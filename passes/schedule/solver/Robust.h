@@ -35,11 +35,12 @@ private:
 /// A schedule that is good in the variations too: of `schedules`, of each of them with
 /// priorities by the first consumer and with more credit, and of equal slices with the
 /// order of `schedules.front()`. Its period is at most `most` nanoseconds with the costs as
-/// given; requires that this holds for one of `schedules`. Simulates about `effort`
-/// messages. `evaluation` becomes that of the result.
+/// given; if that holds for none, it is `schedules.front()`. Simulates about `effort`
+/// messages. `evaluation`, that of `schedules.front()`, becomes that of the result, which is as it is
+/// when applied.
 Schedule mostRobust(const View &view, const Variations &variations,
                     std::vector<Schedule> schedules, double most, int64_t effort,
-                    Evaluation &evaluation);
+                    Evaluation &evaluation, const Applied &applied = {});
 
 } // namespace commsched::schedule
 

@@ -9,6 +9,8 @@
 
 #include "passes/schedule/solver/Problem.h"
 
+#include <functional>
+
 namespace commsched::schedule {
 
 /// Bytes [begin, end) of the tensor of a communication.
@@ -44,6 +46,10 @@ struct Schedule {
   bool barrier = false;
   bool operator==(const Schedule &) const = default;
 };
+
+/// What becomes of a schedule where a program is made of it that cannot have all
+/// messages: another one, which takes about as long if it is applied again. None: the same.
+using Applied = std::function<Schedule(Schedule)>;
 
 constexpr int64_t kNoLimit = INT64_MAX;
 constexpr int64_t kMaxPriority = int64_t{1} << 60; ///< and not less than minus this

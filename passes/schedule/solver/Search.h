@@ -17,11 +17,11 @@ class Search {
 public:
   /// Stops below `target` (a period that none can beat), or when `effort` messages
   /// were simulated.
-  Search(const Problem &problem, double target, int64_t effort)
-      : problem(problem), target(target), left(effort) {}
+  Search(const Problem &problem, double target, int64_t effort, Applied applied = {})
+      : problem(problem), target(target), left(effort), applied(std::move(applied)) {}
 
-  /// Evaluates the schedule, keeps it if it is the best so far, and returns its
-  /// period.
+  /// Evaluates the schedule as it is when applied, keeps that if it is the best so far,
+  /// and returns its period.
   double offer(Schedule schedule);
   bool done() const { return left <= 0 || (any && bestPeriod <= target); }
   bool perfect() const { return any && bestPeriod <= target; }
@@ -31,6 +31,7 @@ public:
   const Problem &problem;
   double target;
   int64_t left;
+  Applied applied;
   bool any = false;
   Schedule best;
   Evaluation evaluation;

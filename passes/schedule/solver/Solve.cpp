@@ -31,13 +31,17 @@ Solution solve(const Problem &problem, const SolverOptions &options) {
   double target = solution.anyOrderBound.period;
   if (!options.reorder || deferrableOps(view).empty())
     target = boundOfOrder(problem, view.order).period;
-  Search search(problem, target * 1.0001, effort);
+  Search search(problem, target * 1.0001, effort, options.applied);
   // P3 makes messages by bytes: of more than these it would take minutes to judge.
   bool large = sliceCount(problem, 50000 * 4) > 2'000'000;
   for (const Baseline &baseline : baselines()) {
     if (large && !baseline.cheap)
       continue;
-    double period = search.offer(baseline.make(view));
+    Schedule schedule = baseline.make(view);
+    double period = options.applied ? evaluate(problem, schedule).period : 0;
+    double ours = search.offer(std::move(schedule));
+    if (!options.applied)
+      period = ours;
     if (period < kNever)
       solution.baselines.emplace_back(baseline.name, period);
   }

@@ -28,6 +28,9 @@ struct SolverOptions {
   bool reorder = true;
   /// Of the policy fixed-buckets; where it is only compared with, it has its own.
   BucketLimits buckets = {};
+  /// Schedules are judged as they are when applied, and the solution is such a one.
+  /// Those of baselines() in the list of periods are as published.
+  Applied applied = {};
 };
 
 struct Solution {
@@ -42,7 +45,7 @@ struct Solution {
 };
 
 /// The best schedule found. Requires that check() finds nothing. It is never behind
-/// the baselines that it lists; the same problem and options give the same
+/// a baseline that can be applied as it is; the same problem and options give the same
 /// solution on every machine.
 Solution solve(const Problem &problem, const SolverOptions &options = {});
 

@@ -6,6 +6,8 @@
 #include "passes/schedule/solver/Chains.h"
 #include "passes/schedule/solver/Policy.h"
 #include "tests/passes/schedule/Layers.h"
+#include "tests/passes/schedule/LittleEffort.h"
+#include "tests/passes/schedule/RandomLayers.h"
 
 #include <gtest/gtest.h>
 
@@ -127,6 +129,36 @@ TEST(Chains, RandomMessages) {
       unsigned at = i, length = 0;
       for (auto it = next.find(at); it != next.end(); it = next.find(at = it->second))
         ASSERT_LE(++length, tensors) << "a ring";
+    }
+  }
+}
+
+// What a program can hold is what counts: with chains of whole units, the solution is
+// one, its period is that of the chains, and no policy's chains take less.
+TEST(Policy, JudgesSchedulesAsTheyAreApplied) {
+  for (uint32_t seed = 0; seed < 20; ++seed) {
+    Problem problem = randomLayers(seed);
+    const std::vector<int64_t> units(problem.communications.size(), 64);
+    SolverOptions options = little();
+    options.applied = [&](Schedule schedule) {
+      schedule.messages = chainMessages(problem, schedule.messages, units);
+      return schedule;
+    };
+    Solution solution = runPolicy(problem, "solver", options);
+    ASSERT_EQ(verify(problem, solution.schedule), std::nullopt) << seed;
+    // Cuts may move by less than a unit.
+    EXPECT_NEAR(evaluate(problem, options.applied(solution.schedule)).period,
+                solution.evaluation.period, 0.02 * solution.evaluation.period)
+        << seed;
+    EXPECT_EQ(evaluate(problem, solution.schedule).period, solution.evaluation.period) << seed;
+    Solution fastest = solve(problem, options);
+    for (const auto &[name, period] : fastest.baselines) {
+      Solution other = runPolicy(problem, name, options);
+      EXPECT_LE(fastest.evaluation.period, other.evaluation.period) << seed << " " << name;
+      // Those that it is compared with are as published.
+      SolverOptions free = options;
+      free.applied = {};
+      EXPECT_EQ(period, runPolicy(problem, name, free).evaluation.period) << seed << " " << name;
     }
   }
 }

@@ -12,10 +12,11 @@
 // One fully connected layer of 1000 x 1000 with bias, mean square error, plain
 // SGD, two servers: the case that the classic system published. The bias is sent
 // before the product that makes the gradient of the weights, the blocks of the
-// weights directly behind it. Nothing is a barrier.
+// weights directly behind it. Nothing is a barrier. Messages cost so much that blocks
+// are sent whole (parts.mlir).
 
 cs.cluster @lab nodes = 2 devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>
-    intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
+    intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000, overhead_ns = 10000000>
 
 // CUT: cs.send "fc_b" %{{.*}} of @server.0
 // CUT: %[[B:.*]]:4 = cs.split %{{.*}} : !cs.placed<tensor<1000x1000xf32>, device 0>

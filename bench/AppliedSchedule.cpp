@@ -1,0 +1,217 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "bench/AppliedSchedule.h"
+
+#include "passes/schedule/StepCosts.h"
+
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringMap.h"
+
+#include <map>
+
+using namespace mlir;
+using namespace commsched;
+using schedule::Message;
+
+namespace {
+
+class Reader {
+ public:
+  Reader(const StepCommunications &before, const StepProblem &step, func::FuncOp after)
+      : before(before), step(step), after(after) {}
+
+  FailureOr<schedule::Schedule> run(int64_t rounds);
+
+ private:
+  /// A result of a fragment: their labels are the same in both modules.
+  using Made = std::pair<StringRef, unsigned>;
+  static std::optional<Made> madeBy(Value value) {
+    auto fragment = value.getDefiningOp<cs::FragmentOp>();
+    if (!fragment)
+      return std::nullopt;
+    return Made(fragment.getLabel(), cast<OpResult>(value).getResultNumber());
+  }
+
+  void nameParts();
+  LogicalResult readStart(cs::StartOp start);
+  LogicalResult readPack(cs::StartOp start, cs::PackOp pack);
+  LogicalResult readOrder();
+  void readCredit(int64_t rounds);
+  std::vector<int64_t> prioritiesOf(cs::StartOp start, unsigned communication) const;
+
+  const StepCommunications &before;
+  const StepProblem &step;
+  func::FuncOp after;
+  schedule::Schedule result;
+  llvm::StringMap<unsigned> wholes, pulls;  // communications, by key
+  std::map<Made, unsigned> made;            // all-reduces, by what they sum
+  llvm::DenseMap<unsigned, size_t> messageOf;
+};
+
+void Reader::nameParts() {
+  for (auto [i, part] : llvm::enumerate(step.parts)) {
+    wholes[step.problem.communications[i].name] = i;
+    if (part.pull)
+      pulls[cast<cs::CommunicationOpInterface>(part.pull).getCommunicationKey()] = i;
+    if (auto reduce = dyn_cast<cs::AllReduceOp>(part.op))
+      if (std::optional<Made> source = madeBy(reduce.getValue()))
+        made.emplace(*source, i);
+  }
+}
+
+/// The half of an all-reduce that distributes the sums may have its own, on the start or
+/// on what that was expanded into.
+std::vector<int64_t> Reader::prioritiesOf(cs::StartOp start, unsigned communication) const {
+  std::vector<int64_t> priorities(step.problem.communications[communication].stages.size(),
+                                  start.getPriority());
+  if (std::optional<int64_t> gather = start.getGatherPriority())
+    priorities.back() = *gather;
+  for (auto exchange : start.getBody().front().getOps<cs::ExchangeOp>())
+    if (std::optional<int64_t> own = exchange.getPriority())
+      priorities.back() = *own;
+  return priorities;
+}
+
+LogicalResult Reader::readPack(cs::StartOp start, cs::PackOp pack) {
+  Message message;
+  for (auto [i, value] : llvm::enumerate(pack.getPieces())) {
+    std::optional<Made> source = madeBy(value);
+    auto known = source ? made.find(*source) : made.end();
+    if (known == made.end())
+      return pack.emitOpError("has a piece of what is not summed before");
+    int64_t width = StepCosts::widthOf(value);
+    message.pieces.push_back({known->second, pack.getBounds()[2 * i] * width,
+                              pack.getBounds()[2 * i + 1] * width});
+  }
+  message.priorities = prioritiesOf(start, message.pieces.front().communication);
+  result.messages.push_back(std::move(message));
+  return success();
+}
+
+LogicalResult Reader::readStart(cs::StartOp start) {
+  if (start.getInputs().size() == 1)
+    if (auto pack = start.getInputs().front().getDefiningOp<cs::PackOp>())
+      return readPack(start, pack);
+  if (auto pull = pulls.find(start.getKey()); pull != pulls.end()) {
+    auto push = messageOf.find(pull->second);
+    if (push == messageOf.end())
+      return start.emitOpError("must come after what is pushed for it");
+    result.messages[push->second].priorities.back() = start.getPriority();
+    return success();
+  }
+  auto whole = wholes.find(start.getKey());
+  if (whole == wholes.end())
+    return start.emitOpError("is no communication of the step before");
+  Message message;
+  message.pieces.push_back(
+      {whole->second, 0, step.problem.communications[whole->second].bytes});
+  message.priorities = prioritiesOf(start, whole->second);
+  messageOf[whole->second] = result.messages.size();
+  result.messages.push_back(std::move(message));
+  return success();
+}
+
+/// Fragments as they stand; what is deferred runs directly before the first that reads
+/// what it makes, wherever it stands.
+LogicalResult Reader::readOrder() {
+  llvm::StringMap<unsigned> ops;
+  std::vector<bool> deferred(step.problem.ops.size()), added(step.problem.ops.size());
+  for (auto [i, fragment] : llvm::enumerate(step.fragments))
+    if (cs::FragmentOp(fragment)) {
+      ops[cs::FragmentOp(fragment).getLabel()] = i;
+      deferred[i] = cs::FragmentOp(fragment).getDeferred();
+    }
+  result.order.resize(step.problem.streams);
+  auto add = [&](auto &self, unsigned op) -> void {
+    if (added[op])
+      return;
+    added[op] = true;
+    for (unsigned earlier : step.problem.ops[op].after)
+      if (deferred[earlier])
+        self(self, earlier);
+    result.order[step.problem.ops[op].stream].push_back(op);
+  };
+  for (auto [i, fragment] : llvm::enumerate(step.fragments))
+    if (!cs::FragmentOp(fragment))
+      add(add, i);
+  size_t count = 0;
+  for (auto fragment : after.front().getOps<cs::FragmentOp>()) {
+    auto op = ops.find(fragment.getLabel());
+    if (op == ops.end())
+      return fragment.emitOpError("is not in the step before");
+    ++count;
+    if (!deferred[op->second])
+      add(add, op->second);
+    else if (!fragment.getDeferred())
+      result.barrier = true;
+  }
+  if (count != ops.size())
+    return after.emitOpError("must have the fragments of the step before");
+  for (unsigned op = 0; op < step.problem.ops.size(); ++op)
+    add(add, op);
+  return success();
+}
+
+/// That of the runtime counts the bytes of a round, or of one trainer.
+void Reader::readCredit(int64_t rounds) {
+  result.credit.assign(step.problem.links.size(), schedule::kNoLimit);
+  auto record = after->getAttrOfType<cs::ScheduleAttr>(cs::CsDialect::kScheduleAttr);
+  if (!record || !record.getCredit())
+    return;
+  for (auto [i, communication] : llvm::enumerate(step.problem.communications)) {
+    const StepProblem::Part &part = step.parts[i];
+    int64_t share = isa<cs::AllReduceOp>(part.op) ? rounds : part.copies;
+    for (const schedule::Stage &stage : communication.stages)
+      result.credit[stage.link] = record.getCredit() * share;
+  }
+}
+
+FailureOr<schedule::Schedule> Reader::run(int64_t rounds) {
+  result.name = "applied";
+  nameParts();
+  for (auto start : after.front().getOps<cs::StartOp>())
+    if (failed(readStart(start)))
+      return failure();
+  if (failed(readOrder()))
+    return failure();
+  readCredit(rounds);
+  if (std::optional<std::string> error = schedule::verify(step.problem, result))
+    return after.emitOpError() << "is no schedule of the step before: " << *error;
+  return std::move(result);
+}
+
+}  // namespace
+
+FailureOr<schedule::Schedule>
+commsched::readAppliedSchedule(const StepCommunications &before,
+                               const StepProblem &problem, func::FuncOp after,
+                               int64_t rounds) {
+  return Reader(before, problem, after).run(rounds);
+}
+
+schedule::Problem commsched::withFreeBlocks(const StepProblem &step) {
+  schedule::Problem problem = step.problem;
+  llvm::MapVector<Operation *, unsigned> first;  // communication, by server
+  for (auto [i, part] : llvm::enumerate(step.parts)) {
+    if (!part.pull)
+      continue;
+    schedule::Communication &block = problem.communications[i];
+    auto [known, isNew] =
+        first.try_emplace(cs::getServerOf(part.op), static_cast<unsigned>(i));
+    schedule::Communication &other = problem.communications[known->second];
+    block.divisible = true;
+    block.kind = other.kind;
+    for (auto [stage, least] : llvm::zip_equal(block.stages, other.stages))
+      least.latency = std::min(least.latency, stage.latency);
+  }
+  for (auto [i, part] : llvm::enumerate(step.parts))
+    if (part.pull) {
+      const schedule::Communication &other =
+          problem.communications[first.lookup(cs::getServerOf(part.op))];
+      for (auto [stage, least] :
+           llvm::zip_equal(problem.communications[i].stages, other.stages))
+        stage.latency = least.latency;
+    }
+  return problem;
+}
