@@ -23,7 +23,7 @@ STEPS = 2
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + COUNT))
 def test_drawn_programs(seed):
     random = np.random.default_rng([seed, 2])
-    optimizer, clip = str(random.choice(["sgd", "momentum", "adamw"])), [None, "norm", "global"][int(random.integers(3))]
+    optimizer, clip = str(random.choice(["sgd", "momentum", "adamw"])), [None, "global"][int(random.integers(2))]  # Paddle has clip_by_norm in f32 only
     made = []
 
     def make():
