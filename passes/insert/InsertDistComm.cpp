@@ -148,7 +148,9 @@ struct InsertDistComm : commsched::impl::InsertDistCommBase<InsertDistComm> {
       return failure();
     std::unique_ptr<GradientExchange> exchange;
     if (mode == "parameter-server") {
-      options->leastPart = leastPartOn(*module.getOps<cs::ClusterOp>().begin());
+      // Without a program there may be none.
+      for (cs::ClusterOp cluster : module.getOps<cs::ClusterOp>())
+        options->leastPart = leastPartOn(cluster);
       WalkResult dense = module.walk([](cs::GradientOp gradient) {
         if (!gradient->hasAttr(cs::kDensityAttr))
           return WalkResult::advance();

@@ -83,7 +83,7 @@ def test_where_tmp_cannot_be_written(tmp_path, how):
     """As in a container: socket files are where TMPDIR says."""
     text = RANKS
     if how == "torch.distributed":
-        pytest.importorskip("torch")
+        pytest.importorskip("torch", reason="needs PyTorch (scripts/setup.sh --bench)")
         text = """
             import torch
             import torch.distributed as dist

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import math
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -96,18 +98,25 @@ def _conv2d_transpose(op: Operation, x, filter, output_size=None):
 
 # ---- pooling ----------------------------------------------------------------------------------------------------------
 
-def _pool(op: Operation, x, sizes):
-    maximum = op["pooling_type"] == "max"
+def _pool(op: Operation, x, sizes, mean=None):
+    """mean(sum, count): of a window of which means are taken."""
+    reduce = jnp.max if op["pooling_type"] == "max" else None
+    mean = mean or (lambda total, counts: total / counts.astype(x.dtype))
     if op["data_format"] == "NHWC":
-        return jnp.moveaxis(_pooled(op, jnp.moveaxis(x, -1, 1), sizes, maximum), 1, -1)
-    return _pooled(op, x, sizes, maximum)
+        return jnp.moveaxis(_pooled(op, jnp.moveaxis(x, -1, 1), sizes, reduce, mean), 1, -1)
+    return _pooled(op, x, sizes, reduce, mean)
 
 
-def _pooled(op: Operation, x, sizes, maximum):
+def _mean_in_gradients(total, counts):
+    """The executor multiplies by a reciprocal in float32, in float64 too."""
+    return total * (np.float32(1) / counts.astype(np.float32)).astype(total.dtype)
+
+
+def _pooled(op: Operation, x, sizes, maximum, mean):
     if op["global_pooling"]:
-        return (jnp.max if maximum else jnp.mean)(x, (2, 3), keepdims=True)
+        return _whole(x, (2, 3), maximum, mean)
     if op["adaptive"]:
-        return _adaptive(x, sizes, maximum)
+        return _adaptive(x, sizes, maximum, mean)
     strides = op["strides"]
     paddings = _windows(op, x.shape[2:], sizes, strides, [1, 1])
     if op["ceil_mode"]:  # windows that begin inside reach over the end
@@ -124,17 +133,20 @@ def _pooled(op: Operation, x, sizes, maximum):
         # Otherwise padding counts, but no farther behind the end than there is before the beginning.
         inside = np.minimum(at + k, n) - np.maximum(at, 0) if op["exclusive"] else np.minimum(at + k, n + low) - at
         counts = counts * inside.reshape([-1 if i == dim + 2 else 1 for i in range(4)])
-    return total / counts.astype(x.dtype)
+    return mean(total, counts)
 
 
-def _adaptive(x, sizes, maximum):
+def _whole(x, dims, maximum, mean):
+    if maximum:
+        return maximum(x, dims, keepdims=True)
+    return mean(jnp.sum(x, dims, keepdims=True), np.array(math.prod(x.shape[i] for i in dims)))
+
+
+def _adaptive(x, sizes, maximum, mean):
     """Windows that cover everything, the first of each size rounded down and the last up."""
-    reduce = jnp.max if maximum else jnp.mean
-    for dim, n in zip((2, 3), sizes):
-        whole = x.shape[dim]
-        bounds = [(i * whole // n, -(-(i + 1) * whole // n)) for i in range(n)]
-        x = jnp.concatenate([reduce(lax.slice_in_dim(x, a, b, axis=dim), dim, keepdims=True) for a, b in bounds], dim)
-    return x
+    bounds = [[(i * whole // n, -(-(i + 1) * whole // n)) for i in range(n)] for whole, n in zip(x.shape[2:], sizes)]
+    return jnp.concatenate([jnp.concatenate([_whole(x[:, :, a:b, c:d], (2, 3), maximum, mean) for c, d in bounds[1]], 3)
+                            for a, b in bounds[0]], 2)
 
 
 @rule("pool2d")
@@ -147,4 +159,4 @@ def _pool2d_grad(op: Operation, x, out, out_grad, kernel_size):
     sizes = ints(kernel_size, "a window")
     if op["pooling_type"] == "max" and op["adaptive"] and any(n != 1 for n in sizes):
         raise NoRule("an adaptive maximum, whose gradient is that of windows that overlap")
-    return jax.vjp(lambda x: _pool(op, x, sizes), x)[1](out_grad)[0]
+    return jax.vjp(lambda x: _pool(op, x, sizes, _mean_in_gradients), x)[1](out_grad)[0]
