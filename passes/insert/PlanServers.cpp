@@ -230,11 +230,12 @@ void ServerPlanner::cutForTheWire() {
         continue;
       }
       int64_t each = llvm::divideCeilSigned(rows, count);
-      for (int64_t begin = block.begin, i = 0; begin < block.end; begin += each, ++i) {
+      for (int64_t begin = block.begin, end, i = 0; begin < block.end; begin = end, ++i) {
+        end = block.end - begin > each ? begin + each : block.end; // no sum that overflows
         parts.push_back(block);
         parts.back().key += ".part" + std::to_string(i);
         parts.back().begin = begin;
-        parts.back().end = std::min(block.end, begin + each);
+        parts.back().end = end;
       }
     }
     served.blocks = std::move(parts);
