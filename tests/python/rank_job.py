@@ -63,6 +63,23 @@ ENDLESS = """
 """
 
 
+# A run in which an iterator of one rank fails.
+BROKEN = """
+program = make()
+program.run(own(BATCHES[:4]))
+before = program.params["w"].tobytes()
+def broken():
+    yield from own(BATCHES[:5])
+    if job.rank == 1:
+        raise ValueError("sample 17 is broken")
+    yield from own(BATCHES)
+try:
+    program.run(broken())
+except (ValueError, commsched.RuntimeFailure) as error:
+    print(str(error), program.steps, program.params["w"].tobytes() == before)
+"""
+
+
 def script(folder, text, init="commsched.init(deadline=30)", step=STEP):
     """A file with the step, and `text` once the process is a rank: `job`."""
     path = pathlib.Path(folder) / "rank.py"

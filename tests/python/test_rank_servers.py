@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from rank_job import (CLEAN, ROOT, STEP, ended, endless, environment, one_line, outputs, run, script, start_all,
+from rank_job import (BROKEN, CLEAN, ROOT, STEP, ended, endless, environment, one_line, outputs, run, script, start_all,
                       token_file, wait_until_running)
 
 SEED = int(os.environ.get("COMMSCHED_TEST_SEED", "0"))
@@ -145,22 +145,7 @@ def test_interrupt_and_going_on(tmp_path):
 
 
 def test_an_error_leaves_what_was_before(tmp_path):
-    text = """
-        program = make()
-        program.run(own(BATCHES[:4]))
-        before = program.params["w"].tobytes()
-        def broken():
-            yield from own(BATCHES[:5])
-            if job.rank == 1:
-                raise ValueError("sample 17 is broken")
-            yield from own(BATCHES)
-        try:
-            program.run(broken())
-        except (ValueError, commsched.RuntimeFailure) as error:
-            print(str(error), program.steps, program.params["w"].tobytes() == before)
-        job.close()
-    """
-    for rank, out in enumerate(outputs(run(of_servers(script(tmp_path, text)), 3, token_file(tmp_path)))):
+    for rank, out in enumerate(outputs(run(of_servers(script(tmp_path, BROKEN + "job.close()\n")), 3, token_file(tmp_path)))):
         assert "sample 17 is broken" in out[0] and out[0].endswith(" 4 True"), (rank, out)
 
 

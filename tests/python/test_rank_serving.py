@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from rank_job import (STEP, ended, endless, one_line, outputs, run, script, start_all, token_file, wait_until_running)
+from rank_job import (BROKEN, STEP, ended, endless, one_line, outputs, run, script, start_all, token_file, wait_until_running)
 from test_rank_hosts import environment, hosts, tls_of, unavailable
 from test_rank_servers import COUNTING, DRAWN, SEED, of_servers, threads
 
@@ -99,21 +99,7 @@ def test_interrupt_of_all_and_saving(tmp_path):
 
 
 def test_an_error_leaves_what_was_before_and_the_job_goes_on(tmp_path):
-    text = """
-        program = make()
-        program.run(own(BATCHES[:4]))
-        before = program.params["w"].tobytes()
-        def broken():
-            yield from own(BATCHES[:5])
-            if job.rank == 1:
-                raise ValueError("sample 17 is broken")
-            yield from own(BATCHES)
-        try:
-            program.run(broken())
-        except (ValueError, commsched.RuntimeFailure) as error:
-            print(str(error), program.steps, program.params["w"].tobytes() == before)
-    """
-    *trainers, server = run(of_servers(script(tmp_path, text, init(1))), 3, token_file(tmp_path))
+    *trainers, server = run(of_servers(script(tmp_path, BROKEN, init(1))), 3, token_file(tmp_path))
     for out in outputs(trainers):
         assert "sample 17 is broken" in out[0] and out[0].endswith(" 4 True"), out
     assert server[:2] == (0, []), server
