@@ -199,6 +199,8 @@ def hooks(model, steps, rounds, buckets):
                 *eager, of_compiled, of_whole = [max(abs(a / b - 1) for a, b in zip(mine, losses, strict=True)) for losses in others]
                 worst = max(worst, *eager)
                 rows.append(row(ours, "", tried, theirs, worst))
+                busy = [max(rank["processors"] for rank in of_ranks) for of_ranks in found]
+                print(f"  processor time of a rank: ours {1e3 * busy[0]:.1f} ms; DDP {name_of(DEFAULT)} {1e3 * busy[1]:.1f}", flush=True)
                 print(f"  whole step: ours {1e3 * own:.1f} ms, DDP compiled {1e3 * compiled:.1f}; losses differ from the eager ones "
                       f"by {of_whole:.1e}, {of_compiled:.1e} at most", flush=True)
                 whole.append((own, compiled, of_whole, of_compiled))
