@@ -15,7 +15,8 @@ std::optional<int64_t> commsched::cs::getServerIndex(Operation *function) {
   return index.getInt();
 }
 
-FunctionOpInterface commsched::cs::getServerOf(Operation *message) {
+FunctionOpInterface commsched::cs::getServerOf(Operation *message,
+                                               SymbolTableCollection *symbols) {
   FlatSymbolRefAttr role;
   if (auto send = dyn_cast<SendOp>(message))
     role = send.getRoleAttr();
@@ -24,7 +25,8 @@ FunctionOpInterface commsched::cs::getServerOf(Operation *message) {
   if (!role)
     return {};
   auto function =
-      SymbolTable::lookupNearestSymbolFrom<FunctionOpInterface>(message, role);
+      symbols ? symbols->lookupNearestSymbolFrom<FunctionOpInterface>(message, role)
+              : SymbolTable::lookupNearestSymbolFrom<FunctionOpInterface>(message, role);
   return function && getServerIndex(function) ? function
                                               : FunctionOpInterface();
 }

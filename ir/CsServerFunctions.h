@@ -8,6 +8,7 @@
 #define COMMSCHED_IR_CSSERVERFUNCTIONS_H
 
 #include "ir/Cs.h"
+#include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallVector.h"
@@ -18,8 +19,11 @@ namespace commsched::cs {
 std::optional<int64_t> getServerIndex(mlir::Operation *function);
 
 /// The server's function that a cs.send or cs.recv names as its peer's role;
-/// null if it names none, or another function.
-mlir::FunctionOpInterface getServerOf(mlir::Operation *message);
+/// null if it names none, or another function. Who asks of many messages gives
+/// `symbols`, which must know the module as it is: without them the functions are
+/// searched.
+mlir::FunctionOpInterface getServerOf(mlir::Operation *message,
+                                      mlir::SymbolTableCollection *symbols = nullptr);
 
 /// The key of block `block` of `blocks` of the table that messages call `key`.
 std::string getBlockKey(llvm::StringRef key, size_t block, size_t blocks);

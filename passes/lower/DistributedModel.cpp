@@ -368,6 +368,7 @@ FailureOr<DistributedModel> commsched::buildModel(ModuleOp module) {
   std::vector<llvm::MapVector<int64_t, FunctionModel>> single;
   ClusterOp cluster;
   for (auto function : module.getOps<func::FuncOp>()) {
+    model.functions.try_emplace(function.getName(), function);
     if (!isDistributed(function))
       continue;
     if (!cluster) {
@@ -431,10 +432,29 @@ FailureOr<DistributedModel> commsched::buildModel(ModuleOp module) {
   return model;
 }
 
-const Role *DistributedModel::find(Operation *from, StringRef name) const {
-  auto module = from->getParentOfType<ModuleOp>();
-  auto function = dyn_cast_or_null<func::FuncOp>(module.lookupSymbol(name));
-  if (function)
+bool DistributedModel::isSymmetric(const Role &role) const {
+  if (!role.isUniform())
+    return false;
+  return llvm::all_of(role.of(0).communications, [&](const Communication &communication) {
+    if (communication.kind == Communication::Kind::collective)
+      return communication.members.areAll();
+    Operation *op = communication.inner;
+    if (op && op->hasAttr("when"))
+      return false;
+    auto toServer = [&](auto message) {
+      const Role *peer = message.getRole() ? find(*message.getRole()) : nullptr;
+      return peer && peer->server && message.getPeer().isSingleConstant();
+    };
+    if (auto send = dyn_cast_or_null<SendOp>(op))
+      return toServer(send);
+    if (auto recv = dyn_cast_or_null<RecvOp>(op))
+      return toServer(recv);
+    return true;
+  });
+}
+
+const Role *DistributedModel::find(StringRef name) const {
+  if (func::FuncOp function = functions.lookup(name))
     name = getRole(function).value_or(name);
   auto it = byName.find(name);
   return it == byName.end() ? nullptr : &roles[it->second];

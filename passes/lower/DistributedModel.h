@@ -95,9 +95,16 @@ struct DistributedModel {
   std::optional<unsigned> trainers;
   cs::ServersAttr servers;
 
+  llvm::StringMap<mlir::func::FuncOp> functions; // of the module, by name
+
   /// The role that messages call `name`: that of the function of this name, or,
   /// if there is one function per rank, what it was made from.
-  const Role *find(mlir::Operation *from, llvm::StringRef name) const;
+  const Role *find(llvm::StringRef name) const;
+
+  /// True if a rank of `role` may be exchanged for any other: all run one
+  /// function, take part in all of it, and send messages to parameter servers
+  /// only. Then what is proved of rank 0 holds for each.
+  bool isSymmetric(const Role &role) const;
 };
 
 /// Collects the model and checks what concerns one function alone: awaits,

@@ -119,8 +119,11 @@ public:
           role.isUniform() ? 1 + role.ranks * ends / kMostEnds : 1;
       if (ends == 0 && role.isUniform())
         continue;
+      int64_t ranks = role.ranks;
+      if (model.isSymmetric(role))
+        ranks = stride = 1;
       sampled |= stride > 1;
-      for (int64_t rank = 0; rank < role.ranks; rank += stride)
+      for (int64_t rank = 0; rank < ranks; rank += stride)
         for (const Communication &communication :
              role.of(rank).communications) {
           if (communication.kind != Communication::Kind::send &&
@@ -170,9 +173,7 @@ private:
     const Role *peerRole = &role;
     std::optional<int64_t> named;
     if (other) {
-      auto module = op->getParentOfType<ModuleOp>();
-      auto function =
-          dyn_cast_or_null<func::FuncOp>(module.lookupSymbol(*other));
+      func::FuncOp function = model.functions.lookup(*other);
       std::optional<StringRef> name = function ? getRole(function)
                                                : std::optional<StringRef>();
       auto it = name ? model.byName.find(*name) : model.byName.end();

@@ -109,7 +109,7 @@ private:
                  << message.server(block) << ", which ";
       return diagnostic;
     };
-    const Role *server = model.find(message.op, message.server(block));
+    const Role *server = model.find(message.server(block));
     if (!server || !server->server)
       return complain() << "is no parameter server";
     const FunctionModel &function = server->of(0);
@@ -169,7 +169,7 @@ private:
       auto update = dyn_cast_or_null<UpdateRowsOp>(communication.inner);
       if (!update)
         continue;
-      if (model.find(update, update.getRole()) != &trainers())
+      if (model.find(update.getRole()) != &trainers())
         return update.emitOpError()
                << "must name the trainers, @" << trainers().name << ", got: @"
                << update.getRole();

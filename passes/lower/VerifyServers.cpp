@@ -221,7 +221,7 @@ private:
       return success();
     Operation *op = communication.inner;
     StringRef name = roleNameOf(op);
-    const Role *server = name.empty() ? nullptr : model.find(op, name);
+    const Role *server = name.empty() ? nullptr : model.find(name);
     if (!server || !server->server || !takesPart(op, rank))
       return success();
     count += rank == 0;
@@ -243,7 +243,7 @@ private:
       return diagnostic;
     }
     Operation *other = function.communications[it->second].inner;
-    if (model.find(other, roleNameOf(other)) != &role) {
+    if (model.find(roleNameOf(other)) != &role) {
       InFlightDiagnostic diagnostic = complain();
       diagnostic << (sends ? "collects it from @" : "publishes it to @")
                  << roleNameOf(other);
@@ -273,7 +273,7 @@ private:
         return success();
     bool collects = communication.kind == Kind::collect;
     StringRef name = roleNameOf(op);
-    if (model.find(op, name) != &trainers())
+    if (model.find(name) != &trainers())
       return op->emitOpError()
              << "must name the trainers, @" << trainers().name << ", got: @"
              << name;
@@ -288,7 +288,7 @@ private:
                              ? nullptr
                              : function.communications[it->second].inner;
       if (other && takesPart(other, rank) && !roleNameOf(other).empty() &&
-          model.find(other, roleNameOf(other)) == &server)
+          model.find(roleNameOf(other)) == &server)
         continue;
       InFlightDiagnostic diagnostic = op->emitOpError();
       diagnostic << "@" << server.name

@@ -15,6 +15,10 @@
 // it depends on, a collect for the sends of all trainers, a recv for the
 // publish; in the asynchronous modes a recv waits for its own trainer's sends.
 // A fetch of rows waits for sends of the step before.
+//
+// Of ranks that may be exchanged for each other one stands for all: forgetting
+// which rank an event is of makes a circle of any circle, and a circle of these
+// events is one of each rank's own, as every wait is there for every rank.
 
 #include "ir/CsServerFunctions.h"
 #include "passes/lower/AffineEval.h"
@@ -51,7 +55,7 @@ public:
     proof = WaitProof::byGraph;
     WaitGraph graph(static_cast<WaitGraph::Node>(nodeCount));
     for (auto [index, role] : llvm::enumerate(model.roles))
-      for (int64_t rank = 0; rank < role.ranks; ++rank)
+      for (int64_t rank = 0; rank < ranks[index]; ++rank)
         addRank(graph, index, rank);
     std::vector<WaitGraph::Node> cycle = graph.findCycle();
     if (cycle.empty())
@@ -64,7 +68,8 @@ private:
   bool layOut() {
     for (const Role &role : model.roles) {
       std::vector<int64_t> &begin = rankBegin.emplace_back();
-      for (int64_t rank = 0; rank < role.ranks; ++rank) {
+      ranks.push_back(model.isSymmetric(role) ? 1 : role.ranks);
+      for (int64_t rank = 0; rank < ranks.back(); ++rank) {
         begin.push_back(nodeCount);
         nodeCount += static_cast<int64_t>(role.of(rank).events.size());
         if (nodeCount > kMostNodes)
@@ -177,7 +182,7 @@ private:
           communication.kind == Communication::Kind::updateRows)
         continue;
       const Role &role = model.roles[trainers];
-      for (int64_t rank = 0; rank < role.ranks; ++rank)
+      for (int64_t rank = 0; rank < ranks[trainers]; ++rank)
         graph.addWait(node, beginning(trainers, rank,
                                       role.of(rank).sends.lookup(
                                           communication.key)));
@@ -193,9 +198,7 @@ private:
         return {role, -1};
       unsigned peerRole = role;
       if (op.getRole())
-        peerRole = model.byName.lookup(
-            *getRole(cast<func::FuncOp>(op->template getParentOfType<ModuleOp>()
-                                            .lookupSymbol(*op.getRole()))));
+        peerRole = model.byName.lookup(*getRole(model.functions.lookup(*op.getRole())));
       return {peerRole, *evaluate(op.getPeer().getResult(0), rank, 0)};
     };
     if (auto send = dyn_cast<SendOp>(communication.inner))
@@ -320,6 +323,7 @@ private:
 
   const DistributedModel &model;
   int64_t nodeCount = 0;
+  std::vector<int64_t> ranks;                  // of each role, that are looked at
   std::vector<std::vector<int64_t>> rankBegin; // [role][rank]
   std::vector<int64_t> completion;             // [role]
   llvm::DenseMap<const FunctionModel *, std::vector<int64_t>> beginnings;

@@ -9,6 +9,15 @@ using namespace mlir;
 using namespace commsched;
 
 LogicalResult StepCommunications::check() {
+  SymbolTableCollection symbols;
+  for (Operation &op : func.front()) {
+    FunctionOpInterface server = cs::getServerOf(&op, &symbols);
+    if (!server)
+      continue;
+    serverOfMessage[&op] = server;
+    if (auto send = dyn_cast<cs::SendOp>(op))
+      sendsTo[server].try_emplace(send.getKey(), send);
+  }
   for (auto fetch : func.front().getOps<cs::FetchRowsOp>())
     fetchesByKey[fetch.getKey()].push_back(fetch);
   for (Operation &op : func.front()) {
@@ -24,7 +33,7 @@ LogicalResult StepCommunications::check() {
     if (!communication)
       continue;
     bool isOfRows = isa<cs::FetchRowsOp, cs::SendRowsOp>(op);
-    if (!communication.isCollective() && !isOfRows && !cs::getServerOf(&op))
+    if (!communication.isCollective() && !isOfRows && !serverOf(&op))
       return op.emitOpError("cannot be scheduled: must be a collective, or a "
                             "message to or from a parameter server");
     communications.push_back(&op);
@@ -49,7 +58,7 @@ LogicalResult StepCommunications::check() {
 
 /// A server publishes what depends on the messages that it collects.
 LogicalResult StepCommunications::findUpdates(cs::RecvOp recv) {
-  FunctionOpInterface function = cs::getServerOf(recv);
+  FunctionOpInterface function = serverOf(recv);
   if (!llvm::hasSingleElement(function.getFunctionBody()))
     return function.emitOpError("must have one block");
   std::unique_ptr<Server> &server = servers[function];
@@ -58,16 +67,14 @@ LogicalResult StepCommunications::findUpdates(cs::RecvOp recv) {
     Block &body = function.getFunctionBody().front();
     for (auto publish : body.getOps<cs::PublishOp>())
       server->publishes.try_emplace(publish.getKey(), publish);
-    for (auto send : func.front().getOps<cs::SendOp>())
-      if (cs::getServerOf(send) == function)
-        server->sends.try_emplace(send.getKey(), send);
   }
   cs::PublishOp publish = server->publishes.lookup(recv.getKey());
   if (!publish)
     return success();
   publishes[recv] = publish;
+  const llvm::StringMap<cs::SendOp> &sent = sendsTo[function];
   for (cs::CollectOp collect : server->dependences.of(publish)) {
-    cs::SendOp send = server->sends.lookup(collect.getKey());
+    cs::SendOp send = sent.lookup(collect.getKey());
     if (!send)
       continue;
     if (!send->isBeforeInBlock(recv)) {

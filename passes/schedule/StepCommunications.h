@@ -59,6 +59,10 @@ public:
   /// The sends whose update a recv from a server receives, and the reverse.
   Operations sendsOf(mlir::Operation *recv) const { return sends.lookup(recv); }
   Operations recvsOf(mlir::Operation *send) const { return recvs.lookup(send); }
+  /// The server that a message is sent to, or comes from; null if none.
+  mlir::FunctionOpInterface serverOf(mlir::Operation *message) const {
+    return serverOfMessage.lookup(message);
+  }
   /// What a server publishes for it; null if nothing.
   cs::PublishOp publishOf(cs::RecvOp recv) const { return publishes.lookup(recv); }
   /// What fetches rows of the table that a cs.send_rows sends to, if anything.
@@ -91,6 +95,7 @@ private:
   llvm::DenseMap<mlir::Operation *, Need> opNeeds;
   llvm::DenseMap<mlir::Operation *, Operations> sends, recvs;
   llvm::DenseMap<mlir::Operation *, mlir::Operation *> fetches;
+  llvm::DenseMap<mlir::Operation *, mlir::FunctionOpInterface> serverOfMessage;
   llvm::DenseMap<mlir::Operation *, cs::PublishOp> publishes; // by cs.recv
   llvm::DenseMap<mlir::Value, cs::FragmentOp> readers;
   // Carried arguments of a name: one on each device that has it.
@@ -100,15 +105,15 @@ private:
   };
   llvm::StringMap<Carried> carried;
   llvm::StringMap<llvm::SmallVector<cs::FetchRowsOp, 1>> fetchesByKey;
-  // Of each server: what it publishes, by key; and what is sent to it.
+  // Of each server: what it publishes, by key.
   struct Server {
     explicit Server(mlir::FunctionOpInterface function)
         : dependences(function) {}
     cs::ServerDependences dependences;
     llvm::StringMap<cs::PublishOp> publishes;
-    llvm::StringMap<cs::SendOp> sends;
   };
   llvm::DenseMap<mlir::Operation *, std::unique_ptr<Server>> servers;
+  llvm::DenseMap<mlir::Operation *, llvm::StringMap<cs::SendOp>> sendsTo; // by server and key
 };
 
 } // namespace commsched

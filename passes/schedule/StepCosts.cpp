@@ -52,7 +52,7 @@ StepCosts::StepCosts(const StepCommunications &step, cs::ClusterOp cluster,
     if (auto send = dyn_cast<cs::SendOp>(op)) {
       int64_t bytes = bytesOf(send.getValue());
       total += bytes;
-      loads[cs::getServerOf(op)] += bytes;
+      loads[step.serverOf(op)] += bytes;
     }
   for (auto [server, bytes] : loads)
     if (static_cast<__int128>(bytes) * ranks > total)
@@ -119,13 +119,13 @@ Stage StepCosts::message(unsigned link, CollectiveCost cost) const {
 int64_t StepCosts::copiesOf(Operation *message) const {
   if (!isa<cs::SendOp, cs::RecvOp>(message))
     return 1;
-  return narrow.contains(cs::getServerOf(message)) ? ranks : 1;
+  return narrow.contains(step.serverOf(message)) ? ranks : 1;
 }
 
 Stage StepCosts::messageTo(Operation *op, bool up, schedule::Problem &problem) {
   Value value = up ? Value(cast<cs::SendOp>(op).getValue()) : op->getResult(0);
   std::string name = up ? "up" : "down";
-  if (FunctionOpInterface server = cs::getServerOf(op); narrow.contains(server))
+  if (FunctionOpInterface server = step.serverOf(op); narrow.contains(server))
     name = (server.getName() + (up ? ".in" : ".out")).str();
   return message(linkOf(problem, name), {bytesOf(value) * copiesOf(op), 1});
 }
