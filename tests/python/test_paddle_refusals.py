@@ -163,3 +163,15 @@ def test_a_metric_that_is_no_scalar():
     with paddle.static.scope_guard(scope):
         paddle.static.Executor(paddle.CPUPlace()).run(startup)
     refused(main, scope, r"metric 'out' must be a scalar, got: \[8, 3\]", metrics={"out": out})
+
+
+def test_a_loss_that_is_a_sum():
+    """Its parts would be averaged."""
+    wanted = "the loss must be a mean over the samples of the batch, got: one whose gradients are 2 times as large"
+    for rows in (None, 8):
+        for reduced in (lambda per: per.sum(), lambda per: per.sum() / 8, lambda per: paddle.scale(per.sum(), 0.5)):
+            refused(*program_of(lambda x, y: reduced(F.cross_entropy(nn.Linear(4, 3)(x), y, reduction="none")), rows), wanted, trainers=2)
+    main, scope = program_of(lambda x, y: F.cross_entropy(nn.Linear(4, 3)(x), y, reduction="none").sum())
+    commsched.paddle.transpile(main, BATCH, scope=scope, trainers=1)
+    main, scope = program_of(lambda x, y: F.cross_entropy(nn.Linear(4, 3)(x), y, reduction="none").mean())
+    commsched.paddle.transpile(main, BATCH, scope=scope, trainers=2)

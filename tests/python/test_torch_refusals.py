@@ -266,3 +266,18 @@ def test_rates_that_the_step_sets():
     rate = optimizer.param_groups[0]["lr"]
     assert "must not set rates or options of its optimizer" in refused(loss, model, optimizer=lambda m: optimizer)
     assert optimizer.param_groups[0]["lr"] == rate
+
+
+def test_a_loss_that_is_a_sum():
+    """Its parts would be averaged. By PyTorch's own criteria, and by hand."""
+    wanted = "the loss must be a mean over the samples of the batch, got: one whose gradients are 2 times as large"
+    labels = torch.tensor([0, 1, 2, 1])
+    for loss, model, batch in ((nn.CrossEntropyLoss(reduction="sum"), nn.Linear(3, 5), (X, labels)), (nn.MSELoss(reduction="sum"), None, (X, Y)),
+                               (lambda m, x, y: (m(x) - y).pow(2).sum() / 4, None, (X, Y)),
+                               (lambda m, x, y: {"error": (m(x) - y).abs().sum(1).sum() / 4, "other": m(x).mean()}, None, (X, Y))):
+        assert wanted in refused(loss, model, batch, cluster=2)
+    for loss in (lambda m, x, y: (m(x) - y).pow(2).sum() / x.shape[0], nn.MSELoss(), lambda m, x, y: (m(x) - y).abs().sum(1).mean()):
+        model = nn.Linear(3, 1)
+        commsched.torch.transpile(model, sgd(model), loss, (X, Y), cluster=2)
+    model = nn.Linear(3, 1)
+    commsched.torch.transpile(model, sgd(model), nn.MSELoss(reduction="sum"), (X, Y), cluster=1)

@@ -16,6 +16,7 @@ import numpy as np
 from ..errors import FrontEndError
 from . import jax_keys
 from .base import BatchArgument, Description, Slot, check_part
+from .doubling import check_mean
 from .jax_arguments import NoNewValue, check_arguments, check_functions, forgotten_batch
 from .jax_constants import kept, without
 from .jax_gradient import marking
@@ -92,7 +93,7 @@ def _lower(flat: Callable, specs):
 
 
 def _lower_step(flat: Callable, specs):
-    """Traces; if the user marks gradients, a second time with only those marks."""
+    """The module, and whether the user marks gradients: then it is traced a second time, with only those marks."""
     def attempt(automatic):
         with marking(automatic) as state:
             module = _lower(lambda *a: flat(*a), specs)
@@ -104,7 +105,7 @@ def _lower_step(flat: Callable, specs):
     if explicit:
         jax.clear_caches()
         module, _ = attempt(False)
-    return module
+    return module, explicit
 
 
 class _Match:
@@ -243,10 +244,13 @@ def describe(step: Callable, arguments: tuple, *, params: int = 0, batch: Sequen
         return match(step(*_unflatten(all_leaves, values, empty)))
     all_shapes = [[a.shape for a in leaves.arrays] for leaves in all_leaves]
     with forgotten_batch(names, all_shapes, params, batch, constant, lambda: match.unmatched):
-        module = _lower_step(flat, specs)
+        module, explicit = _lower_step(flat, specs)
     samples = {shape[0] for i in batch for shape in all_leaves[i].shapes}
     if len(samples) > 1:
         raise FrontEndError(f"batch arguments must have one number of samples, got: {sorted(samples)}")
+    doubled = [jax.ShapeDtypeStruct((2 * s.shape[0], *s.shape[1:]), s.dtype) if kind == "batch" else s
+               for (kind, _), s in zip(kinds, specs)]
+    check_mean(flat, specs, flat, doubled, workers * devices, not explicit)
     printer = Printer()
     spec = FunctionSpec(name, kinds, match.results, True, samples.pop() if samples else None,
                         match.scalars, row_sparse)

@@ -14,6 +14,7 @@ import numpy as np
 from ..errors import FrontEndError
 from ..frontend import jax_worker
 from ..frontend.base import BatchArgument, Description, Slot, check_part
+from ..frontend.doubling import check_mean, doubled
 from ..frontend.jax_frontend import _lower
 from ..frontend.jax_gradient import marking
 from ..frontend.located import Located, free_name
@@ -96,13 +97,13 @@ def describe(step: Step, arguments: tuple, *, workers: int, devices: int = 1, se
         specs = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in initial]
         specs += [jax.ShapeDtypeStruct(shape, s.dtype) for shape, s in zip(shapes, captured.batches)]
 
-        def flat(*arrays):
+        def flat(*arrays, part=samples // parts):
             inputs, next_seed, random = list(arrays), [], None
             if names.seed:
                 kept, drawn = jax.random.split(jax.random.wrap_key_data(inputs.pop(len(carried))))
                 random, next_seed = jax.random.fold_in(drawn, jax_worker.worker_index()), [jax.random.key_data(kept)]
             given = {s.id: value for s, value in zip([*carried, *captured.batches], inputs)}
-            found = interpret.run(captured, given, located, (samples, samples // parts), random)
+            found = interpret.run(captured, given, located, (part * parts, part), random)
             updates = {n: found[i] for n, i in captured.updates.items() if found[i] is not None}
             results[:] = [("updates", n) for n in updates] + [("updates", names.seed or "")] * len(next_seed)
             results.extend(("metric", n) for n in names.metrics.values())
@@ -110,6 +111,7 @@ def describe(step: Step, arguments: tuple, *, workers: int, devices: int = 1, se
                 _metric(n, found[i]) for n, i in captured.metrics.items()]
         with marking(False):
             module = _lower(flat, specs)
+        check_mean(flat, specs, lambda *arrays: flat(*arrays, part=2 * samples // parts), doubled(specs, len(initial)), parts, False)
     kinds = [("param", s.name) for s in captured.params] + [("state", s.name) for s in captured.state]
     kinds += [("state", names.seed)] if names.seed else []
     slots = [Slot(n, k, a) for (k, n), a in zip(kinds, initial)]

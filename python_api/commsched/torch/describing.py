@@ -17,6 +17,7 @@ from torch.utils import _pytree as pytree
 from ..errors import FrontEndError
 from ..frontend import jax_worker
 from ..frontend.base import BatchArgument, Description, Slot, check_part
+from ..frontend.doubling import check_mean, doubled
 from ..frontend.jax_frontend import _lower, path_name
 from ..frontend.jax_gradient import marking
 from ..frontend.located import Located, free_name
@@ -148,6 +149,34 @@ def _captured(step: Step, own: Layout, batch: Batch, parts: int) -> Graph:
     return graph
 
 
+def _may_be_a_sum(graph: Graph) -> bool:
+    """Whether the loss may have a sum over the batch in it that nothing divides that is computed itself, as a count."""
+    def scalar(node: Any) -> bool:
+        return isinstance(node, torch.fx.Node) and getattr(node.meta.get("val"), "ndim", None) == 0
+    waiting, seen = [list(graph.graph.graph.nodes)[-1].args[0][0]], set()
+    while waiting:
+        node = waiting.pop()
+        if not scalar(node) or node in seen:
+            continue
+        seen.add(node)
+        name = str(node.target)
+        if name.startswith("aten.div") and all(map(scalar, node.args[:2])):
+            continue
+        if not name.startswith("aten.mean") and any(not scalar(n) for n in node.all_input_nodes):
+            return True
+        waiting += node.all_input_nodes
+    return False
+
+
+def _captured_twice(step: Step, own: Layout, batch: Batch, parts: int) -> Optional[Graph]:
+    """Of a worker's part with every sample twice; None of a step that takes its number of samples only."""
+    both = [torch.cat([t, t]) for t in batch.tensors]
+    try:
+        return _captured(step, own, Batch(pytree.tree_unflatten(both, batch.tree), argument_names(step)), parts)
+    except FrontEndError:
+        return None
+
+
 def describe(step: Step, arguments: tuple, *, workers: int, devices: int = 1, seed: int = 0,
              location_root: Optional[str] = None) -> Description:
     """See base.FrontEnd. arguments: the example batch."""
@@ -179,17 +208,21 @@ def describe(step: Step, arguments: tuple, *, workers: int, devices: int = 1, se
         kept, results = _kept(graph, slot_names, len(own.params))
         _check_apart(own, {n for _, n in results})
 
-        def flat(*arrays):
+        def flat(*arrays, of=graph):
             inputs, seed_, random = list(arrays), None, None
             if seeds:
                 key = jax.random.wrap_key_data(inputs.pop(len(carried) - 1))
                 seed_, drawn = jax.random.split(key)
                 random = jax.random.fold_in(drawn, jax_worker.worker_index())
-            outputs = interpret.run(graph.graph, inputs, located, inputs[: len(own.params)], random)
+            outputs = interpret.run(of.graph, inputs, located, inputs[: len(own.params)], random)
             updates = [inputs[i] if o is None else outputs[o] for i, o in kept]
             return updates + ([jax.random.key_data(seed_)] if seeds else []) + outputs[: len(graph.metrics)]
         with marking(False):
             module = _lower(flat, specs)
+        if workers * devices > 1 and _may_be_a_sum(graph):
+            twice = _captured_twice(step, own, batch, workers * devices)
+            if twice is not None:
+                check_mean(flat, specs, lambda *arrays: flat(*arrays, of=twice), doubled(specs, len(carried)), workers * devices, False)
     kinds = [("param" if i < len(own.params) and graph.marked[i] else "state", n)
              for i, n in enumerate([*slot_names, *rates, *seeds])] + [("batch", n) for n in batch_names]
     metrics = [own.free(n) for n in graph.metrics]
