@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "grpc/base/shared_loop.h"
 
+#include <sched.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 
 namespace commsched::transport {
 
@@ -17,6 +19,9 @@ using runtime::MutexLock;
 namespace {
 
 thread_local const SharedLoop *running = nullptr;
+
+// How long it only yields after there was something: about what it takes to be woken.
+constexpr auto kYielding = std::chrono::microseconds(30);
 
 }  // namespace
 
@@ -61,6 +66,7 @@ void SharedLoop::Remove(Source *source) {
 void SharedLoop::Run() {
   running = this;
   std::array<epoll_event, 16> events;
+  runtime::Clock::time_point worked = runtime::Clock::now();
   // Sources that are awake, by index: one that removes itself becomes null.
   const auto work = [this](size_t i) { return awake_[i] != nullptr && awake_[i]->Work(); };
   while (true) {
@@ -75,6 +81,12 @@ void SharedLoop::Run() {
     }
     bool any = false;
     for (size_t i = 0; i < awake_.size(); ++i) any |= work(i);
+    const runtime::Clock::time_point now = runtime::Clock::now();
+    if (any) worked = now;
+    if (!any && now - worked < kYielding) {
+      sched_yield();
+      continue;
+    }
     if (!any)
       for (size_t i = 0; i < awake_.size(); ++i) {
         if (awake_[i] != nullptr) awake_[i]->Arm();

@@ -47,13 +47,14 @@ class Incoming : public std::enable_shared_from_this<Incoming> {
       reader_.Pass();
       held_.push_back(true);
       hold->number = passed_++;
+      hold->bytes = message.payload.size();
     }
     hold->of = shared_from_this();
     // gRPC does not write to slices that it did not make.
     return grpc::Slice(const_cast<std::byte *>(message.payload.data()), message.payload.size(),
                        &Incoming::LetGo, hold);
   }
-  void Skip() {
+  void Skip(const Reader::Message &message) {
     uint64_t number;
     {
       MutexLock lock(&mu_);
@@ -61,19 +62,22 @@ class Incoming : public std::enable_shared_from_this<Incoming> {
       held_.push_back(true);
       number = passed_++;
     }
-    Give(number);
+    Give(number, message.payload.size());
   }
 
  private:
   struct Hold {
     std::shared_ptr<Incoming> of;
     uint64_t number;
+    size_t bytes;
   };
   static void LetGo(void *pointer) {
     std::unique_ptr<Hold> hold(static_cast<Hold *>(pointer));
-    hold->of->Give(hold->number);
+    hold->of->Give(hold->number, hold->bytes);
   }
-  void Give(uint64_t number) {
+  // Who waits for room is woken when half of all is free again, or nothing is left: not for
+  // each packet.
+  void Give(uint64_t number, size_t bytes) {
     bool wakes = false;
     {
       MutexLock lock(&mu_);
@@ -82,7 +86,12 @@ class Incoming : public std::enable_shared_from_this<Incoming> {
         held_.pop_front();
         ++given_;
         reader_.Give(std::memory_order_seq_cst);
-        wakes |= reader_.WakesWriter();
+      }
+      free_bytes_ += bytes;
+      Reader::Message next;
+      if (free_bytes_ >= wire_->shape().largest() || !reader_.Peek(&next)) {
+        free_bytes_ = 0;
+        wakes = reader_.WakesWriter();
       }
     }
     if (wakes) wire_->WakePeer();
@@ -94,6 +103,7 @@ class Incoming : public std::enable_shared_from_this<Incoming> {
   // Of the messages that were passed and not given back.
   std::deque<bool> held_ ABSL_GUARDED_BY(mu_);
   uint64_t passed_ ABSL_GUARDED_BY(mu_) = 0, given_ ABSL_GUARDED_BY(mu_) = 0;
+  size_t free_bytes_ ABSL_GUARDED_BY(mu_) = 0;  // since the writer was looked after
 };
 
 class SharedStream final : public Stream,
@@ -301,7 +311,7 @@ class SharedStream final : public Stream,
     } else {
       parts_.append(reinterpret_cast<const char *>(message.payload.data()),
                     message.payload.size());
-      incoming_->Skip();
+      incoming_->Skip(message);
       if (header.more != 0) return true;
       slice = grpc::Slice(parts_);
       parts_ = std::string();
