@@ -115,6 +115,7 @@ int main(int argc, char **argv) {
   options.peers = arguments.peers;
   commsched::transport::GrpcOptions grpc;
   grpc.threads = static_cast<int>(arguments.threads);
+  grpc.shared_memory = false;  // it is the network that is measured
   if (arguments.chunk > 0) grpc.chunk_bytes = arguments.chunk;
   auto connected = commsched::transport::ConnectGrpc(options, grpc);
   if (!connected.ok()) Die(connected.status().ToString());

@@ -2,12 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Control messages between ranks of one host, without MPI: each rank has a block
-// of memory that it writes and the others map for reading. In it is a lane for
-// every peer: what goes to it, a ring of descriptors and one of payloads, and how
-// much of the peer's own lane has been taken. A descriptor is there once it has
-// the number of its message, so that the reader looks at one line of the cache.
-//
-// The peer's memory is not trusted: what does not fit its lane is an error.
+// of memory that it writes and the others map for reading. In it is a lane
+// (runtime/transport/lane.h) for every peer.
 //
 // Threading: one thread at a time writes to a peer, and one reads from it; they
 // need not be the same.
@@ -15,11 +11,12 @@
 #define COMMSCHED_MPI_RINGS_H
 
 #include <cstddef>
-#include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "absl/types/span.h"
 #include "mpi/wire.h"
+#include "runtime/transport/lane.h"
 
 namespace commsched::transport::mpi {
 
@@ -36,37 +33,29 @@ class Rings {
   // From now on `peer` can be written to and read from. `block` is its own, of
   // the same number of nodes, which has been zeros at the beginning too.
   void Join(int peer, const std::byte *block);
-  bool joined(int peer) const { return peers_[size_t(peer)].theirs != nullptr; }
+  bool joined(int peer) const { return peers_[size_t(peer)].has_value(); }
 
   // False if there is no room for it now.
   bool Write(int to, const Header &header, absl::Span<const std::byte> payload);
 
-  struct Message {
-    Header header;
-    absl::Span<const std::byte> payload;  // until it is taken
-    bool sound = true;                    // false: the lane is damaged
-  };
+  using Message = runtime::LaneReader<Header>::Message;
   // The oldest message that was not taken; false if there is none.
-  bool Read(int from, Message *message) const;
+  bool Read(int from, Message *message) const {
+    return peers_[size_t(from)]->reader.Peek(message);
+  }
   // Whether there is one behind it.
-  bool More(int from) const;
+  bool More(int from) const { return peers_[size_t(from)]->reader.More(); }
   void Take(int from);
 
  private:
-  struct Descriptor;
-  struct Lane;
   struct Peer {
-    Lane *mine = nullptr;
-    const Lane *theirs = nullptr;
-    uint64_t read = 0;  // messages of theirs
-    // Of the own lane: messages, and bytes of payload, each since the beginning.
-    uint64_t written = 0, freed = 0;
-    uint64_t head = 0, tail = 0;
-    std::vector<uint64_t> ends;  // of the payloads, by slot
+    runtime::LaneWriter<Header> writer;
+    runtime::LaneReader<Header> reader;
   };
 
   const int rank_;
-  std::vector<Peer> peers_;
+  std::byte *const own_;
+  std::vector<std::optional<Peer>> peers_;
 };
 
 }  // namespace commsched::transport::mpi

@@ -64,34 +64,38 @@ Admission Greeting(const std::string &nonce) {
 // The dialling side until the stream is its handler's.
 class Prover final : public StreamHandler {
  public:
-  Prover(StreamHandler *handler, std::string token, std::string first)
-      : handler_(handler), token_(std::move(token)), first_(std::move(first)) {}
+  Prover(StreamHandler *handler, std::string token, std::string first, Sharing *sharing)
+      : handler_(handler),
+        token_(std::move(token)),
+        first_(std::move(first)),
+        sharing_(sharing) {}
 
   std::shared_ptr<Stream> Dial(std::shared_ptr<grpc::Channel> channel,
                                grpc::CompletionQueue *queue, const char *method,
                                bool patient) {
-    MutexLock lock(&mu_);  // OnOpen waits until stream_ is set
-    return stream_ = transport::Dial(std::move(channel), queue, this, method, patient);
+    return transport::Dial(std::move(channel), queue, this, method, patient);
   }
 
-  void OnOpen() override {
-    {
-      MutexLock lock(&mu_);
-      kept_ = stream_;
-    }
+  void OnOpen(std::shared_ptr<Stream> stream) override {
+    kept_ = std::move(stream);
     kept_->Write(BufferOf(Greeting(nonce_).SerializeAsString()));
   }
 
   void OnWritten(bool ok) override {
-    if (!ok || !proved_) return kept_->Read();
-    kept_->set_handler(handler_);
-    handler_->OnOpen();
-    delete this;
+    if (!ok || !proved_ || wire_ != nullptr) return kept_->Read();
+    HandOver(kept_);
   }
 
   void OnRead(grpc::ByteBuffer packet) override {
     Admission message, own;
     const bool parsed = Parse(packet, &message);
+    if (proved_) {
+      if (!parsed) return Refuse();
+      auto shared = message.shares() ? ShareStream(kept_, std::move(wire_), &sharing_->loop)
+                                     : kept_;
+      if (shared == nullptr) return Drop();
+      return HandOver(std::move(shared));
+    }
     if (theirs_.empty()) {
       if (!parsed || !IsGreeting(message)) return Refuse();
       theirs_ = message.nonce();
@@ -102,6 +106,8 @@ class Prover final : public StreamHandler {
         return Refuse();
       own.set_proof(Proof(token_, "first", nonce_, theirs_, first_));
       own.set_first(first_);
+      if (message.has_offer()) TakeOffer(message.offer());
+      own.set_shares(wire_ != nullptr);
       proved_ = true;
     }
     if (!kept_->Write(BufferOf(own.SerializeAsString()))) kept_->Read();
@@ -109,9 +115,6 @@ class Prover final : public StreamHandler {
 
   void OnClosed(absl::Status status) override {
     // The stranger's own words, if it is one, are of no interest.
-    {
-      MutexLock lock(&mu_);  // Dial has returned
-    }
     if (refused_)
       status = absl::PermissionDeniedError("it does not have the job token");
     else if (status.code() == absl::StatusCode::kUnauthenticated)
@@ -126,8 +129,23 @@ class Prover final : public StreamHandler {
   }
 
  private:
+  void HandOver(std::shared_ptr<Stream> stream) {
+    stream->set_handler(handler_);
+    handler_->OnOpen(std::move(stream));
+    delete this;
+  }
+  void TakeOffer(const Offer &offer) {
+    const std::string host = sharing_ == nullptr ? "" : HostName();
+    if (host.empty() || host != offer.host()) return;
+    // What cannot be shared goes over the stream.
+    if (auto wire = JoinSharedWire(offer.socket(), offer.key(), sharing_->payload); wire.ok())
+      wire_ = *std::move(wire);
+  }
   void Refuse() {
     refused_ = true;
+    Drop();
+  }
+  void Drop() {
     kept_->Cancel();
     kept_->Read();  // sees the end
   }
@@ -136,10 +154,9 @@ class Prover final : public StreamHandler {
   const std::string token_, first_, nonce_ = NewNonce();
   std::string theirs_;
   bool proved_ = false, refused_ = false;
-  std::shared_ptr<Stream> kept_;  // for the one event under way
-
-  runtime::Mutex mu_;
-  std::shared_ptr<Stream> stream_ ABSL_GUARDED_BY(mu_);
+  Sharing *const sharing_;
+  std::shared_ptr<SharedWire> wire_;  // if the other side has taken it
+  std::shared_ptr<Stream> kept_;      // since it is open
 };
 
 }  // namespace
@@ -174,8 +191,10 @@ std::shared_ptr<Stream> DialWithProof(std::shared_ptr<grpc::Channel> channel,
                                       StreamHandler *handler,
                                       const std::string &token,
                                       const grpc::ByteBuffer &first,
-                                      const char *method, bool patient) {
-  auto *prover = new Prover(handler, token, BytesOf(first));
+                                      const char *method, bool patient,
+                                      Sharing *sharing) {
+  if (sharing != nullptr && !sharing->enabled) sharing = nullptr;
+  auto *prover = new Prover(handler, token, BytesOf(first), sharing);
   return prover->Dial(std::move(channel), queue, method, patient);
 }
 
@@ -205,21 +224,38 @@ class Gate::Visitor final : public StreamHandler {
                                                 message.first()));
     };
     if (proved_) {
+      if (answered_) return Refuse("it spoke where it was to wait");
       if (!proves("first")) return Refuse(kNoProof);
-      if (!gate_->LetIn(this)) return stream_->Read();  // it is being dropped
-      admitted_(stream_, BufferOf(message.first()));
-      gate_->Gone(this);
-      delete this;
+      first_ = message.first();
+      if (!message.shares() || offer_ == nullptr) return Pass(stream_);
+      Admission own;
+      if (auto wire = offer_->Take(); wire.ok()) wire_ = *std::move(wire);
+      own.set_shares(wire_ != nullptr);
+      answered_ = true;
+      if (!stream_->Write(BufferOf(own.SerializeAsString()))) stream_->Read();
       return;
     }
     if (!proves("dials")) return Refuse(kNoProof);
     proved_ = true;
     Admission own;
     own.set_proof(Proof(gate_->token(), "accepts", theirs_, nonce_));
+    const std::string host = gate_->sharing() == nullptr ? "" : HostName();
+    if (!host.empty() && (offer_ = SharedOffer::Make()) != nullptr) {
+      own.mutable_offer()->set_host(host);
+      own.mutable_offer()->set_socket(offer_->socket());
+      own.mutable_offer()->set_key(offer_->key());
+    }
     if (!stream_->Write(BufferOf(own.SerializeAsString()))) stream_->Read();
   }
 
-  void OnWritten(bool) override { stream_->Read(); }
+  void OnWritten(bool ok) override {
+    if (!ok || !answered_) return stream_->Read();
+    if (wire_ == nullptr) return Pass(stream_);
+    auto shared = ShareStream(stream_, std::move(wire_), &gate_->sharing()->loop);
+    if (shared != nullptr) return Pass(std::move(shared));
+    stream_->End(absl::UnavailableError("shared memory"));
+    stream_->Read();
+  }
 
   void OnClosed(absl::Status) override {
     gate_->Gone(this);
@@ -227,6 +263,15 @@ class Gate::Visitor final : public StreamHandler {
   }
 
  private:
+  void Pass(std::shared_ptr<Stream> stream) {
+    if (!gate_->LetIn(this)) {  // it is being dropped
+      stream->set_handler(this);
+      return stream->Read();
+    }
+    admitted_(std::move(stream), BufferOf(first_));
+    gate_->Gone(this);
+    delete this;
+  }
   void Refuse(absl::string_view why) {
     gate_->Log(stream_->peer(), why);
     stream_->End(absl::UnauthenticatedError("refused"));
@@ -238,13 +283,18 @@ class Gate::Visitor final : public StreamHandler {
   const Admitted admitted_;
   const Clock::time_point since_ = Clock::now();
   const std::string nonce_ = NewNonce();
-  std::string theirs_;
-  bool proved_ = false;
+  std::string theirs_, first_;
+  bool proved_ = false, answered_ = false;
+  std::unique_ptr<SharedOffer> offer_;
+  std::shared_ptr<SharedWire> wire_;  // that the other side has passed
 };
 
 Gate::Gate(std::string token, std::chrono::nanoseconds patience,
-           std::function<void(const std::string &)> log)
-    : token_(std::move(token)), patience_(patience), log_(std::move(log)) {}
+           std::function<void(const std::string &)> log, Sharing *sharing)
+    : token_(std::move(token)),
+      patience_(patience),
+      log_(std::move(log)),
+      sharing_(sharing != nullptr && sharing->enabled ? sharing : nullptr) {}
 
 void Gate::Take(std::shared_ptr<Stream> stream, Admitted admitted) {
   auto *visitor = new Visitor(this, stream, std::move(admitted));

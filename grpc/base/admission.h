@@ -21,6 +21,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/string_view.h"
+#include "grpc/base/shared_stream.h"
 #include "grpc/base/stream.h"
 #include "runtime/base/sync.h"
 
@@ -43,7 +44,8 @@ std::string Proof(absl::string_view token, absl::string_view line,
 bool ProofsEqual(absl::string_view a, absl::string_view b);
 
 // Calls `method` as Dial does and proves the token, with `first` as the first
-// packet. `handler` hears OnOpen when the other side has proved it too; nothing is
+// packet. With `sharing`, which outlives the stream, packets go through shared memory where
+// both sides are on one host and want that. `handler` hears OnOpen when the other side has proved it too; nothing is
 // under way on the stream then. Else it hears OnClosed only, with
 // kUnauthenticated if the other side refuses this one, and kPermissionDenied if that
 // one has not the token.
@@ -52,7 +54,8 @@ std::shared_ptr<Stream> DialWithProof(std::shared_ptr<grpc::Channel> channel,
                                       StreamHandler *handler,
                                       const std::string &token,
                                       const grpc::ByteBuffer &first,
-                                      const char *method, bool patient);
+                                      const char *method, bool patient,
+                                      Sharing *sharing = nullptr);
 
 // Of a process that accepts. Outlives its streams: until Close.
 // Threading: all methods may be called from any thread.
@@ -62,10 +65,10 @@ class Gate {
   // first packet. Called by a completion-queue thread.
   using Admitted = std::function<void(std::shared_ptr<Stream>, grpc::ByteBuffer)>;
 
-  // `log` gets a line for some of those who are refused, from any thread; may be
+  // `sharing`: as in DialWithProof. `log` gets a line for some of those who are refused, from any thread; may be
   // null. Who takes longer than `patience` is dropped.
   Gate(std::string token, std::chrono::nanoseconds patience,
-       std::function<void(const std::string &)> log);
+       std::function<void(const std::string &)> log, Sharing *sharing = nullptr);
 
   void Take(std::shared_ptr<Stream> stream, Admitted admitted);
 
@@ -91,10 +94,13 @@ class Gate {
   std::vector<std::shared_ptr<Stream>> Waiting(runtime::Clock::time_point since) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::string_view token() const { return token_; }
+  // Null: none.
+  Sharing *sharing() const { return sharing_; }
 
   const std::string token_;
   const std::chrono::nanoseconds patience_;
   const std::function<void(const std::string &)> log_;
+  Sharing *const sharing_;
 
   mutable runtime::Mutex mu_;
   runtime::CondVar changed_;

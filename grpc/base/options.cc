@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "grpc/base/address.h"
+#include "grpc/base/shared_wire.h"
 
 namespace commsched::transport {
 namespace {
@@ -48,6 +49,8 @@ GrpcOptions Clamped(GrpcOptions options) {
   options.chunk_bytes =
       (std::clamp<size_t>(options.chunk_bytes, 64, kMaxChunk) + 63) / 64 * 64;
   options.eager_bytes = std::min(options.eager_bytes, kMaxChunk);
+  options.shared_bytes = SharedBytes(options.shared_bytes);
+  options.shared_memory = options.shared_memory && SharesMemory();
   return options;
 }
 

@@ -38,6 +38,11 @@ struct GrpcOptions {
   // behind the others finds them there; if it had to ask for them first, it
   // would stay behind.
   size_t eager_bytes = size_t{4} << 20;
+  // Between processes of one host and one network namespace packets go through memory that
+  // both share, if both want it, of so many bytes each way: a power of two. The environment
+  // variable COMMSCHED_SHARED_MEMORY=0 turns it off too.
+  bool shared_memory = true;
+  size_t shared_bytes = size_t{1} << 20;
   // A peer that answers nothing at all, not even at the level of TCP and
   // HTTP/2, is lost after at most twice this time.
   absl::Duration keepalive = absl::Seconds(10);

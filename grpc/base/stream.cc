@@ -97,7 +97,7 @@ class DialledStream final : public StreamBase {
     HandOver();
   }
 
-  bool Write(const grpc::ByteBuffer &packet) override {
+  bool Write(grpc::ByteBuffer &&packet) override {
     {
       MutexLock lock(&mu_);
       if (finishing_ || ended_) return false;
@@ -128,7 +128,7 @@ class DialledStream final : public StreamBase {
       MutexLock lock(&mu_);  // Start has returned
     }
     if (ok) {
-      handler_->OnOpen();
+      handler_->OnOpen(shared_from_this());
     } else {
       Finish();
     }
@@ -201,7 +201,7 @@ class AcceptedStream final : public StreamBase {
     HandOver();
   }
 
-  bool Write(const grpc::ByteBuffer &packet) override {
+  bool Write(grpc::ByteBuffer &&packet) override {
     {
       MutexLock lock(&mu_);
       if (finishing_ || finish_wanted_) return false;

@@ -20,7 +20,9 @@
 #include <grpcpp/support/async_stream.h>
 #include <grpcpp/support/byte_buffer.h>
 
+#include <cstddef>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 
@@ -40,10 +42,14 @@ class Event {
   virtual void Happened(bool ok) = 0;
 };
 
+class Stream;
+
 class StreamHandler {
  public:
   virtual ~StreamHandler() = default;
-  virtual void OnOpen() {}  // dialling side only: Read and Write may begin
+  // Dialling side only: Read and Write of `stream` may begin, which may be another one
+  // than Dial has returned.
+  virtual void OnOpen(std::shared_ptr<Stream> stream) { (void)stream; }
   virtual void OnRead(grpc::ByteBuffer packet) = 0;
   // Not ok: the stream is broken; Read goes on until it is closed.
   virtual void OnWritten(bool ok) = 0;
@@ -61,8 +67,9 @@ class Stream {
   virtual void set_handler(StreamHandler *handler) = 0;
   // Does nothing if the stream has ended.
   virtual void Read() = 0;
-  // False if the stream has ended: nothing was done, OnWritten is not called.
-  virtual bool Write(const grpc::ByteBuffer &packet) = 0;
+  // False if the stream has ended: nothing was done, OnWritten is not called. Else it may be
+  // called before this returns, where copies().
+  virtual bool Write(grpc::ByteBuffer &&packet) = 0;
   // No Write follows; further calls do nothing. The accepting side ends the
   // call with `status`; on the dialling side it is ignored, and the other side
   // ends the call.
@@ -71,6 +78,11 @@ class Stream {
   virtual void Cancel() = 0;
   // Address of the other side, as gRPC sees it.
   virtual std::string peer() = 0;
+  // Whether packets are copied: then they are let go of before OnWritten, by its thread, which
+  // holds no lock.
+  virtual bool copies() const { return false; }
+  // Longer packets are better not made.
+  virtual size_t packet_bytes() const { return std::numeric_limits<size_t>::max(); }
 };
 
 inline constexpr char kConnectMethod[] =

@@ -140,6 +140,7 @@ class GrpcTransport final : public runtime::Transport, public Greeter {
   Hello OwnHello(int to) const override;
   Link *link(int peer) const override { return links_[peer].get(); }
   const std::string &token() const override { return grpc_.security.token; }
+  Sharing *sharing() override { return &sharing_; }
   void RefusedStranger(absl::string_view peer, absl::string_view why) override {
     gate_.Log(peer, why);
   }
@@ -148,11 +149,12 @@ class GrpcTransport final : public runtime::Transport, public Greeter {
 
   const TransportOptions options_;
   const GrpcOptions grpc_;
+  Sharing sharing_{.enabled = grpc_.shared_memory, .payload = grpc_.shared_bytes};
   Monitor monitor_;
   Callbacks callbacks_{&monitor_};
   std::vector<std::unique_ptr<Link>> links_;          // by rank; only of partners
   std::map<int, std::unique_ptr<Dialler>> diallers_;  // of lower ranks
-  Gate gate_{grpc_.security.token, kPatience, grpc_.log};
+  Gate gate_{grpc_.security.token, kPatience, grpc_.log, &sharing_};
   RawService service_;
   std::unique_ptr<grpc::ServerCompletionQueue> queue_;
   std::unique_ptr<grpc::Server> server_;
@@ -349,6 +351,7 @@ void GrpcTransport::Close(absl::Duration flush) {
     // Memory that gRPC still refers to is in writes to peers that do not read:
     // these end with the connections, at the latest after the keepalive time.
     monitor_.Wait(Clock::time_point::max(), [&] { return callbacks_.idle(); });
+    sharing_.loop.Stop();
     queue_->Shutdown();
     for (std::thread &thread : threads_) thread.join();
     server_ = nullptr;

@@ -104,7 +104,8 @@ void Dialler::DialIfIdle() {
   if (stopped_ || done_ || stream_ != nullptr) return;
   stream_ = DialWithProof(channel_, queue_, this, greeter_->token(),
                           PacketOf(greeter_->OwnHello(peer_)), kConnectMethod,
-                          /*patient=*/false);  // so that its error says what is wrong
+                          /*patient=*/false,  // so that its error says what is wrong
+                          greeter_->sharing());
 }
 
 void Dialler::Stop() {
@@ -128,11 +129,10 @@ absl::Status Dialler::last_error() const {
 }
 
 // The Hello has been sent with the proof.
-void Dialler::OnOpen() {
-  std::shared_ptr<Stream> stream;
+void Dialler::OnOpen(std::shared_ptr<Stream> stream) {
   {
     MutexLock lock(&mu_);
-    stream = stream_;
+    stream_ = stream;
   }
   stream->Read();
 }

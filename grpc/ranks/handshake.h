@@ -29,6 +29,7 @@ class Greeter {
   virtual Hello OwnHello(int to) const = 0;
   virtual Link *link(int peer) const = 0;  // null: it is no partner
   virtual const std::string &token() const = 0;
+  virtual Sharing *sharing() = 0;
   // For the log.
   virtual void RefusedStranger(absl::string_view peer, absl::string_view why) = 0;
   // A rank of this job, as it seems, does not fit; or refuses this rank.
@@ -56,7 +57,7 @@ class Dialler final : public StreamHandler {
   void DropChannel() { channel_ = nullptr; }
   absl::Status last_error() const;
 
-  void OnOpen() override;
+  void OnOpen(std::shared_ptr<Stream> stream) override;
   void OnRead(grpc::ByteBuffer packet) override;
   void OnWritten(bool) override {}
   void OnClosed(absl::Status status) override;

@@ -53,6 +53,9 @@ bool Link::Open(std::shared_ptr<Stream> stream, const Hello &theirs,
     opened_ = true;
     dropped = dropped_;
     stream_ = stream;
+    copies_ = stream->copies();
+    packet_size_ =
+        runtime::core::PacketSize(std::min(settings_.chunk_bytes, stream->packet_bytes()));
     std::vector<Matcher::Going> going;
     matcher_.Open({theirs.eager_bytes(), theirs.unexpected_bytes()}, &going, &controls_);
     for (const Matcher::Going &g : going) Go(g);
@@ -60,7 +63,7 @@ bool Link::Open(std::shared_ptr<Stream> stream, const Hello &theirs,
     stream->set_handler(this);
     writing_ = reply != nullptr;
   }
-  if (reply != nullptr && !stream->Write(*reply)) OnWritten(false);
+  if (reply != nullptr && !stream->Write(std::move(*reply))) OnWritten(false);
   stream->Read();
   if (dropped) stream->Cancel();
   monitor_->Notify();
@@ -170,7 +173,7 @@ void Link::Pump() {
     writing_ = true;
     stream = stream_;
   }
-  if (!stream->Write(packet)) OnWritten(false);
+  if (!stream->Write(std::move(packet))) OnWritten(false);
 }
 
 void Link::OnWritten(bool ok) {

@@ -127,6 +127,7 @@ class Link final : public StreamHandler {
   using Ended = std::vector<std::pair<Done, absl::Status>>;
 
   static void ReleaseSlice(void *outgoing);
+  static void ReleaseCopied(void *outgoing);
   static void Complete(Outgoing *outgoing);
   static void Release(Outgoing *outgoing, std::vector<Outgoing *> &released);
   void Run(std::vector<Outgoing *> released, Ended ended);
@@ -165,6 +166,7 @@ class Link final : public StreamHandler {
   mutable runtime::Mutex mu_;
   std::shared_ptr<Stream> stream_ ABSL_GUARDED_BY(mu_);
   bool opened_ ABSL_GUARDED_BY(mu_) = false;
+  bool copies_ ABSL_GUARDED_BY(mu_) = false;  // as the stream does
   bool writing_ ABSL_GUARDED_BY(mu_) = false;
   bool last_written_ ABSL_GUARDED_BY(mu_) = false;  // the last word is in a packet
   bool dropped_ ABSL_GUARDED_BY(mu_) = false;

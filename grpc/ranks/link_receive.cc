@@ -41,7 +41,8 @@ void Receive::Take(absl::Span<const std::byte> piece) {
 void Link::Recv(MessageTag tag, std::unique_ptr<Receive> unique) {
   callbacks_->Begin();
   std::shared_ptr<Receive> receive = std::move(unique);
-  absl::Status failure, breach;
+  absl::Status failure;
+  std::optional<LinkEnd::Outcome> breach;
   Ended ended;
   std::optional<std::vector<std::byte>> message;
   bool whole = false;
@@ -57,7 +58,8 @@ void Link::Recv(MessageTag tag, std::unique_ptr<Receive> unique) {
       } else if (absl::IsAlreadyExists(here.status())) {
         failure = absl::InvalidArgumentError(here.status().message());
       } else {
-        breach = here.status();
+        // At once: of what comes next of the message nothing is known any more.
+        breach = end_.Breach(here.status());
       }
       QueueControls();
     } else {
@@ -68,8 +70,8 @@ void Link::Recv(MessageTag tag, std::unique_ptr<Receive> unique) {
                                                    : TooLate(ended);
     }
   }
-  if (!breach.ok()) {
-    FailProtocol(breach);
+  if (breach.has_value()) {
+    End([&](LinkEnd &) { return *std::move(breach); });
     failure = this->failure();
   }
   if (!failure.ok()) {

@@ -26,6 +26,13 @@ void Link::ReleaseSlice(void *pointer) {
   outgoing->link->callbacks_->RunLater([outgoing] { Complete(outgoing); });
 }
 
+// A stream that copies has. No lock is held here.
+void Link::ReleaseCopied(void *pointer) {
+  auto *outgoing = static_cast<Outgoing *>(pointer);
+  if (outgoing->holds.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
+  outgoing->link->callbacks_->Run([outgoing] { Complete(outgoing); });
+}
+
 void Link::Release(Outgoing *outgoing, std::vector<Outgoing *> &released) {
   if (outgoing->holds.fetch_sub(1, std::memory_order_acq_rel) == 1)
     released.push_back(outgoing);
@@ -136,7 +143,8 @@ grpc::ByteBuffer Link::NextPacket() {
           // gRPC does not write to slices that it did not make.
           writer.AddSlice(header,
                           grpc::Slice(const_cast<std::byte *>(part.data()), size,
-                                      &Link::ReleaseSlice, outgoing));
+                                      copies_ ? &Link::ReleaseCopied : &Link::ReleaseSlice,
+                                      outgoing));
         }
         if (!last) return;
         matcher_.Sent(outgoing->tag);

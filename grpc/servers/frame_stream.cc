@@ -30,14 +30,14 @@ void DropOwner(void *owner) {
 void FrameStream::DialServer(std::shared_ptr<grpc::Channel> channel,
                              grpc::CompletionQueue *queue, bool patient,
                              const std::string &token,
-                             const parameter::Header &first) {
+                             const parameter::Header &first, Sharing *sharing) {
   PacketWriter writer;
   writer.Add(first);
   const grpc::ByteBuffer packet = writer.Finish();
   MutexLock lock(&mu_);  // OnOpen waits until stream_ is set
   self_ = shared_from_this();
   stream_ = DialWithProof(std::move(channel), queue, this, token, packet,
-                          kAttachMethod, patient);
+                          kAttachMethod, patient, sharing);
 }
 
 void FrameStream::TakeAccepted(std::shared_ptr<Stream> stream,
@@ -46,6 +46,7 @@ void FrameStream::TakeAccepted(std::shared_ptr<Stream> stream,
     MutexLock lock(&mu_);
     self_ = shared_from_this();
     stream_ = stream;
+    chunk_bytes_ = std::min(chunk_bytes_, stream->packet_bytes());
     open_ = true;
   }
   stream->set_handler(this);
@@ -53,12 +54,12 @@ void FrameStream::TakeAccepted(std::shared_ptr<Stream> stream,
   stream->Read();
 }
 
-void FrameStream::OnOpen() {
-  std::shared_ptr<Stream> stream;
+void FrameStream::OnOpen(std::shared_ptr<Stream> stream) {
   {
     MutexLock lock(&mu_);
     open_ = true;
-    stream = stream_;
+    stream_ = stream;
+    chunk_bytes_ = std::min(chunk_bytes_, stream->packet_bytes());
   }
   OnConnected();
   Flush();
@@ -145,7 +146,7 @@ void FrameStream::Flush() {
     }
   }
   if (!write) return stream->End(std::move(end));
-  if (stream->Write(packet)) return;
+  if (stream->Write(std::move(packet))) return;
   Queue dropped;
   MutexLock lock(&mu_);
   writing_ = false;

@@ -22,6 +22,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "grpc/base/shared_stream.h"
 #include "grpc/base/stream.h"
 #include "grpc/base/wire.h"
 #include "grpc/servers/parameter_service.pb.h"
@@ -36,13 +37,14 @@ class FrameStream : public StreamHandler,
   // `credit`: bytes of pushes that are written and not `Taken`, at most, beside
   // the one that is being written; more only if they are one push. 0: any number.
   explicit FrameStream(size_t chunk_bytes, size_t credit = 0)
-      : chunk_bytes_(chunk_bytes), credit_(credit) {}
+      : credit_(credit), chunk_bytes_(chunk_bytes) {}
 
   // `patient`: waits until the server is there, else fails where it is not.
-  // Both sides prove `token` first; `first` goes with the proof.
+  // Both sides prove `token` first; `first` goes with the proof. `sharing` as in DialWithProof.
   void DialServer(std::shared_ptr<grpc::Channel> channel,
                   grpc::CompletionQueue *queue, bool patient,
-                  const std::string &token, const parameter::Header &first);
+                  const std::string &token, const parameter::Header &first,
+                  Sharing *sharing = nullptr);
   // `first` has come already, if it is a packet.
   void TakeAccepted(std::shared_ptr<Stream> stream, grpc::ByteBuffer first = {});
 
@@ -91,7 +93,7 @@ class FrameStream : public StreamHandler,
   using Queue =
       std::map<std::tuple<uint64_t, int32_t, uint32_t, uint64_t>, Outgoing>;
 
-  void OnOpen() final;
+  void OnOpen(std::shared_ptr<Stream> stream) final;
   void OnRead(grpc::ByteBuffer packet) final;
   void OnWritten(bool ok) final;
   void OnClosed(absl::Status status) final;
@@ -99,12 +101,13 @@ class FrameStream : public StreamHandler,
   grpc::ByteBuffer NextPacket() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   Queue::iterator NextData() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
-  const size_t chunk_bytes_, credit_;
+  const size_t credit_;
   bool discarding_ = false;  // for the reading thread
 
   runtime::Mutex mu_;
   std::shared_ptr<FrameStream> self_ ABSL_GUARDED_BY(mu_);
   std::shared_ptr<Stream> stream_ ABSL_GUARDED_BY(mu_);
+  size_t chunk_bytes_ ABSL_GUARDED_BY(mu_);
   bool open_ ABSL_GUARDED_BY(mu_) = false;
   bool writing_ ABSL_GUARDED_BY(mu_) = false;
   bool dead_ ABSL_GUARDED_BY(mu_) = false;  // nothing can be written any more

@@ -87,6 +87,7 @@ class Client final : public runtime::ParameterClient {
   absl::Status CheckSteps() const;
 
   const ParameterClientOptions options_;
+  Sharing sharing_{.enabled = options_.shared_memory && SharesMemory()};
   Monitor monitor_;
   Callbacks callbacks_{&monitor_};
   grpc::CompletionQueue queue_;
@@ -173,7 +174,7 @@ absl::Status Client::Connect() {
     links_.push_back(std::make_unique<ServerLink>(
         ServerLink::Settings{static_cast<int>(server), address,
                              ClampedChunk(options_.chunk_bytes),
-                             options_.deadline, options_.security.token, join,
+                             options_.deadline, options_.security.token, &sharing_, join,
                              server < options_.block_priorities.size()
                                  ? options_.block_priorities[server]
                                  : std::vector<int32_t>(),
@@ -276,6 +277,7 @@ void Client::Close() {
   // Memory that gRPC still refers to is in writes to servers that do not read:
   // these end with the connections, at the latest after the keepalive time.
   monitor_.Wait(Clock::time_point::max(), [&] { return callbacks_.idle(); });
+  sharing_.loop.Stop();
   queue_.Shutdown();
   for (std::thread &thread : threads_) thread.join();
   if (threads_.empty()) {

@@ -48,6 +48,8 @@ struct ParameterClientOptions {
   absl::Duration keepalive = absl::Seconds(10);
   // A push is sent in parts of this size; at most 4 MiB.
   size_t chunk_bytes = size_t{256} << 10;
+  // As GrpcOptions::shared_memory.
+  bool shared_memory = true;
   // Threads that drive the network and copy received bytes.
   int threads = 1;
   // Called at most once, with what every pending and later operation fails

@@ -62,6 +62,7 @@ class ParameterHub : public std::enable_shared_from_this<ParameterHub> {
   }
 
   Gate &gate() { return gate_; }
+  Sharing &sharing() { return sharing_; }
 
   // For the threads of the service.
   // Trainers that are late are reported to the server. To be called every kTick.
@@ -108,6 +109,7 @@ class ParameterHub : public std::enable_shared_from_this<ParameterHub> {
   runtime::ParameterServer *const server_;
   const ParameterServiceOptions options_;
   const runtime::Clock::time_point start_ = runtime::Clock::now();
+  Sharing sharing_;
   Gate gate_;
   BufferPool pool_;
   std::atomic<uint64_t> bytes_sent_{0}, bytes_received_{0}, checkpoints_{0};

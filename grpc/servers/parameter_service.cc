@@ -65,6 +65,7 @@ class Service final : public ParameterService {
     }
     hub_->gate().Close();
     hub_->Shutdown();
+    hub_->sharing().loop.Stop();
     queue_->Shutdown();
     for (std::thread &thread : threads_) thread.join();
   }

@@ -72,6 +72,8 @@ struct ParameterServiceOptions {
 
   // Values are sent in parts of this size; at most 4 MiB.
   size_t chunk_bytes = size_t{256} << 10;
+  // As GrpcOptions::shared_memory.
+  bool shared_memory = true;
   // Threads that drive the network and copy received bytes.
   int threads = 2;
 };

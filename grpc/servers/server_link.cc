@@ -116,7 +116,8 @@ Clock::time_point ServerLink::Tick() {
                                              settings_.credit);
       parameter::Header first;
       *first.mutable_join() = settings_.join;
-      stream_->DialServer(channel_, queue_, patient_, settings_.token, first);
+      stream_->DialServer(channel_, queue_, patient_, settings_.token, first,
+                          settings_.sharing);
     } else if (machine_.trying() && !machine_.joined() && patient_ && !connected_ &&
                now - dialled_at_ >= kServerPatience) {
       hanging = stream_;

@@ -39,6 +39,7 @@ class ServerLink {
     size_t chunk_bytes;
     absl::Duration deadline;  // for coming (back)
     std::string token;
+    Sharing *sharing;
     parameter::Join join;
     std::vector<int32_t> block_priorities;  // 0 of those that are not in it
     size_t credit;                          // of FrameStream

@@ -122,8 +122,7 @@ class PacketSize {
   }
 
  private:
-  const size_t most_;
-  size_t bytes_;
+  size_t most_, bytes_;
   size_t run_bytes_ = 0;  // of full packets without a pause between them
   Time run_time_ = 0;
 };

@@ -24,7 +24,22 @@ Kind::Connect Connector(std::vector<std::string> addresses,
 
 Kind Tcp() {
   return {"grpc", [](int nodes) {
+            return Connector(LoopbackAddresses(nodes), {.shared_memory = false});
+          }};
+}
+
+// Through shared memory, under connections of TCP.
+Kind Shared() {
+  return {"grpc_shared", [](int nodes) {
             return Connector(LoopbackAddresses(nodes), {});
+          }};
+}
+
+// The least of it, which is full most of the time.
+Kind SharedLittle() {
+  return {"grpc_shared_little", [](int nodes) {
+            return Connector(LoopbackAddresses(nodes),
+                             {.eager_bytes = 20000, .shared_bytes = size_t{64} << 10});
           }};
 }
 
@@ -40,12 +55,15 @@ Kind SocketFiles() {
                   "/commsched-", getpid(), "-", cluster, "-", rank));
             return Connector(
                 addresses,
-                {.threads = 2, .chunk_bytes = 10000, .eager_bytes = 20000});
+                {.threads = 2,
+                 .chunk_bytes = 10000,
+                 .eager_bytes = 20000,
+                 .shared_memory = false});
           }};
 }
 
 INSTANTIATE_TEST_SUITE_P(Transports, ConformanceTest,
-                         ::testing::Values(Tcp(), SocketFiles()),
+                         ::testing::Values(Tcp(), SocketFiles(), Shared(), SharedLittle()),
                          ::testing::PrintToStringParamName());
 
 }  // namespace

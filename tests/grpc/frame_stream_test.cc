@@ -22,7 +22,7 @@ class Pipe final : public Stream {
  public:
   void set_handler(StreamHandler *handler) override { handler_ = handler; }
   void Read() override {}
-  bool Write(const grpc::ByteBuffer &packet) override {
+  bool Write(grpc::ByteBuffer &&packet) override {
     PacketReader reader(packet, kMaxHeader);
     parameter::Header header;
     while (reader.Next(&header).value_or(false)) {
