@@ -108,6 +108,9 @@ void commsched::buildAllReducePipeline(
                                 .epsilon = options.epsilon,
                                 .clip = options.clip,
                                 .select = options.select,
+                                .samples = options.msTopKSamples,
+                                .earlyStop = options.msTopKEarlyStop,
+                                .seed = options.msTopKSeed,
                                 .exactEvery = options.exactEvery,
                                 .fuseBytes = options.sparseFuseBytes};
   llvm::append_range(sparse.rules, options.sparseRules);

@@ -131,6 +131,15 @@ struct AllReducePipelineOptions
       described("how elements are selected: exact, histogram, sampled or "
                 "mstopk",
                 "exact")};
+  Option<int64_t> msTopKSamples{
+      *this, "mstopk-samples",
+      described("of mstopk: reads that look for a threshold", 30)};
+  Option<bool> msTopKEarlyStop{
+      *this, "mstopk-early-stop",
+      described("of mstopk: no more reads once a threshold leaves exactly k", true)};
+  Option<int64_t> msTopKSeed{
+      *this, "mstopk-seed",
+      described("of mstopk: what each step's draws begin with", 0)};
   Option<int64_t> sparseFuseBytes{
       *this, "sparse-fuse-bytes",
       described("most bytes of a message of several selections; 0: none; -1: by "

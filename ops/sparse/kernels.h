@@ -9,7 +9,9 @@
 //
 // "top_k": input T [d]; values T [k], indices I [k].
 //   [method] 0 exact, 1 histogram, 2 sampled, 3 MSTopK; [steps], [seed],
-//   [stop_early]: ops/sparse/top_k.h.
+//   [stop_early]: ops/sparse/top_k.h. With [has_step] 1 the last input is the
+//   number of the step, i32 [1], and the seed SeedOfStep of both; so in the two
+//   kinds below that have these attributes.
 // "top_k_feedback": gradient T [d], residual T [d]; values T [k], indices I [k],
 //   new residual T [d], which may be the memory of the residual. Attributes as
 //   above.

@@ -72,6 +72,13 @@ private:
                     ", got: " + Twine(exactEvery));
     if (exactEvery > 1 && !feedback)
       return refuse("exact-every above 1 must go with feedback");
+    if (samples < 1 || samples > cs::kMaxMsTopKSamples)
+      return refuse("mstopk-samples must be 1 to " + Twine(cs::kMaxMsTopKSamples) +
+                    ", got: " + Twine(samples));
+    if (select != "mstopk" && (samples != cs::kMsTopKSamples || !earlyStop || seed != 0))
+      return refuse("mstopk-samples, mstopk-early-stop and mstopk-seed must go with "
+                    "select=mstopk, got: " +
+                    select);
     if (fuseBytes < -1)
       return refuse("fuse-bytes must be at least 0, or -1 for what the link carries, got: " +
                     Twine(fuseBytes));
@@ -131,7 +138,17 @@ private:
   }
 
   SelectionRules rulesOfSelection() const {
-    return {select, feedback, {momentum, secondMoment, epsilon}, mask, clip, exactEvery};
+    SelectionRules made;
+    made.select = select;
+    made.samples = samples;
+    made.earlyStop = earlyStop;
+    made.seed = seed;
+    made.feedback = feedback;
+    made.correction = {momentum, secondMoment, epsilon};
+    made.mask = mask;
+    made.clip = clip;
+    made.exactEvery = exactEvery;
+    return made;
   }
 
   /// Of a gradient that stays dense. A second run finds the state of the first.

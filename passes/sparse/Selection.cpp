@@ -11,6 +11,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "passes/place/Devices.h"
 #include "passes/sparse/FragmentMaker.h"
+#include "llvm/Support/xxhash.h"
 
 using namespace mlir;
 using namespace commsched;
@@ -26,19 +27,26 @@ RankedTensorType SelectionContext::messageType(int64_t lists, int64_t entries,
   return cs::CoordinatesAttr::get(type.getContext(), type, counted).typeOf(lists, entries);
 }
 
+int64_t SelectionContext::seedOf(StringRef label) const {
+  // Ranks draw alike, and tensors do not.
+  return static_cast<int64_t>(llvm::xxh3_64bits(label) + static_cast<uint64_t>(rules.seed));
+}
+
 int64_t SelectionContext::messageBytes(int64_t lists, int64_t entries, bool counted) const {
   int64_t elementBytes = type.getElementTypeBitWidth() / 8;
   return lists * cs::kWordBytes *
          cs::CoordinatesAttr::wordsOfRow(entries, elementBytes, counted);
 }
 
-SmallVector<Value, 4> Kept::present() const {
-  SmallVector<Value, 4> values;
+SmallVector<Value, 6> Kept::present() const {
+  SmallVector<Value, 6> values;
   if (residual)
     values.push_back(residual);
   llvm::append_range(values, moments.present());
   if (threshold)
     values.push_back(threshold);
+  if (step)
+    values.push_back(step);
   return values;
 }
 
@@ -49,8 +57,13 @@ Kept Kept::with(ValueRange values) const {
     values = values.drop_front();
   }
   result.moments = moments.with(values);
-  if (threshold)
-    result.threshold = values[moments.present().size()];
+  values = values.drop_front(moments.present().size());
+  if (threshold) {
+    result.threshold = values.front();
+    values = values.drop_front();
+  }
+  if (step)
+    result.step = values.front();
   return result;
 }
 
@@ -180,14 +193,25 @@ SelectedInside sparse::selectInside(const SelectionContext &context, FragmentMak
   if (own.threshold)
     types.push_back(own.threshold.getType());
   auto top = cs::TopKOp::create(in, context.loc, types, rules.select, direction, own.residual,
-                                own.threshold, /*seed=*/0,
-                                own.threshold ? rules.exactEvery : 1);
+                                own.threshold, own.step,
+                                own.step ? context.seedOf(maker.fragment.getLabel()) : 0,
+                                own.threshold ? rules.exactEvery : 1,
+                                own.step ? rules.samples : cs::kMsTopKSamples,
+                                own.step && rules.earlyStop);
+  Value next;
+  if (own.step) {
+    auto type = cast<RankedTensorType>(own.step.getType());
+    Value one = arith::ConstantOp::create(
+        in, context.loc,
+        DenseElementsAttr::get(type, in.getI32IntegerAttr(1).getValue()));
+    next = arith::AddIOp::create(in, context.loc, own.step, one);
+  }
   if (moments.velocity && !moments.squares && rules.mask)
     moments.velocity = cs::ScatterClearOp::create(in, context.loc, context.type,
                                                   moments.velocity, top.getIndices());
   return {top,
           {own.residual ? Value(top.getRest()) : Value(), moments,
-           own.threshold ? Value(top.getNext()) : Value()}};
+           own.threshold ? Value(top.getNext()) : Value(), next}};
 }
 
 Selected sparse::selectTopK(const SelectionContext &context, StringRef label, Value value,

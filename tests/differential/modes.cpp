@@ -68,8 +68,8 @@ void addSparse(Random &rng, int64_t nodes, const Add &add) {
   if (method == "gtopk" && (nodes & (nodes - 1)) != 0) // powers of two only
     method = "oktopk";
   add("sparse-method=" + method);
-  if (rng.oneIn(3))
-    add("select=" + std::string(rng.pick({"histogram", "sampled"})));
+  if (rng.oneIn(2))
+    add("select=" + std::string(rng.pick({"histogram", "sampled", "mstopk", "mstopk mstopk-samples=2 mstopk-seed=3"})));
   if (rng.oneIn(5)) {
     add("feedback=false");
   } else {
