@@ -205,6 +205,12 @@ def Cs_PackListsOp : Cs_SparseOp<"pack_lists", [Pure]> {
     the other. k is that of the result (`#cs.coordinates`). Counted lists have a count
     each.
 
+    Where the encoding has values of fewer bits they are rounded to nearest, ties to
+    even: to f16 and bf16, a magnitude beyond the largest finite one to that; to i8,
+    the quotient by the scale of the list, which is its largest magnitude over 127, in
+    f32. `error` is what each value is more than what `cs.unpack_lists` makes of it,
+    rounded to its type; of f32 exactly that.
+
     ```mlir
     %m = cs.pack_lists %values, %indices
         : (tensor<78xf32>, tensor<78xi32>)
@@ -212,12 +218,15 @@ def Cs_PackListsOp : Cs_SparseOp<"pack_lists", [Pure]> {
     %n = cs.pack_lists %values, %indices, %counts times 2
         : (tensor<100xf32>, tensor<100xi32>, tensor<4xi32>)
         -> tensor<8x51xi32, #cs.coordinates<tensor<784x10xf32>, counted>>
+    %q, %error = cs.pack_lists %values, %indices
+        : (tensor<78xf32>, tensor<78xi32>)
+        -> (tensor<1x99xi32, #cs.coordinates<tensor<784x10xf32>, i8>>, tensor<78xf32>)
     ```
   }];
   let arguments = (ins Cs_Selectable:$values, 1DTensorOf<[I32]>:$indices,
                        Optional<1DTensorOf<[I32]>>:$counts,
                        DefaultValuedAttr<I64Attr, "1">:$times);
-  let results = (outs Cs_Lists:$lists);
+  let results = (outs Cs_Lists:$lists, Optional<Cs_Selectable>:$error);
   let assemblyFormat = [{
     $values `,` $indices (`,` $counts^)? (`times` $times^)? attr-dict `:`
     functional-type(operands, results)
@@ -228,7 +237,9 @@ def Cs_PackListsOp : Cs_SparseOp<"pack_lists", [Pure]> {
 def Cs_UnpackListsOp : Cs_SparseOp<"unpack_lists", [Pure]> {
   let summary = "the selections of a message";
   let description = [{
-    Of the rows from `from` on, as many as the results have lists, in their order.
+    Of the rows from `from` on, as many as the results have lists, in their order. Values
+    that travelled in fewer bits are of the tensor's type again; those of i8 times the
+    scale of their list, rounded.
 
     ```mlir
     %values, %indices = cs.unpack_lists %all

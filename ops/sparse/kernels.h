@@ -48,9 +48,9 @@
 //   [ceil(n / block)]. [block]: elements of a scale; n without it.
 // "dequantize": f16 or bf16 [n], or i8 [n] and scales f32; values T [n].
 //   [block] as above.
-// "pack_words": values T [n k]; words i32 [n w]. row: k. The bits of k values at
+// "pack_words": values T or i8 [n k]; words i32 [n w]. row: k. The bits of k values at
 //   a time, in w words, as many as they need; bits behind the last are 0.
-// "unpack_words": words i32 [n w]; values T [n k]. row as above.
+// "unpack_words": words i32 [n w]; values T or i8 [n k]. row as above.
 //
 // Index -1 is padding wherever a list is read. What Run returns:
 // kInvalidArgument for elements to select from that are NaN or infinite, with

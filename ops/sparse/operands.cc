@@ -73,6 +73,10 @@ absl::Status CheckOperands(const KernelDesc &desc,
       case Is::kNumber:
         if (element != Element::kI32) wanted = "i32";
         break;
+      case Is::kWords:
+        if (!IsValue(element) && element != Element::kI8)
+          wanted = "f32, f16, bf16 or i8";
+        break;
       case Is::kCode:
         if (element != Element::kF16 && element != Element::kBF16 &&
             element != Element::kI8)

@@ -15,7 +15,7 @@
 namespace commsched::ops::sparse {
 
 // What an operand must be: f32, f16 or bf16, all of a kernel alike; i32 or i64,
-// all alike; i64; f32; f16, bf16 or i8; f32; i32.
+// all alike; i64; f32; f16, bf16 or i8; f32; i32; f32 or a code.
 enum class Is {
   kValue,
   kIndex,
@@ -23,7 +23,8 @@ enum class Is {
   kScale,
   kCode,
   kState,
-  kNumber
+  kNumber,
+  kWords
 };
 
 // The first dimension, and the second, if any; and the product of both.

@@ -24,7 +24,8 @@ int64_t sparse::listsOf(Value message) {
 
 RankedTensorType SelectionContext::messageType(int64_t lists, int64_t entries,
                                                bool counted) const {
-  return cs::CoordinatesAttr::get(type.getContext(), type, counted).typeOf(lists, entries);
+  return cs::CoordinatesAttr::get(type.getContext(), type, values, counted)
+      .typeOf(lists, entries);
 }
 
 int64_t SelectionContext::seedOf(StringRef label) const {
@@ -33,9 +34,8 @@ int64_t SelectionContext::seedOf(StringRef label) const {
 }
 
 int64_t SelectionContext::messageBytes(int64_t lists, int64_t entries, bool counted) const {
-  int64_t elementBytes = type.getElementTypeBitWidth() / 8;
   return lists * cs::kWordBytes *
-         cs::CoordinatesAttr::wordsOfRow(entries, elementBytes, counted);
+         cs::CoordinatesAttr::wordsOfRow(entries, values.getIntOrFloatBitWidth() / 8, counted);
 }
 
 SmallVector<Value, 6> Kept::present() const {
@@ -101,12 +101,13 @@ cs::UnpackListsOp sparse::unpack(const SelectionContext &context, FragmentMaker 
 
 namespace {
 
-/// The message of a list, `times` times.
-Value pack(const SelectionContext &context, OpBuilder &builder, Value values, Value indices,
-           int64_t times) {
+/// The message of a list, `times` times; with its rounding error if `error`.
+cs::PackListsOp pack(const SelectionContext &context, OpBuilder &builder, Value values,
+                     Value indices, int64_t times, bool error) {
   return cs::PackListsOp::create(builder, context.loc,
                                  context.messageType(times, context.k, /*counted=*/false),
-                                 values, indices, /*counts=*/Value(), times);
+                                 error ? values.getType() : Type(), values, indices,
+                                 /*counts=*/Value(), times);
 }
 
 /// `value`, scaled so that its norm is `bound` at most.
@@ -233,10 +234,18 @@ Selected sparse::selectTopK(const SelectionContext &context, StringRef label, Va
   if (maker.hasBody()) {
     OpBuilder &in = maker.inside;
     auto [top, next] = selectInside(context, maker, kept, ranks);
-    SmallVector<Value> returned{pack(context, in, top.getValues(), top.getIndices(), 1)};
+    bool rounds = next.residual && context.values != context.type.getElementType();
+    auto message = pack(context, in, top.getValues(), top.getIndices(), 1, /*error=*/rounds);
+    if (rounds)
+      next.residual = cs::ScatterAddOp::create(in, context.loc, context.type, message.getError(),
+                                               top.getIndices(), /*except=*/Value(),
+                                               next.residual, /*over=*/1);
+    SmallVector<Value> returned{message.getLists()};
     llvm::append_range(returned, next.present());
     if (twice)
-      returned.push_back(pack(context, in, top.getValues(), top.getIndices(), 2));
+      returned.push_back(pack(context, in, top.getValues(), top.getIndices(), 2,
+                              /*error=*/false)
+                             .getLists());
     maker.finish(context.loc, returned);
   }
   auto outputs = maker.fragment.getOutputs();
@@ -262,7 +271,9 @@ Value sparse::mergeTopK(const SelectionContext &context, StringRef label, Value 
         RankedTensorType::get({context.k}, in.getI32Type()), of.getValues(),
         of.getIndices());
     maker.finish(context.loc,
-                 pack(context, in, top.getTopValues(), top.getTopIndices(), times));
+                 pack(context, in, top.getTopValues(), top.getTopIndices(), times,
+                      /*error=*/false)
+                     .getLists());
   }
   return maker.fragment.getOutputs().front();
 }

@@ -21,12 +21,14 @@ struct SelectionRules {
   std::string select = "exact";         // cs.top_k's method
   int64_t samples = cs::kMsTopKSamples; // of mstopk, as the next two
   bool earlyStop = true;
-  int64_t seed = 0;           // of the program; each selection draws from its own
-  bool feedback = true;       // what is not selected is kept
-  CorrectionRules correction; // of what is selected from
-  bool mask = true;           // with momentum alone: factor masking
-  double clip = 0;            // bound of the norm times sqrt(ranks), if not 0
-  int64_t exactEvery = 1;     // steps that a threshold serves for; above 1, with feedback
+  int64_t seed = 0;            // of the program; each selection draws from its own
+  bool feedback = true;        // what is not selected is kept
+  CorrectionRules correction;  // of what is selected from
+  bool mask = true;            // with momentum alone: factor masking
+  double clip = 0;             // bound of the norm times sqrt(ranks), if not 0
+  std::string values = "same"; // valueTypes(): what they travel as
+  double unsentRate = 0;       // of what is kept, in what gradients are computed at
+  int64_t exactEvery = 1;      // steps that a threshold serves for; above 1, with feedback
 };
 
 /// What the fragments of one tensor have in common.
@@ -35,6 +37,7 @@ struct SelectionContext {
   mlir::Location loc;
   mlir::RankedTensorType type; // dense
   int64_t k;                   // selected
+  mlir::Type values;           // what they travel as: the element type, or a narrower one
   const SelectionRules &rules;
   bool withBody; // else fragments have only a cost
 
