@@ -68,6 +68,9 @@ static double saturated(double value, const FloatFormat &format) {
   return std::clamp(format.round(value), -format.largest, format.largest);
 }
 
+/// Of f32, of what a quotient or a product of it may be off.
+constexpr double kNarrow = 0x1p-22;
+
 static Rounded roundList(const Array &values, int64_t begin, const Row &row, Type type) {
   Rounded rounded;
   rounded.codes = makeZeros(type, {row.entries});
@@ -80,23 +83,34 @@ static Rounded roundList(const Array &values, int64_t begin, const Row &row, Typ
   rounded.scale = static_cast<float>(largest) / 127.0f;
   for (int64_t i = 0; i < row.entries; ++i) {
     double value = values.values[begin + i], bound = values.bounds[begin + i];
-    double step; // between neighbours, at most
     if (row.hasScales) {
       float quotient = rounded.scale == 0 ? 0 : static_cast<float>(value) / rounded.scale;
       double code = std::nearbyint(std::clamp(quotient, -127.0f, 127.0f));
       rounded.codes->ints[i] = static_cast<int64_t>(code);
-      rounded.read.push_back(
-          element.round(static_cast<double>(static_cast<float>(code) * rounded.scale)));
-      step = rounded.scale + doubt / 127;
-      bound = doubt;
-    } else {
-      const FloatFormat &format = *formatOf(type);
-      rounded.codes->values[i] = saturated(value, format);
-      rounded.read.push_back(rounded.codes->values[i]);
-      step = 2 * (format.unit * (std::fabs(value) + bound) + format.smallest);
+      double read = static_cast<float>(code) * rounded.scale;
+      rounded.read.push_back(element.round(read));
+      if (doubt == 0) {
+        rounded.bounds.push_back(0);
+        continue;
+      }
+      // How far the quotient is from where another integer would be next, and may be off.
+      double scaleDoubt = doubt / 127 + kNarrow * rounded.scale;
+      double margin = 0.5 - std::fabs(quotient - code);
+      double off = rounded.scale > scaleDoubt
+                       ? (bound + (std::fabs(quotient) + 1) * scaleDoubt) /
+                             (rounded.scale - scaleDoubt)
+                       : kUndetermined;
+      double codes = off < margin ? 0 : 1 + std::ceil(std::min(off, 254.0));
+      rounded.bounds.push_back((std::fabs(code) + codes) * scaleDoubt +
+                               codes * rounded.scale + 2 * element.unit * std::fabs(read));
+      continue;
     }
-    // Where the value is known, so is what it is rounded to.
-    rounded.bounds.push_back(bound == 0 ? 0 : 2 * bound + 1.01 * step);
+    const FloatFormat &format = *formatOf(type);
+    rounded.codes->values[i] = saturated(value, format);
+    rounded.read.push_back(rounded.codes->values[i]);
+    // Rounding keeps the order.
+    rounded.bounds.push_back(
+        isUndetermined(bound) ? kUndetermined : std::max(saturated(value + bound, format) - rounded.codes->values[i], rounded.codes->values[i] - saturated(value - bound, format)));
   }
   return rounded;
 }
@@ -127,10 +141,8 @@ static LogicalResult evaluatePackLists(OpContext &context) {
           continue;
         double left = values.values[begin + i] - list.read[i];
         error->values[begin + i] = element.round(left);
-        error->bounds[begin + i] =
-            list.bounds[i] == 0
-                ? 0
-                : values.bounds[begin + i] + list.bounds[i] + 2 * element.unit * std::fabs(left);
+        double doubt = values.bounds[begin + i] + list.bounds[i];
+        error->bounds[begin + i] = doubt == 0 ? 0 : doubt + 2 * element.unit * std::fabs(left);
       }
     }
   }
