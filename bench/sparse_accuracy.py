@@ -87,13 +87,14 @@ def final_loss(module, params):
     return statistics.fmean(float(loss(params, tokens)) for tokens in module.batches(FINAL_BATCHES, FINAL_SEED))
 
 
-def train(example, way, seed, steps, behind):
+def train(example, way, seed, steps, behind, rate):
     """The loss; the accuracy of the digits net; the loss of the Transformer's parameters in the end."""
     import optax
     module = example.module
-    replaced = {"init": functools.partial(module.init, seed)}
-    if way != "dense" and CORRECTION[example.name] and not behind:
-        replaced["optimizer"] = optax.sgd(module.LEARNING_RATE)
+    replaced = {"init": functools.partial(module.init, seed), "LEARNING_RATE": module.LEARNING_RATE * rate}
+    if example.name == "transformer":
+        in_front = way != "dense" and not behind
+        replaced["optimizer"] = (optax.sgd if in_front else optax.adam)(replaced["LEARNING_RATE"])
     with unittest.mock.patch.multiple(module, **replaced):
         program = example.program(WORKERS[example.name], strategy(example, way, steps, behind))
     first = steps * seed if example.name == "transformer" else 22 * seed  # an epoch has 22 batches
@@ -149,6 +150,7 @@ def main():
     parser.add_argument("--steps", type=int, help="of each training (default: those of the example)")
     parser.add_argument("--behind", action="store_true", help="Adam behind the exchange, not in front of the selection")
     parser.add_argument("--examples", nargs="*", default=["digits", "transformer"])
+    parser.add_argument("--rate", type=float, default=1.0, help="learning rates, times this, all five ways")
     parser.add_argument("--ways", nargs="*", default=WAYS, choices=WAYS, help="some of the five")
     arguments = parser.parse_args()
     seeds, ways = 1 if arguments.quick else arguments.seeds, arguments.ways
@@ -162,7 +164,7 @@ def main():
         for seed in range(seeds):
             for way in ways:
                 start = time.perf_counter()
-                loss, accuracy, final = train(example, way, seed, steps[name], arguments.behind)
+                loss, accuracy, final = train(example, way, seed, steps[name], arguments.behind, arguments.rate)
                 by_seed[name][way].append(round(loss, 5))
                 if accuracy is not None:
                     accuracies[way].append(accuracy)
@@ -178,7 +180,7 @@ def main():
     print(f"resuming from a checkpoint in the middle is bitwise the same: {'yes' if bitwise else 'NO'}")
     digits_accuracy = {way: round(statistics.fmean(a), 4) for way, a in accuracies.items() if a}
     print(json.dumps({**losses, "digits_accuracy": digits_accuracy or None, "by_seed": by_seed, "transformer_final": finals,
-                      "density": DENSITY, "workers": WORKERS, "steps": steps, "seeds": seeds, "resume_bitwise": bitwise}))
+                      "rate": arguments.rate, "density": DENSITY, "workers": WORKERS, "steps": steps, "seeds": seeds, "resume_bitwise": bitwise}))
     sys.exit(0 if bitwise else 1)
 
 

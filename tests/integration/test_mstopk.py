@@ -16,6 +16,15 @@ from test_sparse import data  # noqa: F401
 # ---- the op, over random arrays --------------------------------------------------------------
 
 ROUNDS = 4
+
+
+def on_thresholds(random, size):
+    """Mean 16 and maximum 32, so that thresholds are integers, and elements with them."""
+    half = np.append(32, random.integers(0, 33, size // 2))[:size // 2]
+    values = np.concatenate([half, 32 - half, np.full(size % 2, 16)])
+    return random.permutation(values) * random.choice([-1, 1], size)
+
+
 KINDS = {
     "normal": lambda r, n: r.standard_normal(n),
     "heavy": lambda r, n: r.standard_t(1.5, n),
@@ -23,6 +32,7 @@ KINDS = {
     "sparse": lambda r, n: np.where(r.random(n) < 0.05, r.integers(-8, 9, n), 0),
     "zeros": lambda r, n: np.zeros(n),
     "alike": lambda r, n: np.full(n, -0.5),
+    "thresholds": on_thresholds,
 }
 
 
@@ -30,7 +40,7 @@ def cases(seed):
     """(kind, elements, k, samples, seed, feedback): any of each, and the ends."""
     random = np.random.default_rng(seed)
     for kind in KINDS:
-        for _ in range(4):
+        for _ in range(12 if kind == "thresholds" else 4):
             size = int(random.choice([1, 2, 7, 63, 300, 5000]))
             k = int(random.choice([1, max(1, size // 100), max(1, size // 3), size]))
             yield (kind, size, k, int(random.choice([1, 2, 5, 30, 100])), int(random.integers(-1 << 63, 1 << 63)),

@@ -116,6 +116,7 @@ def test_what_is_rounded_off_is_kept(tmp_path, element, travels, entries):
         else:
             # Within one rounding of the error.
             assert (abs(read + error - sent.astype(np.float64)) <= 2.0**-11 * abs(error) + 2.0**-25).all()
+        np.testing.assert_array_equal(got["rest"][at], got["error"])
         if travels == "int8":
             most = abs(sent.astype(np.float64).reshape(LISTS, entries)).max(axis=1, keepdims=True) / 127
             assert (abs(error.reshape(LISTS, entries)) <= 0.5001 * most + 1e-30).all() or element != "f32"
