@@ -47,7 +47,8 @@ WORKERS = {"digits": 4, "transformer": 2}
 LEAST = {"digits": 1024, "transformer": 16384}
 STEPS = {"digits": 660, "transformer": 400}  # of the digits net: 30 epochs
 TRANSFORMER_BATCH = 4
-WARM_UP = {"digits": (), "transformer": (0.25, 0.0625)}  # a twentieth of the steps each
+WARM_UP = {"digits": (), "transformer": (0.25, 0.0625)}
+PARTS = (0.05, 0.05)  # of the steps, for each density of the warm-up
 # Adam in front of the selection: the decays of examples/transformer.
 CORRECTION = {"digits": {}, "transformer": {"momentum": 0.9, "second_moment": 0.999}}
 WAYS = ["dense", "with_feedback", "without_feedback", "mstopk", "unsent"]
@@ -63,7 +64,7 @@ def load(name):
     return example
 
 
-def strategy(example, way, steps, behind=False):
+def strategy(example, way, steps, behind=False, parts=PARTS):
     import commsched
     if way == "dense":
         return commsched.AllReduce()
@@ -75,7 +76,7 @@ def strategy(example, way, steps, behind=False):
         if not correction:
             rate /= 1 - getattr(example.module, "MOMENTUM", 0)
         system = {**system, "unsent_rate": rate}
-    warm_up = tuple((density, max(1, steps // 20)) for density in WARM_UP[example.name])
+    warm_up = tuple((density, max(1, round(steps * part))) for density, part in zip(WARM_UP[example.name], parts))
     return commsched.AllReduce(sparse=commsched.Sparse(DENSITY, min_elements=LEAST[example.name], warm_up=warm_up,
                                                        feedback=way != "without_feedback", **system, **correction))
 
@@ -87,7 +88,7 @@ def final_loss(module, params):
     return statistics.fmean(float(loss(params, tokens)) for tokens in module.batches(FINAL_BATCHES, FINAL_SEED))
 
 
-def train(example, way, seed, steps, behind, rate):
+def train(example, way, seed, steps, behind, rate, parts):
     """The loss; the accuracy of the digits net; the loss of the Transformer's parameters in the end."""
     import optax
     module = example.module
@@ -96,7 +97,7 @@ def train(example, way, seed, steps, behind, rate):
         in_front = way != "dense" and not behind
         replaced["optimizer"] = (optax.sgd if in_front else optax.adam)(replaced["LEARNING_RATE"])
     with unittest.mock.patch.multiple(module, **replaced):
-        program = example.program(WORKERS[example.name], strategy(example, way, steps, behind))
+        program = example.program(WORKERS[example.name], strategy(example, way, steps, behind, parts))
     first = steps * seed if example.name == "transformer" else 22 * seed  # an epoch has 22 batches
     batches = example.batches(first + steps)[first:]
     losses = [m["loss"] for m in program.run(unpacked(batches))]
@@ -150,7 +151,9 @@ def main():
     parser.add_argument("--steps", type=int, help="of each training (default: those of the example)")
     parser.add_argument("--behind", action="store_true", help="Adam behind the exchange, not in front of the selection")
     parser.add_argument("--examples", nargs="*", default=["digits", "transformer"])
-    parser.add_argument("--rate", type=float, default=1.0, help="learning rates, times this, all five ways")
+    parser.add_argument("--rate", type=float, default=1.0, help="learning rates, times this, in all ways")
+    parser.add_argument("--warm-up", type=float, nargs=2, default=PARTS, metavar="PART",
+                        help="parts of the Transformer's steps at densities of 0.25 and 0.0625")
     parser.add_argument("--ways", nargs="*", default=WAYS, choices=WAYS, help="some of the five")
     arguments = parser.parse_args()
     seeds, ways = 1 if arguments.quick else arguments.seeds, arguments.ways
@@ -164,7 +167,8 @@ def main():
         for seed in range(seeds):
             for way in ways:
                 start = time.perf_counter()
-                loss, accuracy, final = train(example, way, seed, steps[name], arguments.behind, arguments.rate)
+                loss, accuracy, final = train(example, way, seed, steps[name], arguments.behind, arguments.rate,
+                                              arguments.warm_up)
                 by_seed[name][way].append(round(loss, 5))
                 if accuracy is not None:
                     accuracies[way].append(accuracy)
@@ -180,7 +184,8 @@ def main():
     print(f"resuming from a checkpoint in the middle is bitwise the same: {'yes' if bitwise else 'NO'}")
     digits_accuracy = {way: round(statistics.fmean(a), 4) for way, a in accuracies.items() if a}
     print(json.dumps({**losses, "digits_accuracy": digits_accuracy or None, "by_seed": by_seed, "transformer_final": finals,
-                      "rate": arguments.rate, "density": DENSITY, "workers": WORKERS, "steps": steps, "seeds": seeds, "resume_bitwise": bitwise}))
+                      "rate": arguments.rate, "warm_up": arguments.warm_up, "density": DENSITY, "workers": WORKERS,
+                      "steps": steps, "seeds": seeds, "resume_bitwise": bitwise}))
     sys.exit(0 if bitwise else 1)
 
 
