@@ -3,11 +3,16 @@
 """Whether training with sparse gradients gets where dense training gets.
 
 The digits net and the Transformer of examples/, from --seeds different initial values
-and with different batches, three ways: all of each gradient travels (dense); 1 % of
-it, and what does not is added to the next gradient (with feedback); 1 %, and the rest
-is lost (without). Everything else is the same. A loss is the mean of the training
-losses of the last tenth of the steps; of the digits net there is also the accuracy on
-samples that are not trained on.
+and with different batches, five ways: all of each gradient travels (dense); 1 % of
+it, and what does not is added to the next gradient (with_feedback); 1 %, and the rest
+is lost (without_feedback); 1 % with feedback, selected and exchanged by the system of
+the paper, MSTopK with N = 30 in HiTopKComm (mstopk); and that, with gradients that a
+rank computes at parameters which have its part of what it has not sent yet (unsent).
+Everything else is the same. A loss is the mean of the training losses of the last tenth
+of the steps; with `unsent` these are losses at each rank's own view of the parameters. So
+of the Transformer there is also the loss of the parameters that all ranks have in the
+end, on other pieces of the text (final); of the digits net the accuracy on samples that
+are not trained on.
 
 The digits net is trained by 4 workers with the momentum of its optimizer. The Transformer
 is trained by 2 workers with Adam, with a smaller batch than in examples/ and so more steps
@@ -42,10 +47,13 @@ WORKERS = {"digits": 4, "transformer": 2}
 LEAST = {"digits": 1024, "transformer": 16384}
 STEPS = {"digits": 660, "transformer": 400}  # of the digits net: 30 epochs
 TRANSFORMER_BATCH = 4
-WARM_UP = {"digits": (), "transformer": (0.25, 0.0625)}  # a twentieth of the steps each
+WARM_UP = {"digits": (), "transformer": (0.25, 0.0625)}
+PARTS = (0.05, 0.05)  # of the steps, for each density of the warm-up
 # Adam in front of the selection: the decays of examples/transformer.
 CORRECTION = {"digits": {}, "transformer": {"momentum": 0.9, "second_moment": 0.999}}
-WAYS = ["dense", "with_feedback", "without_feedback"]
+WAYS = ["dense", "with_feedback", "without_feedback", "mstopk", "unsent"]
+PAPER = {"method": "hitopk", "select": "mstopk", "mstopk_samples": 30}
+FINAL_BATCHES, FINAL_SEED = 60, 999
 TIME_LIMIT = 600  # seconds, only ends a hang
 
 
@@ -56,34 +64,51 @@ def load(name):
     return example
 
 
-def strategy(example, way, steps, behind=False):
+def strategy(example, way, steps, behind=False, parts=PARTS):
     import commsched
     if way == "dense":
         return commsched.AllReduce()
     correction = {} if behind else CORRECTION[example.name]
-    warm_up = tuple((density, max(1, steps // 20)) for density in WARM_UP[example.name])
-    return commsched.AllReduce(sparse=commsched.Sparse(DENSITY, "allgather", LEAST[example.name], warm_up=warm_up,
-                                                       feedback=way == "with_feedback", **correction))
+    system = PAPER if way in ("mstopk", "unsent") else {"method": "allgather"}
+    if way == "unsent":
+        # What a rank's unsent part will change of the mean: the momentum of the optimizer behind it adds up to 1 / (1 - m).
+        rate = example.module.LEARNING_RATE / WORKERS[example.name]
+        if not correction:
+            rate /= 1 - getattr(example.module, "MOMENTUM", 0)
+        system = {**system, "unsent_rate": rate}
+    warm_up = tuple((density, max(1, round(steps * part))) for density, part in zip(WARM_UP[example.name], parts))
+    return commsched.AllReduce(sparse=commsched.Sparse(DENSITY, min_elements=LEAST[example.name], warm_up=warm_up,
+                                                       feedback=way != "without_feedback", **system, **correction))
 
 
-def train(example, way, seed, steps, behind):
-    """The loss, and the accuracy of the digits net."""
+def final_loss(module, params):
+    """Of the Transformer, on pieces that no training has had in this order."""
+    import jax
+    loss = jax.jit(module.loss)
+    return statistics.fmean(float(loss(params, tokens)) for tokens in module.batches(FINAL_BATCHES, FINAL_SEED))
+
+
+def train(example, way, seed, steps, behind, rate, parts):
+    """The loss; the accuracy of the digits net; the loss of the Transformer's parameters in the end."""
     import optax
     module = example.module
-    replaced = {"init": functools.partial(module.init, seed)}
-    if way != "dense" and CORRECTION[example.name] and not behind:
-        replaced["optimizer"] = optax.sgd(module.LEARNING_RATE)
+    replaced = {"init": functools.partial(module.init, seed), "LEARNING_RATE": module.LEARNING_RATE * rate}
+    if example.name == "transformer":
+        in_front = way != "dense" and not behind
+        replaced["optimizer"] = (optax.sgd if in_front else optax.adam)(replaced["LEARNING_RATE"])
     with unittest.mock.patch.multiple(module, **replaced):
-        program = example.program(WORKERS[example.name], strategy(example, way, steps, behind))
+        program = example.program(WORKERS[example.name], strategy(example, way, steps, behind, parts))
     first = steps * seed if example.name == "transformer" else 22 * seed  # an epoch has 22 batches
     batches = example.batches(first + steps)[first:]
     losses = [m["loss"] for m in program.run(unpacked(batches))]
-    accuracy = None
+    accuracy = final = None
     if example.name == "digits":
         *_, x, y = example.module.data()
         accuracy = program.call("eval", [(x, y)])[0]["accuracy"]
+    else:
+        final = final_loss(module, program.params)
     program.close()
-    return statistics.fmean(losses[-max(1, steps // 10):]), accuracy
+    return statistics.fmean(losses[-max(1, steps // 10):]), accuracy, final
 
 
 def cs_run(folder, *arguments):
@@ -126,31 +151,41 @@ def main():
     parser.add_argument("--steps", type=int, help="of each training (default: those of the example)")
     parser.add_argument("--behind", action="store_true", help="Adam behind the exchange, not in front of the selection")
     parser.add_argument("--examples", nargs="*", default=["digits", "transformer"])
+    parser.add_argument("--rate", type=float, default=1.0, help="learning rates, times this, in all ways")
+    parser.add_argument("--warm-up", type=float, nargs=2, default=PARTS, metavar="PART",
+                        help="parts of the Transformer's steps at densities of 0.25 and 0.0625")
+    parser.add_argument("--ways", nargs="*", default=WAYS, choices=WAYS, help="some of the five")
     arguments = parser.parse_args()
-    seeds = 1 if arguments.quick else arguments.seeds
-    losses, by_seed, accuracies = {way: {} for way in WAYS}, {}, {way: [] for way in WAYS}
+    seeds, ways = 1 if arguments.quick else arguments.seeds, arguments.ways
+    losses, by_seed, accuracies = {way: {} for way in ways}, {}, {way: [] for way in ways}
+    finals = {way: [] for way in ways}
     steps = {name: arguments.steps or (STEPS[name] // 20 if arguments.quick else STEPS[name])
              for name in arguments.examples}
     for name in arguments.examples:
         example = load(name)
-        by_seed[name] = {way: [] for way in WAYS}
+        by_seed[name] = {way: [] for way in ways}
         for seed in range(seeds):
-            for way in WAYS:
+            for way in ways:
                 start = time.perf_counter()
-                loss, accuracy = train(example, way, seed, steps[name], arguments.behind)
+                loss, accuracy, final = train(example, way, seed, steps[name], arguments.behind, arguments.rate,
+                                              arguments.warm_up)
                 by_seed[name][way].append(round(loss, 5))
                 if accuracy is not None:
                     accuracies[way].append(accuracy)
+                if final is not None:
+                    finals[way].append(round(final, 5))
                 print(f"{name:12} {way:17} seed {seed}: loss {loss:.5f}"
-                      f"{'' if accuracy is None else f', accuracy {accuracy:.4f}'} "
+                      f"{'' if accuracy is None else f', accuracy {accuracy:.4f}'}"
+                      f"{'' if final is None else f', final {final:.5f}'} "
                       f"({time.perf_counter() - start:.1f} s, {steps[name]} steps)", flush=True)
-        for way in WAYS:
+        for way in ways:
             losses[way][name] = round(statistics.fmean(by_seed[name][way]), 5)
     bitwise = resumes_bitwise(6 if arguments.quick else 44)
     print(f"resuming from a checkpoint in the middle is bitwise the same: {'yes' if bitwise else 'NO'}")
     digits_accuracy = {way: round(statistics.fmean(a), 4) for way, a in accuracies.items() if a}
-    print(json.dumps({**losses, "digits_accuracy": digits_accuracy or None, "by_seed": by_seed, "density": DENSITY,
-                      "workers": WORKERS, "steps": steps, "seeds": seeds, "resume_bitwise": bitwise}))
+    print(json.dumps({**losses, "digits_accuracy": digits_accuracy or None, "by_seed": by_seed, "transformer_final": finals,
+                      "rate": arguments.rate, "warm_up": arguments.warm_up, "density": DENSITY, "workers": WORKERS,
+                      "steps": steps, "seeds": seeds, "resume_bitwise": bitwise}))
     sys.exit(0 if bitwise else 1)
 
 

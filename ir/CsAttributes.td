@@ -137,22 +137,33 @@ def Cs_CoordinatesAttr : Cs_Attr<"Coordinates", "coordinates", [
     (row-major; -1 is padding), and, of `counted` lists, one number more. k follows
     from the length of a row.
 
+    Values may travel in fewer bits than `dense` has: `f16` and `bf16` in place of f32,
+    and `i8`, integers of -127 to 127, in place of any; these have one word behind
+    them, the scale of the list, whose bits are those of a f32.
+
     ```mlir
     tensor<4x156xi32, #cs.coordinates<tensor<784x10xf32>>>          // 4 lists of 78
     tensor<4x157xi32, #cs.coordinates<tensor<784x10xf32>, counted>> // and 4 counts
     tensor<4x117xi32, #cs.coordinates<tensor<784x10xf16>>>          // two values a word
+    tensor<4x117xi32, #cs.coordinates<tensor<784x10xf32>, f16>>     // rounded
+    tensor<4x99xi32, #cs.coordinates<tensor<784x10xf32>, i8>>       // four a word, a scale
     ```
   }];
-  let parameters = (ins "::mlir::RankedTensorType":$dense, "bool":$counted);
+  let parameters = (ins "::mlir::RankedTensorType":$dense, "::mlir::Type":$values,
+                        "bool":$counted);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     /// The encoding of `type`, else null.
     static CoordinatesAttr of(::mlir::Type type);
-    /// Words of the values of a list, and of all of a row.
-    static int64_t wordsOfValues(int64_t entries, int64_t elementBytes);
-    static int64_t wordsOfRow(int64_t entries, int64_t elementBytes, bool counted);
-    int64_t elementBytes() const;
+    /// Words of the values of a list, of so many bytes (1: with the scale behind them),
+    /// and of all of a row.
+    static int64_t wordsOfValues(int64_t entries, int64_t valueBytes);
+    static int64_t wordsOfRow(int64_t entries, int64_t valueBytes, bool counted);
+    int64_t valueBytes() const;
+    /// Whether values travel in fewer bits than the tensor has.
+    bool isQuantized() const;
+    bool hasScales() const { return valueBytes() == 1; }
     /// k of rows of this length; 0 if there is none.
     int64_t entriesOfRow(int64_t words) const;
     /// The type of lists of `entries` elements.

@@ -24,22 +24,32 @@ Attribute CoordinatesAttr::parse(AsmParser &parser, Type) {
   bool counted = false;
   if (parser.parseLess() || parser.parseType(dense))
     return {};
-  if (succeeded(parser.parseOptionalComma())) {
+  Type values = dense.getElementType();
+  while (!counted && succeeded(parser.parseOptionalComma())) {
+    OptionalParseResult type = parser.parseOptionalType(values);
+    if (type.has_value()) {
+      if (failed(*type))
+        return {};
+      continue;
+    }
     if (parser.parseKeyword("counted"))
       return {};
     counted = true;
   }
   if (parser.parseGreater())
     return {};
-  return parser.getChecked<CoordinatesAttr>(loc, parser.getContext(), dense, counted);
+  return parser.getChecked<CoordinatesAttr>(loc, parser.getContext(), dense, values, counted);
 }
 
 void CoordinatesAttr::print(AsmPrinter &printer) const {
-  printer << "<" << getDense() << (getCounted() ? ", counted>" : ">");
+  printer << "<" << getDense();
+  if (isQuantized())
+    printer << ", " << getValues();
+  printer << (getCounted() ? ", counted>" : ">");
 }
 
 LogicalResult CoordinatesAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                                      RankedTensorType dense, bool) {
+                                      RankedTensorType dense, Type values, bool) {
   if (!dense.hasStaticShape() || dense.getEncoding())
     return emitError() << "lists must be of a tensor of static shape without an "
                           "encoding, got: "
@@ -48,6 +58,10 @@ LogicalResult CoordinatesAttr::verify(function_ref<InFlightDiagnostic()> emitErr
   if (!element.isF32() && !element.isF16() && !element.isBF16())
     return emitError() << "lists must be of elements of f32, f16 or bf16, got: "
                        << dense;
+  bool isHalf = values.isF16() || values.isBF16();
+  if (values != element && !(element.isF32() && isHalf) && !values.isSignlessInteger(8))
+    return emitError() << "values must be of " << element
+                       << (element.isF32() ? ", f16, bf16" : "") << " or i8, got: " << values;
   // Their indices are i32.
   int64_t elements = dense.getNumElements();
   if (elements < 1 || elements > int64_t(1) << 31)
@@ -87,29 +101,31 @@ CoordinatesAttr CoordinatesAttr::of(Type type) {
   return tensor ? dyn_cast_or_null<CoordinatesAttr>(tensor.getEncoding()) : nullptr;
 }
 
-int64_t CoordinatesAttr::wordsOfValues(int64_t entries, int64_t elementBytes) {
-  return llvm::divideCeil(entries * elementBytes, kWordBytes);
+int64_t CoordinatesAttr::wordsOfValues(int64_t entries, int64_t valueBytes) {
+  return llvm::divideCeil(entries * valueBytes, kWordBytes) + (valueBytes == 1 ? 1 : 0);
 }
 
-int64_t CoordinatesAttr::wordsOfRow(int64_t entries, int64_t elementBytes, bool counted) {
-  return wordsOfValues(entries, elementBytes) + entries + (counted ? 1 : 0);
+int64_t CoordinatesAttr::wordsOfRow(int64_t entries, int64_t valueBytes, bool counted) {
+  return wordsOfValues(entries, valueBytes) + entries + (counted ? 1 : 0);
 }
 
-int64_t CoordinatesAttr::elementBytes() const {
-  return getDense().getElementTypeBitWidth() / 8;
+int64_t CoordinatesAttr::valueBytes() const { return getValues().getIntOrFloatBitWidth() / 8; }
+
+bool CoordinatesAttr::isQuantized() const {
+  return getValues() != getDense().getElementType();
 }
 
 int64_t CoordinatesAttr::entriesOfRow(int64_t words) const {
   if (words < 0 || words > std::numeric_limits<int64_t>::max() / kWordBytes)
     return 0;
-  int64_t entries = (words - (getCounted() ? 1 : 0)) * kWordBytes /
-                    (kWordBytes + elementBytes());
-  bool fits = entries > 0 && wordsOfRow(entries, elementBytes(), getCounted()) == words;
+  int64_t others = (getCounted() ? 1 : 0) + (hasScales() ? 1 : 0);
+  int64_t entries = (words - others) * kWordBytes / (kWordBytes + valueBytes());
+  bool fits = entries > 0 && wordsOfRow(entries, valueBytes(), getCounted()) == words;
   return fits ? entries : 0;
 }
 
 RankedTensorType CoordinatesAttr::typeOf(int64_t lists, int64_t entries) const {
-  return RankedTensorType::get({lists, wordsOfRow(entries, elementBytes(), getCounted())},
+  return RankedTensorType::get({lists, wordsOfRow(entries, valueBytes(), getCounted())},
                                IntegerType::get(getContext(), 32), *this);
 }
 
@@ -182,6 +198,12 @@ LogicalResult PackListsOp::verify() {
   int64_t lists = type.getDimSize(0) / times;
   if (failed(verifyLists(*this, type, getValues(), getIndices(), getCounts(), lists)))
     return failure();
+  if (getError() && !CoordinatesAttr::of(type).isQuantized())
+    return emitOpError() << "has no error to return: values of " << type
+                         << " travel as they are";
+  if (getError() && getError().getType() != getValues().getType())
+    return emitOpError() << "error must match " << getValues().getType()
+                         << ", got: " << getError().getType();
   RankedTensorType dense = CoordinatesAttr::of(type).getDense();
   RankedTensorType origin = tensorOfLists(getIndices(), /*selected=*/true);
   if (origin && origin != dense)

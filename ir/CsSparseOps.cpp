@@ -28,6 +28,10 @@ RankedTensorType commsched::cs::thresholdType(MLIRContext *context) {
   return RankedTensorType::get({2}, Float32Type::get(context));
 }
 
+RankedTensorType commsched::cs::stepNumberType(MLIRContext *context) {
+  return RankedTensorType::get({1}, IntegerType::get(context, 32));
+}
+
 std::string commsched::cs::listOf(ArrayRef<StringRef> names) {
   std::string text = names.front().str();
   for (StringRef name : names.drop_front().drop_back())
@@ -88,6 +92,28 @@ static LogicalResult verifyThreshold(TopKOp op) {
   return success();
 }
 
+/// What only MSTopK has.
+static LogicalResult verifyMsTopK(TopKOp op) {
+  auto samples = static_cast<int64_t>(op.getSamples());
+  if (op.getMethod() != "mstopk") {
+    StringRef name = op.getSeed() != 0           ? "seed"
+                     : op.getStep()              ? "step"
+                     : samples != kMsTopKSamples ? "samples"
+                     : op.getEarlyStop()         ? "early_stop"
+                                                 : "";
+    if (!name.empty())
+      return op.emitOpError() << name << " must go with method mstopk, got: "
+                              << op.getMethodAttr();
+  }
+  if (samples < 1 || samples > kMaxMsTopKSamples)
+    return op.emitOpError() << "samples must be 1 to " << kMaxMsTopKSamples
+                            << ", got: " << samples;
+  Type type = stepNumberType(op.getContext());
+  if (op.getStep() && op.getStep().getType() != type)
+    return op.emitOpError() << "step must match " << type << ", got: " << op.getStep().getType();
+  return success();
+}
+
 /// `target` is the tensor that a message says its lists are of.
 static LogicalResult verifyLists(Operation *op, ArrayRef<Value> lists, Value target) {
   for (Value list : lists) {
@@ -115,6 +141,8 @@ LogicalResult TopKOp::verify() {
   int64_t elements = tensorOf(getValue()).getNumElements();
   if (k < 1 || k > elements)
     return emitOpError() << "must select 1 to " << elements << " elements, got: " << k;
+  if (failed(verifyMsTopK(*this)))
+    return failure();
   return verifyThreshold(*this);
 }
 

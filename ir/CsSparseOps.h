@@ -30,6 +30,10 @@ llvm::ArrayRef<llvm::StringRef> exchangeMethods();
 llvm::ArrayRef<llvm::StringRef> selectionMethods();
 /// What cs.top_k keeps of a threshold: its magnitude, and how many steps it has served.
 mlir::RankedTensorType thresholdType(mlir::MLIRContext *context);
+/// The number of a step for cs.top_k, which counts from zero.
+mlir::RankedTensorType stepNumberType(mlir::MLIRContext *context);
+/// N of MSTopK: as in the paper, and the most.
+inline constexpr int64_t kMsTopKSamples = 30, kMaxMsTopKSamples = 100;
 /// The most steps that a threshold may serve for: all are f32 numbers.
 inline constexpr int64_t kMaxThresholdSteps = int64_t(1) << 24;
 /// The tensor whose elements a list names, if it comes out of a message, or with

@@ -20,6 +20,7 @@ class Cs_SparseOp<string mnemonic, list<Trait> traits = []>
 def Cs_Selectable : RankedTensorOf<[F32, F16, BF16]>;
 def Cs_Positions : 1DTensorOf<[I32, I64]>;
 def Cs_ThresholdState : RankedTensorOf<[F32]>;
+def Cs_StepNumber : RankedTensorOf<[I32]>;
 def Cs_Lists : Type<
     CPred<"static_cast<bool>(::commsched::cs::CoordinatesAttr::of($_self))">,
     "tensor of coordinate lists", "::mlir::RankedTensorType">;
@@ -33,8 +34,15 @@ def Cs_TopKOp : Cs_SparseOp<"top_k", [Pure, AttrSizedOperandSegments]> {
 
     `method`: "exact", "histogram" and "sampled" select the k largest, of equal ones
     those of the lowest index, in different ways; "mstopk" (Shi et al., MLSys 2021)
-    selects k that are nearly the largest, the same ones for the same `seed`. A NaN
-    or an infinity ends the run with an error.
+    selects k that are nearly the largest. A NaN or an infinity ends the run with an
+    error.
+
+    "mstopk" looks for a threshold in `samples` reads (N of the paper); where none
+    leaves exactly k, what is missing is a run of the elements between the two closest
+    thresholds. Where the run begins is drawn by `seed` and the number in `step`, if
+    there is one: number t draws what the generator SplitMix64, begun with `seed`, gives
+    behind t others. With `early_stop` it reads no more once a threshold leaves exactly
+    k, which changes no result.
 
     `threshold`: selects like that in one of `every` steps, and then the threshold
     is the magnitude of the smallest element selected. In the steps between it
@@ -48,6 +56,9 @@ def Cs_TopKOp : Cs_SparseOp<"top_k", [Pure, AttrSizedOperandSegments]> {
     %v, %i, %rest = cs.top_k "exact" %g, %residual
         : (tensor<784x10xf32>, tensor<784x10xf32>)
         -> (tensor<78xf32>, tensor<78xi32>, tensor<784x10xf32>)
+    %v2, %i2, %rest2 = cs.top_k "mstopk" %g, %residual seed 7 step %t samples 30 early_stop
+        : (tensor<784x10xf32>, tensor<784x10xf32>, tensor<1xi32>)
+        -> (tensor<78xf32>, tensor<78xi32>, tensor<784x10xf32>)
     %v1, %i1, %rest1, %next = cs.top_k "exact" %g, %residual threshold %state every 128
         : (tensor<784x10xf32>, tensor<784x10xf32>, tensor<2xf32>)
         -> (tensor<78xf32>, tensor<78xi32>, tensor<784x10xf32>, tensor<2xf32>)
@@ -56,13 +67,16 @@ def Cs_TopKOp : Cs_SparseOp<"top_k", [Pure, AttrSizedOperandSegments]> {
   let arguments = (ins StrAttr:$method, Cs_Selectable:$value,
                        Optional<Cs_Selectable>:$residual,
                        Optional<Cs_ThresholdState>:$threshold,
+                       Optional<Cs_StepNumber>:$step,
                        DefaultValuedAttr<I64Attr, "0">:$seed,
-                       DefaultValuedAttr<I64Attr, "1">:$every);
+                       DefaultValuedAttr<I64Attr, "1">:$every,
+                       DefaultValuedAttr<I64Attr, "30">:$samples, UnitAttr:$early_stop);
   let results = (outs Cs_Selectable:$values, Cs_Positions:$indices, Cs_Selectable:$rest,
                       Optional<Cs_ThresholdState>:$next);
   let assemblyFormat = [{
     $method $value (`,` $residual^)? (`threshold` $threshold^ `every` $every)?
-    (`seed` $seed^)? attr-dict `:` functional-type(operands, results)
+    (`seed` $seed^)? (`step` $step^)? (`samples` $samples^)? (`early_stop` $early_stop^)?
+    attr-dict `:` functional-type(operands, results)
   }];
   let hasVerifier = 1;
 }
@@ -191,6 +205,12 @@ def Cs_PackListsOp : Cs_SparseOp<"pack_lists", [Pure]> {
     the other. k is that of the result (`#cs.coordinates`). Counted lists have a count
     each.
 
+    Where the encoding has values of fewer bits they are rounded to nearest, ties to
+    even: to f16 and bf16, a magnitude beyond the largest finite one to that; to i8,
+    the quotient by the scale of the list, which is its largest magnitude over 127, in
+    f32. `error` is what each value is more than what `cs.unpack_lists` makes of it,
+    rounded to its type; of f32 exactly that.
+
     ```mlir
     %m = cs.pack_lists %values, %indices
         : (tensor<78xf32>, tensor<78xi32>)
@@ -198,12 +218,15 @@ def Cs_PackListsOp : Cs_SparseOp<"pack_lists", [Pure]> {
     %n = cs.pack_lists %values, %indices, %counts times 2
         : (tensor<100xf32>, tensor<100xi32>, tensor<4xi32>)
         -> tensor<8x51xi32, #cs.coordinates<tensor<784x10xf32>, counted>>
+    %q, %error = cs.pack_lists %values, %indices
+        : (tensor<78xf32>, tensor<78xi32>)
+        -> (tensor<1x99xi32, #cs.coordinates<tensor<784x10xf32>, i8>>, tensor<78xf32>)
     ```
   }];
   let arguments = (ins Cs_Selectable:$values, 1DTensorOf<[I32]>:$indices,
                        Optional<1DTensorOf<[I32]>>:$counts,
                        DefaultValuedAttr<I64Attr, "1">:$times);
-  let results = (outs Cs_Lists:$lists);
+  let results = (outs Cs_Lists:$lists, Optional<Cs_Selectable>:$error);
   let assemblyFormat = [{
     $values `,` $indices (`,` $counts^)? (`times` $times^)? attr-dict `:`
     functional-type(operands, results)
@@ -214,7 +237,9 @@ def Cs_PackListsOp : Cs_SparseOp<"pack_lists", [Pure]> {
 def Cs_UnpackListsOp : Cs_SparseOp<"unpack_lists", [Pure]> {
   let summary = "the selections of a message";
   let description = [{
-    Of the rows from `from` on, as many as the results have lists, in their order.
+    Of the rows from `from` on, as many as the results have lists, in their order. Values
+    that travelled in fewer bits are of the tensor's type again; those of i8 times the
+    scale of their list, rounded.
 
     ```mlir
     %values, %indices = cs.unpack_lists %all

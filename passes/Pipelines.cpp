@@ -108,6 +108,11 @@ void commsched::buildAllReducePipeline(
                                 .epsilon = options.epsilon,
                                 .clip = options.clip,
                                 .select = options.select,
+                                .values = options.values,
+                                .unsentRate = options.unsentRate,
+                                .samples = options.msTopKSamples,
+                                .earlyStop = options.msTopKEarlyStop,
+                                .seed = options.msTopKSeed,
                                 .exactEvery = options.exactEvery,
                                 .fuseBytes = options.sparseFuseBytes};
   llvm::append_range(sparse.rules, options.sparseRules);

@@ -131,6 +131,21 @@ struct AllReducePipelineOptions
       described("how elements are selected: exact, histogram, sampled or "
                 "mstopk",
                 "exact")};
+  Option<std::string> values{
+      *this, "values",
+      described("what selected values travel as: same, f16, bf16 or int8", "same")};
+  Option<double> unsentRate{
+      *this, "unsent-rate",
+      described("compute gradients at each parameter less so much of the rank's own residual", 0.0)};
+  Option<int64_t> msTopKSamples{
+      *this, "mstopk-samples",
+      described("of mstopk: reads that look for a threshold", 30)};
+  Option<bool> msTopKEarlyStop{
+      *this, "mstopk-early-stop",
+      described("of mstopk: no more reads once a threshold leaves exactly k", true)};
+  Option<int64_t> msTopKSeed{
+      *this, "mstopk-seed",
+      described("of mstopk: what each step's draws begin with", 0)};
   Option<int64_t> sparseFuseBytes{
       *this, "sparse-fuse-bytes",
       described("most bytes of a message of several selections; 0: none; -1: by "

@@ -4,7 +4,8 @@
 // cs: lists of selected elements as they travel, and cut by regions of the indices.
 //
 // A message is a matrix of words, integers. The bound of a word with bits of values is
-// that of the values, which is all that moving words needs to keep.
+// that of the values, also of those that a scale makes of them, which is all that moving
+// words needs to keep.
 
 #include "reference/Ops.h"
 
@@ -34,23 +35,85 @@ static LogicalResult checkAllWritten(OpContext &context) {
 /// Where a row has what.
 namespace {
 struct Row {
-  int64_t words, entries, elementBytes, valueWords;
-  bool counted;
+  int64_t words, entries, valueBytes, valueWords;
+  bool counted, hasScales, isQuantized;
 
   explicit Row(Type type) {
     auto coordinates = cs::CoordinatesAttr::of(type);
     words = cast<RankedTensorType>(type).getDimSize(1);
-    elementBytes = coordinates.elementBytes();
+    valueBytes = coordinates.valueBytes();
     entries = coordinates.entriesOfRow(words);
-    valueWords = (entries * elementBytes + 3) / 4;
+    hasScales = coordinates.hasScales();
+    isQuantized = coordinates.isQuantized();
+    valueWords = (entries * valueBytes + 3) / 4 + (hasScales ? 1 : 0);
     counted = coordinates.getCounted();
   }
   /// The word that value `i` lies in, and which part of it.
-  int64_t wordOf(int64_t i) const { return i * elementBytes / 4; }
-  int64_t shiftOf(int64_t i) const { return 8 * (i * elementBytes % 4); }
-  uint64_t mask() const { return elementBytes == 4 ? 0xffffffff : 0xffff; }
+  int64_t wordOf(int64_t i) const { return i * valueBytes / 4; }
+  int64_t shiftOf(int64_t i) const { return 8 * (i * valueBytes % 4); }
+  uint64_t mask() const { return (uint64_t(1) << (8 * valueBytes)) - 1; }
+};
+
+/// The values of one list as they travel: codes in the type of the encoding, which the
+/// scale makes `read` of, and how far what is read may be from that.
+struct Rounded {
+  ArrayPtr codes;
+  float scale = 0;
+  std::vector<double> read, bounds;
 };
 } // namespace
+
+/// The number that `value` is in a narrower type, a magnitude beyond its largest being that.
+static double saturated(double value, const FloatFormat &format) {
+  return std::clamp(format.round(value), -format.largest, format.largest);
+}
+
+/// Of f32, of what a quotient or a product of it may be off.
+constexpr double kNarrow = 0x1p-22;
+
+static Rounded roundList(const Array &values, int64_t begin, const Row &row, Type type) {
+  Rounded rounded;
+  rounded.codes = makeZeros(type, {row.entries});
+  const FloatFormat &element = *formatOf(values.elementType);
+  double largest = 0, doubt = 0;
+  for (int64_t i = begin; i < begin + row.entries; ++i) {
+    largest = std::max(largest, std::fabs(values.values[i]));
+    doubt = std::max(doubt, values.bounds[i]);
+  }
+  rounded.scale = static_cast<float>(largest) / 127.0f;
+  for (int64_t i = 0; i < row.entries; ++i) {
+    double value = values.values[begin + i], bound = values.bounds[begin + i];
+    if (row.hasScales) {
+      float quotient = rounded.scale == 0 ? 0 : static_cast<float>(value) / rounded.scale;
+      double code = std::nearbyint(std::clamp(quotient, -127.0f, 127.0f));
+      rounded.codes->ints[i] = static_cast<int64_t>(code);
+      double read = static_cast<float>(code) * rounded.scale;
+      rounded.read.push_back(element.round(read));
+      if (doubt == 0) {
+        rounded.bounds.push_back(0);
+        continue;
+      }
+      // How far the quotient is from where another integer would be next, and may be off.
+      double scaleDoubt = doubt / 127 + kNarrow * rounded.scale;
+      double margin = 0.5 - std::fabs(quotient - code);
+      double off = rounded.scale > scaleDoubt
+                       ? (bound + (std::fabs(quotient) + 1) * scaleDoubt) /
+                             (rounded.scale - scaleDoubt)
+                       : kUndetermined;
+      double codes = off < margin ? 0 : 1 + std::ceil(std::min(off, 254.0));
+      rounded.bounds.push_back((std::fabs(code) + codes) * scaleDoubt +
+                               codes * rounded.scale + 2 * element.unit * std::fabs(read));
+      continue;
+    }
+    const FloatFormat &format = *formatOf(type);
+    rounded.codes->values[i] = saturated(value, format);
+    rounded.read.push_back(rounded.codes->values[i]);
+    // Rounding keeps the order.
+    rounded.bounds.push_back(
+        isUndetermined(bound) ? kUndetermined : std::max(saturated(value + bound, format) - rounded.codes->values[i], rounded.codes->values[i] - saturated(value - bound, format)));
+  }
+  return rounded;
+}
 
 static LogicalResult evaluatePackLists(OpContext &context) {
   if (failed(checkAllWritten(context)))
@@ -61,6 +124,28 @@ static LogicalResult evaluatePackLists(OpContext &context) {
   Row row(op.getLists().getType());
   ArrayPtr lists = makeZeros(op.getLists().getType());
   std::vector<char> bytes = toBytes(values);
+  std::vector<double> bounds = values.bounds;
+  std::vector<float> scales;
+  ArrayPtr error = op.getError() ? makeZeros(op.getError().getType()) : nullptr;
+  if (row.isQuantized) {
+    Type type = cs::CoordinatesAttr::of(op.getLists().getType()).getValues();
+    const FloatFormat &element = *formatOf(values.elementType);
+    bytes.clear();
+    for (int64_t begin = 0; begin < values.size(); begin += row.entries) {
+      Rounded list = roundList(values, begin, row, type);
+      llvm::append_range(bytes, toBytes(*list.codes));
+      scales.push_back(list.scale);
+      for (int64_t i = 0; i < row.entries; ++i) {
+        bounds[begin + i] = list.bounds[i];
+        if (!error)
+          continue;
+        double left = values.values[begin + i] - list.read[i];
+        error->values[begin + i] = element.round(left);
+        double doubt = values.bounds[begin + i] + list.bounds[i];
+        error->bounds[begin + i] = doubt == 0 ? 0 : doubt + 2 * element.unit * std::fabs(left);
+      }
+    }
+  }
   int64_t own = lists->shape[0] / static_cast<int64_t>(op.getTimes());
   auto put = [&](int64_t word, uint64_t bits, double bound) {
     auto all = static_cast<uint32_t>(lists->ints[word]) | static_cast<uint32_t>(bits);
@@ -72,15 +157,19 @@ static LogicalResult evaluatePackLists(OpContext &context) {
     for (int64_t i = 0; i < row.entries; ++i) {
       int64_t entry = list * row.entries + i;
       uint64_t bits = 0;
-      for (int64_t b = row.elementBytes; b-- > 0;)
-        bits = bits << 8 | static_cast<uint8_t>(bytes[entry * row.elementBytes + b]);
-      put(at + row.wordOf(i), bits << row.shiftOf(i), values.bounds[entry]);
+      for (int64_t b = row.valueBytes; b-- > 0;)
+        bits = bits << 8 | static_cast<uint8_t>(bytes[entry * row.valueBytes + b]);
+      put(at + row.wordOf(i), bits << row.shiftOf(i), bounds[entry]);
       lists->setFrom(at + row.valueWords + i, indices, entry);
     }
+    if (row.hasScales)
+      lists->ints[at + row.valueWords - 1] = llvm::bit_cast<int32_t>(scales[list]);
     if (counts)
       lists->setFrom(at + row.words - 1, *counts, list);
   }
   context.results.push_back(lists);
+  if (error)
+    context.results.push_back(error);
   return success();
 }
 
@@ -92,7 +181,7 @@ static LogicalResult evaluateUnpackLists(OpContext &context) {
   Row row(op.getLists().getType());
   auto type = cast<RankedTensorType>(op.getValues().getType());
   int64_t size = type.getNumElements();
-  std::vector<char> bytes(size * row.elementBytes);
+  std::vector<char> bytes(size * row.valueBytes);
   std::vector<double> bounds(size);
   ArrayPtr indices = makeZeros(op.getIndices().getType());
   ArrayPtr counts = op.getCounts() ? makeZeros(op.getCounts().getType()) : nullptr;
@@ -103,15 +192,29 @@ static LogicalResult evaluateUnpackLists(OpContext &context) {
       int64_t entry = r * row.entries + i, word = at + row.wordOf(i);
       uint64_t bits =
           static_cast<uint32_t>(lists.ints[word]) >> row.shiftOf(i) & row.mask();
-      for (int64_t b = 0; b < row.elementBytes; ++b)
-        bytes[entry * row.elementBytes + b] = static_cast<char>(bits >> (8 * b));
+      for (int64_t b = 0; b < row.valueBytes; ++b)
+        bytes[entry * row.valueBytes + b] = static_cast<char>(bits >> (8 * b));
       bounds[entry] = lists.bounds[word];
       indices->setFrom(entry, lists, at + row.valueWords + i);
     }
     if (counts)
       counts->setFrom(r, lists, at + row.words - 1);
   }
-  ArrayPtr values = fromBytes(type, bytes);
+  Type travels = cs::CoordinatesAttr::of(op.getLists().getType()).getValues();
+  ArrayPtr values = fromBytes(RankedTensorType::get(type.getShape(), travels), bytes);
+  if (row.isQuantized) {
+    ArrayPtr codes = values;
+    values = makeZeros(type);
+    for (int64_t i = 0; i < size; ++i) {
+      int64_t r = i / row.entries + static_cast<int64_t>(op.getFrom());
+      auto bits = static_cast<int32_t>(lists.ints[r * row.words + row.valueWords - 1]);
+      values->values[i] = row.hasScales
+                              ? formatOf(type.getElementType())
+                                    ->round(static_cast<float>(codes->ints[i]) *
+                                            llvm::bit_cast<float>(bits))
+                              : codes->values[i];
+    }
+  }
   values->bounds = bounds;
   context.results.assign({values, indices});
   if (counts)

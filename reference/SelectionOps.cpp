@@ -6,6 +6,7 @@
 #include "reference/Ops.h"
 
 #include "ir/CsSparseOps.h"
+#include "reference/MsTopK.h"
 
 #include <map>
 #include <numeric>
@@ -111,9 +112,6 @@ static Scalar leastOf(const std::vector<Scalar> &entries, const std::vector<int6
 
 static LogicalResult evaluateTopK(OpContext &context) {
   auto op = cast<cs::TopKOp>(context.op);
-  if (op.getMethod() == "mstopk")
-    return op.emitOpError("selects what \"mstopk\" does not define exactly, and cannot be "
-                          "interpreted");
   for (unsigned i = 0; i < context.operands.size(); ++i)
     if (failed(checkWritten(context, i)))
       return failure();
@@ -135,10 +133,29 @@ static LogicalResult evaluateTopK(OpContext &context) {
     storeElement(*rest, e, entries[e]);
   }
   bool settled;
-  std::vector<int64_t> chosen = selectLargest(entries, values->size(), settled);
+  std::vector<int64_t> chosen;
+  auto select = [&]() -> LogicalResult {
+    if (op.getMethod() != "mstopk") {
+      chosen = selectLargest(entries, values->size(), settled);
+      return success();
+    }
+    MsTopKDraw draw{static_cast<int64_t>(op.getSamples()), op.getSeed(), /*step=*/0};
+    if (op.getStep()) {
+      const Array &step = context.operand(context.operands.size() - 1);
+      if (step.bounds[0] != 0)
+        return op.emitOpError("has a number of the step that is not known, and cannot be "
+                              "interpreted");
+      draw.step = static_cast<int32_t>(step.ints[0]);
+    }
+    chosen = selectMsTopK(entries, values->size(), draw, settled);
+    return success();
+  };
   ArrayPtr next;
-  if (op.getThreshold()) {
-    const Array &state = context.operand(context.operands.size() - 1);
+  if (!op.getThreshold()) {
+    if (failed(select()))
+      return failure();
+  } else {
+    const Array &state = context.operand(2);
     if (state.bounds[1] != 0)
       return op.emitOpError("has a threshold whose age is not known, and cannot be interpreted");
     auto every = static_cast<double>(op.getEvery());
@@ -146,8 +163,11 @@ static LogicalResult evaluateTopK(OpContext &context) {
     Scalar threshold;
     load(threshold, state, 0);
     if (age != 0 && threshold.value > 0) {
+      chosen = selectLargest(entries, values->size(), settled);
       leaveAbove(threshold, entries, chosen, settled);
     } else {
+      if (failed(select()))
+        return failure();
       settled &= age == 0 || threshold.bound == 0;
       threshold = leastOf(entries, chosen);
     }

@@ -9,7 +9,9 @@
 //
 // "top_k": input T [d]; values T [k], indices I [k].
 //   [method] 0 exact, 1 histogram, 2 sampled, 3 MSTopK; [steps], [seed],
-//   [stop_early]: ops/sparse/top_k.h.
+//   [stop_early]: ops/sparse/top_k.h. With [has_step] 1 the last input is the
+//   number of the step, i32 [1], and the seed SeedOfStep of both; so in the two
+//   kinds below that have these attributes.
 // "top_k_feedback": gradient T [d], residual T [d]; values T [k], indices I [k],
 //   new residual T [d], which may be the memory of the residual. Attributes as
 //   above.
@@ -46,9 +48,9 @@
 //   [ceil(n / block)]. [block]: elements of a scale; n without it.
 // "dequantize": f16 or bf16 [n], or i8 [n] and scales f32; values T [n].
 //   [block] as above.
-// "pack_words": values T [n k]; words i32 [n w]. row: k. The bits of k values at
+// "pack_words": values T or i8 [n k]; words i32 [n w]. row: k. The bits of k values at
 //   a time, in w words, as many as they need; bits behind the last are 0.
-// "unpack_words": words i32 [n w]; values T [n k]. row as above.
+// "unpack_words": words i32 [n w]; values T or i8 [n k]. row as above.
 //
 // Index -1 is padding wherever a list is read. What Run returns:
 // kInvalidArgument for elements to select from that are NaN or infinite, with

@@ -51,6 +51,10 @@ int64_t CountFrom(Selection *selection, int32_t magnitude) {
 
 }  // namespace
 
+uint64_t SeedOfStep(uint64_t seed, int32_t step) {
+  return seed + uint64_t(uint32_t(step)) * kMixStep;
+}
+
 bool RunMsTopK(Selection *selection) {
   const TopKProblem &problem = selection->problem();
   const Element element = problem.element;

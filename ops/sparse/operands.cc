@@ -29,7 +29,7 @@ int64_t Width(const KernelOperand &operand) {
 }
 
 absl::Status CheckOperands(const KernelDesc &desc,
-                           std::initializer_list<Is> operands,
+                           const std::vector<Is> &operands,
                            std::initializer_list<const char *> attributes) {
   if (desc.operands.size() != operands.size())
     return absl::InvalidArgumentError(absl::StrCat(
@@ -69,6 +69,13 @@ absl::Status CheckOperands(const KernelDesc &desc,
       case Is::kScale:
       case Is::kState:
         if (element != Element::kF32) wanted = "f32";
+        break;
+      case Is::kNumber:
+        if (element != Element::kI32) wanted = "i32";
+        break;
+      case Is::kWords:
+        if (!IsValue(element) && element != Element::kI8)
+          wanted = "f32, f16, bf16 or i8";
         break;
       case Is::kCode:
         if (element != Element::kF16 && element != Element::kBF16 &&

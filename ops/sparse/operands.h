@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "ops/base/kernel.h"
@@ -14,14 +15,16 @@
 namespace commsched::ops::sparse {
 
 // What an operand must be: f32, f16 or bf16, all of a kernel alike; i32 or i64,
-// all alike; i64; f32; f16, bf16 or i8; f32.
+// all alike; i64; f32; f16, bf16 or i8; f32; i32; f32 or a code.
 enum class Is {
   kValue,
   kIndex,
   kCount,
   kScale,
   kCode,
-  kState
+  kState,
+  kNumber,
+  kWords
 };
 
 // The first dimension, and the second, if any; and the product of both.
@@ -32,7 +35,7 @@ int64_t Elements(const KernelOperand &operand);
 // Number and types of operands, dense ones of one or two dimensions; and that
 // there are no other attributes than these, each of one value.
 absl::Status CheckOperands(const KernelDesc &desc,
-                           std::initializer_list<Is> operands,
+                           const std::vector<Is> &operands,
                            std::initializer_list<const char *> attributes);
 
 // Operands that must have the same dimensions; one that must be [length];

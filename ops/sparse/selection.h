@@ -116,8 +116,10 @@ int32_t MagnitudeOf(Element element, double threshold);
 // What is left to do for kMsTopK. False if elements are not finite.
 bool RunMsTopK(Selection *selection);
 
-// A number that depends on `seed` in no simple way.
+// A number that depends on `seed` in no simple way: the first of SplitMix64 (S.
+// Vigna) begun with it. The next one is that of a seed larger by kMixStep.
 uint64_t Mix(uint64_t seed);
+inline constexpr uint64_t kMixStep = 0x9e3779b97f4a7c15;
 
 }  // namespace commsched::ops::sparse
 

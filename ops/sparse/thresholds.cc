@@ -71,8 +71,8 @@ int64_t SampleLines(const TopKProblem &problem) {
 
 }  // namespace
 
-uint64_t Mix(uint64_t seed) {  // SplitMix64, S. Vigna
-  uint64_t z = seed + 0x9e3779b97f4a7c15;
+uint64_t Mix(uint64_t seed) {
+  uint64_t z = seed + kMixStep;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
   z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
   return z ^ (z >> 31);

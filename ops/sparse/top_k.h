@@ -78,6 +78,10 @@ struct TopKBuffers {
   void *scratch = nullptr;  // TopKScratchBytes, aligned to 64 bytes
 };
 
+// The seed of a step of kMsTopK in a training whose seed is `seed`: seeds of
+// successive steps give successive numbers of SplitMix64 begun with `seed`.
+uint64_t SeedOfStep(uint64_t seed, int32_t step);
+
 // Bytes of scratch that TopK and SelectAbove need; no less than 1.
 size_t TopKScratchBytes(const TopKProblem &problem);
 

@@ -1,6 +1,7 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <cstring>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "ops/sparse/kernel_instance.h"
@@ -11,10 +12,12 @@ namespace commsched::ops::sparse {
 namespace {
 
 // Operand numbers. The last input is the threshold with `above`, the state with
-// `every`.
+// `every`; behind it the number of the step with `step`.
 struct TopKLayout {
-  bool feedback = false, above = false, every = false;
-  size_t inputs() const { return size_t{1} + feedback + above + every; }
+  bool feedback = false, above = false, every = false, step = false;
+  size_t threshold() const { return size_t{1} + feedback; }
+  size_t number() const { return threshold() + above + every; }
+  size_t inputs() const { return number() + step; }
   size_t values() const { return inputs(); }
   size_t indices() const { return inputs() + 1; }
   size_t count() const { return inputs() + 2; }
@@ -26,7 +29,8 @@ TopKLayout LayoutOf(const KernelDesc &desc) {
   const std::string &kind = desc.kind;
   const bool every = kind == "top_k_every";
   return {every || kind == "top_k_feedback" || kind == "select_above_feedback",
-          kind == "select_above" || kind == "select_above_feedback", every};
+          kind == "select_above" || kind == "select_above_feedback", every,
+          Attribute(desc, "has_step", 0) != 0};
 }
 
 TopKProblem ProblemOf(const KernelDesc &desc) {
@@ -46,26 +50,35 @@ TopKProblem ProblemOf(const KernelDesc &desc) {
 absl::Status CheckTopKKernel(const KernelDesc &desc) {
   const TopKLayout at = LayoutOf(desc);
   absl::Status s;
-  const Is v = Is::kValue, i = Is::kIndex, c = Is::kCount, t = Is::kState;
-  const auto attributes = {"method", "steps", "seed", "stop_early"};
+  const Is v = Is::kValue, i = Is::kIndex, c = Is::kCount, t = Is::kState,
+           n = Is::kNumber;
+  const auto attributes = {"method", "steps", "seed", "stop_early", "has_step"};
   if (at.every)
-    s = CheckOperands(desc, {v, v, t, v, i, v, t},
-                      {"method", "steps", "seed", "stop_early", "every"});
+    s = CheckOperands(
+        desc, at.step ? std::vector{v, v, t, n, v, i, v, t} : std::vector{v, v, t, v, i, v, t},
+        {"method", "steps", "seed", "stop_early", "has_step", "every"});
   else if (at.above)
     s = at.feedback ? CheckOperands(desc, {v, v, v, v, i, c, v}, {})
                     : CheckOperands(desc, {v, v, v, i, c}, {});
   else
-    s = at.feedback ? CheckOperands(desc, {v, v, v, i, v}, attributes)
-                    : CheckOperands(desc, {v, v, i}, attributes);
+    s = at.feedback
+            ? CheckOperands(desc,
+                            at.step ? std::vector{v, v, n, v, i, v}
+                                    : std::vector{v, v, v, i, v},
+                            attributes)
+            : CheckOperands(
+                  desc, at.step ? std::vector{v, n, v, i} : std::vector{v, v, i},
+                  attributes);
   if (s.ok()) s = CheckLength(desc, 0, Rows(desc.operands[0]));
   if (s.ok())
     s = CheckLength(desc, at.values(), Rows(desc.operands[at.values()]));
   if (s.ok()) s = CheckSame(desc, at.values(), at.indices());
   if (s.ok() && at.feedback) s = CheckSame(desc, 0, 1);
   if (s.ok() && at.feedback) s = CheckSame(desc, 0, at.new_residual());
-  if (s.ok() && at.above) s = CheckLength(desc, at.inputs() - 1, 1);
+  if (s.ok() && at.above) s = CheckLength(desc, at.threshold(), 1);
   if (s.ok() && at.above) s = CheckLength(desc, at.count(), 1);
-  if (s.ok() && at.every) s = CheckLength(desc, at.inputs() - 1, 2);
+  if (s.ok() && at.every) s = CheckLength(desc, at.threshold(), 2);
+  if (s.ok() && at.step) s = CheckLength(desc, at.number(), 1);
   if (s.ok() && at.every) s = CheckLength(desc, at.new_state(), 2);
   if (!s.ok()) return s;
   const int64_t every = Attribute(desc, "every", at.every ? 0 : 1);
@@ -86,10 +99,16 @@ absl::Status CheckTopKKernel(const KernelDesc &desc) {
 absl::StatusOr<std::unique_ptr<KernelInstance>> MakeTopKKernel(
     const KernelDesc &desc) {
   const TopKLayout at = LayoutOf(desc);
-  const TopKProblem problem = ProblemOf(desc);
+  const TopKProblem checked = ProblemOf(desc);
   const int64_t every = Attribute(desc, "every", 1);
   return Kernel(
-      [at, problem, every](void *const *operands, void *scratch) {
+      [at, checked, every](void *const *operands, void *scratch) {
+        TopKProblem problem = checked;
+        if (at.step) {
+          int32_t number = 0;
+          std::memcpy(&number, operands[at.number()], sizeof(number));
+          problem.seed = SeedOfStep(problem.seed, number);
+        }
         TopKBuffers buffers;
         buffers.input = operands[0];
         if (at.feedback) {
@@ -101,7 +120,7 @@ absl::StatusOr<std::unique_ptr<KernelInstance>> MakeTopKKernel(
         buffers.scratch = scratch;
         if (at.every) {
           ThresholdState state, next;
-          std::memcpy(&state, operands[at.inputs() - 1], sizeof(state));
+          std::memcpy(&state, operands[at.threshold()], sizeof(state));
           absl::Status s = TopKEvery(problem, every, state, buffers, &next);
           if (s.ok())
             std::memcpy(operands[at.new_state()], &next, sizeof(next));
@@ -110,11 +129,11 @@ absl::StatusOr<std::unique_ptr<KernelInstance>> MakeTopKKernel(
         if (!at.above) return TopK(problem, buffers);
         const double threshold = ReadElement(
             problem.element,
-            static_cast<const std::byte *>(operands[at.inputs() - 1]));
+            static_cast<const std::byte *>(operands[at.threshold()]));
         return SelectAbove(problem, threshold, buffers,
                            static_cast<int64_t *>(operands[at.count()]));
       },
-      TopKScratchBytes(problem));
+      TopKScratchBytes(checked));
 }
 
 }  // namespace

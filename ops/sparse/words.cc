@@ -22,7 +22,7 @@ size_t ValuesOf(const KernelDesc &desc) {
 
 absl::Status CheckWords(const KernelDesc &desc) {
   const size_t values = ValuesOf(desc), words = 1 - values;
-  const Is v = Is::kValue, i = Is::kIndex;
+  const Is v = Is::kWords, i = Is::kIndex;
   absl::Status s = values == 0 ? CheckOperands(desc, {v, i}, {"row"})
                                : CheckOperands(desc, {i, v}, {"row"});
   if (!s.ok()) return s;

@@ -28,27 +28,52 @@ public:
   ListsWriter(Operation *op, RankedTensorType lists)
       : builder(op), loc(op->getLoc()), encoding(cs::CoordinatesAttr::of(lists)),
         entries(encoding.entriesOfRow(lists.getDimSize(1))),
-        words(cs::CoordinatesAttr::wordsOfValues(entries, encoding.elementBytes())) {}
+        words(cs::CoordinatesAttr::wordsOfValues(entries, encoding.valueBytes())),
+        codeWords(words - (encoding.hasScales() ? 1 : 0)) {}
 
-  /// The bits of values, for `rows` rows.
-  Value bitsOf(Value values, int64_t rows) {
-    if (hasWholeWords())
-      return arith::BitcastOp::create(builder, loc,
-                                      tensorOf(values).clone(builder.getI32Type()), values);
-    return convert("pack_words", values, rows * words, builder.getI32Type());
+  /// Values as they travel, and of i8 the scales of their lists.
+  struct Codes {
+    Value codes, scales;
+  };
+  Codes quantize(Value values, int64_t rows) {
+    if (!encoding.isQuantized())
+      return {values, {}};
+    SmallVector<Value> into{empty(rows * entries, encoding.getValues())};
+    if (encoding.hasScales())
+      into.push_back(empty(rows, builder.getF32Type()));
+    auto codes = kernel("quantize", "block", values, into);
+    return {codes[0], encoding.hasScales() ? codes[1] : Value()};
   }
-  Value valuesOf(Value bits, int64_t rows) {
-    Type element = encoding.getDense().getElementType();
+  Value dequantize(const Codes &codes, int64_t rows) {
+    if (!encoding.isQuantized())
+      return codes.codes;
+    SmallVector<Value> from{codes.codes};
+    if (codes.scales)
+      from.push_back(codes.scales);
+    return kernel("dequantize", "block", from,
+                  empty(rows * entries, encoding.getDense().getElementType()))[0];
+  }
+
+  /// The bits of codes, for `rows` rows.
+  Value bitsOf(Value codes, int64_t rows) {
     if (hasWholeWords())
-      return arith::BitcastOp::create(builder, loc, tensorOf(bits).clone(element), bits);
-    return convert("unpack_words", bits, rows * entries, element);
+      return bitcast(codes, builder.getI32Type());
+    return kernel("pack_words", "row", codes, empty(rows * codeWords, builder.getI32Type()))[0];
+  }
+  Value codesOf(Value bits, int64_t rows) {
+    if (hasWholeWords())
+      return bitcast(bits, encoding.getValues());
+    return kernel("unpack_words", "row", bits, empty(rows * entries, encoding.getValues()))[0];
+  }
+  Value bitcast(Value value, Type element) {
+    return arith::BitcastOp::create(builder, loc, tensorOf(value).clone(element), value);
   }
 
   /// `column`, of `lists` rows, `times` times one below the other at `at` of `matrix`.
   Value insert(Value column, Value matrix, int64_t lists, int64_t times, int64_t at) {
     int64_t width = tensorOf(column).getNumElements() / lists;
     // The one row of a message without a count needs no second dimension.
-    if (lists > 1 || encoding.getCounted())
+    if (lists > 1 || encoding.getCounted() || encoding.hasScales())
       column = tensor::ExpandShapeOp::create(
           builder, loc,
           RankedTensorType::get({lists, width}, tensorOf(column).getElementType()), column,
@@ -74,19 +99,23 @@ public:
   OpBuilder builder;
   Location loc;
   cs::CoordinatesAttr encoding;
-  int64_t entries; // of a row
-  int64_t words;   // of their values
+  int64_t entries;   // of a row
+  int64_t words;     // of their values, with the scale
+  int64_t codeWords; // without it
 
 private:
-  bool hasWholeWords() { return encoding.elementBytes() == 4; }
-  /// Two elements of 16 bits are a word, which no op on tensors makes of them.
-  Value convert(StringRef kind, Value from, int64_t size, Type element) {
-    Value to = tensor::EmptyOp::create(builder, loc, ArrayRef<int64_t>{size}, element);
+  bool hasWholeWords() { return encoding.valueBytes() == 4; }
+  Value empty(int64_t size, Type element) {
+    return tensor::EmptyOp::create(builder, loc, ArrayRef<int64_t>{size}, element);
+  }
+  /// Several elements are a word, which no op on tensors makes of them; and rounding.
+  /// `setting`: the name that a kernel has for the entries of a row.
+  SmallVector<Value> kernel(StringRef kind, StringRef setting, ValueRange from, ValueRange to) {
     auto settings = builder.getDictionaryAttr(
-        builder.getNamedAttr("row", builder.getI64IntegerAttr(entries)));
-    return cs::KernelOp::create(builder, loc, to.getType(), kind, from, to, settings,
-                                /*accumulate=*/false)
-        .getResult(0);
+        builder.getNamedAttr(setting, builder.getI64IntegerAttr(entries)));
+    auto made = cs::KernelOp::create(builder, loc, to.getTypes(), kind, from, to, settings,
+                                     /*accumulate=*/false);
+    return SmallVector<Value>(made.getResults());
   }
   SmallVector<OpFoldResult> indices(int64_t a, int64_t b) {
     return {builder.getIndexAttr(a), builder.getIndexAttr(b)};
@@ -98,10 +127,17 @@ void lower(cs::PackListsOp op) {
   ListsWriter write(op, type);
   auto times = static_cast<int64_t>(op.getTimes());
   int64_t lists = type.getDimSize(0) / times;
-  Value bits = write.bitsOf(op.getValues(), lists);
+  ListsWriter::Codes codes = write.quantize(op.getValues(), lists);
+  Value bits = write.bitsOf(codes.codes, lists);
   Value matrix = tensor::EmptyOp::create(write.builder, op.getLoc(), type.getShape(),
                                          type.getElementType());
   matrix = write.insert(bits, matrix, lists, times, 0);
+  if (codes.scales)
+    matrix = write.insert(write.bitcast(codes.scales, write.builder.getI32Type()), matrix,
+                          lists, times, write.codeWords);
+  if (op.getError() && !op.getError().use_empty())
+    op.getError().replaceAllUsesWith(arith::SubFOp::create(
+        write.builder, op.getLoc(), op.getValues(), write.dequantize(codes, lists)));
   matrix = write.insert(op.getIndices(), matrix, lists, times, write.words);
   if (Value counts = op.getCounts())
     matrix = write.insert(counts, matrix, lists, times, write.words + write.entries);
@@ -116,8 +152,12 @@ void lower(cs::UnpackListsOp op) {
   auto take = [&](int64_t at, int64_t width) {
     return write.extract(op.getLists(), from, rows, at, width);
   };
-  if (!op.getValues().use_empty())
-    op.getValues().replaceAllUsesWith(write.valuesOf(take(0, write.words), rows));
+  if (!op.getValues().use_empty()) {
+    ListsWriter::Codes codes{write.codesOf(take(0, write.codeWords), rows), {}};
+    if (write.encoding.hasScales())
+      codes.scales = write.bitcast(take(write.codeWords, 1), write.builder.getF32Type());
+    op.getValues().replaceAllUsesWith(write.dequantize(codes, rows));
+  }
   if (!op.getIndices().use_empty())
     op.getIndices().replaceAllUsesWith(take(write.words, write.entries));
   if (op.getCounts() && !op.getCounts().use_empty())

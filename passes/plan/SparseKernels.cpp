@@ -90,25 +90,36 @@ void lower(cs::TopKOp op) {
   auto methods = cs::selectionMethods();
   int64_t method = llvm::find(methods, op.getMethod()) - methods.begin();
   write.set("method", method);
-  if (op.getMethod() == "mstopk")
+  SmallVector<Value> inputs{write.flat(op.getValue())};
+  if (op.getResidual())
+    inputs.push_back(write.flat(op.getResidual()));
+  if (op.getThreshold())
+    inputs.push_back(op.getThreshold());
+  if (op.getMethod() == "mstopk") {
     write.set("seed", static_cast<int64_t>(op.getSeed()));
-  Value value = write.flat(op.getValue());
+    write.set("steps", static_cast<int64_t>(op.getSamples()));
+    if (op.getEarlyStop())
+      write.set("stop_early", 1);
+    if (op.getStep()) {
+      write.set("has_step", 1);
+      inputs.push_back(op.getStep());
+    }
+  }
   Value values = write.empty(op.getValues()), indices = write.empty(op.getIndices());
   if (op.getThreshold()) {
     write.set("every", static_cast<int64_t>(op.getEvery()));
     return write.replace(write.call(
-        "top_k_every", {value, write.flat(op.getResidual()), op.getThreshold()},
+        "top_k_every", inputs,
         {values, indices, write.empty(op.getRest()), write.empty(op.getNext())}));
   }
   if (op.getResidual())
-    return write.replace(
-        write.call("top_k_feedback", {value, write.flat(op.getResidual())},
-                   {values, indices, write.empty(op.getRest())}));
-  SmallVector<Value> results = write.call("top_k", {value}, {values, indices});
-  Value rest = value;
+    return write.replace(write.call("top_k_feedback", inputs,
+                                    {values, indices, write.empty(op.getRest())}));
+  SmallVector<Value> results = write.call("top_k", inputs, {values, indices});
+  Value rest = inputs.front();
   if (!op.getRest().use_empty()) {
     KernelWriter clear(op);
-    rest = clear.call("scatter_clear", {results[1]}, {value}, /*accumulate=*/true).front();
+    rest = clear.call("scatter_clear", {results[1]}, {rest}, /*accumulate=*/true).front();
   }
   results.push_back(rest);
   write.replace(results);

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "ir/CsSparseOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "passes/place/CombineDevices.h"
 #include "passes/place/Devices.h"
 #include "passes/sparse/FragmentMaker.h"
@@ -69,8 +70,9 @@ namespace {
 class Exchanger {
 public:
   Exchanger(func::FuncOp func, cs::AllReduceOp op, const NodeGradient &gradient,
-            cs::ClusterOp cluster, const ExchangeOptions &options)
-      : func(func), op(op), gradient(gradient), options(options),
+            cs::ClusterOp cluster, const ExchangeOptions &options,
+            const ForwardUses &forward)
+      : func(func), forward(forward), op(op), gradient(gradient), options(options),
         nodes(cluster.getNodes()), builder(op), key(op.getKey().str()),
         owner(place::deviceOf(op.getValue())), states(func, op.getLoc(), key) {}
 
@@ -81,7 +83,8 @@ public:
 private:
   SelectionContext contextOf(RankedTensorType type) {
     return {builder, op.getLoc(), type,
-            selected(options.density, type.getNumElements()), options.rules,
+            selected(options.density, type.getNumElements()),
+            options.values ? options.values : type.getElementType(), options.rules,
             gradient.hasBody()};
   }
   int64_t over(int64_t ranks) const {
@@ -95,7 +98,10 @@ private:
   FailureOr<Value> ofShard(StringRef suffix, Value value, bool deferred);
   FailureOr<Value> ofRegions(StringRef suffix, Value value, bool deferred);
 
+  LogicalResult computeAhead(const Kept &kept);
+
   func::FuncOp func;
+  const ForwardUses &forward;
   mutable cs::AllReduceOp op; // a handle
   const NodeGradient &gradient;
   const ExchangeOptions &options;
@@ -149,7 +155,7 @@ FailureOr<Value> Exchanger::ofEachDevice() {
   for (auto [device, value] : llvm::enumerate(gradient.ofDevices())) {
     std::string suffix = device == 0 ? "" : (".device" + Twine(device)).str();
     FailureOr<Kept> kept = states.keep(options.rules, suffix, placedType(value));
-    if (failed(kept))
+    if (failed(kept) || failed(computeAhead(*kept)))
       return failure();
     Selected selected = selectTopK(
         context, "top_k." + key + suffix, value, *kept,
@@ -171,7 +177,7 @@ FailureOr<Value> Exchanger::ofShard(StringRef suffix, Value value, bool deferred
     return ofRegions(suffix, value, deferred);
   SelectionContext context = contextOf(placedType(value).getTensor());
   FailureOr<Kept> kept = states.keep(options.rules, suffix, placedType(value));
-  if (failed(kept))
+  if (failed(kept) || failed(computeAhead(*kept)))
     return failure();
   bool tree = options.method == Method::gTopK && nodes > 1;
   Selected selected = selectTopK(context, ("top_k." + key + suffix).str(), value, *kept,
@@ -202,7 +208,7 @@ FailureOr<Value> Exchanger::ofRegions(StringRef suffix, Value value, bool deferr
   if (failed(shifts))
     return failure();
   FailureOr<Kept> kept = states.keep(options.rules, suffix, type);
-  if (failed(kept))
+  if (failed(kept) || failed(computeAhead(*kept)))
     return failure();
   Split split =
       splitTopK(context, "top_k." + name, value, *kept, *shifts, regions, deferred);
@@ -250,6 +256,37 @@ FailureOr<Value> Exchanger::ofShards() {
   for (Value &block : joined)
     block = copyTo(block, owner);
   return cs::ConcatOp::create(builder, op.getLoc(), joined).getResult();
+}
+
+/// Gradients are computed at the parameter less what this rank has kept of it.
+LogicalResult Exchanger::computeAhead(const Kept &kept) {
+  auto found = forward.find(key);
+  if (options.rules.unsentRate == 0 || found == forward.end())
+    return success();
+  if (gradient.isOfDevices())
+    return op.emitOpError() << "of \"" << key << "\" cannot have an unsent rate on nodes of "
+                            << gradient.ofDevices().size()
+                            << " devices: their parameters are the owner's";
+  Value param = found->second.param;
+  builder.setInsertionPointToStart(&func.front());
+  RankedTensorType type = placedType(param).getTensor();
+  FragmentMaker maker(builder, op.getLoc(), "unsent." + key, {param, kept.residual}, type,
+                      2 * type.getNumElements(), 3 * place::bytesOf(placedType(param)),
+                      /*deferred=*/false, gradient.hasBody());
+  if (maker.hasBody()) {
+    OpBuilder &in = maker.inside;
+    Value rate = arith::ConstantOp::create(
+        in, op.getLoc(),
+        DenseElementsAttr::get(
+            type, FloatAttr::get(type.getElementType(), options.rules.unsentRate)));
+    Value unsent = arith::MulFOp::create(in, op.getLoc(), rate, maker.argument(1));
+    Value ahead = arith::SubFOp::create(in, op.getLoc(), maker.argument(0), unsent);
+    maker.finish(op.getLoc(), ahead);
+  }
+  for (OpOperand *use : found->second.uses)
+    use->set(maker.fragment.getOutputs().front());
+  builder.setInsertionPoint(op);
+  return success();
 }
 
 LogicalResult Exchanger::run() {
@@ -321,11 +358,12 @@ LogicalResult Exchanger::correctResult() {
 LogicalResult sparse::correctDense(func::FuncOp func, cs::AllReduceOp op,
                                    const NodeGradient &gradient, cs::ClusterOp cluster,
                                    const ExchangeOptions &options) {
-  return Exchanger(func, op, gradient, cluster, options).correctResult();
+  const ForwardUses none;
+  return Exchanger(func, op, gradient, cluster, options, none).correctResult();
 }
 
 LogicalResult sparse::exchange(func::FuncOp func, cs::AllReduceOp op,
                                const NodeGradient &gradient, cs::ClusterOp cluster,
-                               const ExchangeOptions &options) {
-  return Exchanger(func, op, gradient, cluster, options).run();
+                               const ExchangeOptions &options, const ForwardUses &forward) {
+  return Exchanger(func, op, gradient, cluster, options, forward).run();
 }

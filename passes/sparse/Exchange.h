@@ -9,6 +9,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 #include "ir/Cs.h"
+#include "passes/sparse/ForwardUses.h"
 #include "passes/sparse/Policy.h"
 #include "passes/sparse/Selection.h"
 
@@ -44,13 +45,15 @@ struct ExchangeOptions {
   Method method; // of those that select
   double density;
   SelectionRules rules;
+  mlir::Type values; // what they travel as
 };
 
-/// Replaces `op`, adds the residuals to the arguments and results of `func`. An
+/// Replaces `op`, adds the residuals to the arguments and results of `func`, and with
+/// an unsent rate puts the parameter less its residual in the place of `forward`. An
 /// error if the name of a residual is taken.
 mlir::LogicalResult exchange(mlir::func::FuncOp func, cs::AllReduceOp op,
                              const NodeGradient &gradient, cs::ClusterOp cluster,
-                             const ExchangeOptions &options);
+                             const ExchangeOptions &options, const ForwardUses &forward);
 
 /// Of a gradient that stays dense, momentum and the like, which stand in place of the
 /// optimizer's own for all gradients: behind `op`. Errors as above.

@@ -14,6 +14,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "passes/place/Devices.h"
 #include "passes/sparse/Exchange.h"
+#include "passes/sparse/ForwardUses.h"
 #include "passes/sparse/FuseExchanges.h"
 #include "passes/sparse/Policy.h"
 #include "passes/sparse/Predict.h"
@@ -72,6 +73,20 @@ private:
                     ", got: " + Twine(exactEvery));
     if (exactEvery > 1 && !feedback)
       return refuse("exact-every above 1 must go with feedback");
+    if (!llvm::is_contained(valueTypes(), StringRef(values)))
+      return refuse("values must be " + cs::listOf(valueTypes()) + ", got: " + values);
+    if (!(unsentRate >= 0 && std::isfinite(unsentRate)))
+      return refuse("unsent-rate must not be negative, got: " +
+                    Twine(std::to_string(unsentRate)));
+    if (unsentRate > 0 && !feedback)
+      return refuse("unsent-rate must go with feedback");
+    if (samples < 1 || samples > cs::kMaxMsTopKSamples)
+      return refuse("mstopk-samples must be 1 to " + Twine(cs::kMaxMsTopKSamples) +
+                    ", got: " + Twine(samples));
+    if (select != "mstopk" && (samples != cs::kMsTopKSamples || !earlyStop || seed != 0))
+      return refuse("mstopk-samples, mstopk-early-stop and mstopk-seed must go with "
+                    "select=mstopk, got: " +
+                    select);
     if (fuseBytes < -1)
       return refuse("fuse-bytes must be at least 0, or -1 for what the link carries, got: " +
                     Twine(fuseBytes));
@@ -108,9 +123,16 @@ private:
     for (Operation &op : func.front())
       if (isFusable(&op))
         others.insert(&op);
+    ForwardUses forward;
+    if (unsentRate > 0) {
+      FailureOr<ForwardUses> found = findForwardUses(func, gradients);
+      if (failed(found))
+        return failure();
+      forward = std::move(*found);
+    }
     for (cs::AllReduceOp op : gradients)
       if (failed(lower(func, op, *cluster, policy.wishFor(op),
-                       static_cast<int64_t>(gradients.size()))))
+                       static_cast<int64_t>(gradients.size()), forward)))
         return failure();
     SmallVector<Operation *> exchanges;
     for (Operation &op : func.front())
@@ -131,7 +153,19 @@ private:
   }
 
   SelectionRules rulesOfSelection() const {
-    return {select, feedback, {momentum, secondMoment, epsilon}, mask, clip, exactEvery};
+    SelectionRules made;
+    made.select = select;
+    made.samples = samples;
+    made.earlyStop = earlyStop;
+    made.seed = seed;
+    made.feedback = feedback;
+    made.correction = {momentum, secondMoment, epsilon};
+    made.mask = mask;
+    made.clip = clip;
+    made.values = values;
+    made.unsentRate = unsentRate;
+    made.exactEvery = exactEvery;
+    return made;
   }
 
   /// Of a gradient that stays dense. A second run finds the state of the first.
@@ -148,11 +182,11 @@ private:
         return success();
     NodeGradient gradient(op, static_cast<unsigned>(cluster.getDevices()));
     return correctDense(func, op, gradient, cluster,
-                        {Method::dense, /*density=*/1.0, std::move(rules)});
+                        {Method::dense, /*density=*/1.0, std::move(rules), {}});
   }
 
   LogicalResult lower(func::FuncOp func, cs::AllReduceOp op, cs::ClusterOp cluster,
-                      Wish wish, int64_t exchanges) {
+                      Wish wish, int64_t exchanges, const ForwardUses &forward) {
     auto tell = [&](auto write) {
       place::remarkAt(op.getLoc(), getArgument(), func.getName(), "sparse",
                       [&](raw_ostream &os) {
@@ -177,12 +211,20 @@ private:
     if (cluster.getNodes() == 1 && !gradient.isOfDevices())
       return dense("there is one node");
     int64_t elements = type.getNumElements();
+    Type travels = valueTypeOf(values, type.getElementType());
+    bool isRounded = travels != type.getElementType();
     ExchangeSize size{elements,
                       static_cast<int64_t>(type.getElementTypeBitWidth() / 8),
+                      static_cast<int64_t>(travels.getIntOrFloatBitWidth() / 8),
                       selected(wish.density, elements),
                       {}};
     for (RankedTensorType shard : gradient.shardTypes())
       size.shards.push_back(selected(wish.density, shard.getNumElements()));
+    // Sums of several ranks would be rounded, and no rank could keep what that cuts off.
+    if (isRounded && (wish.method == Method::gTopK || wish.method == Method::okTopK))
+      return op.emitOpError() << "of \"" << op.getKey() << "\" cannot use method "
+                              << stringify(wish.method) << " with values=" << values
+                              << ": sums travel, and what is rounded off them would be lost";
     bool isPowerOfTwo = llvm::isPowerOf2_64(cluster.getNodes());
     if (wish.method == Method::gTopK && !isPowerOfTwo)
       return op.emitOpError() << "of \"" << op.getKey()
@@ -198,6 +240,8 @@ private:
     SmallVector<std::pair<Method, double>> times;
     for (Method candidate : {Method::dense, Method::allGather, Method::hiTopK, Method::gTopK,
                              Method::okTopK}) {
+      if (isRounded && (candidate == Method::gTopK || candidate == Method::okTopK))
+        continue;
       if (candidate == Method::okTopK && (!hasRegions || cluster.getNodes() == 1))
         continue;
       if (candidate == Method::gTopK && (!isPowerOfTwo || cluster.getNodes() == 1))
@@ -222,8 +266,8 @@ private:
     });
     if (chosen == Method::dense)
       return dense("");
-    ExchangeOptions options{chosen, wish.density, rulesOfSelection()};
-    return exchange(func, op, gradient, cluster, options);
+    ExchangeOptions options{chosen, wish.density, rulesOfSelection(), travels};
+    return exchange(func, op, gradient, cluster, options, forward);
   }
 };
 

@@ -51,6 +51,19 @@ def LowerSparseComm : Pass<"lower-sparse-comm", "::mlir::ModuleOp"> {
     threshold of that step, at most as much. It is state of the step like the
     residual: `<parameter>.threshold`.
 
+    With `select=mstopk`, where no threshold leaves exactly k elements, a run of those
+    between the two closest is taken to fill up; where it begins changes from step to
+    step. The number of the step is state: `<parameter>.step`.
+
+    `values`: selected values are rounded where they have more bits than that, int8 by a
+    scale for each list, and what is rounded off them goes to the residual
+    (`#cs.coordinates`). Not with `gtopk` and `oktopk`, where sums travel.
+
+    With `unsent-rate` r a rank computes its gradients, and metrics, at w - r residual
+    in place of its parameter w (the fragment `unsent.<parameter>`); the parameter
+    itself is the same on all ranks. r is the learning rate, or a part of it. Nodes have
+    one device then.
+
     A remark says for every gradient what was chosen, with the predicted times, or
     why it stays dense: fewer than `min-elements` elements, an element type that
     cannot be selected from, a reduction other than mean and sum, one rank. A
@@ -81,6 +94,16 @@ def LowerSparseComm : Pass<"lower-sparse-comm", "::mlir::ModuleOp"> {
              "bound of the norm of each gradient, times the root of the ranks; 0: none">,
     CsOption<"select", "select", "std::string", "\"exact\"",
              "how elements are selected: exact, histogram, sampled or mstopk">,
+    CsOption<"values", "values", "std::string", "\"same\"",
+             "what selected values travel as, where they have more bits: same (as they are), f16, bf16 or int8">,
+    CsOption<"unsentRate", "unsent-rate", "double", "0.0",
+             "compute gradients at each parameter less so much of the rank's own residual; 0: where all ranks are">,
+    CsOption<"samples", "mstopk-samples", "int64_t", "30",
+             "of mstopk: reads that look for a threshold, N of the paper">,
+    CsOption<"earlyStop", "mstopk-early-stop", "bool", "true",
+             "of mstopk: no more reads once a threshold leaves exactly k; the same result">,
+    CsOption<"seed", "mstopk-seed", "int64_t", "0",
+             "of mstopk: what each step's draws begin with, beside the parameter's name">,
     CsOption<"exactEvery", "exact-every", "int64_t", "1",
              "select so in one of so many steps, and by its threshold in the others">,
     CsOption<"fuseBytes", "fuse-bytes", "int64_t", "-1",

@@ -4,6 +4,8 @@
 #include "passes/sparse/Policy.h"
 
 #include "ir/CsSparseOps.h"
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
 using namespace commsched;
@@ -20,6 +22,21 @@ std::optional<Method> sparse::symbolizeMethod(StringRef name) {
 
 StringRef sparse::stringify(Method method) {
   return cs::exchangeMethods()[static_cast<size_t>(method)];
+}
+
+ArrayRef<StringRef> sparse::valueTypes() {
+  static const StringRef names[] = {"same", "f16", "bf16", "int8"};
+  return names;
+}
+
+Type sparse::valueTypeOf(StringRef name, Type element) {
+  Builder builder(element.getContext());
+  Type type = llvm::StringSwitch<Type>(name)
+                  .Case("f16", builder.getF16Type())
+                  .Case("bf16", builder.getBF16Type())
+                  .Case("int8", builder.getI8Type())
+                  .Default(element);
+  return type.getIntOrFloatBitWidth() < element.getIntOrFloatBitWidth() ? type : element;
 }
 
 static bool isDensity(double value) { return value > 0 && value <= 1; }

@@ -27,6 +27,11 @@ enum class Method {
 std::optional<Method> symbolizeMethod(llvm::StringRef name);
 llvm::StringRef stringify(Method method);
 
+/// What values of lists may travel as.
+llvm::ArrayRef<llvm::StringRef> valueTypes();
+/// That of a gradient of `element`, by its name; `element` if it is not narrower.
+mlir::Type valueTypeOf(llvm::StringRef name, mlir::Type element);
+
 struct Wish {
   double density = 1;
   Method method = Method::dense;

@@ -34,7 +34,7 @@ struct Model {
   }
   double rowBytes(int64_t entries, bool counted) const {
     return static_cast<double>(
-        cs::kWordBytes * cs::CoordinatesAttr::wordsOfRow(entries, size.elementBytes, counted));
+        cs::kWordBytes * cs::CoordinatesAttr::wordsOfRow(entries, size.valueBytes, counted));
   }
 
   /// The fastest of the algorithms that --expand-collectives has.
@@ -95,7 +95,7 @@ double sparse::bytesSent(Method method, const ExchangeSize &size, cs::ClusterOp 
   case Method::okTopK: {
     int64_t bytes = 0;
     for (int64_t selected : size.shards)
-      bytes += Regions(selected, model.nodes).bytesSent(size.elementBytes);
+      bytes += Regions(selected, model.nodes).bytesSent(size.valueBytes);
     return static_cast<double>(bytes);
   }
   }

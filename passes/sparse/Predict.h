@@ -15,7 +15,8 @@ namespace commsched::sparse {
 struct ExchangeSize {
   int64_t elements;
   int64_t elementBytes;
-  int64_t selected; // of all elements
+  int64_t valueBytes; // of one that is selected, in a message
+  int64_t selected;   // of all elements
   // Of each shard, of which each device of a node has one; one device has all of one.
   llvm::SmallVector<int64_t, 1> shards;
 };

@@ -41,15 +41,21 @@ FailureOr<Kept> RankStates::keep(const SelectionRules &rules, const Twine &suffi
   if (failed(moments))
     return failure();
   kept.moments = *moments;
-  if (rules.exactEvery > 1) {
-    auto small =
-        cs::PlacedType::get(func.getContext(), cs::thresholdType(func.getContext()),
-                            type.getDevice(), type.getMemory());
-    FailureOr<Value> state = add(".threshold" + suffix, small);
-    if (failed(state))
-      return failure();
-    kept.threshold = *state;
-  }
+  auto addSmall = [&](const Twine &name, RankedTensorType small, Value &value) {
+    FailureOr<Value> state =
+        add(name, cs::PlacedType::get(func.getContext(), small, type.getDevice(),
+                                      type.getMemory()));
+    if (succeeded(state))
+      value = *state;
+    return state;
+  };
+  if (rules.exactEvery > 1 && failed(addSmall(".threshold" + suffix,
+                                              cs::thresholdType(func.getContext()),
+                                              kept.threshold)))
+    return failure();
+  if (rules.select == "mstopk" &&
+      failed(addSmall(".step" + suffix, cs::stepNumberType(func.getContext()), kept.step)))
+    return failure();
   return kept;
 }
 

@@ -24,9 +24,9 @@ Regions::Regions(int64_t selected, int64_t nodes)
     : nodes(nodes), capacity(std::min(selected, ceilOf(kSlack * selected, kOf * nodes))),
       kept(ceilOf(selected, nodes)) {}
 
-int64_t Regions::bytesSent(int64_t elementBytes) const {
+int64_t Regions::bytesSent(int64_t valueBytes) const {
   auto words = [&](int64_t entries) {
-    return cs::CoordinatesAttr::wordsOfRow(entries, elementBytes, /*counted=*/true);
+    return cs::CoordinatesAttr::wordsOfRow(entries, valueBytes, /*counted=*/true);
   };
   return (nodes - 1) * cs::kWordBytes * (words(capacity) + words(kept));
 }
@@ -105,8 +105,10 @@ Split sparse::splitTopK(const SelectionContext &context, StringRef label, Value 
         top.getValues(), top.getIndices(), maker.argument(inputs.size() - 1),
         context.type.getNumElements());
     SmallVector<Value> returned{cs::PackListsOp::create(
-        in, loc, results.front(), split.getSplitValues(), split.getSplitIndices(),
-        split.getCounts(), /*times=*/2)};
+                                    in, loc, results.front(), /*error=*/Type(),
+                                    split.getSplitValues(), split.getSplitIndices(),
+                                    split.getCounts(), /*times=*/2)
+                                    .getLists()};
     if (next.residual)
       next.residual = cs::ScatterAddOp::create(in, loc, context.type, top.getValues(),
                                                top.getIndices(), split.getSplitIndices(),
@@ -133,10 +135,10 @@ Value sparse::mergeRegion(const SelectionContext &context, StringRef label, Valu
         in, loc, RankedTensorType::get({regions.kept}, context.type.getElementType()),
         RankedTensorType::get({regions.kept}, in.getI32Type()), of.getValues(),
         of.getIndices());
-    maker.finish(loc, cs::PackListsOp::create(in, loc, type, top.getTopValues(),
-                                              top.getTopIndices(),
+    maker.finish(loc, cs::PackListsOp::create(in, loc, type, /*error=*/Type(),
+                                              top.getTopValues(), top.getTopIndices(),
                                               sumOf(in, loc, of.getCounts()), /*times=*/1)
-                          .getResult());
+                          .getLists());
   }
   return maker.fragment.getOutputs().front();
 }

@@ -20,7 +20,7 @@ struct Regions {
   int64_t capacity; // of what a rank sends to the owner of a region
   int64_t kept;     // by the owner
   /// Of a message with a list of each node's: values, indices, and a count.
-  int64_t bytesSent(int64_t elementBytes) const;
+  int64_t bytesSent(int64_t valueBytes) const;
   /// Whether a count of entries of all ranks fits an index.
   static bool fits(int64_t selected, int64_t nodes);
 };

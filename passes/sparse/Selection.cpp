@@ -11,6 +11,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "passes/place/Devices.h"
 #include "passes/sparse/FragmentMaker.h"
+#include "llvm/Support/xxhash.h"
 
 using namespace mlir;
 using namespace commsched;
@@ -23,22 +24,29 @@ int64_t sparse::listsOf(Value message) {
 
 RankedTensorType SelectionContext::messageType(int64_t lists, int64_t entries,
                                                bool counted) const {
-  return cs::CoordinatesAttr::get(type.getContext(), type, counted).typeOf(lists, entries);
+  return cs::CoordinatesAttr::get(type.getContext(), type, values, counted)
+      .typeOf(lists, entries);
+}
+
+int64_t SelectionContext::seedOf(StringRef label) const {
+  // Ranks draw alike, and tensors do not.
+  return static_cast<int64_t>(llvm::xxh3_64bits(label) + static_cast<uint64_t>(rules.seed));
 }
 
 int64_t SelectionContext::messageBytes(int64_t lists, int64_t entries, bool counted) const {
-  int64_t elementBytes = type.getElementTypeBitWidth() / 8;
   return lists * cs::kWordBytes *
-         cs::CoordinatesAttr::wordsOfRow(entries, elementBytes, counted);
+         cs::CoordinatesAttr::wordsOfRow(entries, values.getIntOrFloatBitWidth() / 8, counted);
 }
 
-SmallVector<Value, 4> Kept::present() const {
-  SmallVector<Value, 4> values;
+SmallVector<Value, 6> Kept::present() const {
+  SmallVector<Value, 6> values;
   if (residual)
     values.push_back(residual);
   llvm::append_range(values, moments.present());
   if (threshold)
     values.push_back(threshold);
+  if (step)
+    values.push_back(step);
   return values;
 }
 
@@ -49,8 +57,13 @@ Kept Kept::with(ValueRange values) const {
     values = values.drop_front();
   }
   result.moments = moments.with(values);
-  if (threshold)
-    result.threshold = values[moments.present().size()];
+  values = values.drop_front(moments.present().size());
+  if (threshold) {
+    result.threshold = values.front();
+    values = values.drop_front();
+  }
+  if (step)
+    result.step = values.front();
   return result;
 }
 
@@ -88,12 +101,13 @@ cs::UnpackListsOp sparse::unpack(const SelectionContext &context, FragmentMaker 
 
 namespace {
 
-/// The message of a list, `times` times.
-Value pack(const SelectionContext &context, OpBuilder &builder, Value values, Value indices,
-           int64_t times) {
+/// The message of a list, `times` times; with its rounding error if `error`.
+cs::PackListsOp pack(const SelectionContext &context, OpBuilder &builder, Value values,
+                     Value indices, int64_t times, bool error) {
   return cs::PackListsOp::create(builder, context.loc,
                                  context.messageType(times, context.k, /*counted=*/false),
-                                 values, indices, /*counts=*/Value(), times);
+                                 error ? values.getType() : Type(), values, indices,
+                                 /*counts=*/Value(), times);
 }
 
 /// `value`, scaled so that its norm is `bound` at most.
@@ -180,14 +194,25 @@ SelectedInside sparse::selectInside(const SelectionContext &context, FragmentMak
   if (own.threshold)
     types.push_back(own.threshold.getType());
   auto top = cs::TopKOp::create(in, context.loc, types, rules.select, direction, own.residual,
-                                own.threshold, /*seed=*/0,
-                                own.threshold ? rules.exactEvery : 1);
+                                own.threshold, own.step,
+                                own.step ? context.seedOf(maker.fragment.getLabel()) : 0,
+                                own.threshold ? rules.exactEvery : 1,
+                                own.step ? rules.samples : cs::kMsTopKSamples,
+                                own.step && rules.earlyStop);
+  Value next;
+  if (own.step) {
+    auto type = cast<RankedTensorType>(own.step.getType());
+    Value one = arith::ConstantOp::create(
+        in, context.loc,
+        DenseElementsAttr::get(type, in.getI32IntegerAttr(1).getValue()));
+    next = arith::AddIOp::create(in, context.loc, own.step, one);
+  }
   if (moments.velocity && !moments.squares && rules.mask)
     moments.velocity = cs::ScatterClearOp::create(in, context.loc, context.type,
                                                   moments.velocity, top.getIndices());
   return {top,
           {own.residual ? Value(top.getRest()) : Value(), moments,
-           own.threshold ? Value(top.getNext()) : Value()}};
+           own.threshold ? Value(top.getNext()) : Value(), next}};
 }
 
 Selected sparse::selectTopK(const SelectionContext &context, StringRef label, Value value,
@@ -209,10 +234,18 @@ Selected sparse::selectTopK(const SelectionContext &context, StringRef label, Va
   if (maker.hasBody()) {
     OpBuilder &in = maker.inside;
     auto [top, next] = selectInside(context, maker, kept, ranks);
-    SmallVector<Value> returned{pack(context, in, top.getValues(), top.getIndices(), 1)};
+    bool rounds = next.residual && context.values != context.type.getElementType();
+    auto message = pack(context, in, top.getValues(), top.getIndices(), 1, /*error=*/rounds);
+    if (rounds)
+      next.residual = cs::ScatterAddOp::create(in, context.loc, context.type, message.getError(),
+                                               top.getIndices(), /*except=*/Value(),
+                                               next.residual, /*over=*/1);
+    SmallVector<Value> returned{message.getLists()};
     llvm::append_range(returned, next.present());
     if (twice)
-      returned.push_back(pack(context, in, top.getValues(), top.getIndices(), 2));
+      returned.push_back(pack(context, in, top.getValues(), top.getIndices(), 2,
+                              /*error=*/false)
+                             .getLists());
     maker.finish(context.loc, returned);
   }
   auto outputs = maker.fragment.getOutputs();
@@ -238,7 +271,9 @@ Value sparse::mergeTopK(const SelectionContext &context, StringRef label, Value 
         RankedTensorType::get({context.k}, in.getI32Type()), of.getValues(),
         of.getIndices());
     maker.finish(context.loc,
-                 pack(context, in, top.getTopValues(), top.getTopIndices(), times));
+                 pack(context, in, top.getTopValues(), top.getTopIndices(), times,
+                      /*error=*/false)
+                     .getLists());
   }
   return maker.fragment.getOutputs().front();
 }

@@ -6,7 +6,7 @@
 #ifndef COMMSCHED_PASSES_SPARSE_SELECTION_H
 #define COMMSCHED_PASSES_SPARSE_SELECTION_H
 
-#include "ir/Cs.h"
+#include "ir/CsSparseOps.h"
 #include "mlir/IR/Builders.h"
 #include "passes/sparse/Correction.h"
 
@@ -18,12 +18,17 @@ int64_t listsOf(mlir::Value message);
 
 /// How ranks select, and what they keep.
 struct SelectionRules {
-  std::string select = "exact"; // cs.top_k's method
-  bool feedback = true;         // what is not selected is kept
-  CorrectionRules correction;   // of what is selected from
-  bool mask = true;             // with momentum alone: factor masking
-  double clip = 0;              // bound of the norm times sqrt(ranks), if not 0
-  int64_t exactEvery = 1;       // steps that a threshold serves for; above 1, with feedback
+  std::string select = "exact";         // cs.top_k's method
+  int64_t samples = cs::kMsTopKSamples; // of mstopk, as the next two
+  bool earlyStop = true;
+  int64_t seed = 0;            // of the program; each selection draws from its own
+  bool feedback = true;        // what is not selected is kept
+  CorrectionRules correction;  // of what is selected from
+  bool mask = true;            // with momentum alone: factor masking
+  double clip = 0;             // bound of the norm times sqrt(ranks), if not 0
+  std::string values = "same"; // valueTypes(): what they travel as
+  double unsentRate = 0;       // of what is kept, in what gradients are computed at
+  int64_t exactEvery = 1;      // steps that a threshold serves for; above 1, with feedback
 };
 
 /// What the fragments of one tensor have in common.
@@ -32,8 +37,12 @@ struct SelectionContext {
   mlir::Location loc;
   mlir::RankedTensorType type; // dense
   int64_t k;                   // selected
+  mlir::Type values;           // what they travel as: the element type, or a narrower one
   const SelectionRules &rules;
   bool withBody; // else fragments have only a cost
+
+  /// Where cs.top_k of the fragment `label` begins to draw.
+  int64_t seedOf(llvm::StringRef label) const;
 
   /// Of lists of this tensor.
   mlir::RankedTensorType messageType(int64_t lists, int64_t entries, bool counted) const;
@@ -45,8 +54,9 @@ struct Kept {
   mlir::Value residual;
   Moments moments;
   mlir::Value threshold; // of cs.top_k
+  mlir::Value step;      // of mstopk: its number
 
-  llvm::SmallVector<mlir::Value, 4> present() const;
+  llvm::SmallVector<mlir::Value, 6> present() const;
   /// `values` in place of those that are present, in their order.
   Kept with(mlir::ValueRange values) const;
 };

@@ -12,6 +12,7 @@ from .errors import FrontEndError
 
 METHODS = ("auto", "dense", "allgather", "hitopk", "gtopk", "oktopk")
 SELECTIONS = ("exact", "histogram", "sampled", "mstopk")
+VALUES = ("same", "f16", "bf16", "int8")
 
 
 def _density(name: str, value: object) -> float:
@@ -32,7 +33,13 @@ class Sparse:
     mask: clear the velocity where something is sent. second_moment: select from what Adam with this decay of squares, and
     with `momentum` and `epsilon`, would add; the optimizer is then gradient descent.
     clip: bound of the norm of what a worker selects from, times the root of the workers.
-    select: "exact", "histogram", "sampled" (the same elements) or "mstopk" (nearly the largest).
+    select: "exact", "histogram", "sampled" (the same elements) or "mstopk" (nearly the largest: MSTopK).
+    mstopk_samples: reads in which MSTopK looks for a threshold, N of the paper; mstopk_early_stop: fewer where one leaves
+    exactly as many as wanted, with the same result; mstopk_seed: of what it draws anew in each step.
+    values: what selected values travel as where they have more bits, "f16", "bf16" or "int8" (with a scale for each list); what
+    is rounded off is kept like what is not sent. Not with "gtopk" and "oktopk".
+    unsent_rate: a worker computes its gradients (and metrics) at the parameters less so much of what it has not sent yet: the
+    learning rate, or a part of it; 0: at those that all workers have. Workers have one device.
     exact_every: select so in one of so many steps, and by the threshold of that step in the others.
     fuse_bytes: most bytes of a message of the selections of several gradients; 0: none; None: by the latency of links.
     """
@@ -51,10 +58,15 @@ class Sparse:
     select: str = "exact"
     fuse_bytes: Optional[int] = None
     exact_every: int = 1
+    values: str = "same"
+    unsent_rate: float = 0.0
+    mstopk_samples: int = 30
+    mstopk_early_stop: bool = True
+    mstopk_seed: int = 0
 
     def __post_init__(self):
         _density("density", self.density)
-        for name, choices in (("method", METHODS), ("select", SELECTIONS)):
+        for name, choices in (("method", METHODS), ("select", SELECTIONS), ("values", VALUES)):
             if getattr(self, name) not in choices:
                 raise FrontEndError(f"{name} must be one of {', '.join(choices)}, got: {getattr(self, name)}")
         if isinstance(self.min_elements, bool) or not isinstance(self.min_elements, int) or self.min_elements < 0:
@@ -85,6 +97,23 @@ class Sparse:
             raise FrontEndError(f"clip must not be negative, got: {self.clip}")
         if isinstance(self.exact_every, bool) or not isinstance(self.exact_every, int) or not 1 <= self.exact_every <= 1 << 24:
             raise FrontEndError(f"exact_every must be an integer of 1 to {1 << 24}, got: {self.exact_every}")
+        if not 0 <= self.unsent_rate < float("inf"):
+            raise FrontEndError(f"unsent_rate must not be negative, got: {self.unsent_rate}")
+        if self.unsent_rate and not self.feedback:
+            raise FrontEndError("unsent_rate must go with feedback=True")
+        if self.values != "same" and self.method in ("gtopk", "oktopk"):
+            raise FrontEndError(f"values must be same with method {self.method}, got: {self.values}")
+        if (isinstance(self.mstopk_samples, bool) or not isinstance(self.mstopk_samples, int)
+                or not 1 <= self.mstopk_samples <= 100):
+            raise FrontEndError(f"mstopk_samples must be an integer of 1 to 100, got: {self.mstopk_samples}")
+        if not isinstance(self.mstopk_early_stop, bool):
+            raise FrontEndError(f"mstopk_early_stop must be a bool, got: {self.mstopk_early_stop}")
+        if (isinstance(self.mstopk_seed, bool) or not isinstance(self.mstopk_seed, int)
+                or not -1 << 63 <= self.mstopk_seed < 1 << 63):
+            raise FrontEndError(f"mstopk_seed must be an integer of 64 bits, got: {self.mstopk_seed}")
+        if self.select != "mstopk" and (self.mstopk_samples, self.mstopk_early_stop, self.mstopk_seed) != (30, True, 0):
+            raise FrontEndError("mstopk_samples, mstopk_early_stop and mstopk_seed must go with select='mstopk', got: "
+                                f"{self.select}")
         if self.exact_every > 1 and not self.feedback:
             raise FrontEndError("exact_every above 1 must go with feedback=True")
 
@@ -136,6 +165,16 @@ class Sparse:
             texts.append(f"clip={self.clip!r}")
         if self.select != "exact":
             texts.append(f"select={self.select}")
+        if self.values != "same":
+            texts.append(f"values={self.values}")
+        if self.unsent_rate:
+            texts.append(f"unsent-rate={self.unsent_rate!r}")
+        if self.mstopk_samples != 30:
+            texts.append(f"mstopk-samples={self.mstopk_samples}")
+        if not self.mstopk_early_stop:
+            texts.append("mstopk-early-stop=false")
+        if self.mstopk_seed:
+            texts.append(f"mstopk-seed={self.mstopk_seed}")
         if self.fuse_bytes is not None:
             texts.append(f"{names.get('fuse-bytes', 'fuse-bytes')}={self.fuse_bytes}")
         if self.exact_every > 1:

@@ -61,15 +61,18 @@ bool Mode::parse(const std::string &text, Mode &mode) {
 namespace {
 using Add = std::function<void(const std::string &)>;
 
-void addSparse(Random &rng, int64_t nodes, const Add &add) {
+void addSparse(Random &rng, int64_t nodes, int64_t devices, const Add &add) {
   add("density=" + std::string(rng.pick({"0.02", "0.1", "0.25", "0.5"})));
   add("min-elements=" + std::to_string(rng.pick({1, 1, 4, 16})));
   std::string method = rng.pick({"auto", "allgather", "hitopk", "gtopk", "oktopk"});
   if (method == "gtopk" && (nodes & (nodes - 1)) != 0) // powers of two only
     method = "oktopk";
   add("sparse-method=" + method);
-  if (rng.oneIn(3))
-    add("select=" + std::string(rng.pick({"histogram", "sampled"})));
+  if (rng.oneIn(2))
+    add("select=" + std::string(rng.pick({"histogram", "sampled", "mstopk", "mstopk mstopk-samples=2 mstopk-seed=3"})));
+  bool rounded = rng.oneIn(4) && method != "gtopk" && method != "oktopk"; // where sums travel
+  if (rounded)
+    add("values=" + std::string(rng.pick({"f16", "bf16", "int8"})));
   if (rng.oneIn(5)) {
     add("feedback=false");
   } else {
@@ -79,13 +82,15 @@ void addSparse(Random &rng, int64_t nodes, const Add &add) {
       add("second-moment=0.9 epsilon=0.01");
     if (rng.oneIn(4))
       add("exact-every=2");
+    if (rng.oneIn(4) && devices == 1)
+      add("unsent-rate=0.5");
   }
   if (rng.oneIn(3))
     add("sparse-fuse-bytes=" + std::to_string(rng.pick({0, 64, 4096})));
   if (rng.oneIn(6))
     add("clip=1");
   if (rng.oneIn(6))
-    add("sparse-rules=" + std::string(rng.pick({"p0=1", "p*=0.3:oktopk", "p1=0.5:allgather"})));
+    add("sparse-rules=" + std::string(rng.pick({"p0=1", rounded ? "p*=0.3:hitopk" : "p*=0.3:oktopk", "p1=0.5:allgather"})));
 }
 
 // With one trainer, so that there is one order.
@@ -153,7 +158,7 @@ Mode modeOf(uint64_t seed) {
     if (rng.oneIn(5))
       add("combine=false");
     if (sparse)
-      addSparse(rng, mode.nodes, add);
+      addSparse(rng, mode.nodes, mode.devices, add);
     mode.pipeline = "cs-all-reduce-pipeline{" + options + "}";
   }
   return mode;

@@ -33,6 +33,37 @@ func.func private @keyword(tensor<1x6xi32, #cs.coordinates<tensor<8xf32>, sorted
 
 // -----
 
+// expected-error@+1 {{values must be of 'f32', f16, bf16 or i8, got: 'i16'}}
+func.func private @values(tensor<1x6xi32, #cs.coordinates<tensor<8xf32>, i16>>)
+
+// -----
+
+// expected-error@+1 {{values must be of 'bf16' or i8, got: 'f16'}}
+func.func private @values_of_halves(tensor<1x6xi32, #cs.coordinates<tensor<8xbf16>, f16>>)
+
+// -----
+
+// expected-error@+1 {{a row must have the values and indices of some elements of 'tensor<8xf32>', got: 2 numbers}}
+func.func private @no_scale(tensor<1x2xi32, #cs.coordinates<tensor<8xf32>, i8>>)
+
+// -----
+
+func.func @no_error(%v: tensor<3xf32>, %i: tensor<3xi32>) {
+  // expected-error@+1 {{'cs.pack_lists' op has no error to return: values of 'tensor<1x6xi32, #cs.coordinates<tensor<8xf32>>>' travel as they are}}
+  %m, %e = cs.pack_lists %v, %i : (tensor<3xf32>, tensor<3xi32>) -> (tensor<1x6xi32, #cs.coordinates<tensor<8xf32>>>, tensor<3xf32>)
+  return
+}
+
+// -----
+
+func.func @error_type(%v: tensor<3xf32>, %i: tensor<3xi32>) {
+  // expected-error@+1 {{'cs.pack_lists' op error must match 'tensor<3xf32>', got: 'tensor<3xf16>'}}
+  %m, %e = cs.pack_lists %v, %i : (tensor<3xf32>, tensor<3xi32>) -> (tensor<1x5xi32, #cs.coordinates<tensor<8xf32>, f16>>, tensor<3xf16>)
+  return
+}
+
+// -----
+
 // expected-error@+1 {{coordinate lists must be of i32, got: 'f32'}}
 func.func private @words(tensor<1x6xf32, #cs.coordinates<tensor<8xf32>>>)
 

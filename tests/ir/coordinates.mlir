@@ -16,6 +16,19 @@ func.func @pack(%v: tensor<3xf32>, %i: tensor<3xi32>) -> tensor<1x6xi32, #cs.coo
 }
 
 // Four lists of two.
+// CHECK-LABEL: func.func @rounded
+func.func @rounded(%v: tensor<6xf32>, %i: tensor<6xi32>, %n: tensor<2xi32>) {
+  // CHECK: %{{.*}}, %{{.*}} = cs.pack_lists %{{.*}}, %{{.*}} : (tensor<6xf32>, tensor<6xi32>) -> (tensor<2x5xi32, #cs.coordinates<tensor<4x8xf32>, i8>>, tensor<6xf32>)
+  %a, %e = cs.pack_lists %v, %i : (tensor<6xf32>, tensor<6xi32>) -> (tensor<2x5xi32, #cs.coordinates<tensor<4x8xf32>, i8>>, tensor<6xf32>)
+  // CHECK: cs.pack_lists %{{.*}}, %{{.*}}, %{{.*}} : (tensor<6xf32>, tensor<6xi32>, tensor<2xi32>) -> tensor<2x6xi32, #cs.coordinates<tensor<4x8xf32>, bf16, counted>>
+  %b = cs.pack_lists %v, %i, %n : (tensor<6xf32>, tensor<6xi32>, tensor<2xi32>) -> tensor<2x6xi32, #cs.coordinates<tensor<4x8xf32>, bf16, counted>>
+  // The type of the tensor need not be said.
+  // CHECK: cs.unpack_lists %{{.*}} : (tensor<1x6xi32, #cs.coordinates<tensor<4x8xf32>>>) -> (tensor<3xf32>, tensor<3xi32>)
+  %m = arith.constant dense<0> : tensor<1x6xi32, #cs.coordinates<tensor<4x8xf32>, f32>>
+  %r, %j = cs.unpack_lists %m : (tensor<1x6xi32, #cs.coordinates<tensor<4x8xf32>, f32>>) -> (tensor<3xf32>, tensor<3xi32>)
+  return
+}
+
 // CHECK-LABEL: func.func @counted
 func.func @counted(%v: tensor<8xf32>, %i: tensor<8xi32>, %n: tensor<4xi32>) {
   // CHECK: cs.pack_lists %{{.*}}, %{{.*}}, %{{.*}} times 2 : (tensor<8xf32>, tensor<8xi32>, tensor<4xi32>) -> tensor<8x5xi32, #cs.coordinates<tensor<4x8xf32>, counted>>

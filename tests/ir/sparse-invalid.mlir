@@ -11,6 +11,62 @@ func.func @method(%g: tensor<8xf32>) {
 
 // -----
 
+func.func @exact_samples(%g: tensor<8xf32>) {
+  // expected-error@+1 {{'cs.top_k' op samples must go with method mstopk, got: "exact"}}
+  %v, %i, %r = cs.top_k "exact" %g samples 7 : (tensor<8xf32>) -> (tensor<3xf32>, tensor<3xi32>, tensor<8xf32>)
+  return
+}
+
+// -----
+
+func.func @exact_seed(%g: tensor<8xf32>) {
+  // expected-error@+1 {{'cs.top_k' op seed must go with method mstopk, got: "histogram"}}
+  %v, %i, %r = cs.top_k "histogram" %g seed 7 : (tensor<8xf32>) -> (tensor<3xf32>, tensor<3xi32>, tensor<8xf32>)
+  return
+}
+
+// -----
+
+func.func @exact_step(%g: tensor<8xf32>, %t: tensor<1xi32>) {
+  // expected-error@+1 {{'cs.top_k' op step must go with method mstopk, got: "sampled"}}
+  %v, %i, %r = cs.top_k "sampled" %g step %t : (tensor<8xf32>, tensor<1xi32>) -> (tensor<3xf32>, tensor<3xi32>, tensor<8xf32>)
+  return
+}
+
+// -----
+
+func.func @exact_early_stop(%g: tensor<8xf32>) {
+  // expected-error@+1 {{'cs.top_k' op early_stop must go with method mstopk, got: "exact"}}
+  %v, %i, %r = cs.top_k "exact" %g early_stop : (tensor<8xf32>) -> (tensor<3xf32>, tensor<3xi32>, tensor<8xf32>)
+  return
+}
+
+// -----
+
+func.func @no_samples(%g: tensor<8xf32>) {
+  // expected-error@+1 {{'cs.top_k' op samples must be 1 to 100, got: 0}}
+  %v, %i, %r = cs.top_k "mstopk" %g samples 0 : (tensor<8xf32>) -> (tensor<3xf32>, tensor<3xi32>, tensor<8xf32>)
+  return
+}
+
+// -----
+
+func.func @too_many_samples(%g: tensor<8xf32>) {
+  // expected-error@+1 {{'cs.top_k' op samples must be 1 to 100, got: 101}}
+  %v, %i, %r = cs.top_k "mstopk" %g samples 101 : (tensor<8xf32>) -> (tensor<3xf32>, tensor<3xi32>, tensor<8xf32>)
+  return
+}
+
+// -----
+
+func.func @step_type(%g: tensor<8xf32>, %t: tensor<2xi32>) {
+  // expected-error@+1 {{'cs.top_k' op step must match 'tensor<1xi32>', got: 'tensor<2xi32>'}}
+  %v, %i, %r = cs.top_k "mstopk" %g step %t : (tensor<8xf32>, tensor<2xi32>) -> (tensor<3xf32>, tensor<3xi32>, tensor<8xf32>)
+  return
+}
+
+// -----
+
 func.func @too_many(%g: tensor<8xf32>) {
   // expected-error@+1 {{'cs.top_k' op must select 1 to 8 elements, got: 9}}
   %v, %i, %r = cs.top_k "exact" %g : (tensor<8xf32>) -> (tensor<9xf32>, tensor<9xi32>, tensor<8xf32>)
@@ -85,7 +141,7 @@ func.func @seldom(%g: tensor<8xf32>, %r: tensor<8xf32>, %t: tensor<2xf32>) {
 
 func.func @every_alone(%g: tensor<8xf32>, %r: tensor<8xf32>, %t: tensor<2xf32>) {
   // expected-error@+1 {{'cs.top_k' op needs a threshold to select exactly every 2 steps}}
-  %v, %i, %n = "cs.top_k"(%g, %r) <{method = "exact", every = 2 : i64, operandSegmentSizes = array<i32: 1, 1, 0>}> : (tensor<8xf32>, tensor<8xf32>) -> (tensor<3xf32>, tensor<3xi32>, tensor<8xf32>)
+  %v, %i, %n = "cs.top_k"(%g, %r) <{method = "exact", every = 2 : i64, operandSegmentSizes = array<i32: 1, 1, 0, 0>}> : (tensor<8xf32>, tensor<8xf32>) -> (tensor<3xf32>, tensor<3xi32>, tensor<8xf32>)
   return
 }
 

@@ -11,6 +11,10 @@ func.func @selections(%g: tensor<4x8xf32>, %r: tensor<4x8xf32>, %h: tensor<64xbf
   // CHECK: cs.top_k "mstopk" %{{.*}}, %{{.*}} seed 7 : (tensor<4x8xf32>, tensor<4x8xf32>)
   %v1, %i1, %rest1 = cs.top_k "mstopk" %g, %r seed 7
       : (tensor<4x8xf32>, tensor<4x8xf32>) -> (tensor<3xf32>, tensor<3xi64>, tensor<4x8xf32>)
+  // CHECK: cs.top_k "mstopk" %{{.*}}, %{{.*}} step %{{.*}} samples 12 early_stop : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<1xi32>)
+  %t = arith.constant dense<3> : tensor<1xi32>
+  %v3, %i3, %rest3 = cs.top_k "mstopk" %g, %r seed 0 step %t samples 12 early_stop
+      : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<1xi32>) -> (tensor<3xf32>, tensor<3xi32>, tensor<4x8xf32>)
   // CHECK: cs.top_k "sampled"
   %v2, %i2, %rest2 = cs.top_k "sampled" %h : (tensor<64xbf16>) -> (tensor<64xbf16>, tensor<64xi32>, tensor<64xbf16>)
   // CHECK: cs.scatter_add %{{.*}}, %{{.*}} : (tensor<3xf32>, tensor<3xi32>) -> tensor<4x8xf32>

@@ -24,6 +24,12 @@ def test_options():
         "sparse-rules=emb.*=0.001:hitopk,last=0.1:dense momentum-correction=0.9 clip=2.0 select=sampled"]
     assert AllReduce(sparse=Sparse(0.01, exact_every=128)).pipeline(2) == [
         "--cs-all-reduce-pipeline=density=0.01 sparse-method=auto min-elements=16384 exact-every=128"]
+    mstopk = Sparse(0.01, "hitopk", select="mstopk", mstopk_samples=20, mstopk_early_stop=False, mstopk_seed=-3)
+    assert AllReduce(sparse=mstopk).pipeline(2)[0].endswith(
+        "min-elements=16384 select=mstopk mstopk-samples=20 mstopk-early-stop=false mstopk-seed=-3")
+    rounded = Sparse(0.01, "hitopk", values="int8", unsent_rate=0.5)
+    assert AllReduce(sparse=rounded).pipeline(2)[0].endswith("min-elements=16384 values=int8 unsent-rate=0.5")
+    assert AllReduce(sparse=Sparse(0.01, select="mstopk")).pipeline(1)[-1].endswith("min-elements=16384 select=mstopk")
     assert AllReduce(sparse=Sparse(0.01, exact_every=128)).pipeline(1)[-1].endswith("min-elements=16384 exact-every=128")
     assert AllReduce(sparse=Sparse.of(0.25)).pipeline(1) == [
         "--insert-dist-comm", "--replicate-devices", "--assign-devices",
@@ -56,6 +62,16 @@ def test_warm_up():
     (dict(second_moment=0.9, epsilon=0), "epsilon must be above 0, got: 0"),
     (dict(exact_every=0), "exact_every must be an integer of 1 to 16777216, got: 0"),
     (dict(exact_every=2.0), "exact_every must"), (dict(exact_every=True), "exact_every must"),
+    (dict(select="mstopk", mstopk_samples=0), "mstopk_samples must be an integer of 1 to 100, got: 0"),
+    (dict(select="mstopk", mstopk_samples=True), "mstopk_samples must"),
+    (dict(select="mstopk", mstopk_early_stop=1), "mstopk_early_stop must be a bool, got: 1"),
+    (dict(select="mstopk", mstopk_seed=1 << 63), "mstopk_seed must be an integer of 64 bits"),
+    (dict(values="i8"), "values must be one of same, f16, bf16, int8, got: i8"),
+    (dict(values="f16", method="gtopk"), "values must be same with method gtopk, got: f16"),
+    (dict(unsent_rate=-1), "unsent_rate must not be negative, got: -1"),
+    (dict(unsent_rate=0.1, feedback=False), "unsent_rate must go with feedback=True"),
+    (dict(mstopk_samples=7), "must go with select='mstopk', got: exact"),
+    (dict(select="sampled", mstopk_seed=1), "must go with select='mstopk', got: sampled"),
     (dict(exact_every=2, feedback=False), "exact_every above 1 must go with"),
 ])
 def test_bad_options(options, words):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from conftest import evaluate, tensor
+from ms_top_k import ms_top_k
 
 rng = np.random.default_rng(7)
 U = 2.0**-24
@@ -283,6 +284,28 @@ def test_rows_and_selections(tmp_path):
     left[top], half[top] = 0, table.ravel()[top] / 2
     np.testing.assert_array_equal(rest.ravel(), left)
     np.testing.assert_array_equal(dense.ravel(), half)
+
+
+@pytest.mark.parametrize("samples", [1, 4, 30])
+@pytest.mark.parametrize("kind", ["normal", "ties", "zeros", "alike"])
+def test_ms_top_k(tmp_path, kind, samples):
+    size, k, seed, step = 300, 40, -12345, 6
+    x = {"normal": numbers(-3, 3, size)[rng.permutation(size)], "ties": rng.integers(-3, 4, size) / 4,
+         "zeros": np.zeros(size), "alike": np.full(size, -0.5)}[kind].astype(np.float32)
+    body = f"""
+      %v, %i, %r0 = cs.top_k "mstopk" %x0 seed {seed} step %x1 samples {samples}
+          : (tensor<{size}xf32>, tensor<1xi32>) -> (tensor<{k}xf32>, tensor<{k}xi32>, tensor<{size}xf32>)
+      %r1 = tensor.cast %i : tensor<{k}xi32> to tensor<{k}xi32>"""
+    (rest, _), (places, bound) = evaluate(tmp_path, body, [x, np.array([step], np.int32)],
+                                          [f"tensor<{size}xf32>", f"tensor<{k}xi32>"])
+    wanted, missing = ms_top_k(x, k, samples, seed, step)
+    assert (missing > 0) == (kind != "normal" or samples < 30)
+    np.testing.assert_array_equal(places, wanted)
+    # Where a threshold meets no element it is known; where all are alike it is as large as they, but for rounding.
+    assert not bound.any() or kind != "normal"
+    left = x.copy()
+    left[wanted] = 0
+    np.testing.assert_array_equal(rest, left)
 
 
 def test_what_is_decided_by_rounding_is_not_determined(tmp_path):

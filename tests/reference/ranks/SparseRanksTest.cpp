@@ -59,10 +59,17 @@ TEST_F(SparseRanks, LevelsAgree) {
   checkLevels("method=oktopk momentum=0.9", 2);
   checkLevels("method=hitopk clip=0.5", 2);
   checkLevels("method=allgather select=histogram", 2);
+  checkLevels("method=hitopk select=mstopk", 2, 2);
+  checkLevels("method=oktopk select=mstopk mstopk-samples=3", 2);
+  checkLevels("method=hitopk values=int8", 3);
+  checkLevels("method=hitopk values=f16", 2, 2);
+  checkLevels("method=hitopk unsent-rate=0.015625", 2);
 }
 
 TEST_F(SparseRanks, WhatIsNotSentIsKept) {
-  for (const char *method : {"allgather", "gtopk", "oktopk"})
+  for (const char *method :
+       {"allgather", "gtopk", "oktopk", "hitopk select=mstopk mstopk-samples=2",
+        "allgather values=int8", "hitopk values=bf16", "hitopk values=f16 select=mstopk"})
     for (int64_t ranks : {2, 4}) {
       // Of gtopk on more ranks, what a first round drops and another pair brings is lost.
       if (std::string(method) == "gtopk" && ranks > 2)
