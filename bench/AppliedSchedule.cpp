@@ -34,6 +34,7 @@ class Reader {
   }
 
   void nameParts();
+  void findBlockParts();
   LogicalResult readStart(cs::StartOp start);
   LogicalResult readPack(cs::StartOp start, cs::PackOp pack);
   LogicalResult readOrder();
@@ -44,9 +45,10 @@ class Reader {
   const StepProblem &step;
   func::FuncOp after;
   schedule::Schedule result;
-  llvm::StringMap<unsigned> wholes, pulls;  // communications, by key
-  std::map<Made, unsigned> made;            // all-reduces, by what they sum
-  llvm::DenseMap<unsigned, size_t> messageOf;
+  llvm::StringMap<unsigned> wholes, pulls;      // communications, by key
+  std::map<Made, unsigned> made;                // all-reduces, by what they sum
+  llvm::StringMap<schedule::Piece> blockParts;  // parts of blocks of servers, by key
+  llvm::StringMap<size_t> messageOf;            // by key of what is pushed
 };
 
 void Reader::nameParts() {
@@ -57,6 +59,36 @@ void Reader::nameParts() {
     if (auto reduce = dyn_cast<cs::AllReduceOp>(part.op))
       if (std::optional<Made> source = madeBy(reduce.getValue()))
         made.emplace(*source, i);
+  }
+}
+
+/// Part i of a block has the key "<block>.part<i>", and lies behind those before it.
+void Reader::findBlockParts() {
+  struct Part {
+    unsigned index;
+    StringRef key;
+    int64_t bytes;
+  };
+  llvm::MapVector<unsigned, std::vector<Part>> parts;  // by communication
+  for (auto start : after.front().getOps<cs::StartOp>()) {
+    auto sends = start.getBody().front().getOps<cs::SendOp>();
+    if (sends.empty() || wholes.contains(start.getKey()))
+      continue;
+    auto [block, number] = start.getKey().rtrim('\'').rsplit(".part");
+    unsigned index;
+    auto whole = wholes.find(block);
+    if (whole == wholes.end() || number.getAsInteger(10, index))
+      continue;
+    parts[whole->second].push_back(
+        {index, start.getKey(), StepCosts::bytesOf((*sends.begin()).getValue())});
+  }
+  for (auto &[communication, own] : parts) {
+    llvm::sort(own, [](const Part &a, const Part &b) { return a.index < b.index; });
+    int64_t begin = 0;
+    for (const Part &part : own) {
+      blockParts[part.key] = {communication, begin, begin + part.bytes};
+      begin += part.bytes;
+    }
   }
 }
 
@@ -93,21 +125,31 @@ LogicalResult Reader::readStart(cs::StartOp start) {
   if (start.getInputs().size() == 1)
     if (auto pack = start.getInputs().front().getDefiningOp<cs::PackOp>())
       return readPack(start, pack);
-  if (auto pull = pulls.find(start.getKey()); pull != pulls.end()) {
-    auto push = messageOf.find(pull->second);
+  StringRef key = start.getKey();
+  StringRef pushed = key;
+  if (auto pull = pulls.find(key); pull != pulls.end())
+    pushed = step.problem.communications[pull->second].name;
+  else if (pushed.consume_back(".new") && !blockParts.contains(pushed))
+    pushed = key;
+  if (pushed != key) {
+    auto push = messageOf.find(pushed);
     if (push == messageOf.end())
       return start.emitOpError("must come after what is pushed for it");
     result.messages[push->second].priorities.back() = start.getPriority();
     return success();
   }
-  auto whole = wholes.find(start.getKey());
-  if (whole == wholes.end())
-    return start.emitOpError("is no communication of the step before");
   Message message;
-  message.pieces.push_back(
-      {whole->second, 0, step.problem.communications[whole->second].bytes});
-  message.priorities = prioritiesOf(start, whole->second);
-  messageOf[whole->second] = result.messages.size();
+  if (auto part = blockParts.find(key); part != blockParts.end()) {
+    message.pieces.push_back(part->second);
+  } else {
+    auto whole = wholes.find(key);
+    if (whole == wholes.end())
+      return start.emitOpError("is no communication of the step before");
+    message.pieces.push_back(
+        {whole->second, 0, step.problem.communications[whole->second].bytes});
+  }
+  message.priorities = prioritiesOf(start, message.pieces.front().communication);
+  messageOf[key] = result.messages.size();
   result.messages.push_back(std::move(message));
   return success();
 }
@@ -170,6 +212,7 @@ void Reader::readCredit(int64_t rounds) {
 FailureOr<schedule::Schedule> Reader::run(int64_t rounds) {
   result.name = "applied";
   nameParts();
+  findBlockParts();
   for (auto start : after.front().getOps<cs::StartOp>())
     if (failed(readStart(start)))
       return failure();

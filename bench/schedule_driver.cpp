@@ -8,7 +8,8 @@
 // --alone: without the policies.
 //
 // Where the step has parameter servers, policies and bounds are those of the problem in
-// which blocks may be cut and fused; "whole" has those of the blocks as they are.
+// which blocks may be cut anywhere, and fused; "alone" has those of blocks that are cut
+// only.
 
 #include "bench/AppliedSchedule.h"
 #include "ir/Register.h"
@@ -69,7 +70,7 @@ int run(MLIRContext &context, const char *beforePath, const char *afterPath, boo
   if (failed(communications.analyze()))
     return 1;
   const char *algorithm = "auto";  // the default of --schedule-comm
-  StepProblem step = buildStepProblem(communications, *cluster, algorithm);
+  StepProblem step = buildStepProblem(communications, *cluster, algorithm, /*cutBlocks=*/true);
   if (auto error = schedule::check(step.problem))
     return std::fprintf(stderr, "%s: %s\n", beforePath, error->c_str()), 1;
   int64_t rounds =
@@ -81,7 +82,7 @@ int run(MLIRContext &context, const char *beforePath, const char *afterPath, boo
   bool servers = llvm::any_of(step.parts, [](const auto &part) { return part.pull; });
   judge(servers ? withFreeBlocks(step) : step.problem, *schedule, alone);
   if (servers) {
-    std::printf(", \"whole\": ");
+    std::printf(", \"alone\": ");
     judge(step.problem, *schedule, alone);
     std::printf("}");
   }

@@ -14,7 +14,8 @@ What a message costs: `alpha` is the time of a round without bytes, 30 us up to 
 network interface does for a message), the rest is latency that other messages hide.
 What collectives and messages of servers are is in docs/schedule-comm.md. There are as
 many servers as workers, 16 at most, on machines of their own. Policies, and the bound,
-may cut blocks of servers, and send those of one server in one message.
+may cut blocks of servers anywhere, and send those of one server in one message; cs-opt
+cuts them between rows.
 """
 import argparse
 import concurrent.futures
@@ -129,8 +130,8 @@ def report(rows, arguments):
     for way in ("all-reduce", "servers"):
         if of_way := [row for row in rows if row["name"].endswith(way)]:
             result[way.replace("-", "_")] = summary(of_way)
-    if whole := [row["whole"] for row in rows if "whole" in row]:
-        result["servers_whole_blocks"] = summary(ratios(whole))
+    if alone := [row["alone"] for row in rows if "alone" in row]:
+        result["servers_without_fusion"] = summary(ratios(alone))
     result["reordered"] = sum(row["reordered"] for row in rows)
     result["median_any_order"] = round(statistics.median(row["period"] / row["any_order_bound"] for row in rows), 4)
     result["seconds"] = round(sum(row["seconds"] for row in rows), 1)

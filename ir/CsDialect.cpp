@@ -75,6 +75,32 @@ static LogicalResult verifySchedule(Operation *op, NamedAttribute attr) {
   return success();
 }
 
+/// What goes by rows has as many as all results.
+static LogicalResult verifyByRows(Operation *op, NamedAttribute attr) {
+  StringRef name = attr.getName();
+  auto fragment = dyn_cast<FragmentOp>(op);
+  if (!fragment || fragment.hasBody())
+    return op->emitOpError() << "'" << name << "' belongs on a cs.fragment without a body";
+  auto byRows = dyn_cast<DenseBoolArrayAttr>(attr.getValue());
+  if (!byRows || byRows.size() != static_cast<int64_t>(op->getNumOperands()))
+    return op->emitOpError() << "'" << name << "' must be an array<i1> of "
+                             << op->getNumOperands() << ", got: " << attr.getValue();
+  auto rowsOf = [](Value value) {
+    RankedTensorType type = cast<PlacedType>(value.getType()).getTensor();
+    return type.getRank() ? type.getDimSize(0) : -1;
+  };
+  int64_t rows = op->getNumResults() ? rowsOf(op->getResult(0)) : -1;
+  bool alike = rows >= 0;
+  for (Value result : op->getResults())
+    alike &= rowsOf(result) == rows;
+  for (auto [operand, own] : llvm::zip_equal(op->getOperands(), byRows.asArrayRef()))
+    alike &= !own || rowsOf(operand) == rows;
+  if (!alike)
+    return op->emitOpError() << "'" << name
+                             << "' needs results and inputs of as many rows";
+  return success();
+}
+
 LogicalResult CsDialect::verifyOperationAttribute(Operation *op,
                                                   NamedAttribute attr) {
   StringRef name = attr.getName();
@@ -118,6 +144,8 @@ LogicalResult CsDialect::verifyOperationAttribute(Operation *op,
                                << ", got: " << attr.getValue();
     return success();
   }
+  if (name == kByRowsAttr)
+    return verifyByRows(op, attr);
   if (name == kParamAttr || name == kStateAttr || name == kBatchAttr ||
       name == kWorkerIndexAttr || name == kUpdatesAttr || name == kMetricAttr ||
       name == kRowsAttr || name == kRowSparseAttr)

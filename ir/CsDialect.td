@@ -50,6 +50,9 @@ def Cs_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral kServersAttr = "cs.servers";
     static constexpr ::llvm::StringLiteral kServerAttr = "cs.server";
     static constexpr ::llvm::StringLiteral kRowsAttr = "cs.rows";
+    // Of a fragment without a body that acts row by row: by input, whether only the rows
+    // of it are needed that are wanted of the results (array<i1>).
+    static constexpr ::llvm::StringLiteral kByRowsAttr = "cs.by_rows";
     // Of the step at level 2: how its communication was scheduled (ScheduleAttr).
     static constexpr ::llvm::StringLiteral kScheduleAttr = "cs.schedule";
   }];

@@ -15,6 +15,8 @@ def Cs_FragmentOp : Cs_Op<"fragment", [IsolatedFromAbove, RecursiveMemoryEffects
     The body works on the tensors inside the placed operands and returns the
     tensors inside the placed results; all of them live on `device`. A fragment
     without a body has only a `cost`: a profile of a real model is a program too.
+    Such a one may say, by input, that row i of its results depends only on row i of
+    that: `cs.by_rows = array<i1: true, false>`.
     `deferred`: must not hold up later compute; runs when its inputs are there,
     at the latest before its first user, in this step or the next.
 

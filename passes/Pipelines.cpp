@@ -70,6 +70,9 @@ static void addSchedule(OpPassManager &manager, const Options &options) {
   if (options.copies == "overlap" && options.stagingBytes != 0 &&
       (messageBytes == 0 || options.stagingBytes < messageBytes))
     messageBytes = options.stagingBytes;
+  bool cutBlocks = true;
+  if constexpr (requires { options.slice; })
+    cutBlocks = options.slice;
   manager.addPass(createScheduleComm(
       {.policy = options.schedule,
        .algorithm = options.algorithm,
@@ -77,6 +80,7 @@ static void addSchedule(OpPassManager &manager, const Options &options) {
        .reorder = options.reorder,
        .memoryLimit = options.memoryLimit,
        .messageBytes = messageBytes,
+       .cutBlocks = cutBlocks,
        .bucketBytes = options.bucketBytes,
        .firstBucketBytes = options.firstBucketBytes}));
 }

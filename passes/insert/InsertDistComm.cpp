@@ -20,7 +20,6 @@
 #include "passes/insert/Remarks.h"
 #include "passes/insert/RowSparse.h"
 #include "passes/insert/RowTables.h"
-#include "passes/support/LinkCosts.h"
 #include "plan/limits.h"
 
 #include <algorithm>
@@ -113,14 +112,6 @@ struct InsertDistComm : commsched::impl::InsertDistCommBase<InsertDistComm> {
     return options;
   }
 
-  /// Bytes of a part that takes twenty times as long as what its message costs.
-  static int64_t leastPartOn(cs::ClusterOp cluster) {
-    cs::LinkAttr link = cluster.getInter();
-    double bytes = 20.0 * static_cast<double>(overheadOf(link)) *
-                   static_cast<double>(link.getMbitPerS()) / 8000;
-    return static_cast<int64_t>(std::clamp(bytes, 1.0, 0x1p60));
-  }
-
   /// Beside a step with parameter servers nobody averages what a function makes.
   static LogicalResult checkNothingDrifts(const ProgramFunction &function,
                                           const Partition &plan) {
@@ -148,9 +139,6 @@ struct InsertDistComm : commsched::impl::InsertDistCommBase<InsertDistComm> {
       return failure();
     std::unique_ptr<GradientExchange> exchange;
     if (mode == "parameter-server") {
-      // Without a program there may be none.
-      for (cs::ClusterOp cluster : module.getOps<cs::ClusterOp>())
-        options->leastPart = leastPartOn(cluster);
       WalkResult dense = module.walk([](cs::GradientOp gradient) {
         if (!gradient->hasAttr(cs::kDensityAttr))
           return WalkResult::advance();

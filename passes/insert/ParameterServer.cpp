@@ -12,8 +12,8 @@
 #include "passes/insert/Outline.h"
 #include "passes/insert/RowSparse.h"
 #include "passes/insert/RowTables.h"
-#include "passes/insert/RowWise.h"
 #include "passes/insert/ServerFunctions.h"
+#include "passes/support/RowWise.h"
 
 using namespace mlir;
 using namespace commsched;

@@ -29,8 +29,7 @@ def InsertDistComm : Pass<"insert-dist-comm", "::mlir::ModuleOp"> {
     parameter servers (docs/parameter-server.md): the trainer sends each gradient
     directly behind the fragment that makes it, in blocks of rows, and receives
     the new values at its end; for each server there is a function `@server.0`
-    and so on, with what depends on the gradients, applied to its blocks. Blocks
-    that take long to send go in parts, which are updated one by one. A
+    and so on, with what depends on the gradients, applied to its blocks. A
     parameter whose update does not act row by row along dimension 0 stays whole,
     and parameters whose updates are joined stay together on one server; both
     leave a remark.

@@ -12,7 +12,7 @@
 #include "passes/insert/Remarks.h"
 #include "passes/insert/RowTables.h"
 #include "passes/insert/RowUpdates.h"
-#include "passes/insert/RowWise.h"
+#include "passes/support/RowWise.h"
 
 using namespace mlir;
 using namespace commsched;
@@ -32,7 +32,6 @@ public:
     if (options.syncMode == cs::SyncMode::sync)
       findMeans(communications);
     place();
-    cutForTheWire();
     if (failed(checkKeys(communications)))
       return failure();
     tell();
@@ -61,7 +60,6 @@ private:
   bool actsByRows(const UpdateUnit &unit) const;
   LogicalResult checkKeys(ArrayRef<PlannedCommunication> communications);
   void place();
-  void cutForTheWire();
   void tell() const;
   int64_t bytesOf(const ParameterBlock &block) const {
     RankedTensorType type = typeOf(block.parameter);
@@ -198,48 +196,6 @@ void ServerPlanner::place() {
   for (auto [mean, server] :
        llvm::zip_equal(means, ArrayRef(servers).drop_front(members.size())))
     mean.server = server;
-}
-
-/// A block comes back when all of it has gone and is updated: the step is longer by
-/// what the largest take. So they are received, updated and handed out in parts: on
-/// their server as before, in which nothing else changes. Parts are small beside what
-/// their server gets in a step, but worth their message.
-void ServerPlanner::cutForTheWire() {
-  if (!options.slice || options.leastPart == 0)
-    return;
-  constexpr int64_t kPartsOfServer = 128;
-  std::vector<int64_t> loads(options.servers);
-  for (const ServedUnit &served : result)
-    for (const ParameterBlock &block : served.blocks)
-      if (llvm::AddOverflow(loads[block.server], bytesOf(block), loads[block.server]))
-        loads[block.server] = std::numeric_limits<int64_t>::max();
-  for (ServedUnit &served : result) {
-    if (served.blocks.size() != 1 && !served.isSliced())
-      continue;
-    std::vector<ParameterBlock> parts;
-    std::optional<bool> byRows;
-    for (const ParameterBlock &block : served.blocks) {
-      int64_t most = std::max(options.leastPart, loads[block.server] / kPartsOfServer);
-      int64_t rows = block.end - block.begin;
-      int64_t count = std::min(rows, llvm::divideCeilSigned(bytesOf(block), most));
-      if (count > 1 && !byRows)
-        byRows = !isTable(function, block.parameter) &&
-                 (served.isSliced() || actsByRows(*served.unit));
-      if (count < 2 || !*byRows) {
-        parts.push_back(block);
-        continue;
-      }
-      int64_t each = llvm::divideCeilSigned(rows, count);
-      for (int64_t begin = block.begin, end, i = 0; begin < block.end; begin = end, ++i) {
-        end = block.end - begin > each ? begin + each : block.end; // no sum that overflows
-        parts.push_back(block);
-        parts.back().key += ".part" + std::to_string(i);
-        parts.back().begin = begin;
-        parts.back().end = end;
-      }
-    }
-    served.blocks = std::move(parts);
-  }
 }
 
 void ServerPlanner::tell() const {

@@ -20,7 +20,6 @@ struct ServerOptions {
   int64_t minBlockElements = 8192;
   int64_t maxBlockElements = 0; // no bound
   bool slice = true;
-  int64_t leastPart = 0; // bytes of a part of a block; 0: blocks are not cut for the wire
   cs::SyncMode syncMode = cs::SyncMode::sync;
   int64_t merge = 1;
   Placement placement = Placement::Balanced;
@@ -40,8 +39,8 @@ struct ParameterBlock {
 /// A unit as the servers have it.
 struct ServedUnit {
   const UpdateUnit *unit;
-  /// Several: of its one parameter, in order; a server may have some that are next to
-  /// each other, which were one. Else one for each parameter, all on one server.
+  /// Several: of its one parameter, in order. Else one for each parameter, all on one
+  /// server.
   std::vector<ParameterBlock> blocks;
   bool isSliced() const {
     return unit->parameters.size() == 1 && blocks.size() > 1;

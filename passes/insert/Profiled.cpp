@@ -3,8 +3,9 @@
 
 #include "passes/insert/Profiled.h"
 
-#include "ir/Cs.h"
+#include "ir/CsServerFunctions.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "passes/support/RowFragment.h"
 
 using namespace mlir;
 using namespace commsched;
@@ -57,8 +58,18 @@ LogicalResult dropBody(cs::FragmentOp fragment, cs::DeviceAttr device) {
     constant.insert(&op);
   }
   fragment.setCostAttr(sumOf(profiled, device));
+  // --schedule-comm asks it of servers.
+  std::optional<SmallVector<RowUse>> uses;
+  if (cs::getServerIndex(fragment->getParentOp()))
+    uses = rowUses(fragment);
   body.dropAllReferences();
   fragment.getBody().getBlocks().clear();
+  SmallVector<bool> byRows;
+  for (const RowUse &use : uses.value_or(SmallVector<RowUse>()))
+    byRows.push_back(use.byRows && !use.whole);
+  if (llvm::is_contained(byRows, true))
+    fragment->setAttr(cs::CsDialect::kByRowsAttr,
+                      DenseBoolArrayAttr::get(fragment.getContext(), byRows));
   return success();
 }
 

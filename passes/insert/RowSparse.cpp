@@ -11,7 +11,7 @@
 #include "passes/insert/Outline.h"
 #include "passes/insert/RowTables.h"
 #include "passes/insert/RowUpdates.h"
-#include "passes/insert/RowWise.h"
+#include "passes/support/RowWise.h"
 
 using namespace mlir;
 using namespace commsched;

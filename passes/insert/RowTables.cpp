@@ -12,7 +12,7 @@
 #include "llvm/Support/MathExtras.h"
 
 #include "passes/insert/RowOps.h"
-#include "passes/insert/RowWise.h"
+#include "passes/support/RowWise.h"
 
 using namespace mlir;
 using namespace commsched;

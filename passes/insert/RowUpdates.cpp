@@ -7,7 +7,7 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include "passes/insert/Program.h"
-#include "passes/insert/RowWise.h"
+#include "passes/support/RowWise.h"
 
 using namespace mlir;
 using namespace commsched;

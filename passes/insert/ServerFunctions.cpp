@@ -10,8 +10,8 @@
 #include "passes/insert/Program.h"
 #include "passes/insert/RowSparse.h"
 #include "passes/insert/RowTables.h"
-#include "passes/insert/RowWise.h"
 #include "passes/insert/UpdateFragment.h"
+#include "passes/support/RowWise.h"
 
 using namespace mlir;
 using namespace commsched;

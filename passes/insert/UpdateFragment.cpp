@@ -8,7 +8,7 @@
 
 #include "passes/insert/Carrier.h"
 #include "passes/insert/Program.h"
-#include "passes/insert/RowWise.h"
+#include "passes/support/RowWise.h"
 
 using namespace mlir;
 using namespace commsched;

@@ -7,6 +7,8 @@
 #include "passes/schedule/solver/Chains.h"
 #include "passes/schedule/solver/Order.h"
 
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 #include <tuple>
 #include <utility>
@@ -127,6 +129,9 @@ std::vector<std::string> commsched::keysOf(const StepProblem &step,
   llvm::StringSet<> taken;
   for (const schedule::Communication &tensor : tensors)
     taken.insert(tensor.name);
+  for (const StepProblem::Part &part : step.parts)
+    if (part.pull)
+      taken.insert(cast<cs::CommunicationOpInterface>(part.pull).getCommunicationKey());
   for (const Message &message : schedule.messages)
     for (const Piece &piece : message.pieces)
       begins[piece.communication].push_back(piece.begin);
@@ -143,12 +148,53 @@ std::vector<std::string> commsched::keysOf(const StepProblem &step,
                                         cuts.begin());
       if (message.pieces.size() > 1)
         key += "+" + std::to_string(message.pieces.size() - 1);
-      while (!taken.insert(key).second)
+      bool comesBack = step.parts[first.communication].block;
+      while (!taken.insert(key).second ||
+             (comesBack && !taken.insert(key + ".new").second))
         key += "'"; // a tensor is called like this
     }
     keys.push_back(std::move(key));
   }
   return keys;
+}
+
+std::vector<CutBlock> commsched::cutsOf(const StepProblem &step,
+                                        const schedule::Schedule &schedule,
+                                        const std::vector<std::string> &keys) {
+  llvm::MapVector<const ServerBlock *, std::vector<BlockPart>> parts;
+  for (auto [message, key] : llvm::zip_equal(schedule.messages, keys)) {
+    const Piece &piece = message.pieces.front();
+    const ServerBlock *block = step.parts[piece.communication].block;
+    if (block && !isWhole(step, message))
+      parts[block].push_back(
+          {key, piece.begin / block->rowBytes, piece.end / block->rowBytes});
+  }
+  std::vector<CutBlock> cuts;
+  for (auto &[block, own] : parts)
+    cuts.push_back({block, std::move(own)});
+  return cuts;
+}
+
+schedule::Schedule commsched::inParts(const StepProblem &step,
+                                      schedule::Schedule schedule,
+                                      const std::vector<std::string> &keys,
+                                      const StepProblem &parts) {
+  llvm::StringMap<unsigned> numbers;
+  for (auto [i, communication] : llvm::enumerate(parts.problem.communications))
+    numbers[communication.name] = i;
+  for (auto [message, key] : llvm::zip_equal(schedule.messages, keys)) {
+    bool isWholes = isWhole(step, message);
+    for (Piece &piece : message.pieces) {
+      bool isPart = step.parts[piece.communication].block && !isWholes;
+      unsigned number = numbers.lookup(
+          isPart ? key : step.problem.communications[piece.communication].name);
+      if (isPart)
+        piece = {number, 0, parts.problem.communications[number].bytes};
+      else
+        piece.communication = number;
+    }
+  }
+  return schedule;
 }
 
 std::vector<StartRequest> commsched::requestsOf(const StepProblem &step,

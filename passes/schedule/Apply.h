@@ -6,6 +6,7 @@
 #ifndef COMMSCHED_PASSES_SCHEDULE_APPLY_H
 #define COMMSCHED_PASSES_SCHEDULE_APPLY_H
 
+#include "passes/schedule/CutBlocks.h"
 #include "passes/schedule/Starts.h"
 #include "passes/schedule/StepProblem.h"
 #include "passes/schedule/solver/Schedule.h"
@@ -31,6 +32,15 @@ std::vector<std::vector<int64_t>> ranksOf(const StepProblem &step,
 /// piece, with "+<n - 1>".
 std::vector<std::string> keysOf(const StepProblem &step,
                                 const schedule::Schedule &schedule);
+
+/// The blocks of which the schedule, whose messages have these keys, sends parts. They
+/// are to be cut before requestsOf(), which then gets what inParts() makes of the schedule
+/// for the problem `parts` of the step with those parts.
+std::vector<CutBlock> cutsOf(const StepProblem &step, const schedule::Schedule &schedule,
+                             const std::vector<std::string> &keys);
+schedule::Schedule inParts(const StepProblem &step, schedule::Schedule schedule,
+                           const std::vector<std::string> &keys,
+                           const StepProblem &parts);
 
 std::vector<StartRequest> requestsOf(const StepProblem &step,
                                      const schedule::Schedule &schedule);

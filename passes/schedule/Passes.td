@@ -23,20 +23,21 @@ def ScheduleComm : Pass<"schedule-comm", "::mlir::ModuleOp"> {
     costs of its fragments and the module's `cs.cluster`: `solver`, or one of the
     published ones (docs/schedule-comm.md). Gradients of an all-reduce are cut
     (`"w.part0"`) and fused (`"w+2"`: "w" and two others) with `cs.pack` and
-    `cs.unpack`, so that they can lie side by side in memory; messages of
-    parameter servers stay whole. The result says what it is predicted to take, and how far
+    `cs.unpack`, so that they can lie side by side in memory. Blocks of parameter
+    servers are cut between rows, where their update acts row by row, and with them
+    the functions of the servers. The result says what it is predicted to take, and how far
     that is from the best, in `cs.schedule`; remarks (`--remarks-filter=schedule-comm`)
     say for each tensor how it is sent, and why. Functions that are not repeated, steps
     on one node, and those with more ops than `size-limit` get priorities only.
 
     A `cs.send` to a parameter server gives its operand back, awaited where the
     step ends; the `cs.recv` of what the server makes of it starts `after` it. A
-    `cs.concat` moves to its first use. Functions of servers stay as they are.
+    `cs.concat` moves to its first use.
 
     Runs before `--expand-collectives`, which works inside `cs.start`. A module
     that is scheduled already is refused.
   }];
-  let dependentDialects = ["::commsched::cs::CsDialect"];
+  let dependentDialects = ["::commsched::cs::CsDialect", "::mlir::tensor::TensorDialect"];
   let options = [
     CsOption<"policy", "policy", "std::string", "\"solver\"",
              "solver, priority, fifo, wfbp, fixed-buckets, p3, bytescheduler, mg-wfbp, "
@@ -55,6 +56,8 @@ def ScheduleComm : Pass<"schedule-comm", "::mlir::ModuleOp"> {
     CsOption<"messageBytes", "message-bytes", "int64_t", "0",
              "most bytes of a message that cuts or fuses tensors, as it must fit into "
              "staging memory; 0: any">,
+    CsOption<"cutBlocks", "cut-blocks", "bool", "true",
+             "whether blocks of parameter servers may be cut into parts">,
     CsOption<"bucketBytes", "bucket-bytes", "int64_t", "26214400",
              "of fixed-buckets: bytes at which a bucket is closed">,
     CsOption<"firstBucketBytes", "first-bucket-bytes", "int64_t", "1048576",

@@ -4,6 +4,7 @@
 #include "passes/schedule/Passes.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 
 #include "ir/CsServerFunctions.h"
@@ -162,7 +163,14 @@ CostReader::Key CostReader::keyOf(const MeasuredProcess &process,
   if (process.role != "server")
     return measured;
   auto server = servers.find(process.index);
-  return {server == servers.end() ? "" : server->second, label, device};
+  Key key{server == servers.end() ? "" : server->second, label, device};
+  // --schedule-comm may have cut the block into parts, each with an update of its own.
+  auto [block, part] = StringRef(label).rtrim('\'').rsplit(".part");
+  unsigned number;
+  if (Key whole{std::get<0>(key), block.str(), device};
+      !fragments.count(key) && !part.getAsInteger(10, number) && fragments.count(whole))
+    return whole;
+  return key;
 }
 
 LogicalResult CostReader::checkKnown(const MeasuredProcess &process) {
@@ -212,9 +220,14 @@ LogicalResult CostReader::readFragments(ArrayRef<std::string> files, bool quiet)
         return failure();
       first = first ? first : &process;
     }
-    for (const auto &[measured, cost] : process.fragments)
-      costs[keyOf(process, measured)].push_back(quiet && cost.quiet ? cost.quiet
-                                                                    : cost.median);
+    std::map<Key, int64_t> own; // parts of a block together
+    for (const auto &[measured, cost] : process.fragments) {
+      int64_t &sum = own[keyOf(process, measured)];
+      if (llvm::AddOverflow(sum, quiet && cost.quiet ? cost.quiet : cost.median, sum))
+        sum = std::numeric_limits<int64_t>::max();
+    }
+    for (const auto &[key, ns] : own)
+      costs[key].push_back(ns);
   }
   MLIRContext *context = module.getContext();
   for (cs::FragmentOp fragment : order) {

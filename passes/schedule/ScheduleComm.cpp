@@ -4,7 +4,9 @@
 #include "passes/schedule/Passes.h"
 #include "passes/support/OptionError.h"
 
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "passes/schedule/Apply.h"
+#include "passes/schedule/CutBlocks.h"
 #include "passes/schedule/MoveFragments.h"
 #include "passes/schedule/ScheduleRemarks.h"
 #include "passes/schedule/ScheduledSteps.h"
@@ -77,22 +79,42 @@ struct ScheduleComm : commsched::impl::ScheduleCommBase<ScheduleComm>,
       if (step.all().empty())
         continue;
       // Others are not repeated: there is no next step.
-      if (policy == kPriority || !func->hasAttr(cs::CsDialect::kStepAttr)) {
+      if (!func->hasAttr(cs::CsDialect::kStepAttr)) {
         startByPriority(step);
+        continue;
+      }
+      if (policy == kPriority) {
+        if (failed(startInParts(func)))
+          return signalPassFailure();
         continue;
       }
       if (std::string why = apply(step); !why.empty()) {
         remarkFallback(func, why);
-        StepCommunications again(func); // fragments may have moved
-        if (failed(again.analyze()))
+        if (failed(startInParts(func)))
           return signalPassFailure();
-        startByPriority(again);
       }
     }
   }
 
 private:
   static constexpr StringRef kPriority = "priority";
+
+  /// A step without a schedule. Its blocks go in parts too.
+  LogicalResult startInParts(func::FuncOp func) {
+    StepCommunications step(func); // fragments may have moved
+    if (failed(step.analyze()))
+      return failure();
+    auto clusters = getOperation().getOps<cs::ClusterOp>();
+    if (cutBlocks && llvm::hasSingleElement(clusters)) {
+      ServerBlocks blocks(step);
+      commsched::cutBlocks(cutByBytes(blocks, *clusters.begin()));
+    }
+    StepCommunications parts(func);
+    if (failed(parts.analyze()))
+      return failure();
+    startByPriority(parts);
+    return success();
+  }
 
   /// Schedules a step; or says why it cannot be, and communicates nothing yet.
   std::string apply(const StepCommunications &step) {
@@ -108,7 +130,7 @@ private:
     size_t size = step.function().front().getOperations().size();
     if (size > static_cast<size_t>(sizeLimit))
       return "the step has more than " + std::to_string(sizeLimit) + " ops";
-    StepProblem problem = buildStepProblem(step, cluster, algorithm);
+    StepProblem problem = buildStepProblem(step, cluster, algorithm, cutBlocks);
     if (reorder)
       problem.problem.memoryLimit = memoryLimit;
     if (std::optional<std::string> error = schedule::check(problem.problem))
@@ -124,14 +146,31 @@ private:
     schedule::Solution solution =
         schedule::runPolicy(problem.problem, policy.getValue(), options);
     if (solution.schedule.order == schedule::programOrder(problem.problem))
-      return apply(step, cluster, problem, std::move(solution));
+      return cut(step, cluster, problem, std::move(solution));
     StepCommunications moved(step.function());
     if (moveFragments(step, problem, solution.schedule) == Moved::impossible ||
         failed(moved.analyze()))
       return "fragments cannot be moved as the solver wants";
     // First uses are elsewhere now.
     makeApplicable(problem, moved, messageBytes, solution.schedule);
-    return apply(moved, cluster, problem, std::move(solution));
+    return cut(moved, cluster, problem, std::move(solution));
+  }
+
+  /// Blocks of servers become the parts that the schedule sends.
+  std::string cut(const StepCommunications &step, cs::ClusterOp cluster,
+                  const StepProblem &problem, schedule::Solution solution) {
+    std::vector<std::string> keys = keysOf(problem, solution.schedule);
+    std::vector<CutBlock> cuts = cutsOf(problem, solution.schedule, keys);
+    if (cuts.empty())
+      return apply(step, cluster, problem, std::move(solution));
+    commsched::cutBlocks(cuts);
+    StepCommunications parts(step.function());
+    if (failed(parts.analyze()))
+      return "blocks cannot be cut as the solver wants";
+    StepProblem after =
+        buildStepProblem(parts, cluster, algorithm, /*cutBlocks=*/false);
+    solution.schedule = inParts(problem, std::move(solution.schedule), keys, after);
+    return apply(parts, cluster, after, std::move(solution));
   }
 
   std::string apply(const StepCommunications &step, cs::ClusterOp cluster,
@@ -163,7 +202,8 @@ private:
         problem.problem, solution, keysOf(problem, solution.schedule), policy, {}, {}, buckets()};
     auto twice = cast<cs::ClusterOp>(cluster->clone());
     twice.setNodes(2 * cluster.getNodes());
-    kept.twiceNodes = buildStepProblem(step, twice, algorithm).problem;
+    kept.twiceNodes =
+        buildStepProblem(step, twice, algorithm, /*cutBlocks=*/false).problem;
     twice->erase();
     kept.facts = {{"function", step.function().getName().str()},
                   {"nodes", std::to_string(cluster.getNodes())},

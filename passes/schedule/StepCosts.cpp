@@ -140,7 +140,6 @@ std::vector<Stage> StepCosts::rowsOf(Operation *op, schedule::Problem &problem) 
                   {bytesOf(send.getIds()) + bytesOf(send.getValues()), 1})};
 }
 
-/// Of the fragment that makes what a server publishes.
 Time StepCosts::updateTimeOf(Operation *pull) const {
   auto recv = cast<cs::RecvOp>(pull);
   cs::PublishOp publish = step.publishOf(recv);

@@ -32,6 +32,9 @@ public:
   /// link that it is counted on.
   int64_t copiesOf(mlir::Operation *message) const;
 
+  /// What the server takes to make what a pull brings.
+  schedule::Time updateTimeOf(mlir::Operation *pull) const;
+
   /// Makes ops longer by what compute loses to communication.
   void slowDown(schedule::Problem &problem) const;
 
@@ -44,7 +47,6 @@ private:
                             schedule::Problem &problem);
   std::vector<schedule::Stage> rowsOf(mlir::Operation *op,
                                       schedule::Problem &problem);
-  schedule::Time updateTimeOf(mlir::Operation *pull) const;
 
   const StepCommunications &step;
   cs::ClusterOp cluster;

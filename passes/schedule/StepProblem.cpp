@@ -25,7 +25,7 @@ public:
                  StringRef algorithm)
       : step(step), costs(step, cluster, algorithm) {}
 
-  StepProblem build();
+  StepProblem build(bool cutBlocks);
 
 private:
   void findLate();
@@ -365,12 +365,26 @@ void ProblemBuilder::addCommunication(Operation *op) {
   communication.producers = producersOf(op);
   communication.consumers = consumersOf(pull ? pull : op);
   communication.stages = costs.stagesOf(op, pull, result.problem);
-  result.problem.communications.push_back(std::move(communication));
   // Pieces begin at cache lines.
-  result.parts.push_back({op, pull, /*unit=*/64, costs.copiesOf(op)});
+  StepProblem::Part part{op, pull, /*unit=*/64, costs.copiesOf(op)};
+  part.block = result.blocks ? result.blocks->of(op) : nullptr;
+  if (part.block) {
+    communication.divisible = part.block->unit < bytes;
+    part.unit = part.block->unit;
+    // A part takes its share of the update; the least, so that bounds hold.
+    schedule::Time update = costs.updateTimeOf(pull);
+    communication.stages.front().latency -=
+        update - static_cast<schedule::Time>(static_cast<double>(update) *
+                                             static_cast<double>(std::min(part.unit, bytes)) /
+                                             static_cast<double>(bytes));
+  }
+  result.problem.communications.push_back(std::move(communication));
+  result.parts.push_back(part);
 }
 
-StepProblem ProblemBuilder::build() {
+StepProblem ProblemBuilder::build(bool cutBlocks) {
+  if (cutBlocks)
+    result.blocks = std::make_shared<const ServerBlocks>(step);
   result.problem.name = step.function().getName().str();
   findLate();
   findStreams();
@@ -386,6 +400,7 @@ StepProblem ProblemBuilder::build() {
 } // namespace
 
 StepProblem commsched::buildStepProblem(const StepCommunications &communications,
-                                        cs::ClusterOp cluster, StringRef algorithm) {
-  return ProblemBuilder(communications, cluster, algorithm).build();
+                                        cs::ClusterOp cluster, StringRef algorithm,
+                                        bool cutBlocks) {
+  return ProblemBuilder(communications, cluster, algorithm).build(cutBlocks);
 }

@@ -7,7 +7,7 @@
 #ifndef COMMSCHED_PASSES_SCHEDULE_STEPPROBLEM_H
 #define COMMSCHED_PASSES_SCHEDULE_STEPPROBLEM_H
 
-#include "passes/schedule/StepCommunications.h"
+#include "passes/schedule/ServerBlocks.h"
 #include "passes/schedule/solver/Problem.h"
 
 namespace commsched {
@@ -21,6 +21,7 @@ struct StepProblem {
     /// How many times its bytes are on the wire in the first stage: those of all
     /// trainers, where a server's link is what limits.
     int64_t copies = 1;
+    const ServerBlock *block = nullptr; ///< if it may be cut
   };
 
   schedule::Problem problem;
@@ -29,12 +30,15 @@ struct StepProblem {
   /// Fragments that wait for communication nobody waits for in this step: ops of
   /// the next step in the problem.
   std::vector<cs::FragmentOp> late;
+  std::shared_ptr<const ServerBlocks> blocks; ///< of the parts; null if none may be cut
 };
 
 /// Requires that the step has something to communicate, between nodes or with
-/// servers. `algorithm`: of collectives, as for --expand-collectives.
+/// servers. `algorithm`: of collectives, as for --expand-collectives. `cutBlocks`: whether
+/// blocks of parameter servers may be cut.
 StepProblem buildStepProblem(const StepCommunications &communications,
-                             cs::ClusterOp cluster, llvm::StringRef algorithm);
+                             cs::ClusterOp cluster, llvm::StringRef algorithm,
+                             bool cutBlocks);
 
 /// What one rank does for a collective: bytes on the wire of the busiest, and
 /// messages one after the other.

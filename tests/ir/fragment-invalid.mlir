@@ -79,3 +79,30 @@ func.func @f(%w: !cs.placed<tensor<10xf32>, device 0>, %y: tensor<10xf32>) {
   }) : (!cs.placed<tensor<10xf32>, device 0>) -> ()
   return
 }
+
+// -----
+
+func.func @f(%w: !cs.placed<tensor<10xf32>, device 0>) {
+  // expected-error @+1 {{'cs.by_rows' must be an array<i1> of 1, got: array<i1: true, true>}}
+  %0 = cs.fragment "f" on 0 (%w) : (!cs.placed<tensor<10xf32>, device 0>) -> !cs.placed<tensor<10xf32>, device 0> attributes {cs.by_rows = array<i1: true, true>}
+  return
+}
+
+// -----
+
+func.func @f(%w: !cs.placed<tensor<10xf32>, device 0>) {
+  // expected-error @+1 {{'cs.by_rows' needs results and inputs of as many rows}}
+  %0 = cs.fragment "f" on 0 (%w) : (!cs.placed<tensor<10xf32>, device 0>) -> !cs.placed<tensor<5xf32>, device 0> attributes {cs.by_rows = array<i1: true>}
+  return
+}
+
+// -----
+
+func.func @f(%w: !cs.placed<tensor<10xf32>, device 0>) {
+  // expected-error @+1 {{'cs.by_rows' belongs on a cs.fragment without a body}}
+  cs.fragment "f" on 0 (%w) : (!cs.placed<tensor<10xf32>, device 0>) -> () attributes {cs.by_rows = array<i1: true>} {
+  ^bb0(%a: tensor<10xf32>):
+    cs.return
+  }
+  return
+}

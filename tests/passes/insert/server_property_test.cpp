@@ -4,8 +4,10 @@
 // --insert-dist-comm=mode=parameter-server on random steps: trainers and
 // servers of level 1 are run for a few steps, and must have what level 0 has in
 // which every gradient is the mean over the trainers. The arithmetic is the
-// same, in the same order, so the values are equal to the last bit.
+// same, in the same order, so the values are equal to the last bit. So they are when
+// blocks are cut into parts for the wire, as --schedule-comm does.
 
+#include <algorithm>
 #include <map>
 #include <random>
 #include <string>
@@ -13,9 +15,11 @@
 
 #include "ir/Register.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "passes/Passes.h"
+#include "passes/schedule/CutBlocks.h"
 #include "tests/cases.h"
 #include "tests/passes/insert/RandomUpdates.h"
 #include "tests/passes/insert/Steps.h"
@@ -286,12 +290,34 @@ Outcome Cluster::run() {
   return result;
 }
 
+/// Cuts some of the blocks into parts of any rows, sent in any order. How many.
+unsigned cutSome(func::FuncOp step, unsigned seed) {
+  std::mt19937 random(seed);
+  StepCommunications communications(step);
+  EXPECT_TRUE(succeeded(communications.analyze()));
+  ServerBlocks blocks(communications);
+  std::vector<CutBlock> cuts;
+  for (const std::unique_ptr<ServerBlock> &block : blocks.all()) {
+    if (random() % 4 == 0)
+      continue;
+    CutBlock &cut = cuts.emplace_back();
+    cut.block = block.get();
+    std::string key = cs::SendOp(block->send).getKey().str() + ".part";
+    for (int64_t begin = 0; begin < block->rows; begin = cut.parts.back().end)
+      cut.parts.push_back({key + std::to_string(cut.parts.size()), begin,
+                           begin + 1 + static_cast<int64_t>(random() % (block->rows - begin))});
+    std::shuffle(cut.parts.begin(), cut.parts.end(), random);
+  }
+  cutBlocks(cuts);
+  return static_cast<unsigned>(cuts.size());
+}
+
 TEST(ServerProperty, TrainersAndServersTogetherDoWhatOneDeviceDoes) {
   DialectRegistry registry;
   registerDialects(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   context.loadAllAvailableDialects();
-  unsigned transformed = 0, sliced = 0, joined = 0, scheduled = 0, cut = 0;
+  unsigned transformed = 0, sliced = 0, joined = 0, scheduled = 0, cut = 0, inParts = 0;
   commsched::Cases cases = commsched::casesOf(1500);
   for (unsigned seed = cases.first; seed < cases.end; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
@@ -333,6 +359,12 @@ TEST(ServerProperty, TrainersAndServersTogetherDoWhatOneDeviceDoes) {
         joined += collected > 1;
       }
     });
+    if (seed % 3 != 0)
+      for (auto func : module->getOps<func::FuncOp>())
+        if (func->hasAttr("cs.step"))
+          inParts += cutSome(func, seed);
+    ASSERT_TRUE(succeeded(verify(*module))) << errors << "\n"
+                                            << text;
     Outcome found = Cluster(*module, inputs).run();
     for (const auto &[name, tensor] : expected.carried)
       EXPECT_EQ(found.carried.at(name), tensor) << name;
@@ -350,6 +382,7 @@ TEST(ServerProperty, TrainersAndServersTogetherDoWhatOneDeviceDoes) {
   EXPECT_GT(joined, cases.count() / 30);
   EXPECT_GT(scheduled, cases.count() / 5);
   EXPECT_GT(cut, cases.count() / 30);
+  EXPECT_GT(inParts, cases.count() / 3);
 }
 
 } // namespace

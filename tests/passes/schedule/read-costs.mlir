@@ -15,6 +15,9 @@
 // RUN: cs-opt --read-costs %t/step.mlir | cmp - %t/as-it-was.mlir
 // Servers' files: their links count, and their fragments are found.
 // RUN: %cs-opt --read-costs="calibration=%t/server-links.json profile=%t/servers.json" %t/servers.mlir | FileCheck %s --check-prefix=SERVER
+// Of a block that was cut into parts, the times of the parts.
+// RUN: sed '/"median_ns":33/s/"update"/"update.part0"/; /"median_ns":44/s/"update"/"update.part1"/' %t/servers.json > %t/parts.json
+// RUN: %cs-opt --read-costs="calibration=%t/server-links.json profile=%t/parts.json" %t/servers.mlir | FileCheck %s --check-prefix=PARTS
 // As part of a pipeline, which schedules by them.
 // RUN: %cs-opt --cs-all-reduce-pipeline="profile=%t/program.json calibration=%t/links.json,%t/more.json schedule=wfbp" %t/program.mlir | FileCheck %s --check-prefix=PIPELINE
 // RUN: %cs-opt --cs-parameter-server-pipeline="calibration=%t/links.json schedule=wfbp" %t/program.mlir | FileCheck %s --check-prefix=LINK
@@ -58,6 +61,9 @@
 // SERVER: cs.fragment "g" {{.*}} ns = 11>
 // SERVER: func.func @server.0
 // SERVER: cs.fragment "update" {{.*}} ns = 44>
+
+// PARTS: func.func @server.0
+// PARTS: cs.fragment "update" {{.*}} ns = 77>
 
 //--- step.mlir
 !t = !cs.placed<tensor<4xf32>, device 0>

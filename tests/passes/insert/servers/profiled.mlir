@@ -11,11 +11,11 @@
 // CHECK: cs.send "w.block1"
 // CHECK: cs.send "v" %
 // CHECK-LABEL: func.func @server.0(
-// CHECK: cs.fragment "update.v" on 0 (%{{.*}}, %{{.*}}) cost <flops = 100, bytes = 50, ns = 11>
+// CHECK: cs.fragment "update.v" on 0 (%{{.*}}, %{{.*}}) cost <flops = 100, bytes = 50, ns = 11> : {{.*}}tensor<4x4xf32>, device 0>{{$}}
 // CHECK-NOT: update.w
 // CHECK-LABEL: func.func @server.1(
-// CHECK: cs.fragment "update.w.block0" on 0 (%{{.*}}, %{{.*}}) cost <flops = 60, bytes = 30, ns = 7> : {{.*}}tensor<3x4xf32>, device 0>{{$}}
-// CHECK: cs.fragment "update.w.block1" on 0 (%{{.*}}, %{{.*}}) cost <flops = 40, bytes = 20, ns = 5> : {{.*}}tensor<2x4xf32>, device 0>{{$}}
+// CHECK: cs.fragment "update.w.block0" on 0 (%{{.*}}, %{{.*}}) cost <flops = 60, bytes = 30, ns = 7> : {{.*}}tensor<3x4xf32>, device 0> attributes {cs.by_rows = array<i1: true, true>}{{$}}
+// CHECK: cs.fragment "update.w.block1" on 0 (%{{.*}}, %{{.*}}) cost <flops = 40, bytes = 20, ns = 5> : {{.*}}tensor<2x4xf32>, device 0> attributes {cs.by_rows = array<i1: true, true>}{{$}}
 func.func @step(%w: tensor<5x4xf32> {cs.param = "w"}, %v: tensor<4x4xf32> {cs.param = "v"}, %x: tensor<2x3xf32> {cs.batch = "x"})
     -> (tensor<5x4xf32> {cs.updates = "w"}, tensor<4x4xf32> {cs.updates = "v"}) attributes {cs.step} {
   %g = cs.profiled "backward.w" (%x, %w) cost <flops = 0, bytes = 0, ns = 100> : (tensor<2x3xf32>, tensor<5x4xf32>) -> tensor<5x4xf32>

@@ -1,7 +1,7 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "passes/insert/RowWise.h"
+#include "passes/support/RowWise.h"
 
 #include <cmath>
 

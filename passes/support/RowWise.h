@@ -5,8 +5,8 @@
 // operands and on the whole of the others, for all rows of dimension 0. Such an
 // op can be applied to a block of rows.
 
-#ifndef COMMSCHED_PASSES_INSERT_ROWWISE_H
-#define COMMSCHED_PASSES_INSERT_ROWWISE_H
+#ifndef COMMSCHED_PASSES_SUPPORT_ROWWISE_H
+#define COMMSCHED_PASSES_SUPPORT_ROWWISE_H
 
 #include <optional>
 
@@ -31,4 +31,4 @@ mlir::RankedTensorType withRows(mlir::RankedTensorType type, int64_t rows);
 
 } // namespace commsched
 
-#endif // COMMSCHED_PASSES_INSERT_ROWWISE_H
+#endif // COMMSCHED_PASSES_SUPPORT_ROWWISE_H

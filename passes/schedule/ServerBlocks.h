@@ -1,0 +1,73 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Blocks of parameter servers that can be sent, updated and handed out in parts of rows,
+// with the same results.
+
+#ifndef COMMSCHED_PASSES_SCHEDULE_SERVERBLOCKS_H
+#define COMMSCHED_PASSES_SCHEDULE_SERVERBLOCKS_H
+
+#include "ir/CsServerFunctions.h"
+#include "passes/schedule/StepCommunications.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+#include <memory>
+
+namespace commsched {
+
+/// One message up and one down, and what the server does in between: `update` reads what
+/// is collected, and nothing else does.
+struct ServerBlock {
+  cs::SendOp send;
+  cs::RecvOp recv;
+  cs::CollectOp collect;
+  cs::FragmentOp update;
+  cs::PublishOp publish;
+  /// By input of `update`: whether a part of the block has only its rows. Those are the
+  /// block's own: `collect`, and arguments of the function that nothing else reads.
+  llvm::SmallVector<bool> isCut;
+  /// Arguments and results of the function that are the block's: of `isCut`, and what
+  /// `update` makes a new value for.
+  llvm::SmallVector<unsigned> arguments, results;
+  int64_t rows = 0, rowBytes = 0;
+  int64_t unit = 0; ///< bytes that a cut keeps together: whole rows, and no small part
+
+  int64_t bytes() const { return rows * rowBytes; }
+};
+
+class ServerBlocks {
+public:
+  explicit ServerBlocks(const StepCommunications &step);
+
+  /// The block of a cs.send; null if it must stay whole.
+  const ServerBlock *of(mlir::Operation *send) const {
+    return bySend.lookup(send);
+  }
+
+  /// By their messages, in program order.
+  llvm::ArrayRef<std::unique_ptr<ServerBlock>> all() const { return blocks; }
+  /// Bytes that a block's server gets in a step.
+  int64_t loadOf(const ServerBlock &block) const {
+    return loads.lookup(cs::FragmentOp(block.update)->getParentOp());
+  }
+
+private:
+  /// What a server's function carries from step to step.
+  struct Carried {
+    explicit Carried(mlir::func::FuncOp server);
+    llvm::SmallVector<std::optional<unsigned>> resultOf;   // by argument
+    llvm::SmallVector<std::optional<unsigned>> argumentOf; // by result
+  };
+  std::unique_ptr<ServerBlock> find(cs::SendOp send, const StepCommunications &step);
+  bool findCut(ServerBlock &block, const Carried &carried) const;
+
+  std::vector<std::unique_ptr<ServerBlock>> blocks;
+  llvm::DenseMap<mlir::Operation *, const ServerBlock *> bySend;
+  llvm::DenseMap<mlir::Operation *, int64_t> loads; // by function
+  llvm::DenseMap<mlir::Operation *, std::unique_ptr<Carried>> servers;
+};
+
+} // namespace commsched
+
+#endif // COMMSCHED_PASSES_SCHEDULE_SERVERBLOCKS_H
