@@ -18,7 +18,6 @@
 #include "runtime/base/memory.h"
 #include "runtime/c_api/c_api_error.h"
 #include "runtime/c_api/c_api_session.h"
-#include "runtime/replanning/plan_tuner.h"
 #include "runtime/session/rank_state.h"
 #include "runtime/session/session.h"
 
