@@ -173,7 +173,11 @@ void Replanner::Switched(const Generation *now, std::unique_ptr<Generation> old,
       "calls before, moved values in %.1f ms",
       HexOf(event.digest), call, absl::ToDoubleMilliseconds(event.held),
       absl::ToDoubleMilliseconds(drained), absl::ToDoubleMilliseconds(moved));
+  const uint64_t attempt = event.attempt;
   Tell(std::move(event));
+  MutexLock lock(&mu_);
+  told_ = attempt;
+  changed_.SignalAll();
 }
 
 // ---- what both kinds of ranks do ----------------------------------------

@@ -150,6 +150,7 @@ class Replanner {
   const Generation *running_ ABSL_GUARDED_BY(mu_) = nullptr;
   std::unique_ptr<Generation> prepared_ ABSL_GUARDED_BY(mu_);
   uint64_t attempt_ ABSL_GUARDED_BY(mu_) = 0;  // of what is prepared
+  uint64_t told_ ABSL_GUARDED_BY(mu_) = 0;     // attempt whose plan runs, which has been told
   core::PlanChange change_ ABSL_GUARDED_BY(mu_);
   absl::Duration held_ ABSL_GUARDED_BY(mu_);
 

@@ -88,8 +88,16 @@ void Replanner::Lead() {
     const bool same = status.code() == absl::StatusCode::kAlreadyExists;
     failures = status.ok() || same ? 0 : failures + 1;
     const bool switched = status.ok() && AwaitSwitch();
-    if (stopped_ || (switched && ToldThatKept(attempt))) return;
-    if (switched) continue;
+    if (stopped_) return;
+    if (switched) {
+      // It is decided when the caller takes the plan; then it changes, and says so.
+      {
+        MutexLock lock(&mu_);
+        while (told_ != attempt && !stopped_) changed_.Wait(&mu_);
+      }
+      if (stopped_ || ToldThatKept(attempt)) return;
+      continue;
+    }
     {
       MutexLock lock(&mu_);
       clock_.Restart();

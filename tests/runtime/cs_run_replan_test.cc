@@ -128,7 +128,7 @@ TEST_F(CsRunReplanTest, PlansAreTriedAndTheLossesDoNotChange) {
       << err();
   EXPECT_THAT(out(), AllOf(HasSubstr("tuning: ms of a step: t "), HasSubstr(", other "), HasSubstr(", none refused; "),
                            HasSubstr(" is kept after "), Not(HasSubstr("begins with call"))));
-  EXPECT_THAT(err(), HasSubstr("cs-run: warning: tuning: going on with the old plan: the new plan"));
+  EXPECT_THAT(err(), HasSubstr("cs-run: warning: tuning: going on with the old plan: a plan with parameter servers cannot be replaced in a run"));
   ASSERT_EQ(Run(Train({"--steps", "12000", "--metrics-json", without})), 0) << err();
   EXPECT_EQ(StepsOf(with), StepsOf(without));
   const std::string events = ReadAll(kept + "/events.json");
