@@ -248,8 +248,14 @@ LogicalResult commsched::readCalibration(MLIRContext *context, StringRef name,
                        : file.number(entry, "message_ns", "exchange", 0, kMostTime);
     if (failed(message))
       return LogicalResult(failure());
+    // Files of before have one number for both.
+    auto busy = entry.get("busy_message_ns")
+                    ? file.number(entry, "busy_message_ns", "exchange", 0, kMostTime)
+                    : message;
+    if (failed(busy))
+      return LogicalResult(failure());
     calibration.rounds.push_back(*round);
-    calibration.messages.push_back(*message);
+    calibration.messages.push_back(*busy);
     return LogicalResult(success());
   });
   if (failed(read))

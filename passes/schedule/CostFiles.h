@@ -58,7 +58,7 @@ struct CalibrationFile {
   };
   std::string module;
   std::vector<Link> links;
-  /// Of ranks: a round of a collective, each further message at once; in ns.
+  /// Of ranks: a round of a collective, each further message where the link is busy; in ns.
   std::vector<int64_t> rounds, messages;
   std::vector<int64_t> slowdowns; ///< percent, of ranks
 };

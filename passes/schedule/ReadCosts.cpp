@@ -112,7 +112,8 @@ LogicalResult CostReader::readLinks(ArrayRef<std::string> files) {
   }
   int64_t rate = std::max<int64_t>(1, (medianOf(rates) + 500'000) / 1'000'000);
   int64_t latency = medianOf(latencies), overhead = medianOf(overheads);
-  // What the runtime does for a message counts too, where it is known.
+  // What the runtime does for a message counts too, where it is known: it occupies the link for what a
+  // further one costs there while the link is busy. What it costs alone, in a round, is latency.
   if (!ofServers && !calibration.rounds.empty()) {
     overhead = std::max(overhead, medianOf(calibration.messages));
     latency = std::max(latency, medianOf(calibration.rounds) - overhead);

@@ -25,7 +25,7 @@ from .transpiling import transpile
 
 __all__ = ["AllReduce", "CheckError", "Checked", "Cluster", "CommSchedError", "DataCache", "FrontEndError", "GuessedCosts", "Interrupted", "Job", "JobError", "JsonLines", "LinkUse", "Loader", "ParameterServers", "Posted", "Posts", "Program", "RankUse",
            "RefusedProgram", "Replan", "RuntimeFailure",
-           "SampleError", "Simulation", "Sparse", "TensorBoard", "ToolError", "UnsupportedOp", "grad", "init", "mark_gradients", "simulate", "transpile", "value_and_grad",
+           "SampleError", "Simulation", "Sparse", "TensorBoard", "ToolError", "Tune", "UnsupportedOp", "grad", "init", "mark_gradients", "simulate", "transpile", "value_and_grad",
            "worker_index", "worker_key"]
 
 
@@ -36,12 +36,12 @@ def __dir__():
 if TYPE_CHECKING:  # which would find every name in the function below
     from .frontend.jax_gradient import grad, mark_gradients, value_and_grad
     from .frontend.jax_worker import worker_index, worker_key
-    from .replan import Replan
+    from .replan import Replan, Tune
 else:
     def __getattr__(name):
-        if name == "Replan":  # a command too, which is not to be imported before it runs
-            from .replan import Replan
-            return Replan
+        if name in ("Replan", "Tune"):  # of a command too, which is not to be imported before it runs
+            from . import replan
+            return getattr(replan, name)
         if name in ("grad", "mark_gradients", "value_and_grad"):  # these need JAX
             from .frontend import jax_gradient
             return getattr(jax_gradient, name)

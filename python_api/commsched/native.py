@@ -39,7 +39,8 @@ def _find() -> str:
 class _Replanning(ctypes.Structure):
     """cs_session_replanning of the C interface."""
     _fields_ = [("command", ctypes.c_char_p), ("every", ctypes.c_uint64), ("when_off_percent", ctypes.c_double),
-                ("window", ctypes.c_uint64), ("deadline_seconds", ctypes.c_double), ("folder", ctypes.c_char_p)]
+                ("window", ctypes.c_uint64), ("deadline_seconds", ctypes.c_double), ("folder", ctypes.c_char_p),
+                ("tune", ctypes.c_char_p)]
 
 
 class JobOptions(ctypes.Structure):

@@ -37,7 +37,8 @@ class Program:
                  strategy: Strategy = AllReduce(), costs: Costs = Costs(), **options):
         self._front_end, self._step, self._arguments, self._options = front_end, step, arguments, options
         self.cluster: Optional[Cluster] = cluster
-        self.strategy, self._costs = strategy, costs
+        self._tunes = strategy.schedule == "tuned"  # the solver's is where it begins
+        self.strategy, self._costs = (dataclasses.replace(strategy, schedule=None) if self._tunes else strategy), costs
         self._measured: dict[int, tuple[Costs, Any]] = {}  # by workers, with the folder of the files
         self._descriptions: dict[int, Description] = {}
         self._plans: dict[tuple, bytes] = {}
@@ -236,7 +237,22 @@ class Program:
 
     def _open(self, workers: int, strategy: Strategy, replan: Optional[dict]) -> Any:
         from .native import Session
-        return Session(self._plan(workers, strategy), replan)
+        return Session(self._compiled(workers, strategy, replan), replan)
+
+    def _compiled(self, workers: int, strategy: Strategy, replan: Optional[dict]) -> bytes:
+        """The plan. Others that are to be tried are compiled too, and become files."""
+        plan = self._plan(workers, strategy)
+        if not replan or "tune" not in replan:
+            return plan
+        plans = {strategy.schedule or "solver": plan}
+        plans.update((name, self._plan(workers, other)) for name, other in replan["tune"].strategies(strategy).items())
+        paths = []
+        for name, of_name in plans.items():
+            paths.append(os.path.join(os.fsdecode(replan["folder"]), f"{name}.plan"))
+            with open(paths[-1], "wb") as file:
+                file.write(of_name)
+        replan["tune"] = os.fsencode("\n".join(paths))
+        return plan
 
     def _write_own(self, session: Any) -> None:
         saved_file.write_own(session, self._saved.own)
@@ -246,8 +262,11 @@ class Program:
 
     def _replanning(self, workers: int, replan: Any, strategy: Strategy, folder: Any) -> dict[str, object]:
         """The arguments of a session whose plan may change."""
+        from .replan import Tune
         if not isinstance(self.strategy, AllReduce):
             raise ValueError("replan must go with AllReduce; a plan with parameter servers cannot be replaced")
+        if isinstance(replan, Tune):
+            return dict(tune=replan, window=replan.steps, folder=os.fsencode(folder.name))
         module = os.path.join(folder.name, "step.mlir")
         with open(module, "w", encoding="utf-8") as file:
             file.write(self._level0(workers, self._cluster(workers)))
@@ -259,7 +278,7 @@ class Program:
     @property
     def replans(self) -> list[dict]:
         """What has become of new plans (see run), in order: dictionaries with "kind" ("begun", "decided",
-        "switched", "given up"), "attempt", "text", and for some "call", "plan" (its digest) and times in ms."""
+        "switched", "unchanged", "given up", "kept"), "attempt", "text", and for some "call", "plan" (its digest) and times in ms."""
         own = self._workers_now()
         return self._replans + (own.session.replans() if own is not None and own.replan else [])
 
@@ -269,9 +288,11 @@ class Program:
         A step of the program is done when it is called, whether its metrics are taken or not. An error comes after the
         metrics of all steps before it.
         """
-        from .replan import Replan
+        from .replan import Replan, Tune
         workers = self.workers if workers is None else workers
         replan, description = Replan.of(replan), self._description(workers)
+        if replan is None and self._tunes and workers > 1:
+            replan = Tune()
         self._check_run(batches)
 
         def start():
@@ -296,6 +317,8 @@ class Program:
         replan: a Replan, or True: the workers measure fragments and links during the run, a new plan is
         made of that beside it, and all workers change to it with the same step (docs/replanning.md).
         Nothing else changes; `replans` says what happened. It stays so for later runs of the same workers.
+        Or a Tune: several schedules are tried on steps of the run, and the fastest is kept; this is what the
+        strategy's schedule="tuned" means.
 
         log: where the metrics of each step are written: a JsonLines, a TensorBoard, anything with write(step, metrics), or
         several of them. progress: shows how far the run is, with tqdm where that is installed.

@@ -174,7 +174,9 @@ class RankProgram(Program):
         self._agree_values("begins to run", self._saved.values)
         self._job._agree("begins to run", [self._saved.steps, bool(replan)], same("steps that are done, and replan,"))
 
-        return self._begin(lambda: self._plan(workers, strategy), replan)
+        if replan and "tune" in replan and self._job.rank != 0:
+            replan["tune"] = b""  # rank 0 has the plans
+        return self._begin(lambda: self._compiled(workers, strategy, replan), replan)
 
     def _begin(self, compiled: Callable[[], bytes], replan: Optional[dict] = None, profile: bool = False) -> Any:
         """A session of this rank, with the plan that rank 0 compiles."""

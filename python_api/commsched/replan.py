@@ -20,9 +20,10 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from typing import Any, Mapping, Optional, Sequence
+from typing import Any, Mapping, Optional, Sequence, Union
 
 from .errors import ToolError
+from .strategy import POLICIES, Strategy
 from .tools import find
 
 
@@ -61,12 +62,14 @@ class Replan:
                 raise ValueError(f"{name} must be positive, got: {value}")
 
     @staticmethod
-    def of(value: "Replan | bool | None") -> "Optional[Replan]":
+    def of(value: "Replan | Tune | bool | None") -> "Union[None, Replan, Tune]":
         """What Program.run takes: True means a new plan when steps take 25 percent more or less."""
         if value is None or value is False:
             return None
+        if isinstance(value, Tune):
+            return value
         if not isinstance(value, (bool, Replan)):
-            raise ValueError(f"replan must be a Replan or a bool, got: {value!r}")
+            raise ValueError(f"replan must be a Replan, a Tune or a bool, got: {value!r}")
         return Replan(when_off=25.0) if value is True else value
 
     def command(self, module: str, pipeline: str) -> str:
@@ -79,6 +82,37 @@ class Replan:
         if self.schedule:
             words += ["--schedule", self.schedule]
         return " ".join(map(shlex.quote, words)) + " --profile {profile} --calibration {calibration} --plan {plan}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Tune:
+    """Program.run tries the plans of several schedules on real steps, and keeps the fastest.
+
+    schedules: policies, besides that of the program.
+    steps: of a trial, besides those that warm up. A plan is tried up to three times.
+    """
+
+    schedules: Sequence[str] = ("bytescheduler", "priority", "fixed-buckets", "fifo")
+    steps: int = 10
+
+    def __post_init__(self):
+        object.__setattr__(self, "schedules", tuple(self.schedules))
+        for schedule in self.schedules:
+            if schedule not in POLICIES:
+                raise ValueError(f"schedules must be some of {', '.join(POLICIES)}, got: {schedule}")
+        if isinstance(self.steps, bool) or not isinstance(self.steps, int) or self.steps < 1:
+            raise ValueError(f"steps must be at least 1, got: {self.steps}")
+
+    def strategies(self, strategy: Strategy) -> dict[str, Strategy]:
+        """That of the program with the other schedules, by name. Options of the solver do not go with them; most bytes
+        of a message do, but with priorities."""
+        others = {name: dict(schedule=name, effort=None, reorder=None, memory_limit=None) if name != "solver" else dict(schedule=name)
+                  for name in self.schedules if name != (strategy.schedule or "solver")}
+        if strategy.message_bytes is not None:
+            others.pop("priority", None)
+        if strategy.schedule == "fixed-buckets":
+            others = {name: dict(fields, bucket_bytes=None, first_bucket_bytes=None) for name, fields in others.items()}
+        return {name: dataclasses.replace(strategy, **fields) for name, fields in others.items()}
 
 
 def merge_calibration(measured: Mapping[str, Any], base: Optional[Mapping[str, Any]]) -> Optional[dict]:

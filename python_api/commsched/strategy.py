@@ -10,10 +10,11 @@ from typing import Any, Optional, Sequence, Union
 from .errors import FrontEndError
 from .sparse import Sparse
 
+POLICIES = ("solver", "priority", "fifo", "wfbp", "fixed-buckets", "p3", "bytescheduler", "mg-wfbp", "pace", "dear", "tictac",
+            "latency-hiding")
 _CHOICES = {"mode": ("sync", "async", "half-async"), "placement": ("balanced", "round-robin", "hash"),
             "algorithm": ("auto", "ring", "halving-doubling"), "copies": ("none", "overlap", "in-line"),
-            "schedule": ("solver", "priority", "fifo", "wfbp", "fixed-buckets", "p3", "bytescheduler", "mg-wfbp", "pace",
-                         "dear", "tictac", "latency-hiding")}
+            "schedule": (*POLICIES, "tuned")}
 _LEAST = {"servers": 1, "merge": 1, "min_block_elements": 1, "max_block_elements": 1, "staging_bytes": 1,
           "bucket_bytes": 1, "first_bucket_bytes": 1, "effort": 1, "memory_limit": 0, "message_bytes": 1}
 _SWITCHES = ("reorder", "slice", "assign_devices", "by_block", "combine", "spread_sums")
@@ -24,7 +25,8 @@ class Strategy:
     """What AllReduce and ParameterServers have in common. None leaves the compiler's default.
 
     schedule: the policy that decides in which messages and in which order tensors are sent (docs/schedule-comm.md):
-    "solver" (default), "priority", or a published one.
+    "solver" (default), "priority", or a published one. "tuned", of all-reduce: a run begins with the solver's, tries some others
+    on its steps, and keeps the fastest (docs/replanning.md).
     bucket_bytes, first_bucket_bytes: with schedule="fixed-buckets": when a bucket, and the first one, is closed.
     effort: with the solver: thousands of messages that it simulates; by default as the size of the step asks for.
     reorder: with the solver: it may change the order of fragments too (default: no), as far as data allows.
@@ -67,7 +69,7 @@ class Strategy:
             if getattr(self, name) is not None and self.schedule != "fixed-buckets":
                 raise FrontEndError(f"{name} must go with schedule='fixed-buckets', got: schedule={self.schedule!r}")
         for name in ("effort", "reorder"):
-            if getattr(self, name) and self.schedule not in (None, "solver"):
+            if getattr(self, name) and self.schedule not in (None, "solver", "tuned"):
                 raise FrontEndError(f"{name} must go with schedule='solver', got: schedule={self.schedule!r}")
         if self.memory_limit is not None and not self.reorder:
             raise FrontEndError(f"memory_limit must go with reorder=True, got: reorder={self.reorder!r}")
@@ -205,6 +207,8 @@ class ParameterServers(Strategy):
 
     def __post_init__(self):
         super().__post_init__()
+        if self.schedule == "tuned":
+            raise FrontEndError("schedule='tuned' must go with AllReduce; a plan with parameter servers cannot be replaced")
         if (self.merge or 1) > 1 and self.mode != "half-async":
             raise FrontEndError(f"merge must be 1 without mode='half-async', got: {self.merge}")
         tables: Any = (self.row_sparse,) if isinstance(self.row_sparse, str) else self.row_sparse

@@ -14,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "runtime/base/memory.h"
 #include "runtime/c_api/c_api_error.h"
 #include "runtime/c_api/c_api_session.h"
@@ -108,6 +109,20 @@ absl::Status CheckSession(const cs_session *session) {
 
 absl::StatusOr<rt::ReplanOptions> ReplanOptionsOf(
     const cs_session_replanning &given, cs_session *session) {
+  auto on_event = [session](const rt::ReplanEvent &event) {
+    rt::MutexLock lock(&session->mu);
+    session->replans.push_back(rt::ToJson(event));
+  };
+  if (given.tune != nullptr) {
+    if (given.command != nullptr || given.every != 0 || given.when_off_percent > 0)
+      return absl::InvalidArgumentError("plans to try go without a command, and steps or percent for it");
+    rt::PlanTunerOptions tuned;
+    if (given.tune[0] != '\0') tuned.plans = absl::StrSplit(given.tune, '\n');
+    if (given.window != 0) tuned.steps = given.window;
+    auto options = rt::TunePlans(tuned);
+    if (options.ok()) options->on_event = on_event;
+    return options;
+  }
   rt::PlanningCommandOptions command;
   if (given.command != nullptr) command.command = given.command;
   if (absl::Status s = rt::CheckPlanningCommand(command.command); !s.ok())
@@ -123,10 +138,7 @@ absl::StatusOr<rt::ReplanOptions> ReplanOptionsOf(
   options.every = given.every;
   options.when_off_percent = given.when_off_percent;
   if (given.window != 0) options.window = given.window;
-  options.on_event = [session](const rt::ReplanEvent &event) {
-    rt::MutexLock lock(&session->mu);
-    session->replans.push_back(rt::ToJson(event));
-  };
+  options.on_event = on_event;
   return options;
 }
 

@@ -43,6 +43,10 @@ typedef struct cs_session_replanning {
   uint64_t window;         /* steps that measurements are of; 0: 20 */
   double deadline_seconds; /* of the command; 0: 600 */
   const char *folder;      /* where files are kept; NULL: nowhere */
+  /* Not NULL: instead, plans of the same program (files, with newlines between; of rank 0) are tried, for `window` steps
+   * each (0: 10), and the fastest is kept. The plan that the session begins with comes first. Then there is
+   * no command, `every` or percent. */
+  const char *tune;
 } cs_session_replanning;
 CS_API cs_session *cs_session_create_replanning(
     const void *plan, size_t plan_bytes, const cs_session_replanning *replanning);

@@ -19,6 +19,9 @@ constexpr size_t kAtOnce = 32;
 // 20 ms, at most.
 constexpr size_t kFew = 4;
 constexpr size_t kLeastPiece = size_t{2} << 10, kMostPiece = size_t{64} << 10;
+// And that keep a link busy for 60 ms at least, in pieces of the same size: the ends of the burst do not count
+// for much, and what processors do for a message is done while others are sent.
+constexpr size_t kBusyFew = 24, kBusyCut = 4;
 constexpr int kRepeats = 9;
 // Keys of messages; those of peer_links.cc are smaller.
 constexpr uint32_t kFirstKey = 1000;
@@ -28,7 +31,7 @@ constexpr uint32_t kFirstKey = 1000;
 PeerExchanges::PeerExchanges(runtime::Transport *transport, absl::Duration deadline)
     : transport_(transport),
       deadline_(deadline),
-      memory_(2 * kMostPiece * kAtOnce),
+      memory_(2 * kMostPiece * kBusyFew * kBusyCut),
       engine_(transport->rank(), transport, nullptr, nullptr,
               static_cast<runtime::ProgressEngine::Host *>(this), nullptr, deadline) {}
 
@@ -88,7 +91,9 @@ absl::StatusOr<Exchange> PeerExchanges::Measure(int64_t round_trip_ns,
       {Collective(rounds, kBytes)},
       AtOnce(kAtOnce, kBytes),
       AtOnce(kFew, piece * (kAtOnce / kFew)),
-      AtOnce(kAtOnce, piece)};
+      AtOnce(kAtOnce, piece),
+      AtOnce(kBusyFew, piece * kBusyCut),
+      AtOnce(kBusyFew * kBusyCut, piece)};
   std::vector<int64_t> times[std::size(runs)];
   for (int i = 0; i < kRepeats; ++i)
     for (size_t run = 0; run < std::size(runs); ++run) {
@@ -104,6 +109,8 @@ absl::StatusOr<Exchange> PeerExchanges::Measure(int64_t round_trip_ns,
   exchange.message_ns =
       std::max({int64_t{0}, (short_ones - exchange.round_ns) / int64_t(kAtOnce - 1),
                 (many - few) / int64_t(kAtOnce - kFew)});
+  exchange.busy_message_ns = std::max<int64_t>(
+      0, (Median(times[5]) - Median(times[4])) / int64_t(kBusyFew * (kBusyCut - 1)));
   return exchange;
 }
 

@@ -26,6 +26,9 @@ struct Exchange {
   // How much longer for each further collective at once: of 64 bytes, or of up to
   // 64 KiB against the same bytes in fewer ones, which is more.
   int64_t message_ns = 0;
+  // How much longer for each further message where the link is busy with others all the time: the same
+  // bytes, of many in turn, in four times as many.
+  int64_t busy_message_ns = 0;
 };
 
 // Outlives the transport's connection: it must be closed before the end.

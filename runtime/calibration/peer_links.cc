@@ -262,9 +262,9 @@ absl::StatusOr<std::vector<Exchange>> MeasurePeerExchanges(
   std::vector<Exchange> all;
   for (int from = 0; from < transport->nodes(); ++from) {
     auto shared = Share(transport, from, {0, kResult, 2, uint32_t(from)},
-                        {own->round_ns, own->message_ns}, deadline + kTurn);
+                        {own->round_ns, own->message_ns, own->busy_message_ns}, deadline + kTurn);
     if (!shared.ok()) return named(shared.status());
-    all.push_back({(*shared)[0], (*shared)[1]});
+    all.push_back({(*shared)[0], (*shared)[1], (*shared)[2]});
   }
   return all;
 }

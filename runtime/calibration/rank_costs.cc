@@ -38,7 +38,8 @@ std::string ToJson(const Costs &costs, const std::string &module, int ranks, siz
         ",\"round_trip_ns\":", link.cost.round_trip_ns, "}"));
   for (size_t rank = 0; rank < costs.exchanges.size(); ++rank)
     exchanges.push_back(absl::StrCat(" {\"rank\":", rank, ",\"round_ns\":", costs.exchanges[rank].round_ns,
-                                     ",\"message_ns\":", costs.exchanges[rank].message_ns, "}"));
+                                     ",\"message_ns\":", costs.exchanges[rank].message_ns,
+                                     ",\"busy_message_ns\":", costs.exchanges[rank].busy_message_ns, "}"));
   for (size_t rank = 0; rank < costs.compute.size(); ++rank)
     compute.push_back(absl::StrCat(
         " {\"rank\":", rank, ",\"quiet_ns\":", costs.compute[rank].quiet_ns,

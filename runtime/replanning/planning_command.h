@@ -22,9 +22,14 @@ struct Measurements {
   uint64_t attempt = 1;     // counted from 1
   std::string profile;      // of all ranks; parts that are merged by the caller
   std::string calibration;  // links without a measurement are not in it
+  // Of the plan that runs, which has this digest, and of the rank where it is longest: the
+  // median of the last steps, and the standard error of that; 0 if they are not known.
+  uint64_t running = 0;
+  int64_t step_ns = 0, step_error_ns = 0;
+  uint64_t steps = 0;  // of the run so far
 };
 
-// Makes the bytes of a plan; ends soon, with an error, once `stop` is set. Called
+// Makes the bytes of a plan, or returns kAlreadyExists where it is the one that runs; ends soon, with an error, once `stop` is set. Called
 // by one thread at a time.
 using PlanFunction = std::function<absl::StatusOr<std::string>(
     const Measurements &, const std::atomic<bool> &stop)>;

@@ -19,6 +19,8 @@ const char *NameOf(ReplanEvent::Kind kind) {
       return "switched";
     case ReplanEvent::kUnchanged:
       return "unchanged";
+    case ReplanEvent::kKept:
+      return "kept";
     case ReplanEvent::kGivenUp:
       break;
   }
@@ -31,9 +33,10 @@ std::string ToJson(const ReplanEvent &event) {
   auto ms = [](absl::Duration d) { return JsonNumber(absl::ToDoubleMilliseconds(d)); };
   std::string json = absl::StrCat("{\"kind\":\"", NameOf(event.kind),
                                   "\",\"attempt\":", event.attempt);
-  if (event.digest != 0)
-    absl::StrAppend(&json, ",\"call\":", event.call, ",\"plan\":\"",
-                    absl::StrFormat("%016x", event.digest), "\"");
+  if (event.digest != 0) {
+    if (event.kind != ReplanEvent::kKept) absl::StrAppend(&json, ",\"call\":", event.call);
+    absl::StrAppend(&json, ",\"plan\":\"", absl::StrFormat("%016x", event.digest), "\"");
+  }
   if (event.kind == ReplanEvent::kDecided)
     absl::StrAppend(&json, ",\"planned_ms\":", ms(event.planned));
   if (event.kind == ReplanEvent::kSwitched)

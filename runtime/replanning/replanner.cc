@@ -137,6 +137,7 @@ absl::StatusOr<std::unique_ptr<Generation>> Replanner::Before(
   if (last_step_at_ != Clock::time_point())
     took = std::chrono::nanoseconds(begin - last_step_at_).count();
   last_step_at_ = begin;
+  ++steps_;
   std::optional<std::string> why = clock_.Step(took);
   if (leads_ && why) {
     wanted_ = true;
@@ -172,7 +173,11 @@ void Replanner::Switched(const Generation *now, std::unique_ptr<Generation> old,
       "calls before, moved values in %.1f ms",
       HexOf(event.digest), call, absl::ToDoubleMilliseconds(event.held),
       absl::ToDoubleMilliseconds(drained), absl::ToDoubleMilliseconds(moved));
+  const uint64_t attempt = event.attempt;
   Tell(std::move(event));
+  MutexLock lock(&mu_);
+  told_ = attempt;
+  changed_.SignalAll();
 }
 
 // ---- what both kinds of ranks do ----------------------------------------
@@ -231,6 +236,11 @@ absl::StatusOr<std::string> Replanner::Profile() const {
   return running_->profile->ToJson();
 }
 
+std::string Replanner::StepTimes() const {
+  MutexLock lock(&mu_);
+  return absl::StrCat("step ", clock_.step_ns(), " ", clock_.error_ns(), "\n");
+}
+
 std::vector<LinkObserver::Link> Replanner::Links() const {
   MutexLock lock(&mu_);
   std::vector<LinkObserver::Link> links;
@@ -266,6 +276,7 @@ void Replanner::Answer(const ControlMessage &message) {
       for (const LinkObserver::Link &link : Links())
         absl::StrAppend(&answer.payload, link.from, " ", link.to, " ",
                         link.bits_per_second, " ", link.fixed_ns, "\n");
+      answer.payload += StepTimes();
       answer.value = answer.payload.size();
       absl::StrAppend(&answer.payload, *profile);
       break;

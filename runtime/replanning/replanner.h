@@ -12,6 +12,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -46,6 +47,9 @@ struct ReplanOptions {
   absl::Duration prepare_deadline = absl::Seconds(60);
   // After so many attempts in a row that gave no plan, there is no further one.
   int most_failures = 3;
+  // Asked when an attempt is over, with the plan that runs and the steps of the run so far: what is said if it
+  // is kept for good, and nothing else is made any more. Of the process with rank 0 only; may be null.
+  std::function<std::optional<std::string>(uint64_t running, uint64_t steps)> kept;
   // May be called by any thread, one at a time.
   std::function<void(const ReplanEvent &)> on_event;
 };
@@ -122,6 +126,9 @@ class Replanner {
   absl::StatusOr<std::map<int, ControlMessage>> Answers(Clock::time_point deadline);
   void ToAll(core::PlanMessage message, const std::string &payload = "");
   absl::StatusOr<std::string> Profile() const;
+  // A line for rank 0.
+  std::string StepTimes() const;
+  bool ToldThatKept(uint64_t attempt);
   std::vector<LinkObserver::Link> Links() const;
   void Tell(ReplanEvent event);
 
@@ -137,11 +144,13 @@ class Replanner {
   CondVar changed_;
   StepClock clock_ ABSL_GUARDED_BY(mu_);
   Clock::time_point last_step_at_ ABSL_GUARDED_BY(mu_);
+  uint64_t steps_ ABSL_GUARDED_BY(mu_) = 0;   // of the run
   bool wanted_ ABSL_GUARDED_BY(mu_) = false;  // an attempt is
   std::string why_ ABSL_GUARDED_BY(mu_);      // of the attempt
   const Generation *running_ ABSL_GUARDED_BY(mu_) = nullptr;
   std::unique_ptr<Generation> prepared_ ABSL_GUARDED_BY(mu_);
   uint64_t attempt_ ABSL_GUARDED_BY(mu_) = 0;  // of what is prepared
+  uint64_t told_ ABSL_GUARDED_BY(mu_) = 0;     // attempt whose plan runs, which has been told
   core::PlanChange change_ ABSL_GUARDED_BY(mu_);
   absl::Duration held_ ABSL_GUARDED_BY(mu_);
 

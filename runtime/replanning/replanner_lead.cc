@@ -33,7 +33,38 @@ std::vector<LinkObserver::Link> ReadLinks(const std::string &text) {
   return links;
 }
 
+// The longest step of all counts.
+void ReadStepTimes(const std::string &text, Measurements *measured) {
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    std::vector<absl::string_view> words = absl::StrSplit(line, ' ');
+    int64_t ns = 0, error = 0;
+    if (words.size() != 3 || words[0] != "step" || !absl::SimpleAtoi(words[1], &ns) ||
+        !absl::SimpleAtoi(words[2], &error) || ns <= measured->step_ns)
+      continue;
+    measured->step_ns = ns;
+    measured->step_error_ns = error;
+  }
+}
+
 }  // namespace
+
+bool Replanner::ToldThatKept(uint64_t attempt) {
+  if (!settings_.options.kept) return false;
+  ReplanEvent event;
+  event.digest = Running()->digest();
+  uint64_t steps;
+  {
+    MutexLock lock(&mu_);
+    steps = steps_;
+  }
+  std::optional<std::string> text = settings_.options.kept(event.digest, steps);
+  if (!text) return false;
+  event.kind = ReplanEvent::kKept;
+  event.attempt = attempt;
+  event.text = *std::move(text);
+  Tell(std::move(event));
+  return true;
+}
 
 void Replanner::Lead() {
   int failures = 0;
@@ -58,7 +89,15 @@ void Replanner::Lead() {
     failures = status.ok() || same ? 0 : failures + 1;
     const bool switched = status.ok() && AwaitSwitch();
     if (stopped_) return;
-    if (switched) continue;
+    if (switched) {
+      // It is decided when the caller takes the plan; then it changes, and says so.
+      {
+        MutexLock lock(&mu_);
+        while (told_ != attempt && !stopped_) changed_.Wait(&mu_);
+      }
+      if (stopped_ || ToldThatKept(attempt)) return;
+      continue;
+    }
     {
       MutexLock lock(&mu_);
       clock_.Restart();
@@ -71,6 +110,7 @@ void Replanner::Lead() {
                            " in a row, there will be no more")
             : "");
     Tell(event);
+    if (ToldThatKept(attempt)) return;
   }
 }
 
@@ -138,6 +178,7 @@ absl::StatusOr<Measurements> Replanner::Collect(uint64_t attempt) {
   absl::StatusOr<std::string> own = Profile();
   if (!own.ok()) return own.status();
   std::vector<std::string> profiles = {*std::move(own)};
+  ReadStepTimes(StepTimes(), &measured);
   std::vector<LinkObserver::Link> links = Links();
   if (absl::Status s = leader_.Take(0, {ControlMessage::kMeasured, attempt}); !s.ok())
     return s;
@@ -149,12 +190,15 @@ absl::StatusOr<Measurements> Replanner::Collect(uint64_t attempt) {
           absl::StrCat("rank ", peer, " sends no measurements"));
     for (const LinkObserver::Link &link : ReadLinks(answer.payload.substr(0, answer.value)))
       links.push_back(link);
+    ReadStepTimes(answer.payload.substr(0, answer.value), &measured);
     profiles.push_back(answer.payload.substr(answer.value));
   }
   absl::StatusOr<std::string> merged = MergeProfileTexts(profiles);
   if (!merged.ok()) return merged.status();
   measured.profile = *std::move(merged);
   MutexLock lock(&mu_);
+  measured.running = running_->image->digest();
+  measured.steps = steps_;
   const Rank &first = settings_.ranks.front();
   measured.calibration = CalibrationJson(
       running_->image->plan().module_name(),

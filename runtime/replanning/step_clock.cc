@@ -20,6 +20,16 @@ int64_t StepClock::step_ns() const {
   return *middle;
 }
 
+int64_t StepClock::error_ns() const {
+  if (last_.empty()) return 0;
+  std::vector<int64_t> sorted = last_;
+  std::sort(sorted.begin(), sorted.end());
+  const size_t quarter = sorted.size() / 4;
+  // Of normal deviations: quartiles are 1.349 of them apart, and a median's error is 1.253 over the root of n.
+  const double quartiles = double(sorted[sorted.size() - 1 - quarter] - sorted[quarter]);
+  return std::llround(quartiles * 0.929 / std::sqrt(double(sorted.size())));
+}
+
 void StepClock::Restart() {
   steps_ = noticed_ = 0;
   reference_ = 0;

@@ -25,6 +25,8 @@ class StepClock {
   void Restart();
   // Median of the last steps; 0 if there are none.
   int64_t step_ns() const;
+  // Standard error of that median, as far as the quartiles of few steps tell; 0 if there are none.
+  int64_t error_ns() const;
 
  private:
   // Steps of a plan that do not count.

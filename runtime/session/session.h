@@ -20,6 +20,7 @@
 #include "runtime/data/batch_source.h"
 #include "runtime/execute/executor.h"
 #include "runtime/loading/plan_loader.h"
+#include "runtime/replanning/plan_tuner.h"
 #include "runtime/replanning/replanner.h"
 #include "runtime/servers/parameter_server.h"
 #include "runtime/transport/parameter_client.h"

@@ -199,7 +199,7 @@ def test_what_is_no_option():
             if use == program.run or not isinstance(batches, (int, list)):
                 with pytest.raises(commsched.FrontEndError, match=match):
                     use(batches)
-    with pytest.raises(ValueError, match="replan must be a Replan or a bool, got: 5"):
+    with pytest.raises(ValueError, match="replan must be a Replan, a Tune or a bool, got: 5"):
         program.run([], replan=5)
     with pytest.raises(TypeError, match="slots must be given as a mapping of names to values, got: int"):
         program.set_slots(3)

@@ -99,3 +99,50 @@ def test_parameter_servers_are_refused(digits):  # noqa: F811
     program = make("digits").program(2, commsched.ParameterServers())
     with pytest.raises(ValueError, match="parameter servers cannot be replaced"):
         program.run(batches_of(digits, 1), replan=True)
+
+
+def test_what_tune_tries():
+    strategies = commsched.Tune().strategies(commsched.AllReduce(effort=3, reorder=True))
+    assert list(strategies) == ["bytescheduler", "priority", "fixed-buckets", "fifo"]
+    assert all(s.schedule == name and s.effort is None and s.reorder is None for name, s in strategies.items())
+    assert list(commsched.Tune(("solver", "priority", "fifo")).strategies(
+        commsched.AllReduce(schedule="fifo", message_bytes=4096))) == ["solver"]
+    for arguments, error in [({"schedules": ("best",)}, "schedules must be some of solver, .*, got: best"),
+                             ({"schedules": ("tuned",)}, "got: tuned"), ({"steps": 0}, "steps must be at least 1, got: 0")]:
+        with pytest.raises(ValueError, match=error):
+            commsched.Tune(**arguments)
+    with pytest.raises(commsched.FrontEndError, match="schedule='tuned' must go with AllReduce"):
+        commsched.ParameterServers(schedule="tuned")
+    assert commsched.Replan.of(commsched.Tune(steps=5)) == commsched.Tune(steps=5)
+
+
+@with_tools
+def test_tuned_schedule_trains_on_as_if_nothing_had_happened(digits):  # noqa: F811
+    few = batches_of(digits, 4)
+    tuned = make("digits").program(2, commsched.AllReduce(schedule="tuned"))
+
+    def until_kept():
+        for step, batch in enumerate(itertools.cycle(few)):
+            if step == 60000 or any(event["kind"] == "kept" for event in tuned.replans):
+                return
+            time.sleep(0.002)
+            yield batch
+
+    losses = [metrics["loss"] for metrics in tuned.run(until_kept())]
+    events = tuned.replans
+    assert not [event for event in events if event["kind"] == "given up"], events
+    assert [event["kind"] for event in events].count("kept") == 1 and events[-1]["kind"] == "kept"
+    text = events[-1]["text"]
+    for name in ("solver", "bytescheduler", "priority"):
+        assert f"{name} " in text, text
+    assert " is kept after " in text and "trials cost" in text
+    values = {name: value.tobytes() for name, value in tuned.slots().items()}
+    # Nothing is tried any more.
+    tuned.run(itertools.islice(itertools.cycle(few), 100))
+    assert tuned.replans == events
+    tuned.close()
+
+    without = make("digits").program(2, commsched.AllReduce())
+    assert [metrics["loss"] for metrics in without.run(itertools.islice(itertools.cycle(few), len(losses)))] == losses
+    assert {name: value.tobytes() for name, value in without.slots().items()} == values
+    without.close()

@@ -176,6 +176,7 @@ class CostsTest : public ::testing::Test {
     for (const Fields &of : exchanges) {
       EXPECT_GT(Number(of, "round_ns"), 0);
       EXPECT_GE(Number(of, "message_ns"), 0);
+      EXPECT_GE(Number(of, "busy_message_ns"), 0);
     }
     const auto compute = List(fields, "compute");
     EXPECT_EQ(int(compute.size()), computing);

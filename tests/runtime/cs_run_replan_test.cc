@@ -117,6 +117,25 @@ TEST_F(CsRunReplanTest, ProcessesChangeAndTheLossesDoNot) {
   EXPECT_EQ(ReadAll(kept + "/plan.1"), ReadAll(other_));
 }
 
+TEST_F(CsRunReplanTest, PlansAreTriedAndTheLossesDoNotChange) {
+  const std::string with = folder_ / "with", without = folder_ / "without", kept = folder_ / "kept",
+                    none = folder_ / "none.plan";
+  Write(none, testing::ServerPlan({}));
+  const std::string tune = absl::StrCat(other_, ",", none, ",", other_);
+  ASSERT_EQ(Run(Train({"--spawn", "--steps", "12000", "--metrics-json", with, "--tune", tune, "--tune-steps", "7",
+                       "--replan-folder", kept})),
+            0)
+      << err();
+  EXPECT_THAT(out(), AllOf(HasSubstr("tuning: ms of a step: t "), HasSubstr(", other "), HasSubstr(", none refused; "),
+                           HasSubstr(" is kept after "), Not(HasSubstr("begins with call"))));
+  EXPECT_THAT(err(), HasSubstr("cs-run: warning: tuning: going on with the old plan: a plan with parameter servers cannot be replaced in a run"));
+  ASSERT_EQ(Run(Train({"--steps", "12000", "--metrics-json", without})), 0) << err();
+  EXPECT_EQ(StepsOf(with), StepsOf(without));
+  const std::string events = ReadAll(kept + "/events.json");
+  EXPECT_THAT(events, AllOf(HasSubstr("\"kind\":\"switched\""), HasSubstr("{\"kind\":\"kept\"")));
+  EXPECT_THAT(events.substr(events.rfind("{\"kind\"")), HasSubstr("\"kind\":\"kept\""));
+}
+
 TEST_F(CsRunReplanTest, ThreadsChangeToo) {
   ASSERT_EQ(Run(Train({"--steps", "20000", "--eval", "eval", "--replan",
                        absl::StrCat("cp ", other_, " {plan}"), "--replan-every", "50"})),
@@ -172,6 +191,11 @@ TEST_F(CsRunReplanTest, WhatDoesNotGoTogetherIsRefused) {
     std::string error;
   };
   for (const Case &c : std::vector<Case>{
+           {{plan_, "--tune-steps", "3"}, "--tune-steps needs --tune"},
+           {{plan_, "--tune", other_, "--replan", "true {plan}"}, "--tune goes without --replan and its options, but --replan-folder"},
+           {{plan_, "--tune", other_, "--profile", "p"}, "--tune measures by itself: it goes without --profile and --calibrate"},
+           {{plan_, "--steps", "1", "--batch", batch_, "--init", init_, "--tune", folder_ / "nothing"}, "--tune: cannot read plan '"},
+           {{servers, "--tune", other_}, "--tune: "},
            {{plan_, "--replan", "true"}, "--replan must name the file to write as {plan}, got: true"},
            {{plan_, "--replan", "cp x {plan}"}, "--replan needs --replan-every or --replan-when-off"},
            {{plan_, "--replan-every", "5"}, "need --replan"},

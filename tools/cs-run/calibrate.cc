@@ -43,9 +43,9 @@ void Print(const Costs &costs) {
                 link.to.c_str(), double(link.cost.bits_per_second) / 1e6,
                 double(link.cost.latency_ns) / 1e3, double(link.cost.overhead_ns) / 1e3);
   for (size_t rank = 0; rank < costs.exchanges.size(); ++rank)
-    std::printf("rank %zu: a round of a collective takes %.1f us, each further message %.1f us\n",
+    std::printf("rank %zu: a round of a collective takes %.1f us, each further message %.1f us, %.1f us where the link is busy\n",
                 rank, double(costs.exchanges[rank].round_ns) / 1e3,
-                double(costs.exchanges[rank].message_ns) / 1e3);
+                double(costs.exchanges[rank].message_ns) / 1e3, double(costs.exchanges[rank].busy_message_ns) / 1e3);
   for (size_t rank = 0; rank < costs.compute.size(); ++rank)
     std::printf("rank %zu: compute takes %lld %% longer while communicating\n", rank,
                 static_cast<long long>(costs.compute[rank].percent()));

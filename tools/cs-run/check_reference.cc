@@ -338,7 +338,7 @@ absl::Status CheckCheckReference(const Options &o) {
         "--rank, --role, --servers and --transport");
   if (!o.resume.empty() || !o.checkpoint.empty() || !o.save_params.empty() ||
       !o.eval.empty() || !o.calls.empty() || !o.metrics_json.empty() || !o.trace.empty() ||
-      !o.profile.empty() || !o.calibrate.empty() || !o.page.empty() || !o.replan.empty() ||
+      !o.profile.empty() || !o.calibrate.empty() || !o.page.empty() || !o.replan.empty() || !o.tune.empty() ||
       o.emulate || o.simulate || o.arena_info)
     return bad(
         "--check-against goes without what training, measuring and predicting "

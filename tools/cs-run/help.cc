@@ -124,6 +124,11 @@ re-planning, on all ranks (docs/replanning.md)
   --replan-window N       of what is measured, the last N steps (default 20)
   --replan-deadline S     seconds for the command (default 600)
   --replan-folder DIR     keeps measurements, plans and events.json
+  --tune PLAN,...         tries these plans of the same program on steps of the
+                          run, and the plan that it begins with, and keeps the
+                          fastest; files of rank 0. With --replan-folder
+                          for events.json
+  --tune-steps N          of a trial, besides 5 that warm up (default 10)
 
 reports
   --metrics-every N       prints metrics every N steps (default: so that there

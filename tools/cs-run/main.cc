@@ -141,7 +141,11 @@ absl::Status RunTrainers(const Options &options,
   session_options.emulate = options.emulate;
   session_options.trace = trace;
   session_options.profile = profile;
-  if (!options.replan.empty()) session_options.replan = ReplanOptionsOf(options);
+  if (Replans(options)) {
+    auto replan = ReplanOptionsOf(options);
+    if (!replan.ok()) return replan.status();
+    session_options.replan = *std::move(replan);
+  }
   std::optional<Watchdog> watchdog;  // ends after the session
   std::unique_ptr<runtime::StopPoint> stop;
   runtime::ConnectedStop *connected = nullptr;

@@ -226,6 +226,12 @@ absl::StatusOr<Options> ParseOptions(
       {"--replan-every", Count(&o.replan_every, 1)},
       {"--replan-window", Count(&o.replan_window, 1)},
       {"--replan-folder", Text(&o.replan_folder)},
+      {"--tune",
+       [&](const std::string &v) {
+         o.tune = absl::StrSplit(v, ',');
+         return absl::OkStatus();
+       }},
+      {"--tune-steps", Count(&o.tune_steps, 1)},
       {"--replan-when-off",
        [&](const std::string &v) -> absl::Status {
          if (!absl::SimpleAtod(v, &o.replan_when_off) || !(o.replan_when_off > 0) ||

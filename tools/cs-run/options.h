@@ -57,6 +57,8 @@ struct Options {
   double replan_when_off = 0;                    // percent
   absl::Duration replan_deadline;
   std::string replan_folder;
+  std::vector<std::string> tune;  // plans
+  uint64_t tune_steps = 0;        // 0: not given
   bool simulate = false;
   runtime::SimulationOptions simulation;
   bool simulation_option = false;  // one was given

@@ -6,10 +6,12 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <functional>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/replanning/plan_tuner.h"
 #include "runtime/replanning/planning_command.h"
 #include "runtime/replanning/replacement.h"
 
@@ -26,10 +28,43 @@ void Append(const std::string &folder, const std::string &line) {
   }
 }
 
+absl::Status CheckMeasures(const char *option, const Options &o) {
+  if (!o.profile.empty() || !o.calibrate.empty())
+    return absl::InvalidArgumentError(
+        absl::StrCat(option, " measures by itself: it goes without --profile and --calibrate"));
+  if (o.is_server() || o.has_servers())
+    return absl::InvalidArgumentError(absl::StrCat(option, " goes without parameter servers"));
+  return absl::OkStatus();
+}
+
+// Rank 0 tells people, and writes it to the folder.
+std::function<void(const ReplanEvent &)> Told(const Options &options) {
+  if (options.rank > 0) return nullptr;
+  return [folder = options.replan_folder, tunes = !options.tune.empty()](const ReplanEvent &event) {
+    if (!folder.empty()) Append(folder, runtime::ToJson(event) + "\n");
+    const bool bad = event.kind == ReplanEvent::kGivenUp;
+    // Every trial is a change; what came of them is one line.
+    if (tunes && !bad && event.kind != ReplanEvent::kKept) return;
+    // In the place of the progress bar, which comes back.
+    if (isatty(STDOUT_FILENO) == 1) std::fputs("\r\x1b[K", stdout);
+    std::fflush(stdout);
+    std::fprintf(bad ? stderr : stdout, "%s%s: %s\n", bad ? "cs-run: warning: " : "",
+                 tunes ? "tuning" : absl::StrCat("re-planning ", event.attempt).c_str(), event.text.c_str());
+    std::fflush(stdout);
+  };
+}
+
 }  // namespace
 
 absl::Status CheckReplan(const Options &o) {
   auto bad = [](absl::string_view text) { return absl::InvalidArgumentError(text); };
+  if (o.tune.empty() && o.tune_steps != 0) return bad("--tune-steps needs --tune");
+  if (!o.tune.empty()) {
+    if (!o.replan.empty() || o.replan_every != 0 || o.replan_when_off != 0 || o.replan_window != 0 ||
+        o.replan_deadline != absl::ZeroDuration())
+      return bad("--tune goes without --replan and its options, but --replan-folder");
+    return CheckMeasures("--tune", o);
+  }
   if (o.replan.empty()) {
     if (o.replan_every != 0 || o.replan_when_off != 0 || o.replan_window != 0 ||
         o.replan_deadline != absl::ZeroDuration() || !o.replan_folder.empty())
@@ -42,21 +77,30 @@ absl::Status CheckReplan(const Options &o) {
     return bad(absl::StrCat("--replan ", s.message()));
   if (o.replan_every == 0 && o.replan_when_off == 0)
     return bad("--replan needs --replan-every or --replan-when-off");
-  if (!o.profile.empty() || !o.calibrate.empty())
-    return bad("--replan measures by itself: it goes without --profile and --calibrate");
-  if (o.is_server() || o.has_servers())
-    return bad("--replan goes without parameter servers");
-  return absl::OkStatus();
+  return CheckMeasures("--replan", o);
 }
 
 absl::Status CheckReplan(const Options &options, const runtime::PlanImage &image) {
-  if (options.replan.empty()) return absl::OkStatus();
+  if (!Replans(options)) return absl::OkStatus();
   absl::Status status = runtime::CheckReplaceable(image);
   if (status.ok()) return status;
-  return absl::Status(status.code(), absl::StrCat("--replan: ", status.message()));
+  return absl::Status(status.code(), absl::StrCat(options.tune.empty() ? "--replan: " : "--tune: ", status.message()));
 }
 
-runtime::ReplanOptions ReplanOptionsOf(const Options &options) {
+absl::StatusOr<runtime::ReplanOptions> ReplanOptionsOf(const Options &options) {
+  if (!options.tune.empty()) {
+    runtime::PlanTunerOptions tuned;
+    if (options.tune_steps != 0) tuned.steps = options.tune_steps;
+    if (options.rank <= 0) {
+      tuned.plans = {options.plan};
+      tuned.plans.insert(tuned.plans.end(), options.tune.begin(), options.tune.end());
+    }
+    auto replan = runtime::TunePlans(tuned);
+    if (!replan.ok())
+      return absl::Status(replan.status().code(), absl::StrCat("--tune: ", replan.status().message()));
+    replan->on_event = Told(options);
+    return replan;
+  }
   runtime::PlanningCommandOptions command;
   command.command = options.replan;
   command.folder = options.replan_folder;
@@ -67,17 +111,7 @@ runtime::ReplanOptions ReplanOptionsOf(const Options &options) {
   replan.every = options.replan_every;
   replan.when_off_percent = options.replan_when_off;
   if (options.replan_window != 0) replan.window = options.replan_window;
-  if (options.rank > 0) return replan;
-  replan.on_event = [folder = options.replan_folder](const ReplanEvent &event) {
-    const bool bad = event.kind == ReplanEvent::kGivenUp;
-    // In the place of the progress bar, which comes back.
-    if (isatty(STDOUT_FILENO) == 1) std::fputs("\r\x1b[K", stdout);
-    std::fflush(stdout);
-    std::fprintf(bad ? stderr : stdout, "%sre-planning %d: %s\n",
-                 bad ? "cs-run: warning: " : "", int(event.attempt), event.text.c_str());
-    std::fflush(stdout);
-    if (!folder.empty()) Append(folder, runtime::ToJson(event) + "\n");
-  };
+  replan.on_event = Told(options);
   return replan;
 }
 

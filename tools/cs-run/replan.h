@@ -4,6 +4,7 @@
 #define COMMSCHED_TOOLS_CS_RUN_REPLAN_H
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "runtime/loading/plan_loader.h"
 #include "runtime/replanning/replanner.h"
 #include "tools/cs-run/options.h"
@@ -15,9 +16,12 @@ absl::Status CheckReplan(const Options &options);
 // And with the plan.
 absl::Status CheckReplan(const Options &options, const runtime::PlanImage &image);
 
-// As the options say. Rank 0 prints what happens, and writes it to the folder, if
+// Whether the plan may change in the run: --replan or --tune.
+inline bool Replans(const Options &options) { return !options.replan.empty() || !options.tune.empty(); }
+
+// As the options say, of such a run. Rank 0 prints what happens, and writes it to the folder, if
 // one is given: events.json, an object on each line.
-runtime::ReplanOptions ReplanOptionsOf(const Options &options);
+absl::StatusOr<runtime::ReplanOptions> ReplanOptionsOf(const Options &options);
 
 }  // namespace commsched::run
 

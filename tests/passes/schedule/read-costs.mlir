@@ -9,6 +9,9 @@
 // RUN: %cs-opt --read-costs="calibration=%t/links.json,%t/more.json profile=%t/rank0.json" %t/step.mlir | FileCheck %s --check-prefixes=BOTH
 // RUN: sed 's/"exchanges":\[\]/"exchanges":[{"rank":0,"round_ns":80000,"message_ns":4000},{"rank":1,"round_ns":90000,"message_ns":5000}]/' %t/links.json > %t/exchanges.json
 // RUN: %cs-opt --read-costs="calibration=%t/exchanges.json" %t/step.mlir | FileCheck %s --check-prefixes=EXCHANGE
+// A further message occupies the link for what it costs there while the link is busy; what it costs alone is latency.
+// RUN: sed 's/"message_ns":[0-9]*/&,"busy_message_ns":1500/g' %t/exchanges.json > %t/busy.json
+// RUN: %cs-opt --read-costs="calibration=%t/busy.json" %t/step.mlir | FileCheck %s --check-prefixes=BUSY
 // RUN: cs-opt --read-costs="calibration=%t/links.json profile=%t/others.json,%t/rank0.json" %t/step.mlir --remarks-filter=read-costs -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 // Nothing to read, nothing to do.
 // RUN: cs-opt %t/step.mlir -o %t/as-it-was.mlir
@@ -44,6 +47,7 @@
 // LINK-SAME: inter = <mbit_per_s = 957, latency_ns = 40000, overhead_ns = 300> slowdown_percent = 12
 
 // What the runtime needs for a message, in the place of what the network does.
+// BUSY: inter = <mbit_per_s = 957, latency_ns = 78500, overhead_ns = 1500> slowdown_percent = 12
 // EXCHANGE: inter = <mbit_per_s = 957, latency_ns = 76000, overhead_ns = 4000> slowdown_percent = 12
 
 // Medians over both files, the lower of the middle two; quiet times, where there are enough.

@@ -1,0 +1,113 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Plans that are tried in turn: whatever their steps take, and whatever is measured of it within the error that is
+// told, trials end, and what is kept is the fastest but for that error and half a percent.
+#include "runtime/core/plan_trials.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <set>
+#include <vector>
+
+namespace commsched::runtime::core {
+namespace {
+
+// A run with plans that take so long, measured with an error of at most `error`; plans of `refused` are.
+class Trials {
+ public:
+  Trials(std::vector<int64_t> step_ns, int64_t error, std::set<size_t> refused, uint64_t seed)
+      : step_ns_(std::move(step_ns)), error_(error), refused_(std::move(refused)), random_(seed), trials_(step_ns_.size()), tried_(step_ns_.size()) {
+    Measure(0);  // it runs already
+    for (int i = 0; i < 100; ++i) {
+      const std::optional<size_t> next = trials_.Next();
+      if (!next) break;
+      ++asked_;
+      if (refused_.count(*next) != 0)
+        trials_.Refused(*next);
+      else
+        Measure(*next);
+    }
+  }
+  void Measure(size_t plan) {
+    ++tried_[plan];
+    trials_.Measured(plan, step_ns_[plan] + std::uniform_int_distribution<int64_t>(-error_, error_)(random_), error_);
+  }
+
+  const std::vector<int64_t> step_ns_;
+  const int64_t error_;
+  const std::set<size_t> refused_;
+  std::mt19937_64 random_;
+  PlanTrials trials_;
+  std::vector<int> tried_;
+  int asked_ = 0;
+};
+
+TEST(PlanTrialsTest, TheFastestButForTheErrorIsKept) {
+  std::mt19937_64 random(7);
+  int changed = 0, stayed = 0, again = 0;
+  for (uint64_t seed = 0; seed < 4000; ++seed) {
+    std::vector<int64_t> steps(1 + random() % 6);
+    const int64_t spread = 1 + int64_t(random() % 300'000);
+    for (int64_t &ns : steps) ns = 1'000'000 + int64_t(random() % uint64_t(spread));
+    std::set<size_t> refused;
+    for (size_t plan = 1; plan < steps.size(); ++plan)
+      if (random() % 5 == 0) refused.insert(plan);
+    const int64_t error = random() % 3 == 0 ? 0 : int64_t(random() % 60'000);
+    Trials run(steps, error, refused, seed);
+    ASSERT_FALSE(run.trials_.Next());
+    ASSERT_LE(run.asked_, PlanTrials::kMostTrials * int(steps.size()));
+    int64_t best = steps[0];
+    for (size_t plan = 1; plan < steps.size(); ++plan)
+      if (refused.count(plan) == 0) {
+        best = std::min(best, steps[plan]);
+        ASSERT_GE(run.tried_[plan], 1);
+      }
+    const size_t kept = run.trials_.Kept();
+    ASSERT_EQ(refused.count(kept), 0u);
+    // Two errors for who is the fastest, and what a change must gain.
+    const int64_t gain = std::max(2 * error, (steps[0] + error) * PlanTrials::kLeastPermille / 1000);
+    ASSERT_LE(steps[kept], best + 2 * error + (kept == 0 ? gain : 0)) << seed;
+    // A change gains something.
+    if (kept != 0) {
+      ASSERT_LT(steps[kept], steps[0]);
+    }
+    ASSERT_EQ(run.trials_.Kept(), kept);
+    ++(kept == 0 ? stayed : changed);
+    again += *std::max_element(run.tried_.begin(), run.tried_.end()) > 1;
+  }
+  EXPECT_GT(changed, 500);
+  EXPECT_GT(stayed, 500);
+  EXPECT_GT(again, 500);
+}
+
+TEST(PlanTrialsTest, WhatCannotBeToldApartLeavesTheFirst) {
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    Trials run({1'000'000, 1'000'000, 1'000'000}, 20'000, {}, seed);
+    EXPECT_EQ(run.trials_.Kept(), 0u);
+    for (int tried : run.tried_) EXPECT_LE(tried, PlanTrials::kMostTrials);
+  }
+}
+
+TEST(PlanTrialsTest, ClearlySlowerPlansAreTriedOnce) {
+  Trials run({1'000'000, 1'500'000, 800'000, 805'000}, 10'000, {}, 3);
+  EXPECT_EQ(run.tried_[0], 1);
+  EXPECT_EQ(run.tried_[1], 1);
+  EXPECT_EQ(run.tried_[2], PlanTrials::kMostTrials);
+  EXPECT_EQ(run.tried_[3], PlanTrials::kMostTrials);
+  EXPECT_GE(run.trials_.Kept(), 2u);
+}
+
+// Trials that differ more than the error that was told.
+TEST(PlanTrialsTest, NoiseIsSeenInTrialsToo) {
+  PlanTrials trials(2);
+  for (int64_t ns : {1'000'000, 1'100'000, 1'000'000}) trials.Measured(0, ns, 0);
+  for (int64_t ns : {990'000, 1'060'000, 950'000}) trials.Measured(1, ns, 0);
+  EXPECT_FALSE(trials.Next());
+  EXPECT_EQ(trials.Kept(), 0u);
+}
+
+}  // namespace
+}  // namespace commsched::runtime::core
