@@ -5,6 +5,7 @@
 
 #include "passes/schedule/StepProblem.h"
 
+#include "passes/schedule/DeviceCopies.h"
 #include "passes/schedule/StepCosts.h"
 
 #include <map>
@@ -23,7 +24,7 @@ class ProblemBuilder {
 public:
   ProblemBuilder(const StepCommunications &step, cs::ClusterOp cluster,
                  StringRef algorithm)
-      : step(step), costs(step, cluster, algorithm) {}
+      : step(step), costs(step, cluster, algorithm), copies(step, cluster) {}
 
   StepProblem build();
 
@@ -36,6 +37,7 @@ private:
   void addRelay(Operation *communication);
   void addDependences();
   void addCommunication(Operation *op);
+  void addCopies();
   bool isPaired(Operation *send) const;
   Operations awaitedBy(Operation *communication) const;
   std::vector<unsigned> producersOf(Operation *communication);
@@ -74,6 +76,7 @@ private:
 
   const StepCommunications &step;
   StepCosts costs;
+  DeviceCopies copies;
   StepProblem result;
   llvm::DenseSet<Operation *> isLate;         // of the next step
   std::map<unsigned, unsigned> streamOf;      // by device
@@ -365,9 +368,21 @@ void ProblemBuilder::addCommunication(Operation *op) {
   communication.producers = producersOf(op);
   communication.consumers = consumersOf(pull ? pull : op);
   communication.stages = costs.stagesOf(op, pull, result.problem);
+  auto last = static_cast<unsigned>(communication.stages.size()) - 1;
   result.problem.communications.push_back(std::move(communication));
   // Pieces begin at cache lines.
-  result.parts.push_back({op, pull, /*unit=*/64, costs.copiesOf(op)});
+  result.parts.push_back({op, pull, /*unit=*/64, costs.copiesOf(op), 0, last});
+}
+
+/// The ends of the way of what is communicated, to and from its owners.
+void ProblemBuilder::addCopies() {
+  copies.addLink(result.problem);
+  for (auto [part, communication] :
+       llvm::zip(result.parts, result.problem.communications)) {
+    part.firstStage = 1;
+    part.lastStage = static_cast<unsigned>(communication.stages.size());
+    copies.addStages(part.op, part.pull ? part.pull : part.op, communication.stages);
+  }
 }
 
 StepProblem ProblemBuilder::build() {
@@ -380,6 +395,8 @@ StepProblem ProblemBuilder::build() {
   for (Operation *op : step.all())
     addCommunication(op);
   costs.slowDown(result.problem);
+  if (copies.any())
+    addCopies();
   return std::move(result);
 }
 

@@ -21,6 +21,9 @@ struct StepProblem {
     /// How many times its bytes are on the wire in the first stage: those of all
     /// trainers, where a server's link is what limits.
     int64_t copies = 1;
+    /// Of its stages, those that messages between nodes, and with servers, go through;
+    /// others are copies between devices (DeviceCopies.h).
+    unsigned firstStage = 0, lastStage = 0;
   };
 
   schedule::Problem problem;
