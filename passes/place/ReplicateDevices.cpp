@@ -74,7 +74,7 @@ private:
   unsigned devices;
   bool byBlock, shards;
   Origins origins;
-  llvm::DenseSet<Operation *> sharded; // cs.all_reduce
+  llvm::DenseMap<Operation *, int64_t> sharded; // cs.all_reduce: shards of a device
   llvm::DenseSet<Operation *> replicated;
   /// Arguments of which all devices have their own: fragments read them, or they
   /// are combined.
@@ -197,8 +197,11 @@ void Replicator::findSharded() {
   for (Operation &op : func.front()) {
     auto reduce = dyn_cast<cs::AllReduceOp>(op);
     auto fragment = dyn_cast<cs::FragmentOp>(op);
-    if (reduce && origins.isLocal(reduce.getValue()) && paysToShard(reduce, cluster)) {
-      sharded.insert(reduce);
+    int64_t ofDevice = reduce && origins.isLocal(reduce.getValue())
+                           ? shardsOfDevice(reduce, cluster)
+                           : 0;
+    if (ofDevice) {
+      sharded[reduce] = ofDevice;
       everywhere.insert(reduce.getResult());
     } else if (fragment && llvm::any_of(fragment.getInputs(), [&](Value input) {
                  return everywhere.contains(input);
@@ -321,12 +324,12 @@ void Replicator::shard(cs::AllReduceOp op, GradientSharder &sharder) {
   SmallVector<Value> values;
   for (unsigned device = 0; device < devices; ++device)
     values.push_back(get(op.getValue(), device));
-  SmallVector<Value> joined = sharder.shard(op, values);
+  SmallVector<Value> joined = sharder.shard(op, values, sharded.lookup(op));
   versions[joined.front()].assign(std::next(joined.begin()), joined.end());
   op.getResult().replaceAllUsesWith(joined.front());
   remarkAt(op.getLoc(), "replicate-devices", func.getName(), "shard", [&](raw_ostream &os) {
     os << "\"" << op.getKey() << "\": " << cs::stringifyReduction(op.getReduction()) << " of "
-       << devices << " devices in a shard on each, "
+       << devices << " devices in shards, " << sharded.lookup(op) << " on each, "
        << 2 * (devices - 1) * bytesOf(placedType(op.getValue())) << " bytes copied";
   });
   op.erase();

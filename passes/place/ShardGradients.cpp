@@ -5,6 +5,7 @@
 
 #include "ir/CsSparseOps.h"
 #include "llvm/Support/MathExtras.h"
+#include <cmath>
 
 #include "passes/place/CombineDevices.h"
 #include "passes/place/Devices.h"
@@ -14,13 +15,17 @@ using namespace mlir;
 using namespace commsched;
 using namespace commsched::place;
 
-bool place::paysToShard(cs::AllReduceOp op, cs::ClusterOp cluster) {
+/// A shard costs copies and messages of its own, and the network waits for those of the
+/// first: more than these gain little.
+static constexpr int64_t kMostOfDevice = 16;
+
+int64_t place::shardsOfDevice(cs::AllReduceOp op, cs::ClusterOp cluster) {
   cs::PlacedType placed = placedType(op.getValue());
   RankedTensorType type = placed.getTensor();
   auto devices = static_cast<int64_t>(cluster.getDevices());
   if (op.getGroup() || op->hasAttr(cs::kDensityAttr) || op->hasAttr(cs::kSparseMethodAttr) ||
       type.getRank() == 0 || type.getDimSize(0) < devices)
-    return false;
+    return 0;
   cs::LinkAttr inside = cluster.getIntra(), between = cluster.getInter();
   auto nodes = static_cast<int64_t>(cluster.getNodes());
   double latency = static_cast<double>(inside.getLatencyNs());
@@ -38,7 +43,12 @@ bool place::paysToShard(cs::AllReduceOp op, cs::ClusterOp cluster) {
   double busy = 2 * (n - 1) * (1 - 1 / n) * latency;
   int64_t rounds = nodes > 1 ? llvm::isPowerOf2_64(nodes) ? llvm::Log2_64(nodes) : nodes - 1 : 0;
   double message = 2 * static_cast<double>(rounds * overheadOf(between));
-  return whole > parts + busy + message;
+  if (whole <= parts + busy + message)
+    return 0;
+  // n shards of each device cost n times that, and make the wait for the first an n-th.
+  double wait = (n - 1) * shard * perByte;
+  auto best = static_cast<int64_t>(std::sqrt(wait / (2 * (n - 1) * latency + message + 1)));
+  return std::clamp<int64_t>(best, 1, std::min(kMostOfDevice, type.getDimSize(0) / devices));
 }
 
 GradientSharder::GradientSharder(func::FuncOp func) {
@@ -56,16 +66,17 @@ std::string GradientSharder::unique(std::string key) {
   return key;
 }
 
-SmallVector<Value> GradientSharder::shard(cs::AllReduceOp op, ValueRange values) {
+SmallVector<Value> GradientSharder::shard(cs::AllReduceOp op, ValueRange values,
+                                          int64_t ofDevice) {
   OpBuilder builder(op);
   Location loc = op.getLoc();
   cs::PlacedType whole = placedType(op.getValue());
   auto devices = static_cast<unsigned>(values.size());
   SmallVector<RankedTensorType> types;
-  int64_t rows = whole.getTensor().getDimSize(0);
-  for (int64_t d = 0; d < devices; ++d) {
+  int64_t rows = whole.getTensor().getDimSize(0), count = devices * ofDevice;
+  for (int64_t i = 0; i < count; ++i) {
     SmallVector<int64_t> shape(whole.getTensor().getShape());
-    shape[0] = rows * (d + 1) / devices - rows * d / devices;
+    shape[0] = rows * (i + 1) / count - rows * i / count;
     types.push_back(RankedTensorType::get(shape, whole.getTensor().getElementType(),
                                           whole.getTensor().getEncoding()));
   }
@@ -81,15 +92,16 @@ SmallVector<Value> GradientSharder::shard(cs::AllReduceOp op, ValueRange values)
   }
   auto made = op.getValue().getDefiningOp<cs::FragmentOp>();
   SmallVector<Value> reduced;
-  for (unsigned owner = 0; owner < devices; ++owner) {
+  for (auto [i, type] : llvm::enumerate(types)) {
+    auto owner = static_cast<unsigned>(i) % devices;
     SmallVector<Value> parts;
     for (auto [device, split] : llvm::enumerate(splits)) {
-      Value part = split.getBlocks()[owner];
+      Value part = split.getBlocks()[i];
       if (device != owner)
-        part = cs::CopyOp::create(builder, loc, on(types[owner], owner), part);
+        part = cs::CopyOp::create(builder, loc, on(type, owner), part);
       parts.push_back(part);
     }
-    std::string key = unique((op.getKey() + ".shard" + Twine(owner)).str());
+    std::string key = unique((op.getKey() + ".shard" + Twine(i)).str());
     Value sum =
         combine(builder, loc, "sum." + key, op.getReduction(), parts, !made || made.hasBody());
     reduced.push_back(cs::AllReduceOp::create(builder, loc, sum.getType(), key,

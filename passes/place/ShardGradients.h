@@ -14,19 +14,22 @@
 
 namespace commsched::place {
 
-/// Whether shards, one for each device and of rows, make the way of the gradient through
-/// the node and back shorter, by the costs of the cluster: a copy of all of it to one
-/// device after the other takes longer than more copies of parts, and more messages. Of
-/// tensors with fewer rows than devices, and gradients that ask to be sparse, never.
-bool paysToShard(cs::AllReduceOp op, cs::ClusterOp cluster);
+/// How many shards, of rows, each device takes of the gradient: as many as make its way
+/// through the node and back shorter than by one owner, by the costs of the cluster; 0 if
+/// none do. More copies of parts, and more messages, then take less than copies of all of
+/// it to one device, one after the other; and with several shards the network need not
+/// wait for the first copies of all. 0 for tensors with fewer rows than devices, and for
+/// gradients that ask to be sparse.
+int64_t shardsOfDevice(cs::AllReduceOp op, cs::ClusterOp cluster);
 
 class GradientSharder {
 public:
   explicit GradientSharder(mlir::func::FuncOp func);
-  /// In front of `op`, whose operand is `values[d]` on device d: what takes its place.
-  /// Returns the whole result on each device. Sums are of the devices in their order, as
+  /// In front of `op`, whose operand is `values[d]` on device d: what takes its place, with
+  /// so many shards on each. The devices take turns. Returns the whole result on each device. Sums are of the devices in their order, as
   /// on one owner.
-  llvm::SmallVector<mlir::Value> shard(cs::AllReduceOp op, mlir::ValueRange values);
+  llvm::SmallVector<mlir::Value> shard(cs::AllReduceOp op, mlir::ValueRange values,
+                                      int64_t ofDevice);
 
 private:
   std::string unique(std::string key);

@@ -90,7 +90,8 @@ void commsched::makeApplicable(const StepProblem &step,
   // A copy engine takes the most urgent copy when it is done with one.
   for (auto [part, communication] : llvm::zip(step.parts, step.problem.communications))
     if (part.firstStage)
-      schedule.credit[communication.stages.front().link] = 1;
+      schedule.credit[communication.stages.front().link] =
+          schedule.credit[communication.stages.back().link] = 1;
 }
 
 static const StepProblem::Part &partOf(const StepProblem &step, const Message &message) {

@@ -5,6 +5,8 @@
 
 #include "passes/schedule/StepCosts.h"
 
+#include <map>
+
 using namespace mlir;
 using namespace commsched;
 
@@ -21,10 +23,16 @@ static bool isBetweenDevices(cs::CopyOp copy) {
   return from.getDevice() != to.getDevice();
 }
 
+static unsigned deviceOf(Operation *communication) {
+  Value value = communication->getNumOperands() ? communication->getOperand(0)
+                                                : communication->getResult(0);
+  return cast<cs::PlacedType>(value.getType()).getDevice();
+}
+
 DeviceCopies::DeviceCopies(const StepCommunications &step, cs::ClusterOp cluster)
     : bytesPerSecond(static_cast<int64_t>(cluster.getIntra().getMbitPerS()) * 125'000),
       latency(static_cast<int64_t>(cluster.getIntra().getLatencyNs())),
-      engines(static_cast<unsigned>(cluster.getDevices())) {
+      engines(static_cast<int64_t>(cluster.getDevices())) {
   Block &block = step.function().front();
   auto communicates = [](Operation *op) { return isa<cs::CommunicationOpInterface>(op); };
   // By op: the first communication that it leads to, the first that it comes from.
@@ -53,20 +61,54 @@ DeviceCopies::DeviceCopies(const StepCommunications &step, cs::ClusterOp cluster
       continue;
     auto carried = static_cast<__int128>(bytesPerSecond) * latency / 1'000'000'000;
     int64_t bytes = StepCosts::bytesOf(copy.getValue()) + static_cast<int64_t>(carried);
-    if (Operation *next = to.lookup(copy))
-      before[next] += bytes;
-    else if (first)
+    if (Operation *next = to.lookup(copy)) {
+      Incoming &incoming = before[next];
+      incoming.bytes += bytes;
+      if (deviceOf(next) == copy.getResult().getType().getDevice())
+        incoming.toOwn += bytes;
+    } else if (first)
       after[first] += bytes;
   }
 }
 
-void DeviceCopies::addLink(schedule::Problem &problem) {
-  link = static_cast<unsigned>(problem.links.size());
-  problem.links.push_back({"devices", bytesPerSecond * engines, /*creditUntilSent=*/true});
+/// Whether all engines together need longer than the busiest of the other links.
+bool DeviceCopies::areSlow(const schedule::Problem &problem) const {
+  std::vector<double> busy(problem.links.size());
+  for (const schedule::Communication &communication : problem.communications)
+    for (const schedule::Stage &stage : communication.stages)
+      busy[stage.link] += static_cast<double>(
+          schedule::transferTime(problem.links[stage.link], stage.bytes) + stage.overhead);
+  double bytes = 0;
+  for (const auto &entry : before)
+    bytes += static_cast<double>(entry.second.bytes);
+  for (const auto &entry : after)
+    bytes += static_cast<double>(entry.second);
+  return bytes * 1e9 / static_cast<double>(bytesPerSecond * engines) >
+         *llvm::max_element(busy);
 }
 
-void DeviceCopies::addStages(Operation *first, Operation *last,
-                             std::vector<schedule::Stage> &stages) const {
-  stages.insert(stages.begin(), {link, before.lookup(first), 0, 0});
-  stages.push_back({link, after.lookup(last), 0, 0});
+void DeviceCopies::addTo(StepProblem &step) const {
+  schedule::Problem &problem = step.problem;
+  bool slow = areSlow(problem);
+  // The engines free what they have been given when it is copied.
+  auto addLink = [&](const std::string &name, int64_t times) {
+    problem.links.push_back({name, bytesPerSecond * times, /*creditUntilSent=*/true});
+    return static_cast<unsigned>(problem.links.size() - 1);
+  };
+  unsigned all = addLink("devices", engines);
+  std::map<unsigned, unsigned> engineOf; // link, by device
+  for (auto [part, communication] : llvm::zip(step.parts, problem.communications)) {
+    schedule::Stage in{all, before.lookup(part.op).bytes, 0, 0};
+    if (!slow) {
+      unsigned device = deviceOf(part.op);
+      auto [link, isNew] = engineOf.try_emplace(device);
+      if (isNew)
+        link->second = addLink("device " + std::to_string(device), 1);
+      in = {link->second, before.lookup(part.op).toOwn, 0, 0};
+    }
+    part.firstStage = 1;
+    part.lastStage = static_cast<unsigned>(communication.stages.size());
+    communication.stages.insert(communication.stages.begin(), in);
+    communication.stages.push_back({all, after.lookup(part.pull ? part.pull : part.op), 0, 0});
+  }
 }

@@ -37,7 +37,6 @@ private:
   void addRelay(Operation *communication);
   void addDependences();
   void addCommunication(Operation *op);
-  void addCopies();
   bool isPaired(Operation *send) const;
   Operations awaitedBy(Operation *communication) const;
   std::vector<unsigned> producersOf(Operation *communication);
@@ -374,17 +373,6 @@ void ProblemBuilder::addCommunication(Operation *op) {
   result.parts.push_back({op, pull, /*unit=*/64, costs.copiesOf(op), 0, last});
 }
 
-/// The ends of the way of what is communicated, to and from its owners.
-void ProblemBuilder::addCopies() {
-  copies.addLink(result.problem);
-  for (auto [part, communication] :
-       llvm::zip(result.parts, result.problem.communications)) {
-    part.firstStage = 1;
-    part.lastStage = static_cast<unsigned>(communication.stages.size());
-    copies.addStages(part.op, part.pull ? part.pull : part.op, communication.stages);
-  }
-}
-
 StepProblem ProblemBuilder::build() {
   result.problem.name = step.function().getName().str();
   findLate();
@@ -396,7 +384,7 @@ StepProblem ProblemBuilder::build() {
     addCommunication(op);
   costs.slowDown(result.problem);
   if (copies.any())
-    addCopies();
+    copies.addTo(result);
   return std::move(result);
 }
 

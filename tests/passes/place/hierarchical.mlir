@@ -19,7 +19,7 @@ cs.cluster @node nodes = 2 devices = 2 device = <kind = cpu, gflops = 40, gb_per
 !t = !cs.placed<tensor<5x64xf32>, device 0>
 !b = !cs.placed<tensor<1xf32>, device 0>
 
-// REMARK: "w": mean of 2 devices in a shard on each, 2560 bytes copied
+// REMARK: "w": mean of 2 devices in shards, 2 on each, 2560 bytes copied
 // REMARK: "b": mean of 2 devices on device 0, 4 bytes copied
 
 // "b" has fewer rows than there are devices. Its update depends on what all devices have, so all do it.
