@@ -305,9 +305,17 @@ void Overlapper::startDeviceCopies() {
       copies.emplace_back(copy, keyOf(copy), priorityOf(copy));
   for (auto &[copy, key, priority] : copies) {
     cs::StartOp start;
-    startBehind(copy.getValue().getDefiningOp(), copy.getLoc(), key,
-                copy.getValue(), copy.getResult().getType(), priority, start);
     Operation *user = firstUser(copy.getResult(), func.front());
+    if (auto fragment = dyn_cast<cs::FragmentOp>(user); fragment && fragment.getDeferred()) {
+      // Of copies that are equally urgent an engine takes them in this order: those of a
+      // sum together.
+      OpBuilder builder(user);
+      start = createStart(builder, copy.getLoc(), unique(key), copy.getValue(),
+                          copy.getResult().getType(), priority);
+    } else {
+      startBehind(copy.getValue().getDefiningOp(), copy.getLoc(), key,
+                  copy.getValue(), copy.getResult().getType(), priority, start);
+    }
     copy.getResult().replaceAllUsesWith(awaitBefore(user, start).getResult());
     copy.erase();
     ++deviceCopies;

@@ -38,16 +38,16 @@ int64_t place::shardsOfDevice(cs::AllReduceOp op, cs::ClusterOp cluster) {
   // each device gets one after the other, both times.
   double whole = n * (latency + bytes * perByte);
   double parts = 2 * (n - 1) * (latency + shard * perByte);
-  // All engines together are busy for further latencies, and there is about a message more:
-  // shards of a device share messages as whole tensors do.
+  // All engines together are busy for further latencies, and each shard is a message: those
+  // of several devices share none.
   double busy = 2 * (n - 1) * (1 - 1 / n) * latency;
   int64_t rounds = nodes > 1 ? llvm::isPowerOf2_64(nodes) ? llvm::Log2_64(nodes) : nodes - 1 : 0;
   double message = 2 * static_cast<double>(rounds * overheadOf(between));
-  if (whole <= parts + busy + message)
+  if (whole <= parts + busy + (n - 1) * message)
     return 0;
   // n shards of each device cost n times that, and make the wait for the first an n-th.
   double wait = (n - 1) * shard * perByte;
-  auto best = static_cast<int64_t>(std::sqrt(wait / (2 * (n - 1) * latency + message + 1)));
+  auto best = static_cast<int64_t>(std::sqrt(wait / (2 * (n - 1) * latency + n * message + 1)));
   return std::clamp<int64_t>(best, 1, std::min(kMostOfDevice, type.getDimSize(0) / devices));
 }
 
