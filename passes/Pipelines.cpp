@@ -101,7 +101,13 @@ void commsched::buildAllReducePipeline(
   // What makes gradients sparse, or corrects them, takes them whole.
   bool dense = options.density == 1.0 && options.sparseRules.empty() &&
                options.momentum == 0.0 && options.secondMoment == 0.0 && options.clip == 0.0;
-  addDevices(manager, options, options.hierarchical && dense);
+  bool hierarchical = options.hierarchical && dense;
+  if (hierarchical && !options.calibration.empty()) { // what a message costs decides
+    ReadCostsOptions links;
+    llvm::append_range(links.calibration, options.calibration);
+    manager.addPass(createReadCosts(links));
+  }
+  addDevices(manager, options, hierarchical);
   // Gradients may ask for it themselves.
   LowerSparseCommOptions sparse{.density = options.density,
                                 .method = options.sparseMethod,

@@ -29,7 +29,7 @@ public:
   /// so many shards on each. The devices take turns. Returns the whole result on each device. Sums are of the devices in their order, as
   /// on one owner.
   llvm::SmallVector<mlir::Value> shard(cs::AllReduceOp op, mlir::ValueRange values,
-                                      int64_t ofDevice);
+                                       int64_t ofDevice);
 
 private:
   std::string unique(std::string key);

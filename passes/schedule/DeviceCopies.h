@@ -39,8 +39,8 @@ private:
 
   int64_t bytesPerSecond, latency, engines;
   struct Incoming {
-    int64_t bytes = 0;  ///< to whatever device
-    int64_t toOwn = 0;  ///< to that of the communication
+    int64_t bytes = 0; ///< to whatever device
+    int64_t toOwn = 0; ///< to that of the communication
   };
   llvm::DenseMap<mlir::Operation *, Incoming> before; // by communication
   llvm::DenseMap<mlir::Operation *, int64_t> after;   // bytes
