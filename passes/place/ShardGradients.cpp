@@ -42,7 +42,7 @@ int64_t place::shardsOfDevice(cs::AllReduceOp op, cs::ClusterOp cluster) {
   // of several devices share none.
   double busy = 2 * (n - 1) * (1 - 1 / n) * latency;
   int64_t rounds = nodes > 1 ? llvm::isPowerOf2_64(nodes) ? llvm::Log2_64(nodes) : nodes - 1 : 0;
-  double message = 2 * static_cast<double>(rounds * overheadOf(between));
+  double message = 2 * static_cast<double>(rounds * (overheadOf(between) + between.getLatencyNs()));
   if (whole <= parts + busy + (n - 1) * message)
     return 0;
   // n shards of each device cost n times that, and make the wait for the first an n-th.

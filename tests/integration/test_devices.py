@@ -13,7 +13,7 @@ from safetensors.numpy import load_file
 STEPS = 12
 SOURCE = (pathlib.Path(__file__).parent / "Inputs/devices.mlir").read_text()
 CLUSTER = """cs.cluster @test nodes = {} devices = {} device = <kind = cpu, gflops = 40, gb_per_s = 20>
-    intra = <mbit_per_s = {}, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
+    intra = <mbit_per_s = {}, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = {}>
 """
 VARIANTS = ["", "assign-devices=false", "copies=in-line", "assign-devices=false copies=in-line", "copies=overlap",
             "copies=overlap staging-bytes=32"]
@@ -35,7 +35,7 @@ def data(tmp_path_factory):
 def train(folder, tmp_path, nodes, devices, options="", pipeline="--cs-all-reduce-pipeline", intra=80000):
     """Checkpoint and losses after STEPS steps."""
     pipeline += f"={options}" if options else ""
-    lowered = subprocess.run([tool("cs-opt"), pipeline], input=CLUSTER.format(nodes, devices, intra) + SOURCE, text=True,
+    lowered = subprocess.run([tool("cs-opt"), pipeline], input=CLUSTER.format(nodes, devices, intra, 0 if intra == 1 else 50000) + SOURCE, text=True,
                              capture_output=True, timeout=TIME_LIMIT)
     assert lowered.returncode == 0, lowered.stderr
     subprocess.run([tool("cs-translate"), "--mlir-to-plan", "-o", tmp_path / "plan"], input=lowered.stdout, text=True,
