@@ -46,8 +46,9 @@ StringRef commsched::keepText(const std::string &text) {
 
 /// Behind --insert-dist-comm: devices.
 template <typename Options>
-static void addDevices(OpPassManager &manager, const Options &options) {
-  manager.addPass(createReplicateDevices({.byBlock = options.byBlock}));
+static void addDevices(OpPassManager &manager, const Options &options, bool hierarchical) {
+  manager.addPass(
+      createReplicateDevices({.byBlock = options.byBlock, .hierarchical = hierarchical}));
   if (options.assignDevices)
     manager.addPass(createAssignDevices());
 }
@@ -88,7 +89,9 @@ static void addSchedule(OpPassManager &manager, const Options &options) {
 /// Behind --schedule-comm.
 template <typename Options>
 static void addCopies(OpPassManager &manager, const Options &options) {
-  if (options.copies != "none")
+  if (options.copies == "none")
+    manager.addPass(createOverlapRpcMemcpy({.mode = "devices"}));
+  else
     manager.addPass(createOverlapRpcMemcpy(
         {.mode = options.copies, .stagingBytes = options.stagingBytes}));
 }
@@ -99,7 +102,16 @@ void commsched::buildAllReducePipeline(
   manager.addPass(createInsertDistComm({.mode = "all-reduce",
                                         .reduction = options.reduction,
                                         .cluster = options.cluster}));
-  addDevices(manager, options);
+  // What makes gradients sparse, or corrects them, takes them whole.
+  bool dense = options.density == 1.0 && options.sparseRules.empty() &&
+               options.momentum == 0.0 && options.secondMoment == 0.0 && options.clip == 0.0;
+  bool hierarchical = options.hierarchical && dense;
+  if (hierarchical && !options.calibration.empty()) { // what a message costs decides
+    ReadCostsOptions links;
+    llvm::append_range(links.calibration, options.calibration);
+    manager.addPass(createReadCosts(links));
+  }
+  addDevices(manager, options, hierarchical);
   // Gradients may ask for it themselves.
   LowerSparseCommOptions sparse{.density = options.density,
                                 .method = options.sparseMethod,
@@ -146,7 +158,7 @@ void commsched::buildParameterServerPipeline(
                             .syncMode = options.syncMode,
                             .merge = options.merge,
                             .placement = options.placement}));
-  addDevices(manager, options);
+  addDevices(manager, options, /*hierarchical=*/false);
   addCosts(manager, options);
   addSchedule(manager, options);
   manager.addPass(createExpandCollectives({.algorithm = options.algorithm}));

@@ -61,8 +61,8 @@ struct DevicePipelineOptions : mlir::PassPipelineOptions<Derived> {
                 false)};
   typename mlir::PassPipelineOptions<Derived>::template Option<std::string> copies{
       *this, "copies",
-      described("copies between devices and host: none (one memory), "
-                "overlap or in-line",
+      described("copies between devices and host: none (one memory; those "
+                "between devices overlap), overlap or in-line",
                 "none")};
   typename mlir::PassPipelineOptions<Derived>::template Option<int64_t>
       stagingBytes{*this, "staging-bytes",
@@ -87,6 +87,11 @@ struct AllReducePipelineOptions
       described("share norms that every node would compute among the nodes, "
                 "where it pays: see --spread-sums",
                 false)};
+  Option<bool> hierarchical{
+      *this, "hierarchical",
+      described("all-reduce large gradients by all devices of a node, a shard on "
+                "each: see --replicate-devices",
+                true)};
   Option<bool> combine{
       *this, "combine",
       described("fewer or smaller collectives with the same results: see "

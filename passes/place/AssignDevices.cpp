@@ -244,10 +244,17 @@ void Assigner::placeOps() {
   llvm::DenseMap<Value, unsigned> joined;
   for (auto concat : func.front().getOps<cs::ConcatOp>())
     ++joined[sourceOf(concat.getOperand(0))];
+  // And what depends on them is computed by each.
+  llvm::DenseSet<Operation *> stays;
   for (Operation &op : func.front()) {
     if (places.contains(&op))
       continue;
-    if (isa<cs::ConcatOp>(op) && joined.lookup(sourceOf(op.getOperand(0))) > 1)
+    bool isJoined = isa<cs::ConcatOp>(op) && joined.lookup(sourceOf(op.getOperand(0))) > 1;
+    if (isJoined || (isa<cs::FragmentOp>(op) && llvm::any_of(op.getOperands(), [&](Value input) {
+                       return stays.contains(input.getDefiningOp());
+                     })))
+      stays.insert(&op);
+    if (stays.contains(&op))
       continue;
     if (isa<cs::SplitOp>(op) && origins.isLocal(sourceOf(op.getOperand(0))))
       continue;

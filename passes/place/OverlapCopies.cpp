@@ -44,8 +44,9 @@ struct Staging {
 
 class Overlapper {
 public:
-  Overlapper(func::FuncOp func, bool inLine, int64_t stagingBytes)
-      : func(func), inLine(inLine), limit(stagingBytes) {}
+  Overlapper(func::FuncOp func, StringRef mode, int64_t stagingBytes)
+      : func(func), inLine(mode == "in-line"), stages(mode != "devices"),
+        limit(stagingBytes) {}
 
   LogicalResult run();
 
@@ -68,6 +69,7 @@ private:
 
   func::FuncOp func;
   bool inLine;
+  bool stages; // through memory of the host
   int64_t limit;
   llvm::StringSet<> keys;
   cs::StartOp previous; // communication
@@ -85,7 +87,7 @@ LogicalResult Overlapper::check() {
     if (!start)
       continue;
     keys.insert(start.getKey());
-    if (holdsCopy(start))
+    if (!stages || holdsCopy(start))
       continue;
     if (start.getInputs().size() > 1)
       return op.emitOpError() << "must have at most one input to be staged, got: "
@@ -267,7 +269,11 @@ int64_t Overlapper::priorityOf(cs::CopyOp copy) {
 
 std::string Overlapper::keyOf(cs::CopyOp copy) {
   Value value = copy.getValue();
-  std::string what = "value";
+  std::string what = "value", block;
+  if (auto split = value.getDefiningOp<cs::SplitOp>()) {
+    block = ".block" + std::to_string(cast<OpResult>(value).getResultNumber());
+    value = split.getValue();
+  }
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     for (StringRef attr : {cs::CsDialect::kParamAttr, cs::CsDialect::kStateAttr,
                            cs::CsDialect::kBatchAttr})
@@ -288,7 +294,7 @@ std::string Overlapper::keyOf(cs::CopyOp copy) {
       if (auto start = await.getFuture().getDefiningOp<cs::StartOp>())
         what = start.getKey().str();
   }
-  return "copy." + what + ".to_device" +
+  return "copy." + what + block + ".to_device" +
          std::to_string(copy.getResult().getType().getDevice());
 }
 
@@ -299,9 +305,17 @@ void Overlapper::startDeviceCopies() {
       copies.emplace_back(copy, keyOf(copy), priorityOf(copy));
   for (auto &[copy, key, priority] : copies) {
     cs::StartOp start;
-    startBehind(copy.getValue().getDefiningOp(), copy.getLoc(), key,
-                copy.getValue(), copy.getResult().getType(), priority, start);
     Operation *user = firstUser(copy.getResult(), func.front());
+    if (auto fragment = dyn_cast<cs::FragmentOp>(user); fragment && fragment.getDeferred()) {
+      // Of copies that are equally urgent an engine takes them in this order: those of a
+      // sum together.
+      OpBuilder builder(user);
+      start = createStart(builder, copy.getLoc(), unique(key), copy.getValue(),
+                          copy.getResult().getType(), priority);
+    } else {
+      startBehind(copy.getValue().getDefiningOp(), copy.getLoc(), key,
+                  copy.getValue(), copy.getResult().getType(), priority, start);
+    }
     copy.getResult().replaceAllUsesWith(awaitBefore(user, start).getResult());
     copy.erase();
     ++deviceCopies;
@@ -347,8 +361,12 @@ void Overlapper::tell() {
              int64_t bytes = 0;
              for (const Staging &staging : stagings)
                bytes += staging.bytes;
-             os << "@" << func.getName() << ": " << stagings.size()
-                << " communications staged through " << bytes
+             os << "@" << func.getName() << ": ";
+             if (!stages) {
+               os << deviceCopies << " copies between devices started";
+               return;
+             }
+             os << stagings.size() << " communications staged through " << bytes
                 << " bytes of host memory";
              if (inLine)
                os << ", copies in line";
@@ -362,6 +380,12 @@ void Overlapper::tell() {
 LogicalResult Overlapper::run() {
   if (failed(check()))
     return failure();
+  if (!stages) {
+    startDeviceCopies();
+    if (deviceCopies)
+      tell();
+    return success();
+  }
   SmallVector<cs::StartOp> starts;
   for (auto start : func.front().getOps<cs::StartOp>())
     if (!holdsCopy(start))
@@ -388,9 +412,9 @@ struct OverlapRpcMemcpy
 
   LogicalResult run() {
     ModuleOp module = getOperation();
-    if (mode != "overlap" && mode != "in-line")
+    if (mode != "overlap" && mode != "in-line" && mode != "devices")
       return emitOptionError(*this, &getContext())
-             << "mode must be overlap or in-line, got: "
+             << "mode must be overlap, in-line or devices, got: "
              << mode.getValue();
     if (stagingBytes < 0)
       return emitOptionError(*this, &getContext())
@@ -401,7 +425,7 @@ struct OverlapRpcMemcpy
         continue;
       if (!func.getBody().hasOneBlock())
         return func.emitOpError("must have one block");
-      if (failed(Overlapper(func, mode == "in-line", stagingBytes).run()))
+      if (failed(Overlapper(func, mode.getValue(), stagingBytes).run()))
         return failure();
     }
     return success();

@@ -18,6 +18,13 @@ def ReplicateDevices : Pass<"replicate-devices", "::mlir::ModuleOp"> {
     they use stay on device 0; new values of what the fragments of other devices
     read are copied to them.
 
+    With `hierarchical`, gradients that it pays for by the costs of `cs.cluster` are reduced
+    by all devices: every device combines a shard of the rows, takes part in the
+    all-reduce of that shard (`<key>.shard<d>`) with the same device of the other nodes,
+    and gets the shards of the others; what depends on the result, the update above all,
+    runs on every device, and so does the state that it reads. The others keep one owner.
+    Elements are summed in the same order.
+
     Functions that are on several devices already, and those of parameter
     servers, are left alone. Broadcasts and all-gathers of values that differ
     between the devices are refused.
@@ -30,6 +37,8 @@ def ReplicateDevices : Pass<"replicate-devices", "::mlir::ModuleOp"> {
   let options = [
     CsOption<"byBlock", "by-block", "bool", "false",
              "combine and copy the blocks of a cs.split one by one">,
+    CsOption<"hierarchical", "hierarchical", "bool", "false",
+             "all-reduce large gradients by all devices, a shard on each">,
   ];
   let dependentDialects = ["::commsched::cs::CsDialect", "::mlir::arith::ArithDialect"];
 }
@@ -69,14 +78,15 @@ def OverlapRpcMemcpy : Pass<"overlap-rpc-memcpy", "::mlir::ModuleOp"> {
     staging area is a ring in which every buffer has a place, and the start that
     fills a buffer is `after` what frees those that had its place before.
 
-    With `mode=in-line` the same copies are `cs.copy` ops between the others,
+    With `mode=devices` device and host have one memory: only copies between devices
+    are started. With `mode=in-line` the same copies are `cs.copy` ops between the others,
     which hold up the compute of their device: a baseline to compare with.
 
     Functions of parameter servers are left alone; a second run changes nothing.
   }];
   let options = [
     CsOption<"mode", "mode", "std::string", "\"overlap\"",
-             "overlap, or in-line: copies hold up compute">,
+             "overlap; in-line: copies hold up compute; devices: only those between devices">,
     CsOption<"stagingBytes", "staging-bytes", "int64_t", "0",
              "most bytes of staging memory in use at once on a node; 0: no bound">,
   ];

@@ -10,6 +10,7 @@
 
 #include "passes/place/CombineDevices.h"
 #include "passes/place/Devices.h"
+#include "passes/place/ShardGradients.h"
 #include "passes/support/Module.h"
 
 namespace commsched {
@@ -42,8 +43,10 @@ bool isOnSeveralDevices(func::FuncOp func) {
 
 class Replicator {
 public:
-  Replicator(func::FuncOp func, unsigned devices, bool byBlock)
-      : func(func), devices(devices), byBlock(byBlock), origins(func) {}
+  /// `shards`: of the gradients that it pays for.
+  Replicator(func::FuncOp func, cs::ClusterOp cluster, bool byBlock, bool shards)
+      : func(func), cluster(cluster), devices(static_cast<unsigned>(cluster.getDevices())),
+        byBlock(byBlock), shards(shards), origins(func) {}
 
   /// Finds what runs on every device; adds what it reads to `everywhere`.
   LogicalResult analyse(Everywhere &everywhere);
@@ -52,9 +55,13 @@ public:
 private:
   LogicalResult check(Operation &op);
   void replicate(cs::FragmentOp fragment);
+  void findSharded();
   void addArguments(const Everywhere &everywhere);
   void addFragments();
-  void combineOperands();
+  void replicateHere(cs::FragmentOp fragment);
+  void shard(cs::AllReduceOp op, GradientSharder &sharder);
+  SmallVector<Operation *> findCombining();
+  void combineOperands(ArrayRef<Operation *> users);
   void repeatOperands();
   void combineBlocks(cs::SplitOp split);
   void addResults(const Everywhere &everywhere);
@@ -63,9 +70,11 @@ private:
                   StringRef name, bool withBody = true);
 
   func::FuncOp func;
+  cs::ClusterOp cluster;
   unsigned devices;
-  bool byBlock;
+  bool byBlock, shards;
   Origins origins;
+  llvm::DenseMap<Operation *, int64_t> sharded; // cs.all_reduce: shards of a device
   llvm::DenseSet<Operation *> replicated;
   /// Arguments of which all devices have their own: fragments read them, or they
   /// are combined.
@@ -181,6 +190,28 @@ void Replicator::replicate(cs::FragmentOp fragment) {
   }
 }
 
+/// What is joined again on every device is used there: each computes all that depends
+/// on it, updates above all.
+void Replicator::findSharded() {
+  llvm::DenseSet<Value> everywhere;
+  for (Operation &op : func.front()) {
+    auto reduce = dyn_cast<cs::AllReduceOp>(op);
+    auto fragment = dyn_cast<cs::FragmentOp>(op);
+    int64_t ofDevice = reduce && origins.isLocal(reduce.getValue())
+                           ? shardsOfDevice(reduce, cluster)
+                           : 0;
+    if (ofDevice) {
+      sharded[reduce] = ofDevice;
+      everywhere.insert(reduce.getResult());
+    } else if (fragment && llvm::any_of(fragment.getInputs(), [&](Value input) {
+                 return everywhere.contains(input);
+               })) {
+      replicate(fragment);
+      everywhere.insert(fragment.getOutputs().begin(), fragment.getOutputs().end());
+    }
+  }
+}
+
 LogicalResult Replicator::analyse(Everywhere &everywhere) {
   for (Operation &op : func.front()) {
     if (failed(check(op)))
@@ -196,6 +227,8 @@ LogicalResult Replicator::analyse(Everywhere &everywhere) {
           }))
         replicate(fragment);
   }
+  if (shards)
+    findSharded();
   for (BlockArgument argument : func.getArguments())
     if (StringAttr name = carriedName(func, argument.getArgNumber());
         name && read.contains(argument))
@@ -262,28 +295,44 @@ void Replicator::addArguments(const Everywhere &everywhere) {
 }
 
 void Replicator::addFragments() {
-  SmallVector<cs::FragmentOp> fragments;
-  for (auto fragment : func.front().getOps<cs::FragmentOp>())
-    if (replicated.contains(fragment))
-      fragments.push_back(fragment);
-  for (cs::FragmentOp fragment : fragments) {
-    OpBuilder builder(fragment);
-    builder.setInsertionPointAfter(fragment);
-    for (unsigned device = 1; device < devices; ++device) {
-      IRMapping mapping;
-      for (Value input : fragment.getInputs())
-        mapping.map(input, get(input, device));
-      auto clone = cast<cs::FragmentOp>(builder.clone(*fragment, mapping));
-      clone.setDevice(device);
-      clone.setLabel(
-          (fragment.getLabel() + ".device" + Twine(device)).str());
-      for (auto [from, to] :
-           llvm::zip(fragment.getOutputs(), clone.getOutputs())) {
-        to.setType(onDevice(placedType(from), device));
-        versions[from].push_back(to);
-      }
+  GradientSharder sharder(func);
+  for (Operation &op : llvm::make_early_inc_range(func.front()))
+    if (auto fragment = dyn_cast<cs::FragmentOp>(op); fragment && replicated.contains(&op))
+      replicateHere(fragment);
+    else if (sharded.contains(&op))
+      shard(cast<cs::AllReduceOp>(op), sharder);
+}
+
+void Replicator::replicateHere(cs::FragmentOp fragment) {
+  OpBuilder builder(fragment);
+  builder.setInsertionPointAfter(fragment);
+  for (unsigned device = 1; device < devices; ++device) {
+    IRMapping mapping;
+    for (Value input : fragment.getInputs())
+      mapping.map(input, get(input, device));
+    auto clone = cast<cs::FragmentOp>(builder.clone(*fragment, mapping));
+    clone.setDevice(device);
+    clone.setLabel((fragment.getLabel() + ".device" + Twine(device)).str());
+    for (auto [from, to] : llvm::zip(fragment.getOutputs(), clone.getOutputs())) {
+      to.setType(onDevice(placedType(from), device));
+      versions[from].push_back(to);
     }
   }
+}
+
+void Replicator::shard(cs::AllReduceOp op, GradientSharder &sharder) {
+  SmallVector<Value> values;
+  for (unsigned device = 0; device < devices; ++device)
+    values.push_back(get(op.getValue(), device));
+  SmallVector<Value> joined = sharder.shard(op, values, sharded.lookup(op));
+  versions[joined.front()].assign(std::next(joined.begin()), joined.end());
+  op.getResult().replaceAllUsesWith(joined.front());
+  remarkAt(op.getLoc(), "replicate-devices", func.getName(), "shard", [&](raw_ostream &os) {
+    os << "\"" << op.getKey() << "\": " << cs::stringifyReduction(op.getReduction()) << " of "
+       << devices << " devices in shards, " << sharded.lookup(op) << " on each, "
+       << 2 * (devices - 1) * bytesOf(placedType(op.getValue())) << " bytes copied";
+  });
+  op.erase();
 }
 
 /// The combined value of all devices, in front of `user`.
@@ -309,13 +358,18 @@ Value Replicator::combineAt(Operation *user, Value value,
                  parts, made ? made.hasBody() : withBody);
 }
 
-void Replicator::combineOperands() {
+/// What takes a value of all devices, as the program has it: not in shards.
+SmallVector<Operation *> Replicator::findCombining() {
   SmallVector<Operation *> users;
   for (Operation &op : func.front().without_terminator())
     if (!isa<cs::FragmentOp>(op) && op.getNumOperands() == 1 &&
         origins.isLocal(op.getOperand(0)) &&
-        !op.getOperand(0).getDefiningOp<cs::SplitOp>())
+        !op.getOperand(0).getDefiningOp<cs::SplitOp>() && !sharded.contains(&op))
       users.push_back(&op);
+  return users;
+}
+
+void Replicator::combineOperands(ArrayRef<Operation *> users) {
   for (Operation *user : users) {
     if (auto split = dyn_cast<cs::SplitOp>(user); split && byBlock) {
       combineBlocks(split);
@@ -410,9 +464,10 @@ void Replicator::addResults(const Everywhere &everywhere) {
 
 void Replicator::rewrite(const Everywhere &everywhere) {
   addArguments(everywhere);
-  addFragments();
   repeatOperands();
-  combineOperands();
+  SmallVector<Operation *> combining = findCombining();
+  addFragments();
+  combineOperands(combining);
   addResults(everywhere);
   remarkAt(func.getLoc(), "replicate-devices", func.getName(), "devices",
            [&](raw_ostream &os) {
@@ -440,14 +495,13 @@ struct ReplicateDevices
     FailureOr<cs::ClusterOp> cluster = findCluster(getOperation());
     if (failed(cluster))
       return failure();
-    auto devices = static_cast<unsigned>(cluster->getDevices());
     // All or none: what the functions carry must fit together.
-    if (devices == 1 || llvm::any_of(*functions, isOnSeveralDevices))
+    if (cluster->getDevices() == 1 || llvm::any_of(*functions, isOnSeveralDevices))
       return success();
     Everywhere everywhere;
     std::vector<Replicator> replicators;
     for (func::FuncOp func : *functions) {
-      replicators.emplace_back(func, devices, byBlock);
+      replicators.emplace_back(func, *cluster, byBlock, hierarchical);
       if (failed(replicators.back().analyse(everywhere)))
         return failure();
     }

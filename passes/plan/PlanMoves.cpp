@@ -192,6 +192,7 @@ void FunctionBuilder::setRoute(plan::Instruction &instruction, cs::CopyOp op) {
   instruction.mutable_copy()->set_direction(stays    ? plan::CopyBuffer::LOCAL
                                             : toHost ? plan::CopyBuffer::TO_HOST
                                                      : plan::CopyBuffer::TO_DEVICE);
+  instruction.mutable_copy()->set_between_devices(from.getDevice() != to.getDevice());
   context.usesDevices |= !stays;
   useDevice(instruction.device());
 }

@@ -89,6 +89,22 @@ void commsched::makeApplicable(const StepProblem &step,
   }
   sortByStart(step, communications, messages);
   schedule.messages = std::move(messages);
+  // A copy engine takes the most urgent copy when it is done with one.
+  for (auto [part, communication] : llvm::zip(step.parts, step.problem.communications))
+    if (part.firstStage)
+      schedule.credit[communication.stages.front().link] =
+          schedule.credit[communication.stages.back().link] = 1;
+}
+
+static const StepProblem::Part &partOf(const StepProblem &step, const Message &message) {
+  return step.parts[message.pieces.front().communication];
+}
+
+/// Those of the stages between nodes.
+static llvm::ArrayRef<int64_t> prioritiesOf(const StepProblem &step, const Message &message) {
+  const StepProblem::Part &part = partOf(step, message);
+  return llvm::ArrayRef(message.priorities)
+      .slice(part.firstStage, part.lastStage - part.firstStage + 1);
 }
 
 std::vector<std::vector<int64_t>>
@@ -99,18 +115,18 @@ commsched::ranksOf(const StepProblem &step, const schedule::Schedule &schedule) 
   for (const Message &message : schedule.messages) {
     Message released = message;
     schedule::prioritizeByRelease(view, released);
-    firstCome &= released.priorities == message.priorities;
+    llvm::ArrayRef<int64_t> own = prioritiesOf(step, message);
+    firstCome &= prioritiesOf(step, released) == own;
     // Of what is released in one instant the runtime takes what was started first.
-    firstCome &= values.empty() || values.back() <= message.priorities.front();
-    values.insert(values.end(), message.priorities.begin(),
-                  message.priorities.end());
+    firstCome &= values.empty() || values.back() <= own.front();
+    values.insert(values.end(), own.begin(), own.end());
   }
   llvm::sort(values);
   values.erase(llvm::unique(values), values.end());
   std::vector<std::vector<int64_t>> ranks;
   for (const Message &message : schedule.messages) {
     std::vector<int64_t> &own = ranks.emplace_back();
-    for (int64_t priority : message.priorities)
+    for (int64_t priority : prioritiesOf(step, message))
       own.push_back(firstCome ? 0 : llvm::lower_bound(values, priority) - values.begin());
   }
   return ranks;
@@ -217,7 +233,7 @@ std::vector<StartRequest> commsched::requestsOf(const StepProblem &step,
       }
       request.pieces.push_back({op, piece.begin / width, piece.end / width});
     }
-    const StepProblem::Part &part = step.parts[message.pieces.front().communication];
+    const StepProblem::Part &part = partOf(step, message);
     requests.push_back(std::move(request));
     if (!part.pull)
       continue;
@@ -235,7 +251,7 @@ int64_t commsched::creditOf(const StepProblem &step,
   for (const schedule::Communication &communication : step.problem.communications) {
     size_t index = &communication - step.problem.communications.data();
     const StepProblem::Part &part = step.parts[index];
-    int64_t credit = schedule.credit[communication.stages.front().link];
+    int64_t credit = schedule.credit[communication.stages[part.firstStage].link];
     if (credit == schedule::kNoLimit)
       continue;
     int64_t share = isa<cs::AllReduceOp>(part.op) ? rounds : part.copies;

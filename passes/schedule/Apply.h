@@ -21,7 +21,7 @@ void makeApplicable(const StepProblem &step,
                     const StepCommunications &communications, int64_t most,
                     schedule::Schedule &schedule);
 
-/// By message: what the runtime queues each of its stages by. Counted from 0 without
+/// By message: what the runtime queues each of its stages between nodes by. Counted from 0 without
 /// gaps, in the order of the schedule's; all 0 if that is the order of release, and of the
 /// messages: equal priorities go first come, first served.
 std::vector<std::vector<int64_t>> ranksOf(const StepProblem &step,

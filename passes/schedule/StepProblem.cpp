@@ -5,6 +5,7 @@
 
 #include "passes/schedule/StepProblem.h"
 
+#include "passes/schedule/DeviceCopies.h"
 #include "passes/schedule/StepCosts.h"
 
 #include <map>
@@ -23,7 +24,7 @@ class ProblemBuilder {
 public:
   ProblemBuilder(const StepCommunications &step, cs::ClusterOp cluster,
                  StringRef algorithm)
-      : step(step), costs(step, cluster, algorithm) {}
+      : step(step), costs(step, cluster, algorithm), copies(step, cluster) {}
 
   StepProblem build(bool cutBlocks);
 
@@ -74,6 +75,7 @@ private:
 
   const StepCommunications &step;
   StepCosts costs;
+  DeviceCopies copies;
   StepProblem result;
   llvm::DenseSet<Operation *> isLate;         // of the next step
   std::map<unsigned, unsigned> streamOf;      // by device
@@ -367,6 +369,7 @@ void ProblemBuilder::addCommunication(Operation *op) {
   communication.stages = costs.stagesOf(op, pull, result.problem);
   // Pieces begin at cache lines.
   StepProblem::Part part{op, pull, /*unit=*/64, costs.copiesOf(op)};
+  part.lastStage = static_cast<unsigned>(communication.stages.size()) - 1;
   part.block = result.blocks ? result.blocks->of(op) : nullptr;
   if (part.block) {
     communication.divisible = part.block->unit < bytes;
@@ -394,6 +397,8 @@ StepProblem ProblemBuilder::build(bool cutBlocks) {
   for (Operation *op : step.all())
     addCommunication(op);
   costs.slowDown(result.problem);
+  if (copies.any())
+    copies.addTo(result);
   return std::move(result);
 }
 

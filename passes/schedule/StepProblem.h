@@ -22,6 +22,9 @@ struct StepProblem {
     /// trainers, where a server's link is what limits.
     int64_t copies = 1;
     const ServerBlock *block = nullptr; ///< if it may be cut
+    /// Of its stages, those that messages between nodes, and with servers, go through;
+    /// others are copies between devices (DeviceCopies.h).
+    unsigned firstStage = 0, lastStage = 0;
   };
 
   schedule::Problem problem;

@@ -136,11 +136,13 @@ class AllReduce(Strategy):
     spread_sums: norms of whole parameters and gradients (LARS, LAMB, clipping), which every worker would compute, are
     shared among the workers where that pays (docs/spread-sums.md); the bits stay the same.
     combine: fewer or smaller collectives with the same results (default).
+    hierarchical: large gradients are reduced by all devices of a node, a shard on each (default; docs/devices.md).
     """
 
     sparse: Union[None, float, Sparse] = None
     spread_sums: bool = False
     combine: Optional[bool] = None
+    hierarchical: Optional[bool] = None
 
     name = "all-reduce"
     synchronous = True
@@ -172,7 +174,7 @@ class AllReduce(Strategy):
             if self.spread_sums:
                 passes.append("--spread-sums")
             return passes
-        options = self._options(["combine"]) + (["spread-sums=true"] if self.spread_sums else [])
+        options = self._options(["combine", "hierarchical"]) + (["spread-sums=true"] if self.spread_sums else [])
         if sparse is not None:
             options += sparse.options(in_pipeline=True)
         options += [*self._common(), *costs]

@@ -69,9 +69,18 @@ absl::Status FunctionBuilder::AddCopy(const plan::CopyBuffer &copy,
     default:
       return BadPlan(where_, "unknown direction of a copy");
   }
+  const uint64_t bytes = out_.buffers[copy.source()].type.bytes;
+  const plan::Cluster &cluster = plan_.cluster();
+  if (copy.between_devices()) {
+    if (cluster.intra_latency_ns() > uint64_t{3600} * 1000000000)
+      return BadPlan(where_, "the latency between devices must be at most an hour");
+    out->nanoseconds = cluster.intra_latency_ns();
+    if (double rate = double(cluster.intra_mbit_per_s()); rate != 0)
+      out->nanoseconds += uint64_t(std::ceil(double(bytes) * 8000 / rate));
+    return absl::OkStatus();
+  }
   // 1 GB/s is a byte in a nanosecond. Without a rate it takes no time, and
   // emulation refuses the plan.
-  const uint64_t bytes = out_.buffers[copy.source()].type.bytes;
   if (double rate = double(plan_.cluster().device_copy_mb_per_s()); rate != 0)
     out->nanoseconds = uint64_t(std::ceil(double(bytes) * 1000 / rate));
   else if (uint64_t memory = plan_.cluster().device_gb_per_s(); memory != 0)

@@ -46,7 +46,8 @@ absl::Status CheckEmulation(const PlanImage &image, bool emulate) {
     return absl::OkStatus();
   for (const plan::Function &f : plan.functions())
     for (const plan::Instruction &i : f.instructions())
-      if (i.has_copy() && i.copy().direction() != plan::CopyBuffer::LOCAL)
+      if (i.has_copy() && i.copy().direction() != plan::CopyBuffer::LOCAL &&
+          !i.copy().between_devices())
         return absl::InvalidArgumentError(absl::StrCat(
             "function @", f.name(), ": copy \"", i.name(),
             "\" cannot be emulated: the cluster's device has no gb_per_s"));

@@ -29,13 +29,14 @@ void Mode::mergeNothing() {
 std::string Mode::cluster() const {
   return "cs.cluster @lab nodes = " + std::to_string(nodes) + " devices = " + std::to_string(devices) +
          " device = <kind = cpu, gflops = 40, gb_per_s = 20>\n"
-         "    intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = " +
-         std::to_string(mbitPerSecond) + ", latency_ns = " + std::to_string(latencyNs) + ">\n";
+         "    intra = <mbit_per_s = " +
+         std::to_string(intraMbitPerSecond) + ", latency_ns = 5000> inter = <mbit_per_s = " + std::to_string(mbitPerSecond) + ", latency_ns = " + std::to_string(latencyNs) + ">\n";
 }
 
 std::string Mode::text() const {
   return "nodes=" + std::to_string(nodes) + " devices=" + std::to_string(devices) +
-         " link=" + std::to_string(mbitPerSecond) + ":" + std::to_string(latencyNs) + " reduction=" + (sum ? "sum" : "mean") + " pipeline=" + pipeline;
+         " link=" + std::to_string(mbitPerSecond) + ":" + std::to_string(latencyNs) + " intra=" + std::to_string(intraMbitPerSecond) +
+         " reduction=" + (sum ? "sum" : "mean") + " pipeline=" + pipeline;
 }
 
 bool Mode::parse(const std::string &text, Mode &mode) {
@@ -53,9 +54,12 @@ bool Mode::parse(const std::string &text, Mode &mode) {
       mode.devices = std::atoi(word.c_str() + 8);
     else if (word.rfind("link=", 0) == 0)
       std::sscanf(word.c_str(), "link=%" SCNd64 ":%" SCNd64, &mode.mbitPerSecond, &mode.latencyNs);
+    else if (word.rfind("intra=", 0) == 0)
+      mode.intraMbitPerSecond = std::atoll(word.c_str() + 6);
     else
       mode.sum = mode.sum || word == "reduction=sum";
-  return mode.nodes > 0 && mode.devices > 0 && mode.mbitPerSecond > 0 && mode.latencyNs >= 0;
+  return mode.nodes > 0 && mode.devices > 0 && mode.mbitPerSecond > 0 && mode.latencyNs >= 0 &&
+         mode.intraMbitPerSecond > 0;
 }
 
 namespace {
@@ -159,6 +163,11 @@ Mode modeOf(uint64_t seed) {
       add("combine=false");
     if (sparse)
       addSparse(rng, mode.nodes, mode.devices, add);
+    // So slow that every gradient with rows enough is in shards; else these are too small.
+    if (mode.devices > 1 && rng.oneIn(2))
+      mode.intraMbitPerSecond = 1;
+    if (mode.devices > 1 && rng.oneIn(6))
+      add("hierarchical=false");
     mode.pipeline = "cs-all-reduce-pipeline{" + options + "}";
   }
   return mode;

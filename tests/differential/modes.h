@@ -16,6 +16,7 @@ struct Mode {
   bool sum = false; // how gradients combine; else mean
   // Between nodes; what is decided by predicted times depends on it.
   int64_t mbitPerSecond = 1000, latencyNs = 50000;
+  int64_t intraMbitPerSecond = 80000; // between devices of a node
   std::string pipeline;
 
   int64_t workers() const { return nodes * devices; }
@@ -26,8 +27,8 @@ struct Mode {
   void mergeNothing();
   // The cs.cluster to put in front of a program.
   std::string cluster() const;
-  // "nodes=2 devices=1 link=1000:50000 reduction=mean pipeline=..."; parse() is its inverse,
-  // and takes a text without a link too.
+  // "nodes=2 devices=1 link=1000:50000 intra=80000 reduction=mean pipeline=..."; parse() is its
+  // inverse, and takes a text without links too.
   std::string text() const;
   static bool parse(const std::string &text, Mode &mode);
 };

@@ -13,7 +13,7 @@ from safetensors.numpy import load_file
 STEPS = 12
 SOURCE = (pathlib.Path(__file__).parent / "Inputs/devices.mlir").read_text()
 CLUSTER = """cs.cluster @test nodes = {} devices = {} device = <kind = cpu, gflops = 40, gb_per_s = 20>
-    intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
+    intra = <mbit_per_s = {}, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = {}>
 """
 VARIANTS = ["", "assign-devices=false", "copies=in-line", "assign-devices=false copies=in-line", "copies=overlap",
             "copies=overlap staging-bytes=32"]
@@ -32,10 +32,10 @@ def data(tmp_path_factory):
     return folder, x, y, w
 
 
-def train(folder, tmp_path, nodes, devices, options="", pipeline="--cs-all-reduce-pipeline"):
+def train(folder, tmp_path, nodes, devices, options="", pipeline="--cs-all-reduce-pipeline", intra=80000):
     """Checkpoint and losses after STEPS steps."""
     pipeline += f"={options}" if options else ""
-    lowered = subprocess.run([tool("cs-opt"), pipeline], input=CLUSTER.format(nodes, devices) + SOURCE, text=True,
+    lowered = subprocess.run([tool("cs-opt"), pipeline], input=CLUSTER.format(nodes, devices, intra, 0 if intra == 1 else 50000) + SOURCE, text=True,
                              capture_output=True, timeout=TIME_LIMIT)
     assert lowered.returncode == 0, lowered.stderr
     subprocess.run([tool("cs-translate"), "--mlir-to-plan", "-o", tmp_path / "plan"], input=lowered.stdout, text=True,
@@ -95,6 +95,28 @@ def test_where_and_when_changes_no_bit(data, tmp_path, options):
         for name in first:
             assert first[name].tobytes() == second[name].tobytes(), name
         assert first_losses == second_losses
+
+
+@pytest.mark.parametrize("options", VARIANTS)
+@pytest.mark.parametrize("nodes,devices", [(1, 2), (2, 2), (1, 3), (2, 3), (1, 4), (3, 2)])
+def test_shards_on_all_devices_change_no_bit(data, tmp_path, nodes, devices, options):
+    """What `hierarchical=false` gives. Links inside nodes are so slow that every gradient is in shards. Around
+    a ring of three nodes elements are summed in an order that depends on where they are."""
+    folder, x, y, w = data
+    whole, whole_losses, _ = train(folder, tmp_path, nodes, devices, f"hierarchical=false {options}", intra=1)
+    plan = (tmp_path / "plan").read_bytes()
+    shards, losses, _ = train(folder, tmp_path, nodes, devices, options, intra=1)
+    assert b"sum.w.shard0" not in plan and b"sum.w.shard0" in (tmp_path / "plan").read_bytes()
+    assert shards.keys() == whole.keys()
+    for name in whole:
+        if nodes < 3:
+            assert shards[name].tobytes() == whole[name].tobytes(), name
+        np.testing.assert_allclose(shards[name], whole[name], rtol=2e-5, atol=2e-5, err_msg=name)
+    if nodes < 3:
+        assert losses == whole_losses
+    if nodes * devices <= 4:  # else samples come again
+        for name, value in reference(x, y, w, nodes * devices)[0].items():
+            np.testing.assert_allclose(shards[name], value, rtol=2e-5, atol=2e-5, err_msg=name)
 
 
 def test_two_devices_are_two_nodes(data, tmp_path):

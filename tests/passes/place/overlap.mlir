@@ -29,12 +29,12 @@ cs.cluster @node nodes = 2 devices = 2 device = <kind = cuda, gflops = 40, gb_pe
 
 // CHECK-LABEL: func.func @step(
 // CHECK: %[[G:.*]] = cs.fragment "f" on 0
+// CHECK: %[[G1:.*]] = cs.fragment "f.device1" on 1
 // CHECK-NEXT: %[[C:.*]] = cs.start "copy.f.to_device1" (%[[G]]) : (!cs.placed<tensor<4xf32>, device 0>) -> !cs.future<!cs.placed<tensor<4xf32>, device 1>> {
 // CHECK-NEXT: ^bb0(%[[X:.*]]: !cs.placed<tensor<4xf32>, device 0>):
 // CHECK-NEXT: %[[Y:.*]] = cs.copy %[[X]] : !cs.placed<tensor<4xf32>, device 0> -> !cs.placed<tensor<4xf32>, device 1>
 // CHECK-NEXT: cs.return %[[Y]]
-// CHECK: %[[G1:.*]] = cs.fragment "f.device1" on 1
-// CHECK-NEXT: %[[CA:.*]] = cs.await %[[C]]
+// CHECK: %[[CA:.*]] = cs.await %[[C]]
 // CHECK-NEXT: %[[S:.*]] = cs.fragment "sum.w" on 1 (%[[CA]], %[[G1]]) deferred
 // CHECK-NEXT: %[[H:.*]] = cs.start "w.to_host" (%[[S]]) : (!cs.placed<tensor<4xf32>, device 1>) -> !cs.future<!cs.placed<tensor<4xf32>, device 1 host>>
 // CHECK: %[[HA:.*]] = cs.await %[[H]]

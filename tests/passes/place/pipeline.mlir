@@ -5,7 +5,7 @@
 // RUN: cs-opt --insert-dist-comm --replicate-devices --assign-devices --schedule-comm --expand-collectives --overlap-rpc-memcpy=staging-bytes=1000 --verify-distributed %s -o %t2
 // RUN: cmp %t1 %t2
 // RUN: cs-opt --cs-all-reduce-pipeline="effort=3 reorder=true memory-limit=100000 message-bytes=1" %s -o %t3
-// RUN: cs-opt --cse --insert-dist-comm --replicate-devices --assign-devices --combine-collectives --schedule-comm="effort=3 reorder=true memory-limit=100000 message-bytes=1" --expand-collectives --verify-distributed %s -o %t4
+// RUN: cs-opt --cse --insert-dist-comm --replicate-devices=hierarchical=true --assign-devices --combine-collectives --schedule-comm="effort=3 reorder=true memory-limit=100000 message-bytes=1" --expand-collectives --overlap-rpc-memcpy=mode=devices --verify-distributed %s -o %t4
 // RUN: cmp %t3 %t4
 // RUN: cs-opt --cs-all-reduce-pipeline="schedule=priority assign-devices=false copies=in-line" %s | FileCheck %s
 // RUN: cs-opt --cs-all-reduce-pipeline=schedule=priority %s | FileCheck %s --check-prefix=NONE
@@ -23,7 +23,7 @@ cs.cluster @node nodes = 2 devices = 2 device = <kind = cuda, gflops = 40, gb_pe
 // CHECK: cs.fragment "update.v" on 0
 // NONE: cs.fragment "update.v" on 1
 // NONE-NOT: host
-// LATE: mode must be overlap or in-line, got: late
+// LATE: mode must be overlap, in-line or devices, got: late
 // ONE-LABEL: func.func @step
 // ONE-NOT: host
 // ONE: cs.fragment "sum.v" on 1
