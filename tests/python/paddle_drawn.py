@@ -196,7 +196,7 @@ def _loss_like(d, t):
              "bce logits": lambda: F.binary_cross_entropy_with_logits(scores, ones), "bce": lambda: F.binary_cross_entropy(F.sigmoid(scores), ones),
              "kl": lambda: F.kl_div(F.log_softmax(scores), ones), "nll": lambda: F.nll_loss(F.log_softmax(scores), y),
              "soft labels": lambda: F.cross_entropy(scores, 0.8 * ones + 0.1, soft_label=True),
-             "weighted": lambda: F.cross_entropy(scores, d.y, weight=paddle.to_tensor(np.array([0.5, 1.0, 2.0])), reduction="sum") * 0.1,
+             "weighted": lambda: paddle.mean(F.cross_entropy(scores, d.y, weight=paddle.to_tensor(np.array([0.5, 1.0, 2.0])), reduction="none")),
              "smoothing": lambda: F.cross_entropy(scores, F.label_smooth(ones, epsilon=0.2), soft_label=True),
              "margin": lambda: F.margin_ranking_loss(scores, target, 2 * ones - 1, 0.1), "cosine": lambda: paddle.mean(F.cosine_similarity(scores, target + 2, axis=-1))}
     d.losses.append(value[name]())
