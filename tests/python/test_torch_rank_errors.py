@@ -122,7 +122,6 @@ def test_what_must_be_the_same_and_what_is_refused(tmp_path):
         refused(lambda: make().run(BATCHES), "batch 'batch.0' must match float32[6, 6] (the rows of one of 2 ranks), got: float32[12, 6]",
                 kind=(commsched.FrontEndError, commsched.RuntimeFailure))  # the own one, or that of the rank that was first
         refused(lambda: make(cluster=4), "cluster must match the job's 2 ranks, got: 4", kind=commsched.FrontEndError)
-        refused(lambda: make(calibrate=True), "calibrate must be False in a job", kind=commsched.FrontEndError)
 
         # Rates that part ways: before a run, by a scheduler of one rank, by another scheduler.
         model = net()
