@@ -182,6 +182,10 @@ class _Reader:
         value = op.results()[0]
         name = attributes.get("parameter_name") or attributes.get("name")
         what = f"variable '{name}'"
+        for _, known, *_ in self.sources:
+            if known.name == name:  # recurrent layers share one, which the program reads for each
+                self.ids[value.id] = known.id
+                return
         result = self._result("out", value, what)
         assert name is not None and result is not None and result.shape is not None and result.dtype is not None, what
         if result.dtype in values.HALVES:
