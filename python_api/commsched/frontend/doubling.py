@@ -108,23 +108,24 @@ def doubled(specs: Sequence[Any], first: int) -> "list[Any]":
     return [*specs[:first], *(jax.ShapeDtypeStruct((2 * s.shape[0], *s.shape[1:]), s.dtype) for s in specs[first:])]
 
 
-def check_mean(flat: Callable, specs: Sequence[Any], twice: Callable, doubled: Sequence[Any], parts: int, automatic: bool) -> None:
+def check_mean(flat: Callable, specs: Sequence[Any], twice: Callable, twice_specs: Sequence[Any], parts: int, automatic: bool) -> None:
     """Refuses a step whose gradients are larger with more samples, by parts of which they would be averaged.
 
-    flat, specs: the step of one part, and its arguments; twice, doubled: of twice the samples. automatic: as of marking().
+    flat, specs: the step of one part, and its arguments; twice, twice_specs: of twice the samples. automatic: as of marking().
     Raises FrontEndError.
     """
     if parts == 1:
         return
+
     def traced(of: Callable, given: Sequence[Any]) -> ClosedJaxpr:
         with marking(automatic):
             return jax.make_jaxpr(lambda *a: of(*a))(*given)
     try:
         one = traced(flat, specs)
-        factors = factors_of(one, traced(twice, doubled))
+        factors = factors_of(one, traced(twice, twice_specs))
         if not factors:
             jax.clear_caches()  # functions that were traced with so many samples before have no marks
-            factors = factors_of(one, traced(twice, doubled))
+            factors = factors_of(one, traced(twice, twice_specs))
     except Exception:  # a step that takes this number of samples only: nothing is known
         return
     for factor in factors:
