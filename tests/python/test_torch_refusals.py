@@ -106,6 +106,63 @@ def test_optimizers_that_are_no_fixed_graph():
     assert "has a parameter [1] that the model has not" in refused(nn.MSELoss(), optimizer=lambda m: torch.optim.SGD([nn.Parameter(torch.ones(1))], 0.1))
 
 
+class Signs(torch.optim.Optimizer):
+    """With options in attributes, as many optimizers of others have them."""
+
+    def __init__(self, params, lr=0.01, scale=2.0, counts=False):
+        super().__init__(params, {"lr": lr})
+        self.scale, self.counts, self.seen, self.history = scale, counts, 0, []
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        for group in self.param_groups:
+            for p in group["params"]:
+                p.add_(p.grad.sign(), alpha=-group["lr"] * self.scale)
+        if self.counts == "number":
+            self.seen += 1
+        if self.counts == "list":
+            self.history.append(self.seen)
+
+
+def test_attributes_of_an_optimizer():
+    for counts in ("number", "list"):
+        text = refused(F.mse_loss, optimizer=lambda model: Signs(model.parameters(), counts=counts))
+        assert "Signs changes its attribute '" + ("seen" if counts == "number" else "history") in text
+    model = nn.Linear(3, 1)
+    own, optimizer = [p.detach().clone().requires_grad_() for p in model.parameters()], Signs(model.parameters())
+    F.mse_loss(F.linear(X, *own), Y).backward()
+    Signs(own).step()
+    program = commsched.torch.transpile(model, optimizer, F.mse_loss, (X, Y))
+    program.step((X, Y))
+    assert all(torch.allclose(torch.tensor(a), b, atol=1e-6) for a, b in zip(program.params.values(), own))
+    program.close()
+
+
+def test_hooks_of_an_optimizer():
+    for register in ("register_step_pre_hook", "register_step_post_hook"):
+        def hooked(model):
+            optimizer = sgd(model)
+            getattr(optimizer, register)(lambda *_: None)
+            return optimizer
+        assert "SGD has hooks on its step" in refused(F.mse_loss, optimizer=hooked)
+
+
+class Frozen(dict):
+    """A configuration that refuses changes."""
+
+    def update(self, *_, **__):
+        raise TypeError("frozen")
+
+    clear = pop = __setitem__ = update
+
+
+def test_containers_that_refuse_changes():
+    model = nn.Linear(3, 1)
+    model.config = Frozen(width=3)
+    commsched.torch.transpile(model, sgd(model), F.mse_loss, (X, Y)).close()
+    assert model.config == {"width": 3}
+
+
 def test_arguments():
     assert "model must be a torch.nn.Module" in refused(nn.MSELoss(), model=lambda x: x, optimizer=lambda m: sgd(nn.Linear(1, 1)))
     assert "optimizer must be a torch.optim.Optimizer, got: int" in refused(nn.MSELoss(), optimizer=lambda m: 3)

@@ -24,6 +24,11 @@ def _contents(value: Any) -> Any:
 
 
 def _refill(container: Any, contents: Any) -> None:
+    """Containers that are what they were stay untouched: some refuse every change."""
+    now = _contents(container)
+    pairs = zip(now.items(), contents.items()) if isinstance(now, dict) else zip(now, contents)
+    if len(now) == len(contents) and all(a is b or (isinstance(now, dict) and a[0] == b[0] and a[1] is b[1]) for a, b in pairs):
+        return
     container.clear()
     container.update(contents) if isinstance(container, (dict, set)) else container.extend(contents)
 

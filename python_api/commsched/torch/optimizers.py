@@ -20,6 +20,7 @@ from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from ..errors import FrontEndError
 
+_OWN = {"param_groups", "state", "step"}  # what a copy has of its own; step: of a scheduler
 # Options that choose among implementations of the same update.
 _HOW = {"foreach", "fused", "capturable", "differentiable"}
 
@@ -77,6 +78,8 @@ def check(optimizer: Any, params: Sequence[torch.Tensor]) -> None:
     step = inspect.signature(type(optimizer).step).parameters
     if any(p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD for n, p in step.items() if n != "self"):
         raise FrontEndError(f"{name} needs a closure that evaluates the loss several times in a step, which is no fixed graph")
+    if any(getattr(optimizer, hooks, None) for hooks in ("_optimizer_step_pre_hooks", "_optimizer_step_post_hooks")):
+        raise FrontEndError(f"{name} has hooks on its step, which would not run; change gradients in before_update")
     known = {id(p) for p in params}
     for i, group in enumerate(optimizer.param_groups):
         for p in group["params"]:
@@ -118,13 +121,31 @@ def _first(optimizer: torch.optim.Optimizer, group: dict, p: torch.Tensor) -> di
     init = getattr(type(optimizer), "_init_group", None)
     if init is None:
         return {}
-    own, stand_in = copy.copy(optimizer), p.detach().clone()
-    own.state = collections.defaultdict(dict)
+    own, stand_in = _copied(optimizer), p.detach().clone()
     stand_in.grad = torch.zeros_like(stand_in)
     lists: list[list] = [[] for _ in list(inspect.signature(init).parameters)[2:]]
     with torch.no_grad():
         init(own, {**group, "params": [stand_in], "fused": False}, *lists)
     return own.state[stand_in]
+
+
+def _copied(optimizer: torch.optim.Optimizer) -> torch.optim.Optimizer:
+    """One without parameters and state, and with all attributes (copy.copy has PyTorch's own only)."""
+    own = object.__new__(type(optimizer))
+    own.__dict__.update({n: copy.copy(v) if isinstance(v, (list, dict, set, collections.deque)) else v for n, v in optimizer.__dict__.items()})
+    own.param_groups, own.state = [], collections.defaultdict(dict)
+    return own
+
+
+def _differs(a: Any, b: Any) -> bool:
+    """Whether an attribute has changed in a step."""
+    if type(a) is not type(b):
+        return True
+    if isinstance(a, dict):
+        return a.keys() != b.keys() or any(_differs(a[k], b[k]) for k in a)
+    if isinstance(a, (list, tuple, collections.deque)):
+        return len(a) != len(b) or any(map(_differs, a, b))
+    return a is not b and (not isinstance(a, (int, float, bool, complex, str, set)) or not (a == b or a != a))
 
 
 @contextlib.contextmanager
@@ -162,8 +183,7 @@ class Copy:
 
     def _step(self, compiled: bool) -> list[torch.Tensor]:
         """compiled: rates and counts are tensors without dimensions, in double precision as Python has them."""
-        own = copy.copy(self._of)
-        own.param_groups, own.state = [], collections.defaultdict(dict)
+        own = _copied(self._of)
         for i, group in enumerate(self._of.param_groups):
             one = {**group, "params": [self._new[id(p)] for p in group["params"]]}
             for how in _HOW & one.keys():
@@ -177,8 +197,13 @@ class Copy:
         for (i, key), value in self._state.items():
             count = compiled and value.dim() == 0
             mine[i, key] = own.state[self._fresh[i]][key] = value.double() if count else value.clone()
+        attributes = dict(_copied(self._of).__dict__)
         with _compiling() if compiled else contextlib.nullcontext():
             type(own).step(own)
+        for key, value in own.__dict__.items():
+            if key not in _OWN and not key.startswith("_warned") and (key not in attributes or _differs(attributes[key], value)):
+                raise FrontEndError(f"{type(own).__name__} changes its attribute '{key}' in a step, which its program would not; keep what changes "
+                                    "as tensors in its state")
         result = []
         for (i, key) in self._keys:
             now = own.state[self._fresh[i]].get(key)
@@ -189,5 +214,7 @@ class Copy:
         for i, p in enumerate(self._fresh):
             for key, value in own.state.get(p, {}).items():
                 if (i, key) not in known and value is not None:
-                    raise FrontEndError(f"{type(own).__name__} makes state '{key}' in its first step: make a step before transpile()")
+                    raise FrontEndError(f"{type(own).__name__} makes state '{key}' in its first step: make a step before transpile()"
+                                        if isinstance(value, torch.Tensor) else f"state '{key}' of {type(own).__name__} must be a tensor, got: "
+                                        f"{type(value).__name__}")
         return result

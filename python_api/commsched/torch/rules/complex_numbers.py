@@ -32,16 +32,6 @@ def _view_as_complex(op: Operation, x):
     return lax.complex(x[..., 0], x[..., 1])
 
 
-@rule("aten.real", "prims.real")
-def _real(op: Operation, x):
-    return jnp.real(x)
-
-
-@rule("aten.imag", "prims.imag")
-def _imag(op: Operation, x):
-    return jnp.imag(x)
-
-
 @rule("aten._conj", "aten._conj_copy", "aten._conj_physical", "aten.conj_physical", "aten.resolve_conj", "prims.conj", "prims.conj_physical")
 def _conj(op: Operation, x):
     return jnp.conj(x) if jnp.iscomplexobj(x) else x
