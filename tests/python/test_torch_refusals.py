@@ -134,7 +134,7 @@ def test_attributes_of_an_optimizer():
     Signs(own).step()
     program = commsched.torch.transpile(model, optimizer, F.mse_loss, (X, Y))
     program.step((X, Y))
-    assert all(torch.allclose(torch.tensor(a), b, atol=1e-6) for a, b in zip(program.params.values(), own))
+    assert all(torch.allclose(a, b, atol=1e-6) for a, b in zip(program.params.values(), own))
     program.close()
 
 

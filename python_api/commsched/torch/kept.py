@@ -102,12 +102,10 @@ class Kept:
             for key, value in list(part.__dict__.items()):
                 if key in _SEEN_TO:
                     continue
-                if isinstance(value, dict):
-                    for k in list(value):
-                        value[k] = replaced(value[k])
-                elif isinstance(value, (list, collections.deque)):
-                    for i in range(len(value)):
-                        value[i] = replaced(value[i])
+                if isinstance(value, (dict, list, collections.deque)):
+                    for k, v in list(value.items() if isinstance(value, dict) else enumerate(value)):
+                        if id(v) in made:
+                            value[k] = replaced(v)
                 elif type(value) is tuple:
                     part.__dict__[key] = tuple(map(replaced, value))
                 else:
