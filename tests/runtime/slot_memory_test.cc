@@ -183,7 +183,7 @@ TEST(SlotMemoryTest, WhatIsKeptInEachCallIsCopiedOnce) {
     const std::vector<int32_t> value = ValueAfter(call + 1);
     std::memcpy(next, value.data(), info.type.bytes);
   }
-  EXPECT_LE(used.size(), 4u) << "memory that nobody needs is used again";
+  EXPECT_LE(used.size(), 4u) << "more is kept than is wanted";
 }
 
 }  // namespace
