@@ -31,7 +31,7 @@ NS = re.compile(r"ns = (\d+)>")
 
 
 def measure_in_peace():
-    """What else the machine does must not keep emulated devices waiting. For peers
+    """What else the machine does must not keep emulated devices, or what is measured, waiting. For peers
     and ourselves alike. Not at real-time priority, which the kernel's own threads for
     the network do not have. Where the kernel shares processors between sessions, priorities
     count within one only: then all of this session has it, until this process ends."""
