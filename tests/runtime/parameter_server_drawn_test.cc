@@ -54,7 +54,8 @@ class Job {
       const int t = left[Draw(left.size())];
       Move(t, &trainers_[size_t(t)]);
       if (::testing::Test::HasFailure()) return;
-      if (Draw(12) == 0) Restart();
+      // A server that is saved waits until its blocks have had as many updates.
+      if (Draw(6) == 0 && Updates(kW) == Updates(kB)) Restart();
       if (::testing::Test::HasFailure()) return;
     }
     ASSERT_TRUE((*server_)->Wait().ok());
@@ -96,6 +97,18 @@ class Job {
                      messages_.Make(Gradient(t, step, b == kB ? testing::kBias : kRest)),
                      [&pushed](absl::Status s) { pushed = std::move(s); });
     ASSERT_TRUE(pushed.ok()) << pushed;
+  }
+
+  int Updates(uint32_t block) const {
+    for (int step = 0;; ++step) {
+      bool any = false;
+      for (const Trainer &trainer : trainers_) {
+        any |= trainer.next[block] > step;
+        if (trainer.next[block] <= step && !(trainer.finished && trainer.steps <= step))
+          return step;
+      }
+      if (!any) return step;
+    }
   }
 
   void Restart() {
