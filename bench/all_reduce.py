@@ -29,6 +29,7 @@ import sys
 import tempfile
 
 import _mpi
+from _shaped import measure_in_peace
 from _tools import call, tool
 from net.hosts import SKIPPED, Network, why_unavailable
 
@@ -249,6 +250,7 @@ def main():
     if why:
         print(f"all_reduce: {why}: skipped")
         return SKIPPED
+    measure_in_peace()
     parts = options.only or ["loopback", "1gbit", "gradients"]
     sizes = [int(s) for s in options.sizes.split(",")] if options.sizes else QUICK if options.quick else SIZES
     rounds = options.rounds or (1 if options.quick else 3)

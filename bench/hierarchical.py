@@ -15,7 +15,8 @@ Gbit/s (net/hosts.py). Inside a node links have 3.84 times as much for each devi
 (12 GB/s) is to 25 Gbit/s. Times of the profile are scaled so that communication between nodes
 takes as long as compute (_shaped.py). Plans are made with links as --calibrate measures them on
 the same network, in which a round takes as long as on a busy one (_shaped.under_load); the bound
-is for those of the idle one.
+is for those of the idle one. All-reduces go around a ring, as in shaped_step: a host sends to one other
+then, so that one queue orders everything on its link.
 
 simulated: 16 nodes of 8 devices, 25 Gbit/s between nodes, times of the profile as they are; inside
 a node PCIe 3 (96 Gbit/s), and NVLink (1.2 Tbit/s).
@@ -51,13 +52,13 @@ def cluster(nodes, devices, mbit_per_s, intra_mbit_per_s):
 class Plan:
     """A plan of the program, and what its schedule says: bound_ns, and how many gradients are in shards."""
 
-    def __init__(self, folder, program, of_cluster, way, calibration=None):
+    def __init__(self, folder, program, of_cluster, way, calibration=None, algorithm="auto"):
         (folder / "step.mlir").write_text(program)
         (folder / "cluster.mlir").write_text(of_cluster)
         self.path, schedule = folder / f"{way}.plan", folder / f"{way}.schedule.mlir"
         costs = f" calibration={calibration}" if calibration else ""
         call(tool("cs-opt"), folder / "step.mlir",
-             f"--cs-all-reduce-pipeline=cluster={folder / 'cluster.mlir'}{WAYS[way]}{costs}", "-o", schedule)
+             f"--cs-all-reduce-pipeline=cluster={folder / 'cluster.mlir'}{WAYS[way]}{costs} algorithm={algorithm}", "-o", schedule)
         call(tool("cs-translate"), "--mlir-to-plan", schedule, "-o", self.path)
         text = schedule.read_text()
         self.bound_ns = int(re.search(r"#cs\.schedule<[^>]*\bbound_ns = (\d+)", text)[1])
@@ -86,16 +87,16 @@ class Figures:
         self.rows.append(row)
 
 
-def emulate(model, network, folder, figures):
+def emulate(model, network, folder, figures, algorithm):
     hosts_of = _shaped.Cluster(network, folder)
     rate = hosts.bits_per_second(RATE)
     program, _ = model.scaled(model.factor(NODES, rate, 1))
     wire = rate * _shaped.PAYLOAD
     of_cluster = cluster(NODES, DEVICES, wire / 1e6, INSIDE * wire / 1e6)
-    calibration, measured = hosts_of.calibrate(Plan(folder, program, of_cluster, "ours").path, rate)
+    calibration, measured = hosts_of.calibrate(Plan(folder, program, of_cluster, "ours", algorithm=algorithm).path, rate)
     loaded = _shaped.under_load(measured, rate, folder)
-    bound_ns = Plan(folder, program, of_cluster, "ours", calibration).bound_ns
-    plans = {way: Plan(folder, program, of_cluster, way, loaded) for way in WAYS}
+    bound_ns = Plan(folder, program, of_cluster, "ours", calibration, algorithm).bound_ns
+    plans = {way: Plan(folder, program, of_cluster, way, loaded, algorithm) for way in WAYS}
     seconds = {way: _shaped.step_seconds(hosts_of.emulate(plan.path, STEPS), WARM_UP) for way, plan in plans.items()}
     figures.add("emulated", model.name, seconds, bound_ns, plans["ours"].shards,
                 simulate(plans["ours"], "--read-calibration", calibration))
@@ -113,6 +114,7 @@ def main():
     parser.add_argument("--quick", action="store_true", help="VGG-16")
     parser.add_argument("--models", help=f"with commas (default {','.join(MODELS)})")
     parser.add_argument("--only", choices=["emulated", "simulated"])
+    parser.add_argument("--algorithm", default="ring", help="of the emulated all-reduces (default ring)")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     models = [_shaped.Model(name) for name in (options.models or ("vgg16" if options.quick else ",".join(MODELS))).split(",")]
@@ -132,7 +134,7 @@ def main():
             print(f"{NODES} nodes of {DEVICES} devices, {RATE}, emulated")
             with hosts.Network([hosts.bits_per_second(RATE)] * NODES, loopback=True) as network:
                 for model in models:
-                    emulate(model, network, folder, figures)
+                    emulate(model, network, folder, figures, options.algorithm)
 
     def worst(key, choose, where):
         values = [row[key] for row in figures.rows if row["where"].startswith(where)]

@@ -33,6 +33,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import _adam  # noqa: E402
+from _shaped import measure_in_peace  # noqa: E402
 from transport import congestion_control, free_ports  # noqa: E402
 from _tools import tool  # noqa: E402
 
@@ -144,6 +145,7 @@ def main():
     arguments = parser.parse_args()
     if shutil.which("iperf3") is None:
         sys.exit("server_throughput: iperf3 is missing: apt-get install iperf3")
+    measure_in_peace()
     rows, steps, rounds = (625, 10, 3) if arguments.quick else (6250, 12, 3)
     parameters = TENSORS * rows * _adam.COLUMNS
     x = np.linspace(0.5, 1.5, steps, dtype=np.float32)

@@ -74,36 +74,34 @@ bool OfThisUser(int socket) {
          other.uid == geteuid();
 }
 
-union FilesMessage {
-  cmsghdr header;
-  char bytes[CMSG_SPACE(kFiles * sizeof(int))];
+// A note with files beside it, to be sent or received.
+struct Passed {
+  explicit Passed(Note *note) : data{note, sizeof(*note)} {
+    message.msg_iov = &data;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof(control);
+  }
+
+  iovec data;
+  alignas(cmsghdr) char control[CMSG_SPACE(kFiles * sizeof(int))] = {};
+  msghdr message = {};
 };
 
 bool SendFiles(int socket, Note note, const int (&files)[kFiles]) {
-  iovec data = {&note, sizeof(note)};
-  FilesMessage control = {};
-  msghdr message = {};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = control.bytes;
-  message.msg_controllen = sizeof(control.bytes);
-  cmsghdr *header = CMSG_FIRSTHDR(&message);
+  Passed passed(&note);
+  cmsghdr *header = CMSG_FIRSTHDR(&passed.message);
   header->cmsg_level = SOL_SOCKET;
   header->cmsg_type = SCM_RIGHTS;
   header->cmsg_len = CMSG_LEN(sizeof(files));
   std::memcpy(CMSG_DATA(header), files, sizeof(files));
-  return sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL) == ssize_t(sizeof(note));
+  return sendmsg(socket, &passed.message, MSG_DONTWAIT | MSG_NOSIGNAL) == ssize_t(sizeof(note));
 }
 
 // False, and no files, unless they are as they should be.
 bool ReceiveFiles(int socket, Note *note, int (&files)[kFiles]) {
-  iovec data = {note, sizeof(*note)};
-  FilesMessage control = {};
-  msghdr message = {};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = control.bytes;
-  message.msg_controllen = sizeof(control.bytes);
+  Passed passed(note);
+  msghdr &message = passed.message;
   const ssize_t got = recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
   bool whole = got == ssize_t(sizeof(*note)) && (message.msg_flags & MSG_CTRUNC) == 0;
   int count = 0;

@@ -8,7 +8,6 @@ import dataclasses
 import json
 import os
 import struct
-import subprocess
 import tempfile
 from typing import Any, Mapping, Optional, Sequence
 
@@ -73,7 +72,7 @@ def check(plan: bytes, level0: str, values: Mapping[str, np.ndarray],
         if batches and batches[0]:
             save(path["batch"], {name: np.concatenate([np.asarray(b[name]) for b in batches]) for name in batches[0]})
             command += ["--batch", "batch"]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+        done = tools.call(command, cwd=folder, text=True)
         table: "Optional[list[Checked]]" = None
         try:
             with open(path["table"], encoding="utf-8") as file:

@@ -9,7 +9,6 @@ import dataclasses
 import json
 import os
 import re
-import subprocess
 import tempfile
 from typing import Any, Mapping, Sequence, Union
 
@@ -106,7 +105,7 @@ def measured(plan: bytes, values: Mapping[str, np.ndarray], batch: Mapping[str, 
         save(path("batch"), batch)
         training += ["--batch", path("batch")]
     for options in (["--calibrate", path("calibration.json")], [*training, "--profile", path("profile.json")]):
-        done = subprocess.run([tools.find("cs-run"), path("plan"), *options], capture_output=True, text=True)
+        done = tools.call([tools.find("cs-run"), path("plan"), *options], text=True)
         if done.returncode != 0:
             raise ToolError(f"cs-run failed ({done.returncode}): {done.stderr.strip().removeprefix('cs-run: ')}")
     return Costs((path("profile.json"),), (path("calibration.json"),))

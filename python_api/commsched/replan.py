@@ -17,14 +17,13 @@ import os
 import pathlib
 import shlex
 import statistics
-import subprocess
 import sys
 import tempfile
 from typing import Any, Mapping, Optional, Sequence, Union
 
 from .errors import ToolError
 from .strategy import POLICIES, Strategy
-from .tools import find
+from .tools import call, find
 
 
 @dataclasses.dataclass(frozen=True)
@@ -153,7 +152,7 @@ def plan(module: str, pipeline: str, profile: str, calibration: str, base: Optio
         written = output + ".part"
         for command in ([find("cs-opt"), f"{name}={' '.join(options)}", module, "-o", scheduled],
                         [find("cs-translate"), "--mlir-to-plan", scheduled, "-o", written]):
-            done = subprocess.run(command, capture_output=True)
+            done = call(command)
             if done.returncode != 0:
                 message = done.stderr.decode(errors="replace").strip()
                 raise ToolError(f"{os.path.basename(command[0])} failed ({done.returncode}): {message}")

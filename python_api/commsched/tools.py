@@ -10,7 +10,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from typing import Sequence
+from typing import Any, Sequence
 
 from .errors import RefusedProgram, ToolError
 from .strategy import AllReduce, Strategy
@@ -37,8 +37,14 @@ def find(name: str) -> str:
     raise ToolError(f"{name} was not found: build CommSched, and set COMMSCHED_BIN to its bin folder")
 
 
+def call(command: list[str], **options: Any) -> "subprocess.CompletedProcess[Any]":
+    """Runs a tool, with options of subprocess.run, and keeps what it prints. It ends with this process, however that
+    ends."""
+    return subprocess.run(command, capture_output=True, env={**os.environ, "COMMSCHED_STARTED_BY": str(os.getpid())}, **options)
+
+
 def _run(command: list[str], data: bytes) -> bytes:
-    done = subprocess.run(command, input=data, capture_output=True)
+    done = call(command, input=data)
     if done.returncode != 0:
         message = done.stderr.decode(errors="replace").strip()
         raise ToolError(f"{os.path.basename(command[0])} failed ({done.returncode}): {message}")

@@ -205,6 +205,10 @@ class Executor : private ProgressEngine::Host {
   // Does what calls_ wants to be done.
   void Act() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void ReadOutput(Call *call, uint32_t output);
+  // Calls that all have completed who may go back together.
+  uint64_t CompletedByAll() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return options_.completed != nullptr ? options_.completed->OfAll() : completed_;
+  }
   // Before the instruction runs.
   void BeginWrites(Call *call, const InstructionProgram &instruction)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

@@ -37,7 +37,7 @@ void Executor::Begin(Queued queued) {
   for (size_t w = 0; w < f.written_slots.size(); ++w) {
     const uint32_t slot = f.written_slots[w];
     if (absl::Status s = slots_.PrepareWrite(slot, program_->slots[slot],
-                                             &call->writes[w]);
+                                             CompletedByAll(), &call->writes[w]);
         !s.ok()) {
       status_ = std::move(s);
       return;
@@ -99,9 +99,7 @@ void Executor::BeginWrites(Call *call, const InstructionProgram &instruction) {
     if (call->writes[w].begun) continue;
     const uint32_t slot = call->program->written_slots[w];
     slots_.BeginWrite(slot, program_->slots[slot], call->number,
-                      options_.completed != nullptr ? options_.completed->OfAll()
-                                                    : completed_,
-                      &call->writes[w]);
+                      CompletedByAll(), &call->writes[w]);
   }
 }
 

@@ -6,7 +6,6 @@
 #include <cstring>
 #include <utility>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 
 namespace commsched::runtime {
@@ -21,6 +20,9 @@ absl::Status CheckSize(const SlotInfo &info, size_t bytes) {
       "value of \"", info.name, "\" must match ", ToString(info.type), " of ",
       info.type.bytes, " bytes, got: ", bytes, " bytes"));
 }
+
+// Of a slot: a step that overlaps with another one needs one more copy.
+constexpr size_t kSpareCopies = 1;
 
 }  // namespace
 
@@ -49,6 +51,8 @@ absl::Status SlotMemory::Allocate(const std::vector<SlotInfo> &slots) {
   version_.assign(slots.size(), 0);
   last_.assign(slots.size(), 0);
   kept_.resize(slots.size());
+  spare_.resize(slots.size());
+  moves_.assign(slots.size(), false);
   return absl::OkStatus();
 }
 
@@ -66,34 +70,51 @@ SharedBytes SlotMemory::Share(uint32_t slot, const SlotInfo &info) {
   return shared;
 }
 
-absl::Status SlotMemory::Unshare(const SlotInfo &info, Copy *copy) {
-  if (copy->readers == nullptr ||
-      copy->readers->load(std::memory_order_acquire) == 0)
-    return absl::OkStatus();
-  absl::StatusOr<Memory> memory = Memory::Allocate(info.type.bytes);
-  if (!memory.ok())
-    return absl::Status(memory.status().code(),
-                        absl::StrCat("another copy of \"", info.name,
-                                     "\": ", memory.status().message()));
-  auto fresh = std::make_shared<Memory>(*std::move(memory));
-  copy->data = fresh->data();
-  copy->memory = std::move(fresh);
-  copy->readers = nullptr;
-  return absl::OkStatus();
+bool SlotMemory::IsShared(const Copy &copy) {
+  return copy.readers != nullptr && copy.readers->load(std::memory_order_acquire) != 0;
+}
+
+absl::StatusOr<SlotMemory::Copy> SlotMemory::Fresh(uint32_t slot, const SlotInfo &info) {
+  Copy fresh;
+  std::vector<Copy> &spare = spare_[slot];
+  const auto unused = std::find_if_not(spare.begin(), spare.end(), IsShared);
+  if (unused != spare.end()) {
+    fresh.data = unused->data;
+    fresh.memory = std::move(unused->memory);
+    spare.erase(unused);
+  } else {
+    absl::StatusOr<Memory> memory = Memory::Allocate(info.type.bytes);
+    if (!memory.ok())
+      return absl::Status(memory.status().code(),
+                          absl::StrCat("another copy of \"", info.name,
+                                       "\": ", memory.status().message()));
+    auto owned = std::make_shared<Memory>(*std::move(memory));
+    fresh.data = owned->data();
+    fresh.memory = std::move(owned);
+  }
+  fresh.since = kNothing;
+  return fresh;
+}
+
+void SlotMemory::Recycle(uint32_t slot, Copy copy) {
+  if (copy.memory != nullptr && spare_[slot].size() < kSpareCopies)
+    spare_[slot].push_back(std::move(copy));
 }
 
 absl::Status SlotMemory::PrepareWrite(uint32_t slot, const SlotInfo &info,
-                                      Write *write) {
+                                      uint64_t completed, Write *write) {
   write->copy = version_[slot] ^ 1;
   write->begun = false;
   write->after = last_[slot];
   Copy &next = copies_[write->copy][slot];
-  const Copy before = next;
-  if (absl::Status s = Unshare(info, &next); !s.ok()) return s;
-  if (next.data == before.data) return absl::OkStatus();
-  // The new memory holds nothing; whoever has the old one has what may be wanted.
-  if (before.since != kNothing) Keep(slot, before);
-  next.since = kNothing;
+  const bool wanted = moves_[slot] && completed < write->after && next.since != kNothing;
+  if (!IsShared(next) && !wanted) return absl::OkStatus();
+  Forget(slot, completed);
+  absl::StatusOr<Copy> fresh = Fresh(slot, info);
+  if (!fresh.ok()) return IsShared(next) ? fresh.status() : absl::OkStatus();
+  // Whoever has the old memory has what may be wanted.
+  Copy before = std::exchange(next, *std::move(fresh));
+  if (before.since != kNothing) Keep(slot, std::move(before));
   return absl::OkStatus();
 }
 
@@ -113,6 +134,7 @@ void SlotMemory::Forget(uint32_t slot, uint64_t completed) {
       if (copies[slot].since > kept[0].since)
         next = std::min(next, copies[slot].since);
     if (next == kNothing || next > completed) return;
+    Recycle(slot, std::move(kept.front()));
     kept.pop_front();
   }
 }
@@ -124,17 +146,15 @@ void SlotMemory::BeginWrite(uint32_t slot, const SlotInfo &info, uint64_t call,
   Copy &copy = copies_[write->copy][slot];
   if (completed < write->after && copy.since != kNothing) {
     Copy old;
-    old.since = copy.since;
     // Without memory there is nothing to go back to, which GoBack says.
-    if (absl::StatusOr<Memory> memory = Memory::Allocate(info.type.bytes);
-        memory.ok()) {
-      auto owned = std::make_shared<Memory>(*std::move(memory));
-      old.data = owned->data();
-      old.memory = owned;
-      if (info.type.bytes != 0) std::memcpy(owned->data(), copy.data, info.type.bytes);
+    if (absl::StatusOr<Copy> fresh = Fresh(slot, info); fresh.ok()) {
+      old = *std::move(fresh);
+      if (info.type.bytes != 0) std::memcpy(old.data, copy.data, info.type.bytes);
     }
+    old.since = copy.since;
     Keep(slot, std::move(old));
   }
+  moves_[slot] = completed < write->after;
   copy.since = call + 1;
   if (!kept_[slot].empty()) Forget(slot, completed);
 }
@@ -165,7 +185,12 @@ absl::Status SlotMemory::Set(uint32_t slot, const SlotInfo &info,
                              absl::Span<const std::byte> value) {
   if (absl::Status s = CheckSize(info, value.size()); !s.ok()) return s;
   Copy &current = copies_[version_[slot]][slot];
-  if (absl::Status s = Unshare(info, &current); !s.ok()) return s;
+  if (IsShared(current)) {
+    absl::StatusOr<Copy> fresh = Fresh(slot, info);
+    if (!fresh.ok()) return fresh.status();
+    fresh->since = current.since;
+    current = *std::move(fresh);
+  }
   if (!info.written) copies_[version_[slot] ^ 1][slot] = current;
   if (!value.empty())
     std::memcpy(Address(slot, false), value.data(), value.size());

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "runtime/base/memory.h"
 #include "runtime/base/shared_bytes.h"
@@ -28,8 +29,10 @@ namespace commsched::runtime {
 //
 // Calls are numbered by the caller. What a copy held is kept when a call begins to
 // write it although a call before it has not been completed by all who may go back
-// together: then, as a rule, it is a small state that is written early in a step
-// (a count of steps, a random key), and costs a copy of that.
+// together: a state that is written early in a step (a count of steps, a random key), or
+// what is pulled from a server while other values of the step before are on their way.
+// The first time that costs copying it; while it is so, calls after that get other memory
+// for the slot, and it stays where it is. Memory that nobody needs any more is used again.
 //
 // Owns the memory; addresses stay valid until PrepareWrite, Set or GoBack of the slot.
 // Not thread-safe, except that what Share has given may be read and dropped
@@ -60,8 +63,9 @@ class SlotMemory {
     uint64_t after = 0;  // so many calls: all up to the last one that wrote it
   };
   // To be called before a call begins that writes the next copy: if somebody still
-  // has what lies there, it gets other memory.
-  absl::Status PrepareWrite(uint32_t slot, const SlotInfo &info, Write *write);
+  // has what lies there, or will want it, as far as can be seen, it gets other memory.
+  absl::Status PrepareWrite(uint32_t slot, const SlotInfo &info, uint64_t completed,
+                            Write *write);
   // To be called before the first instruction of call `call` that writes the slot.
   // `completed`: calls that all have completed who may go back together.
   void BeginWrite(uint32_t slot, const SlotInfo &info, uint64_t call,
@@ -87,16 +91,22 @@ class SlotMemory {
   };
   static constexpr uint64_t kNothing = std::numeric_limits<uint64_t>::max();
 
-  absl::Status Unshare(const SlotInfo &info, Copy *copy);
+  static bool IsShared(const Copy &copy);
+  // Other memory for the slot, which holds nothing.
+  absl::StatusOr<Copy> Fresh(uint32_t slot, const SlotInfo &info);
+  // Nobody goes back to what it holds.
+  void Recycle(uint32_t slot, Copy copy);
   void Keep(uint32_t slot, Copy copy);
   // Of what is kept of a slot, forgets what nobody goes back to any more.
   void Forget(uint32_t slot, uint64_t completed);
 
   size_t bytes_ = 0;
-  std::vector<Copy> copies_[2];         // by slot; the same if there is one
-  std::vector<uint8_t> version_;        // current copy, by slot
-  std::vector<uint64_t> last_;          // calls up to the last that writes it; 0: none
-  std::vector<std::deque<Copy>> kept_;  // by slot, `since` ascends
+  std::vector<Copy> copies_[2];           // by slot; the same if there is one
+  std::vector<uint8_t> version_;          // current copy, by slot
+  std::vector<uint64_t> last_;            // calls up to the last that writes it; 0: none
+  std::vector<std::deque<Copy>> kept_;    // by slot, `since` ascends
+  std::vector<std::vector<Copy>> spare_;  // by slot: memory in which nothing is wanted
+  std::vector<bool> moves_;               // by slot: when it was written last, that was wanted
 };
 
 }  // namespace commsched::runtime

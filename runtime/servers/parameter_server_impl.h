@@ -66,6 +66,7 @@ class ParameterServerImpl : public ParameterServer {
     const BlockProgram *program = nullptr;
     std::shared_ptr<Memory> sum;  // synchronous: the combination
     bool scaled = false;          // it is a mean already
+    SharedBytes sole;             // in its place: the message of the only trainer
     std::vector<std::shared_ptr<Memory>> spare;
     SharedBytes current, previous;
     std::vector<SharedBytes> row_parts;  // what is in the combination, in order

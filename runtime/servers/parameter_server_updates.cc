@@ -30,6 +30,11 @@ absl::Status ParameterServerImpl::Add(Block *block, const Machine::Addition &add
     block->row_parts.push_back(addition.payload);
     return absl::OkStatus();
   }
+  // Of one trainer alone: closed before anything else sees the block.
+  if (addition.parts == 1 && addition.last) {
+    block->sole = addition.payload;
+    return absl::OkStatus();
+  }
   const ops::Element element = block->program->gradient.element;
   const size_t unit = ops::ElementBytes(element);
   const size_t bytes = block->program->gradient.bytes;
@@ -59,6 +64,8 @@ absl::Status ParameterServerImpl::Add(Block *block, const Machine::Addition &add
 void ParameterServerImpl::Close(uint32_t index, int parts) {
   Block &block = blocks_[index];
   if (block.program->of_rows()) return machine_->Closed(index, MergeParts(&block));
+  if (block.sum == nullptr)
+    return machine_->Closed(index, std::exchange(block.sole, SharedBytes()));
   std::shared_ptr<Memory> sum = std::move(block.sum);
   const bool scale = block.program->mean && !block.scaled && parts > 1;
   block.sum = nullptr;

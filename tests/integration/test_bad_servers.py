@@ -59,6 +59,8 @@ def test_numbers_that_do_not_fit(plan):
     (["--rank", "0", "--servers", "127.0.0.1:1,127.0.0.1:2", "--insecure", "--token-file", "x"], ["--insecure"]),
     (["--spawn", "--listen-any"], ["--listen-any", "--tls-ca"]),
     (["--simulate", "--token-file", "x"], ["--token-file", "other processes"]),
+    (["--simulate", "--no-shared-memory"], ["--no-shared-memory", "gRPC"]),
+    (["--transport", "in-process", "--no-shared-memory"], ["--no-shared-memory", "gRPC"]),
     (["--spawn", "--tls-ca", "x"], ["--tls-cert"]),
 ])
 def test_options_that_do_not_fit(plan, arguments, words):
@@ -69,6 +71,7 @@ def test_options_that_do_not_fit(plan, arguments, words):
 
 def test_token_that_nobody_needs(plan):
     expect_error(run(plan, *DIGITS_DATA, "--token-file", "x"), "--token-file", "other processes")
+    expect_error(run(plan, *DIGITS_DATA, "--no-shared-memory"), "--no-shared-memory", "gRPC", "none")
 
 
 def test_unsafe_address(plan):

@@ -11,7 +11,7 @@ import pytest
 from conftest import TIME_LIMIT, expect_error, expect_success, finish, run, tool
 from safetensors.numpy import load_file, save_file
 from servers import DIGITS_DATA, digits_plan
-from test_lost_peers import wait_for
+from test_lost_peers import children, wait_for
 
 HOW = pytest.mark.parametrize("how", [[], ["--spawn"]], ids=["threads", "spawned"])
 
@@ -126,3 +126,20 @@ def test_two_jobs_do_not_share_a_folder(folder, cluster, tmp_path):
     first.terminate()
     assert finish(first)[2] == 128 + signal.SIGTERM
     expect_success(run(*[3 if argument == 10**9 else argument for argument in job]))
+
+
+def shared_between(processes):
+    """The nameless files of connections that two of the processes have in their memory."""
+    maps = {pid: {line.split()[4] for line in open(f"/proc/{pid}/maps") if "/memfd:commsched" in line} for pid in processes}
+    return {file for a in maps for b in maps if a < b for file in maps[a] & maps[b]}
+
+
+@pytest.mark.parametrize("options, shares", [([], True), (["--no-shared-memory"], False)], ids=["shared", "not-shared"])
+@pytest.mark.parametrize("kind", ["ranks", "servers"])
+def test_memory_of_a_host_is_shared_unless_that_is_turned_off(linear, linear_data, cluster, tmp_path, kind, options, shares):
+    plan, data = (linear[2], linear_data) if kind == "ranks" else (digits_plan(tmp_path), DIGITS_DATA)
+    job = cluster.start(plan, "--spawn", *data, "--steps", 10**9, "--metrics-every", 1, *options)
+    while "step 1" not in job.stdout.readline():
+        assert job.poll() is None, job.stderr.read()
+    assert bool(shared_between(children(job.pid))) == shares
+    job.kill()

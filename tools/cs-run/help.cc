@@ -66,6 +66,9 @@ where it runs
   --tls-server-name NAME  in the certificates of who is dialled, if not the host
   --congestion-control C  of gRPC's TCP connections between ranks, such as cubic
                           or bbr (default: the system's)
+  --no-shared-memory      gRPC's ranks, trainers and servers talk over the network
+                          also to those of their host, with which they share
+                          memory otherwise
   --membership N          of a job that is begun again, larger each time: ranks that are
                           left of the time before are refused (default 0; under
                           torchrun TORCHELASTIC_RESTART_COUNT)

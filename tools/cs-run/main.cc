@@ -49,6 +49,7 @@
 #include "tools/cs-run/spawn.h"
 #include "tools/cs-run/train.h"
 #include "tools/cs-run/watchdog.h"
+#include "tools/support/EndWithStarter.h"
 
 namespace commsched::run {
 namespace {
@@ -337,6 +338,7 @@ int CheckStdout(int status) {
 }  // namespace commsched::run
 
 int main(int argc, char **argv) {
+  commsched::endWithStarter();
   commsched::run::PrepareProcess();
   return commsched::run::CheckStdout(
       commsched::run::Main(std::vector<std::string>(argv + 1, argv + argc)));

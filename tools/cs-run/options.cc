@@ -284,6 +284,7 @@ absl::StatusOr<Options> ParseOptions(
                                             {"--insecure", &o.insecure},
                                             {"--stop-on-nan", &o.stop_on_nan},
                                             {"--listen-any", &o.listen_any},
+                                            {"--no-shared-memory", &o.no_shared_memory},
                                             {"--version", &o.version},
                                             {"--help", &o.help},
                                             {"-h", &o.help}};

@@ -46,6 +46,7 @@ struct Options {
   bool listen_any = false;
   int membership = -1;     // epoch of it; -1: 0, or what the launcher says
   std::string congestion;  // control of TCP connections; empty: the system's
+  bool no_shared_memory = false;
   absl::Duration deadline = absl::Seconds(30);
   bool shuffle = false;
   uint64_t seed = 0;

@@ -18,6 +18,9 @@ namespace {
 constexpr char kOptions[] =
     "--token-file, --insecure, --tls-ca, --tls-cert, --tls-key and --tls-server-name";
 
+constexpr char kNotShared[] =
+    "--no-shared-memory is of processes that gRPC connects, of which there are none";
+
 absl::Status Bad(absl::string_view text) { return absl::InvalidArgumentError(text); }
 
 bool AnyGiven(const Options &o) {
@@ -42,6 +45,9 @@ absl::Status CheckSecurity(const Options &o) {
   if (AnyGiven(o) && (o.simulate || o.arena_info || !o.check_against.empty() ||
                       o.transport == "in-process"))
     return Bad(absl::StrCat(kOptions, " need connections to other processes"));
+  if (o.no_shared_memory && (o.simulate || o.arena_info || !o.check_against.empty() ||
+                             o.transport == "in-process" || o.transport == "mpi"))
+    return Bad(kNotShared);
   const bool connected = o.rank >= 0 || o.is_server();
   if (connected && o.token.empty() && o.token_file.empty() && !o.insecure)
     return Bad(
@@ -51,6 +57,9 @@ absl::Status CheckSecurity(const Options &o) {
 }
 
 absl::Status CheckSecurityUsed(const Options &o) {
+  if (o.no_shared_memory &&
+      (o.transport == "mpi" || (o.rank < 0 && !o.is_server() && o.spawn == 0)))
+    return Bad(kNotShared);
   if (!AnyGiven(o)) return absl::OkStatus();
   if (o.transport == "mpi")
     return Bad(absl::StrCat(kOptions,
@@ -88,6 +97,7 @@ absl::StatusOr<transport::GrpcOptions> GrpcOptionsOf(const Options &options) {
   grpc.log = RefusalLog(options);
   grpc.listen_any = options.listen_any;
   grpc.congestion_control = options.congestion;
+  grpc.shared_memory = !options.no_shared_memory;
   // So that it is the transport that finds a peer that hangs: it knows which.
   grpc.keepalive = Keepalive(options);
   return grpc;

@@ -82,6 +82,7 @@ runtime::ConnectServersFunction ServersConnector(
     client.security = *std::move(security);
     client.deadline = options.deadline;
     client.keepalive = Keepalive(options);
+    client.shared_memory = !options.no_shared_memory;
     return transport::ConnectParameterServers(std::move(client));
   };
 }
@@ -138,6 +139,7 @@ absl::Status Serve(
   service_options.join_deadline = options.deadline;
   service_options.grace = std::min(options.deadline, absl::Seconds(10));
   service_options.keepalive = Keepalive(options);
+  service_options.shared_memory = !options.no_shared_memory;
   if (!options.checkpoint.empty()) {
     service_options.checkpoint = files->ServerPath(options.index);
     service_options.checkpoint_steps = options.checkpoint_every;

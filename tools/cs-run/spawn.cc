@@ -274,6 +274,7 @@ std::vector<std::string> Cluster::ArgumentsOfServer(int server) const {
     add("--checkpoint-every", absl::StrCat(options_.checkpoint_every));
   add("--deadline", absl::StrCat(absl::ToDoubleSeconds(options_.deadline)));
   if (options_.emulate) own.push_back("--emulate");
+  if (options_.no_shared_memory) own.push_back("--no-shared-memory");
   return own;
 }
 

@@ -4,6 +4,11 @@
 // main() of every tool over MLIR: the tool itself is a function, COMMSCHED_TOOL, which a
 // wheel has in one library with the others (tools/CMakeLists.txt).
 
+#include "tools/support/EndWithStarter.h"
+
 extern "C" int COMMSCHED_TOOL(int argc, char **argv);
 
-int main(int argc, char **argv) { return COMMSCHED_TOOL(argc, argv); }
+int main(int argc, char **argv) {
+  commsched::endWithStarter();
+  return COMMSCHED_TOOL(argc, argv);
+}

@@ -80,13 +80,21 @@ static void settle(const Problem &problem, Solution &solution, int64_t effort,
   solution.bound = boundOfOrder(problem, solution.schedule.order);
 }
 
+/// Thousands of messages to simulate.
+static int64_t defaultEffort(const Problem &problem) {
+  auto size = static_cast<int64_t>(problem.communications.size() + problem.ops.size());
+  // Copies between the devices of a node are stages of their own, and what is best for
+  // one of them need not be for the others.
+  bool copies = std::any_of(problem.communications.begin(), problem.communications.end(),
+                            [](const Communication &c) { return c.stages.size() > 2; });
+  return std::max(std::clamp<int64_t>(20 * size, 200, copies ? 9000 : 3000), size / 10);
+}
+
 Solution runPolicy(const Problem &problem, std::string_view name,
                    SolverOptions options) {
   if (name == kSolver) {
-    auto size = static_cast<int64_t>(problem.communications.size() +
-                                     problem.ops.size());
     if (options.effort == 0)
-      options.effort = std::max(std::clamp<int64_t>(20 * size, 200, 3000), size / 10);
+      options.effort = defaultEffort(problem);
     Solution solution = solve(problem, options);
     settle(problem, solution, options.effort * 1000, options.applied);
     return solution;

@@ -1,0 +1,144 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Drawn numbers of trainers, which end after drawn steps and push in drawn orders, to a
+// synchronous server that is saved and restored at drawn moments: values bit for bit, and
+// no message is looked at once the server has let go of it.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tests/cases.h"
+#include "tests/runtime/single_server.h"
+
+namespace commsched {
+namespace {
+
+using namespace testing::single_server;
+
+// Messages whose bytes are no numbers any more once nobody has them.
+class Messages {
+ public:
+  SharedBytes Make(const Floats &values) {
+    auto bytes = std::make_shared<Floats>(values);
+    memory_.push_back(bytes);
+    return {testing::BytesOf(*bytes), std::shared_ptr<const void>(bytes.get(), [bytes](const void *) {
+              std::fill(bytes->begin(), bytes->end(), std::numeric_limits<float>::quiet_NaN());
+            })};
+  }
+
+ private:
+  std::vector<std::shared_ptr<Floats>> memory_;
+};
+
+class Job {
+ public:
+  Job(uint32_t seed, std::string path) : random_(seed), path_(std::move(path)) {
+    plan_.trainers = 1 + int(Draw(4));
+    plan_.together = Draw(2) == 0;
+    for (int t = 0; t < plan_.trainers; ++t) trainers_.push_back({.steps = int(Draw(7))});
+    server_ = std::make_unique<Server>(plan_);
+    server_->Start();
+  }
+
+  void Run() {
+    while (true) {
+      std::vector<int> left;
+      for (int t = 0; t < plan_.trainers; ++t)
+        if (!trainers_[size_t(t)].finished) left.push_back(t);
+      if (left.empty()) break;
+      const int t = left[Draw(left.size())];
+      Move(t, &trainers_[size_t(t)]);
+      if (::testing::Test::HasFailure()) return;
+      // A server that is saved waits until its blocks have had as many updates.
+      if (Draw(6) == 0 && Updates(kW) == Updates(kB)) Restart();
+      if (::testing::Test::HasFailure()) return;
+    }
+    ASSERT_TRUE((*server_)->Wait().ok());
+    Reference reference;
+    for (int step = 0;; ++step) {
+      std::vector<int> there;
+      for (int t = 0; t < plan_.trainers; ++t)
+        if (trainers_[size_t(t)].steps > step) there.push_back(t);
+      if (there.empty()) break;
+      reference.Step(step, there);
+    }
+    EXPECT_EQ(*server_->Pull(0, kW, kFinal), reference.w);
+    EXPECT_EQ(*server_->Pull(0, kB, kFinal), reference.b);
+  }
+
+ private:
+  static constexpr int kFinal = -1;
+  struct Trainer {
+    int steps;
+    int next[2] = {0, 0};  // by block
+    bool finished = false;
+  };
+
+  size_t Draw(size_t below) { return std::uniform_int_distribution<size_t>(0, below - 1)(random_); }
+
+  void Move(int t, Trainer *trainer) {
+    std::vector<uint32_t> blocks;
+    for (uint32_t b : {kW, kB})
+      if (trainer->next[b] < trainer->steps) blocks.push_back(b);
+    if (blocks.empty()) {
+      ASSERT_TRUE((*server_)->Finish(t, uint64_t(trainer->steps)).ok());
+      trainer->finished = true;
+      return;
+    }
+    const uint32_t b = blocks[Draw(blocks.size())];
+    const int step = trainer->next[b]++;
+    absl::Status pushed = absl::UnknownError("is not done");
+    (*server_)->Push(t, b, uint64_t(step),
+                     messages_.Make(Gradient(t, step, b == kB ? testing::kBias : kRest)),
+                     [&pushed](absl::Status s) { pushed = std::move(s); });
+    ASSERT_TRUE(pushed.ok()) << pushed;
+  }
+
+  int Updates(uint32_t block) const {
+    for (int step = 0;; ++step) {
+      bool any = false;
+      for (const Trainer &trainer : trainers_) {
+        any |= trainer.next[block] > step;
+        if (trainer.next[block] <= step && !(trainer.finished && trainer.steps <= step))
+          return step;
+      }
+      if (!any) return step;
+    }
+  }
+
+  void Restart() {
+    ASSERT_TRUE((*server_)->Save(path_).ok());
+    server_ = std::make_unique<Server>(plan_);
+    const absl::Status restored = (*server_)->Restore(path_);
+    ASSERT_TRUE(restored.ok()) << restored;
+    server_->Join();
+    for (int t = 0; t < plan_.trainers; ++t)
+      for (uint32_t b : {kW, kB})
+        EXPECT_EQ((*server_)->taken(t).next[b], uint64_t(trainers_[size_t(t)].next[b]));
+  }
+
+  std::mt19937 random_;
+  const std::string path_;
+  testing::ServerPlanOptions plan_;
+  std::vector<Trainer> trainers_;
+  Messages messages_;
+  std::unique_ptr<Server> server_;
+};
+
+TEST(DrawnServerTest, ValuesAreThoseOfPlainLoops) {
+  testing::TemporaryFolder folder;
+  const Cases cases = casesOf(60);
+  for (uint32_t seed = cases.first; seed < cases.end; ++seed) {
+    SCOPED_TRACE(seed);
+    Job(seed, folder / "server").Run();
+    if (HasFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace commsched
