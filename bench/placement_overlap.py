@@ -9,8 +9,7 @@ engines; messages are sent, and servers add up what they get and apply it. The
 devices are those of the profiles, with 900 GB/s of memory and copy engines of
 12 GB/s (PCIe 3), all slowed down by the factor that makes compute last exactly as
 long as one direction of the busiest link (--share: so many times as long). Blocks
-have at most 256 KiB (VGG-16) or 128 KiB; the solver schedules them (--policy). Four
-schedules:
+have at most 128 KiB, or one row; the solver schedules them (--policy). Four schedules:
 
     one device    everything that is communicated is reduced to device 0, copies in line
     assigned      every block has an owner (--assign-devices, by-block), copies in line
@@ -23,8 +22,8 @@ parameters that the step before has left. The bound is the largest of the busies
 device's compute, the bytes of the busiest link at its rate (of payload: 1448 of
 1514 bytes), the bytes of the busiest copy engine, and the bound that --schedule-comm
 proves from dependences, for any messages that cost nothing but their bytes
-(docs/scheduling.md), all as the overlapped schedule has them. The links are slow enough for the processors of a small machine
-to be idle most of the time, which "processors" shows: user and system time of all
+(docs/scheduling.md), all as the overlapped schedule has them. The links are slow
+enough for the processors of a small machine to be idle most of the time, which "processors" shows: user and system time of all
 processes, of what the machine has. Everything runs at real-time priority if that
 is allowed.
 
@@ -53,7 +52,7 @@ MODELS = {"vgg16": 128, "resnet50": 128}  # samples of the profile
 STEPS = {"vgg16": 4, "resnet50": 10}
 TRAINERS, SERVERS, DEVICES = 2, 2, 4
 COPY_MB_PER_S, MEMORY_GB_PER_S, GFLOPS = 12000, 900, 15000  # of a device that is not slowed down
-BLOCK_ELEMENTS = {"vgg16": 1 << 16, "resnet50": 1 << 15}
+BLOCK_ELEMENTS = 1 << 15
 STAGING_BYTES = 5 << 28  # so many as one step of VGG-16 uses
 FEW_STAGING_BYTES = 512 << 20
 PAYLOAD = 1448 / 1514
@@ -130,7 +129,7 @@ class Model:
     def dependences(self, schedule):
         """Seconds of the bound that dependences prove, where messages cost only their bytes."""
         written = call(tool("cs-opt"), self.path, f"--cs-parameter-server-pipeline=servers={SERVERS} cluster={self.free} "
-                       f"schedule=fifo max-block-elements={BLOCK_ELEMENTS[self.name]} {SCHEDULES[schedule]}")
+                       f"schedule=fifo max-block-elements={BLOCK_ELEMENTS} {SCHEDULES[schedule]}")
         return int(re.search(r" bound_ns = (\d+)", written)[1]) / 1e9
 
     def compile(self, schedule):
@@ -138,7 +137,7 @@ class Model:
         stem = self.folder / f"{self.name}-{schedule.replace(' ', '-')}"
         scheduled, plan = stem.with_suffix(".mlir"), stem.with_suffix(".plan")
         call(tool("cs-opt"), self.path, f"--cs-parameter-server-pipeline=servers={SERVERS} cluster={self.cluster} "
-             f"schedule={self.policy} max-block-elements={BLOCK_ELEMENTS[self.name]} {SCHEDULES[schedule]}", "-o", scheduled)
+             f"schedule={self.policy} max-block-elements={BLOCK_ELEMENTS} {SCHEDULES[schedule]}", "-o", scheduled)
         call(tool("cs-translate"), "--mlir-to-plan", scheduled, "-o", plan)
         return plan, self.bounds(scheduled.read_text()) | {"dependences": self.dependences(schedule)}
 
