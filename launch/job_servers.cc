@@ -58,9 +58,10 @@ absl::StatusOr<std::string> JobServers::BeginOne(int number, runtime::ProfileRec
   service.trainers = image_->nodes();
   service.plan_digest = image_->digest();
   service.block_bytes = transport::ParameterBlockBytes(image_->plan(), number);
-  for (const runtime::BlockProgram &block : image_->servers().servers[size_t(number)].blocks)
+  const runtime::ServerProgram &program = image_->servers().servers[size_t(number)];
+  for (const runtime::BlockProgram &block : program.blocks)
     service.block_rows.push_back(block.rows.gradient);
-  service.block_priorities = transport::ParameterBlockPriorities(image_->plan(), number);
+  service.block_priorities = transport::PullPriorities(program);
   service.address = place->listen;
   service.security = doors.security;
   service.log = job_->log();
@@ -119,8 +120,8 @@ runtime::ConnectServersFunction JobServers::connector() const {
     client.trainers = image_->nodes();
     client.plan_digest = image_->digest();
     client.servers = addresses_;
-    for (size_t server = 0; server < addresses_.size(); ++server)
-      client.block_priorities.push_back(transport::ParameterBlockPriorities(image_->plan(), int(server)));
+    for (const runtime::ServerProgram &server : image_->servers().servers)
+      client.block_priorities.push_back(transport::PushPriorities(server));
     for (const plan::Function &f : image_->plan().functions())
       if (f.is_step()) client.credit_bytes = f.credit_bytes();
     client.security = job_->doors().security;

@@ -68,7 +68,8 @@ template <typename Options>
 static void addSchedule(OpPassManager &manager, const Options &options) {
   // A message is copied through staging memory as a whole.
   int64_t messageBytes = options.messageBytes;
-  if (options.copies == "overlap" && options.stagingBytes != 0 &&
+  bool isBounded = options.copies == "overlap" && options.stagingBytes != 0;
+  if (isBounded &&
       (messageBytes == 0 || options.stagingBytes < messageBytes))
     messageBytes = options.stagingBytes;
   bool cutBlocks = true;
@@ -82,6 +83,7 @@ static void addSchedule(OpPassManager &manager, const Options &options) {
        .memoryLimit = options.memoryLimit,
        .messageBytes = messageBytes,
        .cutBlocks = cutBlocks,
+       .turns = isBounded,
        .bucketBytes = options.bucketBytes,
        .firstBucketBytes = options.firstBucketBytes}));
 }

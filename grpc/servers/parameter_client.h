@@ -33,7 +33,7 @@ struct ParameterClientOptions {
   uint64_t plan_digest = 0;
   uint64_t run_digest = 0;           // the same of all trainers
   std::vector<std::string> servers;  // addresses, as those listen on
-  // Of each server: ParameterBlockPriorities. Empty: all equally urgent.
+  // Of each server: PushPriorities. Empty: all equally urgent.
   std::vector<std::vector<int32_t>> block_priorities;
   SecurityOptions security;
   // Bytes of pushes on the way to a server that it has not taken yet, at most, so

@@ -27,6 +27,7 @@
 #include "absl/time/time.h"
 #include "grpc/base/security.h"
 #include "runtime/program/rows_message.h"
+#include "runtime/program/server_program.h"
 
 namespace commsched::plan {
 class Plan;
@@ -47,7 +48,7 @@ struct ParameterServiceOptions {
   // The same of what is pushed to a block of rows, in place of its bytes; of
   // others, and of those that are not in it, without rows.
   std::vector<runtime::RowLayout> block_rows;
-  // The same of ParameterBlockPriorities; empty: all equally urgent.
+  // Of each block, PullPriorities: of what is handed out; empty: all equally urgent.
   std::vector<int32_t> block_priorities;
   // "host:port", "[ipv6]:port" or "unix:path". Without TLS and a token it must
   // be a loopback address or a socket file.
@@ -81,10 +82,10 @@ struct ParameterServiceOptions {
 // Bytes of each block of a server of `plan`, which a runtime has loaded.
 std::vector<size_t> ParameterBlockBytes(const plan::Plan &plan, int server);
 
-// How urgent the trainers' step says that each of them is: the smaller, the
-// earlier its messages go.
-std::vector<int32_t> ParameterBlockPriorities(const plan::Plan &plan,
-                                              int server);
+// How urgent the trainers' step says that each block's messages to and from its server
+// are: the smaller, the earlier they go.
+std::vector<int32_t> PushPriorities(const runtime::ServerProgram &server);
+std::vector<int32_t> PullPriorities(const runtime::ServerProgram &server);
 
 class ParameterService {
  public:

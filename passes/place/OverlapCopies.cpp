@@ -6,8 +6,9 @@
 
 #include "llvm/ADT/StringSet.h"
 
-#include "passes/layout/StagingRing.h"
 #include "passes/place/Devices.h"
+#include "passes/place/StagingPlaces.h"
+#include "passes/support/Module.h"
 
 namespace commsched {
 #define GEN_PASS_DEF_OVERLAPRPCMEMCPY
@@ -32,16 +33,6 @@ Operation &contentOf(cs::StartOp start) {
 bool holdsCopy(cs::StartOp start) { return isa<cs::CopyOp>(contentOf(start)); }
 bool holdsSend(cs::StartOp start) { return isa<cs::SendOp>(contentOf(start)); }
 
-/// A staging buffer: from the start that fills it to the one that frees it.
-struct Staging {
-  cs::StartOp fills;
-  cs::StartOp communication;
-  cs::AwaitOp await;    // of the communication
-  cs::StartOp toDevice; // null for a send
-  int64_t bytes;
-  cs::StartOp frees() { return toDevice ? toDevice : communication; }
-};
-
 class Overlapper {
 public:
   Overlapper(func::FuncOp func, StringRef mode, int64_t stagingBytes)
@@ -54,7 +45,6 @@ private:
   LogicalResult check();
   LogicalResult stage(cs::StartOp start);
   void startDeviceCopies();
-  LogicalResult bound();
   void tell();
 
   int64_t priorityOf(cs::CopyOp copy);
@@ -322,39 +312,6 @@ void Overlapper::startDeviceCopies() {
   }
 }
 
-LogicalResult Overlapper::bound() {
-  StagingRing ring(limit);
-  for (auto [i, staging] : llvm::enumerate(stagings)) {
-    if (staging.bytes > limit)
-      return staging.communication.emitOpError()
-             << "\"" << staging.communication.getKey() << "\" needs "
-             << staging.bytes << " bytes of staging memory, more than "
-             << "staging-bytes, " << limit;
-    SmallVector<Value> after(staging.fills.getAfter());
-    StagingRing::Place place = ring.place(i, staging.bytes);
-    staging.fills->setAttr(kStagingAttr, OpBuilder(staging.fills)
-                                             .getI64IntegerAttr(place.offset));
-    for (unsigned earlier : place.before) {
-      Staging &other = stagings[earlier];
-      cs::StartOp frees = other.frees();
-      // Its memory is needed before its value is.
-      if (staging.fills->isBeforeInBlock(frees)) {
-        other.await->moveBefore(staging.fills);
-        frees->moveBefore(staging.fills);
-      }
-      if (!llvm::is_contained(after, frees.getFuture()))
-        after.push_back(frees.getFuture());
-      remarkAt(staging.fills.getLoc(), "overlap-rpc-memcpy", func.getName(),
-               "staging", [&](raw_ostream &os) {
-                 os << "\"" << staging.fills.getKey() << "\" waits for \""
-                    << frees.getKey() << "\" to free its staging memory";
-               });
-    }
-    staging.fills.getAfterMutable().assign(after);
-  }
-  return success();
-}
-
 void Overlapper::tell() {
   remarkAt(func.getLoc(), "overlap-rpc-memcpy", func.getName(), "copies",
            [&](raw_ostream &os) {
@@ -395,8 +352,10 @@ LogicalResult Overlapper::run() {
   for (cs::StartOp start : starts)
     if (failed(stage(start)))
       return failure();
-  if (limit > 0 && !inLine && failed(bound()))
+  if (limit > 0 && !inLine && failed(giveStagingPlaces(func, stagings, limit)))
     return failure();
+  for (const Staging &staging : stagings) // no further use
+    cs::StartOp(staging.communication)->removeAttr(kTurnAttr);
   tell();
   return success();
 }

@@ -76,7 +76,9 @@ def OverlapRpcMemcpy : Pass<"overlap-rpc-memcpy", "::mlir::ModuleOp"> {
 
     At most `staging-bytes` of staging memory of a node are in use at once: the
     staging area is a ring in which every buffer has a place, and the start that
-    fills a buffer is `after` what frees those that had its place before.
+    fills a buffer is `after` what frees those that had its place before. Places are
+    given by the turns of `--schedule-comm=turns=true`, as far as data allows, in whose
+    order the ops are put; without turns, in the order of the program.
 
     With `mode=devices` device and host have one memory: only copies between devices
     are started. With `mode=in-line` the same copies are `cs.copy` ops between the others,

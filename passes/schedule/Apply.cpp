@@ -6,10 +6,13 @@
 #include "passes/schedule/StepCosts.h"
 #include "passes/schedule/solver/Chains.h"
 #include "passes/schedule/solver/Order.h"
+#include "passes/schedule/solver/Timeline.h"
 
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
+#include <map>
 #include <tuple>
 #include <utility>
 
@@ -245,16 +248,48 @@ std::vector<StartRequest> commsched::requestsOf(const StepProblem &step,
   return requests;
 }
 
+void commsched::addTurns(const StepProblem &step, const schedule::Schedule &schedule,
+                         std::vector<StartRequest> &requests) {
+  schedule::Timeline timeline = schedule::traceSchedule(step.problem, schedule);
+  // By message and stage.
+  std::map<std::pair<unsigned, unsigned>, schedule::Time> begins;
+  for (const schedule::Timeline::Transfer &transfer : timeline.transfers)
+    if (transfer.step == timeline.firstStep)
+      begins[{transfer.message, transfer.stage}] = transfer.begin;
+  std::vector<std::pair<schedule::Time, size_t>> order; // and the request
+  for (auto [i, message] : llvm::enumerate(schedule.messages)) {
+    const StepProblem::Part &part = partOf(step, message);
+    auto add = [&](unsigned stage) {
+      auto found = begins.find({static_cast<unsigned>(i), stage});
+      order.emplace_back(found == begins.end() ? INT64_MAX : found->second, order.size());
+    };
+    add(part.firstStage);
+    if (part.pull)
+      add(part.lastStage);
+  }
+  llvm::sort(order);
+  for (auto [turn, entry] : llvm::enumerate(order))
+    requests[entry.second].turn = static_cast<int64_t>(turn);
+}
+
 int64_t commsched::creditOf(const StepProblem &step,
                             const schedule::Schedule &schedule, int64_t rounds) {
+  // What a link carries to several servers has a credit for each of them in a run.
+  std::vector<llvm::SmallDenseSet<Attribute>> servers(step.problem.links.size());
+  for (auto [part, communication] : llvm::zip(step.parts, step.problem.communications))
+    if (auto send = dyn_cast<cs::SendOp>(part.op))
+      servers[communication.stages[part.firstStage].link].insert(send.getRoleAttr());
   int64_t least = schedule::kNoLimit;
   for (const schedule::Communication &communication : step.problem.communications) {
     size_t index = &communication - step.problem.communications.data();
     const StepProblem::Part &part = step.parts[index];
-    int64_t credit = schedule.credit[communication.stages[part.firstStage].link];
+    unsigned link = communication.stages[part.firstStage].link;
+    int64_t credit = schedule.credit[link];
     if (credit == schedule::kNoLimit)
       continue;
-    int64_t share = isa<cs::AllReduceOp>(part.op) ? rounds : part.copies;
+    int64_t share = isa<cs::AllReduceOp>(part.op)
+                        ? rounds
+                        : part.copies * std::max<int64_t>(1, servers[link].size());
     // Rounded up: what just fits must still fit.
     least = std::min(least, std::max<int64_t>(1, credit / share + (credit % share != 0)));
   }

@@ -45,6 +45,11 @@ schedule::Schedule inParts(const StepProblem &step, schedule::Schedule schedule,
 std::vector<StartRequest> requestsOf(const StepProblem &step,
                                      const schedule::Schedule &schedule);
 
+/// Numbers the requests, which are requestsOf(): a message sooner on its link has a smaller
+/// turn, where the schedule runs as its problem says and repeats itself.
+void addTurns(const StepProblem &step, const schedule::Schedule &schedule,
+              std::vector<StartRequest> &requests);
+
 /// Bytes that the runtime lets be on the way on a link: those of the round that each
 /// of the messages is in. 0: no limit.
 int64_t creditOf(const StepProblem &step, const schedule::Schedule &schedule,

@@ -186,6 +186,8 @@ private:
       keep(step, cluster, problem, solution);
     record(step.function(), cluster, problem, solution);
     std::vector<StartRequest> requests = requestsOf(problem, solution.schedule);
+    if (turns)
+      addTurns(problem, solution.schedule, requests);
     // The step then ends with updates that wait, and the next one begins behind them.
     if (solution.schedule.barrier)
       for (cs::FragmentOp fragment : problem.late)

@@ -5,6 +5,7 @@
 
 #include "ir/CsGroups.h"
 #include "mlir/IR/Builders.h"
+#include "passes/support/Module.h"
 
 using namespace mlir;
 using namespace commsched;
@@ -17,6 +18,11 @@ Value payloadOf(Operation *communication) {
     return send.getValues();
   return communication->getNumResults() ? communication->getResult(0)
                                         : communication->getOperand(0);
+}
+
+void addTurn(cs::StartOp start, const StartRequest &request) {
+  if (request.turn)
+    start->setAttr(kTurnAttr, Builder(start).getI64IntegerAttr(*request.turn));
 }
 
 class Starts {
@@ -61,6 +67,7 @@ void Starts::startWhole(Operation *op, const StartRequest &request) {
       builder, op->getLoc(), cs::FutureType::get(op->getContext(), placed),
       communication.getCommunicationKey(), op->getOperands(), after,
       request.priority, gather);
+  addTurn(start, request);
   starts[op] = start;
   builder.setInsertionPoint(firstUsers.lookup(op));
   auto await = cs::AwaitOp::create(builder, op->getLoc(), start.getFuture());
@@ -108,6 +115,7 @@ void Starts::startPieces(Operation *op, unsigned index) {
                                    cs::FutureType::get(op->getContext(), type),
                                    request.key, packed, ValueRange(),
                                    request.priority, gather);
+  addTurn(start, request);
   builder.setInsertionPoint(user);
   awaits[index] = cs::AwaitOp::create(builder, loc, start.getFuture());
   Block *body = builder.createBlock(&start.getBody());

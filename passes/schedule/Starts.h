@@ -25,6 +25,7 @@ struct StartRequest {
   std::string key;   ///< if not whole
   int64_t priority = 0;
   std::optional<int64_t> gatherPriority;
+  std::optional<int64_t> turn; ///< kTurnAttr
 };
 
 /// Each communication of the step is covered by requests exactly once. Requests of

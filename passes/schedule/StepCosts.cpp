@@ -45,7 +45,10 @@ StepCosts::StepCosts(const StepCommunications &step, cs::ClusterOp cluster,
       overhead(overheadOf(cluster.getInter())),
       latency(cluster.getInter().getLatencyNs()) {
   // A trainer's link carries its own bytes to all servers, a server's those of all
-  // trainers to it.
+  // trainers to it. Only one of them is looked at: where that of a server is hardly
+  // busier, the trainer's, as that is shared with what goes to the other servers. So the
+  // bound is the trainer's, which holds.
+  constexpr int64_t kHardly = 100; // a hundredth
   int64_t total = 0;
   llvm::MapVector<Operation *, int64_t> loads;
   for (Operation *op : step.all())
@@ -55,7 +58,7 @@ StepCosts::StepCosts(const StepCommunications &step, cs::ClusterOp cluster,
       loads[step.serverOf(op)] += bytes;
     }
   for (auto [server, bytes] : loads)
-    if (static_cast<__int128>(bytes) * ranks > total)
+    if (static_cast<__int128>(bytes) * ranks > static_cast<__int128>(total) + total / kHardly)
       narrow.insert(server);
   findBusiest();
 }

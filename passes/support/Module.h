@@ -17,6 +17,9 @@ namespace commsched {
 inline constexpr llvm::StringLiteral kCollectiveAttr = "cs.collective";
 inline constexpr llvm::StringLiteral kReductionAttr = "cs.reduction";
 inline constexpr llvm::StringLiteral kRootAttr = "cs.root";
+// On a cs.start (i64): its place in the order in which the schedule expects that the
+// messages of a step are sent and come.
+inline constexpr llvm::StringLiteral kTurnAttr = "cs.turn";
 
 /// The cluster of the module; an error at the module if there is not exactly
 /// one.

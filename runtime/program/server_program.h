@@ -50,6 +50,9 @@ struct BlockProgram {
   // What is only handed back: neither waits for the schedule nor holds it up.
   bool apart = false;
   int function = -1;  // index in Program::functions of the server; else -1
+  // How urgent the trainers' step says that what it pushes and pulls is: of one step the
+  // smaller goes first.
+  int32_t push_priority = 0, pull_priority = 0;
   RowBlockProgram rows;
 };
 

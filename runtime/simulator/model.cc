@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -140,6 +141,18 @@ absl::Status AddClasses(const SimulationOptions &options, Model *model) {
   return absl::OkStatus();
 }
 
+// The order in which FrameStream::PutData sends what blocks have of one step.
+std::vector<uint32_t> TurnsOf(const std::vector<BlockProgram> &blocks,
+                              int32_t BlockProgram::*priority) {
+  std::vector<uint32_t> order(blocks.size()), turns(blocks.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+    return blocks[a].*priority < blocks[b].*priority;
+  });
+  for (uint32_t i = 0; i < order.size(); ++i) turns[order[i]] = i;
+  return turns;
+}
+
 absl::Status AddServers(const PlanImage &image, const SimulationOptions &options,
                         const MeasuredCosts &measured, Model *model) {
   const ServersProgram &servers = image.servers();
@@ -175,6 +188,8 @@ absl::Status AddServers(const PlanImage &image, const SimulationOptions &options
       if (!t.ok()) return t.status();
       server.update_ns.push_back(*t);
     }
+    server.push_turn = TurnsOf(own.blocks, &BlockProgram::push_priority);
+    server.pull_turn = TurnsOf(own.blocks, &BlockProgram::pull_priority);
     model->server.push_back(std::move(server));
     RankClass links = Links(options, model->link, model->workers + k);
     model->server_links.push_back(links);

@@ -11,6 +11,11 @@
 
 namespace commsched::runtime::simulator {
 
+// In the order of FrameStream::PutData.
+static uint64_t NumberOf(const std::vector<uint32_t> &turns, const Message &message) {
+  return message.call * turns.size() + turns[message.communication];
+}
+
 uint32_t Simulation::ServerChannel(Rank *rank, int server) {
   auto [it, is_new] = rank->channels.try_emplace(model_.workers + server, 0);
   if (is_new) {
@@ -85,8 +90,10 @@ void Simulation::SendToServer(uint32_t pending) {
   message.channel = channel;
   message.communication = of.message.block;
   message.call = call;
-  message.number = messages_++;
-  message.bytes = push ? model_.server[of.message.server].push_bytes[of.message.block] : 0;
+  const ModelServer &server = model_.server[of.message.server];
+  message.number = NumberOf(server.push_turn, message);
+  message.priority = push ? 0 : -1;
+  message.bytes = push ? server.push_bytes[of.message.block] : 0;
   message.sender = pending;
   network_.Ready(m);
 }
@@ -145,7 +152,7 @@ void Simulation::Reply(int index, uint32_t block, uint32_t rank, uint32_t pendin
   message.channel = channel;
   message.communication = block;
   message.call = pending_[pending].call;
-  message.number = messages_++;
+  message.number = NumberOf(model_.server[size_t(index)].pull_turn, message);
   message.bytes = model_.server[size_t(index)].pull_bytes[block];
   message.sender = pending;
   network_.Ready(m);

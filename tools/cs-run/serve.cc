@@ -61,9 +61,8 @@ runtime::ConnectServersFunction ServersConnector(
   const int trainers = image.nodes();
   const uint64_t digest = image.digest();
   std::vector<std::vector<int32_t>> priorities;
-  for (size_t server = 0; server < image.servers().servers.size(); ++server)
-    priorities.push_back(
-        transport::ParameterBlockPriorities(image.plan(), int(server)));
+  for (const runtime::ServerProgram &server : image.servers().servers)
+    priorities.push_back(transport::PushPriorities(server));
   uint64_t credit = 0;
   for (const plan::Function &f : image.plan().functions())
     if (f.is_step()) credit = f.credit_bytes();
@@ -128,11 +127,10 @@ absl::Status Serve(
   service_options.plan_digest = image->digest();
   service_options.block_bytes =
       transport::ParameterBlockBytes(image->plan(), options.index);
-  for (const runtime::BlockProgram &block :
-       image->servers().servers[size_t(options.index)].blocks)
+  const runtime::ServerProgram &program = image->servers().servers[size_t(options.index)];
+  for (const runtime::BlockProgram &block : program.blocks)
     service_options.block_rows.push_back(block.rows.gradient);
-  service_options.block_priorities =
-      transport::ParameterBlockPriorities(image->plan(), options.index);
+  service_options.block_priorities = transport::PullPriorities(program);
   service_options.address = options.listen;
   service_options.security = *std::move(security);
   service_options.log = RefusalLog(options);

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 // RUN: cs-opt --cs-all-reduce-pipeline="copies=overlap staging-bytes=1000" %s -o %t1
-// RUN: cs-opt --insert-dist-comm --replicate-devices --assign-devices --schedule-comm --expand-collectives --overlap-rpc-memcpy=staging-bytes=1000 --verify-distributed %s -o %t2
+// RUN: cs-opt --insert-dist-comm --replicate-devices --assign-devices --schedule-comm=turns=true --expand-collectives --overlap-rpc-memcpy=staging-bytes=1000 --verify-distributed %s -o %t2
 // RUN: cmp %t1 %t2
 // RUN: cs-opt --cs-all-reduce-pipeline="effort=3 reorder=true memory-limit=100000 message-bytes=1" %s -o %t3
 // RUN: cs-opt --cse --insert-dist-comm --replicate-devices=hierarchical=true --assign-devices --combine-collectives --schedule-comm="effort=3 reorder=true memory-limit=100000 message-bytes=1" --expand-collectives --overlap-rpc-memcpy=mode=devices --verify-distributed %s -o %t4

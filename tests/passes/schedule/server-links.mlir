@@ -1,0 +1,28 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// RUN: cs-opt --insert-dist-comm="mode=parameter-server servers=2 min-block-elements=1" --extract-problem %s | FileCheck %s
+// RUN: sed 's/2001x10/3x10/g' %s | cs-opt --insert-dist-comm="mode=parameter-server servers=2 min-block-elements=1" --extract-problem | FileCheck %s --check-prefix=BUSIER
+// RUN: cs-opt --cs-parameter-server-pipeline="servers=2 schedule=bytescheduler min-block-elements=1" %s | FileCheck %s --check-prefix=CREDIT
+
+// A server that gets 1001 of 2001 rows is hardly busier than a trainer's link, which carries what
+// goes to both; one that gets 2 of 3 is.
+
+cs.cluster @node nodes = 2 devices = 1 device = <kind = cuda, gflops = 40, gb_per_s = 20>
+    intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
+
+// CHECK-NOT: cs.problem.link "server
+// CHECK-DAG: cs.problem.link "up"
+// CHECK-DAG: cs.problem.link "down"
+// CHECK-NOT: cs.problem.link "server
+// BUSIER-DAG: cs.problem.link "server.0.in"
+// BUSIER-DAG: cs.problem.link "server.0.out"
+// The policy's credit on the link, 16 MiB, is for both servers.
+// CREDIT: credit = 8388608>
+func.func @step(%w: tensor<2001x10xf32> {cs.param = "w"}, %x: tensor<2001x10xf32> {cs.batch = "x"})
+    -> (tensor<2001x10xf32> {cs.updates = "w"}) attributes {cs.step} {
+  %g = arith.mulf %w, %x : tensor<2001x10xf32>
+  %g1 = cs.gradient %g of "w" : tensor<2001x10xf32>
+  %w1 = arith.subf %w, %g1 : tensor<2001x10xf32>
+  return %w1 : tensor<2001x10xf32>
+}

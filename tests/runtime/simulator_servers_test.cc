@@ -1,0 +1,132 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The order in which simulated trainers and parameter servers send what waits.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "tests/cases.h"
+#include "tests/runtime/simulator_plans.h"
+#include "tests/runtime/trace_spans.h"
+
+namespace commsched {
+namespace {
+
+using runtime::SimulationOptions;
+using testing::Plain;
+using testing::PlanBuilder;
+using testing::Span;
+
+// Of rank 0, in the order in which they end.
+std::vector<std::string> NamesOf(const runtime::TraceRecorder &trace, const std::string &track) {
+  std::vector<Span> spans;
+  for (const Span &span : testing::SpansOf(trace))
+    if (span.rank == 0 && span.track.rfind(track, 0) == 0) spans.push_back(span);
+  std::stable_sort(spans.begin(), spans.end(),
+                   [](const Span &a, const Span &b) { return a.end < b.end; });
+  std::vector<std::string> names;
+  for (const Span &span : spans) names.push_back(span.name);
+  return names;
+}
+
+struct Block {
+  int64_t floats = 0;
+  int push = 0, pull = 0;  // priorities
+};
+
+// One trainer has all gradients at once, and sends them to one server, which hands
+// them back.
+PlanBuilder BlocksPlan(const std::vector<Block> &blocks) {
+  PlanBuilder plan(1);
+  plan::Plan &proto = plan.proto();
+  proto.set_required_features(uint64_t{1} << plan::FEATURE_PARAMETER_SERVER |
+                              uint64_t{1} << plan::FEATURE_COST_ONLY);
+  proto.clear_objects();
+  proto.mutable_cluster()->set_inter_mbit_per_s(8);
+  plan::Role *trainer = proto.add_roles();
+  trainer->set_name("trainer");
+  trainer->set_count(1);
+  trainer->add_functions(0);
+  auto f = plan.Function("step");
+  const uint32_t made = f.Delay(1000);
+  const auto push_key = [](size_t b) { return "b" + std::to_string(b); };
+  const auto pull_key = [&](size_t b) { return push_key(b) + ".new"; };
+  for (size_t b = 0; b < blocks.size(); ++b) {
+    const uint32_t gradient = f.Arena(plan::F32, {blocks[b].floats});
+    const uint32_t value = f.Arena(plan::F32, {blocks[b].floats});
+    const uint32_t push = f.Push(push_key(b), 0, uint32_t(b), gradient, {{made}});
+    const uint32_t pull = f.Pull(pull_key(b), 0, uint32_t(b), value, {{push}});
+    f.proto()->mutable_instructions(int(push))->set_priority(blocks[b].push);
+    f.proto()->mutable_instructions(int(pull))->set_priority(blocks[b].pull);
+  }
+  plan::ParameterServers *servers = proto.mutable_parameter_servers();
+  servers->set_mode(plan::ParameterServers::SYNC);
+  plan::Server *server = servers->add_servers();
+  server->set_role(1);
+  plan::Role *role = proto.add_roles();
+  role->set_name("server.0");
+  role->set_count(1);
+  for (size_t b = 0; b < blocks.size(); ++b) {
+    const uint32_t slot = plan.Slot("#" + pull_key(b), plan::F32, {blocks[b].floats}, false);
+    proto.mutable_slots(int(slot))->set_internal(true);
+    role->add_slots(slot);
+    plan::ServerBlock *block = server->add_blocks();
+    block->set_key(push_key(b));
+    block->set_pull_key(pull_key(b));
+    block->set_function(uint32_t(proto.functions_size()));
+    block->set_slot(slot);
+    role->add_functions(uint32_t(proto.functions_size()));
+    auto hand_back = plan.Function("update." + push_key(b));
+    hand_back.Copy(hand_back.Batch(push_key(b), plan::F32, {blocks[b].floats}),
+                   hand_back.Slot(true, slot, plan::F32, {blocks[b].floats}));
+  }
+  return plan;
+}
+
+// As what was read of the plan says, by a sort.
+std::vector<std::string> InOrder(const std::vector<Block> &blocks, int Block::*priority,
+                                 const std::string &suffix) {
+  std::vector<std::tuple<int, size_t>> order;
+  for (size_t b = 0; b < blocks.size(); ++b) order.emplace_back(blocks[b].*priority, b);
+  std::sort(order.begin(), order.end());
+  std::vector<std::string> names;
+  for (auto [own, b] : order) names.push_back("b" + std::to_string(b) + suffix);
+  return names;
+}
+
+// What waits for a link goes by the priority of its own direction, then by block.
+TEST(SimulatorServers, WhatWaitsGoesByPriority) {
+  for (Cases cases = casesOf(40); cases.first < cases.end; ++cases.first) {
+    SCOPED_TRACE(cases.first);
+    std::mt19937 random(cases.first);
+    std::vector<Block> blocks(2 + random() % 6);
+    for (Block &block : blocks)
+      block = {int64_t(20000 + random() % 30000), int(random() % 4), int(random() % 4)};
+    auto plan = BlocksPlan(blocks);
+    auto image = runtime::PlanImage::Load(plan.Bytes());
+    ASSERT_TRUE(image.ok()) << image.status();
+    // Up all at once, so that the values wait for the way down, and the reverse.
+    for (bool up : {true, false}) {
+      runtime::TraceRecorder trace{runtime::Clock::time_point()};
+      SimulationOptions options = Plain(1);
+      options.trace = &trace;
+      options.links[0] = up ? runtime::LinkRate{8, 1e6} : runtime::LinkRate{1e6, 8};
+      options.links[1] = {1e6, 1e6};
+      auto result = runtime::Simulate(**image, options);
+      ASSERT_TRUE(result.ok()) << result.status();
+      if (up) {
+        EXPECT_EQ(NamesOf(trace, "send"), InOrder(blocks, &Block::push, ""));
+        continue;
+      }
+      EXPECT_EQ(NamesOf(trace, "receive"), InOrder(blocks, &Block::pull, ".new"));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace commsched
