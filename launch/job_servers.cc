@@ -57,9 +57,10 @@ absl::StatusOr<std::string> JobServers::BeginOne(int number, runtime::ProfileRec
   service.servers = int(image_->servers().servers.size());
   service.trainers = image_->nodes();
   service.plan_digest = image_->digest();
-  service.block_bytes = transport::ParameterBlockBytes(image_->plan(), number);
-  for (const runtime::BlockProgram &block : image_->servers().servers[size_t(number)].blocks)
+  for (const runtime::BlockProgram &block : image_->servers().servers[size_t(number)].blocks) {
+    service.block_bytes.push_back(block.pushed().bytes);
     service.block_rows.push_back(block.rows.gradient);
+  }
   service.block_priorities = transport::ParameterBlockPriorities(image_->plan(), number);
   service.address = place->listen;
   service.security = doors.security;

@@ -42,9 +42,9 @@ struct ParameterServiceOptions {
   int servers = 1;
   int trainers = 1;  // ranks 0 .. trainers - 1
   uint64_t plan_digest = 0;
-  // Of each block of this server: ParameterBlockBytes.
+  // Of each block of this server, what is pushed to it: BlockProgram::pushed.
   std::vector<size_t> block_bytes;
-  // The same of what is pushed to a block of rows, in place of its bytes; of
+  // The same of a block of rows, in place of its bytes; of
   // others, and of those that are not in it, without rows.
   std::vector<runtime::RowLayout> block_rows;
   // The same of ParameterBlockPriorities; empty: all equally urgent.
@@ -78,11 +78,8 @@ struct ParameterServiceOptions {
   int threads = 2;
 };
 
-// Bytes of each block of a server of `plan`, which a runtime has loaded.
-std::vector<size_t> ParameterBlockBytes(const plan::Plan &plan, int server);
-
-// How urgent the trainers' step says that each of them is: the smaller, the
-// earlier its messages go.
+// How urgent the trainers' step, of a plan that a runtime has loaded, says that each block
+// of a server is: the smaller, the earlier its messages go.
 std::vector<int32_t> ParameterBlockPriorities(const plan::Plan &plan,
                                               int server);
 
