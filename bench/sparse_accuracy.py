@@ -17,7 +17,7 @@ are not trained on.
 The digits net is trained by 4 workers with the momentum of its optimizer. The Transformer
 is trained by 2 workers with Adam, with a smaller batch than in examples/ and so more steps
 for the same work: how late a gradient is counts in steps. Its sparse gradients begin with
-a warm-up, 25 % and then 6.25 % for a twentieth of the steps each (Lin et al., ICLR 2018).
+a warm-up, 25 % for a tenth of the steps and then 6.25 % for a fifth (Lin et al., ICLR 2018).
 Feedback in front of Adam is more than a delay: of n gradients that arrive at once as their
 sum, Adam makes less than of one after the other. So Adam's moments are in front of the
 selection there (Chen et al., ACM TIST 2021), and its optimizer is gradient descent with the
