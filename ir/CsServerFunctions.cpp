@@ -38,6 +38,8 @@ std::string commsched::cs::getBlockKey(StringRef key, size_t block,
   return (key + ".block" + Twine(block)).str();
 }
 
+std::string commsched::cs::getNewKey(StringRef key) { return (key + ".new").str(); }
+
 ServerDependences::ServerDependences(FunctionOpInterface function) {
   for (Operation &op : function.getFunctionBody().front()) {
     Collects own;

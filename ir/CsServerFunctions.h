@@ -28,6 +28,9 @@ mlir::FunctionOpInterface getServerOf(mlir::Operation *message,
 /// The key of block `block` of `blocks` of the table that messages call `key`.
 std::string getBlockKey(llvm::StringRef key, size_t block, size_t blocks);
 
+/// The key under which a server hands out what it makes of the gradient `key`.
+std::string getNewKey(llvm::StringRef key);
+
 /// What the ops of one server's function wait for.
 class ServerDependences {
 public:

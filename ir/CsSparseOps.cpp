@@ -275,9 +275,9 @@ LogicalResult commsched::cs::verifySparseAttribute(Operation *op, NamedAttribute
     return op->emitOpError() << "'" << name << "' belongs on an argument";
   if (name != kDensityAttr && name != kSparseMethodAttr)
     return success();
-  if (!isa<GradientOp, AllReduceOp>(op))
+  if (!isa<GradientOp, AllReduceOp, SendOp>(op))
     return op->emitOpError() << "'" << name
-                             << "' belongs on a cs.gradient or cs.all_reduce";
+                             << "' belongs on a cs.gradient, cs.all_reduce or cs.send";
   if (name == kDensityAttr) {
     auto density = dyn_cast<FloatAttr>(attr.getValue());
     if (!density || !density.getType().isF64() ||

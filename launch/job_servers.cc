@@ -57,10 +57,11 @@ absl::StatusOr<std::string> JobServers::BeginOne(int number, runtime::ProfileRec
   service.servers = int(image_->servers().servers.size());
   service.trainers = image_->nodes();
   service.plan_digest = image_->digest();
-  service.block_bytes = transport::ParameterBlockBytes(image_->plan(), number);
   const runtime::ServerProgram &program = image_->servers().servers[size_t(number)];
-  for (const runtime::BlockProgram &block : program.blocks)
+  for (const runtime::BlockProgram &block : program.blocks) {
+    service.block_bytes.push_back(block.pushed().bytes);
     service.block_rows.push_back(block.rows.gradient);
+  }
   service.block_priorities = transport::PullPriorities(program);
   service.address = place->listen;
   service.security = doors.security;

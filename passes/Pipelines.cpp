@@ -65,6 +65,32 @@ static void addCosts(OpPassManager &manager, const Options &options) {
 }
 
 template <typename Options>
+static void addSparse(OpPassManager &manager, const Options &options) {
+  // Gradients may ask for it themselves.
+  LowerSparseCommOptions sparse{.density = options.density,
+                                .method = options.sparseMethod,
+                                .minElements = options.minElements,
+                                .rules = {},
+                                .feedback = options.feedback,
+                                .momentum = options.momentum,
+                                .mask = options.mask,
+                                .secondMoment = options.secondMoment,
+                                .epsilon = options.epsilon,
+                                .squares = options.squares,
+                                .clip = options.clip,
+                                .select = options.select,
+                                .values = options.values,
+                                .unsentRate = options.unsentRate,
+                                .samples = options.msTopKSamples,
+                                .earlyStop = options.msTopKEarlyStop,
+                                .seed = options.msTopKSeed,
+                                .exactEvery = options.exactEvery,
+                                .fuseBytes = options.sparseFuseBytes};
+  llvm::append_range(sparse.rules, options.sparseRules);
+  manager.addPass(createLowerSparseComm(sparse));
+}
+
+template <typename Options>
 static void addSchedule(OpPassManager &manager, const Options &options) {
   // A message is copied through staging memory as a whole.
   int64_t messageBytes = options.messageBytes;
@@ -114,27 +140,7 @@ void commsched::buildAllReducePipeline(
     manager.addPass(createReadCosts(links));
   }
   addDevices(manager, options, hierarchical);
-  // Gradients may ask for it themselves.
-  LowerSparseCommOptions sparse{.density = options.density,
-                                .method = options.sparseMethod,
-                                .minElements = options.minElements,
-                                .rules = {},
-                                .feedback = options.feedback,
-                                .momentum = options.momentum,
-                                .mask = options.mask,
-                                .secondMoment = options.secondMoment,
-                                .epsilon = options.epsilon,
-                                .clip = options.clip,
-                                .select = options.select,
-                                .values = options.values,
-                                .unsentRate = options.unsentRate,
-                                .samples = options.msTopKSamples,
-                                .earlyStop = options.msTopKEarlyStop,
-                                .seed = options.msTopKSeed,
-                                .exactEvery = options.exactEvery,
-                                .fuseBytes = options.sparseFuseBytes};
-  llvm::append_range(sparse.rules, options.sparseRules);
-  manager.addPass(createLowerSparseComm(sparse));
+  addSparse(manager, options);
   if (options.spreadSums)
     manager.addPass(createSpreadSums());
   if (options.combine)
@@ -161,6 +167,7 @@ void commsched::buildParameterServerPipeline(
                             .merge = options.merge,
                             .placement = options.placement}));
   addDevices(manager, options, /*hierarchical=*/false);
+  addSparse(manager, options);
   addCosts(manager, options);
   addSchedule(manager, options);
   manager.addPass(createExpandCollectives({.algorithm = options.algorithm}));

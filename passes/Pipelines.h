@@ -71,8 +71,82 @@ struct DevicePipelineOptions : mlir::PassPipelineOptions<Derived> {
                              0)};
 };
 
+/// Which part of gradients travels (docs/sparse.md).
+template <typename Derived>
+struct SparsePipelineOptions : DevicePipelineOptions<Derived> {
+  typename mlir::PassPipelineOptions<Derived>::template Option<double> density{
+      *this, "density",
+      described("part of the elements of a gradient that travel: see "
+                "--lower-sparse-comm; 1: all of them",
+                1.0)};
+  typename mlir::PassPipelineOptions<Derived>::template Option<std::string> sparseMethod{
+      *this, "sparse-method",
+      described("how: auto, dense, allgather, hitopk, gtopk or oktopk; with parameter "
+                "servers auto or dense",
+                "auto")};
+  typename mlir::PassPipelineOptions<Derived>::template Option<int64_t> minElements{
+      *this, "min-elements",
+      described("gradients of fewer elements stay dense", 16384)};
+  typename mlir::PassPipelineOptions<Derived>::template ListOption<std::string> sparseRules{
+      *this, "sparse-rules",
+      llvm::cl::desc("PATTERN=DENSITY[:METHOD], for parameters by name")};
+  typename mlir::PassPipelineOptions<Derived>::template Option<bool> feedback{
+      *this, "feedback",
+      described("keep what is not sent for the next step", true)};
+  typename mlir::PassPipelineOptions<Derived>::template Option<double> momentum{
+      *this, "momentum-correction",
+      described("select from sums of velocities of this momentum", 0.0)};
+  typename mlir::PassPipelineOptions<Derived>::template Option<bool> mask{
+      *this, "mask",
+      described("with it, clear the velocity of elements that are sent", true)};
+  typename mlir::PassPipelineOptions<Derived>::template Option<double> secondMoment{
+      *this, "second-moment",
+      described("select from what Adam with this decay of squares would add", 0.0)};
+  typename mlir::PassPipelineOptions<Derived>::template Option<double> epsilon{
+      *this, "epsilon",
+      described("with it, what is added to the root of the mean of squares", 1e-8)};
+  typename mlir::PassPipelineOptions<Derived>::template Option<std::string> squares{
+      *this, "squares",
+      described("with both moments, whose squares: mean (of all ranks) or own", "mean")};
+  typename mlir::PassPipelineOptions<Derived>::template Option<double> clip{
+      *this, "clip",
+      described("bound of the norm of each gradient, times the root of the "
+                "ranks; 0: none",
+                0.0)};
+  typename mlir::PassPipelineOptions<Derived>::template Option<std::string> select{
+      *this, "select",
+      described("how elements are selected: exact, histogram, sampled or "
+                "mstopk",
+                "exact")};
+  typename mlir::PassPipelineOptions<Derived>::template Option<std::string> values{
+      *this, "values",
+      described("what selected values travel as: same, f16, bf16 or int8", "same")};
+  typename mlir::PassPipelineOptions<Derived>::template Option<double> unsentRate{
+      *this, "unsent-rate",
+      described("compute gradients at each parameter less so much of the rank's own residual", 0.0)};
+  typename mlir::PassPipelineOptions<Derived>::template Option<int64_t> msTopKSamples{
+      *this, "mstopk-samples",
+      described("of mstopk: reads that look for a threshold", 30)};
+  typename mlir::PassPipelineOptions<Derived>::template Option<bool> msTopKEarlyStop{
+      *this, "mstopk-early-stop",
+      described("of mstopk: no more reads once a threshold leaves exactly k", true)};
+  typename mlir::PassPipelineOptions<Derived>::template Option<int64_t> msTopKSeed{
+      *this, "mstopk-seed",
+      described("of mstopk: what each step's draws begin with", 0)};
+  typename mlir::PassPipelineOptions<Derived>::template Option<int64_t> sparseFuseBytes{
+      *this, "sparse-fuse-bytes",
+      described("most bytes of a message of several selections; 0: none; -1: by "
+                "the link",
+                -1)};
+  typename mlir::PassPipelineOptions<Derived>::template Option<int64_t> exactEvery{
+      *this, "exact-every",
+      described("select so in one of so many steps, and by its threshold in "
+                "the others",
+                1)};
+};
+
 struct AllReducePipelineOptions
-    : DevicePipelineOptions<AllReducePipelineOptions> {
+    : SparsePipelineOptions<AllReducePipelineOptions> {
   Option<std::string> reduction{
       *this, "reduction",
       described("how gradients of workers combine: mean or sum", "mean")};
@@ -97,74 +171,10 @@ struct AllReducePipelineOptions
       described("fewer or smaller collectives with the same results: see "
                 "--combine-collectives",
                 true)};
-  Option<double> density{
-      *this, "density",
-      described("part of the elements of a gradient that travel: see "
-                "--lower-sparse-comm; 1: all of them",
-                1.0)};
-  Option<std::string> sparseMethod{
-      *this, "sparse-method",
-      described("how: auto, dense, allgather, hitopk, gtopk or oktopk", "auto")};
-  Option<int64_t> minElements{
-      *this, "min-elements",
-      described("gradients of fewer elements stay dense", 16384)};
-  ListOption<std::string> sparseRules{
-      *this, "sparse-rules",
-      llvm::cl::desc("PATTERN=DENSITY[:METHOD], for parameters by name")};
-  Option<bool> feedback{
-      *this, "feedback",
-      described("keep what is not sent for the next step", true)};
-  Option<double> momentum{
-      *this, "momentum-correction",
-      described("select from sums of velocities of this momentum", 0.0)};
-  Option<bool> mask{
-      *this, "mask",
-      described("with it, clear the velocity of elements that are sent", true)};
-  Option<double> secondMoment{
-      *this, "second-moment",
-      described("select from what Adam with this decay of squares would add", 0.0)};
-  Option<double> epsilon{
-      *this, "epsilon",
-      described("with it, what is added to the root of the mean of squares", 1e-8)};
-  Option<double> clip{
-      *this, "clip",
-      described("bound of the norm of each gradient, times the root of the "
-                "ranks; 0: none",
-                0.0)};
-  Option<std::string> select{
-      *this, "select",
-      described("how elements are selected: exact, histogram, sampled or "
-                "mstopk",
-                "exact")};
-  Option<std::string> values{
-      *this, "values",
-      described("what selected values travel as: same, f16, bf16 or int8", "same")};
-  Option<double> unsentRate{
-      *this, "unsent-rate",
-      described("compute gradients at each parameter less so much of the rank's own residual", 0.0)};
-  Option<int64_t> msTopKSamples{
-      *this, "mstopk-samples",
-      described("of mstopk: reads that look for a threshold", 30)};
-  Option<bool> msTopKEarlyStop{
-      *this, "mstopk-early-stop",
-      described("of mstopk: no more reads once a threshold leaves exactly k", true)};
-  Option<int64_t> msTopKSeed{
-      *this, "mstopk-seed",
-      described("of mstopk: what each step's draws begin with", 0)};
-  Option<int64_t> sparseFuseBytes{
-      *this, "sparse-fuse-bytes",
-      described("most bytes of a message of several selections; 0: none; -1: by "
-                "the link",
-                -1)};
-  Option<int64_t> exactEvery{
-      *this, "exact-every",
-      described("select so in one of so many steps, and by its threshold in "
-                "the others",
-                1)};
 };
 
 struct ParameterServerPipelineOptions
-    : DevicePipelineOptions<ParameterServerPipelineOptions> {
+    : SparsePipelineOptions<ParameterServerPipelineOptions> {
   Option<int64_t> servers{*this, "servers",
                           described("number of parameter servers", 1)};
   Option<int64_t> minBlockElements{
@@ -211,7 +221,7 @@ struct ParameterServerPipelineOptions
 void buildAllReducePipeline(mlir::OpPassManager &manager,
                             const AllReducePipelineOptions &options);
 
-/// The same with --insert-dist-comm=mode=parameter-server.
+/// The same with --insert-dist-comm=mode=parameter-server, without --combine-collectives.
 void buildParameterServerPipeline(
     mlir::OpPassManager &manager,
     const ParameterServerPipelineOptions &options);

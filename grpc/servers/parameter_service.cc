@@ -210,34 +210,6 @@ absl::Status CheckOptions(const ParameterServiceOptions &options) {
 
 }  // namespace
 
-std::vector<size_t> ParameterBlockBytes(const plan::Plan &plan, int server) {
-  std::vector<size_t> bytes;
-  for (const plan::ServerBlock &block :
-       plan.parameter_servers().servers(server).blocks()) {
-    const plan::TensorType &type = plan.slots(block.slot()).type();
-    size_t size = 1;
-    switch (type.element()) {
-      case plan::F64:
-      case plan::I64:
-        size = 8;
-        break;
-      case plan::F32:
-      case plan::I32:
-        size = 4;
-        break;
-      case plan::F16:
-      case plan::BF16:
-        size = 2;
-        break;
-      default:
-        break;
-    }
-    for (int64_t dim : type.shape()) size *= static_cast<size_t>(dim);
-    bytes.push_back(size);
-  }
-  return bytes;
-}
-
 std::vector<int32_t> PushPriorities(const runtime::ServerProgram &server) {
   std::vector<int32_t> priorities;
   for (const runtime::BlockProgram &block : server.blocks)

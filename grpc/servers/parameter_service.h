@@ -43,9 +43,9 @@ struct ParameterServiceOptions {
   int servers = 1;
   int trainers = 1;  // ranks 0 .. trainers - 1
   uint64_t plan_digest = 0;
-  // Of each block of this server: ParameterBlockBytes.
+  // Of each block of this server, what is pushed to it: BlockProgram::pushed.
   std::vector<size_t> block_bytes;
-  // The same of what is pushed to a block of rows, in place of its bytes; of
+  // The same of a block of rows, in place of its bytes; of
   // others, and of those that are not in it, without rows.
   std::vector<runtime::RowLayout> block_rows;
   // Of each block, PullPriorities: of what is handed out; empty: all equally urgent.
@@ -78,9 +78,6 @@ struct ParameterServiceOptions {
   // Threads that drive the network and copy received bytes.
   int threads = 2;
 };
-
-// Bytes of each block of a server of `plan`, which a runtime has loaded.
-std::vector<size_t> ParameterBlockBytes(const plan::Plan &plan, int server);
 
 // How urgent the trainers' step says that each block's messages to and from its server
 // are: the smaller, the earlier they go.

@@ -126,6 +126,34 @@ struct InsertDistComm : commsched::impl::InsertDistCommBase<InsertDistComm> {
     return success();
   }
 
+  /// What gradients ask for themselves, with parameter servers.
+  LogicalResult checkDensities(const Program &program, const ServerOptions &options) {
+    for (const ProgramFunction &function : program.functions) {
+      func::FuncOp func = function.func;
+      WalkResult walked = func.walk([&](cs::GradientOp gradient) {
+        if (!gradient->hasAttr(cs::kDensityAttr))
+          return WalkResult::advance();
+        if (options.syncMode != cs::SyncMode::sync) {
+          gradient.emitOpError() << "'" << cs::kDensityAttr << "' needs sync-mode=sync, got: "
+                                 << cs::stringifySyncMode(options.syncMode);
+          return WalkResult::interrupt();
+        }
+        for (auto [i, role] : llvm::enumerate(function.arguments))
+          if (role.kind == ArgumentRole::Param && role.name == gradient.getParam() &&
+              isTable(function, i)) {
+            gradient.emitOpError() << "'" << cs::kDensityAttr << "' cannot be of \""
+                                   << gradient.getParam()
+                                   << "\": of a row-sparse parameter the batch's rows travel";
+            return WalkResult::interrupt();
+          }
+        return WalkResult::advance();
+      });
+      if (walked.wasInterrupted())
+        return failure();
+    }
+    return success();
+  }
+
   LogicalResult run() {
     ModuleOp module = getOperation();
     FailureOr<ServerOptions> options = readOptions();
@@ -139,14 +167,7 @@ struct InsertDistComm : commsched::impl::InsertDistCommBase<InsertDistComm> {
       return failure();
     std::unique_ptr<GradientExchange> exchange;
     if (mode == "parameter-server") {
-      WalkResult dense = module.walk([](cs::GradientOp gradient) {
-        if (!gradient->hasAttr(cs::kDensityAttr))
-          return WalkResult::advance();
-        gradient.emitOpError() << "'" << cs::kDensityAttr
-                               << "' needs mode=all-reduce: servers take all of a gradient";
-        return WalkResult::interrupt();
-      });
-      if (dense.wasInterrupted())
+      if (failed(checkDensities(*program, *options)))
         return failure();
       FailureOr<std::unique_ptr<GradientExchange>> split =
           splitStep(*program, *options);

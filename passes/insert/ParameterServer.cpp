@@ -59,10 +59,14 @@ public:
       parts = cs::SplitOp::create(builder, planned.loc, types, value)
                   .getBlocks();
     }
-    for (auto [block, part] : llvm::zip(own, parts))
-      cs::SendOp::create(builder, planned.loc, block.key, part,
-                         serverRank(builder), roleOf(builder, block.server),
-                         IntegerSetAttr());
+    for (auto [block, part] : llvm::zip(own, parts)) {
+      auto send = cs::SendOp::create(builder, planned.loc, block.key, part,
+                                     serverRank(builder), roleOf(builder, block.server),
+                                     IntegerSetAttr());
+      for (StringRef name : {cs::kDensityAttr, cs::kSparseMethodAttr})
+        if (Attribute sparse = planned.gradient->getAttr(name))
+          send->setAttr(name, sparse);
+    }
     return nullptr;
   }
 

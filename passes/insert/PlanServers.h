@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/CsServerFunctions.h"
 #include "passes/insert/ParameterBlocks.h"
 #include "passes/insert/PlanCommunications.h"
 #include "passes/insert/UpdateAnalysis.h"
@@ -33,7 +34,7 @@ struct ParameterBlock {
   std::string key;    // of its messages to the server
   int64_t begin = 0, end = 0;
   int64_t server = 0;
-  std::string newKey() const { return key + ".new"; }
+  std::string newKey() const { return cs::getNewKey(key); }
 };
 
 /// A unit as the servers have it.

@@ -250,6 +250,20 @@ private:
       diagnostic.attachNote(other->getLoc()) << "the other end is here";
       return diagnostic;
     }
+    // A list of elements is added into what the server collects.
+    CoordinatesAttr lists = sends ? CoordinatesAttr::of(tensorOf(op)) : nullptr;
+    if (lists && cast<CollectOp>(other).getReduction()) {
+      auto message = cast<RankedTensorType>(tensorOf(op));
+      if (lists.getDense() == tensorOf(other) && message.getDimSize(0) == 1 &&
+          !lists.getCounted())
+        return success();
+      InFlightDiagnostic diagnostic =
+          op->emitOpError() << "\"" << communication.key << "\" must be one list, without a "
+                            << "count, of " << tensorOf(other) << " of @" << server->name
+                            << ", got: " << message;
+      diagnostic.attachNote(other->getLoc()) << "the other end is here";
+      return diagnostic;
+    }
     if (tensorOf(op) != tensorOf(other)) {
       InFlightDiagnostic diagnostic =
           op->emitOpError() << "type of \"" << communication.key

@@ -25,12 +25,15 @@ struct PlanContext {
   std::map<std::string, unsigned> locations = {};
   /// (server, key) -> block, of what trainers push and pull.
   std::map<std::pair<unsigned, std::string>, unsigned> pushes = {}, pulls = {};
+  /// Of pushes of a part of a gradient, by server and key: what they are.
+  std::map<std::pair<unsigned, std::string>, mlir::RankedTensorType> lists = {};
   bool communicates = false;
   bool costOnly = false;
   bool usesDevices = false;  // other devices than 0, copy engines
   bool betweenRanks = false; // messages outside of exchanges
   bool usesServers = false;  // pushes, pulls, parts of buffers
   bool usesRows = false;     // of tables
+  bool usesLists = false;    // pushes of lists
   double checkSeconds = 0;   // of checks of memory
   bool usesWorkerIndex = false;
   std::map<std::string, unsigned> groups = {}; // by name

@@ -289,6 +289,8 @@ LogicalResult exportPlan(ModuleOp module, const CodeOptions &options,
     need(plan::FEATURE_PARAMETER_SERVER);
   if (context.usesRows)
     need(plan::FEATURE_ROW_SPARSE);
+  if (context.usesLists)
+    need(plan::FEATURE_SPARSE_SERVERS);
   if (context.usesWorkerIndex)
     need(plan::FEATURE_WORKER_INDEX);
   if (plan.groups_size() > 0)

@@ -39,6 +39,14 @@ FailureOr<std::vector<ServerProgram>> findServers(ModuleOp module,
       return failure();
     servers[*index] = std::move(*server);
   }
+  if (step)
+    step.walk([&](cs::SendOp send) {
+      RankedTensorType type = send.getValue().getType().getTensor();
+      auto server = cs::getServerOf(send);
+      if (server && cs::CoordinatesAttr::of(type))
+        context.lists[{static_cast<unsigned>(*cs::getServerIndex(server)),
+                       send.getKey().str()}] = type;
+    });
   for (auto [index, server] : llvm::enumerate(servers)) {
     for (auto [block, function] : llvm::enumerate(server.blocks)) {
       context.pushes[{index, function.key().str()}] = block;
@@ -161,6 +169,16 @@ LogicalResult buildServers(cs::ServersAttr attribute, std::vector<ServerProgram>
       }
       to.set_mean(!out.mean() &&
                   block.reduction() == cs::Reduction::mean);
+      if (auto found = context.lists.find(
+              {static_cast<unsigned>(server.index), block.key().str()});
+          found != context.lists.end()) {
+        RankedTensorType lists = found->second;
+        cs::CoordinatesAttr encoding = cs::CoordinatesAttr::of(lists);
+        to.mutable_lists()->set_entries(encoding.entriesOfRow(lists.getDimSize(1)));
+        to.mutable_lists()->set_values(
+            toPlan(RankedTensorType::get({}, encoding.getValues())).element());
+        context.usesLists = true;
+      }
     }
   }
   return success();

@@ -65,7 +65,8 @@ Value average(OpBuilder &builder, Location loc, double decay, Value old, Value v
 }
 
 Corrected withSecondMoments(OpBuilder &builder, Location loc, Value gradient,
-                            const Moments &moments, const CorrectionRules &rules) {
+                            const Moments &moments, const CorrectionRules &rules,
+                            int64_t ranks) {
   auto type = cast<RankedTensorType>(gradient.getType());
   auto wide = cast<RankedTensorType>(moments.squares.getType());
   auto pair = cast<RankedTensorType>(moments.weights.getType());
@@ -126,8 +127,20 @@ Corrected withSecondMoments(OpBuilder &builder, Location loc, Value gradient,
           mean = arith::DivFOp::create(in, at, velocity, args[4]);
           results.push_back(velocity);
         }
-        Value root = math::SqrtOp::create(
-            in, at, arith::DivFOp::create(in, at, squares, args[2]).getResult());
+        Value whole = arith::DivFOp::create(in, at, squares, args[2]);
+        if (hasMean && rules.squaresOfMean && ranks > 1) {
+          // What is not the mean's is noise, of which the mean of all ranks has a part.
+          Value own = arith::MulFOp::create(in, at, mean, mean);
+          Value noise = arith::MaximumFOp::create(
+              in, at, constant(in, at, element, 0),
+              arith::SubFOp::create(in, at, whole, own).getResult());
+          double less = 1 - 1 / static_cast<double>(ranks);
+          whole = arith::SubFOp::create(
+              in, at, whole,
+              arith::MulFOp::create(in, at, constant(in, at, element, less), noise)
+                  .getResult());
+        }
+        Value root = math::SqrtOp::create(in, at, whole);
         Value below =
             arith::AddFOp::create(in, at, root, constant(in, at, element, rules.epsilon));
         results[0] = arith::DivFOp::create(in, at, mean, below);
@@ -145,9 +158,10 @@ Corrected withSecondMoments(OpBuilder &builder, Location loc, Value gradient,
 } // namespace
 
 Corrected sparse::correct(OpBuilder &builder, Location loc, Value gradient,
-                          const Moments &moments, const CorrectionRules &rules) {
+                          const Moments &moments, const CorrectionRules &rules,
+                          int64_t ranks) {
   if (moments.squares)
-    return withSecondMoments(builder, loc, gradient, moments, rules);
+    return withSecondMoments(builder, loc, gradient, moments, rules, ranks);
   if (!moments.velocity)
     return {gradient, {}};
   auto type = cast<RankedTensorType>(gradient.getType());

@@ -17,6 +17,8 @@ struct CorrectionRules {
   double momentum = 0;     // 0: none
   double secondMoment = 0; // decay of the mean of squares; 0: none
   double epsilon = 1e-8;   // added to its root
+  /// With both: the squares of the mean of all ranks, as far as a rank's own tell.
+  bool squaresOfMean = true;
 
   bool any() const { return momentum > 0 || secondMoment > 0; }
 };
@@ -39,13 +41,14 @@ struct MomentTypes {
 };
 MomentTypes momentTypes(mlir::RankedTensorType type, const CorrectionRules &rules);
 
-/// Of tensors: what to apply in place of `gradient`, and the new state.
+/// Of tensors: what to apply in place of `gradient`, one of `ranks` that are combined, and
+/// the new state.
 struct Corrected {
   mlir::Value direction;
   Moments next;
 };
 Corrected correct(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value gradient,
-                  const Moments &moments, const CorrectionRules &rules);
+                  const Moments &moments, const CorrectionRules &rules, int64_t ranks);
 
 /// How often memory of the tensor's size is read or written by that.
 int64_t passesOfCorrection(const CorrectionRules &rules);

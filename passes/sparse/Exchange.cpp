@@ -260,32 +260,14 @@ FailureOr<Value> Exchanger::ofShards() {
 
 /// Gradients are computed at the parameter less what this rank has kept of it.
 LogicalResult Exchanger::computeAhead(const Kept &kept) {
-  auto found = forward.find(key);
-  if (options.rules.unsentRate == 0 || found == forward.end())
+  if (options.rules.unsentRate == 0 || !forward.contains(key))
     return success();
   if (gradient.isOfDevices())
     return op.emitOpError() << "of \"" << key << "\" cannot have an unsent rate on nodes of "
                             << gradient.ofDevices().size()
                             << " devices: their parameters are the owner's";
-  Value param = found->second.param;
-  builder.setInsertionPointToStart(&func.front());
-  RankedTensorType type = placedType(param).getTensor();
-  FragmentMaker maker(builder, op.getLoc(), "unsent." + key, {param, kept.residual}, type,
-                      2 * type.getNumElements(), 3 * place::bytesOf(placedType(param)),
-                      /*deferred=*/false, gradient.hasBody());
-  if (maker.hasBody()) {
-    OpBuilder &in = maker.inside;
-    Value rate = arith::ConstantOp::create(
-        in, op.getLoc(),
-        DenseElementsAttr::get(
-            type, FloatAttr::get(type.getElementType(), options.rules.unsentRate)));
-    Value unsent = arith::MulFOp::create(in, op.getLoc(), rate, maker.argument(1));
-    Value ahead = arith::SubFOp::create(in, op.getLoc(), maker.argument(0), unsent);
-    maker.finish(op.getLoc(), ahead);
-  }
-  for (OpOperand *use : found->second.uses)
-    use->set(maker.fragment.getOutputs().front());
-  builder.setInsertionPoint(op);
+  sparse::computeAhead(func, op.getLoc(), key, forward, kept.residual,
+                       options.rules.unsentRate, gradient.hasBody());
   return success();
 }
 
@@ -341,7 +323,7 @@ LogicalResult Exchanger::correctResult() {
   if (maker.hasBody()) {
     auto [direction, next] =
         correct(maker.inside, op.getLoc(), maker.argument(0),
-                moments->with(maker.arguments().drop_front()), rules);
+                moments->with(maker.arguments().drop_front()), rules, /*ranks=*/1);
     SmallVector<Value> returned{direction};
     llvm::append_range(returned, next.present());
     maker.finish(op.getLoc(), returned);

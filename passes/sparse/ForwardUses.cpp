@@ -3,6 +3,9 @@
 
 #include "passes/sparse/ForwardUses.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "passes/place/Devices.h"
+#include "passes/sparse/FragmentMaker.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -10,14 +13,14 @@ using namespace commsched;
 using namespace commsched::sparse;
 
 FailureOr<ForwardUses> sparse::findForwardUses(func::FuncOp func,
-                                               ArrayRef<cs::AllReduceOp> gradients) {
+                                               ArrayRef<Operation *> gradients) {
   llvm::SetVector<Operation *> computing;
   auto add = [&](Operation *op) {
     for (Value operand : op->getOperands())
       if (Operation *made = operand.getDefiningOp())
         computing.insert(made);
   };
-  for (cs::AllReduceOp op : gradients)
+  for (Operation *op : gradients)
     add(op);
   for (size_t i = 0; i < computing.size(); ++i)
     add(computing[i]);
@@ -56,4 +59,29 @@ FailureOr<ForwardUses> sparse::findForwardUses(func::FuncOp func,
       }
   }
   return found;
+}
+
+void sparse::computeAhead(func::FuncOp func, Location loc, StringRef key,
+                          const ForwardUses &forward, Value residual, double rate,
+                          bool withBody) {
+  auto found = forward.find(key);
+  if (rate == 0 || found == forward.end())
+    return;
+  Value param = found->second.param;
+  OpBuilder builder(&func.front(), func.front().begin());
+  RankedTensorType type = place::placedType(param).getTensor();
+  FragmentMaker maker(builder, loc, ("unsent." + key).str(), {param, residual}, type,
+                      2 * type.getNumElements(), 3 * place::bytesOf(place::placedType(param)),
+                      /*deferred=*/false, withBody);
+  if (maker.hasBody()) {
+    OpBuilder &in = maker.inside;
+    Value factor = arith::ConstantOp::create(
+        in, loc,
+        DenseElementsAttr::get(type, FloatAttr::get(type.getElementType(), rate)));
+    Value unsent = arith::MulFOp::create(in, loc, factor, maker.argument(1));
+    Value ahead = arith::SubFOp::create(in, loc, maker.argument(0), unsent);
+    maker.finish(loc, ahead);
+  }
+  for (OpOperand *use : found->second.uses)
+    use->set(maker.fragment.getOutputs().front());
 }

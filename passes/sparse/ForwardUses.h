@@ -19,10 +19,16 @@ struct ForwardUse {
 /// By the name of the parameter.
 using ForwardUses = llvm::StringMap<ForwardUse>;
 
-/// Uses that `gradients` depend on. An error if something that is returned depends on
+/// Uses that `gradients`, ops that begin to exchange them, depend on. An error if something that is returned depends on
 /// such a use without a communication that makes it alike on all ranks.
 llvm::FailureOr<ForwardUses> findForwardUses(mlir::func::FuncOp func,
-                                             llvm::ArrayRef<cs::AllReduceOp> gradients);
+                                             llvm::ArrayRef<mlir::Operation *> gradients);
+
+/// Puts the parameter `key` less `rate` times what is kept of its gradient in the place of
+/// its uses, by a fragment at the beginning of `func`. Uses it has none of: nothing.
+void computeAhead(mlir::func::FuncOp func, mlir::Location loc, llvm::StringRef key,
+                  const ForwardUses &forward, mlir::Value residual, double rate,
+                  bool withBody);
 
 } // namespace commsched::sparse
 

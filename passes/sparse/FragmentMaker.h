@@ -48,6 +48,17 @@ struct SelectedInside {
 SelectedInside selectInside(const SelectionContext &context, FragmentMaker &maker,
                             const Kept &kept, int64_t ranks);
 
+/// Its parts: `from` scaled as the rules want it, of so many ranks that select; what is
+/// selected, in the fragment `label` at `in`, with the values of what is kept; and the
+/// message of that, whose rounding goes to the residual.
+mlir::Value clipped(mlir::OpBuilder &in, mlir::Location loc, mlir::Value from,
+                    const SelectionRules &rules, int64_t ranks);
+SelectedInside selectFrom(const SelectionContext &context, mlir::OpBuilder &in,
+                          llvm::StringRef label, mlir::Value from, const Kept &own,
+                          int64_t ranks);
+mlir::Value packSelected(const SelectionContext &context, mlir::OpBuilder &in,
+                         SelectedInside &selected);
+
 /// How often the tensor's memory is read or written by that, apart from what is
 /// selected.
 int64_t passesOfSelection(const SelectionRules &rules, const Kept &kept);

@@ -19,6 +19,7 @@
 #include "passes/sparse/Policy.h"
 #include "passes/sparse/Predict.h"
 #include "passes/sparse/Regions.h"
+#include "passes/sparse/ServerLists.h"
 #include "passes/support/Module.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/MathExtras.h"
@@ -62,6 +63,8 @@ private:
     if (!(secondMoment >= 0 && secondMoment < 1))
       return refuse("second-moment must be at least 0 and below 1, got: " +
                     Twine(std::to_string(secondMoment)));
+    if (squares != "mean" && squares != "own")
+      return refuse("squares must be mean or own, got: " + squares);
     if (!(epsilon > 0 && std::isfinite(epsilon)))
       return refuse("epsilon must be above 0, got: " + Twine(std::to_string(epsilon)));
     if (momentum > 0 && secondMoment == 0 && !feedback)
@@ -106,6 +109,8 @@ private:
       if (auto name = func.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
                                                         cs::CsDialect::kParamAttr))
         params.insert(name.getValue());
+    if (auto servers = func->getAttrOfType<cs::ServersAttr>(cs::CsDialect::kServersAttr))
+      return lowerToServers(func, servers, policy);
     SmallVector<cs::AllReduceOp> gradients;
     for (auto op : func.front().getOps<cs::AllReduceOp>()) {
       if (op.getGroup() && (op->hasAttr(cs::kDensityAttr) || op->hasAttr(cs::kSparseMethodAttr)))
@@ -125,13 +130,16 @@ private:
         others.insert(&op);
     ForwardUses forward;
     if (unsentRate > 0) {
-      FailureOr<ForwardUses> found = findForwardUses(func, gradients);
+      SmallVector<Operation *> begins(gradients.begin(), gradients.end());
+      FailureOr<ForwardUses> found = findForwardUses(func, begins);
       if (failed(found))
         return failure();
       forward = std::move(*found);
     }
     for (cs::AllReduceOp op : gradients)
-      if (failed(lower(func, op, *cluster, policy.wishFor(op),
+      if (failed(lower(func, op, *cluster,
+                       policy.wishFor(op, op.getKey(), op.getValue().getType().getTensor(),
+                                      op.getReduction()),
                        static_cast<int64_t>(gradients.size()), forward)))
         return failure();
     SmallVector<Operation *> exchanges;
@@ -152,6 +160,89 @@ private:
     return success();
   }
 
+  /// With parameter servers: trainers send lists, which servers add up.
+  LogicalResult lowerToServers(func::FuncOp func, cs::ServersAttr servers,
+                               const Policy &policy) {
+    FailureOr<cs::ClusterOp> cluster = findCluster(getOperation());
+    FailureOr<SmallVector<SentGradient>> gradients = findSentGradients(func);
+    if (failed(cluster) || failed(gradients))
+      return failure();
+    struct Chosen {
+      const SentGradient *gradient;
+      ListOptions options;
+      bool isSparse;
+    };
+    SmallVector<Chosen> chosen;
+    SelectionRules rules = rulesOfSelection();
+    for (const SentGradient &gradient : *gradients) {
+      cs::SendOp op = gradient.sends.front();
+      RankedTensorType type = gradient.type();
+      Wish wish = policy.wishFor(op, gradient.param, type, gradient.reduction);
+      if (wish.method != Method::dense && wish.method != Method::automatic)
+        return op.emitOpError() << "of \"" << gradient.param << "\" cannot use method "
+                                << stringify(wish.method)
+                                << " with parameter servers: method must be auto or dense";
+      ListOptions options{wish.density, rules, valueTypeOf(values, type.getElementType()),
+                          static_cast<int64_t>(cluster->getNodes())};
+      int64_t lists = 0, all = 0;
+      if (wish.method == Method::automatic) {
+        std::tie(lists, all) = bytesToServers(gradient, options);
+        if (lists >= all)
+          wish = {1, Method::dense,
+                  "its lists would have " + std::to_string(lists) + " of " +
+                      std::to_string(all) + " bytes"};
+      }
+      bool isSparse = wish.method != Method::dense;
+      place::remarkAt(op.getLoc(), getArgument(), func.getName(), "sparse",
+                      [&](raw_ostream &os) {
+                        os << "gradient \"" << gradient.param << "\": ";
+                        if (!isSparse)
+                          os << "dense" << (wish.why.empty() ? "" : ": ") << wish.why;
+                        else
+                          os << "lists of " << gradient.sends.size() << " blocks to servers, "
+                             << lists << " of " << all << " bytes sent by a node";
+                      });
+      chosen.push_back({&gradient, std::move(options), isSparse});
+    }
+    bool any = llvm::any_of(chosen, [](const Chosen &c) { return c.isSparse; });
+    if (servers.getSyncMode() != cs::SyncMode::sync && (any || rules.correction.any()))
+      return func.emitOpError() << "has sparse gradients, which need sync-mode=sync, got: "
+                                << cs::stringifySyncMode(servers.getSyncMode());
+    if (rules.correction.secondMoment > 0)
+      return func.emitOpError() << "cannot have second moments with parameter servers, whose "
+                                   "optimizer sees the sum: second-moment must be 0, got: "
+                                << std::to_string(rules.correction.secondMoment);
+    if (unsentRate > 0 && any && cluster->getDevices() > 1)
+      return func.emitOpError() << "cannot have an unsent rate on nodes of "
+                                << cluster->getDevices()
+                                << " devices: their parameters are the owner's";
+    ForwardUses forward;
+    if (unsentRate > 0 && any) {
+      SmallVector<Operation *> begins;
+      for (const Chosen &own : chosen)
+        begins.push_back(own.gradient->first());
+      FailureOr<ForwardUses> found = findForwardUses(func, begins);
+      if (failed(found))
+        return failure();
+      forward = std::move(*found);
+    }
+    for (const Chosen &own : chosen) {
+      if (own.isSparse) {
+        if (failed(sendLists(func, *own.gradient, own.options, forward)))
+          return failure();
+        continue;
+      }
+      for (cs::SendOp send : own.gradient->sends) {
+        send->removeAttr(cs::kDensityAttr);
+        send->removeAttr(cs::kSparseMethodAttr);
+      }
+      if (rules.correction.any() && isa<FloatType>(own.gradient->type().getElementType()) &&
+          failed(sendVelocity(func, *own.gradient, rules)))
+        return failure();
+    }
+    return success();
+  }
+
   SelectionRules rulesOfSelection() const {
     SelectionRules made;
     made.select = select;
@@ -159,7 +250,7 @@ private:
     made.earlyStop = earlyStop;
     made.seed = seed;
     made.feedback = feedback;
-    made.correction = {momentum, secondMoment, epsilon};
+    made.correction = {momentum, secondMoment, epsilon, squares == "mean"};
     made.mask = mask;
     made.clip = clip;
     made.values = values;

@@ -38,8 +38,10 @@ def LowerSparseComm : Pass<"lower-sparse-comm", "::mlir::ModuleOp"> {
     masking). With `second-moment` b, u = m u + (1-m) g, s = b s + (1-b) g^2, and what
     v sums up is u / (sqrt(s) + epsilon), both divided by the weights that they have:
     Adam on each rank (Chen et al., "Quantized Adam with error feedback", ACM TIST
-    2021), in front of an optimizer that is gradient descent without momentum. Gradients
-    that stay dense get the same behind their all-reduce. `clip` scales what a rank selects from before all that, so that its
+    2021), in front of an optimizer that is gradient descent without momentum. The mean
+    over P ranks has a P-th of the noise of one: so of the square s, both divided by their
+    weights, what u does not explain, n = max(0, s - u^2), counts 1/P (`squares=own`: all of
+    it). Gradients that stay dense get the same behind their all-reduce. `clip` scales what a rank selects from before all that, so that its
     norm is clip / sqrt(ranks) at most.
 
     Small selections, neighbours in the order of the step, travel together: their
@@ -63,6 +65,12 @@ def LowerSparseComm : Pass<"lower-sparse-comm", "::mlir::ModuleOp"> {
     in place of its parameter w (the fragment `unsent.<parameter>`); the parameter
     itself is the same on all ranks. r is the learning rate, or a part of it. Nodes have
     one device then.
+
+    With parameter servers (in synchronous mode) a trainer selects from each block of a
+    gradient, and the `cs.send` of the block has a list in place of it, which the server adds
+    into what it combines (`cs.collect`). The methods are `auto` (lists, if they have fewer
+    bytes than the gradient) and `dense`; the residual is that of the whole parameter. Not
+    with `second-moment`.
 
     A remark says for every gradient what was chosen, with the predicted times, or
     why it stays dense: fewer than `min-elements` elements, an element type that
@@ -90,6 +98,8 @@ def LowerSparseComm : Pass<"lower-sparse-comm", "::mlir::ModuleOp"> {
              "that of its mean">,
     CsOption<"epsilon", "epsilon", "double", "1e-8",
              "with it: what is added to the root of the mean of squares">,
+    CsOption<"squares", "squares", "std::string", "\"mean\"",
+             "with both moments, whose squares: of the mean of all ranks, as a rank's own tell, or its own">,
     CsOption<"clip", "clip", "double", "0.0",
              "bound of the norm of each gradient, times the root of the ranks; 0: none">,
     CsOption<"select", "select", "std::string", "\"exact\"",

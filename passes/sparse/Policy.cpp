@@ -79,11 +79,11 @@ Policy::read(const PolicyOptions &options,
   return policy;
 }
 
-Wish Policy::wishFor(cs::AllReduceOp op) const {
-  RankedTensorType type = op.getValue().getType().getTensor();
+Wish Policy::wishFor(Operation *op, StringRef param, RankedTensorType type,
+                     cs::Reduction reduction) const {
   Wish wish{density, method, ""};
   for (const Rule &rule : rules)
-    if (rule.pattern.match(op.getKey())) {
+    if (rule.pattern.match(param)) {
       wish = {rule.density, rule.method, ""};
       break;
     }
@@ -105,8 +105,7 @@ Wish Policy::wishFor(cs::AllReduceOp op) const {
     wish.why = "it has no elements";
   else if (!element.isF32() && !element.isF16() && !element.isBF16())
     wish.why = "elements of its type cannot be selected from";
-  else if (op.getReduction() != cs::Reduction::mean &&
-           op.getReduction() != cs::Reduction::sum)
+  else if (reduction != cs::Reduction::mean && reduction != cs::Reduction::sum)
     wish.why = "its reduction is neither mean nor sum";
   else if (type.getNumElements() > int64_t(1) << 31)
     wish.why = "it has more elements than indices of 32 bits can name";

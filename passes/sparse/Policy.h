@@ -53,8 +53,9 @@ public:
   read(const PolicyOptions &options,
        llvm::function_ref<mlir::InFlightDiagnostic(const llvm::Twine &)> refuse);
 
-  /// For the gradient that `op` reduces; its key is the parameter's name.
-  Wish wishFor(cs::AllReduceOp op) const;
+  /// For the gradient of `param` that `op`, which may say so itself, begins to exchange.
+  Wish wishFor(mlir::Operation *op, llvm::StringRef param, mlir::RankedTensorType type,
+               cs::Reduction reduction) const;
 
 private:
   struct Rule {

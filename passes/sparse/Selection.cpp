@@ -179,23 +179,34 @@ int64_t sparse::passesOfSelection(const SelectionRules &rules, const Kept &kept)
          (rules.clip > 0 ? 3 : 0);
 }
 
+Value sparse::clipped(OpBuilder &in, Location loc, Value from, const SelectionRules &rules,
+                      int64_t ranks) {
+  if (rules.clip == 0)
+    return from;
+  return clip(in, loc, from, rules.clip / std::sqrt(static_cast<double>(ranks)));
+}
+
 SelectedInside sparse::selectInside(const SelectionContext &context, FragmentMaker &maker,
                                     const Kept &kept, int64_t ranks) {
-  OpBuilder &in = maker.inside;
+  Value from =
+      clipped(maker.inside, context.loc, maker.argument(0), context.rules, ranks);
+  return selectFrom(context, maker.inside, maker.fragment.getLabel(), from,
+                    kept.with(maker.arguments().drop_front()), ranks);
+}
+
+SelectedInside sparse::selectFrom(const SelectionContext &context, OpBuilder &in,
+                                  StringRef label, Value from, const Kept &own,
+                                  int64_t ranks) {
   const SelectionRules &rules = context.rules;
-  Value from = maker.argument(0);
-  if (rules.clip > 0)
-    from = clip(in, context.loc, from, rules.clip / std::sqrt(static_cast<double>(ranks)));
-  Kept own = kept.with(maker.arguments().drop_front());
   auto [direction, moments] =
-      correct(in, context.loc, from, own.moments, rules.correction);
+      correct(in, context.loc, from, own.moments, rules.correction, ranks);
   SmallVector<Type> types{RankedTensorType::get({context.k}, context.type.getElementType()),
                           RankedTensorType::get({context.k}, in.getI32Type()), context.type};
   if (own.threshold)
     types.push_back(own.threshold.getType());
   auto top = cs::TopKOp::create(in, context.loc, types, rules.select, direction, own.residual,
                                 own.threshold, own.step,
-                                own.step ? context.seedOf(maker.fragment.getLabel()) : 0,
+                                own.step ? context.seedOf(label) : 0,
                                 own.threshold ? rules.exactEvery : 1,
                                 own.step ? rules.samples : cs::kMsTopKSamples,
                                 own.step && rules.earlyStop);
@@ -213,6 +224,18 @@ SelectedInside sparse::selectInside(const SelectionContext &context, FragmentMak
   return {top,
           {own.residual ? Value(top.getRest()) : Value(), moments,
            own.threshold ? Value(top.getNext()) : Value(), next}};
+}
+
+Value sparse::packSelected(const SelectionContext &context, OpBuilder &in,
+                           SelectedInside &selected) {
+  auto &[top, next] = selected;
+  bool rounds = next.residual && context.values != context.type.getElementType();
+  auto message = pack(context, in, top.getValues(), top.getIndices(), 1, /*error=*/rounds);
+  if (rounds)
+    next.residual = cs::ScatterAddOp::create(in, context.loc, context.type, message.getError(),
+                                             top.getIndices(), /*except=*/Value(),
+                                             next.residual, /*over=*/1);
+  return message.getLists();
 }
 
 Selected sparse::selectTopK(const SelectionContext &context, StringRef label, Value value,
@@ -233,17 +256,11 @@ Selected sparse::selectTopK(const SelectionContext &context, StringRef label, Va
                       deferred);
   if (maker.hasBody()) {
     OpBuilder &in = maker.inside;
-    auto [top, next] = selectInside(context, maker, kept, ranks);
-    bool rounds = next.residual && context.values != context.type.getElementType();
-    auto message = pack(context, in, top.getValues(), top.getIndices(), 1, /*error=*/rounds);
-    if (rounds)
-      next.residual = cs::ScatterAddOp::create(in, context.loc, context.type, message.getError(),
-                                               top.getIndices(), /*except=*/Value(),
-                                               next.residual, /*over=*/1);
-    SmallVector<Value> returned{message.getLists()};
-    llvm::append_range(returned, next.present());
+    SelectedInside selected = selectInside(context, maker, kept, ranks);
+    SmallVector<Value> returned{packSelected(context, in, selected)};
+    llvm::append_range(returned, selected.kept.present());
     if (twice)
-      returned.push_back(pack(context, in, top.getValues(), top.getIndices(), 2,
+      returned.push_back(pack(context, in, selected.top.getValues(), selected.top.getIndices(), 2,
                               /*error=*/false)
                              .getLists());
     maker.finish(context.loc, returned);

@@ -13,6 +13,7 @@ from .errors import FrontEndError
 METHODS = ("auto", "dense", "allgather", "hitopk", "gtopk", "oktopk")
 SELECTIONS = ("exact", "histogram", "sampled", "mstopk")
 VALUES = ("same", "f16", "bf16", "int8")
+SQUARES = ("mean", "own")
 
 
 def _density(name: str, value: object) -> float:
@@ -31,7 +32,8 @@ class Sparse:
     warm_up: (density, steps) of the first steps, one after the other; rules of a smaller density wait as well.
     feedback: keep what is not sent (else it is lost). momentum: momentum correction, in place of the optimizer's own;
     mask: clear the velocity where something is sent. second_moment: select from what Adam with this decay of squares, and
-    with `momentum` and `epsilon`, would add; the optimizer is then gradient descent.
+    with `momentum` and `epsilon`, would add; the optimizer is then gradient descent. squares: with both moments, those of
+    "mean" (of all workers, as a worker's own tell) or its "own".
     clip: bound of the norm of what a worker selects from, times the root of the workers.
     select: "exact", "histogram", "sampled" (the same elements) or "mstopk" (nearly the largest: MSTopK).
     mstopk_samples: reads in which MSTopK looks for a threshold, N of the paper; mstopk_early_stop: fewer where one leaves
@@ -54,6 +56,7 @@ class Sparse:
     mask: bool = True
     second_moment: float = 0.0
     epsilon: float = 1e-8
+    squares: str = "mean"
     clip: float = 0.0
     select: str = "exact"
     fuse_bytes: Optional[int] = None
@@ -66,7 +69,8 @@ class Sparse:
 
     def __post_init__(self):
         _density("density", self.density)
-        for name, choices in (("method", METHODS), ("select", SELECTIONS), ("values", VALUES)):
+        for name, choices in (("method", METHODS), ("select", SELECTIONS), ("values", VALUES),
+                              ("squares", SQUARES)):
             if getattr(self, name) not in choices:
                 raise FrontEndError(f"{name} must be one of {', '.join(choices)}, got: {getattr(self, name)}")
         if isinstance(self.min_elements, bool) or not isinstance(self.min_elements, int) or self.min_elements < 0:
@@ -161,6 +165,8 @@ class Sparse:
         if self.second_moment:
             texts.append(f"second-moment={self.second_moment!r}")
             texts.append(f"epsilon={self.epsilon!r}")
+            if self.squares != "mean":
+                texts.append(f"squares={self.squares}")
         if self.clip:
             texts.append(f"clip={self.clip!r}")
         if self.select != "exact":

@@ -193,6 +193,8 @@ class ParameterServers(Strategy):
     row_sparse: names of parameters (as in slots()) that are tables of which a batch reads few rows: only these rows travel,
     and the update is applied to rows that some trainer's batch reads and to no others, so that momentum, Adagrad, Adam and
     weight decay become lazy. docs/row-sparse.md says what the step may do with them.
+    sparse: as with AllReduce: what trainers send to servers, which send whole values back. Synchronous, with method "auto"
+    or "dense", without second_moment; tables in row_sparse are left out.
     """
 
     servers: Optional[int] = None
@@ -203,6 +205,7 @@ class ParameterServers(Strategy):
     slice: Optional[bool] = None
     placement: Optional[str] = None
     row_sparse: Sequence[str] = ()
+    sparse: Union[None, float, Sparse] = None
 
     name = "parameter-server"
     _own = ("servers", "mode", "merge", "min_block_elements", "max_block_elements", "slice", "placement")
@@ -217,6 +220,25 @@ class ParameterServers(Strategy):
         if not isinstance(tables, (tuple, list, set, frozenset)):
             raise FrontEndError(f"row_sparse must be names of parameters, got: {tables!r}")
         object.__setattr__(self, "row_sparse", tuple(tables))
+        own = Sparse.of(self.sparse)
+        object.__setattr__(self, "sparse", own)
+        if own is None:
+            return
+        if not self.synchronous:
+            raise FrontEndError(f"sparse must go with mode='sync', got: mode={self.mode!r}")
+        methods = [own.method] + [rule[1] for rule in own.rules.values() if isinstance(rule, tuple)]
+        for method in methods:
+            if method not in ("auto", "dense"):
+                raise FrontEndError(f"sparse must have method auto or dense with parameter servers, got: {method}")
+        if own.second_moment:
+            raise FrontEndError(f"sparse must have second_moment 0 with parameter servers, got: {own.second_moment}")
+
+    def at(self, step: int) -> "tuple[ParameterServers, Optional[int]]":
+        own = Sparse.of(self.sparse)
+        if own is None:
+            return self, None
+        sparse, steps = own.at(step)
+        return dataclasses.replace(self, sparse=sparse), steps
 
     @property
     def synchronous(self) -> bool:
@@ -228,7 +250,12 @@ class ParameterServers(Strategy):
 
     def pipeline(self, level: int, costs: Sequence[str] = ()) -> list[str]:
         """Arguments of cs-opt that end at this level; costs: options of the pipeline about them."""
+        sparse = Sparse.of(self.sparse)
         if level == 1:
-            return self.insertion()
-        options = [*self._options(self._own), *self._common(), *costs]
+            if sparse is None:
+                return self.insertion()
+            return [*self.insertion(), "--replicate-devices", "--assign-devices",
+                    "--lower-sparse-comm=" + " ".join(sparse.options(in_pipeline=False))]
+        own = [] if sparse is None else sparse.options(in_pipeline=True)
+        options = [*self._options(self._own), *own, *self._common(), *costs]
         return ["--cs-parameter-server-pipeline" + ("=" + " ".join(options) if options else "")]

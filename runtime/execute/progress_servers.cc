@@ -43,7 +43,7 @@ void ProgressEngine::BeginServer(Active *active) {
   if (push)
     servers_->Push(
         int(message.server), message.block, active->request.step,
-        absl::MakeConstSpan(active->request.buffer, block.gradient.bytes),
+        absl::MakeConstSpan(active->request.buffer, block.pushed().bytes),
         std::move(done));
   else
     servers_->Pull(int(message.server), message.block, active->request.step,
@@ -98,7 +98,7 @@ void ProgressEngine::TraceServer(const Event &event) {
   const BlockProgram &block =
       servers_of_->servers[message.server].blocks[message.block];
   add(message.server, message.block,
-      push ? block.gradient.bytes : block.value.bytes);
+      push ? block.pushed().bytes : block.value.bytes);
 }
 
 void ProgressEngine::HandleServer(Event &event) {

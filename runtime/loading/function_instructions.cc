@@ -270,8 +270,8 @@ absl::Status FunctionBuilder::AddPush(const plan::Push &push,
                                         "\" takes single rows only"));
   if (absl::Status s = CheckRead(push.buffer()); !s.ok()) return s;
   const TensorInfo &type = out_.buffers[push.buffer()].type;
-  if (!(type == (*block)->gradient))
-    return BadPlan(where_, absl::StrCat("must match ", ToString((*block)->gradient),
+  if (!(type == (*block)->pushed()))
+    return BadPlan(where_, absl::StrCat("must match ", ToString((*block)->pushed()),
                                         " of the server, got: ", ToString(type)));
   return absl::OkStatus();
 }

@@ -107,6 +107,45 @@ void ReadPriorities(const plan::Plan &plan, uint32_t index, ServerProgram *serve
   }
 }
 
+// What trainers push of a block of lists.
+absl::Status ReadLists(const plan::Plan &plan, const plan::ServerBlock &block,
+                       const std::string &where, BlockProgram *out) {
+  if (!block.has_lists()) return absl::OkStatus();
+  if (((plan.required_features() >> plan::FEATURE_SPARSE_SERVERS) & 1) == 0)
+    return BadPlan(where, "has lists, which the plan's required features do not say");
+  if (plan.parameter_servers().mode() != plan::ParameterServers::SYNC)
+    return BadPlan(where, "lists need the synchronous mode");
+  const ops::Element element = out->gradient.element;
+  if (element != ops::Element::kF32 && element != ops::Element::kF16 &&
+      element != ops::Element::kBF16)
+    return BadPlan(where, absl::StrCat("lists must be of f32, f16 or bf16, got: ",
+                                       ToString(out->gradient)));
+  const int64_t entries = block.lists().entries();
+  if (entries < 1 || entries > out->gradient.elements)
+    return BadPlan(where, absl::StrCat("lists must have 1 to ", out->gradient.elements,
+                                       " entries, got: ", entries));
+  plan::TensorType values;
+  values.set_element(block.lists().values());
+  absl::StatusOr<TensorInfo> travels = ConvertType(values, where);
+  if (!travels.ok()) return travels.status();
+  const bool halves = travels->element == ops::Element::kF16 ||
+                      travels->element == ops::Element::kBF16;
+  if (travels->element != element && travels->element != ops::Element::kI8 &&
+      !(halves && element == ops::Element::kF32))
+    return BadPlan(where, absl::StrCat("values of lists of ", ToString(out->gradient),
+                                       " must be as wide as its elements, or narrower, got: ",
+                                       ToString(*travels)));
+  out->lists = {element, travels->element, entries};
+  plan::TensorType message;
+  message.set_element(plan::I32);
+  message.add_shape(1);
+  message.add_shape(ops::sparse::ListMessageWords(out->lists));
+  absl::StatusOr<TensorInfo> type = ConvertType(message, where);
+  if (!type.ok()) return type.status();
+  out->message = *std::move(type);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<ServerProgram> ReadServer(const plan::Plan &plan, int index,
@@ -147,6 +186,7 @@ absl::StatusOr<ServerProgram> ReadServer(const plan::Plan &plan, int index,
     program.slot = block.slot();
     program.mean = plan.parameter_servers().mean() || block.mean();
     if (block.row_chunk() != 0) {
+      if (block.has_lists()) return BadPlan(where, "single rows cannot be lists of elements");
       program.together = {uint32_t(b)};
       if (absl::Status s = ReadRowBlock(plan, role, block, where, &of_rows, &program);
           !s.ok())
@@ -173,6 +213,7 @@ absl::StatusOr<ServerProgram> ReadServer(const plan::Plan &plan, int index,
                                          " must write its slot ", block.slot()));
     program.gradient = *std::move(gradient);
     program.value = *std::move(value);
+    if (absl::Status s = ReadLists(plan, block, where, &program); !s.ok()) return s;
     auto together = BlocksTogether(plan, in, block.function(), where);
     if (!together.ok()) return together.status();
     program.together = *std::move(together);

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "ops/sparse/list_message.h"
 #include "runtime/program/rows_message.h"
 #include "runtime/program/tensor_info.h"
 
@@ -37,13 +38,18 @@ struct RowBlockProgram {
 // One part of a parameter, and what updates it.
 struct BlockProgram {
   bool of_rows() const { return rows.chunk != 0; }
+  // Trainers push lists of elements, not all of the gradient.
+  bool of_lists() const { return lists.entries != 0; }
+  const TensorInfo &pushed() const { return of_lists() ? message : gradient; }
 
   std::string key;  // of pushes
   std::string pull_key;
-  TensorInfo gradient;  // what is pushed; of rows: of a chunk
-  TensorInfo value;     // what is pulled
-  uint32_t slot = 0;    // that holds the value
-  bool mean = false;    // of the trainers' messages; else the sum
+  TensorInfo gradient;  // what is combined, and pushed if not as lists; of rows: of a chunk
+  ops::sparse::ListMessageType lists;
+  TensorInfo message;  // of lists: what is pushed
+  TensorInfo value;    // what is pulled
+  uint32_t slot = 0;   // that holds the value
+  bool mean = false;   // of the trainers' messages; else the sum
   // Blocks that the function updates at once, when it has the messages of all:
   // this one, and more in synchronous mode only. In the order of its batches.
   std::vector<uint32_t> together;

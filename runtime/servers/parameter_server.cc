@@ -145,9 +145,9 @@ void ParameterServerImpl::Push(int trainer, uint32_t block, uint64_t step,
     const BlockProgram &program = server_->blocks[block];
     if (program.of_rows())
       wrong = ReadRows(payload.bytes, program.rows.gradient).status();
-    else if (payload.bytes.size() != program.gradient.bytes)
+    else if (payload.bytes.size() != program.pushed().bytes)
       wrong = absl::InvalidArgumentError(absl::StrCat(
-          "must have ", program.gradient.bytes, " bytes, got: ", payload.bytes.size()));
+          "must have ", program.pushed().bytes, " bytes, got: ", payload.bytes.size()));
   }
   {
     MutexLock lock(&mu_);

@@ -269,13 +269,14 @@ absl::Status ParameterServerImpl::Restore(const std::string &path,
 absl::Status ParameterServerImpl::Apply(const Snapshot &snapshot, bool whole_job) {
   const absl::Status wrong = absl::InvalidArgumentError("its counts are wrong");
   // What has been pushed to `block`, or is made of that.
-  auto tensor = [&](const std::string &name,
-                    const Block &block) -> absl::StatusOr<SharedBytes> {
+  auto tensor = [&](const std::string &name, const Block &block,
+                    bool pushed = false) -> absl::StatusOr<SharedBytes> {
     const BlockProgram &program = *block.program;
+    const TensorInfo &type = pushed ? program.pushed() : program.gradient;
     auto it = snapshot.tensors.find(name);
     if (it == snapshot.tensors.end() ||
         (!program.of_rows() &&
-         it->second.second.bytes.size() != program.gradient.bytes))
+         it->second.second.bytes.size() != type.bytes))
       return absl::InvalidArgumentError(
           absl::StrCat("tensor \"", name, "\" is missing or of another size"));
     if (program.of_rows())
@@ -350,7 +351,8 @@ absl::Status ParameterServerImpl::Apply(const Snapshot &snapshot, bool whole_job
       Machine::BlockState &counts = state.blocks[b];
       uint64_t step = counts.combining + (int(t) < counts.added ? 1 : 0);
       for (; step < counts.taken[t]; ++step) {
-        auto value = tensor(absl::StrCat("push/", b, "/", t, "/", step), blocks_[b]);
+        auto value = tensor(absl::StrCat("push/", b, "/", t, "/", step), blocks_[b],
+                            /*pushed=*/true);
         if (!value.ok()) return value.status();
         counts.arrived[t].push_back({step, *std::move(value)});
       }

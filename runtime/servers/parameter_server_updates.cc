@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "ops/sparse/list_message.h"
 #include "runtime/base/status_util.h"
 #include "runtime/servers/parameter_server_impl.h"
 
@@ -47,18 +48,25 @@ absl::Status ParameterServerImpl::Add(Block *block, const Machine::Addition &add
   // when: so not here.
   const bool wide = element == ops::Element::kF32 || element == ops::Element::kF64;
   const int parts = addition.parts;
-  block->scaled = addition.last && wide && block->program->mean && parts > 1;
+  const BlockProgram &program = *block->program;
+  block->scaled = addition.last && wide && program.mean && parts > 1 && !program.of_lists();
   const double scale = block->scaled ? 1.0 / parts : 0.0;
   std::byte *sum = block->sum->data();
+  absl::Status added;
   mu_.Unlock();
-  if (parts == 1) {
+  if (program.of_lists()) {
+    if (parts == 1 && bytes != 0) std::memset(sum, 0, bytes);
+    added = ops::sparse::AddListMessage(program.lists, addition.payload.bytes, sum,
+                                        program.gradient.elements);
+  } else if (parts == 1) {
     if (bytes != 0) std::memcpy(sum, addition.payload.bytes.data(), bytes);
   } else {
     ops::CombineElements(element, ops::Combine::kSum, scale, sum,
                          addition.payload.bytes.data(), bytes / unit);
   }
   mu_.Lock();
-  return absl::OkStatus();
+  if (added.ok()) return added;
+  return absl::Status(added.code(), absl::StrCat(Where(*block), ": ", added.message()));
 }
 
 void ParameterServerImpl::Close(uint32_t index, int parts) {

@@ -182,7 +182,7 @@ absl::Status AddServers(const PlanImage &image, const SimulationOptions &options
         return absl::UnimplementedError(absl::StrCat(
             "block \"", block.key, "\" of server ", k,
             " takes single rows: plans with them cannot be simulated"));
-      server.push_bytes.push_back(double(block.gradient.bytes));
+      server.push_bytes.push_back(double(block.pushed().bytes));
       server.pull_bytes.push_back(double(block.value.bytes));
       auto t = cost(block.function);
       if (!t.ok()) return t.status();

@@ -76,9 +76,10 @@ class RowsTest : public ::testing::Test {
     service.servers = kServers;
     service.trainers = trainers_;
     service.plan_digest = image_->digest();
-    service.block_bytes = ParameterBlockBytes(image_->plan(), k);
-    for (const runtime::BlockProgram &block : image_->servers().servers[k].blocks)
+    for (const runtime::BlockProgram &block : image_->servers().servers[k].blocks) {
+      service.block_bytes.push_back(block.pushed().bytes);
       service.block_rows.push_back(block.rows.gradient);
+    }
     service.address = addresses_[k];
     service.chunk_bytes = 64;  // many parts
     ForValues([&](const std::string &name, absl::Span<const std::byte> value) {

@@ -76,13 +76,18 @@ def select(gradient, residual, density, above=0.0):
     return sent, total - sent
 
 
-def adam(gradient, state, place, rules):
-    """What Adam (Kingma, Ba, ICLR 2015) would add, with a learning rate of -1."""
+def adam(gradient, state, place, rules, ranks):
+    """What Adam (Kingma, Ba, ICLR 2015) would add, with a learning rate of -1. Of squares="mean" (docs/sparse.md) the noise of
+    one of so many ranks counts as much as in the mean of all."""
     first, second = rules.get("momentum", 0), rules["second_moment"]
     step = state["steps", *place] = state.get(("steps", *place), 0) + 1
     mean = state["velocity", *place] = first * state.get(("velocity", *place), 0) + (1 - first) * gradient
     squares = state["squares", *place] = second * state.get(("squares", *place), 0) + (1 - second) * gradient ** 2
-    return mean / (1 - first ** step) / (np.sqrt(squares / (1 - second ** step)) + rules["epsilon"])
+    mean, squares = mean / (1 - first ** step), squares / (1 - second ** step)
+    if first and rules.get("squares", "mean") == "mean":
+        noise = np.maximum(0, squares - mean ** 2)
+        squares = squares - noise + noise / ranks
+    return mean / (np.sqrt(squares) + rules["epsilon"])
 
 
 def chosen_from(gradient, state, place, density, ranks, rules):
@@ -92,7 +97,7 @@ def chosen_from(gradient, state, place, density, ranks, rules):
     if "clip" in rules:
         gradient = gradient * min(1, rules["clip"] / np.sqrt(ranks) / np.sqrt((gradient ** 2).sum()))
     if "second_moment" in rules:
-        direction = adam(gradient, state, place, rules)
+        direction = adam(gradient, state, place, rules, ranks)
     else:
         direction = rules.get("momentum", 0) * state.get(("velocity", *place), 0) + gradient
     threshold, age = state.get(("threshold", *place), (0, 0))
@@ -213,7 +218,7 @@ def corrected(gradients, state, rules):
     """Of a gradient that is dense."""
     mean = sum(g for own in gradients for g in own) / sum(len(own) for own in gradients)
     if "second_moment" in rules:
-        return adam(mean, state, (0, 0), rules)
+        return adam(mean, state, (0, 0), rules, 1)
     velocity = state["velocity", 0, 0] = rules.get("momentum", 0) * state.get(("velocity", 0, 0), 0) + mean
     return velocity
 
@@ -284,7 +289,7 @@ def test_follows_numpy(data, tmp_path, nodes, devices, method):
 ADAM = dict(momentum=0.75, second_moment=0.875, epsilon=2.0)  # without epsilon all elements of the first step are 1 or -1
 RULES = [("allgather", 1, dict(momentum=0.5)), ("allgather", 2, dict(clip=8.0)), ("hitopk", 2, dict(momentum=0.75, clip=16.0)),
          ("hitopk", 1, dict(feedback=False)), ("oktopk", 2, dict(clip=16.0)), ("oktopk", 1, dict(feedback=False)),
-         ("allgather", 2, ADAM), ("hitopk", 2, ADAM), ("oktopk", 1, ADAM), ("gtopk", 1, dict(second_moment=0.5, epsilon=1.0)),
+         ("allgather", 2, ADAM), ("hitopk", 2, ADAM), ("allgather", 2, dict(ADAM, squares="own")), ("oktopk", 1, ADAM), ("gtopk", 1, dict(second_moment=0.5, epsilon=1.0)),
          ("allgather", 1, dict(ADAM, feedback=False))]
 
 
@@ -299,6 +304,9 @@ def test_rules_follow_numpy(data, tmp_path, method, devices, rules):
     check(got, losses, want, want_losses)
     plain, _, _ = reference(x, y, initial, 2, devices, method)
     assert not np.allclose(plain["w"], want["w"], rtol=1e-3)  # they matter
+    if "second_moment" in rules and "momentum" in rules:  # as does whose squares they are
+        other = dict(rules, squares="own" if "squares" not in rules else "mean")
+        assert not np.allclose(reference(x, y, initial, 2, devices, method, **other)[0]["w"], want["w"], rtol=1e-3)
     if "momentum" in rules:
         names = ("velocity", "squares") if "second_moment" in rules else ("velocity",)
         own = residuals(tmp_path / "state", STEPS, 2)[1]

@@ -307,7 +307,7 @@ func.func @method_of_gradient(%g: tensor<8xf32>) {
 
 // -----
 
-// expected-error@+1 {{'func.func' op 'cs.density' belongs on a cs.gradient or cs.all_reduce}}
+// expected-error@+1 {{'func.func' op 'cs.density' belongs on a cs.gradient, cs.all_reduce or cs.send}}
 func.func @elsewhere() attributes {cs.density = 0.1 : f64} {
   return
 }

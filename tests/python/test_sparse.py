@@ -60,6 +60,7 @@ def test_warm_up():
     (dict(momentum=0.5, feedback=False), "momentum must go with"), (dict(clip=-1), "clip must not"),
     (dict(fuse_bytes=-1), "fuse_bytes must be"), (dict(second_moment=1), "second_moment must be"),
     (dict(second_moment=0.9, epsilon=0), "epsilon must be above 0, got: 0"),
+    (dict(squares="sum"), "squares must be one of mean, own, got: sum"),
     (dict(exact_every=0), "exact_every must be an integer of 1 to 16777216, got: 0"),
     (dict(exact_every=2.0), "exact_every must"), (dict(exact_every=True), "exact_every must"),
     (dict(select="mstopk", mstopk_samples=0), "mstopk_samples must be an integer of 1 to 100, got: 0"),
@@ -79,9 +80,25 @@ def test_bad_options(options, words):
         Sparse(**options)
 
 
-def test_servers_are_refused():
-    with pytest.raises(TypeError, match="sparse"):
-        ParameterServers(sparse=Sparse(0.1))
+@pytest.mark.parametrize("options,words", [
+    (dict(sparse=Sparse(0.1, "hitopk")), "sparse must have method auto or dense with parameter servers, got: hitopk"),
+    (dict(sparse=Sparse(0.1, rules={"w": (0.5, "gtopk")})), "must have method auto or dense .* got: gtopk"),
+    (dict(sparse=Sparse(0.1, second_moment=0.9)), "sparse must have second_moment 0 with parameter servers, got: 0.9"),
+    (dict(sparse=0.1, mode="async"), "sparse must go with mode='sync', got: mode='async'"),
+    (dict(sparse=0.1, mode="half-async", merge=2), "sparse must go with mode='sync'"),
+    (dict(sparse=2.0), "sparse must be above 0 and at most 1, got: 2.0"),
+])
+def test_what_servers_cannot_do(options, words):
+    with pytest.raises(ValueError, match=words):
+        ParameterServers(**options)
+
+
+def test_options_for_servers():
+    strategy = ParameterServers(servers=2, sparse=Sparse(0.1, min_elements=8, momentum=0.5, values="int8"))
+    assert strategy.pipeline(2) == ["--cs-parameter-server-pipeline=servers=2 density=0.1 sparse-method=auto min-elements=8 "
+                                    "momentum-correction=0.5 values=int8"]
+    assert strategy.pipeline(1) == ["--insert-dist-comm=mode=parameter-server servers=2", "--replicate-devices", "--assign-devices",
+                                    "--lower-sparse-comm=density=0.1 method=auto min-elements=8 momentum=0.5 values=int8"]
 
 
 def initial():
@@ -140,10 +157,10 @@ def reference(count, workers, densities, min_elements, exact_every=1):
     return params, losses
 
 
-def program(workers, sparse):
+def program(workers, sparse=None, strategy=None):
     zeros = {n: np.zeros_like(p) for n, p in initial().items()}
     return commsched.transpile(step, initial(), zeros, next(batches(1)), cluster=workers,
-                               strategy=AllReduce(sparse=sparse))
+                               strategy=strategy or AllReduce(sparse=sparse))
 
 
 def check(made, metrics, want, losses):
@@ -159,6 +176,20 @@ def test_trains_as_jax_does():
     assert "cs.top_k" in made.mlir(1) and 'cs.all_gather "w2+1"' in made.mlir(1)
     metrics = made.run(batches(15))
     want, losses = reference(15, 4, [0.05] * 15, 64)
+    check(made, metrics, want, losses)
+    made.close()
+
+
+@needs_tools
+def test_lists_to_servers_train_as_jax_does():
+    """A parameter on one server is one block: trained as with an all-gather, warm-up and all."""
+    made = program(2, strategy=ParameterServers(sparse=Sparse(0.05, min_elements=64, warm_up=[(0.4, 3), (0.2, 4)])))
+    assert "cs.top_k" in made.mlir(1) and "cs.all_gather" not in made.mlir(1)
+    whole = list(batches(12))
+    metrics = made.run(whole[:5])
+    made.close()  # residuals outlive trainers and servers
+    metrics += made.run(whole[5:])
+    want, losses = reference(12, 2, [0.4] * 3 + [0.2] * 4 + [0.05] * 5, 64)
     check(made, metrics, want, losses)
     made.close()
 

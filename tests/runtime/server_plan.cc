@@ -33,13 +33,16 @@ PlanBuilder ServerPlan(const ServerPlanOptions &options) {
   // The step of a trainer.
   auto f = plan.Function("step");
   uint32_t x = f.Batch("x", plan::F32, {1, kWeights});
-  uint32_t y = f.Batch("y", plan::F32, {1, kBias});
+  const int64_t words = 2 * int64_t(options.lists);
+  uint32_t y = options.lists != 0 ? f.Batch("y", plan::I32, {1, words})
+                                  : f.Batch("y", plan::F32, {1, kBias});
   uint32_t wc = f.Slot(false, w, plan::F32, {kRows, kColumns});
   uint32_t wn = f.Slot(true, w, plan::F32, {kRows, kColumns});
   uint32_t bn = f.Slot(true, b, plan::F32, {kBias});
   uint32_t n = f.Slot(false, nw, plan::I32, {});
   uint32_t g = f.Arena(plan::F32, {kRows, kColumns});
-  uint32_t gb = f.Arena(plan::F32, {kBias});
+  uint32_t gb =
+      options.lists != 0 ? f.Arena(plan::I32, {1, words}) : f.Arena(plan::F32, {kBias});
   uint32_t loss = f.Arena(plan::F32, {});
   uint32_t mean_loss = options.shared_loss ? f.Arena(plan::F32, {}) : loss;
   f.Output("loss", mean_loss);
@@ -127,6 +130,12 @@ PlanBuilder ServerPlan(const ServerPlanOptions &options) {
     block->set_key("b");
     block->set_pull_key("b.new");
     block->set_slot(bias);
+    if (options.lists != 0) {
+      block->mutable_lists()->set_entries(options.lists);
+      block->mutable_lists()->set_values(plan::F32);
+      proto.set_required_features(proto.required_features() |
+                                  uint64_t{1} << plan::FEATURE_SPARSE_SERVERS);
+    }
     if (!options.together) {
       update = uint32_t(proto.functions_size());
       u = function("update.b.");

@@ -23,6 +23,7 @@ struct ServerPlanOptions {
   bool mean = true;
   bool together = false;     // one function updates both blocks of server 1
   bool shared_loss = false;  // server 1 has the mean of the trainers' losses
+  uint32_t lists = 0;        // trainers push so many elements of the gradient of b, as y
 };
 
 // Parameters "w" f32[5,4], rows 0..2 of which are on server 0 and the others on

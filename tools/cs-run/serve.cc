@@ -125,11 +125,11 @@ absl::Status Serve(
   service_options.servers = int(image->servers().servers.size());
   service_options.trainers = image->nodes();
   service_options.plan_digest = image->digest();
-  service_options.block_bytes =
-      transport::ParameterBlockBytes(image->plan(), options.index);
   const runtime::ServerProgram &program = image->servers().servers[size_t(options.index)];
-  for (const runtime::BlockProgram &block : program.blocks)
+  for (const runtime::BlockProgram &block : program.blocks) {
+    service_options.block_bytes.push_back(block.pushed().bytes);
     service_options.block_rows.push_back(block.rows.gradient);
+  }
   service_options.block_priorities = transport::PullPriorities(program);
   service_options.address = options.listen;
   service_options.security = *std::move(security);

@@ -7,8 +7,20 @@
 // RUN: cmp %t1 %t2
 // RUN: cs-opt --schedule-comm --expand-collectives --verify-distributed %t1 -o /dev/null
 // RUN: cs-opt --lower-sparse-comm="density=0.25 min-elements=8 method=allgather momentum=0.75" %s | FileCheck %s --check-prefix=MOMENTUM
+// RUN: cs-opt --lower-sparse-comm="density=0.25 min-elements=8 method=allgather momentum=0.75 second-moment=0.5" %s | FileCheck %s --check-prefix=MEAN
+// RUN: cs-opt --lower-sparse-comm="density=0.25 min-elements=8 method=allgather momentum=0.75 second-moment=0.5 squares=own" %s | FileCheck %s --check-prefix=OWN --implicit-check-not=arith.maximumf
+// RUN: not cs-opt --lower-sparse-comm=squares=sum %s 2>&1 | FileCheck %s --check-prefix=BAD
 // RUN: cs-opt --lower-sparse-comm="density=0.25 min-elements=8 method=allgather second-moment=0.5 feedback=false" %s | FileCheck %s --check-prefix=SQUARES
 // RUN: cs-opt --lower-sparse-comm="min-elements=8 momentum=0.75" %s | FileCheck %s --check-prefix=DENSE
+
+// What is selected from has the noise of one of two ranks; what is dense, that of the mean.
+// MEAN: cs.fragment "top_k.w"
+// MEAN: %[[HALF:.*]] = arith.constant 5.000000e-01 : f32
+// MEAN: arith.maximumf
+// MEAN: cs.fragment "correct.
+// MEAN-NOT: arith.maximumf
+// OWN: cs.fragment "top_k.w"
+// BAD: squares must be mean or own, got: sum
 
 // Momentum and second moments stand in front of the selection, and behind the
 // all-reduce of what stays dense; of f16 they are f32.

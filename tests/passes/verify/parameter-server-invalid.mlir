@@ -853,3 +853,64 @@ func.func @server.0(%a: !h {cs.state = "m", cs.rows = array<i64: 0, 2>}) attribu
 func.func @server.1(%a: !h {cs.state = "m", cs.rows = array<i64: 3, 5>}) attributes {cs.server = 1 : i64} {
   return
 }
+
+// -----
+
+// Lists are one row, of what is collected, and without a count.
+
+cs.cluster @lab nodes = 2 devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>
+    intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
+!l = !cs.placed<tensor<1x4xi32, #cs.coordinates<tensor<5xf32>>>, device 0>
+!t = !cs.placed<tensor<4xf32>, device 0>
+func.func @step(%l: !l {cs.state = "l"}) attributes {cs.step, cs.servers = #cs.servers<count = 1, sync_mode = sync, merge = 1>} {
+  // expected-error@+1 {{"g" must be one list, without a count, of 'tensor<4xf32>' of @server.0, got: 'tensor<1x4xi32, #cs.coordinates<tensor<5xf32>>>'}}
+  cs.send "g" %l to affine_map<(d0) -> (0)> of @server.0 : !l
+  %r = cs.recv "g.new" from affine_map<(d0) -> (0)> of @server.0 : !t
+  return
+}
+func.func @server.0() attributes {cs.server = 0 : i64} {
+  // expected-note@+1 {{the other end is here}}
+  %g = cs.collect "g" by mean from @step : !t
+  cs.publish "g.new" %g to @step : !t
+  return
+}
+
+// -----
+
+cs.cluster @lab nodes = 2 devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>
+    intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
+!l = !cs.placed<tensor<2x4xi32, #cs.coordinates<tensor<4xf32>>>, device 0>
+!t = !cs.placed<tensor<4xf32>, device 0>
+func.func @step(%l: !l {cs.state = "l"}) attributes {cs.step, cs.servers = #cs.servers<count = 1, sync_mode = sync, merge = 1>} {
+  // expected-error@+1 {{"g" must be one list}}
+  cs.send "g" %l to affine_map<(d0) -> (0)> of @server.0 : !l
+  %r = cs.recv "g.new" from affine_map<(d0) -> (0)> of @server.0 : !t
+  return
+}
+func.func @server.0() attributes {cs.server = 0 : i64} {
+  // expected-note@+1 {{the other end is here}}
+  %g = cs.collect "g" by mean from @step : !t
+  cs.publish "g.new" %g to @step : !t
+  return
+}
+
+// -----
+
+// Messages that are applied one by one are whole.
+
+cs.cluster @lab nodes = 2 devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>
+    intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
+!l = !cs.placed<tensor<1x4xi32, #cs.coordinates<tensor<4xf32>>>, device 0>
+!t = !cs.placed<tensor<4xf32>, device 0>
+func.func @step(%l: !l {cs.state = "l"}) attributes {cs.step, cs.servers = #cs.servers<count = 1, sync_mode = async, merge = 1>} {
+  // expected-error@+1 {{type of "g" must match 'tensor<4xf32>' of @server.0, got: 'tensor<1x4xi32, #cs.coordinates<tensor<4xf32>>>'}}
+  cs.send "g" %l to affine_map<(d0) -> (0)> of @server.0 : !l
+  %r = cs.recv "g.new" from affine_map<(d0) -> (0)> of @server.0 : !t
+  return
+}
+func.func @server.0() attributes {cs.server = 0 : i64} {
+  // expected-note@+1 {{the other end is here}}
+  %g = cs.collect "g" each from @step : !t
+  cs.publish "g.new" %g to @step : !t
+  return
+}
