@@ -72,8 +72,11 @@ static void addSchedule(OpPassManager &manager, const Options &options) {
       (messageBytes == 0 || options.stagingBytes < messageBytes))
     messageBytes = options.stagingBytes;
   bool cutBlocks = true;
-  if constexpr (requires { options.slice; })
+  std::string cutAs;
+  if constexpr (requires { options.slice; }) {
     cutBlocks = options.slice;
+    cutAs = options.cutAs;
+  }
   manager.addPass(createScheduleComm(
       {.policy = options.schedule,
        .algorithm = options.algorithm,
@@ -82,6 +85,7 @@ static void addSchedule(OpPassManager &manager, const Options &options) {
        .memoryLimit = options.memoryLimit,
        .messageBytes = messageBytes,
        .cutBlocks = cutBlocks,
+       .cutAs = cutAs,
        .bucketBytes = options.bucketBytes,
        .firstBucketBytes = options.firstBucketBytes}));
 }
