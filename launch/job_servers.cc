@@ -60,7 +60,6 @@ absl::StatusOr<std::string> JobServers::BeginOne(int number, runtime::ProfileRec
   service.block_bytes = transport::ParameterBlockBytes(image_->plan(), number);
   for (const runtime::BlockProgram &block : image_->servers().servers[size_t(number)].blocks)
     service.block_rows.push_back(block.rows.gradient);
-  service.block_priorities = transport::ParameterBlockPriorities(image_->plan(), number);
   service.address = place->listen;
   service.security = doors.security;
   service.log = job_->log();
@@ -119,10 +118,7 @@ runtime::ConnectServersFunction JobServers::connector() const {
     client.trainers = image_->nodes();
     client.plan_digest = image_->digest();
     client.servers = addresses_;
-    for (size_t server = 0; server < addresses_.size(); ++server)
-      client.block_priorities.push_back(transport::ParameterBlockPriorities(image_->plan(), int(server)));
-    for (const plan::Function &f : image_->plan().functions())
-      if (f.is_step()) client.credit_bytes = f.credit_bytes();
+    client.order = image_->servers().order;
     client.security = job_->doors().security;
     client.deadline = job_->doors().deadline;
     client.keepalive = std::max(client.deadline / 3, absl::Seconds(1));

@@ -239,34 +239,6 @@ std::vector<size_t> ParameterBlockBytes(const plan::Plan &plan, int server) {
   return bytes;
 }
 
-std::vector<int32_t> ParameterBlockPriorities(const plan::Plan &plan,
-                                              int server) {
-  std::vector<std::optional<int32_t>> found(
-      plan.parameter_servers().servers(server).blocks_size());
-  const auto offer = [&](const auto &message, int32_t priority) {
-    if (message.server() != static_cast<uint32_t>(server)) return;
-    auto &known = found[message.block()];
-    known = std::min(known.value_or(priority), priority);
-  };
-  for (const plan::Function &function : plan.functions()) {
-    if (!function.is_step()) continue;
-    for (const plan::Instruction &instruction : function.instructions()) {
-      if (instruction.has_push())
-        offer(instruction.push(), instruction.priority());
-      if (instruction.has_pull())
-        offer(instruction.pull(), instruction.priority());
-      for (const plan::TablePart &part : instruction.push_rows().parts())
-        offer(part, instruction.priority());
-      for (const plan::TablePart &part : instruction.pull_rows().parts())
-        offer(part, instruction.priority());
-    }
-  }
-  std::vector<int32_t> priorities;
-  for (const auto &priority : found)
-    priorities.push_back(priority.value_or(0));
-  return priorities;
-}
-
 absl::StatusOr<std::unique_ptr<ParameterService>> ParameterService::Start(
     runtime::ParameterServer *server, ParameterServiceOptions options) {
   if (absl::Status status = CheckOptions(options); !status.ok()) return status;

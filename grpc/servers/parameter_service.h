@@ -47,8 +47,6 @@ struct ParameterServiceOptions {
   // The same of what is pushed to a block of rows, in place of its bytes; of
   // others, and of those that are not in it, without rows.
   std::vector<runtime::RowLayout> block_rows;
-  // The same of ParameterBlockPriorities; empty: all equally urgent.
-  std::vector<int32_t> block_priorities;
   // "host:port", "[ipv6]:port" or "unix:path". Without TLS and a token it must
   // be a loopback address or a socket file.
   std::string address;
@@ -80,11 +78,6 @@ struct ParameterServiceOptions {
 
 // Bytes of each block of a server of `plan`, which a runtime has loaded.
 std::vector<size_t> ParameterBlockBytes(const plan::Plan &plan, int server);
-
-// How urgent the trainers' step says that each of them is: the smaller, the
-// earlier its messages go.
-std::vector<int32_t> ParameterBlockPriorities(const plan::Plan &plan,
-                                              int server);
 
 class ParameterService {
  public:

@@ -49,10 +49,12 @@ void ServerLink::Put(const Message &message) {
     case Message::kPull:
       header.mutable_pull()->set_version(message.step);
       header.mutable_pull()->set_block(message.block);
+      header.mutable_pull()->set_priority(PriorityOf(message.block));
       return stream_->Put(std::move(header));
     case Message::kPullRows:
       data = header.mutable_pull_rows();
       data->set_request(message.request);
+      data->set_priority(PriorityOf(message.block));
       break;
     case Message::kFinish:
       header.mutable_finish()->set_steps(message.step);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -236,6 +237,35 @@ absl::Status ReadValues(const plan::Plan &plan, PlanRoles *roles) {
   return absl::OkStatus();
 }
 
+// The same priority for what is pushed and pulled of a block: of its messages the least.
+ServerOrder OrderOf(const plan::Plan &plan) {
+  std::vector<std::vector<std::optional<int32_t>>> found;
+  for (const plan::Server &server : plan.parameter_servers().servers())
+    found.emplace_back(size_t(server.blocks_size()));
+  ServerOrder order;
+  const auto offer = [&](const auto &message, int32_t priority) {
+    if (message.server() >= found.size() || message.block() >= found[message.server()].size())
+      return;  // is refused elsewhere
+    auto &known = found[message.server()][message.block()];
+    known = std::min(known.value_or(priority), priority);
+  };
+  for (const plan::Function &function : plan.functions()) {
+    if (!function.is_step()) continue;
+    order.credit_bytes = function.credit_bytes();
+    for (const plan::Instruction &i : function.instructions()) {
+      if (i.has_push()) offer(i.push(), i.priority());
+      if (i.has_pull()) offer(i.pull(), i.priority());
+      for (const plan::TablePart &part : i.push_rows().parts()) offer(part, i.priority());
+      for (const plan::TablePart &part : i.pull_rows().parts()) offer(part, i.priority());
+    }
+  }
+  for (const auto &server : found) {
+    order.priorities.emplace_back();
+    for (const auto &priority : server) order.priorities.back().push_back(priority.value_or(0));
+  }
+  return order;
+}
+
 }  // namespace
 
 std::vector<uint32_t> SlotsOfRole(const plan::Plan &plan, int role) {
@@ -332,6 +362,7 @@ absl::StatusOr<PlanRoles> ReadRoles(const plan::Plan &plan) {
     if (!server.ok()) return server.status();
     roles.program.servers.push_back(*std::move(server));
   }
+  roles.program.order = OrderOf(plan);
   if (absl::Status s = ReadValues(plan, &roles); !s.ok()) return s;
   if (absl::Status s = CheckSteps(plan, roles); !s.ok()) return s;
   FindOwners(plan, &roles);

@@ -60,6 +60,21 @@ struct ServerProgram {
   bool has_schedule = false;
 };
 
+// How the messages of a trainer's step go to servers, and theirs to it.
+struct ServerOrder {
+  // By server and block, of what it pushes and of what it pulls: the smaller, the earlier.
+  // 0 of those that are not in it.
+  std::vector<std::vector<int32_t>> priorities;
+  // Bytes of pushes on the way to a server that it has not taken yet, at most, so
+  // that an urgent one overtakes those behind; 0: as many as there are.
+  size_t credit_bytes = 0;
+
+  int32_t PriorityOf(size_t server, uint32_t block) const {
+    if (server >= priorities.size() || block >= priorities[server].size()) return 0;
+    return priorities[server][block];
+  }
+};
+
 struct ServersProgram {
   // plan.proto's ParameterServers.Mode says what they mean.
   enum Mode {
@@ -71,6 +86,7 @@ struct ServersProgram {
   uint32_t merge = 1;
   bool mean = false;
   std::vector<ServerProgram> servers;  // none: the plan has no servers
+  ServerOrder order;                   // of the trainers' step
 };
 
 // Push and Pull.

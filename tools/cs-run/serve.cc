@@ -60,14 +60,7 @@ runtime::ConnectServersFunction ServersConnector(
     const Options &options, const runtime::PlanImage &image, uint64_t run_digest) {
   const int trainers = image.nodes();
   const uint64_t digest = image.digest();
-  std::vector<std::vector<int32_t>> priorities;
-  for (size_t server = 0; server < image.servers().servers.size(); ++server)
-    priorities.push_back(
-        transport::ParameterBlockPriorities(image.plan(), int(server)));
-  uint64_t credit = 0;
-  for (const plan::Function &f : image.plan().functions())
-    if (f.is_step()) credit = f.credit_bytes();
-  return [&options, trainers, digest, run_digest, priorities, credit](int rank)
+  return [&options, trainers, digest, run_digest, order = image.servers().order](int rank)
              -> absl::StatusOr<std::unique_ptr<runtime::ParameterClient>> {
     auto security = Security(options);
     if (!security.ok()) return security.status();
@@ -77,8 +70,7 @@ runtime::ConnectServersFunction ServersConnector(
     client.plan_digest = digest;
     client.run_digest = run_digest;
     client.servers = options.servers;
-    client.block_priorities = priorities;
-    client.credit_bytes = credit;
+    client.order = order;
     client.security = *std::move(security);
     client.deadline = options.deadline;
     client.keepalive = Keepalive(options);
@@ -130,8 +122,6 @@ absl::Status Serve(
   for (const runtime::BlockProgram &block :
        image->servers().servers[size_t(options.index)].blocks)
     service_options.block_rows.push_back(block.rows.gradient);
-  service_options.block_priorities =
-      transport::ParameterBlockPriorities(image->plan(), options.index);
   service_options.address = options.listen;
   service_options.security = *std::move(security);
   service_options.log = RefusalLog(options);
