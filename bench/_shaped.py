@@ -123,7 +123,7 @@ class Cluster:
         self._port = PORT
 
     def start(self, plan, *options, of_ranks=()):
-        """The processes, servers last. `options` are of all, but servers know --emulate only."""
+        """The processes, servers last, which are always emulated."""
         self._port += 1  # that of the run before may linger
         at = [f"{address}:{self._port}" for address in self.network.addresses]
         common, text = ["--insecure", "--deadline", 60], dict(stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -131,8 +131,7 @@ class Cluster:
         ranks = [self.network.start(rank, [tool("cs-run"), plan, "--rank", rank, "--peers", ",".join(at[:self.ranks]), *to, *common, *options,
                                            *of_ranks], **text) for rank in range(self.ranks)]
         return ranks + [self.network.start(self.ranks + server, [tool("cs-run"), plan, "--role", "server", "--index", server, "--listen",
-                                                                 at[self.ranks + server], *common,
-                                                                 *(o for o in options if o == "--emulate")], **text)
+                                                                 at[self.ranks + server], *common, "--emulate"], **text)
                         for server in range(self.servers)]
 
     def run(self, plan, *options):
