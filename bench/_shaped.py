@@ -96,18 +96,21 @@ class Plan:
     messages: int = 0
 
 
-def compile_plan(folder, name, program, ranks, rate, policy, calibration=None, algorithm="ring"):
+def compile_plan(folder, name, program, ranks, rate, policy, calibration=None, algorithm="ring", servers=0, options=""):
     """A plan of the program by a policy of --schedule-comm. Around a ring a host sends to
     one other, so that one queue orders everything on its link. By halving and doubling it
-    sends to several, between which the network shares the link as it likes."""
+    sends to several, between which the network shares the link as it likes. With `servers`,
+    these keep the parameters. A plan that is there already is taken as it is."""
     source, of_cluster = folder / f"{name}.step.mlir", folder / f"{name}.cluster.mlir"
-    source.write_text(program)
-    of_cluster.write_text(cluster(ranks, rate))
     plan = Plan(folder / f"{name}.{policy}.plan", folder / f"{name}.{policy}.mlir")
     costs = f" calibration={calibration}" if calibration else ""
-    call(tool("cs-opt"), source, f"--cs-all-reduce-pipeline=cluster={of_cluster} schedule={policy} algorithm={algorithm}{costs}", "-o",
-         plan.schedule)
-    call(tool("cs-translate"), "--mlir-to-plan", plan.schedule, "-o", plan.path)
+    way = f"parameter-server-pipeline=servers={servers}" if servers else "all-reduce-pipeline="
+    if not plan.path.exists():
+        source.write_text(program)
+        of_cluster.write_text(cluster(ranks, rate))
+        call(tool("cs-opt"), source, f"--cs-{way} cluster={of_cluster} schedule={policy} algorithm={algorithm}{costs} {options}", "-o",
+             plan.schedule)
+        call(tool("cs-translate"), "--mlir-to-plan", plan.schedule, "-o", plan.path)
     text = plan.schedule.read_text()
     record = re.search(r"#cs\.schedule<([^>]*)>", text)
     for field in ("period_ns", "bound_ns"):
@@ -118,27 +121,35 @@ def compile_plan(folder, name, program, ranks, rate, policy, calibration=None, a
 
 
 class Cluster:
-    """Runs plans on the hosts of a network with addresses of loopback, a rank on each."""
+    """Runs plans on the hosts of a network with addresses of loopback, a rank on each; on the last ones
+    `servers` parameter servers."""
 
-    def __init__(self, network, folder):
-        self.network, self.folder = network, folder
+    def __init__(self, network, folder, servers=0):
+        self.network, self.folder, self.servers = network, folder, servers
+        self.ranks = len(network.addresses) - servers
         self._port = PORT
 
-    def run(self, plan, *options):
-        """Ends the benchmark if a rank fails."""
+    def start(self, plan, *options, of_ranks=()):
+        """The processes, servers last, which are always emulated."""
         self._port += 1  # that of the run before may linger
-        peers = ",".join(f"{address}:{self._port}" for address in self.network.addresses)
-        processes = [self.network.start(rank, [tool("cs-run"), plan, "--rank", rank, "--peers", peers, "--insecure",
-                                               "--deadline", 60, *options],
-                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-                     for rank in range(len(self.network.addresses))]
-        finish(processes, self.network)
+        at = [f"{address}:{self._port}" for address in self.network.addresses]
+        common, text = ["--insecure", "--deadline", 60], dict(stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        to = ["--role", "trainer", "--servers", ",".join(at[self.ranks:])] if self.servers else []
+        ranks = [self.network.start(rank, [tool("cs-run"), plan, "--rank", rank, "--peers", ",".join(at[:self.ranks]), *to, *common, *options,
+                                           *of_ranks], **text) for rank in range(self.ranks)]
+        return ranks + [self.network.start(self.ranks + server, [tool("cs-run"), plan, "--role", "server", "--index", server, "--listen",
+                                                                 at[self.ranks + server], *common, "--emulate"], **text)
+                        for server in range(self.servers)]
+
+    def run(self, plan, *options):
+        """Ends the benchmark if a process fails."""
+        finish(self.start(plan, *options), self.network)
 
     def emulate(self, plan, steps):
         """The traces of the ranks, in order."""
         path = self.folder / "trace.json"
         self.run(plan, "--emulate", "--steps", steps, "--trace", path)
-        paths = [path] + [path.with_suffix(f".rank{rank}.json") for rank in range(1, len(self.network.addresses))]
+        paths = [path] + [path.with_suffix(f".rank{rank}.json") for rank in range(1, self.ranks)]
         return [json.loads(each.read_text()) for each in paths]
 
     def calibrate(self, plan, rate):

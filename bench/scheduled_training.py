@@ -58,7 +58,8 @@ class Job:
     def __init__(self, steps, rate, folder):
         self.folder, self.rate, self.steps = folder, rate, steps
         # JAX has threads, beside which no process can be started in a host.
-        call(sys.executable, __file__, "--steps", steps, "--inputs", folder)
+        if not (folder / "batch.npz").exists():
+            call(sys.executable, __file__, "--steps", steps, "--inputs", folder)
 
     def compile(self, policy, costs=""):
         """The plan, and what the compiler says of the schedule."""

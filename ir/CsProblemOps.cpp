@@ -80,7 +80,9 @@ LogicalResult ProblemOp::verifyRegions() {
         firstOfKind.try_emplace(communication.getKind(), communication).first->second;
     if (communication.getLinks() == first.getLinks() &&
         communication.getOverheadNs() == first.getOverheadNs() &&
-        communication.getLatencyNs() == first.getLatencyNs())
+        communication.getLatencyNs() == first.getLatencyNs() &&
+        communication.getAvoidableOverheadNs() == first.getAvoidableOverheadNs() &&
+        communication.getAvoidableLatencyNs() == first.getAvoidableLatencyNs())
       continue;
     InFlightDiagnostic diagnostic =
         communication.emitOpError()
@@ -117,6 +119,10 @@ LogicalResult ProblemComputeOp::verify() {
       failed(notNegative(*this, "extra bytes", static_cast<int64_t>(getExtraBytes()))) ||
       failed(areAll<ProblemComputeOp>(*this, "input", getAfter())))
     return failure();
+  if (auto shared = static_cast<int64_t>(getSharedNs());
+      shared < 0 || shared > static_cast<int64_t>(getNs()))
+    return emitOpError() << "shared_ns must be 0 to " << static_cast<int64_t>(getNs())
+                         << ", got: " << shared;
   for (Value before : getAfter())
     if (!isBefore(before.getDefiningOp(), *this))
       return emitOpError() << "must come after \""
@@ -149,7 +155,9 @@ LogicalResult ProblemCommunicationOp::verify() {
                          << getNextStep().size();
   for (auto [what, values] : {std::pair("bytes", getStageBytes()),
                               std::pair("overhead", getOverheadNs()),
-                              std::pair("latency", getLatencyNs())}) {
+                              std::pair("latency", getLatencyNs()),
+                              std::pair("avoidable overhead", getAvoidableOverheadNs()),
+                              std::pair("avoidable latency", getAvoidableLatencyNs())}) {
     if (values.size() != getLinks().size())
       return emitOpError() << "must have " << what << " for " << getLinks().size()
                            << " links, got: " << values.size();
@@ -158,6 +166,13 @@ LogicalResult ProblemCommunicationOp::verify() {
         return emitOpError() << what << " of link " << index
                              << " must not be negative, got: " << value;
   }
+  for (auto [what, avoidable, all] :
+       {std::tuple("overhead", getAvoidableOverheadNs(), getOverheadNs()),
+        std::tuple("latency", getAvoidableLatencyNs(), getLatencyNs())})
+    for (auto [index, value] : llvm::enumerate(avoidable))
+      if (value > all[index])
+        return emitOpError() << "avoidable " << what << " of link " << index
+                             << " must be at most " << all[index] << ", got: " << value;
   for (auto [consumer, next] : llvm::zip_equal(getConsumers(), getNextStep()))
     for (Value producer : getProducers())
       if (!next && !isBefore(producer.getDefiningOp(), consumer.getDefiningOp()))

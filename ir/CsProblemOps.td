@@ -82,17 +82,19 @@ def Cs_ProblemComputeOp : Cs_ProblemNode<"problem.compute"> {
   let description = [{
     `after`: what must be done, of the same step and before it in program order.
     `extra_bytes`: memory that it holds from its start until all that comes after
-    it runs.
+    it runs. `shared_ns`: what it loses of `ns` to other work of its processor, which in another
+    schedule other compute of its stream may lose.
     ```mlir
-    %b0 = cs.problem.compute "b0" ns 2000 after (%b1) stream 1 extra_bytes 4096
+    %b0 = cs.problem.compute "b0" ns 2000 shared_ns 100 after (%b1) stream 1 extra_bytes 4096
     ```
   }];
-  let arguments = (ins StrAttr:$label, I64Attr:$ns, Variadic<NoneType>:$after,
+  let arguments = (ins StrAttr:$label, I64Attr:$ns,
+                       DefaultValuedAttr<I64Attr, "0">:$shared_ns, Variadic<NoneType>:$after,
                        DefaultValuedAttr<I64Attr, "0">:$stream,
                        DefaultValuedAttr<I64Attr, "0">:$extra_bytes);
   let results = (outs NoneType:$done);
   let assemblyFormat = [{
-    $label `ns` $ns (`after` ` ` `(` $after^ `)`)? (`stream` $stream^)?
+    $label `ns` $ns (`shared_ns` $shared_ns^)? (`after` ` ` `(` $after^ `)`)? (`stream` $stream^)?
     (`extra_bytes` $extra_bytes^)? attr-dict
   }];
   let hasVerifier = 1;
@@ -106,25 +108,29 @@ def Cs_ProblemCommunicationOp
     waits for it, in the same step or, after `next`, in the next one. It passes
     the links that it goes `through` one after the other. On each, a message that
     carries it occupies the link for `overhead_ns` and its part of `bytes` (those
-    of the tensor, if not said), and is there `latency_ns` later.
+    of the tensor, if not said), and is there `latency_ns` later. What is `avoidable` of either, a
+    message may not cost in a run, as where a busy link hides it: bounds do not count it.
 
     Communications of one `kind` may share messages; they have links, overheads
     and latencies in common. `indivisible`: only sent as a whole.
     ```mlir
     %w0 = cs.problem.communication "w0" bytes 4096 from (%b0) to (%clip, next %f0)
-        through (%up bytes 3072 overhead_ns 5 latency_ns 20, %down) kind 1 indivisible
+        through (%up bytes 3072 overhead_ns 5 avoidable 4 latency_ns 20, %down) kind 1 indivisible
     ```
   }];
   let arguments = (ins StrAttr:$label, I64Attr:$bytes, Variadic<NoneType>:$producers,
                        Variadic<NoneType>:$consumers, Variadic<NoneType>:$links,
                        DenseBoolArrayAttr:$next_step, DenseI64ArrayAttr:$stage_bytes,
                        DenseI64ArrayAttr:$overhead_ns, DenseI64ArrayAttr:$latency_ns,
+                       DenseI64ArrayAttr:$avoidable_overhead_ns,
+                       DenseI64ArrayAttr:$avoidable_latency_ns,
                        DefaultValuedAttr<I64Attr, "0">:$kind, UnitAttr:$indivisible);
   let results = (outs NoneType:$arrived);
   let assemblyFormat = [{
     $label `bytes` $bytes `from` ` ` `(` $producers `)`
     `` custom<Consumers>($consumers, $next_step)
-    `through` custom<Stages>(ref($bytes), $links, $stage_bytes, $overhead_ns, $latency_ns)
+    `through` custom<Stages>(ref($bytes), $links, $stage_bytes, $overhead_ns, $latency_ns,
+                             $avoidable_overhead_ns, $avoidable_latency_ns)
     (`kind` $kind^)? (`indivisible` $indivisible^)? attr-dict
   }];
   let hasVerifier = 1;

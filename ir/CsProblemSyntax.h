@@ -51,15 +51,17 @@ inline void printConsumers(mlir::OpAsmPrinter &printer, mlir::Operation *,
   printer << ")";
 }
 
-/// `(%up bytes 3072 overhead_ns 5 latency_ns 20, %down)`: bytes are the tensor's
+/// `(%up bytes 3072 overhead_ns 5 avoidable 4 latency_ns 20, %down)`: bytes are the tensor's
 /// and times are 0, if not said.
 inline mlir::ParseResult parseStages(mlir::OpAsmParser &parser,
                                      mlir::IntegerAttr bytes,
                                      ProblemOperands &links,
                                      mlir::DenseI64ArrayAttr &stageBytes,
                                      mlir::DenseI64ArrayAttr &overheads,
-                                     mlir::DenseI64ArrayAttr &latencies) {
-  llvm::SmallVector<int64_t> size, overhead, latency;
+                                     mlir::DenseI64ArrayAttr &latencies,
+                                     mlir::DenseI64ArrayAttr &avoidableOverheads,
+                                     mlir::DenseI64ArrayAttr &avoidableLatencies) {
+  llvm::SmallVector<int64_t> size, overhead, latency, less, earlier;
   auto number = [&](llvm::StringRef keyword, int64_t &value) -> mlir::ParseResult {
     if (succeeded(parser.parseOptionalKeyword(keyword)))
       return parser.parseInteger(value);
@@ -69,14 +71,18 @@ inline mlir::ParseResult parseStages(mlir::OpAsmParser &parser,
           mlir::OpAsmParser::Delimiter::Paren, [&]() -> mlir::ParseResult {
             if (failed(parser.parseOperand(links.emplace_back())) ||
                 failed(number("bytes", size.emplace_back(bytes.getInt()))) ||
-                failed(number("overhead_ns", overhead.emplace_back(0))))
+                failed(number("overhead_ns", overhead.emplace_back(0))) ||
+                failed(number("avoidable", less.emplace_back(0))) ||
+                failed(number("latency_ns", latency.emplace_back(0))))
               return mlir::failure();
-            return number("latency_ns", latency.emplace_back(0));
+            return number("avoidable", earlier.emplace_back(0));
           })))
     return mlir::failure();
   stageBytes = parser.getBuilder().getDenseI64ArrayAttr(size);
   overheads = parser.getBuilder().getDenseI64ArrayAttr(overhead);
   latencies = parser.getBuilder().getDenseI64ArrayAttr(latency);
+  avoidableOverheads = parser.getBuilder().getDenseI64ArrayAttr(less);
+  avoidableLatencies = parser.getBuilder().getDenseI64ArrayAttr(earlier);
   return mlir::success();
 }
 
@@ -84,7 +90,9 @@ inline void printStages(mlir::OpAsmPrinter &printer, mlir::Operation *,
                         mlir::IntegerAttr bytes, mlir::OperandRange links,
                         mlir::DenseI64ArrayAttr stageBytes,
                         mlir::DenseI64ArrayAttr overheads,
-                        mlir::DenseI64ArrayAttr latencies) {
+                        mlir::DenseI64ArrayAttr latencies,
+                        mlir::DenseI64ArrayAttr avoidableOverheads,
+                        mlir::DenseI64ArrayAttr avoidableLatencies) {
   printer << "(";
   llvm::interleaveComma(llvm::seq<size_t>(links.size()), printer, [&](size_t i) {
     printer << links[i];
@@ -92,8 +100,12 @@ inline void printStages(mlir::OpAsmPrinter &printer, mlir::Operation *,
       printer << " bytes " << stageBytes[i];
     if (overheads[i])
       printer << " overhead_ns " << overheads[i];
+    if (avoidableOverheads[i])
+      printer << " avoidable " << avoidableOverheads[i];
     if (latencies[i])
       printer << " latency_ns " << latencies[i];
+    if (avoidableLatencies[i])
+      printer << " avoidable " << avoidableLatencies[i];
   });
   printer << ")";
 }

@@ -31,12 +31,40 @@ LogicalResult ClusterOp::verify() {
   if (slowdown < 0 || slowdown > 100000)
     return emitOpError() << "slowdown_percent must be 0 to 100000, got: "
                          << slowdown;
+  for (auto [name, least, of] :
+       {std::tuple("least_overhead_ns", getLeastOverheadNs(), getInter().getOverheadNs()),
+        std::tuple("least_latency_ns", getLeastLatencyNs(), getInter().getLatencyNs())})
+    if (least && static_cast<int64_t>(*least) > of)
+      return emitOpError() << name << " must be 0 to that of the link, " << of
+                           << ", got: " << static_cast<int64_t>(*least);
+    else if (least && static_cast<int64_t>(*least) < 0)
+      return emitOpError() << name << " must not be negative, got: "
+                           << static_cast<int64_t>(*least);
   if (nodes > kMaxNodes)
     return emitOpError() << "must have at most " << kMaxNodes << " nodes, got: " << nodes;
   if (devices > kMaxDevices)
     return emitOpError() << "must have at most " << kMaxDevices
                          << " devices per node, got: " << devices;
   return success();
+}
+
+int64_t ClusterOp::leastOverhead() {
+  return static_cast<int64_t>(getLeastOverheadNs().value_or(getInter().getOverheadNs()));
+}
+
+int64_t ClusterOp::leastLatency() {
+  return static_cast<int64_t>(getLeastLatencyNs().value_or(getInter().getLatencyNs()));
+}
+
+std::string ClusterOp::whatBoundsAssume() {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << "this order of fragments, " << getInter().getMbitPerS() << " mbit/s, of a message no less than "
+     << leastOverhead() << " ns of its link beside the bytes and " << leastLatency()
+     << " ns on the way, fragments that take what is said of them alone";
+  if (getSlowdownPercent() != 0)
+    os << " and, while links are busy, " << getSlowdownPercent() << " percent more in all";
+  return text;
 }
 
 LogicalResult GradientOp::verify() {

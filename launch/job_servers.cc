@@ -62,7 +62,6 @@ absl::StatusOr<std::string> JobServers::BeginOne(int number, runtime::ProfileRec
     service.block_bytes.push_back(block.pushed().bytes);
     service.block_rows.push_back(block.rows.gradient);
   }
-  service.block_priorities = transport::PullPriorities(program);
   service.address = place->listen;
   service.security = doors.security;
   service.log = job_->log();
@@ -121,10 +120,7 @@ runtime::ConnectServersFunction JobServers::connector() const {
     client.trainers = image_->nodes();
     client.plan_digest = image_->digest();
     client.servers = addresses_;
-    for (const runtime::ServerProgram &server : image_->servers().servers)
-      client.block_priorities.push_back(transport::PushPriorities(server));
-    for (const plan::Function &f : image_->plan().functions())
-      if (f.is_step()) client.credit_bytes = f.credit_bytes();
+    client.order = image_->servers().order;
     client.security = job_->doors().security;
     client.deadline = job_->doors().deadline;
     client.keepalive = std::max(client.deadline / 3, absl::Seconds(1));

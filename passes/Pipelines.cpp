@@ -99,8 +99,11 @@ static void addSchedule(OpPassManager &manager, const Options &options) {
       (messageBytes == 0 || options.stagingBytes < messageBytes))
     messageBytes = options.stagingBytes;
   bool cutBlocks = true;
-  if constexpr (requires { options.slice; })
+  std::string cutAs;
+  if constexpr (requires { options.slice; }) {
     cutBlocks = options.slice;
+    cutAs = options.cutAs;
+  }
   manager.addPass(createScheduleComm(
       {.policy = options.schedule,
        .algorithm = options.algorithm,
@@ -110,6 +113,7 @@ static void addSchedule(OpPassManager &manager, const Options &options) {
        .messageBytes = messageBytes,
        .cutBlocks = cutBlocks,
        .turns = isBounded,
+       .cutAs = cutAs,
        .bucketBytes = options.bucketBytes,
        .firstBucketBytes = options.firstBucketBytes}));
 }

@@ -188,6 +188,9 @@ struct ParameterServerPipelineOptions
   Option<bool> slice{
       *this, "slice",
       described("cut parameters into blocks, for several servers", true)};
+  Option<std::string> cutAs{
+      *this, "cut-as",
+      described("policy whose schedule says how blocks are cut; empty: that of schedule", "")};
   Option<std::string> syncMode{
       *this, "sync-mode",
       described("when servers apply gradients: sync, async or half-async", "sync")};

@@ -88,6 +88,11 @@ void FrameStream::PutData(parameter::Header data, runtime::SharedBytes payload,
                   Outgoing{std::move(data), std::move(payload)});
 }
 
+void FrameStream::SetCredit(size_t credit) {
+  MutexLock lock(&mu_);
+  credit_ = credit;
+}
+
 void FrameStream::End(absl::Status status) {
   {
     MutexLock lock(&mu_);

@@ -61,6 +61,8 @@ class FrameStream : public StreamHandler,
   void PutData(parameter::Header data, runtime::SharedBytes payload,
                int32_t priority = 0);
   void Flush();
+  // From now on; what is on the way already counts if it did before.
+  void SetCredit(size_t credit);
   // The other side has the push. Flush sends what it made room for.
   void Taken(uint64_t step, uint32_t block);
 
@@ -101,12 +103,12 @@ class FrameStream : public StreamHandler,
   grpc::ByteBuffer NextPacket() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   Queue::iterator NextData() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
-  const size_t credit_;
   bool discarding_ = false;  // for the reading thread
 
   runtime::Mutex mu_;
   std::shared_ptr<FrameStream> self_ ABSL_GUARDED_BY(mu_);
   std::shared_ptr<Stream> stream_ ABSL_GUARDED_BY(mu_);
+  size_t credit_ ABSL_GUARDED_BY(mu_);
   size_t chunk_bytes_ ABSL_GUARDED_BY(mu_);
   bool open_ ABSL_GUARDED_BY(mu_) = false;
   bool writing_ ABSL_GUARDED_BY(mu_) = false;

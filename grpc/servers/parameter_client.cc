@@ -52,6 +52,9 @@ class Client final : public runtime::ParameterClient {
     links_[server]->PullRows(block, version, ids, buffer, std::move(done));
   }
 
+  void SetOrder(const runtime::ServerOrder &order) override {
+    for (auto &link : links_) link->SetOrder(order);
+  }
   absl::Status Finish(uint64_t steps) override;
   void Abort(const absl::Status &why) override;
   void Close() override;
@@ -175,10 +178,7 @@ absl::Status Client::Connect() {
         ServerLink::Settings{static_cast<int>(server), address,
                              ClampedChunk(options_.chunk_bytes),
                              options_.deadline, options_.security.token, &sharing_, join,
-                             server < options_.block_priorities.size()
-                                 ? options_.block_priorities[server]
-                                 : std::vector<int32_t>(),
-                             options_.credit_bytes,
+                             options_.order,
                              [this](const absl::Status &why) { Failed(why); }},
         grpc::CreateCustomChannel(address, *credentials, arguments), &queue_,
         &callbacks_, &monitor_));

@@ -23,6 +23,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "grpc/base/security.h"
+#include "runtime/program/server_program.h"
 #include "runtime/transport/parameter_client.h"
 
 namespace commsched::transport {
@@ -33,12 +34,8 @@ struct ParameterClientOptions {
   uint64_t plan_digest = 0;
   uint64_t run_digest = 0;           // the same of all trainers
   std::vector<std::string> servers;  // addresses, as those listen on
-  // Of each server: PushPriorities. Empty: all equally urgent.
-  std::vector<std::vector<int32_t>> block_priorities;
+  runtime::ServerOrder order;        // at first; see SetOrder
   SecurityOptions security;
-  // Bytes of pushes on the way to a server that it has not taken yet, at most, so
-  // that an urgent one overtakes those behind; 0: as many as there are.
-  size_t credit_bytes = 0;
 
   // How long all servers together may take to be there at the beginning, and
   // how long one that is lost may take to come back.

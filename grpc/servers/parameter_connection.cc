@@ -47,8 +47,7 @@ absl::Status ParameterConnection::OnFrame(const parameter::Header &header,
         return absl::InvalidArgumentError(absl::StrFormat(
             "pulled block %d of %d", header.pull().block(),
             hub_->options().block_bytes.size()));
-      hub_->Pull(trainer_, self(), header.pull().block(),
-                 header.pull().version());
+      hub_->Pull(trainer_, self(), header.pull());
       return absl::OkStatus();
     case parameter::Header::kPullRows:
       return OnPullRows(header.pull_rows(), reader);

@@ -47,7 +47,7 @@ class ParameterHub : public std::enable_shared_from_this<ParameterHub> {
   void Push(int trainer, uint32_t block, uint64_t step,
             runtime::SharedBytes payload);
   void Pull(int trainer, std::weak_ptr<ParameterConnection> connection,
-            uint32_t block, uint64_t version);
+            const parameter::Pull &asked);
   // `asked` says which rows, and is repeated in the answer.
   void PullRows(int trainer, std::weak_ptr<ParameterConnection> connection,
                 parameter::Data asked, std::vector<int64_t> ids);
@@ -86,10 +86,6 @@ class ParameterHub : public std::enable_shared_from_this<ParameterHub> {
 
   // What a trainer sends makes no sense to the server.
   void Refused(int trainer, const absl::Status &why);
-  int32_t PriorityOf(uint32_t block) const {
-    const auto &priorities = options_.block_priorities;
-    return block < priorities.size() ? priorities[block] : 0;
-  }
   bool keeps_checkpoints() const { return options_.checkpoint_steps > 0; }
   void Taken(int trainer, uint32_t block, uint64_t step,
              const absl::Status &status);

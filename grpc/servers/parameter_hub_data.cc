@@ -78,27 +78,26 @@ void ParameterHub::PullRows(int trainer,
         parameter::Header header;
         *header.mutable_rows() = asked;
         to->PutData(std::move(header), *std::move(value),
-                    hub->PriorityOf(asked.block()));
+                    asked.priority());
         to->Flush();
       });
 }
 
 void ParameterHub::Pull(int trainer,
                         std::weak_ptr<ParameterConnection> connection,
-                        uint32_t block, uint64_t version) {
+                        const parameter::Pull &asked) {
   server_->Pull(
-      trainer, block, version,
-      [weak = weak_from_this(), connection = std::move(connection), block,
-       version](absl::StatusOr<runtime::SharedBytes> value) {
+      trainer, asked.block(), asked.version(),
+      [weak = weak_from_this(), connection = std::move(connection),
+       asked](absl::StatusOr<runtime::SharedBytes> value) {
         auto hub = weak.lock();
         auto to = connection.lock();
         if (hub == nullptr || to == nullptr || !value.ok()) return;
         hub->bytes_sent_ += value->bytes.size();
         parameter::Header header;
-        header.mutable_value()->set_block(block);
-        header.mutable_value()->set_step(version);
-        to->PutData(std::move(header), *std::move(value),
-                    hub->PriorityOf(block));
+        header.mutable_value()->set_block(asked.block());
+        header.mutable_value()->set_step(asked.version());
+        to->PutData(std::move(header), *std::move(value), asked.priority());
         to->Flush();
       });
 }

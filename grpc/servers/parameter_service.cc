@@ -210,20 +210,6 @@ absl::Status CheckOptions(const ParameterServiceOptions &options) {
 
 }  // namespace
 
-std::vector<int32_t> PushPriorities(const runtime::ServerProgram &server) {
-  std::vector<int32_t> priorities;
-  for (const runtime::BlockProgram &block : server.blocks)
-    priorities.push_back(block.push_priority);
-  return priorities;
-}
-
-std::vector<int32_t> PullPriorities(const runtime::ServerProgram &server) {
-  std::vector<int32_t> priorities;
-  for (const runtime::BlockProgram &block : server.blocks)
-    priorities.push_back(block.pull_priority);
-  return priorities;
-}
-
 absl::StatusOr<std::unique_ptr<ParameterService>> ParameterService::Start(
     runtime::ParameterServer *server, ParameterServiceOptions options) {
   if (absl::Status status = CheckOptions(options); !status.ok()) return status;

@@ -48,8 +48,6 @@ struct ParameterServiceOptions {
   // The same of a block of rows, in place of its bytes; of
   // others, and of those that are not in it, without rows.
   std::vector<runtime::RowLayout> block_rows;
-  // Of each block, PullPriorities: of what is handed out; empty: all equally urgent.
-  std::vector<int32_t> block_priorities;
   // "host:port", "[ipv6]:port" or "unix:path". Without TLS and a token it must
   // be a loopback address or a socket file.
   std::string address;
@@ -79,10 +77,6 @@ struct ParameterServiceOptions {
   int threads = 2;
 };
 
-// How urgent the trainers' step says that each block's messages to and from its server
-// are: the smaller, the earlier they go.
-std::vector<int32_t> PushPriorities(const runtime::ServerProgram &server);
-std::vector<int32_t> PullPriorities(const runtime::ServerProgram &server);
 
 class ParameterService {
  public:

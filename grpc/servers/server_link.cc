@@ -70,7 +70,16 @@ ServerLink::ServerLink(Settings settings,
       channel_(std::move(channel)),
       machine_(settings_.join.trainer(),
                absl::ToInt64Nanoseconds(std::min(settings_.deadline, absl::Hours(24 * 365))),
-               runtime::ToTime(Clock::now())) {}
+               runtime::ToTime(Clock::now())),
+      order_(settings_.order),
+      had_credit_(order_.credit_bytes != 0) {}
+
+void ServerLink::SetOrder(const runtime::ServerOrder &order) {
+  MutexLock lock(&mu_);
+  order_ = order;
+  had_credit_ |= order_.credit_bytes != 0;
+  if (stream_ != nullptr) stream_->SetCredit(order_.credit_bytes);
+}
 
 absl::Status ServerLink::Named(absl::StatusCode code,
                                absl::string_view what) const {
@@ -113,7 +122,7 @@ Clock::time_point ServerLink::Tick() {
       connected_ = false;
       dialled_at_ = now;
       stream_ = std::make_shared<Connection>(this, settings_.chunk_bytes,
-                                             settings_.credit);
+                                             order_.credit_bytes);
       parameter::Header first;
       *first.mutable_join() = settings_.join;
       stream_->DialServer(channel_, queue_, patient_, settings_.token, first,
@@ -219,7 +228,7 @@ absl::Status ServerLink::OnFrame(const parameter::Header &header,
       {
         MutexLock lock(&mu_);
         if (absl::Status s = machine_.Taken(block, step); !s.ok()) return s;
-        if (settings_.credit != 0) stream = stream_;
+        if (had_credit_) stream = stream_;
       }
       if (stream != nullptr) {
         stream->Taken(step, block);

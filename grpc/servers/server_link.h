@@ -41,8 +41,7 @@ class ServerLink {
     std::string token;
     Sharing *sharing;
     parameter::Join join;
-    std::vector<int32_t> block_priorities;  // 0 of those that are not in it
-    size_t credit;                          // of FrameStream
+    runtime::ServerOrder order;  // at first
     // Called once, by any thread, without a lock: this server is lost for good,
     // or has ended the job.
     std::function<void(const absl::Status &)> on_failure;
@@ -65,6 +64,7 @@ class ServerLink {
   void PullRows(uint32_t block, uint64_t version,
                 absl::Span<const int64_t> ids, absl::Span<std::byte> buffer,
                 Done done);
+  void SetOrder(const runtime::ServerOrder &order);
   void Finish(uint64_t steps);
 
   // Everything that waits, and everything later, fails with `why`. The
@@ -108,9 +108,8 @@ class ServerLink {
   absl::Status OnWelcome(const parameter::Welcome &welcome);
   absl::Status OnValue(const parameter::Data &data, PacketReader &reader);
   absl::Status OnRows(const parameter::Data &data, PacketReader &reader);
-  int32_t PriorityOf(uint32_t block) const {
-    const auto &priorities = settings_.block_priorities;
-    return block < priorities.size() ? priorities[block] : 0;
+  int32_t OfPull(uint32_t block) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return order_.OfPull(size_t(settings_.server), block);
   }
   // A part of what a pull waits for.
   absl::Status CheckPart(const Pending &pull, const parameter::Data &data,
@@ -141,8 +140,10 @@ class ServerLink {
   std::shared_ptr<grpc::Channel> channel_ ABSL_GUARDED_BY(mu_);
   std::shared_ptr<FrameStream> stream_ ABSL_GUARDED_BY(mu_);
   runtime::core::TrainerLink machine_ ABSL_GUARDED_BY(mu_);
-  bool leaving_ ABSL_GUARDED_BY(mu_) = false;  // by the trainer's will
-  bool broken_ ABSL_GUARDED_BY(mu_) = false;   // by the server
+  runtime::ServerOrder order_ ABSL_GUARDED_BY(mu_);
+  bool had_credit_ ABSL_GUARDED_BY(mu_) = false;  // now, or before
+  bool leaving_ ABSL_GUARDED_BY(mu_) = false;     // by the trainer's will
+  bool broken_ ABSL_GUARDED_BY(mu_) = false;      // by the server
   absl::Status failure_ ABSL_GUARDED_BY(mu_);
   absl::Status last_error_ ABSL_GUARDED_BY(mu_);
   // Of the present stream, or the last one.

@@ -49,10 +49,12 @@ void ServerLink::Put(const Message &message) {
     case Message::kPull:
       header.mutable_pull()->set_version(message.step);
       header.mutable_pull()->set_block(message.block);
+      header.mutable_pull()->set_priority(OfPull(message.block));
       return stream_->Put(std::move(header));
     case Message::kPullRows:
       data = header.mutable_pull_rows();
       data->set_request(message.request);
+      data->set_priority(OfPull(message.block));
       break;
     case Message::kFinish:
       header.mutable_finish()->set_steps(message.step);
@@ -63,7 +65,8 @@ void ServerLink::Put(const Message &message) {
   stream_->PutData(std::move(header),
                    message.kind == Message::kPush ? message.payload
                                                   : row_pulls_.at(message.request)->ids,
-                   PriorityOf(message.block));
+                   message.kind == Message::kPush ? order_.OfPush(size_t(settings_.server), message.block)
+                                                  : OfPull(message.block));
 }
 
 bool ServerLink::IsCopied(size_t bytes) const {

@@ -56,6 +56,9 @@ LogicalResult FunctionBuilder::build() {
     made->set_period_ns(static_cast<uint64_t>(schedule.getPeriodNs()));
     made->set_bound_ns(static_cast<uint64_t>(schedule.getBoundNs()));
     made->set_any_order_bound_ns(static_cast<uint64_t>(schedule.getAnyOrderBoundNs()));
+    auto clusters = function->getParentOfType<ModuleOp>().getOps<cs::ClusterOp>();
+    if (schedule.getBoundNs() != 0 && llvm::hasSingleElement(clusters))
+      made->set_bound_assumes((*clusters.begin()).whatBoundsAssume());
   }
   if (failed(addArguments()))
     return failure();

@@ -61,10 +61,12 @@ schedule::Communication readCommunication(cs::ProblemCommunicationOp op,
   communication.producers = parts.indicesOf(op.getProducers());
   for (auto [consumer, next] : llvm::zip_equal(op.getConsumers(), op.getNextStep()))
     communication.consumers.push_back({parts.indexOf(consumer), next ? 1u : 0u});
-  for (auto [link, bytes, overhead, latency] :
+  for (auto [link, bytes, overhead, latency, less, earlier] :
        llvm::zip_equal(op.getLinks(), op.getStageBytes(), op.getOverheadNs(),
-                       op.getLatencyNs()))
-    communication.stages.push_back({parts.indexOf(link), bytes, overhead, latency});
+                       op.getLatencyNs(), op.getAvoidableOverheadNs(),
+                       op.getAvoidableLatencyNs()))
+    communication.stages.push_back(
+        {parts.indexOf(link), bytes, overhead, latency, less, earlier});
   communication.divisible = !op.getIndivisible();
   communication.kind = static_cast<unsigned>(op.getKind());
   return communication;
@@ -76,7 +78,7 @@ writeCommunication(OpBuilder &builder, Location location,
                    llvm::ArrayRef<Value> links, llvm::ArrayRef<Value> computes) {
   llvm::SmallVector<Value> producers, consumers, through;
   llvm::SmallVector<bool> nextStep;
-  llvm::SmallVector<int64_t> bytes, overheads, latencies;
+  llvm::SmallVector<int64_t> bytes, overheads, latencies, less, earlier;
   for (unsigned producer : communication.producers)
     producers.push_back(computes[producer]);
   for (const schedule::Consumer &consumer : communication.consumers) {
@@ -88,6 +90,8 @@ writeCommunication(OpBuilder &builder, Location location,
     bytes.push_back(stage.bytes);
     overheads.push_back(stage.overhead);
     latencies.push_back(stage.latency);
+    less.push_back(stage.avoidableOverhead);
+    earlier.push_back(stage.avoidableLatency);
   }
   return cs::ProblemCommunicationOp::create(
       builder, location, builder.getNoneType(),
@@ -95,6 +99,7 @@ writeCommunication(OpBuilder &builder, Location location,
       builder.getI64IntegerAttr(communication.bytes), producers, consumers, through,
       builder.getDenseBoolArrayAttr(nextStep), builder.getDenseI64ArrayAttr(bytes),
       builder.getDenseI64ArrayAttr(overheads), builder.getDenseI64ArrayAttr(latencies),
+      builder.getDenseI64ArrayAttr(less), builder.getDenseI64ArrayAttr(earlier),
       builder.getI64IntegerAttr(communication.kind),
       communication.divisible ? UnitAttr() : builder.getUnitAttr());
 }
@@ -135,7 +140,8 @@ FailureOr<schedule::Problem> commsched::readProblem(cs::ProblemOp op) {
                            static_cast<unsigned>(compute.getStream()),
                            static_cast<schedule::Time>(compute.getNs()),
                            parts.indicesOf(compute.getAfter()),
-                           static_cast<int64_t>(compute.getExtraBytes())});
+                           static_cast<int64_t>(compute.getExtraBytes()),
+                           static_cast<schedule::Time>(compute.getSharedNs())});
   for (cs::ProblemCommunicationOp communication : parts.communications)
     problem.communications.push_back(readCommunication(communication, parts));
   if (std::optional<std::string> error = schedule::check(problem))
@@ -168,7 +174,8 @@ cs::ProblemOp commsched::writeProblem(OpBuilder &builder, Location location,
       after.push_back(computes[before]);
     computes.push_back(cs::ProblemComputeOp::create(
         builder, location, builder.getNoneType(), builder.getStringAttr(compute.name),
-        builder.getI64IntegerAttr(compute.duration), after,
+        builder.getI64IntegerAttr(compute.duration),
+        builder.getI64IntegerAttr(compute.shared), after,
         builder.getI64IntegerAttr(compute.stream),
         builder.getI64IntegerAttr(compute.extraBytes)));
   }

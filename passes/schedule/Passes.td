@@ -61,6 +61,9 @@ def ScheduleComm : Pass<"schedule-comm", "::mlir::ModuleOp"> {
     CsOption<"turns", "turns", "bool", "false",
              "say on each cs.start when it is expected to be sent (cs.turn), for "
              "--overlap-rpc-memcpy with staging-bytes">,
+    CsOption<"cutAs", "cut-as", "std::string", "\"\"",
+             "the policy whose schedule says how blocks are cut, so that plans of several "
+             "policies have the same ones; empty: that of `policy`">,
     CsOption<"bucketBytes", "bucket-bytes", "int64_t", "26214400",
              "of fixed-buckets: bytes at which a bucket is closed">,
     CsOption<"firstBucketBytes", "first-bucket-bytes", "int64_t", "1048576",

@@ -112,14 +112,21 @@ LogicalResult CostReader::readLinks(ArrayRef<std::string> files) {
   }
   int64_t rate = std::max<int64_t>(1, (medianOf(rates) + 500'000) / 1'000'000);
   int64_t latency = medianOf(latencies), overhead = medianOf(overheads);
+  int64_t leastLatency = latency, leastOverhead = overhead;
   // What the runtime does for a message counts too, where it is known: it occupies the link for what a
   // further one costs there while the link is busy. What it costs alone, in a round, is latency.
   if (!ofServers && !calibration.rounds.empty()) {
+    leastOverhead = std::min(overhead, medianOf(calibration.messages));
     overhead = std::max(overhead, medianOf(calibration.messages));
     latency = std::max(latency, medianOf(calibration.rounds) - overhead);
   }
   auto link = cs::LinkAttr::get(module.getContext(), rate, latency, overhead);
   cluster.setInterAttr(link);
+  // What a message costs at the link with others around it, and from node to node alone.
+  if (leastOverhead < overhead)
+    cluster.setLeastOverheadNs(leastOverhead);
+  if (leastLatency < latency)
+    cluster.setLeastLatencyNs(leastLatency);
   int64_t slowdown = 0;
   if (!calibration.slowdowns.empty()) {
     slowdown = medianOf(calibration.slowdowns);

@@ -54,12 +54,13 @@ struct ScheduleComm : commsched::impl::ScheduleCommBase<ScheduleComm>,
   using ScheduleCommBase::ScheduleCommBase;
 
   void runOnOperation() override {
-    if (policy != kPriority && !schedule::isPolicy(policy)) {
-      emitOptionError(*this, &getContext())
-          << "policy must be priority, " << schedule::listPolicies()
-          << ", got: " << policy.getValue();
-      return signalPassFailure();
-    }
+    for (auto [name, value] : {std::pair("policy", policy.getValue()),
+                               std::pair("cut-as", cutAs.empty() ? policy.getValue() : cutAs.getValue())})
+      if (value != kPriority && !schedule::isPolicy(value)) {
+        emitOptionError(*this, &getContext())
+            << name << " must be priority, " << schedule::listPolicies() << ", got: " << value;
+        return signalPassFailure();
+      }
     if (std::string why = schedule::checkBuckets(buckets(), policy.getValue()); !why.empty()) {
       emitOptionError(*this, &getContext()) << why;
       return signalPassFailure();
@@ -83,32 +84,58 @@ struct ScheduleComm : commsched::impl::ScheduleCommBase<ScheduleComm>,
         startByPriority(step);
         continue;
       }
-      if (policy == kPriority) {
-        if (failed(startInParts(func)))
+      bool cuts = cutBlocks;
+      if (cuts && !cutAs.empty() && cutAs != policy) {
+        if (failed(cutAsOther(step)))
           return signalPassFailure();
-        continue;
+        cuts = false;
       }
-      if (std::string why = apply(step); !why.empty()) {
+      if (policy != kPriority) {
+        StepCommunications parts(func);
+        if (failed(parts.analyze()))
+          return signalPassFailure();
+        std::string why = apply(parts, policy, cuts, Then::start);
+        if (why.empty())
+          continue;
         remarkFallback(func, why);
-        if (failed(startInParts(func)))
-          return signalPassFailure();
       }
+      if (failed(startInParts(func, cuts)))
+        return signalPassFailure();
     }
   }
 
 private:
   static constexpr StringRef kPriority = "priority";
 
-  /// A step without a schedule. Its blocks go in parts too.
-  LogicalResult startInParts(func::FuncOp func) {
+  /// What becomes of blocks that are cut.
+  enum class Then {
+    start,  ///< their parts are scheduled and started
+    nothing ///< yet
+  };
+
+  /// Blocks are cut as a plan of `cutAs` has them.
+  LogicalResult cutAsOther(const StepCommunications &step) {
+    if (cutAs != kPriority && apply(step, cutAs, /*cuts=*/true, Then::nothing).empty())
+      return success();
+    return cutWithoutSchedule(step.function());
+  }
+
+  LogicalResult cutWithoutSchedule(func::FuncOp func) {
     StepCommunications step(func); // fragments may have moved
     if (failed(step.analyze()))
       return failure();
     auto clusters = getOperation().getOps<cs::ClusterOp>();
-    if (cutBlocks && llvm::hasSingleElement(clusters)) {
+    if (llvm::hasSingleElement(clusters)) {
       ServerBlocks blocks(step);
       commsched::cutBlocks(cutByBytes(blocks, *clusters.begin()));
     }
+    return success();
+  }
+
+  /// A step without a schedule. Its blocks go in parts too.
+  LogicalResult startInParts(func::FuncOp func, bool cuts) {
+    if (cuts && failed(cutWithoutSchedule(func)))
+      return failure();
     StepCommunications parts(func);
     if (failed(parts.analyze()))
       return failure();
@@ -116,8 +143,9 @@ private:
     return success();
   }
 
-  /// Schedules a step; or says why it cannot be, and communicates nothing yet.
-  std::string apply(const StepCommunications &step) {
+  /// Schedules a step by a policy, which may cut blocks; or says why it cannot be, and
+  /// communicates nothing yet.
+  std::string apply(const StepCommunications &step, StringRef policy, bool cuts, Then then) {
     auto clusters = getOperation().getOps<cs::ClusterOp>();
     if (!llvm::hasSingleElement(clusters))
       return "the module has no cluster";
@@ -130,7 +158,7 @@ private:
     size_t size = step.function().front().getOperations().size();
     if (size > static_cast<size_t>(sizeLimit))
       return "the step has more than " + std::to_string(sizeLimit) + " ops";
-    StepProblem problem = buildStepProblem(step, cluster, algorithm, cutBlocks);
+    StepProblem problem = buildStepProblem(step, cluster, algorithm, cuts);
     if (reorder)
       problem.problem.memoryLimit = memoryLimit;
     if (std::optional<std::string> error = schedule::check(problem.problem))
@@ -144,26 +172,28 @@ private:
       return schedule;
     };
     schedule::Solution solution =
-        schedule::runPolicy(problem.problem, policy.getValue(), options);
+        schedule::runPolicy(problem.problem, policy.str(), options);
     if (solution.schedule.order == schedule::programOrder(problem.problem))
-      return cut(step, cluster, problem, std::move(solution));
+      return cut(step, cluster, problem, std::move(solution), then);
     StepCommunications moved(step.function());
     if (moveFragments(step, problem, solution.schedule) == Moved::impossible ||
         failed(moved.analyze()))
       return "fragments cannot be moved as the solver wants";
     // First uses are elsewhere now.
     makeApplicable(problem, moved, messageBytes, solution.schedule);
-    return cut(moved, cluster, problem, std::move(solution));
+    return cut(moved, cluster, problem, std::move(solution), then);
   }
 
   /// Blocks of servers become the parts that the schedule sends.
   std::string cut(const StepCommunications &step, cs::ClusterOp cluster,
-                  const StepProblem &problem, schedule::Solution solution) {
+                  const StepProblem &problem, schedule::Solution solution, Then then) {
     std::vector<std::string> keys = keysOf(problem, solution.schedule);
     std::vector<CutBlock> cuts = cutsOf(problem, solution.schedule, keys);
     if (cuts.empty())
-      return apply(step, cluster, problem, std::move(solution));
+      return then == Then::nothing ? "" : apply(step, cluster, problem, std::move(solution));
     commsched::cutBlocks(cuts);
+    if (then == Then::nothing)
+      return "";
     StepCommunications parts(step.function());
     if (failed(parts.analyze()))
       return "blocks cannot be cut as the solver wants";
@@ -181,7 +211,7 @@ private:
     solution.evaluation = schedule::evaluate(problem.problem, solution.schedule);
     if (!(solution.evaluation.period < 1e18))
       return "the step takes too long to be counted in nanoseconds";
-    remarkSchedule(problem, step, solution, policy);
+    remarkSchedule(problem, step, solution, policy, cluster.whatBoundsAssume());
     if (wanted)
       keep(step, cluster, problem, solution);
     record(step.function(), cluster, problem, solution);
@@ -209,7 +239,8 @@ private:
     twice->erase();
     kept.facts = {{"function", step.function().getName().str()},
                   {"nodes", std::to_string(cluster.getNodes())},
-                  {"devices of a node", std::to_string(cluster.getDevices())}};
+                  {"devices of a node", std::to_string(cluster.getDevices())},
+                  {"the bound assumes", cluster.whatBoundsAssume()}};
     steps.push_back(std::move(kept));
   }
 

@@ -68,7 +68,7 @@ public:
       llvm::sort(pieces);
   }
 
-  void ofStep(StringRef policy);
+  void ofStep(StringRef policy, StringRef boundAssumes);
   void ofTensor(unsigned index);
 
 private:
@@ -87,7 +87,7 @@ private:
   std::vector<std::vector<std::pair<int64_t, unsigned>>> piecesOf; // begin, message
 };
 
-void Remarks::ofStep(StringRef policy) {
+void Remarks::ofStep(StringRef policy, StringRef boundAssumes) {
   std::string text;
   llvm::raw_string_ostream os(text);
   double period = solution.evaluation.period;
@@ -110,6 +110,8 @@ void Remarks::ofStep(StringRef policy) {
   }
   func::FuncOp func = communications.function();
   emit(func.getLoc(), func, "schedule", text);
+  emit(func.getLoc(), func, "bound",
+       ("\"" + step.problem.name + "\": the bound assumes " + boundAssumes).str());
 }
 
 const schedule::Link &Remarks::slowestLink(unsigned index) const {
@@ -194,11 +196,11 @@ void Remarks::ofTensor(unsigned index) {
 void commsched::remarkSchedule(const StepProblem &step,
                                const StepCommunications &communications,
                                const schedule::Solution &solution,
-                               StringRef policy) {
+                               StringRef policy, StringRef boundAssumes) {
   if (!communications.function().getContext()->getRemarkEngine())
     return;
   Remarks remarks(step, communications, solution);
-  remarks.ofStep(policy);
+  remarks.ofStep(policy, boundAssumes);
   for (unsigned i = 0; i < step.problem.communications.size(); ++i)
     remarks.ofTensor(i);
 }

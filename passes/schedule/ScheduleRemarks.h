@@ -21,7 +21,8 @@ void remarkFallback(mlir::func::FuncOp func, llvm::StringRef why);
 
 /// Of the step, then of each communication. `solution` is what was applied.
 void remarkSchedule(const StepProblem &step, const StepCommunications &communications,
-                    const schedule::Solution &solution, llvm::StringRef policy);
+                    const schedule::Solution &solution, llvm::StringRef policy,
+                    llvm::StringRef boundAssumes);
 
 } // namespace commsched
 

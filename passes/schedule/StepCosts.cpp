@@ -43,7 +43,9 @@ StepCosts::StepCosts(const StepCommunications &step, cs::ClusterOp cluster,
     : step(step), cluster(cluster), algorithm(algorithm),
       ranks(getRankCount(step.function(), cluster)),
       overhead(overheadOf(cluster.getInter())),
-      latency(cluster.getInter().getLatencyNs()) {
+      latency(cluster.getInter().getLatencyNs()),
+      avoidableOverhead(overhead - cluster.leastOverhead()),
+      avoidableLatency(latency - cluster.leastLatency()) {
   // A trainer's link carries its own bytes to all servers, a server's those of all
   // trainers to it. Only one of them is looked at: where that of a server is hardly
   // busier, the trainer's, as that is shared with what goes to the other servers. So the
@@ -116,7 +118,8 @@ unsigned StepCosts::linkOf(schedule::Problem &problem, StringRef name) {
 /// Each round is a message: it occupies the link for the overhead and its bytes, and
 /// the next one follows when it is there. The link sends other messages meanwhile.
 Stage StepCosts::message(unsigned link, CollectiveCost cost) const {
-  return {link, cost.bytes, overhead * cost.rounds, latency * cost.rounds};
+  return {link, cost.bytes, overhead * cost.rounds, latency * cost.rounds,
+          avoidableOverhead * cost.rounds, avoidableLatency * cost.rounds};
 }
 
 int64_t StepCosts::copiesOf(Operation *message) const {
@@ -189,8 +192,8 @@ std::vector<Stage> StepCosts::stagesOf(Operation *op, Operation *pull,
 }
 
 /// Compute takes `slowdown_percent` longer while the node communicates: of a step in
-/// which links are busy for L, it loses L s / (1 + s), but not more than s of itself.
-/// Which ops lose it depends on the schedule; all get their part.
+/// which links are busy with bytes for L, it loses L s / (1 + s), but not more than s of
+/// itself. Which ops lose it depends on the schedule; all get their part.
 void StepCosts::slowDown(schedule::Problem &problem) const {
   auto percent =
       static_cast<int64_t>(cs::ClusterOp(cluster).getSlowdownPercent());
@@ -199,9 +202,8 @@ void StepCosts::slowDown(schedule::Problem &problem) const {
   std::vector<double> busy(problem.links.size());
   for (const schedule::Communication &communication : problem.communications)
     for (const Stage &stage : communication.stages)
-      busy[stage.link] += static_cast<double>(
-          schedule::transferTime(problem.links[stage.link], stage.bytes) +
-          stage.overhead);
+      busy[stage.link] += static_cast<double>(stage.bytes) * 1e9 /
+                          static_cast<double>(problem.links[stage.link].bytesPerSecond);
   std::vector<double> compute(problem.streams);
   for (const schedule::Op &op : problem.ops)
     compute[op.stream] += static_cast<double>(op.duration);
@@ -212,6 +214,7 @@ void StepCosts::slowDown(schedule::Problem &problem) const {
       continue;
     double lost = std::min(slowdown, longest / compute[op.stream] * slowdown /
                                          (1 + slowdown));
-    op.duration += static_cast<Time>(static_cast<double>(op.duration) * lost);
+    op.shared = static_cast<Time>(static_cast<double>(op.duration) * lost);
+    op.duration += op.shared;
   }
 }

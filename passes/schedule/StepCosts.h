@@ -53,7 +53,7 @@ private:
   llvm::StringRef algorithm;
   int64_t ranks;
   int64_t busiest = 0; // rank
-  schedule::Time overhead, latency;
+  schedule::Time overhead, latency, avoidableOverhead, avoidableLatency;
   llvm::StringMap<unsigned> links;
   /// Servers whose link takes longer than a trainer's.
   llvm::DenseSet<mlir::Operation *> narrow;

@@ -263,8 +263,11 @@ class Program:
     def _replanning(self, workers: int, replan: Any, strategy: Strategy, folder: Any) -> dict[str, object]:
         """The arguments of a session whose plan may change."""
         from .replan import Tune
-        if not isinstance(self.strategy, AllReduce):
-            raise ValueError("replan must go with AllReduce; a plan with parameter servers cannot be replaced")
+        servers = not isinstance(self.strategy, AllReduce)
+        if servers and not isinstance(replan, Tune):
+            raise ValueError("replan must go with AllReduce, or be a Tune; links to parameter servers are not measured")
+        if servers and not self.strategy.synchronous:
+            raise ValueError(f"replan must go with mode='sync', got: mode={self.strategy.mode!r}")
         if isinstance(replan, Tune):
             return dict(tune=replan, window=replan.steps, folder=os.fsencode(folder.name))
         module = os.path.join(folder.name, "step.mlir")
@@ -291,7 +294,7 @@ class Program:
         from .replan import Replan, Tune
         workers = self.workers if workers is None else workers
         replan, description = Replan.of(replan), self._description(workers)
-        if replan is None and self._tunes and workers > 1:
+        if replan is None and self._tunes and (workers > 1 or not isinstance(self.strategy, AllReduce)):
             replan = Tune()
         self._check_run(batches)
 

@@ -22,7 +22,7 @@ import tempfile
 from typing import Any, Mapping, Optional, Sequence, Union
 
 from .errors import ToolError
-from .strategy import POLICIES, Strategy
+from .strategy import POLICIES, ParameterServers, Strategy
 from .tools import call, find
 
 
@@ -103,10 +103,13 @@ class Tune:
             raise ValueError(f"steps must be at least 1, got: {self.steps}")
 
     def strategies(self, strategy: Strategy) -> dict[str, Strategy]:
-        """That of the program with the other schedules, by name. Options of the solver do not go with them; most bytes
-        of a message do, but with priorities."""
+        """That of the program with the other schedules, by name. Options of the solver do not go with them, but where it cuts
+        blocks of servers; most bytes of a message do, but with priorities."""
+        first = strategy.schedule or "solver"
         others = {name: dict(schedule=name, effort=None, reorder=None, memory_limit=None) if name != "solver" else dict(schedule=name)
-                  for name in self.schedules if name != (strategy.schedule or "solver")}
+                  for name in self.schedules if name != first}
+        if isinstance(strategy, ParameterServers):  # servers go on with what they store, and so with their blocks
+            others = {name: dict(schedule=name, cut_as=strategy.cut_as or first) for name in others}
         if strategy.message_bytes is not None:
             others.pop("priority", None)
         if strategy.schedule == "fixed-buckets":

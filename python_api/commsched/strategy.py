@@ -14,7 +14,7 @@ POLICIES = ("solver", "priority", "fifo", "wfbp", "fixed-buckets", "p3", "bytesc
             "latency-hiding")
 _CHOICES = {"mode": ("sync", "async", "half-async"), "placement": ("balanced", "round-robin", "hash"),
             "algorithm": ("auto", "ring", "halving-doubling"), "copies": ("none", "overlap", "in-line"),
-            "schedule": (*POLICIES, "tuned")}
+            "schedule": (*POLICIES, "tuned"), "cut_as": POLICIES}
 _LEAST = {"servers": 1, "merge": 1, "min_block_elements": 1, "max_block_elements": 1, "staging_bytes": 1,
           "bucket_bytes": 1, "first_bucket_bytes": 1, "effort": 1, "memory_limit": 0, "message_bytes": 1}
 _SWITCHES = ("reorder", "slice", "assign_devices", "by_block", "combine", "spread_sums")
@@ -25,7 +25,7 @@ class Strategy:
     """What AllReduce and ParameterServers have in common. None leaves the compiler's default.
 
     schedule: the policy that decides in which messages and in which order tensors are sent (docs/schedule-comm.md):
-    "solver" (default), "priority", or a published one. "tuned", of all-reduce: a run begins with the solver's, tries some others
+    "solver" (default), "priority", or a published one. "tuned": a run begins with the solver's, tries some others
     on its steps, and keeps the fastest (docs/replanning.md).
     bucket_bytes, first_bucket_bytes: with schedule="fixed-buckets": when a bucket, and the first one, is closed.
     effort: with the solver: thousands of messages that it simulates; by default as the size of the step asks for.
@@ -69,7 +69,7 @@ class Strategy:
             if getattr(self, name) is not None and self.schedule != "fixed-buckets":
                 raise FrontEndError(f"{name} must go with schedule='fixed-buckets', got: schedule={self.schedule!r}")
         for name in ("effort", "reorder"):
-            if getattr(self, name) and self.schedule not in (None, "solver", "tuned"):
+            if getattr(self, name) and self.schedule not in (None, "solver", "tuned") and getattr(self, "cut_as", None) != "solver":
                 raise FrontEndError(f"{name} must go with schedule='solver', got: schedule={self.schedule!r}")
         if self.memory_limit is not None and not self.reorder:
             raise FrontEndError(f"memory_limit must go with reorder=True, got: reorder={self.reorder!r}")
@@ -190,6 +190,8 @@ class ParameterServers(Strategy):
     mode: "sync" (default), "async", or "half-async", in which a trainer merges `merge` gradients before it sends them.
     min_block_elements, max_block_elements, slice, placement ("balanced", "round-robin", "hash"): how parameters are cut
     into blocks, and which server owns a block.
+    cut_as: the policy whose schedule says how blocks are cut for the wire (default: that of schedule); plans with one
+    cut_as have the same blocks.
     row_sparse: names of parameters (as in slots()) that are tables of which a batch reads few rows: only these rows travel,
     and the update is applied to rows that some trainer's batch reads and to no others, so that momentum, Adagrad, Adam and
     weight decay become lazy. docs/row-sparse.md says what the step may do with them.
@@ -204,6 +206,7 @@ class ParameterServers(Strategy):
     max_block_elements: Optional[int] = None
     slice: Optional[bool] = None
     placement: Optional[str] = None
+    cut_as: Optional[str] = None
     row_sparse: Sequence[str] = ()
     sparse: Union[None, float, Sparse] = None
 
@@ -212,8 +215,8 @@ class ParameterServers(Strategy):
 
     def __post_init__(self):
         super().__post_init__()
-        if self.schedule == "tuned":
-            raise FrontEndError("schedule='tuned' must go with AllReduce; a plan with parameter servers cannot be replaced")
+        if self.schedule == "tuned" and self.mode not in (None, "sync"):
+            raise FrontEndError(f"schedule='tuned' must go with mode='sync', got: mode={self.mode!r}")
         if (self.merge or 1) > 1 and self.mode != "half-async":
             raise FrontEndError(f"merge must be 1 without mode='half-async', got: {self.merge}")
         tables: Any = (self.row_sparse,) if isinstance(self.row_sparse, str) else self.row_sparse
@@ -257,5 +260,5 @@ class ParameterServers(Strategy):
             return [*self.insertion(), "--replicate-devices", "--assign-devices",
                     "--lower-sparse-comm=" + " ".join(sparse.options(in_pipeline=False))]
         own = [] if sparse is None else sparse.options(in_pipeline=True)
-        options = [*self._options(self._own), *own, *self._common(), *costs]
+        options = [*self._options([*self._own, "cut_as"]), *own, *self._common(), *costs]
         return ["--cs-parameter-server-pipeline" + ("=" + " ".join(options) if options else "")]

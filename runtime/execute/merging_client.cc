@@ -40,6 +40,7 @@ class MergingClient : public ParameterClient {
   uint64_t first_step() const override { return inner_->first_step(); }
   uint64_t bytes_sent() const override { return inner_->bytes_sent(); }
   uint64_t bytes_received() const override { return inner_->bytes_received(); }
+  void SetOrder(const ServerOrder &order) override { inner_->SetOrder(order); }
   void Abort(const absl::Status &why) override { inner_->Abort(why); }
   void Close() override { inner_->Close(); }
 

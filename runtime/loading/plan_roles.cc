@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -236,6 +237,38 @@ absl::Status ReadValues(const plan::Plan &plan, PlanRoles *roles) {
   return absl::OkStatus();
 }
 
+// Of what the step does several times, the most urgent.
+ServerOrder OrderOf(const plan::Plan &plan) {
+  using Found = std::vector<std::vector<std::optional<int32_t>>>;
+  Found pushes;
+  for (const plan::Server &server : plan.parameter_servers().servers())
+    pushes.emplace_back(size_t(server.blocks_size()));
+  Found pulls = pushes;
+  const auto offer = [](const auto &message, int32_t priority, Found *found) {
+    if (message.server() >= found->size() || message.block() >= (*found)[message.server()].size())
+      return;  // is refused elsewhere
+    auto &known = (*found)[message.server()][message.block()];
+    known = std::min(known.value_or(priority), priority);
+  };
+  ServerOrder order;
+  for (const plan::Function &function : plan.functions()) {
+    if (!function.is_step()) continue;
+    order.credit_bytes = function.credit_bytes();
+    for (const plan::Instruction &i : function.instructions()) {
+      if (i.has_push()) offer(i.push(), i.priority(), &pushes);
+      if (i.has_pull()) offer(i.pull(), i.priority(), &pulls);
+      for (const plan::TablePart &part : i.push_rows().parts()) offer(part, i.priority(), &pushes);
+      for (const plan::TablePart &part : i.pull_rows().parts()) offer(part, i.priority(), &pulls);
+    }
+  }
+  for (const auto &[found, of] : {std::pair(&pushes, &order.pushes), std::pair(&pulls, &order.pulls)})
+    for (const auto &server : *found) {
+      of->emplace_back();
+      for (const auto &priority : server) of->back().push_back(priority.value_or(0));
+    }
+  return order;
+}
+
 }  // namespace
 
 std::vector<uint32_t> SlotsOfRole(const plan::Plan &plan, int role) {
@@ -332,6 +365,7 @@ absl::StatusOr<PlanRoles> ReadRoles(const plan::Plan &plan) {
     if (!server.ok()) return server.status();
     roles.program.servers.push_back(*std::move(server));
   }
+  roles.program.order = OrderOf(plan);
   if (absl::Status s = ReadValues(plan, &roles); !s.ok()) return s;
   if (absl::Status s = CheckSteps(plan, roles); !s.ok()) return s;
   FindOwners(plan, &roles);

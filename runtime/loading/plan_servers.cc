@@ -83,30 +83,6 @@ bool IsApart(const plan::Plan &plan, const plan::Server &server,
   return true;
 }
 
-// Of what the step does several times, the most urgent.
-void ReadPriorities(const plan::Plan &plan, uint32_t index, ServerProgram *server) {
-  std::vector<bool> pushed(server->blocks.size()), pulled(server->blocks.size());
-  const auto offer = [&](const auto &message, std::vector<bool> *known,
-                         int32_t BlockProgram::*priority, int32_t own) {
-    if (message.server() != index || message.block() >= known->size()) return;
-    int32_t &least = server->blocks[message.block()].*priority;
-    least = (*known)[message.block()] ? std::min(least, own) : own;
-    (*known)[message.block()] = true;
-  };
-  for (const plan::Function &function : plan.functions()) {
-    if (!function.is_step()) continue;
-    for (const plan::Instruction &in : function.instructions()) {
-      const int32_t own = in.priority();
-      if (in.has_push()) offer(in.push(), &pushed, &BlockProgram::push_priority, own);
-      if (in.has_pull()) offer(in.pull(), &pulled, &BlockProgram::pull_priority, own);
-      for (const plan::TablePart &part : in.push_rows().parts())
-        offer(part, &pushed, &BlockProgram::push_priority, own);
-      for (const plan::TablePart &part : in.pull_rows().parts())
-        offer(part, &pulled, &BlockProgram::pull_priority, own);
-    }
-  }
-}
-
 // What trainers push of a block of lists.
 absl::Status ReadLists(const plan::Plan &plan, const plan::ServerBlock &block,
                        const std::string &where, BlockProgram *out) {
@@ -226,7 +202,6 @@ absl::StatusOr<ServerProgram> ReadServer(const plan::Plan &plan, int index,
     for (BlockProgram &block : out.blocks) block.apart = false;
   if (absl::Status s = CheckRowSlots(plan, role, of_rows, server); !s.ok())
     return s;
-  ReadPriorities(plan, uint32_t(index), &out);
   return out;
 }
 

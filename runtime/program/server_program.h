@@ -56,9 +56,6 @@ struct BlockProgram {
   // What is only handed back: neither waits for the schedule nor holds it up.
   bool apart = false;
   int function = -1;  // index in Program::functions of the server; else -1
-  // How urgent the trainers' step says that what it pushes and pulls is: of one step the
-  // smaller goes first.
-  int32_t push_priority = 0, pull_priority = 0;
   RowBlockProgram rows;
 };
 
@@ -67,6 +64,24 @@ struct ServerProgram {
   std::vector<BlockProgram> blocks;
   int schedule = -1;  // as BlockProgram::function; -1: none
   bool has_schedule = false;
+};
+
+// How the messages of a trainer's step go to servers, and theirs to it.
+struct ServerOrder {
+  // By server and block, of what is pushed and of what is pulled: the smaller, the earlier.
+  std::vector<std::vector<int32_t>> pushes, pulls;
+  // Bytes of pushes on the way to a server that it has not taken yet, at most, so
+  // that an urgent one overtakes those behind; 0: as many as there are.
+  size_t credit_bytes = 0;
+
+  int32_t OfPush(size_t server, uint32_t block) const { return Of(pushes, server, block); }
+  int32_t OfPull(size_t server, uint32_t block) const { return Of(pulls, server, block); }
+
+ private:
+  // 0 of those that are not there.
+  static int32_t Of(const std::vector<std::vector<int32_t>> &of, size_t server, uint32_t block) {
+    return server < of.size() && block < of[server].size() ? of[server][block] : 0;
+  }
 };
 
 struct ServersProgram {
@@ -80,6 +95,7 @@ struct ServersProgram {
   uint32_t merge = 1;
   bool mean = false;
   std::vector<ServerProgram> servers;  // none: the plan has no servers
+  ServerOrder order;                   // of the trainers' step
 };
 
 // Push and Pull.

@@ -61,6 +61,9 @@ class Tuner {
     return Read(plans_[plan].path);
   }
 
+  // Of the plan that was asked for last, if it is not tried again.
+  std::string Name() const { return asked_for_ ? plans_[*asked_for_].name : ""; }
+
   std::optional<std::string> Kept(uint64_t digest, uint64_t steps) {
     if (began_ == Clock::time_point() || next_ || IndexOf(digest) != trials_.Kept()) return std::nullopt;
     const int64_t kept_ns = trials_.StepNs(trials_.Kept());
@@ -110,6 +113,7 @@ absl::StatusOr<ReplanOptions> TunePlans(const PlanTunerOptions &options) {
   replan.plan = [tuner](const Measurements &measured, const std::atomic<bool> &) {
     return tuner->Plan(measured);
   };
+  replan.name = [tuner] { return tuner->Name(); };
   replan.kept = [tuner](uint64_t running, uint64_t steps) { return tuner->Kept(running, steps); };
   replan.most_failures += int(options.plans.size());  // any may be refused
   replan.every = 1;                                   // as soon as the window is full

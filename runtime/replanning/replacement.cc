@@ -72,6 +72,36 @@ absl::Status SameSlots(const plan::Plan &now, const plan::Plan &next) {
   return absl::OkStatus();
 }
 
+// Servers go on with what they store: block by block, slot by slot.
+absl::Status SameServers(const plan::Plan &now, const plan::Plan &next) {
+  using google::protobuf::util::MessageDifferencer;
+  const plan::ParameterServers &old = now.parameter_servers(), &fresh = next.parameter_servers();
+  if (absl::Status s = Same("the number of parameter servers", old.servers_size(), fresh.servers_size());
+      !s.ok() || old.servers_size() == 0)
+    return s;
+  for (int k = 0; k < old.servers_size(); ++k) {
+    const auto &a = old.servers(k).blocks(), &b = fresh.servers(k).blocks();
+    int same = 0;
+    while (same < std::min(a.size(), b.size()) && a[same].key() == b[same].key()) ++same;
+    if (same == a.size() && same == b.size()) continue;
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the blocks of server ", k,
+        " of the new plan must match those of the running one, whose values "
+        "stay there, got: ",
+        b.size(), " blocks instead of ", a.size(), ", the first other one \"",
+        same < b.size() ? b[same].key() : a[same].key(), "\""));
+  }
+  bool same = MessageDifferencer::Equals(old, fresh) && now.slots_size() == next.slots_size() &&
+              now.roles_size() == next.roles_size();
+  for (int i = 0; same && i < now.slots_size(); ++i)
+    same = MessageDifferencer::Equals(now.slots(i), next.slots(i));
+  for (int i = 0; same && i < now.roles_size(); ++i)
+    same = MessageDifferencer::Equals(now.roles(i), next.roles(i));
+  return same ? absl::OkStatus()
+              : absl::FailedPreconditionError(
+                    "the new plan has other parameter servers: what they store or do is not the same");
+}
+
 // What is computed, whatever the order: fragments, and what is reduced how.
 struct Work {
   // Label, device and symbol.
@@ -165,9 +195,10 @@ absl::Status SameFunction(const plan::Function &now, const plan::Function &next)
 }  // namespace
 
 absl::Status CheckReplaceable(const PlanImage &now) {
-  if (!now.servers().servers.empty())
+  if (!now.servers().servers.empty() && now.servers().mode != ServersProgram::kSync)
     return absl::FailedPreconditionError(
-        "a plan with parameter servers cannot be replaced in a run");
+        "a plan can be replaced in a run with synchronous parameter servers only: with others the steps of "
+        "trainers are not those of the servers");
   uint64_t keys = 0;
   for (const plan::Function &f : now.plan().functions())
     for (const plan::Instruction &i : f.instructions()) keys += i.has_communicate();
@@ -196,6 +227,7 @@ absl::Status CheckReplacement(const PlanImage &now, const PlanImage &next) {
   if (only_costs(a) != only_costs(b))
     return absl::FailedPreconditionError(
         "only one of the two plans has costs in the place of code");
+  if (absl::Status s = SameServers(a, b); !s.ok()) return s;
   if (absl::Status s = SameSlots(a, b); !s.ok()) return s;
   if (absl::Status s =
           Same("the number of functions", a.functions_size(), b.functions_size());

@@ -13,8 +13,8 @@ namespace commsched::runtime {
 // OK if `next` is the same program as `now` for the same ranks, in another
 // schedule: the same module, nodes and devices; the same parameters and state,
 // cut alike; the same functions with the same batches, metrics, fragments and
-// code, which reduce the same number of elements in the same way. Neither has parameter
-// servers. Else kFailedPrecondition saying what differs.
+// code, which reduce the same number of elements in the same way; the same parameter
+// servers with the same blocks. Else kFailedPrecondition saying what differs.
 absl::Status CheckReplacement(const PlanImage &now, const PlanImage &next);
 
 // Whether a run of this plan can change to another.

@@ -23,6 +23,13 @@ std::string HexOf(uint64_t digest) { return absl::StrFormat("%016x", digest); }
 
 }  // namespace
 
+void Generation::SetLive(bool live) {
+  for (TransportLanes::Lane *lane : lanes)
+    if (lane != nullptr) lane->SetLive(live);
+  for (ParameterLanes::Lane *lane : server_lanes)
+    if (lane != nullptr) lane->SetLive(live);
+}
+
 Replanner::Replanner(Settings settings)
     : settings_(std::move(settings)),
       leads_(settings_.ranks.front().rank == 0),
@@ -77,6 +84,12 @@ absl::StatusOr<Generation> Replanner::Make(uint32_t number,
       auto lane = rank.lanes->Open(number, options.failures);
       made.lanes.back() = lane.get();
       options.transport = std::move(lane);
+    }
+    made.server_lanes.push_back(nullptr);
+    if (rank.servers != nullptr) {
+      auto lane = rank.servers->Open(made.image->servers().order);
+      made.server_lanes.back() = lane.get();
+      options.servers = std::move(lane);
     }
     absl::StatusOr<std::unique_ptr<Executor>> executor =
         Executor::Create(*std::move(program), std::move(options));

@@ -26,6 +26,7 @@
 #include "runtime/measure/link_observer.h"
 #include "runtime/measure/profile.h"
 #include "runtime/replanning/control_channel.h"
+#include "runtime/replanning/parameter_lanes.h"
 #include "runtime/replanning/planning_command.h"
 #include "runtime/replanning/replan_event.h"
 #include "runtime/replanning/step_clock.h"
@@ -47,6 +48,9 @@ struct ReplanOptions {
   absl::Duration prepare_deadline = absl::Seconds(60);
   // After so many attempts in a row that gave no plan, there is no further one.
   int most_failures = 3;
+  // What a plan is called that was made and cannot run, for what is said of it. Of the process with rank 0
+  // only; may be null.
+  std::function<std::string()> name;
   // Asked when an attempt is over, with the plan that runs and the steps of the run so far: what is said if it
   // is kept for good, and nothing else is made any more. Of the process with rank 0 only; may be null.
   std::function<std::optional<std::string>(uint64_t running, uint64_t steps)> kept;
@@ -57,11 +61,16 @@ struct ReplanOptions {
 // A plan and what runs it on the ranks of this process. Ends in the order of a
 // run: first what runs.
 struct Generation {
+  // Whether it is the one that runs.
+  void SetLive(bool live);
+
   uint32_t number = 0;
   std::shared_ptr<const PlanImage> image;
   std::unique_ptr<ProfileRecorder> profile;
   std::vector<std::unique_ptr<LinkObserver>> links;  // by local rank
-  std::vector<TransportLanes::Lane *> lanes;         // of the executors
+  // Of the executors; null: such a rank talks to nobody, or to no servers.
+  std::vector<TransportLanes::Lane *> lanes;
+  std::vector<ParameterLanes::Lane *> server_lanes;
   std::vector<std::unique_ptr<Executor>> executors;
 };
 
@@ -71,7 +80,8 @@ class Replanner {
  public:
   struct Rank {
     int rank = 0;
-    std::shared_ptr<TransportLanes> lanes;  // null: it talks to nobody
+    std::shared_ptr<TransportLanes> lanes;              // null: it talks to nobody
+    std::shared_ptr<ParameterLanes> servers = nullptr;  // null: there are none
   };
   // `base`: what executors have besides transport, failures and measurements.
   struct Settings {

@@ -102,9 +102,10 @@ void Replanner::Lead() {
       MutexLock lock(&mu_);
       clock_.Restart();
     }
+    const std::string name = same || !settings_.options.name ? "" : settings_.options.name();
     event.kind = same ? ReplanEvent::kUnchanged : ReplanEvent::kGivenUp;
     event.text = absl::StrCat(
-        "going on with the old plan: ", status.message(),
+        "going on with the old plan: ", name.empty() ? "" : name + ": ", status.message(),
         failures == settings_.options.most_failures
             ? absl::StrCat("; this was attempt ", failures,
                            " in a row, there will be no more")

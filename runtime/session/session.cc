@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/replanning/replacement.h"
 #include "runtime/servers/in_process_parameter_client.h"
 #include "runtime/transport/in_process_transport.h"
 
@@ -117,16 +118,21 @@ absl::StatusOr<std::unique_ptr<Session>> Session::InProcess(
   if (absl::Status s = CheckEmulation(*image, options.emulate); !s.ok())
     return s;
   if (options.replan && !image->workers().empty()) return NoReplanning();
+  std::unique_ptr<Session> session(new Session);
+  session->image_ = image;
+  auto connect_servers = [servers = &session->servers_](int rank) {
+    return MakeInProcessParameterClient(servers, rank);
+  };
   if (options.replan) {
+    if (absl::Status s = CheckReplaceable(*image); !s.ok()) return s;
+    if (absl::Status s = session->MakeServers(options); !s.ok()) return s;
     std::vector<int> ranks;
     for (int r = 0; r < nodes; ++r) ranks.push_back(r);
     auto hub = MakeInProcessHub(nodes);
     return Replanning(
-        std::move(image), ranks,
-        [hub](TransportOptions o) { return ConnectInProcess(hub, std::move(o)); }, options);
+        std::move(session), ranks,
+        [hub](TransportOptions o) { return ConnectInProcess(hub, std::move(o)); }, connect_servers, options);
   }
-  std::unique_ptr<Session> session(new Session);
-  session->image_ = image;
   session->executors_.resize(size_t(nodes));
   session->completed_ = std::make_shared<CompletedCalls>(size_t(nodes));
   // A plan that does not load would leave the other ranks waiting for it.
@@ -140,22 +146,8 @@ absl::StatusOr<std::unique_ptr<Session>> Session::InProcess(
     connect = [hub](TransportOptions o) {
       return ConnectInProcess(hub, std::move(o));
     };
-  for (int k = 0; k < int(image->servers().servers.size()); ++k) {
-    ParameterServerOptions server;
-    server.server = k;
-    server.trainers = nodes;
-    server.deadline = options.deadline;
-    server.trace = options.trace;
-    server.emulate = options.emulate;
-    server.profile = options.profile;
-    auto made = ParameterServer::Create(image, std::move(server));
-    if (!made.ok()) return made.status();
-    session->servers_.push_back(*std::move(made));
-  }
+  if (absl::Status s = session->MakeServers(options); !s.ok()) return s;
   session->of_trainers_.assign(image->values().size(), false);
-  auto connect_servers = [&](int rank) {
-    return MakeInProcessParameterClient(&session->servers_, rank);
-  };
   std::vector<absl::Status> statuses(size_t(nodes), absl::OkStatus());
   std::vector<std::thread> threads;
   for (int r = 0; r < nodes; ++r)
@@ -185,9 +177,9 @@ absl::StatusOr<std::unique_ptr<Session>> Session::OneRank(
   if (absl::Status s = CheckEmulation(*image, options.emulate); !s.ok())
     return s;
   if (options.replan && !image->workers().empty()) return NoReplanning();
-  if (options.replan) return Replanning(std::move(image), {rank}, connect, options);
   std::unique_ptr<Session> session(new Session);
   session->image_ = image;
+  if (options.replan) return Replanning(std::move(session), {rank}, connect, connect_servers, options);
   session->completed_ = std::make_shared<CompletedCalls>(1);
   auto made = MakeRank(*image, rank, RanksCommunicate(*image) || options.always_connected ? connect : nullptr,
                        connect_servers, options, session->completed_, 0);
@@ -195,6 +187,22 @@ absl::StatusOr<std::unique_ptr<Session>> Session::OneRank(
   session->executors_.push_back(*std::move(made));
   session->of_trainers_.assign(session->image_->values().size(), false);
   return session;
+}
+
+absl::Status Session::MakeServers(const SessionOptions &options) {
+  for (int k = 0; k < int(image_->servers().servers.size()); ++k) {
+    ParameterServerOptions server;
+    server.server = k;
+    server.trainers = image_->nodes();
+    server.deadline = options.deadline;
+    server.trace = options.trace;
+    server.emulate = options.emulate;
+    server.profile = options.profile;
+    auto made = ParameterServer::Create(image_, std::move(server));
+    if (!made.ok()) return made.status();
+    servers_.push_back(*std::move(made));
+  }
+  return absl::OkStatus();
 }
 
 Session::~Session() {

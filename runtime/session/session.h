@@ -145,10 +145,13 @@ class Session {
 
   // session_back.cc
   void CountStep(uint64_t call);
-  // session_replanning.cc. `transports`: by local rank, null if they talk to nobody.
+  // Those of the plan, in this process.
+  absl::Status MakeServers(const SessionOptions &options);
+  // session_replanning.cc. `session` has its plan, and the servers that are here.
   static absl::StatusOr<std::unique_ptr<Session>> Replanning(
-      std::shared_ptr<const PlanImage> image, const std::vector<int> &ranks,
-      const ConnectFunction &connect, const SessionOptions &options);
+      std::unique_ptr<Session> session, const std::vector<int> &ranks,
+      const ConnectFunction &connect, const ConnectServersFunction &connect_servers,
+      const SessionOptions &options);
   // Before call `calls_`, of `function`: changes to another plan, if it is time.
   absl::Status ChangePlan(int function);
   absl::Status MoveValues(const Generation &next);

@@ -50,6 +50,26 @@ absl::Status ConnectAll(const PlanImage &image, const ConnectFunction &connect,
   return absl::OkStatus();
 }
 
+// Of ranks that are trainers. An error ends their connections with each other.
+absl::Status ConnectServers(const PlanImage &image, const ConnectServersFunction &connect,
+                            std::vector<Replanner::Rank> *ranks) {
+  if (image.servers().servers.empty()) return absl::OkStatus();
+  absl::Status status;
+  for (Replanner::Rank &rank : *ranks) {
+    if (!connect) status = absl::FailedPreconditionError("there is no connection to parameter servers");
+    if (!status.ok()) break;
+    auto connected = connect(rank.rank);
+    if (connected.ok())
+      rank.servers = std::make_shared<ParameterLanes>(*std::move(connected));
+    else
+      status = absl::Status(connected.status().code(),
+                            absl::StrCat("rank ", rank.rank, ": ", connected.status().message()));
+  }
+  for (const Replanner::Rank &rank : *ranks)
+    if (!status.ok() && rank.lanes != nullptr) rank.lanes->Abort(status);
+  return status;
+}
+
 absl::Duration Since(Clock::time_point begin) {
   return absl::FromChrono(Clock::now() - begin);
 }
@@ -57,8 +77,10 @@ absl::Duration Since(Clock::time_point begin) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Session>> Session::Replanning(
-    std::shared_ptr<const PlanImage> image, const std::vector<int> &ranks,
-    const ConnectFunction &connect, const SessionOptions &options) {
+    std::unique_ptr<Session> session, const std::vector<int> &ranks,
+    const ConnectFunction &connect, const ConnectServersFunction &connect_servers,
+    const SessionOptions &options) {
+  const std::shared_ptr<const PlanImage> image = session->image_;
   if (absl::Status s = CheckReplaceable(*image); !s.ok()) return s;
   if (auto program = image->ForRank(ranks[0]); !program.ok()) return program.status();
   Replanner::Settings settings;
@@ -76,23 +98,23 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Replanning(
     if (absl::Status s = ConnectAll(*image, connect, options, &settings.ranks); !s.ok())
       return s;
   }
+  if (absl::Status s = ConnectServers(*image, connect_servers, &settings.ranks); !s.ok()) return s;
   std::vector<Replanner::Rank> connected = settings.ranks;
-  std::unique_ptr<Session> session(new Session);
-  session->image_ = image;
   session->of_trainers_.assign(image->values().size(), false);
   session->completed_ = std::make_shared<CompletedCalls>(ranks.size());
   settings.completed = session->completed_;
   auto replanner = std::make_unique<Replanner>(std::move(settings));
   absl::StatusOr<Generation> made = replanner->Make(0, image);
   if (!made.ok()) {
-    for (const Replanner::Rank &rank : connected)
+    for (const Replanner::Rank &rank : connected) {
       if (rank.lanes != nullptr) rank.lanes->Abort(made.status());
+      if (rank.servers != nullptr) rank.servers->Abort(made.status());
+    }
     return absl::Status(made.status().code(),
                         absl::StrCat("rank ", ranks[0], ": ", made.status().message()));
   }
   session->generation_ = std::make_unique<Generation>(*std::move(made));
-  for (TransportLanes::Lane *lane : session->generation_->lanes)
-    if (lane != nullptr) lane->SetLive(true);
+  session->generation_->SetLive(true);
   session->executors_ = std::move(session->generation_->executors);
   session->replanner_ = std::move(replanner);
   session->replanner_->Start(session->generation_.get());
@@ -140,10 +162,8 @@ absl::Status Session::ChangePlan(int function) {
   absl::Status cancelled;
   {
     MutexLock lock(&cancel_mu_);
-    for (TransportLanes::Lane *lane : (*next)->lanes)
-      if (lane != nullptr) lane->SetLive(true);
-    for (TransportLanes::Lane *lane : generation_->lanes)
-      if (lane != nullptr) lane->SetLive(false);
+    (*next)->SetLive(true);
+    generation_->SetLive(false);
     generation_->executors = std::move(executors_);
     executors_ = std::move((*next)->executors);
     std::swap(generation_, *next);

@@ -142,12 +142,11 @@ absl::Status AddClasses(const SimulationOptions &options, Model *model) {
 }
 
 // The order in which FrameStream::PutData sends what blocks have of one step.
-std::vector<uint32_t> TurnsOf(const std::vector<BlockProgram> &blocks,
-                              int32_t BlockProgram::*priority) {
-  std::vector<uint32_t> order(blocks.size()), turns(blocks.size());
+std::vector<uint32_t> TurnsOf(const std::vector<int32_t> &priorities) {
+  std::vector<uint32_t> order(priorities.size()), turns(priorities.size());
   std::iota(order.begin(), order.end(), 0u);
   std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
-    return blocks[a].*priority < blocks[b].*priority;
+    return priorities[a] < priorities[b];
   });
   for (uint32_t i = 0; i < order.size(); ++i) turns[order[i]] = i;
   return turns;
@@ -188,8 +187,8 @@ absl::Status AddServers(const PlanImage &image, const SimulationOptions &options
       if (!t.ok()) return t.status();
       server.update_ns.push_back(*t);
     }
-    server.push_turn = TurnsOf(own.blocks, &BlockProgram::push_priority);
-    server.pull_turn = TurnsOf(own.blocks, &BlockProgram::pull_priority);
+    server.push_turn = TurnsOf(servers.order.pushes[size_t(k)]);
+    server.pull_turn = TurnsOf(servers.order.pulls[size_t(k)]);
     model->server.push_back(std::move(server));
     RankClass links = Links(options, model->link, model->workers + k);
     model->server_links.push_back(links);

@@ -28,6 +28,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "runtime/program/server_program.h"
 
 namespace commsched::runtime {
 
@@ -66,6 +67,10 @@ class ParameterClient {
   virtual void PullRows(int server, uint32_t block, uint64_t version,
                         absl::Span<const int64_t> ids,
                         absl::Span<std::byte> buffer, Done done) = 0;
+
+  // How messages go from now on, where there is something to order: of another plan with the
+  // same servers and blocks. Nothing is being pushed or pulled.
+  virtual void SetOrder(const ServerOrder &) {}
 
   // This trainer has run out of batches: it pushes nothing of step `steps` and
   // later ones. The others go on without it. Waits until all servers know.

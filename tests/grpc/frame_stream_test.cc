@@ -186,6 +186,29 @@ TEST_F(CreditTest, UrgentPushesOvertakeWhatTheCreditHoldsBack) {
                                 "push 2+0", "push 3+0", "finish"}));
 }
 
+TEST_F(CreditTest, AnotherCreditCountsWhatIsOnTheWay) {
+  for (uint32_t block : {0, 1, 2, 3, 4, 5, 6}) Push(block, 1, 5);
+  SendAll();
+  EXPECT_EQ(pipe_->sent.size(), 2u);
+  frames_->SetCredit(4 * kChunk);
+  SendAll();
+  EXPECT_EQ(pipe_->sent.size(), 4u);
+  frames_->SetCredit(kChunk);
+  for (uint32_t taken : {0, 1, 2}) {
+    SendAll();
+    EXPECT_EQ(pipe_->sent.size(), 4u);
+    frames_->Taken(1, taken);
+  }
+  SendAll();
+  EXPECT_EQ(pipe_->sent.size(), 4u);
+  frames_->Taken(1, 3);
+  SendAll();
+  EXPECT_EQ(pipe_->sent.size(), 5u);
+  frames_->SetCredit(0);
+  SendAll();
+  EXPECT_EQ(pipe_->sent.size(), 7u);
+}
+
 TEST_F(CreditTest, WhatIsBeingWrittenGoesOnWhileOthersWait) {
   Push(0, 1, 5);
   Push(1, 5, 5);  // more than the credit: alone

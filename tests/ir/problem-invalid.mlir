@@ -155,6 +155,22 @@ cs.problem @kinds {
 
 // -----
 
+cs.problem @avoidable {
+  %l = cs.problem.link "l" bytes_per_second 1
+  %a = cs.problem.compute "a" ns 1
+  // expected-error @below {{avoidable latency of link 0 must be at most 2, got: 3}}
+  %v = cs.problem.communication "v" bytes 1 from (%a) through (%l overhead_ns 2 avoidable 2 latency_ns 2 avoidable 3)
+}
+
+// -----
+
+cs.problem @shared {
+  // expected-error @below {{shared_ns must be 0 to 3, got: 4}}
+  %a = cs.problem.compute "a" ns 3 shared_ns 4
+}
+
+// -----
+
 cs.problem @kind {
   %l = cs.problem.link "l" bytes_per_second 1
   %a = cs.problem.compute "a" ns 1
@@ -170,6 +186,7 @@ cs.problem @generic {
   // expected-error @below {{must say of 1 consumers whether they are of the next step, got: 0}}
   %v = "cs.problem.communication"(%a, %a, %l) <{label = "v", bytes = 1 : i64, next_step = array<i1>,
     stage_bytes = array<i64: 1>, overhead_ns = array<i64: 0>, latency_ns = array<i64: 0>,
+    avoidable_overhead_ns = array<i64: 0>, avoidable_latency_ns = array<i64: 0>,
     operandSegmentSizes = array<i32: 1, 1, 1>}> : (none, none, none) -> none
 }
 
@@ -181,6 +198,7 @@ cs.problem @generic_stages {
   // expected-error @below {{must have overhead for 1 links, got: 2}}
   %v = "cs.problem.communication"(%a, %l) <{label = "v", bytes = 1 : i64, next_step = array<i1>,
     stage_bytes = array<i64: 1>, overhead_ns = array<i64: 0, 0>, latency_ns = array<i64: 0>,
+    avoidable_overhead_ns = array<i64: 0>, avoidable_latency_ns = array<i64: 0>,
     operandSegmentSizes = array<i32: 1, 0, 1>}> : (none, none) -> none
 }
 

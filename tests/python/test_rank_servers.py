@@ -178,3 +178,19 @@ def test_mpi_connects_no_servers(tmp_path):
     if said == {"mpi"}:  # where the library is built with it
         for rank in range(2):
             assert "transport of the job must be grpc for parameter servers" in (tmp_path / str(rank)).read_text()
+
+
+def test_ranks_try_plans(tmp_path):
+    text = """
+        import itertools
+        few = list(itertools.islice(itertools.cycle(own(BATCHES)), 4000))
+        for schedule in "tuned", None:
+            program = make(strategy=commsched.ParameterServers(servers=2, schedule=schedule))
+            program.run(few)
+            kinds = [event["kind"] for event in program.replans]
+            assert job.rank != 0 or kinds.count("kept") == (schedule is not None) and "given up" not in kinds, program.replans
+            print(program.params["w"].tobytes().hex())
+            program.close()
+    """
+    for tuned, plain in outputs(run(script(tmp_path, text), 3, token_file(tmp_path))):
+        assert tuned == plain

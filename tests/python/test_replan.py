@@ -1,6 +1,7 @@
 # Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """New plans during a run, from Python."""
+import functools
 import itertools
 import json
 import os
@@ -95,10 +96,13 @@ def test_plan_changes_and_the_training_does_not(digits, tmp_path):  # noqa: F811
 
 
 @with_tools
-def test_parameter_servers_are_refused(digits):  # noqa: F811
+def test_what_servers_cannot_do_is_refused(digits):  # noqa: F811
     program = make("digits").program(2, commsched.ParameterServers())
-    with pytest.raises(ValueError, match="parameter servers cannot be replaced"):
+    with pytest.raises(ValueError, match="replan must go with AllReduce, or be a Tune"):
         program.run(batches_of(digits, 1), replan=True)
+    program = make("digits").program(2, commsched.ParameterServers(mode="async"))
+    with pytest.raises(ValueError, match="replan must go with mode='sync', got: mode='async'"):
+        program.run(batches_of(digits, 1), replan=commsched.Tune())
 
 
 def test_what_tune_tries():
@@ -111,15 +115,19 @@ def test_what_tune_tries():
                              ({"schedules": ("tuned",)}, "got: tuned"), ({"steps": 0}, "steps must be at least 1, got: 0")]:
         with pytest.raises(ValueError, match=error):
             commsched.Tune(**arguments)
-    with pytest.raises(commsched.FrontEndError, match="schedule='tuned' must go with AllReduce"):
-        commsched.ParameterServers(schedule="tuned")
+    # Servers go on with their blocks, which are those of the plan that a run begins with.
+    servers = commsched.Tune().strategies(commsched.ParameterServers(effort=3))
+    assert all((s.schedule, s.cut_as, s.effort) == (name, "solver", 3) for name, s in servers.items())
+    with pytest.raises(commsched.FrontEndError, match="schedule='tuned' must go with mode='sync', got: mode='async'"):
+        commsched.ParameterServers(schedule="tuned", mode="async")
     assert commsched.Replan.of(commsched.Tune(steps=5)) == commsched.Tune(steps=5)
 
 
 @with_tools
-def test_tuned_schedule_trains_on_as_if_nothing_had_happened(digits):  # noqa: F811
+@pytest.mark.parametrize("strategy", [commsched.AllReduce, functools.partial(commsched.ParameterServers, servers=2)])
+def test_tuned_schedule_trains_on_as_if_nothing_had_happened(digits, strategy):  # noqa: F811
     few = batches_of(digits, 4)
-    tuned = make("digits").program(2, commsched.AllReduce(schedule="tuned"))
+    tuned = make("digits").program(2, strategy(schedule="tuned"))
 
     def until_kept():
         for step, batch in enumerate(itertools.cycle(few)):
@@ -142,7 +150,7 @@ def test_tuned_schedule_trains_on_as_if_nothing_had_happened(digits):  # noqa: F
     assert tuned.replans == events
     tuned.close()
 
-    without = make("digits").program(2, commsched.AllReduce())
+    without = make("digits").program(2, strategy())
     assert [metrics["loss"] for metrics in without.run(itertools.islice(itertools.cycle(few), len(losses)))] == losses
     assert {name: value.tobytes() for name, value in without.slots().items()} == values
     without.close()

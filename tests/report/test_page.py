@@ -27,6 +27,11 @@ def test_a_predicted_timeline_is_one_of_the_schedule(predicted_page):
     assert sum(e["bytes"] for e in step) == pytest.approx(1.5 * tensors, rel=1e-3)
 
 
+def test_what_the_bound_assumes_is_said(predicted_page):
+    facts = dict(predicted_page.summary["facts"])
+    assert facts["the bound assumes"].startswith("this order of fragments, 1000 mbit/s, of a message no less than 0 ns of its link")
+
+
 def test_exposed_time_and_compute_are_the_whole_step(predicted_page):
     steps = predicted_page.summary["timelines"][0]["steps"]
     compute = [e for e in predicted_page.events if e["track"] == "compute"]

@@ -128,7 +128,7 @@ TEST_F(CsRunReplanTest, PlansAreTriedAndTheLossesDoNotChange) {
       << err();
   EXPECT_THAT(out(), AllOf(HasSubstr("tuning: ms of a step: t "), HasSubstr(", other "), HasSubstr(", none refused; "),
                            HasSubstr(" is kept after "), Not(HasSubstr("begins with call"))));
-  EXPECT_THAT(err(), HasSubstr("cs-run: warning: tuning: going on with the old plan: a plan with parameter servers cannot be replaced in a run"));
+  EXPECT_THAT(err(), HasSubstr("cs-run: warning: tuning: going on with the old plan: none: "));
   ASSERT_EQ(Run(Train({"--steps", "12000", "--metrics-json", without})), 0) << err();
   EXPECT_EQ(StepsOf(with), StepsOf(without));
   const std::string events = ReadAll(kept + "/events.json");
@@ -185,7 +185,9 @@ TEST_F(CsRunReplanTest, CommandEndsWithARankThatIsKilled) {
 
 TEST_F(CsRunReplanTest, WhatDoesNotGoTogetherIsRefused) {
   const std::string servers = folder_ / "servers.plan";
+  const std::string async = folder_ / "async.plan";
   Write(servers, testing::ServerPlan({}));
+  Write(async, testing::ServerPlan({.mode = plan::ParameterServers::ASYNC}));
   struct Case {
     std::vector<std::string> arguments;
     std::string error;
@@ -195,7 +197,9 @@ TEST_F(CsRunReplanTest, WhatDoesNotGoTogetherIsRefused) {
            {{plan_, "--tune", other_, "--replan", "true {plan}"}, "--tune goes without --replan and its options, but --replan-folder"},
            {{plan_, "--tune", other_, "--profile", "p"}, "--tune measures by itself: it goes without --profile and --calibrate"},
            {{plan_, "--steps", "1", "--batch", batch_, "--init", init_, "--tune", folder_ / "nothing"}, "--tune: cannot read plan '"},
-           {{servers, "--tune", other_}, "--tune: "},
+           {{async, "--tune", other_}, "--tune: a plan can be replaced in a run with synchronous parameter servers only"},
+           {{servers, "--rank", "0", "--insecure", "--servers", "127.0.0.1:1,127.0.0.1:2", "--tune", other_}, "--tune of trainers needs --peers"},
+           {{servers, "--role", "server", "--index", "0", "--insecure", "--listen", "127.0.0.1:1", "--tune", other_}, "--role server goes without what trainers do"},
            {{plan_, "--replan", "true"}, "--replan must name the file to write as {plan}, got: true"},
            {{plan_, "--replan", "cp x {plan}"}, "--replan needs --replan-every or --replan-when-off"},
            {{plan_, "--replan-every", "5"}, "need --replan"},
@@ -203,7 +207,7 @@ TEST_F(CsRunReplanTest, WhatDoesNotGoTogetherIsRefused) {
             "goes without --profile"},
            {{plan_, "--replan", "cp x {plan}", "--replan-when-off", "-3"}, "must be a positive number"},
            {{servers, "--replan", "cp x {plan}", "--replan-every", "5", "--spawn"},
-            "--replan: a plan with parameter servers cannot be replaced in a run"}}) {
+            "--replan goes without parameter servers"}}) {
     std::vector<std::string> all = {COMMSCHED_CS_RUN};
     all.insert(all.end(), c.arguments.begin(), c.arguments.end());
     EXPECT_NE(Run(all), 0);

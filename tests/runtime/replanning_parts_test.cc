@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/measure/link_observer.h"
 #include "runtime/replanning/control_channel.h"
+#include "runtime/replanning/parameter_lanes.h"
 #include "runtime/replanning/planning_command.h"
 #include "runtime/replanning/replacement.h"
 #include "runtime/replanning/step_clock.h"
@@ -132,6 +133,60 @@ TEST(TransportLanesTest, FailuresReachLanesOfAllTimesButOrderlyEndsNone) {
   late->Attach(nullptr);
 }
 
+// Says what is done with it.
+class ToldClient final : public ParameterClient {
+ public:
+  explicit ToldClient(std::string *told) : told_(told) {}
+  const char *name() const override { return "told"; }
+  uint64_t first_step() const override { return 7; }
+  void Push(int, uint32_t block, uint64_t step, absl::Span<const std::byte>, Done done) override {
+    absl::StrAppend(told_, "push ", block, "@", step, ";");
+    done(absl::OkStatus());
+  }
+  void Pull(int, uint32_t block, uint64_t step, absl::Span<std::byte>, Done done) override {
+    absl::StrAppend(told_, "pull ", block, "@", step, ";");
+    done(absl::OkStatus());
+  }
+  void PullRows(int, uint32_t, uint64_t, absl::Span<const int64_t>, absl::Span<std::byte>, Done done) override {
+    done(absl::OkStatus());
+  }
+  void SetOrder(const ServerOrder &order) override {
+    absl::StrAppend(told_, "credit ", order.credit_bytes, " priority ", order.OfPush(0, 1), ";");
+  }
+  absl::Status Finish(uint64_t steps) override {
+    absl::StrAppend(told_, "finish ", steps, ";");
+    return absl::OkStatus();
+  }
+  void Abort(const absl::Status &) override { absl::StrAppend(told_, "abort;"); }
+  void Close() override { absl::StrAppend(told_, "close;"); }
+  uint64_t bytes_sent() const override { return 0; }
+  uint64_t bytes_received() const override { return 0; }
+
+ private:
+  std::string *const told_;
+};
+
+TEST(ParameterLanesTest, OnlyThePlanThatRunsOrdersAndEndsTheConnection) {
+  std::string told;
+  auto lanes = std::make_shared<ParameterLanes>(std::make_unique<ToldClient>(&told));
+  auto first = lanes->Open({{{4, 9}}, 0}), second = lanes->Open({{{9, 3}}, 64});
+  EXPECT_EQ(told, "");
+  first->SetLive(true);
+  first->Push(0, 1, 7, {}, [](absl::Status) {});
+  second->Abort(absl::AbortedError("it cannot be prepared"));
+  second.reset();
+  second = lanes->Open({{{9, 3}}, 64});
+  EXPECT_EQ(second->first_step(), 7u);
+  second->SetLive(true);
+  first->SetLive(false);
+  first->Abort(absl::AbortedError("late"));
+  first.reset();
+  second->Pull(0, 1, 8, {}, [](absl::Status) {});
+  EXPECT_EQ(told, "credit 0 priority 9;push 1@7;credit 64 priority 3;pull 1@8;");
+  second.reset();
+  EXPECT_EQ(told, "credit 0 priority 9;push 1@7;credit 64 priority 3;pull 1@8;close;");
+}
+
 absl::StatusOr<ControlMessage> Next(ControlChannel *channel) {
   auto received = channel->Receive({0}, Soon());
   if (!received.ok()) return received.status();
@@ -232,11 +287,31 @@ TEST(ReplacementTest, AnotherProgramDoesNot) {
               HasSubstr("it reduces other values"));
 }
 
-TEST(ReplacementTest, ParameterServersAreRefused) {
-  auto image = PlanImage::Load(testing::ServerPlan({}).Bytes());
+TEST(ReplacementTest, SynchronousServersGoOnWithWhatTheyStore) {
+  const std::string plan = testing::ServerPlan({}).Bytes();
+  auto changed = [&](std::function<void(plan::Plan &)> change) {
+    testing::PlanBuilder other = testing::ServerPlan({});
+    change(other.proto());
+    return WhyNot(plan, other.Bytes());
+  };
+  EXPECT_EQ(changed([](plan::Plan &) {}), "");
+  // In another order, as another policy has it.
+  EXPECT_EQ(changed([](plan::Plan &p) {
+              for (plan::Function &f : *p.mutable_functions())
+                for (plan::Instruction &i : *f.mutable_instructions())
+                  if (i.has_push() || i.has_pull()) i.set_priority(7 - i.priority());
+            }),
+            "");
+  EXPECT_THAT(changed([](plan::Plan &p) {
+                p.mutable_parameter_servers()->mutable_servers(1)->mutable_blocks(0)->set_mean(true);
+              }),
+              HasSubstr("the new plan has other parameter servers"));
+  EXPECT_THAT(WhyNot(plan, testing::ServerPlan({.shared_loss = true}).Bytes()),
+              HasSubstr("the blocks of server 1 of the new plan must match those of the running one, whose values stay "
+                        "there, got: 3 blocks instead of 2, the first other one \"loss\""));
+  auto image = PlanImage::Load(testing::ServerPlan({.mode = plan::ParameterServers::ASYNC}).Bytes());
   ASSERT_TRUE(image.ok());
-  EXPECT_THAT(std::string(CheckReplaceable(**image).message()),
-              HasSubstr("parameter servers cannot be replaced"));
+  EXPECT_THAT(std::string(CheckReplaceable(**image).message()), HasSubstr("with synchronous parameter servers only"));
 }
 
 // ---- the command ----------------------------------------------------------

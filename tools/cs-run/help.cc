@@ -103,7 +103,7 @@ parameter servers, for plans that have them
   --role trainer --rank R --servers C,D
                           one trainer; --servers are host:port of all servers.
                           Trainers do not talk to each other: --peers is not
-                          needed, and not used
+                          needed, and not used but with --tune
   --role server --index K --listen HOST:PORT
                           one server; only --init, --checkpoint,
                           --checkpoint-every, --resume, --trace, --profile and

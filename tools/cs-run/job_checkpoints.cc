@@ -27,6 +27,11 @@ using runtime::JobFiles;
 constexpr int kLockTries = 40;
 constexpr useconds_t kLockPause = 50'000;
 
+bool HasInit(const runtime::PlanImage &image) {
+  const auto program = image.ForRank(0);
+  return program.ok() && FindFunction(**program, "init").ok();
+}
+
 bool IsFolder(const std::string &path) {
   struct stat about;
   return stat(path.c_str(), &about) == 0 && S_ISDIR(about.st_mode);
@@ -149,6 +154,8 @@ absl::Status SetServerValues(const Options &options, const runtime::PlanImage &i
     if (!read.ok()) return read.status();
     file = *std::move(read);
   }
+  // As of trainers: they are zero.
+  if (options.emulate && !file && !HasInit(image)) return absl::OkStatus();
   return runtime::InitialiseServer(image, file ? &*file : nullptr, options.index, server);
 }
 

@@ -301,7 +301,7 @@ int Main(const std::vector<std::string> &arguments) {
   if (options->spawn != 0) {
     const int trainers = (*image)->nodes();
     const int servers = int((*image)->servers().servers.size());
-    const bool connected = runtime::RanksCommunicate(**image);
+    const bool connected = runtime::RanksCommunicate(**image) || !options->tune.empty();
     if (servers == 0) image = absl::CancelledError("");  // the memory is not needed here
     if (servers != 0)
       if (absl::Status s = PrepareJobCheckpoints(**image, &*options); !s.ok()) return fail(s);

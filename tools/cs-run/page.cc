@@ -60,6 +60,8 @@ Page::Page(const Options &options, const runtime::PlanImage &image)
     policy_ = function.schedule().policy();
     period_ns_ = function.schedule().period_ns();
     bound_ns_ = function.schedule().bound_ns();
+    if (const std::string &assumes = function.schedule().bound_assumes(); !assumes.empty())
+      facts.emplace_back("the bound assumes", assumes);
   }
 }
 

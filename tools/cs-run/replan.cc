@@ -32,8 +32,8 @@ absl::Status CheckMeasures(const char *option, const Options &o) {
   if (!o.profile.empty() || !o.calibrate.empty())
     return absl::InvalidArgumentError(
         absl::StrCat(option, " measures by itself: it goes without --profile and --calibrate"));
-  if (o.is_server() || o.has_servers())
-    return absl::InvalidArgumentError(absl::StrCat(option, " goes without parameter servers"));
+  if (o.is_server())
+    return absl::InvalidArgumentError(absl::StrCat(option, " is of trainers, a server goes on as it is"));
   return absl::OkStatus();
 }
 
@@ -82,6 +82,11 @@ absl::Status CheckReplan(const Options &o) {
 
 absl::Status CheckReplan(const Options &options, const runtime::PlanImage &image) {
   if (!Replans(options)) return absl::OkStatus();
+  const bool has_servers = !image.servers().servers.empty();
+  if (has_servers && options.tune.empty())
+    return absl::InvalidArgumentError("--replan goes without parameter servers, whose links it does not measure");
+  if (has_servers && options.rank >= 0 && options.peers.empty() && image.nodes() > 1)
+    return absl::InvalidArgumentError("--tune of trainers needs --peers: they agree on when they change");
   absl::Status status = runtime::CheckReplaceable(image);
   if (status.ok()) return status;
   return absl::Status(status.code(), absl::StrCat(options.tune.empty() ? "--replan: " : "--tune: ", status.message()));

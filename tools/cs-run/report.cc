@@ -111,7 +111,7 @@ void Report::Call(const std::string &function, uint64_t step,
 }
 
 void Report::Summary(const runtime::FunctionStats &stats, size_t memory_bytes,
-                     uint64_t bytes_sent) {
+                     uint64_t bytes_sent, const plan::Schedule &schedule) {
   if (silent_) return;
   double n = double(std::max<uint64_t>(1, stats.calls));
   double step = double(stats.total_ns) / n / 1e6,
@@ -123,6 +123,9 @@ void Report::Summary(const runtime::FunctionStats &stats, size_t memory_bytes,
       ",\"compute_ms\":", JsonNumber(compute), ",\"exposed_communication_ms\":",
       JsonNumber(exposed), ",\"memory_bytes\":", memory_bytes,
       ",\"sent_bytes_per_step\":", JsonNumber(sent));
+  if (schedule.bound_ns() != 0)
+    absl::StrAppend(&summary_json_, ",\"bound_ms\":", JsonNumber(double(schedule.bound_ns()) / 1e6),
+                    ",\"bound_assumes\":", JsonQuote(schedule.bound_assumes()));
   if (stats.copy_ns != 0)
     absl::StrAppend(&summary_json_, ",\"copy_ms\":",
                     JsonNumber(double(stats.copy_ns) / n / 1e6));

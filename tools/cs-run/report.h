@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "plan/plan.pb.h"
 #include "runtime/program/program.h"
 #include "runtime/session/session.h"
 
@@ -34,7 +35,7 @@ class Report {
   void Call(const std::string &function, uint64_t step, const Metrics &metrics,
             uint64_t samples, uint64_t all);
   void Summary(const runtime::FunctionStats &stats, size_t memory_bytes,
-               uint64_t bytes_sent);
+               uint64_t bytes_sent, const plan::Schedule &schedule);
   absl::Status WriteJson(const std::string &path) const;
 
  private:

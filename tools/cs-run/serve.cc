@@ -60,13 +60,7 @@ runtime::ConnectServersFunction ServersConnector(
     const Options &options, const runtime::PlanImage &image, uint64_t run_digest) {
   const int trainers = image.nodes();
   const uint64_t digest = image.digest();
-  std::vector<std::vector<int32_t>> priorities;
-  for (const runtime::ServerProgram &server : image.servers().servers)
-    priorities.push_back(transport::PushPriorities(server));
-  uint64_t credit = 0;
-  for (const plan::Function &f : image.plan().functions())
-    if (f.is_step()) credit = f.credit_bytes();
-  return [&options, trainers, digest, run_digest, priorities, credit](int rank)
+  return [&options, trainers, digest, run_digest, order = image.servers().order](int rank)
              -> absl::StatusOr<std::unique_ptr<runtime::ParameterClient>> {
     auto security = Security(options);
     if (!security.ok()) return security.status();
@@ -76,8 +70,7 @@ runtime::ConnectServersFunction ServersConnector(
     client.plan_digest = digest;
     client.run_digest = run_digest;
     client.servers = options.servers;
-    client.block_priorities = priorities;
-    client.credit_bytes = credit;
+    client.order = order;
     client.security = *std::move(security);
     client.deadline = options.deadline;
     client.keepalive = Keepalive(options);
@@ -130,7 +123,6 @@ absl::Status Serve(
     service_options.block_bytes.push_back(block.pushed().bytes);
     service_options.block_rows.push_back(block.rows.gradient);
   }
-  service_options.block_priorities = transport::PullPriorities(program);
   service_options.address = options.listen;
   service_options.security = *std::move(security);
   service_options.log = RefusalLog(options);

@@ -398,8 +398,11 @@ absl::Status Trainer::Run() {
       return s;
   runtime::Executor &executor = session_->executor(0);
   if (absl::Status s = session_->Drain(); !s.ok()) return s;
+  plan::Schedule schedule;
+  for (const plan::Function &f : session_->image().plan().functions())
+    if (f.is_step()) schedule = f.schedule();
   report_->Summary(step_ >= 0 ? executor.Stats(step_) : runtime::FunctionStats(),
-                   executor.memory_bytes(), executor.bytes_sent());
+                   executor.memory_bytes(), executor.bytes_sent(), schedule);
   if (!options_.metrics_json.empty())
     return report_->WriteJson(options_.metrics_json);
   return absl::OkStatus();

@@ -21,6 +21,19 @@ std::string nameOf(const std::string &name, const char *what, size_t index) {
   return name.empty() ? std::string(what) + " " + std::to_string(index) : name;
 }
 
+/// What no schedule can do without: of messages what is not avoidable, of ops what they
+/// take alone.
+Problem least(Problem problem) {
+  for (Op &op : problem.ops)
+    op.duration -= op.shared;
+  for (Communication &communication : problem.communications)
+    for (Stage &stage : communication.stages) {
+      stage.overhead -= stage.avoidableOverhead;
+      stage.latency -= stage.avoidableLatency;
+    }
+  return asGiven(std::move(problem));
+}
+
 /// What must be done in every step on a stream or link, whatever the order.
 Bound boundOfTotals(const Problem &problem) {
   Bound bound;
@@ -39,7 +52,7 @@ Bound boundOfTotals(const Problem &problem) {
     for (const Stage &stage : communication.stages) {
       bytes[stage.link] += stage.bytes;
       if (first)
-        overhead[stage.link] += stage.overhead;
+        overhead[stage.link] += stage.overhead - stage.avoidableOverhead;
     }
   }
   for (size_t i = 0; i < bytes.size(); ++i)
@@ -184,10 +197,19 @@ private:
 
 } // namespace
 
+Problem asGiven(Problem problem) {
+  for (Op &op : problem.ops)
+    op.shared = 0;
+  for (Communication &communication : problem.communications)
+    for (Stage &stage : communication.stages)
+      stage.avoidableOverhead = stage.avoidableLatency = 0;
+  return problem;
+}
+
 Bound boundOfOrder(const Problem &problem,
                    const std::vector<std::vector<unsigned>> &order) {
   Bound bound = boundOfAnyOrder(problem);
-  Relaxation relaxation = relax(problem, order, 256);
+  Relaxation relaxation = relax(least(problem), order, 256);
   std::string why = "order";
   if (relaxation.critical)
     why += ": waits for " +
@@ -199,7 +221,8 @@ Bound boundOfOrder(const Problem &problem,
 
 Bound boundOfAnyOrder(const Problem &problem) {
   Bound bound = boundOfTotals(problem);
-  Bound chain = LongestChains(problem).bound();
+  const Problem alone = least(problem);
+  Bound chain = LongestChains(alone).bound();
   if (!chain.why.empty())
     raise(bound, chain.period, chain.why);
   return bound;

@@ -41,6 +41,8 @@ Error checkOps(const Problem &problem, Time &total) {
       if (before >= i)
         return name + ": waits for op " + std::to_string(before) +
                ", which does not come before it";
+    if (op.shared < 0 || op.shared > op.duration)
+      return name + ": what it shares must be 0 to its duration";
     if (op.duration > kMaxStepTime - total)
       return name + ": the step takes too long to be counted in nanoseconds";
     total += op.duration;
@@ -59,6 +61,9 @@ Error checkStages(const Problem &problem, const Communication &communication,
              ", got: " + std::to_string(stage.link);
     if (stage.bytes < 0 || stage.overhead < 0 || stage.latency < 0)
       return name + ": bytes, overhead and latency of a stage must not be negative";
+    if (stage.avoidableOverhead < 0 || stage.avoidableOverhead > stage.overhead ||
+        stage.avoidableLatency < 0 || stage.avoidableLatency > stage.latency)
+      return name + ": what is avoidable must be 0 to the overhead or latency that it is of";
     if (stage.bytes > kMaxStepBytes - bytes)
       return name + ": links carry more bytes in a step than can be counted";
     bytes += stage.bytes;
@@ -107,7 +112,9 @@ bool sameCosts(const Communication &a, const Communication &b) {
   for (size_t i = 0; i < a.stages.size(); ++i)
     if (a.stages[i].link != b.stages[i].link ||
         a.stages[i].overhead != b.stages[i].overhead ||
-        a.stages[i].latency != b.stages[i].latency)
+        a.stages[i].latency != b.stages[i].latency ||
+        a.stages[i].avoidableOverhead != b.stages[i].avoidableOverhead ||
+        a.stages[i].avoidableLatency != b.stages[i].avoidableLatency)
       return false;
   return true;
 }

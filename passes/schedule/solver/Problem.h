@@ -35,6 +35,10 @@ struct Op {
   Time duration = 0;           ///< not negative
   std::vector<unsigned> after; ///< ops of the same step that must be done
   int64_t extraBytes = 0;      ///< from its start until all ops after it run
+  /// Of its duration, what it loses to communication, which has a part of the stream's
+  /// processor. In another schedule other ops of the stream may lose it, but a step loses
+  /// no less in all.
+  Time shared = 0;
   bool operator==(const Op &) const = default;
 };
 
@@ -46,6 +50,9 @@ struct Stage {
   int64_t bytes = 0; ///< on the wire, of the whole communication; not negative
   Time overhead = 0; ///< per message, not negative
   Time latency = 0;  ///< per message, not negative
+  /// Of overhead and latency, what a message may not cost in a run, as where a link that
+  /// is busy hides it. Schedules are judged with all of it, bounds with none.
+  Time avoidableOverhead = 0, avoidableLatency = 0;
   bool operator==(const Stage &) const = default;
 };
 

@@ -157,9 +157,10 @@ private:
 } // namespace
 
 Variations::Variations(const Problem &problem) {
-  bounds.push_back(boundOfAnyOrder(problem).period);
+  const Problem given = asGiven(problem);
+  bounds.push_back(boundOfAnyOrder(given).period);
   for (const Variation &variation : kVariations) {
-    Problem varied = vary(problem, variation, bounds.front());
+    Problem varied = vary(given, variation, bounds.front());
     if (check(varied))
       continue; // times that cannot be counted
     bounds.push_back(boundOfAnyOrder(varied).period);

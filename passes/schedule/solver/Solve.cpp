@@ -28,9 +28,10 @@ Solution solve(const Problem &problem, const SolverOptions &options) {
   int64_t effort =
       options.effort > 0 ? options.effort * 1000 : defaultEffort(problem);
   // A ten-thousandth from the best is good enough to stop.
-  double target = solution.anyOrderBound.period;
-  if (!options.reorder || deferrableOps(view).empty())
-    target = boundOfOrder(problem, view.order).period;
+  const Problem given = asGiven(problem);
+  double target = options.reorder && !deferrableOps(view).empty()
+                      ? boundOfAnyOrder(given).period
+                      : boundOfOrder(given, view.order).period;
   Search search(problem, target * 1.0001, effort, options.applied);
   // P3 makes messages by bytes: of more than these it would take minutes to judge.
   bool large = sliceCount(problem, 50000 * 4) > 2'000'000;

@@ -5,6 +5,11 @@
 // RUN: %cs-opt --insert-dist-comm="mode=parameter-server servers=2" --schedule-comm=policy=p3 %s | FileCheck %s --check-prefixes=CHECK,P3
 // RUN: %cs-opt --insert-dist-comm="mode=parameter-server servers=2" --schedule-comm="policy=p3 cut-blocks=false" %s | FileCheck %s --check-prefix=BLOCKS
 // RUN: %cs-opt --insert-dist-comm="mode=parameter-server servers=2" --schedule-comm=policy=fifo %s | FileCheck %s --check-prefix=BLOCKS
+// RUN: %cs-opt --insert-dist-comm="mode=parameter-server servers=2" --schedule-comm="policy=fifo cut-as=p3" %s | FileCheck %s --check-prefixes=CHECK,P3
+// RUN: %cs-opt --insert-dist-comm="mode=parameter-server servers=2" --schedule-comm="policy=fifo cut-as=priority" %s | FileCheck %s --check-prefixes=CHECK,BYTES
+// RUN: %cs-opt --insert-dist-comm="mode=parameter-server servers=2" --schedule-comm="policy=priority cut-as=p3" %s | FileCheck %s --check-prefixes=CHECK,P3
+// RUN: %cs-opt --insert-dist-comm="mode=parameter-server servers=2" --schedule-comm="policy=p3 cut-as=fifo" %s | FileCheck %s --check-prefix=BLOCKS
+// RUN: not %cs-opt --insert-dist-comm="mode=parameter-server servers=2" --schedule-comm="policy=p3 cut-as=best" %s 2>&1 | FileCheck %s --check-prefix=POLICY
 // RUN: %cs-opt --cs-parameter-server-pipeline="servers=1 slice=false" %s | FileCheck %s --check-prefix=WHOLE
 // RUN: %cs-opt --cs-parameter-server-pipeline=servers=2 %s -o /dev/null
 // RUN: %cs-opt --insert-dist-comm="mode=parameter-server servers=2" --extract-problem %s | FileCheck %s --check-prefix=PROBLEM
@@ -16,6 +21,8 @@
 
 cs.cluster @lab nodes = 2 devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>
     intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000, overhead_ns = 1000000>
+
+// POLICY: error: {{.*}}cut-as must be priority, solver, {{.*}}, got: best
 
 // PROBLEM: cs.problem.communication "small" bytes 16 from {{.*}} indivisible
 // PROBLEM: cs.problem.communication "w.block0" bytes 4000000 from

@@ -1,0 +1,147 @@
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Plans with parameter servers that a run tries on its own steps: random steps, clusters and plans, in which processes are killed while
+plans are tried, and which go on from checkpoints, train bit for bit as one plan does from beginning to end."""
+import os
+import random
+import re
+import signal
+import subprocess
+import time
+
+import numpy as np
+import pytest
+from conftest import CLUSTER, TIME_LIMIT, compile_plan, expect_success, run, tool
+from safetensors.numpy import load_file
+
+POLICIES = ["solver", "bytescheduler", "priority", "fixed-buckets", "fifo", "p3", "tictac"]
+SAMPLES = 8  # of a trainer and step
+TRIED = re.compile(r"tuning: ms of a step: (.*); (\S+) is kept after (\d+) steps")
+
+
+def random_step(random, trainers):
+    """A net of some layers, y = x W1 W2 ..., with momentum for some of them: level-0 text, and initial values."""
+    sizes = [random.choice([8, 24, 64, 96]) for _ in range(random.randint(3, 5))]
+    batch, layers = SAMPLES, range(len(sizes) - 1)
+    slow = [random.random() < 0.5 for _ in layers]
+    types = [f"tensor<{a}x{b}xf32>" for a, b in zip(sizes, sizes[1:])]
+    arguments = ", ".join([*(f'%w{i}: {types[i]} {{cs.param = "w{i}"}}' for i in layers),
+                           *(f'%m{i}: {types[i]} {{cs.state = "w{i}.momentum"}}' for i in layers if slow[i]),
+                           f'%x: tensor<{batch}x{sizes[0]}xf32> {{cs.batch = "x"}}'])
+    results = ", ".join([*(f'{types[i]} {{cs.updates = "w{i}"}}' for i in layers),
+                         *(f'{types[i]} {{cs.updates = "w{i}.momentum"}}' for i in layers if slow[i])])
+    lines = ["%zero = arith.constant 0.0 : f32"]
+
+    def product(name, op, left, right, types, rows, columns):
+        out = f"tensor<{rows}x{columns}xf32>"
+        lines.append(f"%{name}e = tensor.empty() : {out}")
+        lines.append(f"%{name}z = linalg.fill ins(%zero : f32) outs(%{name}e : {out}) -> {out}")
+        lines.append(f"%{name} = {op} ins({left}, {right} : {types[0]}, {types[1]}) outs(%{name}z : {out}) -> {out}")
+
+    def rows(i):
+        return f"tensor<{batch}x{sizes[i]}xf32>"
+    for i in layers:
+        product(f"y{i}", "linalg.matmul", "%x" if i == 0 else f"%y{i - 1}", f"%w{i}", (rows(i), types[i]), batch, sizes[i + 1])
+    lines.append(f"%d{len(sizes) - 1} = arith.addf %y{len(sizes) - 2}, %y{len(sizes) - 2} : {rows(len(sizes) - 1)}")
+    for i in reversed(layers):
+        left = "%x" if i == 0 else f"%y{i - 1}"
+        lines.append(f"%t{i}e = tensor.empty() : tensor<{sizes[i]}x{batch}xf32>")
+        lines.append(f"%t{i} = linalg.transpose ins({left} : {rows(i)}) outs(%t{i}e : tensor<{sizes[i]}x{batch}xf32>) permutation = [1, 0]")
+        product(f"p{i}", "linalg.matmul", f"%t{i}", f"%d{i + 1}", (f"tensor<{sizes[i]}x{batch}xf32>", rows(i + 1)), sizes[i], sizes[i + 1])
+        lines.append(f'%g{i} = cs.gradient %p{i} of "w{i}" : {types[i]}')
+        lines.append(f"%u{i}e = tensor.empty() : tensor<{sizes[i + 1]}x{sizes[i]}xf32>")
+        lines.append(f"%u{i} = linalg.transpose ins(%w{i} : {types[i]}) outs(%u{i}e : tensor<{sizes[i + 1]}x{sizes[i]}xf32>) permutation = [1, 0]")
+        product(f"d{i}", "linalg.matmul", f"%d{i + 1}", f"%u{i}", (rows(i + 1), f"tensor<{sizes[i + 1]}x{sizes[i]}xf32>"), batch, sizes[i])
+        lines.append(f"%r{i} = arith.constant dense<1.0e-6> : {types[i]}")
+        step = f"%g{i}"
+        if slow[i]:
+            lines.append(f"%h{i} = arith.constant dense<0.5> : {types[i]}")
+            lines.append(f"%k{i} = arith.mulf %m{i}, %h{i} : {types[i]}")
+            lines.append(f"%n{i} = arith.addf %k{i}, %g{i} : {types[i]}")
+            step = f"%n{i}"
+        lines.append(f"%s{i} = arith.mulf {step}, %r{i} : {types[i]}")
+        lines.append(f"%v{i} = arith.subf %w{i}, %s{i} : {types[i]}")
+    returned = [*(f"%v{i}" for i in layers), *(f"%n{i}" for i in layers if slow[i])]
+    kinds = [*types, *(types[i] for i in layers if slow[i])]
+    text = (f"func.func @step({arguments}) -> ({results}) attributes {{cs.step}} {{\n  " + "\n  ".join(lines)
+            + f"\n  return {', '.join(returned)} : {', '.join(kinds)}\n}}\n")
+    numbers = np.random.default_rng(random.randrange(2**32))
+    initial = {f"w{i}": numbers.normal(0, 0.3, (sizes[i], sizes[i + 1])).astype(np.float32) for i in layers}
+    initial |= {f"w{i}.momentum": np.zeros((sizes[i], sizes[i + 1]), np.float32) for i in layers if slow[i]}
+    data = {"x": numbers.normal(0, 1, (batch * trainers * 7, sizes[0])).astype(np.float32)}
+    return text, initial, data
+
+
+class Drawn:
+    """A random step, its plans, and what a run of it takes."""
+
+    def __init__(self, folder, seed):
+        self.random = random.Random(seed)
+        self.trainers, self.servers = self.random.randint(1, 3), self.random.randint(1, 3)
+        source, initial, data = random_step(self.random, self.trainers)
+        first, *others = self.random.sample(POLICIES, 3)
+        options = f"min-block-elements={self.random.choice([64, 512, 8192])}"
+
+        def plan(name, more):
+            return compile_plan(CLUSTER.format(nodes=self.trainers) + source, folder / f"{name}.plan",
+                                f"--cs-parameter-server-pipeline=servers={self.servers} {options} {more}")
+        self.plan = plan("first", f"schedule={first}")
+        self.tried = [plan(f"other{i}", f"schedule={policy} cut-as={first}") for i, policy in enumerate(others)]
+        # Blocks of its own, and a server more: neither can take over.
+        self.strange = compile_plan(CLUSTER.format(nodes=self.trainers) + source, folder / "strange.plan",
+                                    f"--cs-parameter-server-pipeline=servers={self.servers + 1} {options}")
+        np.savez(folder / "initial.npz", **initial)
+        np.savez(folder / "data.npz", **data)
+        self.data = ["--init", folder / "initial.npz", "--batch", folder / "data.npz", "--metrics-every", 100000]
+
+    def tune(self, *more, steps=4):
+        return ["--tune", ",".join(map(str, [*self.tried, self.strange, *more])), "--tune-steps", steps]
+
+
+def expect_same(one, other):
+    one, other = load_file(one), load_file(other)
+    assert one.keys() == other.keys()
+    for name, value in one.items():
+        assert np.isfinite(value).all() and value.tobytes() == other[name].tobytes(), name
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("how", [[], ["--spawn"]])
+def test_plans_are_tried_and_values_are_the_same(tmp_path, seed, how):
+    drawn = Drawn(tmp_path, seed)
+    epochs = ["--epochs", 500 if how else 1200]
+    done = run(drawn.plan, *drawn.data, *how, *drawn.tune(), *epochs, "--save-params", tmp_path / "tuned")
+    out = expect_success(done)
+    said = TRIED.search(out)
+    assert said, out
+    assert "strange refused" in said[1] and "other0 refused" not in said[1] and "other1 refused" not in said[1], out
+    assert "warning: tuning: going on with the old plan: strange: the number of parameter servers" in done[1], done[1]
+    expect_success(run(drawn.plan, *drawn.data, *epochs, "--save-params", tmp_path / "one"))
+    expect_same(tmp_path / "tuned", tmp_path / "one")
+
+
+@pytest.mark.parametrize("seed", range(10, 14))
+def test_killed_while_plans_are_tried(tmp_path, cluster, seed):
+    """One process of the job, which then ends, with an error and in time; or all. Then it goes on from its checkpoints."""
+    drawn, saved = Drawn(tmp_path, seed), tmp_path / "saved"
+    epochs = ["--epochs", 800]
+    job = ["--spawn", drawn.plan, *drawn.data, *epochs, *drawn.tune(steps=20), "--checkpoint", saved, "--checkpoint-every", 10, "--resume", saved,
+           "--save-params", tmp_path / "tuned"]
+    process = cluster.start(*job, start_new_session=True)
+    end = time.monotonic() + TIME_LIMIT
+    while not list(saved.glob("*.checkpoint")) and process.poll() is None:
+        assert time.monotonic() < end
+        time.sleep(0.005)
+    time.sleep(drawn.random.uniform(0, 0.4))
+    children = [int(pid) for pid in subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True).stdout.split()]
+    killed = process.poll() is None and children
+    if killed and drawn.random.random() < 0.7:
+        os.kill(drawn.random.choice(children), signal.SIGKILL)
+        _, errors = process.communicate(timeout=TIME_LIMIT)
+        assert process.returncode != 0 and errors, "the job goes on without a process"
+    elif killed:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait(timeout=TIME_LIMIT)
+    expect_success(run(*job))
+    expect_success(run(drawn.plan, *drawn.data, *epochs, "--save-params", tmp_path / "one"))
+    expect_same(tmp_path / "tuned", tmp_path / "one")
