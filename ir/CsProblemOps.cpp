@@ -149,7 +149,8 @@ LogicalResult ProblemCommunicationOp::verify() {
                          << getNextStep().size();
   for (auto [what, values] : {std::pair("bytes", getStageBytes()),
                               std::pair("overhead", getOverheadNs()),
-                              std::pair("latency", getLatencyNs())}) {
+                              std::pair("latency", getLatencyNs()),
+                              std::pair("update", getUpdateNs())}) {
     if (values.size() != getLinks().size())
       return emitOpError() << "must have " << what << " for " << getLinks().size()
                            << " links, got: " << values.size();

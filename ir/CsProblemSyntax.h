@@ -51,15 +51,16 @@ inline void printConsumers(mlir::OpAsmPrinter &printer, mlir::Operation *,
   printer << ")";
 }
 
-/// `(%up bytes 3072 overhead_ns 5 latency_ns 20, %down)`: bytes are the tensor's
+/// `(%up bytes 3072 overhead_ns 5 latency_ns 20 update_ns 7, %down)`: bytes are the tensor's
 /// and times are 0, if not said.
 inline mlir::ParseResult parseStages(mlir::OpAsmParser &parser,
                                      mlir::IntegerAttr bytes,
                                      ProblemOperands &links,
                                      mlir::DenseI64ArrayAttr &stageBytes,
                                      mlir::DenseI64ArrayAttr &overheads,
-                                     mlir::DenseI64ArrayAttr &latencies) {
-  llvm::SmallVector<int64_t> size, overhead, latency;
+                                     mlir::DenseI64ArrayAttr &latencies,
+                                     mlir::DenseI64ArrayAttr &updates) {
+  llvm::SmallVector<int64_t> size, overhead, latency, update;
   auto number = [&](llvm::StringRef keyword, int64_t &value) -> mlir::ParseResult {
     if (succeeded(parser.parseOptionalKeyword(keyword)))
       return parser.parseInteger(value);
@@ -69,14 +70,16 @@ inline mlir::ParseResult parseStages(mlir::OpAsmParser &parser,
           mlir::OpAsmParser::Delimiter::Paren, [&]() -> mlir::ParseResult {
             if (failed(parser.parseOperand(links.emplace_back())) ||
                 failed(number("bytes", size.emplace_back(bytes.getInt()))) ||
-                failed(number("overhead_ns", overhead.emplace_back(0))))
+                failed(number("overhead_ns", overhead.emplace_back(0))) ||
+                failed(number("latency_ns", latency.emplace_back(0))))
               return mlir::failure();
-            return number("latency_ns", latency.emplace_back(0));
+            return number("update_ns", update.emplace_back(0));
           })))
     return mlir::failure();
   stageBytes = parser.getBuilder().getDenseI64ArrayAttr(size);
   overheads = parser.getBuilder().getDenseI64ArrayAttr(overhead);
   latencies = parser.getBuilder().getDenseI64ArrayAttr(latency);
+  updates = parser.getBuilder().getDenseI64ArrayAttr(update);
   return mlir::success();
 }
 
@@ -84,7 +87,8 @@ inline void printStages(mlir::OpAsmPrinter &printer, mlir::Operation *,
                         mlir::IntegerAttr bytes, mlir::OperandRange links,
                         mlir::DenseI64ArrayAttr stageBytes,
                         mlir::DenseI64ArrayAttr overheads,
-                        mlir::DenseI64ArrayAttr latencies) {
+                        mlir::DenseI64ArrayAttr latencies,
+                        mlir::DenseI64ArrayAttr updates) {
   printer << "(";
   llvm::interleaveComma(llvm::seq<size_t>(links.size()), printer, [&](size_t i) {
     printer << links[i];
@@ -94,6 +98,8 @@ inline void printStages(mlir::OpAsmPrinter &printer, mlir::Operation *,
       printer << " overhead_ns " << overheads[i];
     if (latencies[i])
       printer << " latency_ns " << latencies[i];
+    if (updates[i])
+      printer << " update_ns " << updates[i];
   });
   printer << ")";
 }

@@ -61,10 +61,11 @@ schedule::Communication readCommunication(cs::ProblemCommunicationOp op,
   communication.producers = parts.indicesOf(op.getProducers());
   for (auto [consumer, next] : llvm::zip_equal(op.getConsumers(), op.getNextStep()))
     communication.consumers.push_back({parts.indexOf(consumer), next ? 1u : 0u});
-  for (auto [link, bytes, overhead, latency] :
+  for (auto [link, bytes, overhead, latency, update] :
        llvm::zip_equal(op.getLinks(), op.getStageBytes(), op.getOverheadNs(),
-                       op.getLatencyNs()))
-    communication.stages.push_back({parts.indexOf(link), bytes, overhead, latency});
+                       op.getLatencyNs(), op.getUpdateNs()))
+    communication.stages.push_back(
+        {parts.indexOf(link), bytes, overhead, latency, update});
   communication.divisible = !op.getIndivisible();
   communication.kind = static_cast<unsigned>(op.getKind());
   return communication;
@@ -76,7 +77,7 @@ writeCommunication(OpBuilder &builder, Location location,
                    llvm::ArrayRef<Value> links, llvm::ArrayRef<Value> computes) {
   llvm::SmallVector<Value> producers, consumers, through;
   llvm::SmallVector<bool> nextStep;
-  llvm::SmallVector<int64_t> bytes, overheads, latencies;
+  llvm::SmallVector<int64_t> bytes, overheads, latencies, updates;
   for (unsigned producer : communication.producers)
     producers.push_back(computes[producer]);
   for (const schedule::Consumer &consumer : communication.consumers) {
@@ -88,6 +89,7 @@ writeCommunication(OpBuilder &builder, Location location,
     bytes.push_back(stage.bytes);
     overheads.push_back(stage.overhead);
     latencies.push_back(stage.latency);
+    updates.push_back(stage.update);
   }
   return cs::ProblemCommunicationOp::create(
       builder, location, builder.getNoneType(),
@@ -95,6 +97,7 @@ writeCommunication(OpBuilder &builder, Location location,
       builder.getI64IntegerAttr(communication.bytes), producers, consumers, through,
       builder.getDenseBoolArrayAttr(nextStep), builder.getDenseI64ArrayAttr(bytes),
       builder.getDenseI64ArrayAttr(overheads), builder.getDenseI64ArrayAttr(latencies),
+      builder.getDenseI64ArrayAttr(updates),
       builder.getI64IntegerAttr(communication.kind),
       communication.divisible ? UnitAttr() : builder.getUnitAttr());
 }

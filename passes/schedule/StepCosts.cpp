@@ -153,13 +153,13 @@ std::vector<Stage> StepCosts::stagesOf(Operation *op, Operation *pull,
     return rowsOf(op, problem);
   if (isa<cs::RecvOp>(op)) {
     Stage stage = messageTo(op, /*up=*/false, problem);
-    stage.latency += updateTimeOf(op);
+    stage.update = updateTimeOf(op);
     return {stage};
   }
   if (isa<cs::SendOp>(op)) {
     std::vector<Stage> stages = {messageTo(op, /*up=*/true, problem)};
     if (pull) {
-      stages.front().latency += updateTimeOf(pull);
+      stages.front().update = updateTimeOf(pull);
       stages.push_back(messageTo(pull, /*up=*/false, problem));
     }
     return stages;

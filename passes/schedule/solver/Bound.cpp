@@ -184,8 +184,9 @@ private:
 
 } // namespace
 
-Bound boundOfOrder(const Problem &problem,
+Bound boundOfOrder(const Problem &given,
                    const std::vector<std::vector<unsigned>> &order) {
+  Problem problem = withLeastUpdates(given);
   Bound bound = boundOfAnyOrder(problem);
   Relaxation relaxation = relax(problem, order, 256);
   std::string why = "order";
@@ -197,7 +198,8 @@ Bound boundOfOrder(const Problem &problem,
   return bound;
 }
 
-Bound boundOfAnyOrder(const Problem &problem) {
+Bound boundOfAnyOrder(const Problem &given) {
+  Problem problem = withLeastUpdates(given);
   Bound bound = boundOfTotals(problem);
   Bound chain = LongestChains(problem).bound();
   if (!chain.why.empty())
