@@ -3,6 +3,7 @@
 
 #include "bench/AppliedSchedule.h"
 
+#include "passes/schedule/Apply.h"
 #include "passes/schedule/StepCosts.h"
 
 #include "llvm/ADT/MapVector.h"
@@ -21,7 +22,7 @@ class Reader {
   Reader(const StepCommunications &before, const StepProblem &step, func::FuncOp after)
       : before(before), step(step), after(after) {}
 
-  FailureOr<schedule::Schedule> run(int64_t rounds);
+  FailureOr<schedule::Schedule> run();
 
  private:
   /// A result of a fragment: their labels are the same in both modules.
@@ -38,7 +39,6 @@ class Reader {
   LogicalResult readStart(cs::StartOp start);
   LogicalResult readPack(cs::StartOp start, cs::PackOp pack);
   LogicalResult readOrder();
-  void readCredit(int64_t rounds);
   std::vector<int64_t> prioritiesOf(cs::StartOp start, unsigned communication) const;
 
   const StepCommunications &before;
@@ -95,14 +95,13 @@ void Reader::findBlockParts() {
 /// The half of an all-reduce that distributes the sums may have its own, on the start or
 /// on what that was expanded into.
 std::vector<int64_t> Reader::prioritiesOf(cs::StartOp start, unsigned communication) const {
-  std::vector<int64_t> priorities(step.problem.communications[communication].stages.size(),
-                                  start.getPriority());
-  if (std::optional<int64_t> gather = start.getGatherPriority())
-    priorities.back() = *gather;
+  int64_t last = start.getGatherPriority().value_or(start.getPriority());
   for (auto exchange : start.getBody().front().getOps<cs::ExchangeOp>())
     if (std::optional<int64_t> own = exchange.getPriority())
-      priorities.back() = *own;
-  return priorities;
+      last = *own;
+  return prioritiesByStage(step.parts[communication],
+                           step.problem.communications[communication].stages.size(),
+                           start.getPriority(), last);
 }
 
 LogicalResult Reader::readPack(cs::StartOp start, cs::PackOp pack) {
@@ -135,7 +134,10 @@ LogicalResult Reader::readStart(cs::StartOp start) {
     auto push = messageOf.find(pushed);
     if (push == messageOf.end())
       return start.emitOpError("must come after what is pushed for it");
-    result.messages[push->second].priorities.back() = start.getPriority();
+    Message &message = result.messages[push->second];
+    message.priorities = prioritiesByStage(
+        step.parts[message.pieces.front().communication], message.priorities.size(),
+        message.priorities.front(), start.getPriority());
     return success();
   }
   Message message;
@@ -195,21 +197,7 @@ LogicalResult Reader::readOrder() {
   return success();
 }
 
-/// That of the runtime counts the bytes of a round, or of one trainer.
-void Reader::readCredit(int64_t rounds) {
-  result.credit.assign(step.problem.links.size(), schedule::kNoLimit);
-  auto record = after->getAttrOfType<cs::ScheduleAttr>(cs::CsDialect::kScheduleAttr);
-  if (!record || !record.getCredit())
-    return;
-  for (auto [i, communication] : llvm::enumerate(step.problem.communications)) {
-    const StepProblem::Part &part = step.parts[i];
-    int64_t share = isa<cs::AllReduceOp>(part.op) ? rounds : part.copies;
-    for (const schedule::Stage &stage : communication.stages)
-      result.credit[stage.link] = record.getCredit() * share;
-  }
-}
-
-FailureOr<schedule::Schedule> Reader::run(int64_t rounds) {
+FailureOr<schedule::Schedule> Reader::run() {
   result.name = "applied";
   nameParts();
   findBlockParts();
@@ -218,7 +206,8 @@ FailureOr<schedule::Schedule> Reader::run(int64_t rounds) {
       return failure();
   if (failed(readOrder()))
     return failure();
-  readCredit(rounds);
+  auto record = after->getAttrOfType<cs::ScheduleAttr>(cs::CsDialect::kScheduleAttr);
+  setCredit(step, record ? record.getCredit() : 0, result);
   if (std::optional<std::string> error = schedule::verify(step.problem, result))
     return after.emitOpError() << "is no schedule of the step before: " << *error;
   return std::move(result);
@@ -228,33 +217,18 @@ FailureOr<schedule::Schedule> Reader::run(int64_t rounds) {
 
 FailureOr<schedule::Schedule>
 commsched::readAppliedSchedule(const StepCommunications &before,
-                               const StepProblem &problem, func::FuncOp after,
-                               int64_t rounds) {
-  return Reader(before, problem, after).run(rounds);
+                               const StepProblem &problem, func::FuncOp after) {
+  return Reader(before, problem, after).run();
 }
 
 schedule::Problem commsched::withFreeBlocks(const StepProblem &step) {
   schedule::Problem problem = step.problem;
-  llvm::MapVector<Operation *, unsigned> first;  // communication, by server
-  for (auto [i, part] : llvm::enumerate(step.parts)) {
+  llvm::DenseMap<Operation *, unsigned> kinds;  // by server
+  for (auto [part, block] : llvm::zip_equal(step.parts, problem.communications)) {
     if (!part.pull)
       continue;
-    schedule::Communication &block = problem.communications[i];
-    auto [known, isNew] =
-        first.try_emplace(cs::getServerOf(part.op), static_cast<unsigned>(i));
-    schedule::Communication &other = problem.communications[known->second];
     block.divisible = true;
-    block.kind = other.kind;
-    for (auto [stage, least] : llvm::zip_equal(block.stages, other.stages))
-      least.latency = std::min(least.latency, stage.latency);
+    block.kind = kinds.try_emplace(cs::getServerOf(part.op), block.kind).first->second;
   }
-  for (auto [i, part] : llvm::enumerate(step.parts))
-    if (part.pull) {
-      const schedule::Communication &other =
-          problem.communications[first.lookup(cs::getServerOf(part.op))];
-      for (auto [stage, least] :
-           llvm::zip_equal(problem.communications[i].stages, other.stages))
-        stage.latency = least.latency;
-    }
   return problem;
 }

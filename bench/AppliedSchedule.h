@@ -13,17 +13,16 @@
 
 namespace commsched {
 
-/// `problem` is that of the step `before` --schedule-comm, by `algorithm`; `after` is
-/// the same step behind it. Messages are in the order of their cs.start, by which the
+/// `problem` is that of the step `before` --schedule-comm; `after` is the same step behind
+/// it. Messages are in the order of their cs.start, by which the
 /// runtime serves those of equal priority. Fails with an error at what is not
 /// understood, or is no schedule of the problem.
 mlir::FailureOr<schedule::Schedule>
 readAppliedSchedule(const StepCommunications &before, const StepProblem &problem,
-                    mlir::func::FuncOp after, int64_t rounds);
+                    mlir::func::FuncOp after);
 
 /// The same problem if blocks of servers could be cut, and those of one server share
-/// messages, as its name says nothing of what servers store. A message then costs
-/// what the cheapest of its server does.
+/// messages, as its name says nothing of what servers store.
 schedule::Problem withFreeBlocks(const StepProblem &problem);
 
 }  // namespace commsched

@@ -7,6 +7,9 @@
 // every published policy on the problem of BEFORE, and the bounds, in nanoseconds.
 // --alone: without the policies.
 //
+// "applied" has what the policies are where --schedule-comm applies them as it does its
+// own schedules.
+//
 // Where the step has parameter servers, policies and bounds are those of the problem in
 // which blocks may be cut anywhere, and fused; "alone" has those of blocks that are cut
 // only.
@@ -14,6 +17,7 @@
 #include "bench/AppliedSchedule.h"
 #include "ir/Register.h"
 #include "mlir/Parser/Parser.h"
+#include "passes/schedule/Apply.h"
 #include "passes/schedule/solver/Bound.h"
 #include "passes/schedule/solver/Partition.h"
 #include "passes/schedule/solver/baselines/Baselines.h"
@@ -34,6 +38,23 @@ func::FuncOp findStep(ModuleOp module) {
   return {};
 }
 
+/// {"fifo": ..., ...} of one problem.
+void judgePolicies(const schedule::Problem &problem, const schedule::Applied &applied) {
+  schedule::View view(problem, schedule::programOrder(problem));
+  const char *separator = "";
+  std::printf("{");
+  for (const schedule::Baseline &baseline : schedule::baselines()) {
+    schedule::Schedule schedule = baseline.make(view);
+    if (applied)
+      schedule = applied(std::move(schedule));
+    double period = schedule::evaluate(problem, schedule).period;
+    if (period < schedule::kNever)
+      std::printf("%s\"%s\": %.3f", separator, baseline.name, period);
+    separator = ", ";
+  }
+  std::printf("}");
+}
+
 /// {"period": ..., ...} of one problem, without the last brace.
 void judge(const schedule::Problem &problem, const schedule::Schedule &applied,
            bool alone) {
@@ -41,20 +62,13 @@ void judge(const schedule::Problem &problem, const schedule::Schedule &applied,
   schedule::Bound bound = schedule::boundOfOrder(problem, applied.order);
   std::printf(
       "{\"period\": %.3f, \"settled\": %s, \"bound\": %.3f, \"why\": \"%s\", "
-      "\"any_order_bound\": %.3f, \"baselines\": {",
+      "\"any_order_bound\": %.3f, \"baselines\": ",
       evaluation.period, evaluation.settled ? "true" : "false", bound.period,
       bound.why.c_str(), schedule::boundOfAnyOrder(problem).period);
-  const char *separator = "";
-  if (!alone) {
-    schedule::View view(problem, schedule::programOrder(problem));
-    for (const schedule::Baseline &baseline : schedule::baselines()) {
-      double period = schedule::evaluate(problem, baseline.make(view)).period;
-      if (period < schedule::kNever)
-        std::printf("%s\"%s\": %.3f", separator, baseline.name, period);
-      separator = ", ";
-    }
-  }
-  std::printf("}");
+  if (alone)
+    std::printf("{}");
+  else
+    judgePolicies(problem, {});
 }
 
 int run(MLIRContext &context, const char *beforePath, const char *afterPath, bool alone) {
@@ -73,10 +87,8 @@ int run(MLIRContext &context, const char *beforePath, const char *afterPath, boo
   StepProblem step = buildStepProblem(communications, *cluster, algorithm, /*cutBlocks=*/true);
   if (auto error = schedule::check(step.problem))
     return std::fprintf(stderr, "%s: %s\n", beforePath, error->c_str()), 1;
-  int64_t rounds =
-      halfOfAllReduce(algorithm, static_cast<int64_t>(cluster->getNodes()), 0).rounds;
-  FailureOr<schedule::Schedule> schedule = readAppliedSchedule(
-      communications, step, applied, std::max<int64_t>(1, rounds));
+  FailureOr<schedule::Schedule> schedule =
+      readAppliedSchedule(communications, step, applied);
   if (failed(schedule))
     return 1;
   bool servers = llvm::any_of(step.parts, [](const auto &part) { return part.pull; });
@@ -85,6 +97,13 @@ int run(MLIRContext &context, const char *beforePath, const char *afterPath, boo
     std::printf(", \"alone\": ");
     judge(step.problem, *schedule, alone);
     std::printf("}");
+  }
+  if (!alone) {
+    std::printf(", \"applied\": ");
+    judgePolicies(step.problem, [&](schedule::Schedule policy) {
+      makeApplicable(step, communications, /*most=*/0, policy);
+      return asWritten(step, std::move(policy));
+    });
   }
   auto record = applied->getAttrOfType<cs::ScheduleAttr>(cs::CsDialect::kScheduleAttr);
   std::printf(

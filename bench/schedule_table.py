@@ -15,7 +15,7 @@ network interface does for a message), the rest is latency that other messages h
 What collectives and messages of servers are is in docs/schedule-comm.md. There are as
 many servers as workers, 16 at most, on machines of their own. Policies, and the bound,
 may cut blocks of servers anywhere, and send those of one server in one message; cs-opt
-cuts them between rows.
+cuts them between rows. `behind_applied` is against the policies as cs-opt would apply them.
 """
 import argparse
 import concurrent.futures
@@ -23,7 +23,9 @@ import json
 import os
 import pathlib
 import statistics
+import tempfile
 
+import _odd_profiles
 import _shipped
 
 RATES = (1, 10, 25, 40, 100)
@@ -52,6 +54,7 @@ def main():
     parser.add_argument("--quick", action="store_true", help="two models, 3 rates, 2 sizes")
     parser.add_argument("--occupied", type=float, default=1 / 3, metavar="SHARE",
                         help="of alpha that occupies the link (default: a third)")
+    parser.add_argument("--odd", action="store_true", help="models as nobody builds them instead (_odd_profiles.py)")
     parser.add_argument("--model", help="only this one")
     parser.add_argument("--rates", type=float, nargs="+", help="Gb/s")
     parser.add_argument("--workers", type=int, nargs="+")
@@ -65,8 +68,9 @@ def main():
     arguments.workers = arguments.workers or ((4, 64) if arguments.quick else WORKERS)
     paths = arguments.paths or [_shipped.ROOT / "examples/profiles",
                                 *filter(None, [os.environ.get("COMMSCHED_DATA", "")])]
-    profiles = _shipped.profiles(paths)
-    if arguments.quick and not arguments.paths:
+    folder = tempfile.TemporaryDirectory()
+    profiles = _odd_profiles.write(folder.name) if arguments.odd else _shipped.profiles(paths)
+    if arguments.quick and not arguments.paths and not arguments.odd:
         profiles = {name: profiles[name] for name in ("bert_large", "resnet50")}
     profiles = {name: path for name, path in profiles.items() if arguments.model in (None, name)}
     if not profiles:
@@ -87,11 +91,14 @@ def main():
 
 
 def ratios(rows):
-    """`ratio`, `best` (policy) and `behind` of each."""
+    """`ratio`, `best` (policy), `behind` and `behind_applied` of each."""
     for row in rows:
         row["ratio"] = row["period"] / row["bound"]
         row["best"] = min(row["baselines"], key=row["baselines"].get)
         row["behind"] = row["period"] > row["baselines"][row["best"]] * (1 + 1e-9)
+        if "applied" in row:
+            ours = row.get("alone", row)["period"]
+            row["behind_applied"] = ours > min(row["applied"].values()) * (1 + 1e-9)
     return rows
 
 
@@ -101,6 +108,7 @@ def summary(rows):
         "median_ratio": round(statistics.median(row["ratio"] for row in rows), 4),
         "worst_ratio": round(max(row["ratio"] for row in rows), 4),
         "behind_baseline": sum(row["behind"] for row in rows),
+        **({"behind_applied": sum(row["behind_applied"] for row in rows)} if "applied" in rows[0] else {}),
         "cases": len(rows),
         "above_goal": sum(row["ratio"] > GOAL_WORST for row in rows),
     }

@@ -157,7 +157,8 @@ LogicalResult ProblemCommunicationOp::verify() {
                               std::pair("overhead", getOverheadNs()),
                               std::pair("latency", getLatencyNs()),
                               std::pair("avoidable overhead", getAvoidableOverheadNs()),
-                              std::pair("avoidable latency", getAvoidableLatencyNs())}) {
+                              std::pair("avoidable latency", getAvoidableLatencyNs()),
+                              std::pair("update", getUpdateNs())}) {
     if (values.size() != getLinks().size())
       return emitOpError() << "must have " << what << " for " << getLinks().size()
                            << " links, got: " << values.size();

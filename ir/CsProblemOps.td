@@ -108,14 +108,15 @@ def Cs_ProblemCommunicationOp
     waits for it, in the same step or, after `next`, in the next one. It passes
     the links that it goes `through` one after the other. On each, a message that
     carries it occupies the link for `overhead_ns` and its part of `bytes` (those
-    of the tensor, if not said), and is there `latency_ns` later. What is `avoidable` of either, a
+    of the tensor, if not said), and is there `latency_ns` later, after its part of
+    `update_ns`: what a server does with all of the tensor. What is `avoidable` of overhead or latency, a
     message may not cost in a run, as where a busy link hides it: bounds do not count it.
 
     Communications of one `kind` may share messages; they have links, overheads
     and latencies in common. `indivisible`: only sent as a whole.
     ```mlir
     %w0 = cs.problem.communication "w0" bytes 4096 from (%b0) to (%clip, next %f0)
-        through (%up bytes 3072 overhead_ns 5 avoidable 4 latency_ns 20, %down) kind 1 indivisible
+        through (%up bytes 3072 overhead_ns 5 avoidable 4 latency_ns 20 update_ns 7, %down) kind 1 indivisible
     ```
   }];
   let arguments = (ins StrAttr:$label, I64Attr:$bytes, Variadic<NoneType>:$producers,
@@ -124,13 +125,14 @@ def Cs_ProblemCommunicationOp
                        DenseI64ArrayAttr:$overhead_ns, DenseI64ArrayAttr:$latency_ns,
                        DenseI64ArrayAttr:$avoidable_overhead_ns,
                        DenseI64ArrayAttr:$avoidable_latency_ns,
+                       DenseI64ArrayAttr:$update_ns,
                        DefaultValuedAttr<I64Attr, "0">:$kind, UnitAttr:$indivisible);
   let results = (outs NoneType:$arrived);
   let assemblyFormat = [{
     $label `bytes` $bytes `from` ` ` `(` $producers `)`
     `` custom<Consumers>($consumers, $next_step)
     `through` custom<Stages>(ref($bytes), $links, $stage_bytes, $overhead_ns, $latency_ns,
-                             $avoidable_overhead_ns, $avoidable_latency_ns)
+                             $avoidable_overhead_ns, $avoidable_latency_ns, $update_ns)
     (`kind` $kind^)? (`indivisible` $indivisible^)? attr-dict
   }];
   let hasVerifier = 1;

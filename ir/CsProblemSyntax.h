@@ -51,7 +51,7 @@ inline void printConsumers(mlir::OpAsmPrinter &printer, mlir::Operation *,
   printer << ")";
 }
 
-/// `(%up bytes 3072 overhead_ns 5 avoidable 4 latency_ns 20, %down)`: bytes are the tensor's
+/// `(%up bytes 3072 overhead_ns 5 avoidable 4 latency_ns 20 update_ns 7, %down)`: bytes are the tensor's
 /// and times are 0, if not said.
 inline mlir::ParseResult parseStages(mlir::OpAsmParser &parser,
                                      mlir::IntegerAttr bytes,
@@ -60,8 +60,9 @@ inline mlir::ParseResult parseStages(mlir::OpAsmParser &parser,
                                      mlir::DenseI64ArrayAttr &overheads,
                                      mlir::DenseI64ArrayAttr &latencies,
                                      mlir::DenseI64ArrayAttr &avoidableOverheads,
-                                     mlir::DenseI64ArrayAttr &avoidableLatencies) {
-  llvm::SmallVector<int64_t> size, overhead, latency, less, earlier;
+                                     mlir::DenseI64ArrayAttr &avoidableLatencies,
+                                     mlir::DenseI64ArrayAttr &updates) {
+  llvm::SmallVector<int64_t> size, overhead, latency, less, earlier, update;
   auto number = [&](llvm::StringRef keyword, int64_t &value) -> mlir::ParseResult {
     if (succeeded(parser.parseOptionalKeyword(keyword)))
       return parser.parseInteger(value);
@@ -73,9 +74,10 @@ inline mlir::ParseResult parseStages(mlir::OpAsmParser &parser,
                 failed(number("bytes", size.emplace_back(bytes.getInt()))) ||
                 failed(number("overhead_ns", overhead.emplace_back(0))) ||
                 failed(number("avoidable", less.emplace_back(0))) ||
-                failed(number("latency_ns", latency.emplace_back(0))))
+                failed(number("latency_ns", latency.emplace_back(0))) ||
+                failed(number("avoidable", earlier.emplace_back(0))))
               return mlir::failure();
-            return number("avoidable", earlier.emplace_back(0));
+            return number("update_ns", update.emplace_back(0));
           })))
     return mlir::failure();
   stageBytes = parser.getBuilder().getDenseI64ArrayAttr(size);
@@ -83,6 +85,7 @@ inline mlir::ParseResult parseStages(mlir::OpAsmParser &parser,
   latencies = parser.getBuilder().getDenseI64ArrayAttr(latency);
   avoidableOverheads = parser.getBuilder().getDenseI64ArrayAttr(less);
   avoidableLatencies = parser.getBuilder().getDenseI64ArrayAttr(earlier);
+  updates = parser.getBuilder().getDenseI64ArrayAttr(update);
   return mlir::success();
 }
 
@@ -92,7 +95,8 @@ inline void printStages(mlir::OpAsmPrinter &printer, mlir::Operation *,
                         mlir::DenseI64ArrayAttr overheads,
                         mlir::DenseI64ArrayAttr latencies,
                         mlir::DenseI64ArrayAttr avoidableOverheads,
-                        mlir::DenseI64ArrayAttr avoidableLatencies) {
+                        mlir::DenseI64ArrayAttr avoidableLatencies,
+                        mlir::DenseI64ArrayAttr updates) {
   printer << "(";
   llvm::interleaveComma(llvm::seq<size_t>(links.size()), printer, [&](size_t i) {
     printer << links[i];
@@ -106,6 +110,8 @@ inline void printStages(mlir::OpAsmPrinter &printer, mlir::Operation *,
       printer << " latency_ns " << latencies[i];
     if (avoidableLatencies[i])
       printer << " avoidable " << avoidableLatencies[i];
+    if (updates[i])
+      printer << " update_ns " << updates[i];
   });
   printer << ")";
 }

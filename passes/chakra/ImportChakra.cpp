@@ -58,7 +58,9 @@ private:
   std::map<size_t, size_t> parameterOf; ///< by node
   std::vector<Parameter> parameters;
   std::vector<std::set<size_t>> reads; ///< parameters, by node
-  std::vector<Value> tokens;           ///< what nodes that compute make for others
+  /// Parameters by the nodes that compute their gradients, and their new values.
+  std::map<size_t, std::vector<size_t>> madeBy, updatedBy;
+  std::vector<Value> tokens; ///< what nodes that compute make for others
   std::vector<Value> arguments;
   Value batch;
   func::FuncOp step;
@@ -160,12 +162,15 @@ LogicalResult Importer::classify() {
                                  << nodes[parameter.node]->name()
                                  << "\") sums what no node of the trace computes";
     parameter.producer = *last;
+    madeBy[*last].push_back(parameterOf[parameter.node]);
   }
   for (size_t i = 0; i < nodes.size(); ++i)
     if (nodes[i]->type() == COMP_NODE)
       for (size_t before : waits[i])
-        if (isGradient(before) && !parameters[parameterOf[before]].update)
+        if (isGradient(before) && !parameters[parameterOf[before]].update) {
           parameters[parameterOf[before]].update = i;
+          updatedBy[i].push_back(parameterOf[before]);
+        }
   return success();
 }
 
@@ -184,9 +189,10 @@ void Importer::findReaders() {
       auto found = numbers.find(id);
       if (found == numbers.end())
         continue;
-      for (size_t p = 0; p < parameters.size(); ++p)
-        if (parameters[p].node == found->second || parameters[p].update == found->second)
-          reads[i].insert(p);
+      if (auto sum = parameterOf.find(found->second); sum != parameterOf.end())
+        reads[i].insert(sum->second);
+      if (auto update = updatedBy.find(found->second); update != updatedBy.end())
+        reads[i].insert(update->second.begin(), update->second.end());
     }
   }
   for (size_t i = 0; i < nodes.size() && !known; ++i)
@@ -201,19 +207,22 @@ void Importer::findReaders() {
 }
 
 void Importer::addArguments() {
-  Block &block = step.front();
+  // All at once: each insertion writes the function's type anew.
+  SmallVector<Type> types;
+  SmallVector<DictionaryAttr> attrs;
   auto add = [&](RankedTensorType type, StringRef kind, StringRef name) {
-    unsigned number = block.getNumArguments();
-    (void)step.insertArgument(number, type,
-                              builder.getDictionaryAttr(builder.getNamedAttr(
-                                  kind, builder.getStringAttr(name))),
-                              location);
-    return block.getArgument(number);
+    types.push_back(type);
+    attrs.push_back(builder.getDictionaryAttr(
+        builder.getNamedAttr(kind, builder.getStringAttr(name))));
   };
   for (const Parameter &parameter : parameters)
-    arguments.push_back(add(parameter.type, cs::CsDialect::kParamAttr, parameter.name));
-  batch = add(RankedTensorType::get({1, 1}, builder.getI8Type()),
-              cs::CsDialect::kBatchAttr, "batch");
+    add(parameter.type, cs::CsDialect::kParamAttr, parameter.name);
+  add(RankedTensorType::get({1, 1}, builder.getI8Type()), cs::CsDialect::kBatchAttr, "batch");
+  (void)step.insertArguments(SmallVector<unsigned>(types.size()), types, attrs,
+                             SmallVector<Location>(types.size(), location));
+  arguments.assign(step.args_begin(), step.args_end());
+  batch = arguments.back();
+  arguments.pop_back();
 }
 
 void Importer::addCompute(size_t number) {
@@ -229,15 +238,13 @@ void Importer::addCompute(size_t number) {
     inputs.push_back(isGradient(before) ? parameters[parameterOf[before]].gradient
                                         : tokens[before]);
   std::set<size_t> values = reads[number];
-  std::vector<size_t> updated, made;
-  for (size_t p = 0; p < parameters.size(); ++p) {
-    if (parameters[p].update == number) {
-      updated.push_back(p);
-      values.insert(p);
-    }
-    if (parameters[p].producer == number)
-      made.push_back(p);
-  }
+  auto of = [&](const std::map<size_t, std::vector<size_t>> &lists) {
+    auto own = lists.find(number);
+    return own == lists.end() ? std::vector<size_t>() : own->second;
+  };
+  std::vector<size_t> updated = of(updatedBy), made = of(madeBy);
+  llvm::sort(updated);
+  values.insert(updated.begin(), updated.end());
   for (size_t p : values)
     inputs.push_back(arguments[p]);
   if (inputs.empty())

@@ -320,3 +320,29 @@ double commsched::predictNanoseconds(CollectiveKind kind,
   double time = halves * (rounds * latency + (q - 1) / q * all);
   return time + folds * (latency + all);
 }
+
+ExchangeChoice commsched::chooseExchanges(llvm::StringRef algorithm,
+                                          const Collective &collective, int64_t ranks,
+                                          int64_t bytes, cs::LinkAttr link) {
+  auto time = [&](ExchangeAlgorithm one) {
+    return predictNanoseconds(collective.kind, one, ranks, bytes, link);
+  };
+  ExchangeChoice choice;
+  choice.ring = time(ExchangeAlgorithm::ring);
+  if (!isApplicable(ExchangeAlgorithm::halvingDoubling, collective.kind, ranks))
+    return choice;
+  choice.halving = time(ExchangeAlgorithm::halvingDoubling);
+  if (algorithm != "ring" && (algorithm != "auto" || choice.ring > choice.halving))
+    choice.chosen = ExchangeAlgorithm::halvingDoubling;
+  // Sums have the same bits on both sides of an exchange; a maximum of zeros of
+  // both signs need not.
+  bool sums = collective.reduction == cs::Reduction::sum ||
+              collective.reduction == cs::Reduction::mean;
+  if (!sums || !isApplicable(ExchangeAlgorithm::recursiveDoubling, collective.kind, ranks))
+    return choice;
+  choice.doubling = time(ExchangeAlgorithm::recursiveDoubling);
+  if (algorithm == "recursive-doubling" ||
+      (algorithm == "auto" && choice.doubling < std::min(choice.ring, choice.halving)))
+    choice.chosen = ExchangeAlgorithm::recursiveDoubling;
+  return choice;
+}

@@ -72,6 +72,15 @@ llvm::SmallVector<ExchangePhase> buildExchanges(mlir::MLIRContext *context,
 double predictNanoseconds(CollectiveKind kind, ExchangeAlgorithm algorithm,
                           int64_t ranks, int64_t bytes, cs::LinkAttr link);
 
+/// Of a collective that a ring can do: what is taken where --expand-collectives has this
+/// `algorithm`, and the nanoseconds that it was chosen by; negative for what cannot be.
+struct ExchangeChoice {
+  ExchangeAlgorithm chosen = ExchangeAlgorithm::ring;
+  double ring = -1, halving = -1, doubling = -1;
+};
+ExchangeChoice chooseExchanges(llvm::StringRef algorithm, const Collective &collective,
+                               int64_t ranks, int64_t bytes, cs::LinkAttr link);
+
 } // namespace commsched
 
 #endif // COMMSCHED_PASSES_LOWER_EXCHANGEALGORITHMS_H

@@ -263,41 +263,28 @@ private:
           time(ExchangeAlgorithm::tree));
       return ExchangeAlgorithm::tree;
     }
-    double ring = time(ExchangeAlgorithm::ring);
-    if (!isApplicable(ExchangeAlgorithm::halvingDoubling, kind, ranks)) {
+    ExchangeChoice choice = chooseExchanges(algorithm, collective, ranks, bytes, link);
+    if (choice.halving < 0) {
       remark::passed(start.getLoc(), remarkOf(start)) << remark::add(
           "{0} \"{1}\" of {2} bytes: ring takes {3:F0} ns; halving-doubling "
           "needs a power of two of nodes, not {4}",
-          stringify(kind).str(), start.getKey().str(), bytes, ring, ranks);
-      return ExchangeAlgorithm::ring;
+          stringify(kind).str(), start.getKey().str(), bytes, choice.ring, ranks);
+      return choice.chosen;
     }
-    double halving = time(ExchangeAlgorithm::halvingDoubling);
-    ExchangeAlgorithm chosen =
-        algorithm == "ring" || (algorithm == "auto" && ring <= halving)
-            ? ExchangeAlgorithm::ring
-            : ExchangeAlgorithm::halvingDoubling;
-    // Sums have the same bits on both sides of an exchange; a maximum of zeros of
-    // both signs need not.
-    bool sums = collective.reduction == Reduction::sum ||
-                collective.reduction == Reduction::mean;
-    if (sums && isApplicable(ExchangeAlgorithm::recursiveDoubling, kind, ranks)) {
-      double doubling = time(ExchangeAlgorithm::recursiveDoubling);
-      if (algorithm == "recursive-doubling" ||
-          (algorithm == "auto" && doubling < std::min(ring, halving)))
-        chosen = ExchangeAlgorithm::recursiveDoubling;
+    if (choice.doubling >= 0) {
       remark::passed(start.getLoc(), remarkOf(start)) << remark::add(
           "{0} \"{1}\" of {2} bytes: ring takes {3:F0} ns, halving-doubling "
           "{4:F0} ns, recursive doubling {5:F0} ns; took {6}",
-          stringify(kind).str(), start.getKey().str(), bytes, ring, halving,
-          doubling, stringify(chosen).str());
-      return chosen;
+          stringify(kind).str(), start.getKey().str(), bytes, choice.ring, choice.halving,
+          choice.doubling, stringify(choice.chosen).str());
+      return choice.chosen;
     }
     remark::passed(start.getLoc(), remarkOf(start)) << remark::add(
         "{0} \"{1}\" of {2} bytes: ring takes {3:F0} ns, halving-doubling "
         "{4:F0} ns; took {5}",
-        stringify(kind).str(), start.getKey().str(), bytes, ring, halving,
-        stringify(chosen).str());
-    return chosen;
+        stringify(kind).str(), start.getKey().str(), bytes, choice.ring, choice.halving,
+        stringify(choice.chosen).str());
+    return choice.chosen;
   }
 
   remark::RemarkOpts remarkOf(StartOp start) {

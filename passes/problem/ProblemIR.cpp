@@ -61,12 +61,12 @@ schedule::Communication readCommunication(cs::ProblemCommunicationOp op,
   communication.producers = parts.indicesOf(op.getProducers());
   for (auto [consumer, next] : llvm::zip_equal(op.getConsumers(), op.getNextStep()))
     communication.consumers.push_back({parts.indexOf(consumer), next ? 1u : 0u});
-  for (auto [link, bytes, overhead, latency, less, earlier] :
+  for (auto [link, bytes, overhead, latency, less, earlier, update] :
        llvm::zip_equal(op.getLinks(), op.getStageBytes(), op.getOverheadNs(),
                        op.getLatencyNs(), op.getAvoidableOverheadNs(),
-                       op.getAvoidableLatencyNs()))
+                       op.getAvoidableLatencyNs(), op.getUpdateNs()))
     communication.stages.push_back(
-        {parts.indexOf(link), bytes, overhead, latency, less, earlier});
+        {parts.indexOf(link), bytes, overhead, latency, update, less, earlier});
   communication.divisible = !op.getIndivisible();
   communication.kind = static_cast<unsigned>(op.getKind());
   return communication;
@@ -78,7 +78,7 @@ writeCommunication(OpBuilder &builder, Location location,
                    llvm::ArrayRef<Value> links, llvm::ArrayRef<Value> computes) {
   llvm::SmallVector<Value> producers, consumers, through;
   llvm::SmallVector<bool> nextStep;
-  llvm::SmallVector<int64_t> bytes, overheads, latencies, less, earlier;
+  llvm::SmallVector<int64_t> bytes, overheads, latencies, less, earlier, updates;
   for (unsigned producer : communication.producers)
     producers.push_back(computes[producer]);
   for (const schedule::Consumer &consumer : communication.consumers) {
@@ -92,6 +92,7 @@ writeCommunication(OpBuilder &builder, Location location,
     latencies.push_back(stage.latency);
     less.push_back(stage.avoidableOverhead);
     earlier.push_back(stage.avoidableLatency);
+    updates.push_back(stage.update);
   }
   return cs::ProblemCommunicationOp::create(
       builder, location, builder.getNoneType(),
@@ -100,6 +101,7 @@ writeCommunication(OpBuilder &builder, Location location,
       builder.getDenseBoolArrayAttr(nextStep), builder.getDenseI64ArrayAttr(bytes),
       builder.getDenseI64ArrayAttr(overheads), builder.getDenseI64ArrayAttr(latencies),
       builder.getDenseI64ArrayAttr(less), builder.getDenseI64ArrayAttr(earlier),
+      builder.getDenseI64ArrayAttr(updates),
       builder.getI64IntegerAttr(communication.kind),
       communication.divisible ? UnitAttr() : builder.getUnitAttr());
 }

@@ -12,6 +12,7 @@
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/Support/MathExtras.h"
 #include <map>
 #include <tuple>
 #include <utility>
@@ -21,10 +22,14 @@ using namespace commsched;
 using schedule::Message;
 using schedule::Piece;
 
+static const StepProblem::Part &partOf(const StepProblem &step, const Message &message) {
+  return step.parts[message.pieces.front().communication];
+}
+
 /// The same bytes in the same order, in messages of at most `most` bytes where that is a
 /// unit or more.
-static void divide(const StepProblem &step, Message message, int64_t most,
-                   std::vector<Message> &messages) {
+static void divide(const StepProblem &step, const std::vector<int64_t> &units,
+                   Message message, int64_t most, std::vector<Message> &messages) {
   Message current{{}, message.priorities};
   int64_t filled = 0;
   auto flush = [&] {
@@ -33,7 +38,7 @@ static void divide(const StepProblem &step, Message message, int64_t most,
     filled = 0;
   };
   for (Piece piece : message.pieces) {
-    int64_t unit = step.parts[piece.communication].unit;
+    int64_t unit = units[piece.communication];
     bool divisible = step.problem.communications[piece.communication].divisible;
     if (most && filled + piece.end - piece.begin > most)
       flush();
@@ -64,6 +69,28 @@ static void sortByStart(const StepProblem &step, const StepCommunications &commu
   });
 }
 
+/// Of blocks whose servers would have more parts than their programs may: cuts keep more
+/// bytes together. False if there are none.
+static bool coarsenUnits(const StepProblem &step, ArrayRef<Message> messages,
+                         std::vector<int64_t> &units) {
+  auto serverOf = [](const StepProblem::Part &part) {
+    return cs::FragmentOp(part.block->update)->getParentOp();
+  };
+  llvm::DenseMap<Operation *, int64_t> parts; // by function
+  for (const Message &message : messages) {
+    const StepProblem::Part &part = partOf(step, message);
+    if (part.block)
+      ++parts[serverOf(part)];
+  }
+  bool any = false;
+  for (auto [part, unit] : llvm::zip_equal(step.parts, units))
+    if (part.block && parts.lookup(serverOf(part)) > ServerBlocks::kPartsOfServer) {
+      unit = part.block->coarseUnit;
+      any = true;
+    }
+  return any;
+}
+
 void commsched::makeApplicable(const StepProblem &step,
                                const StepCommunications &communications,
                                int64_t most, schedule::Schedule &schedule) {
@@ -74,9 +101,12 @@ void commsched::makeApplicable(const StepProblem &step,
     users.push_back(
         communications.placeOf(communications.firstUserOf(part.op)));
   }
+  std::vector<Message> chains =
+      schedule::chainMessages(step.problem, schedule.messages, units);
+  if (coarsenUnits(step, chains, units))
+    chains = schedule::chainMessages(step.problem, schedule.messages, units);
   std::vector<Message> messages;
-  for (Message &message :
-       schedule::chainMessages(step.problem, schedule.messages, units)) {
+  for (Message &message : chains) {
     unsigned start = 0, used = UINT_MAX;
     for (const Piece &piece : message.pieces) {
       start = std::max(
@@ -84,23 +114,22 @@ void commsched::makeApplicable(const StepProblem &step,
       used = std::min(used, users[piece.communication]);
     }
     if (start < used) {
-      divide(step, std::move(message), most, messages);
+      divide(step, units, std::move(message), most, messages);
       continue;
     }
     for (const Piece &piece : message.pieces)
-      divide(step, {{piece}, message.priorities}, most, messages);
+      divide(step, units, {{piece}, message.priorities}, most, messages);
+  }
+  for (Message &message : messages) {
+    int64_t bytes = 0;
+    for (const Piece &piece : message.pieces)
+      bytes += piece.end - piece.begin;
+    if (step.hasOnePriority(partOf(step, message), bytes))
+      message.priorities.assign(message.priorities.size(), message.priorities.front());
   }
   sortByStart(step, communications, messages);
   schedule.messages = std::move(messages);
-  // A copy engine takes the most urgent copy when it is done with one.
-  for (auto [part, communication] : llvm::zip(step.parts, step.problem.communications))
-    if (part.firstStage)
-      schedule.credit[communication.stages.front().link] =
-          schedule.credit[communication.stages.back().link] = 1;
-}
-
-static const StepProblem::Part &partOf(const StepProblem &step, const Message &message) {
-  return step.parts[message.pieces.front().communication];
+  setCredit(step, creditOf(step, schedule), schedule);
 }
 
 /// Those of the stages between nodes.
@@ -133,6 +162,23 @@ commsched::ranksOf(const StepProblem &step, const schedule::Schedule &schedule) 
       own.push_back(firstCome ? 0 : llvm::lower_bound(values, priority) - values.begin());
   }
   return ranks;
+}
+
+std::vector<int64_t> commsched::prioritiesByStage(const StepProblem::Part &part,
+                                                  size_t stages, int64_t first,
+                                                  int64_t last) {
+  std::vector<int64_t> priorities(stages, first);
+  std::fill(priorities.begin() + part.lastStage, priorities.end(), last);
+  return priorities;
+}
+
+schedule::Schedule commsched::asWritten(const StepProblem &step,
+                                        schedule::Schedule schedule) {
+  std::vector<std::vector<int64_t>> ranks = ranksOf(step, schedule);
+  for (auto [message, own] : llvm::zip_equal(schedule.messages, ranks))
+    message.priorities = prioritiesByStage(
+        partOf(step, message), message.priorities.size(), own.front(), own.back());
+  return schedule;
 }
 
 static bool isWhole(const StepProblem &step, const Message &message) {
@@ -197,7 +243,7 @@ std::vector<CutBlock> commsched::cutsOf(const StepProblem &step,
 schedule::Schedule commsched::inParts(const StepProblem &step,
                                       schedule::Schedule schedule,
                                       const std::vector<std::string> &keys,
-                                      const StepProblem &parts) {
+                                      StepProblem &parts) {
   llvm::StringMap<unsigned> numbers;
   for (auto [i, communication] : llvm::enumerate(parts.problem.communications))
     numbers[communication.name] = i;
@@ -207,9 +253,13 @@ schedule::Schedule commsched::inParts(const StepProblem &step,
       bool isPart = step.parts[piece.communication].block && !isWholes;
       unsigned number = numbers.lookup(
           isPart ? key : step.problem.communications[piece.communication].name);
-      if (isPart)
-        piece = {number, 0, parts.problem.communications[number].bytes};
-      else
+      if (isPart) {
+        const schedule::Communication &block = step.problem.communications[piece.communication];
+        schedule::Communication &part = parts.problem.communications[number];
+        for (auto [own, whole] : llvm::zip_equal(part.stages, block.stages))
+          own.update = schedule::updateShare(whole.update, part.bytes, block.bytes);
+        piece = {number, 0, part.bytes};
+      } else
         piece.communication = number;
     }
   }
@@ -272,26 +322,51 @@ void commsched::addTurns(const StepProblem &step, const schedule::Schedule &sche
     requests[entry.second].turn = static_cast<int64_t>(turn);
 }
 
-int64_t commsched::creditOf(const StepProblem &step,
-                            const schedule::Schedule &schedule, int64_t rounds) {
-  // What a link carries to several servers has a credit for each of them in a run.
+/// By link, how many servers it carries messages to: in a run each has a credit of its own.
+static std::vector<int64_t> serversOf(const StepProblem &step) {
   std::vector<llvm::SmallDenseSet<Attribute>> servers(step.problem.links.size());
-  for (auto [part, communication] : llvm::zip(step.parts, step.problem.communications))
+  for (auto [part, communication] : llvm::zip_equal(step.parts, step.problem.communications))
     if (auto send = dyn_cast<cs::SendOp>(part.op))
-      servers[communication.stages[part.firstStage].link].insert(send.getRoleAttr());
+      for (unsigned i = part.firstStage; i <= part.lastStage; ++i)
+        servers[communication.stages[i].link].insert(send.getRoleAttr());
+  std::vector<int64_t> counts;
+  for (const llvm::SmallDenseSet<Attribute> &roles : servers)
+    counts.push_back(std::max<int64_t>(1, roles.size()));
+  return counts;
+}
+
+/// How many times the recorded credit is on the wire of a link of a communication.
+static int64_t shareOf(const StepProblem &step, const StepProblem::Part &part, int64_t servers) {
+  return isa<cs::AllReduceOp>(part.op) ? step.rounds : part.copies * servers;
+}
+
+int64_t commsched::creditOf(const StepProblem &step, const schedule::Schedule &schedule) {
+  std::vector<int64_t> servers = serversOf(step);
   int64_t least = schedule::kNoLimit;
-  for (const schedule::Communication &communication : step.problem.communications) {
-    size_t index = &communication - step.problem.communications.data();
-    const StepProblem::Part &part = step.parts[index];
+  for (auto [part, communication] :
+       llvm::zip_equal(step.parts, step.problem.communications)) {
     unsigned link = communication.stages[part.firstStage].link;
     int64_t credit = schedule.credit[link];
     if (credit == schedule::kNoLimit)
       continue;
-    int64_t share = isa<cs::AllReduceOp>(part.op)
-                        ? rounds
-                        : part.copies * std::max<int64_t>(1, servers[link].size());
+    int64_t share = shareOf(step, part, servers[link]);
     // Rounded up: what just fits must still fit.
     least = std::min(least, std::max<int64_t>(1, credit / share + (credit % share != 0)));
   }
   return least == schedule::kNoLimit ? 0 : least;
+}
+
+void commsched::setCredit(const StepProblem &step, int64_t recorded,
+                          schedule::Schedule &schedule) {
+  std::vector<int64_t> servers = serversOf(step);
+  schedule.credit.assign(step.problem.links.size(), schedule::kNoLimit);
+  for (auto [part, communication] :
+       llvm::zip_equal(step.parts, step.problem.communications))
+    for (auto [i, stage] : llvm::enumerate(communication.stages)) {
+      int64_t &credit = schedule.credit[stage.link];
+      if (i < part.firstStage || i > part.lastStage)
+        credit = 1; // a copy engine takes the most urgent copy when it is done with one
+      else if (recorded && llvm::MulOverflow(recorded, shareOf(step, part, servers[stage.link]), credit))
+        credit = schedule::kNoLimit;
+    }
 }

@@ -16,7 +16,7 @@ namespace commsched {
 /// Messages that the program can hold: chains (Chains.h), of whole elements, and none
 /// that is used before all of it has been made. All-reduces of more than `most` bytes
 /// are divided, between tensors or at cache lines; 0: any are allowed. They are in the
-/// order of their starts.
+/// order of their starts, and all links have the one credit that is recorded.
 void makeApplicable(const StepProblem &step,
                     const StepCommunications &communications, int64_t most,
                     schedule::Schedule &schedule);
@@ -27,6 +27,12 @@ void makeApplicable(const StepProblem &step,
 std::vector<std::vector<int64_t>> ranksOf(const StepProblem &step,
                                           const schedule::Schedule &schedule);
 
+/// The same schedule with the priorities that ranksOf() says, as one reads it in the module.
+schedule::Schedule asWritten(const StepProblem &step, schedule::Schedule schedule);
+/// By stage, of the ranks of a message's first and last stage between nodes.
+std::vector<int64_t> prioritiesByStage(const StepProblem::Part &part, size_t stages,
+                                       int64_t first, int64_t last);
+
 /// The messages' keys. A tensor alone keeps its own; a piece of one is
 /// "<key>.part<i>", counted from its front; a message of n is named after its first
 /// piece, with "+<n - 1>".
@@ -35,12 +41,13 @@ std::vector<std::string> keysOf(const StepProblem &step,
 
 /// The blocks of which the schedule, whose messages have these keys, sends parts. They
 /// are to be cut before requestsOf(), which then gets what inParts() makes of the schedule
-/// for the problem `parts` of the step with those parts.
+/// for the problem `parts` of the step with those parts, of which each takes its share of the
+/// update as it does in `step`, not rounded by its own costs.
 std::vector<CutBlock> cutsOf(const StepProblem &step, const schedule::Schedule &schedule,
                              const std::vector<std::string> &keys);
 schedule::Schedule inParts(const StepProblem &step, schedule::Schedule schedule,
                            const std::vector<std::string> &keys,
-                           const StepProblem &parts);
+                           StepProblem &parts);
 
 std::vector<StartRequest> requestsOf(const StepProblem &step,
                                      const schedule::Schedule &schedule);
@@ -51,9 +58,10 @@ void addTurns(const StepProblem &step, const schedule::Schedule &schedule,
               std::vector<StartRequest> &requests);
 
 /// Bytes that the runtime lets be on the way on a link: those of the round that each
-/// of the messages is in. 0: no limit.
-int64_t creditOf(const StepProblem &step, const schedule::Schedule &schedule,
-                 int64_t rounds);
+/// of the messages is in, or of one trainer. 0: no limit.
+int64_t creditOf(const StepProblem &step, const schedule::Schedule &schedule);
+/// What such a credit is on the links of the problem.
+void setCredit(const StepProblem &step, int64_t recorded, schedule::Schedule &schedule);
 
 } // namespace commsched
 

@@ -156,11 +156,9 @@ ServerBlocks::ServerBlocks(const StepCommunications &step) {
     if (llvm::AddOverflow(load, StepCosts::bytesOf(send.getValue()), load))
       load = INT64_MAX;
   }
-  // Each part is a function of the server's program.
-  constexpr int64_t kPartsOfServer = 256;
   for (const std::unique_ptr<ServerBlock> &block : blocks) {
     int64_t least = loadOf(*block) / kPartsOfServer;
-    block->unit = std::max<int64_t>(1, llvm::divideCeilSigned(least, block->rowBytes)) *
-                  block->rowBytes;
+    block->coarseUnit = std::max<int64_t>(1, llvm::divideCeilSigned(least, block->rowBytes)) *
+                        block->rowBytes;
   }
 }

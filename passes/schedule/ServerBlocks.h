@@ -31,13 +31,18 @@ struct ServerBlock {
   /// `update` makes a new value for.
   llvm::SmallVector<unsigned> arguments, results;
   int64_t rows = 0, rowBytes = 0;
-  int64_t unit = 0; ///< bytes that a cut keeps together: whole rows, and no small part
+  /// Bytes that a cut keeps together, where its server would have too many parts: whole
+  /// rows, and no small part.
+  int64_t coarseUnit = 0;
 
   int64_t bytes() const { return rows * rowBytes; }
 };
 
 class ServerBlocks {
 public:
+  /// Each is a function of the server's program; about so many may be.
+  static constexpr int64_t kPartsOfServer = 1024;
+
   explicit ServerBlocks(const StepCommunications &step);
 
   /// The block of a cs.send; null if it must stay whole.

@@ -118,7 +118,7 @@ unsigned StepCosts::linkOf(schedule::Problem &problem, StringRef name) {
 /// Each round is a message: it occupies the link for the overhead and its bytes, and
 /// the next one follows when it is there. The link sends other messages meanwhile.
 Stage StepCosts::message(unsigned link, CollectiveCost cost) const {
-  return {link, cost.bytes, overhead * cost.rounds, latency * cost.rounds,
+  return {link, cost.bytes, overhead * cost.rounds, latency * cost.rounds, /*update=*/0,
           avoidableOverhead * cost.rounds, avoidableLatency * cost.rounds};
 }
 
@@ -159,13 +159,13 @@ std::vector<Stage> StepCosts::stagesOf(Operation *op, Operation *pull,
     return rowsOf(op, problem);
   if (isa<cs::RecvOp>(op)) {
     Stage stage = messageTo(op, /*up=*/false, problem);
-    stage.latency += updateTimeOf(op);
+    stage.update = updateTimeOf(op);
     return {stage};
   }
   if (isa<cs::SendOp>(op)) {
     std::vector<Stage> stages = {messageTo(op, /*up=*/true, problem)};
     if (pull) {
-      stages.front().latency += updateTimeOf(pull);
+      stages.front().update = updateTimeOf(pull);
       stages.push_back(messageTo(pull, /*up=*/false, problem));
     }
     return stages;

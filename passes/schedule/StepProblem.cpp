@@ -5,8 +5,10 @@
 
 #include "passes/schedule/StepProblem.h"
 
+#include "passes/lower/ExchangeAlgorithms.h"
 #include "passes/schedule/DeviceCopies.h"
 #include "passes/schedule/StepCosts.h"
+#include "passes/support/Module.h"
 
 #include <map>
 
@@ -372,14 +374,8 @@ void ProblemBuilder::addCommunication(Operation *op) {
   part.lastStage = static_cast<unsigned>(communication.stages.size()) - 1;
   part.block = result.blocks ? result.blocks->of(op) : nullptr;
   if (part.block) {
-    communication.divisible = part.block->unit < bytes;
-    part.unit = part.block->unit;
-    // A part takes its share of the update; the least, so that bounds hold.
-    schedule::Time update = costs.updateTimeOf(pull);
-    communication.stages.front().latency -=
-        update - static_cast<schedule::Time>(static_cast<double>(update) *
-                                             static_cast<double>(std::min(part.unit, bytes)) /
-                                             static_cast<double>(bytes));
+    communication.divisible = true; // it has two rows or more
+    part.unit = part.block->rowBytes;
   }
   result.problem.communications.push_back(std::move(communication));
   result.parts.push_back(part);
@@ -404,8 +400,27 @@ StepProblem ProblemBuilder::build(bool cutBlocks) {
 
 } // namespace
 
+bool StepProblem::hasOnePriority(const Part &part, int64_t bytes) const {
+  auto reduce = dyn_cast<cs::AllReduceOp>(part.op);
+  if (!reduce)
+    return false;
+  Collective collective{CollectiveKind::allReduce, reduce.getReduction()};
+  return chooseExchanges(algorithm, collective, part.ranks, bytes, inter).chosen ==
+         ExchangeAlgorithm::recursiveDoubling;
+}
+
 StepProblem commsched::buildStepProblem(const StepCommunications &communications,
                                         cs::ClusterOp cluster, StringRef algorithm,
                                         bool cutBlocks) {
-  return ProblemBuilder(communications, cluster, algorithm).build(cutBlocks);
+  StepProblem step = ProblemBuilder(communications, cluster, algorithm).build(cutBlocks);
+  auto nodes = static_cast<int64_t>(cluster.getNodes());
+  step.rounds = std::max<int64_t>(1, halfOfAllReduce(algorithm, nodes, 0).rounds);
+  step.algorithm = algorithm.str();
+  step.inter = cluster.getInter();
+  int64_t ranks = getRankCount(communications.function(), cluster);
+  for (StepProblem::Part &part : step.parts) {
+    const cs::Members *group = communications.groupOf(part.op);
+    part.ranks = group ? group->size() : ranks;
+  }
+  return step;
 }

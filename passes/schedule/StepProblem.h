@@ -10,6 +10,8 @@
 #include "passes/schedule/ServerBlocks.h"
 #include "passes/schedule/solver/Problem.h"
 
+#include <string>
+
 namespace commsched {
 
 struct StepProblem {
@@ -22,6 +24,7 @@ struct StepProblem {
     /// trainers, where a server's link is what limits.
     int64_t copies = 1;
     const ServerBlock *block = nullptr; ///< if it may be cut
+    int64_t ranks = 1;                  ///< that take part
     /// Of its stages, those that messages between nodes, and with servers, go through;
     /// others are copies between devices (DeviceCopies.h).
     unsigned firstStage = 0, lastStage = 0;
@@ -34,6 +37,12 @@ struct StepProblem {
   /// the next step in the problem.
   std::vector<cs::FragmentOp> late;
   std::shared_ptr<const ServerBlocks> blocks; ///< of the parts; null if none may be cut
+  int64_t rounds = 1;                         ///< of half an all-reduce over all nodes
+  std::string algorithm;                      ///< of collectives
+  cs::LinkAttr inter;
+  /// Whether an all-reduce like this one is in rounds that have no second half, and so no
+  /// priority for it, if its message has so many bytes.
+  bool hasOnePriority(const Part &part, int64_t bytes) const;
 };
 
 /// Requires that the step has something to communicate, between nodes or with

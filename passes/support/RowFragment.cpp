@@ -9,8 +9,6 @@
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/DenseMap.h"
 
-#include <cmath>
-
 using namespace mlir;
 using namespace commsched;
 
@@ -174,11 +172,11 @@ cs::FragmentOp commsched::cutFragment(OpBuilder &builder, cs::FragmentOp fragmen
     types.push_back(withRows(cast<cs::PlacedType>(output.getType()), end - begin));
   cs::CostAttr cost = fragment.getCostAttr();
   if (cost) {
-    // ceil, so that no part is free.
-    double share = static_cast<double>(end - begin) /
-                   static_cast<double>(*rowsOf(tensorOf(fragment.getOutputs()[0])));
+    // Rounded up, so that no part is free.
+    int64_t rows = *rowsOf(tensorOf(fragment.getOutputs()[0]));
     auto part = [&](int64_t all) {
-      return static_cast<int64_t>(std::ceil(static_cast<double>(all) * share));
+      return static_cast<int64_t>(
+          (static_cast<__int128>(all) * (end - begin) + rows - 1) / rows);
     };
     cost = cs::CostAttr::get(cost.getContext(), part(cost.getFlops()),
                              part(cost.getBytes()), part(cost.getNs()));

@@ -133,6 +133,15 @@ cs.problem @costs {
 
 // -----
 
+cs.problem @updates {
+  %l = cs.problem.link "l" bytes_per_second 1
+  %a = cs.problem.compute "a" ns 1
+  // expected-error @below {{update of link 0 must not be negative, got: -6}}
+  %x = cs.problem.communication "x" bytes 1 from (%a) through (%l update_ns -6)
+}
+
+// -----
+
 cs.problem @early {
   %l = cs.problem.link "l" bytes_per_second 1
   %a = cs.problem.compute "a" ns 1
@@ -186,7 +195,7 @@ cs.problem @generic {
   // expected-error @below {{must say of 1 consumers whether they are of the next step, got: 0}}
   %v = "cs.problem.communication"(%a, %a, %l) <{label = "v", bytes = 1 : i64, next_step = array<i1>,
     stage_bytes = array<i64: 1>, overhead_ns = array<i64: 0>, latency_ns = array<i64: 0>,
-    avoidable_overhead_ns = array<i64: 0>, avoidable_latency_ns = array<i64: 0>,
+    avoidable_overhead_ns = array<i64: 0>, avoidable_latency_ns = array<i64: 0>, update_ns = array<i64: 0>,
     operandSegmentSizes = array<i32: 1, 1, 1>}> : (none, none, none) -> none
 }
 
@@ -198,7 +207,7 @@ cs.problem @generic_stages {
   // expected-error @below {{must have overhead for 1 links, got: 2}}
   %v = "cs.problem.communication"(%a, %l) <{label = "v", bytes = 1 : i64, next_step = array<i1>,
     stage_bytes = array<i64: 1>, overhead_ns = array<i64: 0, 0>, latency_ns = array<i64: 0>,
-    avoidable_overhead_ns = array<i64: 0>, avoidable_latency_ns = array<i64: 0>,
+    avoidable_overhead_ns = array<i64: 0>, avoidable_latency_ns = array<i64: 0>, update_ns = array<i64: 0>,
     operandSegmentSizes = array<i32: 1, 0, 1>}> : (none, none) -> none
 }
 

@@ -143,18 +143,27 @@ private:
     int64_t longest = 1;
     for (const Message &message : schedule.messages)
       longest = std::max(longest, messageBytes(message));
-    std::vector<int64_t> credits =
-        creditsToTry(view.problem, static_cast<unsigned>(link), longest);
-    size_t choice = below(2 * credits.size());
-    if (choice < credits.size()) {
-      schedule.credit[link] = credits[choice];
-      return true;
+    size_t choice = below(10);
+    int64_t some = 0, messages = 0, quarters = 0;
+    if (choice >= 5) {
+      some = messageBytes(schedule.messages[below(schedule.messages.size())]);
+      messages = static_cast<int64_t>(below(4));
+      quarters = static_cast<int64_t>(below(5));
     }
-    int64_t some = messageBytes(schedule.messages[below(schedule.messages.size())]);
-    int64_t covered = credits[1] - longest;
-    schedule.credit[link] = std::min<int64_t>(some, int64_t{1} << 50) *
-                                static_cast<int64_t>(below(4)) +
-                            covered * static_cast<int64_t>(below(5)) / 4;
+    // One for all links, where there are several: a program may have no other.
+    bool all = schedule.credit.size() > 1 && below(2);
+    for (size_t i = all ? 0 : link; i < (all ? schedule.credit.size() : link + 1); ++i) {
+      std::vector<int64_t> credits =
+          creditsToTry(view.problem, static_cast<unsigned>(i), longest);
+      int64_t times = timesOnWire(view.problem, static_cast<unsigned>(i));
+      auto onWire = [&](int64_t bytes) {
+        return std::min(bytes, (int64_t{1} << 50) / times) * times;
+      };
+      int64_t covered = credits[1] - onWire(longest);
+      schedule.credit[i] = choice < credits.size()
+                               ? credits[choice]
+                               : onWire(some) * messages + covered * quarters / 4;
+    }
     return true;
   }
 

@@ -206,8 +206,9 @@ Problem asGiven(Problem problem) {
   return problem;
 }
 
-Bound boundOfOrder(const Problem &problem,
+Bound boundOfOrder(const Problem &given,
                    const std::vector<std::vector<unsigned>> &order) {
+  Problem problem = withLeastUpdates(given);
   Bound bound = boundOfAnyOrder(problem);
   Relaxation relaxation = relax(least(problem), order, 256);
   std::string why = "order";
@@ -219,7 +220,8 @@ Bound boundOfOrder(const Problem &problem,
   return bound;
 }
 
-Bound boundOfAnyOrder(const Problem &problem) {
+Bound boundOfAnyOrder(const Problem &given) {
+  Problem problem = withLeastUpdates(given);
   Bound bound = boundOfTotals(problem);
   const Problem alone = least(problem);
   Bound chain = LongestChains(alone).bound();

@@ -20,9 +20,11 @@ static size_t sizeOf(const Problem &problem) {
 }
 
 double Search::offer(Schedule schedule) {
+  return offerAsIs(applied ? applied(std::move(schedule)) : std::move(schedule));
+}
+
+double Search::offerAsIs(Schedule schedule) {
   ++evaluations;
-  if (applied)
-    schedule = applied(std::move(schedule));
   size_t stages = 0;
   for (const Message &message : schedule.messages)
     stages += message.priorities.size();

@@ -131,6 +131,10 @@ private:
   int64_t bytesOf(unsigned message, unsigned stage) const {
     return bytes[stageBegin[message] + stage];
   }
+  /// From its last byte on the link until it is complete.
+  Time latencyOf(unsigned message, unsigned stage) const {
+    return latencies[stageBegin[message] + stage];
+  }
   const std::vector<Stage> &stagesOf(unsigned message) const {
     return problem.communications[schedule.messages[message]
                                       .pieces.front()
@@ -140,7 +144,7 @@ private:
 
   /// Before the message is complete.
   bool freesCreditEarly(const Stage &stage) const {
-    return problem.links[stage.link].creditUntilSent && stage.latency > 0 &&
+    return problem.links[stage.link].creditUntilSent && stage.latency + stage.update > 0 &&
            schedule.credit[stage.link] != kNoLimit;
   }
 
@@ -150,6 +154,7 @@ private:
   Lists opMessages;               ///< op -> messages with a piece that it produces
   std::vector<size_t> stageBegin; ///< by message, into `bytes`
   std::vector<int64_t> bytes;     ///< by message and stage
+  std::vector<Time> latencies;    ///< likewise
   Step first;                     ///< all that any step but the first waits for
   Step steps[3];
   std::vector<LinkState> links;
@@ -203,14 +208,21 @@ Simulation::Simulation(const Problem &problem, const Schedule &schedule)
   for (size_t i = 0; i < schedule.messages.size(); ++i) {
     stageBegin.push_back(bytes.size());
     bytes.resize(bytes.size() + stagesOf(i).size());
+    for (const Stage &stage : stagesOf(i))
+      latencies.push_back(stage.latency);
     for (const Piece &piece : schedule.messages[i].pieces) {
       const Communication &communication =
           problem.communications[piece.communication];
       first.messageWaits[i] += communication.producers.size();
       ++first.communicationWaits[piece.communication];
-      for (size_t stage = 0; stage < communication.stages.size(); ++stage)
-        bytes[stageBegin.back() + stage] += stageBytes(
-            communication, communication.stages[stage], piece.begin, piece.end);
+      for (size_t i = 0; i < communication.stages.size(); ++i) {
+        const Stage &stage = communication.stages[i];
+        bytes[stageBegin.back() + i] +=
+            stageBytes(communication, stage, piece.begin, piece.end);
+        if (stage.update)
+          latencies[stageBegin.back() + i] += updateShare(
+              stage.update, piece.end - piece.begin, communication.bytes);
+      }
     }
   }
 }
@@ -353,13 +365,13 @@ bool Simulation::dispatch() {
       const Stage &stage = stagesOf(next.message)[next.stage];
       Time begin = std::max(link.free, now);
       link.free = begin + stage.overhead + transferTime(problem.links[i], size);
+      Time end = link.free + latencyOf(next.message, next.stage);
       if (timeline)
         timeline->transfers.push_back(
             {next.message, next.stage, next.step,
              ready[2 * (stageBegin[next.message] + next.stage) + next.step % 2],
-             begin, link.free, link.free + stage.latency});
-      events.push(
-          {link.free + stage.latency, next.step, 1 + 2 * next.stage, next.message});
+             begin, link.free, end});
+      events.push({end, next.step, 1 + 2 * next.stage, next.message});
       if (freesCreditEarly(stage))
         events.push({link.free, next.step, 2 + 2 * next.stage, next.message});
       any = true;

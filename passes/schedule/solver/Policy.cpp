@@ -53,9 +53,8 @@ bool isPolicy(std::string_view name) {
 static void settle(const Problem &problem, Solution &solution, int64_t effort,
                    const Applied &applied) {
   double fastest = solution.evaluation.period;
-  double most = fastest * kMostLonger;
-  for (const auto &[name, period] : solution.baselines)
-    most = std::min(most, std::max(period, fastest));
+  double most =
+      std::min(fastest * kMostLonger, std::max(solution.bestBaseline, fastest));
   Variations variations(problem);
   View view(problem, solution.schedule.order);
   std::vector<Schedule> schedules = {solution.schedule};

@@ -3,6 +3,7 @@
 
 #include "passes/schedule/solver/Problem.h"
 
+#include <algorithm>
 #include <map>
 
 namespace commsched::schedule {
@@ -59,8 +60,8 @@ Error checkStages(const Problem &problem, const Communication &communication,
       return name + ": link must be less than " +
              std::to_string(problem.links.size()) +
              ", got: " + std::to_string(stage.link);
-    if (stage.bytes < 0 || stage.overhead < 0 || stage.latency < 0)
-      return name + ": bytes, overhead and latency of a stage must not be negative";
+    if (stage.bytes < 0 || stage.overhead < 0 || stage.latency < 0 || stage.update < 0)
+      return name + ": bytes, overhead, latency and update of a stage must not be negative";
     if (stage.avoidableOverhead < 0 || stage.avoidableOverhead > stage.overhead ||
         stage.avoidableLatency < 0 || stage.avoidableLatency > stage.latency)
       return name + ": what is avoidable must be 0 to the overhead or latency that it is of";
@@ -69,7 +70,7 @@ Error checkStages(const Problem &problem, const Communication &communication,
     bytes += stage.bytes;
     __int128 time = static_cast<__int128>(stage.bytes) * 1'000'000'000 /
                         problem.links[stage.link].bytesPerSecond +
-                    stage.overhead + stage.latency;
+                    stage.overhead + stage.latency + stage.update;
     if (time > kMaxStepTime - total)
       return name + ": the step takes too long to be counted in nanoseconds";
     total += static_cast<Time>(time);
@@ -133,6 +134,29 @@ int64_t stageBytes(const Communication &communication, const Stage &stage,
                                 communication.bytes);
   };
   return upTo(end) - upTo(begin);
+}
+
+Time updateShare(Time update, int64_t part, int64_t bytes) {
+  return static_cast<Time>((static_cast<__int128>(update) * part + bytes - 1) / bytes);
+}
+
+Problem withLeastUpdates(Problem problem) {
+  // A message has one piece at least, of any communication of its kind.
+  std::map<unsigned, std::vector<Time>> least; // by kind and stage
+  for (const Communication &communication : problem.communications) {
+    auto [known, isNew] = least.try_emplace(communication.kind);
+    if (isNew)
+      known->second.assign(communication.stages.size(), INT64_MAX);
+    for (size_t i = 0; i < communication.stages.size(); ++i)
+      known->second[i] = std::min(
+          known->second[i], communication.divisible ? 0 : communication.stages[i].update);
+  }
+  for (Communication &communication : problem.communications)
+    for (size_t i = 0; i < communication.stages.size(); ++i) {
+      communication.stages[i].latency += least[communication.kind][i];
+      communication.stages[i].update = 0;
+    }
+  return problem;
 }
 
 std::optional<std::string> check(const Problem &problem) {

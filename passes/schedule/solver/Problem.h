@@ -44,12 +44,14 @@ struct Op {
 
 /// What every message of a communication does on a link: it occupies the link for
 /// `overhead` and its bytes, and is complete `latency` after that, while the link
-/// goes on with others.
+/// goes on with others. Then what it brings is worked on, as by a server's update, each message
+/// its share: it is complete when that is done.
 struct Stage {
   unsigned link = 0;
   int64_t bytes = 0; ///< on the wire, of the whole communication; not negative
   Time overhead = 0; ///< per message, not negative
   Time latency = 0;  ///< per message, not negative
+  Time update = 0;   ///< of the whole communication, not negative
   /// Of overhead and latency, what a message may not cost in a run, as where a link that
   /// is busy hides it. Schedules are judged with all of it, bounds with none.
   Time avoidableOverhead = 0, avoidableLatency = 0;
@@ -106,6 +108,14 @@ Time transferTime(const Link &link, int64_t bytes);
 /// parts that cover the tensor have exactly the bytes of the stage together.
 int64_t stageBytes(const Communication &communication, const Stage &stage,
                    int64_t begin, int64_t end);
+
+/// The part of `update`, of a whole of `bytes`, that belongs to `part` of them: rounded up, so
+/// that no part is free.
+Time updateShare(Time update, int64_t part, int64_t bytes);
+
+/// Of a problem in which what follows a link takes as long for every message of a kind: no
+/// message is complete earlier in it.
+Problem withLeastUpdates(Problem problem);
 
 /// What is wrong with a problem, or nothing: the text names the op, link or
 /// communication. Everything else that takes a problem requires this.

@@ -207,10 +207,14 @@ int64_t peakBytes(const Problem &problem,
 
 bool takesTooLong(const Problem &problem, const Schedule &schedule) {
   __int128 total = 0;
+  for (const Communication &communication : problem.communications)
+    for (const Stage &stage : communication.stages)
+      total += stage.update;
   for (const Message &message : schedule.messages)
     for (const Stage &stage :
          problem.communications[message.pieces.front().communication].stages)
-      total += stage.overhead + stage.latency + 1; // bytes are rounded up
+      // Bytes are rounded up, and so are parts of updates.
+      total += stage.overhead + stage.latency + 1 + static_cast<Time>(message.pieces.size());
   return total > kMaxStepTime;
 }
 

@@ -23,6 +23,8 @@ public:
   /// Evaluates the schedule as it is when applied, keeps that if it is the best so far,
   /// and returns its period.
   double offer(Schedule schedule);
+  /// The same of what applied() has made.
+  double offerAsIs(Schedule schedule);
   bool done() const { return left <= 0 || (any && bestPeriod <= target); }
   bool perfect() const { return any && bestPeriod <= target; }
   /// How many schedules with so many messages may still be tried.
@@ -39,7 +41,10 @@ public:
   unsigned evaluations = 0;
 };
 
-/// Sizes of credit worth trying for messages of about this size: one
+/// How often a byte of a tensor is on the link, of the one for which that is most.
+int64_t timesOnWire(const Problem &problem, unsigned link);
+
+/// Sizes of credit worth trying for messages with about so many bytes of tensors: one
 /// message, what covers the latency, a few messages, any.
 std::vector<int64_t> creditsToTry(const Problem &problem, unsigned link,
                                   int64_t message);

@@ -21,6 +21,9 @@ static int64_t defaultEffort(const Problem &problem) {
   return std::max<int64_t>(3'000'000, 100 * size);
 }
 
+/// Of the best baseline; how messages are written down changes less.
+static constexpr double kNear = 1.05;
+
 Solution solve(const Problem &problem, const SolverOptions &options) {
   Solution solution;
   View view(problem, programOrder(problem));
@@ -35,17 +38,25 @@ Solution solve(const Problem &problem, const SolverOptions &options) {
   Search search(problem, target * 1.0001, effort, options.applied);
   // P3 makes messages by bytes: of more than these it would take minutes to judge.
   bool large = sliceCount(problem, 50000 * 4) > 2'000'000;
+  std::vector<std::pair<double, Schedule>> rivals;
   for (const Baseline &baseline : baselines()) {
     if (large && !baseline.cheap)
       continue;
     Schedule schedule = baseline.make(view);
-    double period = options.applied ? evaluate(problem, schedule).period : 0;
-    double ours = search.offer(std::move(schedule));
+    double period = options.applied ? evaluate(problem, schedule).period : kNever;
+    if (options.applied)
+      schedule = options.applied(std::move(schedule));
+    double ours = search.offerAsIs(schedule);
+    solution.bestBaseline = std::min({solution.bestBaseline, period, ours});
+    rivals.emplace_back(ours, std::move(schedule));
     if (!options.applied)
       period = ours;
     if (period < kNever)
       solution.baselines.emplace_back(baseline.name, period);
   }
+  for (auto &[period, schedule] : rivals)
+    if (period <= search.bestPeriod * kNear)
+      solution.rivals.push_back(std::move(schedule));
   search.left = effort;
   Choice choice;
   searchChoices(search, view, choice, /*thorough=*/true);

@@ -41,7 +41,9 @@ struct Solution {
   /// What it was compared with: name and period, in the order of baselines(). P3
   /// is left out of more than 400 GB, and so is what never ends.
   std::vector<std::pair<std::string, double>> baselines;
-  unsigned evaluations = 0; ///< schedules that were simulated
+  double bestBaseline = kNever; ///< period of the best of them, as it is or as applied
+  std::vector<Schedule> rivals; ///< those of them, as applied, that came near
+  unsigned evaluations = 0;     ///< schedules that were simulated
 };
 
 /// The best schedule found. Requires that check() finds nothing. It is never behind

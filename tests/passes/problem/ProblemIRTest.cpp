@@ -86,6 +86,7 @@ schedule::RandomOptions options(uint64_t seed) {
   options.links = 1 + seed / 3 % 3;
   options.maxLatency = static_cast<schedule::Time>(seed % 5);
   options.maxOverhead = static_cast<schedule::Time>(seed % 4);
+  options.maxUpdate = static_cast<schedule::Time>(seed % 6);
   return options;
 }
 
@@ -199,13 +200,14 @@ public:
     }
     default: {
       auto values = {communication.getStageBytesAttr(), communication.getOverheadNsAttr(),
-                     communication.getLatencyNsAttr()};
-      size_t which = upTo(2);
+                     communication.getLatencyNsAttr(), communication.getUpdateNsAttr()};
+      size_t which = upTo(3);
       llvm::SmallVector<int64_t> changed((values.begin() + which)->asArrayRef());
       changed[upTo(changed.size() - 1)] = number(-1, 2);
       return which == 0   ? communication.setStageBytes(changed)
              : which == 1 ? communication.setOverheadNs(changed)
-                          : communication.setLatencyNs(changed);
+             : which == 2 ? communication.setLatencyNs(changed)
+                          : communication.setUpdateNs(changed);
     }
     }
   }

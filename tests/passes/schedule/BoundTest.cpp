@@ -134,6 +134,7 @@ TEST(BoundTest, IsNeverAboveASchedule) {
                                            .links = 1 + unsigned(seed / 2 % 3),
                                            .maxLatency = 5,
                                            .maxOverhead = 4,
+                                           .maxUpdate = seed % 4 ? 0 : 9,
                                            .maxBytes = 20,
                                            .maxCommunications = 6,
                                            .maxOps = 8});
@@ -160,8 +161,10 @@ TEST(BoundTest, IsNeverAboveAPolicy) {
     Problem problem = randomLayers(seed);
     for (Communication &communication : problem.communications) {
       communication.divisible &= seed % 5 != 0;
-      for (Stage &stage : communication.stages)
+      for (Stage &stage : communication.stages) {
         stage.overhead *= 1 + seed % 4;
+        stage.update = seed % 3 ? 0 : communication.bytes * (1 + seed % 7) / 2;
+      }
     }
     ASSERT_EQ(check(problem), std::nullopt) << "seed " << seed;
     double bound = boundOf(problem);

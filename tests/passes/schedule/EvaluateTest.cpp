@@ -62,6 +62,21 @@ TEST(EvaluateTest, CountsOverheadAndLatency) {
   EXPECT_EQ(period(problem, schedule), 10 + 2 * (3 + 2) + 5);
 }
 
+// A tensor of 4 whose update takes 10 slots, at first in one message, then in two: the
+// second one is updated for 5 behind the last byte.
+TEST(EvaluateTest, EachMessageTakesItsShareOfTheUpdate) {
+  Problem problem = layers(5, 5, {4});
+  problem.communications[0].stages[0].update = 10;
+  Schedule schedule = sliced(problem, 4, false);
+  EXPECT_EQ(period(problem, schedule), 10 + 4 + 10);
+  schedule = sliced(problem, 2, false);
+  schedule.credit[0] = kNoLimit;
+  EXPECT_EQ(period(problem, schedule), 10 + 4 + 5);
+  // Of 3 and 1: rounded up.
+  schedule.messages[0].pieces[0].end = schedule.messages[1].pieces[0].begin = 3;
+  EXPECT_EQ(period(problem, schedule), 10 + 3 + 8);
+}
+
 // Two tensors in one message: both wait for the second, and pay once.
 TEST(EvaluateTest, SendsPiecesOfSeveralTensorsAtOnce) {
   Problem problem = layers(1, 1, {2, 2});

@@ -64,8 +64,11 @@ Problem randomProblem(uint64_t seed, const RandomOptions &options) {
     communication.bytes = random(1, options.maxBytes);
     communication.kind = static_cast<unsigned>(random(0, 1));
     communication.stages = kinds[communication.kind];
-    for (Stage &stage : communication.stages)
+    for (Stage &stage : communication.stages) {
       stage.bytes = communication.bytes;
+      if (options.maxUpdate)
+        stage.update = random(0, options.maxUpdate);
+    }
     unsigned producer = static_cast<unsigned>(random(0, ops - 1));
     communication.producers = {producer};
     if (random(0, 3) == 0)

@@ -15,6 +15,7 @@ struct RandomOptions {
   unsigned links = 1; ///< with more than one, communications have up to two stages
   Time maxLatency = 0;
   Time maxOverhead = 0;
+  Time maxUpdate = 0; ///< of each stage, also of communications of one kind
   int64_t maxBytes = 3;
   unsigned maxCommunications = 4;
   unsigned maxOps = 6;

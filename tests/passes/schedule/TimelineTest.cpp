@@ -113,6 +113,7 @@ TEST(TimelineTest, AgreesWithTheEvaluatorOnRandomProblems) {
   options.streams = 2;
   options.maxLatency = 3;
   options.maxOverhead = 2;
+  options.maxUpdate = 3;
   unsigned stalls = 0;
   Cases cases = casesOf(400);
   for (uint64_t seed = cases.first; seed < cases.end; ++seed) {
@@ -144,7 +145,14 @@ TEST(TimelineTest, AgreesWithTheEvaluatorOnRandomProblems) {
       EXPECT_LE(t.ready, t.begin);
       EXPECT_GE(t.begin, free[stage.link]);
       free[stage.link] = t.sent;
-      EXPECT_EQ(t.arrived, t.sent + stage.latency);
+      // Shares of updates are rounded up.
+      Time update = 0;
+      for (const Piece &piece : message.pieces) {
+        const Communication &own = problem.communications[piece.communication];
+        update += (own.stages[t.stage].update * (piece.end - piece.begin) + own.bytes - 1) /
+                  own.bytes;
+      }
+      EXPECT_EQ(t.arrived, t.sent + stage.latency + update);
     }
     for (const Timeline::Stall &stall : timeline.stalls) {
       checkStretches(problem, schedule, timeline, stall);

@@ -15,8 +15,7 @@
 // RUN: %cs-opt --insert-dist-comm="mode=parameter-server servers=2" --extract-problem %s | FileCheck %s --check-prefix=PROBLEM
 
 // A block that takes long goes in parts, of rows that are next to each other, as the
-// schedule wants them: P3 has slices of 200,000 bytes, 50 of these rows, and cuts are at every fourth row here. Where
-// there is none a part takes twenty times as long as what a message costs, 1 ms or 125,000
+// schedule wants them: P3 has slices of 200,000 bytes, 50 of these rows. Where there is none a part takes twenty times as long as what a message costs, 1 ms or 125,000
 // bytes: 2,500,000 or more.
 
 cs.cluster @lab nodes = 2 devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>
@@ -24,13 +23,14 @@ cs.cluster @lab nodes = 2 devices = 1 device = <kind = cpu, gflops = 40, gb_per_
 
 // POLICY: error: {{.*}}cut-as must be priority, solver, {{.*}}, got: best
 
-// PROBLEM: cs.problem.communication "small" bytes 16 from {{.*}} indivisible
-// PROBLEM: cs.problem.communication "w.block0" bytes 4000000 from
+// PROBLEM-NOT: indivisible
+// PROBLEM: cs.problem.communication "small" bytes 16 from {{.*}} update_ns 1000,
+// PROBLEM: cs.problem.communication "w.block0" bytes 4000000 from {{.*}} update_ns 500,
 // PROBLEM-NOT: indivisible
 
 // CHECK-LABEL: func.func @step(
 // BYTES: %[[B:.*]]:4 = cs.split %{{.*}} : !cs.placed<tensor<2000x1000xf32>, device 0> -> !cs.placed<tensor<500x1000xf32>, device 0>,
-// P3: %[[B:.*]]:40 = cs.split %{{.*}} : !cs.placed<tensor<2000x1000xf32>, device 0> -> !cs.placed<tensor<48x1000xf32>, device 0>,
+// P3: %[[B:.*]]:40 = cs.split %{{.*}} : !cs.placed<tensor<2000x1000xf32>, device 0> -> !cs.placed<tensor<50x1000xf32>, device 0>,
 // CHECK: cs.start "w.block0.part0" {{.*}}(%[[B]]#0)
 // CHECK: cs.send "w.block0.part0" %{{.*}} of @server.0
 // CHECK: cs.start "w.block0.part1" {{.*}}(%[[B]]#1)
@@ -49,15 +49,15 @@ cs.cluster @lab nodes = 2 devices = 1 device = <kind = cpu, gflops = 40, gb_per_
 // CHECK: func.func @server.0(
 // BYTES-SAME: cs.param = "w", cs.rows = array<i64: 0, 500>
 // BYTES-SAME: cs.param = "w", cs.rows = array<i64: 500, 1000>
-// P3-SAME: cs.param = "w", cs.rows = array<i64: 948, 1000>
+// P3-SAME: cs.param = "w", cs.rows = array<i64: 950, 1000>
 // CHECK: cs.collect "w.block0.part0" by mean from @step
 // BYTES: cs.fragment "update.w.block0.part0" {{.*}} ns = 250>
-// P3: cs.fragment "update.w.block0.part0" {{.*}} ns = 24>
+// P3: cs.fragment "update.w.block0.part0" {{.*}} ns = 25>
 // CHECK: cs.publish "w.block0.part0.new"
 // CHECK: cs.collect "w.block0.part1"
 // CHECK: func.func @server.1(
 // BYTES-SAME: cs.rows = array<i64: 1000, 1500>
-// P3-SAME: cs.rows = array<i64: 1000, 1048>
+// P3-SAME: cs.rows = array<i64: 1000, 1050>
 func.func @step(%w: tensor<2000x1000xf32> {cs.param = "w"}, %s: tensor<4xf32> {cs.param = "small"}, %x: tensor<8xf32> {cs.batch = "x"})
     -> (tensor<2000x1000xf32> {cs.updates = "w"}, tensor<4xf32> {cs.updates = "small"}) attributes {cs.step} {
   %gw, %gs = cs.profiled "backward" (%x, %w, %s) cost <flops = 0, bytes = 0, ns = 1000> : (tensor<8xf32>, tensor<2000x1000xf32>, tensor<4xf32>) -> (tensor<2000x1000xf32>, tensor<4xf32>)
