@@ -89,8 +89,8 @@ class Plan:
     messages: int = 0
 
 
-def compile_plan(folder, name, program, ranks, rate, policy, calibration=None, algorithm="ring"):
-    """A plan of the program by a policy of --schedule-comm. Around a ring a host sends to
+def compile_plan(folder, name, program, ranks, rate, policy, calibration=None, algorithm="ring", options=""):
+    """A plan of the program by a policy of --schedule-comm. `options`: more of the pipeline. Around a ring a host sends to
     one other, so that one queue orders everything on its link. By halving and doubling it
     sends to several, between which the network shares the link as it likes."""
     source, of_cluster = folder / f"{name}.step.mlir", folder / f"{name}.cluster.mlir"
@@ -98,7 +98,7 @@ def compile_plan(folder, name, program, ranks, rate, policy, calibration=None, a
     of_cluster.write_text(cluster(ranks, rate))
     plan = Plan(folder / f"{name}.{policy}.plan", folder / f"{name}.{policy}.mlir")
     costs = f" calibration={calibration}" if calibration else ""
-    call(tool("cs-opt"), source, f"--cs-all-reduce-pipeline=cluster={of_cluster} schedule={policy} algorithm={algorithm}{costs}", "-o",
+    call(tool("cs-opt"), source, f"--cs-all-reduce-pipeline=cluster={of_cluster} schedule={policy} algorithm={algorithm}{costs} {options}", "-o",
          plan.schedule)
     call(tool("cs-translate"), "--mlir-to-plan", plan.schedule, "-o", plan.path)
     text = plan.schedule.read_text()

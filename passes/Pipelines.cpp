@@ -74,6 +74,9 @@ static void addSchedule(OpPassManager &manager, const Options &options) {
   bool cutBlocks = true;
   if constexpr (requires { options.slice; })
     cutBlocks = options.slice;
+  bool parts = false;
+  if constexpr (requires { options.parts; })
+    parts = options.parts;
   manager.addPass(createScheduleComm(
       {.policy = options.schedule,
        .algorithm = options.algorithm,
@@ -82,6 +85,7 @@ static void addSchedule(OpPassManager &manager, const Options &options) {
        .memoryLimit = options.memoryLimit,
        .messageBytes = messageBytes,
        .cutBlocks = cutBlocks,
+       .parts = parts,
        .bucketBytes = options.bucketBytes,
        .firstBucketBytes = options.firstBucketBytes}));
 }

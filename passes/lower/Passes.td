@@ -84,7 +84,8 @@ def VerifyDistributed : Pass<"verify-distributed", "::mlir::ModuleOp"> {
        from all of them, and what they receive from it is published there, with
        the same types; every server has one function, and every row of a
        parameter is on one server;
-    9. nobody waits in a circle, even if every await blocks its node; a trainer
+    9. nobody waits in a circle, even if every await blocks its node, for all of a
+       message that may be read by `parts`; a trainer
        that waits for a value of a server waits for all trainers to send what it
        is made of (in the asynchronous modes, to have sent its own).
 

@@ -4,6 +4,7 @@
 #include "passes/schedule/Apply.h"
 
 #include "passes/schedule/StepCosts.h"
+#include "passes/schedule/solver/Arrivals.h"
 #include "passes/schedule/solver/Chains.h"
 #include "passes/schedule/solver/Order.h"
 
@@ -89,6 +90,7 @@ void commsched::makeApplicable(const StepProblem &step,
   }
   sortByStart(step, communications, messages);
   schedule.messages = std::move(messages);
+  schedule::arrangePieces(step.problem, schedule);
   // A copy engine takes the most urgent copy when it is done with one.
   for (auto [part, communication] : llvm::zip(step.parts, step.problem.communications))
     if (part.firstStage)
@@ -214,7 +216,8 @@ schedule::Schedule commsched::inParts(const StepProblem &step,
 }
 
 std::vector<StartRequest> commsched::requestsOf(const StepProblem &step,
-                                                const schedule::Schedule &schedule) {
+                                                const schedule::Schedule &schedule,
+                                                bool parts) {
   std::vector<std::vector<int64_t>> ranks = ranksOf(step, schedule);
   std::vector<std::string> keys = keysOf(step, schedule);
   std::vector<StartRequest> requests;
@@ -223,6 +226,7 @@ std::vector<StartRequest> commsched::requestsOf(const StepProblem &step,
     request.key = keys[i];
     request.whole = isWhole(step, message);
     request.priority = ranks[i].front();
+    request.byPart = parts;
     for (const Piece &piece : message.pieces) {
       Operation *op = step.parts[piece.communication].op;
       int64_t width = 1;

@@ -16,7 +16,7 @@ namespace commsched {
 /// Messages that the program can hold: chains (Chains.h), of whole elements, and none
 /// that is used before all of it has been made. All-reduces of more than `most` bytes
 /// are divided, between tensors or at cache lines; 0: any are allowed. They are in the
-/// order of their starts.
+/// order of their starts, and what they have in that of arrangePieces().
 void makeApplicable(const StepProblem &step,
                     const StepCommunications &communications, int64_t most,
                     schedule::Schedule &schedule);
@@ -42,8 +42,9 @@ schedule::Schedule inParts(const StepProblem &step, schedule::Schedule schedule,
                            const std::vector<std::string> &keys,
                            const StepProblem &parts);
 
+/// `parts`: those of a message are read one by one.
 std::vector<StartRequest> requestsOf(const StepProblem &step,
-                                     const schedule::Schedule &schedule);
+                                     const schedule::Schedule &schedule, bool parts = false);
 
 /// Bytes that the runtime lets be on the way on a link: those of the round that each
 /// of the messages is in. 0: no limit.

@@ -58,6 +58,9 @@ def ScheduleComm : Pass<"schedule-comm", "::mlir::ModuleOp"> {
              "staging memory; 0: any">,
     CsOption<"cutBlocks", "cut-blocks", "bool", "true",
              "whether blocks of parameter servers may be cut into parts">,
+    CsOption<"parts", "parts", "bool", "false",
+             "whether what shares a message is read as soon as it is there, and not when all "
+             "of the message is">,
     CsOption<"bucketBytes", "bucket-bytes", "int64_t", "26214400",
              "of fixed-buckets: bytes at which a bucket is closed">,
     CsOption<"firstBucketBytes", "first-bucket-bytes", "int64_t", "1048576",

@@ -109,10 +109,10 @@ private:
       ServerBlocks blocks(step);
       commsched::cutBlocks(cutByBytes(blocks, *clusters.begin()));
     }
-    StepCommunications parts(func);
-    if (failed(parts.analyze()))
+    StepCommunications cutStep(func);
+    if (failed(cutStep.analyze()))
       return failure();
-    startByPriority(parts);
+    startByPriority(cutStep);
     return success();
   }
 
@@ -130,7 +130,7 @@ private:
     size_t size = step.function().front().getOperations().size();
     if (size > static_cast<size_t>(sizeLimit))
       return "the step has more than " + std::to_string(sizeLimit) + " ops";
-    StepProblem problem = buildStepProblem(step, cluster, algorithm, cutBlocks);
+    StepProblem problem = buildStepProblem(step, cluster, algorithm, cutBlocks, parts);
     if (reorder)
       problem.problem.memoryLimit = memoryLimit;
     if (std::optional<std::string> error = schedule::check(problem.problem))
@@ -164,13 +164,13 @@ private:
     if (cuts.empty())
       return apply(step, cluster, problem, std::move(solution));
     commsched::cutBlocks(cuts);
-    StepCommunications parts(step.function());
-    if (failed(parts.analyze()))
+    StepCommunications cutStep(step.function());
+    if (failed(cutStep.analyze()))
       return "blocks cannot be cut as the solver wants";
     StepProblem after =
-        buildStepProblem(parts, cluster, algorithm, /*cutBlocks=*/false);
+        buildStepProblem(cutStep, cluster, algorithm, /*cutBlocks=*/false, parts);
     solution.schedule = inParts(problem, std::move(solution.schedule), keys, after);
-    return apply(parts, cluster, after, std::move(solution));
+    return apply(cutStep, cluster, after, std::move(solution));
   }
 
   std::string apply(const StepCommunications &step, cs::ClusterOp cluster,
@@ -185,7 +185,7 @@ private:
     if (wanted)
       keep(step, cluster, problem, solution);
     record(step.function(), cluster, problem, solution);
-    std::vector<StartRequest> requests = requestsOf(problem, solution.schedule);
+    std::vector<StartRequest> requests = requestsOf(problem, solution.schedule, parts);
     // The step then ends with updates that wait, and the next one begins behind them.
     if (solution.schedule.barrier)
       for (cs::FragmentOp fragment : problem.late)
@@ -203,7 +203,7 @@ private:
     auto twice = cast<cs::ClusterOp>(cluster->clone());
     twice.setNodes(2 * cluster.getNodes());
     kept.twiceNodes =
-        buildStepProblem(step, twice, algorithm, /*cutBlocks=*/false).problem;
+        buildStepProblem(step, twice, algorithm, /*cutBlocks=*/false, parts).problem;
     twice->erase();
     kept.facts = {{"function", step.function().getName().str()},
                   {"nodes", std::to_string(cluster.getNodes())},

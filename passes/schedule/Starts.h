@@ -25,6 +25,7 @@ struct StartRequest {
   std::string key;   ///< if not whole
   int64_t priority = 0;
   std::optional<int64_t> gatherPriority;
+  bool byPart = false; ///< of several pieces: each is read as soon as it is there
 };
 
 /// Each communication of the step is covered by requests exactly once. Requests of

@@ -38,16 +38,20 @@ struct StepProblem {
 
 /// Requires that the step has something to communicate, between nodes or with
 /// servers. `algorithm`: of collectives, as for --expand-collectives. `cutBlocks`: whether
-/// blocks of parameter servers may be cut.
+/// blocks of parameter servers may be cut. `parts`: what shares an all-reduce is read part by
+/// part.
 StepProblem buildStepProblem(const StepCommunications &communications,
                              cs::ClusterOp cluster, llvm::StringRef algorithm,
-                             bool cutBlocks);
+                             bool cutBlocks, bool parts = false);
 
 /// What one rank does for a collective: bytes on the wire of the busiest, and
 /// messages one after the other.
 struct CollectiveCost {
   int64_t bytes;
   int64_t rounds;
+  /// Of an all-gather: what its last round brings, in the pieces of the tensor that come to
+  /// some node each.
+  schedule::Tail tail = {};
 };
 /// One half of an all-reduce of `bytes` bytes: reduce-scatter, or all-gather. The
 /// ring, or recursive halving and doubling where that is chosen.

@@ -178,6 +178,12 @@ void ProgressEngine::Handle(Event &event) {
       return Fail(absl::Status(event.status.code(),
                                absl::StrCat(what, event.status.message())));
     }
+    case Event::kPart: {
+      // The slice may have ended meanwhile, with all its parts.
+      auto it = active_.find(event.sequence);
+      if (it != active_.end()) Release(it->second.get(), event.met);
+      return;
+    }
     case Event::kSent:
     case Event::kReceived:
       break;
@@ -242,9 +248,10 @@ void ProgressEngine::Hand(int peer, Active *active) {
   const core::Place &at = active->exchange.send();
   const Round round = RoundAt(*active, at);
   if (Timed()) active->send_begin = Clock::now();
+  const std::byte *from = active->sends_staging ? active->staging.data()
+                                                : active->request.buffer + round.send_begin;
   transport_->Send(peer, Tag(*active, at), PhaseAt(*active, at).priority,
-                   absl::MakeConstSpan(active->request.buffer + round.send_begin,
-                                       round.send_bytes),
+                   absl::MakeConstSpan(from, round.send_bytes),
                    [this, active](absl::Status status) {
                      Event event(Event::kSent);
                      event.active = active;

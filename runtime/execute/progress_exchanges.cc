@@ -82,6 +82,9 @@ void ProgressEngine::BeginExchange(const Request &request) {
     std::memmove(request.buffer + c.input_at, request.input, c.input_bytes);
   std::shared_ptr<uint32_t> unfinished;
   if (c.slices > 1) unfinished = std::make_shared<uint32_t>(c.slices);
+  std::shared_ptr<std::vector<uint32_t>> unreleased;
+  if (c.slices > 1 && !c.parts.empty())
+    unreleased = std::make_shared<std::vector<uint32_t>>(c.parts.size(), c.slices);
   const uint64_t begun = next_sequence_;
   const uint32_t slices = c.slices;  // whose host may forget the instruction when the last one is done
   for (uint32_t slice = 0; slice < slices && !failed_; ++slice) {
@@ -90,10 +93,12 @@ void ProgressEngine::BeginExchange(const Request &request) {
     active->begun = begun;
     active->slice = slice;
     active->unfinished = unfinished;
+    active->unreleased = unreleased;
     if (transport_ == nullptr && HasRounds(c))
       return Fail(absl::FailedPreconditionError(
           absl::StrCat(Describe(*active), ": there is no transport")));
     if (by_slice) CopyInput(request, slice);
+    ReleaseBefore(active, 0);
     Slice driver{this, active};
     active->exchange.Begin(driver);
     if (by_slice && !failed_) Pump();
@@ -149,6 +154,15 @@ bool ProgressEngine::PostReceive(Active *active, const core::Place &at,
   };
   const MessageTag tag = Tag(*active, at);
   std::byte *target = active->request.buffer + round.recv_begin;
+  active->sends_staging = false;
+  const auto [first, last] = PartsIn(*active, at.index);
+  // Of a round that is to be received before its turn to be sent, parts come with the rest.
+  if (first < last && (!staged || at.index == active->exchange.send().index)) {
+    if (staged && !StageSend(active, round)) return false;
+    transport_->RecvStream(round.recv_peer, tag, round.recv_bytes, ops::ElementBytes(element),
+                           Telling(*active, at, SinkOf(*active, at, round)), done);
+    return true;
+  }
   if (staged) {
     if (!TakeStaging(active, round.recv_bytes)) return false;
     transport_->Recv(round.recv_peer, tag,
@@ -162,6 +176,63 @@ bool ProgressEngine::PostReceive(Active *active, const core::Place &at,
                            ops::ElementBytes(element), SinkOf(*active, at, round), done);
   }
   return true;
+}
+
+// What a round sends is copied before anything lands on it; the send has not begun.
+bool ProgressEngine::StageSend(Active *active, const Round &round) {
+  if (!TakeStaging(active, round.send_bytes)) return false;
+  std::memcpy(active->staging.data(), active->request.buffer + round.send_begin,
+              round.send_bytes);
+  active->sends_staging = true;
+  return true;
+}
+
+std::pair<uint32_t, uint32_t> ProgressEngine::PartsIn(const Active &active, uint32_t round) {
+  const CommunicateProgram &c = active.request.instruction->communicate;
+  if (c.parts.empty()) return {0, 0};
+  const std::vector<PartEnd<size_t>> &ends = c.part_ends[active.slice];
+  const auto before = [](const PartEnd<size_t> &end, uint32_t r) { return end.round < r; };
+  const auto first = std::lower_bound(ends.begin(), ends.end(), round, before);
+  const auto last = std::lower_bound(first, ends.end(), round + 1, before);
+  return {uint32_t(first - ends.begin()), uint32_t(last - ends.begin())};
+}
+
+Transport::Sink ProgressEngine::Telling(const Active &active, const core::Place &at,
+                                        Transport::Sink sink) {
+  const auto [first, last] = PartsIn(active, at.index);
+  const std::vector<PartEnd<size_t>> &ends =
+      active.request.instruction->communicate.part_ends[active.slice];
+  return [this, sink = std::move(sink), sequence = active.sequence, &ends, next = first,
+          last = last](size_t offset, absl::Span<const std::byte> bytes) mutable {
+    sink(offset, bytes);
+    const uint32_t told = next;
+    while (next < last && ends[next].bytes <= offset + bytes.size()) ++next;
+    if (next == told) return;
+    Event event(Event::kPart);
+    event.sequence = sequence;
+    event.met = next;
+    Push(std::move(event));
+  };
+}
+
+void ProgressEngine::ReleaseBefore(Active *active, uint32_t round) {
+  const CommunicateProgram &c = active->request.instruction->communicate;
+  if (c.parts.empty()) return;
+  const std::vector<PartEnd<size_t>> &ends = c.part_ends[active->slice];
+  uint32_t met = active->released;
+  while (met < ends.size() &&
+         (ends[met].round < round || (ends[met].round == round && ends[met].bytes == 0)))
+    ++met;
+  Release(active, met);
+}
+
+void ProgressEngine::Release(Active *active, uint32_t met) {
+  const CommunicateProgram &c = active->request.instruction->communicate;
+  for (; active->released < met; ++active->released) {
+    const uint32_t part = c.part_ends[active->slice][active->released].part;
+    if (active->unreleased == nullptr || --(*active->unreleased)[part] == 0)
+      host_->PartDone(active->request.cookie, active->request.index, part);
+  }
 }
 
 Transport::Sink ProgressEngine::SinkOf(const Active &active, const core::Place &at,
@@ -209,11 +280,13 @@ void ProgressEngine::Combine(Active *active, const core::Place &at, const Round 
   const double scale = last ? phase.scale : 0.0;
   std::byte *target = active->request.buffer + round.recv_begin;
   const size_t count = round.recv_bytes / ops::ElementBytes(element);
-  if (staged)
+  if (staged && !active->sends_staging)
     ops::CombineElements(element, phase.combine, scale, target,
                          active->staging.data(), count);
   else if (phase.combine == ops::Combine::kReplace && scale != 0 && scale != 1)
     ops::ScaleElements(element, scale, target, count);
+  active->sends_staging = false;
+  ReleaseBefore(active, at.index + 1);
 }
 
 void ProgressEngine::Finish(Active *active) {

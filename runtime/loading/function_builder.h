@@ -73,6 +73,10 @@ class FunctionBuilder {
   absl::Status CheckEnds();
   absl::Status CheckEnd(int index);
 
+  // function_parts.cc
+  absl::Status AddParts(const plan::Communicate &comm, CommunicateProgram *c);
+  absl::Status AddPartWait(const plan::Dependence &d, InstructionProgram *out);
+
   // function_rows.cc
   absl::Status AddPushRows(const plan::PushRows &push, InstructionProgram *out);
   absl::Status AddPullRows(const plan::PullRows &pull, InstructionProgram *out);

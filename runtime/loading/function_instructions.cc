@@ -179,7 +179,7 @@ absl::Status FunctionBuilder::AddCommunicate(const plan::Communicate &comm,
   c.slices = SlicesOf(comm, type);
   if (c.slices > 1) c.chunks = comm.phases(0).chunks();
   c.input_is_all = c.input_bytes == type.bytes;
-  return absl::OkStatus();
+  return AddParts(comm, &c);
 }
 
 absl::Status FunctionBuilder::CheckEnds() {
@@ -344,6 +344,10 @@ absl::Status FunctionBuilder::AddInstruction(int index) {
     if (d.instruction() >= uint32_t(in_.instructions_size()))
       return BadPlan(where_,
                      absl::StrCat("there is no instruction ", d.instruction()));
+    if (d.has_part()) {
+      if (absl::Status status = AddPartWait(d, &out); !status.ok()) return status;
+      continue;
+    }
     (d.distance() == 0 ? same : last).insert(d.instruction());
   }
   out.waits_same.assign(same.begin(), same.end());

@@ -7,6 +7,7 @@
 #ifndef COMMSCHED_RUNTIME_PROGRAM_PROGRAM_H
 #define COMMSCHED_RUNTIME_PROGRAM_PROGRAM_H
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -16,6 +17,7 @@
 
 #include "ops/base/element.h"
 #include "ops/base/kernel.h"
+#include "runtime/program/part_ends.h"
 #include "runtime/program/server_program.h"
 #include "runtime/program/tensor_info.h"
 
@@ -73,6 +75,12 @@ int64_t PartBegin(int64_t n, int64_t chunks, int64_t c);
 // Slice `slice` of `slices` of what a round moves; elements have `unit` bytes.
 Round SliceOf(const Round &round, size_t unit, uint32_t slice, uint32_t slices);
 
+// A part of what an instruction makes, which can be waited for.
+struct PartWait {
+  uint32_t instruction = 0, part = 0;
+  auto operator<=>(const PartWait &) const = default;
+};
+
 struct PhaseProgram {
   ops::Combine combine = ops::Combine::kReplace;
   double scale = 0;  // of what is received in the last round; 0: none
@@ -97,6 +105,16 @@ struct CommunicateProgram {
   size_t input_at = 0, input_bytes = 0;
   bool input_is_all = false;  // of the buffer
   size_t output_at = 0, output_bytes = 0;
+  // Of the buffer, from its front; what waits for each of them, in this step and in the
+  // next one. None: all wait for all.
+  struct Part {
+    size_t bytes = 0;
+    std::vector<uint32_t> wakes_same, wakes_next;
+  };
+  std::vector<Part> parts;
+  uint32_t first_part = 0;  // its number among those of the function
+  // By slice: when its share of each part is there, in that order.
+  std::vector<std::vector<PartEnd<size_t>>> part_ends;
 };
 
 struct Fragment;  // runtime/loading/code_object.h
@@ -147,6 +165,8 @@ struct InstructionProgram {
   std::vector<uint32_t> waits_last;  // of the previous step
   std::vector<uint32_t> wakes_same;  // the inverse
   std::vector<uint32_t> wakes_next;
+  // The same, for parts of what is communicated; CommunicateProgram::Part has the inverse.
+  std::vector<PartWait> part_waits_same, part_waits_last;
   std::vector<uint32_t> outputs;  // FunctionProgram::outputs complete with it
   std::vector<uint32_t> writes;   // FunctionProgram::written_slots: which of them
   RunProgram run;
@@ -177,6 +197,7 @@ struct FunctionProgram {
   bool reads_index = false;  // of the worker
   std::vector<BufferInfo> buffers;
   std::vector<InstructionProgram> instructions;
+  uint32_t parts = 0;     // of all communications
   bool has_code = false;  // not only costs
   // What runs in order, by Program::streams; nothing for copy engines.
   std::vector<std::vector<uint32_t>> in_order;

@@ -40,12 +40,17 @@ struct Simulation::Slice {
   }
   core::Posted Receive(const core::Place &at, const Round &round, bool staged);
   void Send(const core::Place &at, const Round &round);
-  void Take(const core::Place &, const Round &, bool) {}
+  void Take(const core::Place &at, const Round &, bool) {
+    communication->tells = false;
+    if (simulation->HasParts(*model)) simulation->Release(slot, at.index + 1, 0);
+  }
   void Done();
 };
 
-core::Posted Simulation::Slice::Receive(const core::Place &at, const Round &round, bool) {
+core::Posted Simulation::Slice::Receive(const core::Place &at, const Round &round,
+                                        bool staged) {
   Simulation &s = *simulation;
+  communication->tells = !staged || at.index == communication->exchange.send().index;
   Rank *rank = s.RankOf(slot);
   communication->recv_begin = s.now_;
   const uint32_t tag = s.TagOf(slot, at);
@@ -102,9 +107,12 @@ void Simulation::BeginCommunication(Rank *rank, uint64_t call, uint32_t communic
     c.active = true;
     c.call = call;
     c.sequence = sequence;
+    c.released = 0;
+    c.tells = false;
     LetEngine(rank, slot, /*begins=*/true);
   }
   communications_[first].unfinished = slices;
+  BeginParts(first);
 }
 
 void Simulation::LetEngine(Rank *rank, size_t slot, bool begins) {
@@ -120,6 +128,7 @@ void Simulation::LetEngine(Rank *rank, size_t slot, bool begins) {
 
 void Simulation::Move(size_t slot, bool begins) {
   Slice slice(this, slot);
+  if (begins && HasParts(*slice.model)) Release(slot, 0, 0);
   if (begins)
     slice.communication->exchange.Begin(slice);
   else
@@ -285,6 +294,7 @@ void Simulation::HandOver(uint32_t channel, uint32_t slot) {
                       ? std::min(1.0, bytes / model_.communications[index].element_bytes)
                       : 1;
   message.sender = slot;
+  message.tells = HasParts(model_.communications[index]);
   auto going =
       rank->matcher.Send(TagOf(message), size_t(bytes), m, &controls_, /*whole=*/true);
   controls_.clear();  // announcements, of what is granted anyway

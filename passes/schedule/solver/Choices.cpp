@@ -4,6 +4,7 @@
 // The family of schedules with one size of fusion, one size of slices, one rule of
 // priority and one credit: searched one parameter at a time.
 
+#include "passes/schedule/solver/Arrivals.h"
 #include "passes/schedule/solver/Fusion.h"
 #include "passes/schedule/solver/Partition.h"
 #include "passes/schedule/solver/Search.h"
@@ -23,6 +24,8 @@ double Search::offer(Schedule schedule) {
   ++evaluations;
   if (applied)
     schedule = applied(std::move(schedule));
+  else
+    arrangePieces(problem, schedule);
   size_t stages = 0;
   for (const Message &message : schedule.messages)
     stages += message.priorities.size();

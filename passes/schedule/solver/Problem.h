@@ -57,6 +57,15 @@ struct Consumer {
   bool operator==(const Consumer &) const = default;
 };
 
+/// How parts of a message are there before its end: of what the last stage sends, `bytes`
+/// (of the whole communication) come last, each of `ways` equal stretches of the message
+/// from its front, all at once. Without bytes, all of a message is there at its end.
+struct Tail {
+  int64_t bytes = 0; ///< not more than those of the stage
+  unsigned ways = 1; ///< positive
+  bool operator==(const Tail &) const = default;
+};
+
 /// The communication of one tensor. A message is a part of it, or parts of
 /// several: bytes in the order of the tensor, which go through the stages one
 /// after the other (a message of part of the tensor has that part of each stage).
@@ -68,8 +77,9 @@ struct Communication {
   std::vector<Stage> stages;       ///< at least one
   bool divisible = true;
   /// Communications with the same number may share messages; they have stages on
-  /// the same links with the same costs per message.
+  /// the same links with the same costs per message, and tails with as many ways.
   unsigned kind = 0;
+  Tail tail;
   bool operator==(const Communication &) const = default;
 };
 

@@ -86,6 +86,7 @@ schedule::RandomOptions options(uint64_t seed) {
   options.links = 1 + seed / 3 % 3;
   options.maxLatency = static_cast<schedule::Time>(seed % 5);
   options.maxOverhead = static_cast<schedule::Time>(seed % 4);
+  options.tails = seed % 2;
   return options;
 }
 
