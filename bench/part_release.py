@@ -123,8 +123,8 @@ def trained(rate, steps, rounds, folder):
 
 def predicted(arguments):
     """By model, rate and workers: gains in the solver's model."""
-    paths = [_shipped.ROOT / "examples/profiles", *filter(None, [os.environ.get("COMMSCHED_DATA", "")])]
-    profiles = _shipped.profiles(paths)
+    data = "" if arguments.quick else os.environ.get("COMMSCHED_DATA", "")
+    profiles = _shipped.profiles([_shipped.ROOT / "examples/profiles", *filter(None, [data])])
     if arguments.quick:
         profiles = {name: profiles[name] for name in ("resnet50", "bert_large")}
     rates, workers = ((10,), (2, 8)) if arguments.quick else ((1, 10, 40, 100), (2, 4, 16, 64))

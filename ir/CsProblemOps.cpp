@@ -80,11 +80,12 @@ LogicalResult ProblemOp::verifyRegions() {
         firstOfKind.try_emplace(communication.getKind(), communication).first->second;
     if (communication.getLinks() == first.getLinks() &&
         communication.getOverheadNs() == first.getOverheadNs() &&
-        communication.getLatencyNs() == first.getLatencyNs())
+        communication.getLatencyNs() == first.getLatencyNs() &&
+        (communication.getTail() == 0) == (first.getTail() == 0))
       continue;
     InFlightDiagnostic diagnostic =
         communication.emitOpError()
-        << "must match links, overheads and latencies of \"" << first.getLabel()
+        << "must match links, overheads, latencies and whether there is a tail of \"" << first.getLabel()
         << "\", which is of the same kind";
     diagnostic.attachNote(first.getLoc()) << "which is here";
     return diagnostic;
@@ -158,6 +159,9 @@ LogicalResult ProblemCommunicationOp::verify() {
         return emitOpError() << what << " of link " << index
                              << " must not be negative, got: " << value;
   }
+  if (auto tail = static_cast<int64_t>(getTail()); tail < 0 || tail > getStageBytes().back())
+    return emitOpError() << "tail must be 0 to " << getStageBytes().back()
+                         << " bytes, those of the last link, got: " << tail;
   for (auto [consumer, next] : llvm::zip_equal(getConsumers(), getNextStep()))
     for (Value producer : getProducers())
       if (!next && !isBefore(producer.getDefiningOp(), consumer.getDefiningOp()))

@@ -109,7 +109,9 @@ def Cs_ProblemCommunicationOp
     of the tensor, if not said), and is there `latency_ns` later.
 
     Communications of one `kind` may share messages; they have links, overheads
-    and latencies in common. `indivisible`: only sent as a whole.
+    and latencies in common. `indivisible`: only sent as a whole. `tail`: so many bytes of
+    the last link's come last, and in them the tensors that share a message are complete one
+    after the other; without, all are at the end of the message.
     ```mlir
     %w0 = cs.problem.communication "w0" bytes 4096 from (%b0) to (%clip, next %f0)
         through (%up bytes 3072 overhead_ns 5 latency_ns 20, %down) kind 1 indivisible
@@ -119,13 +121,14 @@ def Cs_ProblemCommunicationOp
                        Variadic<NoneType>:$consumers, Variadic<NoneType>:$links,
                        DenseBoolArrayAttr:$next_step, DenseI64ArrayAttr:$stage_bytes,
                        DenseI64ArrayAttr:$overhead_ns, DenseI64ArrayAttr:$latency_ns,
-                       DefaultValuedAttr<I64Attr, "0">:$kind, UnitAttr:$indivisible);
+                       DefaultValuedAttr<I64Attr, "0">:$kind, UnitAttr:$indivisible,
+                       DefaultValuedAttr<I64Attr, "0">:$tail);
   let results = (outs NoneType:$arrived);
   let assemblyFormat = [{
     $label `bytes` $bytes `from` ` ` `(` $producers `)`
     `` custom<Consumers>($consumers, $next_step)
     `through` custom<Stages>(ref($bytes), $links, $stage_bytes, $overhead_ns, $latency_ns)
-    (`kind` $kind^)? (`indivisible` $indivisible^)? attr-dict
+    (`kind` $kind^)? (`indivisible` $indivisible^)? (`tail` $tail^)? attr-dict
   }];
   let hasVerifier = 1;
 }

@@ -20,6 +20,13 @@ static LogicalResult verifyParts(StartOp start) {
   if (!llvm::all_of(block.without_terminator(), llvm::IsaPred<AllReduceOp, ExchangeOp>) ||
       start.getInputs().size() != 1)
     return start.emitOpError("parts need an all_reduce");
+  uint64_t chunks = 1;
+  for (auto exchange : block.getOps<ExchangeOp>()) {
+    if (chunks > 1 && exchange.getChunks() > 1 && exchange.getChunks() != chunks)
+      return exchange.emitOpError() << "of a message with parts must have 1 or " << chunks
+                                    << " chunks, got: " << exchange.getChunks();
+    chunks = std::max(chunks, exchange.getChunks());
+  }
   int64_t elements = start.getFuture().getType().getValue().getTensor().getNumElements();
   int64_t sum = 0;
   for (int64_t part : *parts) {

@@ -16,8 +16,8 @@ def Cs_StartOp : Cs_CommOp<"start", [IsolatedFromAbove, SingleBlock, AttrSizedOp
     engine. `after`: what must have completed before. `priority`: smaller is more urgent.
     `gather_priority`: that of the half of an all_reduce that distributes the sums,
     if it is another. `parts`: so many elements of the message each, from its front, are
-    read as soon as they are final, while the rest is still on its way; without, all
-    waits for all.
+    cut into the chunks of the exchanges by themselves, and are read as soon as they are
+    final, while the rest is still on its way; without, all waits for all.
 
     ```mlir
     %f = cs.start "w" priority 3 (%g) : (!cs.placed<tensor<8xf32>, device 0>)

@@ -16,9 +16,6 @@ using namespace commsched;
 /// A unit attribute of a link: schedule::Link::creditUntilSent.
 static constexpr llvm::StringLiteral kCreditUntilSent("cs.credit_until_sent");
 
-/// Of a communication: schedule::Tail, as bytes and ways.
-static constexpr llvm::StringLiteral kTail("cs.tail");
-
 namespace {
 
 /// The parts of a problem in the order of their indices, which is that of the text.
@@ -70,11 +67,7 @@ schedule::Communication readCommunication(cs::ProblemCommunicationOp op,
     communication.stages.push_back({parts.indexOf(link), bytes, overhead, latency});
   communication.divisible = !op.getIndivisible();
   communication.kind = static_cast<unsigned>(op.getKind());
-  if (auto tail = op->getAttrOfType<DenseI64ArrayAttr>(kTail); tail && tail.size() == 2) {
-    // What no number of ways can be is refused with the problem.
-    int64_t ways = std::clamp<int64_t>(tail[1], 0, UINT_MAX);
-    communication.tail = {tail[0], static_cast<unsigned>(ways)};
-  }
+  communication.tail = static_cast<int64_t>(op.getTail());
   return communication;
 }
 
@@ -97,18 +90,15 @@ writeCommunication(OpBuilder &builder, Location location,
     overheads.push_back(stage.overhead);
     latencies.push_back(stage.latency);
   }
-  auto op = cs::ProblemCommunicationOp::create(
+  return cs::ProblemCommunicationOp::create(
       builder, location, builder.getNoneType(),
       builder.getStringAttr(communication.name),
       builder.getI64IntegerAttr(communication.bytes), producers, consumers, through,
       builder.getDenseBoolArrayAttr(nextStep), builder.getDenseI64ArrayAttr(bytes),
       builder.getDenseI64ArrayAttr(overheads), builder.getDenseI64ArrayAttr(latencies),
       builder.getI64IntegerAttr(communication.kind),
-      communication.divisible ? UnitAttr() : builder.getUnitAttr());
-  if (communication.tail.bytes > 0)
-    op->setAttr(kTail, builder.getDenseI64ArrayAttr(
-                           {communication.tail.bytes, communication.tail.ways}));
-  return op;
+      communication.divisible ? UnitAttr() : builder.getUnitAttr(),
+      builder.getI64IntegerAttr(communication.tail));
 }
 
 /// Each where its producers are done, if those before it are written by then.
@@ -148,13 +138,8 @@ FailureOr<schedule::Problem> commsched::readProblem(cs::ProblemOp op) {
                            static_cast<schedule::Time>(compute.getNs()),
                            parts.indicesOf(compute.getAfter()),
                            static_cast<int64_t>(compute.getExtraBytes())});
-  for (cs::ProblemCommunicationOp communication : parts.communications) {
-    if (Attribute tail = communication->getAttr(kTail))
-      if (auto numbers = dyn_cast<DenseI64ArrayAttr>(tail); !numbers || numbers.size() != 2)
-        return communication.emitOpError()
-               << "'" << kTail << "' must be bytes and ways, got: " << tail;
+  for (cs::ProblemCommunicationOp communication : parts.communications)
     problem.communications.push_back(readCommunication(communication, parts));
-  }
   if (std::optional<std::string> error = schedule::check(problem))
     return op.emitOpError() << *error;
   return problem;

@@ -10,6 +10,7 @@
 #include "passes/schedule/MoveFragments.h"
 #include "passes/schedule/ScheduleRemarks.h"
 #include "passes/schedule/ScheduledSteps.h"
+#include "passes/schedule/solver/Arrivals.h"
 #include "passes/schedule/solver/Policy.h"
 
 #include <cmath>
@@ -143,8 +144,7 @@ private:
       makeApplicable(problem, step, messageBytes, schedule);
       return schedule;
     };
-    schedule::Solution solution =
-        schedule::runPolicy(problem.problem, policy.getValue(), options);
+    schedule::Solution solution = solve(problem.problem, options);
     if (solution.schedule.order == schedule::programOrder(problem.problem))
       return cut(step, cluster, problem, std::move(solution));
     StepCommunications moved(step.function());
@@ -154,6 +154,22 @@ private:
     // First uses are elsewhere now.
     makeApplicable(problem, moved, messageBytes, solution.schedule);
     return cut(moved, cluster, problem, std::move(solution));
+  }
+
+  /// With parts, not longer than the schedule without them: of those about as short the
+  /// solver takes one that is short with other costs too.
+  schedule::Solution solve(const schedule::Problem &problem,
+                           const schedule::SolverOptions &options) {
+    schedule::Solution solution = schedule::runPolicy(problem, policy.getValue(), options);
+    if (!schedule::hasTails(problem))
+      return solution;
+    schedule::Problem without = problem;
+    for (schedule::Communication &communication : without.communications)
+      communication.tail = 0;
+    schedule::Solution whole = schedule::runPolicy(without, policy.getValue(), options);
+    schedule::arrangePieces(problem, whole.schedule);
+    whole.evaluation = schedule::evaluate(problem, whole.schedule);
+    return whole.evaluation.period < solution.evaluation.period ? whole : solution;
   }
 
   /// Blocks of servers become the parts that the schedule sends.

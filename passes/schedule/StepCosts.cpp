@@ -31,13 +31,13 @@ CollectiveCost commsched::halfOfAllReduce(StringRef algorithm, int64_t ranks,
                                (algorithm == "auto" && llvm::isPowerOf2_64(ranks)));
   auto share = [&](int64_t of) { return std::min(part(ranks), (bytes + of - 1) / of); };
   if (!halving)
-    return {part(ranks), ranks - 1, {share(ranks), static_cast<unsigned>(ranks)}};
+    return {part(ranks), ranks - 1, share(ranks)};
   int64_t rounds = llvm::Log2_64(ranks);
   int64_t core = int64_t{1} << rounds;
   if (core == ranks)
-    return {part(core), rounds, {share(2), 2}};
+    return {part(core), rounds, share(2)};
   // Last, those that did not take part get all of it.
-  return {part(core) + bytes, rounds + 1, {bytes, 1}};
+  return {part(core) + bytes, rounds + 1, bytes};
 }
 
 StepCosts::StepCosts(const StepCommunications &step, cs::ClusterOp cluster,
@@ -187,9 +187,9 @@ std::vector<Stage> StepCosts::stagesOf(Operation *op, Operation *pull,
   return {message(link, {bytes * rounds, rounds})};
 }
 
-schedule::Tail StepCosts::tailOf(cs::AllReduceOp op) const {
+int64_t StepCosts::tailOf(cs::AllReduceOp op) const {
   if (!takesPart(op) || ranksOf(op) < 2)
-    return {};
+    return 0;
   return halfOfAllReduce(algorithm, ranksOf(op), bytesOf(op.getValue())).tail;
 }
 

@@ -49,9 +49,7 @@ StepProblem buildStepProblem(const StepCommunications &communications,
 struct CollectiveCost {
   int64_t bytes;
   int64_t rounds;
-  /// Of an all-gather: what its last round brings, in the pieces of the tensor that come to
-  /// some node each.
-  schedule::Tail tail = {};
+  int64_t tail = 0; ///< of an all-gather: bytes of its last round
 };
 /// One half of an all-reduce of `bytes` bytes: reduce-scatter, or all-gather. The
 /// ring, or recursive halving and doubling where that is chosen.

@@ -90,9 +90,10 @@ class ProgressEngine {
     std::shared_ptr<std::vector<uint32_t>> unreleased;
     uint32_t released = 0;  // of its part_ends, from the front
     Memory staging;         // for a round that receives on top of what it sends
-    // Of such a round: what it sends is there, as nobody must wait for the send to read
-    // what is received; else what it receives.
-    bool sends_staging = false;
+    // Of a communication with parts: what is sent now, which is in pieces in the buffer.
+    Memory outgoing;
+    bool gathered = false;  // it is there already, as it will be changed in its place
+    bool streamed = false;  // what is received now is combined as it comes
     Clock::time_point send_begin, recv_begin;
     bool of_server() const {
       return request.instruction->kind != InstructionProgram::kCommunicate;
@@ -151,13 +152,13 @@ class ProgressEngine {
   // Parts: those of the first `met` of part_ends; of the rounds before a place.
   void Release(Active *active, uint32_t met);
   void ReleaseBefore(Active *active, uint32_t round);
-  // Whether a part is there when something has come in this round, and which.
-  static std::pair<uint32_t, uint32_t> PartsIn(const Active &active, uint32_t round);
-  // The same sink, which tells when parts are there.
-  Transport::Sink Telling(const Active &active, const core::Place &at, Transport::Sink sink);
+  // What a round sends, of all parts, into `outgoing`; false if there is no memory.
+  bool Gather(Active *active, const core::Place &at);
+  // Takes what a round receives to its parts, and tells when they are there.
+  Transport::Sink PartsSink(const Active &active, const core::Place &at, const Round &round);
   void Finish(Active *active);
-  bool TakeStaging(Active *active, size_t bytes);
-  bool StageSend(Active *active, const Round &round);
+  // Memory of at least so many bytes.
+  bool TakeMemory(size_t bytes, Memory *memory);
   static const PhaseProgram &PhaseAt(const Active &active, const core::Place &place);
   // What this slice sends and receives in a round.
   static Round RoundAt(const Active &active, const core::Place &place);

@@ -25,35 +25,50 @@ absl::Status FunctionBuilder::AddParts(const plan::Communicate &comm, Communicat
   const TensorInfo &type = out_.buffers[c->buffer].type;
   const size_t unit = ops::ElementBytes(type.element);
   size_t left = type.bytes;
-  std::vector<size_t> parts;
   for (uint64_t bytes : comm.part_bytes()) {
     if (bytes == 0 || bytes % unit != 0 || bytes > left)
       return BadPlan(where_, absl::StrCat("parts must be elements of ", ToString(type),
                                           ", got: ", bytes, " bytes of ", left));
     left -= bytes;
-    parts.push_back(bytes);
     c->parts.push_back({bytes, {}, {}});
   }
   if (left != 0)
     return BadPlan(where_, absl::StrCat("parts must be all of ", ToString(type), ", got: ",
                                         type.bytes - left, " bytes of ", type.bytes));
+  // Else what overlaps could not be told from ranges of bytes.
+  uint32_t chunks = 1;
+  for (const plan::Phase &phase : comm.phases()) {
+    if (chunks > 1 && phase.chunks() > 1 && phase.chunks() != chunks)
+      return BadPlan(where_, absl::StrCat("phases of parts must have 1 or ", chunks,
+                                          " chunks, got: ", phase.chunks()));
+    chunks = std::max(chunks, phase.chunks());
+  }
+  c->first_part = out_.parts;
+  out_.parts += uint32_t(c->parts.size());
+  return absl::OkStatus();
+}
+
+absl::Status FunctionBuilder::AddPartEnds(CommunicateProgram *c) {
+  if (c->parts.empty()) return absl::OkStatus();
   uint64_t rounds = 0;
   for (const PhaseProgram &phase : c->phases) rounds += phase.rounds.size();
-  if (parts.size() > kMaxWork / (rounds + 1) / c->slices)
-    return BadPlan(where_, absl::StrCat("has too many parts: ", parts.size()));
-  c->first_part = out_.parts;
-  out_.parts += uint32_t(parts.size());
+  if (c->parts.size() > kMaxWork / (rounds + 1) / c->slices)
+    return BadPlan(where_, absl::StrCat("has too many parts: ", c->parts.size()));
   for (uint32_t slice = 0; slice < c->slices; ++slice) {
     std::vector<Landing<size_t>> landings;
     for (const PhaseProgram &phase : c->phases) {
       const bool scaled = phase.combine == ops::Combine::kReplace && phase.scale != 0;
-      for (const Round &all : phase.rounds) {
-        const Round round = SliceOf(all, unit, slice, c->slices);
-        landings.push_back({round.recv_begin, round.recv_peer < 0 ? 0 : round.recv_bytes,
-                            scaled && &all == &phase.rounds.back()});
+      for (const Round &round : phase.rounds) {
+        Landing<size_t> &landing = landings.emplace_back();
+        landing.at_end = scaled && &round == &phase.rounds.back();
+        if (round.recv_peer < 0) continue;
+        size_t at = 0;
+        for (const Segment &segment :
+             SegmentsOf(*c, phase.chunks, round.recv_chunk, round.recv_chunks, slice))
+          landing.ends.emplace_back(segment.part, at += segment.bytes);
       }
     }
-    c->part_ends.push_back(PartEnds(parts, landings));
+    c->part_ends.push_back(PartEnds(c->parts.size(), landings));
   }
   return absl::OkStatus();
 }

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 namespace commsched::runtime {
@@ -28,39 +29,25 @@ struct PartEnd {
   }
 };
 
-// What a round of a slice receives: nothing, without bytes.
+// What a round of a slice receives.
 template <typename Bytes>
 struct Landing {
-  Bytes begin = 0, bytes = 0;
+  // Of each part that something lands on: where that ends in the message.
+  std::vector<std::pair<uint32_t, Bytes>> ends;
   // What has come is changed once more when all of it is there.
   bool at_end = false;
 };
 
-// Of a slice that receives `landings`, by round, in a buffer of parts of so many
-// bytes, from its front; in the order in which they are there. What nothing lands on is
-// there from the beginning.
+// Of a slice that receives `landings`, by round; in the order in which parts are there.
+// What nothing lands on is there from the beginning.
 template <typename Bytes>
-std::vector<PartEnd<Bytes>> PartEnds(const std::vector<Bytes> &parts,
-                                     const std::vector<Landing<Bytes>> &landings) {
-  std::vector<PartEnd<Bytes>> ends;
-  Bytes begin = 0;
-  for (uint32_t part = 0; part < parts.size(); ++part) {
-    const Bytes end = begin + parts[part];
-    PartEnd<Bytes> found{0, 0, part};
-    for (uint32_t i = uint32_t(landings.size()); i-- > 0;) {
-      const Landing<Bytes> &landing = landings[i];
-      if (landing.bytes == 0 || !(landing.begin < end) ||
-          !(begin < landing.begin + landing.bytes))
-        continue;
-      if (landing.at_end)
-        found.round = i + 1;
-      else
-        found.round = i, found.bytes = std::min(end - landing.begin, landing.bytes);
-      break;
-    }
-    ends.push_back(found);
-    begin = end;
-  }
+std::vector<PartEnd<Bytes>> PartEnds(size_t parts, const std::vector<Landing<Bytes>> &landings) {
+  std::vector<PartEnd<Bytes>> ends(parts);
+  for (uint32_t part = 0; part < parts; ++part) ends[part].part = part;
+  for (uint32_t i = 0; i < landings.size(); ++i)
+    for (const auto &[part, bytes] : landings[i].ends)
+      ends[part] = landings[i].at_end ? PartEnd<Bytes>{i + 1, 0, part}
+                                      : PartEnd<Bytes>{i, bytes, part};
   std::sort(ends.begin(), ends.end());
   return ends;
 }

@@ -64,7 +64,9 @@ absl::Status AddCommunications(const PlanImage &image,
     for (const plan::Phase &phase : phases) *exchange.add_phases() = phase;
     out.slices = SlicesOf(exchange, type);
     out.first_slice = uint32_t(model->slices.size());
-    out.part_bytes.assign(c.part_bytes().begin(), c.part_bytes().end());
+    for (uint64_t bytes : c.part_bytes())
+      out.parts.push_back(int64_t(bytes / ops::ElementBytes(type.element)));
+    if (out.parts.empty()) out.parts = {out.elements};
     model->slices.insert(model->slices.end(), out.slices,
                          uint32_t(model->communications.size()));
     for (plan::Phase &phase : phases) {
@@ -124,7 +126,7 @@ absl::Status AddClasses(const SimulationOptions &options, Model *model) {
   // Where a part lies in what comes last, and so when it is there, differs from rank to rank.
   const bool parts = n <= kMaxRanksWithParts &&
                      std::any_of(model->communications.begin(), model->communications.end(),
-                                 [](const auto &c) { return !c.part_bytes.empty(); });
+                                 [](const auto &c) { return c.parts.size() > 1; });
   int64_t steps = 0;
   for (const ExchangeShape &shape : model->shapes)
     steps += shape.fixed() ? 1 : shape.rounds();

@@ -35,8 +35,9 @@ struct ModelCommunication {
   // What messages are cut into (CommunicateProgram::slices), and the number of the
   // first slice among those of all communications.
   uint32_t slices = 1, first_slice = 0;
-  // What is there before the rest of the buffer; none if all waits for all.
-  std::vector<double> part_bytes;
+  // Elements of each part of the buffer that is there before the rest; all of it is one, if
+  // all waits for all.
+  std::vector<int64_t> parts;
 };
 
 struct ModelServer {

@@ -180,7 +180,7 @@ class Simulation final : private Network::Host {
 
   // simulation_parts.cc
   bool HasParts(const ModelCommunication &c) const {
-    return !c.part_bytes.empty() && !model_.mean_sizes;
+    return c.parts.size() > 1 && !model_.mean_sizes;
   }
   const std::vector<PartEnd<double>> &PartEndsOf(size_t slot);
   // Before the slices begin.

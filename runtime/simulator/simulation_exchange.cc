@@ -144,9 +144,8 @@ std::pair<double, double> Simulation::RangeOf(const ModelCommunication &c,
     const double bytes = part * double(transfer.count) / c.slices;
     return {part * double(transfer.begin) + bytes * slice, bytes};
   }
-  const int64_t first = PartBegin(c.elements, shape.chunks(), transfer.begin);
-  const int64_t size =
-      PartBegin(c.elements, shape.chunks(), transfer.begin + transfer.count) - first;
+  const int64_t first = ChunkBegin(c.parts, shape.chunks(), transfer.begin);
+  const int64_t size = ChunkBegin(c.parts, shape.chunks(), transfer.begin + transfer.count) - first;
   const int64_t begin = PartBegin(size, c.slices, slice);
   return {double(first + begin) * c.element_bytes,
           double(PartBegin(size, c.slices, slice + 1) - begin) * c.element_bytes};
@@ -256,7 +255,9 @@ const Simulation::Round &Simulation::RoundAt(size_t slot, const core::Place &at)
     round.from = moves.from;
   }
   // Where parts have one size nothing differs in the next round but where they begin.
-  if (shape.turn() && (model_.mean_sizes || m.elements % shape.chunks() == 0))
+  const auto even = [&](int64_t elements) { return elements % shape.chunks() == 0; };
+  if (shape.turn() &&
+      (model_.mean_sizes || std::all_of(m.parts.begin(), m.parts.end(), even)))
     round.moves = &moves;
   return round;
 }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Parts of messages that are there before the rest: by the packets that bring them.
-#include <tuple>
+#include <algorithm>
 
 #include "runtime/simulator/simulation.h"
 
@@ -22,16 +22,27 @@ const std::vector<PartEnd<double>> &Simulation::PartEndsOf(size_t slot) {
       if (!receive.ok()) Fail(receive.status());
       Landing<double> &landing = landings.emplace_back();
       if (!receive.ok() || receive->peer < 0) continue;
-      std::tie(landing.begin, landing.bytes) = RangeOf(c, shape, *receive, SliceOf(slot));
+      const int64_t chunks = shape.chunks(), first = receive->begin, last = first + receive->count;
+      // The slice's share of what there is of all parts, one behind the other.
+      const int64_t all = ChunkBegin(c.parts, chunks, last) - ChunkBegin(c.parts, chunks, first);
+      const int64_t from = PartBegin(all, c.slices, SliceOf(slot));
+      const int64_t to = PartBegin(all, c.slices, SliceOf(slot) + 1);
+      int64_t at = 0;
+      for (uint32_t part = 0; part < c.parts.size(); ++part) {
+        const int64_t begin = std::max(at, from);
+        at += PartBegin(c.parts[part], chunks, last) - PartBegin(c.parts[part], chunks, first);
+        if (const int64_t end = std::min(at, to); begin < end)
+          landing.ends.emplace_back(part, double(end - from) * c.element_bytes);
+      }
     }
   }
-  ends = PartEnds(c.part_bytes, landings);
+  ends = PartEnds(c.parts.size(), landings);
   return ends;
 }
 
 void Simulation::BeginParts(size_t first) {
   const ModelCommunication &c = model_.communications[CommunicationOf(first)];
-  if (HasParts(c)) communications_[first].unreleased.assign(c.part_bytes.size(), c.slices);
+  if (HasParts(c)) communications_[first].unreleased.assign(c.parts.size(), c.slices);
 }
 
 void Simulation::Release(size_t slot, uint32_t round, double bytes) {

@@ -15,7 +15,6 @@ namespace {
 
 using runtime::CommunicateProgram;
 using runtime::InstructionProgram;
-using runtime::PartBegin;
 using runtime::PhaseProgram;
 using runtime::ProgressEngine;
 
@@ -26,43 +25,44 @@ enum Algorithm {
 };
 
 // Phases of a sum over `nodes` ranks, as one of them sees them.
-std::vector<PhaseProgram> Phases(Algorithm algorithm, int nodes, int rank, int64_t elements) {
+std::vector<PhaseProgram> Phases(Algorithm algorithm, int nodes, int rank,
+                                 const std::vector<int64_t> &parts) {
   std::vector<PhaseProgram> phases;
-  const auto at = [&](int64_t chunks, int64_t chunk) {
-    return size_t(PartBegin(elements, chunks, chunk)) * sizeof(float);
+  const auto add = [&](ops::Combine combine, int chunks) {
+    phases.push_back({combine, 0, {}, 0, uint32_t(chunks)});
   };
-  const auto add = [&](ops::Combine combine) {
-    phases.push_back({combine, 0, {}, 0});
-  };
-  const auto round = [&](int64_t chunks, int to, int64_t send, int from, int64_t receive,
-                         int64_t count) {
-    phases.back().rounds.push_back({to, from, at(chunks, send),
-                                    at(chunks, send + count) - at(chunks, send),
-                                    at(chunks, receive),
-                                    at(chunks, receive + count) - at(chunks, receive)});
+  const auto round = [&](int to, int send, int from, int receive, int count) {
+    const int chunks = int(phases.back().chunks);
+    const auto at = [&](int chunk) {
+      return size_t(runtime::ChunkBegin(parts, chunks, chunk)) * sizeof(float);
+    };
+    phases.back().rounds.push_back({to, from, at(send), at(send + count) - at(send),
+                                    at(receive), at(receive + count) - at(receive),
+                                    uint32_t(send), uint32_t(count), uint32_t(receive),
+                                    uint32_t(count)});
   };
   const int next = (rank + 1) % nodes, before = (rank + nodes - 1) % nodes;
   if (algorithm == kRing) {
     for (bool gathers : {false, true}) {
-      add(gathers ? ops::Combine::kReplace : ops::Combine::kSum);
+      add(gathers ? ops::Combine::kReplace : ops::Combine::kSum, nodes);
       for (int s = 0; s < nodes - 1; ++s) {
         const int own = (rank - s + 2 * nodes + (gathers ? 1 : 0)) % nodes;
-        round(nodes, next, own, before, (own + nodes - 1) % nodes, 1);
+        round(next, own, before, (own + nodes - 1) % nodes, 1);
       }
     }
     return phases;
   }
   for (int d = nodes / 2; d >= 1; d /= 2) {
-    add(ops::Combine::kSum);
     const int peer = rank ^ d;
+    add(ops::Combine::kSum, algorithm == kDoubling ? 1 : nodes);
     if (algorithm == kDoubling)
-      round(1, peer, 0, peer, 0, 1);
+      round(peer, 0, peer, 0, 1);
     else
-      round(nodes, peer, peer / d * d, peer, rank / d * d, d);
+      round(peer, peer / d * d, peer, rank / d * d, d);
   }
   for (int d = 1; d < nodes && algorithm == kHalving; d *= 2) {
-    add(ops::Combine::kReplace);
-    round(nodes, rank ^ d, rank / d * d, rank ^ d, (rank ^ d) / d * d, d);
+    add(ops::Combine::kReplace, nodes);
+    round(rank ^ d, rank / d * d, rank ^ d, (rank ^ d) / d * d, d);
   }
   return phases;
 }
@@ -75,19 +75,21 @@ class SummingRank final : public ProgressEngine::Host {
       : memory_(sum.size()), sum_(sum) {
     instruction_.kind = InstructionProgram::kCommunicate;
     CommunicateProgram &c = instruction_.communicate;
-    c.phases = Phases(algorithm, transport->nodes(), transport->rank(), int64_t(sum.size()));
+    std::vector<int64_t> elements(parts.begin(), parts.end());
+    c.phases = Phases(algorithm, transport->nodes(), transport->rank(), elements);
     c.slices = slices;
-    for (size_t elements : parts) c.parts.push_back({elements * sizeof(float), {}, {}});
-    std::vector<size_t> bytes;
-    for (const auto &part : c.parts) bytes.push_back(part.bytes);
+    for (size_t own : parts) c.parts.push_back({own * sizeof(float), {}, {}});
     for (uint32_t slice = 0; slice < slices; ++slice) {
       std::vector<runtime::Landing<size_t>> landings;
       for (const PhaseProgram &phase : c.phases)
-        for (const runtime::Round &all : phase.rounds) {
-          const runtime::Round r = runtime::SliceOf(all, sizeof(float), slice, slices);
-          landings.push_back({r.recv_begin, r.recv_bytes, false});
+        for (const runtime::Round &r : phase.rounds) {
+          runtime::Landing<size_t> &landing = landings.emplace_back();
+          size_t at = 0;
+          for (const runtime::Segment &segment :
+               SegmentsOf(c, phase.chunks, r.recv_chunk, r.recv_chunks, slice))
+            landing.ends.emplace_back(segment.part, at += segment.bytes);
         }
-      c.part_ends.push_back(runtime::PartEnds(bytes, landings));
+      c.part_ends.push_back(runtime::PartEnds(parts.size(), landings));
     }
     // What it is to be, times the rank plus one, over the sum of those.
     const int nodes = transport->nodes();

@@ -193,3 +193,21 @@ func.func @f(%w: !w) {
   }
   return
 }
+
+// -----
+
+!w = !cs.placed<tensor<10xf32>, device 0>
+func.func @f(%w: !w) {
+  %f = cs.start "w" parts [3, 7] (%w) : (!w) -> !cs.future<!w> {
+  ^bb0(%x: !w):
+    %e = cs.exchange %x chunks 2 rounds 1 sum
+        send <parts affine_map<(r, s) -> (1 - r, 1)> to affine_map<(r, s) -> (1 - r)>>
+        recv <parts affine_map<(r, s) -> (r, 1)> to affine_map<(r, s) -> (1 - r)>> : !w
+    // expected-error @+1 {{of a message with parts must have 1 or 2 chunks, got: 4}}
+    %g = cs.exchange %e chunks 4 rounds 1 replace
+        send <parts affine_map<(r, s) -> (2 * r, 2)> to affine_map<(r, s) -> (1 - r)>>
+        recv <parts affine_map<(r, s) -> (2 - 2 * r, 2)> to affine_map<(r, s) -> (1 - r)>> : !w
+    cs.return %g : !w
+  }
+  return
+}

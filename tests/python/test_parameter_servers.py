@@ -74,6 +74,8 @@ def test_mixtures_cannot_be_written():
                     lambda: commsched.transpile(None, schedule="fifo"), lambda: commsched.transpile(None, mode="parameter-server")):
         with pytest.raises(TypeError):
             make_it()
+    with pytest.raises(ValueError, match="parts must go with a schedule that cuts or fuses tensors, got: schedule='priority'"):
+        AllReduce(parts=True, schedule="priority")
     with pytest.raises(ValueError, match="strategy must be an AllReduce or ParameterServers, got: 'fifo'"):
         commsched.transpile(None, strategy="fifo")
 

@@ -10,7 +10,7 @@
 
 namespace commsched::schedule {
 
-/// By piece: how long before its message is complete it has arrived, by the Tail of its
+/// By piece: how long before its message is complete it has arrived, by the tails of its
 /// communications; rounded down. The last piece has 0.
 std::vector<Time> leadsOf(const Problem &problem, const Message &message);
 

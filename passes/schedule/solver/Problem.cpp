@@ -14,7 +14,6 @@ using Error = std::optional<std::string>;
 /// Sums of bytes stay below this: of tensors, on links, and held by ops.
 constexpr int64_t kMaxStepBytes = int64_t{1} << 60;
 constexpr unsigned kMaxStreams = 4096;
-constexpr unsigned kMaxWays = 1 << 16;
 
 std::string quoted(const char *what, const std::string &name, size_t index) {
   std::string text = std::string(what) + " " + std::to_string(index);
@@ -100,21 +99,16 @@ Error checkCommunication(const Problem &problem, size_t index, Time &total,
   }
   if (Error error = checkStages(problem, communication, name, total, onLinks))
     return error;
-  const Tail &tail = communication.tail;
-  if (tail.bytes < 0 || tail.bytes > communication.stages.back().bytes)
+  if (communication.tail < 0 || communication.tail > communication.stages.back().bytes)
     return name + ": tail must be 0 to " +
            std::to_string(communication.stages.back().bytes) +
-           " bytes, those of the last stage, got: " + std::to_string(tail.bytes);
-  if (tail.ways < 1 || tail.ways > kMaxWays)
-    return name + ": tail must come in 1 to " + std::to_string(kMaxWays) +
-           " ways, got: " + std::to_string(tail.ways);
+           " bytes, those of the last stage, got: " + std::to_string(communication.tail);
   return std::nullopt;
 }
 
 /// Communications of one kind cost the same per message.
 bool sameCosts(const Communication &a, const Communication &b) {
-  if (a.stages.size() != b.stages.size() || a.tail.ways != b.tail.ways ||
-      (a.tail.bytes == 0) != (b.tail.bytes == 0))
+  if (a.stages.size() != b.stages.size() || (a.tail == 0) != (b.tail == 0))
     return false;
   for (size_t i = 0; i < a.stages.size(); ++i)
     if (a.stages[i].link != b.stages[i].link ||

@@ -57,15 +57,6 @@ struct Consumer {
   bool operator==(const Consumer &) const = default;
 };
 
-/// How parts of a message are there before its end: of what the last stage sends, `bytes`
-/// (of the whole communication) come last, each of `ways` equal stretches of the message
-/// from its front, all at once. Without bytes, all of a message is there at its end.
-struct Tail {
-  int64_t bytes = 0; ///< not more than those of the stage
-  unsigned ways = 1; ///< positive
-  bool operator==(const Tail &) const = default;
-};
-
 /// The communication of one tensor. A message is a part of it, or parts of
 /// several: bytes in the order of the tensor, which go through the stages one
 /// after the other (a message of part of the tensor has that part of each stage).
@@ -77,9 +68,11 @@ struct Communication {
   std::vector<Stage> stages;       ///< at least one
   bool divisible = true;
   /// Communications with the same number may share messages; they have stages on
-  /// the same links with the same costs per message, and tails with as many ways.
+  /// the same links with the same costs per message.
   unsigned kind = 0;
-  Tail tail;
+  /// Of the last stage's bytes, those in which the pieces of a message come to their end, one
+  /// after the other. 0: all of a message is there at its end.
+  int64_t tail = 0;
   bool operator==(const Communication &) const = default;
 };
 

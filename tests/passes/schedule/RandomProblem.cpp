@@ -82,11 +82,10 @@ Problem randomProblem(uint64_t seed, const RandomOptions &options) {
   }
   if (options.tails) {
     Random tails(~seed);
-    unsigned ways[] = {static_cast<unsigned>(tails(1, 4)), static_cast<unsigned>(tails(1, 4))};
     bool second = tails(0, 1);
     for (Communication &communication : problem.communications)
       if (communication.kind == 0 || second)
-        communication.tail = {tails(1, communication.bytes), ways[communication.kind]};
+        communication.tail = tails(1, communication.bytes);
   }
   return problem;
 }
