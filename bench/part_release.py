@@ -2,19 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Fused messages whose tensors are used as soon as they are there (`parts=true`), against the same without.
 
-Three plans of a step, all of the solver:
+Two policies, each without and with parts: `pace`, which fuses most and as its publication says, with the same messages
+both times but for the order in them; and `solver`, which finds a schedule for either.
 
-    without   its schedule where a message is there at its end
-    fused     the messages of `with`, in their order, but all of each at its end
-    with      its schedule where parts are released one by one
-
-Predicted: profiles of models (examples/profiles, and COMMSCHED_DATA where set) on 2 to 64 workers at 1 to 100 Gbit/s, as
-`bench/run schedule_table` has them: by how much `with` is shorter than `without` in the solver's model, and `fused` than `with`.
+Where communication takes longer than compute the link decides, whatever is read when. Predicted: profiles of models (examples/profiles, and COMMSCHED_DATA where set) on 2 to 64 workers at 1 to 100 Gbit/s, costs as
+`bench/run schedule_table` has them: by how much a step is shorter with parts, in the solver's model.
 
 Emulated: ResNet-50, VGG-16 and DistilBERT on 2 ranks, a host and a link for each (_shaped.py: devices wait for the times
-of the profile, messages are sent for real), communication 1 and 2 times compute. Real: the Transformer of examples/ trained
-by 2 workers over slow links (scheduled_training.py), with measured costs. All plans run in turn, --rounds times; a gain is
-the median over the rounds. Losses and parameters of the real ones must be equal bit for bit; what is emulated has no values.
+of the profile, messages are sent for real), communication 0.5 and 1 times compute. Real: the Transformer of examples/ trained
+by 2 workers over slow links (scheduled_training.py). Costs of links, and of the Transformer's fragments, are measured first. All plans
+run in turn, --rounds times; a gain is the median over the rounds. Losses and parameters of the real ones must be equal
+bit for bit; what is emulated has no values.
 
 Needs root and iproute2, but for --predict-only.
 """
@@ -37,18 +35,10 @@ from net import hosts
 
 RANKS, STEPS = 2, 10
 MODELS = ["resnet50", "vgg16", "distilbert"]
-WAYS = ["without", "fused", "with"]
+POLICIES = ["pace", "solver"]
+WAYS = [(policy, parts) for policy in POLICIES for parts in ("false", "true")]
 PARTS = re.compile(r" parts \[[0-9, ]*\]")
 PERIOD = re.compile(r"\bperiod_ns = (\d+)")
-
-
-def whole(schedule, target):
-    """The same schedule, whose messages are there as a whole: its plan. How many were not."""
-    text, count = PARTS.subn("", schedule.read_text())
-    module = target.with_suffix(".mlir")
-    module.write_text(text)
-    call(tool("cs-translate"), "--mlir-to-plan", module, "-o", target)
-    return count
 
 
 def gain(before, after):
@@ -65,16 +55,23 @@ def in_turn(rounds, measure):
     return found
 
 
-def report(name, times, periods, count):
-    """`times`: seconds by way and round. `periods`: what the compiler says, without and with."""
-    medians = {way: statistics.median(each) for way, each in times.items()}
-    gains = {way: statistics.median(gain(a, b) for a, b in zip(times[way], times["with"])) for way in ("without", "fused")}
-    predicted = gain(*periods)
-    print(f"  {name:28}{count:4} fused; ms " + ", ".join(f"{way} {1e3 * medians[way]:.2f}" for way in WAYS)
-          + f"; gains {gains['without']:+.2f} % (predicted {predicted:+.2f}), {gains['fused']:+.2f} % with the same messages", flush=True)
-    return {"gain_percent": round(gains["without"], 2), "predicted_percent": round(predicted, 2),
-            "same_messages_percent": round(gains["fused"], 2), "fused_messages": count,
-            "ms": {way: round(1e3 * seconds, 2) for way, seconds in medians.items()}}
+def report(name, times, plans, simulated=None):
+    """`times`: seconds by way and round. `plans`: by way, its period as the compiler says and how many messages have parts.
+    `simulated`: by way, seconds of a step as cs-run predicts them."""
+    result = {}
+    for policy in POLICIES:
+        without, with_parts = (policy, "false"), (policy, "true")
+        percent = statistics.median(gain(a, b) for a, b in zip(times[without], times[with_parts]))
+        medians = [1e3 * statistics.median(times[way]) for way in (without, with_parts)]
+        predicted = gain(plans[without][0], plans[with_parts][0])
+        by_run = f", simulated {gain(simulated[without], simulated[with_parts]):+.2f}" if simulated else ""
+        print(f"  {name:24} {policy:8}{medians[0]:9.2f} ms, with parts {medians[1]:9.2f}: {percent:+.2f} % (predicted {predicted:+.2f}{by_run}); "
+              f"{plans[with_parts][1]} messages have parts", flush=True)
+        result[policy] = {"gain_percent": round(percent, 2), "predicted_percent": round(predicted, 2),
+                          "ms": [round(ms, 2) for ms in medians], "fused": plans[with_parts][1]}
+        if simulated:
+            result[policy]["simulated_percent"] = round(gain(simulated[without], simulated[with_parts]), 2)
+    return result
 
 
 def emulated(name, rate, share, rounds, folder):
@@ -84,15 +81,14 @@ def emulated(name, rate, share, rounds, folder):
         cluster = _shaped.Cluster(network, folder)
         first = _shaped.compile_plan(folder, "first", program, RANKS, rate, "fifo")
         calibration, _ = cluster.calibrate(first.path, rate)
-        plans, periods = {}, []
-        for way, options in ("without", ""), ("with", "parts=true"):
-            plan = _shaped.compile_plan(folder, way, program, RANKS, rate, "solver", calibration, options=options)
-            plans[way] = plan.path
-            periods.append(plan.period_ns)
-        plans["fused"] = folder / "fused.plan"
-        count = whole(plan.schedule, plans["fused"])
-        times = in_turn(rounds, lambda way: _shaped.step_seconds(cluster.emulate(plans[way], STEPS)))
-    return report(f"{name}.{rate / 1e9:g}gbit.{share:g}", times, periods, count)
+        paths, plans = {}, {}
+        for policy, parts in WAYS:
+            plan = _shaped.compile_plan(folder, parts, program, RANKS, rate, policy, calibration, options=f"parts={parts}")
+            paths[policy, parts] = plan.path
+            plans[policy, parts] = plan.period_ns, len(PARTS.findall(plan.schedule.read_text()))
+        simulated = {way: _shaped.simulate(path, STEPS, calibration, folder) for way, path in paths.items()}
+        times = in_turn(rounds, lambda way: _shaped.step_seconds(cluster.emulate(paths[way], STEPS)))
+    return report(f"{name}.{rate / 1e9:g}gbit.{share:g}", times, plans, simulated)
 
 
 def trained(rate, steps, rounds, folder):
@@ -102,27 +98,24 @@ def trained(rate, steps, rounds, folder):
     job.train(first, "--profile", folder / "profile.json")
     job.run(first, "--calibrate", folder / "calibration.json")
     costs = " ".join(f"{what}={','.join(map(str, sorted(folder.glob(what + '*.json'))))}" for what in ("profile", "calibration"))
-    plans, periods = {}, []
-    for way, options in ("without", ""), ("with", "parts=true"):
-        plan, _, record = job.compile("solver", f"{costs} {options}")
-        plans[way] = plan.rename(folder / f"{way}.plan")
-        periods.append(int(PERIOD.search(record)[1]))
-    plans["fused"] = folder / "fused.plan"
-    count = whole(folder / "solver.mlir", plans["fused"])
+    paths, plans = {}, {}
+    for policy, parts in WAYS:
+        plan, _, record = job.compile(policy, f"{costs} parts={parts}")
+        paths[policy, parts] = plan.rename(folder / f"{policy}.{parts}.kept.plan")
+        plans[policy, parts] = (int(PERIOD.search(record)[1]), len(PARTS.findall((folder / f"{policy}.mlir").read_text())))
     seen = []
 
     def measure(way):
-        metrics, final = job.train(plans[way])
+        metrics, final = job.train(paths[way])
         seen.append(([step["loss"] for step in metrics["steps"]], final))
         if len(seen[0][0]) != steps or seen[-1] != seen[0]:
             sys.exit(f"part_release: {way}: losses or parameters differ from those of {WAYS[0]}")
         return metrics["summary"]["step_ms"] / 1e3
-    times = in_turn(rounds, measure)
-    return report(f"transformer.{rate / 1e6:g}mbit", times, periods, count)
+    return report(f"transformer.{rate / 1e6:g}mbit", in_turn(rounds, measure), plans)
 
 
 def predicted(arguments):
-    """By model, rate and workers: gains in the solver's model."""
+    """Of each policy: gains over models, rates and numbers of workers, in the solver's model."""
     data = "" if arguments.quick else os.environ.get("COMMSCHED_DATA", "")
     profiles = _shipped.profiles([_shipped.ROOT / "examples/profiles", *filter(None, [data])])
     if arguments.quick:
@@ -130,29 +123,27 @@ def predicted(arguments):
     rates, workers = ((10,), (2, 8)) if arguments.quick else ((1, 10, 40, 100), (2, 4, 16, 64))
 
     def one(case):
-        name, path, gbit, nodes = case
+        name, path, gbit, nodes, policy = case
         alpha = 30_000 if gbit <= 25 else 8_000
         with tempfile.TemporaryDirectory() as folder:
             folder = pathlib.Path(folder)
             (folder / "program.mlir").write_text(_shipped.program(path))
             (folder / "cluster.mlir").write_text(_shipped.cluster(nodes, gbit, alpha // 3, alpha - alpha // 3))
-            periods = []
-            for parts in "false", "true":
-                text = call(tool("cs-opt"), folder / "program.mlir",
-                            f"--cs-all-reduce-pipeline=cluster={folder / 'cluster.mlir'} parts={parts}")
-                periods.append(int(PERIOD.search(text)[1]))
-            return f"{name}.{gbit}gbit.{nodes}", gain(*periods), len(PARTS.findall(text))
-    cases = [(name, path, gbit, nodes) for name, path in profiles.items() for gbit in rates for nodes in workers]
+            periods = [int(PERIOD.search(call(tool("cs-opt"), folder / "program.mlir", f"--cs-all-reduce-pipeline=cluster={folder / 'cluster.mlir'} "
+                                              f"schedule={policy} parts={parts}"))[1]) for parts in ("false", "true")]
+            return policy, f"{name}.{gbit}gbit.{nodes}", gain(*periods)
+    cases = [(name, path, gbit, nodes, policy) for name, path in profiles.items() for gbit in rates for nodes in workers for policy in POLICIES]
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
         rows = list(pool.map(one, cases))
-    for nodes in workers:
-        of = [percent for name, percent, _ in rows if name.endswith(f".{nodes}")]
-        print(f"  predicted, {nodes:2} workers: median {statistics.median(of):+.2f} %, least {min(of):+.2f} %, most {max(of):+.2f} %")
-    for name, percent, count in sorted(rows, key=lambda row: -row[1])[:5]:
-        print(f"    {name:36}{percent:+.2f} %, {count} messages fused")
-    gains = [percent for _, percent, _ in rows]
-    return {"cases": len(rows), "median_percent": round(statistics.median(gains), 3), "most_percent": round(max(gains), 2),
-            "least_percent": round(min(gains), 2), "longer": sum(percent < -0.005 for percent in gains)}
+    result = {}
+    for policy in POLICIES:
+        of = sorted(((percent, name) for own, name, percent in rows if own == policy), reverse=True)
+        gains = [percent for percent, _ in of]
+        print(f"  predicted, {policy:8} {len(of)} cases: median {statistics.median(gains):+.2f} %, least {min(gains):+.2f} %; most: "
+              + ", ".join(f"{name} {percent:+.2f} %" for percent, name in of[:4]), flush=True)
+        result[policy] = {"cases": len(of), "median_percent": round(statistics.median(gains), 2), "most_percent": round(max(gains), 2),
+                          "least_percent": round(min(gains), 2), "above_1_percent": sum(percent > 1 for percent in gains)}
+    return result
 
 
 def main():
@@ -160,7 +151,7 @@ def main():
     parser.add_argument("--quick", action="store_true", help="two predicted models, ResNet-50 emulated, the Transformer at 250 Mbit/s; one round")
     parser.add_argument("--models", help=f"emulated, with commas (default {','.join(MODELS)}); none: nothing is emulated")
     parser.add_argument("--rates", default="1gbit", help="of emulated steps, with commas (default 1gbit)")
-    parser.add_argument("--shares", help="communication over compute, with commas (default 1,2)")
+    parser.add_argument("--shares", help="communication over compute, with commas (default 0.5,1)")
     parser.add_argument("--real", help="rates of the trained Transformer, with commas (default 500mbit,250mbit); none")
     parser.add_argument("--steps", type=int, default=20, help="of a run of real training (default 20)")
     parser.add_argument("--rounds", type=int, help="default 5; 1 with --quick")
@@ -184,19 +175,20 @@ def main():
     cases, real = {}, {}
     for name in chosen(options.models, "resnet50", ",".join(MODELS)):
         for rate in map(hosts.bits_per_second, options.rates.split(",")):
-            for share in map(float, chosen(options.shares, "1", "1,2")):
+            for share in map(float, chosen(options.shares, "0.5", "0.5,1")):
                 with tempfile.TemporaryDirectory() as folder:
                     cases[f"{name}.{rate / 1e9:g}gbit.{share:g}"] = emulated(name, rate, share, rounds, pathlib.Path(folder))
     for rate in map(hosts.bits_per_second, chosen(options.real, "250mbit", "500mbit,250mbit")):
         with tempfile.TemporaryDirectory() as folder:
             real[f"transformer.{rate / 1e6:g}mbit"] = trained(rate, options.steps, rounds, pathlib.Path(folder))
-    result = {"table": table, "emulated": cases, "real": real}
-    for key in ("gain_percent", "predicted_percent", "same_messages_percent"):
-        of = [case[key] for case in [*cases.values(), *real.values()]]
-        result[key] = round(statistics.median(of), 2) if of else table.get("median_percent") if key != "same_messages_percent" else None
+    result = {}
+    for policy, prefix in ("pace", ""), ("solver", "solver_"):
+        for key in "gain_percent", "predicted_percent":
+            of = [case[policy][key] for case in [*cases.values(), *real.values()]]
+            result[prefix + key] = round(statistics.median(of), 2) if of else None
     if real:
         result["bitwise_equal"] = True
-    print(json.dumps(result))
+    print(json.dumps({**result, "table": table, "emulated": cases, "real": real}))
     return 0
 
 

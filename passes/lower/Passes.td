@@ -69,7 +69,7 @@ def VerifyDistributed : Pass<"verify-distributed", "::mlir::ModuleOp"> {
     1. every future is awaited exactly once, on every path;
     2. a key names one communication of a function;
     3. any two nodes issue the collectives that they share in the same order,
-       with the same types, reductions, roots and groups (compares the functions
+       with the same types, reductions, roots, groups and parts (compares the functions
        of `--specialize-ranks`; without them nodes run the same function);
     4. every `cs.send` has its `cs.recv` of the same type, and the reverse;
     5. in every round of every `cs.exchange`, what a node sends is what its peer

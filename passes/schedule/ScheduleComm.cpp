@@ -144,7 +144,7 @@ private:
       makeApplicable(problem, step, messageBytes, schedule);
       return schedule;
     };
-    schedule::Solution solution = solve(problem.problem, options);
+    schedule::Solution solution = solve(problem, options);
     if (solution.schedule.order == schedule::programOrder(problem.problem))
       return cut(step, cluster, problem, std::move(solution));
     StepCommunications moved(step.function());
@@ -156,20 +156,28 @@ private:
     return cut(moved, cluster, problem, std::move(solution));
   }
 
-  /// With parts, not longer than the schedule without them: of those about as short the
-  /// solver takes one that is short with other costs too.
-  schedule::Solution solve(const schedule::Problem &problem,
-                           const schedule::SolverOptions &options) {
-    schedule::Solution solution = schedule::runPolicy(problem, policy.getValue(), options);
-    if (!schedule::hasTails(problem))
+  /// The solver takes, of schedules that are about as short, one that is short with other
+  /// costs too: with parts it may be longer than without. Then it is that, with parts or
+  /// without, whichever is shorter.
+  schedule::Solution solve(StepProblem &step, const schedule::SolverOptions &options) {
+    schedule::Solution solution =
+        schedule::runPolicy(step.problem, policy.getValue(), options);
+    if (!schedule::hasTails(step.problem))
       return solution;
-    schedule::Problem without = problem;
-    for (schedule::Communication &communication : without.communications)
+    const schedule::Problem problem = step.problem;
+    for (schedule::Communication &communication : step.problem.communications)
       communication.tail = 0;
-    schedule::Solution whole = schedule::runPolicy(without, policy.getValue(), options);
+    schedule::Solution without =
+        schedule::runPolicy(step.problem, policy.getValue(), options);
+    schedule::Solution whole = without;
     schedule::arrangePieces(problem, whole.schedule);
     whole.evaluation = schedule::evaluate(problem, whole.schedule);
-    return whole.evaluation.period < solution.evaluation.period ? whole : solution;
+    schedule::Solution &with =
+        whole.evaluation.period < solution.evaluation.period ? whole : solution;
+    if (without.evaluation.period < with.evaluation.period)
+      return without;
+    step.problem = problem;
+    return std::move(with);
   }
 
   /// Blocks of servers become the parts that the schedule sends.
@@ -201,7 +209,7 @@ private:
     if (wanted)
       keep(step, cluster, problem, solution);
     record(step.function(), cluster, problem, solution);
-    std::vector<StartRequest> requests = requestsOf(problem, solution.schedule, parts);
+    std::vector<StartRequest> requests = requestsOf(problem, solution.schedule, schedule::hasTails(problem.problem));
     // The step then ends with updates that wait, and the next one begins behind them.
     if (solution.schedule.barrier)
       for (cs::FragmentOp fragment : problem.late)
