@@ -97,7 +97,7 @@ class Plan:
 
 
 def compile_plan(folder, name, program, ranks, rate, policy, calibration=None, algorithm="ring", servers=0, options=""):
-    """A plan of the program by a policy of --schedule-comm. Around a ring a host sends to
+    """A plan of the program by a policy of --schedule-comm. `options`: more of the pipeline. Around a ring a host sends to
     one other, so that one queue orders everything on its link. By halving and doubling it
     sends to several, between which the network shares the link as it likes. With `servers`,
     these keep the parameters. A plan that is there already is taken as it is."""

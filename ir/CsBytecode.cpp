@@ -13,8 +13,8 @@ namespace {
 
 // Bytecode keeps no names of properties and operands: another version's ops would be
 // read as others. 2: properties of ops; 3: the threshold of cs.top_k; 4: groups;
-// 5: the step of cs.top_k; 6: rounded values of lists.
-constexpr uint64_t kBytecodeVersion = 6;
+// 5: the step of cs.top_k; 6: rounded values of lists; 7: the parts of cs.start, tails.
+constexpr uint64_t kBytecodeVersion = 7;
 
 struct CsVersion : DialectVersion {
   explicit CsVersion(uint64_t number) : number(number) {}

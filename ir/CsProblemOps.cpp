@@ -82,11 +82,12 @@ LogicalResult ProblemOp::verifyRegions() {
         communication.getOverheadNs() == first.getOverheadNs() &&
         communication.getLatencyNs() == first.getLatencyNs() &&
         communication.getAvoidableOverheadNs() == first.getAvoidableOverheadNs() &&
-        communication.getAvoidableLatencyNs() == first.getAvoidableLatencyNs())
+        communication.getAvoidableLatencyNs() == first.getAvoidableLatencyNs() &&
+        (communication.getTail() == 0) == (first.getTail() == 0))
       continue;
     InFlightDiagnostic diagnostic =
         communication.emitOpError()
-        << "must match links, overheads and latencies of \"" << first.getLabel()
+        << "must match links, overheads, latencies and whether there is a tail of \"" << first.getLabel()
         << "\", which is of the same kind";
     diagnostic.attachNote(first.getLoc()) << "which is here";
     return diagnostic;
@@ -174,6 +175,9 @@ LogicalResult ProblemCommunicationOp::verify() {
       if (value > all[index])
         return emitOpError() << "avoidable " << what << " of link " << index
                              << " must be at most " << all[index] << ", got: " << value;
+  if (auto tail = static_cast<int64_t>(getTail()); tail < 0 || tail > getStageBytes().back())
+    return emitOpError() << "tail must be 0 to " << getStageBytes().back()
+                         << " bytes, those of the last link, got: " << tail;
   for (auto [consumer, next] : llvm::zip_equal(getConsumers(), getNextStep()))
     for (Value producer : getProducers())
       if (!next && !isBefore(producer.getDefiningOp(), consumer.getDefiningOp()))

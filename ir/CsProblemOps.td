@@ -113,7 +113,9 @@ def Cs_ProblemCommunicationOp
     message may not cost in a run, as where a busy link hides it: bounds do not count it.
 
     Communications of one `kind` may share messages; they have links, overheads
-    and latencies in common. `indivisible`: only sent as a whole.
+    and latencies in common. `indivisible`: only sent as a whole. `tail`: so many bytes of
+    the last link's come last, and in them the tensors that share a message are complete one
+    after the other; without, all are at the end of the message.
     ```mlir
     %w0 = cs.problem.communication "w0" bytes 4096 from (%b0) to (%clip, next %f0)
         through (%up bytes 3072 overhead_ns 5 avoidable 4 latency_ns 20 update_ns 7, %down) kind 1 indivisible
@@ -126,14 +128,15 @@ def Cs_ProblemCommunicationOp
                        DenseI64ArrayAttr:$avoidable_overhead_ns,
                        DenseI64ArrayAttr:$avoidable_latency_ns,
                        DenseI64ArrayAttr:$update_ns,
-                       DefaultValuedAttr<I64Attr, "0">:$kind, UnitAttr:$indivisible);
+                       DefaultValuedAttr<I64Attr, "0">:$kind, UnitAttr:$indivisible,
+                       DefaultValuedAttr<I64Attr, "0">:$tail);
   let results = (outs NoneType:$arrived);
   let assemblyFormat = [{
     $label `bytes` $bytes `from` ` ` `(` $producers `)`
     `` custom<Consumers>($consumers, $next_step)
     `through` custom<Stages>(ref($bytes), $links, $stage_bytes, $overhead_ns, $latency_ns,
                              $avoidable_overhead_ns, $avoidable_latency_ns, $update_ns)
-    (`kind` $kind^)? (`indivisible` $indivisible^)? attr-dict
+    (`kind` $kind^)? (`indivisible` $indivisible^)? (`tail` $tail^)? attr-dict
   }];
   let hasVerifier = 1;
 }

@@ -11,6 +11,38 @@
 using namespace mlir;
 using namespace commsched::cs;
 
+/// Parts cover the message, which is received where it was sent from.
+static LogicalResult verifyParts(StartOp start) {
+  std::optional<ArrayRef<int64_t>> parts = start.getParts();
+  if (!parts)
+    return success();
+  Block &block = start.getBody().front();
+  if (!llvm::all_of(block.without_terminator(), llvm::IsaPred<AllReduceOp, ExchangeOp>) ||
+      start.getInputs().size() != 1)
+    return start.emitOpError("parts need an all_reduce");
+  uint64_t chunks = 1;
+  for (auto exchange : block.getOps<ExchangeOp>()) {
+    if (chunks > 1 && exchange.getChunks() > 1 && exchange.getChunks() != chunks)
+      return exchange.emitOpError() << "of a message with parts must have 1 or " << chunks
+                                    << " chunks, got: " << exchange.getChunks();
+    chunks = std::max(chunks, exchange.getChunks());
+  }
+  int64_t elements = start.getFuture().getType().getValue().getTensor().getNumElements();
+  int64_t sum = 0;
+  for (int64_t part : *parts) {
+    if (part < 1)
+      return start.emitOpError() << "parts must have elements, got: " << part;
+    if (llvm::AddOverflow(sum, part, sum))
+      return start.emitOpError("has more elements in parts than can be counted");
+  }
+  if (parts->size() < 2)
+    return start.emitOpError() << "needs at least 2 parts, got: " << parts->size();
+  if (sum != elements)
+    return start.emitOpError() << "parts must have the " << elements
+                               << " elements of the message, got: " << sum;
+  return success();
+}
+
 LogicalResult StartOp::verify() {
   if (getKey().empty())
     return emitOpError("needs a key");
@@ -47,6 +79,8 @@ LogicalResult StartOp::verify() {
   if (getGatherPriority() &&
       llvm::none_of(block, llvm::IsaPred<AllReduceOp, ExchangeOp>))
     return emitOpError("gather_priority needs an all_reduce");
+  if (failed(verifyParts(*this)))
+    return failure();
   for (auto send : block.getOps<SendOp>())
     if (last.getOperand(0) != send.getValue())
       return emitOpError("of a send must give back what it sends");

@@ -15,7 +15,9 @@ def Cs_StartOp : Cs_CommOp<"start", [IsolatedFromAbove, SingleBlock, AttrSizedOp
     and `cs.unshard` that it was expanded into, or one `cs.copy`, for a copy
     engine. `after`: what must have completed before. `priority`: smaller is more urgent.
     `gather_priority`: that of the half of an all_reduce that distributes the sums,
-    if it is another.
+    if it is another. `parts`: so many elements of the message each, from its front, are
+    cut into the chunks of the exchanges by themselves, and are read as soon as they are
+    final, while the rest is still on its way; without, all waits for all.
 
     ```mlir
     %f = cs.start "w" priority 3 (%g) : (!cs.placed<tensor<8xf32>, device 0>)
@@ -29,11 +31,12 @@ def Cs_StartOp : Cs_CommOp<"start", [IsolatedFromAbove, SingleBlock, AttrSizedOp
   let arguments = (ins StrAttr:$key, Variadic<Cs_PlacedType>:$inputs,
                        Variadic<Cs_FutureType>:$after,
                        DefaultValuedAttr<I64Attr, "0">:$priority,
-                       OptionalAttr<I64Attr>:$gather_priority);
+                       OptionalAttr<I64Attr>:$gather_priority,
+                       OptionalAttr<DenseI64ArrayAttr>:$parts);
   let results = (outs Cs_FutureType:$future);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
-    $key (`priority` $priority^)? (`gather_priority` $gather_priority^)? ` ` `(` $inputs `)` (`after` ` ` `(` $after^ `:` qualified(type($after)) `)`)? `:`
+    $key (`priority` $priority^)? (`gather_priority` $gather_priority^)? (`parts` $parts^)? ` ` `(` $inputs `)` (`after` ` ` `(` $after^ `:` qualified(type($after)) `)`)? `:`
     functional-type($inputs, $future) attr-dict-with-keyword `` custom<IsolatedBody>($body)
   }];
   let hasVerifier = 1;

@@ -104,6 +104,9 @@ static void addSchedule(OpPassManager &manager, const Options &options) {
     cutBlocks = options.slice;
     cutAs = options.cutAs;
   }
+  bool parts = false;
+  if constexpr (requires { options.parts; })
+    parts = options.parts;
   manager.addPass(createScheduleComm(
       {.policy = options.schedule,
        .algorithm = options.algorithm,
@@ -114,6 +117,7 @@ static void addSchedule(OpPassManager &manager, const Options &options) {
        .cutBlocks = cutBlocks,
        .turns = isBounded,
        .cutAs = cutAs,
+       .parts = parts,
        .bucketBytes = options.bucketBytes,
        .firstBucketBytes = options.firstBucketBytes}));
 }

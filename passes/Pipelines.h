@@ -161,6 +161,10 @@ struct AllReducePipelineOptions
       described("share norms that every node would compute among the nodes, "
                 "where it pays: see --spread-sums",
                 false)};
+  Option<bool> parts{
+      *this, "parts",
+      described("read what shares a message as soon as it is there: see --schedule-comm",
+                false)};
   Option<bool> hierarchical{
       *this, "hierarchical",
       described("all-reduce large gradients by all devices of a node, a shard on "

@@ -17,12 +17,14 @@ namespace {
 struct Signature {
   StringRef name;
   bool expanded;
-  Attribute reduction, root, group;
+  Attribute reduction, root, group, parts;
   Type from, to;
 
   explicit Signature(const Communication &communication) {
     Operation *inner = communication.inner;
     expanded = !inner;
+    if (auto start = dyn_cast<StartOp>(communication.op))
+      parts = start.getPartsAttr();
     if (inner) {
       name = inner->getName().stripDialect();
       reduction = inner->getAttr("reduction");
@@ -50,7 +52,7 @@ bool Communication::agrees(const Communication &other) const {
   Signature a(*this), b(other);
   return a.name == b.name && a.expanded == b.expanded &&
          a.reduction == b.reduction && a.root == b.root && a.group == b.group &&
-         a.from == b.from && a.to == b.to;
+         a.parts == b.parts && a.from == b.from && a.to == b.to;
 }
 
 std::string Communication::describe() const {
@@ -66,6 +68,10 @@ std::string Communication::describe() const {
     os << " with root " << root.getInt();
   if (signature.group)
     os << " in " << signature.group;
+  if (auto parts = dyn_cast_or_null<DenseI64ArrayAttr>(signature.parts)) {
+    os << " in parts of ";
+    llvm::interleaveComma(parts.asArrayRef(), os);
+  }
   os << " of " << signature.from;
   if (signature.to != signature.from)
     os << " to " << signature.to;

@@ -69,7 +69,7 @@ def VerifyDistributed : Pass<"verify-distributed", "::mlir::ModuleOp"> {
     1. every future is awaited exactly once, on every path;
     2. a key names one communication of a function;
     3. any two nodes issue the collectives that they share in the same order,
-       with the same types, reductions, roots and groups (compares the functions
+       with the same types, reductions, roots, groups and parts (compares the functions
        of `--specialize-ranks`; without them nodes run the same function);
     4. every `cs.send` has its `cs.recv` of the same type, and the reverse;
     5. in every round of every `cs.exchange`, what a node sends is what its peer
@@ -84,7 +84,8 @@ def VerifyDistributed : Pass<"verify-distributed", "::mlir::ModuleOp"> {
        from all of them, and what they receive from it is published there, with
        the same types; every server has one function, and every row of a
        parameter is on one server;
-    9. nobody waits in a circle, even if every await blocks its node; a trainer
+    9. nobody waits in a circle, even if every await blocks its node, for all of a
+       message that may be read by `parts`; a trainer
        that waits for a value of a server waits for all trainers to send what it
        is made of (in the asynchronous modes, to have sent its own).
 

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 // Builds the graph of what waits for what on all ranks, as if every await
-// blocked its rank: then no execution that does less waiting can hang.
+// blocked its rank: then no execution that does less waiting can hang. To wait for a
+// part of a message is less: it is there when all of it is, at the latest.
 //
 // Nodes: the events of every rank, and for every collective of a role its
 // completion. Waits: an event waits for the one before it on its rank; a

@@ -105,7 +105,8 @@ cs::StartOp Overlapper::createStart(OpBuilder &builder, Location loc,
                                     cs::PlacedType to, int64_t priority) {
   auto start = cs::StartOp::create(
       builder, loc, cs::FutureType::get(func.getContext(), to), key, value,
-      /*after=*/ValueRange(), priority, /*gather_priority=*/IntegerAttr());
+      /*after=*/ValueRange(), priority, /*gather_priority=*/IntegerAttr(),
+      /*parts=*/DenseI64ArrayAttr());
   OpBuilder::InsertionGuard guard(builder);
   Block *body = builder.createBlock(&start.getBody());
   Value inner = body->addArgument(value.getType(), loc);

@@ -108,10 +108,12 @@ bool sharesMemory(const plan::Function &function, const plan::Run &run) {
   return false;
 }
 
-/// Two steps of a function: instruction i of step s is node s * n + i. All edges
-/// lead to larger numbers.
+/// Two steps of a function, each with n nodes: an instruction is one, when it is
+/// complete, behind one for each of its parts, when that is there. All edges lead to
+/// larger numbers.
 struct Unrolled {
   unsigned n = 0;
+  std::vector<unsigned> instruction;                 // by node of a step
   std::vector<llvm::SmallVector<unsigned, 4>> after; // by node
   std::vector<int> stream;                           // device, -1: in no order of its own
 };
@@ -184,23 +186,41 @@ std::optional<Pair> findUnordered(const Unrolled &steps, std::vector<Pair> &pair
 } // namespace
 
 std::string checkOrder(const plan::Function &function) {
-  unsigned n = function.instructions_size();
-  Unrolled steps{n, {}, {}};
+  Unrolled steps;
+  std::vector<unsigned> nodeOf; // by instruction: when it is complete
+  for (int i = 0; i < function.instructions_size(); ++i) {
+    int parts = function.instructions(i).communicate().part_bytes_size();
+    steps.instruction.insert(steps.instruction.end(), parts + 1, i);
+    nodeOf.push_back(steps.instruction.size() - 1);
+  }
+  unsigned n = steps.n = steps.instruction.size();
   steps.after.resize(2 * n);
   std::map<unsigned, unsigned> lastOnStream; // of a device
   for (unsigned v = 0; v < 2 * n; ++v) {
-    const plan::Instruction &instruction = function.instructions(v % n);
+    const plan::Instruction &instruction = function.instructions(steps.instruction[v % n]);
     unsigned step = v / n;
     if (instruction.has_run() && sharesMemory(function, instruction.run()))
       return "instruction \"" + instruction.name() + "\" writes memory of its own operands";
     for (const plan::Dependence &dependence : instruction.dependences()) {
       if (dependence.distance() > step)
         continue;
-      unsigned from = (step - dependence.distance()) * n + dependence.instruction();
+      unsigned from = (step - dependence.distance()) * n + nodeOf[dependence.instruction()];
+      if (dependence.has_part()) {
+        int parts = function.instructions(dependence.instruction()).communicate().part_bytes_size();
+        if (dependence.part() >= static_cast<unsigned>(parts))
+          return "instruction \"" + instruction.name() + "\" waits for part " +
+                 std::to_string(dependence.part()) + " of " + std::to_string(parts);
+        from = from - parts + dependence.part();
+      }
       if (from >= v)
         return "instruction \"" + instruction.name() + "\" depends on one behind it";
       steps.after[v].push_back(from);
     }
+    // All of it is complete when its parts are.
+    if (unsigned parts = instruction.communicate().part_bytes_size();
+        v % n == nodeOf[steps.instruction[v % n]])
+      for (unsigned part = v - parts; part < v; ++part)
+        steps.after[v].push_back(part);
     steps.stream.push_back(inTurn(instruction) ? static_cast<int>(instruction.device()) : -1);
     if (inTurn(instruction)) {
       auto [last, first] = lastOnStream.try_emplace(instruction.device(), v);
@@ -217,9 +237,11 @@ std::string checkOrder(const plan::Function &function) {
   // By memory: the arena, and both copies of each slot.
   std::map<std::pair<unsigned, unsigned>, std::vector<MemoryAccess>> memories;
   for (unsigned v = 0; v < 2 * n; ++v) {
-    const plan::Instruction &instruction = function.instructions(v % n);
+    const plan::Instruction &instruction = function.instructions(steps.instruction[v % n]);
     unsigned step = v / n;
     Touched touched = touchedBy(instruction);
+    unsigned complete = step * n + nodeOf[steps.instruction[v % n]];
+    int parts = instruction.communicate().part_bytes_size();
     for (bool writes : {false, true})
       for (unsigned buffer : writes ? touched.writes : touched.reads) {
         MemoryRange range = rangeOf(function, buffer);
@@ -232,16 +254,28 @@ std::string checkOrder(const plan::Function &function) {
           copy = rewritten.count(range.index) ? step % 2 : 0;
         else if (range.kind == MemoryRange::SlotNext)
           copy = (step + 1) % 2;
-        memories[{copy, range.index}].push_back({range.begin, range.end, v, writes});
+        bool ofMessage = parts > 0 && writes && buffer == instruction.communicate().buffer();
+        // A part is written until it is there, and may be sent until all is complete.
+        if (v != complete) {
+          if (!ofMessage)
+            continue;
+          for (unsigned part = complete - parts; part < v; ++part)
+            range.begin += instruction.communicate().part_bytes(part - (complete - parts));
+          range.end =
+              range.begin + instruction.communicate().part_bytes(v - (complete - parts));
+        }
+        memories[{copy, range.index}].push_back(
+            {range.begin, range.end, v, writes && (v != complete || !ofMessage)});
       }
   }
   std::vector<Pair> pairs;
   for (auto &[memory, accesses] : memories)
     findConflicts(steps, accesses, pairs);
   if (std::optional<Pair> pair = findUnordered(steps, pairs))
-    return "instruction \"" + function.instructions(pair->second % n).name() + "\"" +
+    return "instruction \"" + function.instructions(steps.instruction[pair->second % n]).name() +
+           "\"" +
            (pair->second >= n ? " of the next step" : "") + " does not wait for \"" +
-           function.instructions(pair->first).name() +
+           function.instructions(steps.instruction[pair->first]).name() +
            "\", though both touch the same memory and one writes it";
   return "";
 }

@@ -36,6 +36,7 @@ struct PlanContext {
   bool usesLists = false;    // pushes of lists
   double checkSeconds = 0;   // of checks of memory
   bool usesWorkerIndex = false;
+  bool usesParts = false;                      // of messages, released one by one
   std::map<std::string, unsigned> groups = {}; // by name
   /// (function, instruction) -> index in the compiler, of every Run.
   std::vector<std::array<unsigned, 3>> runs = {};

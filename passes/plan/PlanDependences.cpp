@@ -64,8 +64,10 @@ struct Cells {
       llvm::sort(list);
       list.erase(llvm::unique(list), list.end());
       root.insert(root.end(), list.size() - 1, b);
-      for (size_t i = 0; i + 1 < list.size(); ++i)
+      for (size_t i = 0; i + 1 < list.size(); ++i) {
         of[b].push_back(root.size() - (list.size() - 1) + i);
+        bytes.push_back({list[i], list[i + 1]});
+      }
     }
     for (int b = 0; b < function.buffers_size(); ++b) {
       if (function.buffers(b).kind() != plan::Buffer::PART)
@@ -79,8 +81,19 @@ struct Cells {
     }
   }
 
-  std::vector<llvm::SmallVector<unsigned, 1>> of; // of a buffer
-  std::vector<unsigned> root;                     // buffer of a cell
+  std::vector<llvm::SmallVector<unsigned, 1>> of;   // of a buffer
+  std::vector<unsigned> root;                       // buffer of a cell
+  std::vector<std::pair<uint64_t, uint64_t>> bytes; // of the root, of a cell
+};
+
+/// An instruction that is waited for, or a part of one.
+struct Awaited {
+  static constexpr int kWhole = -1;
+  unsigned instruction;
+  int part = kWhole;
+  auto key() const { return std::pair(instruction, part); } // the whole first
+  bool operator<(const Awaited &other) const { return key() < other.key(); }
+  bool operator==(const Awaited &other) const { return key() == other.key(); }
 };
 
 class DependenceBuilder {
@@ -96,10 +109,12 @@ public:
     acrossSteps();
     for (size_t i = 0; i < edges.size(); ++i) {
       llvm::sort(edges[i]);
-      for (auto [distance, from] : edges[i]) {
+      for (const auto &[distance, from] : edges[i]) {
         plan::Dependence *d = function.mutable_instructions(i)->add_dependences();
-        d->set_instruction(from);
+        d->set_instruction(from.instruction);
         d->set_distance(distance);
+        if (from.part != Awaited::kWhole)
+          d->set_part(from.part);
       }
     }
   }
@@ -110,10 +125,31 @@ private:
     return accesses[a].stream && accesses[b].stream && device(a) == device(b);
   }
 
-  void add(unsigned to, unsigned from, unsigned distance) {
-    std::pair<unsigned, unsigned> edge{distance, from};
+  void add(unsigned to, Awaited from, unsigned distance) {
+    std::pair<unsigned, Awaited> edge{distance, from};
     if (!llvm::is_contained(edges[to], edge))
       edges[to].push_back(edge);
+  }
+
+  bool hasParts(int instruction) const {
+    return instruction >= 0 &&
+           function.instructions(instruction).communicate().part_bytes_size() > 0;
+  }
+
+  /// What a reader of the cell waits for, of who wrote it last.
+  void addReadOf(unsigned cell, unsigned writer, llvm::SmallVectorImpl<Awaited> &from) const {
+    const plan::Communicate &communicate = function.instructions(writer).communicate();
+    if (communicate.part_bytes_size() == 0)
+      return from.push_back({writer});
+    const plan::Buffer &buffer = function.buffers(communicate.buffer());
+    auto [begin, end] = cells.bytes[cell];
+    uint64_t at = buffer.kind() == plan::Buffer::PART ? buffer.offset() : 0;
+    for (int part = 0; part < communicate.part_bytes_size(); ++part) {
+      uint64_t next = at + communicate.part_bytes(part);
+      if (begin < next && at < end)
+        from.push_back({writer, part});
+      at = next;
+    }
   }
 
   void withinStep() {
@@ -121,26 +157,30 @@ private:
     std::vector<llvm::SmallVector<unsigned, 2>> readers(cells.root.size());
     // The first instruction on a device's stream that waits for another: those
     // behind it need not.
-    std::map<std::pair<unsigned, unsigned>, bool> streamWaited;
+    std::map<std::pair<unsigned, Awaited>, bool> streamWaited;
     for (unsigned i = 0; i < accesses.size(); ++i) {
-      llvm::SmallVector<unsigned, 8> from(accesses[i].after.begin(),
-                                          accesses[i].after.end());
-      for (unsigned buffer : accesses[i].reads)
-        if (lastWriter[buffer] >= 0)
-          from.push_back(lastWriter[buffer]);
-      for (unsigned buffer : accesses[i].writes) {
-        llvm::append_range(from, readers[buffer]);
-        if (readers[buffer].empty() && lastWriter[buffer] >= 0)
-          from.push_back(lastWriter[buffer]);
+      llvm::SmallVector<Awaited, 8> from;
+      for (unsigned after : accesses[i].after)
+        from.push_back({after});
+      for (unsigned cell : accesses[i].reads)
+        if (lastWriter[cell] >= 0)
+          addReadOf(cell, lastWriter[cell], from);
+      for (unsigned cell : accesses[i].writes) {
+        for (unsigned reader : readers[cell])
+          from.push_back({reader});
+        // Who has read a part of a message need not have waited for all of it.
+        if (lastWriter[cell] >= 0 && (readers[cell].empty() || hasParts(lastWriter[cell])))
+          from.push_back({static_cast<unsigned>(lastWriter[cell])});
       }
       llvm::sort(from);
       from.erase(llvm::unique(from), from.end());
       // Of several on one stream the last is enough.
       std::map<unsigned, unsigned> lastOnStream;
-      for (unsigned f : from)
-        if (f != i && accesses[f].stream)
-          lastOnStream[device(f)] = f;
-      for (unsigned f : from) {
+      for (Awaited f : from)
+        if (f.instruction != i && accesses[f.instruction].stream)
+          lastOnStream[device(f.instruction)] = f.instruction;
+      for (Awaited awaited : from) {
+        unsigned f = awaited.instruction;
         if (f == i)
           continue;
         if (accesses[f].stream || afterStream[f])
@@ -148,11 +188,15 @@ private:
         if (sameStream(f, i) ||
             (accesses[f].stream && lastOnStream[device(f)] != f))
           continue;
-        if (accesses[i].stream && streamWaited[{device(i), f}])
+        // The whole has its parts.
+        if (awaited.part != Awaited::kWhole && llvm::is_contained(from, Awaited{f}))
+          continue;
+        if (accesses[i].stream && (streamWaited[{device(i), {f}}] ||
+                                   streamWaited[{device(i), awaited}]))
           continue;
         if (accesses[i].stream)
-          streamWaited[{device(i), f}] = true;
-        add(i, f, 0);
+          streamWaited[{device(i), awaited}] = true;
+        add(i, awaited, 0);
       }
       for (unsigned buffer : accesses[i].reads)
         readers[buffer].push_back(i);
@@ -178,7 +222,7 @@ private:
         continue;
       if (accesses[f].stream && lastOnStream[device(f)] != f)
         continue;
-      add(to, f, 1);
+      add(to, {f}, 1);
     }
   }
 
@@ -198,7 +242,7 @@ private:
     std::vector<Uses> uses(cells.root.size());
     for (unsigned i = 0; i < accesses.size(); ++i) {
       for (unsigned from : accesses[i].afterPrevious)
-        add(i, from, 1);
+        add(i, {from}, 1);
       for (unsigned c : accesses[i].reads)
         uses[c].readers.push_back(i);
       for (unsigned c : accesses[i].writes) {
@@ -223,10 +267,10 @@ private:
       const Uses &own = uses[c];
       if (buffer.kind() != plan::Buffer::ARENA || own.firstWriter < 0)
         continue;
-      addPrevious(own.firstWriter,
-                  own.readers.empty()
-                      ? llvm::ArrayRef<unsigned>(own.lastWriter)
-                      : llvm::ArrayRef<unsigned>(own.readers));
+      llvm::SmallVector<unsigned, 4> previous(own.readers);
+      if (previous.empty() || hasParts(own.lastWriter))
+        previous.push_back(own.lastWriter);
+      addPrevious(own.firstWriter, previous);
     }
     for (auto &[slot, list] : next)
       for (unsigned c : list)
@@ -248,11 +292,11 @@ private:
         continue;
       if (accesses[reader].stream)
         waited[device(reader)] = true;
-      add(reader, last, 1);
+      add(reader, {last}, 1);
     }
     // ... and the copy that step t - 1 read is written in step t.
     llvm::append_range(previous, readers);
-    if (previous.empty())
+    if (previous.empty() || hasParts(static_cast<int>(last)))
       previous.push_back(last);
     llvm::sort(previous);
     previous.erase(llvm::unique(previous), previous.end());
@@ -262,7 +306,7 @@ private:
   plan::Function &function;
   const Cells &cells;
   const std::vector<Access> &accesses;
-  std::vector<llvm::SmallVector<std::pair<unsigned, unsigned>, 4>> edges;
+  std::vector<llvm::SmallVector<std::pair<unsigned, Awaited>, 4>> edges;
   // Waits in this step, through others, for something on a stream.
   std::vector<bool> afterStream;
 };

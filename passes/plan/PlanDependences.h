@@ -27,7 +27,9 @@ struct Access {
   bool stream = false;
 };
 
-/// Fills Instruction.dependences. `accesses` has one entry per instruction.
+/// Fills Instruction.dependences. `accesses` has one entry per instruction. Who reads
+/// what a Communicate with parts has written in this step waits for those parts alone;
+/// who writes there waits for all of it.
 void addDependences(plan::Function &function, const std::vector<Access> &accesses);
 
 /// Gives ARENA buffers their offsets and sets arena_bytes. A buffer that only

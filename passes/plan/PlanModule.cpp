@@ -297,6 +297,8 @@ LogicalResult exportPlan(ModuleOp module, const CodeOptions &options,
     need(plan::FEATURE_GROUPS);
   if (!context.roles.empty())
     need(plan::FEATURE_ROLES);
+  if (context.usesParts)
+    need(plan::FEATURE_PARTS);
   plan.set_required_features(features);
 
   statistics.checkSeconds += context.checkSeconds;

@@ -105,6 +105,12 @@ LogicalResult FunctionBuilder::addStart(cs::StartOp op) {
     access.writes.push_back(result);
   }
   buffers[op.getFuture()] = result;
+  if (std::optional<ArrayRef<int64_t>> parts = op.getParts(); parts && !exchanges.empty()) {
+    context.usesParts = true;
+    int64_t bytes = tensorBytes(out.buffers(working).type()) / type.getNumElements();
+    for (int64_t part : *parts)
+      communicate->add_part_bytes(part * bytes);
+  }
   for (cs::ExchangeOp exchange : exchanges)
     if (failed(buildPhase(exchange, *communicate->add_phases())))
       return failure();

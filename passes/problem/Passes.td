@@ -18,6 +18,8 @@ def ExtractProblem : Pass<"extract-problem", "::mlir::ModuleOp"> {
   let options = [
     CsOption<"algorithm", "algorithm", "std::string", "\"auto\"",
              "that of --expand-collectives, for what collectives cost: auto, ring or halving-doubling">,
+    CsOption<"parts", "parts", "bool", "false",
+             "whether what shares a message is read as soon as it is there: see --schedule-comm">,
     CsOption<"file", "file", "std::string", "",
              "write the problem to this file (-: standard output) instead of into the module">,
   ];

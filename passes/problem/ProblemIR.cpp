@@ -69,6 +69,7 @@ schedule::Communication readCommunication(cs::ProblemCommunicationOp op,
         {parts.indexOf(link), bytes, overhead, latency, update, less, earlier});
   communication.divisible = !op.getIndivisible();
   communication.kind = static_cast<unsigned>(op.getKind());
+  communication.tail = static_cast<int64_t>(op.getTail());
   return communication;
 }
 
@@ -103,7 +104,8 @@ writeCommunication(OpBuilder &builder, Location location,
       builder.getDenseI64ArrayAttr(less), builder.getDenseI64ArrayAttr(earlier),
       builder.getDenseI64ArrayAttr(updates),
       builder.getI64IntegerAttr(communication.kind),
-      communication.divisible ? UnitAttr() : builder.getUnitAttr());
+      communication.divisible ? UnitAttr() : builder.getUnitAttr(),
+      builder.getI64IntegerAttr(communication.tail));
 }
 
 /// Each where its producers are done, if those before it are written by then.

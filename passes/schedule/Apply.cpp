@@ -4,6 +4,7 @@
 #include "passes/schedule/Apply.h"
 
 #include "passes/schedule/StepCosts.h"
+#include "passes/schedule/solver/Arrivals.h"
 #include "passes/schedule/solver/Chains.h"
 #include "passes/schedule/solver/Order.h"
 #include "passes/schedule/solver/Timeline.h"
@@ -130,6 +131,7 @@ void commsched::makeApplicable(const StepProblem &step,
   sortByStart(step, communications, messages);
   schedule.messages = std::move(messages);
   setCredit(step, creditOf(step, schedule), schedule);
+  schedule::arrangePieces(step.problem, schedule);
 }
 
 /// Those of the stages between nodes.
@@ -267,7 +269,8 @@ schedule::Schedule commsched::inParts(const StepProblem &step,
 }
 
 std::vector<StartRequest> commsched::requestsOf(const StepProblem &step,
-                                                const schedule::Schedule &schedule) {
+                                                const schedule::Schedule &schedule,
+                                                bool parts) {
   std::vector<std::vector<int64_t>> ranks = ranksOf(step, schedule);
   std::vector<std::string> keys = keysOf(step, schedule);
   std::vector<StartRequest> requests;
@@ -276,6 +279,7 @@ std::vector<StartRequest> commsched::requestsOf(const StepProblem &step,
     request.key = keys[i];
     request.whole = isWhole(step, message);
     request.priority = ranks[i].front();
+    request.byPart = parts;
     for (const Piece &piece : message.pieces) {
       Operation *op = step.parts[piece.communication].op;
       int64_t width = 1;

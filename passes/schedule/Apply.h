@@ -16,7 +16,8 @@ namespace commsched {
 /// Messages that the program can hold: chains (Chains.h), of whole elements, and none
 /// that is used before all of it has been made. All-reduces of more than `most` bytes
 /// are divided, between tensors or at cache lines; 0: any are allowed. They are in the
-/// order of their starts, and all links have the one credit that is recorded.
+/// order of their starts, what they have in that of arrangePieces(), and all links have the one
+/// credit that is recorded.
 void makeApplicable(const StepProblem &step,
                     const StepCommunications &communications, int64_t most,
                     schedule::Schedule &schedule);
@@ -49,8 +50,9 @@ schedule::Schedule inParts(const StepProblem &step, schedule::Schedule schedule,
                            const std::vector<std::string> &keys,
                            StepProblem &parts);
 
+/// `parts`: those of a message are read one by one.
 std::vector<StartRequest> requestsOf(const StepProblem &step,
-                                     const schedule::Schedule &schedule);
+                                     const schedule::Schedule &schedule, bool parts = false);
 
 /// Numbers the requests, which are requestsOf(): a message sooner on its link has a smaller
 /// turn, where the schedule runs as its problem says and repeats itself.

@@ -110,5 +110,6 @@ void DeviceCopies::addTo(StepProblem &step) const {
     part.lastStage = static_cast<unsigned>(communication.stages.size());
     communication.stages.insert(communication.stages.begin(), in);
     communication.stages.push_back({all, after.lookup(part.pull ? part.pull : part.op), 0, 0});
+    communication.tail = 0; // a copy is of all of a message
   }
 }

@@ -64,6 +64,9 @@ def ScheduleComm : Pass<"schedule-comm", "::mlir::ModuleOp"> {
     CsOption<"cutAs", "cut-as", "std::string", "\"\"",
              "the policy whose schedule says how blocks are cut, so that plans of several "
              "policies have the same ones; empty: that of `policy`">,
+    CsOption<"parts", "parts", "bool", "false",
+             "whether what shares a message is read as soon as it is there, and not when all "
+             "of the message is">,
     CsOption<"bucketBytes", "bucket-bytes", "int64_t", "26214400",
              "of fixed-buckets: bytes at which a bucket is closed">,
     CsOption<"firstBucketBytes", "first-bucket-bytes", "int64_t", "1048576",

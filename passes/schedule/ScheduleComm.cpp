@@ -10,6 +10,7 @@
 #include "passes/schedule/MoveFragments.h"
 #include "passes/schedule/ScheduleRemarks.h"
 #include "passes/schedule/ScheduledSteps.h"
+#include "passes/schedule/solver/Arrivals.h"
 #include "passes/schedule/solver/Policy.h"
 
 #include <cmath>
@@ -136,10 +137,10 @@ private:
   LogicalResult startInParts(func::FuncOp func, bool cuts) {
     if (cuts && failed(cutWithoutSchedule(func)))
       return failure();
-    StepCommunications parts(func);
-    if (failed(parts.analyze()))
+    StepCommunications cutStep(func);
+    if (failed(cutStep.analyze()))
       return failure();
-    startByPriority(parts);
+    startByPriority(cutStep);
     return success();
   }
 
@@ -158,7 +159,7 @@ private:
     size_t size = step.function().front().getOperations().size();
     if (size > static_cast<size_t>(sizeLimit))
       return "the step has more than " + std::to_string(sizeLimit) + " ops";
-    StepProblem problem = buildStepProblem(step, cluster, algorithm, cuts);
+    StepProblem problem = buildStepProblem(step, cluster, algorithm, cuts, parts);
     if (reorder)
       problem.problem.memoryLimit = memoryLimit;
     if (std::optional<std::string> error = schedule::check(problem.problem))
@@ -171,8 +172,7 @@ private:
       makeApplicable(problem, step, messageBytes, schedule);
       return schedule;
     };
-    schedule::Solution solution =
-        schedule::runPolicy(problem.problem, policy.getValue(), options);
+    schedule::Solution solution = solve(problem, options);
     takeBestAsWritten(problem, solution);
     if (solution.schedule.order == schedule::programOrder(problem.problem))
       return cut(step, cluster, problem, std::move(solution), then);
@@ -200,6 +200,30 @@ private:
       }
   }
 
+  /// The solver takes, of schedules that are about as short, one that is short with other
+  /// costs too: with parts it may be longer than without. Then it is that, with parts or
+  /// without, whichever is shorter.
+  schedule::Solution solve(StepProblem &step, const schedule::SolverOptions &options) {
+    schedule::Solution solution =
+        schedule::runPolicy(step.problem, policy.getValue(), options);
+    if (!schedule::hasTails(step.problem))
+      return solution;
+    const schedule::Problem problem = step.problem;
+    for (schedule::Communication &communication : step.problem.communications)
+      communication.tail = 0;
+    schedule::Solution without =
+        schedule::runPolicy(step.problem, policy.getValue(), options);
+    schedule::Solution whole = without;
+    schedule::arrangePieces(problem, whole.schedule);
+    whole.evaluation = schedule::evaluate(problem, whole.schedule);
+    schedule::Solution &with =
+        whole.evaluation.period < solution.evaluation.period ? whole : solution;
+    if (without.evaluation.period < with.evaluation.period)
+      return without;
+    step.problem = problem;
+    return std::move(with);
+  }
+
   /// Blocks of servers become the parts that the schedule sends.
   std::string cut(const StepCommunications &step, cs::ClusterOp cluster,
                   const StepProblem &problem, schedule::Solution solution, Then then) {
@@ -210,13 +234,13 @@ private:
     commsched::cutBlocks(cuts);
     if (then == Then::nothing)
       return "";
-    StepCommunications parts(step.function());
-    if (failed(parts.analyze()))
+    StepCommunications cutStep(step.function());
+    if (failed(cutStep.analyze()))
       return "blocks cannot be cut as the solver wants";
     StepProblem after =
-        buildStepProblem(parts, cluster, algorithm, /*cutBlocks=*/false);
+        buildStepProblem(cutStep, cluster, algorithm, /*cutBlocks=*/false, parts);
     solution.schedule = inParts(problem, std::move(solution.schedule), keys, after);
-    return apply(parts, cluster, after, std::move(solution));
+    return apply(cutStep, cluster, after, std::move(solution));
   }
 
   std::string apply(const StepCommunications &step, cs::ClusterOp cluster,
@@ -232,7 +256,8 @@ private:
     if (wanted)
       keep(step, cluster, problem, solution);
     record(step.function(), problem, solution);
-    std::vector<StartRequest> requests = requestsOf(problem, solution.schedule);
+    std::vector<StartRequest> requests =
+        requestsOf(problem, solution.schedule, schedule::hasTails(problem.problem));
     if (turns)
       addTurns(problem, solution.schedule, requests);
     // The step then ends with updates that wait, and the next one begins behind them.
@@ -252,7 +277,7 @@ private:
     auto twice = cast<cs::ClusterOp>(cluster->clone());
     twice.setNodes(2 * cluster.getNodes());
     kept.twiceNodes =
-        buildStepProblem(step, twice, algorithm, /*cutBlocks=*/false).problem;
+        buildStepProblem(step, twice, algorithm, /*cutBlocks=*/false, parts).problem;
     twice->erase();
     kept.facts = {{"function", step.function().getName().str()},
                   {"nodes", std::to_string(cluster.getNodes())},

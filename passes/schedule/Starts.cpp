@@ -66,7 +66,7 @@ void Starts::startWhole(Operation *op, const StartRequest &request) {
   auto start = cs::StartOp::create(
       builder, op->getLoc(), cs::FutureType::get(op->getContext(), placed),
       communication.getCommunicationKey(), op->getOperands(), after,
-      request.priority, gather);
+      request.priority, gather, /*parts=*/DenseI64ArrayAttr());
   addTurn(start, request);
   starts[op] = start;
   builder.setInsertionPoint(firstUsers.lookup(op));
@@ -88,13 +88,14 @@ void Starts::startPieces(Operation *op, unsigned index) {
   const StartRequest &request = requests[index];
   OpBuilder builder(op);
   llvm::SmallVector<Value> values;
-  llvm::SmallVector<int64_t> bounds;
+  llvm::SmallVector<int64_t> bounds, parts;
   llvm::SmallVector<Location> locations;
   int64_t elements = 0;
   Operation *user = step.function().front().getTerminator();
   for (const StartRequest::Piece &piece : request.pieces) {
     values.push_back(piece.op->getOperand(0));
     bounds.append({piece.begin, piece.end});
+    parts.push_back(piece.end - piece.begin);
     locations.push_back(piece.op->getLoc());
     elements += piece.end - piece.begin;
     if (Operation *other = firstUsers.lookup(piece.op);
@@ -114,7 +115,10 @@ void Starts::startPieces(Operation *op, unsigned index) {
   auto start = cs::StartOp::create(builder, loc,
                                    cs::FutureType::get(op->getContext(), type),
                                    request.key, packed, ValueRange(),
-                                   request.priority, gather);
+                                   request.priority, gather,
+                                   request.byPart && parts.size() > 1
+                                       ? builder.getDenseI64ArrayAttr(parts)
+                                       : DenseI64ArrayAttr());
   addTurn(start, request);
   builder.setInsertionPoint(user);
   awaits[index] = cs::AwaitOp::create(builder, loc, start.getFuture());

@@ -29,13 +29,15 @@ CollectiveCost commsched::halfOfAllReduce(StringRef algorithm, int64_t ranks,
   // smallest messages only, so the ring is counted.
   bool halving = ranks > 2 && (algorithm == "halving-doubling" ||
                                (algorithm == "auto" && llvm::isPowerOf2_64(ranks)));
+  auto share = [&](int64_t of) { return std::min(part(ranks), (bytes + of - 1) / of); };
   if (!halving)
-    return {part(ranks), ranks - 1};
+    return {part(ranks), ranks - 1, share(ranks)};
   int64_t rounds = llvm::Log2_64(ranks);
   int64_t core = int64_t{1} << rounds;
   if (core == ranks)
-    return {part(core), rounds};
-  return {part(core) + bytes, rounds + 1};
+    return {part(core), rounds, share(2)};
+  // Last, those that did not take part get all of it.
+  return {part(core) + bytes, rounds + 1, bytes};
 }
 
 StepCosts::StepCosts(const StepCommunications &step, cs::ClusterOp cluster,
@@ -189,6 +191,12 @@ std::vector<Stage> StepCosts::stagesOf(Operation *op, Operation *pull,
   // Reduce and broadcast: a tree, whose root sends or gets all of it every round.
   int64_t rounds = llvm::Log2_64_Ceil(ranks);
   return {message(link, {bytes * rounds, rounds})};
+}
+
+int64_t StepCosts::tailOf(cs::AllReduceOp op) const {
+  if (!takesPart(op) || ranksOf(op) < 2)
+    return 0;
+  return halfOfAllReduce(algorithm, ranksOf(op), bytesOf(op.getValue())).tail;
 }
 
 /// Compute takes `slowdown_percent` longer while the node communicates: of a step in

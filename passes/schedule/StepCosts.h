@@ -25,6 +25,8 @@ public:
   /// the `pull` of what the server makes of it. Adds the links that they are on.
   std::vector<schedule::Stage> stagesOf(mlir::Operation *op, mlir::Operation *pull,
                                         schedule::Problem &problem);
+  /// schedule::Communication::tail.
+  int64_t tailOf(cs::AllReduceOp op) const;
   /// Whether the rank whose step the problem is takes part: of groups, the one that
   /// communicates most, and no bound for its step is too high for the whole.
   bool takesPart(mlir::Operation *collective) const;

@@ -28,7 +28,7 @@ public:
                  StringRef algorithm)
       : step(step), costs(step, cluster, algorithm), copies(step, cluster) {}
 
-  StepProblem build(bool cutBlocks);
+  StepProblem build(bool cutBlocks, bool parts);
 
 private:
   void findLate();
@@ -38,7 +38,7 @@ private:
   void addFragment(cs::FragmentOp fragment);
   void addRelay(Operation *communication);
   void addDependences();
-  void addCommunication(Operation *op);
+  void addCommunication(Operation *op, bool parts);
   bool isPaired(Operation *send) const;
   Operations awaitedBy(Operation *communication) const;
   std::vector<unsigned> producersOf(Operation *communication);
@@ -349,7 +349,7 @@ unsigned ProblemBuilder::kindOf(Operation *op) {
   return kinds++;
 }
 
-void ProblemBuilder::addCommunication(Operation *op) {
+void ProblemBuilder::addCommunication(Operation *op, bool parts) {
   Operation *pull = nullptr;
   if (isa<cs::SendOp>(op) && isPaired(op))
     pull = step.recvsOf(op).front();
@@ -369,6 +369,8 @@ void ProblemBuilder::addCommunication(Operation *op) {
   communication.producers = producersOf(op);
   communication.consumers = consumersOf(pull ? pull : op);
   communication.stages = costs.stagesOf(op, pull, result.problem);
+  if (auto reduce = dyn_cast<cs::AllReduceOp>(op); reduce && parts)
+    communication.tail = costs.tailOf(reduce);
   // Pieces begin at cache lines.
   StepProblem::Part part{op, pull, /*unit=*/64, costs.copiesOf(op)};
   part.lastStage = static_cast<unsigned>(communication.stages.size()) - 1;
@@ -381,7 +383,7 @@ void ProblemBuilder::addCommunication(Operation *op) {
   result.parts.push_back(part);
 }
 
-StepProblem ProblemBuilder::build(bool cutBlocks) {
+StepProblem ProblemBuilder::build(bool cutBlocks, bool parts) {
   if (cutBlocks)
     result.blocks = std::make_shared<const ServerBlocks>(step);
   result.problem.name = step.function().getName().str();
@@ -391,7 +393,7 @@ StepProblem ProblemBuilder::build(bool cutBlocks) {
   addOps();
   addDependences();
   for (Operation *op : step.all())
-    addCommunication(op);
+    addCommunication(op, parts);
   costs.slowDown(result.problem);
   if (copies.any())
     copies.addTo(result);
@@ -411,8 +413,8 @@ bool StepProblem::hasOnePriority(const Part &part, int64_t bytes) const {
 
 StepProblem commsched::buildStepProblem(const StepCommunications &communications,
                                         cs::ClusterOp cluster, StringRef algorithm,
-                                        bool cutBlocks) {
-  StepProblem step = ProblemBuilder(communications, cluster, algorithm).build(cutBlocks);
+                                        bool cutBlocks, bool parts) {
+  StepProblem step = ProblemBuilder(communications, cluster, algorithm).build(cutBlocks, parts);
   auto nodes = static_cast<int64_t>(cluster.getNodes());
   step.rounds = std::max<int64_t>(1, halfOfAllReduce(algorithm, nodes, 0).rounds);
   step.algorithm = algorithm.str();

@@ -47,16 +47,18 @@ struct StepProblem {
 
 /// Requires that the step has something to communicate, between nodes or with
 /// servers. `algorithm`: of collectives, as for --expand-collectives. `cutBlocks`: whether
-/// blocks of parameter servers may be cut.
+/// blocks of parameter servers may be cut. `parts`: what shares an all-reduce is read part by
+/// part.
 StepProblem buildStepProblem(const StepCommunications &communications,
                              cs::ClusterOp cluster, llvm::StringRef algorithm,
-                             bool cutBlocks);
+                             bool cutBlocks, bool parts = false);
 
 /// What one rank does for a collective: bytes on the wire of the busiest, and
 /// messages one after the other.
 struct CollectiveCost {
   int64_t bytes;
   int64_t rounds;
+  int64_t tail = 0; ///< of an all-gather: bytes of its last round
 };
 /// One half of an all-reduce of `bytes` bytes: reduce-scatter, or all-gather. The
 /// ring, or recursive halving and doubling where that is chosen.

@@ -17,7 +17,7 @@ _CHOICES = {"mode": ("sync", "async", "half-async"), "placement": ("balanced", "
             "schedule": (*POLICIES, "tuned"), "cut_as": POLICIES}
 _LEAST = {"servers": 1, "merge": 1, "min_block_elements": 1, "max_block_elements": 1, "staging_bytes": 1,
           "bucket_bytes": 1, "first_bucket_bytes": 1, "effort": 1, "memory_limit": 0, "message_bytes": 1}
-_SWITCHES = ("reorder", "slice", "assign_devices", "by_block", "combine", "spread_sums")
+_SWITCHES = ("reorder", "slice", "assign_devices", "by_block", "combine", "spread_sums", "parts")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -135,6 +135,8 @@ class AllReduce(Strategy):
     next gradient: a density such as 0.01, or a Sparse (docs/sparse.md).
     spread_sums: norms of whole parameters and gradients (LARS, LAMB, clipping), which every worker would compute, are
     shared among the workers where that pays (docs/spread-sums.md); the bits stay the same.
+    parts: what shares a message is used as soon as it is there, while the rest is still on its way (default: no;
+    docs/schedule-comm.md); the bits stay the same.
     combine: fewer or smaller collectives with the same results (default).
     hierarchical: large gradients are reduced by all devices of a node, a shard on each (default; docs/devices.md).
     """
@@ -142,6 +144,7 @@ class AllReduce(Strategy):
     sparse: Union[None, float, Sparse] = None
     spread_sums: bool = False
     combine: Optional[bool] = None
+    parts: Optional[bool] = None
     hierarchical: Optional[bool] = None
 
     name = "all-reduce"
@@ -150,6 +153,8 @@ class AllReduce(Strategy):
     def __post_init__(self):
         super().__post_init__()
         object.__setattr__(self, "sparse", Sparse.of(self.sparse))
+        if self.parts and self.schedule == "priority":
+            raise FrontEndError("parts must go with a schedule that cuts or fuses tensors, got: schedule='priority'")
 
     def at(self, step: int) -> "tuple[AllReduce, Optional[int]]":
         own = Sparse.of(self.sparse)
@@ -174,7 +179,7 @@ class AllReduce(Strategy):
             if self.spread_sums:
                 passes.append("--spread-sums")
             return passes
-        options = self._options(["combine", "hierarchical"]) + (["spread-sums=true"] if self.spread_sums else [])
+        options = self._options(["combine", "hierarchical", "parts"]) + (["spread-sums=true"] if self.spread_sums else [])
         if sparse is not None:
             options += sparse.options(in_pipeline=True)
         options += [*self._common(), *costs]

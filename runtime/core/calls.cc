@@ -23,6 +23,7 @@ void Calls::Begin(Call *call, Time now, Actions *actions) {
   const FunctionProgram &f = *call->program;
   const size_t n = f.instructions.size();
   call->done.assign(n, 0);
+  call->released.assign(f.parts, 0);
   call->waiting.resize(n);
   if (keep_times_) call->met.assign(n, now);
   call->position.assign(streams_.size(), 0);
@@ -30,10 +31,15 @@ void Calls::Begin(Call *call, Time now, Actions *actions) {
   const Call *previous = count_ == 0 ? nullptr : in_flight_[count_ - 1];
   for (size_t i = 0; i < n; ++i) {
     const InstructionProgram &instruction = f.instructions[i];
-    uint32_t waiting = uint32_t(instruction.waits_same.size());
-    if (previous != nullptr)
+    uint32_t waiting =
+        uint32_t(instruction.waits_same.size() + instruction.part_waits_same.size());
+    if (previous != nullptr) {
       for (uint32_t d : instruction.waits_last)
         if (!previous->done[d]) ++waiting;
+      for (const PartWait &d : instruction.part_waits_last)
+        if (!previous->released[f.instructions[d.instruction].communicate.first_part + d.part])
+          ++waiting;
+    }
     call->waiting[i] = waiting;
   }
   in_flight_[count_++] = call;
@@ -60,15 +66,29 @@ void Calls::Met(Call *call, uint32_t index, Time now, Actions *actions) {
   if (--call->waiting[index] == 0) Ready(call, index, actions);
 }
 
-bool Calls::Complete(Call *call, uint32_t index, Time now, Actions *actions) {
-  const InstructionProgram &instruction = call->program->instructions[index];
-  call->done[index] = 1;
-  for (uint32_t i : instruction.wakes_same) Met(call, i, now, actions);
+void Calls::Wake(Call *call, const std::vector<uint32_t> &same,
+                 const std::vector<uint32_t> &next, Time now, Actions *actions) {
+  for (uint32_t i : same) Met(call, i, now, actions);
   // The call after this one, if it has begun, counts on this instruction.
   for (size_t c = 0; c + 1 < count_; ++c)
     if (in_flight_[c] == call)
-      for (uint32_t i : instruction.wakes_next)
-        Met(in_flight_[c + 1], i, now, actions);
+      for (uint32_t i : next) Met(in_flight_[c + 1], i, now, actions);
+}
+
+void Calls::Release(Call *call, uint32_t index, uint32_t number, Time now, Actions *actions) {
+  const CommunicateProgram &c = call->program->instructions[index].communicate;
+  uint8_t &released = call->released[c.first_part + number];
+  if (released) return;
+  released = 1;
+  Wake(call, c.parts[number].wakes_same, c.parts[number].wakes_next, now, actions);
+}
+
+bool Calls::Complete(Call *call, uint32_t index, Time now, Actions *actions) {
+  const InstructionProgram &instruction = call->program->instructions[index];
+  for (uint32_t part = 0; part < instruction.communicate.parts.size(); ++part)
+    Release(call, index, part, now, actions);
+  call->done[index] = 1;
+  Wake(call, instruction.wakes_same, instruction.wakes_next, now, actions);
   --call->remaining;
   return in_flight_[0]->remaining == 0;
 }
@@ -114,14 +134,20 @@ std::string Calls::WaitName(uint32_t stream) const {
     const uint32_t position = call.position[stream];
     if (position == list.size()) continue;
     std::string name;
-    const auto add = [&](const Call &of, const std::vector<uint32_t> &dependences) {
+    const auto add = [&](const Call &of, const std::vector<uint32_t> &dependences,
+                         const std::vector<PartWait> &parts) {
+      const auto append = [&](uint32_t d) {
+        absl::StrAppend(&name, name.empty() ? "wait for " : ", ", f.instructions[d].name);
+      };
       for (uint32_t d : dependences)
-        if (!of.done[d])
-          absl::StrAppend(&name, name.empty() ? "wait for " : ", ", f.instructions[d].name);
+        if (!of.done[d]) append(d);
+      for (const PartWait &d : parts)
+        if (!of.released[f.instructions[d.instruction].communicate.first_part + d.part])
+          append(d.instruction);
     };
     const InstructionProgram &head = f.instructions[list[position]];
-    add(call, head.waits_same);
-    if (c > 0) add(*in_flight_[c - 1], head.waits_last);
+    add(call, head.waits_same, head.part_waits_same);
+    if (c > 0) add(*in_flight_[c - 1], head.waits_last, head.part_waits_last);
     return name.empty() ? "wait" : name;
   }
   return "wait";

@@ -12,6 +12,9 @@
 // takes what is ready by priority, then in the order of the calls and of the
 // program. What no stream runs (communications) begins at once.
 //
+// What waits for a part of a communication need not wait for its end: the part is
+// released before, or else with it.
+//
 // Not thread-safe. Calls belong to the caller and stay until they are retired.
 #ifndef COMMSCHED_RUNTIME_CORE_CALLS_H
 #define COMMSCHED_RUNTIME_CORE_CALLS_H
@@ -38,6 +41,7 @@ struct Call {
   // Of Calls; by instruction, but for `position`, which is by stream.
   std::vector<uint32_t> waiting;  // dependences not yet met
   std::vector<uint8_t> done;
+  std::vector<uint8_t> released;   // by number of the part
   std::vector<Time> met;           // when they were met; only if that is kept
   std::vector<uint32_t> position;  // in what runs in order
   uint32_t remaining = 0;          // instructions
@@ -66,6 +70,8 @@ class Calls {
   void Begin(Call *call, Time now, Actions *actions);
   // The instruction has ended. Returns whether a call can be retired.
   bool Complete(Call *call, uint32_t instruction, Time now, Actions *actions);
+  // A part of what the instruction communicates is there; no effect if it was already.
+  void Release(Call *call, uint32_t instruction, uint32_t part, Time now, Actions *actions);
   // The oldest call, if it is complete: it is no longer in flight. Else null.
   Call *Retire();
 
@@ -88,6 +94,9 @@ class Calls {
   };
   void Ready(Call *call, uint32_t instruction, Actions *actions);
   void Met(Call *call, uint32_t instruction, Time now, Actions *actions);
+  // Of this call, and of the one after it, if it has begun.
+  void Wake(Call *call, const std::vector<uint32_t> &same, const std::vector<uint32_t> &next,
+            Time now, Actions *actions);
 
   std::vector<Stream> streams_;
   const bool keep_times_;

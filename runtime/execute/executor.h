@@ -183,6 +183,7 @@ class Executor : private ProgressEngine::Host {
 
   // ProgressEngine::Host
   void CommunicationDone(void *cookie, uint32_t instruction) override;
+  void PartDone(void *cookie, uint32_t instruction, uint32_t part) override;
   void CommunicationFailed(const absl::Status &why) override { Fail(why); }
   bool Computing() const override { return busy_ != 0; }
 

@@ -180,6 +180,14 @@ void Executor::Retire() {
   changed_.SignalAll();
 }
 
+void Executor::PartDone(void *cookie, uint32_t instruction, uint32_t part) {
+  MutexLock lock(&mu_);
+  if (!status_.ok()) return;
+  calls_.Release(static_cast<Call *>(cookie), instruction, part,
+                 options_.emulate ? ToTime(Clock::now()) : Time(), &actions_);
+  Act();
+}
+
 void Executor::CommunicationDone(void *cookie, uint32_t instruction) {
   MutexLock lock(&mu_);
   if (status_.ok())

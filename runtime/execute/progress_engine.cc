@@ -178,6 +178,12 @@ void ProgressEngine::Handle(Event &event) {
       return Fail(absl::Status(event.status.code(),
                                absl::StrCat(what, event.status.message())));
     }
+    case Event::kPart: {
+      // The slice may have ended meanwhile, with all its parts.
+      auto it = active_.find(event.sequence);
+      if (it != active_.end()) Release(it->second.get(), event.met);
+      return;
+    }
     case Event::kSent:
     case Event::kReceived:
       break;
@@ -211,8 +217,9 @@ ProgressEngine::Active *ProgressEngine::NewActive() {
 }
 
 void ProgressEngine::Forget(Active *active) {
-  if (active->staging.size() != 0 && spare_staging_.size() < kSpareStaging)
-    spare_staging_.push_back(std::move(active->staging));
+  for (Memory *memory : {&active->staging, &active->outgoing})
+    if (memory->size() != 0 && spare_staging_.size() < kSpareStaging)
+      spare_staging_.push_back(std::move(*memory));
   auto node = active_.extract(active->sequence);
   if (spare_.size() < kSpare) {
     *node.mapped() = Active();
@@ -242,9 +249,13 @@ void ProgressEngine::Hand(int peer, Active *active) {
   const core::Place &at = active->exchange.send();
   const Round round = RoundAt(*active, at);
   if (Timed()) active->send_begin = Clock::now();
+  const bool parts = !active->request.instruction->communicate.parts.empty();
+  if (parts && !active->gathered && !Gather(active, at)) return;
+  active->gathered = false;
+  const std::byte *from =
+      parts ? active->outgoing.data() : active->request.buffer + round.send_begin;
   transport_->Send(peer, Tag(*active, at), PhaseAt(*active, at).priority,
-                   absl::MakeConstSpan(active->request.buffer + round.send_begin,
-                                       round.send_bytes),
+                   absl::MakeConstSpan(from, round.send_bytes),
                    [this, active](absl::Status status) {
                      Event event(Event::kSent);
                      event.active = active;

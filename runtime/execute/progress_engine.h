@@ -39,6 +39,9 @@ class ProgressEngine {
    public:
     virtual ~Host() = default;
     virtual void CommunicationDone(void *cookie, uint32_t instruction) = 0;
+    // Of a communication with parts, before it is done: this one may be read. Not
+    // necessarily of all parts; each at most once.
+    virtual void PartDone(void *, uint32_t /*instruction*/, uint32_t /*part*/) {}
     virtual void CommunicationFailed(const absl::Status &why) = 0;
     // Whether this rank computes now: then a lack of messages is no stall.
     virtual bool Computing() const = 0;
@@ -83,7 +86,14 @@ class ProgressEngine {
     core::Exchange exchange;
     uint32_t slice = 0;
     std::shared_ptr<uint32_t> unfinished;  // slices of it; null if it is the only one
-    Memory staging;                        // for a round that receives on top of what it sends
+    // By part: slices that have not released it; null if this is the only one.
+    std::shared_ptr<std::vector<uint32_t>> unreleased;
+    uint32_t released = 0;  // of its part_ends, from the front
+    Memory staging;         // for a round that receives on top of what it sends
+    // Of a communication with parts: what is sent now, which is in pieces in the buffer.
+    Memory outgoing;
+    bool gathered = false;  // it is there already, as it will be changed in its place
+    bool streamed = false;  // what is received now is combined as it comes
     Clock::time_point send_begin, recv_begin;
     bool of_server() const {
       return request.instruction->kind != InstructionProgram::kCommunicate;
@@ -94,12 +104,16 @@ class ProgressEngine {
       kStart,
       kSent,
       kReceived,
+      kPart,
       kPeerFailed
     };
     explicit Event(Kind k) : kind(k) {}
     Kind kind;
     Request request;
     Active *active = nullptr;
+    // kPart: of the slice, which may be done; and how many of its part_ends are met.
+    uint64_t sequence = 0;
+    uint32_t met = 0;
     int peer = -1;
     absl::Status status;
     std::vector<uint64_t> bytes;  // of rows: by part
@@ -135,8 +149,16 @@ class ProgressEngine {
   bool PostReceive(Active *active, const core::Place &at, const Round &round,
                    bool staged);
   void Combine(Active *active, const core::Place &at, const Round &round, bool staged);
+  // Parts: those of the first `met` of part_ends; of the rounds before a place.
+  void Release(Active *active, uint32_t met);
+  void ReleaseBefore(Active *active, uint32_t round);
+  // What a round sends, of all parts, into `outgoing`; false if there is no memory.
+  bool Gather(Active *active, const core::Place &at);
+  // Takes what a round receives to its parts, and tells when they are there.
+  Transport::Sink PartsSink(const Active &active, const core::Place &at, const Round &round);
   void Finish(Active *active);
-  bool TakeStaging(Active *active, size_t bytes);
+  // Memory of at least so many bytes.
+  bool TakeMemory(size_t bytes, Memory *memory);
   static const PhaseProgram &PhaseAt(const Active &active, const core::Place &place);
   // What this slice sends and receives in a round.
   static Round RoundAt(const Active &active, const core::Place &place);

@@ -77,11 +77,14 @@ void ProgressEngine::BeginExchange(const Request &request) {
   const CommunicateProgram &c = request.instruction->communicate;
   const bool copies = request.input != nullptr && c.input_bytes != 0;
   // A copy of all of it takes the longer the less it hides behind messages.
-  const bool by_slice = copies && c.slices > 1 && c.input_at == 0 && c.input_is_all;
+  const bool by_slice = copies && c.slices > 1 && c.input_at == 0 && c.input_is_all && c.parts.empty();
   if (copies && !by_slice)
     std::memmove(request.buffer + c.input_at, request.input, c.input_bytes);
   std::shared_ptr<uint32_t> unfinished;
   if (c.slices > 1) unfinished = std::make_shared<uint32_t>(c.slices);
+  std::shared_ptr<std::vector<uint32_t>> unreleased;
+  if (c.slices > 1 && !c.parts.empty())
+    unreleased = std::make_shared<std::vector<uint32_t>>(c.parts.size(), c.slices);
   const uint64_t begun = next_sequence_;
   const uint32_t slices = c.slices;  // whose host may forget the instruction when the last one is done
   for (uint32_t slice = 0; slice < slices && !failed_; ++slice) {
@@ -90,10 +93,12 @@ void ProgressEngine::BeginExchange(const Request &request) {
     active->begun = begun;
     active->slice = slice;
     active->unfinished = unfinished;
+    active->unreleased = unreleased;
     if (transport_ == nullptr && HasRounds(c))
       return Fail(absl::FailedPreconditionError(
           absl::StrCat(Describe(*active), ": there is no transport")));
     if (by_slice) CopyInput(request, slice);
+    ReleaseBefore(active, 0);
     Slice driver{this, active};
     active->exchange.Begin(driver);
     if (by_slice && !failed_) Pump();
@@ -149,8 +154,17 @@ bool ProgressEngine::PostReceive(Active *active, const core::Place &at,
   };
   const MessageTag tag = Tag(*active, at);
   std::byte *target = active->request.buffer + round.recv_begin;
+  if (!active->request.instruction->communicate.parts.empty() &&
+      (!staged || at.index == active->exchange.send().index)) {
+    // What it lands on is sent from a copy.
+    if (staged && !Gather(active, at)) return false;
+    active->streamed = true;
+    transport_->RecvStream(round.recv_peer, tag, round.recv_bytes, ops::ElementBytes(element),
+                           PartsSink(*active, at, round), done);
+    return true;
+  }
   if (staged) {
-    if (!TakeStaging(active, round.recv_bytes)) return false;
+    if (!TakeMemory(round.recv_bytes, &active->staging)) return false;
     transport_->Recv(round.recv_peer, tag,
                      absl::MakeSpan(active->staging.data(), round.recv_bytes), done);
   } else if (PhaseAt(*active, at).combine == ops::Combine::kReplace &&
@@ -162,6 +176,83 @@ bool ProgressEngine::PostReceive(Active *active, const core::Place &at,
                            ops::ElementBytes(element), SinkOf(*active, at, round), done);
   }
   return true;
+}
+
+bool ProgressEngine::Gather(Active *active, const core::Place &at) {
+  const CommunicateProgram &c = active->request.instruction->communicate;
+  const PhaseProgram &phase = PhaseAt(*active, at);
+  const Round &round = phase.rounds[at.round];
+  if (!TakeMemory(RoundAt(*active, at).send_bytes, &active->outgoing)) return false;
+  std::byte *to = active->outgoing.data();
+  for (const Segment &segment :
+       SegmentsOf(c, phase.chunks, round.send_chunk, round.send_chunks, active->slice)) {
+    std::memcpy(to, active->request.buffer + segment.begin, segment.bytes);
+    to += segment.bytes;
+  }
+  active->gathered = true;
+  return true;
+}
+
+Transport::Sink ProgressEngine::PartsSink(const Active &active, const core::Place &at,
+                                          const Round &round) {
+  const CommunicateProgram &c = active.request.instruction->communicate;
+  const PhaseProgram &phase = PhaseAt(active, at);
+  const Round &all = phase.rounds[at.round];
+  const bool last = at.round + 1 == phase.rounds.size();
+  const std::vector<PartEnd<size_t>> &ends = c.part_ends[active.slice];
+  const auto before = [](const PartEnd<size_t> &end, uint32_t r) { return end.round < r; };
+  const auto first = std::lower_bound(ends.begin(), ends.end(), at.index, before);
+  // `segment` and `into`: where the next byte goes to.
+  return [this, links = observer_, peer = round.recv_peer, sequence = active.sequence, &ends,
+          next = size_t(first - ends.begin()), index = at.index, element = c.element,
+          combine = phase.combine,
+          scale = last && phase.combine != ops::Combine::kReplace ? phase.scale : 0.0,
+          buffer = active.request.buffer, segment = size_t{0}, into = size_t{0},
+          segments = SegmentsOf(c, phase.chunks, all.recv_chunk, all.recv_chunks, active.slice)](
+             size_t offset, absl::Span<const std::byte> bytes) mutable {
+    if (links != nullptr) links->Count(peer, bytes.size());
+    const size_t end = offset + bytes.size();
+    while (!bytes.empty()) {
+      const Segment &to = segments[segment];
+      const size_t size = std::min(bytes.size(), to.bytes - into);
+      std::byte *target = buffer + to.begin + into;
+      if (combine == ops::Combine::kReplace)
+        std::memcpy(target, bytes.data(), size);
+      else
+        ops::CombineElements(element, combine, scale, target, bytes.data(),
+                             size / ops::ElementBytes(element));
+      bytes.remove_prefix(size);
+      into += size;
+      if (into == to.bytes) ++segment, into = 0;
+    }
+    const size_t told = next;
+    while (next < ends.size() && ends[next].round == index && ends[next].bytes <= end) ++next;
+    if (next == told) return;
+    Event event(Event::kPart);
+    event.sequence = sequence;
+    event.met = uint32_t(next);
+    Push(std::move(event));
+  };
+}
+
+void ProgressEngine::ReleaseBefore(Active *active, uint32_t round) {
+  const CommunicateProgram &c = active->request.instruction->communicate;
+  if (c.parts.empty()) return;
+  const std::vector<PartEnd<size_t>> &ends = c.part_ends[active->slice];
+  uint32_t met = active->released;
+  while (met < ends.size() &&
+         (ends[met].round < round || (ends[met].round == round && ends[met].bytes == 0)))
+    ++met;
+  Release(active, met);
+}
+
+void ProgressEngine::Release(Active *active, uint32_t met) {
+  const CommunicateProgram &c = active->request.instruction->communicate;
+  for (; active->released < met; ++active->released) {
+    const uint32_t part = c.part_ends[active->slice][active->released].part;
+    if (active->unreleased == nullptr || --(*active->unreleased)[part] == 0)
+      host_->PartDone(active->request.cookie, active->request.index, part);
+  }
 }
 
 Transport::Sink ProgressEngine::SinkOf(const Active &active, const core::Place &at,
@@ -182,38 +273,51 @@ Transport::Sink ProgressEngine::SinkOf(const Active &active, const core::Place &
   };
 }
 
-// Memory for what may not be received in place; false if there is none.
-bool ProgressEngine::TakeStaging(Active *active, size_t bytes) {
-  if (active->staging.size() >= bytes) return true;
+// False if there is none.
+bool ProgressEngine::TakeMemory(size_t bytes, Memory *memory) {
+  if (memory->size() >= bytes) return true;
   for (Memory &spare : spare_staging_)
     if (spare.size() >= bytes) {
-      std::swap(spare, active->staging);
+      std::swap(spare, *memory);
       std::swap(spare, spare_staging_.back());
       spare_staging_.pop_back();
       return true;
     }
-  absl::StatusOr<Memory> staging = Memory::Allocate(bytes);
-  if (staging.ok())
-    active->staging = *std::move(staging);
+  absl::StatusOr<Memory> fresh = Memory::Allocate(bytes);
+  if (fresh.ok())
+    *memory = *std::move(fresh);
   else
-    Fail(staging.status());
-  return staging.ok();
+    Fail(fresh.status());
+  return fresh.ok();
 }
 
 // Does what receiving in place or through a sink has not done already.
 void ProgressEngine::Combine(Active *active, const core::Place &at, const Round &round,
                              bool staged) {
-  const ops::Element element = active->request.instruction->communicate.element;
+  const CommunicateProgram &c = active->request.instruction->communicate;
   const PhaseProgram &phase = PhaseAt(*active, at);
   const bool last = at.round + 1 == phase.rounds.size();
   const double scale = last ? phase.scale : 0.0;
-  std::byte *target = active->request.buffer + round.recv_begin;
-  const size_t count = round.recv_bytes / ops::ElementBytes(element);
-  if (staged)
-    ops::CombineElements(element, phase.combine, scale, target,
-                         active->staging.data(), count);
-  else if (phase.combine == ops::Combine::kReplace && scale != 0 && scale != 1)
-    ops::ScaleElements(element, scale, target, count);
+  const std::byte *staging = active->staging.data();
+  const auto combine = [&](size_t begin, size_t bytes, bool from_staging) {
+    std::byte *target = active->request.buffer + begin;
+    const size_t count = bytes / ops::ElementBytes(c.element);
+    if (from_staging)
+      ops::CombineElements(c.element, phase.combine, scale, target, staging, count);
+    else if (phase.combine == ops::Combine::kReplace && scale != 0 && scale != 1)
+      ops::ScaleElements(c.element, scale, target, count);
+    staging += from_staging ? bytes : 0;
+  };
+  if (c.parts.empty()) return combine(round.recv_begin, round.recv_bytes, staged);
+  const Round &all = phase.rounds[at.round];
+  // What was sent from a copy has been combined as it came.
+  const bool from_staging = staged && !active->streamed;
+  if (from_staging || phase.combine == ops::Combine::kReplace)
+    for (const Segment &segment :
+         SegmentsOf(c, phase.chunks, all.recv_chunk, all.recv_chunks, active->slice))
+      combine(segment.begin, segment.bytes, from_staging);
+  active->streamed = false;
+  ReleaseBefore(active, at.index + 1);
 }
 
 void ProgressEngine::Finish(Active *active) {

@@ -19,12 +19,12 @@ struct Bytes {
   size_t begin = 0, bytes = 0;
 };
 
-Bytes BytesOf(const Transfer &transfer, int64_t chunks, const TensorInfo &type) {
+Bytes BytesOf(const Transfer &transfer, int64_t chunks, const TensorInfo &type,
+              absl::Span<const int64_t> parts) {
   if (transfer.peer < 0) return {};
   const size_t unit = ops::ElementBytes(type.element);
-  const int64_t first = PartBegin(type.elements, chunks, transfer.begin);
-  const int64_t last =
-      PartBegin(type.elements, chunks, transfer.begin + transfer.count);
+  const int64_t first = ChunkBegin(parts, chunks, transfer.begin);
+  const int64_t last = ChunkBegin(parts, chunks, transfer.begin + transfer.count);
   // An empty part is no message, on either side.
   if (first == last) return {};
   return {transfer.peer, size_t(first) * unit, size_t(last - first) * unit};
@@ -35,7 +35,8 @@ absl::StatusOr<std::vector<Round>> Rounds(const plan::Phase &phase,
                                           const ExchangeSide &recv,
                                           const TensorInfo &type, int rank,
                                           const RankGroup &group,
-                                          const RankGroup &peers) {
+                                          const RankGroup &peers,
+                                          absl::Span<const int64_t> parts) {
   std::vector<Round> rounds(phase.rounds());
   for (uint32_t s = 0; s < phase.rounds(); ++s) {
     absl::StatusOr<Transfer> sent =
@@ -44,9 +45,18 @@ absl::StatusOr<std::vector<Round>> Rounds(const plan::Phase &phase,
     absl::StatusOr<Transfer> received =
         recv.Evaluate("receive", phase.chunks(), rank, group, peers, s);
     if (!received.ok()) return received.status();
-    const Bytes out = BytesOf(*sent, phase.chunks(), type);
-    const Bytes in = BytesOf(*received, phase.chunks(), type);
-    rounds[s] = {out.peer, in.peer, out.begin, out.bytes, in.begin, in.bytes};
+    const Bytes out = BytesOf(*sent, phase.chunks(), type, parts);
+    const Bytes in = BytesOf(*received, phase.chunks(), type, parts);
+    rounds[s] = {out.peer,
+                 in.peer,
+                 out.begin,
+                 out.bytes,
+                 in.begin,
+                 in.bytes,
+                 uint32_t(sent->begin),
+                 uint32_t(sent->count),
+                 uint32_t(received->begin),
+                 uint32_t(received->count)};
   }
   return rounds;
 }
@@ -78,14 +88,17 @@ absl::StatusOr<std::vector<Round>> EvaluatePhase(const plan::Phase &phase,
 absl::StatusOr<std::vector<Round>> EvaluatePhase(const plan::Phase &phase,
                                                  const TensorInfo &type, int rank,
                                                  const RankGroup &group,
-                                                 const RankGroup &peers) {
+                                                 const RankGroup &peers,
+                                                 absl::Span<const int64_t> parts) {
   if (absl::Status status = CheckPhase(phase, type); !status.ok())
     return status;
   absl::StatusOr<ExchangeSide> send = ExchangeSide::Parse(phase.send());
   if (!send.ok()) return send.status();
   absl::StatusOr<ExchangeSide> recv = ExchangeSide::Parse(phase.recv());
   if (!recv.ok()) return recv.status();
-  return Rounds(phase, *send, *recv, type, rank, group, peers);
+  const int64_t all[] = {type.elements};
+  if (parts.empty()) parts = all;
+  return Rounds(phase, *send, *recv, type, rank, group, peers, parts);
 }
 
 uint32_t SlicesOf(const plan::Communicate &exchange, const TensorInfo &type) {

@@ -26,11 +26,13 @@ inline constexpr uint32_t kMaxRounds = 1 << 16;
 absl::StatusOr<std::vector<Round>> EvaluatePhase(const plan::Phase &phase,
                                                  const TensorInfo &type, int rank,
                                                  const RankGroup &group);
-// The same of one end of messages, with peers in another group.
+// The same of one end of messages, with peers in another group; and of a tensor in parts of
+// so many elements, each of which is cut into the phase's chunks.
 absl::StatusOr<std::vector<Round>> EvaluatePhase(const plan::Phase &phase,
                                                  const TensorInfo &type, int rank,
                                                  const RankGroup &group,
-                                                 const RankGroup &peers);
+                                                 const RankGroup &peers,
+                                                 absl::Span<const int64_t> parts = {});
 
 // Into how many slices messages are cut (CommunicateProgram::slices), the same on
 // all ranks. More than one only where each round moves one of the same parts of

@@ -178,6 +178,10 @@ absl::Status FunctionBuilder::Finish() {
       out_.instructions[d].wakes_same.push_back(i);
     for (uint32_t d : out_.instructions[i].waits_last)
       out_.instructions[d].wakes_next.push_back(i);
+    for (const PartWait &d : out_.instructions[i].part_waits_same)
+      out_.instructions[d.instruction].communicate.parts[d.part].wakes_same.push_back(i);
+    for (const PartWait &d : out_.instructions[i].part_waits_last)
+      out_.instructions[d.instruction].communicate.parts[d.part].wakes_next.push_back(i);
   }
   if (UpdatesRows())
     if (absl::Status s = AddRowOutputs(); !s.ok()) return s;

@@ -73,6 +73,11 @@ class FunctionBuilder {
   absl::Status CheckEnds();
   absl::Status CheckEnd(int index);
 
+  // function_parts.cc
+  absl::Status AddParts(const plan::Communicate &comm, CommunicateProgram *c);
+  absl::Status AddPartEnds(CommunicateProgram *c);  // by its phases
+  absl::Status AddPartWait(const plan::Dependence &d, InstructionProgram *out);
+
   // function_rows.cc
   absl::Status AddPushRows(const plan::PushRows &push, InstructionProgram *out);
   absl::Status AddPullRows(const plan::PullRows &pull, InstructionProgram *out);

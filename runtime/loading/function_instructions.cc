@@ -159,12 +159,15 @@ absl::Status FunctionBuilder::AddCommunicate(const plan::Communicate &comm,
                      absl::StrCat("output must hold part ", index, " of ",
                                   ToString(type), ", got: ", ToString(output)));
   }
+  if (absl::Status s = AddParts(comm, &c); !s.ok()) return s;
+  std::vector<int64_t> parts;
+  for (const CommunicateProgram::Part &part : c.parts) parts.push_back(int64_t(part.bytes / unit));
   for (int i = 0; i < comm.phases_size(); ++i) {
     const plan::Phase &phase = comm.phases(i);
     if ((total_rounds_ += phase.rounds()) > kMaxTotalRounds)
       return BadPlan(where_, "the function has too many rounds");
     absl::StatusOr<std::vector<Round>> rounds =
-        EvaluatePhase(phase, type, rank_, *group, *peers);
+        EvaluatePhase(phase, type, rank_, *group, *peers, parts);
     if (!rounds.ok())
       return BadPlan(
           where_, absl::StrCat("phase ", i, ": ", rounds.status().message()));
@@ -174,12 +177,12 @@ absl::Status FunctionBuilder::AddCommunicate(const plan::Communicate &comm,
         return BadPlan(where_, absl::StrCat("phase ", i, ": ", s.message()));
     c.phases.push_back(
         {ops::Combine(phase.combine()), phase.scale(), *std::move(rounds),
-         phase.has_priority() ? phase.priority() : out->priority});
+         phase.has_priority() ? phase.priority() : out->priority, phase.chunks()});
   }
   c.slices = SlicesOf(comm, type);
   if (c.slices > 1) c.chunks = comm.phases(0).chunks();
   c.input_is_all = c.input_bytes == type.bytes;
-  return absl::OkStatus();
+  return AddPartEnds(&c);
 }
 
 absl::Status FunctionBuilder::CheckEnds() {
@@ -344,6 +347,10 @@ absl::Status FunctionBuilder::AddInstruction(int index) {
     if (d.instruction() >= uint32_t(in_.instructions_size()))
       return BadPlan(where_,
                      absl::StrCat("there is no instruction ", d.instruction()));
+    if (d.has_part()) {
+      if (absl::Status status = AddPartWait(d, &out); !status.ok()) return status;
+      continue;
+    }
     (d.distance() == 0 ? same : last).insert(d.instruction());
   }
   out.waits_same.assign(same.begin(), same.end());

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "runtime/program/program.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -21,6 +22,40 @@ std::string ToString(const TensorInfo &type) {
 
 int64_t PartBegin(int64_t n, int64_t chunks, int64_t c) {
   return int64_t(static_cast<__int128>(c) * n / chunks);
+}
+
+int64_t ChunkBegin(absl::Span<const int64_t> parts, int64_t chunks, int64_t c) {
+  int64_t sum = 0;
+  for (int64_t n : parts) sum += PartBegin(n, chunks, c);
+  return sum;
+}
+
+std::vector<Segment> SegmentsOf(const CommunicateProgram &c, uint32_t chunks, uint32_t chunk,
+                                uint32_t count, uint32_t slice) {
+  const size_t unit = ops::ElementBytes(c.element);
+  std::vector<Segment> segments;
+  size_t begin = 0, bytes = 0;
+  for (uint32_t part = 0; part < c.parts.size(); ++part) {
+    const auto elements = int64_t(c.parts[part].bytes / unit);
+    const size_t first = size_t(PartBegin(elements, chunks, chunk)) * unit;
+    const size_t last = size_t(PartBegin(elements, chunks, chunk + count)) * unit;
+    if (first < last) segments.push_back({part, begin + first, last - first});
+    begin += c.parts[part].bytes;
+    bytes += last - first;
+  }
+  if (c.slices == 1) return segments;
+  const auto elements = int64_t(bytes / unit);
+  const size_t from = size_t(PartBegin(elements, c.slices, slice)) * unit;
+  const size_t to = size_t(PartBegin(elements, c.slices, slice + 1)) * unit;
+  std::vector<Segment> own;
+  size_t at = 0;
+  for (const Segment &segment : segments) {
+    const size_t first = std::max(from, at), last = std::min(to, at + segment.bytes);
+    if (first < last)
+      own.push_back({segment.part, segment.begin + first - at, last - first});
+    at += segment.bytes;
+  }
+  return own;
 }
 
 Round SliceOf(const Round &round, size_t unit, uint32_t slice, uint32_t slices) {

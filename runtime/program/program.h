@@ -7,6 +7,7 @@
 #ifndef COMMSCHED_RUNTIME_PROGRAM_PROGRAM_H
 #define COMMSCHED_RUNTIME_PROGRAM_PROGRAM_H
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -14,8 +15,10 @@
 #include <string>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "ops/base/element.h"
 #include "ops/base/kernel.h"
+#include "runtime/program/part_ends.h"
 #include "runtime/program/server_program.h"
 #include "runtime/program/tensor_info.h"
 
@@ -59,25 +62,39 @@ struct BufferInfo {
 };
 
 // What this rank does in one round of an exchange. Byte ranges of the buffer;
-// a peer of -1 means nothing to send or to receive.
+// a peer of -1 means nothing to send or to receive. Where the buffer is in parts, the
+// ranges are those that there would be if it had the first chunk of each part in front, and so
+// on: what overlaps is as it is in the parts.
 struct Round {
   int send_peer = -1;
   int recv_peer = -1;
   size_t send_begin = 0, send_bytes = 0;
   size_t recv_begin = 0, recv_bytes = 0;
+  // The same in chunks of the phase.
+  uint32_t send_chunk = 0, send_chunks = 0;
+  uint32_t recv_chunk = 0, recv_chunks = 0;
 };
 
 // First element of part `c` of `chunks` of a tensor of `n` elements.
 int64_t PartBegin(int64_t n, int64_t chunks, int64_t c);
+// The sum of that over tensors of so many elements.
+int64_t ChunkBegin(absl::Span<const int64_t> parts, int64_t chunks, int64_t c);
 
 // Slice `slice` of `slices` of what a round moves; elements have `unit` bytes.
 Round SliceOf(const Round &round, size_t unit, uint32_t slice, uint32_t slices);
+
+// A part of what an instruction makes, which can be waited for.
+struct PartWait {
+  uint32_t instruction = 0, part = 0;
+  auto operator<=>(const PartWait &) const = default;
+};
 
 struct PhaseProgram {
   ops::Combine combine = ops::Combine::kReplace;
   double scale = 0;  // of what is received in the last round; 0: none
   std::vector<Round> rounds;
   int32_t priority = 0;  // of what it sends
+  uint32_t chunks = 1;   // that a tensor, or each part of the buffer, is cut into
 };
 
 struct CommunicateProgram {
@@ -97,6 +114,17 @@ struct CommunicateProgram {
   size_t input_at = 0, input_bytes = 0;
   bool input_is_all = false;  // of the buffer
   size_t output_at = 0, output_bytes = 0;
+  // Of the buffer, from its front, each cut into the chunks that rounds move; what waits for
+  // each of them, in this step and in the next one. None: the buffer is cut, and all wait for
+  // all of it.
+  struct Part {
+    size_t bytes = 0;
+    std::vector<uint32_t> wakes_same, wakes_next;
+  };
+  std::vector<Part> parts;
+  uint32_t first_part = 0;  // its number among those of the function
+  // By slice: when its share of each part is there, in that order.
+  std::vector<std::vector<PartEnd<size_t>>> part_ends;
 };
 
 struct Fragment;  // runtime/loading/code_object.h
@@ -107,6 +135,16 @@ struct RunProgram {
   std::vector<uint32_t> operands;      // inputs, then outputs
   uint64_t flops = 0, bytes = 0;
 };
+
+// Bytes of a part of a buffer.
+struct Segment {
+  uint32_t part = 0;
+  size_t begin = 0, bytes = 0;  // `begin`: in the buffer
+};
+// What a message of these chunks has of a communication with parts, in the order in which
+// it is sent: of each part, what there is of these chunks; of that, the slice's share.
+std::vector<Segment> SegmentsOf(const CommunicateProgram &c, uint32_t chunks, uint32_t chunk,
+                                uint32_t count, uint32_t slice);
 
 // What runs one instruction at a time. A compute stream runs fragments; the
 // others are copy engines.
@@ -147,6 +185,8 @@ struct InstructionProgram {
   std::vector<uint32_t> waits_last;  // of the previous step
   std::vector<uint32_t> wakes_same;  // the inverse
   std::vector<uint32_t> wakes_next;
+  // The same, for parts of what is communicated; CommunicateProgram::Part has the inverse.
+  std::vector<PartWait> part_waits_same, part_waits_last;
   std::vector<uint32_t> outputs;  // FunctionProgram::outputs complete with it
   std::vector<uint32_t> writes;   // FunctionProgram::written_slots: which of them
   RunProgram run;
@@ -177,6 +217,7 @@ struct FunctionProgram {
   bool reads_index = false;  // of the worker
   std::vector<BufferInfo> buffers;
   std::vector<InstructionProgram> instructions;
+  uint32_t parts = 0;     // of all communications
   bool has_code = false;  // not only costs
   // What runs in order, by Program::streams; nothing for copy engines.
   std::vector<std::vector<uint32_t>> in_order;

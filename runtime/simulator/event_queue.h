@@ -25,6 +25,7 @@ struct Event {
     kInstruction,  // a: stream
     kChannel,      // a: channel, b: version
     kDelivery,     // a: the first of the messages
+    kProgress,     // a: of a message that is not there whole
     kRound,        // a: communication, b: it begins
     kPatience,     // a: channel
     kServer,       // a: server

@@ -18,6 +18,8 @@ namespace {
 constexpr int kMaxWorkers = 1 << 16;
 // Of what finding the classes looks at.
 constexpr int64_t kMaxSteps = int64_t{1} << 26;
+// Above, all of a message is there at once.
+constexpr int kMaxRanksWithParts = 64;
 
 const plan::Function *StepOf(const plan::Plan &plan) {
   for (const plan::Function &f : plan.functions())
@@ -63,6 +65,9 @@ absl::Status AddCommunications(const PlanImage &image,
     for (const plan::Phase &phase : phases) *exchange.add_phases() = phase;
     out.slices = SlicesOf(exchange, type);
     out.first_slice = uint32_t(model->slices.size());
+    for (uint64_t bytes : c.part_bytes())
+      out.parts.push_back(int64_t(bytes / ops::ElementBytes(type.element)));
+    if (out.parts.empty()) out.parts = {out.elements};
     model->slices.insert(model->slices.end(), out.slices,
                          uint32_t(model->communications.size()));
     for (plan::Phase &phase : phases) {
@@ -119,10 +124,14 @@ absl::Status AddClasses(const SimulationOptions &options, Model *model) {
             .first->second);
     ranks.push_back(of);
   }
+  // Where a part lies in what comes last, and so when it is there, differs from rank to rank.
+  const bool parts = n <= kMaxRanksWithParts &&
+                     std::any_of(model->communications.begin(), model->communications.end(),
+                                 [](const auto &c) { return c.parts.size() > 1; });
   int64_t steps = 0;
   for (const ExchangeShape &shape : model->shapes)
     steps += shape.fixed() ? 1 : shape.rounds();
-  if (options.every_rank || steps * n > kMaxSteps) {
+  if (options.every_rank || parts || steps * n > kMaxSteps) {
     model->class_of.resize(size_t(n));
     for (int r = 0; r < n; ++r) model->class_of[size_t(r)] = r;
   } else {

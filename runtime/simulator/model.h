@@ -35,6 +35,9 @@ struct ModelCommunication {
   // What messages are cut into (CommunicateProgram::slices), and the number of the
   // first slice among those of all communications.
   uint32_t slices = 1, first_slice = 0;
+  // Elements of each part of the buffer that is there before the rest; all of it is one, if
+  // all waits for all.
+  std::vector<int64_t> parts;
 };
 
 struct ModelServer {
@@ -66,7 +69,8 @@ struct Model {
   LinkCosts link;
   std::vector<RankClass> classes;
   std::vector<int> class_of;  // by rank
-  // Classes of several ranks: parts have their mean size.
+  // Classes of several ranks: parts have their mean size, and all of a message is there
+  // at once.
   bool mean_sizes = false;
   std::vector<ModelServer> server;
   std::vector<RankClass> server_links;

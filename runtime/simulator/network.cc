@@ -113,7 +113,7 @@ bool Network::Write(uint32_t index, Time now) {
   if (channel.active) Advance(&channel, now);
   double bytes = 0;
   Time extra = 0;
-  uint32_t first = kNone, last = kNone;
+  uint32_t first = kNone, last = kNone, progress = kNone;
   const auto append = [&](uint32_t m) {
     (first == kNone ? first : messages_[last].next) = m;
     last = m;
@@ -136,7 +136,10 @@ bool Network::Write(uint32_t index, Time now) {
                              Ceiling(TimeOf(index, whole * (1 - message.share))));
           }
         }
-        if (last_piece) append(m);
+        if (last_piece)
+          append(m);
+        else if (message.tells)
+          AddProgress(message, offset + size, &progress);
       });
   resources_[channel.up].bytes += payload * channel.up_share;
   resources_[channel.down].bytes += payload * channel.down_share;
@@ -157,6 +160,7 @@ bool Network::Write(uint32_t index, Time now) {
   channel.tail += bytes;
   if (!channel.active && bytes <= 0) {
     // Nothing is on the wire: only grants, or what the bucket lets through.
+    DeliverProgress(progress, now + channel.latency + extra);
     if (first != kNone) {
       events_->Add(now + channel.latency + extra, Event::kDelivery, first);
       channel.written = first;
@@ -167,6 +171,7 @@ bool Network::Write(uint32_t index, Time now) {
   Packet &packet = channel.packets.emplace_back();
   packet.end = channel.tail;
   packet.first = first;
+  packet.progress = progress;
   packet.extra = extra;
   channel.writing = true;
   channel.written = first;
@@ -174,6 +179,24 @@ bool Network::Write(uint32_t index, Time now) {
   if (channels_[index].tail - channels_[index].served <= channels_[index].ahead_bytes)
     FinishWriting(&channels_[index]);
   return true;
+}
+
+void Network::AddProgress(const Message &message, double bytes, uint32_t *list) {
+  uint32_t index = free_progress_;
+  if (index == kNone) {
+    index = uint32_t(progress_.size());
+    progress_.emplace_back();
+  } else {
+    free_progress_ = progress_[index].next;
+  }
+  progress_[index] = {message.channel, message.communication, message.round,
+                      message.call, bytes, *list};
+  *list = index;
+}
+
+void Network::DeliverProgress(uint32_t list, Time at) {
+  for (uint32_t p = list; p != kNone; p = progress_[p].next)
+    events_->Add(at, Event::kProgress, p);
 }
 
 // The socket has taken the packet.
@@ -214,6 +237,7 @@ void Network::HandleChannel(uint32_t index, uint32_t version, Time now) {
       channel.served = std::max(channel.served, packet.end);
       FinishWriting(&channel);
     }
+    DeliverProgress(packet.progress, now + channels_[index].latency + packet.extra);
     if (packet.first != kNone)
       events_->Add(now + channels_[index].latency + packet.extra, Event::kDelivery,
                    packet.first);

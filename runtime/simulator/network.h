@@ -44,6 +44,16 @@ struct Message {
   double share = 1;
   // Whom it concerns at the sender: a communication there.
   uint32_t sender = kNone;
+  // Its receiver wants to know of every packet with a piece of it.
+  bool tells = false;
+};
+
+// So many bytes of a message are there, from its front, and not all of it.
+struct Progress {
+  uint32_t channel = 0, communication = 0, round = 0;
+  uint64_t call = 0;
+  double bytes = 0;
+  uint32_t next = kNone;  // of a packet, or of the free ones
 };
 
 struct NetworkOptions {
@@ -82,6 +92,13 @@ class Network {
     messages_[index].next = free_;
     free_ = index;
   }
+  // Of Event::kProgress, which is handled once.
+  Progress TakeProgress(uint32_t index) {
+    const Progress progress = progress_[index];
+    progress_[index].next = free_progress_;
+    free_progress_ = index;
+    return progress;
+  }
   // It may be sent now. Grants go before everything else.
   void Ready(uint32_t message);
   // Gives what is ready to sockets that take it. False if there was nothing to do.
@@ -107,7 +124,8 @@ class Network {
   struct Packet {
     double end = 0;          // on the wire, counted from `Channel::served` = 0
     uint32_t first = kNone;  // of the messages that end in it, kNone: none
-    Time extra = 0;          // latency beyond the channel's
+    uint32_t progress = kNone;
+    Time extra = 0;  // latency beyond the channel's
   };
   struct Channel {
     uint32_t up = 0, down = 0;
@@ -132,6 +150,9 @@ class Network {
   bool Write(uint32_t index, Time now);
   void Advance(Channel *channel, Time now);
   void FinishWriting(Channel *channel);
+  // Adds to a list.
+  void AddProgress(const Message &message, double bytes, uint32_t *list);
+  void DeliverProgress(uint32_t list, Time at);
   void Schedule(uint32_t index, Time now);
   void Activate(uint32_t index, Time now);
   void Deactivate(uint32_t index, Time now);
@@ -150,6 +171,8 @@ class Network {
   std::vector<Channel> channels_;
   std::vector<Message> messages_;
   uint32_t free_ = kNone;
+  std::vector<Progress> progress_;
+  uint32_t free_progress_ = kNone;
   uint64_t next_number_ = 0;
   // Channels: those marked now, and those that Settle is at.
   std::array<std::vector<uint32_t>, 2> dirty_;

@@ -75,6 +75,7 @@ Simulation::Simulation(const Model &model, const SimulationOptions &options)
     c.slice = uint32_t(i) - model.communications[c.index].first_slice;
   }
   moves_.resize(ranks_.size() * model.shapes.size());
+  part_ends_.resize(ranks_.size() * model.slices.size());
 }
 
 void Simulation::Handle(const Event &event) {
@@ -85,6 +86,8 @@ void Simulation::Handle(const Event &event) {
       return network_.HandleChannel(event.a, event.b, now_);
     case Event::kDelivery:
       return Deliver(event.a);
+    case Event::kProgress:
+      return TakeProgress(network_.TakeProgress(event.a));
     case Event::kRound:
       return Move(event.a, event.b != 0);
     case Event::kPatience: {

@@ -93,6 +93,10 @@ class Simulation final : private Network::Host {
     core::Exchange exchange;
     Round rounds[2];          // those that it is in: by parity, as they are neighbours
     uint32_t unfinished = 0;  // of the first slice: how many are
+    // Of the first slice, by part: slices that have not released it.
+    std::vector<uint32_t> unreleased;
+    uint32_t released = 0;  // of its part ends, from the front
+    bool tells = false;     // what it receives now is released as it comes
     bool active = false;
     uint64_t sequence = 0;
     uint64_t call = 0;
@@ -173,6 +177,18 @@ class Simulation final : private Network::Host {
   void Deliver(uint32_t message);
   void TakeData(Rank *rank, const Message &message);
   void TakeGrant(Rank *rank, const Message &message);
+
+  // simulation_parts.cc
+  bool HasParts(const ModelCommunication &c) const {
+    return c.parts.size() > 1 && !model_.mean_sizes;
+  }
+  const std::vector<PartEnd<double>> &PartEndsOf(size_t slot);
+  // Before the slices begin.
+  void BeginParts(size_t first);
+  // Those of the rounds before `round`, and of `bytes` of what it receives.
+  void Release(size_t slot, uint32_t round, double bytes);
+  void TakeProgress(const Progress &progress);
+
   void Accepted(const Message &message) override;
   MessageTag TagOf(const Message &message) const {
     return {message.call, model_.communications[message.communication].key_id, 0,
@@ -207,8 +223,9 @@ class Simulation final : private Network::Host {
   std::vector<Rank> ranks_;
   std::vector<Stream> streams_;
   std::vector<Communication> communications_;
-  std::vector<Moves> moves_;  // by rank and shape
-  std::vector<Link> links_;   // by channel
+  std::vector<Moves> moves_;                             // by rank and shape
+  std::vector<std::vector<PartEnd<double>>> part_ends_;  // by rank and slice; empty: not known
+  std::vector<Link> links_;                              // by channel
   std::vector<Server> servers_;
   std::vector<int> first_trainer_;  // of servers' machines, by class
   std::vector<uint32_t> dirty_ranks_, dirty_links_, settling_;

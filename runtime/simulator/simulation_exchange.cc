@@ -40,12 +40,17 @@ struct Simulation::Slice {
   }
   core::Posted Receive(const core::Place &at, const Round &round, bool staged);
   void Send(const core::Place &at, const Round &round);
-  void Take(const core::Place &, const Round &, bool) {}
+  void Take(const core::Place &at, const Round &, bool) {
+    communication->tells = false;
+    if (simulation->HasParts(*model)) simulation->Release(slot, at.index + 1, 0);
+  }
   void Done();
 };
 
-core::Posted Simulation::Slice::Receive(const core::Place &at, const Round &round, bool) {
+core::Posted Simulation::Slice::Receive(const core::Place &at, const Round &round,
+                                        bool staged) {
   Simulation &s = *simulation;
+  communication->tells = !staged || at.index == communication->exchange.send().index;
   Rank *rank = s.RankOf(slot);
   communication->recv_begin = s.now_;
   const uint32_t tag = s.TagOf(slot, at);
@@ -102,9 +107,12 @@ void Simulation::BeginCommunication(Rank *rank, uint64_t call, uint32_t communic
     c.active = true;
     c.call = call;
     c.sequence = sequence;
+    c.released = 0;
+    c.tells = false;
     LetEngine(rank, slot, /*begins=*/true);
   }
   communications_[first].unfinished = slices;
+  BeginParts(first);
 }
 
 void Simulation::LetEngine(Rank *rank, size_t slot, bool begins) {
@@ -120,6 +128,7 @@ void Simulation::LetEngine(Rank *rank, size_t slot, bool begins) {
 
 void Simulation::Move(size_t slot, bool begins) {
   Slice slice(this, slot);
+  if (begins && HasParts(*slice.model)) Release(slot, 0, 0);
   if (begins)
     slice.communication->exchange.Begin(slice);
   else
@@ -135,9 +144,8 @@ std::pair<double, double> Simulation::RangeOf(const ModelCommunication &c,
     const double bytes = part * double(transfer.count) / c.slices;
     return {part * double(transfer.begin) + bytes * slice, bytes};
   }
-  const int64_t first = PartBegin(c.elements, shape.chunks(), transfer.begin);
-  const int64_t size =
-      PartBegin(c.elements, shape.chunks(), transfer.begin + transfer.count) - first;
+  const int64_t first = ChunkBegin(c.parts, shape.chunks(), transfer.begin);
+  const int64_t size = ChunkBegin(c.parts, shape.chunks(), transfer.begin + transfer.count) - first;
   const int64_t begin = PartBegin(size, c.slices, slice);
   return {double(first + begin) * c.element_bytes,
           double(PartBegin(size, c.slices, slice + 1) - begin) * c.element_bytes};
@@ -247,7 +255,9 @@ const Simulation::Round &Simulation::RoundAt(size_t slot, const core::Place &at)
     round.from = moves.from;
   }
   // Where parts have one size nothing differs in the next round but where they begin.
-  if (shape.turn() && (model_.mean_sizes || m.elements % shape.chunks() == 0))
+  const auto even = [&](int64_t elements) { return elements % shape.chunks() == 0; };
+  if (shape.turn() &&
+      (model_.mean_sizes || std::all_of(m.parts.begin(), m.parts.end(), even)))
     round.moves = &moves;
   return round;
 }
@@ -285,6 +295,7 @@ void Simulation::HandOver(uint32_t channel, uint32_t slot) {
                       ? std::min(1.0, bytes / model_.communications[index].element_bytes)
                       : 1;
   message.sender = slot;
+  message.tells = HasParts(model_.communications[index]);
   auto going =
       rank->matcher.Send(TagOf(message), size_t(bytes), m, &controls_, /*whole=*/true);
   controls_.clear();  // announcements, of what is granted anyway

@@ -168,6 +168,8 @@ Mode modeOf(uint64_t seed) {
       mode.intraMbitPerSecond = 1;
     if (mode.devices > 1 && rng.oneIn(6))
       add("hierarchical=false");
+    if (rng.oneIn(3))
+      add("parts=true");
     mode.pipeline = "cs-all-reduce-pipeline{" + options + "}";
   }
   return mode;

@@ -121,3 +121,22 @@ def test_transformer(tmp_path):
         text, plan = compiled(tmp_path, "transformer", 2, policy)
         assert re.search(pieces, text)
         expect_same(train(plan, tmp_path / f"{policy}.safetensors", *data), expected)
+
+
+@pytest.mark.parametrize("nodes, algorithm", [(2, "auto"), (2, "ring"), (3, "ring"), (3, "halving-doubling"), (4, "auto"), (4, "ring")])
+def test_parts_of_messages(tmp_path, nodes, algorithm):
+    """Parts of messages are summed as tensors alone, in any number of ranks; where sums of messages have the same bits, as those."""
+    data = ["--init", EXAMPLES / "digits.init.safetensors", "--batch", EXAMPLES / "digits.train.npz", "--steps", "6"]
+    alone, plan = compiled(tmp_path, "digits", nodes, "fifo", options=f"algorithm={algorithm}")
+    assert "cs.pack" not in alone
+    expected = train(plan, tmp_path / "fifo.safetensors", *data)
+    text, plan = compiled(tmp_path, "digits", nodes, "fixed-buckets", options=f"algorithm={algorithm} parts=true")
+    whole, count = re.subn(r" parts \[[0-9, ]*\]", "", text)
+    assert count > 0
+    expect_same(train(plan, tmp_path / "own.safetensors", *data), expected)
+    expect_same(train(plan, tmp_path / "own.safetensors", *data, "--spawn"), expected)
+    if (nodes, algorithm) in ((2, "auto"), (2, "ring"), (4, "auto"), (3, "halving-doubling")):
+        at_end = tmp_path / "whole.mlir"
+        at_end.write_text(whole)
+        subprocess.run([tool("cs-translate"), "--mlir-to-plan", at_end, "-o", tmp_path / "whole.plan"], check=True, timeout=TIME_LIMIT)
+        expect_same(train(tmp_path / "whole.plan", tmp_path / "whole.safetensors", *data), expected)

@@ -158,7 +158,7 @@ cs.problem @kinds {
   // expected-note @below {{which is here}}
   %v = cs.problem.communication "v" bytes 1 from (%a) through (%l overhead_ns 3)
   %other = cs.problem.communication "other" bytes 1 from (%a) through (%l) kind 1
-  // expected-error @below {{must match links, overheads and latencies of "v", which is of the same kind}}
+  // expected-error @below {{must match links, overheads, latencies and whether there is a tail of "v", which is of the same kind}}
   %w = cs.problem.communication "w" bytes 1 from (%a) through (%l bytes 7 overhead_ns 4)
 }
 
@@ -295,4 +295,24 @@ cs.problem @ranges {
     // expected-error @below {{must have begin and end for 1 pieces, got: 1 numbers}}
     "cs.solution.message"(%w) <{ranges = array<i64: 0>, priorities = array<i64: 0>}> : (none) -> ()
   }
+}
+
+// -----
+
+cs.problem {
+  %l = cs.problem.link "l" bytes_per_second 1
+  %a = cs.problem.compute "a" ns 1
+  // expected-error @below {{tail must be 0 to 2 bytes, those of the last link, got: 3}}
+  %w = cs.problem.communication "w" bytes 4 from (%a) through (%l bytes 2) tail 3
+}
+
+// -----
+
+cs.problem {
+  %l = cs.problem.link "l" bytes_per_second 1
+  %a = cs.problem.compute "a" ns 1
+  // expected-note @below {{which is here}}
+  %v = cs.problem.communication "v" bytes 4 from (%a) through (%l) tail 3
+  // expected-error @below {{must match links, overheads, latencies and whether there is a tail of "v", which is of the same kind}}
+  %w = cs.problem.communication "w" bytes 4 from (%a) through (%l)
 }

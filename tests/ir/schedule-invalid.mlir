@@ -123,3 +123,91 @@ func.func @f(%w: !w) {
   }
   return
 }
+
+// -----
+
+!w = !cs.placed<tensor<10xf32>, device 0>
+!h = !cs.placed<tensor<10xf32>, device 0 host>
+func.func @f(%w: !w) {
+  // expected-error @+1 {{parts must have the 10 elements of the message, got: 9}}
+  %f = cs.start "w" parts [3, 6] (%w) : (!w) -> !cs.future<!w> {
+  ^bb0(%x: !w):
+    %r = cs.all_reduce "w" mean %x : !w
+    cs.return %r : !w
+  }
+  return
+}
+
+// -----
+
+!w = !cs.placed<tensor<10xf32>, device 0>
+!h = !cs.placed<tensor<10xf32>, device 0 host>
+func.func @f(%w: !w) {
+  // expected-error @+1 {{needs at least 2 parts, got: 1}}
+  %f = cs.start "w" parts [10] (%w) : (!w) -> !cs.future<!w> {
+  ^bb0(%x: !w):
+    %r = cs.all_reduce "w" mean %x : !w
+    cs.return %r : !w
+  }
+  return
+}
+
+// -----
+
+!w = !cs.placed<tensor<10xf32>, device 0>
+!h = !cs.placed<tensor<10xf32>, device 0 host>
+func.func @f(%w: !w) {
+  // expected-error @+1 {{parts must have elements, got: 0}}
+  %f = cs.start "w" parts [10, 0] (%w) : (!w) -> !cs.future<!w> {
+  ^bb0(%x: !w):
+    %r = cs.all_reduce "w" mean %x : !w
+    cs.return %r : !w
+  }
+  return
+}
+
+// -----
+
+!w = !cs.placed<tensor<10xf32>, device 0>
+!h = !cs.placed<tensor<10xf32>, device 0 host>
+func.func @f(%w: !w) {
+  // expected-error @+1 {{has more elements in parts than can be counted}}
+  %f = cs.start "w" parts [3, 9223372036854775807] (%w) : (!w) -> !cs.future<!w> {
+  ^bb0(%x: !w):
+    %r = cs.all_reduce "w" mean %x : !w
+    cs.return %r : !w
+  }
+  return
+}
+
+// -----
+
+!w = !cs.placed<tensor<10xf32>, device 0>
+!h = !cs.placed<tensor<10xf32>, device 0 host>
+func.func @f(%w: !w) {
+  // expected-error @+1 {{parts need an all_reduce}}
+  %f = cs.start "w" parts [3, 7] (%w) : (!w) -> !cs.future<!h> {
+  ^bb0(%x: !w):
+    %r = cs.copy %x : !w -> !h
+    cs.return %r : !h
+  }
+  return
+}
+
+// -----
+
+!w = !cs.placed<tensor<10xf32>, device 0>
+func.func @f(%w: !w) {
+  %f = cs.start "w" parts [3, 7] (%w) : (!w) -> !cs.future<!w> {
+  ^bb0(%x: !w):
+    %e = cs.exchange %x chunks 2 rounds 1 sum
+        send <parts affine_map<(r, s) -> (1 - r, 1)> to affine_map<(r, s) -> (1 - r)>>
+        recv <parts affine_map<(r, s) -> (r, 1)> to affine_map<(r, s) -> (1 - r)>> : !w
+    // expected-error @+1 {{of a message with parts must have 1 or 2 chunks, got: 4}}
+    %g = cs.exchange %e chunks 4 rounds 1 replace
+        send <parts affine_map<(r, s) -> (2 * r, 2)> to affine_map<(r, s) -> (1 - r)>>
+        recv <parts affine_map<(r, s) -> (2 - 2 * r, 2)> to affine_map<(r, s) -> (1 - r)>> : !w
+    cs.return %g : !w
+  }
+  return
+}

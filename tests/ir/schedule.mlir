@@ -43,3 +43,15 @@ func.func @f(%w: !w, %p: !s) -> (!w, !w) {
   %1 = cs.await %g : !cs.future<!w>
   return %0, %1 : !w, !w
 }
+
+// CHECK-LABEL: func.func @parts
+func.func @parts(%w: !w) -> !w {
+  // CHECK: cs.start "w" priority 1 parts [3, 7] (%arg0)
+  %f = cs.start "w" priority 1 parts [3, 7] (%w) : (!w) -> !cs.future<!w> {
+  ^bb0(%x: !w):
+    %r = cs.all_reduce "w" mean %x : !w
+    cs.return %r : !w
+  }
+  %0 = cs.await %f : !cs.future<!w>
+  return %0 : !w
+}

@@ -56,9 +56,9 @@ def test_options_reach_the_compiler():
     assert AllReduce(schedule="fifo").pipeline(2) == ["--cs-all-reduce-pipeline=schedule=fifo"]
     everything = AllReduce(schedule="fixed-buckets", bucket_bytes=100, first_bucket_bytes=10, algorithm="ring", copies="overlap",
                            staging_bytes=1000, assign_devices=False, by_block=True, combine=False, hierarchical=False,
-                           spread_sums=True)
+                           spread_sums=True, parts=True)
     assert everything.pipeline(2) == [
-        "--cs-all-reduce-pipeline=combine=false hierarchical=false spread-sums=true schedule=fixed-buckets bucket-bytes=100 first-bucket-bytes=10 "
+        "--cs-all-reduce-pipeline=combine=false hierarchical=false parts=true spread-sums=true schedule=fixed-buckets bucket-bytes=100 first-bucket-bytes=10 "
         "algorithm=ring copies=overlap staging-bytes=1000 assign-devices=false by-block=true"]
     searched = AllReduce(effort=7, reorder=True, memory_limit=4096, message_bytes=1000)
     assert searched.pipeline(2) == [
@@ -74,6 +74,8 @@ def test_mixtures_cannot_be_written():
                     lambda: commsched.transpile(None, schedule="fifo"), lambda: commsched.transpile(None, mode="parameter-server")):
         with pytest.raises(TypeError):
             make_it()
+    with pytest.raises(ValueError, match="parts must go with a schedule that cuts or fuses tensors, got: schedule='priority'"):
+        AllReduce(parts=True, schedule="priority")
     with pytest.raises(ValueError, match="strategy must be an AllReduce or ParameterServers, got: 'fifo'"):
         commsched.transpile(None, strategy="fifo")
 

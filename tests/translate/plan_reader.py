@@ -19,7 +19,7 @@ from built import tool
 
 # The fields of plan/plan.proto that are used here: number -> (name, kind).
 # Kinds: "u" unsigned, "s" zigzag, "b" bytes, "t" text, "d" double, "m:<type>"
-# message; a trailing "*" repeats.
+# message, "o" an unsigned one that is None if it is not there; a trailing "*" repeats.
 SCHEMA = {
     "Plan": {1: ("schema_version", "u"), 2: ("required_features", "x"), 5: ("cluster", "m:Cluster"),
              6: ("slots", "m:Slot*"), 7: ("functions", "m:Function*"), 8: ("objects", "m:CodeObject*"),
@@ -36,7 +36,7 @@ SCHEMA = {
     "Buffer": {1: ("kind", "u"), 2: ("type", "m:TensorType"), 3: ("offset", "u"), 4: ("slot", "u"),
                5: ("batch", "t"), 6: ("name", "t"), 8: ("parent", "u")},
     "Output": {1: ("metric", "t"), 2: ("buffer", "u")},
-    "Dependence": {1: ("instruction", "u"), 2: ("distance", "u")},
+    "Dependence": {1: ("instruction", "u"), 2: ("distance", "u"), 3: ("part", "o")},
     "Instruction": {1: ("name", "t"), 2: ("dependences", "m:Dependence*"), 4: ("deferred", "u"),
                     6: ("device", "u"), 10: ("run", "m:Run"), 11: ("communicate", "m:Communicate"),
                     12: ("copy", "m:CopyBuffer"), 13: ("delay", "m:Delay"), 14: ("push", "m:Message"),
@@ -49,7 +49,8 @@ SCHEMA = {
     "CopyBuffer": {1: ("source", "u"), 2: ("target", "u")},
     "Delay": {1: ("nanoseconds", "u"), 2: ("inputs", "u*"), 3: ("outputs", "u*")},
     "Communicate": {1: ("key", "t"), 2: ("source_op", "t"), 3: ("buffer", "u"), 5: ("has_input", "u"),
-                    6: ("input", "u"), 7: ("input_is_shard", "u"), 8: ("has_output", "u"), 9: ("output", "u")},
+                    6: ("input", "u"), 7: ("input_is_shard", "u"), 8: ("has_output", "u"), 9: ("output", "u"),
+                    14: ("part_bytes", "u*")},
     "CodeObject": {1: ("target", "t"), 2: ("elf", "b")},
     "Kernel": {1: ("kind", "t"), 2: ("operands", "m:KernelTensor*"), 3: ("attributes", "m:Entry*"),
                4: ("accumulate", "u")},

@@ -4,7 +4,8 @@
 
 The plan runs here on elements that say what they are, over several steps, in any
 order that its dependences allow: a communication takes time, in which its memory
-holds neither what was nor what will be."""
+holds neither what was nor what will be. Parts of it may be there before it ends, in
+any order, and stay as they are until then."""
 import random
 
 import pytest
@@ -60,7 +61,7 @@ def make_messages(rng, sizes):
     return messages, used
 
 
-def write(rng, sizes, messages, used):
+def write(rng, sizes, messages, used, by_part):
     """The level-2 module. Update i gets the sum of tensor i."""
     n = len(sizes)
     types = [placed(size) for size in sizes]
@@ -77,9 +78,10 @@ def write(rng, sizes, messages, used):
                 continue
             waiting.remove((m, pieces))
             own = placed(sum(end - begin for _, begin, end in pieces))
+            parts = f" parts {[end - begin for _, begin, end in pieces]}" if by_part and len(pieces) > 1 else ""
             text += (f"  %m{m} = cs.pack " + ", ".join(f"%g{t}[{b}, {e}]" for t, b, e in pieces) + " : " +
                      ", ".join(types[t] for t, _, _ in pieces) + f" -> {own}\n"
-                     f'  %f{m} = cs.start "m{m}" (%m{m}) : ({own}) -> !cs.future<{own}> {{\n  ^bb0(%x: {own}):' +
+                     f'  %f{m} = cs.start "m{m}"{parts} (%m{m}) : ({own}) -> !cs.future<{own}> {{\n  ^bb0(%x: {own}):' +
                      EXCHANGE.format(type=own))
     for i in used:
         text += f'  cs.fragment "read.{i}" on 0 (%g{i}) {COST} : ({types[i]}) -> ()\n'
@@ -140,21 +142,27 @@ class Machine:
         memory[begin:end] = values
 
     def begin(self, instruction, step):
-        """What is left to do when it ends."""
+        """What is left to do when a part of it is there, and when it ends."""
         if instruction.communicate:
             communicate = instruction.communicate
             source = communicate.input if communicate.has_input else communicate.buffer
             values = self.get(source, step)
-            partial = [("partial", v) for v in values]
-            self.set(communicate.buffer, step, partial)
+            now = [("partial", v) for v in values]
+            self.set(communicate.buffer, step, now)
 
-            def end():
-                assert self.get(communicate.buffer, step) == partial, "written while it is communicated"
-                self.set(communicate.buffer, step, [("sum", v) for v in values])
-            return end
+            def change(begin, end):
+                assert self.get(communicate.buffer, step) == now, "written while it is communicated"
+                now[begin:end] = [("sum", v) for v in values[begin:end]]
+                self.set(communicate.buffer, step, now)
+
+            def release(part):
+                at = sum(communicate.part_bytes[:part]) // 4
+                change(at, at + communicate.part_bytes[part] // 4)
+            assert sum(communicate.part_bytes) in (0, 4 * len(values))
+            return release, lambda: change(0, len(values))
         if instruction.copy:
             self.set(instruction.copy.target, step, self.get(instruction.copy.source, step))
-            return lambda: None
+            return None, lambda: None
         kind, i = instruction.name.split(".")
         i = int(i)
         inputs = [self.get(b, step) for b in instruction.delay.inputs]
@@ -169,7 +177,7 @@ class Machine:
         else:
             assert inputs == [weights, [("sum", v) for v in made]]
             self.set(instruction.delay.outputs[0], step, [("w", i, step + 1, e) for e in range(size)])
-        return lambda: None
+        return None, lambda: None
 
 
 def run(rng, plan, sizes):
@@ -180,21 +188,27 @@ def run(rng, plan, sizes):
     instructions = function.instructions
     stream = [(t, i) for t in range(STEPS) for i, x in enumerate(instructions) if not x.deferred and not x.communicate]
     left = {(t, i) for t in range(STEPS) for i in range(len(instructions))}
-    done, running = set(), {}
+    done, running, parts = set(), {}, set()
     while left or running:
         def ready(t, i):
-            if any((t - d.distance, d.instruction) not in done for d in instructions[i].dependences
-                   if t >= d.distance):
+            if any((t - d.distance, d.instruction) not in done and (t - d.distance, d.instruction, d.part) not in parts
+                   for d in instructions[i].dependences if t >= d.distance):
                 return False
             if (t, i) in stream and stream[0] != (t, i):
                 return False
             return t < 2 or all((t - 2, j) in done for j in range(len(instructions)))
         first = min((t for t, _ in left), default=0)
-        choices = [x for x in sorted(left) if x[0] <= first + 1 and ready(*x)] + sorted(running)
+        choices = [x for x in sorted(left) if x[0] <= first + 1 and ready(*x)] + sorted(running) + [
+            (t, i, part) for t, i in sorted(running) for part in range(len(instructions[i].communicate.part_bytes))
+            if (t, i, part) not in parts]
         assert choices, "nothing can go on"
         choice = rng.choice(choices)
+        if len(choice) == 3:
+            running[choice[:2]][0](choice[2])
+            parts.add(choice)
+            continue
         if choice in running:
-            running.pop(choice)()
+            running.pop(choice)[1]()
             done.add(choice)
             continue
         left.remove(choice)
@@ -209,13 +223,18 @@ def run(rng, plan, sizes):
         assert machine.slots[STEPS % 2][i] == [("w", i, STEPS, e) for e in range(size)]
 
 
+@pytest.mark.parametrize("by_part", [False, True])
 @pytest.mark.parametrize("seed", range(60))
-def test_random_messages(seed, tmp_path):
+def test_random_messages(seed, by_part, tmp_path):
     rng = random.Random(seed)
     sizes = [rng.choice([1, 2, 3, 7, 20]) for _ in range(rng.randint(1, 6))]
     messages, used = make_messages(rng, sizes)
-    text = write(rng, sizes, messages, used)
+    text = write(rng, sizes, messages, used, by_part)
     plan = read_plan(translate(text, tmp_path))
+    # Who reads part of a message waits for that alone; copies do, too.
+    waits = [d.part is not None for x in plan.functions[0].instructions for d in x.dependences if d.distance == 0
+             and plan.functions[0].instructions[d.instruction].communicate and not x.communicate]
+    assert any(waits) == (by_part and any(len(pieces) > 1 for pieces in messages))
     for _ in range(5):
         run(rng, plan, sizes)
     # Intervals of one row of tensors that nobody else needs: a chain.

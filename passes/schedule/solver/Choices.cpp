@@ -4,6 +4,7 @@
 // The family of schedules with one size of fusion, one size of slices, one rule of
 // priority and one credit: searched one parameter at a time.
 
+#include "passes/schedule/solver/Arrivals.h"
 #include "passes/schedule/solver/Fusion.h"
 #include "passes/schedule/solver/Partition.h"
 #include "passes/schedule/solver/Search.h"
@@ -20,7 +21,11 @@ static size_t sizeOf(const Problem &problem) {
 }
 
 double Search::offer(Schedule schedule) {
-  return offerAsIs(applied ? applied(std::move(schedule)) : std::move(schedule));
+  if (applied)
+    schedule = applied(std::move(schedule));
+  else
+    arrangePieces(problem, schedule);
+  return offerAsIs(std::move(schedule));
 }
 
 double Search::offerAsIs(Schedule schedule) {

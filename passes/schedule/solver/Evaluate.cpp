@@ -5,6 +5,7 @@
 // everything that ends is counted, then links choose what they are given, so that
 // nothing depends on the order of events of the same time.
 
+#include "passes/schedule/solver/Arrivals.h"
 #include "passes/schedule/solver/Timeline.h"
 
 #include <algorithm>
@@ -16,6 +17,7 @@ namespace commsched::schedule {
 namespace {
 
 constexpr unsigned kNone = ~0u;
+constexpr unsigned kPiece = ~0u; ///< of events; behind all others of their time
 
 /// Lists of indices, by index, in one array.
 class Lists {
@@ -60,7 +62,8 @@ struct Step {
 struct Event {
   Time time;
   uint64_t step;
-  /// 0: op ends; 1 + 2 stage: message is complete; 2 + 2 stage: its credit is free.
+  /// 0: op ends; 1 + 2 stage: message is complete; 2 + 2 stage: its credit is free;
+  /// kPiece: a piece has arrived before its message.
   unsigned kind;
   unsigned index;
   auto key() const { return std::tie(time, step, kind, index); }
@@ -119,6 +122,7 @@ private:
   void endOp(uint64_t step, unsigned op);
   void endMessage(uint64_t step, unsigned message, unsigned stage);
   void freeCredit(unsigned message, unsigned stage);
+  void endPiece(uint64_t step, unsigned communication);
   void arrive(uint64_t step, unsigned communication);
   void enqueue(uint64_t step, unsigned message, unsigned stage);
   void completeSteps();
@@ -155,7 +159,9 @@ private:
   std::vector<size_t> stageBegin; ///< by message, into `bytes`
   std::vector<int64_t> bytes;     ///< by message and stage
   std::vector<Time> latencies;    ///< likewise
-  Step first;                     ///< all that any step but the first waits for
+  /// By message, if some piece arrives before it: by piece, how long before.
+  std::vector<std::vector<Time>> leads;
+  Step first; ///< all that any step but the first waits for
   Step steps[3];
   std::vector<LinkState> links;
   std::vector<StreamState> streams;
@@ -225,6 +231,9 @@ Simulation::Simulation(const Problem &problem, const Schedule &schedule)
       }
     }
   }
+  if (hasTails(problem))
+    for (const Message &message : schedule.messages)
+      leads.push_back(leadsOf(problem, message));
 }
 
 void Simulation::reset(uint64_t step) {
@@ -278,9 +287,15 @@ void Simulation::endMessage(uint64_t step, unsigned message, unsigned stage) {
     enqueue(step, message, stage + 1);
     return;
   }
-  for (const Piece &piece : schedule.messages[message].pieces)
-    if (--at(step).communicationWaits[piece.communication] == 0)
-      arrive(step, piece.communication);
+  const std::vector<Piece> &pieces = schedule.messages[message].pieces;
+  for (size_t i = 0; i < pieces.size(); ++i)
+    if (leads.empty() || leads[message][i] == 0)
+      endPiece(step, pieces[i].communication);
+}
+
+void Simulation::endPiece(uint64_t step, unsigned communication) {
+  if (--at(step).communicationWaits[communication] == 0)
+    arrive(step, communication);
 }
 
 void Simulation::arrive(uint64_t step, unsigned communication) {
@@ -374,6 +389,11 @@ bool Simulation::dispatch() {
       events.push({end, next.step, 1 + 2 * next.stage, next.message});
       if (freesCreditEarly(stage))
         events.push({link.free, next.step, 2 + 2 * next.stage, next.message});
+      if (!leads.empty() && next.stage + 1 == stagesOf(next.message).size())
+        for (size_t j = 0; j < leads[next.message].size(); ++j)
+          if (Time lead = leads[next.message][j])
+            events.push({end - lead, next.step, kPiece,
+                         schedule.messages[next.message].pieces[j].communication});
       any = true;
     }
   }
@@ -423,6 +443,8 @@ bool Simulation::advance() {
     events.pop();
     if (event.kind == 0)
       endOp(event.step, event.index);
+    else if (event.kind == kPiece)
+      endPiece(event.step, event.index);
     else if (event.kind % 2)
       endMessage(event.step, event.index, event.kind / 2);
     else

@@ -4,6 +4,7 @@
 // Goes back from the arrival that ends a stall: latency, sending, what the link
 // was busy with, the stage before, and so on to what made the tensor.
 
+#include "passes/schedule/solver/Arrivals.h"
 #include "passes/schedule/solver/Timeline.h"
 
 #include <algorithm>
@@ -51,13 +52,20 @@ private:
 /// The message with a piece of the communication that came when the stall ended.
 const Timeline::Transfer *Explainer::lastToArrive() const {
   const Timeline::Transfer *last = nullptr;
+  Time latest = 0;
   for (const Timeline::Transfer &t : timeline.transfers) {
-    if (t.arrived > stall.end || t.stage + 1 != stagesOf(t.message).size() ||
-        (last && last->arrived >= t.arrived))
+    if (t.stage + 1 != stagesOf(t.message).size())
       continue;
-    for (const Piece &piece : schedule.messages[t.message].pieces)
-      if (piece.communication == stall.communication)
-        last = &t;
+    const Message &message = schedule.messages[t.message];
+    std::vector<Time> leads = leadsOf(problem, message);
+    for (size_t i = 0; i < leads.size(); ++i) {
+      Time arrived = t.arrived - leads[i];
+      if (message.pieces[i].communication != stall.communication ||
+          arrived > stall.end || (last && latest >= arrived))
+        continue;
+      last = &t;
+      latest = arrived;
+    }
   }
   return last;
 }

@@ -103,12 +103,18 @@ Error checkCommunication(const Problem &problem, size_t index, Time &total,
       return name + ": op " + std::to_string(consumer.op) +
              " of the same step waits for it, but does not come after its producers";
   }
-  return checkStages(problem, communication, name, total, onLinks);
+  if (Error error = checkStages(problem, communication, name, total, onLinks))
+    return error;
+  if (communication.tail < 0 || communication.tail > communication.stages.back().bytes)
+    return name + ": tail must be 0 to " +
+           std::to_string(communication.stages.back().bytes) +
+           " bytes, those of the last stage, got: " + std::to_string(communication.tail);
+  return std::nullopt;
 }
 
 /// Communications of one kind cost the same per message.
 bool sameCosts(const Communication &a, const Communication &b) {
-  if (a.stages.size() != b.stages.size())
+  if (a.stages.size() != b.stages.size() || (a.tail == 0) != (b.tail == 0))
     return false;
   for (size_t i = 0; i < a.stages.size(); ++i)
     if (a.stages[i].link != b.stages[i].link ||

@@ -79,6 +79,9 @@ struct Communication {
   /// Communications with the same number may share messages; they have stages on
   /// the same links with the same costs per message.
   unsigned kind = 0;
+  /// Of the last stage's bytes, those in which the pieces of a message come to their end, one
+  /// after the other. 0: all of a message is there at its end.
+  int64_t tail = 0;
   bool operator==(const Communication &) const = default;
 };
 

@@ -22,7 +22,7 @@ struct Piece {
 };
 
 /// What is sent at once. Ready when all its pieces are: their producers are done.
-/// A piece has arrived when the message has.
+/// A piece has arrived when the message has, or before, by Communication::tail.
 struct Message {
   std::vector<Piece> pieces; ///< of one kind
   /// By stage; smaller is more urgent. Of messages of several steps, step s counts

@@ -26,7 +26,7 @@ struct Timeline {
     Time ready = 0;   ///< its producers, or the stage before, are done
     Time begin = 0;   ///< the link begins with it
     Time sent = 0;    ///< the link goes on with others
-    Time arrived = 0; ///< all of it is there
+    Time arrived = 0; ///< all of it is there; pieces may be before (Communication::tail)
   };
   /// A stream stands still, for nothing but a communication.
   struct Stall {

@@ -74,8 +74,10 @@ bool computesInTurn(const plan::Instruction &instruction) {
          (instruction.has_run() || (instruction.has_copy() && instruction.copy().in_line()));
 }
 
-/// Whether `to` waits for `from`, by walking back from it.
-bool waits(const plan::Function &function, unsigned to, unsigned from) {
+constexpr int kAny = -1, kWhole = -2;
+/// Whether `to` waits for `from`, by walking back from it: for this part of it, for any, or for
+/// all of it.
+bool waits(const plan::Function &function, unsigned to, unsigned from, int part = kAny) {
   unsigned n = function.instructions_size();
   std::vector<bool> seen(2 * n);
   std::vector<unsigned> work{to};
@@ -89,7 +91,9 @@ bool waits(const plan::Function &function, unsigned to, unsigned from) {
     seen[v] = true;
     const plan::Instruction &instruction = function.instructions(v % n);
     for (const auto &dependence : instruction.dependences())
-      if (dependence.distance() <= v / n)
+      if (dependence.distance() <= v / n &&
+          (part == kAny || !dependence.has_part() || int(dependence.part()) == part ||
+           (v / n - dependence.distance()) * n + dependence.instruction() != from))
         work.push_back((v / n - dependence.distance()) * n + dependence.instruction());
     for (unsigned u = v; computesInTurn(instruction) && u-- > 0;)
       if (computesInTurn(function.instructions(u % n)) &&
@@ -107,6 +111,7 @@ const std::pair<const char *, const char *> kExamples[] = {
     {"digits.mlir", "cs-all-reduce-pipeline{copies=overlap staging-bytes=65536}"},
     {"digits.mlir", "cs-all-reduce-pipeline{schedule=fixed-buckets}"},
     {"digits.mlir", "cs-all-reduce-pipeline{density=0.1 min-elements=16}"},
+    {"digits.mlir", "cs-all-reduce-pipeline{schedule=fixed-buckets parts=true}"},
 };
 
 TEST(CheckPlan, PlansPass) {
@@ -160,6 +165,45 @@ TEST(CheckPlan, MissingDependencesAreFound) {
       }
   }
   EXPECT_GT(found, 50u);
+}
+
+// A dependence on another part than the one that is read; and a writer that waits for a
+// part, while all of the message may be on its way.
+TEST(CheckPlan, WrongPartsAreFound) {
+  unsigned found = 0, writers = 0;
+  Example example("digits.mlir", "cs-all-reduce-pipeline{schedule=fixed-buckets parts=true}");
+  plan::Function original = example.function();
+  unsigned n = original.instructions_size();
+  for (unsigned i = 0; i < n; ++i)
+    for (int d = 0; d < original.instructions(i).dependences_size(); ++d) {
+      const plan::Dependence &own = original.instructions(i).dependences(d);
+      unsigned from = own.instruction(), to = i + own.distance() * n;
+      int parts = original.instructions(from).communicate().part_bytes_size();
+      plan::Function changed = original;
+      plan::Dependence &other = *changed.mutable_instructions(i)->mutable_dependences(d);
+      if (parts > 0 && !own.has_part()) {
+        other.set_part(0);
+        if (waits(changed, to, from, kWhole))
+          continue;
+        ++writers;
+        EXPECT_NE(checkOrder(changed), "") << original.instructions(i).name();
+        continue;
+      }
+      for (int part = 0; part < parts; ++part) {
+        other.set_part(part);
+        if (waits(changed, to, from, int(own.part())))
+          continue;
+        ++found;
+        EXPECT_NE(checkOrder(changed), "")
+            << original.instructions(i).name() << " reads part " << own.part();
+      }
+      if (parts > 0) {
+        other.set_part(parts);
+        EXPECT_NE(checkOrder(changed).find("waits for part"), std::string::npos);
+      }
+    }
+  EXPECT_GT(found, 5u);
+  EXPECT_GT(writers, 0u);
 }
 
 // Arena buffers that move by half of themselves, parts that are elsewhere, and

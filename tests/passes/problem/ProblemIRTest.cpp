@@ -87,6 +87,7 @@ schedule::RandomOptions options(uint64_t seed) {
   options.maxLatency = static_cast<schedule::Time>(seed % 5);
   options.maxOverhead = static_cast<schedule::Time>(seed % 4);
   options.maxUpdate = static_cast<schedule::Time>(seed % 6);
+  options.tails = seed % 2;
   return options;
 }
 

@@ -83,6 +83,13 @@ Problem randomProblem(uint64_t seed, const RandomOptions &options) {
     }
     problem.communications.push_back(communication);
   }
+  if (options.tails) {
+    Random tails(~seed);
+    bool second = tails(0, 1);
+    for (Communication &communication : problem.communications)
+      if (communication.kind == 0 || second)
+        communication.tail = tails(1, communication.bytes);
+  }
   return problem;
 }
 

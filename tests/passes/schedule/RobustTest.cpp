@@ -65,7 +65,7 @@ TEST(RobustTest, CreditIsFreeWhenTheLastByteIsSent) {
   Problem problem;
   problem.links = {{"l", 1'000'000'000, true}};
   problem.ops = {{"a", 0, 10, {}, 0}};
-  problem.communications = {{"t", 200, {0}, {{0, 1}}, {{0, 200, 0, 50}}, true, 0}};
+  problem.communications = {{"t", 200, {0}, {{0, 1}}, {{0, 200, 0, 50}}, true, 0, 0}};
   Schedule schedule;
   schedule.order = {{0}};
   schedule.messages = {{{{0, 0, 100}}, {0}}, {{{0, 100, 200}}, {0}}};

@@ -159,6 +159,32 @@ func.func @step.rank1(%v: !cs.placed<tensor<8xf32>, device 0>, %w: !cs.placed<te
 
 // -----
 
+// Other parts, which are cut otherwise.
+cs.cluster @lab nodes = 2 devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>
+    intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
+func.func @step.rank0(%v: !cs.placed<tensor<8xf32>, device 0>, %w: !cs.placed<tensor<8xf32>, device 0>) attributes {cs.rank = 0 : i64} {
+  // expected-note@+1 {{rank 0 is here}}
+  %f = cs.start "w1" parts [3, 5] (%v) : (!cs.placed<tensor<8xf32>, device 0>) -> !cs.future<!cs.placed<tensor<8xf32>, device 0>> {
+  ^bb0(%x: !cs.placed<tensor<8xf32>, device 0>):
+    %r = cs.all_reduce "w1" sum %x : !cs.placed<tensor<8xf32>, device 0>
+    cs.return %r : !cs.placed<tensor<8xf32>, device 0>
+  }
+  %a = cs.await %f : !cs.future<!cs.placed<tensor<8xf32>, device 0>>
+  return
+}
+func.func @step.rank1(%v: !cs.placed<tensor<8xf32>, device 0>, %w: !cs.placed<tensor<8xf32>, device 0>) attributes {cs.rank = 1 : i64} {
+  // expected-error@+1 {{"w1" of rank 1 must match all_reduce sum in parts of 3, 5 of !cs.placed<tensor<8xf32>, device 0> of rank 0, got: all_reduce sum of}}
+  %f = cs.start "w1" (%v) : (!cs.placed<tensor<8xf32>, device 0>) -> !cs.future<!cs.placed<tensor<8xf32>, device 0>> {
+  ^bb0(%x: !cs.placed<tensor<8xf32>, device 0>):
+    %r = cs.all_reduce "w1" sum %x : !cs.placed<tensor<8xf32>, device 0>
+    cs.return %r : !cs.placed<tensor<8xf32>, device 0>
+  }
+  %a = cs.await %f : !cs.future<!cs.placed<tensor<8xf32>, device 0>>
+  return
+}
+
+// -----
+
 // A rank without a function.
 cs.cluster @lab nodes = 3 devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>
     intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>

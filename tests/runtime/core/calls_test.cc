@@ -20,6 +20,7 @@ namespace {
 
 using runtime::FunctionProgram;
 using runtime::InstructionProgram;
+using runtime::PartWait;
 using runtime::StreamInfo;
 using runtime::core::Call;
 using runtime::core::Calls;
@@ -43,6 +44,9 @@ FunctionProgram RandomFunction(std::mt19937_64 &random, bool is_step) {
     switch (random() % 4) {
       case 0:
         instruction.kind = InstructionProgram::kCommunicate;
+        instruction.communicate.parts.resize(random() % 4);
+        instruction.communicate.first_part = f.parts;
+        f.parts += uint32_t(instruction.communicate.parts.size());
         break;
       case 1:
         instruction.kind = InstructionProgram::kCopy;
@@ -67,6 +71,19 @@ FunctionProgram RandomFunction(std::mt19937_64 &random, bool is_step) {
     for (uint32_t d : same) f.instructions[d].wakes_same.push_back(i);
     for (uint32_t d : last) f.instructions[d].wakes_next.push_back(i);
   }
+  // Of some communications, parts are waited for, in addition to others' ends.
+  for (uint32_t i = 0; i < n; ++i)
+    for (uint32_t d = 0; d < n; ++d)
+      for (uint32_t part = 0; part < f.instructions[d].communicate.parts.size(); ++part) {
+        if (d < i && random() % 3 == 0) {
+          f.instructions[i].part_waits_same.push_back({d, part});
+          f.instructions[d].communicate.parts[part].wakes_same.push_back(i);
+        }
+        if (random() % 6 == 0) {
+          f.instructions[i].part_waits_last.push_back({d, part});
+          f.instructions[d].communicate.parts[part].wakes_next.push_back(i);
+        }
+      }
   return f;
 }
 
@@ -92,6 +109,11 @@ class Rank {
       }
       std::swap(under_way_[random_() % under_way_.size()], under_way_.back());
       const auto [number, index] = under_way_.back();
+      const size_t parts = FunctionOf(number).instructions[index].communicate.parts.size();
+      if (parts > 0 && random_() % 3 != 0) {
+        Release(number, index, uint32_t(random_() % parts));
+        continue;
+      }
       under_way_.pop_back();
       End(number, index);
     }
@@ -102,6 +124,7 @@ class Rank {
     std::unique_ptr<Call> call = std::make_unique<Call>();
     std::set<uint32_t> begun, ended;
     std::map<uint32_t, int64_t> ended_at;
+    std::map<PartWait, int64_t> released_at;  // before the end, or with it
     bool retired = false;
     int64_t begun_at = 0;
   };
@@ -118,10 +141,14 @@ class Rank {
     const InstructionProgram &i = FunctionOf(number).instructions[index];
     for (uint32_t d : i.waits_same)
       if (!made_[number].ended.contains(d)) return false;
+    for (const PartWait &d : i.part_waits_same)
+      if (!made_[number].released_at.contains(d)) return false;
     if (number == 0 || order_[number - 1] != order_[number] || !FunctionOf(number).is_step)
       return true;
     for (uint32_t d : i.waits_last)
       if (!made_[number - 1].ended.contains(d)) return false;
+    for (const PartWait &d : i.part_waits_last)
+      if (!made_[number - 1].released_at.contains(d)) return false;
     return true;
   }
   // What a stream should do, of all calls in flight.
@@ -187,16 +214,28 @@ class Rank {
     int64_t met = made_[number].begun_at;
     const InstructionProgram &i = FunctionOf(number).instructions[index];
     for (uint32_t d : i.waits_same) met = std::max(met, made_[number].ended_at.at(d));
-    if (number > 0 && order_[number - 1] == order_[number] && FunctionOf(number).is_step)
+    for (const PartWait &d : i.part_waits_same)
+      met = std::max(met, made_[number].released_at.at(d));
+    if (number > 0 && order_[number - 1] == order_[number] && FunctionOf(number).is_step) {
       for (uint32_t d : i.waits_last) met = std::max(met, made_[number - 1].ended_at.at(d));
+      for (const PartWait &d : i.part_waits_last)
+        met = std::max(met, made_[number - 1].released_at.at(d));
+    }
     EXPECT_EQ(made_[number].call->met[index], met);
     under_way_.emplace_back(number, index);
+  }
+  void Release(uint64_t number, uint32_t index, uint32_t part) {
+    made_[number].released_at.try_emplace({index, part}, ++now_);
+    calls_.Release(made_[number].call.get(), index, part, now_, &actions_);
+    Act();
   }
   void End(uint64_t number, uint32_t index) {
     const InstructionProgram &i = FunctionOf(number).instructions[index];
     if (i.on_stream()) busy_[i.stream] = false;
     made_[number].ended.insert(index);
     made_[number].ended_at[index] = ++now_;
+    for (uint32_t part = 0; part < i.communicate.parts.size(); ++part)
+      made_[number].released_at.try_emplace({index, part}, now_);
     const bool retire =
         calls_.Complete(made_[number].call.get(), index, now_, &actions_);
     Act();
@@ -308,6 +347,26 @@ TEST(CallsTest, SaysWhatAStreamWaitsFor) {
   calls.Complete(&first, 1, 0, &actions);
   EXPECT_EQ(calls.WaitName(0), "wait");
   EXPECT_EQ(calls.WaitName(1), "wait");
+}
+
+TEST(CallsTest, SaysWhichPartsAStreamWaitsFor) {
+  FunctionProgram f;
+  f.in_order = {{1}, {}, {}};
+  f.instructions.resize(2);
+  f.instructions[0].name = "a";
+  f.instructions[0].kind = InstructionProgram::kCommunicate;
+  f.instructions[0].communicate.parts.resize(f.parts = 2);
+  f.instructions[0].communicate.parts[1].wakes_same = {1};
+  f.instructions[1].part_waits_same = {{0, 1}};
+  Calls calls(Streams());
+  Calls::Actions actions;
+  Call call;
+  call.program = &f;
+  calls.Begin(&call, 0, &actions);
+  calls.Release(&call, 0, 0, 0, &actions);
+  EXPECT_EQ(calls.WaitName(0), "wait for a");
+  calls.Release(&call, 0, 1, 0, &actions);
+  EXPECT_EQ(calls.WaitName(0), "wait");
 }
 
 }  // namespace
