@@ -23,7 +23,7 @@ from .. import job as jobs
 from ..errors import CommSchedError, FrontEndError
 from ..posts import Posts
 from .gradients import Gradients
-from .meeting import each_its_own_poll, meet
+from .meeting import meet
 from .watching import Hook
 
 _live: "weakref.WeakSet[Any]" = weakref.WeakSet()
@@ -220,8 +220,7 @@ def _posts() -> "tuple[Posts, Any]":
         store = dist.PrefixStore(f"commsched.distribute.{_count}", c10d._get_default_store())
         meeting = meet(store, dist.get_rank(), dist.get_world_size(), _timeout().total_seconds())
         return meeting.posts, meeting.close
-    with each_its_own_poll():
-        posts = Posts(jobs.current() or jobs.init())
+    posts = Posts(jobs.current() or jobs.init())
     return posts, posts.close
 
 

@@ -11,7 +11,7 @@ import secrets
 import shutil
 import socket
 import tempfile
-from typing import Any, Iterator, Optional
+from typing import Any, Optional
 
 from ..errors import JobError
 from ..job import Job, job_options, joined
@@ -46,8 +46,7 @@ def meet(store: Any, rank: int, size: int, seconds: float) -> "Meeting":
             raise JobError(said["error"])
         peers = [f"unix:{said['folder']}/{r}" if "folder" in said else all_ranks[r]["peer"] for r in range(size)]
         token = None if os.environ.get("COMMSCHED_TOKEN_FILE") else said["token"]
-        with each_its_own_poll():
-            job = joined(job_options(rank=rank, size=size, token=token, deadline=min(seconds, 1e7), membership=0, peers=peers))
+        job = joined(job_options(rank=rank, size=size, token=token, deadline=min(seconds, 1e7), membership=0, peers=peers))
         return Meeting(job, folder)
     except BaseException:
         if folder:
@@ -72,21 +71,6 @@ class Meeting:
         if self._folder:
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = None
-
-
-@contextlib.contextmanager
-def each_its_own_poll() -> Iterator[None]:
-    """While the first job of a process is joined: gRPC's threads look each at connections of its own. By its default any of them
-    wakes up for those of all and wakes up another one then, and a job has two such threads, one of which has nothing to do: for a
-    rank whose processor computes that is a third of what messages cost it."""
-    name = "GRPC_POLL_STRATEGY"
-    given = name in os.environ
-    os.environ.setdefault(name, "poll")
-    try:
-        yield
-    finally:
-        if not given:
-            del os.environ[name]
 
 
 def _base() -> str:
