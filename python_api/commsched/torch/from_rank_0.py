@@ -38,7 +38,7 @@ class FromRank0:
                 part.append(tensor)
             else:
                 parts.append([tensor])
-        with torch.no_grad():
+        with torch.no_grad(), torch._C.DisableTorchFunction():  # who watches uses sees none in this
             for number, some in enumerate(parts):
                 flat = torch.cat([tensor.detach().reshape(-1) for tensor in some])
                 posted = self._posts.post(f"{what} {number}", flat, "broadcast", priority=URGENT)
@@ -52,7 +52,7 @@ class FromRank0:
             some, flat, posted = self._arriving[0]
             posted.wait()
             del self._arriving[0]
-            with torch.no_grad():
+            with torch.no_grad(), torch._C.DisableTorchFunction():
                 parts = flat.split([tensor.numel() for tensor in some])
                 torch._foreach_copy_([tensor.detach() for tensor in some], [part.view(t.shape) for part, t in zip(parts, some)])
 
