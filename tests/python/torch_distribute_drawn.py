@@ -86,6 +86,8 @@ def drawn(seed, ours, rank):
     result = losses, dict(model.state_dict()), optimizer.state_dict()
     early = False
     if ours:
-        early = any(unit.early for unit in optimizer._commsched.gradients.units)
+        gradients = optimizer._commsched.gradients
+        early = any(unit.early for unit in gradients.units)
+        assert model.looks or model not in gradients._of_buffers  # which its parts wait for, not itself
         optimizer.undistribute()
     return result, early
