@@ -16,7 +16,8 @@ all steps must agree to 1e-3. One thread per worker.
 
 --hooks, alone: models of transformers as they are, ResNet-50 and one like GPT-2, in eager
 PyTorch on 2 ranks, by commsched.torch.distribute and by DDP (_hooks_worker.py), at the rate at which sending the
-gradients takes as long as a step without. Real compute; losses as above. And the whole step,
+gradients takes as long as a step without. Real compute; losses as above. bound_over_best: DDP's best step over what the link takes
+for the gradients' bytes, as which no step is faster. And the whole step,
 by commsched.torch.transpile and by torch.compile of DDP, in the same hosts. These two sum in other
 orders than eager PyTorch, and the gradients of a ResNet-50 that begins are not conditioned: those of
 PyTorch in float32 are 2 % from those in float64, and a millionth of the input changes them as much. So
@@ -178,7 +179,7 @@ def model_of(folder):
 
 def hooks(model, steps, rounds, buckets):
     """PyTorch: seconds of a step by rounds, (ours, DDP's default, its best) eager and of the whole step (ours, DDP compiled, the
-    largest relative differences of their losses from the eager ones), and the largest of a loss."""
+    largest relative differences of their losses from the eager ones), the largest of a loss, and what the link takes for the gradients."""
     job = {"model": model, "batch": HOOKS_BATCHES[model], "steps": steps, "warm_up": 4}  # ours measures three steps
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
@@ -204,18 +205,20 @@ def hooks(model, steps, rounds, buckets):
                 print(f"  whole step: ours {1e3 * own:.1f} ms, DDP compiled {1e3 * compiled:.1f}; losses differ from the eager ones "
                       f"by {of_whole:.1e}, {of_compiled:.1e} at most", flush=True)
                 whole.append((own, compiled, of_whole, of_compiled))
-    return rows, whole, worst
+    return rows, whole, worst, compute / _shaped.PAYLOAD
 
 
 def all_hooks(quick, rounds):
-    result = {}
+    result, bounds = {}, []
     for model in HOOKS_BATCHES:
-        rows, whole, difference = hooks(model, 4 if quick else 10, rounds, [4] if quick else [1, 4, 10])
+        rows, whole, difference, wire = hooks(model, 4 if quick else 10, rounds, [4] if quick else [1, 4, 10])
+        bounds.append(statistics.median(best / wire for _, _, best in rows))
         own, compiled, *differences = zip(*whole)
         result[model] = (*ratios(rows), round(statistics.median(b / a for a, b in zip(own, compiled)), 4), difference,
                          *map(max, differences))
     default, best, compiled, difference, of_whole, of_compiled = zip(*result.values())
-    print(json.dumps({"over_default": min(default), "over_best": min(best), "whole_over_compiled": min(compiled),
+    print(json.dumps({"over_default": min(default), "over_best": min(best), "bound_over_best": round(min(bounds), 4),
+                      "whole_over_compiled": min(compiled),
                       "loss_difference": float(f"{max(difference):.2e}"), "whole_loss_difference": float(f"{max(of_whole):.2e}"),
                       "compiled_loss_difference": float(f"{max(of_compiled):.2e}"),
                       "cases": {name: list(r[:3]) for name, r in result.items()}}))

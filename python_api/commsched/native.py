@@ -104,6 +104,8 @@ def library() -> ctypes.CDLL:
                 ("cs_posts_create", handle, [handle, ctypes.c_double]),
                 ("cs_posts_post", ctypes.c_int, [handle, ctypes.POINTER(PostOptions), ctypes.POINTER(ctypes.c_uint64)]),
                 ("cs_posts_wait", ctypes.c_int, [handle, ctypes.c_uint64, ctypes.c_double]),
+                ("cs_posts_wait_any", ctypes.c_int,
+                 [handle, ctypes.POINTER(ctypes.c_uint64), size, ctypes.c_double, ctypes.POINTER(size)]),
                 ("cs_posts_cancel", ctypes.c_int, [handle, text]),
                 ("cs_posts_bytes_sent", ctypes.c_uint64, [handle]),
                 ("cs_posts_destroy", None, [handle]),

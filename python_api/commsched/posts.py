@@ -138,6 +138,32 @@ class Posts:
         for one in posted:
             one.wait()
 
+    def wait_any(self, posted: Sequence[Posted], seconds: Optional[float] = None) -> Optional[Posted]:
+        """The first of these that is done, as soon as one is; None if none is within `seconds` (None: it waits). Raises RuntimeFailure."""
+        if not posted:
+            raise RuntimeFailure("posts to wait for must be one or more, got: none")
+        left = seconds
+        with contextlib.ExitStack() as locks:
+            for one in sorted(posted, key=lambda one: one._number):  # in one order in all threads
+                locks.enter_context(one._lock)
+            for one in posted:
+                if one._done:
+                    return one
+            numbers, which = (ctypes.c_uint64 * len(posted))(*(one._number for one in posted)), ctypes.c_size_t()
+            while True:
+                now = 0.2 if left is None else min(max(left, 0.0), 0.2)  # in between, signals are handled
+                result = self._lib.cs_posts_wait_any(self._alive(), numbers, len(posted), now, ctypes.byref(which))
+                if result == 1:
+                    self._fail()
+                if result == 0:
+                    one = posted[which.value]
+                    one._done, one._keep = True, ()
+                    return one
+                if left is not None:
+                    left -= now
+                    if left <= 0:
+                        return None
+
     def barrier(self, key: str = "barrier") -> None:
         """Returns when all ranks have called it."""
         self.post(key, kind="barrier").wait()

@@ -213,6 +213,10 @@ CS_API int cs_posts_post(cs_posts *posts, const cs_post_options *options, uint64
 /* Waits until it is done, upon which the number is forgotten, or for `seconds`: then it
  * returns 2, and is to be called again. */
 CS_API int cs_posts_wait(cs_posts *posts, uint64_t number, double seconds);
+/* The same of `count` numbers, 1 or more: waits until one is done, the first of them if several
+ * are. Its index is put into `which`, and its number is forgotten. */
+CS_API int cs_posts_wait_any(cs_posts *posts, const uint64_t *numbers, size_t count, double seconds,
+                             size_t *which);
 /* Ends all on all ranks with this error. */
 CS_API int cs_posts_cancel(cs_posts *posts, const char *why);
 /* Bytes of messages that this rank has sent. */

@@ -125,6 +125,17 @@ int cs_posts_wait(cs_posts *posts, uint64_t number, double seconds) {
   return *done ? 0 : 2;
 }
 
+int cs_posts_wait_any(cs_posts *posts, const uint64_t *numbers, size_t count, double seconds,
+                      size_t *which) {
+  if (absl::Status s = Check(posts); !s.ok()) return Finished(s);
+  auto done = posts->posts->WaitAny(absl::MakeConstSpan(numbers, count), absl::Seconds(seconds));
+  if (!done.ok()) return Finished(done.status());
+  Finished(absl::OkStatus());
+  if (!done->has_value()) return 2;
+  *which = **done;
+  return 0;
+}
+
 int cs_posts_cancel(cs_posts *posts, const char *why) {
   if (absl::Status s = Check(posts); !s.ok()) return Finished(s);
   posts->posts->Cancel(absl::AbortedError(why != nullptr ? why : ""));

@@ -279,28 +279,35 @@ absl::StatusOr<uint64_t> Posts::Begin(const Post &post) {
 }
 
 absl::StatusOr<bool> Posts::Wait(uint64_t number, absl::Duration patience) {
+  auto done = WaitAny({number}, patience);
+  if (!done.ok()) return done.status();
+  return done->has_value();
+}
+
+absl::StatusOr<std::optional<size_t>> Posts::WaitAny(absl::Span<const uint64_t> numbers,
+                                                     absl::Duration patience) {
+  if (numbers.empty()) return absl::InvalidArgumentError("posts to wait for must be one or more, got: none");
   const Clock::time_point until = After(patience);
   std::unique_ptr<Active> done;  // its memory goes without the lock
   MutexLock lock(&mu_);
+  bool late = false;
   while (true) {
-    auto it = active_.find(number);
-    if (it == active_.end())
-      return absl::FailedPreconditionError(absl::StrCat("no such post is under way, got: ", number));
-    if (it->second->left == 0) {
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      auto it = active_.find(numbers[i]);
+      if (it == active_.end())
+        return absl::FailedPreconditionError(absl::StrCat("no such post is under way, got: ", numbers[i]));
+      if (it->second->left != 0) continue;
       done = std::move(it->second);
       active_.erase(it);
-      return true;
+      return i;
     }
-    // The engine may still have it: it stays.
+    // The engine may still have them: they stay.
     if (!status_.ok()) {
-      const CommunicateProgram &c = it->second->data.communicate;
+      const CommunicateProgram &c = active_.at(numbers[0])->data.communicate;
       return Of(c.source_op, c.key, status_);
     }
-    if (changed_.WaitUntil(&mu_, until) && Clock::now() >= until) {
-      if (auto again = active_.find(number);
-          status_.ok() && again != active_.end() && again->second->left != 0)
-        return false;
-    }
+    if (late) return std::nullopt;
+    late = changed_.WaitUntil(&mu_, until) && Clock::now() >= until;
   }
 }
 

@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "ops/base/element.h"
 #include "runtime/base/memory.h"
 #include "runtime/base/sync.h"
@@ -75,6 +77,10 @@ class Posts final : private ProgressEngine::Host {
   absl::StatusOr<uint64_t> Begin(const Post &post);
   // Whether it is done within `patience`; if so, or with an error, the number is forgotten.
   absl::StatusOr<bool> Wait(uint64_t number, absl::Duration patience);
+  // The index of the first of these that is done, as soon as one is, whose number is forgotten;
+  // none if none is within `patience`. No number may be waited for by two threads.
+  absl::StatusOr<std::optional<size_t>> WaitAny(absl::Span<const uint64_t> numbers,
+                                                absl::Duration patience);
   // Ends all with this error, here and on the other ranks.
   void Cancel(const absl::Status &why) { Fail(why); }
 

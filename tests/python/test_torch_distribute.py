@@ -26,7 +26,7 @@ def run(case, size=2, **more):
     return ended(start(case, size, **more))
 
 
-@pytest.mark.parametrize("case", ["train", "refusals"])
+@pytest.mark.parametrize("case", ["train", "drawn", "refusals"])
 def test_as_distributed_data_parallel(case):
     for status, _, errors in run(case):
         assert status == 0, errors[-5:]
@@ -62,7 +62,7 @@ def test_lost_rank(case):
 
 
 def test_schedule_over_seeds():
-    from commsched.torch.first_use import FUSED_BYTES, SPREAD, schedule
+    from commsched.torch.first_use import EARLY, EARLY_BYTES, FUSED_BYTES, SPREAD, early, schedule
     for seed in range(200):
         draw = random.Random(seed)
         count = draw.randrange(1, 40)
@@ -70,7 +70,13 @@ def test_schedule_over_seeds():
         used = [-1.0 if draw.random() < 0.1 else draw.random() for _ in range(count)]
         sizes = [draw.choice((4, 1000, 100_000, FUSED_BYTES, 5_000_000)) for _ in range(count)]
         types = [draw.choice(("a", "b")) if seed % 2 else "a" for _ in range(count)]
-        units = schedule(used, ready, sizes, types)
+        leads = [-1.0 if draw.random() < 0.5 else draw.random() * r for r in ready]
+        alone = early(leads, ready, sizes)
+        for i in range(count):
+            part = ready[i] >= 0 and leads[i] >= 0 and leads[i] >= EARLY * max(ready) and sizes[i] >= EARLY_BYTES
+            assert (i in alone) == part
+        units = schedule(used, ready, sizes, types, alone)
+        assert all([i] in units for i in alone)
         order = [i for unit in units for i in unit]
         assert sorted(order) == [i for i in range(count) if ready[i] >= 0]
         known = [used[i] for i in order if used[i] >= 0]

@@ -18,8 +18,10 @@ from torch import nn
 
 import commsched.torch
 from commsched.torch import first_use
+from torch_distribute_drawn import drawn
 
 first_use.SPREAD = 10.0  # what goes together depends on no clock here
+first_use.EARLY, first_use.EARLY_BYTES = 0.0, 0  # nor of which gradients a part is sent early
 CASE, FILE = sys.argv[1:]
 GETATTR = nn.Module.__getattr__  # as it is while nothing is distributed
 
@@ -129,6 +131,7 @@ def train(ours, rank, optimizer="adamw", clip="", accumulate=False, to_none=True
     if ours:
         units = optimizer._commsched.gradients.units
         assert any(len(unit.members) > 1 for unit in units) and any(len(unit.members) == 1 for unit in units)
+        assert compiled or any(unit.early for unit in units)
         optimizer.undistribute()
         assert type(optimizer).__name__ in ("AdamW", "SGD", "RMSprop") and nn.Module.__getattr__ is GETATTR
     return result
@@ -290,6 +293,14 @@ def main():
         return lost(rank, signal.SIGKILL if CASE == "killed" else signal.SIGSTOP)
     if CASE == "refusals":
         refusals()
+    elif CASE == "drawn":
+        some_early = 0
+        first, times = int(os.environ.get("COMMSCHED_TEST_SEED", "0")), int(os.environ.get("COMMSCHED_TEST_TIMES", "1"))
+        for seed in range(first, first + 40 * times):
+            own, early = drawn(seed, True, rank)
+            same(own, drawn(seed, False, rank)[0], f"seed {seed}")
+            some_early += early
+        assert some_early > 10, some_early
     else:
         for options in ({}, {"optimizer": "sgd", "clip": "norm"}, {"accumulate": True, "to_none": False},
                         {"optimizer": "rmsprop", "clip": "value", "scheduled": "before"}, {"optimizer": "sgd", "look": True}, {"peek": True}, {"peek": True, "to_none": False, "optimizer": "sgd"}, {"compiled": "whole"}, {"compiled": "part"}):

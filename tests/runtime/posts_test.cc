@@ -240,6 +240,58 @@ TEST(PostsTest, RandomOnesInAnyOrder) {
   }
 }
 
+// Each is given out once, when it is complete; none while another rank has not posted.
+TEST(PostsTest, AnyOfSeveral) {
+  const Cases cases = casesOf(8);
+  for (uint32_t seed = cases.first; seed < cases.end; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937 random(seed);
+    const int size = 2 + int(seed % 3);
+    std::vector<Case> all;
+    for (int i = 0; i < 10; ++i) all.push_back(Case::Random(i, size, random));
+    AsRanks(size, [&](Posts *posts) {
+      const int rank = posts->place().rank;
+      std::mt19937 own_random(seed * 100 + uint32_t(rank));
+      std::vector<Own> own(all.size());
+      std::vector<float> held(10, float(rank));
+      const auto begin_held = [&] {
+        Post post;
+        post.key = "held";
+        post.output = reinterpret_cast<std::byte *>(held.data());
+        post.count = held.size();
+        auto begun = posts->Begin(post);
+        ASSERT_TRUE(begun.ok()) << begun.status();
+        own.emplace_back().number = *begun;
+      };
+      std::vector<size_t> order(all.size());
+      for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+      std::shuffle(order.begin(), order.end(), own_random);
+      if (rank != 0) begin_held();
+      for (size_t i : order) own[i].Begin(all[i], posts, own_random() % 2 == 0);
+      while (!order.empty()) {
+        std::shuffle(order.begin(), order.end(), own_random);
+        std::vector<uint64_t> numbers;
+        for (size_t i : order) numbers.push_back(own[i].number);
+        auto done = posts->WaitAny(numbers, absl::Seconds(60));
+        ASSERT_TRUE(done.ok() && done->has_value()) << done.status();
+        const size_t i = order[**done];
+        own[i].Check(all[i], rank);
+        EXPECT_FALSE(posts->WaitAny({own[i].number}, absl::ZeroDuration()).ok());  // it is forgotten
+        order.erase(order.begin() + int64_t(**done));
+      }
+      if (rank == 0) {
+        begin_held();
+      } else {
+        auto none = posts->WaitAny({own.back().number}, absl::ZeroDuration());
+        ASSERT_TRUE(none.ok()) << none.status();
+        if (none->has_value()) return;  // rank 0 was faster
+      }
+      ASSERT_TRUE(Done(posts, own.back().number).ok());
+      EXPECT_EQ(held[9], float(size * (size - 1) / 2));
+    });
+  }
+}
+
 Post Sum(const std::string &key, std::vector<float> *values) {
   Post post;
   post.key = key;
@@ -352,6 +404,7 @@ TEST(PostsTest, WhatMakesNoSenseSpoilsNothing) {
   EXPECT_THAT(refused([](Post *p) { p->kind = Post::kReceive; }), HasSubstr("another one"));
   EXPECT_THAT(refused([](Post *p) { p->mean = true, p->element = ops::Element::kI32; }), HasSubstr("floating-point"));
   EXPECT_FALSE(posts.Wait(77, absl::ZeroDuration()).ok());
+  EXPECT_THAT(std::string(posts.WaitAny({}, absl::ZeroDuration()).status().message()), HasSubstr("one or more, got: none"));
   auto number = posts.Begin(Sum("w", &values));
   ASSERT_TRUE(number.ok() && Done(&posts, *number).ok());
   EXPECT_EQ(values[9], 2.0f);

@@ -23,6 +23,7 @@ from .. import job as jobs
 from ..errors import CommSchedError, FrontEndError
 from ..posts import Posts
 from .gradients import Gradients
+from .meeting import meet
 from .watching import Hook
 
 _live: "weakref.WeakSet[Any]" = weakref.WeakSet()
@@ -45,9 +46,12 @@ def distribute(model: nn.Module, optimizer: Optimizer, *, broadcast_buffers: boo
     own = type(optimizer)
     numbers = {id(p): number for number, group in enumerate(optimizer.param_groups) for p in group["params"]}
     # So that who keeps the model only has an optimizer that updates it.
-    gradients = Gradients(model, posts, lambda parameters, groups: _update(optimizer, own, numbers, parameters, groups))
+    buffers = [buffer for buffer in model.buffers() if buffer.numel()]
+    gradients = Gradients(model, posts, lambda parameters, groups: _update(optimizer, own, numbers, parameters, groups),
+                          buffers if broadcast_buffers else [])
     try:
-        gradients.broadcast([p for p in model.parameters()] + _buffers(model), "initial value")
+        gradients.values.send([*model.parameters(), *buffers], "initial value")
+        gradients.values.take()
         _check_same(optimizer, posts)
     except BaseException:
         gradients.close()
@@ -61,7 +65,7 @@ def distribute(model: nn.Module, optimizer: Optimizer, *, broadcast_buffers: boo
             return type(self).step(self, *arguments, **named)
         setattr(step, "_wrapped_by_lr_sched", True)
         optimizer.step = types.MethodType(step, optimizer)
-    if broadcast_buffers:
+    if gradients.buffers:
         _share_buffers(model, gradients, optimizer._commsched)
     _live.add(optimizer)
     distributed = weakref.ref(optimizer)
@@ -72,7 +76,6 @@ def distribute(model: nn.Module, optimizer: Optimizer, *, broadcast_buffers: boo
 class _State:
     def __init__(self, own: Any, model: nn.Module, gradients: Gradients, close: Callable[[], None]):
         self.own, self.model, self.gradients, self.close = own, model, gradients, close
-        self.buffers: "list[torch.Tensor]" = []
         self.sharing: Optional[Hook] = None  # buffers are those of rank 0 in each step
         self.hooks: list[Callable[[], None]] = []
 
@@ -99,7 +102,7 @@ class _Distributed:
         if gradients.step(groups):
             state.own.step(self)
             if state.sharing is not None and state.sharing.compiled:
-                gradients.broadcast(state.buffers, "buffer")
+                gradients.send_buffers()
             if gradients.units and not gradients.measuring and gradients._expected is None:
                 gradients.measured()
 
@@ -214,7 +217,6 @@ def _posts() -> "tuple[Posts, Any]":
             raise FrontEndError("ranks must be those of torch.distributed or of commsched.init(), got: both")
         from torch.distributed import distributed_c10d as c10d
 
-        from .meeting import meet
         store = dist.PrefixStore(f"commsched.distribute.{_count}", c10d._get_default_store())
         meeting = meet(store, dist.get_rank(), dist.get_world_size(), _timeout().total_seconds())
         return meeting.posts, meeting.close
@@ -230,10 +232,6 @@ def _timeout() -> timedelta:
     return given or c10d.default_pg_timeout
 
 
-def _buffers(model: nn.Module) -> "list[torch.Tensor]":
-    return [buffer for buffer in model.buffers() if buffer.numel()]
-
-
 def _share_buffers(model: nn.Module, gradients: Gradients, state: _State) -> None:
     """At the beginning of a training step; of a model that is compiled, at the end of the step before."""
     synchronized = [True]  # the pass before, as DistributedDataParallel has it
@@ -241,12 +239,10 @@ def _share_buffers(model: nn.Module, gradients: Gradients, state: _State) -> Non
     def of_rank_0(module: nn.Module, arguments: Any) -> None:
         if module.training and torch.is_grad_enabled():
             if synchronized[0]:
-                gradients.broadcast(state.buffers, "buffer")
+                gradients.send_buffers()
             synchronized[0] = not gradients.accumulating
-    state.buffers = _buffers(model)
-    if state.buffers:
-        state.sharing = Hook(of_rank_0)
-        state.hooks.append(model.register_forward_pre_hook(state.sharing).remove)
+    state.sharing = Hook(of_rank_0)
+    state.hooks.append(model.register_forward_pre_hook(state.sharing).remove)
 
 
 def _complete(optimizer: "Optional[_Distributed]") -> None:

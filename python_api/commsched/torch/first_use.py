@@ -14,6 +14,8 @@ from torch.overrides import TorchFunctionMode
 
 FUSED_BYTES = 256 << 10  # of gradients that go as one message
 SPREAD = 0.1  # of the backward pass, within which they must be ready
+EARLY = 0.1  # of the backward pass, that a part must be there before the whole to be sent
+EARLY_BYTES = FUSED_BYTES  # that a gradient of which a part is sent has at least
 
 
 class FirstUse(TorchFunctionMode):
@@ -46,11 +48,12 @@ class FirstUse(TorchFunctionMode):
                 self._see(value)
 
 
-def schedule(used: Sequence[float], ready: Sequence[float], sizes: Sequence[int], types: Sequence[str]) -> "list[list[int]]":
+def schedule(used: Sequence[float], ready: Sequence[float], sizes: Sequence[int], types: Sequence[str],
+             alone: Sequence[int] = ()) -> "list[list[int]]":
     """Which gradients go together, and in which order they are urgent.
 
     used, ready: seconds, by parameter: of its first use in a forward pass, and of its gradient in a backward pass; negative
-    if it has none. sizes: bytes. types: of the elements.
+    if it has none. sizes: bytes. types: of the elements. alone: which go with no others.
     Returns lists of indices: what is used first comes first. Few bytes that are ready at about the same time are one list.
     """
     span = max((r for r in ready), default=0.0) * SPREAD
@@ -59,9 +62,16 @@ def schedule(used: Sequence[float], ready: Sequence[float], sizes: Sequence[int]
         unit = units[-1] if units else []
         together = unit + [index]
         times = [ready[i] for i in together]
-        if (unit and len({types[i] for i in together}) == 1 and sum(sizes[i] for i in together) <= FUSED_BYTES
+        if (unit and not {unit[0], index} & {*alone} and len({types[i] for i in together}) == 1 and sum(sizes[i] for i in together) <= FUSED_BYTES
                 and max(times) - min(times) <= span):
             unit.append(index)
         else:
             units.append([index])
     return units
+
+
+def early(leads: Sequence[float], ready: Sequence[float], sizes: Sequence[int]) -> "list[int]":
+    """Of which gradients a part is sent before they are ready. leads: seconds, by parameter, that a part is there before the
+    whole; negative if none is. The others as of schedule()."""
+    span = max((r for r in ready), default=0.0) * EARLY
+    return [i for i, lead in enumerate(leads) if ready[i] >= 0 and lead >= 0 and lead >= span and sizes[i] >= EARLY_BYTES]

@@ -7,7 +7,8 @@ from __future__ import annotations
 import json
 import sys
 import time
-from typing import Callable, Optional
+import weakref
+from typing import Any, Callable, Optional
 
 import numpy as np
 import torch
@@ -15,12 +16,12 @@ from torch import nn
 
 from ..errors import RuntimeFailure
 from ..posts import Posted, Posts
-from .first_use import FirstUse, schedule
+from .early import Early, node_of
+from .first_use import FirstUse, early, schedule
+from .from_rank_0 import FromRank0
 from .watching import Hook, in_backward, watch
 
 MEASURED = 3  # steps
-URGENT = -1  # before all gradients, whose priorities begin with 0
-BROADCAST_BYTES = 1 << 20
 
 # Of which updates wait: they, their optimizers and models stay until these are made, as other ranks wait for their messages too.
 _pending: "set[Gradients]" = set()
@@ -36,6 +37,8 @@ class Unit:
         self.groups: Optional[list] = None  # of the optimizer, once step() was called
         self.gradients: "dict[int, torch.Tensor]" = {}  # then: what updates are made of
         self.copied: Optional[torch.Tensor] = None  # what is sent instead of a gradient that is not contiguous
+        self.parts: "dict[int, torch.Tensor]" = {}  # of flat, in the shapes of parameters
+        self.early: Optional[Early] = None  # of which a part is sent before the whole is ready
 
     def message(self) -> Posted:
         """Of one that is under way."""
@@ -45,9 +48,10 @@ class Unit:
 
 class Gradients:
     """Of the parameters of `model`, means over the ranks of `posts`; `update(parameters, groups)` makes the updates of some
-    with the optimizer's groups as they were when its step was called."""
+    with the optimizer's groups as they were when its step was called. `buffers` are those of rank 0 after send_buffers(): each
+    module waits for them that has some, or was seen to use one."""
 
-    def __init__(self, model: nn.Module, posts: Posts, update: "Callable[[list[nn.Parameter], list], None]"):
+    def __init__(self, model: nn.Module, posts: Posts, update: "Callable[[list[nn.Parameter], list], None]", buffers: "list[torch.Tensor]"):
         self.posts, self._update = posts, update
         named = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
         self.names, self.parameters = [name for name, _ in named], [p for _, p in named]
@@ -63,11 +67,18 @@ class Gradients:
         self._users: "dict[int, list[nn.Module]]" = {}
         self._used: "list[list[float]]" = [[] for _ in named]
         self._ready: "list[list[float]]" = [[] for _ in named]
+        self._contributed: "dict[int, float]" = {}  # when, by index; in steps that are measured
+        self._leads: "list[list[float]]" = [[] for _ in named]  # seconds by which a part was there before the whole
+        self._contributing: "dict[nn.Module, list[int]]" = {}  # whose parts are sent early
         self._backward = 0.0
-        self._waits: "dict[nn.Module, list[int]]" = {}
+        self._waits: "dict[nn.Module, list[Unit]]" = {}  # for whose updates a module waits
         self._told = False
         self._hooks: list = []
         self._root = model
+        self.buffers, self.values = buffers, FromRank0(posts)
+        own = {id(buffer) for buffer in buffers}
+        self._of_buffers = {module for module in self._modules.values() if isinstance(module, torch.jit.ScriptModule)
+                            or any(id(buffer) in own for buffer in module.buffers(recurse=False))}
         def me():
             return self
         for index, parameter in enumerate(self.parameters):
@@ -77,11 +88,11 @@ class Gradients:
         for module in self._modules.values():
             self._entering.append(Hook(lambda m, a: me()._enter(m)))
             self._hooks.append(module.register_forward_pre_hook(self._entering[-1]))
-            self._hooks.append(module.register_forward_hook(Hook(lambda m, a, r: me()._leave(m)), always_call=True))
+            self._hooks.append(module.register_forward_hook(Hook(lambda m, a, r: me()._leave(m, r)), always_call=True))
             self._hooks.append(module.register_state_dict_pre_hook(Hook(lambda *_: me().update_all())))
             self._hooks.append(module.register_load_state_dict_pre_hook(Hook(lambda *_: me().update_all())))
         self._indices = {id(p): i for i, p in enumerate(self.parameters)}
-        self._unwatch = watch(self, self._modules.values(), self.parameters)
+        self._unwatch = watch(self, self._modules.values(), [*self.parameters, *buffers])
 
     @property
     def measuring(self) -> bool:
@@ -107,6 +118,27 @@ class Gradients:
         if unit.posted is not None:
             self._finish(unit)
 
+    def _contribute(self, index: int, part: Optional[torch.Tensor]) -> None:
+        """A part of a gradient that is not complete yet."""
+        if self.accumulating or part is None or part.layout != torch.strided:
+            return
+        if self.measuring:
+            self._contributed[index] = time.monotonic()
+            return
+        unit, parameter = self.unit_of[index], self.parameters[index]
+        if (unit.early is not None and not unit.early.begun and unit.posted is None and unit.groups is None
+                and parameter.grad is None and part.dtype == parameter.dtype and part.shape == parameter.shape):
+            unit.early.begin(part)
+
+    def _watch_node(self, index: int, node: Any, which: int) -> None:
+        reference = weakref.ref(self)  # who keeps the graph does not keep this
+
+        def contributed(results: Any, _: Any) -> None:
+            me = reference()
+            if me is not None:
+                me._contribute(index, results[which])
+        node.register_hook(contributed)
+
     def _accumulated(self, index: int) -> None:
         if self.accumulating:
             return
@@ -118,36 +150,55 @@ class Gradients:
             if all(len(u.missing) == len(u.members) and u.posted is None for u in self.units):
                 self._backward = now
             self._ready[index].append(now - self._backward)
+            if index in self._contributed:
+                self._leads[index].append(now - self._contributed.pop(index))
         unit.missing.discard(index)
         if unit.flat is not None:
-            self._part(unit, index).copy_(gradient.reshape(-1))
+            unit.parts[index].copy_(gradient)
         if not unit.missing:
             dense = unit.flat if unit.flat is not None else gradient if gradient.is_contiguous() else gradient.contiguous()
             unit.copied = dense if dense is not gradient else None
+            if unit.early is not None:
+                unit.posted = unit.early.complete(dense)
+                return
             unit.posted = self.posts.post(f"gradient {unit.key}", dense, combine="mean", priority=unit.priority)
-
-    def _part(self, unit: Unit, index: int) -> torch.Tensor:
-        assert unit.flat is not None
-        at = 0
-        for member in unit.members:
-            count = self.parameters[member].numel()
-            if member == index:
-                return unit.flat[at:at + count]
-            at += count
-        raise AssertionError(index)
 
     def _finish(self, unit: Unit) -> None:
         """Its means are in the parameters' gradients."""
+        while self._agreeing(unit):
+            # What another rank waits for is not held up by this.
+            others = {id(other.posted): other for other in self.units if other is not unit and self._agreeing(other)}
+            one = self.posts.wait_any([unit.message(), *(other.message() for other in others.values())])
+            self._advance(others.get(id(one), unit))
         unit.message().wait()
         unit.posted = None
         unit.missing = set(unit.members)
         with torch.no_grad():
-            for index in unit.members:
-                gradient = self.parameters[index].grad if unit.groups is None else unit.gradients[index]
-                if unit.flat is not None:
-                    gradient.copy_(self._part(unit, index).view(gradient.shape))
-                elif unit.copied is not None:
-                    gradient.copy_(unit.copied)
+            gradients = [self._gradient(unit, i) for i in unit.members]
+            if unit.early is not None:
+                unit.early.finish(gradients[0] if unit.copied is None else unit.copied)
+            if unit.flat is not None:
+                torch._foreach_copy_(gradients, [unit.parts[i] for i in unit.members])
+            elif unit.copied is not None:
+                gradients[0].copy_(unit.copied)
+                unit.copied = None
+
+    def _gradient(self, unit: Unit, index: int) -> torch.Tensor:
+        gradient = self.parameters[index].grad if unit.groups is None else unit.gradients[index]
+        assert gradient is not None
+        return gradient
+
+    def _agreeing(self, unit: Unit) -> bool:
+        return unit.early is not None and unit.early.agreeing and unit.posted is not None
+
+    def _advance(self, unit: Unit) -> bool:
+        """What is posted of it is done: whether it has something else to wait for now."""
+        if not self._agreeing(unit):
+            return False
+        assert unit.early is not None
+        with torch.no_grad():
+            unit.posted = unit.early.advance(unit.copied if unit.copied is not None else self._gradient(unit, unit.members[0]))
+        return True
 
     # ---- the optimizer's step ------------------------------------------------------------
     def step(self, groups: list) -> bool:
@@ -178,27 +229,31 @@ class Gradients:
         """After the last step that is measured: all ranks take the schedule that rank 0 makes of what all have seen."""
         def mean(times):
             return float(np.mean(times[-2:])) if times else -1.0
-        own = np.array([[mean(t) for t in self._used], [mean(t) for t in self._ready]])
+        own = np.array([[mean(t) for t in times] for times in (self._used, self._ready, self._leads)])
         all_ranks = np.empty((self.posts.size, *own.shape))
         self.posts.post("measured", own, "all_gather", output=all_ranks).wait()
         text = b""
         if self.posts.rank == 0:
-            used, ready = (np.where((times < 0).any(0), -1.0, times.mean(0)) for times in (all_ranks[:, 0], all_ranks[:, 1]))
+            used, ready, leads = (list(np.where((times < 0).any(0), -1.0, times.mean(0))) for times in all_ranks.swapaxes(0, 1))
             sizes = [p.numel() * p.element_size() for p in self.parameters]
-            text = json.dumps(schedule(list(used), list(ready), sizes, [str(p.dtype) for p in self.parameters])).encode()
+            ahead = [i for i in early(leads, ready, sizes) if self.parameters[i].dim() > 1]
+            text = json.dumps([schedule(used, ready, sizes, [str(p.dtype) for p in self.parameters], ahead), ahead]).encode()
         length = np.array([len(text)], np.int64)
         self.posts.post("schedule's length", length, "broadcast").wait()
         data = np.frombuffer(text.ljust(int(length[0])), np.uint8).copy()
         self.posts.post("schedule", data, "broadcast").wait()
-        self._take(json.loads(data.tobytes()))
+        self._take(*json.loads(data.tobytes()))
 
-    def _take(self, units: "list[list[int]]") -> None:
+    def _take(self, units: "list[list[int]]", ahead: "list[int]") -> None:
         self.units = []
         for priority, members in enumerate(units):
             first = self.parameters[members[0]]
             flat = torch.empty(sum(self.parameters[i].numel() for i in members), dtype=first.dtype) if len(members) > 1 else None
             key = self.names[members[0]] + (f" and {len(members) - 1} more" if len(members) > 1 else "")
             self.units.append(Unit(members, key, priority, flat))
+            if flat is not None:
+                parts = flat.split([self.parameters[i].numel() for i in members])
+                self.units[-1].parts = {i: part.view(self.parameters[i].shape) for i, part in zip(members, parts)}
         self.unit_of = {i: unit for unit in self.units for i in unit.members}
         self._expected = set(self.unit_of)
         owners: "dict[int, list[nn.Module]]" = {i: list(users) for i, users in self._users.items()}
@@ -207,34 +262,50 @@ class Gradients:
             for parameter in module.parameters(recurse=False):
                 if id(parameter) in indices:
                     owners.setdefault(indices[id(parameter)], []).append(module)
+        for index in ahead:
+            unit = self.unit_of[index]
+            unit.early = Early(self.posts, unit.key, unit.priority, self.parameters[index])
+            for module in self._users.get(index, [])[-1:]:
+                self._contributing.setdefault(module, []).append(index)
         self._waits = {}
         for index in self._expected:
             # What is used outside of modules, or was not seen, is awaited when the model begins.
             for module in owners[index] if index in self._users else [self._root]:
-                self._waits.setdefault(module, []).append(index)
+                waits = self._waits.setdefault(module, [])
+                if self.unit_of[index] not in waits:
+                    waits.append(self.unit_of[index])
 
     # ---- forward -------------------------------------------------------------------------
     def _enter(self, module: nn.Module) -> None:
         if module is self._root and not self._stack and self.measuring and torch.is_grad_enabled():
-            self._mode = FirstUse(self.parameters, self._stack)
+            self._mode = FirstUse([*self.parameters, *self.buffers], self._stack)
             self._mode.__enter__()
+        if self.values.arriving and (module in self._of_buffers or not self._stack):
+            self.take_buffers()
         if self._waiting:
             if not self._stack and module is not self._root:
                 self.update_all()  # a part of the model on its own
-            for index in self._waits.get(module, ()):
-                unit = self.unit_of[index]
-                if unit.groups is not None:
-                    self._update_now(unit)
+            units = [unit for unit in self._waits.get(module, ()) if unit.groups is not None]
+            if units:
+                self._update_now(units)
         self._stack.append(module)
 
-    def _update_now(self, unit: Unit) -> None:
+    def _update_now(self, units: "list[Unit]") -> None:
         try:
-            self._make_update(unit)
+            self._make_updates(units)
         except RuntimeFailure:
             self._failed = True
             raise
 
-    def _leave(self, module: nn.Module) -> None:
+    def _leave(self, module: nn.Module, result: Any) -> None:
+        indices = self._contributing.get(module, [])
+        if self._mode is not None:
+            indices = [i for i, users in self._mode.users.items()
+                       if i < len(self.parameters) and len(users) > 1 and users[-1] is module]
+        for index in indices:
+            found = node_of(result, self.parameters[index])
+            if found is not None:
+                self._watch_node(index, *found)
         while self._stack and self._stack.pop() is not module:
             pass
         if self._stack:
@@ -243,44 +314,82 @@ class Gradients:
             mode, self._mode = self._mode, None
             mode.__exit__(None, None, None)
             for index, seconds in mode.seconds.items():
+                if index >= len(self.parameters):
+                    self._of_buffers.update(mode.users[index])
+                    continue
                 self._used[index].append(seconds)
                 known = self._users.setdefault(index, [])
                 known += [user for user in mode.users[index] if user not in known]
         if module is self._root and not self._failed:  # which is called after an error as well, and must not raise it again
             self.update_all()  # of what this pass has not used
 
-    def _make_update(self, unit: Unit) -> None:
-        """Waits for its gradients; meanwhile others' updates are made."""
-        while not unit.message().done():
-            other = next((u for u in self._waiting.values() if u is not unit and u.message().done()), None)
-            if other is None:
-                unit.message().wait(0.01)
-            else:
-                self._apply(other)
-        self._apply(unit)
+    def send_buffers(self) -> None:
+        """At the beginning of a forward pass, on all ranks."""
+        self.values.send(self.buffers, "buffer")
+        if self.measuring or self.compiled() or self._root in self._of_buffers:
+            self.take_buffers()
 
-    def _apply(self, unit: Unit) -> None:
-        self._finish(unit)
-        groups, unit.groups = unit.groups or [], None
-        del self._waiting[id(unit)]
-        parameters = [self.parameters[i] for i in unit.members]
-        now = [parameter.grad for parameter in parameters]
-        for index in unit.members:
-            self.parameters[index].grad = unit.gradients[index]
-        self._update(parameters, groups)
-        for parameter, gradient in zip(parameters, now):
+    def take_buffers(self) -> None:
+        """Those of rank 0 are here."""
+        try:
+            self.values.take()
+        except RuntimeFailure:
+            self._failed = True
+            raise
+
+    def _make_updates(self, units: "list[Unit]") -> None:
+        """Waits for their gradients; meanwhile others' updates are made."""
+        wanted = {id(unit.posted): unit for unit in units}
+        complete: "list[Unit]" = []  # whose updates are made together
+        while wanted:
+            posted = [unit.message() for unit in wanted.values()]
+            one = self.posts.wait_any(posted, 0.0)
+            if one is None:
+                self._apply(complete)
+                complete = []
+                others = {id(unit.posted): unit for unit in self._waiting.values() if id(unit.posted) not in wanted}
+                one = self.posts.wait_any(posted + [unit.message() for unit in others.values()])
+                if id(one) in others:
+                    if not self._advance(others[id(one)]):
+                        self._apply([others[id(one)]])
+                    continue
+            unit = wanted.pop(id(one))
+            if self._advance(unit):
+                wanted[id(unit.posted)] = unit
+            else:
+                complete.append(unit)
+        self._apply(complete)
+
+    def _apply(self, units: "list[Unit]") -> None:
+        """Updates by gradients that are complete, all of one step."""
+        if not units:
+            return
+        groups = units[0].groups or []
+        changed = []
+        for unit in units:
+            self._finish(unit)
+            unit.groups = None
+            del self._waiting[id(unit)]
+            changed += [(self.parameters[i], gradient) for i, gradient in unit.gradients.items()]
+            unit.gradients = {}
+        now = [parameter.grad for parameter, _ in changed]
+        for parameter, gradient in changed:
             parameter.grad = gradient
-        unit.gradients = {}
+        self._update([parameter for parameter, _ in changed], groups)
+        for (parameter, _), gradient in zip(changed, now):
+            parameter.grad = gradient
         if not self._waiting:
             _pending.discard(self)
 
     # ---- who looks in between: watching.Watcher ------------------------------------------
     def seen(self, parameter: nn.Parameter) -> None:
-        unit = self.unit_of.get(self._indices[id(parameter)])
+        if self.values.arriving and id(parameter) not in self._indices:
+            self.take_buffers()
+        unit = self.unit_of.get(self._indices.get(id(parameter), -1))
         if unit is None:
             return
         if unit.groups is not None:
-            self._update_now(unit)
+            self._update_now([unit])
         elif unit.posted is not None and not self._stack and not in_backward():
             self.look("a gradient or parameter is looked at")
 
@@ -290,12 +399,13 @@ class Gradients:
         self.finish_all()  # of a step that is left out
 
     def update_all(self) -> None:
-        for unit in list(self._waiting.values()):
-            if unit.groups is not None:
-                self._make_update(unit)
+        self.values.take()
+        if self._waiting:
+            self._make_updates(list(self._waiting.values()))
 
     def finish_all(self) -> None:
-        """All gradients that are under way are complete."""
+        """All that is under way is complete."""
+        self.values.settle()
         for unit in self.units:
             if unit.posted is not None and unit.groups is None:
                 self._finish(unit)
@@ -316,26 +426,6 @@ class Gradients:
         if not self._told and self.posts.rank == 0:
             print(f"commsched: {what}", file=sys.stderr, flush=True)
         self._told = True
-
-    def broadcast(self, tensors: "list[torch.Tensor]", what: str) -> None:
-        """Values of rank 0, ahead of what else is under way; small ones of a type go together."""
-        parts: "list[list[torch.Tensor]]" = []
-        for tensor in sorted(tensors, key=lambda t: str(t.dtype)):
-            part = parts[-1] if parts else []
-            if part and part[0].dtype == tensor.dtype and sum(t.nbytes for t in (*part, tensor)) <= BROADCAST_BYTES:
-                part.append(tensor)
-            else:
-                parts.append([tensor])
-        with torch.no_grad():
-            posted = []
-            for number, some in enumerate(parts):
-                flat = torch.cat([tensor.detach().reshape(-1) for tensor in some])
-                posted.append((some, flat, self.posts.post(f"{what} {number}", flat, "broadcast", priority=URGENT)))
-            for some, flat, one in posted:
-                one.wait()
-                if self.posts.rank != 0:
-                    for tensor, values in zip(some, flat.split([tensor.numel() for tensor in some])):
-                        tensor.copy_(values.view(tensor.shape))
 
     def close(self) -> None:
         _pending.discard(self)

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Whoever looks at parameters or gradients of an eager model in between sees complete ones.
 
-Parameters are reached by attributes of modules, by named_parameters() (and parameters()), by copies and pickles, and gradients
-also by torch.nn.utils.clip_grad, whichever way it has got them. While a model is watched, these functions of PyTorch are
-wrapped: they look whether something is still to be done for the parameter. Modules themselves stay as they are but for hooks,
-which copies and pickles of them do not have.
+Parameters and buffers are reached by attributes of modules, by named_parameters() and named_buffers() (and parameters() and
+buffers()), by copies and pickles, and gradients also by torch.nn.utils.clip_grad, whichever way it has got them. While a model
+is watched, these functions of PyTorch are wrapped: they look whether something is still to be done for the parameter. Modules
+themselves stay as they are but for hooks, which copies and pickles of them do not have.
 """
 
 from __future__ import annotations
@@ -27,6 +27,9 @@ class Watcher(Protocol):
     def look(self, what: str) -> None:
         """All parameters and gradients are."""
 
+    def take_buffers(self) -> None:
+        """All buffers are."""
+
     def zeroed(self, set_to_none: bool) -> None:
         """All gradients are about to be."""
 
@@ -46,7 +49,7 @@ def watch(watcher: Watcher, modules: Iterable[nn.Module], parameters: Iterable[n
         _parameters[number] = reference
     if not _undo:
         for owner, name, made in ((nn.Module, "__getattr__", _attribute), (nn.Module, "named_parameters", _named),
-                                  (nn.Module, "_apply", _converted), (nn.Module, "zero_grad", _zeroed),
+                                  (nn.Module, "named_buffers", _named_buffers), (nn.Module, "_apply", _converted), (nn.Module, "zero_grad", _zeroed),
                                   (nn.Parameter, "__deepcopy__", _copied), (nn.Parameter, "__reduce_ex__", _copied),
                                   (clip_grad, "_group_tensors_by_device_and_dtype", _clipped)):
             _wrap(owner, name, made)
@@ -128,6 +131,15 @@ def _named(own: Any) -> Any:
             watcher.look("gradients or parameters are looked at")
         return own(self, *arguments, **named)
     return named_parameters
+
+
+def _named_buffers(own: Any) -> Any:
+    def named_buffers(self: nn.Module, *arguments: Any, **named: Any) -> Any:
+        watcher = _of(self)
+        if watcher is not None:
+            watcher.take_buffers()
+        return own(self, *arguments, **named)
+    return named_buffers
 
 
 def _converted(own: Any) -> Any:
