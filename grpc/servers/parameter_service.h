@@ -77,7 +77,6 @@ struct ParameterServiceOptions {
   int threads = 2;
 };
 
-
 class ParameterService {
  public:
   // Listens; does not wait for trainers. `server`, on which everything that

@@ -26,7 +26,7 @@ struct StartRequest {
   int64_t priority = 0;
   std::optional<int64_t> gatherPriority;
   std::optional<int64_t> turn; ///< kTurnAttr
-  bool byPart = false; ///< of several pieces: each is read as soon as it is there
+  bool byPart = false;         ///< of several pieces: each is read as soon as it is there
 };
 
 /// Each communication of the step is covered by requests exactly once. Requests of

@@ -76,8 +76,6 @@ struct ServerOrder {
 
   int32_t OfPush(size_t server, uint32_t block) const { return Of(pushes, server, block); }
   int32_t OfPull(size_t server, uint32_t block) const { return Of(pulls, server, block); }
-
- private:
   // 0 of those that are not there.
   static int32_t Of(const std::vector<std::vector<int32_t>> &of, size_t server, uint32_t block) {
     return server < of.size() && block < of[server].size() ? of[server][block] : 0;
