@@ -172,7 +172,7 @@ private:
       makeApplicable(problem, step, messageBytes, schedule);
       return schedule;
     };
-    schedule::Solution solution = solve(problem, options);
+    schedule::Solution solution = solve(problem, policy, options);
     takeBestAsWritten(problem, solution);
     if (solution.schedule.order == schedule::programOrder(problem.problem))
       return cut(step, cluster, problem, std::move(solution), then);
@@ -203,16 +203,17 @@ private:
   /// The solver takes, of schedules that are about as short, one that is short with other
   /// costs too: with parts it may be longer than without. Then it is that, with parts or
   /// without, whichever is shorter.
-  schedule::Solution solve(StepProblem &step, const schedule::SolverOptions &options) {
+  static schedule::Solution solve(StepProblem &step, StringRef policy,
+                                  const schedule::SolverOptions &options) {
     schedule::Solution solution =
-        schedule::runPolicy(step.problem, policy.getValue(), options);
+        schedule::runPolicy(step.problem, policy.str(), options);
     if (!schedule::hasTails(step.problem))
       return solution;
     const schedule::Problem problem = step.problem;
     for (schedule::Communication &communication : step.problem.communications)
       communication.tail = 0;
     schedule::Solution without =
-        schedule::runPolicy(step.problem, policy.getValue(), options);
+        schedule::runPolicy(step.problem, policy.str(), options);
     schedule::Solution whole = without;
     schedule::arrangePieces(problem, whole.schedule);
     whole.evaluation = schedule::evaluate(problem, whole.schedule);
