@@ -164,8 +164,8 @@ private:
   LogicalResult lowerToServers(func::FuncOp func, cs::ServersAttr servers,
                                const Policy &policy) {
     FailureOr<cs::ClusterOp> cluster = findCluster(getOperation());
-    FailureOr<SmallVector<SentGradient>> gradients = findSentGradients(func);
-    if (failed(cluster) || failed(gradients))
+    const SmallVector<SentGradient> gradients = findSentGradients(func);
+    if (failed(cluster))
       return failure();
     struct Chosen {
       const SentGradient *gradient;
@@ -174,7 +174,7 @@ private:
     };
     SmallVector<Chosen> chosen;
     SelectionRules rules = rulesOfSelection();
-    for (const SentGradient &gradient : *gradients) {
+    for (const SentGradient &gradient : gradients) {
       cs::SendOp op = gradient.sends.front();
       RankedTensorType type = gradient.type();
       Wish wish = policy.wishFor(op, gradient.param, type, gradient.reduction);
@@ -182,6 +182,10 @@ private:
         return op.emitOpError() << "of \"" << gradient.param << "\" cannot use method "
                                 << stringify(wish.method)
                                 << " with parameter servers: method must be auto or dense";
+      if (gradient.apart && (wish.method != Method::dense || rules.correction.any()))
+        return cs::SendOp(gradient.apart).emitOpError()
+               << "of \"" << gradient.param
+               << "\" cannot be sparse: its blocks are combined on several devices";
       ListOptions options{wish.density, rules, valueTypeOf(values, type.getElementType()),
                           static_cast<int64_t>(cluster->getNodes())};
       int64_t lists = 0, all = 0;

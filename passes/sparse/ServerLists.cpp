@@ -28,7 +28,7 @@ bool SentGradient::hasBody() const {
   return !made || made.hasBody();
 }
 
-FailureOr<SmallVector<SentGradient>> sparse::findSentGradients(func::FuncOp func) {
+SmallVector<SentGradient> sparse::findSentGradients(func::FuncOp func) {
   // By what servers hand out, under another key: what they make it of.
   SymbolTableCollection symbols;
   struct Served {
@@ -86,13 +86,13 @@ FailureOr<SmallVector<SentGradient>> sparse::findSentGradients(func::FuncOp func
       auto split = gradient.value.getDefiningOp<cs::SplitOp>();
       for (auto [block, send] : llvm::enumerate(gradient.sends))
         if (cs::SendOp own = send;
-            !split || split.getNumResults() != gradient.sends.size() ||
-            own.getValue() != split.getResult(block))
-          return own.emitOpError() << "of \"" << gradient.param
-                                   << "\" cannot be sparse: its blocks are combined on "
-                                      "several devices";
-      gradient.split = split;
-      gradient.value = split.getOperand();
+            !gradient.apart && (!split || split.getNumResults() != gradient.sends.size() ||
+                                own.getValue() != split.getResult(block)))
+          gradient.apart = send;
+      if (!gradient.apart) {
+        gradient.split = split;
+        gradient.value = split.getOperand();
+      }
     }
     found.push_back(std::move(gradient));
   }

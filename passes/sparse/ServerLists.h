@@ -20,6 +20,7 @@ struct SentGradient {
   mlir::Operation *split = nullptr;
   llvm::SmallVector<cs::SendOp> sends; // in the order of the rows
   cs::Reduction reduction;             // what servers combine it by; mean if they do not
+  cs::SendOp apart;                    // null, or of a block that is not cut from one value: then `value` is that of the first
 
   mlir::RankedTensorType type() const;
   mlir::Operation *first() const;
@@ -28,8 +29,8 @@ struct SentGradient {
 };
 
 /// Those of `func`, a trainer's step, in the order of its parameters. Tables of which only
-/// rows are sent are none. An error if blocks of a gradient are cut from several values.
-llvm::FailureOr<llvm::SmallVector<SentGradient>> findSentGradients(mlir::func::FuncOp func);
+/// rows are sent are none.
+llvm::SmallVector<SentGradient> findSentGradients(mlir::func::FuncOp func);
 
 struct ListOptions {
   double density;
