@@ -32,7 +32,7 @@ absl::Status ParameterServerImpl::Add(Block *block, const Machine::Addition &add
     return absl::OkStatus();
   }
   // Of one trainer alone: closed before anything else sees the block.
-  if (addition.parts == 1 && addition.last) {
+  if (addition.parts == 1 && addition.last && !block->program->of_lists()) {
     block->sole = addition.payload;
     return absl::OkStatus();
   }
