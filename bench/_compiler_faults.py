@@ -54,9 +54,9 @@ FAULTS = [
           "        low = padding->offsets;\n", ""),
     # Plans.
     Fault("a buffer is written while the step before still reads it", PLAN + "PlanDependences.cpp",
-          ": llvm::ArrayRef<unsigned>(own.readers));", ": llvm::ArrayRef<unsigned>(own.lastWriter));"),
+          "previous(own.readers);", "previous;"),
     Fault("a step does not wait for the parameters of the one before", PLAN + "PlanDependences.cpp",
-          "      add(reader, last, 1);\n", ""),
+          "      add(reader, {last}, 1);\n", ""),
     Fault("memory of messages is used for temporaries as well", PLAN + "PlanDependences.cpp",
           "if (!accesses[i].stream || device[b] != where)", "if (device[b] != where)"),
     Fault("a communication sums in place in what is still needed", PLAN + "PlanStarts.cpp",

@@ -16,7 +16,7 @@ FAULTS = [
     # The calls in flight.
     Fault("a call does not wait for the one before", CALLS, "if (!previous->done[d]) ++waiting;", ""),
     Fault("the next call is not told of what ends", CALLS,
-          "for (uint32_t i : instruction.wakes_next)", "for (uint32_t i : std::vector<uint32_t>())"),
+          "for (uint32_t i : next)", "for (uint32_t i : std::vector<uint32_t>(next.end(), next.end()))"),
     Fault("a stream goes past an instruction that waits", CALLS,
           "if (candidate->waiting[head] != 0) break;", "if (candidate->waiting[head] != 0) continue;"),
     Fault("urgent instructions wait for those in order", CALLS,

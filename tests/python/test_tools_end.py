@@ -64,7 +64,8 @@ def test_a_tool_ends_with_who_has_started_it(tmp_path, tool, options):
     os.mkfifo(tmp_path / "waits")
     draw = random.Random(f"{SEED} {tool}")
     for _ in range(TIMES):
-        starter = subprocess.Popen([sys.executable, "-c", RUNS, tool, *options, str(tmp_path / "waits")], stdout=subprocess.PIPE)
+        starter = subprocess.Popen([sys.executable, "-c", RUNS, tool, *options, str(tmp_path / "waits")], stdout=subprocess.PIPE,
+                                   env={**os.environ, "PYTHONPATH": str(pathlib.Path(tools.__file__).parents[1])})
         starter.stdout.readline()
         wait_for(lambda: starter.poll() is not None or children(starter.pid))
         time.sleep(draw.choice([0, 0.001, 0.01, 0.1]))

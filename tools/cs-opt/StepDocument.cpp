@@ -264,8 +264,9 @@ static void addWhatIfs(report::Document &document, const ScheduledStep &step) {
   changed = step.problem;
   for (Communication &communication : changed.communications)
     for (Stage &stage : communication.stages) {
-      stage.overhead = (stage.overhead + 1) / 2;
-      stage.latency = (stage.latency + 1) / 2;
+      for (schedule::Time *time : {&stage.overhead, &stage.latency, &stage.avoidableOverhead,
+                                   &stage.avoidableLatency})
+        *time = (*time + 1) / 2;
     }
   add("half the latency and overhead", changed, schedule);
   changed = step.problem;
