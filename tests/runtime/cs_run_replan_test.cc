@@ -199,7 +199,7 @@ TEST_F(CsRunReplanTest, WhatDoesNotGoTogetherIsRefused) {
            {{plan_, "--steps", "1", "--batch", batch_, "--init", init_, "--tune", folder_ / "nothing"}, "--tune: cannot read plan '"},
            {{async, "--tune", other_}, "--tune: a plan can be replaced in a run with synchronous parameter servers only"},
            {{servers, "--rank", "0", "--insecure", "--servers", "127.0.0.1:1,127.0.0.1:2", "--tune", other_}, "--tune of trainers needs --peers"},
-           {{servers, "--role", "server", "--index", "0", "--insecure", "--listen", "127.0.0.1:1", "--tune", other_}, "--role server goes without what trainers do"},
+           {{servers, "--role", "server", "--index", "0", "--insecure", "--listen", "127.0.0.1:1", "--tune", other_}, "--tune is of trainers, a server goes on as it is"},
            {{plan_, "--replan", "true"}, "--replan must name the file to write as {plan}, got: true"},
            {{plan_, "--replan", "cp x {plan}"}, "--replan needs --replan-every or --replan-when-off"},
            {{plan_, "--replan-every", "5"}, "need --replan"},
