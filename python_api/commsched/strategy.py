@@ -80,7 +80,12 @@ class Strategy:
 
     def at(self, step: int) -> "tuple[Strategy, Optional[int]]":
         """What holds in this step, and for how many steps from it; None: for all."""
-        return self, None
+        own = Sparse.of(self.sparse)
+        if own is None:
+            return self, None
+        sparse, steps = own.at(step)
+        change: Any = {"sparse": sparse}
+        return dataclasses.replace(self, **change), steps
 
     # ---- what each of the two says in its own way ---------------------------------------------
     @property
@@ -136,7 +141,8 @@ class AllReduce(Strategy):
     spread_sums: norms of whole parameters and gradients (LARS, LAMB, clipping), which every worker would compute, are
     shared among the workers where that pays (docs/spread-sums.md); the bits stay the same.
     parts: what shares a message is used as soon as it is there, while the rest is still on its way (default: no;
-    docs/schedule-comm.md); the bits stay the same.
+    docs/schedule-comm.md); around a ring of three or more ranks sums are those of tensors that share no message, else the bits
+    stay the same.
     combine: fewer or smaller collectives with the same results (default).
     hierarchical: large gradients are reduced by all devices of a node, a shard on each (default; docs/devices.md).
     """
@@ -155,13 +161,6 @@ class AllReduce(Strategy):
         object.__setattr__(self, "sparse", Sparse.of(self.sparse))
         if self.parts and self.schedule == "priority":
             raise FrontEndError("parts must go with a schedule that cuts or fuses tensors, got: schedule='priority'")
-
-    def at(self, step: int) -> "tuple[AllReduce, Optional[int]]":
-        own = Sparse.of(self.sparse)
-        if own is None:
-            return self, None
-        sparse, steps = own.at(step)
-        return dataclasses.replace(self, sparse=sparse), steps
 
     def insertion(self) -> list[str]:
         """Arguments of cs-opt for the pass that puts the communication in, alone."""
@@ -240,13 +239,6 @@ class ParameterServers(Strategy):
                 raise FrontEndError(f"sparse must have method auto or dense with parameter servers, got: {method}")
         if own.second_moment:
             raise FrontEndError(f"sparse must have second_moment 0 with parameter servers, got: {own.second_moment}")
-
-    def at(self, step: int) -> "tuple[ParameterServers, Optional[int]]":
-        own = Sparse.of(self.sparse)
-        if own is None:
-            return self, None
-        sparse, steps = own.at(step)
-        return dataclasses.replace(self, sparse=sparse), steps
 
     @property
     def synchronous(self) -> bool:

@@ -3,9 +3,9 @@
 #include "runtime/replanning/parameter_lanes.h"
 
 #include <atomic>
-#include <chrono>
-#include <thread>
 #include <utility>
+
+#include "runtime/replanning/pending_calls.h"
 
 namespace commsched::runtime {
 
@@ -27,15 +27,15 @@ class ParameterLanes::LaneImpl final : public Lane {
 
   void Push(int server, uint32_t block, uint64_t step, absl::Span<const std::byte> bytes,
             Done done) override {
-    client_->Push(server, block, step, bytes, Counted(std::move(done)));
+    client_->Push(server, block, step, bytes, pending_.Counted(std::move(done)));
   }
   void Pull(int server, uint32_t block, uint64_t version, absl::Span<std::byte> buffer,
             Done done) override {
-    client_->Pull(server, block, version, buffer, Counted(std::move(done)));
+    client_->Pull(server, block, version, buffer, pending_.Counted(std::move(done)));
   }
   void PullRows(int server, uint32_t block, uint64_t version, absl::Span<const int64_t> ids,
                 absl::Span<std::byte> buffer, Done done) override {
-    client_->PullRows(server, block, version, ids, buffer, Counted(std::move(done)));
+    client_->PullRows(server, block, version, ids, buffer, pending_.Counted(std::move(done)));
   }
   absl::Status Finish(uint64_t steps) override { return client_->Finish(steps); }
   void Abort(const absl::Status &why) override {
@@ -44,25 +44,15 @@ class ParameterLanes::LaneImpl final : public Lane {
   void Close() override {
     if (live_) client_->Close();
     // An idle lane has nothing under way, but a callback may not have returned.
-    while (pending_->load(std::memory_order_acquire) != 0)
-      std::this_thread::sleep_for(std::chrono::microseconds(20));
+    pending_.Wait();
   }
 
  private:
-  Done Counted(Done done) {
-    pending_->fetch_add(1, std::memory_order_relaxed);
-    return [pending = pending_, done = std::move(done)](absl::Status status) mutable {
-      done(std::move(status));
-      done = nullptr;
-      pending->fetch_sub(1, std::memory_order_release);
-    };
-  }
-
   const std::shared_ptr<ParameterLanes> lanes_;
   ParameterClient *const client_;
   const ServerOrder order_;
   std::atomic<bool> live_{false};
-  const std::shared_ptr<std::atomic<int64_t>> pending_ = std::make_shared<std::atomic<int64_t>>(0);
+  PendingCalls pending_;
 };
 
 std::unique_ptr<ParameterLanes::Lane> ParameterLanes::Open(ServerOrder order) {

@@ -3,10 +3,9 @@
 #include "runtime/replanning/transport_lanes.h"
 
 #include <atomic>
-#include <chrono>
-#include <thread>
 
 #include "runtime/base/status_util.h"
+#include "runtime/replanning/pending_calls.h"
 
 namespace commsched::runtime {
 
@@ -34,16 +33,16 @@ class TransportLanes::LaneImpl final : public Lane {
 
   void Send(int peer, MessageTag tag, int32_t priority,
             absl::Span<const std::byte> bytes, Done done) override {
-    transport_->Send(peer, InLane(tag), priority, bytes, Counted(std::move(done)));
+    transport_->Send(peer, InLane(tag), priority, bytes, pending_.Counted(std::move(done)));
   }
   void Recv(int peer, MessageTag tag, absl::Span<std::byte> buffer,
             Done done) override {
-    transport_->Recv(peer, InLane(tag), buffer, Counted(std::move(done)));
+    transport_->Recv(peer, InLane(tag), buffer, pending_.Counted(std::move(done)));
   }
   void RecvStream(int peer, MessageTag tag, size_t bytes, size_t unit, Sink sink,
                   Done done) override {
     transport_->RecvStream(peer, InLane(tag), bytes, unit, std::move(sink),
-                           Counted(std::move(done)));
+                           pending_.Counted(std::move(done)));
   }
   void Abort(const absl::Status &why) override {
     if (live_) transport_->Abort(why);
@@ -51,8 +50,7 @@ class TransportLanes::LaneImpl final : public Lane {
   void Close(absl::Duration flush) override {
     if (live_) transport_->Close(flush);
     // An idle lane has nothing under way, but a callback may not have returned.
-    while (pending_->load(std::memory_order_acquire) != 0)
-      std::this_thread::sleep_for(std::chrono::microseconds(20));
+    pending_.Wait();
   }
 
  private:
@@ -60,22 +58,12 @@ class TransportLanes::LaneImpl final : public Lane {
     tag.key += offset_;
     return tag;
   }
-  Done Counted(Done done) {
-    pending_->fetch_add(1, std::memory_order_relaxed);
-    return [pending = pending_, done = std::move(done)](absl::Status status) mutable {
-      done(std::move(status));
-      done = nullptr;
-      pending->fetch_sub(1, std::memory_order_release);
-    };
-  }
-
   const std::shared_ptr<TransportLanes> lanes_;
   Transport *const transport_;
   const uint32_t offset_;
   const std::shared_ptr<PeerFailureRelay> failures_;  // until the lane is gone
   std::atomic<bool> live_{false};
-  const std::shared_ptr<std::atomic<int64_t>> pending_ =
-      std::make_shared<std::atomic<int64_t>>(0);
+  PendingCalls pending_;
 };
 
 TransportLanes::~TransportLanes() { transport_.reset(); }
