@@ -221,6 +221,12 @@ class ParameterServers(Strategy):
         super().__post_init__()
         if self.schedule == "tuned" and self.mode not in (None, "sync"):
             raise FrontEndError(f"schedule='tuned' must go with mode='sync', got: mode={self.mode!r}")
+        for name in ("min_block_elements", "max_block_elements"):
+            if getattr(self, name) is not None and self.slice is False:
+                raise FrontEndError(f"{name} must go with slice=True, got: slice=False")
+        least = 8192 if self.min_block_elements is None else self.min_block_elements
+        if self.max_block_elements is not None and self.max_block_elements < least:
+            raise FrontEndError(f"max_block_elements must be at least min_block_elements, {least}, got: {self.max_block_elements}")
         if (self.merge or 1) > 1 and self.mode != "half-async":
             raise FrontEndError(f"merge must be 1 without mode='half-async', got: {self.merge}")
         tables: Any = (self.row_sparse,) if isinstance(self.row_sparse, str) else self.row_sparse

@@ -20,6 +20,7 @@ SHARED = {"schedule": POLICIES, "bucket_bytes": [4096], "first_bucket_bytes": [5
           "staging_bytes": [1 << 20], "assign_devices": [False], "by_block": [True]}
 OWN = {commsched.AllReduce: {"parts": [True, False], "combine": [False], "hierarchical": [False], "spread_sums": [True]},
        commsched.ParameterServers: {"servers": [2], "mode": ["sync", "async", "half-async"], "merge": [1, 3], "slice": [False],
+                                    "min_block_elements": [16], "max_block_elements": [8, 64, 10000],
                                     "placement": ["hash"], "cut_as": POLICIES}}
 SPARSE = {"method": ["auto", "dense", "allgather", "gtopk"], "min_elements": [1], "rules": [{"b": 0.5}, {"[wb]": (0.5, "dense")}, {"c": 0.1}],
           "feedback": [False], "momentum": [0.9], "mask": [False], "second_moment": [0.99], "epsilon": [1e-6], "squares": ["own"],
@@ -64,6 +65,8 @@ def test_python_and_the_compiler_refuse_the_same(module):
             said = None
         except commsched.FrontEndError as error:
             said = str(error)
+        if said is not None and said.startswith("sparse must"):
+            continue  # by the compiler only where a gradient is large enough
         nothing = mock.Mock(return_value=None)
         with mock.patch.object(kind, "__post_init__", nothing), mock.patch.object(commsched.Sparse, "__post_init__", nothing):
             raw = made(kind, options, sparse).pipeline(2)
