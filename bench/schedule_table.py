@@ -33,6 +33,7 @@ RATES = (1, 10, 25, 40, 100)
 WORKERS = (4, 16, 64, 256)
 GOAL_MEDIAN, GOAL_WORST = 1.01, 1.04
 OURS = "cs-opt"
+QUICK = ("bert_large", "resnet50")
 
 
 def cases(paths, arguments):
@@ -47,6 +48,15 @@ def cases(paths, arguments):
                     yield (f"{name},{gbit},{workers},{way}", text,
                            _shipped.cluster(workers, gbit, overhead, alpha - overhead),
                            min(workers, 16) if way == "servers" else 0)
+
+
+def profiles_of(arguments):
+    """{name: file} of what is asked for. --quick has two of the repository's own, which with others beside them may have
+    other names."""
+    own = _shipped.ROOT / "examples/profiles"
+    if arguments.quick and not arguments.paths:
+        return {name: path for name, path in _shipped.profiles([own]).items() if name in QUICK}
+    return _shipped.profiles(arguments.paths or [own, *filter(None, [os.environ.get("COMMSCHED_DATA", "")])])
 
 
 def main():
@@ -67,15 +77,11 @@ def main():
     arguments = parser.parse_args()
     arguments.rates = arguments.rates or ((1, 10, 40) if arguments.quick else RATES)
     arguments.workers = arguments.workers or ((4, 64) if arguments.quick else WORKERS)
-    paths = arguments.paths or [_shipped.ROOT / "examples/profiles",
-                                *filter(None, [os.environ.get("COMMSCHED_DATA", "")])]
     folder = tempfile.TemporaryDirectory()
-    profiles = _odd_profiles.write(folder.name) if arguments.odd else _shipped.profiles(paths)
-    if arguments.quick and not arguments.paths and not arguments.odd:
-        profiles = {name: profiles[name] for name in ("bert_large", "resnet50")}
+    profiles = _odd_profiles.write(folder.name) if arguments.odd else profiles_of(arguments)
     profiles = {name: path for name, path in profiles.items() if arguments.model in (None, name)}
     if not profiles:
-        parser.error("there is no profile with times in " + ", ".join(map(str, paths)))
+        parser.error("there is no profile with times" + (f" called {arguments.model}" if arguments.model else ""))
 
     def row(case):
         name, *given = case

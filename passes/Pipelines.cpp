@@ -95,7 +95,7 @@ static void addSchedule(OpPassManager &manager, const Options &options) {
   // A message is copied through staging memory as a whole.
   int64_t messageBytes = options.messageBytes;
   bool isBounded = options.copies == "overlap" && options.stagingBytes != 0;
-  if (isBounded &&
+  if (isBounded && options.schedule != "priority" &&
       (messageBytes == 0 || options.stagingBytes < messageBytes))
     messageBytes = options.stagingBytes;
   bool cutBlocks = true, fuseBlocks = true;
@@ -128,7 +128,8 @@ static void addSchedule(OpPassManager &manager, const Options &options) {
 template <typename Options>
 static void addCopies(OpPassManager &manager, const Options &options) {
   if (options.copies == "none")
-    manager.addPass(createOverlapRpcMemcpy({.mode = "devices"}));
+    manager.addPass(createOverlapRpcMemcpy(
+        {.mode = "devices", .stagingBytes = options.stagingBytes}));
   else
     manager.addPass(createOverlapRpcMemcpy(
         {.mode = options.copies, .stagingBytes = options.stagingBytes}));

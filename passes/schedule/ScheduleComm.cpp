@@ -63,10 +63,12 @@ struct ScheduleComm : commsched::impl::ScheduleCommBase<ScheduleComm>,
             << name << " must be priority, " << schedule::listPolicies() << ", got: " << value;
         return signalPassFailure();
       }
-    if (std::string why = schedule::checkBuckets(buckets(), policy.getValue()); !why.empty()) {
-      emitOptionError(*this, &getContext()) << why;
-      return signalPassFailure();
-    }
+    for (const std::string &why :
+         {schedule::checkBuckets(buckets(), policy.getValue()), checkOptions()})
+      if (!why.empty()) {
+        emitOptionError(*this, &getContext()) << why;
+        return signalPassFailure();
+      }
     for (auto func : getOperation().getOps<func::FuncOp>()) {
       // The runtime runs a block of a server when its messages are there.
       if (func.isExternal() || !func.isPublic() || cs::getServerIndex(func))
@@ -290,6 +292,31 @@ private:
       for (cs::FragmentOp fragment : problem.late)
         fragment.setDeferred(false);
     makeStarts(step, requests);
+    return "";
+  }
+
+  /// Empty, or which option has no use here.
+  std::string checkOptions() {
+    for (const auto *option : {&effort, &memoryLimit, &messageBytes})
+      if (option->getValue() < 0)
+        return option->getArgStr().str() +
+               " must not be negative, got: " + std::to_string(option->getValue());
+    const std::string &cuts = cutAs.empty() ? policy.getValue() : cutAs.getValue();
+    bool solves = policy == schedule::kSolver || cuts == schedule::kSolver;
+    if (!solves && (effort != 0 || reorder))
+      return "effort and reorder must go with the policy solver, got: " + policy.getValue();
+    if (memoryLimit != 0 && !reorder)
+      return "memory-limit must go with reorder";
+    if (policy == kPriority && (messageBytes != 0 || parts))
+      return "message-bytes and parts must go with a policy that cuts or fuses, got: " +
+             policy.getValue();
+    bool hasServers = llvm::any_of(
+        getOperation().getOps<func::FuncOp>(),
+        [](func::FuncOp func) { return func->hasAttr(cs::CsDialect::kServersAttr); });
+    if (hasServers && parts)
+      return "parts must go with all-reduces, not with parameter servers";
+    if (!hasServers && !cutAs.empty())
+      return "cut-as must go with parameter servers";
     return "";
   }
 

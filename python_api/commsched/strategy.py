@@ -34,7 +34,7 @@ class Strategy:
     message_bytes: most bytes of a message that cuts or fuses tensors; not with schedule="priority", which sends tensors whole.
     algorithm: of collectives: "auto" (default), "ring", "halving-doubling".
     copies: between devices and host (docs/devices.md): "none" (default; one memory), "overlap", "in-line".
-    staging_bytes: most bytes of staging memory at once on a node, with copies.
+    staging_bytes: most bytes of staging memory at once on a node, with copies="overlap".
     assign_devices: give every gradient an owner of its own among the devices of a node (default), instead of device 0.
     by_block: combine, own and copy the blocks of a gradient one by one on a node of several devices.
     """
@@ -75,8 +75,8 @@ class Strategy:
             raise FrontEndError(f"memory_limit must go with reorder=True, got: reorder={self.reorder!r}")
         if self.message_bytes is not None and self.schedule == "priority":
             raise FrontEndError("message_bytes must go with a schedule that cuts or fuses tensors, got: schedule='priority'")
-        if self.staging_bytes is not None and self.copies in (None, "none"):
-            raise FrontEndError(f"staging_bytes must go with copies, got: copies={self.copies!r}")
+        if self.staging_bytes is not None and self.copies != "overlap":
+            raise FrontEndError(f"staging_bytes must go with copies='overlap', got: copies={self.copies!r}")
 
     def at(self, step: int) -> "tuple[Strategy, Optional[int]]":
         """What holds in this step, and for how many steps from it; None: for all."""

@@ -27,7 +27,7 @@ from test_examples import make
     (dict(schedule="best"), ["schedule", "solver", "latency-hiding", "best"]),
     (dict(algorithm="tree"), ["algorithm", "halving-doubling", "tree"]),
     (dict(copies="often"), ["copies", "in-line", "often"]),
-    (dict(staging_bytes=100), ["staging_bytes must go with copies", "None"]),
+    (dict(staging_bytes=100), ["staging_bytes must go with copies='overlap'", "None"]),
     (dict(effort=0), ["effort", "at least 1", "0"]),
     (dict(effort=2, schedule="fifo"), ["effort must go with schedule='solver'", "fifo"]),
     (dict(reorder=True, schedule="priority"), ["reorder must go with schedule='solver'", "priority"]),

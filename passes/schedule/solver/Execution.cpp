@@ -1,0 +1,307 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "passes/schedule/solver/Execution.h"
+
+#include "passes/schedule/solver/Arrivals.h"
+
+#include <algorithm>
+
+namespace commsched::schedule {
+
+namespace {
+
+/// The contents of a queue of the standard library, for the state.
+template <typename T>
+const std::vector<T> &contents(const std::priority_queue<T> &queue) {
+  struct Open : std::priority_queue<T> {
+    static const std::vector<T> &of(const std::priority_queue<T> &queue) {
+      return queue.*&Open::c;
+    }
+  };
+  return Open::of(queue);
+}
+
+} // namespace
+
+Execution::Execution(const Problem &problem, const Schedule &schedule, Timeline *timeline)
+    : problem(problem), schedule(schedule),
+      opUsers(problem.ops.size(),
+              [&](auto add) {
+                for (unsigned i = 0; i < problem.ops.size(); ++i)
+                  for (unsigned before : problem.ops[i].after)
+                    add(before, i);
+              }),
+      opMessages(problem.ops.size(),
+                 [&](auto add) {
+                   for (unsigned i = 0; i < schedule.messages.size(); ++i)
+                     for (const Piece &piece : schedule.messages[i].pieces)
+                       for (unsigned producer :
+                            problem.communications[piece.communication].producers)
+                         add(producer, i);
+                 }),
+      links(problem.links.size()), streams(problem.streams), timeline(timeline) {
+  first.opWaits.resize(problem.ops.size());
+  first.messageWaits.resize(schedule.messages.size());
+  first.communicationWaits.resize(problem.communications.size());
+  first.opReady.resize(problem.ops.size());
+  first.lastComm.assign(problem.ops.size(), kNone);
+  first.opsLeft = problem.ops.size();
+  first.communicationsLeft = problem.communications.size();
+  for (size_t i = 0; i < problem.ops.size(); ++i)
+    first.opWaits[i] += problem.ops[i].after.size();
+  for (const Communication &communication : problem.communications)
+    for (const Consumer &consumer : communication.consumers)
+      ++first.opWaits[consumer.op];
+  for (size_t i = 0; i < schedule.messages.size(); ++i) {
+    stageBegin.push_back(bytes.size());
+    bytes.resize(bytes.size() + stagesOf(i).size());
+    for (const Stage &stage : stagesOf(i))
+      latencies.push_back(stage.latency);
+    for (const Piece &piece : schedule.messages[i].pieces) {
+      const Communication &communication =
+          problem.communications[piece.communication];
+      first.messageWaits[i] += communication.producers.size();
+      ++first.communicationWaits[piece.communication];
+      for (size_t i = 0; i < communication.stages.size(); ++i) {
+        const Stage &stage = communication.stages[i];
+        bytes[stageBegin.back() + i] +=
+            stageBytes(communication, stage, piece.begin, piece.end);
+        if (stage.update)
+          latencies[stageBegin.back() + i] += updateShare(
+              stage.update, piece.end - piece.begin, communication.bytes);
+      }
+    }
+  }
+  if (hasTails(problem))
+    for (const Message &message : schedule.messages)
+      leads.push_back(leadsOf(problem, message));
+  if (timeline)
+    ready.resize(2 * bytes.size());
+  for (uint64_t step = 0; step < 3; ++step)
+    reset(step);
+}
+
+void Execution::reset(uint64_t step) {
+  at(step) = first;
+  if (step == 0)
+    for (const Communication &communication : problem.communications)
+      for (const Consumer &consumer : communication.consumers)
+        if (consumer.distance == 1)
+          --at(step).opWaits[consumer.op];
+}
+
+void Execution::endOp(uint64_t step, unsigned op) {
+  StreamState &stream = streams[problem.ops[op].stream];
+  stream.busy = false;
+  stream.free = current;
+  if (++stream.position == schedule.order[problem.ops[op].stream].size()) {
+    stream.position = 0;
+    ++stream.step;
+  }
+  Step &s = at(step);
+  --s.opsLeft;
+  for (unsigned user : opUsers[op]) {
+    --s.opWaits[user];
+    s.opReady[user] = current;
+  }
+  for (unsigned message : opMessages[op])
+    if (--s.messageWaits[message] == 0)
+      enqueue(step, message, 0);
+}
+
+void Execution::enqueue(uint64_t step, unsigned message, unsigned stage) {
+  int64_t priority = schedule.messages[message].priorities[stage] +
+                     static_cast<int64_t>(step * problem.ops.size());
+  if (timeline)
+    ready[2 * (stageBegin[message] + stage) + step % 2] = current;
+  links[stagesOf(message)[stage].link].queue.push(
+      {priority, step, message, stage});
+}
+
+void Execution::freeCredit(unsigned message, unsigned stage) {
+  LinkState &link = links[stagesOf(message)[stage].link];
+  link.bytes -= bytesOf(message, stage);
+  --link.messages;
+}
+
+void Execution::endMessage(uint64_t step, unsigned message, unsigned stage) {
+  const std::vector<Stage> &stages = stagesOf(message);
+  if (!freesCreditEarly(stages[stage]))
+    freeCredit(message, stage);
+  if (stage + 1 < stages.size()) {
+    enqueue(step, message, stage + 1);
+    return;
+  }
+  const std::vector<Piece> &pieces = schedule.messages[message].pieces;
+  for (size_t i = 0; i < pieces.size(); ++i)
+    if (leads.empty() || leads[message][i] == 0)
+      endPiece(step, pieces[i].communication);
+}
+
+void Execution::endPiece(uint64_t step, unsigned communication) {
+  if (--at(step).communicationWaits[communication] == 0)
+    arrive(step, communication);
+}
+
+void Execution::arrive(uint64_t step, unsigned communication) {
+  Step &s = at(step);
+  --s.communicationsLeft;
+  s.lastOfStep = communication;
+  for (const Consumer &consumer :
+       problem.communications[communication].consumers) {
+    Step &to = at(step + consumer.distance);
+    --to.opWaits[consumer.op];
+    to.lastComm[consumer.op] = communication;
+  }
+}
+
+void Execution::completeSteps() {
+  while (at(computed).opsLeft == 0 && computed < complete + 2)
+    ++computed;
+  while (complete < computed && at(complete).communicationsLeft == 0) {
+    gateComm = at(complete).lastOfStep;
+    gateTime = current;
+    reset(complete + 3);
+    ++complete;
+  }
+}
+
+/// Whether the first op of a stream may start as far as steps before are concerned.
+bool Execution::gateOpen(uint64_t step) {
+  if (step >= complete + 2)
+    return false;
+  return !schedule.barrier || step == 0 || step <= complete ||
+         at(step - 1).communicationsLeft == 0;
+}
+
+bool Execution::startOps() {
+  bool any = false;
+  for (size_t i = 0; i < streams.size(); ++i) {
+    StreamState &stream = streams[i];
+    if (stream.busy || schedule.order[i].empty())
+      continue;
+    if (stream.position == 0 && !gateOpen(stream.step))
+      continue;
+    unsigned op = schedule.order[i][stream.position];
+    Step &s = at(stream.step);
+    if (s.opWaits[op] != 0)
+      continue;
+    Time base = std::max(stream.free, s.opReady[op]);
+    if (current > base) {
+      // What came last: the communication of the op, or of the step that the
+      // first op of this one waits for.
+      unsigned last = s.lastComm[op];
+      if (stream.position == 0 && stream.step > complete && schedule.barrier)
+        last = at(stream.step - 1).lastOfStep;
+      else if (stream.position == 0 && (last == kNone || gateTime == current))
+        last = gateComm;
+      if (last != kNone)
+        stalls.push_back({computed, last, current - base});
+      if (last != kNone && timeline)
+        timeline->stalls.push_back({op, stream.step, last, base, current});
+    }
+    if (timeline)
+      timeline->runs.push_back(
+          {op, stream.step, current, current + problem.ops[op].duration});
+    stream.busy = true;
+    events.push({current + problem.ops[op].duration, stream.step, 0, op});
+    any = true;
+  }
+  return any;
+}
+
+bool Execution::dispatch() {
+  bool any = false;
+  for (size_t i = 0; i < links.size(); ++i) {
+    LinkState &link = links[i];
+    while (!link.queue.empty()) {
+      Waiting next = link.queue.top();
+      int64_t size = bytesOf(next.message, next.stage);
+      if (link.messages && size > schedule.credit[i] - link.bytes)
+        break;
+      link.queue.pop();
+      link.bytes += size;
+      ++link.messages;
+      const Stage &stage = stagesOf(next.message)[next.stage];
+      Time begin = std::max(link.free, current);
+      link.free = begin + stage.overhead + transferTime(problem.links[i], size);
+      Time end = link.free + latencyOf(next.message, next.stage);
+      if (timeline)
+        timeline->transfers.push_back(
+            {next.message, next.stage, next.step,
+             ready[2 * (stageBegin[next.message] + next.stage) + next.step % 2],
+             begin, link.free, end});
+      events.push({end, next.step, 1 + 2 * next.stage, next.message});
+      if (freesCreditEarly(stage))
+        events.push({link.free, next.step, 2 + 2 * next.stage, next.message});
+      if (!leads.empty() && next.stage + 1 == stagesOf(next.message).size())
+        for (size_t j = 0; j < leads[next.message].size(); ++j)
+          if (Time lead = leads[next.message][j])
+            events.push({end - lead, next.step, kPiece,
+                         schedule.messages[next.message].pieces[j].communication});
+      any = true;
+    }
+  }
+  return any;
+}
+
+std::vector<int64_t> Execution::state() {
+  std::vector<int64_t> state{static_cast<int64_t>(computed - complete)};
+  auto relative = [&](uint64_t step) { return static_cast<int64_t>(step - complete); };
+  for (const StreamState &stream : streams) {
+    state.push_back(relative(stream.step));
+    state.push_back(static_cast<int64_t>(stream.position));
+    state.push_back(stream.busy);
+  }
+  for (const LinkState &link : links) {
+    state.push_back(std::max<Time>(link.free - current, 0));
+    std::vector<Waiting> queue = contents(link.queue);
+    std::sort(queue.begin(), queue.end());
+    state.push_back(static_cast<int64_t>(queue.size()));
+    for (const Waiting &waiting : queue)
+      state.insert(state.end(), {relative(waiting.step), waiting.message, waiting.stage});
+  }
+  std::vector<Event> sorted = contents(events);
+  std::sort(sorted.begin(), sorted.end());
+  for (const Event &event : sorted)
+    state.insert(state.end(),
+                 {event.time - current, relative(event.step), event.kind, event.index});
+  // What has been counted follows from the ops run, and from what has arrived.
+  for (uint64_t step = complete; step < complete + 2; ++step) {
+    Step &s = at(step);
+    state.push_back(-1);
+    for (size_t i = 0; i < s.communicationWaits.size(); ++i)
+      if (s.communicationWaits[i] != first.communicationWaits[i])
+        state.insert(state.end(), {static_cast<int64_t>(i), s.communicationWaits[i]});
+  }
+  return state;
+}
+
+bool Execution::begin() {
+  bool any = startOps();
+  any |= dispatch();
+  return any && events.top().time == current;
+}
+
+bool Execution::advance() {
+  if (events.empty())
+    return false;
+  current = events.top().time;
+  while (!events.empty() && events.top().time == current) {
+    Event event = events.top();
+    events.pop();
+    if (event.kind == 0)
+      endOp(event.step, event.index);
+    else if (event.kind == kPiece)
+      endPiece(event.step, event.index);
+    else if (event.kind % 2)
+      endMessage(event.step, event.index, event.kind / 2);
+    else
+      freeCredit(event.index, event.kind / 2 - 1);
+  }
+  completeSteps();
+  return true;
+}
+
+} // namespace commsched::schedule

@@ -1,0 +1,183 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Runs a schedule event by event, step after step, until it is told to stop. At every
+// instant first everything that ends is counted, then links choose what they are given,
+// so that nothing depends on the order of events of the same time.
+
+#ifndef COMMSCHED_PASSES_SCHEDULE_SOLVER_EXECUTION_H
+#define COMMSCHED_PASSES_SCHEDULE_SOLVER_EXECUTION_H
+
+#include "passes/schedule/solver/Timeline.h"
+
+#include <queue>
+#include <tuple>
+
+namespace commsched::schedule {
+
+/// Both arguments, and the timeline, must outlive it; verify() finds nothing in the schedule.
+class Execution {
+public:
+  /// A stream stood still, for nothing but a communication.
+  struct Stall {
+    uint64_t steps; ///< complete on all streams when it ended
+    unsigned communication;
+    Time time;
+  };
+
+  /// Everything is recorded in the timeline, if there is one.
+  Execution(const Problem &problem, const Schedule &schedule, Timeline *timeline = nullptr);
+
+  /// Begins what can begin now; true if something of no duration did, which ends now too.
+  bool begin();
+  /// Goes on to what ends next; false if nothing does.
+  bool advance();
+
+  Time now() const { return current; }
+  /// Steps of which all ops are done.
+  uint64_t stepsComputed() const { return computed; }
+  /// All so far, by their ends.
+  const std::vector<Stall> &stallsSoFar() const { return stalls; }
+  /// Everything that the future depends on, relative to now and to the steps done.
+  std::vector<int64_t> state();
+
+private:
+  static constexpr unsigned kNone = ~0u;
+  static constexpr unsigned kPiece = ~0u; ///< of events; behind all others of their time
+
+  /// Lists of indices, by index, in one array.
+  class Lists {
+  public:
+    /// `visit(add)` calls add(from, to) for every entry, the same each time.
+    template <typename Visit>
+    Lists(size_t size, Visit visit) : begins(size + 1) {
+      visit([&](unsigned from, unsigned) { ++begins[from + 1]; });
+      for (size_t i = 0; i < size; ++i)
+        begins[i + 1] += begins[i];
+      entries.resize(begins[size]);
+      std::vector<size_t> next(begins.begin(), begins.end() - 1);
+      visit([&](unsigned from, unsigned to) { entries[next[from]++] = to; });
+    }
+
+    struct Range {
+      const unsigned *first, *last;
+      const unsigned *begin() const { return first; }
+      const unsigned *end() const { return last; }
+    };
+    Range operator[](size_t index) const {
+      return {entries.data() + begins[index], entries.data() + begins[index + 1]};
+    }
+
+  private:
+    std::vector<size_t> begins;
+    std::vector<unsigned> entries;
+  };
+
+  /// What is left to wait for in one step.
+  struct Step {
+    std::vector<unsigned> opWaits;
+    std::vector<unsigned> messageWaits;
+    std::vector<unsigned> communicationWaits;
+    std::vector<Time> opReady;      ///< when the last op arrived that is waited for
+    std::vector<unsigned> lastComm; ///< the last to arrive of what is waited for
+    size_t opsLeft = 0;
+    size_t communicationsLeft = 0;
+    unsigned lastOfStep = kNone; ///< communication
+  };
+
+  struct Event {
+    Time time;
+    uint64_t step;
+    /// 0: op ends; 1 + 2 stage: message is complete; 2 + 2 stage: its credit is free;
+    /// kPiece: a piece has arrived before its message.
+    unsigned kind;
+    unsigned index;
+    auto key() const { return std::tie(time, step, kind, index); }
+    bool operator<(const Event &other) const { return key() > other.key(); }
+  };
+
+  struct Waiting {
+    int64_t priority;
+    uint64_t step;
+    unsigned message;
+    unsigned stage;
+    auto key() const { return std::tie(priority, step, message, stage); }
+    bool operator<(const Waiting &other) const { return key() > other.key(); }
+  };
+
+  struct LinkState {
+    std::priority_queue<Waiting> queue;
+    Time free = 0;
+    int64_t bytes = 0; ///< given, credit not free again
+    unsigned messages = 0;
+  };
+
+  struct StreamState {
+    uint64_t step = 0;
+    size_t position = 0;
+    bool busy = false;
+    Time free = 0;
+  };
+
+  Step &at(uint64_t step) { return steps[step % 3]; }
+  void reset(uint64_t step);
+  void endOp(uint64_t step, unsigned op);
+  void endMessage(uint64_t step, unsigned message, unsigned stage);
+  void freeCredit(unsigned message, unsigned stage);
+  void endPiece(uint64_t step, unsigned communication);
+  void arrive(uint64_t step, unsigned communication);
+  void enqueue(uint64_t step, unsigned message, unsigned stage);
+  void completeSteps();
+  bool startOps();
+  bool dispatch();
+  bool gateOpen(uint64_t step);
+
+  int64_t bytesOf(unsigned message, unsigned stage) const {
+    return bytes[stageBegin[message] + stage];
+  }
+  /// From its last byte on the link until it is complete.
+  Time latencyOf(unsigned message, unsigned stage) const {
+    return latencies[stageBegin[message] + stage];
+  }
+  const std::vector<Stage> &stagesOf(unsigned message) const {
+    return problem.communications[schedule.messages[message]
+                                      .pieces.front()
+                                      .communication]
+        .stages;
+  }
+
+  /// Before the message is complete.
+  bool freesCreditEarly(const Stage &stage) const {
+    return problem.links[stage.link].creditUntilSent && stage.latency + stage.update > 0 &&
+           schedule.credit[stage.link] != kNoLimit;
+  }
+
+  const Problem &problem;
+  const Schedule &schedule;
+  Lists opUsers;                  ///< op -> ops after it
+  Lists opMessages;               ///< op -> messages with a piece that it produces
+  std::vector<size_t> stageBegin; ///< by message, into `bytes`
+  std::vector<int64_t> bytes;     ///< by message and stage
+  std::vector<Time> latencies;    ///< likewise
+  /// By message, if some piece arrives before it: by piece, how long before.
+  std::vector<std::vector<Time>> leads;
+  Step first; ///< all that any step but the first waits for
+  Step steps[3];
+  std::vector<LinkState> links;
+  std::vector<StreamState> streams;
+  std::priority_queue<Event> events;
+  Time current = 0;
+  uint64_t complete = 0;     ///< steps of which everything is done
+  uint64_t computed = 0;     ///< steps of which all ops are done
+  unsigned gateComm = kNone; ///< the last communication of the last complete step
+  Time gateTime = 0;         ///< when that step became complete
+  std::vector<Stall> stalls;
+  Timeline *timeline;
+  /// For the timeline, by message, stage and step modulo 2: when it became ready. The step
+  /// two before is complete then.
+  std::vector<Time> ready;
+};
+
+} // namespace commsched::schedule
+
+#endif // COMMSCHED_PASSES_SCHEDULE_SOLVER_EXECUTION_H
