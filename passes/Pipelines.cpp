@@ -98,10 +98,11 @@ static void addSchedule(OpPassManager &manager, const Options &options) {
   if (isBounded && options.schedule != "priority" &&
       (messageBytes == 0 || options.stagingBytes < messageBytes))
     messageBytes = options.stagingBytes;
-  bool cutBlocks = true;
+  bool cutBlocks = true, fuseBlocks = true;
   std::string cutAs;
   if constexpr (requires { options.slice; }) {
     cutBlocks = options.slice;
+    fuseBlocks = options.fuseBlocks;
     cutAs = options.cutAs;
   }
   bool parts = false;
@@ -115,6 +116,7 @@ static void addSchedule(OpPassManager &manager, const Options &options) {
        .memoryLimit = options.memoryLimit,
        .messageBytes = messageBytes,
        .cutBlocks = cutBlocks,
+       .fuseBlocks = fuseBlocks,
        .turns = isBounded,
        .cutAs = cutAs,
        .parts = parts,

@@ -17,7 +17,7 @@ _CHOICES = {"mode": ("sync", "async", "half-async"), "placement": ("balanced", "
             "schedule": (*POLICIES, "tuned"), "cut_as": POLICIES}
 _LEAST = {"servers": 1, "merge": 1, "min_block_elements": 1, "max_block_elements": 1, "staging_bytes": 1,
           "bucket_bytes": 1, "first_bucket_bytes": 1, "effort": 1, "memory_limit": 0, "message_bytes": 1}
-_SWITCHES = ("reorder", "slice", "assign_devices", "by_block", "combine", "spread_sums", "parts")
+_SWITCHES = ("reorder", "slice", "fuse_blocks", "assign_devices", "by_block", "combine", "spread_sums", "parts")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -194,8 +194,9 @@ class ParameterServers(Strategy):
     mode: "sync" (default), "async", or "half-async", in which a trainer merges `merge` gradients before it sends them.
     min_block_elements, max_block_elements, slice, placement ("balanced", "round-robin", "hash"): how parameters are cut
     into blocks, and which server owns a block.
-    cut_as: the policy whose schedule says how blocks are cut for the wire (default: that of schedule); plans with one
-    cut_as have the same blocks.
+    fuse_blocks: whether small blocks of one server may share a message (default True).
+    cut_as: the policy whose schedule says how blocks are cut and fused for the wire (default: that of schedule); plans
+    with one cut_as have the same blocks.
     row_sparse: names of parameters (as in slots()) that are tables of which a batch reads few rows: only these rows travel,
     and the update is applied to rows that some trainer's batch reads and to no others, so that momentum, Adagrad, Adam and
     weight decay become lazy. docs/row-sparse.md says what the step may do with them.
@@ -210,6 +211,7 @@ class ParameterServers(Strategy):
     max_block_elements: Optional[int] = None
     slice: Optional[bool] = None
     placement: Optional[str] = None
+    fuse_blocks: Optional[bool] = None
     cut_as: Optional[str] = None
     row_sparse: Sequence[str] = ()
     sparse: Union[None, float, Sparse] = None
@@ -263,5 +265,5 @@ class ParameterServers(Strategy):
             return [*self.insertion(), "--replicate-devices", "--assign-devices",
                     "--lower-sparse-comm=" + " ".join(sparse.options(in_pipeline=False))]
         own = [] if sparse is None else sparse.options(in_pipeline=True)
-        options = [*self._options([*self._own, "cut_as"]), *own, *self._common(), *costs]
+        options = [*self._options([*self._own, "fuse_blocks", "cut_as"]), *own, *self._common(), *costs]
         return ["--cs-parameter-server-pipeline" + ("=" + " ".join(options) if options else "")]
