@@ -3,13 +3,12 @@
 
 #include "passes/place/Passes.h"
 
-#include "ir/CsGroups.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/IRMapping.h"
-#include "llvm/ADT/StringSet.h"
 
 #include "passes/place/CombineDevices.h"
 #include "passes/place/Devices.h"
+#include "passes/place/Replicas.h"
 #include "passes/place/ShardGradients.h"
 #include "passes/support/Module.h"
 
@@ -26,9 +25,6 @@ namespace {
 
 constexpr unsigned kOwner = 0;
 
-/// Carried tensors that all devices hold, by name.
-using Everywhere = llvm::StringSet<>;
-
 bool isOnSeveralDevices(func::FuncOp func) {
   auto isElsewhere = [](Type type) {
     auto placed = dyn_cast<cs::PlacedType>(type);
@@ -43,19 +39,13 @@ bool isOnSeveralDevices(func::FuncOp func) {
 
 class Replicator {
 public:
-  /// `shards`: of the gradients that it pays for.
-  Replicator(func::FuncOp func, cs::ClusterOp cluster, bool byBlock, bool shards)
-      : func(func), cluster(cluster), devices(static_cast<unsigned>(cluster.getDevices())),
-        byBlock(byBlock), shards(shards), origins(func) {}
+  Replicator(func::FuncOp func, unsigned devices, bool byBlock, const Replicas &replicas)
+      : func(func), devices(devices), byBlock(byBlock), replicas(replicas),
+        origins(replicas.origins()) {}
 
-  /// Finds what runs on every device; adds what it reads to `everywhere`.
-  LogicalResult analyse(Everywhere &everywhere);
   void rewrite(const Everywhere &everywhere);
 
 private:
-  LogicalResult check(Operation &op);
-  void replicate(cs::FragmentOp fragment);
-  void findSharded();
   void addArguments(const Everywhere &everywhere);
   void addFragments();
   void replicateHere(cs::FragmentOp fragment);
@@ -70,171 +60,14 @@ private:
                   StringRef name, bool withBody = true);
 
   func::FuncOp func;
-  cs::ClusterOp cluster;
   unsigned devices;
-  bool byBlock, shards;
-  Origins origins;
-  llvm::DenseMap<Operation *, int64_t> sharded; // cs.all_reduce: shards of a device
-  llvm::DenseSet<Operation *> replicated;
-  /// Arguments of which all devices have their own: fragments read them, or they
-  /// are combined.
-  llvm::DenseSet<Value> read;
+  bool byBlock;
+  const Replicas &replicas;
+  const Origins &origins;
   /// Of a value of device 0: the one of device d, at d - 1.
   llvm::DenseMap<Value, SmallVector<Value>> versions;
   CopyMaker copies;
 };
-
-/// What a message to a server is combined by there.
-std::optional<cs::Reduction> reductionAtServer(cs::SendOp send) {
-  if (!send.getRole())
-    return std::nullopt;
-  auto server = dyn_cast_or_null<func::FuncOp>(
-      send->getParentOfType<ModuleOp>().lookupSymbol(*send.getRole()));
-  if (!server || server.isExternal())
-    return std::nullopt;
-  std::optional<cs::Reduction> found;
-  server.walk([&](cs::CollectOp collect) {
-    if (collect.getKey() == send.getKey())
-      found = collect.getReduction();
-  });
-  return found;
-}
-
-/// How the devices' values combine for `op`, and for what.
-std::pair<cs::Reduction, std::string> combination(Operation *op) {
-  if (auto allReduce = dyn_cast<cs::AllReduceOp>(op))
-    return {allReduce.getReduction(), allReduce.getKey().str()};
-  if (auto reduce = dyn_cast<cs::ReduceOp>(op))
-    return {reduce.getReduction(), reduce.getKey().str()};
-  if (auto scatter = dyn_cast<cs::ReduceScatterOp>(op))
-    return {scatter.getReduction(), scatter.getKey().str()};
-  if (auto send = dyn_cast<cs::SendOp>(op))
-    return {reductionAtServer(send).value_or(cs::Reduction::mean),
-            send.getKey().str()};
-  // A split: what its first block is sent as, without the block.
-  for (Operation *user : op->getResult(0).getUsers()) {
-    auto [reduction, name] = combination(user);
-    StringRef key = name;
-    size_t at = key.rfind(".block");
-    return {reduction, key.take_front(at).str()};
-  }
-  llvm_unreachable("checked by Replicator::check");
-}
-
-LogicalResult Replicator::check(Operation &op) {
-  if (isa<cs::FragmentOp>(op))
-    return success();
-  auto isLocal = [&](Value value) { return origins.isLocal(value); };
-  if (llvm::none_of(op.getOperands(), isLocal))
-    return success();
-  if (cs::getGroupName(&op))
-    return op.emitOpError() << "is in " << cs::getGroupName(&op)
-                            << ": groups are of nodes with one device";
-  if (auto ret = dyn_cast<func::ReturnOp>(op)) {
-    for (auto [i, value] : llvm::enumerate(ret.getOperands())) {
-      if (!isLocal(value))
-        continue;
-      if (updatedName(func, i))
-        return func.emitOpError()
-               << "result " << i << ", the new value of "
-               << updatedName(func, i)
-               << ", depends on the batch or the worker's index without a "
-                  "communication: devices would drift apart";
-      if (!isa<FloatType>(placedType(value).getTensor().getElementType()))
-        return func.emitOpError()
-               << "result " << i
-               << " must be floating-point to be averaged over the devices, "
-                  "got: "
-               << value.getType();
-    }
-    return success();
-  }
-  if (auto split = dyn_cast<cs::SplitOp>(op)) {
-    for (Value block : split.getBlocks())
-      if (block.use_empty() ||
-          !llvm::all_of(block.getUsers(), llvm::IsaPred<cs::SendOp>))
-        return op.emitOpError("must be of blocks to send, to be combined over "
-                              "the devices");
-  } else if (!isa<cs::AllReduceOp, cs::ReduceOp, cs::ReduceScatterOp,
-                  cs::SendOp>(op)) {
-    return op.emitOpError("works on what differs between the devices of a "
-                          "node, and does not combine it");
-  } else if (isa<cs::SendOp>(op) && op.getOperand(0).getDefiningOp<cs::SplitOp>()) {
-    return success();
-  }
-  cs::Reduction reduction = combination(&op).first;
-  Type element = placedType(op.getOperand(0)).getTensor().getElementType();
-  if (reduction == cs::Reduction::mean && !isa<FloatType>(element))
-    return op.emitOpError("takes a mean over the devices, which needs a "
-                          "floating-point element type, got: ")
-           << element;
-  return success();
-}
-
-void Replicator::replicate(cs::FragmentOp fragment) {
-  SmallVector<cs::FragmentOp> worklist{fragment};
-  while (!worklist.empty()) {
-    cs::FragmentOp next = worklist.pop_back_val();
-    if (!replicated.insert(next).second)
-      continue;
-    for (Value input : next.getInputs()) {
-      if (isa<BlockArgument>(input))
-        read.insert(input);
-      // Computing it again takes less than moving it.
-      else if (auto def = input.getDefiningOp<cs::FragmentOp>();
-               def && llvm::none_of(def.getOutputs(), [&](Value output) {
-                 return origins.isCommunicated(output);
-               }))
-        worklist.push_back(def);
-    }
-  }
-}
-
-/// What is joined again on every device is used there: each computes all that depends
-/// on it, updates above all.
-void Replicator::findSharded() {
-  llvm::DenseSet<Value> everywhere;
-  for (Operation &op : func.front()) {
-    auto reduce = dyn_cast<cs::AllReduceOp>(op);
-    auto fragment = dyn_cast<cs::FragmentOp>(op);
-    int64_t ofDevice = reduce && origins.isLocal(reduce.getValue())
-                           ? shardsOfDevice(reduce, cluster)
-                           : 0;
-    if (ofDevice) {
-      sharded[reduce] = ofDevice;
-      everywhere.insert(reduce.getResult());
-    } else if (fragment && llvm::any_of(fragment.getInputs(), [&](Value input) {
-                 return everywhere.contains(input);
-               })) {
-      replicate(fragment);
-      everywhere.insert(fragment.getOutputs().begin(), fragment.getOutputs().end());
-    }
-  }
-}
-
-LogicalResult Replicator::analyse(Everywhere &everywhere) {
-  for (Operation &op : func.front()) {
-    if (failed(check(op)))
-      return failure();
-    // A part of the batch that is combined as it is: each device has its own.
-    if (!isa<cs::FragmentOp>(op))
-      for (Value operand : op.getOperands())
-        if (isa<BlockArgument>(operand) && origins.isLocal(operand))
-          read.insert(operand);
-    if (auto fragment = dyn_cast<cs::FragmentOp>(op))
-      if (llvm::any_of(fragment.getOutputs(), [&](Value output) {
-            return origins.isLocal(output);
-          }))
-        replicate(fragment);
-  }
-  if (shards)
-    findSharded();
-  for (BlockArgument argument : func.getArguments())
-    if (StringAttr name = carriedName(func, argument.getArgNumber());
-        name && read.contains(argument))
-      everywhere.insert(name.getValue());
-  return success();
-}
 
 /// `value` as it is on `device`.
 Value Replicator::get(Value value, unsigned device) {
@@ -272,8 +105,8 @@ void Replicator::addArguments(const Everywhere &everywhere) {
     StringAttr name = carriedName(func, i);
     bool isThere =
         name ? everywhere.contains(name.getValue()) &&
-                   (read.contains(argument) || returned.contains(argument))
-             : read.contains(argument);
+                   (replicas.isRead(argument) || returned.contains(argument))
+             : replicas.isRead(argument);
     if (!isThere)
       continue;
     for (unsigned device = 1; device < devices; ++device) {
@@ -297,9 +130,9 @@ void Replicator::addArguments(const Everywhere &everywhere) {
 void Replicator::addFragments() {
   GradientSharder sharder(func);
   for (Operation &op : llvm::make_early_inc_range(func.front()))
-    if (auto fragment = dyn_cast<cs::FragmentOp>(op); fragment && replicated.contains(&op))
+    if (auto fragment = dyn_cast<cs::FragmentOp>(op); fragment && replicas.runsEverywhere(fragment))
       replicateHere(fragment);
-    else if (sharded.contains(&op))
+    else if (replicas.shardsOf(&op))
       shard(cast<cs::AllReduceOp>(op), sharder);
 }
 
@@ -324,12 +157,12 @@ void Replicator::shard(cs::AllReduceOp op, GradientSharder &sharder) {
   SmallVector<Value> values;
   for (unsigned device = 0; device < devices; ++device)
     values.push_back(get(op.getValue(), device));
-  SmallVector<Value> joined = sharder.shard(op, values, sharded.lookup(op));
+  SmallVector<Value> joined = sharder.shard(op, values, replicas.shardsOf(op));
   versions[joined.front()].assign(std::next(joined.begin()), joined.end());
   op.getResult().replaceAllUsesWith(joined.front());
   remarkAt(op.getLoc(), "replicate-devices", func.getName(), "shard", [&](raw_ostream &os) {
     os << "\"" << op.getKey() << "\": " << cs::stringifyReduction(op.getReduction()) << " of "
-       << devices << " devices in shards, " << sharded.lookup(op) << " on each, "
+       << devices << " devices in shards, " << replicas.shardsOf(op) << " on each, "
        << 2 * (devices - 1) * bytesOf(placedType(op.getValue())) << " bytes copied";
   });
   op.erase();
@@ -364,7 +197,7 @@ SmallVector<Operation *> Replicator::findCombining() {
   for (Operation &op : func.front().without_terminator())
     if (!isa<cs::FragmentOp>(op) && op.getNumOperands() == 1 &&
         origins.isLocal(op.getOperand(0)) &&
-        !op.getOperand(0).getDefiningOp<cs::SplitOp>() && !sharded.contains(&op))
+        !op.getOperand(0).getDefiningOp<cs::SplitOp>() && !replicas.shardsOf(&op))
       users.push_back(&op);
   return users;
 }
@@ -471,7 +304,7 @@ void Replicator::rewrite(const Everywhere &everywhere) {
   addResults(everywhere);
   remarkAt(func.getLoc(), "replicate-devices", func.getName(), "devices",
            [&](raw_ostream &os) {
-             os << "@" << func.getName() << ": " << replicated.size()
+             os << "@" << func.getName() << ": " << replicas.size()
                 << " fragments on each of " << devices << " devices";
            });
 }
@@ -499,14 +332,13 @@ struct ReplicateDevices
     if (cluster->getDevices() == 1 || llvm::any_of(*functions, isOnSeveralDevices))
       return success();
     Everywhere everywhere;
-    std::vector<Replicator> replicators;
-    for (func::FuncOp func : *functions) {
-      replicators.emplace_back(func, *cluster, byBlock, hierarchical);
-      if (failed(replicators.back().analyse(everywhere)))
+    std::vector<Replicas> replicas;
+    for (func::FuncOp func : *functions)
+      if (failed(replicas.emplace_back(func, *cluster).find(hierarchical, everywhere)))
         return failure();
-    }
-    for (Replicator &replicator : replicators)
-      replicator.rewrite(everywhere);
+    auto devices = static_cast<unsigned>(cluster->getDevices());
+    for (auto [func, own] : llvm::zip(*functions, replicas))
+      Replicator(func, devices, byBlock, own).rewrite(everywhere);
     return success();
   }
 };

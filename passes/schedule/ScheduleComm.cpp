@@ -63,8 +63,10 @@ struct ScheduleComm : commsched::impl::ScheduleCommBase<ScheduleComm>,
             << name << " must be priority, " << schedule::listPolicies() << ", got: " << value;
         return signalPassFailure();
       }
+    // Blocks may be fused by the one, and sent by the other.
+    const std::string &buckets = schedule::hasBuckets(cutAs.getValue()) ? cutAs : policy;
     for (const std::string &why :
-         {schedule::checkBuckets(buckets(), policy.getValue()), checkOptions()})
+         {schedule::checkBuckets(this->buckets(), buckets), checkOptions()})
       if (!why.empty()) {
         emitOptionError(*this, &getContext()) << why;
         return signalPassFailure();

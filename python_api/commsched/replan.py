@@ -116,7 +116,7 @@ class Tune:
                 fields.update(effort=None, reorder=None, memory_limit=None)
             if not servers and name == "priority":
                 fields["parts"] = None
-            if first == "fixed-buckets":
+            if first == "fixed-buckets" and not (servers and cut_as == first):
                 fields.update(bucket_bytes=None, first_bucket_bytes=None)
         if strategy.message_bytes is not None:
             others.pop("priority", None)

@@ -27,7 +27,7 @@ class Strategy:
     schedule: the policy that decides in which messages and in which order tensors are sent (docs/schedule-comm.md):
     "solver" (default), "priority", or a published one. "tuned": a run begins with the solver's, tries some others
     on its steps, and keeps the fastest (docs/replanning.md).
-    bucket_bytes, first_bucket_bytes: with schedule="fixed-buckets": when a bucket, and the first one, is closed.
+    bucket_bytes, first_bucket_bytes: with schedule="fixed-buckets" (or cut_as): when a bucket, and the first one, is closed.
     effort: with the solver: thousands of messages that it simulates; by default as the size of the step asks for.
     reorder: with the solver: it may change the order of fragments too (default: no), as far as data allows.
     memory_limit: with reorder: bytes that results of fragments may hold at once more than in the order of the step (default 0).
@@ -66,7 +66,7 @@ class Strategy:
             if name in _SWITCHES and not isinstance(value, bool):
                 raise FrontEndError(f"{name} must be True or False, got: {value!r}")
         for name in ("bucket_bytes", "first_bucket_bytes"):
-            if getattr(self, name) is not None and self.schedule != "fixed-buckets":
+            if getattr(self, name) is not None and "fixed-buckets" not in (self.schedule, getattr(self, "cut_as", None)):
                 raise FrontEndError(f"{name} must go with schedule='fixed-buckets', got: schedule={self.schedule!r}")
         for name in ("effort", "reorder"):
             if getattr(self, name) and self.schedule not in (None, "solver", "tuned") and getattr(self, "cut_as", None) != "solver":

@@ -147,6 +147,9 @@ def test_tune_makes_strategies_of_every_strategy():
         for other in tried.values():
             assert all(getattr(other, name) == getattr(strategy, name) for name in options
                        if name not in ("schedule", "effort", "reorder", "memory_limit", "bucket_bytes", "first_bucket_bytes", "cut_as", "parts"))
+            # Plans of one run have the same blocks.
+            assert kind is commsched.AllReduce or other.cut_as == (strategy.cut_as or strategy.schedule or "solver")
+            assert kind is commsched.AllReduce or other.cut_as != "fixed-buckets" or other.bucket_bytes == strategy.bucket_bytes
             assert other.schedule == "priority" or getattr(other, "parts", None) == getattr(strategy, "parts", None)
     assert made > 400
 

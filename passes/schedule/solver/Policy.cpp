@@ -30,12 +30,14 @@ std::string listPolicies() {
   return names;
 }
 
+bool hasBuckets(std::string_view policy) { return policy == kFixedBuckets; }
+
 std::string checkBuckets(const BucketLimits &limits, std::string_view policy) {
   for (auto [what, bytes] : {std::pair{"bucket-bytes", limits.bytes},
                              std::pair{"first-bucket-bytes", limits.first}})
     if (bytes < 1)
       return std::string(what) + " must be positive, got: " + std::to_string(bytes);
-  if (policy != kFixedBuckets && limits != BucketLimits())
+  if (!hasBuckets(policy) && limits != BucketLimits())
     return "bucket-bytes and first-bucket-bytes must go with the policy fixed-buckets, got: " +
            std::string(policy);
   return "";

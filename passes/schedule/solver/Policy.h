@@ -19,6 +19,9 @@ std::string listPolicies();
 
 bool isPolicy(std::string_view name);
 
+/// Whether the policy takes limits of buckets.
+bool hasBuckets(std::string_view policy);
+
 /// Empty, or what is wrong with limits of buckets for this policy.
 std::string checkBuckets(const BucketLimits &limits, std::string_view policy);
 
