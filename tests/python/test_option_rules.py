@@ -20,7 +20,7 @@ SHARED = {"schedule": POLICIES, "bucket_bytes": [4096], "first_bucket_bytes": [5
           "staging_bytes": [1 << 20], "assign_devices": [False], "by_block": [True]}
 OWN = {commsched.AllReduce: {"parts": [True, False], "combine": [False], "hierarchical": [False], "spread_sums": [True]},
        commsched.ParameterServers: {"servers": [2], "mode": ["sync", "async", "half-async"], "merge": [1, 3], "slice": [False],
-                                    "placement": ["hash"], "cut_as": POLICIES}}
+                                    "placement": ["hash"], "fuse_blocks": [False], "cut_as": POLICIES}}
 SPARSE = {"method": ["auto", "dense", "allgather", "gtopk"], "min_elements": [1], "rules": [{"b": 0.5}, {"[wb]": (0.5, "dense")}, {"c": 0.1}],
           "feedback": [False], "momentum": [0.9], "mask": [False], "second_moment": [0.99], "epsilon": [1e-6], "squares": ["own"],
           "clip": [1.0], "select": ["mstopk", "sampled"], "fuse_bytes": [0], "exact_every": [3], "values": ["int8"],
