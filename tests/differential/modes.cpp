@@ -158,6 +158,8 @@ Mode modeOf(uint64_t seed) {
       add("placement=" + std::string(rng.pick({"round-robin", "hash"})));
     if (asynchronous)
       addAsynchronous(rng, add);
+    if (rng.oneIn(6))
+      add("fuse-blocks=false");
     mode.pipeline = "cs-parameter-server-pipeline{" + options + "}";
   } else {
     if (rng.oneIn(5))
