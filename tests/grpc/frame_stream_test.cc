@@ -158,6 +158,20 @@ class CreditTest : public ::testing::Test {
   std::shared_ptr<Frames> frames_ = std::make_shared<Frames>(2 * kChunk);
 };
 
+// A server has no use for a part of a push.
+TEST_F(CreditTest, LongPushesWaitForTheRestOfOneThatIsBegun) {
+  frames_->SetCredit(0);
+  Push(0, 4, 9);
+  frames_->Flush();  // its first part is on the way
+  Push(1, 3, 5);     // no shorter than what is left
+  Push(2, 2, 5);
+  Push(3, 2, 4);
+  Push(4, 1, 3);
+  SendAll();
+  EXPECT_EQ(pipe_->sent, Names({"push 0+0", "push 4+0", "push 3+0", "push 3+1", "push 0+1", "push 0+2",
+                                "push 0+3", "push 1+0", "push 1+1", "push 1+2", "push 2+0", "push 2+1"}));
+}
+
 TEST_F(CreditTest, UrgentPushesOvertakeWhatTheCreditHoldsBack) {
   for (uint32_t block : {0, 1, 2, 3}) Push(block, 1, 5);
   parameter::Header finish;
