@@ -14,7 +14,9 @@
 namespace commsched::transport {
 namespace {
 
+using runtime::Clock;
 using runtime::MutexLock;
+using runtime::core::PacketSize;
 
 constexpr char kAttachMethod[] =
     "/commsched.parameter.ParameterService/Attach";
@@ -46,7 +48,7 @@ void FrameStream::TakeAccepted(std::shared_ptr<Stream> stream,
     MutexLock lock(&mu_);
     self_ = shared_from_this();
     stream_ = stream;
-    chunk_bytes_ = std::min(chunk_bytes_, stream->packet_bytes());
+    packet_size_ = PacketSize(std::min(packet_size_.bytes(), stream->packet_bytes()));
     open_ = true;
   }
   stream->set_handler(this);
@@ -59,7 +61,7 @@ void FrameStream::OnOpen(std::shared_ptr<Stream> stream) {
     MutexLock lock(&mu_);
     open_ = true;
     stream_ = stream;
-    chunk_bytes_ = std::min(chunk_bytes_, stream->packet_bytes());
+    packet_size_ = PacketSize(std::min(packet_size_.bytes(), stream->packet_bytes()));
   }
   OnConnected();
   Flush();
@@ -106,7 +108,12 @@ void FrameStream::End(absl::Status status) {
 void FrameStream::ForgetData() {
   Queue dropped;
   MutexLock lock(&mu_);
-  dropped.swap(data_);
+  TakeData(&dropped);
+}
+
+void FrameStream::TakeData(Queue *taken) {
+  begun_.clear();
+  taken->swap(data_);
 }
 
 void FrameStream::Drop() {
@@ -116,7 +123,7 @@ void FrameStream::Drop() {
     MutexLock lock(&mu_);
     dead_ = true;
     control_.clear();
-    dropped.swap(data_);
+    TakeData(&dropped);
     stream = stream_;
   }
   if (stream != nullptr) stream->Cancel();
@@ -143,6 +150,7 @@ void FrameStream::Flush() {
     if (!control_.empty() || NextData() != data_.end()) {
       packet = NextPacket();
       writing_ = write = true;
+      written_from_ = Clock::now();
     } else if (ending_ && data_.empty()) {
       dead_ = true;
       end = end_status_;
@@ -156,7 +164,7 @@ void FrameStream::Flush() {
   MutexLock lock(&mu_);
   writing_ = false;
   dead_ = true;
-  dropped.swap(data_);
+  TakeData(&dropped);
 }
 
 void FrameStream::OnWritten(bool ok) {
@@ -164,9 +172,11 @@ void FrameStream::OnWritten(bool ok) {
   {
     MutexLock lock(&mu_);
     writing_ = false;
+    packet_size_.Written(packet_bytes_,
+                         (Clock::now() - written_from_) / std::chrono::nanoseconds(1));
     if (!ok) {
       dead_ = true;
-      dropped.swap(data_);
+      TakeData(&dropped);
     }
   }
   Flush();
@@ -181,16 +191,24 @@ void FrameStream::Taken(uint64_t step, uint32_t block) {
 }
 
 // What is sent next, or the end: the first of the queue, unless it is a push that
-// must wait for the credit. What has been begun goes on meanwhile.
+// must wait for the credit, or for the rest of one that has been begun. What has been begun
+// goes on meanwhile.
 FrameStream::Queue::iterator FrameStream::NextData() {
   const auto waits = [this](const Outgoing &outgoing) {
-    if (!outgoing.header.has_push() || outgoing.written != 0 || in_flight_ == 0)
+    if (credit_ == 0 || !outgoing.header.has_push() || outgoing.written != 0 || in_flight_ == 0)
       return false;
     const size_t bytes = outgoing.payload.bytes.size();
     return bytes > credit_ || in_flight_ > credit_ - bytes;
   };
+  const auto rest = [](const Outgoing &outgoing) {
+    return outgoing.payload.bytes.size() - outgoing.written;
+  };
   auto first = data_.begin();
-  if (credit_ == 0 || first == data_.end() || !waits(first->second)) return first;
+  if (first == data_.end()) return first;
+  if (!begun_.empty() && (waits(first->second) ||
+                          !runtime::core::OvertakesWhole(rest(first->second), rest(begun_.back()->second))))
+    return begun_.back();
+  if (!waits(first->second)) return first;
   while (++first != data_.end())
     if (first->second.written != 0) break;
   return first;
@@ -198,12 +216,13 @@ FrameStream::Queue::iterator FrameStream::NextData() {
 
 grpc::ByteBuffer FrameStream::NextPacket() {
   PacketWriter writer;
+  const size_t most = packet_size_.bytes();
   while (!control_.empty() && writer.frames() < runtime::core::kPacketFrames &&
-         writer.bytes() < chunk_bytes_) {
+         writer.bytes() < most) {
     writer.Add(control_.front());
     control_.pop_front();
   }
-  while (writer.frames() < runtime::core::kPacketFrames && writer.bytes() < chunk_bytes_) {
+  while (writer.frames() < runtime::core::kPacketFrames && writer.bytes() < most) {
     const auto first = NextData();
     if (first == data_.end()) break;
     Outgoing &next = first->second;
@@ -214,7 +233,7 @@ grpc::ByteBuffer FrameStream::NextPacket() {
       continue;
     }
     const size_t total = next.payload.bytes.size();
-    const size_t size = std::min(total - next.written, chunk_bytes_);
+    const size_t size = std::min(total - next.written, most);
     data->set_offset(next.written);
     data->set_total(total);
     auto part = next.payload.bytes.subspan(next.written, size);
@@ -229,13 +248,16 @@ grpc::ByteBuffer FrameStream::NextPacket() {
           grpc::Slice(const_cast<std::byte *>(part.data()), size, &DropOwner,
                       new std::shared_ptr<const void>(next.payload.owner)));
     }
+    if (next.header.has_push() && next.written == 0 && size < total) begun_.push_back(first);
     next.written += size;
     if (next.written < total) continue;
+    if (!begun_.empty() && begun_.back() == first) begun_.pop_back();
     if (credit_ != 0 && next.header.has_push() &&
         written_.try_emplace({data->step(), data->block()}, total).second)
       in_flight_ += total;
     data_.erase(first);
   }
+  packet_bytes_ = writer.bytes();
   return writer.Finish();
 }
 
@@ -278,7 +300,7 @@ void FrameStream::OnClosed(absl::Status status) {
     MutexLock lock(&mu_);
     dead_ = true;
     control_.clear();
-    dropped.swap(data_);
+    TakeData(&dropped);
     stream = std::move(stream_);
     stream_ = nullptr;
     self = std::move(self_);

@@ -19,6 +19,7 @@
 #include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -27,6 +28,8 @@
 #include "grpc/base/wire.h"
 #include "grpc/servers/parameter_service.pb.h"
 #include "runtime/base/sync.h"
+#include "runtime/base/time.h"
+#include "runtime/core/packet_queue.h"
 #include "runtime/servers/parameter_server.h"
 
 namespace commsched::transport {
@@ -36,8 +39,9 @@ class FrameStream : public StreamHandler,
  public:
   // `credit`: bytes of pushes that are written and not `Taken`, at most, beside
   // the one that is being written; more only if they are one push. 0: any number.
+  // `chunk_bytes`: largest packet, roughly; on slow links they are smaller (core::PacketSize).
   explicit FrameStream(size_t chunk_bytes, size_t credit = 0)
-      : credit_(credit), chunk_bytes_(chunk_bytes) {}
+      : credit_(credit), packet_size_(chunk_bytes) {}
 
   // `patient`: waits until the server is there, else fails where it is not.
   // Both sides prove `token` first; `first` goes with the proof. `sharing` as in DialWithProof.
@@ -57,7 +61,8 @@ class FrameStream : public StreamHandler,
   // goes first, then that of a smaller priority, then that of a smaller block, part by part: a
   // large block does not hold up what is more urgent, and all trainers send in one order, so that
   // servers soon have what they need of all. Data of one block and step goes in the order of
-  // coming.
+  // coming. Of a push that has been begun, only what is shorter than its rest goes before it
+  // (core::OvertakesWhole).
   void PutData(parameter::Header data, runtime::SharedBytes payload,
                int32_t priority = 0);
   void Flush();
@@ -102,6 +107,7 @@ class FrameStream : public StreamHandler,
   absl::Status TakePacket(const grpc::ByteBuffer &packet);
   grpc::ByteBuffer NextPacket() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   Queue::iterator NextData() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void TakeData(Queue *taken) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   bool discarding_ = false;  // for the reading thread
 
@@ -109,7 +115,10 @@ class FrameStream : public StreamHandler,
   std::shared_ptr<FrameStream> self_ ABSL_GUARDED_BY(mu_);
   std::shared_ptr<Stream> stream_ ABSL_GUARDED_BY(mu_);
   size_t credit_ ABSL_GUARDED_BY(mu_);
-  size_t chunk_bytes_ ABSL_GUARDED_BY(mu_);
+  runtime::core::PacketSize packet_size_ ABSL_GUARDED_BY(mu_);
+  // Of the packet that is written or was last.
+  size_t packet_bytes_ ABSL_GUARDED_BY(mu_) = 0;
+  runtime::Clock::time_point written_from_ ABSL_GUARDED_BY(mu_);
   bool open_ ABSL_GUARDED_BY(mu_) = false;
   bool writing_ ABSL_GUARDED_BY(mu_) = false;
   bool dead_ ABSL_GUARDED_BY(mu_) = false;  // nothing can be written any more
@@ -117,6 +126,8 @@ class FrameStream : public StreamHandler,
   absl::Status end_status_ ABSL_GUARDED_BY(mu_);
   std::deque<parameter::Header> control_ ABSL_GUARDED_BY(mu_);
   Queue data_ ABSL_GUARDED_BY(mu_);
+  // Pushes of which a part has been sent, each more urgent than the one before it.
+  std::vector<Queue::iterator> begun_ ABSL_GUARDED_BY(mu_);
   uint64_t next_data_ ABSL_GUARDED_BY(mu_) = 0;
   // With a credit: the pushes that are written and not taken, by step and block,
   // and their sum.

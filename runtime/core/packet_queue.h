@@ -37,13 +37,23 @@ constexpr size_t PacketBytes(Time took) {
   return took <= kVerySlowPacket ? 2 * kSmallPacket : kSmallPacket;
 }
 
+// Whether something more urgent, of so many bytes, goes before the rest of a message that is of no
+// use before all of it is there. What is longer waits for the rest, which is shorter than itself.
+// Without this, of messages that come one after the other, more and more urgent, as gradients do,
+// each would be begun, and none be there before long.
+template <typename Bytes>
+constexpr bool OvertakesWhole(Bytes urgent, Bytes rest) {
+  return urgent < rest;
+}
+
 // `Order` compares by the plan, `Item` names a message, `Bytes` is arithmetic. No
 // two messages have one priority and order.
 template <typename Order, typename Item, typename Bytes>
 class PacketQueue {
  public:
-  void Push(int32_t priority, const Order &order, Bytes bytes, Item item) {
-    queue_.push_back({priority, order, bytes, 0, std::move(item)});
+  // `whole`: a part of it is of no use. Once begun, it is overtaken as OvertakesWhole says.
+  void Push(int32_t priority, const Order &order, Bytes bytes, Item item, bool whole = false) {
+    queue_.push_back({priority, order, bytes, 0, whole, std::move(item)});
     PushHeap(queue_, After);
   }
 
@@ -53,28 +63,33 @@ class PacketQueue {
   template <typename Add>
   Bytes Take(Bytes packet_bytes, size_t frames, Add add) {
     Bytes taken = 0;
-    while (!queue_.empty() && frames-- > 0 && taken < packet_bytes) {
-      Entry &first = queue_.front();
+    while (!empty() && frames-- > 0 && taken < packet_bytes) {
+      const bool begun = !begun_.empty() && !Overtakes();
+      Entry &first = begun ? begun_.back() : queue_.front();
       const Bytes left = first.bytes - first.written;
       const Bytes size = std::min(left, packet_bytes);
       const bool last = size == left;
       add(first.item, first.written, size, last);
       taken += size;
-      if (!last) {
-        first.written += size;
-        continue;
-      }
-      PopHeap(queue_, After);
+      first.written += size;
+      if (!last && (begun || !first.whole)) continue;
+      if (!last) begun_.push_back(std::move(first));
+      if (begun)
+        begun_.pop_back();
+      else
+        PopHeap(queue_, After);
     }
     return taken;
   }
 
-  bool empty() const { return queue_.empty(); }
+  bool empty() const { return queue_.empty() && begun_.empty(); }
   // What has not been taken whole, in any order.
   std::vector<Item> Clear() {
     std::vector<Item> items;
-    for (Entry &entry : queue_) items.push_back(std::move(entry.item));
-    queue_.clear();
+    for (std::vector<Entry> *entries : {&queue_, &begun_}) {
+      for (Entry &entry : *entries) items.push_back(std::move(entry.item));
+      entries->clear();
+    }
     return items;
   }
 
@@ -83,12 +98,21 @@ class PacketQueue {
     int32_t priority;
     Order order;
     Bytes bytes, written;
+    bool whole;
     Item item;
   };
+  // Whether the first of the queue goes before what was begun last.
+  bool Overtakes() const {
+    const Entry &begun = begun_.back();
+    return !queue_.empty() && After(begun, queue_.front()) &&
+           OvertakesWhole(queue_.front().bytes, begun.bytes - begun.written);
+  }
   static bool After(const Entry &a, const Entry &b) {
     return a.priority != b.priority ? a.priority > b.priority : b.order < a.order;
   }
   std::vector<Entry> queue_;  // a heap
+  // What is whole and has been begun, each more urgent than the one before it.
+  std::vector<Entry> begun_;
 };
 
 // How long packets are on a connection, by how long full ones took.

@@ -6,10 +6,12 @@
 
 #include <cstring>
 #include <memory>
+#include <random>
 #include <string>
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "runtime/core/packet_queue.h"
 
 namespace commsched::transport {
 namespace {
@@ -157,6 +159,52 @@ class CreditTest : public ::testing::Test {
   std::shared_ptr<Pipe> pipe_ = std::make_shared<Pipe>();
   std::shared_ptr<Frames> frames_ = std::make_shared<Frames>(2 * kChunk);
 };
+
+// A server has no use for a part of a push.
+TEST_F(CreditTest, LongPushesWaitForTheRestOfOneThatIsBegun) {
+  frames_->SetCredit(0);
+  Push(0, 4, 9);
+  frames_->Flush();  // its first part is on the way
+  Push(1, 3, 5);     // no shorter than what is left
+  Push(2, 2, 5);
+  Push(3, 2, 4);
+  Push(4, 1, 3);
+  SendAll();
+  EXPECT_EQ(pipe_->sent, Names({"push 0+0", "push 4+0", "push 3+0", "push 3+1", "push 0+1", "push 0+2",
+                                "push 0+3", "push 1+0", "push 1+1", "push 1+2", "push 2+0", "push 2+1"}));
+}
+
+// The simulator sends pushes by a PacketQueue.
+TEST_F(CreditTest, PushesGoInTheOrderOfAPacketQueue) {
+  frames_->SetCredit(0);
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
+    SCOPED_TRACE(::testing::Message() << "seed " << seed);
+    std::mt19937_64 random(seed);
+    runtime::core::PacketQueue<uint32_t, uint32_t, size_t> queue;
+    Names expected;
+    pipe_->sent.clear();
+    for (uint32_t block = 0; block < 60 || !queue.empty();) {
+      if (block < 60 && random() % 2 == 0) {
+        const size_t chunks = 1 + random() % 6;
+        const auto priority = int32_t(random() % 60);
+        Push(block, chunks, priority);
+        queue.Push(priority, block, chunks * kChunk, block, /*whole=*/true);
+        ++block;
+      } else {
+        queue.Take(kChunk, 1, [&](uint32_t item, size_t offset, size_t, bool) {
+          expected.push_back("push " + std::to_string(item) + "+" + std::to_string(offset / kChunk));
+        });
+        if (pipe_->busy)
+          pipe_->Written();  // and it sends the next
+        else
+          frames_->Flush();
+      }
+    }
+    SendAll();
+    EXPECT_EQ(pipe_->sent, expected);
+    if (HasFailure()) return;
+  }
+}
 
 TEST_F(CreditTest, UrgentPushesOvertakeWhatTheCreditHoldsBack) {
   for (uint32_t block : {0, 1, 2, 3}) Push(block, 1, 5);

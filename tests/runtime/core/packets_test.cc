@@ -72,6 +72,60 @@ TEST(PacketQueueTest, TakesTheMostUrgentFirstAndAllOfIt) {
   }
 }
 
+// The same where some are of use as a whole: of these, what has been begun is in a stack, and only what is more
+// urgent than all of it and shorter than the rest of the last goes before that.
+TEST(PacketQueueTest, WhatIsLongerWaitsForTheRestOfAWhole) {
+  int overtaken = 0, waited = 0;
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
+    SCOPED_TRACE(::testing::Message() << "seed " << seed);
+    std::mt19937_64 random(seed);
+    PacketQueue<int, int, uint64_t> queue;
+    struct Message {
+      int32_t priority;
+      uint64_t bytes, taken = 0;
+      bool whole = false;
+    };
+    std::map<int, Message> waiting;  // by item, which is the order too
+    const auto urgency = [](const auto &of) { return std::pair(of.second.priority, of.first); };
+    for (int next = 0; next < 100 || !waiting.empty();) {
+      if (next < 100 && random() % 2 == 0) {
+        const Message message{-int32_t(random() % 50), random() % 100, 0, random() % 3 != 0};
+        queue.Push(message.priority, next, message.bytes, next, message.whole);
+        waiting.emplace(next++, message);
+      }
+      const uint64_t packet = 1 + random() % 30;
+      queue.Take(packet, 1 + random() % 3, [&](int item, uint64_t offset, uint64_t size, bool last) {
+        // The most urgent of all, and of the wholes that have been begun.
+        auto best = waiting.end(), begun = waiting.end();
+        for (auto at = waiting.begin(); at != waiting.end(); ++at) {
+          if (best == waiting.end() || urgency(*at) < urgency(*best)) best = at;
+          if (at->second.whole && at->second.taken > 0 &&
+              (begun == waiting.end() || urgency(*at) < urgency(*begun)))
+            begun = at;
+        }
+        ASSERT_NE(best, waiting.end());
+        auto expected = best;
+        if (begun != waiting.end() && best != begun) {
+          const bool overtakes = best->second.bytes < begun->second.bytes - begun->second.taken;
+          ++(overtakes ? overtaken : waited);
+          if (!overtakes) expected = begun;
+        }
+        ASSERT_EQ(item, expected->first);
+        Message &message = expected->second;
+        ASSERT_EQ(offset, message.taken);
+        ASSERT_EQ(size, std::min(packet, message.bytes - offset));
+        message.taken += size;
+        ASSERT_EQ(last, message.taken == message.bytes);
+        if (last) waiting.erase(expected);
+      });
+      if (HasFatalFailure()) return;
+      EXPECT_EQ(queue.empty(), waiting.empty());
+    }
+  }
+  EXPECT_GT(overtaken, 1000);
+  EXPECT_GT(waited, 1000);
+}
+
 TEST(PacketQueueTest, GivesBackWhatIsLeft) {
   PacketQueue<int, int, uint64_t> queue;
   for (int item : {1, 2, 3}) queue.Push(0, item, 10, item);
