@@ -63,7 +63,7 @@ std::vector<std::pair<std::string, int>> ChannelArguments(
       {GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, -1},
       {GRPC_ARG_HTTP2_MAX_FRAME_SIZE, (16 << 20) - 1},
       // A fixed window instead of one that follows measurements.
-      {GRPC_ARG_HTTP2_BDP_PROBE, 0},
+      {GRPC_ARG_HTTP2_BDP_PROBE, 1},
       {GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 4 << 20},
       {GRPC_ARG_KEEPALIVE_TIME_MS, keepalive},
       {GRPC_ARG_KEEPALIVE_TIMEOUT_MS, keepalive},
