@@ -62,7 +62,8 @@ std::vector<std::pair<std::string, int>> ChannelArguments(
       {GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, static_cast<int>(kMaxPacket)},
       {GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, -1},
       {GRPC_ARG_HTTP2_MAX_FRAME_SIZE, (16 << 20) - 1},
-      // A fixed window instead of one that follows measurements.
+      // The window of a connection follows measurements, from 4 MiB on. Without these it stays
+      // at 64 KiB whatever that of its streams is: each packet waits to hear of the one before.
       {GRPC_ARG_HTTP2_BDP_PROBE, 1},
       {GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 4 << 20},
       {GRPC_ARG_KEEPALIVE_TIME_MS, keepalive},
