@@ -16,7 +16,8 @@ all steps must agree to 1e-3. One thread per worker.
 
 --hooks, alone: models of transformers as they are, ResNet-50 and one like GPT-2, in eager
 PyTorch on 2 ranks, by commsched.torch.distribute and by DDP (_hooks_worker.py), at the rate at which sending the
-gradients takes as long as a step without. Real compute; losses as above. bound_over_best: DDP's best step over what the link takes
+gradients takes as long as a step without. Real compute; losses as above. Each host has a processor to itself (if there are two): what
+communicates for one rank would hold up the compute of the other, by turns, and both wait for the one that is behind. bound_over_best: DDP's best step over what the link takes
 for the gradients' bytes, as which no step is faster. And the whole step,
 by commsched.torch.transpile and by torch.compile of DDP, in the same hosts. These two sum in other
 orders than eager PyTorch, and the gradients of a ResNet-50 that begins are not conditioned: those of
@@ -183,13 +184,13 @@ def hooks(model, steps, rounds, buckets):
     job = {"model": model, "batch": HOOKS_BATCHES[model], "steps": steps, "warm_up": 4}  # ours measures three steps
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        with hosts.Network([0] * 2, loopback=True) as network:
+        with hosts.Network([0] * 2, loopback=True, own_processors=True) as network:
             alone = Ddp(network, folder, HOOKS_WORKER).run({**job, "how": "alone"})
         compute, size = max(found["seconds"] for found in alone), alone[0]["bytes"]
         rate = round(size * 8 / compute)  # of two ranks each sends as many bytes as the gradients have
         print(f"{model}, {size / 1e6:.0f} MB, {1e3 * compute:.0f} ms without communication, {rate / 1e6:.0f} Mbit/s", flush=True)
         rows, whole, worst, tried = [], [], 0.0, [DEFAULT, *buckets]
-        with hosts.Network([rate] * 2, loopback=True) as network:
+        with hosts.Network([rate] * 2, loopback=True, own_processors=True) as network:
             ddp = Ddp(network, folder, HOOKS_WORKER)
             for number in range(rounds):
                 peers = [f"{address}:{_shaped.PORT + number}" for address in network.addresses]
@@ -208,9 +209,9 @@ def hooks(model, steps, rounds, buckets):
     return rows, whole, worst, compute / _shaped.PAYLOAD
 
 
-def all_hooks(quick, rounds):
+def all_hooks(models, quick, rounds):
     result, bounds = {}, []
-    for model in HOOKS_BATCHES:
+    for model in models:
         rows, whole, difference, wire = hooks(model, 4 if quick else 10, rounds, [4] if quick else [1, 4, 10])
         bounds.append(statistics.median(best / wire for _, _, best in rows))
         own, compiled, *differences = zip(*whole)
@@ -238,9 +239,13 @@ def main():
     parser.add_argument("--rounds", type=int, help="default 2; 1 with --quick")
     parser.add_argument("--no-real", action="store_true", help="emulated cases only")
     parser.add_argument("--hooks", action="store_true", help="eager PyTorch by commsched.torch.distribute, and nothing else")
+    parser.add_argument("--models", help=f"with --hooks: with commas (default {','.join(HOOKS_BATCHES)})")
     options = parser.parse_args()
     if options.hooks and (options.cases or options.no_real or options.shares != "1"):
-        parser.error("--hooks goes with --quick and --rounds only")
+        parser.error("--hooks goes with --models, --quick and --rounds only")
+    models = options.models.split(",") if options.models else list(HOOKS_BATCHES)
+    if (options.models and not options.hooks) or not {*models} <= {*HOOKS_BATCHES}:
+        parser.error(f"--models must be some of {','.join(HOOKS_BATCHES)}, with --hooks, got: {options.models}")
     why = hosts.why_unavailable() or (
         "needs PyTorch: scripts/setup.sh --bench" if importlib.util.find_spec("torch") is None else "")
     if why:
@@ -251,7 +256,7 @@ def main():
     rounds = options.rounds or (1 if options.quick else 2)
     if options.hooks:
         _shaped.measure_in_peace()
-        return all_hooks(options.quick, rounds)
+        return all_hooks(models, options.quick, rounds)
     cases = CASES[:1] if options.quick else CASES
     if options.cases:
         cases = [tuple(case.split(":")) for case in options.cases.split(",") if case != "none"]

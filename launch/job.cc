@@ -137,7 +137,7 @@ absl::Status Job::BeginControl() {
   transport.rank = rank_;
   transport.nodes = size_;
   transport.connect_deadline = options_.doors.deadline;
-  auto control = Control::Connect(std::move(transport), Connector(peers_.addresses));
+  auto control = Control::Connect(std::move(transport), Connector(peers_.addresses, /*seldom=*/true));
   if (!control.ok()) return control.status();
   control_ = *std::move(control);
   // A rank is connected before the others are: one that gave up now would be heard of by its
@@ -195,19 +195,20 @@ absl::Status Job::Begin(const Launched &launched) {
   return absl::OkStatus();
 }
 
-runtime::ConnectFunction Job::Connector(std::vector<std::string> peers) const {
+runtime::ConnectFunction Job::Connector(std::vector<std::string> peers, bool seldom) const {
   if (by_mpi_)
     return [this](runtime::TransportOptions transport) {
       transport.epoch = uint64_t(membership_);
       return options_.mpi->connect(std::move(transport));
     };
-  return [this, peers = std::move(peers)](runtime::TransportOptions transport) {
+  return [this, peers = std::move(peers), seldom](runtime::TransportOptions transport) {
     transport.peers = peers;
     transport.epoch = uint64_t(membership_);
     transport::GrpcOptions grpc;
     grpc.security = options_.doors.security;
     grpc.listen_any = options_.doors.listen_any;
     grpc.log = options_.log;
+    grpc.seldom = seldom;
     // So that it is the transport that finds a peer that hangs: it knows which.
     grpc.keepalive = std::max(options_.doors.deadline / 3, absl::Seconds(1));
     return transport::ConnectGrpc(std::move(transport), std::move(grpc));
@@ -239,7 +240,7 @@ absl::StatusOr<Job::Endpoint> Job::NewEndpoint(absl::string_view suffix) {
 absl::StatusOr<runtime::ConnectFunction> Job::NextConnection(absl::StatusOr<uint64_t> digest) {
   auto addresses = NextAddresses(std::move(digest));
   if (!addresses.ok()) return addresses.status();
-  return Connector(size_ == 1 ? std::vector<std::string>() : *std::move(addresses));
+  return Connector(size_ == 1 ? std::vector<std::string>() : *std::move(addresses), /*seldom=*/false);
 }
 
 absl::StatusOr<std::vector<std::string>> Job::NextAddresses(absl::StatusOr<uint64_t> digest) {

@@ -98,7 +98,8 @@ class Job {
   absl::Status BeginControl();
   // Addresses of all ranks for one connection more: see NextConnection. Of MPI they say nothing.
   absl::StatusOr<std::vector<std::string>> NextAddresses(absl::StatusOr<uint64_t> digest);
-  runtime::ConnectFunction Connector(std::vector<std::string> peers) const;
+  // `seldom`: as GrpcOptions has it.
+  runtime::ConnectFunction Connector(std::vector<std::string> peers, bool seldom) const;
 
   int rank_ = 0, size_ = 1, local_rank_ = -1, membership_ = 0;
   uint32_t connections_ = 0, endpoints_ = 0;

@@ -149,13 +149,15 @@ class Network:
     `rates`: bits per second of each host's link, or two, (what it sends, what
     it receives); 0 for what is not shaped. `congestion`: of TCP in the hosts. `loopback`:
     addresses of loopback's block. All hosts are one machine, so that what may leave a
-    machine only with TLS may go between these without; MPI does not take them."""
+    machine only with TLS may go between these without; MPI does not take them.
+    `own_processors`: what is started in a host runs on its share of the processors, if there
+    are as many as hosts, and nothing of another host does, but the kernel's network."""
 
-    def __init__(self, rates, congestion="cubic", loopback=False):
+    def __init__(self, rates, congestion="cubic", loopback=False, own_processors=False):
         if not 1 <= len(rates) <= 250:
             raise NetworkError(f"must have 1 to 250 hosts, got: {len(rates)}")
         self.rates = [both_ways(rate) for rate in rates]  # (up, down)
-        self.congestion, self.loopback = congestion, loopback
+        self.congestion, self.loopback, self.own_processors = congestion, loopback, own_processors
         prefix = f"commsched-{os.getpid()}-{next(_numbers)}"
         self._switch = f"{prefix}-switch"
         self._hosts = [f"{prefix}-host{i}" for i in range(len(rates))]
@@ -227,6 +229,12 @@ class Network:
         """Plugs it in again."""
         _run("ip", "-n", self._switch, "link", "set", f"port{number}", "up")
 
+    def processors(self, number):
+        """Of a host: those on which its processes may run."""
+        allowed = sorted(os.sched_getaffinity(0))
+        share = len(allowed) // len(self._hosts)
+        return allowed[number * share:(number + 1) * share] if self.own_processors and share else allowed
+
     def inside(self, number):
         """The words to put before a command to run it in a host."""
         return ["ip", "netns", "exec", self._hosts[number]]
@@ -234,8 +242,13 @@ class Network:
     def start(self, number, command, **options):
         """Starts a command in a host, as subprocess.Popen does. It is ended, with
         its children, when the network is closed."""
+        processors = self.processors(number)
+
+        def begin():
+            _die_with_parent()
+            os.sched_setaffinity(0, processors)
         process = subprocess.Popen([*self.inside(number), *map(str, command)], start_new_session=True,
-                                   preexec_fn=_die_with_parent, **options)
+                                   preexec_fn=begin, **options)
         self._processes.append(process)
         return process
 

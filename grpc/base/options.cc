@@ -62,9 +62,10 @@ std::vector<std::pair<std::string, int>> ChannelArguments(
       {GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, static_cast<int>(kMaxPacket)},
       {GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, -1},
       {GRPC_ARG_HTTP2_MAX_FRAME_SIZE, (16 << 20) - 1},
-      // The window of a stream begins with the second, but that of its connection, which counts too,
-      // with 64 KiB, and only grows by the first. On a link of 1 Gbit/s 64 KiB are on their way for
-      // half a millisecond: with what waits in queues, a connection has half of the link's rate then.
+      // The window of a connection, which counts beside that of each stream, begins with 64 KiB and
+      // only grows by these measurements, from 4 MiB on. Without them each packet waits to hear of
+      // the one before: on a link of 1 Gbit/s a connection has half of the rate then.
+      {GRPC_ARG_HTTP2_BDP_PROBE, 1},
       {GRPC_ARG_HTTP2_BDP_PROBE, 1},
       {GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 4 << 20},
       {GRPC_ARG_KEEPALIVE_TIME_MS, keepalive},

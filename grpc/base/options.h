@@ -30,6 +30,11 @@ struct GrpcOptions {
   std::function<void(const std::string &)> log = {};
   // Threads that drive the network and copy received bytes.
   int threads = 1;
+  // Messages are few and far between. While none is under way, nobody waits for the network:
+  // it is looked at now and then, so that what comes then is heard of some milliseconds late. A
+  // thread that waits has a part in what comes for all other connections of its process, and
+  // makes each message of these more expensive.
+  bool seldom = false;
   // A long message is cut into parts of this size, between which a more urgent
   // one is sent; rounded up to a multiple of 64, at most 4 MiB.
   size_t chunk_bytes = runtime::core::kLargePacket;

@@ -43,6 +43,10 @@ constexpr auto kPatience = std::chrono::seconds(10);
 // For a peer to read why it is refused, before the connection ends with the process:
 // nobody says when it has.
 constexpr auto kRefusalGrace = std::chrono::milliseconds(300);
+// Between two looks at a network that is seldom used; and how long a thread waits for it that
+// may be the last one in which something was done.
+constexpr auto kLook = std::chrono::milliseconds(20);
+constexpr auto kSettling = std::chrono::milliseconds(100);
 
 class GrpcTransport final : public runtime::Transport, public Greeter {
  public:
@@ -77,6 +81,7 @@ class GrpcTransport final : public runtime::Transport, public Greeter {
             absl::Span<const std::byte> bytes, Done done) override {
     if (links_[peer] == nullptr) return done(runtime::NoPartner(peer));
     links_[peer]->Send(tag, priority, bytes, std::move(done));
+    Begun();
   }
 
   void Recv(int peer, MessageTag tag, absl::Span<std::byte> buffer,
@@ -87,6 +92,7 @@ class GrpcTransport final : public runtime::Transport, public Greeter {
     receive->buffer = buffer;
     receive->done = std::move(done);
     links_[peer]->Recv(tag, std::move(receive));
+    Begun();
   }
 
   void RecvStream(int peer, MessageTag tag, size_t bytes, size_t unit,
@@ -98,10 +104,12 @@ class GrpcTransport final : public runtime::Transport, public Greeter {
     receive->unit = unit;
     receive->done = std::move(done);
     links_[peer]->Recv(tag, std::move(receive));
+    Begun();
   }
 
   void Abort(const absl::Status &why) override {
     ForLinks([&](Link &link) { link.Abort(why); });
+    Begun();
   }
 
   void Close(absl::Duration flush) override;
@@ -131,6 +139,17 @@ class GrpcTransport final : public runtime::Transport, public Greeter {
     });
   }
 
+  // A thread that rests goes on.
+  void Begun() {
+    if (grpc_.seldom) monitor_.Notify();
+  }
+  // Nothing is under way, and nobody joins or leaves.
+  bool Resting() const {
+    if (!callbacks_.idle()) return false;
+    MutexLock lock(&mu_);
+    return !connecting_ && !closing_;
+  }
+  void Drive();
   absl::Status Listen();
   void AcceptNext();
   void PeerFailed(int peer, const absl::Status &why);
@@ -164,6 +183,7 @@ class GrpcTransport final : public runtime::Transport, public Greeter {
   bool connecting_ ABSL_GUARDED_BY(mu_) = true;
   absl::Status connect_error_ ABSL_GUARDED_BY(mu_);
   bool refused_ ABSL_GUARDED_BY(mu_) = false;  // a peer, which is to hear why
+  bool closing_ ABSL_GUARDED_BY(mu_) = false;
   bool closed_ ABSL_GUARDED_BY(mu_) = false;
 };
 
@@ -241,17 +261,29 @@ absl::Status GrpcTransport::Listen() {
         absl::StrCat("rank ", options_.rank, " cannot listen on ", *address));
   }
   for (int i = 0; i < std::max(1, grpc_.threads); ++i)
-    threads_.emplace_back([queue = queue_.get()] {
-      void *event;
-      bool ok;
-      while (queue->Next(&event, &ok)) {
-        TakeOver();
-        static_cast<Event *>(event)->Happened(ok);
-        HandOver();
-      }
-    });
+    threads_.emplace_back([this] { Drive(); });
   AcceptNext();
   return absl::OkStatus();
+}
+
+void GrpcTransport::Drive() {
+  auto until = std::chrono::system_clock::time_point::max();
+  bool nothing = grpc_.seldom;
+  while (true) {
+    if (nothing) {
+      const bool rests = !monitor_.Wait(Clock::now() + kLook, [this] { return !Resting(); });
+      until = std::chrono::system_clock::now() + (rests ? Clock::duration::zero() : kSettling);
+    }
+    void *event;
+    bool ok;
+    const auto next = queue_->AsyncNext(&event, &ok, until);
+    if (next == grpc::CompletionQueue::SHUTDOWN) return;
+    nothing = next == grpc::CompletionQueue::TIMEOUT;
+    if (nothing) continue;
+    TakeOver();
+    static_cast<Event *>(event)->Happened(ok);
+    HandOver();
+  }
 }
 
 absl::Status GrpcTransport::Late() const {
@@ -321,7 +353,9 @@ void GrpcTransport::Close(absl::Duration flush) {
   {
     MutexLock lock(&mu_);
     if (closed_) return;
+    closing_ = true;
   }
+  Begun();
   if (queue_ != nullptr) {
     monitor_.Wait(deadline, [&] {
       return AllLinks([](Link &link) { return link.sends_done(); });

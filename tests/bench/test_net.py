@@ -4,6 +4,7 @@
 import json
 import os
 import pathlib
+import random
 import re
 import shutil
 import signal
@@ -66,6 +67,32 @@ def test_without_iproute2_it_skips():
     result = run("true", env={**os.environ, "PATH": "/nowhere"})
     assert result.returncode == hosts.SKIPPED
     assert result.stdout == "net: needs iproute2 (ip and tc): skipped\n"
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_hosts_have_equal_shares_of_the_processors_and_none_in_common(monkeypatch, seed):
+    draw = random.Random(seed)
+    allowed = set(draw.sample(range(100), draw.randrange(1, 40)))
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: allowed)
+    count = draw.randrange(1, 12)
+    shares = [hosts.Network([0] * count, own_processors=True).processors(host) for host in range(count)]
+    if len(allowed) < count:
+        assert all(set(share) == allowed for share in shares)
+    else:
+        together = [processor for share in shares for processor in share]
+        assert len(set(together)) == len(together) and set(together) <= allowed
+        assert {len(share) for share in shares} == {len(allowed) // count}
+    assert set(hosts.Network([0] * count).processors(0)) == allowed
+
+
+@needs_namespaces
+def test_what_is_started_in_a_host_runs_on_its_processors():
+    show = [sys.executable, "-c", "import os; print(sorted(os.sched_getaffinity(0)))"]
+    for own in (False, True):
+        with hosts.Network([0] * 2, own_processors=own) as network:
+            said = [network.start(host, show, stdout=subprocess.PIPE, text=True).communicate()[0] for host in range(2)]
+            assert said == [f"{network.processors(host)}\n" for host in range(2)]
+            assert (said[0] != said[1]) == (own and len(os.sched_getaffinity(0)) > 1)
 
 
 @needs_namespaces

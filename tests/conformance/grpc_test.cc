@@ -28,6 +28,13 @@ Kind Tcp() {
           }};
 }
 
+// Whose threads rest where nothing is under way.
+Kind Seldom() {
+  return {"grpc_seldom", [](int nodes) {
+            return Connector(LoopbackAddresses(nodes), {.seldom = true, .shared_memory = false});
+          }};
+}
+
 // Through shared memory, under connections of TCP.
 Kind Shared() {
   return {"grpc_shared", [](int nodes) {
@@ -63,7 +70,7 @@ Kind SocketFiles() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Transports, ConformanceTest,
-                         ::testing::Values(Tcp(), SocketFiles(), Shared(), SharedLittle()),
+                         ::testing::Values(Tcp(), Seldom(), SocketFiles(), Shared(), SharedLittle()),
                          ::testing::PrintToStringParamName());
 
 }  // namespace
