@@ -66,7 +66,6 @@ std::vector<std::pair<std::string, int>> ChannelArguments(
       // only grows by these measurements, from 4 MiB on. Without them each packet waits to hear of
       // the one before: on a link of 1 Gbit/s a connection has half of the rate then.
       {GRPC_ARG_HTTP2_BDP_PROBE, 1},
-      {GRPC_ARG_HTTP2_BDP_PROBE, 1},
       {GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 4 << 20},
       {GRPC_ARG_KEEPALIVE_TIME_MS, keepalive},
       {GRPC_ARG_KEEPALIVE_TIMEOUT_MS, keepalive},
