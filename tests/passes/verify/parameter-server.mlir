@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 // RUN: cs-opt --verify-distributed --split-input-file --remarks-filter=verify-distributed %s -o /dev/null 2>&1 | FileCheck %s
-// RUN: cs-opt --schedule-comm --expand-collectives --verify-distributed --remarks-filter=verify-distributed %S/../schedule/parameter-server.mlir -o /dev/null 2>&1 | FileCheck %s --check-prefix=SCHEDULED
-// RUN: cs-opt --schedule-comm --expand-collectives --specialize-ranks --verify-distributed --remarks-filter=verify-distributed %S/../schedule/parameter-server.mlir -o %t 2>&1 | FileCheck %s --check-prefix=RANKS
+// RUN: cs-opt --schedule-comm=fuse-blocks=false --expand-collectives --verify-distributed --remarks-filter=verify-distributed %S/../schedule/parameter-server.mlir -o /dev/null 2>&1 | FileCheck %s --check-prefix=SCHEDULED
+// RUN: cs-opt --schedule-comm=fuse-blocks=false --expand-collectives --specialize-ranks --verify-distributed --remarks-filter=verify-distributed %S/../schedule/parameter-server.mlir -o %t 2>&1 | FileCheck %s --check-prefix=RANKS
 // RUN: FileCheck %s --check-prefix=SPECIAL < %t
 
 // SCHEDULED: @step on 2 ranks, @server.0 on 1 rank, @server.1 on 1 rank: 7 futures awaited exactly once; 1 collectives in the same order on all ranks; {{.*}}; 6 messages with 2 parameter servers; no circular wait
