@@ -277,3 +277,27 @@ func.func @server.0(%a: !t {cs.param = "a"}, %b: !t {cs.param = "b"}) -> (!t {cs
   cs.publish "a.new" %n to @step : !t
   return %n, %b : !t, !t
 }
+
+// -----
+
+// What is handed out together is what slots hold.
+cs.cluster @lab nodes = 2 devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>
+    intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
+!t = !cs.placed<tensor<4xf32>, device 0>
+!m = !cs.placed<tensor<6xf32>, device 0>
+!u = !cs.placed<tensor<8xf32>, device 0>
+func.func @step(%a: !t {cs.param = "a"}, %b: !t {cs.param = "b"}) -> (!t {cs.updates = "a"}, !t {cs.updates = "b"})
+    attributes {cs.step, cs.servers = #cs.servers<count = 1, sync_mode = sync, merge = 1>} {
+  return %a, %b : !t, !t
+}
+func.func @server.0(%a: !t {cs.param = "a"}, %b: !t {cs.param = "b"}) -> (!t {cs.updates = "a"}, !t {cs.updates = "b"}) attributes {cs.server = 0 : i64} {
+  %g = cs.collect "a+1" by mean from @step : !u
+  %ga = cs.unpack %g[0, 4] : !u -> !t
+  %gb = cs.unpack %g[4, 8] : !u -> !t
+  %n = cs.fragment "a" on 0 (%ga, %a) cost <flops = 1, bytes = 1, ns = 0> : (!t, !t) -> !t
+  %o = cs.fragment "b" on 0 (%gb, %b) cost <flops = 1, bytes = 1, ns = 0> : (!t, !t) -> !t
+  // expected-error@+1 {{'cs.pack' op of a server must be of whole tensors, for a cs.publish}}
+  %p = cs.pack %n[0, 4], %o[2, 4] : !t, !t -> !m
+  cs.publish "a+1.new" %p to @step : !m
+  return %n, %o : !t, !t
+}
