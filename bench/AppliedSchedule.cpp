@@ -6,10 +6,10 @@
 #include "passes/schedule/Apply.h"
 #include "passes/schedule/StepCosts.h"
 
-#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringMap.h"
 
 #include <map>
+#include <set>
 
 using namespace mlir;
 using namespace commsched;
@@ -33,11 +33,24 @@ class Reader {
       return std::nullopt;
     return Made(fragment.getLabel(), cast<OpResult>(value).getResultNumber());
   }
+  /// The same of a part of one, and where in it the part begins.
+  static std::pair<std::optional<Made>, int64_t> sourceOf(Value value) {
+    int64_t begin = 0;
+    while (auto split = value.getDefiningOp<cs::SplitOp>()) {
+      for (Value block : split.getBlocks()) {
+        if (block == value)
+          break;
+        begin += StepCosts::bytesOf(block);
+      }
+      value = split.getValue();
+    }
+    return {madeBy(value), begin};
+  }
 
   void nameParts();
-  void findBlockParts();
   LogicalResult readStart(cs::StartOp start);
   LogicalResult readPack(cs::StartOp start, cs::PackOp pack);
+  std::optional<schedule::Piece> sentPiece(Value value, int64_t begin, int64_t end);
   LogicalResult readOrder();
   std::vector<int64_t> prioritiesOf(cs::StartOp start, unsigned communication) const;
 
@@ -45,9 +58,15 @@ class Reader {
   const StepProblem &step;
   func::FuncOp after;
   schedule::Schedule result;
-  llvm::StringMap<unsigned> wholes, pulls;      // communications, by key
-  std::map<Made, unsigned> made;                // all-reduces, by what they sum
-  llvm::StringMap<schedule::Piece> blockParts;  // parts of blocks of servers, by key
+  llvm::StringMap<unsigned> wholes, pulls;  // communications, by key
+  std::map<Made, unsigned> made;            // all-reduces, by what they sum
+  /// Of a gradient that goes to servers: where each block lies in it.
+  struct Block {
+    int64_t begin;
+    unsigned communication;
+  };
+  std::map<Made, std::vector<Block>> blocksOf;
+  std::set<std::pair<unsigned, int64_t>> sent;  // communication and begin
   llvm::StringMap<size_t> messageOf;            // by key of what is pushed
 };
 
@@ -56,39 +75,12 @@ void Reader::nameParts() {
     wholes[step.problem.communications[i].name] = i;
     if (part.pull)
       pulls[cast<cs::CommunicationOpInterface>(part.pull).getCommunicationKey()] = i;
+    if (auto send = dyn_cast<cs::SendOp>(part.op))
+      if (auto [source, begin] = sourceOf(send.getValue()); source)
+        blocksOf[*source].push_back({begin, static_cast<unsigned>(i)});
     if (auto reduce = dyn_cast<cs::AllReduceOp>(part.op))
       if (std::optional<Made> source = madeBy(reduce.getValue()))
         made.emplace(*source, i);
-  }
-}
-
-/// Part i of a block has the key "<block>.part<i>", and lies behind those before it.
-void Reader::findBlockParts() {
-  struct Part {
-    unsigned index;
-    StringRef key;
-    int64_t bytes;
-  };
-  llvm::MapVector<unsigned, std::vector<Part>> parts;  // by communication
-  for (auto start : after.front().getOps<cs::StartOp>()) {
-    auto sends = start.getBody().front().getOps<cs::SendOp>();
-    if (sends.empty() || wholes.contains(start.getKey()))
-      continue;
-    auto [block, number] = start.getKey().rtrim('\'').rsplit(".part");
-    unsigned index;
-    auto whole = wholes.find(block);
-    if (whole == wholes.end() || number.getAsInteger(10, index))
-      continue;
-    parts[whole->second].push_back(
-        {index, start.getKey(), StepCosts::bytesOf((*sends.begin()).getValue())});
-  }
-  for (auto &[communication, own] : parts) {
-    llvm::sort(own, [](const Part &a, const Part &b) { return a.index < b.index; });
-    int64_t begin = 0;
-    for (const Part &part : own) {
-      blockParts[part.key] = {communication, begin, begin + part.bytes};
-      begin += part.bytes;
-    }
   }
 }
 
@@ -104,17 +96,41 @@ std::vector<int64_t> Reader::prioritiesOf(cs::StartOp start, unsigned communicat
                            start.getPriority(), last);
 }
 
+/// Of several blocks of the same bytes, the first of which they are not known yet to be sent.
+std::optional<schedule::Piece> Reader::sentPiece(Value value, int64_t begin, int64_t end) {
+  auto [source, first] = sourceOf(value);
+  if (!source)
+    return std::nullopt;
+  for (const Block &block : blocksOf[*source]) {
+    schedule::Piece piece{block.communication, first + begin - block.begin,
+                          first + end - block.begin};
+    if (piece.begin >= 0 &&
+        piece.end <= step.problem.communications[block.communication].bytes &&
+        sent.insert({piece.communication, piece.begin}).second)
+      return piece;
+  }
+  return std::nullopt;
+}
+
 LogicalResult Reader::readPack(cs::StartOp start, cs::PackOp pack) {
   Message message;
   for (auto [i, value] : llvm::enumerate(pack.getPieces())) {
+    int64_t width = StepCosts::widthOf(value);
+    int64_t begin = pack.getBounds()[2 * i] * width, end = pack.getBounds()[2 * i + 1] * width;
+    if (isa<cs::SendOp>(start.getBody().front().front())) {
+      std::optional<schedule::Piece> piece = sentPiece(value, begin, end);
+      if (!piece)
+        return pack.emitOpError("has a piece of what is not sent before");
+      message.pieces.push_back(*piece);
+      continue;
+    }
     std::optional<Made> source = madeBy(value);
     auto known = source ? made.find(*source) : made.end();
     if (known == made.end())
       return pack.emitOpError("has a piece of what is not summed before");
-    int64_t width = StepCosts::widthOf(value);
-    message.pieces.push_back({known->second, pack.getBounds()[2 * i] * width,
-                              pack.getBounds()[2 * i + 1] * width});
+    message.pieces.push_back({known->second, begin, end});
   }
+  messageOf[start.getKey()] = result.messages.size();
   message.priorities = prioritiesOf(start, message.pieces.front().communication);
   result.messages.push_back(std::move(message));
   return success();
@@ -128,7 +144,8 @@ LogicalResult Reader::readStart(cs::StartOp start) {
   StringRef pushed = key;
   if (auto pull = pulls.find(key); pull != pulls.end())
     pushed = step.problem.communications[pull->second].name;
-  else if (pushed.consume_back(".new") && !blockParts.contains(pushed))
+  else if (wholes.contains(key) ||
+           (pushed.consume_back(".new") && !messageOf.contains(pushed)))
     pushed = key;
   if (pushed != key) {
     auto push = messageOf.find(pushed);
@@ -141,14 +158,18 @@ LogicalResult Reader::readStart(cs::StartOp start) {
     return success();
   }
   Message message;
-  if (auto part = blockParts.find(key); part != blockParts.end()) {
-    message.pieces.push_back(part->second);
-  } else {
-    auto whole = wholes.find(key);
-    if (whole == wholes.end())
-      return start.emitOpError("is no communication of the step before");
+  if (auto whole = wholes.find(key); whole != wholes.end()) {
     message.pieces.push_back(
         {whole->second, 0, step.problem.communications[whole->second].bytes});
+  } else {
+    std::optional<schedule::Piece> part;
+    if (isa<cs::SendOp>(start.getBody().front().front())) {
+      Value value = start.getInputs().front();
+      part = sentPiece(value, 0, StepCosts::bytesOf(value));
+    }
+    if (!part)
+      return start.emitOpError("is no communication of the step before");
+    message.pieces.push_back(*part);
   }
   message.priorities = prioritiesOf(start, message.pieces.front().communication);
   messageOf[key] = result.messages.size();
@@ -200,7 +221,6 @@ LogicalResult Reader::readOrder() {
 FailureOr<schedule::Schedule> Reader::run() {
   result.name = "applied";
   nameParts();
-  findBlockParts();
   for (auto start : after.front().getOps<cs::StartOp>())
     if (failed(readStart(start)))
       return failure();

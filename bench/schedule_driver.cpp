@@ -11,8 +11,8 @@
 // own schedules.
 //
 // Where the step has parameter servers, policies and bounds are those of the problem in
-// which blocks may be cut anywhere, and fused; "alone" has those of blocks that are cut
-// only.
+// which blocks may be cut anywhere, and fused; "alone" has those of the problem that
+// --schedule-comm has: cut between rows, and small ones fused.
 
 #include "bench/AppliedSchedule.h"
 #include "ir/Register.h"
@@ -84,7 +84,7 @@ int run(MLIRContext &context, const char *beforePath, const char *afterPath, boo
   if (failed(communications.analyze()))
     return 1;
   const char *algorithm = "auto";  // the default of --schedule-comm
-  StepProblem step = buildStepProblem(communications, *cluster, algorithm, /*cutBlocks=*/true);
+  StepProblem step = buildStepProblem(communications, *cluster, algorithm, {.cut = true, .fuse = true});
   if (auto error = schedule::check(step.problem))
     return std::fprintf(stderr, "%s: %s\n", beforePath, error->c_str()), 1;
   FailureOr<schedule::Schedule> schedule =

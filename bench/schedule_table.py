@@ -15,7 +15,8 @@ network interface does for a message), the rest is latency that other messages h
 What collectives and messages of servers are is in docs/schedule-comm.md. There are as
 many servers as workers, 16 at most, on machines of their own. Policies, and the bound,
 may cut blocks of servers anywhere, and send those of one server in one message; cs-opt
-cuts them between rows. `behind_applied` is against the policies as cs-opt would apply them.
+cuts them between rows, and fuses small ones. `servers_as_allowed` is against policies and
+bound that may do no more. `behind_applied` is against the policies as cs-opt would apply them.
 """
 import argparse
 import concurrent.futures
@@ -145,7 +146,7 @@ def report(rows, arguments):
         if of_way := [row for row in rows if row["name"].endswith(way)]:
             result[way.replace("-", "_")] = summary(of_way)
     if alone := [row["alone"] for row in rows if "alone" in row]:
-        result["servers_without_fusion"] = summary(ratios(alone))
+        result["servers_as_allowed"] = summary(ratios(alone))
     result["reordered"] = sum(row["reordered"] for row in rows)
     result["median_any_order"] = round(statistics.median(row["period"] / row["any_order_bound"] for row in rows), 4)
     result["seconds"] = round(sum(row["seconds"] for row in rows), 1)

@@ -8,16 +8,17 @@ it, and what does not is added to the next gradient (with_feedback); 1 %, and th
 is lost (without_feedback); 1 % with feedback, selected and exchanged by the system of
 the paper, MSTopK with N = 30 in HiTopKComm (mstopk); and that, with gradients that a
 rank computes at parameters which have its part of what it has not sent yet (unsent).
-Everything else is the same. A loss is the mean of the training losses of the last tenth
-of the steps; with `unsent` these are losses at each rank's own view of the parameters. So
-of the Transformer there is also the loss of the parameters that all ranks have in the
-end, on other pieces of the text (final); of the digits net the accuracy on samples that
-are not trained on.
+Everything else is the same. Sparse gradients begin with a warm-up, 25 % for a tenth of the
+steps and then 6.25 % for a fifth (Lin et al., ICLR 2018). A loss is the mean over the last
+tenth of the steps: of what the steps report, which with `unsent` is at each rank's own view
+of the parameters, and, on every fifth of these batches, of the parameters that all ranks
+have, which are what is trained. Of the Transformer there is also their loss in the end, on
+other pieces of the text (final); of the digits net the accuracy on samples that are not
+trained on.
 
 The digits net is trained by 4 workers with the momentum of its optimizer. The Transformer
 is trained by 2 workers with Adam, with a smaller batch than in examples/ and so more steps
-for the same work: how late a gradient is counts in steps. Its sparse gradients begin with
-a warm-up, 25 % for a tenth of the steps and then 6.25 % for a fifth (Lin et al., ICLR 2018).
+for the same work: how late a gradient is counts in steps.
 Feedback in front of Adam is more than a delay: of n gradients that arrive at once as their
 sum, Adam makes less than of one after the other. So Adam's moments are in front of the
 selection there (Chen et al., ACM TIST 2021), and its optimizer is gradient descent with the
@@ -45,9 +46,9 @@ DENSITY = 0.01
 WORKERS = {"digits": 4, "transformer": 2}
 # The digits net has two tensors of about 5000 elements, and small ones.
 LEAST = {"digits": 1024, "transformer": 16384}
-STEPS = {"digits": 660, "transformer": 400}  # of the digits net: 30 epochs
+STEPS = 1500
 TRANSFORMER_BATCH = 4
-WARM_UP = {"digits": (), "transformer": (0.25, 0.0625)}
+WARM_UP = (0.25, 0.0625)
 PARTS = (0.1, 0.2)  # of the steps, for each density of the warm-up
 # Adam in front of the selection: the decays of examples/transformer.
 CORRECTION = {"digits": {}, "transformer": {"momentum": 0.9, "second_moment": 0.999}}
@@ -78,7 +79,7 @@ def strategy(example, way, steps, behind=False, parts=PARTS, squares="mean"):
         if not correction:
             rate /= 1 - getattr(example.module, "MOMENTUM", 0)
         system = {**system, "unsent_rate": rate}
-    warm_up = tuple((density, max(1, round(steps * part))) for density, part in zip(WARM_UP[example.name], parts))
+    warm_up = tuple((density, max(1, round(steps * part))) for density, part in zip(WARM_UP, parts))
     return commsched.AllReduce(sparse=commsched.Sparse(DENSITY, min_elements=LEAST[example.name], warm_up=warm_up,
                                                        feedback=way != "without_feedback", **system, **correction))
 
@@ -156,7 +157,7 @@ def resumes_bitwise(steps):
     import numpy as np
     from safetensors.numpy import load_file, save_file
     example = load("digits")
-    program = example.program(WORKERS["digits"], strategy(example, "with_feedback", steps))
+    program = example.program(WORKERS["digits"], strategy(example, "with_feedback", steps, parts=()))
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         (folder / "plan").write_bytes(program.plan)
@@ -186,7 +187,7 @@ def main():
     parser.add_argument("--examples", nargs="*", default=["digits", "transformer"])
     parser.add_argument("--rate", type=float, default=1.0, help="learning rates, times this, in all ways")
     parser.add_argument("--warm-up", type=float, nargs=2, default=PARTS, metavar="PART",
-                        help="parts of the Transformer's steps at densities of 0.25 and 0.0625")
+                        help="parts of the steps at densities of 0.25 and 0.0625")
     parser.add_argument("--squares", default="mean", choices=["mean", "own"],
                         help="of Adam in front of the selection: of the mean of all ranks, or of each rank's own gradients")
     parser.add_argument("--ways", nargs="*", default=WAYS, choices=WAYS, help="some of the five")
@@ -194,8 +195,7 @@ def main():
     seeds, ways = 1 if arguments.quick else arguments.seeds, arguments.ways
     losses, by_seed, shared_by_seed, accuracies = {way: {} for way in ways}, {}, {}, {way: [] for way in ways}
     finals = {way: [] for way in ways}
-    steps = {name: arguments.steps or (STEPS[name] // 20 if arguments.quick else STEPS[name])
-             for name in arguments.examples}
+    steps = {name: arguments.steps or (STEPS // 20 if arguments.quick else STEPS) for name in arguments.examples}
     for name in arguments.examples:
         example = load(name)
         by_seed[name] = {way: [] for way in ways}

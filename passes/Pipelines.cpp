@@ -95,13 +95,14 @@ static void addSchedule(OpPassManager &manager, const Options &options) {
   // A message is copied through staging memory as a whole.
   int64_t messageBytes = options.messageBytes;
   bool isBounded = options.copies == "overlap" && options.stagingBytes != 0;
-  if (isBounded &&
+  if (isBounded && options.schedule != "priority" &&
       (messageBytes == 0 || options.stagingBytes < messageBytes))
     messageBytes = options.stagingBytes;
-  bool cutBlocks = true;
+  bool cutBlocks = true, fuseBlocks = true;
   std::string cutAs;
   if constexpr (requires { options.slice; }) {
     cutBlocks = options.slice;
+    fuseBlocks = options.fuseBlocks;
     cutAs = options.cutAs;
   }
   bool parts = false;
@@ -115,6 +116,7 @@ static void addSchedule(OpPassManager &manager, const Options &options) {
        .memoryLimit = options.memoryLimit,
        .messageBytes = messageBytes,
        .cutBlocks = cutBlocks,
+       .fuseBlocks = fuseBlocks,
        .turns = isBounded,
        .cutAs = cutAs,
        .parts = parts,
@@ -126,7 +128,8 @@ static void addSchedule(OpPassManager &manager, const Options &options) {
 template <typename Options>
 static void addCopies(OpPassManager &manager, const Options &options) {
   if (options.copies == "none")
-    manager.addPass(createOverlapRpcMemcpy({.mode = "devices"}));
+    manager.addPass(createOverlapRpcMemcpy(
+        {.mode = "devices", .stagingBytes = options.stagingBytes}));
   else
     manager.addPass(createOverlapRpcMemcpy(
         {.mode = options.copies, .stagingBytes = options.stagingBytes}));

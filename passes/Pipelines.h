@@ -194,7 +194,11 @@ struct ParameterServerPipelineOptions
       described("cut parameters into blocks, for several servers", true)};
   Option<std::string> cutAs{
       *this, "cut-as",
-      described("policy whose schedule says how blocks are cut; empty: that of schedule", "")};
+      described("policy whose schedule says how blocks are cut and fused; empty: that of schedule",
+                "")};
+  Option<bool> fuseBlocks{
+      *this, "fuse-blocks",
+      described("send small blocks of one server in one message, where that pays", true)};
   Option<std::string> syncMode{
       *this, "sync-mode",
       described("when servers apply gradients: sync, async or half-async", "sync")};

@@ -109,6 +109,16 @@ struct InsertDistComm : commsched::impl::InsertDistCommBase<InsertDistComm> {
       return refuse(
           "placement must be balanced, round-robin or hash, got: " + placement);
     options.placement = *known;
+    ServerOptions none;
+    if (mode == "all-reduce" &&
+        (options.servers != none.servers || options.minBlockElements != none.minBlockElements ||
+         options.maxBlockElements != none.maxBlockElements || options.slice != none.slice ||
+         options.syncMode != none.syncMode || options.placement != none.placement))
+      return refuse("options of parameter servers must go with mode=parameter-server, got: " +
+                    mode);
+    if (!options.slice && (options.minBlockElements != none.minBlockElements ||
+                           options.maxBlockElements != none.maxBlockElements))
+      return refuse("min-block-elements and max-block-elements must go with slice=true");
     return options;
   }
 

@@ -376,6 +376,9 @@ struct OverlapRpcMemcpy
       return emitOptionError(*this, &getContext())
              << "mode must be overlap, in-line or devices, got: "
              << mode.getValue();
+    if (stagingBytes > 0 && mode != "overlap")
+      return emitOptionError(*this, &getContext())
+             << "staging-bytes must go with mode=overlap, got: " << mode.getValue();
     if (stagingBytes < 0)
       return emitOptionError(*this, &getContext())
              << "staging-bytes must not be negative, got: "

@@ -34,6 +34,7 @@ struct PlanContext {
   bool usesServers = false;  // pushes, pulls, parts of buffers
   bool usesRows = false;     // of tables
   bool usesLists = false;    // pushes of lists
+  bool usesFused = false;    // blocks that share messages
   double checkSeconds = 0;   // of checks of memory
   bool usesWorkerIndex = false;
   bool usesParts = false;                      // of messages, released one by one

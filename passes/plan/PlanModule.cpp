@@ -140,10 +140,8 @@ LogicalResult checkLevel(ModuleOp module) {
     for (Operation &op : function.getBody().front()) {
       if (onServer && isa<cs::StartOp, cs::AwaitOp>(op))
         return op.emitOpError("cannot be part of a server, which only collects and publishes");
-      if (isa<cs::FragmentOp, cs::AwaitOp, cs::CopyOp, cs::SplitOp, cs::ConcatOp,
-              func::ReturnOp>(op))
-        continue;
-      if (!onServer && isa<cs::PackOp, cs::UnpackOp>(op))
+      if (isa<cs::FragmentOp, cs::AwaitOp, cs::CopyOp, cs::SplitOp, cs::ConcatOp, cs::PackOp,
+              cs::UnpackOp, func::ReturnOp>(op))
         continue;
       if (onServer && isa<cs::CollectOp, cs::PublishOp, cs::UpdateRowsOp>(op))
         continue;
@@ -291,6 +289,8 @@ LogicalResult exportPlan(ModuleOp module, const CodeOptions &options,
     need(plan::FEATURE_ROW_SPARSE);
   if (context.usesLists)
     need(plan::FEATURE_SPARSE_SERVERS);
+  if (context.usesFused)
+    need(plan::FEATURE_FUSED_BLOCKS);
   if (context.usesWorkerIndex)
     need(plan::FEATURE_WORKER_INDEX);
   if (plan.groups_size() > 0)

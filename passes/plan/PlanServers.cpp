@@ -162,7 +162,11 @@ LogicalResult buildServers(cs::ServersAttr attribute, std::vector<ServerProgram>
       to.set_key(block.key().str());
       to.set_pull_key(block.publish.getKey().str());
       to.set_function(function->second);
-      to.set_slot(context.slots.at(block.slot));
+      to.set_slot(context.slots.at(block.slots.front()));
+      for (const std::string &slot : llvm::drop_begin(block.slots)) {
+        to.add_more_slots(context.slots.at(slot));
+        context.usesFused = true;
+      }
       if (block.update) {
         to.set_row_chunk(block.update.getChunk());
         context.usesRows = true;

@@ -37,17 +37,26 @@ std::string planexport::describeRoles(const plan::Plan &plan) {
   }
   for (const plan::Server &server : plan.parameter_servers().servers())
     for (const plan::ServerBlock &block : server.blocks()) {
-      const plan::Slot &slot = plan.slots(block.slot());
-      os << plan.roles(server.role()).name() << " block " << block.key() << ": "
-         << tensorBytes(slot.type()) << " bytes";
-      if (slot.internal()) {
+      std::vector<uint32_t> slots = {block.slot()};
+      slots.insert(slots.end(), block.more_slots().begin(), block.more_slots().end());
+      uint64_t bytes = 0;
+      for (uint32_t slot : slots)
+        bytes += tensorBytes(plan.slots(slot).type());
+      os << plan.roles(server.role()).name() << " block " << block.key() << ": " << bytes
+         << " bytes";
+      if (plan.slots(block.slot()).internal()) {
         os << ", handed back as they are combined\n";
         continue;
       }
-      os << " of " << slot.part_of();
-      if (slot.type().shape_size() > 0)
-        os << ", rows " << slot.row_begin() << " to "
-           << slot.row_begin() + slot.type().shape(0) - 1;
+      llvm::StringRef separator = " of ";
+      for (uint32_t index : slots) {
+        const plan::Slot &slot = plan.slots(index);
+        os << separator << slot.part_of();
+        if (slot.type().shape_size() > 0)
+          os << ", rows " << slot.row_begin() << " to "
+             << slot.row_begin() + slot.type().shape(0) - 1;
+        separator = "; of ";
+      }
       if (block.row_chunk() > 0)
         os << ", single rows, " << block.row_chunk() << " at a time";
       os << "\n";

@@ -115,6 +115,20 @@ private:
                                 "table can: they are updated by themselves";
   }
 
+  /// What is published together is in slots of its own, and put together when it is sent.
+  LogicalResult checkPack(Operation *op) {
+    auto pack = dyn_cast<cs::PackOp>(op);
+    if (!pack)
+      return success();
+    bool isPublished = llvm::all_of(pack->getUsers(), llvm::IsaPred<cs::PublishOp>);
+    for (auto [i, piece] : llvm::enumerate(pack.getPieces()))
+      isPublished &= pack.getBounds()[2 * i] == 0 &&
+                     pack.getBounds()[2 * i + 1] == tensorOf(piece).getNumElements();
+    return isPublished ? success()
+                       : LogicalResult(op->emitOpError(
+                             "of a server must be of whole tensors, for a cs.publish"));
+  }
+
   LogicalResult findParts() {
     for (Operation &op : body) {
       auto collect = dyn_cast<cs::CollectOp>(op);
@@ -127,7 +141,7 @@ private:
     }
     for (Operation &op : body.without_terminator()) {
       cs::ServerDependences::Collects collects = dependences.of(&op);
-      if (failed(checkRows(&op)))
+      if (failed(checkRows(&op)) || failed(checkPack(&op)))
         return failure();
       for (cs::CollectOp collect : collects)
         if (failed(join(blockOf.lookup(collects[0]), blockOf.lookup(collect), &op)))
@@ -139,14 +153,28 @@ private:
   }
 
   /// Each block hands out one value. Blocks that are updated together have their
-  /// values at the same time: which is whose is a matter of order.
+  /// values at the same time: which is whose say their keys, or else their order.
   LogicalResult pairPublishes() {
     std::vector<unsigned> next(program.blocks.size());
+    llvm::StringMap<unsigned> byNewKey;
+    for (unsigned block = 0; block < program.blocks.size(); ++block)
+      byNewKey.try_emplace(cs::getNewKey(keyOf(block)), block);
+    llvm::DenseSet<Operation *> paired;
     cs::PublishOp last;
+    for (auto publish : body.getOps<cs::PublishOp>())
+      if (auto known = byNewKey.find(publish.getKey());
+          known != byNewKey.end() && find(known->second) == partOf(publish) &&
+          !program.blocks[known->second].publish) {
+        last = program.blocks[known->second].publish = publish;
+        paired.insert(publish);
+      }
     for (auto publish : body.getOps<cs::PublishOp>()) {
+      if (paired.contains(publish))
+        continue;
       int part = partOf(publish);
       unsigned &block = next[part];
-      while (block < program.blocks.size() && find(block) != part)
+      while (block < program.blocks.size() &&
+             (find(block) != part || program.blocks[block].publish))
         ++block;
       if (block == program.blocks.size()) {
         InFlightDiagnostic diagnostic =
@@ -307,17 +335,23 @@ private:
   void findPublished() {
     llvm::StringSet<> taken;
     for (ServerBlockFunction &block : program.blocks) {
-      Value value = block.publish.getValue();
-      auto it = llvm::find_if(
-          results, [&](const Result &result) { return result.value == value; });
-      if (it != results.end() && taken.insert(it->slot).second) {
-        block.slot = it->slot;
-        continue;
+      SmallVector<Value> values = {block.publish.getValue()};
+      if (auto pack = values.front().getDefiningOp<cs::PackOp>())
+        values = llvm::to_vector(pack.getPieces());
+      for (Value value : values) {
+        auto it = llvm::find_if(
+            results, [&](const Result &result) { return result.value == value; });
+        if (it != results.end() && taken.insert(it->slot).second) {
+          block.slots.push_back(it->slot);
+          continue;
+        }
+        std::string slot = prefix + "#" + block.publish.getKey().str();
+        if (values.size() > 1)
+          slot += "#" + std::to_string(block.slots.size());
+        program.slots.push_back({slot, "", 0, false, tensorOf(value), block.publish});
+        results.push_back({value, slot, partOf(value)});
+        block.slots.push_back(std::move(slot));
       }
-      block.slot = prefix + "#" + block.publish.getKey().str();
-      program.slots.push_back(
-          {block.slot, "", 0, false, tensorOf(value), block.publish});
-      results.push_back({value, block.slot, partOf(value)});
     }
   }
 
@@ -342,7 +376,7 @@ private:
     };
     SmallVector<Operation *> ops;
     for (Operation &op : body.without_terminator())
-      if (partOf(&op) == part && !isa<cs::CollectOp, cs::PublishOp>(op))
+      if (partOf(&op) == part && !isa<cs::CollectOp, cs::PublishOp, cs::PackOp>(op))
         ops.push_back(&op);
     auto isRead = [&](Value value) {
       return llvm::any_of(ops, [&](Operation *op) {

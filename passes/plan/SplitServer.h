@@ -33,7 +33,8 @@ struct ServerBlockFunction {
   /// "server.0/w.block0"; of blocks that are updated together it is one, named
   /// after the first, with the collects in cs.batch in their order.
   mlir::func::FuncOp function;
-  std::string slot; ///< name of the one that is published
+  /// Names of those that are published, one behind the other.
+  llvm::SmallVector<std::string, 1> slots;
   /// Of a block of a table, else null. The function then updates rows: its
   /// cs.batch are the gradient and, named as their slots, all that has the
   /// table's rows; its cs.metric are, so named, their new values.

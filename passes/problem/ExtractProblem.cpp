@@ -49,7 +49,7 @@ private:
     if (step.all().empty())
       return func.emitOpError("communicates nothing: run --insert-dist-comm first");
     schedule::Problem problem =
-        buildStepProblem(step, *clusters.begin(), algorithm, /*cutBlocks=*/true, parts).problem;
+        buildStepProblem(step, *clusters.begin(), algorithm, {.cut = true, .fuse = true}, parts).problem;
     problem.name = (func.getName() + ".problem").str();
     if (std::optional<std::string> error = schedule::check(problem))
       return func.emitOpError() << *error;

@@ -37,6 +37,11 @@ struct SolveProblem : commsched::impl::SolveProblemBase<SolveProblem>,
           << "effort must not be negative, got: " << effort.getValue();
       return signalPassFailure();
     }
+    if (effort != 0 && policy != schedule::kSolver) {
+      emitOptionError(*this, &getContext())
+          << "effort must go with the policy solver, got: " << policy.getValue();
+      return signalPassFailure();
+    }
     if (std::string why = schedule::checkBuckets(buckets(), policy.getValue()); !why.empty()) {
       emitOptionError(*this, &getContext()) << why;
       return signalPassFailure();

@@ -85,7 +85,7 @@ static bool coarsenUnits(const StepProblem &step, ArrayRef<Message> messages,
   }
   bool any = false;
   for (auto [part, unit] : llvm::zip_equal(step.parts, units))
-    if (part.block && parts.lookup(serverOf(part)) > ServerBlocks::kPartsOfServer) {
+    if (part.block && part.block->divisible && parts.lookup(serverOf(part)) > ServerBlocks::kPartsOfServer) {
       unit = part.block->coarseUnit;
       any = true;
     }
@@ -99,8 +99,8 @@ void commsched::makeApplicable(const StepProblem &step,
   std::vector<unsigned> users; // by communication: place of the first
   for (const StepProblem::Part &part : step.parts) {
     units.push_back(part.unit);
-    users.push_back(
-        communications.placeOf(communications.firstUserOf(part.op)));
+    Operation *result = part.pull ? part.pull : part.op;
+    users.push_back(communications.placeOf(communications.firstUserOf(result)));
   }
   std::vector<Message> chains =
       schedule::chainMessages(step.problem, schedule.messages, units);
@@ -183,63 +183,121 @@ schedule::Schedule commsched::asWritten(const StepProblem &step,
   return schedule;
 }
 
-static bool isWhole(const StepProblem &step, const Message &message) {
-  const Piece &piece = message.pieces.front();
-  return message.pieces.size() == 1 && piece.begin == 0 &&
+static bool isWhole(const StepProblem &step, const Piece &piece) {
+  return piece.begin == 0 &&
          piece.end == step.problem.communications[piece.communication].bytes;
 }
 
+static bool isWhole(const StepProblem &step, const Message &message) {
+  return message.pieces.size() == 1 && isWhole(step, message.pieces.front());
+}
+
+namespace {
+
+/// Where the pieces of each communication begin.
+class Begins {
+public:
+  Begins(const StepProblem &step, const schedule::Schedule &schedule)
+      : step(step), begins(step.problem.communications.size()) {
+    for (const Message &message : schedule.messages)
+      for (const Piece &piece : message.pieces)
+        begins[piece.communication].push_back(piece.begin);
+    for (std::vector<int64_t> &own : begins)
+      llvm::sort(own);
+  }
+
+  std::string keyOf(const Piece &piece) const {
+    const std::vector<int64_t> &own = begins[piece.communication];
+    std::string key = step.problem.communications[piece.communication].name;
+    if (own.size() > 1)
+      key += ".part" +
+             std::to_string(llvm::lower_bound(own, piece.begin) - own.begin());
+    return key;
+  }
+
+private:
+  const StepProblem &step;
+  std::vector<std::vector<int64_t>> begins;
+};
+
+/// Keys that are given to nothing else.
+class FreeKeys {
+public:
+  explicit FreeKeys(const StepProblem &step) {
+    for (const schedule::Communication &tensor : step.problem.communications)
+      taken.insert(tensor.name);
+    for (const StepProblem::Part &part : step.parts)
+      if (part.pull)
+        taken.insert(
+            cast<cs::CommunicationOpInterface>(part.pull).getCommunicationKey());
+  }
+
+  void take(const std::string &key) {
+    taken.insert(key);
+    taken.insert(key + ".new");
+  }
+  /// `comesBack`: as "<key>.new" too.
+  std::string next(std::string key, bool comesBack) {
+    while (!taken.insert(key).second ||
+           (comesBack && !taken.insert(key + ".new").second))
+      key += "'"; // a tensor is called like this
+    return key;
+  }
+
+private:
+  llvm::StringSet<> taken;
+};
+
+} // namespace
+
 std::vector<std::string> commsched::keysOf(const StepProblem &step,
                                            const schedule::Schedule &schedule) {
-  const std::vector<schedule::Communication> &tensors = step.problem.communications;
-  std::vector<std::vector<int64_t>> begins(tensors.size());
-  llvm::StringSet<> taken;
-  for (const schedule::Communication &tensor : tensors)
-    taken.insert(tensor.name);
-  for (const StepProblem::Part &part : step.parts)
-    if (part.pull)
-      taken.insert(cast<cs::CommunicationOpInterface>(part.pull).getCommunicationKey());
-  for (const Message &message : schedule.messages)
-    for (const Piece &piece : message.pieces)
-      begins[piece.communication].push_back(piece.begin);
-  for (std::vector<int64_t> &begin : begins)
-    llvm::sort(begin);
+  Begins begins(step, schedule);
+  FreeKeys free(step);
   std::vector<std::string> keys;
   for (const Message &message : schedule.messages) {
     const Piece &first = message.pieces.front();
-    std::string key = tensors[first.communication].name;
+    std::string key = begins.keyOf(first);
     if (!isWhole(step, message)) {
-      const std::vector<int64_t> &cuts = begins[first.communication];
-      if (cuts.size() > 1)
-        key += ".part" + std::to_string(llvm::lower_bound(cuts, first.begin) -
-                                        cuts.begin());
       if (message.pieces.size() > 1)
         key += "+" + std::to_string(message.pieces.size() - 1);
-      bool comesBack = step.parts[first.communication].block;
-      while (!taken.insert(key).second ||
-             (comesBack && !taken.insert(key + ".new").second))
-        key += "'"; // a tensor is called like this
+      key = free.next(key, step.parts[first.communication].block);
     }
     keys.push_back(std::move(key));
   }
   return keys;
 }
 
-std::vector<CutBlock> commsched::cutsOf(const StepProblem &step,
-                                        const schedule::Schedule &schedule,
-                                        const std::vector<std::string> &keys) {
+BlockChanges commsched::changesOf(const StepProblem &step,
+                                  const schedule::Schedule &schedule,
+                                  const std::vector<std::string> &keys) {
+  Begins begins(step, schedule);
+  FreeKeys free(step);
+  for (const std::string &key : keys)
+    free.take(key);
   llvm::MapVector<const ServerBlock *, std::vector<BlockPart>> parts;
+  BlockChanges changes;
   for (auto [message, key] : llvm::zip_equal(schedule.messages, keys)) {
-    const Piece &piece = message.pieces.front();
-    const ServerBlock *block = step.parts[piece.communication].block;
-    if (block && !isWhole(step, message))
-      parts[block].push_back(
-          {key, piece.begin / block->rowBytes, piece.end / block->rowBytes});
+    if (!partOf(step, message).block)
+      continue;
+    std::vector<std::string> pieces;
+    for (const Piece &piece : message.pieces) {
+      const ServerBlock *block = step.parts[piece.communication].block;
+      std::string own = message.pieces.size() == 1 ? key : begins.keyOf(piece);
+      if (!isWhole(step, piece)) {
+        if (message.pieces.size() > 1)
+          own = free.next(own, /*comesBack=*/true);
+        parts[block].push_back(
+            {own, piece.begin / block->rowBytes, piece.end / block->rowBytes});
+      }
+      pieces.push_back(std::move(own));
+    }
+    if (pieces.size() > 1)
+      changes.together.push_back({key, std::move(pieces)});
   }
-  std::vector<CutBlock> cuts;
   for (auto &[block, own] : parts)
-    cuts.push_back({block, std::move(own)});
-  return cuts;
+    changes.cuts.push_back({block, std::move(own)});
+  return changes;
 }
 
 schedule::Schedule commsched::inParts(const StepProblem &step,
@@ -250,20 +308,24 @@ schedule::Schedule commsched::inParts(const StepProblem &step,
   for (auto [i, communication] : llvm::enumerate(parts.problem.communications))
     numbers[communication.name] = i;
   for (auto [message, key] : llvm::zip_equal(schedule.messages, keys)) {
-    bool isWholes = isWhole(step, message);
-    for (Piece &piece : message.pieces) {
-      bool isPart = step.parts[piece.communication].block && !isWholes;
-      unsigned number = numbers.lookup(
-          isPart ? key : step.problem.communications[piece.communication].name);
-      if (isPart) {
-        const schedule::Communication &block = step.problem.communications[piece.communication];
-        schedule::Communication &part = parts.problem.communications[number];
-        for (auto [own, whole] : llvm::zip_equal(part.stages, block.stages))
-          own.update = schedule::updateShare(whole.update, part.bytes, block.bytes);
-        piece = {number, 0, part.bytes};
-      } else
-        piece.communication = number;
+    if (!partOf(step, message).block || isWhole(step, message)) {
+      for (Piece &piece : message.pieces)
+        piece.communication =
+            numbers.lookup(step.problem.communications[piece.communication].name);
+      continue;
     }
+    unsigned number = numbers.lookup(key);
+    schedule::Communication &own = parts.problem.communications[number];
+    for (auto [i, stage] : llvm::enumerate(own.stages)) {
+      stage.update = 0;
+      for (const Piece &piece : message.pieces) {
+        const schedule::Communication &block =
+            step.problem.communications[piece.communication];
+        stage.update += schedule::updateShare(block.stages[i].update,
+                                              piece.end - piece.begin, block.bytes);
+      }
+    }
+    message.pieces = {{number, 0, own.bytes}};
   }
   return schedule;
 }

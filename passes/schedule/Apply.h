@@ -7,6 +7,7 @@
 #define COMMSCHED_PASSES_SCHEDULE_APPLY_H
 
 #include "passes/schedule/CutBlocks.h"
+#include "passes/schedule/FuseBlocks.h"
 #include "passes/schedule/Starts.h"
 #include "passes/schedule/StepProblem.h"
 #include "passes/schedule/solver/Schedule.h"
@@ -40,12 +41,22 @@ std::vector<int64_t> prioritiesByStage(const StepProblem::Part &part, size_t sta
 std::vector<std::string> keysOf(const StepProblem &step,
                                 const schedule::Schedule &schedule);
 
-/// The blocks of which the schedule, whose messages have these keys, sends parts. They
-/// are to be cut before requestsOf(), which then gets what inParts() makes of the schedule
-/// for the problem `parts` of the step with those parts, of which each takes its share of the
-/// update as it does in `step`, not rounded by its own costs.
-std::vector<CutBlock> cutsOf(const StepProblem &step, const schedule::Schedule &schedule,
-                             const std::vector<std::string> &keys);
+/// Blocks of servers of which the schedule, whose messages have these keys, sends parts, and
+/// what of them it sends together.
+struct BlockChanges {
+  std::vector<CutBlock> cuts;
+  struct Together {
+    std::string key;
+    std::vector<std::string> pieces; ///< keys of blocks, and of parts that `cuts` makes
+  };
+  std::vector<Together> together;
+  bool empty() const { return cuts.empty() && together.empty(); }
+};
+/// They are to be cut and fused before requestsOf(), which then gets what inParts() makes of
+/// the schedule for the problem `parts` of the step with those messages, of which each takes its
+/// share of the update as it does in `step`, not rounded by its own costs.
+BlockChanges changesOf(const StepProblem &step, const schedule::Schedule &schedule,
+                       const std::vector<std::string> &keys);
 schedule::Schedule inParts(const StepProblem &step, schedule::Schedule schedule,
                            const std::vector<std::string> &keys,
                            StepProblem &parts);

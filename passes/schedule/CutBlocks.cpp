@@ -293,6 +293,8 @@ std::vector<CutBlock> commsched::cutByBytes(const ServerBlocks &blocks,
   auto least = static_cast<int64_t>(std::clamp(bytes, 1.0, 0x1p60));
   std::vector<CutBlock> cuts;
   for (const std::unique_ptr<ServerBlock> &block : blocks.all()) {
+    if (!block->divisible)
+      continue;
     int64_t most = std::max(least, blocks.loadOf(*block) / kPartsOfServer);
     int64_t count =
         std::min(block->rows, llvm::divideCeilSigned(block->bytes(), most));

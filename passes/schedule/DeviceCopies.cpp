@@ -15,7 +15,7 @@ using namespace commsched;
 static bool passes(Operation *op) {
   auto fragment = dyn_cast<cs::FragmentOp>(op);
   return (fragment && fragment.getDeferred()) ||
-         isa<cs::SplitOp, cs::ConcatOp, cs::CopyOp>(op);
+         isa<cs::SplitOp, cs::ConcatOp, cs::CopyOp, cs::PackOp, cs::UnpackOp>(op);
 }
 
 static bool isBetweenDevices(cs::CopyOp copy) {

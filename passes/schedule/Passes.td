@@ -24,8 +24,8 @@ def ScheduleComm : Pass<"schedule-comm", "::mlir::ModuleOp"> {
     published ones (docs/schedule-comm.md). Gradients of an all-reduce are cut
     (`"w.part0"`) and fused (`"w+2"`: "w" and two others) with `cs.pack` and
     `cs.unpack`, so that they can lie side by side in memory. Blocks of parameter
-    servers are cut between rows, where their update acts row by row, and with them
-    the functions of the servers. The result says what it is predicted to take, and how far
+    servers are cut between rows, where their update acts row by row, and small ones of one
+    server are fused (`"b+3"`), and with them the functions of the servers. The result says what it is predicted to take, and how far
     that is from the best, in `cs.schedule`; remarks (`--remarks-filter=schedule-comm`)
     say for each tensor how it is sent, and why. Functions that are not repeated, steps
     on one node, and those with more ops than `size-limit` get priorities only.
@@ -58,11 +58,13 @@ def ScheduleComm : Pass<"schedule-comm", "::mlir::ModuleOp"> {
              "staging memory; 0: any">,
     CsOption<"cutBlocks", "cut-blocks", "bool", "true",
              "whether blocks of parameter servers may be cut into parts">,
+    CsOption<"fuseBlocks", "fuse-blocks", "bool", "true",
+             "whether small blocks of one parameter server may share a message">,
     CsOption<"turns", "turns", "bool", "false",
              "say on each cs.start when it is expected to be sent (cs.turn), for "
              "--overlap-rpc-memcpy with staging-bytes">,
     CsOption<"cutAs", "cut-as", "std::string", "\"\"",
-             "the policy whose schedule says how blocks are cut, so that plans of several "
+             "the policy whose schedule says how blocks are cut and fused, so that plans of several "
              "policies have the same ones; empty: that of `policy`">,
     CsOption<"parts", "parts", "bool", "false",
              "whether what shares a message is read as soon as it is there, and not when all "

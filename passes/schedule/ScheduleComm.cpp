@@ -7,6 +7,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "passes/schedule/Apply.h"
 #include "passes/schedule/CutBlocks.h"
+#include "passes/schedule/FuseBlocks.h"
 #include "passes/schedule/MoveFragments.h"
 #include "passes/schedule/ScheduleRemarks.h"
 #include "passes/schedule/ScheduledSteps.h"
@@ -62,10 +63,12 @@ struct ScheduleComm : commsched::impl::ScheduleCommBase<ScheduleComm>,
             << name << " must be priority, " << schedule::listPolicies() << ", got: " << value;
         return signalPassFailure();
       }
-    if (std::string why = schedule::checkBuckets(buckets(), policy.getValue()); !why.empty()) {
-      emitOptionError(*this, &getContext()) << why;
-      return signalPassFailure();
-    }
+    for (const std::string &why :
+         {schedule::checkBuckets(buckets(), policy.getValue()), checkOptions()})
+      if (!why.empty()) {
+        emitOptionError(*this, &getContext()) << why;
+        return signalPassFailure();
+      }
     for (auto func : getOperation().getOps<func::FuncOp>()) {
       // The runtime runs a block of a server when its messages are there.
       if (func.isExternal() || !func.isPublic() || cs::getServerIndex(func))
@@ -85,22 +88,22 @@ struct ScheduleComm : commsched::impl::ScheduleCommBase<ScheduleComm>,
         startByPriority(step);
         continue;
       }
-      bool cuts = cutBlocks;
-      if (cuts && !cutAs.empty() && cutAs != policy) {
-        if (failed(cutAsOther(step)))
+      BlockFreedom blocks = {cutBlocks, fuseBlocks};
+      if ((cutBlocks || fuseBlocks) && !cutAs.empty() && cutAs != policy) {
+        if (failed(changeAsOther(step)))
           return signalPassFailure();
-        cuts = false;
+        blocks = {};
       }
       if (policy != kPriority) {
         StepCommunications parts(func);
         if (failed(parts.analyze()))
           return signalPassFailure();
-        std::string why = apply(parts, policy, cuts, Then::start);
+        std::string why = apply(parts, policy, blocks, Then::start);
         if (why.empty())
           continue;
         remarkFallback(func, why);
       }
-      if (failed(startInParts(func, cuts)))
+      if (failed(startInParts(func, blocks.cut)))
         return signalPassFailure();
     }
   }
@@ -108,17 +111,18 @@ struct ScheduleComm : commsched::impl::ScheduleCommBase<ScheduleComm>,
 private:
   static constexpr StringRef kPriority = "priority";
 
-  /// What becomes of blocks that are cut.
+  /// What becomes of blocks that are cut, or fused.
   enum class Then {
     start,  ///< their parts are scheduled and started
     nothing ///< yet
   };
 
-  /// Blocks are cut as a plan of `cutAs` has them.
-  LogicalResult cutAsOther(const StepCommunications &step) {
-    if (cutAs != kPriority && apply(step, cutAs, /*cuts=*/true, Then::nothing).empty())
+  /// Blocks become what they are in a plan of `cutAs`.
+  LogicalResult changeAsOther(const StepCommunications &step) {
+    if (cutAs != kPriority &&
+        apply(step, cutAs, {cutBlocks, fuseBlocks}, Then::nothing).empty())
       return success();
-    return cutWithoutSchedule(step.function());
+    return cutBlocks ? cutWithoutSchedule(step.function()) : success();
   }
 
   LogicalResult cutWithoutSchedule(func::FuncOp func) {
@@ -144,9 +148,10 @@ private:
     return success();
   }
 
-  /// Schedules a step by a policy, which may cut blocks; or says why it cannot be, and
+  /// Schedules a step by a policy, which may change blocks; or says why it cannot be, and
   /// communicates nothing yet.
-  std::string apply(const StepCommunications &step, StringRef policy, bool cuts, Then then) {
+  std::string apply(const StepCommunications &step, StringRef policy, BlockFreedom blocks,
+                    Then then) {
     auto clusters = getOperation().getOps<cs::ClusterOp>();
     if (!llvm::hasSingleElement(clusters))
       return "the module has no cluster";
@@ -159,7 +164,7 @@ private:
     size_t size = step.function().front().getOperations().size();
     if (size > static_cast<size_t>(sizeLimit))
       return "the step has more than " + std::to_string(sizeLimit) + " ops";
-    StepProblem problem = buildStepProblem(step, cluster, algorithm, cuts, parts);
+    StepProblem problem = buildStepProblem(step, cluster, algorithm, blocks, parts);
     if (reorder)
       problem.problem.memoryLimit = memoryLimit;
     if (std::optional<std::string> error = schedule::check(problem.problem))
@@ -225,21 +230,42 @@ private:
     return std::move(with);
   }
 
-  /// Blocks of servers become the parts that the schedule sends.
+  /// Blocks of servers become the messages that the schedule sends. False if they cannot.
+  static bool change(func::FuncOp func, const BlockChanges &changes) {
+    commsched::cutBlocks(changes.cuts);
+    if (changes.together.empty())
+      return true;
+    StepCommunications step(func);
+    if (failed(step.analyze()))
+      return false;
+    ServerBlocks blocks(step, /*cuts=*/false);
+    llvm::StringMap<const ServerBlock *> byKey;
+    for (const std::unique_ptr<ServerBlock> &block : blocks.all())
+      byKey[cs::SendOp(block->send).getKey()] = block.get();
+    std::vector<FusedBlocks> fused;
+    for (const BlockChanges::Together &together : changes.together) {
+      FusedBlocks &one = fused.emplace_back();
+      one.key = together.key;
+      for (const std::string &piece : together.pieces)
+        one.blocks.push_back(byKey.at(piece));
+    }
+    commsched::fuseBlocks(fused);
+    return true;
+  }
+
+  /// As change(), and schedules them.
   std::string cut(const StepCommunications &step, cs::ClusterOp cluster,
                   const StepProblem &problem, schedule::Solution solution, Then then) {
     std::vector<std::string> keys = keysOf(problem, solution.schedule);
-    std::vector<CutBlock> cuts = cutsOf(problem, solution.schedule, keys);
-    if (cuts.empty())
+    BlockChanges changes = changesOf(problem, solution.schedule, keys);
+    if (changes.empty())
       return then == Then::nothing ? "" : apply(step, cluster, problem, std::move(solution));
-    commsched::cutBlocks(cuts);
+    StepCommunications cutStep(step.function());
+    if (!change(step.function(), changes) || (then == Then::start && failed(cutStep.analyze())))
+      return "blocks cannot be cut as the solver wants";
     if (then == Then::nothing)
       return "";
-    StepCommunications cutStep(step.function());
-    if (failed(cutStep.analyze()))
-      return "blocks cannot be cut as the solver wants";
-    StepProblem after =
-        buildStepProblem(cutStep, cluster, algorithm, /*cutBlocks=*/false, parts);
+    StepProblem after = buildStepProblem(cutStep, cluster, algorithm, {}, parts);
     solution.schedule = inParts(problem, std::move(solution.schedule), keys, after);
     return apply(cutStep, cluster, after, std::move(solution));
   }
@@ -269,6 +295,31 @@ private:
     return "";
   }
 
+  /// Empty, or which option has no use here.
+  std::string checkOptions() {
+    for (const auto *option : {&effort, &memoryLimit, &messageBytes})
+      if (option->getValue() < 0)
+        return option->getArgStr().str() +
+               " must not be negative, got: " + std::to_string(option->getValue());
+    const std::string &cuts = cutAs.empty() ? policy.getValue() : cutAs.getValue();
+    bool solves = policy == schedule::kSolver || cuts == schedule::kSolver;
+    if (!solves && (effort != 0 || reorder))
+      return "effort and reorder must go with the policy solver, got: " + policy.getValue();
+    if (memoryLimit != 0 && !reorder)
+      return "memory-limit must go with reorder";
+    if (policy == kPriority && (messageBytes != 0 || parts))
+      return "message-bytes and parts must go with a policy that cuts or fuses, got: " +
+             policy.getValue();
+    bool hasServers = llvm::any_of(
+        getOperation().getOps<func::FuncOp>(),
+        [](func::FuncOp func) { return func->hasAttr(cs::CsDialect::kServersAttr); });
+    if (hasServers && parts)
+      return "parts must go with all-reduces, not with parameter servers";
+    if (!hasServers && !cutAs.empty())
+      return "cut-as must go with parameter servers";
+    return "";
+  }
+
   schedule::BucketLimits buckets() const { return {bucketBytes, firstBucketBytes}; }
 
   void keep(const StepCommunications &step, cs::ClusterOp cluster,
@@ -278,7 +329,7 @@ private:
     auto twice = cast<cs::ClusterOp>(cluster->clone());
     twice.setNodes(2 * cluster.getNodes());
     kept.twiceNodes =
-        buildStepProblem(step, twice, algorithm, /*cutBlocks=*/false, parts).problem;
+        buildStepProblem(step, twice, algorithm, {}, parts).problem;
     twice->erase();
     kept.facts = {{"function", step.function().getName().str()},
                   {"nodes", std::to_string(cluster.getNodes())},

@@ -127,6 +127,13 @@ const schedule::Link &Remarks::slowestLink(unsigned index) const {
   return step.problem.links[slowest];
 }
 
+/// Blocks of a server that the message is made of; 0: it is a tensor.
+static size_t blocksIn(const StepProblem::Part &part) {
+  auto send = dyn_cast<cs::SendOp>(part.op);
+  auto pack = send ? send.getValue().getDefiningOp<cs::PackOp>() : cs::PackOp();
+  return pack ? pack.getPieces().size() : 0;
+}
+
 /// In which messages, and what speaks for that.
 void Remarks::shape(raw_ostream &os, unsigned index) {
   const auto &pieces = piecesOf[index];
@@ -144,6 +151,8 @@ void Remarks::shape(raw_ostream &os, unsigned index) {
   double perByte = cost.transfer / static_cast<double>(tensor(index).bytes);
   if (pieces.size() > 1)
     os << pieces.size() << " pieces";
+  else if (size_t blocks = blocksIn(step.parts[index]))
+    os << blocks << " blocks in one message";
   else if (shared.empty())
     os << "alone";
   else

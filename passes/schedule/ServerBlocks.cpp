@@ -118,37 +118,63 @@ std::unique_ptr<ServerBlock> ServerBlocks::find(cs::SendOp send,
       block->collect = collect;
     }
   auto server = dyn_cast<func::FuncOp>(block->update->getParentOp());
-  auto type = cast<cs::PlacedType>(send.getValue().getType());
+  RankedTensorType type = cast<cs::PlacedType>(send.getValue().getType()).getTensor();
   if (!block->collect || !server || !block->collect.getResult().hasOneUse() ||
-      block->collect.getKey() != send.getKey() || type.getTensor().getRank() == 0 ||
-      cast<cs::PlacedType>(block->collect.getType()).getTensor() != type.getTensor() ||
-      cast<cs::PlacedType>(block->recv.getType()).getTensor() != type.getTensor())
-    return nullptr;
-  block->rows = type.getTensor().getDimSize(0);
-  if (block->rows < 2)
-    return nullptr;
-  block->rowBytes = StepCosts::bytesOf(send.getValue()) / block->rows;
-  if (block->rowBytes == 0)
-    return nullptr;
-  for (Value output : block->update.getOutputs()) {
-    RankedTensorType own = cast<cs::PlacedType>(output.getType()).getTensor();
-    if (own.getRank() == 0 || own.getDimSize(0) != block->rows)
-      return nullptr;
-  }
-  std::unique_ptr<Carried> &carried = servers[server];
-  if (!carried)
-    carried = std::make_unique<Carried>(server);
-  if (!findCut(*block, *carried))
+      block->collect.getKey() != send.getKey() || type.getNumElements() == 0 ||
+      cast<cs::PlacedType>(block->collect.getType()).getTensor() != type ||
+      cast<cs::PlacedType>(block->publish.getValue().getType()).getTensor() != type ||
+      cast<cs::PlacedType>(block->recv.getType()).getTensor() != type)
     return nullptr;
   return block;
 }
 
-ServerBlocks::ServerBlocks(const StepCommunications &step) {
+void ServerBlocks::findRows(ServerBlock &block) {
+  Value value = cs::SendOp(block.send).getValue();
+  RankedTensorType type = cast<cs::PlacedType>(value.getType()).getTensor();
+  if (type.getRank() == 0 || type.getDimSize(0) < 2)
+    return;
+  block.rows = type.getDimSize(0);
+  block.rowBytes = StepCosts::bytesOf(value) / block.rows;
+  auto server = cast<func::FuncOp>(cs::FragmentOp(block.update)->getParentOp());
+  std::unique_ptr<Carried> &carried = servers[server];
+  if (!carried)
+    carried = std::make_unique<Carried>(server);
+  block.divisible = hasRows(block) && findCut(block, *carried);
+}
+
+bool ServerBlocks::hasRows(const ServerBlock &block) const {
+  return llvm::all_of(cs::FragmentOp(block.update).getOutputs(), [&](Value output) {
+    RankedTensorType own = cast<cs::PlacedType>(output.getType()).getTensor();
+    return own.getRank() != 0 && own.getDimSize(0) == block.rows;
+  });
+}
+
+bool ServerBlock::sharesMessagesWith(const ServerBlock &other) const {
+  auto placeOf = [](Value value) {
+    auto placed = cast<cs::PlacedType>(value.getType());
+    return std::tuple(placed.getTensor().getElementType(), placed.getDevice(),
+                      placed.getMemory());
+  };
+  cs::SendOp own = send, others = other.send;
+  cs::RecvOp back = recv, othersBack = other.recv;
+  cs::CollectOp sum = collect, othersSum = other.collect;
+  return cs::FragmentOp(update)->getParentOp() ==
+             cs::FragmentOp(other.update)->getParentOp() &&
+         sum.getReduction() == othersSum.getReduction() &&
+         own.getPeer() == others.getPeer() && own.getWhen() == others.getWhen() &&
+         back.getPeer() == othersBack.getPeer() && back.getWhen() == othersBack.getWhen() &&
+         placeOf(own.getValue()) == placeOf(others.getValue()) &&
+         placeOf(back.getResult()) == placeOf(othersBack.getResult());
+}
+
+ServerBlocks::ServerBlocks(const StepCommunications &step, bool cuts) {
   for (Operation *op : step.all()) {
     auto send = dyn_cast<cs::SendOp>(op);
     if (!send)
       continue;
     if (std::unique_ptr<ServerBlock> block = find(send, step)) {
+      if (cuts)
+        findRows(*block);
       bySend[op] = block.get();
       blocks.push_back(std::move(block));
     }
@@ -157,6 +183,8 @@ ServerBlocks::ServerBlocks(const StepCommunications &step) {
       load = INT64_MAX;
   }
   for (const std::unique_ptr<ServerBlock> &block : blocks) {
+    if (!block->divisible)
+      continue;
     int64_t least = loadOf(*block) / kPartsOfServer;
     block->coarseUnit = std::max<int64_t>(1, llvm::divideCeilSigned(least, block->rowBytes)) *
                         block->rowBytes;

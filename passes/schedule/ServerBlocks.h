@@ -1,8 +1,8 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Blocks of parameter servers that can be sent, updated and handed out in parts of rows,
-// with the same results.
+// Blocks of parameter servers that can be sent, updated and handed out in parts of rows, or
+// several of a server in one message, with the same results.
 
 #ifndef COMMSCHED_PASSES_SCHEDULE_SERVERBLOCKS_H
 #define COMMSCHED_PASSES_SCHEDULE_SERVERBLOCKS_H
@@ -24,6 +24,8 @@ struct ServerBlock {
   cs::CollectOp collect;
   cs::FragmentOp update;
   cs::PublishOp publish;
+  /// Whether it may be cut between rows; what follows is of such blocks.
+  bool divisible = false;
   /// By input of `update`: whether a part of the block has only its rows. Those are the
   /// block's own: `collect`, and arguments of the function that nothing else reads.
   llvm::SmallVector<bool> isCut;
@@ -36,6 +38,8 @@ struct ServerBlock {
   int64_t coarseUnit = 0;
 
   int64_t bytes() const { return rows * rowBytes; }
+  /// Of one server, combined alike, and of one type and place.
+  bool sharesMessagesWith(const ServerBlock &other) const;
 };
 
 class ServerBlocks {
@@ -43,9 +47,10 @@ public:
   /// Each is a function of the server's program; about so many may be.
   static constexpr int64_t kPartsOfServer = 1024;
 
-  explicit ServerBlocks(const StepCommunications &step);
+  /// `cuts`: whether it is looked at which may be cut; else none may.
+  explicit ServerBlocks(const StepCommunications &step, bool cuts = true);
 
-  /// The block of a cs.send; null if it must stay whole.
+  /// The block of a cs.send; null if it must be a message of its own, whole.
   const ServerBlock *of(mlir::Operation *send) const {
     return bySend.lookup(send);
   }
@@ -65,7 +70,9 @@ private:
     llvm::SmallVector<std::optional<unsigned>> argumentOf; // by result
   };
   std::unique_ptr<ServerBlock> find(cs::SendOp send, const StepCommunications &step);
+  void findRows(ServerBlock &block);
   bool findCut(ServerBlock &block, const Carried &carried) const;
+  bool hasRows(const ServerBlock &block) const;
 
   std::vector<std::unique_ptr<ServerBlock>> blocks;
   llvm::DenseMap<mlir::Operation *, const ServerBlock *> bySend;

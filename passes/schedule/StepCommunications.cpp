@@ -112,7 +112,7 @@ LogicalResult StepCommunications::findFetch(cs::SendRowsOp send) {
 void StepCommunications::sinkConcats() {
   Block &block = func.front();
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
-    if (!isa<cs::ConcatOp>(op))
+    if (!isa<cs::ConcatOp, cs::UnpackOp>(op))
       continue;
     Operation *first = block.getTerminator();
     for (Operation *user : op.getUsers())

@@ -162,8 +162,26 @@ std::vector<Stage> StepCosts::rowsOf(Operation *op, schedule::Problem &problem) 
 Time StepCosts::updateTimeOf(Operation *pull) const {
   auto recv = cast<cs::RecvOp>(pull);
   cs::PublishOp publish = step.publishOf(recv);
-  auto update = publish ? publish.getValue().getDefiningOp<cs::FragmentOp>() : nullptr;
-  return update ? durationOf(update) : 0;
+  if (!publish)
+    return 0;
+  Value value = publish.getValue();
+  SmallVector<Value> made = {value};
+  if (auto pack = value.getDefiningOp<cs::PackOp>())
+    made = llvm::to_vector(pack.getPieces());
+  llvm::SmallDenseSet<Operation *> updates;
+  Time time = 0;
+  for (Value piece : made)
+    if (auto update = piece.getDefiningOp<cs::FragmentOp>();
+        update && updates.insert(update).second)
+      time += durationOf(update);
+  return time;
+}
+
+int64_t StepCosts::mostBytesToFuse() const {
+  // Read and written by the trainer, and by the server. A GB/s is a byte in a ns.
+  constexpr double kTimes = 4;
+  auto rate = static_cast<double>(cs::ClusterOp(cluster).getDevice().getGbPerS());
+  return static_cast<int64_t>(std::min(static_cast<double>(overhead) * rate / kTimes, 0x1p60));
 }
 
 std::vector<Stage> StepCosts::stagesOf(Operation *op, Operation *pull,

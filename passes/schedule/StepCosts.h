@@ -34,6 +34,10 @@ public:
   /// link that it is counted on.
   int64_t copiesOf(mlir::Operation *message) const;
 
+  /// Of what shares a message with others: copying it on both ends takes no longer than the
+  /// message that is saved.
+  int64_t mostBytesToFuse() const;
+
   /// What the server takes to make what a pull brings.
   schedule::Time updateTimeOf(mlir::Operation *pull) const;
 

@@ -28,7 +28,7 @@ public:
                  StringRef algorithm)
       : step(step), costs(step, cluster, algorithm), copies(step, cluster) {}
 
-  StepProblem build(bool cutBlocks, bool parts);
+  StepProblem build(BlockFreedom blocks, bool parts);
 
 private:
   void findLate();
@@ -44,6 +44,7 @@ private:
   std::vector<unsigned> producersOf(Operation *communication);
   std::vector<schedule::Consumer> consumersOf(Operation *op);
   unsigned kindOf(Operation *op);
+  unsigned kindOf(const ServerBlock &block);
 
   unsigned shiftOf(Operation *op) const { return isLate.contains(op); }
   static unsigned deviceOf(Operation *communication) {
@@ -57,7 +58,7 @@ private:
   template <typename Visit>
   void sources(Value value, const Visit &visit) {
     Operation *op = value.getDefiningOp();
-    if (!isa_and_nonnull<cs::SplitOp, cs::ConcatOp, cs::CopyOp>(op))
+    if (!isa_and_nonnull<cs::SplitOp, cs::ConcatOp, cs::CopyOp, cs::PackOp, cs::UnpackOp>(op))
       return visit(op);
     for (Value operand : op->getOperands())
       sources(operand, visit);
@@ -67,7 +68,7 @@ private:
   void uses(Value value, const Visit &visit) {
     for (OpOperand &use : value.getUses()) {
       Operation *op = use.getOwner();
-      if (!isa<cs::SplitOp, cs::ConcatOp, cs::CopyOp>(op))
+      if (!isa<cs::SplitOp, cs::ConcatOp, cs::CopyOp, cs::PackOp, cs::UnpackOp>(op))
         visit(use);
       else
         for (Value result : op->getResults())
@@ -99,6 +100,10 @@ private:
     bool operator==(const Fusable &) const = default;
   };
   std::vector<std::pair<Fusable, unsigned>> fusable;
+  // One block of each kind that several may be of, by server.
+  llvm::DenseMap<Operation *, llvm::SmallVector<std::pair<const ServerBlock *, unsigned>, 1>>
+      fusableBlocks;
+  BlockFreedom freedom;
 };
 
 /// A deferred fragment that waits for communication which no other compute of this
@@ -336,8 +341,10 @@ std::vector<schedule::Consumer> ProblemBuilder::consumersOf(Operation *op) {
 /// share messages.
 unsigned ProblemBuilder::kindOf(Operation *op) {
   auto reduce = dyn_cast<cs::AllReduceOp>(op);
-  if (!reduce)
-    return kinds++;
+  if (!reduce) {
+    const ServerBlock *block = result.blocks ? result.blocks->of(op) : nullptr;
+    return freedom.fuse && block ? kindOf(*block) : kinds++;
+  }
   cs::PlacedType placed = reduce.getValue().getType();
   Fusable fusable{reduce.getReduction(), placed.getTensor().getElementType(),
                   placed.getDevice(), placed.getMemory(), isLate.contains(op),
@@ -346,6 +353,21 @@ unsigned ProblemBuilder::kindOf(Operation *op) {
     if (known == fusable)
       return kind;
   this->fusable.emplace_back(fusable, kinds);
+  return kinds++;
+}
+
+/// Blocks of a server that are combined alike, of one type and place, may share messages, if
+/// copying one out of its message, here and there, takes less than a message of its own.
+unsigned ProblemBuilder::kindOf(const ServerBlock &block) {
+  Operation *send = cs::SendOp(block.send);
+  if (StepCosts::bytesOf(send->getOperand(0)) > costs.mostBytesToFuse())
+    return kinds++;
+  auto &known = fusableBlocks[step.serverOf(send)];
+  for (auto [other, kind] : known)
+    if (block.sharesMessagesWith(*other) &&
+        isLate.contains(send) == isLate.contains(cs::SendOp(other->send)))
+      return kind;
+  known.emplace_back(&block, kinds);
   return kinds++;
 }
 
@@ -375,17 +397,18 @@ void ProblemBuilder::addCommunication(Operation *op, bool parts) {
   StepProblem::Part part{op, pull, /*unit=*/64, costs.copiesOf(op)};
   part.lastStage = static_cast<unsigned>(communication.stages.size()) - 1;
   part.block = result.blocks ? result.blocks->of(op) : nullptr;
-  if (part.block) {
-    communication.divisible = true; // it has two rows or more
+  if (part.block && part.block->divisible) {
+    communication.divisible = true;
     part.unit = part.block->rowBytes;
   }
   result.problem.communications.push_back(std::move(communication));
   result.parts.push_back(part);
 }
 
-StepProblem ProblemBuilder::build(bool cutBlocks, bool parts) {
-  if (cutBlocks)
-    result.blocks = std::make_shared<const ServerBlocks>(step);
+StepProblem ProblemBuilder::build(BlockFreedom blocks, bool parts) {
+  freedom = blocks;
+  if (blocks.cut || blocks.fuse)
+    result.blocks = std::make_shared<const ServerBlocks>(step, blocks.cut);
   result.problem.name = step.function().getName().str();
   findLate();
   findStreams();
@@ -413,8 +436,8 @@ bool StepProblem::hasOnePriority(const Part &part, int64_t bytes) const {
 
 StepProblem commsched::buildStepProblem(const StepCommunications &communications,
                                         cs::ClusterOp cluster, StringRef algorithm,
-                                        bool cutBlocks, bool parts) {
-  StepProblem step = ProblemBuilder(communications, cluster, algorithm).build(cutBlocks, parts);
+                                        BlockFreedom blocks, bool parts) {
+  StepProblem step = ProblemBuilder(communications, cluster, algorithm).build(blocks, parts);
   auto nodes = static_cast<int64_t>(cluster.getNodes());
   step.rounds = std::max<int64_t>(1, halfOfAllReduce(algorithm, nodes, 0).rounds);
   step.algorithm = algorithm.str();

@@ -23,7 +23,7 @@ struct StepProblem {
     /// How many times its bytes are on the wire in the first stage: those of all
     /// trainers, where a server's link is what limits.
     int64_t copies = 1;
-    const ServerBlock *block = nullptr; ///< if it may be cut
+    const ServerBlock *block = nullptr; ///< if it may be cut, or share messages
     int64_t ranks = 1;                  ///< that take part
     /// Of its stages, those that messages between nodes, and with servers, go through;
     /// others are copies between devices (DeviceCopies.h).
@@ -36,7 +36,7 @@ struct StepProblem {
   /// Fragments that wait for communication nobody waits for in this step: ops of
   /// the next step in the problem.
   std::vector<cs::FragmentOp> late;
-  std::shared_ptr<const ServerBlocks> blocks; ///< of the parts; null if none may be cut
+  std::shared_ptr<const ServerBlocks> blocks; ///< of the parts; may be null
   int64_t rounds = 1;                         ///< of half an all-reduce over all nodes
   std::string algorithm;                      ///< of collectives
   cs::LinkAttr inter;
@@ -45,13 +45,18 @@ struct StepProblem {
   bool hasOnePriority(const Part &part, int64_t bytes) const;
 };
 
+/// What may be done with blocks of parameter servers.
+struct BlockFreedom {
+  bool cut = false;
+  bool fuse = false; ///< those of one server, where a message costs more than a copy
+};
+
 /// Requires that the step has something to communicate, between nodes or with
-/// servers. `algorithm`: of collectives, as for --expand-collectives. `cutBlocks`: whether
-/// blocks of parameter servers may be cut. `parts`: what shares an all-reduce is read part by
-/// part.
+/// servers. `algorithm`: of collectives, as for --expand-collectives. `parts`: what shares an
+/// all-reduce is read part by part.
 StepProblem buildStepProblem(const StepCommunications &communications,
                              cs::ClusterOp cluster, llvm::StringRef algorithm,
-                             bool cutBlocks, bool parts = false);
+                             BlockFreedom blocks, bool parts = false);
 
 /// What one rank does for a collective: bytes on the wire of the busiest, and
 /// messages one after the other.

@@ -67,6 +67,12 @@ private:
       return refuse("squares must be mean or own, got: " + squares);
     if (!(epsilon > 0 && std::isfinite(epsilon)))
       return refuse("epsilon must be above 0, got: " + Twine(std::to_string(epsilon)));
+    if (!mask && momentum == 0)
+      return refuse("mask=false must go with momentum");
+    if (epsilon != 1e-8 && secondMoment == 0)
+      return refuse("epsilon must go with second-moment");
+    if (squares != "mean" && (momentum == 0 || secondMoment == 0))
+      return refuse("squares must go with momentum and second-moment, got: " + squares);
     if (momentum > 0 && secondMoment == 0 && !feedback)
       return refuse("momentum must go with feedback");
     if (!(clip >= 0 && std::isfinite(clip)))
@@ -97,18 +103,27 @@ private:
         place::trainerFunctions(getOperation(), getArgument());
     if (failed(functions))
       return failure();
-    for (func::FuncOp func : *functions)
-      if (func->hasAttr(cs::CsDialect::kStepAttr) && failed(lower(func, *policy)))
+    llvm::StringSet<> trained;
+    for (func::FuncOp func : *functions) {
+      if (!func->hasAttr(cs::CsDialect::kStepAttr))
+        continue;
+      llvm::StringSet<> params;
+      for (BlockArgument argument : func.getArguments())
+        if (auto name = func.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
+                                                          cs::CsDialect::kParamAttr))
+          params.insert(name.getValue());
+      for (const auto &param : params)
+        trained.insert(param.getKey());
+      if (failed(lower(func, *policy, params)))
         return failure();
+    }
+    if (std::optional<std::string> rule = policy->unusedRule(trained))
+      return refuse("rules must match a parameter each, got: " + *rule);
     return success();
   }
 
-  LogicalResult lower(func::FuncOp func, const Policy &policy) {
-    llvm::StringSet<> params;
-    for (BlockArgument argument : func.getArguments())
-      if (auto name = func.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
-                                                        cs::CsDialect::kParamAttr))
-        params.insert(name.getValue());
+  LogicalResult lower(func::FuncOp func, const Policy &policy,
+                      const llvm::StringSet<> &params) {
     if (auto servers = func->getAttrOfType<cs::ServersAttr>(cs::CsDialect::kServersAttr))
       return lowerToServers(func, servers, policy);
     SmallVector<cs::AllReduceOp> gradients;

@@ -74,9 +74,18 @@ Policy::read(const PolicyOptions &options,
     std::string error;
     if (!regex.isValid(error))
       return refuse("rules must have a regular expression, got: " + text + ": " + error);
-    policy.rules.push_back({std::move(regex), density, *own});
+    policy.rules.push_back({text, std::move(regex), density, *own});
   }
   return policy;
+}
+
+std::optional<std::string> Policy::unusedRule(const llvm::StringSet<> &params) const {
+  for (const Rule &rule : rules)
+    if (llvm::none_of(params, [&](const auto &param) {
+          return rule.pattern.match(param.getKey());
+        }))
+      return rule.text;
+  return std::nullopt;
 }
 
 Wish Policy::wishFor(Operation *op, StringRef param, RankedTensorType type,

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ir/Cs.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/Regex.h"
 
 namespace commsched::sparse {
@@ -57,8 +58,12 @@ public:
   Wish wishFor(mlir::Operation *op, llvm::StringRef param, mlir::RankedTensorType type,
                cs::Reduction reduction) const;
 
+  /// A rule that no parameter of these names matches, as it was given.
+  std::optional<std::string> unusedRule(const llvm::StringSet<> &params) const;
+
 private:
   struct Rule {
+    std::string text;
     llvm::Regex pattern;
     double density;
     Method method;

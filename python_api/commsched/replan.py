@@ -104,16 +104,22 @@ class Tune:
 
     def strategies(self, strategy: Strategy) -> dict[str, Strategy]:
         """That of the program with the other schedules, by name. Options of the solver do not go with them, but where it cuts
-        blocks of servers; most bytes of a message do, but with priorities."""
+        blocks of servers; most bytes of a message do, but with priorities, where nothing shares a message and so has parts."""
         first = strategy.schedule or "solver"
-        others = {name: dict(schedule=name, effort=None, reorder=None, memory_limit=None) if name != "solver" else dict(schedule=name)
-                  for name in self.schedules if name != first}
-        if isinstance(strategy, ParameterServers):  # servers go on with what they store, and so with their blocks
-            others = {name: dict(schedule=name, cut_as=strategy.cut_as or first) for name in others}
+        others: dict[str, dict[str, Any]] = {name: {"schedule": name} for name in self.schedules if name != first}
+        servers = isinstance(strategy, ParameterServers)
+        cut_as = getattr(strategy, "cut_as", None) or first
+        for name, fields in others.items():
+            if servers:  # they go on with what they store, and so with their blocks
+                fields["cut_as"] = cut_as
+            if name != "solver" and not (servers and cut_as == "solver"):
+                fields.update(effort=None, reorder=None, memory_limit=None)
+            if not servers and name == "priority":
+                fields["parts"] = None
+            if first == "fixed-buckets":
+                fields.update(bucket_bytes=None, first_bucket_bytes=None)
         if strategy.message_bytes is not None:
             others.pop("priority", None)
-        if strategy.schedule == "fixed-buckets":
-            others = {name: dict(fields, bucket_bytes=None, first_bucket_bytes=None) for name, fields in others.items()}
         return {name: dataclasses.replace(strategy, **fields) for name, fields in others.items()}
 
 

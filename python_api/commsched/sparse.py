@@ -92,6 +92,12 @@ class Sparse:
             raise FrontEndError(f"second_moment must be at least 0 and below 1, got: {self.second_moment}")
         if not 0 < self.epsilon < float("inf"):
             raise FrontEndError(f"epsilon must be above 0, got: {self.epsilon}")
+        if not self.mask and not self.momentum:
+            raise FrontEndError("mask=False must go with momentum")
+        if self.epsilon != 1e-8 and not self.second_moment:
+            raise FrontEndError("epsilon must go with second_moment")
+        if self.squares != "mean" and not (self.momentum and self.second_moment):
+            raise FrontEndError(f"squares must go with momentum and second_moment, got: {self.squares}")
         if self.momentum and not self.second_moment and not self.feedback:
             raise FrontEndError("momentum must go with feedback=True")
         if self.fuse_bytes is not None and (isinstance(self.fuse_bytes, bool) or not isinstance(self.fuse_bytes, int)
@@ -160,13 +166,14 @@ class Sparse:
             texts.append("feedback=false")
         if self.momentum:
             texts.append(f"{names.get('momentum', 'momentum')}={self.momentum!r}")
-            if not self.mask:
-                texts.append("mask=false")
+        if not self.mask:
+            texts.append("mask=false")
         if self.second_moment:
             texts.append(f"second-moment={self.second_moment!r}")
+        if self.second_moment or self.epsilon != 1e-8:
             texts.append(f"epsilon={self.epsilon!r}")
-            if self.squares != "mean":
-                texts.append(f"squares={self.squares}")
+        if self.squares != "mean":
+            texts.append(f"squares={self.squares}")
         if self.clip:
             texts.append(f"clip={self.clip!r}")
         if self.select != "exact":

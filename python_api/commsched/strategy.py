@@ -17,7 +17,7 @@ _CHOICES = {"mode": ("sync", "async", "half-async"), "placement": ("balanced", "
             "schedule": (*POLICIES, "tuned"), "cut_as": POLICIES}
 _LEAST = {"servers": 1, "merge": 1, "min_block_elements": 1, "max_block_elements": 1, "staging_bytes": 1,
           "bucket_bytes": 1, "first_bucket_bytes": 1, "effort": 1, "memory_limit": 0, "message_bytes": 1}
-_SWITCHES = ("reorder", "slice", "assign_devices", "by_block", "combine", "spread_sums", "parts")
+_SWITCHES = ("reorder", "slice", "fuse_blocks", "assign_devices", "by_block", "combine", "spread_sums", "parts")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -34,7 +34,7 @@ class Strategy:
     message_bytes: most bytes of a message that cuts or fuses tensors; not with schedule="priority", which sends tensors whole.
     algorithm: of collectives: "auto" (default), "ring", "halving-doubling".
     copies: between devices and host (docs/devices.md): "none" (default; one memory), "overlap", "in-line".
-    staging_bytes: most bytes of staging memory at once on a node, with copies.
+    staging_bytes: most bytes of staging memory at once on a node, with copies="overlap".
     assign_devices: give every gradient an owner of its own among the devices of a node (default), instead of device 0.
     by_block: combine, own and copy the blocks of a gradient one by one on a node of several devices.
     """
@@ -75,8 +75,8 @@ class Strategy:
             raise FrontEndError(f"memory_limit must go with reorder=True, got: reorder={self.reorder!r}")
         if self.message_bytes is not None and self.schedule == "priority":
             raise FrontEndError("message_bytes must go with a schedule that cuts or fuses tensors, got: schedule='priority'")
-        if self.staging_bytes is not None and self.copies in (None, "none"):
-            raise FrontEndError(f"staging_bytes must go with copies, got: copies={self.copies!r}")
+        if self.staging_bytes is not None and self.copies != "overlap":
+            raise FrontEndError(f"staging_bytes must go with copies='overlap', got: copies={self.copies!r}")
 
     def at(self, step: int) -> "tuple[Strategy, Optional[int]]":
         """What holds in this step, and for how many steps from it; None: for all."""
@@ -194,8 +194,9 @@ class ParameterServers(Strategy):
     mode: "sync" (default), "async", or "half-async", in which a trainer merges `merge` gradients before it sends them.
     min_block_elements, max_block_elements, slice, placement ("balanced", "round-robin", "hash"): how parameters are cut
     into blocks, and which server owns a block.
-    cut_as: the policy whose schedule says how blocks are cut for the wire (default: that of schedule); plans with one
-    cut_as have the same blocks.
+    fuse_blocks: whether small blocks of one server may share a message (default True).
+    cut_as: the policy whose schedule says how blocks are cut and fused for the wire (default: that of schedule); plans
+    with one cut_as have the same blocks.
     row_sparse: names of parameters (as in slots()) that are tables of which a batch reads few rows: only these rows travel,
     and the update is applied to rows that some trainer's batch reads and to no others, so that momentum, Adagrad, Adam and
     weight decay become lazy. docs/row-sparse.md says what the step may do with them.
@@ -210,6 +211,7 @@ class ParameterServers(Strategy):
     max_block_elements: Optional[int] = None
     slice: Optional[bool] = None
     placement: Optional[str] = None
+    fuse_blocks: Optional[bool] = None
     cut_as: Optional[str] = None
     row_sparse: Sequence[str] = ()
     sparse: Union[None, float, Sparse] = None
@@ -221,6 +223,12 @@ class ParameterServers(Strategy):
         super().__post_init__()
         if self.schedule == "tuned" and self.mode not in (None, "sync"):
             raise FrontEndError(f"schedule='tuned' must go with mode='sync', got: mode={self.mode!r}")
+        for name in ("min_block_elements", "max_block_elements"):
+            if getattr(self, name) is not None and self.slice is False:
+                raise FrontEndError(f"{name} must go with slice=True, got: slice=False")
+        least = 8192 if self.min_block_elements is None else self.min_block_elements
+        if self.max_block_elements is not None and self.max_block_elements < least:
+            raise FrontEndError(f"max_block_elements must be at least min_block_elements, {least}, got: {self.max_block_elements}")
         if (self.merge or 1) > 1 and self.mode != "half-async":
             raise FrontEndError(f"merge must be 1 without mode='half-async', got: {self.merge}")
         tables: Any = (self.row_sparse,) if isinstance(self.row_sparse, str) else self.row_sparse
@@ -257,5 +265,5 @@ class ParameterServers(Strategy):
             return [*self.insertion(), "--replicate-devices", "--assign-devices",
                     "--lower-sparse-comm=" + " ".join(sparse.options(in_pipeline=False))]
         own = [] if sparse is None else sparse.options(in_pipeline=True)
-        options = [*self._options([*self._own, "cut_as"]), *own, *self._common(), *costs]
+        options = [*self._options([*self._own, "fuse_blocks", "cut_as"]), *own, *self._common(), *costs]
         return ["--cs-parameter-server-pipeline" + ("=" + " ".join(options) if options else "")]

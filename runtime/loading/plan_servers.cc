@@ -65,7 +65,8 @@ absl::StatusOr<std::vector<uint32_t>> BlocksTogether(
 // files name.
 bool IsApart(const plan::Plan &plan, const plan::Server &server,
              const plan::ServerBlock &block) {
-  if (block.row_chunk() != 0 || !plan.slots(int(block.slot())).internal())
+  if (block.row_chunk() != 0 || block.more_slots_size() != 0 ||
+      !plan.slots(int(block.slot())).internal())
     return false;
   for (const plan::Buffer &buffer :
        plan.functions(int(block.function())).buffers())
@@ -122,6 +123,39 @@ absl::Status ReadLists(const plan::Plan &plan, const plan::ServerBlock &block,
   return absl::OkStatus();
 }
 
+// What is pulled of a block, whose function is known and writes it.
+absl::Status ReadValue(const plan::Plan &plan, const plan::ServerBlock &block,
+                       const std::string &where, BlockProgram *out) {
+  const plan::Function &function = plan.functions(int(block.function()));
+  plan::TensorType all;
+  int64_t elements = 0;
+  for (BlockProgram::Slot &slot : out->slots) {
+    const plan::TensorType &type = plan.slots(int(slot.slot)).type();
+    absl::StatusOr<TensorInfo> own = ConvertType(type, where);
+    if (!own.ok()) return own.status();
+    if (std::none_of(function.buffers().begin(), function.buffers().end(),
+                     [&](const plan::Buffer &buffer) {
+                       return buffer.kind() == plan::Buffer::SLOT_NEXT &&
+                              buffer.slot() == slot.slot;
+                     }))
+      return BadPlan(where, absl::StrCat("function @", function.name(), " must write its slot ",
+                                         slot.slot));
+    if (all.element() != plan::ELEMENT_UNSPECIFIED && all.element() != type.element())
+      return BadPlan(where, absl::StrCat("what shares messages must have one element type, got: ",
+                                         ToString(*own)));
+    all.set_element(type.element());
+    slot.begin = size_t(elements) * ops::ElementBytes(own->element);
+    if (__builtin_add_overflow(elements, own->elements, &elements))
+      return BadPlan(where, "has more elements than can be counted");
+  }
+  all.add_shape(elements);
+  absl::StatusOr<TensorInfo> value = ConvertType(
+      out->slots.size() == 1 ? plan.slots(int(block.slot())).type() : all, where);
+  if (!value.ok()) return value.status();
+  out->value = *std::move(value);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<ServerProgram> ReadServer(const plan::Plan &plan, int index,
@@ -156,10 +190,17 @@ absl::StatusOr<ServerProgram> ReadServer(const plan::Plan &plan, int index,
       return BadPlan(where, absl::StrCat("function ", block.function(),
                                          " must be one of its role, and not the "
                                          "schedule"));
-    if (!Has(role.slots(), block.slot()) || !slots.insert(block.slot()).second)
-      return BadPlan(where, absl::StrCat("slot ", block.slot(),
-                                         " must be one of its role, for it alone"));
-    program.slot = block.slot();
+    program.slots.push_back({block.slot(), 0});
+    for (uint32_t slot : block.more_slots()) program.slots.push_back({slot, 0});
+    for (const BlockProgram::Slot &own : program.slots)
+      if (!Has(role.slots(), own.slot) || !slots.insert(own.slot).second)
+        return BadPlan(where, absl::StrCat("slot ", own.slot,
+                                           " must be one of its role, for it alone"));
+    if (program.slots.size() > 1 &&
+        ((plan.required_features() >> plan::FEATURE_FUSED_BLOCKS) & 1) == 0)
+      return BadPlan(where, "has several slots, which the plan's required features do not say");
+    if (program.slots.size() > 1 && (block.row_chunk() != 0 || block.has_lists()))
+      return BadPlan(where, "blocks of single rows, or of lists, share no messages");
     program.mean = plan.parameter_servers().mean() || block.mean();
     if (block.row_chunk() != 0) {
       if (block.has_lists()) return BadPlan(where, "single rows cannot be lists of elements");
@@ -174,21 +215,11 @@ absl::StatusOr<ServerProgram> ReadServer(const plan::Plan &plan, int index,
     absl::StatusOr<TensorInfo> gradient =
         GradientOf(function, block.key(), where);
     if (!gradient.ok()) return gradient.status();
-    absl::StatusOr<TensorInfo> value =
-        ConvertType(plan.slots(int(block.slot())).type(), where);
-    if (!value.ok()) return value.status();
     if (!ops::IsFloat(gradient->element))
       return BadPlan(where, absl::StrCat("a gradient must be of floating point, got: ",
                                          ToString(*gradient)));
-    bool written = false;
-    for (const plan::Buffer &buffer : function.buffers())
-      written |= buffer.kind() == plan::Buffer::SLOT_NEXT &&
-                 buffer.slot() == block.slot();
-    if (!written)
-      return BadPlan(where, absl::StrCat("function @", function.name(),
-                                         " must write its slot ", block.slot()));
     program.gradient = *std::move(gradient);
-    program.value = *std::move(value);
+    if (absl::Status s = ReadValue(plan, block, where, &program); !s.ok()) return s;
     if (absl::Status s = ReadLists(plan, block, where, &program); !s.ok()) return s;
     auto together = BlocksTogether(plan, in, block.function(), where);
     if (!together.ok()) return together.status();

@@ -35,12 +35,24 @@ struct RowBlockProgram {
   int gradient_batch = -1;
 };
 
-// One part of a parameter, and what updates it.
+// One part of a parameter, and what updates it; or parts of several, which share messages.
 struct BlockProgram {
+  // Something that holds a part of the value.
+  struct Slot {
+    uint32_t slot = 0;
+    size_t begin = 0;  // in the value
+  };
+
   bool of_rows() const { return rows.chunk != 0; }
   // Trainers push lists of elements, not all of the gradient.
   bool of_lists() const { return lists.entries != 0; }
   const TensorInfo &pushed() const { return of_lists() ? message : gradient; }
+  // Null if the slot holds nothing of the value.
+  const Slot *Find(uint32_t slot) const {
+    for (const Slot &own : slots)
+      if (own.slot == slot) return &own;
+    return nullptr;
+  }
 
   std::string key;  // of pushes
   std::string pull_key;
@@ -48,8 +60,9 @@ struct BlockProgram {
   ops::sparse::ListMessageType lists;
   TensorInfo message;  // of lists: what is pushed
   TensorInfo value;    // what is pulled
-  uint32_t slot = 0;   // that holds the value
-  bool mean = false;   // of the trainers' messages; else the sum
+  // That hold the value, one behind the other: one, or several that share messages.
+  std::vector<Slot> slots;
+  bool mean = false;  // of the trainers' messages; else the sum
   // Blocks that the function updates at once, when it has the messages of all:
   // this one, and more in synchronous mode only. In the order of its batches.
   std::vector<uint32_t> together;

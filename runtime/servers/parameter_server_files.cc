@@ -49,10 +49,22 @@ struct ParameterServerImpl::Snapshot {
   std::map<std::string, std::pair<TensorInfo, SharedBytes>> tensors;
 };
 
+absl::StatusOr<SharedBytes> ParameterServerImpl::ShareValue(const BlockProgram &block) {
+  if (block.slots.size() == 1) return executor_->ShareSlot(block.slots[0].slot);
+  auto all = std::make_shared<std::vector<std::byte>>();
+  all->reserve(block.value.bytes);
+  for (const BlockProgram::Slot &slot : block.slots) {
+    absl::StatusOr<SharedBytes> value = executor_->ShareSlot(slot.slot);
+    if (!value.ok()) return value.status();
+    all->insert(all->end(), value->bytes.begin(), value->bytes.end());
+  }
+  return SharedBytes{absl::MakeConstSpan(*all), all};
+}
+
 absl::Status ParameterServerImpl::ShareCurrent(uint32_t index) {
   Block &block = blocks_[index];
   if (block.program->of_rows()) return absl::OkStatus();
-  absl::StatusOr<SharedBytes> value = executor_->ShareSlot(block.program->slot);
+  absl::StatusOr<SharedBytes> value = ShareValue(*block.program);
   if (!value.ok()) return Named(value.status());
   block.current = *std::move(value);
   block.previous = {};
@@ -83,7 +95,7 @@ absl::Status ParameterServerImpl::SetWhole(const std::string &name,
     if (part.server != options_.server) continue;
     std::optional<uint32_t> block;
     for (uint32_t b = 0; b < blocks_.size(); ++b)
-      if (blocks_[b].program->slot == part.slot) block = b;
+      if (blocks_[b].program->Find(part.slot) != nullptr) block = b;
     if (block) blocks_[*block].current = blocks_[*block].previous = {};
     if (absl::Status s =
             executor_->SetSlot(part.slot, whole.subspan(part.begin, part.bytes));

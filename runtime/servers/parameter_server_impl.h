@@ -134,6 +134,9 @@ class ParameterServerImpl : public ParameterServer {
   absl::Status Apply(const Snapshot &snapshot, bool whole_job)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status ReadSlot(uint32_t slot, absl::Span<std::byte> value);
+  // What is pulled of a block: its slot's value, or a copy of those of several. No update of
+  // the block runs meanwhile.
+  absl::StatusOr<SharedBytes> ShareValue(const BlockProgram &block);
   absl::Status ShareCurrent(uint32_t block) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const std::shared_ptr<const PlanImage> image_;

@@ -131,7 +131,7 @@ void ParameterServerImpl::AnswerRows(uint32_t block, PendingPull pull) {
   mu_.Unlock();
   const size_t row = program.rows.value_bytes;
   RowsMessage bytes(pull.all ? program.value.bytes : pull.ids.size() * row);
-  const std::byte *table = executor_->SlotData(program.slot);
+  const std::byte *table = executor_->SlotData(program.slots[0].slot);
   if (pull.all)
     std::memcpy(bytes.data(), table, bytes.size());
   else

@@ -163,7 +163,7 @@ void ParameterServerImpl::Complete() {
       for (uint32_t b : server_->blocks[size_t(index)].together) {
         if (!status.ok()) break;
         absl::StatusOr<SharedBytes> value =
-            executor_->ShareSlot(server_->blocks[b].slot);
+            ShareValue(server_->blocks[b]);
         if (value.ok())
           values[b] = *std::move(value);
         else

@@ -13,6 +13,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -163,9 +164,12 @@ class Session {
   absl::Status PullValues(Executor *executor, uint64_t version);
   uint64_t Version(Executor &executor) const;  // that it has or is about to have
   // What the servers have of `value` at `version`. False if they do not hand out
-  // all of it: optimizer state.
+  // all of it: optimizer state. Blocks that several values share are pulled once, into
+  // `shared`, which is of one version.
+  using PulledBlocks = std::map<std::pair<int, uint32_t>, std::vector<std::byte>>;
   absl::StatusOr<bool> PullWhole(ParameterClient *client, const ValueInfo &value,
-                                 uint64_t version, absl::Span<std::byte> whole);
+                                 uint64_t version, PulledBlocks *shared,
+                                 absl::Span<std::byte> whole);
   // Of servers in this process.
   absl::Status ReadServers(const ValueInfo &value, absl::Span<std::byte> bytes);
   // Before a function that reads tables as a whole, of which trainers otherwise

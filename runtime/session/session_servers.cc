@@ -3,6 +3,7 @@
 //
 // What a session does with parameter servers.
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -45,8 +46,9 @@ absl::Status Session::GetValue(uint32_t value, absl::Span<std::byte> bytes) {
     if (info.of_rows && client != nullptr && servers_.empty() &&
         !of_trainers_[value]) {
       if (absl::Status s = Drain(); !s.ok()) return s;
+      PulledBlocks blocks;
       absl::StatusOr<bool> pulled =
-          PullWhole(client, info, Version(*executors_[0]), bytes);
+          PullWhole(client, info, Version(*executors_[0]), &blocks, bytes);
       if (!pulled.ok() || *pulled) return Root(pulled.status());
     }
     if (info.trainer.empty() || (info.of_rows && !of_trainers_[value]))
@@ -147,11 +149,12 @@ uint64_t Session::Version(Executor &executor) const {
 
 absl::Status Session::PullValues(Executor *executor, uint64_t version) {
   ParameterClient *client = executor->servers();
+  PulledBlocks blocks;
   for (const ValueInfo &value : values()) {
     if (value.trainer.empty() || !value.on_servers || value.of_rows) continue;
     std::vector<std::byte> whole(value.type.bytes);
     absl::StatusOr<bool> pulled =
-        PullWhole(client, value, version, absl::MakeSpan(whole));
+        PullWhole(client, value, version, &blocks, absl::MakeSpan(whole));
     if (!pulled.ok()) return pulled.status();
     // Other state is not handed out; trainers and servers set it alike.
     if (!*pulled) continue;
@@ -163,33 +166,47 @@ absl::Status Session::PullValues(Executor *executor, uint64_t version) {
 
 absl::StatusOr<bool> Session::PullWhole(ParameterClient *client,
                                         const ValueInfo &value, uint64_t version,
-                                        absl::Span<std::byte> whole) {
+                                        PulledBlocks *shared, absl::Span<std::byte> whole) {
   Mutex mu;
   CondVar changed;
   size_t open = 0, got = 0;
   absl::Status status;
+  struct Copy {
+    absl::Span<const std::byte> from;
+    absl::Span<std::byte> to;
+  };
+  std::vector<Copy> copies;
   for (const ValueInfo::Part &part : value.parts) {
     const std::vector<BlockProgram> &blocks =
         image_->servers().servers[size_t(part.server)].blocks;
     for (uint32_t b = 0; b < blocks.size(); ++b) {
-      if (blocks[b].slot != part.slot) continue;
+      const BlockProgram::Slot *own = blocks[b].Find(part.slot);
+      if (own == nullptr) continue;
       got += part.bytes;
+      absl::Span<std::byte> to = whole.subspan(part.begin, part.bytes);
+      if (blocks[b].slots.size() > 1) {
+        auto [known, fresh] = shared->try_emplace({part.server, b}, blocks[b].value.bytes);
+        copies.push_back({absl::MakeConstSpan(known->second).subspan(own->begin, part.bytes), to});
+        if (!fresh) continue;
+        to = absl::MakeSpan(known->second);
+      }
       {
         MutexLock lock(&mu);
         ++open;
       }
-      client->Pull(part.server, b, version, whole.subspan(part.begin, part.bytes),
-                   [&](absl::Status s) {
-                     MutexLock lock(&mu);
-                     if (status.ok()) status = Unshared(s);
-                     --open;
-                     changed.SignalAll();
-                   });
+      client->Pull(part.server, b, version, to, [&](absl::Status s) {
+        MutexLock lock(&mu);
+        if (status.ok()) status = Unshared(s);
+        --open;
+        changed.SignalAll();
+      });
     }
   }
   MutexLock lock(&mu);
   while (open != 0) changed.Wait(&mu);
   if (!status.ok()) return Unshared(status);
+  for (const Copy &copy : copies)
+    if (!copy.to.empty()) std::memcpy(copy.to.data(), copy.from.data(), copy.to.size());
   return got == whole.size();
 }
 

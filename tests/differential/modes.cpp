@@ -147,18 +147,21 @@ Mode modeOf(uint64_t seed) {
       add("by-block=true");
   }
   if (rng.oneIn(4)) {
-    add("copies=" + std::string(rng.pick({"overlap", "in-line"})));
-    if (rng.oneIn(2))
+    bool inLine = rng.oneIn(2);
+    add("copies=" + std::string(inLine ? "in-line" : "overlap"));
+    if (!inLine && rng.oneIn(2))
       add("staging-bytes=1048576");
   }
   if (servers) {
     add("servers=" + std::to_string(rng.between(1, 3)));
-    int least = rng.pick({1, 4, 16, 8192});
-    add("min-block-elements=" + std::to_string(least));
-    if (rng.oneIn(4))
-      add("max-block-elements=" + std::to_string(least * rng.pick({1, 4})));
-    if (rng.oneIn(6))
+    if (rng.oneIn(6)) {
       add("slice=false");
+    } else {
+      int least = rng.pick({1, 4, 16, 8192});
+      add("min-block-elements=" + std::to_string(least));
+      if (rng.oneIn(4))
+        add("max-block-elements=" + std::to_string(least * rng.pick({1, 4})));
+    }
     if (rng.oneIn(3))
       add("placement=" + std::string(rng.pick({"round-robin", "hash"})));
     if (asynchronous)

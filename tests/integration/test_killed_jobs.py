@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import signal
 import time
 
@@ -78,6 +79,19 @@ def test_the_same_bits_after_any_kill(folder, cluster, tmp_path, seed):
     how = [*DIGITS_DATA, "--epochs", 6, "--save-params"]
     expect_success(run("--spawn", plan, *how, tmp_path / "undisturbed"))
     kill_and_resume(cluster, plan, [*how, tmp_path / "disturbed"], tmp_path / "saved", seed, 4)
+    assert (tmp_path / "disturbed").read_bytes() == (tmp_path / "undisturbed").read_bytes()
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_the_same_bits_where_blocks_share_messages(folder, cluster, tmp_path, seed):
+    """As those of blocks that go alone; a message is applied for all that it has, once."""
+    alone = digits_plan(folder, options="min-block-elements=1024 fuse-blocks=false")
+    shared = digits_plan(folder, options="min-block-elements=1024 schedule=fixed-buckets")
+    for plan, shares in ((alone, False), (shared, True)):
+        assert bool(re.search(rb"\+\d+\.new", pathlib.Path(plan).read_bytes())) == shares
+    how = [*DIGITS_DATA, "--epochs", 6, "--save-params"]
+    expect_success(run("--spawn", alone, *how, tmp_path / "undisturbed"))
+    kill_and_resume(cluster, shared, [*how, tmp_path / "disturbed"], tmp_path / "saved", seed, 4)
     assert (tmp_path / "disturbed").read_bytes() == (tmp_path / "undisturbed").read_bytes()
 
 

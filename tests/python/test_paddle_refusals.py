@@ -104,6 +104,7 @@ def test_a_batch_size_that_is_a_constant():
     (dict(trainers=2, cluster=2), "trainers must be left out where cluster is given"),
     (dict(trainers=0), "trainers must be at least 1, got: 0"),
     (dict(pservers=-1), "pservers must be at least 0, got: -1"),
+    (dict(pservers=1, slice_var_up=False, min_block_size=8), "min_block_size must go with slice_var_up=True, got: slice_var_up=False"),
     (dict(slice_var_up=True), "slice_var_up must go with pservers of at least 1, got: None"),
     (dict(pservers=0, sync_mode=False), "sync_mode must go with pservers of at least 1, got: 0"),
     (dict(pservers=1, sync_mode="no"), "sync_mode must be True or False, got: 'no'"),

@@ -27,7 +27,7 @@ from test_examples import make
     (dict(schedule="best"), ["schedule", "solver", "latency-hiding", "best"]),
     (dict(algorithm="tree"), ["algorithm", "halving-doubling", "tree"]),
     (dict(copies="often"), ["copies", "in-line", "often"]),
-    (dict(staging_bytes=100), ["staging_bytes must go with copies", "None"]),
+    (dict(staging_bytes=100), ["staging_bytes must go with copies='overlap'", "None"]),
     (dict(effort=0), ["effort", "at least 1", "0"]),
     (dict(effort=2, schedule="fifo"), ["effort must go with schedule='solver'", "fifo"]),
     (dict(reorder=True, schedule="priority"), ["reorder must go with schedule='solver'", "priority"]),
@@ -45,12 +45,12 @@ def test_options_that_do_not_fit(options, words):
 
 def test_options_reach_the_compiler():
     assert AllReduce().pipeline(1) == ["--insert-dist-comm"]
-    strategy = ParameterServers(servers=2, mode="half-async", merge=4, min_block_elements=1024, slice=False, placement="hash",
+    strategy = ParameterServers(servers=2, mode="half-async", merge=4, min_block_elements=1024, placement="hash",
                                 max_block_elements=4096)
-    options = ("servers=2 sync-mode=half-async merge=4 min-block-elements=1024 max-block-elements=4096 slice=false "
-               "placement=hash")
+    options = "servers=2 sync-mode=half-async merge=4 min-block-elements=1024 max-block-elements=4096 placement=hash"
     assert strategy.pipeline(1) == [f"--insert-dist-comm=mode=parameter-server {options}"]
     assert strategy.pipeline(2) == [f"--cs-parameter-server-pipeline={options}"]
+    assert ParameterServers(slice=False).pipeline(1) == ["--insert-dist-comm=mode=parameter-server slice=false"]
     assert AllReduce().pipeline(2) == ["--cs-all-reduce-pipeline"]
     assert AllReduce(schedule="fifo").pipeline(1) == ["--insert-dist-comm"]
     assert AllReduce(schedule="fifo").pipeline(2) == ["--cs-all-reduce-pipeline=schedule=fifo"]
@@ -89,7 +89,7 @@ def test_servers_are_programs_of_their_own(digits):  # noqa: F811
     text = make("digits").program(2, ParameterServers(**options)).mlir(1)
     assert "cs.send" in text and "cs.collect" in text and "cs.split" in text
     assert "@server.1" in text and "@server.2" not in text
-    assert "cs.split" not in make("digits").program(2, ParameterServers(slice=False, **options)).mlir(1)
+    assert "cs.split" not in make("digits").program(2, ParameterServers(servers=2, slice=False)).mlir(1)
 
 
 @needs_tools

@@ -6,11 +6,13 @@ import itertools
 import json
 import os
 import time
+from random import Random
 
 import pytest
 
 import commsched
 from commsched.replan import Replan, main, merge_calibration
+from commsched.strategy import POLICIES
 from test_end_to_end import batches_of, digits  # noqa: F401 (a fixture)
 from test_examples import make
 
@@ -121,6 +123,32 @@ def test_what_tune_tries():
     with pytest.raises(commsched.FrontEndError, match="schedule='tuned' must go with mode='sync', got: mode='async'"):
         commsched.ParameterServers(schedule="tuned", mode="async")
     assert commsched.Replan.of(commsched.Tune(steps=5)) == commsched.Tune(steps=5)
+
+
+def test_tune_makes_strategies_of_every_strategy():
+    """Whatever options the program has: each policy can be tried, or is left out."""
+    values = {"effort": [3], "reorder": [True, False], "memory_limit": [4096], "message_bytes": [4096], "copies": ["overlap"],
+              "staging_bytes": [1 << 20], "assign_devices": [False], "by_block": [True], "algorithm": ["ring"],
+              "bucket_bytes": [4096], "first_bucket_bytes": [512], "schedule": list(POLICIES)}
+    own = {commsched.AllReduce: {"parts": [True, False], "combine": [False], "hierarchical": [False], "spread_sums": [True],
+                                 "sparse": [0.01]},
+           commsched.ParameterServers: {"cut_as": list(POLICIES), "servers": [2], "mode": ["sync"], "sparse": [0.01]}}
+    random, made = Random(7), 0
+    for _ in range(4000):
+        kind = random.choice(list(own))
+        options = {name: random.choice(some) for name, some in {**values, **own[kind]}.items() if random.random() < 0.3}
+        try:
+            strategy = kind(**options)
+        except commsched.FrontEndError:
+            continue
+        made += 1
+        tried = commsched.Tune(POLICIES).strategies(strategy)
+        assert set(POLICIES) - {strategy.schedule or "solver", "priority"} <= tried.keys()
+        for other in tried.values():
+            assert all(getattr(other, name) == getattr(strategy, name) for name in options
+                       if name not in ("schedule", "effort", "reorder", "memory_limit", "bucket_bytes", "first_bucket_bytes", "cut_as", "parts"))
+            assert other.schedule == "priority" or getattr(other, "parts", None) == getattr(strategy, "parts", None)
+    assert made > 400
 
 
 @with_tools

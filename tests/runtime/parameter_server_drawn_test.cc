@@ -3,7 +3,8 @@
 //
 // Drawn numbers of trainers, which end after drawn steps and push in drawn orders, to a
 // synchronous server that is saved and restored at drawn moments: values bit for bit, and
-// no message is looked at once the server has let go of it.
+// no message is looked at once the server has let go of it. Blocks are updated apart, together,
+// or share messages.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -39,7 +40,10 @@ class Job {
  public:
   Job(uint32_t seed, std::string path) : random_(seed), path_(std::move(path)) {
     plan_.trainers = 1 + int(Draw(4));
-    plan_.together = Draw(2) == 0;
+    const size_t kind = Draw(3);
+    plan_.together = kind == 1;
+    plan_.fused = kind == 2;
+    if (!plan_.fused) blocks_.push_back(kB);
     for (int t = 0; t < plan_.trainers; ++t) trainers_.push_back({.steps = int(Draw(7))});
     server_ = std::make_unique<Server>(plan_);
     server_->Start();
@@ -55,7 +59,7 @@ class Job {
       Move(t, &trainers_[size_t(t)]);
       if (::testing::Test::HasFailure()) return;
       // A server that is saved waits until its blocks have had as many updates.
-      if (Draw(6) == 0 && Updates(kW) == Updates(kB)) Restart();
+      if (Draw(6) == 0 && Updates(kW) == Updates(blocks_.back())) Restart();
       if (::testing::Test::HasFailure()) return;
     }
     ASSERT_TRUE((*server_)->Wait().ok());
@@ -67,8 +71,12 @@ class Job {
       if (there.empty()) break;
       reference.Step(step, there);
     }
-    EXPECT_EQ(*server_->Pull(0, kW, kFinal), reference.w);
-    EXPECT_EQ(*server_->Pull(0, kB, kFinal), reference.b);
+    Floats values = reference.w;
+    if (plan_.fused)
+      values.insert(values.end(), reference.b.begin(), reference.b.end());
+    else
+      EXPECT_EQ(*server_->Pull(0, kB, kFinal), reference.b);
+    EXPECT_EQ(*server_->Pull(0, kW, kFinal), values);
   }
 
  private:
@@ -83,7 +91,7 @@ class Job {
 
   void Move(int t, Trainer *trainer) {
     std::vector<uint32_t> blocks;
-    for (uint32_t b : {kW, kB})
+    for (uint32_t b : blocks_)
       if (trainer->next[b] < trainer->steps) blocks.push_back(b);
     if (blocks.empty()) {
       ASSERT_TRUE((*server_)->Finish(t, uint64_t(trainer->steps)).ok());
@@ -94,9 +102,17 @@ class Job {
     const int step = trainer->next[b]++;
     absl::Status pushed = absl::UnknownError("is not done");
     (*server_)->Push(t, b, uint64_t(step),
-                     messages_.Make(Gradient(t, step, b == kB ? testing::kBias : kRest)),
+                     messages_.Make(GradientOf(t, step, b)),
                      [&pushed](absl::Status s) { pushed = std::move(s); });
     ASSERT_TRUE(pushed.ok()) << pushed;
+  }
+
+  Floats GradientOf(int trainer, int step, uint32_t block) const {
+    Floats gradient = Gradient(trainer, step, block == kB ? testing::kBias : kRest);
+    if (!plan_.fused) return gradient;
+    const Floats more = Gradient(trainer, step, testing::kBias);
+    gradient.insert(gradient.end(), more.begin(), more.end());
+    return gradient;
   }
 
   int Updates(uint32_t block) const {
@@ -118,13 +134,14 @@ class Job {
     ASSERT_TRUE(restored.ok()) << restored;
     server_->Join();
     for (int t = 0; t < plan_.trainers; ++t)
-      for (uint32_t b : {kW, kB})
+      for (uint32_t b : blocks_)
         EXPECT_EQ((*server_)->taken(t).next[b], uint64_t(trainers_[size_t(t)].next[b]));
   }
 
   std::mt19937 random_;
   const std::string path_;
   testing::ServerPlanOptions plan_;
+  std::vector<uint32_t> blocks_ = {kW};
   std::vector<Trainer> trainers_;
   Messages messages_;
   std::unique_ptr<Server> server_;

@@ -302,6 +302,50 @@ std::string ServerErrorAfter(std::function<void(plan::Plan &)> change) {
   return LoadError(plan.Bytes());
 }
 
+TEST(PlanLoaderTest, NamesWhatIsWrongWithBlocksThatShareMessages) {
+  using ::testing::HasSubstr;
+  auto error = [](std::function<void(plan::Plan &, plan::ServerBlock *)> change) {
+    PlanBuilder plan = testing::ServerPlan({.fused = true});
+    change(plan.proto(),
+           plan.proto().mutable_parameter_servers()->mutable_servers(1)->mutable_blocks(0));
+    return LoadError(plan.Bytes());
+  };
+  EXPECT_EQ(error([](plan::Plan &, plan::ServerBlock *) {}), "");
+  EXPECT_THAT(error([](plan::Plan &p, plan::ServerBlock *) {
+                p.set_required_features(p.required_features() &
+                                        ~(uint64_t{1} << plan::FEATURE_FUSED_BLOCKS));
+              }),
+              HasSubstr("has several slots, which the plan's required features do not say"));
+  EXPECT_THAT(error([](plan::Plan &, plan::ServerBlock *block) {
+                block->add_more_slots(block->slot());
+              }),
+              HasSubstr("must be one of its role, for it alone"));
+  EXPECT_THAT(error([](plan::Plan &, plan::ServerBlock *block) {
+                block->mutable_lists()->set_entries(1);
+              }),
+              HasSubstr("blocks of single rows, or of lists, share no messages"));
+  EXPECT_THAT(error([](plan::Plan &, plan::ServerBlock *block) { block->set_row_chunk(1); }),
+              HasSubstr("blocks of single rows, or of lists, share no messages"));
+  uint32_t count = 0;
+  auto add_count = [&count](plan::Plan &p, plan::ServerBlock *block) {
+    for (uint32_t slot : p.roles(2).slots())
+      if (p.slots(int(slot)).name() == "count") count = slot;
+    block->add_more_slots(count);
+  };
+  EXPECT_THAT(error(add_count), HasSubstr("must write its slot "));
+  EXPECT_THAT(error([&](plan::Plan &p, plan::ServerBlock *block) {
+                add_count(p, block);
+                plan::Buffer *buffer = p.mutable_functions(int(block->function()))->add_buffers();
+                buffer->set_kind(plan::Buffer::SLOT_NEXT);
+                buffer->set_slot(count);
+              }),
+              HasSubstr("what shares messages must have one element type, got: i32"));
+  EXPECT_THAT(error([](plan::Plan &p, plan::ServerBlock *) {
+                p.mutable_functions(0)->mutable_instructions(6)->mutable_pull()->set_buffer(3);
+              }),
+              HasSubstr("must match f32[15] of the server"));
+}
+
 TEST(PlanLoaderTest, NamesWhatIsWrongWithBlocksTogether) {
   using ::testing::HasSubstr;
   auto error = [](std::function<void(plan::Plan &)> change) {
@@ -526,6 +570,7 @@ TEST(PlanLoaderTest, MutatedFieldsNeverCrashTheLoader) {
 
 TEST(PlanLoaderTest, MutatedServersNeverCrashTheLoader) {
   EXPECT_GT(RefusedMutants(testing::ServerPlan({}), 1000), 300);
+  EXPECT_GT(RefusedMutants(testing::ServerPlan({.fused = true}), 1000), 300);
 }
 
 TEST(PlanLoaderTest, MutatedRowsNeverCrashTheLoader) {

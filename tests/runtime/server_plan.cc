@@ -15,6 +15,32 @@ uint32_t PartSlot(PlanBuilder *plan, const std::string &name,
   return slot;
 }
 
+// Pushes and pulls of a trainer whose gradients of server 1 lie side by side.
+void AddFusedMessages(FunctionBuilder *f, uint32_t n, uint32_t wc, uint32_t wn, uint32_t bn,
+                      uint32_t x, uint32_t y, uint32_t loss) {
+  const uint64_t row = kColumns * 4;
+  const int64_t shared = 2 * kColumns + kBias;
+  uint32_t all = f->Arena(plan::F32, {kWeights + kBias});
+  uint32_t fresh = f->Arena(plan::F32, {shared});
+  uint32_t g = f->Part(all, 0, plan::F32, {kRows, kColumns});
+  uint32_t gb = f->Part(all, kWeights * 4, plan::F32, {kBias});
+  uint32_t g0 = f->Part(all, 0, plan::F32, {3, kColumns});
+  uint32_t g1 = f->Part(all, 3 * row, plan::F32, {shared});
+  // Instructions 0 loss, 1 copy, 2 gradient, 3 and 4 pushes, 5 and 6 pulls, 7 and 8 copies
+  // to where the values belong.
+  f->Run("sum", {n, wc}, {loss}, {{5, 1}, {7, 1}, {0, 1}});
+  f->Copy(y, gb, {{4, 1}});
+  f->Run("add", {n, wc, x}, {g}, {{3, 1}, {4, 1}, {5, 1}, {7, 1}});
+  f->Push("w.block0", 0, 0, g0, {{2}});
+  f->Push("w.block1+1", 1, 0, g1, {{1}, {2}, {6, 1}});
+  f->Pull("w.block0.new", 0, 0, f->Part(wn, 0, plan::F32, {3, kColumns}),
+          {{3}, {0, 1}, {2, 1}, {5, 1}});
+  f->Pull("w.block1+1.new", 1, 0, fresh, {{4}, {6, 1}, {7, 1}, {8, 1}});
+  f->Copy(f->Part(fresh, 0, plan::F32, {2, kColumns}),
+          f->Part(wn, 3 * row, plan::F32, {2, kColumns}), {{6}, {0, 1}, {2, 1}, {7, 1}});
+  f->Copy(f->Part(fresh, 2 * row, plan::F32, {kBias}), bn, {{6}, {8, 1}});
+}
+
 }  // namespace
 
 PlanBuilder ServerPlan(const ServerPlanOptions &options) {
@@ -40,32 +66,38 @@ PlanBuilder ServerPlan(const ServerPlanOptions &options) {
   uint32_t wn = f.Slot(true, w, plan::F32, {kRows, kColumns});
   uint32_t bn = f.Slot(true, b, plan::F32, {kBias});
   uint32_t n = f.Slot(false, nw, plan::I32, {});
-  uint32_t g = f.Arena(plan::F32, {kRows, kColumns});
-  uint32_t gb =
-      options.lists != 0 ? f.Arena(plan::I32, {1, words}) : f.Arena(plan::F32, {kBias});
-  uint32_t loss = f.Arena(plan::F32, {});
-  uint32_t mean_loss = options.shared_loss ? f.Arena(plan::F32, {}) : loss;
-  f.Output("loss", mean_loss);
-  const int64_t row = kColumns * 4;
-  uint32_t g0 = f.Part(g, 0, plan::F32, {3, kColumns});
-  uint32_t g1 = f.Part(g, 3 * row, plan::F32, {2, kColumns});
-  uint32_t w0 = f.Part(wn, 0, plan::F32, {3, kColumns});
-  uint32_t w1 = f.Part(wn, 3 * row, plan::F32, {2, kColumns});
-  // Instructions 0 loss, 1 copy, 2 gradient, 3..5 pushes, 6..8 pulls.
-  std::vector<FunctionBuilder::Wait> after = {{6, 1}, {7, 1}, {0, 1}};
-  if (options.shared_loss) after.push_back({9, 1});
-  f.Run("sum", {n, wc}, {loss}, after);
-  uint32_t copy = f.Copy(y, gb, {{5, 1}});
-  uint32_t grad = f.Run("add", {n, wc, x}, {g}, {{3, 1}, {4, 1}, {6, 1}, {7, 1}});
-  uint32_t p0 = f.Push("w.block0", 0, 0, g0, {{grad}});
-  uint32_t p1 = f.Push("w.block1", 1, 0, g1, {{grad}});
-  uint32_t p2 = f.Push("b", 1, 1, gb, {{copy}});
-  f.Pull("w.block0.new", 0, 0, w0, {{p0}, {0, 1}, {grad, 1}, {6, 1}});
-  f.Pull("w.block1.new", 1, 0, w1, {{p1}, {0, 1}, {grad, 1}, {7, 1}});
-  f.Pull("b.new", 1, 1, bn, {{p2}, {8, 1}});
-  if (options.shared_loss) {
-    uint32_t p3 = f.Push("loss", 1, 2, loss, {{0}, {10, 1}});
-    f.Pull("loss.mean", 1, 2, mean_loss, {{p3}, {10, 1}});
+  if (options.fused) {
+    uint32_t loss = f.Arena(plan::F32, {});
+    f.Output("loss", loss);
+    AddFusedMessages(&f, n, wc, wn, bn, x, y, loss);
+  } else {
+    uint32_t g = f.Arena(plan::F32, {kRows, kColumns});
+    uint32_t gb =
+        options.lists != 0 ? f.Arena(plan::I32, {1, words}) : f.Arena(plan::F32, {kBias});
+    uint32_t loss = f.Arena(plan::F32, {});
+    uint32_t mean_loss = options.shared_loss ? f.Arena(plan::F32, {}) : loss;
+    f.Output("loss", mean_loss);
+    const int64_t row = kColumns * 4;
+    uint32_t g0 = f.Part(g, 0, plan::F32, {3, kColumns});
+    uint32_t g1 = f.Part(g, 3 * row, plan::F32, {2, kColumns});
+    uint32_t w0 = f.Part(wn, 0, plan::F32, {3, kColumns});
+    uint32_t w1 = f.Part(wn, 3 * row, plan::F32, {2, kColumns});
+    // Instructions 0 loss, 1 copy, 2 gradient, 3..5 pushes, 6..8 pulls.
+    std::vector<FunctionBuilder::Wait> after = {{6, 1}, {7, 1}, {0, 1}};
+    if (options.shared_loss) after.push_back({9, 1});
+    f.Run("sum", {n, wc}, {loss}, after);
+    uint32_t copy = f.Copy(y, gb, {{5, 1}});
+    uint32_t grad = f.Run("add", {n, wc, x}, {g}, {{3, 1}, {4, 1}, {6, 1}, {7, 1}});
+    uint32_t p0 = f.Push("w.block0", 0, 0, g0, {{grad}});
+    uint32_t p1 = f.Push("w.block1", 1, 0, g1, {{grad}});
+    uint32_t p2 = f.Push("b", 1, 1, gb, {{copy}});
+    f.Pull("w.block0.new", 0, 0, w0, {{p0}, {0, 1}, {grad, 1}, {6, 1}});
+    f.Pull("w.block1.new", 1, 0, w1, {{p1}, {0, 1}, {grad, 1}, {7, 1}});
+    f.Pull("b.new", 1, 1, bn, {{p2}, {8, 1}});
+    if (options.shared_loss) {
+      uint32_t p3 = f.Push("loss", 1, 2, loss, {{0}, {10, 1}});
+      f.Pull("loss.mean", 1, 2, mean_loss, {{p3}, {10, 1}});
+    }
   }
   f.proto()->set_global_batch(uint64_t(options.trainers));
 
@@ -109,14 +141,23 @@ PlanBuilder ServerPlan(const ServerPlanOptions &options) {
     uint32_t bias_gradient = 0;
     {
       plan::ServerBlock *block = server->add_blocks();
-      block->set_key("w.block" + suffix);
-      block->set_pull_key("w.block" + suffix + ".new");
+      const bool fused = options.fused && k == 1;
+      block->set_key("w.block" + suffix + (fused ? "+1" : ""));
+      block->set_pull_key(block->key() + ".new");
       block->set_function(update);
       block->set_slot(part);
       std::vector<int64_t> shape = {rows, kColumns};
       // Not in the order of the blocks.
       if (options.together && k == 1) bias_gradient = u.Batch("b", plan::F32, {kBias});
-      uint32_t gradient = u.Batch(block->key(), plan::F32, shape);
+      uint32_t gradient = 0;
+      if (fused) {
+        const uint32_t all =
+            u.Batch(block->key(), plan::F32, {rows * kColumns + kBias});
+        gradient = u.Part(all, 0, plan::F32, shape);
+        bias_gradient = u.Part(all, uint64_t(rows) * kColumns * 4, plan::F32, {kBias});
+      } else {
+        gradient = u.Batch(block->key(), plan::F32, shape);
+      }
       u.Run("momentum",
             {u.Slot(false, size, plan::I32, {}), gradient,
              u.Slot(false, part, plan::F32, shape), u.Slot(false, m, plan::F32, shape),
@@ -126,6 +167,19 @@ PlanBuilder ServerPlan(const ServerPlanOptions &options) {
     if (k == 0) continue;
     uint32_t bias = slot(plan.Slot("b", plan::F32, {kBias}));
     uint32_t nb = slot(plan.Slot("n.b", plan::I32, {}, false));
+    auto descend = [&] {
+      u.Run("descend",
+            {u.Slot(false, nb, plan::I32, {}), bias_gradient,
+             u.Slot(false, bias, plan::F32, {kBias})},
+            {u.Slot(true, bias, plan::F32, {kBias})});
+    };
+    if (options.fused) {
+      server->mutable_blocks(0)->add_more_slots(bias);
+      proto.set_required_features(proto.required_features() |
+                                  uint64_t{1} << plan::FEATURE_FUSED_BLOCKS);
+      descend();
+      continue;
+    }
     plan::ServerBlock *block = server->add_blocks();
     block->set_key("b");
     block->set_pull_key("b.new");
@@ -142,10 +196,7 @@ PlanBuilder ServerPlan(const ServerPlanOptions &options) {
       bias_gradient = u.Batch("b", plan::F32, {kBias});
     }
     block->set_function(update);
-    u.Run("descend",
-          {u.Slot(false, nb, plan::I32, {}), bias_gradient,
-           u.Slot(false, bias, plan::F32, {kBias})},
-          {u.Slot(true, bias, plan::F32, {kBias})});
+    descend();
     if (!options.shared_loss) continue;
     uint32_t mean = slot(plan.Slot("#loss.mean", plan::F32, {}, false));
     proto.mutable_slots(int(mean))->set_internal(true);

@@ -24,6 +24,7 @@ struct ServerPlanOptions {
   bool together = false;     // one function updates both blocks of server 1
   bool shared_loss = false;  // server 1 has the mean of the trainers' losses
   uint32_t lists = 0;        // trainers push so many elements of the gradient of b, as y
+  bool fused = false;        // what server 1 has shares messages; none of the above
 };
 
 // Parameters "w" f32[5,4], rows 0..2 of which are on server 0 and the others on
@@ -32,7 +33,8 @@ struct ServerPlanOptions {
 // The servers keep the momentum of w ("w.momentum") and a "count" of steps, from
 // which a schedule makes the rate: m' = m / 2 + g, w' = w - m' / (2 + count).
 // b has no momentum: b' = b - g / 4. With `shared_loss`, block 2 of server 1 is
-// "loss", and the metric of every trainer its mean. Sizes are state: "n.w", "n.3", "n.2", "n.b".
+// "loss", and the metric of every trainer its mean. With `fused`, block 0 of server 1 is
+// "w.block1+1", of its rows of w and b behind them. Sizes are state: "n.w", "n.3", "n.2", "n.b".
 PlanBuilder ServerPlan(const ServerPlanOptions &options);
 
 }  // namespace commsched::testing

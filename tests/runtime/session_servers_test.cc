@@ -7,6 +7,7 @@
 
 #include <cstring>
 #include <thread>
+#include <tuple>
 
 #include "runtime/session/checkpoint.h"
 #include "runtime/session/session.h"
@@ -114,12 +115,16 @@ struct Reference {
   }
 };
 
-class SessionServersTest : public ::testing::TestWithParam<int> {};
+// Trainers, and whether what server 1 has shares messages.
+class SessionServersTest : public ::testing::TestWithParam<std::tuple<int, bool>> {};
+class FusedServersTest : public ::testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(Fused, FusedServersTest, ::testing::Bool());
 
 TEST_P(SessionServersTest, SynchronousTrainingIsExact) {
-  const int trainers = GetParam();
+  const auto [trainers, fused] = GetParam();
   // The mean of one or two equal losses is the loss to the last bit.
-  auto session = Open({.trainers = trainers, .shared_loss = trainers <= 2});
+  auto session =
+      Open({.trainers = trainers, .shared_loss = trainers <= 2 && !fused, .fused = fused});
   ASSERT_NE(session, nullptr);
   Start(session.get());
   Reference reference;
@@ -149,15 +154,16 @@ TEST_P(SessionServersTest, SynchronousTrainingIsExact) {
   EXPECT_TRUE(session->Finish().ok());
 }
 
-INSTANTIATE_TEST_SUITE_P(Trainers, SessionServersTest, ::testing::Values(1, 2, 3, 5));
+INSTANTIATE_TEST_SUITE_P(Trainers, SessionServersTest,
+                         ::testing::Combine(::testing::Values(1, 2, 3, 5), ::testing::Bool()));
 
-TEST(SessionServersTest, CheckpointsHaveTheWholesAndResumeBitwise) {
+TEST_P(FusedServersTest, CheckpointsHaveTheWholesAndResumeBitwise) {
   testing::TemporaryFolder folder;
   const std::string path = folder / "c.safetensors";
   Reference reference;
   for (int step = 0; step < 11; ++step) reference.Step(step, 2);
   {
-    auto session = Open({});
+    auto session = Open({.fused = GetParam()});
     ASSERT_NE(session, nullptr);
     Start(session.get());
     for (int step = 0; step < 6; ++step) Step(session.get(), step);
@@ -173,7 +179,7 @@ TEST(SessionServersTest, CheckpointsHaveTheWholesAndResumeBitwise) {
   auto parameters = runtime::ReadTensorFile(folder / "p");
   ASSERT_TRUE(parameters.ok());
   EXPECT_EQ(parameters->tensors.size(), 2u);
-  auto session = Open({});
+  auto session = Open({.fused = GetParam()});
   auto step = LoadCheckpoint(session.get(), path);
   ASSERT_TRUE(step.ok()) << step.status();
   EXPECT_EQ(*step, 6u);
@@ -183,8 +189,8 @@ TEST(SessionServersTest, CheckpointsHaveTheWholesAndResumeBitwise) {
   EXPECT_EQ(Get(session.get(), "b"), reference.b);
 }
 
-TEST(SessionServersTest, ValuesCanBeSetBetweenSteps) {
-  auto session = Open({});
+TEST_P(FusedServersTest, ValuesCanBeSetBetweenSteps) {
+  auto session = Open({.fused = GetParam()});
   ASSERT_NE(session, nullptr);
   Start(session.get());
   for (int step = 0; step < 5; ++step) Step(session.get(), step);
@@ -196,6 +202,22 @@ TEST(SessionServersTest, ValuesCanBeSetBetweenSteps) {
     reference.Step(step, 2);
   }
   EXPECT_EQ(Get(session.get(), "w"), reference.w);
+}
+
+TEST(SessionServersTest, TrainersGetWhatServersHaveOfSharedMessages) {
+  auto session = Open({.fused = true});
+  ASSERT_NE(session, nullptr);
+  Start(session.get());
+  Reference reference;
+  Step(session.get(), 0);
+  reference.Step(0, 2);
+  ASSERT_TRUE(session->Finish().ok());
+  ASSERT_TRUE(session->FinalValues().ok());
+  Floats w(kWeights), b(kBias);
+  ASSERT_TRUE(session->executor(1).GetSlot(0, MutableBytesOf(w)).ok());
+  ASSERT_TRUE(session->executor(1).GetSlot(1, MutableBytesOf(b)).ok());
+  EXPECT_EQ(w, reference.w);
+  EXPECT_EQ(b, reference.b);
 }
 
 TEST(SessionServersTest, TrainerWithOneBatchLess) {
@@ -247,9 +269,11 @@ TEST(SessionServersTest, TrainerThatGivesUpEndsTheOthersWithItsReason) {
                     HasSubstr("out of patience")));
 }
 
-TEST(SessionServersTest, AsynchronousTrainersLoseNothing) {
+TEST_P(FusedServersTest, AsynchronousTrainersLoseNothing) {
   constexpr int kTrainers = 3, kSteps = 20;
-  auto session = Open({.trainers = kTrainers, .mode = plan::ParameterServers::ASYNC});
+  auto session = Open({.trainers = kTrainers,
+                       .mode = plan::ParameterServers::ASYNC,
+                       .fused = GetParam()});
   ASSERT_NE(session, nullptr);
   Start(session.get());
   // Each at its own speed, one with fewer steps. Whole numbers, so that the order
@@ -274,9 +298,9 @@ TEST(SessionServersTest, AsynchronousTrainersLoseNothing) {
   EXPECT_EQ(Get(session.get(), "b"), expected);
 }
 
-TEST(SessionServersTest, HalfAsynchronousTrainersSendMeans) {
+TEST_P(FusedServersTest, HalfAsynchronousTrainersSendMeans) {
   auto session = Open(
-      {.trainers = 1, .mode = plan::ParameterServers::HALF_ASYNC, .merge = 3});
+      {.trainers = 1, .mode = plan::ParameterServers::HALF_ASYNC, .merge = 3, .fused = GetParam()});
   ASSERT_NE(session, nullptr);
   Start(session.get());
   Reference reference;

@@ -2,12 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 // What a server runs when several messages are there, and what it only combines.
-// RUN: cs-opt --schedule-comm --expand-collectives --verify-distributed %s -o %t.mlir
+// RUN: cs-opt --schedule-comm=fuse-blocks=false --expand-collectives --verify-distributed %s -o %t.mlir
 // RUN: cs-translate --mlir-to-plan --plan-summary %t.mlir -o %t.plan 2>&1 | FileCheck %s --check-prefix=SUMMARY
 // RUN: cs-translate --plan-to-text %t.plan | FileCheck %s
+// RUN: cs-opt --schedule-comm --expand-collectives --verify-distributed %s -o %t.fused.mlir
+// RUN: cs-translate --mlir-to-plan --plan-summary %t.fused.mlir -o %t.fused.plan 2>&1 | FileCheck %s --check-prefix=FUSED
 
 // SUMMARY: server.0 block metric.e: 4 bytes, handed back as they are combined
 // SUMMARY: server.0 block d: 16 bytes of d, rows 0 to 3
+// FUSED: server.0 block c+1: 32 bytes of c, rows 0 to 3; of d, rows 0 to 3
+// FUSED: server.0 block b: 16 bytes of b, rows 0 to 3
 
 cs.cluster @lab nodes = 2 devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>
     intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>

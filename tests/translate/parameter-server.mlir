@@ -3,10 +3,10 @@
 
 // The roles of a plan, and where a concat has to copy. test_parameter_server.py
 // looks at the rest, and runs it.
-// RUN: cs-opt --schedule-comm --expand-collectives --verify-distributed %S/Inputs/parameter-server.mlir -o %t.mlir
+// RUN: cs-opt --schedule-comm=fuse-blocks=false --expand-collectives --verify-distributed %S/Inputs/parameter-server.mlir -o %t.mlir
 // RUN: cs-translate --mlir-to-plan --plan-summary %t.mlir -o %t.plan 2>&1 | FileCheck %s --check-prefix=SUMMARY
 // RUN: cs-translate --mlir-to-plan %t.mlir -o %t.again && cmp %t.plan %t.again
-// RUN: cs-opt --schedule-comm --expand-collectives --verify-distributed %s -o %t.copies.mlir
+// RUN: cs-opt --schedule-comm=fuse-blocks=false --expand-collectives --verify-distributed %s -o %t.copies.mlir
 // RUN: cs-translate --mlir-to-plan %t.copies.mlir -o %t.copies.plan
 // RUN: cs-translate --plan-to-text %t.copies.plan | FileCheck %s
 

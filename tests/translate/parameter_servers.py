@@ -51,7 +51,9 @@ class Server(Machine):
         if self.applied[block] < version:
             return None
         assert self.applied[block] == version
-        return self.slots[self.plan.slots[self.description.blocks[block].slot].name]
+        which = self.description.blocks[block]
+        values = [self.slots[self.plan.slots[slot].name] for slot in (which.slot, *which.more_slots)]
+        return values[0] if len(values) == 1 else np.concatenate([value.ravel() for value in values])
 
 
 def train_step(trainers, servers, batches, step):

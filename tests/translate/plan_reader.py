@@ -44,7 +44,8 @@ SCHEMA = {
     "Message": {1: ("key", "t"), 2: ("server", "u"), 3: ("block", "u"), 4: ("buffer", "u")},
     "ParameterServers": {1: ("mode", "u"), 2: ("merge", "u"), 3: ("mean", "u"), 4: ("servers", "m:Server*")},
     "Server": {1: ("role", "u"), 2: ("blocks", "m:ServerBlock*"), 3: ("has_schedule", "u"), 4: ("schedule", "u")},
-    "ServerBlock": {1: ("key", "t"), 2: ("pull_key", "t"), 3: ("function", "u"), 4: ("slot", "u")},
+    "ServerBlock": {1: ("key", "t"), 2: ("pull_key", "t"), 3: ("function", "u"), 4: ("slot", "u"),
+                    8: ("more_slots", "u*")},
     "Run": {1: ("object", "u"), 2: ("symbol", "t"), 3: ("inputs", "u*"), 4: ("outputs", "u*")},
     "CopyBuffer": {1: ("source", "u"), 2: ("target", "u")},
     "Delay": {1: ("nanoseconds", "u"), 2: ("inputs", "u*"), 3: ("outputs", "u*")},
@@ -282,7 +283,7 @@ class Machine:
                 pointers = (ctypes.c_void_p * max(1, len(used)))(*[values[i].ctypes.data for i in used])
                 getattr(self.library, instruction.run.symbol)(ctypes.byref(context), pointers)
             elif instruction.copy:
-                values[instruction.copy.target][...] = values[instruction.copy.source]
+                values[instruction.copy.target].reshape(-1)[...] = values[instruction.copy.source].reshape(-1)
             elif instruction.communicate and instruction.communicate.has_input:
                 values[instruction.communicate.buffer][...] = values[instruction.communicate.input]
             elif instruction.push:

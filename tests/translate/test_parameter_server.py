@@ -17,7 +17,7 @@ LEVEL1 = (pathlib.Path(__file__).parent / "Inputs" / "parameter-server.mlir").re
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
     level2 = subprocess.run(
-        [tool("cs-opt"), "--schedule-comm", "--expand-collectives", "--verify-distributed"],
+        [tool("cs-opt"), "--schedule-comm=fuse-blocks=false", "--expand-collectives", "--verify-distributed"],
         input=LEVEL1, capture_output=True, text=True, check=True).stdout
     return translate(level2, str(tmp_path_factory.mktemp("plan")))
 

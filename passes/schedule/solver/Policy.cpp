@@ -11,7 +11,6 @@
 
 namespace commsched::schedule {
 
-static constexpr std::string_view kSolver = "solver";
 static constexpr std::string_view kFixedBuckets = "fixed-buckets";
 
 /// For a schedule that is better with other costs.

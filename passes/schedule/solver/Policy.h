@@ -12,6 +12,8 @@
 
 namespace commsched::schedule {
 
+inline constexpr std::string_view kSolver = "solver";
+
 /// "solver, fifo, ...": the solver, then the baselines.
 std::string listPolicies();
 

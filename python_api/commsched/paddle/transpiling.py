@@ -91,6 +91,8 @@ def _strategy(strategy: Any, pservers: Any, options: Mapping[str, Any]) -> Any:
     for name in ("slice_var_up", "sync_mode"):
         if options[name] is not None and not isinstance(options[name], bool):
             raise FrontEndError(f"{name} must be True or False, got: {options[name]!r}")
+    if options["slice_var_up"] is False and options["min_block_size"] is not None:
+        raise FrontEndError("min_block_size must go with slice_var_up=True, got: slice_var_up=False")
     method = getattr(options["split_method"], "__name__", options["split_method"])  # Paddle has classes of these names
     if method is not None and method not in _METHODS:
         raise FrontEndError(f"split_method must be one of {', '.join(_METHODS)}, got: {method!r}")

@@ -11,6 +11,8 @@
 // RUN: not cs-opt --insert-dist-comm="mode=parameter-server sync-mode=half-async merge=0" %s 2>&1 | FileCheck %s --check-prefix=MERGE
 // RUN: not cs-opt --insert-dist-comm="mode=parameter-server merge=2" %s 2>&1 | FileCheck %s --check-prefix=ONE
 // RUN: not cs-opt --insert-dist-comm="mode=parameter-server placement=random" %s 2>&1 | FileCheck %s --check-prefix=PLACEMENT
+// RUN: not cs-opt --insert-dist-comm=servers=2 %s 2>&1 | FileCheck %s --check-prefix=NOSERVERS
+// RUN: not cs-opt --insert-dist-comm="mode=parameter-server slice=false min-block-elements=1" %s 2>&1 | FileCheck %s --check-prefix=SLICE
 // MODE: error: insert-dist-comm: mode must be all-reduce or parameter-server, got: gossip
 // REDUCTION: error: insert-dist-comm: reduction must be mean or sum, got: max
 // SERVERS: error: insert-dist-comm: servers must be 1 to 4096, got: 0
@@ -21,4 +23,6 @@
 // MERGE: error: insert-dist-comm: merge must be positive, got: 0
 // ONE: error: insert-dist-comm: merge must be 1 but with sync-mode=half-async, got: 2
 // PLACEMENT: error: insert-dist-comm: placement must be balanced, round-robin or hash, got: random
+// NOSERVERS: error: insert-dist-comm: options of parameter servers must go with mode=parameter-server, got: all-reduce
+// SLICE: error: insert-dist-comm: min-block-elements and max-block-elements must go with slice=true
 module {}

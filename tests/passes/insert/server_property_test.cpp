@@ -5,7 +5,7 @@
 // servers of level 1 are run for a few steps, and must have what level 0 has in
 // which every gradient is the mean over the trainers. The arithmetic is the
 // same, in the same order, so the values are equal to the last bit. So they are when
-// blocks are cut into parts for the wire, as --schedule-comm does.
+// blocks are cut into parts for the wire and share messages, as --schedule-comm does.
 
 #include <algorithm>
 #include <map>
@@ -20,6 +20,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "passes/Passes.h"
 #include "passes/schedule/CutBlocks.h"
+#include "passes/schedule/FuseBlocks.h"
 #include "tests/cases.h"
 #include "tests/passes/insert/RandomUpdates.h"
 #include "tests/passes/insert/Steps.h"
@@ -88,6 +89,24 @@ void runWorkers(func::FuncOp func, Workers &workers, Exchange exchange) {
       }
     }
   }
+}
+
+/// Elements of tensors, one piece behind the other.
+bool movePieces(Operation &op, Workers &workers) {
+  if (!isa<cs::PackOp, cs::UnpackOp>(op))
+    return false;
+  ArrayRef<int64_t> bounds = op.getAttrOfType<DenseI64ArrayAttr>("bounds");
+  for (Environment &worker : workers) {
+    Tensor all = Tensor::zeros(shapeOf(op.getResult(0).getType()));
+    auto to = all.elements.begin();
+    for (auto [i, piece] : llvm::enumerate(op.getOperands())) {
+      const std::vector<double> &from = worker.get(piece).elements;
+      to = std::copy(from.begin() + bounds[2 * i], from.begin() + bounds[2 * i + 1], to);
+    }
+    EXPECT_EQ(to, all.elements.end());
+    worker.set(op.getResult(0), all);
+  }
+  return true;
 }
 
 /// Gives every worker the mean.
@@ -196,7 +215,7 @@ void Cluster::runServer(func::FuncOp func, std::vector<Tensor> &slots) {
     } else if (auto publish = dyn_cast<cs::PublishOp>(op)) {
       published[publish.getKey().str()] = self[0].get(publish.getValue());
     } else {
-      return false;
+      return movePieces(op, self);
     }
     return true;
   });
@@ -257,7 +276,7 @@ bool Cluster::exchange(Operation &op, Workers &workers) {
   } else {
     // Trainers do not talk to each other.
     EXPECT_FALSE((isa<cs::AllReduceOp, cs::ReduceOp>(op)));
-    return false;
+    return movePieces(op, workers);
   }
   return true;
 }
@@ -298,7 +317,7 @@ unsigned cutSome(func::FuncOp step, unsigned seed) {
   ServerBlocks blocks(communications);
   std::vector<CutBlock> cuts;
   for (const std::unique_ptr<ServerBlock> &block : blocks.all()) {
-    if (random() % 4 == 0)
+    if (random() % 4 == 0 || !block->divisible)
       continue;
     CutBlock &cut = cuts.emplace_back();
     cut.block = block.get();
@@ -312,12 +331,40 @@ unsigned cutSome(func::FuncOp step, unsigned seed) {
   return static_cast<unsigned>(cuts.size());
 }
 
+/// Puts some of the blocks, or parts of them, into messages together, in any order. How
+/// many messages.
+unsigned fuseSome(func::FuncOp step, unsigned seed) {
+  std::mt19937 random(seed);
+  StepCommunications communications(step);
+  EXPECT_TRUE(succeeded(communications.analyze()));
+  ServerBlocks blocks(communications);
+  std::vector<const ServerBlock *> order;
+  for (const std::unique_ptr<ServerBlock> &block : blocks.all())
+    order.push_back(block.get());
+  std::shuffle(order.begin(), order.end(), random);
+  std::vector<FusedBlocks> all;
+  for (const ServerBlock *block : order) {
+    auto shares = [&](const FusedBlocks &fused) {
+      return fused.blocks.front()->sharesMessagesWith(*block);
+    };
+    auto known = llvm::find_if(all, shares);
+    if (known == all.end() || random() % 4 == 0)
+      all.insert(all.begin(), {"fused" + std::to_string(all.size()), {block}});
+    else
+      known->blocks.push_back(block);
+  }
+  llvm::erase_if(all, [](const FusedBlocks &fused) { return fused.blocks.size() == 1; });
+  fuseBlocks(all);
+  return static_cast<unsigned>(all.size());
+}
+
 TEST(ServerProperty, TrainersAndServersTogetherDoWhatOneDeviceDoes) {
   DialectRegistry registry;
   registerDialects(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   context.loadAllAvailableDialects();
-  unsigned transformed = 0, sliced = 0, joined = 0, scheduled = 0, cut = 0, inParts = 0;
+  unsigned transformed = 0, sliced = 0, joined = 0, scheduled = 0, cut = 0, inParts = 0,
+           together = 0;
   commsched::Cases cases = commsched::casesOf(1500);
   for (unsigned seed = cases.first; seed < cases.end; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
@@ -359,10 +406,13 @@ TEST(ServerProperty, TrainersAndServersTogetherDoWhatOneDeviceDoes) {
         joined += collected > 1;
       }
     });
-    if (seed % 3 != 0)
-      for (auto func : module->getOps<func::FuncOp>())
-        if (func->hasAttr("cs.step"))
+    for (auto func : module->getOps<func::FuncOp>())
+      if (func->hasAttr("cs.step")) {
+        if (seed % 3 != 0)
           inParts += cutSome(func, seed);
+        if (seed % 4 != 0)
+          together += fuseSome(func, seed);
+      }
     ASSERT_TRUE(succeeded(verify(*module))) << errors << "\n"
                                             << text;
     Outcome found = Cluster(*module, inputs).run();
@@ -383,6 +433,7 @@ TEST(ServerProperty, TrainersAndServersTogetherDoWhatOneDeviceDoes) {
   EXPECT_GT(scheduled, cases.count() / 5);
   EXPECT_GT(cut, cases.count() / 30);
   EXPECT_GT(inParts, cases.count() / 3);
+  EXPECT_GT(together, cases.count() / 3);
 }
 
 } // namespace

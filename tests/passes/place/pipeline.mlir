@@ -12,6 +12,10 @@
 // RUN: not cs-opt --cs-all-reduce-pipeline=copies=late %s 2>&1 | FileCheck %s --check-prefix=LATE
 // One node: nobody communicates, and the owner hands the new value out.
 // RUN: sed 's/nodes = 2/nodes = 1/;s/global_batch = 24/global_batch = 12/' %s | cs-opt --cs-all-reduce-pipeline=copies=overlap | FileCheck %s --check-prefix=ONE
+// RUN: not cs-opt --cs-all-reduce-pipeline="staging-bytes=64" %s 2>&1 | FileCheck %s --check-prefix=STAGING
+// RUN: not cs-opt --cs-all-reduce-pipeline="copies=in-line staging-bytes=64" %s 2>&1 | FileCheck %s --check-prefix=INLINE
+// STAGING: staging-bytes must go with mode=overlap, got: devices
+// INLINE: staging-bytes must go with mode=overlap, got: in-line
 
 cs.cluster @node nodes = 2 devices = 2 device = <kind = cuda, gflops = 40, gb_per_s = 20>
     intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>

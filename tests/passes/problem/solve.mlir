@@ -5,11 +5,13 @@
 // RUN: cs-opt --solve-problem=policy=fifo %s | cs-opt --solve-problem=policy=p3 | cs-opt --solve-problem=policy=fifo | FileCheck %s --check-prefix=BOTH
 // RUN: cs-opt --solve-problem="policy=fifo" --remarks-filter=".*" --remark-policy=all --remark-format=emitRemark %s 2>&1 | FileCheck %s --check-prefix=REMARK
 // RUN: not cs-opt --solve-problem=policy=best %s 2>&1 | FileCheck %s --check-prefix=POLICY
+// RUN: not cs-opt --solve-problem="policy=fifo effort=1" %s 2>&1 | FileCheck %s --check-prefix=SEARCH
 // RUN: not cs-opt --solve-problem=effort=-1 %s 2>&1 | FileCheck %s --check-prefix=EFFORT
 
 // POLICY: policy must be solver, fifo, wfbp, fixed-buckets, p3, {{.*}}, latency-hiding, got: best
 // RUN: not cs-opt --solve-problem=first-bucket-bytes=5 %s 2>&1 | FileCheck %s --check-prefix=BUCKETS
 // BUCKETS: error: solve-problem: bucket-bytes and first-bucket-bytes must go with the policy fixed-buckets, got: solver
+// SEARCH: effort must go with the policy solver, got: fifo
 // EFFORT: effort must not be negative, got: -1
 
 // REMARK: remark: {{.*}}fifo: period 10 ns, bound 8 ns ({{.*}}), for any order 8 ns ({{.*}})

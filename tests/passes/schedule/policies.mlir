@@ -20,6 +20,13 @@
 // RUN: %cs-opt --schedule-comm=policy=p3 %s | FileCheck %s --check-prefix=P3
 // RUN: %cs-opt --schedule-comm=policy=dear %s | FileCheck %s --check-prefix=DEAR
 // RUN: %cs-opt --schedule-comm=policy=wfbp %s | FileCheck %s --check-prefix=WFBP
+// RUN: not cs-opt --schedule-comm=effort=-1 %s 2>&1 | FileCheck %s --check-prefix=NEGATIVE
+// RUN: not cs-opt --schedule-comm="policy=p3 effort=1" %s 2>&1 | FileCheck %s --check-prefix=SEARCH
+// RUN: not cs-opt --schedule-comm="policy=p3 reorder=true" %s 2>&1 | FileCheck %s --check-prefix=SEARCH
+// RUN: not cs-opt --schedule-comm=memory-limit=1 %s 2>&1 | FileCheck %s --check-prefix=MEMORY
+// RUN: not cs-opt --schedule-comm="policy=priority message-bytes=1" %s 2>&1 | FileCheck %s --check-prefix=CUTS
+// RUN: not cs-opt --schedule-comm="policy=priority parts=true" %s 2>&1 | FileCheck %s --check-prefix=CUTS
+// RUN: not cs-opt --schedule-comm=cut-as=fifo %s 2>&1 | FileCheck %s --check-prefix=BLOCKS
 // RUN: not cs-opt --schedule-comm=policy=best %s 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 // RUN: %cs-opt --schedule-comm --expand-collectives --verify-distributed %s -o /dev/null
 // RUN: %cs-opt --schedule-comm=policy=p3 --expand-collectives --verify-distributed %s -o /dev/null
@@ -61,6 +68,11 @@ cs.cluster @lab nodes = 2 devices = 1 device = <kind = cpu, gflops = 40, gb_per_
 
 // LIMIT: Remark=""step": priorities only: the step has more than 5 ops"
 // LIMIT: Remark=""c": priority 2: first needed by "forward.c"
+// NEGATIVE: effort must not be negative, got: -1
+// SEARCH: effort and reorder must go with the policy solver, got: p3
+// MEMORY: memory-limit must go with reorder
+// CUTS: message-bytes and parts must go with a policy that cuts or fuses, got: priority
+// BLOCKS: cut-as must go with parameter servers
 // UNKNOWN: error: schedule-comm: policy must be priority, solver, fifo, {{.*}}latency-hiding, got: best
 
 // A message of each tensor, and no order but that in which they are made.

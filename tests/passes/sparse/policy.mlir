@@ -17,6 +17,10 @@
 // RUN: not cs-opt --lower-sparse-comm="momentum=0.5 feedback=false" %s 2>&1 | FileCheck %s --check-prefix=FEEDBACK
 // RUN: not cs-opt --lower-sparse-comm=second-moment=1 %s 2>&1 | FileCheck %s --check-prefix=SQUARES
 // RUN: not cs-opt --lower-sparse-comm="second-moment=0.5 epsilon=0" %s 2>&1 | FileCheck %s --check-prefix=EPSILON
+// RUN: not cs-opt --lower-sparse-comm=mask=false %s 2>&1 | FileCheck %s --check-prefix=MASK
+// RUN: not cs-opt --lower-sparse-comm=epsilon=1.0 %s 2>&1 | FileCheck %s --check-prefix=ALONE
+// RUN: not cs-opt --lower-sparse-comm="squares=own momentum=0.5" %s 2>&1 | FileCheck %s --check-prefix=BOTH
+// RUN: not cs-opt --insert-dist-comm --lower-sparse-comm="rules=.*=0.5,embb=0.25" %s 2>&1 | FileCheck %s --check-prefix=UNUSED
 // RUN: not cs-opt --lower-sparse-comm=clip=-1 %s 2>&1 | FileCheck %s --check-prefix=CLIP
 // RUN: cs-opt --insert-dist-comm --lower-sparse-comm="density=0.25 min-elements=1 feedback=false method=allgather" %s | FileCheck %s --check-prefix=LOST
 // RUN: cs-opt --insert-dist-comm=mode=parameter-server %s | FileCheck %s --check-prefix=SERVERS
@@ -26,6 +30,10 @@
 // FEEDBACK: momentum must go with feedback
 // SQUARES: second-moment must be at least 0 and below 1, got: 1.0
 // EPSILON: epsilon must be above 0, got: 0.0
+// MASK: mask=false must go with momentum
+// ALONE: epsilon must go with second-moment
+// BOTH: squares must go with momentum and second-moment, got: own
+// UNUSED: rules must match a parameter each, got: embb=0.25
 // CLIP: clip must not be negative, got: -1.0
 // LOST-NOT: cs.per_rank
 // LOST: cs.top_k "exact" %{{[a-z0-9]*}} : (tensor<16xf32>)
