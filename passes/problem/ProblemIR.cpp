@@ -182,7 +182,7 @@ cs::ProblemOp commsched::writeProblem(OpBuilder &builder, Location location,
         builder.getI64IntegerAttr(link.bytesPerSecond));
     if (link.creditUntilSent)
       linkOp->setAttr(kCreditUntilSent, builder.getUnitAttr());
-    if (link.packetBytes) {
+    if (link.packetBytes || link.aheadBytes) {
       linkOp->setAttr(kPacketBytes, builder.getI64IntegerAttr(link.packetBytes));
       linkOp->setAttr(kAheadBytes, builder.getI64IntegerAttr(link.aheadBytes));
     }
