@@ -132,9 +132,10 @@ Mode modeOf(uint64_t seed) {
   std::string options;
   auto add = [&](const std::string &option) { options += (options.empty() ? "" : " ") + option; };
   add("reduction=" + std::string(mode.sum ? "sum" : "mean"));
+  std::string policy;
   if (!rng.oneIn(3)) {
-    std::string policy = rng.pick({"solver", "priority", "fifo", "wfbp", "fixed-buckets", "p3", "bytescheduler",
-                                   "mg-wfbp", "pace", "dear", "tictac", "latency-hiding"});
+    policy = rng.pick({"solver", "priority", "fifo", "wfbp", "fixed-buckets", "p3", "bytescheduler",
+                       "mg-wfbp", "pace", "dear", "tictac", "latency-hiding"});
     add("schedule=" + policy);
     if (policy == "fixed-buckets" && rng.oneIn(2)) // those that it has by itself are larger than any program here
       add("bucket-bytes=" + std::to_string(rng.pick({1, 64, 1024})) + " first-bucket-bytes=" + std::to_string(rng.pick({1, 256})));
@@ -183,7 +184,7 @@ Mode modeOf(uint64_t seed) {
       mode.intraMbitPerSecond = 1;
     if (mode.devices > 1 && rng.oneIn(6))
       add("hierarchical=false");
-    if (rng.oneIn(3))
+    if (policy != "priority" && rng.oneIn(3))
       add("parts=true");
     mode.pipeline = "cs-all-reduce-pipeline{" + options + "}";
   }
