@@ -9,6 +9,13 @@ from _mutants import Fault
 
 PLAN = "passes/plan/"
 
+LISTS, UPDATES = "ops/sparse/list_message.cc", "runtime/servers/parameter_server_updates.cc"
+SERVER_LISTS = ("nodes=3 devices=1 link=1000:50000 intra=80000 reduction=mean pipeline=cs-parameter-server-pipeline"
+                "{reduction=mean servers=2 min-block-elements=4 density=0.25 min-elements=1 sparse-method=auto}")
+SERVER_CODES = SERVER_LISTS.replace("sparse-method=auto", "sparse-method=auto values=int8")
+PARTS = ("nodes=3 devices=1 link=1000:50000 intra=80000 reduction=mean pipeline=cs-all-reduce-pipeline"
+         "{reduction=mean schedule=pace algorithm=ring parts=true}")
+
 FAULTS = [
     # Fusion.
     Fault("a producer that adds to its initial value is repeated", PLAN + "FuseFragment.cpp",
@@ -83,4 +90,20 @@ FAULTS = [
           "      offset += piece.end - piece.begin;\n", ""),
     Fault("a message has the first elements of a tensor of which it is a part", "passes/schedule/Starts.cpp",
           "    bounds.append({piece.begin, piece.end});\n", "    bounds.append({0, piece.end - piece.begin});\n"),
+    # Lists that trainers send to servers.
+    Fault("a list's indices begin one word too early", LISTS, "words - type.entries;", "words - type.entries - 1;", SERVER_LISTS),
+    Fault("the codes of a list are added without their scale", LISTS, "std::memcpy(&scale, aligned.data()", "scale = 1, std::memcpy(&scale, &scale);  (void)(aligned.data()",
+          SERVER_CODES),
+    Fault("a list is taken for the gradient where there is one trainer", UPDATES, "addition.last && !block->program->of_lists()) {",
+          "addition.last) {", SERVER_LISTS.replace("nodes=3", "nodes=1")),
+    Fault("the mean of lists is divided twice", UPDATES, "parts > 1 && !program.of_lists();", "parts > 1;", SERVER_LISTS),
+    Fault("lists are added to those of the step before", UPDATES, "    if (parts == 1 && bytes != 0) std::memset(sum, 0, bytes);\n", "",
+          SERVER_LISTS),
+    # Tensors of a message that are used one by one.
+    Fault("parts lie at the front of their message", "runtime/program/program.cc", "{part, begin + first, last - first}",
+          "{part, first, last - first}", PARTS),
+    Fault("a message in parts is cut as a whole", "runtime/loading/function_instructions.cc",
+          "EvaluatePhase(phase, type, rank_, *group, *peers, parts);", "EvaluatePhase(phase, type, rank_, *group, *peers, {});", PARTS),
+    Fault("what waits for a part waits for the first one", "runtime/loading/function_parts.cc",
+          "const PartWait wait{d.instruction(), d.part()};", "const PartWait wait{d.instruction(), 0};", PARTS),
 ]

@@ -9,6 +9,7 @@ SERVER, CUTS = "runtime/core/server.cc", "runtime/core/server_cuts.cc"
 EVENTS, HEAP = "runtime/simulator/event_queue.h", "runtime/base/heap.h"
 LINK, MATCHER, PACKETS = "runtime/core/link_queue.h", "runtime/core/matcher.h", "runtime/core/packet_queue.h"
 LINK_END, GREETING = "runtime/core/link_end.cc", "runtime/core/greeting.cc"
+PART_ENDS, PROGRAM = "runtime/program/part_ends.h", "runtime/program/program.cc"
 PLAN, STOP = "runtime/core/plan_change.cc", "runtime/core/stop_agreement.cc"
 SIMULATOR, ENGINE = "runtime/simulator/simulation_exchange.cc", "runtime/execute/progress_exchanges.cc"
 
@@ -32,6 +33,19 @@ FAULTS = [
           "count_ < kMost && program.is_step"),
     Fault("the time of the last dependence is forgotten", CALLS,
           "call->met[index] = std::max(call->met[index], now);", ""),
+    # Parts of messages that are released one by one.
+    Fault("a part is released in the place of its message's first", CALLS,
+          "uint8_t &released = call->released[c.first_part + number];", "uint8_t &released = call->released[c.first_part];"),
+    Fault("what waits for a part waits for all of the message, too", CALLS,
+          "uint32_t(instruction.waits_same.size() + instruction.part_waits_same.size());",
+          "uint32_t(instruction.waits_same.size() + 2 * instruction.part_waits_same.size());"),
+    Fault("a part is there when its last message begins", PART_ENDS, ": PartEnd<Bytes>{i, bytes, part};", ": PartEnd<Bytes>{i, 0, part};"),
+    Fault("a part is there with its first message", PART_ENDS,
+          "    for (const auto &[part, bytes] : landings[i].ends)\n",
+          "    for (const auto &[part, bytes] : landings[i].ends)\n      if (ends[part].round == 0 && ends[part].bytes == 0)\n"),
+    Fault("a slice has the bytes of its parts from their front", PROGRAM,
+          "own.push_back({segment.part, segment.begin + first - at, last - first});",
+          "own.push_back({segment.part, segment.begin, last - first});"),
     # An exchange.
     Fault("what comes may land on what is still to be sent", EXCHANGE,
           "return !driver.Lands(driver.RoundAt(recv_), driver.RoundAt(send_));", "return true;"),

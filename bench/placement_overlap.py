@@ -185,13 +185,11 @@ def await_line(path, text, process):
         time.sleep(0.02)
 
 
-def run(plan, steps, initial, rate, certificates, folder):
+def run(plan, steps, initial, rate, certificates, folder, congestion):
     """Trains for some steps in a network of its own. The trainer's figures, its
     trace, and the share of the processors' time that was used."""
     metrics, trace = folder / "metrics.json", plan.with_suffix(".trace.json")
     used, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-    # Keeps the queues of links short.
-    congestion = "bbr" if "bbr" in pathlib.Path(CONTROLS).read_text().split() else "cubic"
     with hosts.Network([rate] * (TRAINERS + SERVERS), congestion) as network:
         at = [f"{address}:{PORT}" for address in network.addresses]
         common = [tool("cs-run"), plan, *certificates.options, "--deadline", 60]
@@ -244,6 +242,7 @@ def main():
     parser.add_argument("--steps", type=int, help="of a run (default 4 of VGG-16, 10 of ResNet-50, 6 with --quick)")
     parser.add_argument("--models", help="with commas (default all)")
     parser.add_argument("--schedules", help="with commas (default all)")
+    parser.add_argument("--congestion", help="control of TCP in the hosts (default bbr, which keeps the queues of links short, or cubic without it)")
     parser.add_argument("--keep", type=pathlib.Path, help="folder for plans, traces and logs")
     options = parser.parse_args()
     data = pathlib.Path(os.environ.get("COMMSCHED_DATA", ""))
@@ -260,6 +259,7 @@ def main():
     # Ends as on an error, which removes the hosts.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     rate = hosts.bits_per_second(options.rate)
+    congestion = options.congestion or ("bbr" if "bbr" in pathlib.Path(CONTROLS).read_text().split() else "cubic")
     models = options.models.split(",") if options.models else ["resnet50"] if options.quick else list(MODELS)
     schedules = options.schedules.split(",") if options.schedules else list(SCHEDULES)
     result = {"vgg16_gain_percent": None, "resnet50_gain_percent": None}
@@ -278,7 +278,7 @@ def main():
             seconds = {}
             for schedule in schedules:
                 plan, bounds = model.compile(schedule)
-                each, late, share = measure(plan, steps, model.initial, rate, certificates, folder)
+                each, late, share = measure(plan, steps, model.initial, rate, certificates, folder, congestion)
                 seconds[schedule] = sum(each) / len(each)
                 print(f"  {schedule:11} {seconds[schedule]:7.3f} s a step ({min(each):.3f} to {max(each):.3f}); busiest "
                       f"device {bounds['compute']:.3f}, link {bounds['link']:.3f}, copy engine {bounds['copies']:.3f}; "

@@ -102,6 +102,13 @@ void ProblemLinkOp::getAsmResultNames(OpAsmSetValueNameFn setValueName) {
 LogicalResult ProblemLinkOp::verify() {
   if (auto rate = static_cast<int64_t>(getBytesPerSecond()); rate <= 0)
     return emitOpError() << "bytes per second must be positive, got: " << rate;
+  for (StringRef name : {"cs.packet_bytes", "cs.ahead_bytes"}) {
+    Attribute value = (*this)->getAttr(name);
+    auto bytes = dyn_cast_or_null<IntegerAttr>(value);
+    constexpr int64_t kMost = int64_t{1} << 20;
+    if (value && (!bytes || !bytes.getType().isInteger(64) || bytes.getInt() < 0 || bytes.getInt() > kMost))
+      return emitOpError() << name << " must be an i64 of 0 to " << kMost << ", got: " << value;
+  }
   return success();
 }
 

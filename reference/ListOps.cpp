@@ -173,21 +173,19 @@ static LogicalResult evaluatePackLists(OpContext &context) {
   return success();
 }
 
-static LogicalResult evaluateUnpackLists(OpContext &context) {
-  if (failed(checkAllWritten(context)))
-    return failure();
-  auto op = cast<cs::UnpackListsOp>(context.op);
-  const Array &lists = context.operand(0);
-  Row row(op.getLists().getType());
-  auto type = cast<RankedTensorType>(op.getValues().getType());
+/// What lists hold, from list `from` on: values of `element`, as many as there is room for, and
+/// their indices.
+static std::pair<ArrayPtr, ArrayPtr> unpack(const Array &lists, Type listsType, int64_t from,
+                                            Type element, ArrayRef<int64_t> shape) {
+  Row row(listsType);
+  auto type = RankedTensorType::get(shape, element);
   int64_t size = type.getNumElements();
   std::vector<char> bytes(size * row.valueBytes);
   std::vector<double> bounds(size);
-  ArrayPtr indices = makeZeros(op.getIndices().getType());
-  ArrayPtr counts = op.getCounts() ? makeZeros(op.getCounts().getType()) : nullptr;
+  ArrayPtr indices = makeZeros(IntegerType::get(element.getContext(), 32), shape);
   int64_t rows = row.entries == 0 ? 0 : size / row.entries;
   for (int64_t r = 0; r < rows; ++r) {
-    int64_t at = (r + static_cast<int64_t>(op.getFrom())) * row.words;
+    int64_t at = (r + from) * row.words;
     for (int64_t i = 0; i < row.entries; ++i) {
       int64_t entry = r * row.entries + i, word = at + row.wordOf(i);
       uint64_t bits =
@@ -197,29 +195,68 @@ static LogicalResult evaluateUnpackLists(OpContext &context) {
       bounds[entry] = lists.bounds[word];
       indices->setFrom(entry, lists, at + row.valueWords + i);
     }
-    if (counts)
-      counts->setFrom(r, lists, at + row.words - 1);
   }
-  Type travels = cs::CoordinatesAttr::of(op.getLists().getType()).getValues();
-  ArrayPtr values = fromBytes(RankedTensorType::get(type.getShape(), travels), bytes);
+  Type travels = cs::CoordinatesAttr::of(listsType).getValues();
+  ArrayPtr values = fromBytes(RankedTensorType::get(shape, travels), bytes);
   if (row.isQuantized) {
     ArrayPtr codes = values;
     values = makeZeros(type);
     for (int64_t i = 0; i < size; ++i) {
-      int64_t r = i / row.entries + static_cast<int64_t>(op.getFrom());
+      int64_t r = i / row.entries + from;
       auto bits = static_cast<int32_t>(lists.ints[r * row.words + row.valueWords - 1]);
       values->values[i] = row.hasScales
-                              ? formatOf(type.getElementType())
-                                    ->round(static_cast<float>(codes->ints[i]) *
-                                            llvm::bit_cast<float>(bits))
+                              ? formatOf(element)->round(static_cast<float>(codes->ints[i]) *
+                                                         llvm::bit_cast<float>(bits))
                               : codes->values[i];
     }
   }
   values->bounds = bounds;
+  return {values, indices};
+}
+
+static LogicalResult evaluateUnpackLists(OpContext &context) {
+  if (failed(checkAllWritten(context)))
+    return failure();
+  auto op = cast<cs::UnpackListsOp>(context.op);
+  const Array &lists = context.operand(0);
+  Row row(op.getLists().getType());
+  auto from = static_cast<int64_t>(op.getFrom());
+  auto type = cast<RankedTensorType>(op.getValues().getType());
+  auto [values, indices] =
+      unpack(lists, op.getLists().getType(), from, type.getElementType(), type.getShape());
   context.results.assign({values, indices});
-  if (counts)
-    context.results.push_back(counts);
+  if (!op.getCounts())
+    return success();
+  ArrayPtr counts = makeZeros(op.getCounts().getType());
+  int64_t rows = row.entries == 0 ? 0 : values->size() / row.entries;
+  for (int64_t r = 0; r < rows; ++r)
+    counts->setFrom(r, lists, (r + from + 1) * row.words - 1);
+  context.results.push_back(counts);
   return success();
+}
+
+FailureOr<ArrayPtr> commsched::reference::spreadList(Operation *at, const Array &list,
+                                                     RankedTensorType listType,
+                                                     RankedTensorType dense) {
+  Row row(listType);
+  auto [values, indices] = unpack(list, listType, 0, dense.getElementType(), {row.entries});
+  ArrayPtr result = makeZeros(dense.getElementType(), dense.getShape());
+  std::vector<bool> seen(result->size());
+  for (int64_t i = 0; i < indices->size(); ++i) {
+    int64_t index = indices->ints[i];
+    if (index == -1) // padding
+      continue;
+    if (index < 0 || index >= result->size())
+      return at->emitOpError() << "gets a list with index " << index << " outside of "
+                               << result->size() << " elements";
+    if (seen[index])
+      return at->emitOpError() << "gets a list with index " << index << " twice";
+    seen[index] = true;
+    result->setFrom(index, *values, i);
+  }
+  if (!isKnown(*indices))
+    forget(*result);
+  return result;
 }
 
 /// Where the regions begin that shifts make of `elements`, and their end.

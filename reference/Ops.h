@@ -23,6 +23,12 @@ void addStructuredOps(OpTable &table);
 llvm::LogicalResult evaluateStructured(OpContext &context);
 llvm::LogicalResult evaluateElementwise(OpContext &context);
 
+/// Of a list of one rank, `list` of `listType`, the tensor that has its values where it says,
+/// and else zeros. Errors are those of `at`.
+llvm::FailureOr<ArrayPtr> spreadList(mlir::Operation *at, const Array &list,
+                                     mlir::RankedTensorType listType,
+                                     mlir::RankedTensorType dense);
+
 /// What is known of a block: after which op a value is not needed, and whether it is
 /// needed by regions of that op.
 struct BlockUses {

@@ -7,6 +7,7 @@
 #include "reference/Collectives.h"
 #include "reference/Combine.h"
 #include "reference/InOrder.h"
+#include "reference/Ops.h"
 
 using namespace mlir;
 using namespace commsched;
@@ -66,6 +67,14 @@ FailureOr<bool> ServerStep::evaluate(Operation &op, Messages &messages) {
     for (const auto &[rank, message] : *sent) {
       parts.push_back(message.parts.front());
       RankedTensorType wanted = collect.getResult().getType().getTensor();
+      auto send = dyn_cast<cs::SendOp>(message.sender);
+      RankedTensorType given = send ? cast<cs::PlacedType>(send.getValue().getType()).getTensor() : wanted;
+      if (cs::CoordinatesAttr::of(given)) {
+        FailureOr<ArrayPtr> whole = spreadList(&op, *parts.back(), given, wanted);
+        if (failed(whole))
+          return failure();
+        parts.back() = *whole;
+      }
       if (parts.back()->type() !=
           RankedTensorType::get(wanted.getShape(), wanted.getElementType()))
         return op.emitOpError() << "rank " << rank << " sends " << parts.back()->type(),

@@ -15,6 +15,8 @@ using namespace commsched;
 
 /// A unit attribute of a link: schedule::Link::creditUntilSent.
 static constexpr llvm::StringLiteral kCreditUntilSent("cs.credit_until_sent");
+/// Integers: schedule::Link::packetBytes and aheadBytes.
+static constexpr llvm::StringLiteral kPacketBytes("cs.packet_bytes"), kAheadBytes("cs.ahead_bytes");
 
 namespace {
 
@@ -135,10 +137,20 @@ FailureOr<schedule::Problem> commsched::readProblem(cs::ProblemOp op) {
   if (std::optional<uint64_t> limit = op.getMemoryLimit())
     problem.memoryLimit = static_cast<int64_t>(*limit);
   Parts parts(op);
-  for (cs::ProblemLinkOp link : parts.links)
-    problem.links.push_back(
-        {link.getLabel().str(), static_cast<int64_t>(link.getBytesPerSecond()),
-         link->hasAttr(kCreditUntilSent)});
+  for (cs::ProblemLinkOp link : parts.links) {
+    problem.links.push_back({link.getLabel().str(),
+                             static_cast<int64_t>(link.getBytesPerSecond()),
+                             link->hasAttr(kCreditUntilSent)});
+    for (auto [name, to] : {std::pair(kPacketBytes, &problem.links.back().packetBytes),
+                            std::pair(kAheadBytes, &problem.links.back().aheadBytes)}) {
+      Attribute value = link->getAttr(name);
+      auto number = dyn_cast_or_null<IntegerAttr>(value);
+      if (value && (!number || !number.getType().isInteger(64)))
+        return link.emitOpError() << name << " must be an i64, got: " << value;
+      if (number)
+        *to = number.getInt();
+    }
+  }
   for (cs::ProblemComputeOp compute : parts.computes)
     problem.ops.push_back({compute.getLabel().str(),
                            static_cast<unsigned>(compute.getStream()),
@@ -170,6 +182,10 @@ cs::ProblemOp commsched::writeProblem(OpBuilder &builder, Location location,
         builder.getI64IntegerAttr(link.bytesPerSecond));
     if (link.creditUntilSent)
       linkOp->setAttr(kCreditUntilSent, builder.getUnitAttr());
+    if (link.packetBytes || link.aheadBytes) {
+      linkOp->setAttr(kPacketBytes, builder.getI64IntegerAttr(link.packetBytes));
+      linkOp->setAttr(kAheadBytes, builder.getI64IntegerAttr(link.aheadBytes));
+    }
     links.push_back(linkOp);
   }
   for (const schedule::Op &compute : problem.ops) {

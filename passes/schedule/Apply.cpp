@@ -371,7 +371,7 @@ void commsched::addTurns(const StepProblem &step, const schedule::Schedule &sche
   std::map<std::pair<unsigned, unsigned>, schedule::Time> begins;
   for (const schedule::Timeline::Transfer &transfer : timeline.transfers)
     if (transfer.step == timeline.firstStep)
-      begins[{transfer.message, transfer.stage}] = transfer.begin;
+      begins.try_emplace({transfer.message, transfer.stage}, transfer.begin);
   std::vector<std::pair<schedule::Time, size_t>> order; // and the request
   for (auto [i, message] : llvm::enumerate(schedule.messages)) {
     const StepProblem::Part &part = partOf(step, message);

@@ -6,6 +6,7 @@
 #include "ir/CsSparseOps.h"
 #include "passes/support/LinkCosts.h"
 #include "passes/support/Module.h"
+#include "plan/packets.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/Support/MathExtras.h"
@@ -108,12 +109,22 @@ int64_t StepCosts::bytesOf(Value value) {
 unsigned StepCosts::linkOf(schedule::Problem &problem, StringRef name) {
   auto [known, isNew] =
       links.try_emplace(name, static_cast<unsigned>(problem.links.size()));
-  // Between ranks a message is off the link's hands when it is sent; a server says
-  // when it has taken one.
-  if (isNew)
-    problem.links.push_back({name.str(),
-                             cluster.getInter().getMbitPerS() * (1'000'000 / 8),
-                             /*creditUntilSent=*/name == kInter});
+  if (!isNew)
+    return known->second;
+  schedule::Link &link = problem.links.emplace_back();
+  link.name = name.str();
+  link.bytesPerSecond = cluster.getInter().getMbitPerS() * (1'000'000 / 8);
+  // Between ranks a message is off the link's hands when it is sent; a server says when it
+  // has taken one.
+  link.creditUntilSent = name == kInter;
+  // Of two ranks the most urgent packets go first. With more, a half of an all-reduce has
+  // several rounds, each of which waits for the packets of others again, and a message is
+  // taken to be overtaken by none: docs/scheduling.md says why.
+  if (name == kInter && ranks == 2) {
+    link.packetBytes = static_cast<int64_t>(
+        plan::PacketBytes(schedule::transferTime(link, plan::kLargePacket)));
+    link.aheadBytes = plan::kSocketBytes;
+  }
   return known->second;
 }
 

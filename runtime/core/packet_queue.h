@@ -5,9 +5,6 @@
 // that may go, the most urgent first, then in the order of the plan, which is the
 // same on all ranks. In the order of the calls, a collective's next round would wait
 // for all others' rounds, and all would end late.
-//
-// An urgent message waits for about two packets, so they are short where long ones
-// take long; each costs processor time, so they are not shorter.
 #ifndef COMMSCHED_RUNTIME_CORE_PACKET_QUEUE_H
 #define COMMSCHED_RUNTIME_CORE_PACKET_QUEUE_H
 
@@ -17,25 +14,18 @@
 #include <utility>
 #include <vector>
 
+#include "plan/packets.h"
 #include "runtime/base/heap.h"
 #include "runtime/base/time.h"
 
 namespace commsched::runtime::core {
 
-inline constexpr size_t kLargePacket = size_t{1} << 20;
-inline constexpr size_t kSmallPacket = size_t{64} << 10;
+inline constexpr size_t kLargePacket = plan::kLargePacket;
+inline constexpr size_t kSmallPacket = plan::kSmallPacket;
 inline constexpr size_t kPacketFrames = 256;  // at most
-// A large packet takes longer than this below 3 Gbit/s.
-inline constexpr Time kSlowPacket = 3'000'000;
+inline constexpr Time kSlowPacket = plan::kSlowPacket;
 
-// By what a large one takes. Above 1.15 Gbit/s twice a small one: less would
-// keep the processors of a link of 2 Gbit/s busy, so that it looks like a slower one, and
-// more costs a link of 1 Gbit/s a quarter of its rate.
-constexpr size_t PacketBytes(Time took) {
-  constexpr Time kVerySlowPacket = 7'300'000;
-  if (took <= kSlowPacket) return kLargePacket;
-  return took <= kVerySlowPacket ? 2 * kSmallPacket : kSmallPacket;
-}
+constexpr size_t PacketBytes(Time took) { return plan::PacketBytes(took); }
 
 // Whether something more urgent, of so many bytes, goes before the rest of a message that is of no
 // use before all of it is there. What is longer waits for the rest, which is shorter than itself.

@@ -54,22 +54,8 @@ absl::Status FunctionBuilder::AddPartEnds(CommunicateProgram *c) {
   for (const PhaseProgram &phase : c->phases) rounds += phase.rounds.size();
   if (c->parts.size() > kMaxWork / (rounds + 1) / c->slices)
     return BadPlan(where_, absl::StrCat("has too many parts: ", c->parts.size()));
-  for (uint32_t slice = 0; slice < c->slices; ++slice) {
-    std::vector<Landing<size_t>> landings;
-    for (const PhaseProgram &phase : c->phases) {
-      const bool scaled = phase.combine == ops::Combine::kReplace && phase.scale != 0;
-      for (const Round &round : phase.rounds) {
-        Landing<size_t> &landing = landings.emplace_back();
-        landing.at_end = scaled && &round == &phase.rounds.back();
-        if (round.recv_peer < 0) continue;
-        size_t at = 0;
-        for (const Segment &segment :
-             SegmentsOf(*c, phase.chunks, round.recv_chunk, round.recv_chunks, slice))
-          landing.ends.emplace_back(segment.part, at += segment.bytes);
-      }
-    }
-    c->part_ends.push_back(PartEnds(c->parts.size(), landings));
-  }
+  for (uint32_t slice = 0; slice < c->slices; ++slice)
+    c->part_ends.push_back(PartEndsOf(*c, slice));
   return absl::OkStatus();
 }
 

@@ -58,6 +58,23 @@ std::vector<Segment> SegmentsOf(const CommunicateProgram &c, uint32_t chunks, ui
   return own;
 }
 
+std::vector<PartEnd<size_t>> PartEndsOf(const CommunicateProgram &c, uint32_t slice) {
+  std::vector<Landing<size_t>> landings;
+  for (const PhaseProgram &phase : c.phases) {
+    const bool scaled = phase.combine == ops::Combine::kReplace && phase.scale != 0;
+    for (const Round &round : phase.rounds) {
+      Landing<size_t> &landing = landings.emplace_back();
+      landing.at_end = scaled && &round == &phase.rounds.back();
+      if (round.recv_peer < 0) continue;
+      size_t at = 0;
+      for (const Segment &segment :
+           SegmentsOf(c, phase.chunks, round.recv_chunk, round.recv_chunks, slice))
+        landing.ends.emplace_back(segment.part, at += segment.bytes);
+    }
+  }
+  return PartEnds(c.parts.size(), landings);
+}
+
 Round SliceOf(const Round &round, size_t unit, uint32_t slice, uint32_t slices) {
   if (slices == 1) return round;
   Round part = round;

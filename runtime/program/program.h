@@ -146,6 +146,9 @@ struct Segment {
 std::vector<Segment> SegmentsOf(const CommunicateProgram &c, uint32_t chunks, uint32_t chunk,
                                 uint32_t count, uint32_t slice);
 
+// When the slice's share of each part is there, by the phases and parts of the communication.
+std::vector<PartEnd<size_t>> PartEndsOf(const CommunicateProgram &c, uint32_t slice);
+
 // What runs one instruction at a time. A compute stream runs fragments; the
 // others are copy engines.
 struct StreamInfo {

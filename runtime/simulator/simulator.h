@@ -20,6 +20,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "plan/packets.h"
 #include "runtime/loading/plan_loader.h"
 #include "runtime/measure/trace.h"
 
@@ -59,7 +60,7 @@ struct SimulationOptions {
   uint64_t eager_bytes = 4 << 20;
   uint64_t chunk_bytes = 0;  // of a packet; 0: as it chooses, by the rate of the link
   // What the socket takes before it is on the wire: cannot be overtaken any more.
-  uint64_t socket_bytes = 128 << 10;
+  uint64_t socket_bytes = plan::kSocketBytes;
   // What a link lets through at once after a pause (a token bucket).
   uint64_t burst_bytes = 0;
   // What stands in the queue of a link that is busy, in time: TCP fills queues, and

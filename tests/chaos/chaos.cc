@@ -103,7 +103,7 @@ ChaosRun RunRanks(std::mt19937_64 &random) {
                    Stranger(world.GreetingOf(caller, rank), random));
   }
   world.Run(kLimit);
-  return {world.Wrong(), world.failed(), world.trace(), world.changes()};
+  return {world.Wrong(), world.failed(), world.trace(), world.changes(), world.early_parts()};
 }
 
 }  // namespace

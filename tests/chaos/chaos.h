@@ -16,6 +16,7 @@ struct ChaosRun {
   bool failed = false;             // with an error, which the faults explain
   std::vector<std::string> trace;  // what happened, in order
   size_t plan_changes = 0;
+  size_t early_parts = 0;  // parts of messages that were used before the rest was there
 };
 ChaosRun RunChaos(uint64_t seed);
 

@@ -18,18 +18,20 @@ namespace {
 
 TEST(Chaos, JobsEndAsTheyMust) {
   int well = 0, failed = 0;
-  size_t plan_changes = 0;
+  size_t plan_changes = 0, early_parts = 0;
   for (uint64_t seed = 1; seed <= 3000; ++seed) {
     const ChaosRun run = RunChaos(seed);
     ASSERT_EQ(run.wrong, "") << "seed " << seed << "\n"
                              << absl::StrJoin(run.trace, "\n");
     ++(run.failed ? failed : well);
     plan_changes += run.plan_changes;
+    early_parts += run.early_parts;
   }
   // Of both, so that the above says something.
   EXPECT_GT(well, 1000);
   EXPECT_GT(failed, 100);
   EXPECT_GT(plan_changes, 100u);
+  EXPECT_GT(early_parts, 1000u);
 }
 
 // Found by seed 141832: a server that was stopped for longer than the grace took its own

@@ -4,6 +4,7 @@
 // The ranks of tests/chaos/ranks_world.h: what runtime/execute/executor*.cc and
 // runtime/execute/progress_*.cc do with the machines.
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -144,6 +145,7 @@ void RanksWorld::RunInstruction(int r, uint32_t stream, Call *call, uint32_t ind
   const uint32_t p = instruction.source;
   rank.busy[stream] = true;
   Tensor result;
+  size_t first = 0;  // element that it writes
   std::vector<Tensor> *target = &rank.values;
   if (instruction.name == kGradient) {
     for (size_t e = 0; e < rank.values[p].size(); ++e)
@@ -151,7 +153,13 @@ void RanksWorld::RunInstruction(int r, uint32_t stream, Call *call, uint32_t ind
     target = case_.copies ? &rank.gradients : &rank.buffers;
   } else if (instruction.name == kUpdate) {
     const size_t n = rank.values[p].size();
-    for (size_t e = 0; e < n; ++e) {
+    size_t last = n;
+    if (!instruction.part_waits_same.empty()) {
+      const PartWait &wait = instruction.part_waits_same[0];
+      std::tie(first, last) = case_.RangeOf(p, wait.part);
+      early_parts_ += !call->done[wait.instruction];
+    }
+    for (size_t e = first; e < last; ++e) {
       uint32_t sum = 0;
       for (size_t at = e; at < rank.buffers[p].size(); at += n) sum += rank.buffers[p][at];
       result.push_back(Updated(rank.values[p][e], sum));
@@ -164,7 +172,7 @@ void RanksWorld::RunInstruction(int r, uint32_t stream, Call *call, uint32_t ind
     if (ranks_[size_t(r)].hangs) return;
     ranks_[size_t(r)].busy[stream] = false;
     const size_t part =
-        target == &ranks_[size_t(r)].buffers && case_.gathers[p] ? size_t(r) * result.size() : 0;
+        target == &ranks_[size_t(r)].buffers && case_.gathers[p] ? size_t(r) * result.size() : first;
     std::copy(result.begin(), result.end(), (*target)[p].begin() + long(part));
     if (!ranks_[size_t(r)].failed) Complete(r, call, index);
   });
@@ -205,9 +213,12 @@ void RanksWorld::Slice::Send(const Place &at, const Round &round) {
       round.send_bytes, this);
 }
 void RanksWorld::Slice::Take(const Place &at, const Round &round, bool staged) {
-  if (!staged) return;
-  Tensor values(staging.begin(), staging.begin() + long(round.recv_bytes / sizeof(uint32_t)));
-  world->Store({this, at, round, /*staged=*/false}, 0, values);
+  if (staged && !streamed) {
+    Tensor values(staging.begin(), staging.begin() + long(round.recv_bytes / sizeof(uint32_t)));
+    world->Store({this, at, round, /*staged=*/false}, 0, values);
+  }
+  streamed = false;
+  world->ReleaseBefore(this, at.index + 1, 0);
 }
 void RanksWorld::Slice::Done() {
   Rank &r = world->ranks_[size_t(rank)];
@@ -227,6 +238,8 @@ void RanksWorld::Communicate(int r, Call *call, uint32_t index) {
   if (rank.failed) return;
   const uint32_t slices = call->program->instructions[index].communicate.slices;
   const auto unfinished = std::make_shared<uint32_t>(slices);
+  const auto unreleased = std::make_shared<std::vector<uint32_t>>(
+      call->program->instructions[index].communicate.parts.size(), slices);
   const uint64_t begun = rank.next_sequence;
   for (uint32_t s = 0; s < slices && !rank.failed; ++s) {
     auto owned = std::make_unique<Slice>();
@@ -240,16 +253,54 @@ void RanksWorld::Communicate(int r, Call *call, uint32_t index) {
     slice->begun = begun;
     slice->lane = rank.lane;
     slice->unfinished = unfinished;
+    slice->unreleased = unreleased;
     rank.active.emplace(slice->sequence, std::move(owned));
+    ReleaseBefore(slice, 0, 0);
     slice->exchange.Begin(*slice);
   }
   rank.stall->Progress(FromTime(now_));
   Hand(r);
 }
 
+// What a message of a round has of a buffer in parts.
+void RanksWorld::Gather(Slice *slice, const Place &at) {
+  const PhaseProgram &phase = slice->program().phases[at.phase];
+  const Round &round = phase.rounds[at.round];
+  const Tensor &buffer = ranks_[size_t(slice->rank)].buffers[slice->program().key_id];
+  slice->outgoing.clear();
+  for (const Segment &s : SegmentsOf(slice->program(), phase.chunks, round.send_chunk,
+                                     round.send_chunks, slice->number))
+    slice->outgoing.insert(slice->outgoing.end(), buffer.begin() + long(s.begin / sizeof(uint32_t)),
+                           buffer.begin() + long((s.begin + s.bytes) / sizeof(uint32_t)));
+  slice->gathered = true;
+}
+
+// Parts that are there when the rounds before `round` are over, and so many bytes of it are there.
+void RanksWorld::ReleaseBefore(Slice *slice, uint32_t round, size_t bytes) {
+  const CommunicateProgram &c = slice->program();
+  if (c.parts.empty()) return;
+  const std::vector<PartEnd<size_t>> &ends = c.part_ends[slice->number];
+  Rank &rank = ranks_[size_t(slice->rank)];
+  bool any = false;
+  for (; slice->released < ends.size(); ++slice->released) {
+    const PartEnd<size_t> &end = ends[slice->released];
+    if (end.round > round || (end.round == round && end.bytes > bytes)) break;
+    if (--(*slice->unreleased)[end.part] != 0) continue;
+    rank.calls->Release(slice->call, slice->instruction, end.part, now_, &rank.actions);
+    any = true;
+  }
+  if (any) Act(slice->rank);
+}
+
 Posted RanksWorld::Post(Slice *slice, const Place &at, const Round &round, bool staged) {
   const int r = slice->rank, peer = round.recv_peer;
   End &e = end(r, peer);
+  if (!slice->program().parts.empty() && (!staged || at.index == slice->exchange.send().index)) {
+    // What it lands on is sent from a copy.
+    if (staged) Gather(slice, at);
+    slice->streamed = true;
+    staged = false;
+  }
   if (staged) slice->staging.assign(round.recv_bytes / sizeof(uint32_t), 0);
   const MessageTag tag = slice->TagAt(at);
   const RanksWorld::Receive receive{slice, at, round, staged};
@@ -299,6 +350,8 @@ void RanksWorld::Hand(int r) {
         continue;
       }
       const Place &at = slice->exchange.send();
+      if (!slice->program().parts.empty() && !slice->gathered) Gather(slice, at);
+      slice->gathered = false;
       auto going = e.matcher.Send(slice->TagAt(at), slice->RoundAt(at).send_bytes, slice,
                                   &e.controls);
       if (!going.ok())

@@ -85,6 +85,8 @@ class Builder {
     for (uint32_t i = 0; i < list.size(); ++i) {
       for (uint32_t d : list[i].waits_same) list[d].wakes_same.push_back(i);
       for (uint32_t d : list[i].waits_last) list[d].wakes_next.push_back(i);
+      for (const PartWait &d : list[i].part_waits_same)
+        list[d.instruction].communicate.parts[d.part].wakes_same.push_back(i);
       if (list[i].on_stream() && !list[i].deferred &&
           list[i].runs_on.kind == StreamInfo::kCompute)
         function_.in_order[list[i].stream].push_back(i);
@@ -108,17 +110,24 @@ FunctionProgram ProgramOf(const RanksCase &ranks, const std::vector<Algorithm> &
   std::iota(order.begin(), order.end(), 0);
   std::shuffle(order.begin(), order.end(), random);
   // Of the call before: numbers of instructions as they will be.
-  std::vector<uint32_t> update(n);
-  for (uint32_t at = 0; at < n; ++at) update[order[at]] = (each - 1) * n + at;
+  std::vector<std::vector<uint32_t>> before(n);
+  uint32_t next = (each - 1) * n;
+  for (uint32_t at = 0; at < n; ++at) {
+    const uint32_t p = order[at];
+    for (size_t part = 0; part < std::max<size_t>(1, ranks.parts[p].size()); ++part)
+      before[p].push_back(next++);
+    // Who writes where a message lies waits for all of it.
+    if (!ranks.parts[p].empty()) before[p].push_back((each - 2) * n + at);
+  }
   for (uint32_t p : order) {
     builder.Add(InstructionProgram::kDelay, kGradient, p, uint32_t(random() % computes), {},
-                {update[p]});
+                before[p]);
     ready[p] = builder.last();
   }
   for (uint32_t p : order)
     if (ranks.copies) {
       InstructionProgram &copy = builder.Add(InstructionProgram::kCopy, "copy", p, computes,
-                                             {ready[p]}, {update[p]});
+                                             {ready[p]}, before[p]);
       copy.priority = int32_t(random() % 3);
       ready[p] = builder.last();
     }
@@ -134,6 +143,9 @@ FunctionProgram ProgramOf(const RanksCase &ranks, const std::vector<Algorithm> &
     const int64_t elements = ranks.elements[p] * (ranks.gathers[p] ? nodes : 1);
     const TensorInfo type{c.element, {elements}, elements, size_t(elements) * 4};
     c.slices = algorithms[p].slices;
+    for (int64_t part : ranks.parts[p]) c.parts.push_back({size_t(part) * 4, {}, {}});
+    c.first_part = function.parts;
+    function.parts += uint32_t(c.parts.size());
     const int32_t priority = int32_t(random() % 4);
     plan::Group members;
     for (int member : ranks.groups[p]) members.add_ranks(uint32_t(member));
@@ -143,18 +155,25 @@ FunctionProgram ProgramOf(const RanksCase &ranks, const std::vector<Algorithm> &
       PhaseProgram &own = c.phases.emplace_back();
       own.combine = phase.combine() == plan::SUM ? ops::Combine::kSum : ops::Combine::kReplace;
       own.priority = priority;
-      auto rounds = EvaluatePhase(phase, type, rank, *group);
+      auto rounds = EvaluatePhase(phase, type, rank, *group, *group, ranks.parts[p]);
       if (!rounds.ok()) std::abort();
       own.rounds = *std::move(rounds);
+      own.chunks = phase.chunks();
     }
+    for (uint32_t slice = 0; slice < c.slices && !c.parts.empty(); ++slice)
+      c.part_ends.push_back(PartEndsOf(c, slice));
   }
-  for (uint32_t p : order) {
-    InstructionProgram &instruction =
-        builder.Add(InstructionProgram::kDelay, kUpdate, p, uint32_t(random() % computes),
-                    {sums[p]}, {});
-    instruction.deferred = random() % 3 == 0;
-    instruction.priority = int32_t(random() % 3) - 1;
-  }
+  for (uint32_t p : order)
+    for (size_t part = 0; part < std::max<size_t>(1, ranks.parts[p].size()); ++part) {
+      InstructionProgram &instruction =
+          builder.Add(InstructionProgram::kDelay, kUpdate, p, uint32_t(random() % computes), {}, {});
+      if (ranks.parts[p].empty())
+        instruction.waits_same = {sums[p]};
+      else
+        instruction.part_waits_same = {{sums[p], uint32_t(part)}};
+      instruction.deferred = random() % 3 == 0;
+      instruction.priority = int32_t(random() % 3) - 1;
+    }
   function.credit_bytes = random() % 2 == 0 ? 0 : 8 * (random() % 40);
   builder.Finish();
   return function;
@@ -182,6 +201,12 @@ RanksCase RandomRanks(std::mt19937_64 &random) {
     std::shuffle(group.begin(), group.end(), random);
     group.resize(2 + random() % size_t(nodes - 1));
   }
+  for (size_t p = 0; p < ranks.elements.size(); ++p) {
+    std::vector<int64_t> &parts = ranks.parts.emplace_back();
+    if (ranks.gathers[p] || random() % 2 == 0) continue;
+    for (int64_t left = ranks.elements[p]; left > 0; left -= parts.back())
+      parts.push_back(parts.size() == 5 ? left : 1 + int64_t(random() % size_t(left)));
+  }
   for (size_t plan = 0; plan < plans; ++plan) {
     std::vector<Algorithm> algorithms;
     for (size_t p = 0; p < ranks.gathers.size(); ++p)
@@ -194,6 +219,12 @@ RanksCase RandomRanks(std::mt19937_64 &random) {
       ranks.plans.back().push_back(ProgramOf(ranks, algorithms, r, nodes, seed));
   }
   return ranks;
+}
+
+std::pair<size_t, size_t> RanksCase::RangeOf(uint32_t parameter, uint32_t part) const {
+  const std::vector<int64_t> &all = parts[parameter];
+  const int64_t first = std::accumulate(all.begin(), all.begin() + part, int64_t{0});
+  return {size_t(first), size_t(first + all[part])};
 }
 
 uint32_t GradientOf(int rank, uint64_t call, uint32_t parameter, size_t element,

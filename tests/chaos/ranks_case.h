@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "runtime/core/matcher.h"
@@ -18,8 +19,8 @@ namespace commsched::runtime::core {
 using Tensor = std::vector<uint32_t>;
 
 // Of each parameter a step has a gradient (kDelay), if `copies` a copy of it to the host,
-// an exchange, and an update (kDelay). An instruction's name says which; what it is
-// about is its parameter, `source`.
+// an exchange, and an update (kDelay), or one for each part of the exchange, which waits for
+// that alone. An instruction's name says which; what it is about is its parameter, `source`.
 struct RanksCase {
   uint64_t steps = 1;
   std::vector<int64_t> elements;  // by parameter
@@ -29,6 +30,8 @@ struct RanksCase {
   // By parameter: whose gradients are added up, in the order in which the exchange counts
   // them. Another rank updates by its own.
   std::vector<std::vector<int>> groups;
+  // By parameter: the elements of the parts of its exchange; none: it has no parts.
+  std::vector<std::vector<int64_t>> parts;
   bool copies = false;
   std::vector<StreamInfo> streams;
   // The program as several plans that can take each other's place, by rank. A job begins
@@ -38,6 +41,8 @@ struct RanksCase {
   size_t packet_bytes = 0;
 
   int nodes() const { return int(plans[0].size()); }
+  // Of a parameter: where a part is, [first, last).
+  std::pair<size_t, size_t> RangeOf(uint32_t parameter, uint32_t part) const;
   size_t buffer_elements(uint32_t parameter) const {
     return size_t(elements[parameter]) * (gathers[parameter] ? plans[0].size() : 1);
   }

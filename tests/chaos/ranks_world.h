@@ -64,7 +64,8 @@ class RanksWorld : public World {
   // was killed after all had joined, and nothing else happened, every error names it.
   std::string Wrong() const;
   bool failed() const;
-  size_t changes() const;  // of plans, of rank 0
+  size_t changes() const;                              // of plans, of rank 0
+  size_t early_parts() const { return early_parts_; }  // used before all of their message was there
 
  private:
   struct Slice;
@@ -144,6 +145,12 @@ class RanksWorld : public World {
     std::shared_ptr<uint32_t> unfinished;
     Exchange exchange;
     Tensor staging;
+    // With parts: what is sent, joined; what has come is in its place; what of its parts the
+    // slice has, and, of all slices, how many lack each part.
+    Tensor outgoing;
+    bool gathered = false, streamed = false;
+    uint32_t released = 0;
+    std::shared_ptr<std::vector<uint32_t>> unreleased;
 
     const CommunicateProgram &program() const;
     uint32_t phases() const;
@@ -190,6 +197,8 @@ class RanksWorld : public World {
   void RunInstruction(int rank, uint32_t stream, Call *call, uint32_t instruction);
   void Complete(int rank, Call *call, uint32_t instruction);
   void Communicate(int rank, Call *call, uint32_t instruction);
+  void Gather(Slice *slice, const Place &at);
+  void ReleaseBefore(Slice *slice, uint32_t round, size_t bytes);
   Posted Post(Slice *slice, const Place &at, const Round &round, bool staged);
   void Hand(int rank);
   void Sent(int rank, uint64_t sequence, const absl::Status &status);
@@ -219,6 +228,7 @@ class RanksWorld : public World {
   std::set<int> killed_;
   bool killed_early_ = false;  // some rank had not joined yet
   int faults_ = 0;
+  size_t early_parts_ = 0;
   PlanChangeLeader leader_;
   std::deque<std::pair<size_t, int>> wishes_;  // plans, and who refuses
   std::pair<size_t, int> wish_;

@@ -96,10 +96,11 @@ void RanksWorld::Pump(int r, int peer) {
                  [&](Slice *slice, size_t offset, size_t size, bool last) {
                    const Place &at = slice->exchange.send();
                    const Round round = slice->RoundAt(at);
-                   const Tensor &buffer =
-                       ranks_[size_t(r)].buffers[slice->program().key_id];
+                   const bool parts = !slice->program().parts.empty();
+                   const Tensor &from = parts ? slice->outgoing
+                                              : ranks_[size_t(r)].buffers[slice->program().key_id];
                    const auto begin =
-                       buffer.begin() + long((round.send_begin + offset) / kElement);
+                       from.begin() + long(((parts ? 0 : round.send_begin) + offset) / kElement);
                    const MessageTag tag = slice->TagAt(at);
                    packet.push_back(Data{tag, round.send_bytes, offset,
                                          Tensor(begin, begin + long(size / kElement))});
@@ -226,8 +227,29 @@ void RanksWorld::Store(const Receive &receive, size_t from, const Tensor &values
   const size_t begin = receive.staged ? from : receive.round.recv_begin / kElement + from;
   const bool adds = !receive.staged && slice.program().phases[receive.place.phase].combine ==
                                            ops::Combine::kSum;
-  for (size_t i = 0; i < values.size(); ++i)
-    buffer[begin + i] = (adds ? buffer[begin + i] : 0) + values[i];
+  const auto store = [&](size_t to, size_t i) {
+    buffer[to] = (adds ? buffer[to] : 0) + values[i];
+  };
+  if (receive.staged || slice.program().parts.empty()) {
+    for (size_t i = 0; i < values.size(); ++i) store(begin + i, i);
+    return;
+  }
+  // In parts: where a message has what.
+  const PhaseProgram &phase = slice.program().phases[receive.place.phase];
+  const Round &round = phase.rounds[receive.place.round];
+  size_t at = 0;  // element of the message
+  for (const Segment &segment : SegmentsOf(slice.program(), phase.chunks, round.recv_chunk,
+                                           round.recv_chunks, slice.number))
+    for (size_t e = 0; e < segment.bytes / kElement; ++e, ++at)
+      if (at >= from && at < from + values.size()) store(segment.begin / kElement + e, at - from);
+  if (!slice.streamed) return;
+  Later(&ranks_[size_t(slice.rank)], kMillisecond,
+        [=, this, r = slice.rank, s = slice.sequence, round = receive.place.index,
+         bytes = (from + values.size()) * kElement] {
+          Rank &rank = ranks_[size_t(r)];
+          const auto it = rank.active.find(s);
+          if (!rank.failed && it != rank.active.end()) ReleaseBefore(it->second.get(), round, bytes);
+        });
 }
 
 void RanksWorld::TakeData(int r, int peer, const Data &data) {

@@ -65,11 +65,15 @@ bool Mode::parse(const std::string &text, Mode &mode) {
 namespace {
 using Add = std::function<void(const std::string &)>;
 
-void addSparse(Random &rng, int64_t nodes, int64_t devices, const Add &add) {
+// With parameter servers trainers send lists, which the servers add up; else lists are
+// exchanged in one of several ways.
+void addSparse(Random &rng, const Mode &mode, bool servers, const Add &add) {
   add("density=" + std::string(rng.pick({"0.02", "0.1", "0.25", "0.5"})));
   add("min-elements=" + std::to_string(rng.pick({1, 1, 4, 16})));
   std::string method = rng.pick({"auto", "allgather", "hitopk", "gtopk", "oktopk"});
-  if (method == "gtopk" && (nodes & (nodes - 1)) != 0) // powers of two only
+  if (servers)
+    method = rng.oneIn(6) ? "dense" : "auto";
+  if (method == "gtopk" && (mode.nodes & (mode.nodes - 1)) != 0) // powers of two only
     method = "oktopk";
   add("sparse-method=" + method);
   if (rng.oneIn(2))
@@ -82,18 +86,22 @@ void addSparse(Random &rng, int64_t nodes, int64_t devices, const Add &add) {
   } else {
     if (rng.oneIn(3))
       add("momentum-correction=0.5 mask=" + std::string(rng.oneIn(2) ? "true" : "false"));
-    else if (rng.oneIn(5))
+    else if (rng.oneIn(5) && !servers)
       add("second-moment=0.9 epsilon=0.01");
     if (rng.oneIn(4))
       add("exact-every=2");
-    if (rng.oneIn(4) && devices == 1)
+    if (rng.oneIn(4) && mode.devices == 1)
       add("unsent-rate=0.5");
   }
   if (rng.oneIn(3))
     add("sparse-fuse-bytes=" + std::to_string(rng.pick({0, 64, 4096})));
   if (rng.oneIn(6))
     add("clip=1");
-  if (rng.oneIn(6))
+  if (!rng.oneIn(6))
+    return;
+  if (servers)
+    add("sparse-rules=" + std::string(rng.pick({"p0=1", "p*=0.3", "p1=0.5:dense"})));
+  else
     add("sparse-rules=" + std::string(rng.pick({"p0=1", rounded ? "p*=0.3:hitopk" : "p*=0.3:oktopk", "p1=0.5:allgather"})));
 }
 
@@ -118,15 +126,16 @@ Mode modeOf(uint64_t seed) {
   bool servers = rng.oneIn(3);
   bool asynchronous = servers && rng.oneIn(4);
   mode.sum = !asynchronous && rng.oneIn(5);
-  bool sparse = !servers && mode.nodes > 1 && rng.oneIn(5);
+  bool sparse = !asynchronous && (servers || mode.nodes > 1) && rng.oneIn(servers ? 3 : 5);
   if (asynchronous)
     mode.nodes = 1;
   std::string options;
   auto add = [&](const std::string &option) { options += (options.empty() ? "" : " ") + option; };
   add("reduction=" + std::string(mode.sum ? "sum" : "mean"));
+  std::string policy;
   if (!rng.oneIn(3)) {
-    std::string policy = rng.pick({"solver", "priority", "fifo", "wfbp", "fixed-buckets", "p3", "bytescheduler",
-                                   "mg-wfbp", "pace", "dear", "tictac", "latency-hiding"});
+    policy = rng.pick({"solver", "priority", "fifo", "wfbp", "fixed-buckets", "p3", "bytescheduler",
+                       "mg-wfbp", "pace", "dear", "tictac", "latency-hiding"});
     add("schedule=" + policy);
     if (policy == "fixed-buckets" && rng.oneIn(2)) // those that it has by itself are larger than any program here
       add("bucket-bytes=" + std::to_string(rng.pick({1, 64, 1024})) + " first-bucket-bytes=" + std::to_string(rng.pick({1, 256})));
@@ -135,7 +144,7 @@ Mode modeOf(uint64_t seed) {
     add("algorithm=" + std::string(rng.pick({"ring", "halving-doubling"})));
   if (mode.devices > 1) {
     add("assign-devices=" + std::string(rng.oneIn(2) ? "true" : "false"));
-    if (servers && rng.oneIn(3))
+    if (servers && !sparse && rng.oneIn(3))
       add("by-block=true");
   }
   if (rng.oneIn(4)) {
@@ -160,6 +169,8 @@ Mode modeOf(uint64_t seed) {
       addAsynchronous(rng, add);
     if (rng.oneIn(6))
       add("fuse-blocks=false");
+    if (sparse)
+      addSparse(rng, mode, servers, add);
     mode.pipeline = "cs-parameter-server-pipeline{" + options + "}";
   } else {
     if (rng.oneIn(5))
@@ -167,13 +178,13 @@ Mode modeOf(uint64_t seed) {
     if (rng.oneIn(5))
       add("combine=false");
     if (sparse)
-      addSparse(rng, mode.nodes, mode.devices, add);
+      addSparse(rng, mode, servers, add);
     // So slow that every gradient with rows enough is in shards; else these are too small.
     if (mode.devices > 1 && rng.oneIn(2))
       mode.intraMbitPerSecond = 1;
     if (mode.devices > 1 && rng.oneIn(6))
       add("hierarchical=false");
-    if (rng.oneIn(3))
+    if (policy != "priority" && rng.oneIn(3))
       add("parts=true");
     mode.pipeline = "cs-all-reduce-pipeline{" + options + "}";
   }

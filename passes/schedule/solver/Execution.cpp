@@ -41,6 +41,10 @@ Execution::Execution(const Problem &problem, const Schedule &schedule, Timeline 
                          add(producer, i);
                  }),
       links(problem.links.size()), streams(problem.streams), timeline(timeline) {
+  for (const Link &link : problem.links) {
+    packets.push_back(transferTime(link, link.packetBytes));
+    ahead.push_back(transferTime(link, link.aheadBytes));
+  }
   first.opWaits.resize(problem.ops.size());
   first.messageWaits.resize(schedule.messages.size());
   first.communicationWaits.resize(problem.communications.size());
@@ -211,41 +215,6 @@ bool Execution::startOps() {
   return any;
 }
 
-bool Execution::dispatch() {
-  bool any = false;
-  for (size_t i = 0; i < links.size(); ++i) {
-    LinkState &link = links[i];
-    while (!link.queue.empty()) {
-      Waiting next = link.queue.top();
-      int64_t size = bytesOf(next.message, next.stage);
-      if (link.messages && size > schedule.credit[i] - link.bytes)
-        break;
-      link.queue.pop();
-      link.bytes += size;
-      ++link.messages;
-      const Stage &stage = stagesOf(next.message)[next.stage];
-      Time begin = std::max(link.free, current);
-      link.free = begin + stage.overhead + transferTime(problem.links[i], size);
-      Time end = link.free + latencyOf(next.message, next.stage);
-      if (timeline)
-        timeline->transfers.push_back(
-            {next.message, next.stage, next.step,
-             ready[2 * (stageBegin[next.message] + next.stage) + next.step % 2],
-             begin, link.free, end});
-      events.push({end, next.step, 1 + 2 * next.stage, next.message});
-      if (freesCreditEarly(stage))
-        events.push({link.free, next.step, 2 + 2 * next.stage, next.message});
-      if (!leads.empty() && next.stage + 1 == stagesOf(next.message).size())
-        for (size_t j = 0; j < leads[next.message].size(); ++j)
-          if (Time lead = leads[next.message][j])
-            events.push({end - lead, next.step, kPiece,
-                         schedule.messages[next.message].pieces[j].communication});
-      any = true;
-    }
-  }
-  return any;
-}
-
 std::vector<int64_t> Execution::state() {
   std::vector<int64_t> state{static_cast<int64_t>(computed - complete)};
   auto relative = [&](uint64_t step) { return static_cast<int64_t>(step - complete); };
@@ -254,15 +223,32 @@ std::vector<int64_t> Execution::state() {
     state.push_back(static_cast<int64_t>(stream.position));
     state.push_back(stream.busy);
   }
-  for (const LinkState &link : links) {
+  for (unsigned i = 0; i < links.size(); ++i) {
+    const LinkState &link = links[i];
     state.push_back(std::max<Time>(link.free - current, 0));
     std::vector<Waiting> queue = contents(link.queue);
     std::sort(queue.begin(), queue.end());
     state.push_back(static_cast<int64_t>(queue.size()));
     for (const Waiting &waiting : queue)
       state.insert(state.end(), {relative(waiting.step), waiting.message, waiting.stage});
+    if (!packets[i])
+      continue;
+    state.push_back(link.busy);
+    std::vector<Sending> given = contents(link.given);
+    std::sort(given.begin(), given.end());
+    if (link.busy) {
+      given.push_back(link.current);
+      given.back().left -= current - link.counted;
+      state.push_back(pastPacket(i));
+      state.push_back(link.yields == kNoTime ? -1 : link.yields - current);
+    }
+    state.push_back(static_cast<int64_t>(given.size()));
+    for (const Sending &own : given)
+      state.insert(state.end(), {relative(own.what.step), own.what.message, own.what.stage,
+                                 own.left, own.there});
   }
   std::vector<Event> sorted = contents(events);
+  std::erase_if(sorted, [](const Event &event) { return event.kind == kLink; }); // of links
   std::sort(sorted.begin(), sorted.end());
   for (const Event &event : sorted)
     state.insert(state.end(),
@@ -295,6 +281,8 @@ bool Execution::advance() {
       endOp(event.step, event.index);
     else if (event.kind == kPiece)
       endPiece(event.step, event.index);
+    else if (event.kind == kLink)
+      links[event.index].looks == event.step ? look(event.index) : void();
     else if (event.kind % 2)
       endMessage(event.step, event.index, event.kind / 2);
     else

@@ -43,7 +43,9 @@ public:
 
 private:
   static constexpr unsigned kNone = ~0u;
-  static constexpr unsigned kPiece = ~0u; ///< of events; behind all others of their time
+  static constexpr unsigned kPiece = ~0u;       ///< of events; behind all others of their time
+  static constexpr unsigned kLink = kPiece - 1; ///< likewise
+  static constexpr Time kNoTime = INT64_MAX;
 
   /// Lists of indices, by index, in one array.
   class Lists {
@@ -89,7 +91,8 @@ private:
     Time time;
     uint64_t step;
     /// 0: op ends; 1 + 2 stage: message is complete; 2 + 2 stage: its credit is free;
-    /// kPiece: a piece has arrived before its message.
+    /// kPiece: a piece has arrived before its message; kLink: a link with packets has sent
+    /// what it is to send before it looks again, where `step` counts these.
     unsigned kind;
     unsigned index;
     auto key() const { return std::tie(time, step, kind, index); }
@@ -105,11 +108,28 @@ private:
     bool operator<(const Waiting &other) const { return key() > other.key(); }
   };
 
+  /// On a link with packets: given, and not all sent.
+  struct Sending {
+    Waiting what;
+    Time left = 0;      ///< until its last byte is sent, if nothing else is
+    unsigned there = 0; ///< pieces that have been sent; only with leads
+    bool operator<(const Sending &other) const { return what < other.what; }
+  };
+
   struct LinkState {
     std::priority_queue<Waiting> queue;
     Time free = 0;
     int64_t bytes = 0; ///< given, credit not free again
     unsigned messages = 0;
+    /// With packets.
+    std::priority_queue<Sending> given; ///< but for the one that is being sent
+    bool busy = false;
+    Sending current;
+    Time since = 0;      ///< the link sends it
+    Time counted = 0;    ///< `current.left` is as of then
+    Time yields = 0;     ///< to a more urgent one; kNoTime: there is none
+    uint64_t looks = 0;  ///< events of it
+    size_t transfer = 0; ///< in the timeline
   };
 
   struct StreamState {
@@ -130,6 +150,15 @@ private:
   void completeSteps();
   bool startOps();
   bool dispatch();
+  void sendInOrder(unsigned link, const Waiting &next);
+  bool sendByUrgency(unsigned link);
+  void goOn(unsigned link);
+  void look(unsigned link);
+  void sent(const Waiting &what);
+  /// Of the packet of which bytes are taken now: how long those take that have been.
+  Time pastPacket(unsigned link) const {
+    return (current - links[link].since + ahead[link]) % packets[link];
+  }
   bool gateOpen(uint64_t step);
 
   int64_t bytesOf(unsigned message, unsigned stage) const {
@@ -146,6 +175,13 @@ private:
         .stages;
   }
 
+  /// What the link is busy for.
+  Time workOf(const Waiting &what) const;
+  /// By piece, how long before its message it arrives; null: all of them with it.
+  const std::vector<Time> *leadsIn(const Waiting &what) const {
+    bool last = what.stage + 1 == stagesOf(what.message).size();
+    return leads.empty() || !last || leads[what.message].empty() ? nullptr : &leads[what.message];
+  }
   /// Before the message is complete.
   bool freesCreditEarly(const Stage &stage) const {
     return problem.links[stage.link].creditUntilSent && stage.latency + stage.update > 0 &&
@@ -154,11 +190,12 @@ private:
 
   const Problem &problem;
   const Schedule &schedule;
-  Lists opUsers;                  ///< op -> ops after it
-  Lists opMessages;               ///< op -> messages with a piece that it produces
-  std::vector<size_t> stageBegin; ///< by message, into `bytes`
-  std::vector<int64_t> bytes;     ///< by message and stage
-  std::vector<Time> latencies;    ///< likewise
+  Lists opUsers;                    ///< op -> ops after it
+  Lists opMessages;                 ///< op -> messages with a piece that it produces
+  std::vector<size_t> stageBegin;   ///< by message, into `bytes`
+  std::vector<int64_t> bytes;       ///< by message and stage
+  std::vector<Time> latencies;      ///< likewise
+  std::vector<Time> packets, ahead; ///< by link: times of Link::packetBytes and aheadBytes
   /// By message, if some piece arrives before it: by piece, how long before.
   std::vector<std::vector<Time>> leads;
   Step first; ///< all that any step but the first waits for

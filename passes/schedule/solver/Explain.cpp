@@ -54,7 +54,7 @@ const Timeline::Transfer *Explainer::lastToArrive() const {
   const Timeline::Transfer *last = nullptr;
   Time latest = 0;
   for (const Timeline::Transfer &t : timeline.transfers) {
-    if (t.stage + 1 != stagesOf(t.message).size())
+    if (t.stage + 1 != stagesOf(t.message).size() || !t.isLast)
       continue;
     const Message &message = schedule.messages[t.message];
     std::vector<Time> leads = leadsOf(problem, message);
@@ -130,21 +130,24 @@ std::vector<Stretch> Explainer::run() {
   const Timeline::Transfer *last = lastToArrive();
   if (!last)
     return {};
-  // Its stages, last to first.
-  std::vector<const Timeline::Transfer *> stages(last->stage + 1);
+  // Its transfers, last to first.
+  std::vector<const Timeline::Transfer *> stages;
   for (const Timeline::Transfer &t : timeline.transfers)
     if (t.message == last->message && t.step == last->step)
-      stages[t.stage] = &t;
-  for (auto stage = stages.rbegin(); stage != stages.rend() && *stage; ++stage) {
+      stages.push_back(&t);
+  std::sort(stages.begin(), stages.end(), [](const auto *a, const auto *b) {
+    return std::pair(a->stage, a->begin) < std::pair(b->stage, b->begin);
+  });
+  for (auto stage = stages.rbegin(); stage != stages.rend(); ++stage) {
     const Timeline::Transfer &own = **stage;
     Stretch stretch{0, 0, Cause::latency, own.message, own.stage, 0, 0, false};
-    add(own.sent, stretch);
+    if (own.isLast)
+      add(own.sent, stretch);
     stretch.cause = Cause::sending;
     add(own.begin, stretch);
     queued(own);
   }
-  if (stages.front())
-    produced(*stages.front());
+  produced(*stages.front());
   std::reverse(result.begin(), result.end());
   return std::move(result);
 }

@@ -15,6 +15,8 @@ using Error = std::optional<std::string>;
 /// Sums of bytes stay below this: of tensors, on links, and held by ops.
 constexpr int64_t kMaxStepBytes = int64_t{1} << 60;
 constexpr unsigned kMaxStreams = 4096;
+/// What takes less than kMaxStepTime on any link.
+constexpr int64_t kMaxPacketBytes = 1 << 20;
 
 std::string quoted(const char *what, const std::string &name, size_t index) {
   std::string text = std::string(what) + " " + std::to_string(index);
@@ -173,11 +175,16 @@ std::optional<std::string> check(const Problem &problem) {
            " streams, got: " + std::to_string(problem.streams);
   if (problem.ops.empty())
     return "the problem must have an op";
-  for (size_t i = 0; i < problem.links.size(); ++i)
-    if (problem.links[i].bytesPerSecond <= 0)
-      return quoted("link", problem.links[i].name, i) +
-             ": bytes per second must be positive, got: " +
-             std::to_string(problem.links[i].bytesPerSecond);
+  for (size_t i = 0; i < problem.links.size(); ++i) {
+    const Link &link = problem.links[i];
+    if (link.bytesPerSecond <= 0)
+      return quoted("link", link.name, i) + ": bytes per second must be positive, got: " +
+             std::to_string(link.bytesPerSecond);
+    for (int64_t bytes : {link.packetBytes, link.aheadBytes})
+      if (bytes < 0 || bytes > kMaxPacketBytes)
+        return quoted("link", link.name, i) + ": bytes of packets, and taken ahead, must be 0 to " +
+               std::to_string(kMaxPacketBytes) + ", got: " + std::to_string(bytes);
+  }
   if (problem.memoryLimit && *problem.memoryLimit < 0)
     return "the memory limit must not be negative, got: " +
            std::to_string(*problem.memoryLimit);

@@ -25,6 +25,11 @@ struct Link {
   /// Whether the credit of a message is free again when its last byte is sent; else
   /// it is when the message is complete, as with acknowledgements.
   bool creditUntilSent = false;
+  /// What it is given goes in packets of so many bytes, the most urgent of it first. 0: whole,
+  /// in the order in which it was given.
+  int64_t packetBytes = 0;
+  /// With packets: so many bytes have been taken before they are sent, and are not overtaken.
+  int64_t aheadBytes = 0;
   bool operator==(const Link &) const = default;
 };
 

@@ -18,15 +18,16 @@ struct Timeline {
     uint64_t step = 0;
     Time begin = 0, end = 0;
   };
-  /// A message on the link of one of its stages.
+  /// A message on the link of one of its stages, until it is sent or overtaken.
   struct Transfer {
     unsigned message = 0;
     unsigned stage = 0;
     uint64_t step = 0;
-    Time ready = 0;   ///< its producers, or the stage before, are done
-    Time begin = 0;   ///< the link begins with it
-    Time sent = 0;    ///< the link goes on with others
-    Time arrived = 0; ///< all of it is there; pieces may be before (Communication::tail)
+    Time ready = 0;     ///< its producers, or the stage before, are done; or it was overtaken
+    Time begin = 0;     ///< the link begins with it
+    Time sent = 0;      ///< the link goes on with others
+    Time arrived = 0;   ///< all of it is there; pieces may be before (Communication::tail)
+    bool isLast = true; ///< else it was overtaken, and the rest is another transfer
   };
   /// A stream stands still, for nothing but a communication.
   struct Stall {

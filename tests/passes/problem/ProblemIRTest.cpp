@@ -98,6 +98,10 @@ TEST_F(ProblemIRTest, ProblemsAreReadAsTheyWereWritten) {
       problem.memoryLimit = static_cast<int64_t>(seed);
     if (seed % 7 == 0)
       problem.name = "";
+    if (seed % 3 == 0) {
+      problem.links.back().packetBytes = 1 + static_cast<int64_t>(seed);
+      problem.links.back().aheadBytes = static_cast<int64_t>(seed % 5);
+    }
     expectRoundTrip(problem);
   }
   for (uint32_t seed = 0; seed < 300; ++seed)

@@ -141,12 +141,24 @@ TEST(BoundTest, IsNeverAboveASchedule) {
     ASSERT_EQ(check(problem), std::nullopt) << "seed " << seed;
     double bound = boundOf(problem);
     ASSERT_LE(boundOfAnyOrder(problem).period, bound + kRounding) << "seed " << seed;
+    Problem packets = problem;
     for (int64_t slice : {1, 3, 20}) {
       Schedule schedule = randomSchedule(problem, seed, slice);
       ASSERT_EQ(verify(problem, schedule), std::nullopt) << "seed " << seed;
       Evaluation evaluation = evaluate(problem, schedule);
       if (evaluation.settled) {
         ASSERT_LE(bound, evaluation.period + kRounding) << "seed " << seed;
+      }
+      // Where urgent messages overtake others, too.
+      for (Link &link : packets.links)
+        link.packetBytes = 1 + seed % 2;
+      for (bool all : {false, true}) {
+        if (all)
+          schedule.credit.assign(problem.links.size(), kNoLimit);
+        Evaluation overtaken = evaluate(packets, schedule);
+        if (overtaken.settled) {
+          ASSERT_LE(bound, overtaken.period + kRounding) << "seed " << seed;
+        }
       }
     }
   }

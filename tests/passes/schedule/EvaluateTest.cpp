@@ -185,6 +185,9 @@ TEST(CheckTest, FindsWhatIsWrong) {
   };
   EXPECT_EQ(wrong([](Problem &p) { p.links[0].bytesPerSecond = 0; }),
             "link 0 ('link0'): bytes per second must be positive, got: 0");
+  for (auto change : {+[](Problem &p) { p.links[0].packetBytes = -1; },
+                      +[](Problem &p) { p.links[0].aheadBytes = (1 << 20) + 1; }})
+    EXPECT_THAT(wrong(change), HasSubstr("bytes of packets, and taken ahead, must be 0 to 1048576"));
   EXPECT_EQ(wrong([](Problem &p) { p.ops[1].duration = -1; }),
             "op 1 ('forward1'): duration must not be negative, got: -1");
   EXPECT_EQ(wrong([](Problem &p) { p.ops[1].stream = 1; }),

@@ -2,14 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The evaluator beside a simulation that goes from nanosecond to nanosecond and looks
-// everything up anew: slow, but it shares nothing with the evaluator.
+// everything up anew: slow, but it shares nothing with the evaluator but leadsOf(), which
+// ArrivalsTest.cpp tests.
 
+#include "passes/schedule/solver/Arrivals.h"
 #include "passes/schedule/solver/Schedule.h"
+#include "passes/schedule/solver/Timeline.h"
 #include "tests/cases.h"
 #include "tests/passes/schedule/RandomProblem.h"
 
 #include "gtest/gtest.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <tuple>
@@ -27,10 +31,14 @@ public:
   std::vector<Time> run(unsigned steps) {
     std::vector<Time> ends;
     for (Time now = 0; ends.size() < steps && now < 200'000; ++now) {
+      for (unsigned link = 0; link < problem.links.size(); ++link)
+        send(link, now);
       startOps(now);
       release(now);
       for (unsigned link = 0; link < problem.links.size(); ++link)
         give(link, now);
+      for (unsigned link = 0; link < problem.links.size(); ++link)
+        choose(link, now);
       // What ends in the next nanosecond is seen then.
       auto step = static_cast<unsigned>(ends.size());
       bool done = true;
@@ -46,9 +54,21 @@ public:
 
 private:
   using Key = std::tuple<int64_t, unsigned, unsigned, unsigned>; // priority, step, message, stage
+  static constexpr Time kLater = INT64_MAX;
   struct Given {
     int64_t bytes;
     Time sent, complete, free; ///< free: the credit
+    std::vector<Time> pieces;  ///< when they arrive
+    /// On a link with packets: nanoseconds to send, and from then on until it is complete.
+    Time left = 0, behind = 0;
+  };
+  /// What a link with packets is sending.
+  struct Current {
+    bool any = false;
+    Key key;
+    Time sent = 0;       ///< nanoseconds of it, since it was chosen
+    Time until = kLater; ///< of these; then a more urgent one goes
+    Time looked = -1;
   };
 
   bool opDone(unsigned step, unsigned op, Time now) const {
@@ -58,9 +78,13 @@ private:
   bool arrived(unsigned step, unsigned communication, Time now) const {
     auto stages = static_cast<unsigned>(problem.communications[communication].stages.size());
     for (unsigned m = 0; m < schedule.messages.size(); ++m)
-      for (const Piece &piece : schedule.messages[m].pieces)
-        if (piece.communication == communication && !complete(step, m, stages - 1, now))
+      for (size_t i = 0; i < schedule.messages[m].pieces.size(); ++i) {
+        if (schedule.messages[m].pieces[i].communication != communication)
+          continue;
+        auto given = messages.find({step, m, stages - 1});
+        if (given == messages.end() || given->second.pieces[i] > now)
           return false;
+      }
     return true;
   }
   bool complete(unsigned step, unsigned message, unsigned stage, Time now) const {
@@ -170,12 +194,78 @@ private:
         return;
       queue.erase(queue.begin());
       int64_t perByte = 1'000'000'000 / problem.links[link].bytesPerSecond;
-      given.sent = free + stage.overhead + given.bytes * perByte;
-      given.complete = given.sent + stage.latency + update;
-      given.free = problem.links[link].creditUntilSent && schedule.credit[link] != kNoLimit
-                       ? given.sent
-                       : given.complete;
+      Time work = stage.overhead + given.bytes * perByte;
+      given.behind = stage.latency + update;
+      given.pieces.assign(message.pieces.size(), kLater);
+      if (problem.links[link].packetBytes) {
+        given.left = work;
+        given.sent = given.complete = given.free = kLater;
+      } else {
+        given.sent = free + work;
+        given.complete = given.sent + given.behind;
+        given.free = freesEarly(link) ? given.sent : given.complete;
+        for (size_t i = 0; i < given.pieces.size(); ++i)
+          given.pieces[i] = given.complete - leadOf(m, index, i);
+      }
       messages[{step, m, index}] = given;
+    }
+  }
+
+  bool freesEarly(unsigned link) const {
+    return problem.links[link].creditUntilSent && schedule.credit[link] != kNoLimit;
+  }
+  Time leadOf(unsigned message, unsigned stage, size_t piece) const {
+    return stage + 1 == stagesOf(message).size()
+               ? leadsOf(problem, schedule.messages[message])[piece]
+               : 0;
+  }
+
+  /// The nanosecond up to now.
+  void send(unsigned link, Time now) {
+    Current &current = currents[link];
+    if (!current.any || current.looked == now)
+      return;
+    auto [priority, step, m, stage] = current.key;
+    Given &own = messages.at({step, m, stage});
+    --own.left;
+    for (size_t i = 0; i < own.pieces.size(); ++i)
+      if (own.pieces[i] == kLater && own.left <= leadOf(m, stage, i))
+        own.pieces[i] = now + own.behind;
+    if (own.left == 0) {
+      own.sent = now;
+      own.complete = now + own.behind;
+      own.free = freesEarly(link) ? now : own.complete;
+    }
+    current.any = own.left != 0 && ++current.sent != current.until;
+    current.looked = now;
+  }
+
+  /// The most urgent of what has been given; of what is being sent, all packets that have been
+  /// taken go before it.
+  void choose(unsigned link, Time now) {
+    if (!problem.links[link].packetBytes)
+      return;
+    const Key *first = nullptr;
+    Key key;
+    for (const auto &[at, other] : messages) {
+      auto [step, m, stage] = at;
+      auto ops = static_cast<int64_t>(problem.ops.size());
+      if (stagesOf(m)[stage].link != link || other.left == 0)
+        continue;
+      Key own{schedule.messages[m].priorities[stage] + step * ops, step, m, stage};
+      if (!first || own < key) {
+        key = own;
+        first = &key;
+      }
+    }
+    Current &current = currents[link];
+    if (first && !current.any)
+      current = {true, key, 0, kLater, now};
+    if (first && key < current.key && current.until == kLater) {
+      const Link &own = problem.links[link];
+      current.until = own.packetBytes;
+      while (current.until <= current.sent + own.aheadBytes)
+        current.until += own.packetBytes;
     }
   }
 
@@ -190,11 +280,13 @@ private:
   std::set<std::tuple<unsigned, unsigned, unsigned>> seen; ///< step, message, stage
   std::map<std::tuple<unsigned, unsigned, unsigned>, Given> messages;
   std::map<unsigned, std::set<Key>> queues;
+  std::map<unsigned, Current> currents;
 };
 
-TEST(ReferenceTest, TheEvaluatorFindsTheSamePeriod) {
+/// `packets`: messages are overtaken on links.
+void compareWithReference(bool packets) {
   constexpr size_t kSteps = 60;
-  unsigned compared = 0;
+  unsigned compared = 0, overtaken = 0;
   Cases cases = casesOf(300);
   for (uint64_t seed = cases.first; seed < cases.end; ++seed) {
     Problem problem = randomProblem(seed, {.streams = 1 + unsigned(seed % 2),
@@ -205,15 +297,30 @@ TEST(ReferenceTest, TheEvaluatorFindsTheSamePeriod) {
                                            .maxBytes = 6,
                                            .maxCommunications = 4,
                                            .maxOps = 5});
-    for (Link &link : problem.links)
+    for (Link &link : problem.links) {
       link.creditUntilSent = seed % 5 == 0;
+      if (packets) {
+        link.packetBytes = 1 + int64_t(seed / 3 % 3);
+        link.aheadBytes = int64_t(seed / 5 % 4);
+      }
+    }
+    if (packets && seed % 2)
+      for (Communication &own : problem.communications)
+        own.tail = (own.stages.back().bytes + 1) / 2;
     Schedule schedule = randomSchedule(problem, seed, 1 + seed % 4);
     schedule.barrier = seed % 7 == 0;
+    if (packets && seed % 3)
+      schedule.credit.assign(problem.links.size(), kNoLimit);
     if (verify(problem, schedule))
       continue;
     Evaluation evaluation = evaluate(problem, schedule);
     if (!evaluation.settled)
       continue;
+    if (packets) {
+      Timeline timeline = traceSchedule(problem, schedule);
+      overtaken += std::any_of(timeline.transfers.begin(), timeline.transfers.end(),
+                               [&](const auto &t) { return !t.isLast && t.sent > t.begin; });
+    }
     std::vector<Time> ends = Reference(problem, schedule).run(kSteps);
     ASSERT_EQ(ends.size(), kSteps) << seed;
     EXPECT_EQ(ends.front(), evaluation.firstStep) << seed;
@@ -234,6 +341,14 @@ TEST(ReferenceTest, TheEvaluatorFindsTheSamePeriod) {
     }
   }
   EXPECT_GT(compared, cases.count() / 2);
+  if (packets)
+    EXPECT_GT(overtaken, cases.count() / 50);
+}
+
+TEST(ReferenceTest, TheEvaluatorFindsTheSamePeriod) { compareWithReference(false); }
+
+TEST(ReferenceTest, MessagesAreOvertakenBehindThePacketsThatAreTaken) {
+  compareWithReference(true);
 }
 
 } // namespace

@@ -37,11 +37,13 @@
 // RUN: %cs-opt --schedule-comm="policy=fixed-buckets message-bytes=4000000" --expand-collectives --verify-distributed %s -o /dev/null
 
 // The rate decides how tensors are sent, and remarks say why. A slow link: the large
-// tensor must not hold up the small ones behind it.
-// RUN: %cs-opt --schedule-comm --remarks-filter=schedule-comm %s -o %t.slow.mlir 2>&1 | FileCheck %s --check-prefix=SLOW
+// tensor must not hold up the small ones behind it. Between two nodes they overtake it.
+// RUN: sed 's/nodes = 2/nodes = 3/' %s > %t.three.mlir
+// RUN: %cs-opt --schedule-comm --remarks-filter=schedule-comm %t.three.mlir -o %t.slow.mlir 2>&1 | FileCheck %s --check-prefix=SLOW
+// RUN: %cs-opt --schedule-comm --remarks-filter=schedule-comm %s -o %t.two.mlir 2>&1 | FileCheck %s --check-prefix=TWO
 // RUN: sed 's/mbit_per_s = 1000,/mbit_per_s = 100000,/' %s > %t.fast.mlir
 // RUN: %cs-opt --schedule-comm --remarks-filter=schedule-comm %t.fast.mlir -o %t.fast.out.mlir 2>&1 | FileCheck %s --check-prefix=FAST
-// RUN: %cs-opt --schedule-comm %s -o %t.again.mlir
+// RUN: %cs-opt --schedule-comm %t.three.mlir -o %t.again.mlir
 // RUN: cmp %t.slow.mlir %t.again.mlir
 // RUN: FileCheck %s --check-prefix=SOLVER < %t.slow.mlir
 
@@ -54,8 +56,10 @@ cs.cluster @lab nodes = 2 devices = 1 device = <kind = cpu, gflops = 40, gb_per_
 // SLOW: Remark=""step": solver{{.*}}: {{[0-9]+}} ns per step, 1.0{{[0-9]+}} of the bound of {{[0-9]+}} ns
 // SLOW-SAME: others: fifo {{[0-9]+}} wfbp
 // SLOW: Remark=""step": the bound assumes this order of fragments, 1000 mbit/s, of a message no less than 30000 ns of its link beside the bytes and 50000 ns on the way, fragments that take what is said of them alone"
-// SLOW: Remark=""b": {{[0-9]+}} pieces{{.*}} (4194304 bytes take 33554432 ns, and a message 60000 ns more, on "inter" of 1000 Mbit/s; what is more urgent waits for {{[0-9]+}} ns at most): priority {{.*}}: first needed by "forward.b" of the next step, through "b"; compute waits {{[0-9]+}} ns per step for it
-// SLOW: Remark=""a": {{.*}}(4096 bytes take 32768 ns, and a message 60000 ns more
+// TWO: Remark=""step": solver{{.*}}: {{[0-9]+}} ns per step, 1.00{{[0-9]+}} of the bound of
+// TWO: Remark=""b": alone (4194304 bytes take 33554432 ns, and a message 60000 ns more
+// SLOW: Remark=""b": {{[0-9]+}} pieces{{.*}} (4194304 bytes take 44739248 ns, and a message 120000 ns more, on "inter" of 1000 Mbit/s; what is more urgent waits for {{[0-9]+}} ns at most): priority {{.*}}: first needed by "forward.b" of the next step, through "b"; compute waits {{[0-9]+}} ns per step for it
+// SLOW: Remark=""a": {{.*}}(4096 bytes take {{43[0-9]+}} ns, and a message 120000 ns more
 // FAST: Remark=""step": solver{{.*}}: {{[0-9]+}} ns per step, 1.0{{[0-9]+}} of the bound
 // FAST: Remark=""c": {{(alone|whole)}}
 // FAST: Remark=""b": {{(alone|whole)}}

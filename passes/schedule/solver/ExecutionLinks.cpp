@@ -1,0 +1,137 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What links send when: whole messages in the order in which they were given, or packets,
+// the most urgent first.
+
+#include "passes/schedule/solver/Execution.h"
+
+#include <algorithm>
+
+namespace commsched::schedule {
+
+Time Execution::workOf(const Waiting &what) const {
+  const Stage &stage = stagesOf(what.message)[what.stage];
+  return stage.overhead +
+         transferTime(problem.links[stage.link], bytesOf(what.message, what.stage));
+}
+
+bool Execution::dispatch() {
+  bool any = false;
+  for (unsigned i = 0; i < links.size(); ++i) {
+    LinkState &link = links[i];
+    while (!link.queue.empty()) {
+      const Waiting &next = link.queue.top();
+      int64_t size = bytesOf(next.message, next.stage);
+      if (link.messages && size > schedule.credit[i] - link.bytes)
+        break;
+      link.bytes += size;
+      ++link.messages;
+      if (packets[i])
+        link.given.push({next, workOf(next)});
+      else
+        sendInOrder(i, next);
+      link.queue.pop();
+      any = true;
+    }
+    if (packets[i])
+      any |= sendByUrgency(i);
+  }
+  return any;
+}
+
+/// Behind all that the link has been given.
+void Execution::sendInOrder(unsigned i, const Waiting &next) {
+  LinkState &link = links[i];
+  Time begin = std::max(link.free, current);
+  link.free = begin + workOf(next);
+  Time end = link.free + latencyOf(next.message, next.stage);
+  if (timeline)
+    timeline->transfers.push_back(
+        {next.message, next.stage, next.step,
+         ready[2 * (stageBegin[next.message] + next.stage) + next.step % 2],
+         begin, link.free, end});
+  events.push({end, next.step, 1 + 2 * next.stage, next.message});
+  if (freesCreditEarly(stagesOf(next.message)[next.stage]))
+    events.push({link.free, next.step, 2 + 2 * next.stage, next.message});
+  if (const std::vector<Time> *own = leadsIn(next))
+    for (size_t j = 0; j < own->size(); ++j)
+      if (Time lead = (*own)[j])
+        events.push({end - lead, next.step, kPiece,
+                     schedule.messages[next.message].pieces[j].communication});
+}
+
+/// Begins with the most urgent of what the link has been given; or lets it overtake what is
+/// being sent, behind the packets of that which have been taken. True if it looks again now.
+bool Execution::sendByUrgency(unsigned i) {
+  LinkState &link = links[i];
+  if (link.given.empty())
+    return false;
+  if (link.busy) {
+    if (link.yields != kNoTime || !(link.current < link.given.top()))
+      return false;
+    link.yields = current + packets[i] - pastPacket(i) + ahead[i];
+  } else {
+    link.current = link.given.top();
+    link.given.pop();
+    link.busy = true;
+    link.since = link.counted = current;
+    link.yields = kNoTime;
+    if (timeline) {
+      const Waiting &what = link.current.what;
+      Time &since = ready[2 * (stageBegin[what.message] + what.stage) + what.step % 2];
+      link.transfer = timeline->transfers.size();
+      timeline->transfers.push_back(
+          {what.message, what.stage, what.step, since, current, current, current, false});
+    }
+  }
+  goOn(i);
+  return true;
+}
+
+/// Until the link has to look again: the message is sent, a piece of it is, or another one
+/// may overtake.
+void Execution::goOn(unsigned i) {
+  LinkState &link = links[i];
+  const Sending &own = link.current;
+  Time end = std::min(link.counted + own.left, link.yields);
+  if (const std::vector<Time> *leads = leadsIn(own.what); leads && own.there < leads->size())
+    end = std::min(end, link.counted + std::max<Time>(0, own.left - (*leads)[own.there]));
+  events.push({end, ++link.looks, kLink, i});
+}
+
+void Execution::look(unsigned i) {
+  LinkState &link = links[i];
+  Sending &own = link.current;
+  own.left -= current - link.counted;
+  link.counted = current;
+  // Pieces come in the order in which they are sent; the last one with its message.
+  if (const std::vector<Time> *leads = leadsIn(own.what))
+    for (; own.there < leads->size() && (*leads)[own.there] >= own.left && (*leads)[own.there];
+         ++own.there)
+      events.push({current + latencyOf(own.what.message, own.what.stage), own.what.step, kPiece,
+                   schedule.messages[own.what.message].pieces[own.there].communication});
+  if (own.left > 0 && current < link.yields)
+    return goOn(i);
+  link.busy = false;
+  if (timeline) {
+    Timeline::Transfer &transfer = timeline->transfers[link.transfer];
+    transfer.sent = current;
+    transfer.isLast = own.left == 0;
+    transfer.arrived = current + (transfer.isLast ? latencyOf(own.what.message, own.what.stage) : 0);
+    ready[2 * (stageBegin[own.what.message] + own.what.stage) + own.what.step % 2] = current;
+  }
+  if (own.left > 0)
+    link.given.push(own);
+  else
+    sent(own.what);
+}
+
+void Execution::sent(const Waiting &what) {
+  events.push({current + latencyOf(what.message, what.stage), what.step, 1 + 2 * what.stage,
+               what.message});
+  if (freesCreditEarly(stagesOf(what.message)[what.stage]))
+    events.push({current, what.step, 2 + 2 * what.stage, what.message});
+}
+
+} // namespace commsched::schedule

@@ -1,0 +1,56 @@
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What the compiler says of a schedule, against cs-run --simulate of its plan: two programs that share the rule of packets
+(plan/packets.h) and nothing else. Random steps on two ranks, with tensors of up to 50 MB, by every policy."""
+
+import json
+import random
+import re
+
+import pytest
+
+from built import tool
+from test_simulation import CLUSTER, call
+
+POLICIES = ["pace", "dear", "tictac", "fifo", "mg-wfbp", "solver", "bytescheduler", "p3", "fixed-buckets", "wfbp", "latency-hiding"]
+RUNS = 4  # random steps by each policy
+NEAR, WAITS = 0.002, 3  # of a step; and packets that something urgent waits for once more or less
+SOCKET = 128 << 10
+PACKETS = {1000: 64 << 10, 2000: 128 << 10, 5000: 1 << 20, 10000: 1 << 20, 25000: 1 << 20}  # by Mbit/s
+
+
+def random_profile(rng):
+    """In the form of examples/profiles: layers that take 30 us to 30 ms, with gradients of 1 kB to 50 MB."""
+    lines = []
+    for layer in range(rng.randint(3, 25)):
+        forward = int(10 ** rng.uniform(4.5, 7.5))
+        inputs, weights = (int(forward * rng.uniform(0.5, 1.5)) for _ in range(2))
+        lines.append("\t".join(map(str, [f"l{layer}", -1, forward, "NONE", 0, inputs, "NONE", 0, weights, "ALLREDUCE",
+                                         int(10 ** rng.uniform(3, 7.7)) // 4 * 4, 100])))
+    return f"random step\tparameters: 0\n{len(lines)}\n" + "\n".join(lines) + "\n"
+
+
+def predictions(folder, seed, policy):
+    """The nanoseconds of a step by the compiler and by the simulator, and what a step may wait for packets."""
+    rng = random.Random(seed)
+    profile, program, cluster, schedule, plan, result = (
+        folder / name for name in ("step.txt", "step.mlir", "cluster.mlir", "schedule.mlir", "step.plan", "result.json"))
+    profile.write_text(random_profile(rng))
+    program.write_text(call(tool("cs-translate"), "--import-aicb", profile))
+    rate = rng.choice(list(PACKETS))
+    cluster.write_text(CLUSTER.format(nodes=2, rate=rate))
+    parts = rng.choice(["true", "false"])
+    call(tool("cs-opt"), program, f"--cs-all-reduce-pipeline=cluster={cluster} schedule={policy} parts={parts}", "-o", schedule)
+    call(tool("cs-translate"), "--mlir-to-plan", schedule, "-o", plan)
+    call(tool("cs-run"), plan, "--simulate", "--metrics-json", result)
+    text = schedule.read_text()
+    waits = WAITS * (SOCKET + PACKETS[rate]) * 8 / rate * 1e3
+    return int(re.search(r"\bperiod_ns = (\d+)", text)[1]), json.loads(result.read_text())["step_ns"], waits
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_it_agrees_with_the_simulator(tmp_path, policy):
+    for run in range(RUNS):
+        seed = f"{policy} {run}"
+        period, step, waits = predictions(tmp_path, seed, policy)
+        assert abs(period - step) <= NEAR * step + waits, seed
