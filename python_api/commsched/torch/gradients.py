@@ -4,21 +4,19 @@
 
 from __future__ import annotations
 
-import json
 import sys
-import time
 import weakref
 from typing import Any, Callable, Optional
 
-import numpy as np
 import torch
 from torch import nn
 
 from ..errors import RuntimeFailure
 from ..posts import Posted, Posts
 from .early import Early, node_of
-from .first_use import FirstUse, early, schedule
+from .first_use import FirstUse
 from .from_rank_0 import FromRank0
+from .measured import Measured
 from .watching import Hook, in_backward, watch
 
 MEASURED = 3  # steps
@@ -65,12 +63,8 @@ class Gradients:
         self._stack: "list[nn.Module]" = []
         self._mode: Optional[FirstUse] = None
         self._users: "dict[int, list[nn.Module]]" = {}
-        self._used: "list[list[float]]" = [[] for _ in named]
-        self._ready: "list[list[float]]" = [[] for _ in named]
-        self._contributed: "dict[int, float]" = {}  # when, by index; in steps that are measured
-        self._leads: "list[list[float]]" = [[] for _ in named]  # seconds by which a part was there before the whole
+        self._measured = Measured(self.parameters)
         self._contributing: "dict[nn.Module, list[int]]" = {}  # whose parts are sent early
-        self._backward = 0.0
         self._waits: "dict[nn.Module, list[Unit]]" = {}  # for whose updates a module waits
         self._told = False
         self._hooks: list = []
@@ -123,7 +117,7 @@ class Gradients:
         if self.accumulating or part is None or part.layout != torch.strided:
             return
         if self.measuring:
-            self._contributed[index] = time.monotonic()
+            self._measured.part(index)
             return
         unit, parameter = self.unit_of[index], self.parameters[index]
         if (unit.early is not None and not unit.early.begun and unit.posted is None and unit.groups is None
@@ -146,12 +140,7 @@ class Gradients:
         if gradient.layout != torch.strided:
             raise RuntimeFailure(f"gradient of {self.names[index]!r} must be dense, got: {gradient.layout}")
         if self.measuring:
-            now = time.monotonic()
-            if all(len(u.missing) == len(u.members) and u.posted is None for u in self.units):
-                self._backward = now
-            self._ready[index].append(now - self._backward)
-            if index in self._contributed:
-                self._leads[index].append(now - self._contributed.pop(index))
+            self._measured.whole(index, all(len(u.missing) == len(u.members) and u.posted is None for u in self.units))
         unit.missing.discard(index)
         if unit.flat is not None:
             unit.parts[index].copy_(gradient)
@@ -227,22 +216,7 @@ class Gradients:
 
     def measured(self) -> None:
         """After the last step that is measured: all ranks take the schedule that rank 0 makes of what all have seen."""
-        def mean(times):
-            return float(np.mean(times[-2:])) if times else -1.0
-        own = np.array([[mean(t) for t in times] for times in (self._used, self._ready, self._leads)])
-        all_ranks = np.empty((self.posts.size, *own.shape))
-        self.posts.post("measured", own, "all_gather", output=all_ranks).wait()
-        text = b""
-        if self.posts.rank == 0:
-            used, ready, leads = (list(np.where((times < 0).any(0), -1.0, times.mean(0))) for times in all_ranks.swapaxes(0, 1))
-            sizes = [p.numel() * p.element_size() for p in self.parameters]
-            ahead = [i for i in early(leads, ready, sizes) if self.parameters[i].dim() > 1]
-            text = json.dumps([schedule(used, ready, sizes, [str(p.dtype) for p in self.parameters], ahead), ahead]).encode()
-        length = np.array([len(text)], np.int64)
-        self.posts.post("schedule's length", length, "broadcast").wait()
-        data = np.frombuffer(text.ljust(int(length[0])), np.uint8).copy()
-        self.posts.post("schedule", data, "broadcast").wait()
-        self._take(*json.loads(data.tobytes()))
+        self._take(*self._measured.agree(self.posts))
 
     def _take(self, units: "list[list[int]]", ahead: "list[int]") -> None:
         self.units = []
@@ -317,7 +291,7 @@ class Gradients:
                 if index >= len(self.parameters):
                     self._of_buffers.update(mode.users[index])
                     continue
-                self._used[index].append(seconds)
+                self._measured.use(index, seconds)
                 known = self._users.setdefault(index, [])
                 known += [user for user in mode.users[index] if user not in known]
         if module is self._root and not self._failed:  # which is called after an error as well, and must not raise it again
