@@ -84,7 +84,7 @@ def test_parameter_servers(tmp_path):
     runs = []
     for policy in ["fifo", "priority", "solver", "dear"]:
         text, plan = compiled(tmp_path, "digits", 2, policy, "cs-parameter-server-pipeline")
-        assert "cs.pack" not in text
+        assert ("cs.pack" in text) == (policy in ("solver", "dear"))  # small blocks of one server share messages
         runs.append(train(plan, tmp_path / f"{policy}.safetensors", *data))
     for run in runs[1:]:
         expect_same(run, runs[0])

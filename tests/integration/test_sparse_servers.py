@@ -36,7 +36,7 @@ class Case:
         self.samples = int(random.choice([1, 3, 30]))
         self.feedback = bool(random.random() < 0.8)
         self.momentum = float(random.choice([0, 0.5])) if self.feedback else 0.0
-        self.mask = bool(random.integers(2))
+        self.mask = bool(random.integers(2)) or not self.momentum
         self.every = int(random.choice([1, 3])) if self.feedback else 1
         # Gradients depend on the parameters there: few enough bits for a few steps.
         self.unsent = float(random.choice([0, 0.25])) if self.feedback and self.devices == 1 else 0.0

@@ -43,7 +43,7 @@ def drawn(seed):
         return {"loss": loss_of(p, x, ids), "sum": jnp.sum(x)}
     batches = [(random.standard_normal(24).astype(np.float32), random.integers(0, 50, 24).astype(np.int32)) for _ in range(12)]
     strategy = commsched.ParameterServers(
-        servers=int(random.integers(1, 7)), min_block_elements=int(random.integers(1, 300)), slice=bool(random.integers(2)),
+        servers=int(random.integers(1, 7)), **({"min_block_elements": int(random.integers(1, 300))} if random.integers(2) else {"slice": False}),
         placement=["balanced", "round-robin", "hash"][random.integers(3)], row_sparse=["table"] if table and random.integers(2) else ())
     x, ids = batches[0]
     return step, params, optimizer.init(params), x, ids, strategy, evaluate, batches
