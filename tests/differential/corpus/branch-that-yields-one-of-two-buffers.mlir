@@ -3,7 +3,7 @@
 //
 // internal error: what this does to memory is not known to the check of memory
 // values: 9524095448405039747
-// mode: nodes=4 devices=1 reduction=mean pipeline=cs-all-reduce-pipeline{reduction=mean schedule=p3 copies=in-line staging-bytes=1048576}
+// mode: nodes=4 devices=1 reduction=mean pipeline=cs-all-reduce-pipeline{reduction=mean schedule=p3 copies=in-line}
 func.func @step(%p0: tensor<7x7xf32> {cs.param = "p0"},
     %p1: tensor<7x7xf32> {cs.param = "p1"},
     %p2: tensor<7x7xf32> {cs.param = "p2"},

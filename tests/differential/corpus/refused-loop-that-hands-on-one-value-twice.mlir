@@ -3,7 +3,7 @@
 //
 // A loop that hands on one value twice was refused: one-shot bufferization could not avoid a conflict.
 // values: 11318358485429572977
-// mode: nodes=2 devices=1 reduction=mean pipeline=cs-parameter-server-pipeline{reduction=mean schedule=mg-wfbp copies=in-line staging-bytes=1048576 servers=1 min-block-elements=4}
+// mode: nodes=2 devices=1 reduction=mean pipeline=cs-parameter-server-pipeline{reduction=mean schedule=mg-wfbp copies=in-line servers=1 min-block-elements=4}
 func.func @step(%arg0: tensor<9x9xf32> {cs.param = "p0"}, %arg1: tensor<9x9xf32> {cs.param = "p1"}, %arg2: tensor<9x9xf32> {cs.param = "p2"}, %arg3: tensor<9x9xf32> {cs.state = "s0"}, %arg4: tensor<9x9x9xf32> {cs.batch = "x0"}) -> (tensor<9x9xf32> {cs.updates = "p0"}) attributes {cs.step} {
   %c0 = arith.constant 0 : index
   %c8 = arith.constant 8 : index

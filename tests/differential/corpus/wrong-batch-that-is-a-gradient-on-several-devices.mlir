@@ -3,7 +3,7 @@
 //
 // p2 after step 1: 66 of 66 elements, element 49 is -0.3395046 and must match -0.014168282 within 1.56e-07
 // values: 12756711627656092586
-// mode: nodes=3 devices=2 reduction=mean pipeline=cs-all-reduce-pipeline{reduction=mean algorithm=halving-doubling assign-devices=false copies=in-line staging-bytes=1048576 spread-sums=true}
+// mode: nodes=3 devices=2 reduction=mean pipeline=cs-all-reduce-pipeline{reduction=mean algorithm=halving-doubling assign-devices=false copies=in-line spread-sums=true}
 func.func @step(%p0: tensor<33x2xf32> {cs.param = "p0"},
     %p1: tensor<33x2xf32> {cs.param = "p1"},
     %p2: tensor<33x2xf32> {cs.param = "p2"},
