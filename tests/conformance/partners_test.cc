@@ -142,7 +142,7 @@ TEST_P(ConformanceTest, WhoEndsBeforeOthersHaveJoinedFailsNobody) {
 
 TEST_P(ConformanceTest, AnotherMembershipIsRefused) {
   for (int earlier : {0, 1}) {
-    auto options = Neighbours(2, false, absl::Seconds(1));
+    auto options = Neighbours(2, false, absl::Seconds(2));
     for (auto &own : options) own.epoch = own.rank == earlier ? 3 : 4;
     auto results = ConnectAll(GetParam().new_cluster(2), options);
     for (const auto &result : results) ASSERT_FALSE(result.ok());
