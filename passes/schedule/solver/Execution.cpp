@@ -96,13 +96,8 @@ void Execution::reset(uint64_t step) {
 }
 
 void Execution::endOp(uint64_t step, unsigned op) {
-  StreamState &stream = streams[problem.ops[op].stream];
-  stream.busy = false;
-  stream.free = current;
-  if (++stream.position == schedule.order[problem.ops[op].stream].size()) {
-    stream.position = 0;
-    ++stream.step;
-  }
+  unsigned stream = problem.ops[op].stream;
+  streams[stream].end(current, schedule.order[stream].size());
   Step &s = at(step);
   --s.opsLeft;
   for (unsigned user : opUsers[op]) {
@@ -182,7 +177,7 @@ bool Execution::gateOpen(uint64_t step) {
 bool Execution::startOps() {
   bool any = false;
   for (size_t i = 0; i < streams.size(); ++i) {
-    StreamState &stream = streams[i];
+    OpStream &stream = streams[i];
     if (stream.busy || schedule.order[i].empty())
       continue;
     if (stream.position == 0 && !gateOpen(stream.step))
@@ -218,7 +213,7 @@ bool Execution::startOps() {
 std::vector<int64_t> Execution::state() {
   std::vector<int64_t> state{static_cast<int64_t>(computed - complete)};
   auto relative = [&](uint64_t step) { return static_cast<int64_t>(step - complete); };
-  for (const StreamState &stream : streams) {
+  for (const OpStream &stream : streams) {
     state.push_back(relative(stream.step));
     state.push_back(static_cast<int64_t>(stream.position));
     state.push_back(stream.busy);

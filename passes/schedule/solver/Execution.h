@@ -8,6 +8,7 @@
 #ifndef COMMSCHED_PASSES_SCHEDULE_SOLVER_EXECUTION_H
 #define COMMSCHED_PASSES_SCHEDULE_SOLVER_EXECUTION_H
 
+#include "passes/schedule/solver/OpStream.h"
 #include "passes/schedule/solver/Timeline.h"
 
 #include <queue>
@@ -132,13 +133,6 @@ private:
     size_t transfer = 0; ///< in the timeline
   };
 
-  struct StreamState {
-    uint64_t step = 0;
-    size_t position = 0;
-    bool busy = false;
-    Time free = 0;
-  };
-
   Step &at(uint64_t step) { return steps[step % 3]; }
   void reset(uint64_t step);
   void endOp(uint64_t step, unsigned op);
@@ -201,7 +195,7 @@ private:
   Step first; ///< all that any step but the first waits for
   Step steps[3];
   std::vector<LinkState> links;
-  std::vector<StreamState> streams;
+  std::vector<OpStream> streams;
   std::priority_queue<Event> events;
   Time current = 0;
   uint64_t complete = 0;     ///< steps of which everything is done

@@ -3,6 +3,7 @@
 
 #include "passes/schedule/solver/Relaxation.h"
 #include "passes/schedule/solver/MessageCosts.h"
+#include "passes/schedule/solver/OpStream.h"
 #include "passes/schedule/solver/RelaxedLinks.h"
 
 #include <algorithm>
@@ -50,11 +51,7 @@ struct Queue {
   uint64_t version = 0;
 };
 
-struct Stream {
-  uint64_t step = 0;
-  size_t position = 0;
-  bool busy = false;
-  Time free = 0;
+struct Stream : OpStream {
   Time notBefore = -1; ///< of the next op, for the costs of messages; -1: unknown
 };
 
@@ -172,12 +169,7 @@ void Simulation::reset(uint64_t step) {
 void Simulation::endOp(uint64_t step, unsigned op) {
   unsigned index = problem.ops[op].stream;
   Stream &stream = streams[index];
-  stream.busy = false;
-  stream.free = now;
-  if (++stream.position == order[index].size()) {
-    stream.position = 0;
-    ++stream.step;
-  }
+  stream.end(now, order[index].size());
   Step &s = at(step);
   --s.opsLeft;
   for (unsigned user : opUsers[op]) {
