@@ -151,7 +151,7 @@ Mode modeOf(uint64_t seed) {
     bool inLine = rng.oneIn(2);
     add("copies=" + std::string(inLine ? "in-line" : "overlap"));
     if (!inLine && rng.oneIn(2))
-      add("staging-bytes=1048576");
+      add("staging-bytes=" + std::to_string(rng.pick({256, 1024, 4096, 1048576})));
   }
   if (servers) {
     add("servers=" + std::to_string(rng.between(1, 3)));
