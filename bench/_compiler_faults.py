@@ -92,8 +92,8 @@ FAULTS = [
           "    bounds.append({piece.begin, piece.end});\n", "    bounds.append({0, piece.end - piece.begin});\n"),
     # Lists that trainers send to servers.
     Fault("a list's indices begin one word too early", LISTS, "words - type.entries;", "words - type.entries - 1;", SERVER_LISTS),
-    Fault("the codes of a list are added without their scale", LISTS, "std::memcpy(&scale, aligned.data()", "scale = 1, std::memcpy(&scale, &scale);  (void)(aligned.data()",
-          SERVER_CODES),
+    Fault("the codes of a list are added without their scale", LISTS, "if (HasScale(type)) std::memcpy(&scale",
+          "if (HasScale(type)) scale = 1; else std::memcpy(&scale", SERVER_CODES),
     Fault("a list is taken for the gradient where there is one trainer", UPDATES, "addition.last && !block->program->of_lists()) {",
           "addition.last) {", SERVER_LISTS.replace("nodes=3", "nodes=1")),
     Fault("the mean of lists is divided twice", UPDATES, "parts > 1 && !program.of_lists();", "parts > 1;", SERVER_LISTS),
