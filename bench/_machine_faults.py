@@ -8,6 +8,7 @@ TRAINER, TRAINERS = "runtime/core/trainer_link.cc", "runtime/core/trainers.cc"
 SERVER, CUTS = "runtime/core/server.cc", "runtime/core/server_cuts.cc"
 EVENTS, HEAP = "runtime/simulator/event_queue.h", "runtime/base/heap.h"
 LINK, MATCHER, PACKETS = "runtime/core/link_queue.h", "runtime/core/matcher.h", "runtime/core/packet_queue.h"
+SENDS = "runtime/core/message_sends.h"
 LINK_END, GREETING = "runtime/core/link_end.cc", "runtime/core/greeting.cc"
 PART_ENDS, PROGRAM = "runtime/program/part_ends.h", "runtime/program/program.cc"
 PLAN, STOP = "runtime/core/plan_change.cc", "runtime/core/stop_agreement.cc"
@@ -117,20 +118,20 @@ FAULTS = [
     Fault("an event of now is added to a list that has ended", EVENTS,
           "    if (recent.list == moment.list) recent.list = kNone;\n", ""),
     # Messages and receives.
-    Fault("a message is sent without room", MATCHER,
+    Fault("a message is sent without room", SENDS,
           "bytes + kMessageCost > theirs_.room) return false;", "false) return false;"),
     Fault("room is given back twice", MATCHER, "  used_ -= to_return_;\n  to_return_ = 0;", "  used_ -= to_return_;"),
     Fault("room of a message that finds its receive is not given back", MATCHER,
           "  if (posted) GiveRoom(total + kMessageCost, controls);\n", ""),
-    Fault("a message without room is not announced", MATCHER,
+    Fault("a message without room is not announced", SENDS,
           "  if (open_) controls->push_back({Control::kAnnounce, tag, bytes});\n", ""),
     Fault("what was announced before its receive is not granted", MATCHER,
           "post(/*grant=*/announced);", "post(/*grant=*/false);"),
-    Fault("a grant that comes before its message is lost", MATCHER,
+    Fault("a grant that comes before its message is lost", SENDS,
           "    outgoing.state = Outgoing::kGrantedAhead;\n    outgoing.bytes = grant.bytes;",
           "    sends_.erase(it);\n    return std::nullopt;\n    outgoing.bytes = grant.bytes;"),
     Fault("long receives are not granted", MATCHER, "post(bytes > own_.eager);", "post(false);"),
-    Fault("messages that wait for the connection are not sent when it is there", MATCHER,
+    Fault("messages that wait for the connection are not sent when it is there", SENDS,
           "    if (MayGo(outgoing.bytes)) {\n      outgoing.state", "    if (false) {\n      outgoing.state"),
     Fault("the first part of a message is forgotten when its receive comes", MATCHER,
           "    here.kept = std::move(incoming.kept);\n", ""),

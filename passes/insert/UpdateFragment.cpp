@@ -3,7 +3,6 @@
 
 #include "passes/insert/UpdateFragment.h"
 
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
 
 #include "passes/insert/Carrier.h"
@@ -153,22 +152,11 @@ Value UpdateFragment::addInput(Value value, bool wantRows) {
 }
 
 Value UpdateFragment::cutRows(Value from) {
-  auto type = cast<RankedTensorType>(from.getType());
-  SmallVector<OpFoldResult> offsets, sizes, strides;
-  for (int64_t dim : type.getShape()) {
-    offsets.push_back(builder.getIndexAttr(0));
-    sizes.push_back(builder.getIndexAttr(dim));
-    strides.push_back(builder.getIndexAttr(1));
-  }
-  offsets[0] = builder.getIndexAttr(rows.begin);
-  sizes[0] = builder.getIndexAttr(rows.end - rows.begin);
-  auto op = tensor::ExtractSliceOp::create(
-      builder, from.getLoc(), withRows(type, rows.end - rows.begin), from,
-      offsets, sizes, strides);
-  copies.push_back(op);
+  Value part = commsched::cutRows(builder, from, rows.begin, rows.end);
+  copies.push_back(part.getDefiningOp());
   if (!cut)
     cut = from.getLoc();
-  return op;
+  return part;
 }
 
 cs::FragmentOp UpdateFragment::create(OpBuilder &outside, StringRef label,

@@ -7,9 +7,9 @@
 #ifndef COMMSCHED_PASSES_LOWER_DISTRIBUTEDMODEL_H
 #define COMMSCHED_PASSES_LOWER_DISTRIBUTEDMODEL_H
 
-#include "ir/CsGroups.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "passes/lower/Communication.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringMap.h"
@@ -18,36 +18,6 @@
 #include <vector>
 
 namespace commsched {
-
-/// One communication of a function.
-struct Communication {
-  enum class Kind {
-    collective,
-    send,
-    recv,
-    collect,
-    publish,
-    copy,
-    fetchRows,
-    sendRows,
-    updateRows
-  };
-
-  mlir::Operation *op; // the cs.start, or a level-1 op outside of one
-  /// The communication op or cs.copy; null for a cs.start of exchanges.
-  mlir::Operation *inner;
-  Kind kind;
-  llvm::StringRef key;
-  /// Of a collective: whose it is.
-  cs::Members members;
-
-  bool isStart() const { return mlir::isa<cs::StartOp>(op); }
-  /// What ranks must agree on, for people: "all_reduce mean of T", with
-  /// "expanded" if it is made of exchanges.
-  std::string describe() const;
-  /// True if describe() is the same.
-  bool agrees(const Communication &other) const;
-};
 
 /// An entry of the function's order: a communication begins, or is waited for.
 struct Event {

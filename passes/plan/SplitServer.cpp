@@ -2,11 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "passes/plan/SplitServer.h"
-#include "passes/plan/RowFunction.h"
+#include "passes/plan/ServerParts.h"
 
 #include "ir/CsServerFunctions.h"
-#include "mlir/IR/Builders.h"
-#include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
@@ -16,7 +14,7 @@ using namespace mlir;
 namespace commsched::planexport {
 namespace {
 
-constexpr int kSchedule = -1; // else the index of a block
+constexpr int kSchedule = ServerParts::kSchedule;
 
 class Splitter {
 public:
@@ -24,7 +22,7 @@ public:
       : server(server), body(server.front()),
         dependences(cast<FunctionOpInterface>(server.getOperation())) {
     program.index = *cs::getServerIndex(server);
-    program.source = server;
+    program.source = parts.server = server;
     prefix = "server." + std::to_string(program.index) + "/";
   }
 
@@ -36,7 +34,7 @@ public:
     findPassed();
     findPublished();
     program.functions = ModuleOp::create(server.getLoc());
-    if (!passed.empty() || llvm::any_of(results, [](const Result &r) {
+    if (!parts.passed.empty() || llvm::any_of(parts.results, [](const Result &r) {
           return r.part == kSchedule;
         }))
       program.schedule = build(kSchedule, prefix + "schedule");
@@ -50,11 +48,7 @@ public:
   }
 
 private:
-  struct Result {
-    Value value;
-    std::string slot;
-    int part;
-  };
+  using Result = ServerParts::Result;
 
   static RankedTensorType tensorOf(Value value) {
     return cast<cs::PlacedType>(value.getType()).getTensor();
@@ -213,7 +207,7 @@ private:
       std::string slot = slotName(name, rows);
       if (!argumentOf.try_emplace(slot, argument).second)
         return server.emitOpError() << "argument " << i << " is \"" << slot << "\" again";
-      slotOf[argument] = slot;
+      parts.slotOf[argument] = slot;
       program.slots.push_back({slot, name.str(), rows ? rows[0] : 0,
                                static_cast<bool>(param), tensorOf(argument), server});
     }
@@ -240,7 +234,7 @@ private:
         continue; // unchanged
       if (!updatedBy.try_emplace(argument->second, partOf(value)).second)
         return ret->emitOpError() << "result " << i << " updates \"" << slot << "\" again";
-      results.push_back({value, slot, partOf(value)});
+      parts.results.push_back({value, slot, partOf(value)});
     }
     return success();
   }
@@ -254,15 +248,15 @@ private:
         auto argument = dyn_cast<BlockArgument>(rows);
         if (!argument)
           return update.emitOpError("must update rows of the function's arguments");
-        if (!bySlot.try_emplace(slotOf[argument], result).second)
-          return update.emitOpError() << "has \"" << slotOf[argument] << "\" twice";
+        if (!bySlot.try_emplace(parts.slotOf[argument], result).second)
+          return update.emitOpError() << "has \"" << parts.slotOf[argument] << "\" twice";
         auto writer = updatedBy.find(argument);
         if (writer != updatedBy.end() && writer->second != block)
           return update.emitOpError()
-                 << "updates rows of \"" << slotOf[argument]
+                 << "updates rows of \"" << parts.slotOf[argument]
                  << "\", which is also updated as a whole";
       }
-      for (const Result &own : results) {
+      for (const Result &own : parts.results) {
         if (own.value.getDefiningOp() != update)
           continue;
         auto expected = bySlot.find(own.slot);
@@ -283,7 +277,7 @@ private:
         if (auto argument = dyn_cast<BlockArgument>(operand))
           if (failed(fn(&op, argument, partOf(&op))))
             return failure();
-    for (Result &result : results)
+    for (Result &result : parts.results)
       if (auto argument = dyn_cast<BlockArgument>(result.value))
         if (failed(fn(body.getTerminator(), argument, result.part)))
           return failure();
@@ -302,7 +296,7 @@ private:
       if (program.blocks[writer->second].reduction())
         return success();
       return LogicalResult(op->emitOpError()
-                           << "of the schedule reads \"" << slotOf[argument]
+                           << "of the schedule reads \"" << parts.slotOf[argument]
                            << "\", which \"" << keyOf(writer->second)
                            << "\" updates whenever a message arrives");
     });
@@ -310,23 +304,23 @@ private:
 
   /// What goes from the schedule to blocks.
   void findPassed() {
-    for (Result &result : results)
+    for (Result &result : parts.results)
       result.part = find(result.part);
     (void)forEachRead([&](Operation *, BlockArgument argument, int part) {
       auto writer = updatedBy.find(argument);
       // When the block runs, the schedule has updated it already.
       if (part != kSchedule && writer != updatedBy.end() &&
           writer->second == kSchedule)
-        passed.insert({argument, ""});
+        parts.passed.insert({argument, ""});
       return success();
     });
     for (Operation &op : body.without_terminator())
       for (Value operand : op.getOperands())
         if (operand.getDefiningOp() && partOf(operand) == kSchedule &&
             partOf(&op) != kSchedule)
-          passed.insert({operand, ""});
+          parts.passed.insert({operand, ""});
     unsigned next = 0;
-    for (auto &[value, slot] : passed) {
+    for (auto &[value, slot] : parts.passed) {
       slot = prefix + "schedule#" + std::to_string(next++);
       program.slots.push_back({slot, "", 0, false, tensorOf(value), server});
     }
@@ -340,8 +334,8 @@ private:
         values = llvm::to_vector(pack.getPieces());
       for (Value value : values) {
         auto it = llvm::find_if(
-            results, [&](const Result &result) { return result.value == value; });
-        if (it != results.end() && taken.insert(it->slot).second) {
+            parts.results, [&](const Result &result) { return result.value == value; });
+        if (it != parts.results.end() && taken.insert(it->slot).second) {
           block.slots.push_back(it->slot);
           continue;
         }
@@ -349,108 +343,26 @@ private:
         if (values.size() > 1)
           slot += "#" + std::to_string(block.slots.size());
         program.slots.push_back({slot, "", 0, false, tensorOf(value), block.publish});
-        results.push_back({value, slot, partOf(value)});
+        parts.results.push_back({value, slot, partOf(value)});
         block.slots.push_back(std::move(slot));
       }
     }
   }
 
   func::FuncOp build(int part, const std::string &name) {
+    Block *module = program.functions->getBody();
     if (part != kSchedule && program.blocks[part].update)
-      return buildRows(program.blocks[part].update, name);
-    MLIRContext *context = server.getContext();
-    OpBuilder builder = OpBuilder::atBlockEnd(program.functions->getBody());
-    auto function = func::FuncOp::create(
-        builder, server.getLoc(), name, FunctionType::get(context, {}, {}));
-    function->setAttr(cs::CsDialect::kServerAttr,
-                      server->getAttr(cs::CsDialect::kServerAttr));
-    Block *block = function.addEntryBlock();
-    IRMapping mapping;
-    SmallVector<Type> inputs;
-    SmallVector<DictionaryAttr> attributes;
-    auto add = [&](Value value, StringRef kind, StringRef name) {
-      mapping.map(value, block->addArgument(value.getType(), value.getLoc()));
-      inputs.push_back(value.getType());
-      attributes.push_back(builder.getDictionaryAttr(
-          builder.getNamedAttr(kind, builder.getStringAttr(name))));
-    };
+      return buildRowsPart(module, parts, program.blocks[part].update, name);
     SmallVector<Operation *> ops;
     for (Operation &op : body.without_terminator())
       if (partOf(&op) == part && !isa<cs::CollectOp, cs::PublishOp, cs::PackOp>(op))
         ops.push_back(&op);
-    auto isRead = [&](Value value) {
-      return llvm::any_of(ops, [&](Operation *op) {
-               return llvm::is_contained(op->getOperands(), value);
-             }) ||
-             llvm::any_of(results, [&](const Result &result) {
-               return result.part == part && result.value == value;
-             });
-    };
+    SmallVector<cs::CollectOp> messages;
     if (part != kSchedule)
       for (auto [i, member] : llvm::enumerate(program.blocks))
         if (find(i) == part)
-          add(member.collect.getResult(), cs::CsDialect::kBatchAttr,
-              member.collect.getKey());
-    for (BlockArgument argument : body.getArguments()) {
-      bool wanted = isRead(argument) ||
-                    (part == kSchedule && passed.contains(argument));
-      if (wanted && (part == kSchedule || !passed.contains(argument)))
-        add(argument,
-            server.getArgAttr(argument.getArgNumber(), cs::CsDialect::kParamAttr)
-                ? cs::CsDialect::kParamAttr
-                : cs::CsDialect::kStateAttr,
-            slotOf[argument]);
-    }
-    if (part != kSchedule)
-      for (auto &[value, slot] : passed)
-        if (isRead(value))
-          add(value, cs::CsDialect::kStateAttr, slot);
-
-    builder.setInsertionPointToEnd(block);
-    for (Operation *op : ops)
-      builder.clone(*op, mapping);
-    SmallVector<Value> returned;
-    SmallVector<Type> types;
-    SmallVector<DictionaryAttr> resultAttributes;
-    auto give = [&](Value value, StringRef slot) {
-      returned.push_back(mapping.lookup(value));
-      types.push_back(value.getType());
-      resultAttributes.push_back(builder.getDictionaryAttr(builder.getNamedAttr(
-          cs::CsDialect::kUpdatesAttr, builder.getStringAttr(slot))));
-    };
-    for (const Result &result : results)
-      if (result.part == part)
-        give(result.value, result.slot);
-    if (part == kSchedule)
-      for (auto &[value, slot] : passed)
-        give(value, slot);
-    func::ReturnOp::create(builder, body.getTerminator()->getLoc(), returned);
-    function.setType(FunctionType::get(context, inputs, types));
-    function.setAllArgAttrs(attributes);
-    function.setAllResultAttrs(resultAttributes);
-    return function;
-  }
-
-  /// The update of some rows.
-  func::FuncOp buildRows(cs::UpdateRowsOp update, const std::string &name) {
-    RowFunction parts;
-    for (Value value : update.getRows())
-      parts.rows.push_back(slotOf.lookup(value));
-    for (Value value : update.getOthers()) {
-      auto slot = passed.find(value);
-      bool isParam =
-          slot == passed.end() &&
-          server.getArgAttr(cast<BlockArgument>(value).getArgNumber(),
-                            cs::CsDialect::kParamAttr);
-      parts.others.push_back(
-          {slot != passed.end() ? slot->second : slotOf.lookup(value), isParam});
-    }
-    // What stays as it is needs no new value.
-    for (auto [i, result] : llvm::enumerate(update.getResults()))
-      if (llvm::any_of(results,
-                       [&](const Result &own) { return own.value == result; }))
-        parts.changed.push_back(i);
-    return buildRowFunction(program.functions->getBody(), update, name, parts);
+          messages.push_back(member.collect);
+    return buildServerPart(module, parts, part, ops, messages, name);
   }
 
   func::FuncOp server;
@@ -458,13 +370,11 @@ private:
   cs::ServerDependences dependences;
   std::string prefix;
   ServerProgram program;
-  DenseMap<Operation *, int> blockOf;         // by collect
-  std::vector<int> joined;                    // by block: an earlier one, or itself
-  llvm::StringMap<BlockArgument> argumentOf;  // by slot
-  DenseMap<Value, std::string> slotOf;        // of an argument
-  DenseMap<Value, int> updatedBy;             // part, of an argument
-  std::vector<Result> results;                // that change something
-  llvm::MapVector<Value, std::string> passed; // schedule to blocks: slot
+  ServerParts parts;
+  DenseMap<Operation *, int> blockOf;        // by collect
+  std::vector<int> joined;                   // by block: an earlier one, or itself
+  llvm::StringMap<BlockArgument> argumentOf; // by slot
+  DenseMap<Value, int> updatedBy;            // part, of an argument
 };
 
 } // namespace

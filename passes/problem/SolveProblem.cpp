@@ -32,20 +32,12 @@ struct SolveProblem : commsched::impl::SolveProblemBase<SolveProblem>,
                                             << ", got: " << policy.getValue();
       return signalPassFailure();
     }
-    if (effort < 0) {
-      emitOptionError(*this, &getContext())
-          << "effort must not be negative, got: " << effort.getValue();
-      return signalPassFailure();
-    }
-    if (effort != 0 && policy != schedule::kSolver) {
-      emitOptionError(*this, &getContext())
-          << "effort must go with the policy solver, got: " << policy.getValue();
-      return signalPassFailure();
-    }
-    if (std::string why = schedule::checkBuckets(buckets(), policy.getValue()); !why.empty()) {
-      emitOptionError(*this, &getContext()) << why;
-      return signalPassFailure();
-    }
+    for (const std::string &why : {schedule::checkEffort(effort, policy.getValue()),
+                                   schedule::checkBuckets(buckets(), policy.getValue())})
+      if (!why.empty()) {
+        emitOptionError(*this, &getContext()) << why;
+        return signalPassFailure();
+      }
     for (auto op : getOperation().getOps<cs::ProblemOp>())
       if (failed(solve(op)))
         return signalPassFailure();

@@ -299,14 +299,18 @@ private:
 
   /// Empty, or which option has no use here.
   std::string checkOptions() {
-    for (const auto *option : {&effort, &memoryLimit, &messageBytes})
+    for (const auto *option : {&memoryLimit, &messageBytes})
       if (option->getValue() < 0)
         return option->getArgStr().str() +
                " must not be negative, got: " + std::to_string(option->getValue());
     const std::string &cuts = cutAs.empty() ? policy.getValue() : cutAs.getValue();
     bool solves = policy == schedule::kSolver || cuts == schedule::kSolver;
-    if (!solves && (effort != 0 || reorder))
-      return "effort and reorder must go with the policy solver, got: " + policy.getValue();
+    if (std::string why = schedule::checkEffort(
+            effort, solves ? schedule::kSolver : std::string_view(policy.getValue()));
+        !why.empty())
+      return why;
+    if (!solves && reorder)
+      return "reorder must go with the policy solver, got: " + policy.getValue();
     if (memoryLimit != 0 && !reorder)
       return "memory-limit must go with reorder";
     if (policy == kPriority && (messageBytes != 0 || parts))

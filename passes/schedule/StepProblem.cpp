@@ -7,6 +7,7 @@
 
 #include "passes/lower/ExchangeAlgorithms.h"
 #include "passes/schedule/DeviceCopies.h"
+#include "passes/schedule/MessageKinds.h"
 #include "passes/schedule/StepCosts.h"
 #include "passes/support/Module.h"
 
@@ -26,7 +27,7 @@ class ProblemBuilder {
 public:
   ProblemBuilder(const StepCommunications &step, cs::ClusterOp cluster,
                  StringRef algorithm)
-      : step(step), costs(step, cluster, algorithm), copies(step, cluster) {}
+      : step(step), costs(step, cluster, algorithm), copies(step, cluster), kinds(step, costs) {}
 
   StepProblem build(BlockFreedom blocks, bool parts);
 
@@ -43,8 +44,6 @@ private:
   Operations awaitedBy(Operation *communication) const;
   std::vector<unsigned> producersOf(Operation *communication);
   std::vector<schedule::Consumer> consumersOf(Operation *op);
-  unsigned kindOf(Operation *op);
-  unsigned kindOf(const ServerBlock &block);
 
   unsigned shiftOf(Operation *op) const { return isLate.contains(op); }
   static unsigned deviceOf(Operation *communication) {
@@ -89,20 +88,7 @@ private:
   llvm::DenseMap<Operation *, llvm::SmallVector<schedule::Consumer, 1>> relaysAfter;
   std::map<Operations, unsigned> relays;     // only looked up, never walked
   llvm::DenseMap<unsigned, unsigned> begins; // by device
-  unsigned kinds = 0;
-  struct Fusable {
-    cs::Reduction reduction;
-    Type element;
-    unsigned device;
-    cs::MemoryKind memory;
-    bool late;
-    Attribute group;
-    bool operator==(const Fusable &) const = default;
-  };
-  std::vector<std::pair<Fusable, unsigned>> fusable;
-  // One block of each kind that several may be of, by server.
-  llvm::DenseMap<Operation *, llvm::SmallVector<std::pair<const ServerBlock *, unsigned>, 1>>
-      fusableBlocks;
+  MessageKinds kinds;
   BlockFreedom freedom;
 };
 
@@ -294,12 +280,8 @@ std::vector<unsigned> ProblemBuilder::producersOf(Operation *communication) {
           shiftOf(source) == shiftOf(communication))
         producers.push_back(opOf.lookup(source));
     });
-  if (producers.empty()) {
-    Value value = communication->getNumOperands() ? communication->getOperand(0)
-                                                  : communication->getResult(0);
-    producers.push_back(
-        begins.lookup(cast<cs::PlacedType>(value.getType()).getDevice()));
-  }
+  if (producers.empty())
+    producers.push_back(begins.lookup(deviceOf(communication)));
   llvm::sort(producers);
   producers.erase(llvm::unique(producers), producers.end());
   return producers;
@@ -337,40 +319,6 @@ std::vector<schedule::Consumer> ProblemBuilder::consumersOf(Operation *op) {
   return consumers;
 }
 
-/// Gradients that are reduced alike, of one type and place and over the same nodes, may
-/// share messages.
-unsigned ProblemBuilder::kindOf(Operation *op) {
-  auto reduce = dyn_cast<cs::AllReduceOp>(op);
-  if (!reduce) {
-    const ServerBlock *block = result.blocks ? result.blocks->of(op) : nullptr;
-    return freedom.fuse && block ? kindOf(*block) : kinds++;
-  }
-  cs::PlacedType placed = reduce.getValue().getType();
-  Fusable fusable{reduce.getReduction(), placed.getTensor().getElementType(),
-                  placed.getDevice(), placed.getMemory(), isLate.contains(op),
-                  cs::getGroupName(op)};
-  for (const auto &[known, kind] : this->fusable)
-    if (known == fusable)
-      return kind;
-  this->fusable.emplace_back(fusable, kinds);
-  return kinds++;
-}
-
-/// Blocks of a server that are combined alike, of one type and place, may share messages, if
-/// copying one out of its message, here and there, takes less than a message of its own.
-unsigned ProblemBuilder::kindOf(const ServerBlock &block) {
-  Operation *send = cs::SendOp(block.send);
-  if (StepCosts::bytesOf(send->getOperand(0)) > costs.mostBytesToFuse())
-    return kinds++;
-  auto &known = fusableBlocks[step.serverOf(send)];
-  for (auto [other, kind] : known)
-    if (block.sharesMessagesWith(*other) &&
-        isLate.contains(send) == isLate.contains(cs::SendOp(other->send)))
-      return kind;
-  known.emplace_back(&block, kinds);
-  return kinds++;
-}
-
 void ProblemBuilder::addCommunication(Operation *op, bool parts) {
   Operation *pull = nullptr;
   if (isa<cs::SendOp>(op) && isPaired(op))
@@ -387,7 +335,8 @@ void ProblemBuilder::addCommunication(Operation *op, bool parts) {
   communication.bytes = std::max<int64_t>(1, bytes);
   communication.divisible =
       isa<cs::AllReduceOp>(op) && bytes > 0 && costs.takesPart(op);
-  communication.kind = kindOf(op);
+  const ServerBlock *block = result.blocks ? result.blocks->of(op) : nullptr;
+  communication.kind = kinds.of(op, isLate.contains(op), freedom.fuse ? block : nullptr);
   communication.producers = producersOf(op);
   communication.consumers = consumersOf(pull ? pull : op);
   communication.stages = costs.stagesOf(op, pull, result.problem);
@@ -396,10 +345,10 @@ void ProblemBuilder::addCommunication(Operation *op, bool parts) {
   // Pieces begin at cache lines.
   StepProblem::Part part{op, pull, /*unit=*/64, costs.copiesOf(op)};
   part.lastStage = static_cast<unsigned>(communication.stages.size()) - 1;
-  part.block = result.blocks ? result.blocks->of(op) : nullptr;
-  if (part.block && part.block->divisible) {
+  part.block = block;
+  if (block && block->divisible) {
     communication.divisible = true;
-    part.unit = part.block->rowBytes;
+    part.unit = block->rowBytes;
   }
   result.problem.communications.push_back(std::move(communication));
   result.parts.push_back(part);

@@ -5,7 +5,6 @@
 
 #include "passes/support/RowWise.h"
 
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/DenseMap.h"
 
@@ -104,19 +103,7 @@ private:
     Value &known = byRows[value];
     if (known)
       return known;
-    Value from = whole.lookup(value);
-    auto type = cast<RankedTensorType>(from.getType());
-    SmallVector<OpFoldResult> offsets, sizes, strides;
-    for (int64_t dim : type.getShape()) {
-      offsets.push_back(builder.getIndexAttr(0));
-      sizes.push_back(builder.getIndexAttr(dim));
-      strides.push_back(builder.getIndexAttr(1));
-    }
-    offsets[0] = builder.getIndexAttr(begin);
-    sizes[0] = builder.getIndexAttr(rows);
-    return known = tensor::ExtractSliceOp::create(builder, from.getLoc(),
-                                                  withRows(type, rows), from, offsets,
-                                                  sizes, strides);
+    return known = cutRows(builder, whole.lookup(value), begin, begin + rows);
   }
 
   void cloneRows(Operation &op) {

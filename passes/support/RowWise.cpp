@@ -94,6 +94,20 @@ RankedTensorType commsched::withRows(RankedTensorType type, int64_t rows) {
   return type.clone(shape);
 }
 
+Value commsched::cutRows(OpBuilder &builder, Value from, int64_t begin, int64_t end) {
+  auto type = cast<RankedTensorType>(from.getType());
+  SmallVector<OpFoldResult> offsets, sizes, strides;
+  for (int64_t dim : type.getShape()) {
+    offsets.push_back(builder.getIndexAttr(0));
+    sizes.push_back(builder.getIndexAttr(dim));
+    strides.push_back(builder.getIndexAttr(1));
+  }
+  offsets[0] = builder.getIndexAttr(begin);
+  sizes[0] = builder.getIndexAttr(end - begin);
+  return tensor::ExtractSliceOp::create(builder, from.getLoc(), withRows(type, end - begin), from,
+                                        offsets, sizes, strides);
+}
+
 std::optional<SmallVector<bool>> commsched::rowOperands(Operation *op) {
   if (op->getNumResults() == 0 || !llvm::all_of(op->getResultTypes(), hasRows))
     return std::nullopt;

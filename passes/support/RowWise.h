@@ -26,6 +26,9 @@ mlir::Operation *cloneForRows(mlir::OpBuilder &builder, mlir::Operation *op,
                               mlir::ValueRange operands,
                               mlir::IRMapping &captures, int64_t rows);
 
+/// Rows [begin, end) of `from`.
+mlir::Value cutRows(mlir::OpBuilder &builder, mlir::Value from, int64_t begin, int64_t end);
+
 /// `type` with `rows` rows of dimension 0.
 mlir::RankedTensorType withRows(mlir::RankedTensorType type, int64_t rows);
 

@@ -15,10 +15,10 @@ import numpy as np
 
 from . import following
 from . import saved as saved_file
-from . import tools
 from .check import Checked, check
-from .cluster import Cluster, check_count
-from .costs import Costs, GuessedCosts, measured
+from .cluster import Cluster
+from .compiled import CompiledStep
+from .costs import Costs
 from .errors import RuntimeFailure
 from .frontend.base import Description
 from .running import Workers, check_global, length
@@ -27,7 +27,7 @@ from .steps import Steps
 from .strategy import AllReduce, Strategy
 
 
-class Program:
+class Program(CompiledStep):
     """A training step, its parameters and state.
 
     params, state: current values; state is a list of the other carried arguments in order.
@@ -35,13 +35,7 @@ class Program:
 
     def __init__(self, front_end: Callable[..., Description], step: Any, arguments: tuple, cluster: Optional[Cluster],
                  strategy: Strategy = AllReduce(), costs: Costs = Costs(), **options):
-        self._front_end, self._step, self._arguments, self._options = front_end, step, arguments, options
-        self.cluster: Optional[Cluster] = cluster
-        self._tunes = strategy.schedule == "tuned"  # the solver's is where it begins
-        self.strategy, self._costs = (dataclasses.replace(strategy, schedule=None) if self._tunes else strategy), costs
-        self._measured: dict[int, tuple[Costs, Any]] = {}  # by workers, with the folder of the files
-        self._descriptions: dict[int, Description] = {}
-        self._plans: dict[tuple, bytes] = {}
+        super().__init__(front_end, step, arguments, cluster, strategy, costs, options)
         self._session: Optional[Workers] = None
         self._streams: "weakref.WeakSet[Steps]" = weakref.WeakSet()
         self._last: Optional[Steps] = None  # of the step
@@ -51,80 +45,6 @@ class Program:
         self._check_step()
         # What there was when the last workers ended: changes as a whole.
         self._saved = Saved({s.name: np.array(s.initial) for s in description.slots})
-
-    def _check_step(self) -> None:
-        tools.check(self._level0(self.workers, self._cluster(self.workers)), self.strategy)
-
-    # ---- what it is --------------------------------------------------------------------------
-    @property
-    def workers(self) -> int:
-        """How many the program is for: the nodes of its cluster."""
-        return self.cluster.nodes if self.cluster else 1
-
-    def _description(self, workers: int) -> Description:
-        check_count(workers, "the number of workers")
-        if workers not in self._descriptions:
-            devices = self.cluster.devices if self.cluster else 1
-            self._descriptions[workers] = self._front_end(self._step, self._arguments, workers=workers, devices=devices,
-                                                          **self._options)
-        return self._descriptions[workers]
-
-    def _cluster(self, workers: int) -> Cluster:
-        if self.cluster is None or workers != self.cluster.nodes:
-            from dataclasses import replace
-            return replace(self.cluster or Cluster(nodes=workers), nodes=workers)
-        return self.cluster
-
-    def mlir(self, level: int = 0, workers: Optional[int] = None, cluster: bool = True) -> str:
-        """The module's text at level 0 (program), 1 (graph) or 2 (schedule).
-
-        workers: for another number of workers; cluster: with the cs.cluster operation.
-        """
-        workers = self.workers if workers is None else workers
-        text = self._level0(workers, self._cluster(workers) if cluster and self.cluster else None)
-        if level == 0:
-            return text
-        if level not in (1, 2):
-            raise ValueError(f"level must be 0, 1 or 2, got: {level}")
-        return tools.lower(text, level, self.strategy.at(self.steps)[0], self._costs_of(workers).options() if level == 2 else ())
-
-    def _level0(self, workers: int, cluster: Optional[Cluster]) -> str:
-        return self._description(workers).text(cluster.mlir() if cluster else [])
-
-    @property
-    def plan(self) -> bytes:
-        """The plan file for this program's cluster."""
-        return self._plan(self.workers)
-
-    def _plan(self, workers: int, strategy: Optional[Strategy] = None) -> bytes:
-        strategy = strategy or self.strategy.at(self.steps)[0]
-        costs = self._costs_of(workers)
-        key = (workers, *strategy.pipeline(2, costs.options()))
-        if key not in self._plans:
-            cluster = self._cluster(workers)
-            self._plans[key] = tools.plan(self._level0(workers, cluster), strategy, costs.options())
-            if costs.guessed and workers > 1:
-                warnings.warn(f"the schedule is made from guesses (links of {cluster.mbit_per_s} Mbit/s and {cluster.latency_ns} ns, "
-                              f"{cluster.gflops} GFLOP/s): give cluster=Cluster(...), profile= and calibration=, or calibrate=True",
-                              GuessedCosts, stacklevel=2)
-        return self._plans[key]
-
-    def _costs_of(self, workers: int) -> Costs:
-        """What a schedule for so many workers is made from; measures it, if that is wanted."""
-        if not self._costs.calibrate or (workers == 1 and isinstance(self.strategy, AllReduce)):  # no links
-            return self._costs
-        if workers not in self._measured:
-            description, folder = self._description(workers), tempfile.TemporaryDirectory(prefix="commsched-")
-            plan = tools.plan(self._level0(workers, self._cluster(workers)), self.strategy.at(0)[0])
-            batch = description.flatten("step", self._example())
-            values = {slot.name: slot.initial for slot in description.slots}
-            self._measured[workers] = (measured(plan, values, batch, folder.name), folder)
-        return self._measured[workers][0]
-
-    def _example(self) -> Any:
-        """The example batch, as run() is given batches."""
-        examples = [self._arguments[position] for position in self._options["batch"]]
-        return examples[0] if len(examples) == 1 else tuple(examples)
 
     def slots(self) -> dict[str, np.ndarray]:
         """Current values of all carried tensors, by name: copies. After an error of the workers, those after the last

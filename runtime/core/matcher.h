@@ -34,63 +34,15 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "runtime/core/message_sends.h"
 #include "runtime/core/message_tag.h"
 
 namespace commsched::runtime::core {
 
-// What a message without a receive costs besides its bytes.
-inline constexpr size_t kMessageCost = 256;
-
-// Grants, and announcements, of which nothing else is known. In a damaged job only.
-inline constexpr size_t kMostAhead = size_t{1} << 20;
-
-// Of a receiver.
-struct MessageLimits {
-  size_t eager = 0;  // bytes of a message
-  size_t room = 0;   // bytes of all that it keeps
-};
-
-struct Control {
-  enum Kind {
-    kAnnounce,
-    kGrant,
-    kCredit
-  };
-  Kind kind = kGrant;
-  MessageTag tag;  // not of kCredit
-  size_t bytes = 0;
-  uint64_t note = 0;  // of a grant: the caller's
-};
-using Controls = std::vector<Control>;
-
-inline std::string WrongSize(const MessageTag &tag, size_t receive, size_t message) {
-  return absl::StrCat("size of ", Describe(tag), " must match the receive's ", receive,
-                      " bytes, got: ", message);
-}
-
 template <typename O, typename I, typename K>
-class Matcher {
+class Matcher : public MessageSends<O> {
  public:
   explicit Matcher(MessageLimits own) : own_(own) {}
-
-  // --- Sending
-  struct Going {
-    MessageTag tag;
-    O item;
-    bool granted = false;
-    uint64_t note = 0;  // of its grant
-  };
-  // The other end is there. What is to go now is appended to `going`.
-  void Open(MessageLimits theirs, std::vector<Going> *going, Controls *controls);
-  // Returns the message if it goes now; else it is kept. kAlreadyExists: there is one
-  // with this tag, and Sent was not called.
-  // `whole`: if it goes now, all of it does, and Sent is not called.
-  absl::StatusOr<std::optional<Going>> Send(const MessageTag &tag, size_t bytes, O item,
-                                            Controls *controls, bool whole = false);
-  // Of a message that went: its last byte is on its way.
-  void Sent(const MessageTag &tag);
-  absl::StatusOr<std::optional<Going>> TakeGrant(const Control &grant);
-  absl::Status TakeCredit(size_t bytes);
 
   // --- Receiving
   // What is there when a receive is posted.
@@ -127,20 +79,9 @@ class Matcher {
   // After that: a message that had come whole, if there is one with this tag.
   absl::StatusOr<std::optional<K>> TakeLeft(const MessageTag &tag, size_t bytes);
 
-  bool idle() const { return sending_ == 0 && posted_ == 0; }
-  size_t sends() const { return sending_; }  // not yet Sent
+  bool idle() const { return this->sends() == 0 && posted_ == 0; }
 
  private:
-  struct Outgoing {
-    enum State {
-      kWaits,
-      kGone,
-      kGrantedAhead
-    } state = kWaits;
-    size_t bytes = 0;
-    uint64_t note = 0;      // kGrantedAhead
-    std::optional<O> item;  // kWaits
-  };
   struct Incoming {
     enum State {
       kPosted,
@@ -152,7 +93,6 @@ class Matcher {
     std::optional<I> item;  // the same
     K kept{};               // kKept
   };
-  bool MayGo(size_t bytes);
   void GiveRoom(size_t bytes, Controls *controls);
   // Of a message that was not granted.
   absl::Status UseRoom(const MessageTag &tag, size_t total, bool posted, Controls *controls);
@@ -162,109 +102,12 @@ class Matcher {
   }
 
   const MessageLimits own_;
-  MessageLimits theirs_;  // room: what is left
-  size_t all_room_ = 0;   // of theirs
-  bool open_ = false;
-  absl::flat_hash_map<MessageTag, Outgoing> sends_;
   absl::flat_hash_map<MessageTag, Incoming> receives_;
-  size_t sending_ = 0, posted_ = 0;  // of them, what is not only known of
-  size_t announced_ = 0;             // that wait for their receives
-  size_t used_ = 0;                  // of the own room
-  size_t to_return_ = 0;             // that the other end has not been told of; part of used_
+  size_t posted_ = 0;     // of them, what is not only known of
+  size_t announced_ = 0;  // that wait for their receives
+  size_t used_ = 0;       // of the own room
+  size_t to_return_ = 0;  // that the other end has not been told of; part of used_
 };
-
-// --- Sending ------------------------------------------------------------------
-
-template <typename O, typename I, typename K>
-bool Matcher<O, I, K>::MayGo(size_t bytes) {
-  if (bytes > theirs_.eager || bytes + kMessageCost > theirs_.room) return false;
-  theirs_.room -= bytes + kMessageCost;
-  return true;
-}
-
-template <typename O, typename I, typename K>
-void Matcher<O, I, K>::Open(MessageLimits theirs, std::vector<Going> *going,
-                            Controls *controls) {
-  theirs_ = theirs;
-  all_room_ = theirs.room;
-  open_ = true;
-  std::vector<MessageTag> tags;
-  for (const auto &[tag, outgoing] : sends_)
-    if (outgoing.state == Outgoing::kWaits) tags.push_back(tag);
-  std::sort(tags.begin(), tags.end());
-  for (const MessageTag &tag : tags) {
-    Outgoing &outgoing = sends_[tag];
-    if (MayGo(outgoing.bytes)) {
-      outgoing.state = Outgoing::kGone;
-      going->push_back({tag, *std::move(outgoing.item)});
-    } else {
-      controls->push_back({Control::kAnnounce, tag, outgoing.bytes});
-    }
-  }
-}
-
-template <typename O, typename I, typename K>
-absl::StatusOr<std::optional<typename Matcher<O, I, K>::Going>> Matcher<O, I, K>::Send(
-    const MessageTag &tag, size_t bytes, O item, Controls *controls, bool whole) {
-  if (whole && open_ && (sends_.empty() || !sends_.contains(tag)) && MayGo(bytes))
-    return Going{tag, std::move(item)};
-  auto [it, is_new] = sends_.try_emplace(tag);
-  Outgoing &outgoing = it->second;
-  if (!is_new && outgoing.state != Outgoing::kGrantedAhead)
-    return absl::AlreadyExistsError(
-        absl::StrCat(Describe(tag), " is being sent already"));
-  const size_t granted = outgoing.bytes;
-  ++sending_;
-  outgoing.bytes = bytes;
-  outgoing.state = Outgoing::kGone;
-  if (!is_new) {
-    if (granted != bytes)
-      return absl::InvalidArgumentError(WrongSize(tag, granted, bytes));
-    return Going{tag, std::move(item), true, outgoing.note};
-  }
-  if (open_ && MayGo(bytes)) return Going{tag, std::move(item)};
-  outgoing.state = Outgoing::kWaits;
-  outgoing.item = std::move(item);
-  if (open_) controls->push_back({Control::kAnnounce, tag, bytes});
-  return std::nullopt;
-}
-
-template <typename O, typename I, typename K>
-void Matcher<O, I, K>::Sent(const MessageTag &tag) {
-  sending_ -= sends_.erase(tag);
-}
-
-template <typename O, typename I, typename K>
-absl::StatusOr<std::optional<typename Matcher<O, I, K>::Going>>
-Matcher<O, I, K>::TakeGrant(const Control &grant) {
-  auto [it, is_new] = sends_.try_emplace(grant.tag);
-  Outgoing &outgoing = it->second;
-  if (is_new) {  // the receive was posted first
-    outgoing.state = Outgoing::kGrantedAhead;
-    outgoing.bytes = grant.bytes;
-    outgoing.note = grant.note;
-    if (sends_.size() - sending_ > kMostAhead)
-      return absl::InvalidArgumentError("got too many grants for messages that are not sent");
-    return std::nullopt;
-  }
-  if (outgoing.state != Outgoing::kWaits)
-    return absl::InvalidArgumentError(
-        absl::StrCat("got a second grant for ", Describe(grant.tag)));
-  if (outgoing.bytes != grant.bytes)
-    return absl::InvalidArgumentError(WrongSize(grant.tag, grant.bytes, outgoing.bytes));
-  outgoing.state = Outgoing::kGone;
-  return Going{grant.tag, *std::move(outgoing.item), true, grant.note};
-}
-
-template <typename O, typename I, typename K>
-absl::Status Matcher<O, I, K>::TakeCredit(size_t bytes) {
-  if (bytes > all_room_ - theirs_.room)
-    return absl::InvalidArgumentError("got back more room than was used");
-  theirs_.room += bytes;
-  return absl::OkStatus();
-}
-
-// --- Receiving ----------------------------------------------------------------
 
 // Told when it is a quarter, so that the other end seldom has to announce.
 template <typename O, typename I, typename K>
@@ -422,24 +265,15 @@ absl::Status Matcher<O, I, K>::TakeAnnounce(const MessageTag &tag, size_t bytes,
 
 template <typename O, typename I, typename K>
 void Matcher<O, I, K>::Clear(bool keep, std::vector<O> *sends, std::vector<I> *receives) {
-  const auto in_order = [](auto &map, auto take) {
-    std::vector<MessageTag> tags;
-    for (const auto &[tag, value] : map) tags.push_back(tag);
-    std::sort(tags.begin(), tags.end());
-    for (const MessageTag &tag : tags) take(map[tag]);
-  };
-  in_order(sends_, [&](Outgoing &outgoing) {
-    if (outgoing.state == Outgoing::kWaits) sends->push_back(*std::move(outgoing.item));
-  });
-  in_order(receives_, [&](Incoming &incoming) {
-    if (incoming.state == Incoming::kPosted) receives->push_back(*std::move(incoming.item));
-  });
-  sends_.clear();
+  this->ClearSends(sends);
+  for (const MessageTag &tag : TagsInOrder(receives_))
+    if (Incoming &incoming = receives_[tag]; incoming.state == Incoming::kPosted)
+      receives->push_back(*std::move(incoming.item));
   absl::erase_if(receives_, [&](const auto &entry) {
     const Incoming &incoming = entry.second;
     return !keep || incoming.state != Incoming::kKept || incoming.taken < incoming.bytes;
   });
-  sending_ = posted_ = announced_ = 0;
+  posted_ = announced_ = 0;
 }
 
 template <typename O, typename I, typename K>

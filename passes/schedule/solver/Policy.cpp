@@ -43,6 +43,14 @@ std::string checkBuckets(const BucketLimits &limits, std::string_view policy) {
   return "";
 }
 
+std::string checkEffort(int64_t effort, std::string_view policy) {
+  if (effort < 0)
+    return "effort must not be negative, got: " + std::to_string(effort);
+  if (effort != 0 && policy != kSolver)
+    return "effort must go with the policy solver, got: " + std::string(policy);
+  return "";
+}
+
 bool isPolicy(std::string_view name) {
   return name == kSolver || findBaseline(name);
 }

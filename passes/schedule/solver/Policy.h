@@ -25,6 +25,9 @@ bool hasBuckets(std::string_view policy);
 /// Empty, or what is wrong with limits of buckets for this policy.
 std::string checkBuckets(const BucketLimits &limits, std::string_view policy);
 
+/// Empty, or what is wrong with an effort for this policy.
+std::string checkEffort(int64_t effort, std::string_view policy);
+
 /// What the policy of this name makes of the problem. Of baselines the list of
 /// periods has its own alone; the solver's priorities are those by first consumer where
 /// that makes next to no difference. Effort 0: in proportion to the size of the problem, so

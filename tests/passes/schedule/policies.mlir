@@ -22,7 +22,7 @@
 // RUN: %cs-opt --schedule-comm=policy=wfbp %s | FileCheck %s --check-prefix=WFBP
 // RUN: not cs-opt --schedule-comm=effort=-1 %s 2>&1 | FileCheck %s --check-prefix=NEGATIVE
 // RUN: not cs-opt --schedule-comm="policy=p3 effort=1" %s 2>&1 | FileCheck %s --check-prefix=SEARCH
-// RUN: not cs-opt --schedule-comm="policy=p3 reorder=true" %s 2>&1 | FileCheck %s --check-prefix=SEARCH
+// RUN: not cs-opt --schedule-comm="policy=p3 reorder=true" %s 2>&1 | FileCheck %s --check-prefix=REORDER
 // RUN: not cs-opt --schedule-comm=memory-limit=1 %s 2>&1 | FileCheck %s --check-prefix=MEMORY
 // RUN: not cs-opt --schedule-comm="policy=priority message-bytes=1" %s 2>&1 | FileCheck %s --check-prefix=CUTS
 // RUN: not cs-opt --schedule-comm="policy=priority parts=true" %s 2>&1 | FileCheck %s --check-prefix=CUTS
@@ -69,7 +69,8 @@ cs.cluster @lab nodes = 2 devices = 1 device = <kind = cpu, gflops = 40, gb_per_
 // LIMIT: Remark=""step": priorities only: the step has more than 5 ops"
 // LIMIT: Remark=""c": priority 2: first needed by "forward.c"
 // NEGATIVE: effort must not be negative, got: -1
-// SEARCH: effort and reorder must go with the policy solver, got: p3
+// SEARCH: effort must go with the policy solver, got: p3
+// REORDER: reorder must go with the policy solver, got: p3
 // MEMORY: memory-limit must go with reorder
 // CUTS: message-bytes and parts must go with a policy that cuts or fuses, got: priority
 // BLOCKS: cut-as must go with parameter servers
