@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Drawn numbers of trainers, which end after drawn steps and push in drawn orders, to a
-// synchronous server that is saved and restored at drawn moments: values bit for bit, and
-// no message is looked at once the server has let go of it. Blocks are updated apart, together,
-// or share messages.
+// synchronous server that is saved and restored at drawn moments, and pull the newest value or
+// the one before it at others: values bit for bit, and no message is looked at once the server
+// has let go of it. Blocks are updated apart, together, or share messages.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -45,6 +45,7 @@ class Job {
     plan_.fused = kind == 2;
     if (!plan_.fused) blocks_.push_back(kB);
     for (int t = 0; t < plan_.trainers; ++t) trainers_.push_back({.steps = int(Draw(7))});
+    Train();
     server_ = std::make_unique<Server>(plan_);
     server_->Start();
   }
@@ -60,23 +61,12 @@ class Job {
       if (::testing::Test::HasFailure()) return;
       // A server that is saved waits until its blocks have had as many updates.
       if (Draw(6) == 0 && Updates(kW) == Updates(blocks_.back())) Restart();
+      if (Draw(3) == 0) PullSomething();
       if (::testing::Test::HasFailure()) return;
     }
     ASSERT_TRUE((*server_)->Wait().ok());
-    Reference reference;
-    for (int step = 0;; ++step) {
-      std::vector<int> there;
-      for (int t = 0; t < plan_.trainers; ++t)
-        if (trainers_[size_t(t)].steps > step) there.push_back(t);
-      if (there.empty()) break;
-      reference.Step(step, there);
-    }
-    Floats values = reference.w;
-    if (plan_.fused)
-      values.insert(values.end(), reference.b.begin(), reference.b.end());
-    else
-      EXPECT_EQ(*server_->Pull(0, kB, kFinal), reference.b);
-    EXPECT_EQ(*server_->Pull(0, kW, kFinal), values);
+    for (uint32_t b : blocks_)
+      EXPECT_EQ(*server_->Pull(0, b, kFinal), ValueOf(b, int(references_.size()) - 1));
   }
 
  private:
@@ -86,6 +76,43 @@ class Job {
     int next[2] = {0, 0};  // by block
     bool finished = false;
   };
+
+  // What plain loops make, by step.
+  void Train() {
+    references_.emplace_back();
+    for (int step = 0;; ++step) {
+      std::vector<int> there;
+      for (int t = 0; t < plan_.trainers; ++t)
+        if (trainers_[size_t(t)].steps > step) there.push_back(t);
+      if (there.empty()) return;
+      references_.push_back(references_.back());
+      references_.back().Step(step, there);
+    }
+  }
+
+  Floats ValueOf(uint32_t block, int version) const {
+    const Reference &reference = references_[size_t(version)];
+    if (block == kB) return reference.b;
+    Floats values = reference.w;
+    if (plan_.fused) values.insert(values.end(), reference.b.begin(), reference.b.end());
+    return values;
+  }
+
+  // The newest version of a block that what has been pushed makes, and the one before, which is
+  // there unless the server has begun again since.
+  void PullSomething() {
+    const uint32_t b = blocks_[Draw(blocks_.size())];
+    int newest = Updates(b);
+    for (uint32_t other : blocks_)  // a step's schedule waits for all blocks
+      newest = std::min(newest, Updates(other) + (plan_.together ? 0 : 1));
+    for (const int version : {newest, newest - 1}) {
+      if (version != newest && (version < begun_at_ || Draw(2) == 0)) break;
+      const absl::StatusOr<Floats> value =
+          server_->Pull(int(Draw(size_t(plan_.trainers))), b, version);
+      ASSERT_TRUE(value.ok()) << value.status();
+      EXPECT_EQ(*value, ValueOf(b, version)) << "block " << b << ", version " << version;
+    }
+  }
 
   size_t Draw(size_t below) { return std::uniform_int_distribution<size_t>(0, below - 1)(random_); }
 
@@ -133,6 +160,7 @@ class Job {
     const absl::Status restored = (*server_)->Restore(path_);
     ASSERT_TRUE(restored.ok()) << restored;
     server_->Join();
+    begun_at_ = Updates(kW);
     for (int t = 0; t < plan_.trainers; ++t)
       for (uint32_t b : blocks_)
         EXPECT_EQ((*server_)->taken(t).next[b], uint64_t(trainers_[size_t(t)].next[b]));
@@ -143,6 +171,8 @@ class Job {
   testing::ServerPlanOptions plan_;
   std::vector<uint32_t> blocks_ = {kW};
   std::vector<Trainer> trainers_;
+  std::vector<Reference> references_;  // by version
+  int begun_at_ = 0;                   // version of the values with which the server began
   Messages messages_;
   std::unique_ptr<Server> server_;
 };
