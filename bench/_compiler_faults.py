@@ -15,6 +15,10 @@ SERVER_LISTS = ("nodes=3 devices=1 link=1000:50000 intra=80000 reduction=mean pi
 SERVER_CODES = SERVER_LISTS.replace("sparse-method=auto", "sparse-method=auto values=int8")
 PARTS = ("nodes=3 devices=1 link=1000:50000 intra=80000 reduction=mean pipeline=cs-all-reduce-pipeline"
          "{reduction=mean schedule=pace algorithm=ring parts=true}")
+FUSED = ("nodes=2 devices=1 link=1000:50000 intra=80000 reduction=mean pipeline=cs-parameter-server-pipeline"
+         "{reduction=mean schedule=fixed-buckets servers=2 min-block-elements=4}")
+STAGED = ("nodes=2 devices=1 link=1000:50000 intra=80000 reduction=mean pipeline=cs-all-reduce-pipeline"
+          "{reduction=mean schedule=pace copies=overlap staging-bytes=1024}")
 
 FAULTS = [
     # Fusion.
@@ -106,4 +110,20 @@ FAULTS = [
           "EvaluatePhase(phase, type, rank_, *group, *peers, parts);", "EvaluatePhase(phase, type, rank_, *group, *peers, {});", PARTS),
     Fault("what waits for a part waits for the first one", "runtime/loading/function_parts.cc",
           "const PartWait wait{d.instruction(), d.part()};", "const PartWait wait{d.instruction(), 0};", PARTS),
+    # Blocks that share messages with servers.
+    Fault("what shares a message is taken from its front", "passes/schedule/FuseBlocks.cpp", "      at = end;\n", "", FUSED),
+    Fault("blocks share what they push in another order than what they pull", "passes/schedule/FuseBlocks.cpp",
+          "takeTogether<cs::CollectOp>(collects, fused.key,", "std::reverse(collects.begin(), collects.end());\n  takeTogether<cs::CollectOp>(collects, fused.key,",
+          FUSED),
+    Fault("slots of one message are at its front", "runtime/loading/plan_servers.cc",
+          "slot.begin = size_t(elements) * ops::ElementBytes(own->element);", "slot.begin = 0;", FUSED),
+    Fault("a server hands out its last tensor first", "runtime/servers/parameter_server_files.cc",
+          "all->insert(all->end(),", "all->insert(all->begin(),", FUSED),
+    Fault("blocks of one number are one on all servers", "runtime/session/session_servers.cc",
+          "shared->try_emplace({part.server, b},", "shared->try_emplace({0, b},", FUSED),
+    # Staging.
+    Fault("what is received is used on the host", "passes/place/OverlapCopies.cpp",
+          "createStart(builder, start.getLoc(), unique(key + \".to_device\"),\n                    await.getResult(), result, priority);",
+          "createStart(builder, start.getLoc(), unique(key + \".to_device\"),\n                    input ? input : await.getResult(), result, priority);",
+          STAGED),
 ]

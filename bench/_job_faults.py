@@ -1,11 +1,16 @@
 # Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Faults of groups of ranks and of ranks that run different steps, to build in one at a time."""
+"""Faults of groups of ranks, of ranks that run different steps, of what shares messages with servers, and of copies, to
+build in one at a time."""
 from _mutants import Fault
 
 ROLES, LOADER = "passes/plan/PlanRoles.cpp", "runtime/loading/plan_loader.cc"
 EXPAND = "passes/lower/ExpandCollectives.cpp"
 SIDE, FILES = "runtime/loading/exchange_side.cc", "runtime/loading/plan_roles.cc"
+SERVER, VALUES = "runtime/servers/parameter_server.cc", "runtime/servers/parameter_server_files.cc"
+SERVER_PLAN, FRAMES = "runtime/loading/plan_servers.cc", "grpc/servers/frame_stream.cc"
+PLACES, RING = "passes/place/StagingPlaces.cpp", "passes/layout/StagingRing.h"
+COPIES = "runtime/loading/function_instructions.cc"
 
 FAULTS = [
     # Groups.
@@ -45,4 +50,41 @@ FAULTS = [
           "if (value.role < 0 || executor->program().role == value.role) return", "return"),
     Fault("steps of different batches run together", FILES,
           "if (own != 0 && batch != 0 && own != batch)", "if (false)"),
+    # Messages that tensors share, and their servers.
+    Fault("one that is late gets the newest value", SERVER,
+          "blocks_[block].current\n                                                    : blocks_[block].previous;",
+          "blocks_[block].current\n                                                    : blocks_[block].current;", "servers"),
+    Fault("a server that begins again hands out what it had before the first update", VALUES,
+          "  for (uint32_t b = 0; b < blocks_.size(); ++b)\n    if (absl::Status s = ShareCurrent(b); !s.ok()) return s;\n", "",
+          "servers"),
+    Fault("the sum that a server had begun is lost when it is restored", VALUES,
+          "      if (bytes != 0) std::memcpy(block.sum->data(), value->bytes.data(), bytes);\n", "", "servers"),
+    Fault("a new value of a tensor that shares messages is not handed out", VALUES,
+          "if (blocks_[b].program->Find(part.slot) != nullptr) block = b;",
+          "if (blocks_[b].program->slots[0].slot == part.slot) block = b;", "servers"),
+    Fault("pushes may have any size", SERVER, "else if (payload.bytes.size() != program.pushed().bytes)", "else if (false)", "servers"),
+    Fault("tensors of any types share messages", SERVER_PLAN,
+          "all.element() != plan::ELEMENT_UNSPECIFIED && all.element() != type.element()", "false", "servers"),
+    Fault("a server need not update all that it hands out together", SERVER_PLAN,
+          "buffer.slot() == slot.slot;", "buffer.slot() == block.slot();", "servers"),
+    Fault("a tensor may be in the messages of two blocks", SERVER_PLAN,
+          "!Has(role.slots(), own.slot) || !slots.insert(own.slot).second", "!Has(role.slots(), own.slot)", "servers"),
+    Fault("a credit counts messages, not their bytes", FRAMES, "      in_flight_ += total;\n", "      in_flight_ += 1;\n", "servers"),
+    # Staging buffers and copies.
+    Fault("a buffer waits for no other one that had its bytes", PLACES, "        after.push_back(frees.getFuture());\n",
+          "        continue;\n", "copies"),
+    Fault("a buffer is free before its value is on the device", "passes/place/StagingPlaces.h",
+          "return toDevice ? toDevice : communication;", "return communication;", "copies"),
+    Fault("the rest of a buffer's place is forgotten", RING, "        kept.push_back({end, piece.end, piece.id});\n", "        continue;\n",
+          "copies"),
+    Fault("a buffer goes over the end of its ring", RING, "if (head + bytes > capacity)", "if (head > capacity)", "copies"),
+    Fault("buffers are filled out of turn", PLACES, "*fills.begin() == *left.begin()", "true", "copies"),
+    Fault("the compute of a stream changes its order for the turns", PLACES, "        addEdge(*previous, number);\n",
+          "        (void)previous;\n", "copies"),
+    Fault("turns are those of the program", PLACES, "turns[numbers.lookup(staging.fills)] = {*turnOf(staging), numbers",
+          "turns[numbers.lookup(staging.fills)] = {0, numbers", "copies"),
+    Fault("copies of both directions are on one engine", COPIES, "out->runs_on.kind = StreamInfo::kToDevice;",
+          "out->runs_on.kind = StreamInfo::kToHost;", "copies"),
+    Fault("a copy in line is on an engine", COPIES, "if (!copy.in_line()) out->runs_on.kind = StreamInfo::kToDevice;",
+          "out->runs_on.kind = StreamInfo::kToDevice;", "copies"),
 ]

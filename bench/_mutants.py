@@ -21,7 +21,7 @@ class Fault:
     file: str
     old: str  # stands exactly once in the file
     new: str
-    mode: str = ""  # if the fault is in one mode only: see cs-differential --mode
+    mode: str = ""  # if it is in one mode only: see cs-differential --mode; of jobs: a subject of job_mutants
 
     def built_into(self, text):
         """The file's text with the fault; ValueError where it does not fit any more."""
