@@ -149,11 +149,13 @@ TEST(PacketSizeTest, FollowsHowLongFullPacketsTake) {
   write(1'000, 3);  // less than 4 MiB do not count
   EXPECT_EQ(size.bytes(), kMost);
   write(1'000, 10);
-  EXPECT_EQ(size.bytes(), size_t{64} << 10);
+  EXPECT_EQ(size.bytes(), size_t{256} << 10);
   write(2'000, 100);
-  EXPECT_EQ(size.bytes(), size_t{128} << 10);
+  EXPECT_EQ(size.bytes(), size_t{512} << 10);
   write(5'000, 100);  // neither slow nor fast
-  EXPECT_EQ(size.bytes(), size_t{128} << 10);
+  EXPECT_EQ(size.bytes(), size_t{512} << 10);
+  write(100, 100);
+  EXPECT_EQ(size.bytes(), size_t{64} << 10);
   write(40'000, 100);
   EXPECT_EQ(size.bytes(), kMost);
 }
