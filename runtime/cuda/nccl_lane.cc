@@ -123,16 +123,19 @@ absl::Status NcclLane::Connect() {
   return absl::OkStatus();
 }
 
-absl::Status NcclLane::TakeEvents(Events *events) {
+absl::Status NcclLane::TakeEvents(Open *call) {
   if (!free_.empty()) {
-    *events = free_.back();
+    call->inputs = free_.back().inputs;
+    call->end = free_.back().end;
     free_.pop_back();
     return absl::OkStatus();
   }
-  for (Event *event : {&events->ready, &events->ended}) {
-    absl::Status status = CheckDriver(options_.driver->EventCreate(event, kEventDisableTiming), "cuEventCreate");
+  const DriverApi &driver = *options_.driver;
+  for (Event *event : {&call->inputs, &call->end}) {
+    const DriverResult made = driver.EventCreate(event, kEventDisableTiming);
+    absl::Status status = CheckDriver(made, "cuEventCreate");
     if (status.ok()) continue;
-    if (events->ready != nullptr) options_.driver->EventDestroy(events->ready);
+    if (event == &call->end) driver.EventDestroy(call->inputs);
     return status;
   }
   return absl::OkStatus();
@@ -155,65 +158,75 @@ absl::Status NcclLane::Enqueue(const Collective &c, Stream stream, NcclResult *r
 }
 
 absl::Status NcclLane::Call(const Collective &collective, Stream stream) {
-  Events events;
-  if (absl::Status status = TakeEvents(&events); !status.ok()) return status;
-  // From here on they are destroyed with the others.
-  open_.push_back(events);
+  Open call;
+  if (absl::Status status = TakeEvents(&call); !status.ok()) return status;
+  // From here on its events are destroyed with the others.
+  open_.push_back(call);
   watch_.Called(collective.name, Now());
   const DriverApi &driver = *options_.driver;
-  if (absl::Status status = CheckDriver(driver.EventRecord(events.ready, stream), "cuEventRecord"); !status.ok())
-    return status;
+  absl::Status recorded = CheckDriver(driver.EventRecord(call.inputs, stream), "cuEventRecord");
+  if (!recorded.ok()) return recorded;
   NcclResult result = NcclResult::kSuccess;
   if (absl::Status status = Enqueue(collective, stream, &result); !status.ok()) return status;
-  // An error of the communicator may come in the place of this call's: the watch names the first
-  // collective that has not ended.
   while (result == NcclResult::kInProgress) {
-    if (absl::Status status = Stop(); !status.ok()) return status;
     std::this_thread::sleep_for(absl::ToChronoNanoseconds(kLook));
-    if (const NcclResult asked = options_.nccl->CommGetAsyncError(comm_, &result);
-        asked != NcclResult::kSuccess)
-      result = asked;
-    if (absl::Status status = watch_.Check(result, TextOf(result), Now()); !status.ok()) return status;
+    if (absl::Status status = Look(&result); !status.ok()) return status;
   }
-  if (result != NcclResult::kSuccess) return watch_.Refused(result, TextOf(result));
+  if (result != NcclResult::kSuccess) {
+    // Perhaps it is not this call that is wrong, but one before it.
+    if (absl::Status status = Poll(); !status.ok()) return status;
+    return watch_.Refused(result, TextOf(result));
+  }
   watch_.Accepted();
   // Only now: before it is taken, the collective is not on the stream.
-  return CheckDriver(driver.EventRecord(events.ended, stream), "cuEventRecord");
+  recorded = CheckDriver(driver.EventRecord(call.end, stream), "cuEventRecord");
+  open_.back().called = true;
+  return recorded;
+}
+
+absl::StatusOr<bool> NcclLane::HasEnded(Event event) const {
+  const DriverResult result = options_.driver->EventQuery(event);
+  if (result == DriverResult::kNotReady) return false;
+  absl::Status status = CheckDriver(result, "cuEventQuery");
+  if (!status.ok()) return watch_.Error(status.code(), status.message());
+  return true;
+}
+
+absl::Status NcclLane::Note() {
+  while (!open_.empty()) {
+    Open &first = open_.front();
+    if (!first.ready) {
+      absl::StatusOr<bool> ready = HasEnded(first.inputs);
+      if (!ready.ok()) return ready.status();
+      if (!*ready) break;
+      first.ready = true;
+      watch_.Ready(1, Now());
+    }
+    if (!first.called) break;
+    absl::StatusOr<bool> ended = HasEnded(first.end);
+    if (!ended.ok()) return ended.status();
+    if (!*ended) break;
+    watch_.Ended(1, Now());
+    free_.push_back(first);
+    open_.pop_front();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status NcclLane::Look(NcclResult *says) {
+  if (absl::Status status = Stop(); !status.ok()) return status;
+  // What has ended comes first: an error is at what has not.
+  if (absl::Status status = Note(); !status.ok()) return status;
+  if (const NcclResult asked = options_.nccl->CommGetAsyncError(comm_, says);
+      asked != NcclResult::kSuccess)
+    *says = asked;
+  const bool well = *says == NcclResult::kSuccess || *says == NcclResult::kInProgress;
+  return watch_.Check(*says, well ? "" : TextOf(*says), Now());
 }
 
 absl::Status NcclLane::Poll() {
-  if (absl::Status status = Stop(); !status.ok()) return status;
-  const auto here = [&](Event event) -> absl::StatusOr<bool> {
-    const DriverResult result = options_.driver->EventQuery(event);
-    if (result == DriverResult::kNotReady) return false;
-    if (absl::Status status = CheckDriver(result, "cuEventQuery"); !status.ok())
-      return watch_.Error(status.code(), status.message());
-    return true;
-  };
-  // What NCCL says comes first: what has ended because of an error has no value.
   NcclResult says = NcclResult::kSuccess;
-  if (const NcclResult asked = options_.nccl->CommGetAsyncError(comm_, &says);
-      asked != NcclResult::kSuccess)
-    says = asked;
-  const bool wrong = says != NcclResult::kSuccess && says != NcclResult::kInProgress;
-  if (wrong) return watch_.Check(says, TextOf(says), Now());
-  while (!open_.empty()) {
-    if (ready_ == 0) {
-      absl::StatusOr<bool> ready = here(open_.front().ready);
-      if (!ready.ok()) return ready.status();
-      if (!*ready) break;
-      ready_ = 1;
-      watch_.Ready(1, Now());
-    }
-    absl::StatusOr<bool> ended = here(open_.front().ended);
-    if (!ended.ok()) return ended.status();
-    if (!*ended) break;
-    ready_ = 0;
-    watch_.Ended(1, Now());
-    free_.push_back(open_.front());
-    open_.pop_front();
-  }
-  return watch_.Check(says, "", Now());
+  return Look(&says);
 }
 
 absl::Status NcclLane::Finish() {
@@ -240,9 +253,9 @@ void NcclLane::End(const absl::Status &why) {
   }
   free_.insert(free_.end(), open_.begin(), open_.end());
   open_.clear();
-  for (const Events &events : free_) {
-    options_.driver->EventDestroy(events.ready);
-    options_.driver->EventDestroy(events.ended);
+  for (const Open &call : free_) {
+    options_.driver->EventDestroy(call.inputs);
+    options_.driver->EventDestroy(call.end);
   }
   free_.clear();
   std::deque<Work> dropped;

@@ -95,8 +95,11 @@ class NcclLane {
   absl::Status status();
 
  private:
-  struct Events {
-    Event ready = nullptr, ended = nullptr;
+  // A collective that has been called, and the events before and behind it.
+  struct Open {
+    Event inputs = nullptr, end = nullptr;
+    bool called = false;  // `end` has been recorded
+    bool ready = false;   // the inputs are there
   };
 
   explicit NcclLane(NcclLaneOptions options);
@@ -108,8 +111,11 @@ class NcclLane {
   absl::Status Settle(NcclResult result, const char *what);
   absl::Status Call(const Collective &collective, Stream stream);
   absl::Status Enqueue(const Collective &collective, Stream stream, NcclResult *result);
-  absl::Status TakeEvents(Events *events);
-  // Takes note of what has ended; an error ends the lane.
+  absl::Status TakeEvents(Open *call);
+  absl::StatusOr<bool> HasEnded(Event event) const;
+  absl::Status Note();  // what has ended
+  // And what the communicator says; an error ends the lane.
+  absl::Status Look(NcclResult *says);
   absl::Status Poll();
   bool Stopped();
   absl::Status Stop();  // the error of Fail, if there is one
@@ -122,9 +128,8 @@ class NcclLane {
   NcclComm comm_ = nullptr;
   std::vector<NcclWindow> windows_;
   NcclWatch watch_;
-  std::deque<Events> open_;    // as the watch's
-  size_t ready_ = 0;           // of them
-  std::vector<Events> free_;
+  std::deque<Open> open_;  // as the watch's
+  std::vector<Open> free_;  // events
 
   Mutex mu_;
   CondVar changed_;

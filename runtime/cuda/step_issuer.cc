@@ -87,20 +87,22 @@ absl::Status StepIssuer::Wait(Stream stream, const Dependence &wait) {
 }
 
 absl::Status StepIssuer::EnqueueRound(EnqueueOp enqueue) {
-  const auto one = [&](uint32_t op) -> absl::Status {
-    const Stream stream = streams_[graph_.ops[op].lane];
-    for (const Dependence &wait : plan_.ops[op].waits) {
-      if (absl::Status status = Wait(stream, wait); !status.ok()) return status;
-    }
-    if (absl::Status status = enqueue({op, round_}, stream); !status.ok()) return status;
-    if (!plan_.ops[op].signals) return absl::OkStatus();
-    return ToStatus(api_, api_.EventRecord(EventOf(op, round_), stream), "cuEventRecord");
-  };
   for (uint32_t op = 0; op < graph_.ops.size(); ++op) {
     if (OnHost(op)) continue;
-    if (absl::Status status = one(op); !status.ok())
+    const Stream stream = streams_[graph_.ops[op].lane];
+    const auto named = [&](const absl::Status &status) {
+      if (status.ok()) return status;
       return absl::Status(status.code(), absl::StrCat("op \"", graph_.ops[op].name, "\" of round ",
                                                       round_, ": ", status.message()));
+    };
+    for (const Dependence &wait : plan_.ops[op].waits) {
+      if (absl::Status status = Wait(stream, wait); !status.ok()) return named(status);
+    }
+    if (absl::Status status = enqueue({op, round_}, stream); !status.ok()) return status;
+    if (!plan_.ops[op].signals) continue;
+    const DriverResult recorded = api_.EventRecord(EventOf(op, round_), stream);
+    if (absl::Status status = ToStatus(api_, recorded, "cuEventRecord"); !status.ok())
+      return named(status);
   }
   ++round_;
   return absl::OkStatus();

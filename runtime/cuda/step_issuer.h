@@ -26,7 +26,7 @@ namespace commsched::runtime::cuda {
 
 class StepIssuer {
  public:
-  // Enqueues what an op does in a round, and nothing else, on its stream.
+  // Enqueues what an op does in a round, and nothing else, on its stream. An error is handed on.
   using EnqueueOp = absl::FunctionRef<absl::Status(const OpOfRound &op, Stream stream)>;
 
   // `api`, `graph` and `plan` outlive it.

@@ -111,8 +111,8 @@ TEST_F(CudaLoadTest, SaysThatThereIsNoLibrary) {
   EXPECT_EQ(Driver().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(Driver().message(), "no CUDA driver: libcuda.so.1: cannot open shared object file");
   EXPECT_EQ(Nccl().message(), "no NCCL: libnccl.so.2: cannot open shared object file");
-  EXPECT_THAT(LoadCublasLt(system_.libraries()).status().message(), StartsWith("no cuBLASLt: libcublasLt.so.13: "));
-  EXPECT_THAT(LoadCudnn(system_.libraries()).status().message(), StartsWith("no cuDNN: libcudnn.so.9: "));
+  EXPECT_THAT(std::string(LoadCublasLt(system_.libraries()).status().message()), StartsWith("no cuBLASLt: libcublasLt.so.13: "));
+  EXPECT_THAT(std::string(LoadCudnn(system_.libraries()).status().message()), StartsWith("no cuDNN: libcudnn.so.9: "));
 }
 
 TEST_F(CudaLoadTest, TakesAnOlderNameOfALibrary) {
@@ -142,7 +142,7 @@ TEST_F(CudaLoadTest, NamesBothVersionsOfWhatIsTooOld) {
   EXPECT_EQ(LoadCublasLt(system_.libraries()).status().message(),
             "cuBLASLt must have version 12.0.0 or later, got: 11.5.0");
   library_version = 8907;
-  EXPECT_THAT(LoadCudnn(system_.libraries()).status().message(), StartsWith("cuDNN must have version 9.0.0 or later"));
+  EXPECT_THAT(std::string(LoadCudnn(system_.libraries()).status().message()), StartsWith("cuDNN must have version 9.0.0 or later"));
 }
 
 TEST_F(CudaLoadTest, NamesEachSymbolThatIsMissing) {

@@ -35,22 +35,22 @@ std::vector<OrderedPair> Conflicts(const StepGraph &graph) {
 
 Orders::Orders(const StepGraph &graph) : graph_(graph), ops_(graph.ops.size()) {
   const uint64_t all = ops_ * kRoundsOfOrders;
-  reaches_.assign(all, std::vector<bool>(all, false));
+  words_ = all / 64 + 1;
+  reaches_.assign(all * words_, 0);
   for (uint64_t i = 0; i < all; ++i) {
-    for (uint64_t j = i + 1; j < all; ++j)
-      reaches_[i][j] = graph.ops[i % ops_].lane == graph.ops[j % ops_].lane;
+    for (uint64_t j = i + 1; j < all; ++j) {
+      if (graph.ops[i % ops_].lane == graph.ops[j % ops_].lane) Set(i, j);
+    }
   }
 }
 
 // Later ones first: what they reach is known.
 void Orders::Close() {
-  const uint64_t all = reaches_.size();
+  const uint64_t all = ops_ * kRoundsOfOrders;
   for (uint64_t i = all; i-- > 0;) {
     for (uint64_t j = i + 1; j < all; ++j) {
-      if (!reaches_[i][j]) continue;
-      for (uint64_t k = j + 1; k < all; ++k) {
-        if (reaches_[j][k]) reaches_[i][k] = true;
-      }
+      if (!Reaches(i, j)) continue;
+      for (uint64_t word = 0; word < words_; ++word) reaches_[i * words_ + word] |= reaches_[j * words_ + word];
     }
   }
 }
@@ -81,17 +81,17 @@ Orders Orders::Given(const StepGraph &graph, const IssuePlan &plan) {
 }
 
 bool Orders::Has(const OpOfRound &first, const OpOfRound &second) const {
-  return reaches_[Index(first)][Index(second)];
+  return Reaches(Index(first), Index(second));
 }
 
 std::set<OrderedPair> Orders::Direct() const {
   std::set<OrderedPair> direct;
-  const uint64_t all = reaches_.size();
+  const uint64_t all = ops_ * kRoundsOfOrders;
   for (uint64_t i = 0; i < all; ++i) {
     for (uint64_t j = i + 1; j < all; ++j) {
-      if (!reaches_[i][j] || graph_.ops[i % ops_].lane == graph_.ops[j % ops_].lane) continue;
+      if (!Reaches(i, j) || graph_.ops[i % ops_].lane == graph_.ops[j % ops_].lane) continue;
       bool between = false;
-      for (uint64_t k = i + 1; k < j && !between; ++k) between = reaches_[i][k] && reaches_[k][j];
+      for (uint64_t k = i + 1; k < j && !between; ++k) between = Reaches(i, k) && Reaches(k, j);
       if (!between) direct.insert({At(i), At(j)});
     }
   }

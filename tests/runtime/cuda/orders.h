@@ -37,13 +37,15 @@ class Orders {
   uint64_t Index(const OpOfRound &op) const { return op.round * ops_ + op.op; }
   OpOfRound At(uint64_t index) const { return {uint32_t(index % ops_), index / ops_}; }
   void Add(const OpOfRound &first, const OpOfRound &second) {
-    reaches_[Index(first)][Index(second)] = true;
+    Set(Index(first), Index(second));
   }
+  bool Reaches(uint64_t i, uint64_t j) const { return (reaches_[i * words_ + j / 64] >> (j % 64) & 1) != 0; }
+  void Set(uint64_t i, uint64_t j) { reaches_[i * words_ + j / 64] |= uint64_t{1} << (j % 64); }
   void Close();
 
   const StepGraph &graph_;
-  uint64_t ops_;
-  std::vector<std::vector<bool>> reaches_;
+  uint64_t ops_, words_ = 0;
+  std::vector<uint64_t> reaches_;  // of each op of a round, a bit for each
 };
 
 // The pairs of which one writes what the other uses, the first enqueued first.
