@@ -56,9 +56,9 @@ class HostLanes {
 
   const StepGraph &graph_;
   const IssuePlan &plan_;
-  std::vector<HostLane> lanes_;   // of the host only
+  std::vector<HostLane> lanes_;    // of the host only
   std::vector<uint32_t> lane_of_;  // of an op, in lanes_
-  std::vector<uint64_t> ended_;   // rounds of each op
+  std::vector<uint64_t> ended_;    // rounds of each op
   uint64_t enqueued_ = 0;
 };
 

@@ -69,7 +69,7 @@ absl::Status ToStatus(const DriverApi &api, DriverResult result, absl::string_vi
 }
 
 // The version comes first: a library that is too old for a symbol says so by its number.
-#define COMMSCHED_CUDA_FIND(symbol, member)                                               \
+#define COMMSCHED_CUDA_FIND(symbol, member)                                                    \
   if (absl::Status found = Find(libraries, *library, what, #symbol, &api.member); !found.ok()) \
     return found;
 

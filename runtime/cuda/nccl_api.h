@@ -22,8 +22,20 @@ enum class NcclResult : int {
   kRemoteError = 6,
   kInProgress = 7,
 };
-enum class NcclType : int { kInt32 = 2, kInt64 = 4, kFloat16 = 6, kFloat32 = 7, kFloat64 = 8, kBfloat16 = 9 };
-enum class NcclReduction : int { kSum = 0, kMax = 2, kMin = 3, kMean = 4 };
+enum class NcclType : int {
+  kInt32 = 2,
+  kInt64 = 4,
+  kFloat16 = 6,
+  kFloat32 = 7,
+  kFloat64 = 8,
+  kBfloat16 = 9
+};
+enum class NcclReduction : int {
+  kSum = 0,
+  kMax = 2,
+  kMin = 3,
+  kMean = 4
+};
 
 using NcclComm = struct NcclCommHandle *;
 using NcclWindow = struct NcclWindowHandle *;
@@ -52,27 +64,27 @@ struct NcclConfig {
 inline constexpr int kNcclWindowSymmetric = 1;
 inline constexpr size_t kNcclWindowAlignment = 4096;
 
-#define COMMSCHED_CUDA_NCCL_FUNCTIONS(F)                                                          \
-  F(NcclResult, GetVersion, ncclGetVersion, (int *version))                                       \
-  F(const char *, GetErrorString, ncclGetErrorString, (NcclResult))                               \
-  F(const char *, GetLastError, ncclGetLastError, (NcclComm))                                     \
-  F(NcclResult, GetUniqueId, ncclGetUniqueId, (NcclUniqueId *))                                   \
-  F(NcclResult, CommInitRankConfig, ncclCommInitRankConfig,                                       \
-    (NcclComm *, int ranks, NcclUniqueId, int rank, NcclConfig *))                                \
-  F(NcclResult, CommGetAsyncError, ncclCommGetAsyncError, (NcclComm, NcclResult *))               \
-  F(NcclResult, CommFinalize, ncclCommFinalize, (NcclComm))                                       \
-  F(NcclResult, CommDestroy, ncclCommDestroy, (NcclComm))                                         \
-  F(NcclResult, CommAbort, ncclCommAbort, (NcclComm))                                             \
-  F(NcclResult, CommWindowRegister, ncclCommWindowRegister,                                       \
-    (NcclComm, void *buffer, size_t bytes, NcclWindow *, int flags))                              \
-  F(NcclResult, CommWindowDeregister, ncclCommWindowDeregister, (NcclComm, NcclWindow))           \
-  F(NcclResult, MemAlloc, ncclMemAlloc, (void **, size_t bytes))                                  \
-  F(NcclResult, MemFree, ncclMemFree, (void *))                                                   \
-  F(NcclResult, AllReduce, ncclAllReduce,                                                         \
-    (const void *from, void *to, size_t count, NcclType, NcclReduction, NcclComm, Stream))        \
-  F(NcclResult, ReduceScatter, ncclReduceScatter,                                                 \
-    (const void *from, void *to, size_t count, NcclType, NcclReduction, NcclComm, Stream))        \
-  F(NcclResult, AllGather, ncclAllGather,                                                         \
+#define COMMSCHED_CUDA_NCCL_FUNCTIONS(F)                                                   \
+  F(NcclResult, GetVersion, ncclGetVersion, (int *version))                                \
+  F(const char *, GetErrorString, ncclGetErrorString, (NcclResult))                        \
+  F(const char *, GetLastError, ncclGetLastError, (NcclComm))                              \
+  F(NcclResult, GetUniqueId, ncclGetUniqueId, (NcclUniqueId *))                            \
+  F(NcclResult, CommInitRankConfig, ncclCommInitRankConfig,                                \
+    (NcclComm *, int ranks, NcclUniqueId, int rank, NcclConfig *))                         \
+  F(NcclResult, CommGetAsyncError, ncclCommGetAsyncError, (NcclComm, NcclResult *))        \
+  F(NcclResult, CommFinalize, ncclCommFinalize, (NcclComm))                                \
+  F(NcclResult, CommDestroy, ncclCommDestroy, (NcclComm))                                  \
+  F(NcclResult, CommAbort, ncclCommAbort, (NcclComm))                                      \
+  F(NcclResult, CommWindowRegister, ncclCommWindowRegister,                                \
+    (NcclComm, void *buffer, size_t bytes, NcclWindow *, int flags))                       \
+  F(NcclResult, CommWindowDeregister, ncclCommWindowDeregister, (NcclComm, NcclWindow))    \
+  F(NcclResult, MemAlloc, ncclMemAlloc, (void **, size_t bytes))                           \
+  F(NcclResult, MemFree, ncclMemFree, (void *))                                            \
+  F(NcclResult, AllReduce, ncclAllReduce,                                                  \
+    (const void *from, void *to, size_t count, NcclType, NcclReduction, NcclComm, Stream)) \
+  F(NcclResult, ReduceScatter, ncclReduceScatter,                                          \
+    (const void *from, void *to, size_t count, NcclType, NcclReduction, NcclComm, Stream)) \
+  F(NcclResult, AllGather, ncclAllGather,                                                  \
     (const void *from, void *to, size_t count, NcclType, NcclComm, Stream))
 
 struct NcclApi {

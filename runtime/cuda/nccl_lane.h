@@ -34,7 +34,11 @@
 namespace commsched::runtime::cuda {
 
 struct Collective {
-  enum class Kind { kAllReduce, kReduceScatter, kAllGather };
+  enum class Kind {
+    kAllReduce,
+    kReduceScatter,
+    kAllGather
+  };
   CollectiveName name;
   Kind kind = Kind::kAllReduce;
   // In device memory; the same, for an all-reduce in place. `count` is that of an all-reduce,
@@ -128,7 +132,7 @@ class NcclLane {
   NcclComm comm_ = nullptr;
   std::vector<NcclWindow> windows_;
   NcclWatch watch_;
-  std::deque<Open> open_;  // as the watch's
+  std::deque<Open> open_;   // as the watch's
   std::vector<Open> free_;  // events
 
   Mutex mu_;

@@ -30,7 +30,8 @@ class StagingRing {
     const uint64_t place = next_;
     // Neither sum overflows: the place is within the ring.
     const uint64_t end = place + bytes, over = end % alignment_;
-    next_ = over == 0 ? end : bytes_ - end < alignment_ - over ? bytes_ : end + alignment_ - over;
+    next_ = over == 0 ? end : bytes_ - end < alignment_ - over ? bytes_
+                                                               : end + alignment_ - over;
     return place;
   }
 

@@ -20,7 +20,13 @@ struct Range {
 
 // What runs its ops one after the other, in the order of the graph: a stream, or a thread of
 // control on the host, such as all that a message of one key does.
-enum class LaneKind { kCompute, kToHost, kToDevice, kNccl, kHost };
+enum class LaneKind {
+  kCompute,
+  kToHost,
+  kToDevice,
+  kNccl,
+  kHost
+};
 struct Lane {
   std::string name;
   LaneKind kind = LaneKind::kCompute;

@@ -31,12 +31,13 @@ int main(int argc, char **argv) {
   kind("waits", counts.waits);
   kind("swaps", counts.swaps);
   kind("places", counts.places);
-  std::printf("\"graphs\": %llu, \"runs\": %llu, \"harmless\": %llu, \"mutants\": %llu, \"found\": %llu, "
-              "\"false_alarms\": %llu, \"wrong\": %zu}\n",
-              static_cast<unsigned long long>(counts.graphs), static_cast<unsigned long long>(counts.runs),
-              static_cast<unsigned long long>(counts.harmless),
-              static_cast<unsigned long long>(counts.mutants()),
-              static_cast<unsigned long long>(counts.found()),
-              static_cast<unsigned long long>(counts.false_alarms), counts.wrong.size());
+  std::printf(
+      "\"graphs\": %llu, \"runs\": %llu, \"harmless\": %llu, \"mutants\": %llu, \"found\": %llu, "
+      "\"false_alarms\": %llu, \"wrong\": %zu}\n",
+      static_cast<unsigned long long>(counts.graphs), static_cast<unsigned long long>(counts.runs),
+      static_cast<unsigned long long>(counts.harmless),
+      static_cast<unsigned long long>(counts.mutants()),
+      static_cast<unsigned long long>(counts.found()),
+      static_cast<unsigned long long>(counts.false_alarms), counts.wrong.size());
   return counts.wrong.empty() ? 0 : 1;
 }

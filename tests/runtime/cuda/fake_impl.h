@@ -27,7 +27,11 @@ struct FakeRecord {
   VectorClock clock;
 };
 
-enum class FakeKind { kAllReduce, kReduceScatter, kAllGather };
+enum class FakeKind {
+  kAllReduce,
+  kReduceScatter,
+  kAllGather
+};
 const char *NameOf(FakeKind kind);
 
 struct FakeComm;
@@ -45,7 +49,13 @@ struct FakeCall {
 };
 
 struct FakeItem {
-  enum Kind { kWork, kRecord, kWaitEvent, kWaitValue, kCollective } kind = kWork;
+  enum Kind {
+    kWork,
+    kRecord,
+    kWaitEvent,
+    kWaitValue,
+    kCollective
+  } kind = kWork;
   FakeWork work = {};
   std::shared_ptr<FakeRecord> record = {};
   const uint32_t *flag = nullptr;
@@ -96,7 +106,12 @@ struct FakeComm {
 };
 
 struct FakeFault {
-  enum Kind { kHang, kError, kLost, kLostTold } kind = kHang;
+  enum Kind {
+    kHang,
+    kError,
+    kLost,
+    kLostTold
+  } kind = kHang;
   int rank = -1;  // any
   uint64_t call = 0;
   NcclResult error = NcclResult::kSuccess;

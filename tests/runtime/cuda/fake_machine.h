@@ -86,6 +86,9 @@ class FakeMachine {
   std::unique_ptr<Impl> impl_;
 };
 
+inline const DriverApi &kFakeDriver = FakeMachine::driver();
+inline const NcclApi &kFakeNccl = FakeMachine::nccl();
+
 }  // namespace commsched::runtime::cuda
 
 #endif  // COMMSCHED_TESTS_RUNTIME_CUDA_FAKE_MACHINE_H

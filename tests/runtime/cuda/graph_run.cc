@@ -184,8 +184,8 @@ class Rank {
   NcclComm comm_ = nullptr;
   std::vector<NcclWindow> windows_;
   std::vector<std::byte *> memory_;
-  std::vector<uint32_t> lanes_;                // of the machine, for each lane of the host
-  std::map<OpOfRound, VectorClock> clocks_;    // of host ops that have ended
+  std::vector<uint32_t> lanes_;              // of the machine, for each lane of the host
+  std::map<OpOfRound, VectorClock> clocks_;  // of host ops that have ended
   std::vector<OpOfRound> ready_;
   uint64_t enqueued_ = 0;
 };

@@ -25,19 +25,19 @@ struct System {
   Libraries libraries() {
     return {.open =
                 [this](const char *file, std::string *why) -> void * {
-                  if (files.count(file) == 0) {
-                    *why = std::string(file) + ": cannot open shared object file";
-                    return nullptr;
-                  }
-                  opened = file;
-                  return this;
-                },
+              if (files.count(file) == 0) {
+                *why = std::string(file) + ": cannot open shared object file";
+                return nullptr;
+              }
+              opened = file;
+              return this;
+            },
             .symbol =
                 [this](void *, const char *symbol) -> void * {
-                  if (missing.count(symbol) != 0) return nullptr;
-                  const auto at = symbols.find(symbol);
-                  return at == symbols.end() ? reinterpret_cast<void *>(+[] { return 0; }) : at->second;
-                }};
+              if (missing.count(symbol) != 0) return nullptr;
+              const auto at = symbols.find(symbol);
+              return at == symbols.end() ? reinterpret_cast<void *>(+[] { return 0; }) : at->second;
+            }};
   }
 };
 
@@ -146,9 +146,9 @@ TEST_F(CudaLoadTest, NamesBothVersionsOfWhatIsTooOld) {
 }
 
 TEST_F(CudaLoadTest, NamesEachSymbolThatIsMissing) {
-#define COMMSCHED_TEST_MISSING(name, symbol, parameters)                            \
-  system_.missing = {#symbol};                                                      \
-  EXPECT_EQ(Driver().code(), absl::StatusCode::kFailedPrecondition);                \
+#define COMMSCHED_TEST_MISSING(name, symbol, parameters)             \
+  system_.missing = {#symbol};                                       \
+  EXPECT_EQ(Driver().code(), absl::StatusCode::kFailedPrecondition); \
   EXPECT_EQ(Driver().message(), "CUDA driver has no function " #symbol);
   COMMSCHED_CUDA_DRIVER_FUNCTIONS(COMMSCHED_TEST_MISSING)
 #undef COMMSCHED_TEST_MISSING

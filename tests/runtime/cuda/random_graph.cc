@@ -62,8 +62,7 @@ class Maker {
   }
   uint32_t Add(const std::string &name, uint32_t lane, std::vector<Range> reads,
                std::vector<Range> writes, OpWork work = {}) {
-    result_.graph.ops.push_back({absl::StrCat(name, result_.graph.ops.size()), lane,
-                                 std::move(reads), std::move(writes), {}});
+    result_.graph.ops.push_back({absl::StrCat(name, result_.graph.ops.size()), lane, std::move(reads), std::move(writes), {}});
     result_.work.push_back(work);
     return uint32_t(result_.graph.ops.size() - 1);
   }

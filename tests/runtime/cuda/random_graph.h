@@ -21,7 +21,12 @@ inline constexpr uint32_t kArena = 0, kStaging = 1;
 
 // What an op does, besides what the graph says.
 struct OpWork {
-  enum Kind { kKernel, kCopy, kCollective, kHost } kind = kKernel;
+  enum Kind {
+    kKernel,
+    kCopy,
+    kCollective,
+    kHost
+  } kind = kKernel;
   // Of a collective, whose ranges are those of the op: the first that it reads, the first that it
   // writes.
   Collective::Kind collective = Collective::Kind::kAllReduce;
