@@ -29,11 +29,16 @@ using Event = struct EventHandle *;
 using Module = struct ModuleHandle *;
 using Function = struct FunctionHandle *;
 
-inline constexpr unsigned kStreamNonBlocking = 1;                                 // does not wait for the default stream
-inline constexpr unsigned kEventDisableTiming = 2;                                // cheaper: only its order is of interest
-inline constexpr unsigned kWaitValueGreaterEqual = 0;                             // int32(*address - value) >= 0
-inline constexpr unsigned kHostAllocPortable = 1;                                 // pinned for all contexts
-inline constexpr int kComputeCapabilityMajor = 75, kComputeCapabilityMinor = 76;  // attributes
+// Does not wait for the default stream.
+inline constexpr unsigned kStreamNonBlocking = 1;
+// Cheaper: only its order is of interest.
+inline constexpr unsigned kEventDisableTiming = 2;
+// int32(*address - value) >= 0.
+inline constexpr unsigned kWaitValueGreaterEqual = 0;
+// Pinned for all contexts.
+inline constexpr unsigned kHostAllocPortable = 1;
+// Attributes of a device.
+inline constexpr int kComputeCapabilityMajor = 75, kComputeCapabilityMinor = 76;
 
 // F(name, symbol, parameters). Symbols have the suffix of the version that CUDA 12 and 13 give
 // a name in their headers.

@@ -32,7 +32,8 @@ absl::Status Check(const StepGraph &graph) {
     for (const std::vector<Range> *ranges : {&op.reads, &op.writes}) {
       for (const Range &range : *ranges) {
         if (range.bytes == 0 || range.begin + range.bytes < range.begin)
-          return wrong("must use 1 byte or more below 2^64, got: ", range.bytes, " from ", range.begin);
+          return wrong("must use 1 byte or more below 2^64, got: ", range.bytes, " from ",
+                       range.begin);
       }
     }
   }
@@ -100,8 +101,7 @@ class Planner {
     for (Instance i = 0; i < 2 * ops_; ++i) {
       const std::vector<Instance> waits = Waits(i);
       if (i < ops_) continue;
-      for (Instance on : waits)
-        plan.ops[i - ops_].waits.push_back({on % ops_, on < ops_});
+      for (Instance on : waits) plan.ops[i - ops_].waits.push_back({on % ops_, on < ops_});
     }
     for (uint32_t i = 0; i < ops_; ++i) {
       for (const Dependence &wait : plan.ops[i].waits) {
@@ -118,7 +118,9 @@ class Planner {
 
  private:
   const Op &OpOf(Instance i) const { return graph_.ops[i % ops_]; }
-  bool Implied(Instance on, const Ended &ended) const { return ended[OpOf(on).lane] >= number_[on]; }
+  bool Implied(Instance on, const Ended &ended) const {
+    return ended[OpOf(on).lane] >= number_[on];
+  }
 
   std::vector<Instance> Waits(Instance i) {
     const Op &op = OpOf(i);
@@ -170,7 +172,8 @@ size_t IssuePlan::waits() const {
 }
 
 size_t IssuePlan::signals() const {
-  return size_t(std::count_if(ops.begin(), ops.end(), [](const IssueOp &op) { return op.signals; }));
+  return size_t(
+      std::count_if(ops.begin(), ops.end(), [](const IssueOp &op) { return op.signals; }));
 }
 
 absl::StatusOr<IssuePlan> PlanIssue(const StepGraph &graph) {

@@ -93,8 +93,9 @@ absl::Status NcclLane::Settle(NcclResult result, const char *what) {
   for (; result == NcclResult::kInProgress;) {
     if (absl::Status status = Stop(); !status.ok()) return status;
     if (Clock::now() >= deadline)
-      return watch_.Error(absl::StatusCode::kDeadlineExceeded,
-                          absl::StrCat(what, " takes longer than ", absl::FormatDuration(options_.deadline)));
+      return watch_.Error(
+          absl::StatusCode::kDeadlineExceeded,
+          absl::StrCat(what, " takes longer than ", absl::FormatDuration(options_.deadline)));
     std::this_thread::sleep_for(absl::ToChronoNanoseconds(kLook));
     if (const NcclResult asked = options_.nccl->CommGetAsyncError(comm_, &result);
         asked != NcclResult::kSuccess)
@@ -106,7 +107,9 @@ absl::Status NcclLane::Settle(NcclResult result, const char *what) {
 
 absl::Status NcclLane::Connect() {
   const NcclApi &nccl = *options_.nccl;
-  if (absl::Status status = CheckDriver(options_.driver->ContextSetCurrent(options_.context), "cuCtxSetCurrent"); !status.ok())
+  if (absl::Status status =
+          CheckDriver(options_.driver->ContextSetCurrent(options_.context), "cuCtxSetCurrent");
+      !status.ok())
     return status;
   NcclConfig config;
   config.blocking = 0;
@@ -234,7 +237,8 @@ absl::Status NcclLane::Finish() {
   while (!open_.empty()) {
     if (absl::Status status = Poll(); !status.ok()) return status;
     if (Clock::now() >= deadline)
-      return watch_.Error(absl::StatusCode::kDeadlineExceeded, "has not ended when the lane was closed");
+      return watch_.Error(absl::StatusCode::kDeadlineExceeded,
+                          "has not ended when the lane was closed");
     if (!open_.empty()) std::this_thread::sleep_for(absl::ToChronoNanoseconds(kLook));
   }
   for (NcclWindow window : windows_) {
@@ -261,8 +265,7 @@ void NcclLane::End(const absl::Status &why) {
   std::deque<Work> dropped;
   MutexLock lock(&mu_);
   dropped.swap(work_);
-  if (status_.ok())
-    status_ = why.ok() ? absl::CancelledError("the lane is closed") : Unshared(why);
+  if (status_.ok()) status_ = why.ok() ? absl::CancelledError("the lane is closed") : Unshared(why);
   ended_ = true;
   changed_.SignalAll();
 }

@@ -75,7 +75,9 @@ class NcclLane {
    public:
     // Enqueues the collective on `stream`. The streams of all calls are one. Returns when NCCL
     // has taken it.
-    absl::Status Call(const Collective &collective, Stream stream) { return lane_.Call(collective, stream); }
+    absl::Status Call(const Collective &collective, Stream stream) {
+      return lane_.Call(collective, stream);
+    }
 
    private:
     friend class NcclLane;

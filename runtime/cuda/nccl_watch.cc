@@ -30,9 +30,9 @@ void NcclWatch::Ended(size_t count, Time now) {
 
 absl::Status NcclWatch::ErrorAt(const CollectiveName *name, absl::StatusCode code,
                                 absl::string_view why) const {
-  const std::string what = name == nullptr
-                               ? "no collective under way"
-                               : absl::StrCat("collective \"", name->key, "\" of step ", name->step);
+  const std::string what =
+      name == nullptr ? "no collective under way"
+                      : absl::StrCat("collective \"", name->key, "\" of step ", name->step);
   return absl::Status(code, absl::StrCat("rank ", rank_, " of ", ranks_, ": ", what, ": ", why));
 }
 

@@ -54,7 +54,8 @@ class NcclWatch {
     CollectiveName name;
     std::optional<Time> since;  // its inputs are there, and those before it have ended
   };
-  absl::Status ErrorAt(const CollectiveName *name, absl::StatusCode code, absl::string_view why) const;
+  absl::Status ErrorAt(const CollectiveName *name, absl::StatusCode code,
+                       absl::string_view why) const;
 
   const int rank_, ranks_;
   const Time deadline_;

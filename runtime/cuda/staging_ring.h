@@ -24,8 +24,8 @@ class StagingRing {
   // Where the next buffer begins. kInvalidArgument if it is longer than the ring.
   absl::StatusOr<uint64_t> Place(uint64_t bytes) {
     if (bytes > bytes_)
-      return absl::InvalidArgumentError(absl::StrCat(
-          "staging buffer must have at most the ring's ", bytes_, " bytes, got: ", bytes));
+      return absl::InvalidArgumentError(absl::StrCat("staging buffer must have at most the ring's ",
+                                                     bytes_, " bytes, got: ", bytes));
     if (next_ > bytes_ - bytes) next_ = 0;
     const uint64_t place = next_;
     // Neither sum overflows: the place is within the ring.

@@ -78,8 +78,7 @@ absl::Status StepIssuer::Wait(Stream stream, const Dependence &wait) {
     // Addresses of pinned memory are the same on host and device (unified addressing).
     const auto address = reinterpret_cast<uintptr_t>(flag(wait.op));
     return ToStatus(
-        api_,
-        api_.StreamWaitValue32(stream, address, uint32_t(round + 1), kWaitValueGreaterEqual),
+        api_, api_.StreamWaitValue32(stream, address, uint32_t(round + 1), kWaitValueGreaterEqual),
         "cuStreamWaitValue32");
   }
   return ToStatus(api_, api_.StreamWaitEvent(stream, EventOf(wait.op, round), 0),

@@ -93,7 +93,9 @@ TEST(SimulatorInOrder, OneEndsBeforeTheNextBegins) {
 
 // Steps of layers, as in simulator_classes_test.cc.
 CostPlan RandomSteps(std::mt19937_64 &random, int nodes) {
-  const auto draw = [&](uint64_t least, uint64_t most) { return least + random() % (most - least + 1); };
+  const auto draw = [&](uint64_t least, uint64_t most) {
+    return least + random() % (most - least + 1);
+  };
   CostPlan plan(nodes);
   const auto layers = uint32_t(draw(1, 6));
   for (uint32_t i = 0; i < layers; ++i) {
@@ -104,8 +106,8 @@ CostPlan RandomSteps(std::mt19937_64 &random, int nodes) {
     }
     if (i > 0 && draw(0, 3) == 0) waits.push_back({2 * uint32_t(draw(0, i - 1)) + 1});
     const uint32_t delay = plan.f.Delay(draw(0, 300'000), waits);
-    plan.AllReduce("g" + std::to_string(i), int64_t(draw(1, 100'000)), {{delay}, {2 * i + 1, 1}}, {},
-                   int(draw(0, 3)));
+    plan.AllReduce("g" + std::to_string(i), int64_t(draw(1, 100'000)), {{delay}, {2 * i + 1, 1}},
+                   {}, int(draw(0, 3)));
   }
   return plan;
 }

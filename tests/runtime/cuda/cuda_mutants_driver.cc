@@ -24,7 +24,8 @@ int main(int argc, char **argv) {
   for (const std::string &line : counts.wrong) std::printf("%s\n", line.c_str());
   const auto kind = [](const char *name, const MutantCounts::Of &of) {
     std::printf("\"%s\": {\"mutants\": %llu, \"found\": %llu, \"by_values\": %llu}, ", name,
-                static_cast<unsigned long long>(of.mutants), static_cast<unsigned long long>(of.found),
+                static_cast<unsigned long long>(of.mutants),
+                static_cast<unsigned long long>(of.found),
                 static_cast<unsigned long long>(of.by_values));
   };
   std::printf("{");

@@ -56,8 +56,9 @@ class AccessLog {
         if (last.lane == lane && last.write == write) own = &last;
         if (last.lane == lane || !(write || last.write)) continue;
         if (before.of(last.lane) >= last.number) continue;
-        std::string line = absl::StrCat("race: \"", name, "\" ", write ? "writes" : "reads",
-                                        " what \"", last.name, "\" ", last.write ? "writes" : "reads");
+        std::string line =
+            absl::StrCat("race: \"", name, "\" ", write ? "writes" : "reads", " what \"", last.name,
+                         "\" ", last.write ? "writes" : "reads");
         if (std::find(found->begin(), found->end(), line) == found->end())
           found->push_back(std::move(line));
       }

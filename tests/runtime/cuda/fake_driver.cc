@@ -26,14 +26,9 @@ R Enqueue(Stream stream, FakeItem item) {
 
 R GetErrorName(R result, const char **name) {
   switch (result) {
-    case R::kInvalidHandle:
-      *name = "CUDA_ERROR_INVALID_HANDLE";
-      return R::kSuccess;
-    case R::kInvalidValue:
-      *name = "CUDA_ERROR_INVALID_VALUE";
-      return R::kSuccess;
-    default:
-      return R::kInvalidValue;
+    case R::kInvalidHandle: *name = "CUDA_ERROR_INVALID_HANDLE"; return R::kSuccess;
+    case R::kInvalidValue: *name = "CUDA_ERROR_INVALID_VALUE"; return R::kSuccess;
+    default: return R::kInvalidValue;
   }
 }
 R GetErrorString(R, const char **text) {
@@ -132,7 +127,8 @@ R StreamDestroy(Stream stream) {
   if (old == nullptr) return R::kInvalidHandle;
   while (!old->items.empty() && impl.Run(1) != 0) {
   }
-  if (!old->items.empty()) impl.Find("a stream is destroyed that cannot run: " + impl.WaitsFor(*old));
+  if (!old->items.empty())
+    impl.Find("a stream is destroyed that cannot run: " + impl.WaitsFor(*old));
   std::erase_if(impl.streams, [old](const auto &each) { return each.get() == old; });
   return R::kSuccess;
 }
@@ -166,9 +162,10 @@ R EventCreate(Event *event, unsigned) {
 R EventDestroy(Event event) {
   Impl &impl = Impl::Get();
   MutexLock lock(&impl.mu);
-  return std::erase_if(impl.events, [event](const auto &each) {
-           return reinterpret_cast<Event>(each.get()) == event;
-         }) == 1
+  return std::erase_if(impl.events,
+                       [event](const auto &each) {
+                         return reinterpret_cast<Event>(each.get()) == event;
+                       }) == 1
              ? R::kSuccess
              : R::kInvalidHandle;
 }

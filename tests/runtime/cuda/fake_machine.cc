@@ -182,10 +182,8 @@ bool FakeMachine::Impl::CanRun(const FakeStream &stream) const {
   const FakeItem &head = stream.items.front();
   switch (head.kind) {
     case FakeItem::kWork:
-    case FakeItem::kRecord:
-      return true;
-    case FakeItem::kWaitEvent:
-      return head.record == nullptr || head.record->done;
+    case FakeItem::kRecord: return true;
+    case FakeItem::kWaitEvent: return head.record == nullptr || head.record->done;
     case FakeItem::kWaitValue: {
       const uint32_t now = std::atomic_ref<uint32_t>(*const_cast<uint32_t *>(head.flag))
                                .load(std::memory_order_acquire);
@@ -225,7 +223,8 @@ void FakeMachine::Impl::RunHead(FakeStream &stream) {
         Arrive(stream, head.call);
         return;
       }
-      if (const auto at = resident.find(stream.device); at != resident.end() && at->second == head.call)
+      if (const auto at = resident.find(stream.device);
+          at != resident.end() && at->second == head.call)
         resident.erase(at);
       break;
   }
@@ -235,8 +234,7 @@ void FakeMachine::Impl::RunHead(FakeStream &stream) {
 std::string FakeMachine::Impl::WaitsFor(const FakeStream &stream) const {
   const FakeItem &head = stream.items.front();
   switch (head.kind) {
-    case FakeItem::kWaitEvent:
-      return absl::StrCat("stream ", stream.lane, " waits for an event");
+    case FakeItem::kWaitEvent: return absl::StrCat("stream ", stream.lane, " waits for an event");
     case FakeItem::kWaitValue:
       return absl::StrCat("stream ", stream.lane, " waits for the value ", head.value);
     case FakeItem::kCollective: {
@@ -249,8 +247,7 @@ std::string FakeMachine::Impl::WaitsFor(const FakeStream &stream) const {
                  ? absl::StrCat(what, "can run")
                  : absl::StrCat(what, "waits for \"", at->second->name, "\" on its device");
     }
-    default:
-      return absl::StrCat("stream ", stream.lane, " can run");
+    default: return absl::StrCat("stream ", stream.lane, " can run");
   }
 }
 

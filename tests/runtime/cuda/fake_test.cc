@@ -22,7 +22,9 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-void Enter(int device) { kFakeDriver.ContextSetCurrent(reinterpret_cast<Context>(uintptr_t(device) + 1)); }
+void Enter(int device) {
+  kFakeDriver.ContextSetCurrent(reinterpret_cast<Context>(uintptr_t(device) + 1));
+}
 Stream NewStream() {
   Stream stream = nullptr;
   kFakeDriver.StreamCreateWithPriority(&stream, kStreamNonBlocking, 0);
@@ -101,7 +103,9 @@ class CudaFakeNccl : public ::testing::Test {
       for (int rank = 0; rank < 2; ++rank) {
         Settle(comm[size_t(rank)], NcclResult::kInProgress);
         NcclWindow window = nullptr;
-        Settle(comm[size_t(rank)], kFakeNccl.CommWindowRegister(comm[size_t(rank)], memory_[rank], 256, &window, kNcclWindowSymmetric));
+        Settle(comm[size_t(rank)],
+               kFakeNccl.CommWindowRegister(comm[size_t(rank)], memory_[rank], 256, &window,
+                                            kNcclWindowSymmetric));
       }
     }
   }
@@ -114,7 +118,8 @@ class CudaFakeNccl : public ::testing::Test {
     FakeMachine::NameNext("w");
     std::byte *at = memory_[rank] + offset;
     Settle(comms_[comm][size_t(rank)],
-           kFakeNccl.AllReduce(at, at, count, type, reduction, comms_[comm][size_t(rank)], streams_[rank][comm]));
+           kFakeNccl.AllReduce(at, at, count, type, reduction, comms_[comm][size_t(rank)],
+                               streams_[rank][comm]));
   }
   std::vector<std::string> Findings() {
     RunAll(*machine_);
@@ -144,11 +149,13 @@ TEST_F(CudaFakeNccl, NamesWhatDiffers) {
   EXPECT_THAT(found([&] { AllReduce(1, 96, 8); }), Contains(HasSubstr("offset ")));
   EXPECT_THAT(found([&] {
                 std::byte *at = memory_[1] + 64;
-                Settle(comms_[0][1], kFakeNccl.AllGather(at, at, 8, NcclType::kFloat32, comms_[0][1], streams_[1][0]));
+                Settle(comms_[0][1], kFakeNccl.AllGather(at, at, 8, NcclType::kFloat32,
+                                                         comms_[0][1], streams_[1][0]));
               }),
               Contains(HasSubstr("all-gather")));
   // Only one of two comes.
-  EXPECT_THAT(found([] {}), Contains(HasSubstr("hang: rank 0's call 0, \"w\", waits for the others")));
+  EXPECT_THAT(found([] {}),
+              Contains(HasSubstr("hang: rank 0's call 0, \"w\", waits for the others")));
 }
 
 // The host's order is the same on both ranks, but nothing orders the two streams: a device may
@@ -175,7 +182,8 @@ TEST_F(CudaFakeNccl, FindsCallsThatNcclForbids) {
   bool found = false;
   for (int i = 0; i < 50 && !found; ++i) {
     // Without a look at whether the one before has been taken.
-    kFakeNccl.AllReduce(memory_[0], memory_[0], 8, NcclType::kFloat32, NcclReduction::kSum, comms_[0][0], streams_[0][0]);
+    kFakeNccl.AllReduce(memory_[0], memory_[0], 8, NcclType::kFloat32, NcclReduction::kSum,
+                        comms_[0][0], streams_[0][0]);
     for (const std::string &line : machine_->TakeFindings())
       found |= line == "a communicator is called before it has taken the call before";
   }

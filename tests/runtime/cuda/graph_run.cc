@@ -37,8 +37,10 @@ class Rank {
       std::memcpy(memory, bytes.data(), bytes.size());
       memory_.push_back(static_cast<std::byte *>(memory));
     }
-    for (const Lane &lane : case_.graph.lanes) lanes_.push_back(lane.host() ? machine_.AddHostLane() : 0);
-    absl::StatusOr<std::unique_ptr<StepIssuer>> issuer = StepIssuer::Create(driver_, case_.graph, plan_);
+    for (const Lane &lane : case_.graph.lanes)
+      lanes_.push_back(lane.host() ? machine_.AddHostLane() : 0);
+    absl::StatusOr<std::unique_ptr<StepIssuer>> issuer =
+        StepIssuer::Create(driver_, case_.graph, plan_);
     if (!issuer.ok()) return issuer.status();
     issuer_ = *std::move(issuer);
     NcclConfig config;
@@ -49,7 +51,8 @@ class Rank {
   void Register() {
     Settle(NcclResult::kInProgress);
     NcclWindow window = nullptr;
-    Settle(nccl_.CommWindowRegister(comm_, memory_[kArena], case_.memory[kArena], &window, kNcclWindowSymmetric));
+    Settle(nccl_.CommWindowRegister(comm_, memory_[kArena], case_.memory[kArena], &window,
+                                    kNcclWindowSymmetric));
     windows_.push_back(window);
   }
 
@@ -58,7 +61,8 @@ class Rank {
     Enter();
     host_.Enqueued();
     ++enqueued_;
-    return issuer_->EnqueueRound([this](const OpOfRound &op, Stream stream) { return EnqueueOp(op, stream); });
+    return issuer_->EnqueueRound(
+        [this](const OpOfRound &op, Stream stream) { return EnqueueOp(op, stream); });
   }
   // Whether something has moved.
   bool PollOne(std::mt19937_64 &random) {
@@ -101,7 +105,8 @@ class Rank {
     FakeMachine::ActAs(-1);
     machine_.HostOp(lane, WorkOf(case_, op, memory_));
     clocks_[op] = machine_.HostClock(lane);
-    if (const uint32_t *flag = issuer_->flag(op.op)) machine_.HostSets(lane, flag, uint32_t(op.round + 1));
+    if (const uint32_t *flag = issuer_->flag(op.op))
+      machine_.HostSets(lane, flag, uint32_t(op.round + 1));
     issuer_->HostEnded(op);
     host_.Ended(op);
     return true;
@@ -156,17 +161,19 @@ class Rank {
         const Op &copy = case_.graph.ops[what.op];
         const Range &from = copy.reads.front(), &to = copy.writes.front();
         FakeMachine::NameNext(NameOf(case_, what));
-        return ToStatus(driver_,
-                        driver_.MemcpyAsync(reinterpret_cast<uintptr_t>(memory_[to.memory] + to.begin),
-                                            reinterpret_cast<uintptr_t>(memory_[from.memory] + from.begin),
-                                            to.bytes, stream),
-                        "cuMemcpyAsync");
+        return ToStatus(
+            driver_,
+            driver_.MemcpyAsync(reinterpret_cast<uintptr_t>(memory_[to.memory] + to.begin),
+                                reinterpret_cast<uintptr_t>(memory_[from.memory] + from.begin),
+                                to.bytes, stream),
+            "cuMemcpyAsync");
       }
       default: {
         FakeWork work = WorkOf(case_, what, memory_), *parameter = &work;
         void *parameters[] = {&parameter};
         return ToStatus(driver_,
-                        driver_.LaunchKernel(machine_.kernel(), 1, 1, 1, 1, 1, 1, 0, stream, parameters, nullptr),
+                        driver_.LaunchKernel(machine_.kernel(), 1, 1, 1, 1, 1, 1, 0, stream,
+                                             parameters, nullptr),
                         "cuLaunchKernel");
       }
     }
@@ -212,7 +219,8 @@ GraphRunResult RunGraph(const GraphCase &graph_case, const IssuePlan &plan,
     return machine.Idle();
   };
   while (result.status.ok() && !done()) {
-    // Some steps of the machine, often none, and then something of some rank; all, if nothing moves.
+    // Some steps of the machine, often none, and then something of some rank; all, if nothing
+    // moves.
     bool moved = machine.RunSome(random() % 4 == 0 ? random() % 40 : 0) != 0;
     const auto step = [&](Rank &rank, uint64_t which) {
       if (which == 0 && rank.MayEnqueue()) {
@@ -237,7 +245,8 @@ GraphRunResult RunGraph(const GraphCase &graph_case, const IssuePlan &plan,
   const bool well = done();
   const std::vector<RankMemory> expected = ExpectedMemory(graph_case, options.rounds);
   result.values_equal = well;
-  for (size_t rank = 0; rank < ranks.size(); ++rank) result.values_equal &= ranks[rank]->Equals(expected[rank]);
+  for (size_t rank = 0; rank < ranks.size(); ++rank)
+    result.values_equal &= ranks[rank]->Equals(expected[rank]);
   for (const auto &rank : ranks) rank->End(well);
   for (std::string &line : machine.TakeFindings()) result.findings.push_back(std::move(line));
   while (machine.RunSome(1000) != 0) {

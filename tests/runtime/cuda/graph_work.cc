@@ -12,14 +12,16 @@ namespace {
 template <typename T>
 T ElementOf(const std::vector<RankMemory> &memory, int rank, const Range &range, size_t i) {
   T value;
-  std::memcpy(&value, memory[size_t(rank)][range.memory].data() + range.begin + i * sizeof(T), sizeof(T));
+  std::memcpy(&value, memory[size_t(rank)][range.memory].data() + range.begin + i * sizeof(T),
+              sizeof(T));
   return value;
 }
 
 template <typename T>
 void ExpectCollective(const GraphCase &graph_case, uint32_t op, std::vector<RankMemory> *memory) {
   const OpWork &work = graph_case.work[op];
-  const Range &from = graph_case.graph.ops[op].reads.front(), &to = graph_case.graph.ops[op].writes.front();
+  const Range &from = graph_case.graph.ops[op].reads.front(),
+              &to = graph_case.graph.ops[op].writes.front();
   const std::vector<RankMemory> before = *memory;
   const int ranks = graph_case.ranks;
   for (int rank = 0; rank < ranks; ++rank) {
@@ -28,7 +30,8 @@ void ExpectCollective(const GraphCase &graph_case, uint32_t op, std::vector<Rank
       if (work.collective == Collective::Kind::kAllGather) {
         result = ElementOf<T>(before, int(i / work.count), from, i % work.count);
       } else {
-        const size_t at = work.collective == Collective::Kind::kAllReduce ? i : size_t(rank) * work.count + i;
+        const size_t at =
+            work.collective == Collective::Kind::kAllReduce ? i : size_t(rank) * work.count + i;
         result = ElementOf<T>(before, 0, from, at);
         for (int other = 1; other < ranks; ++other) {
           const T more = ElementOf<T>(before, other, from, at);
@@ -36,7 +39,8 @@ void ExpectCollective(const GraphCase &graph_case, uint32_t op, std::vector<Rank
                                                          : T(uint64_t(result) + uint64_t(more));
         }
       }
-      std::memcpy((*memory)[size_t(rank)][to.memory].data() + to.begin + i * sizeof(T), &result, sizeof(T));
+      std::memcpy((*memory)[size_t(rank)][to.memory].data() + to.begin + i * sizeof(T), &result,
+                  sizeof(T));
     }
   }
 }
@@ -47,7 +51,8 @@ RankMemory InitialMemory(const GraphCase &graph_case, int rank) {
   RankMemory memory;
   for (uint64_t bytes : graph_case.memory) {
     std::vector<std::byte> &each = memory.emplace_back(bytes);
-    for (size_t i = 0; i < each.size(); ++i) each[i] = std::byte(rank * 101 + int(memory.size()) * 31 + int(i) * 7);
+    for (size_t i = 0; i < each.size(); ++i)
+      each[i] = std::byte(rank * 101 + int(memory.size()) * 31 + int(i) * 7);
   }
   return memory;
 }
@@ -76,7 +81,8 @@ void ApplyOp(const GraphCase &graph_case, uint32_t number, uint64_t round,
 
 std::vector<RankMemory> ExpectedMemory(const GraphCase &graph_case, uint64_t rounds) {
   std::vector<RankMemory> memory;
-  for (int rank = 0; rank < graph_case.ranks; ++rank) memory.push_back(InitialMemory(graph_case, rank));
+  for (int rank = 0; rank < graph_case.ranks; ++rank)
+    memory.push_back(InitialMemory(graph_case, rank));
   for (uint64_t round = 0; round < rounds; ++round) {
     for (uint32_t op = 0; op < graph_case.graph.ops.size(); ++op) {
       if (graph_case.work[op].kind == OpWork::kCollective) {

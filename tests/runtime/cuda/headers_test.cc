@@ -42,9 +42,9 @@ struct Number {};
 template <size_t bytes>
 struct Struct {};
 template <typename T>
-using Passed = std::conditional_t<
-    std::is_pointer_v<T>, void *,
-    std::conditional_t<std::is_integral_v<T> || std::is_enum_v<T>, Number<sizeof(T)>, Struct<sizeof(T)>>>;
+using Passed = std::conditional_t<std::is_pointer_v<T>, void *,
+                                  std::conditional_t<std::is_integral_v<T> || std::is_enum_v<T>,
+                                                     Number<sizeof(T)>, Struct<sizeof(T)>>>;
 template <typename F>
 struct Call;
 template <typename R, typename... A>
@@ -117,7 +117,8 @@ static_assert(sizeof(CublasLtAlgorithm) == sizeof(cublasLtMatmulAlgo_t));
 static_assert(sizeof(CublasLtHeuristic) == sizeof(cublasLtMatmulHeuristicResult_t));
 static_assert(offsetof(CublasLtHeuristic, workspace_bytes) ==
               offsetof(cublasLtMatmulHeuristicResult_t, workspaceSize));
-static_assert(offsetof(CublasLtHeuristic, status) == offsetof(cublasLtMatmulHeuristicResult_t, state));
+static_assert(offsetof(CublasLtHeuristic, status) ==
+              offsetof(cublasLtMatmulHeuristicResult_t, state));
 #endif
 
 #if COMMSCHED_HAS_CUDNN

@@ -52,7 +52,8 @@ TEST(CudaIssuePlan, HasTheFewestWaits) {
 
 StepGraph TwoStreams() {
   StepGraph graph;
-  graph.lanes = {{"compute", LaneKind::kCompute}, {"nccl", LaneKind::kNccl}, {"host", LaneKind::kHost}};
+  graph.lanes = {
+      {"compute", LaneKind::kCompute}, {"nccl", LaneKind::kNccl}, {"host", LaneKind::kHost}};
   return graph;
 }
 
@@ -69,7 +70,8 @@ TEST(CudaIssuePlan, CountsTheEventsThatAreTold) {
   plan = *PlanIssue(graph);
   EXPECT_EQ(plan.ops[0].events, 2);
   // The host may be two rounds behind.
-  graph.ops = {{"a", 0, {}, {}, {}}, {"b", 2, {}, {}, {{0, false}}}, {"c", 1, {}, {}, {{1, false}}}};
+  graph.ops = {
+      {"a", 0, {}, {}, {}}, {"b", 2, {}, {}, {{0, false}}}, {"c", 1, {}, {}, {{1, false}}}};
   plan = *PlanIssue(graph);
   EXPECT_EQ(plan.ops[0].events, kRoundsInFlight);
   EXPECT_TRUE(plan.ops[1].signals);
@@ -86,8 +88,10 @@ TEST(CudaIssuePlan, RefusesWhatIsNoGraph) {
   };
   EXPECT_EQ(error({"x", 3, {}, {}, {}}), "op \"x\" must be on one of 3 lanes, got: 3");
   EXPECT_EQ(error({"x", 0, {}, {}, {{2, false}}}), "op \"x\" must wait for one of 2 ops, got: 2");
-  EXPECT_EQ(error({"x", 0, {}, {}, {{1, false}}}), "op \"x\" must wait for an op before it, got: \"x\"");
-  EXPECT_EQ(error({"x", 0, {{0, 8, 0}}, {}, {}}), "op \"x\" must use 1 byte or more below 2^64, got: 0 from 8");
+  EXPECT_EQ(error({"x", 0, {}, {}, {{1, false}}}),
+            "op \"x\" must wait for an op before it, got: \"x\"");
+  EXPECT_EQ(error({"x", 0, {{0, 8, 0}}, {}, {}}),
+            "op \"x\" must use 1 byte or more below 2^64, got: 0 from 8");
   EXPECT_THAT(error({"x", 0, {}, {{0, UINT64_MAX, 2}}, {}}), HasSubstr("below 2^64, got: 2"));
   EXPECT_EQ(error({"x", 1, {{0, 0, 8}}, {}, {{0, false}, {1, true}}}), "");
   EXPECT_TRUE(PlanIssue({})->ops.empty());
@@ -95,7 +99,8 @@ TEST(CudaIssuePlan, RefusesWhatIsNoGraph) {
 
 TEST(CudaHostLanes, BeginsWhatMayBegin) {
   StepGraph graph = TwoStreams();
-  graph.ops = {{"copy", 0, {}, {{1, 0, 8}}, {}}, {"send", 2, {{1, 0, 8}}, {}, {}}, {"again", 2, {}, {}, {}}};
+  graph.ops = {
+      {"copy", 0, {}, {{1, 0, 8}}, {}}, {"send", 2, {{1, 0, 8}}, {}, {}}, {"again", 2, {}, {}, {}}};
   const IssuePlan plan = *PlanIssue(graph);
   HostLanes lanes(graph, plan);
   EXPECT_TRUE(lanes.Idle());

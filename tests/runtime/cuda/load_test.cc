@@ -17,14 +17,14 @@ using ::testing::StartsWith;
 
 // What the libraries of a system have, as each test wants them.
 struct System {
-  std::set<std::string> files = {"libcuda.so.1", "libnccl.so.2", "libcublasLt.so.13", "libcudnn.so.9"};
+  std::set<std::string> files = {"libcuda.so.1", "libnccl.so.2", "libcublasLt.so.13",
+                                 "libcudnn.so.9"};
   std::map<std::string, void *> symbols;
   std::set<std::string> missing;
   std::string opened;
 
   Libraries libraries() {
-    return {.open =
-                [this](const char *file, std::string *why) -> void * {
+    return {.open = [this](const char *file, std::string *why) -> void * {
               if (files.count(file) == 0) {
                 *why = std::string(file) + ": cannot open shared object file";
                 return nullptr;
@@ -32,8 +32,7 @@ struct System {
               opened = file;
               return this;
             },
-            .symbol =
-                [this](void *, const char *symbol) -> void * {
+            .symbol = [this](void *, const char *symbol) -> void * {
               if (missing.count(symbol) != 0) return nullptr;
               const auto at = symbols.find(symbol);
               return at == symbols.end() ? reinterpret_cast<void *>(+[] { return 0; }) : at->second;
@@ -111,8 +110,10 @@ TEST_F(CudaLoadTest, SaysThatThereIsNoLibrary) {
   EXPECT_EQ(Driver().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(Driver().message(), "no CUDA driver: libcuda.so.1: cannot open shared object file");
   EXPECT_EQ(Nccl().message(), "no NCCL: libnccl.so.2: cannot open shared object file");
-  EXPECT_THAT(std::string(LoadCublasLt(system_.libraries()).status().message()), StartsWith("no cuBLASLt: libcublasLt.so.13: "));
-  EXPECT_THAT(std::string(LoadCudnn(system_.libraries()).status().message()), StartsWith("no cuDNN: libcudnn.so.9: "));
+  EXPECT_THAT(std::string(LoadCublasLt(system_.libraries()).status().message()),
+              StartsWith("no cuBLASLt: libcublasLt.so.13: "));
+  EXPECT_THAT(std::string(LoadCudnn(system_.libraries()).status().message()),
+              StartsWith("no cuDNN: libcudnn.so.9: "));
 }
 
 TEST_F(CudaLoadTest, TakesAnOlderNameOfALibrary) {
@@ -142,7 +143,8 @@ TEST_F(CudaLoadTest, NamesBothVersionsOfWhatIsTooOld) {
   EXPECT_EQ(LoadCublasLt(system_.libraries()).status().message(),
             "cuBLASLt must have version 12.0.0 or later, got: 11.5.0");
   library_version = 8907;
-  EXPECT_THAT(std::string(LoadCudnn(system_.libraries()).status().message()), StartsWith("cuDNN must have version 9.0.0 or later"));
+  EXPECT_THAT(std::string(LoadCudnn(system_.libraries()).status().message()),
+              StartsWith("cuDNN must have version 9.0.0 or later"));
 }
 
 TEST_F(CudaLoadTest, NamesEachSymbolThatIsMissing) {
@@ -169,7 +171,8 @@ TEST_F(CudaLoadTest, SaysWhatTheDriverSays) {
 
 // Whatever this machine has: tables, or one line.
 TEST(CudaLoadHereTest, EndsInATableOrOneLine) {
-  for (const absl::Status &status : {LoadDriver().status(), LoadNccl().status(), LoadCublasLt().status(), LoadCudnn().status()}) {
+  for (const absl::Status &status : {LoadDriver().status(), LoadNccl().status(),
+                                     LoadCublasLt().status(), LoadCudnn().status()}) {
     if (status.ok()) continue;
     EXPECT_THAT(std::string(status.message()), ::testing::Not(HasSubstr("\n")));
     EXPECT_THAT(std::string(status.message()), ::testing::Not(::testing::IsEmpty()));

@@ -37,7 +37,8 @@ class Trial {
       for (size_t wait = 0; wait < plan_.ops[op].waits.size(); ++wait) WithoutWait(op, wait);
     }
     for (uint32_t first = 0; first < case_.work.size(); ++first) {
-      for (uint32_t second = first + 1; second < case_.work.size(); ++second) Swapped(first, second);
+      for (uint32_t second = first + 1; second < case_.work.size(); ++second)
+        Swapped(first, second);
     }
     PlacesTooEarly();
   }
@@ -50,7 +51,8 @@ class Trial {
     ++counts_.false_alarms;
     Wrong(absl::StrCat("false alarm: ", what));
   }
-  GraphRunResult RunOnce(const GraphCase &graph_case, const IssuePlan &plan, GraphRunOptions options = {}) {
+  GraphRunResult RunOnce(const GraphCase &graph_case, const IssuePlan &plan,
+                         GraphRunOptions options = {}) {
     ++counts_.runs;
     options.seed = random_();
     options.rounds = kRounds;
@@ -121,18 +123,20 @@ class Trial {
     // Two equal calls are no order.
     if (a.collective == b.collective && a.count == b.count && a.type == b.type &&
         (a.reduction == b.reduction || a.collective == Collective::Kind::kAllGather) &&
-        x.reads.front().begin == y.reads.front().begin && x.writes.front().begin == y.writes.front().begin)
+        x.reads.front().begin == y.reads.front().begin &&
+        x.writes.front().begin == y.writes.front().begin)
       return;
     GraphRunOptions options;
     options.swap = {int(random_() % uint64_t(case_.ranks)), first, second};
     const GraphRunResult result = RunOnce(case_, plan_, options);
     ++counts_.swaps.mutants;
-    const bool found = std::any_of(result.findings.begin(), result.findings.end(), [](const std::string &line) {
-      return absl::StartsWith(line, "mismatch: ");
-    });
+    const bool found =
+        std::any_of(result.findings.begin(), result.findings.end(),
+                    [](const std::string &line) { return absl::StartsWith(line, "mismatch: "); });
     counts_.swaps.found += found ? 1 : 0;
     counts_.swaps.by_values += result.values_equal ? 0 : 1;
-    if (!found) Wrong(absl::StrCat("not found: \"", x.name, "\" and \"", y.name, "\" in each other's place"));
+    if (!found)
+      Wrong(absl::StrCat("not found: \"", x.name, "\" and \"", y.name, "\" in each other's place"));
   }
 
   // The plan is that of the ring as it is, the places are those of a smaller one.
@@ -142,8 +146,8 @@ class Trial {
     for (uint64_t ring = least; ring != 0 && ring < case_.memory[kStaging]; ring += 16) {
       GraphCase early = case_;
       PlaceBuffers(&early, ring);
-      Judge(absl::StrCat("a ring of ", ring, " bytes"), Unordered(early, plan_), RunOnce(early, plan_),
-            &counts_.places);
+      Judge(absl::StrCat("a ring of ", ring, " bytes"), Unordered(early, plan_),
+            RunOnce(early, plan_), &counts_.places);
     }
   }
 

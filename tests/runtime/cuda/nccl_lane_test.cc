@@ -74,7 +74,8 @@ class LaneRank {
   // What the lane ends with.
   absl::Status Run(uint64_t rounds) {
     absl::Status posted = lane_->Post([this](NcclLane::Caller &) {
-      absl::StatusOr<std::unique_ptr<StepIssuer>> issuer = StepIssuer::Create(kFakeDriver, case_.graph, plan_);
+      absl::StatusOr<std::unique_ptr<StepIssuer>> issuer =
+          StepIssuer::Create(kFakeDriver, case_.graph, plan_);
       if (issuer.ok()) issuer_ = *std::move(issuer);
       return issuer.status();
     });
@@ -105,7 +106,8 @@ class LaneRank {
     FakeWork work = WorkOf(case_, op, memory_), *parameter = &work;
     void *parameters[] = {&parameter};
     return ToStatus(kFakeDriver,
-                    kFakeDriver.LaunchKernel(machine_.kernel(), 1, 1, 1, 1, 1, 1, 0, stream, parameters, nullptr),
+                    kFakeDriver.LaunchKernel(machine_.kernel(), 1, 1, 1, 1, 1, 1, 0, stream,
+                                             parameters, nullptr),
                     "cuLaunchKernel");
   }
 
@@ -131,7 +133,10 @@ GraphCase DeviceGraph(std::mt19937_64 &random, int least_ranks) {
 
 struct Job {
   Job(uint64_t seed, int least_ranks, absl::Duration deadline)
-      : random(seed), graph_case(DeviceGraph(random, least_ranks)), plan(*PlanIssue(graph_case.graph)), machine(random(), graph_case.ranks) {
+      : random(seed),
+        graph_case(DeviceGraph(random, least_ranks)),
+        plan(*PlanIssue(graph_case.graph)),
+        machine(random(), graph_case.ranks) {
     NcclUniqueId id;
     kFakeNccl.GetUniqueId(&id);
     for (int rank = 0; rank < graph_case.ranks; ++rank)
@@ -162,7 +167,8 @@ struct Job {
     uint64_t number = call % Calls();
     for (size_t op = 0; op < graph_case.work.size(); ++op) {
       if (graph_case.work[op].kind == OpWork::kCollective && number-- == 0)
-        return absl::StrCat("collective \"", graph_case.graph.ops[op].name, "\" of step ", call / Calls(), ": ");
+        return absl::StrCat("collective \"", graph_case.graph.ops[op].name, "\" of step ",
+                            call / Calls(), ": ");
     }
     return "";
   }
@@ -178,7 +184,8 @@ TEST(CudaNcclLane, RunsRandomRounds) {
   const Cases cases = casesOf(20);
   for (uint32_t seed = cases.first; seed < cases.end; ++seed) {
     Job job(seed, 1, absl::Seconds(60));
-    for (const absl::Status &end : job.Run(kRounds)) ASSERT_TRUE(end.ok()) << end << ", seed " << seed;
+    for (const absl::Status &end : job.Run(kRounds))
+      ASSERT_TRUE(end.ok()) << end << ", seed " << seed;
     job.ranks[0]->Finish();
     const std::vector<RankMemory> expected = ExpectedMemory(job.graph_case, kRounds);
     for (size_t rank = 0; rank < job.ranks.size(); ++rank)
@@ -213,7 +220,8 @@ class CudaNcclLaneFault : public ::testing::Test {
                                 StartsWith(from + job.NameOfCall(call == 0 ? 0 : call - 1)),
                                 StartsWith(from + "no collective under way: ")));
       } else {
-        EXPECT_EQ(ends[i].code(), int(i) == rank ? code : absl::StatusCode::kDeadlineExceeded) << text;
+        EXPECT_EQ(ends[i].code(), int(i) == rank ? code : absl::StatusCode::kDeadlineExceeded)
+            << text;
         EXPECT_THAT(text, StartsWith(from + job.NameOfCall(call)));
       }
       // And so does everything after.
@@ -250,9 +258,8 @@ TEST_F(CudaNcclLaneFault, ARankThatIsLost) {
   const Cases cases = casesOf(6);
   for (uint32_t seed = cases.first; seed < cases.end; ++seed) {
     const bool told = seed % 2 == 0;
-    Try(seed, absl::StatusCode::kDeadlineExceeded, told, [told](Job &job, uint64_t call, int rank) {
-      job.machine.LoseAt(rank, call, told);
-    });
+    Try(seed, absl::StatusCode::kDeadlineExceeded, told,
+        [told](Job &job, uint64_t call, int rank) { job.machine.LoseAt(rank, call, told); });
   }
 }
 
@@ -260,7 +267,8 @@ TEST(CudaNcclLane, AllRanksHaveToCome) {
   Job job(1, 2, absl::Milliseconds(50));
   const absl::Status end = job.ranks[0]->Connect();
   EXPECT_EQ(end.code(), absl::StatusCode::kDeadlineExceeded);
-  EXPECT_THAT(std::string(end.message()), HasSubstr("no collective under way: connecting takes longer than 50ms"));
+  EXPECT_THAT(std::string(end.message()),
+              HasSubstr("no collective under way: connecting takes longer than 50ms"));
   job.ranks.clear();
   EXPECT_EQ(job.machine.live(), 0u);
 }

@@ -22,8 +22,9 @@ TEST_F(NcclWatchTest, CountsFromWhenTheInputsAreThere) {
   EXPECT_TRUE(At(1000 * kSecond).ok());
   watch_.Ready(1, 1000 * kSecond);
   EXPECT_TRUE(At(1010 * kSecond - 1).ok());
-  EXPECT_EQ(At(1010 * kSecond),
-            absl::DeadlineExceededError("rank 1 of 4: collective \"w0\" of step 3: no progress for 10s"));
+  EXPECT_EQ(
+      At(1010 * kSecond),
+      absl::DeadlineExceededError("rank 1 of 4: collective \"w0\" of step 3: no progress for 10s"));
 }
 
 TEST_F(NcclWatchTest, CountsFromTheEndOfTheOneBefore) {
@@ -46,7 +47,8 @@ TEST_F(NcclWatchTest, NamesTheFirstThatHasNotEnded) {
   watch_.Called({"w1", 3}, 0);
   watch_.Ready(1, 0);
   EXPECT_EQ(watch_.Check(NcclResult::kRemoteError, "remote process exited", 0),
-            absl::UnavailableError("rank 1 of 4: collective \"w0\" of step 3: NCCL: remote process exited"));
+            absl::UnavailableError(
+                "rank 1 of 4: collective \"w0\" of step 3: NCCL: remote process exited"));
   watch_.Ended(1, 0);
   EXPECT_EQ(watch_.Check(NcclResult::kInternalError, "internal error", 0),
             absl::InternalError("rank 1 of 4: collective \"w1\" of step 3: NCCL: internal error"));
@@ -59,7 +61,8 @@ TEST_F(NcclWatchTest, ACallThatIsNotTakenHasTheDeadline) {
   watch_.Called({"w0", 3}, kSecond);
   EXPECT_TRUE(watch_.Check(NcclResult::kInProgress, "", 11 * kSecond - 1).ok());
   EXPECT_EQ(watch_.Check(NcclResult::kInProgress, "", 11 * kSecond),
-            absl::DeadlineExceededError("rank 1 of 4: collective \"w0\" of step 3: NCCL has not taken the call for 10s"));
+            absl::DeadlineExceededError(
+                "rank 1 of 4: collective \"w0\" of step 3: NCCL has not taken the call for 10s"));
   EXPECT_EQ(watch_.Refused(NcclResult::kInvalidUsage, "invalid usage"),
             absl::InternalError("rank 1 of 4: collective \"w0\" of step 3: NCCL: invalid usage"));
 }

@@ -8,7 +8,8 @@ namespace {
 bool Overlap(const std::vector<Range> &as, const std::vector<Range> &bs) {
   for (const Range &a : as) {
     for (const Range &b : bs) {
-      if (a.memory == b.memory && a.begin < b.begin + b.bytes && b.begin < a.begin + a.bytes) return true;
+      if (a.memory == b.memory && a.begin < b.begin + b.bytes && b.begin < a.begin + a.bytes)
+        return true;
     }
   }
   return false;
@@ -22,7 +23,9 @@ std::vector<OrderedPair> Conflicts(const StepGraph &graph) {
   for (uint32_t a = 0; a < ops; ++a) {
     for (uint32_t b = 0; b < ops; ++b) {
       const Op &x = graph.ops[a], &y = graph.ops[b];
-      if (!Overlap(x.writes, y.writes) && !Overlap(x.writes, y.reads) && !Overlap(x.reads, y.writes)) continue;
+      if (!Overlap(x.writes, y.writes) && !Overlap(x.writes, y.reads) &&
+          !Overlap(x.reads, y.writes))
+        continue;
       for (uint64_t first = 0; first < kRoundsOfOrders; ++first) {
         for (uint64_t second = first; second < kRoundsOfOrders; ++second) {
           if (first < second || a < b) found.push_back({{a, first}, {b, second}});
@@ -50,7 +53,8 @@ void Orders::Close() {
   for (uint64_t i = all; i-- > 0;) {
     for (uint64_t j = i + 1; j < all; ++j) {
       if (!Reaches(i, j)) continue;
-      for (uint64_t word = 0; word < words_; ++word) reaches_[i * words_ + word] |= reaches_[j * words_ + word];
+      for (uint64_t word = 0; word < words_; ++word)
+        reaches_[i * words_ + word] |= reaches_[j * words_ + word];
     }
   }
 }

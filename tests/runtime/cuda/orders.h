@@ -36,10 +36,10 @@ class Orders {
   explicit Orders(const StepGraph &graph);
   uint64_t Index(const OpOfRound &op) const { return op.round * ops_ + op.op; }
   OpOfRound At(uint64_t index) const { return {uint32_t(index % ops_), index / ops_}; }
-  void Add(const OpOfRound &first, const OpOfRound &second) {
-    Set(Index(first), Index(second));
+  void Add(const OpOfRound &first, const OpOfRound &second) { Set(Index(first), Index(second)); }
+  bool Reaches(uint64_t i, uint64_t j) const {
+    return (reaches_[i * words_ + j / 64] >> (j % 64) & 1) != 0;
   }
-  bool Reaches(uint64_t i, uint64_t j) const { return (reaches_[i * words_ + j / 64] >> (j % 64) & 1) != 0; }
   void Set(uint64_t i, uint64_t j) { reaches_[i * words_ + j / 64] |= uint64_t{1} << (j % 64); }
   void Close();
 

@@ -18,10 +18,9 @@ class Maker {
   explicit Maker(std::mt19937_64 &random) : random_(random) {
     result_.ranks = 1 + int(Draw(3));
     arena_units_ = 8 + Draw(24);
-    for (const auto &[name, kind] : {std::pair("compute", LaneKind::kCompute),
-                                     std::pair("to_host", LaneKind::kToHost),
-                                     std::pair("to_device", LaneKind::kToDevice),
-                                     std::pair("nccl", LaneKind::kNccl)})
+    for (const auto &[name, kind] :
+         {std::pair("compute", LaneKind::kCompute), std::pair("to_host", LaneKind::kToHost),
+          std::pair("to_device", LaneKind::kToDevice), std::pair("nccl", LaneKind::kNccl)})
       result_.graph.lanes.push_back({name, kind});
     if (Draw(4) == 0) result_.graph.lanes.push_back({"compute2", LaneKind::kCompute});
   }
@@ -40,7 +39,8 @@ class Maker {
     }
     // Orders besides those of memory.
     for (uint64_t left = Draw(3); left-- > 0;) {
-      const auto op = uint32_t(Draw(result_.graph.ops.size())), on = uint32_t(Draw(result_.graph.ops.size()));
+      const auto op = uint32_t(Draw(result_.graph.ops.size())),
+                 on = uint32_t(Draw(result_.graph.ops.size()));
       result_.graph.ops[op].after.push_back({on, on >= op || Draw(3) == 0});
     }
     uint64_t least = kUnit, sum = 0;
@@ -62,11 +62,20 @@ class Maker {
   }
   uint32_t Add(const std::string &name, uint32_t lane, std::vector<Range> reads,
                std::vector<Range> writes, OpWork work = {}) {
-    result_.graph.ops.push_back({absl::StrCat(name, result_.graph.ops.size()), lane, std::move(reads), std::move(writes), {}});
+    result_.graph.ops.push_back({absl::StrCat(name, result_.graph.ops.size()),
+                                 lane,
+                                 std::move(reads),
+                                 std::move(writes),
+                                 {}});
     result_.work.push_back(work);
     return uint32_t(result_.graph.ops.size() - 1);
   }
-  uint32_t ComputeLane() { return result_.graph.lanes.size() > 4 && Draw(3) == 0 && result_.graph.lanes[4].kind == LaneKind::kCompute ? 4 : 0; }
+  uint32_t ComputeLane() {
+    return result_.graph.lanes.size() > 4 && Draw(3) == 0 &&
+                   result_.graph.lanes[4].kind == LaneKind::kCompute
+               ? 4
+               : 0;
+  }
 
   void Anything() {
     const auto ranges = [&](uint64_t most) {
@@ -77,7 +86,8 @@ class Maker {
     std::vector<Range> reads = ranges(3), writes = ranges(2);
     if (reads.empty() && writes.empty()) writes.push_back(InArena(6));
     // Kernels on the streams of copies are allowed as well.
-    Add("op", Draw(4) == 0 ? uint32_t(1 + Draw(2)) : ComputeLane(), std::move(reads), std::move(writes));
+    Add("op", Draw(4) == 0 ? uint32_t(1 + Draw(2)) : ComputeLane(), std::move(reads),
+        std::move(writes));
   }
 
   void Reduced() {
@@ -98,7 +108,8 @@ class Maker {
       work.count = units * kUnit / element;
     } else {
       work.count = from.bytes / element;
-      if (Draw(4) == 0 && from.begin >= from.bytes) to.begin = Draw((from.begin - from.bytes) / kUnit + 1) * kUnit;
+      if (Draw(4) == 0 && from.begin >= from.bytes)
+        to.begin = Draw((from.begin - from.bytes) / kUnit + 1) * kUnit;
     }
     if (Draw(5) != 0) Add("backward", ComputeLane(), {InArena(4)}, {from});
     Add("reduce", 3, {from}, {to}, work);
@@ -111,7 +122,8 @@ class Maker {
     const auto lane = uint32_t(result_.graph.lanes.size());
     result_.graph.lanes.push_back({absl::StrCat("message", lane), LaneKind::kHost});
     // Ranges of staging memory come with the places.
-    const uint32_t out = Add("to_host", 1, {gradient}, {{kStaging, 0, gradient.bytes}}, {OpWork::kCopy});
+    const uint32_t out =
+        Add("to_host", 1, {gradient}, {{kStaging, 0, gradient.bytes}}, {OpWork::kCopy});
     const uint32_t send = Add("send", lane, {{kStaging, 0, gradient.bytes}}, {}, {OpWork::kHost});
     result_.buffers.push_back({gradient.bytes, out, send});
     if (Draw(6) == 0) return;
