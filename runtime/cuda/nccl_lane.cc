@@ -116,12 +116,13 @@ absl::Status NcclLane::Connect() {
   const NcclResult begun =
       nccl.CommInitRankConfig(&comm_, options_.ranks, options_.id, options_.rank, &config);
   if (absl::Status status = Settle(begun, "connecting"); !status.ok()) return status;
-  for (const NcclLaneOptions::Window &window : options_.windows) {
-    NcclWindow registered = nullptr;
+  // NCCL may write them later than the call returns.
+  windows_.resize(options_.windows.size(), nullptr);
+  for (size_t i = 0; i < windows_.size(); ++i) {
+    const NcclLaneOptions::Window &window = options_.windows[i];
     const NcclResult result = nccl.CommWindowRegister(comm_, window.begin, window.bytes,
-                                                      &registered, kNcclWindowSymmetric);
+                                                      &windows_[i], kNcclWindowSymmetric);
     if (absl::Status status = Settle(result, "registering memory"); !status.ok()) return status;
-    windows_.push_back(registered);
   }
   return absl::OkStatus();
 }
