@@ -13,8 +13,8 @@ namespace {
 // else there is. Mixes by the finalizer of SplitMix64.
 double Jitter(const SimulationOptions &options, int rank, uint64_t call, uint32_t instruction) {
   if (options.jitter == 0) return 1;
-  uint64_t mixed = options.jitter_seed;
-  for (uint64_t word : {uint64_t(rank), call, uint64_t(instruction)}) {
+  uint64_t mixed = 0;
+  for (uint64_t word : {options.jitter_seed, uint64_t(rank), call, uint64_t(instruction)}) {
     mixed = (mixed ^ word) + 0x9e3779b97f4a7c15;
     mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9;
     mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111eb;
