@@ -39,7 +39,13 @@ FakeMachine::FakeMachine(uint64_t seed, int devices) : impl_(new Impl) {
   if (machine.exchange(impl_.get()) != nullptr) std::abort();
 }
 
-FakeMachine::~FakeMachine() { machine.store(nullptr); }
+FakeMachine::~FakeMachine() {
+  machine.store(nullptr);
+  MutexLock lock(&impl_->mu);
+  // Calls that have not ended keep their communicators, which keep the calls.
+  for (const auto &[id, group] : impl_->groups) group->arrived.clear();
+  for (const std::shared_ptr<FakeComm> &comm : impl_->comms) comm->call = nullptr;
+}
 
 Function FakeMachine::kernel() const { return reinterpret_cast<Function>(uintptr_t{1}); }
 void FakeMachine::NameNext(std::string name) { ThisThread().name = std::move(name); }
