@@ -69,7 +69,7 @@ static LogicalResult lowerSerially(func::FuncOp nest) {
 }
 
 static linalg::GenericOp genericOf(func::FuncOp nest) {
-  return cast<linalg::GenericOp>(bodyOf(nest));
+  return *nest.getBody().front().getOps<linalg::GenericOp>().begin();
 }
 
 FailureOr<NestKernels> lowerToKernels(func::FuncOp nest) {

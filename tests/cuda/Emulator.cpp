@@ -39,7 +39,7 @@ struct Word {
   bool severalReaders = false;
 };
 
-struct Block {
+struct ThreadBlock {
   unsigned number = 0;
   std::vector<std::unique_ptr<Fiber>> fibers;
   std::vector<Word> shared;
@@ -48,9 +48,9 @@ struct Block {
 
 struct Machine {
   ucontext_t scheduler;
-  std::vector<Block> blocks;
+  std::vector<ThreadBlock> blocks;
   const std::function<void()> *kernel = nullptr;
-  Block *block = nullptr;
+  ThreadBlock *block = nullptr;
   unsigned thread = 0;
   std::string fault;
 };
@@ -95,7 +95,7 @@ Word *wordAt(int32_t index) {
   return &nowhere;
 }
 
-void store(int32_t index, uint64_t value) {
+void storeShared(int32_t index, uint64_t value) {
   Word &word = *wordAt(index);
   uint64_t now = machine->block->epoch;
   if (word.writeEpoch == now && word.writer != machine->thread)
@@ -108,7 +108,7 @@ void store(int32_t index, uint64_t value) {
   word.writeEpoch = now;
 }
 
-uint64_t load(int32_t index) {
+uint64_t loadShared(int32_t index) {
   Word &word = *wordAt(index);
   uint64_t now = machine->block->epoch;
   if (!word.written)
@@ -121,8 +121,8 @@ uint64_t load(int32_t index) {
   return word.value;
 }
 
-Block makeBlock(unsigned number, const Launch &launch) {
-  Block block;
+ThreadBlock makeBlock(unsigned number, const Launch &launch) {
+  ThreadBlock block;
   block.number = number;
   // The number of words of either width: the kernel uses one.
   block.shared.resize(launch.sharedBytes / 4);
@@ -147,7 +147,7 @@ Block makeBlock(unsigned number, const Launch &launch) {
 }
 
 // Lets threads go on that wait for what has come; whether there were any.
-bool release(Block &block) {
+bool release(ThreadBlock &block) {
   auto all = [](auto begin, auto end, Fiber::State state) {
     return std::all_of(begin, end, [=](auto &fiber) { return fiber->state == state; });
   };
@@ -193,7 +193,7 @@ std::string emulate(const Launch &launch, const std::function<void()> &kernel, u
     if (own.blocks.empty())
       break;
     size_t at = random() % own.blocks.size();
-    Block &block = own.blocks[at];
+    ThreadBlock &block = own.blocks[at];
     own.block = &block;
     std::shuffle(threads.begin(), threads.end(), random);
     bool ran = false;
@@ -231,10 +231,10 @@ static int32_t csShuffle32(int32_t value, int32_t distance) {
 static int64_t csShuffle64(int64_t value, int32_t distance) {
   return int64_t(shuffleDown(uint64_t(value), uint32_t(distance)));
 }
-static void csStore32(int32_t index, int32_t value) { store(index, uint32_t(value)); }
-static void csStore64(int32_t index, int64_t value) { store(index, uint64_t(value)); }
-static int32_t csLoad32(int32_t index) { return int32_t(load(index)); }
-static int64_t csLoad64(int32_t index) { return int64_t(load(index)); }
+static void csStore32(int32_t index, int32_t value) { storeShared(index, uint32_t(value)); }
+static void csStore64(int32_t index, int64_t value) { storeShared(index, uint64_t(value)); }
+static int32_t csLoad32(int32_t index) { return int32_t(loadShared(index)); }
+static int64_t csLoad64(int32_t index) { return int64_t(loadShared(index)); }
 }
 
 const std::map<std::string, void *> &deviceFunctions() {

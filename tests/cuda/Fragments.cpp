@@ -94,16 +94,24 @@ Fragments::Fragments(Context &context, ModuleOp module, const Change &change) {
     refusal = context.error.empty() ? otherwise : context.error;
     context.error.clear();
   };
-  if (failed(compiler.compile(host)))
-    return refuse("host: cannot be compiled");
-  if (failed(cudaCompiler.lower(compiled)))
-    return refuse("CUDA: cannot be compiled");
+  if (failed(compiler.compile(host))) {
+    refuse("host: cannot be compiled");
+    return;
+  }
+  if (failed(cudaCompiler.lower(compiled))) {
+    refuse("CUDA: cannot be compiled");
+    return;
+  }
   if (!makeKernels(host.kernels, hostKernels, refusal) || !makeKernels(compiled.kernels, deviceKernels, refusal))
     return;
-  if (absl::Status added = library.Add("x86_64-unknown-linux-gnu;x86-64-v3", host.elf); !added.ok())
-    return refuse(std::string(added.message()));
-  if (absl::Status mapped = library.Map(); !mapped.ok())
-    return refuse(std::string(mapped.message()));
+  if (absl::Status added = library.Add("x86_64-unknown-linux-gnu;x86-64-v3", host.elf); !added.ok()) {
+    refuse(std::string(added.message()));
+    return;
+  }
+  if (absl::Status mapped = library.Map(); !mapped.ok()) {
+    refuse(std::string(mapped.message()));
+    return;
+  }
   if (change)
     change(cudaCompiler.getModule(), compiled);
   if (!compileKernels(context, cudaCompiler.getModule()))

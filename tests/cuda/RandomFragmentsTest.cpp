@@ -44,7 +44,7 @@ struct Totals {
   double largest = 0;
 };
 
-void check(Fragments &fragments, size_t index, uint64_t seed, Totals &totals) {
+void checkFragment(Fragments &fragments, size_t index, uint64_t seed, Totals &totals) {
   std::mt19937_64 random(seed);
   Buffers inputs;
   for (Type type : fragments.inputs(index))
@@ -92,7 +92,7 @@ TEST(RandomFragments, ComputeWhatTheHostComputes) {
       continue;
     }
     for (size_t i = 0; i < fragments.size(); ++i)
-      check(fragments, i, seed, totals);
+      checkFragment(fragments, i, seed, totals);
   }
   for (const auto &[refusal, count] : refusals)
     std::cout << count << " refused: " << refusal << "\n";

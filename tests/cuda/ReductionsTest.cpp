@@ -139,7 +139,7 @@ float tree(const std::string &op, const std::vector<float> &terms, float initial
   return apply(op, initial, sum);
 }
 
-void check(const Reduction &r, uint64_t seed, std::map<std::string, size_t> &forms) {
+void checkReduction(const Reduction &r, uint64_t seed, std::map<std::string, size_t> &forms) {
   Context context;
   OwningOpRef<ModuleOp> module = context.parse(program(r));
   ASSERT_TRUE(module) << context.error << program(r);
@@ -203,7 +203,7 @@ TEST(Reductions, HaveTheBitsOfTheDocumentedTree) {
   for (uint32_t seed = cases.first; seed < cases.end; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937_64 random(seed);
-    check(randomReduction(random), seed, forms);
+    checkReduction(randomReduction(random), seed, forms);
   }
   for (const auto &[form, count] : forms)
     std::cout << count << " of " << form << "\n";
@@ -211,14 +211,14 @@ TEST(Reductions, HaveTheBitsOfTheDocumentedTree) {
 
 TEST(Reductions, OfEveryForm) {
   std::map<std::string, size_t> forms;
-  check({{40000}, {true}, "addf"}, 1, forms);
-  check({{3, 70000}, {false, true}, "addf"}, 2, forms);
-  check({{20, 5000}, {false, true}, "mulf"}, 3, forms);
-  check({{100, 300}, {false, true}, "maximumf"}, 4, forms);
-  check({{300, 100}, {true, false}, "addf"}, 5, forms);
-  check({{9000, 33}, {true, false}, "addf"}, 6, forms);
-  check({{20, 40000}, {true, false}, "addf"}, 7, forms);
-  check({{5, 7}, {true, false}, "addf"}, 8, forms);
+  checkReduction({{40000}, {true}, "addf"}, 1, forms);
+  checkReduction({{3, 70000}, {false, true}, "addf"}, 2, forms);
+  checkReduction({{20, 5000}, {false, true}, "mulf"}, 3, forms);
+  checkReduction({{100, 300}, {false, true}, "maximumf"}, 4, forms);
+  checkReduction({{300, 100}, {true, false}, "addf"}, 5, forms);
+  checkReduction({{9000, 33}, {true, false}, "addf"}, 6, forms);
+  checkReduction({{20, 40000}, {true, false}, "addf"}, 7, forms);
+  checkReduction({{5, 7}, {true, false}, "addf"}, 8, forms);
   EXPECT_GE(forms.size(), 6u);
 }
 
