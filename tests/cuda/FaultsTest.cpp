@@ -135,7 +135,8 @@ TEST(Faults, ASumThatDependsOnTheOrderOfBlocksIsFound) {
 // A wrong number of threads takes terms twice or never.
 TEST(Faults, AWrongBlockIsFound) {
   auto change = [](ModuleOp, cudaexport::CompiledCuda &compiled) {
-    std::get<plan::CudaLaunch>(compiled.module.fragments[0].steps.back()).block[0] /= 2;
+    for (auto &step : compiled.module.fragments[0].steps)
+      std::get<plan::CudaLaunch>(step).block[0] /= 2;
   };
   EXPECT_NE(findingOf(kSumOfRows, change), "");
 }

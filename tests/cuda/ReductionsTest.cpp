@@ -54,7 +54,7 @@ std::string program(const Reduction &r) {
          "  %r = linalg.generic {indexing_maps = [affine_map<(" + join(dims) + ") -> (" + join(dims) +
          ")>, affine_map<(" + join(dims) + ") -> (" + join(outs) + ")>], iterator_types = [" + join(iterators) +
          "]} ins(%x : " + in + ") outs(%init : " + out + ") {\n  ^bb0(%a: f32, %b: f32):\n    %c = arith." + r.op +
-         " %b, %a : f32\n    linalg.yield %c : f32\n  } -> " + out + "\n  return %r : " + out + " : " + out +
+         " %b, %a : f32\n    linalg.yield %c : f32\n  } -> " + out + "\n  return %r : " + out +
          "\n}\n";
 }
 
