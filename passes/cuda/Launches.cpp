@@ -26,7 +26,7 @@ public:
         continue;
       auto call = dyn_cast<func::CallOp>(op);
       if (!call)
-        return op.emitError("cannot be launched on a CUDA device");
+        return op.emitOpError("cannot be launched on a CUDA device: it gives memory that is chosen while it runs");
       auto callee = symbols.lookup<func::FuncOp>(call.getCallee());
       if (auto index = callee ? callee->getAttrOfType<IntegerAttr>(planexport::kKernelIndexAttr) : IntegerAttr()) {
         if (failed(addLibraryCall(call, index.getInt())))

@@ -78,7 +78,7 @@ void checkFragment(Fragments &fragments, size_t index, uint64_t seed, Totals &to
 TEST(RandomFragments, ComputeWhatTheHostComputes) {
   Totals totals;
   std::map<std::string, size_t> refusals;
-  Cases cases = casesOf(150);
+  Cases cases = casesOf(60);
   for (uint32_t seed = cases.first; seed < cases.end; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Context context;
