@@ -9,6 +9,7 @@ SERVER, CUTS = "runtime/core/server.cc", "runtime/core/server_cuts.cc"
 EVENTS, HEAP = "runtime/simulator/event_queue.h", "runtime/base/heap.h"
 LINK, MATCHER, PACKETS = "runtime/core/link_queue.h", "runtime/core/matcher.h", "runtime/core/packet_queue.h"
 SENDS = "runtime/core/message_sends.h"
+PACKET_SIZE = "runtime/core/packet_size.h"
 LINK_END, GREETING = "runtime/core/link_end.cc", "runtime/core/greeting.cc"
 PART_ENDS, PROGRAM = "runtime/program/part_ends.h", "runtime/program/program.cc"
 PLAN, STOP = "runtime/core/plan_change.cc", "runtime/core/stop_agreement.cc"
@@ -142,7 +143,14 @@ FAULTS = [
     # Packets.
     Fault("packets hold the least urgent message first", PACKETS, "b.order < a.order;", "a.order < b.order;"),
     Fault("a part is sent again", PACKETS, "      first.written += size;\n", ""),
-    Fault("packets never get short", PACKETS, "bytes_ = std::min(most_, wanted);", "bytes_ = most_;"),
+    # How long packets are.
+    Fault("pauses are taken for a fast link", PACKET_SIZE, "longer = Wanted(passed_)", "longer = Wanted(writing_)"),
+    Fault("pauses are taken for a slow link", PACKET_SIZE, "shorter = Wanted(writing_)", "shorter = Wanted(passed_)"),
+    Fault("only full packets say how fast a link is", PACKET_SIZE, "if (bytes_ > 2 * size) return;", "if (bytes_ > size) return;"),
+    Fault("packets never get short", PACKET_SIZE, "bytes_ = shorter;", ";"),
+    Fault("packets never become longer", PACKET_SIZE, "else if (longer > bytes_ &&", "else if (longer < bytes_ &&"),
+    Fault("a run goes on when packets have another length", PACKET_SIZE, "    run_bytes_ = 0;\n    writing_", "    writing_"),
+    Fault("packets have more than was asked for", PACKET_SIZE, "std::min(most_, longer)", "longer"),
     # A parameter server.
     Fault("a push that was taken is taken again", SERVER,
           "if (step < b.taken[t]) return absl::OkStatus();", "if (step + 1 < b.taken[t]) return absl::OkStatus();"),

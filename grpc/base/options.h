@@ -15,7 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "grpc/base/security.h"
-#include "runtime/core/packet_queue.h"
+#include "runtime/core/packet_size.h"
 #include "runtime/transport/transport.h"
 
 namespace commsched::transport {

@@ -191,9 +191,8 @@ void Link::OnWritten(bool ok) {
     }
     in_last_packet_.clear();
     writing_ = false;
-    packet_size_.Written(packet_bytes_,
-                         (runtime::Clock::now() - packet_begin_) /
-                             std::chrono::nanoseconds(1));
+    packet_size_.Written(packet_bytes_, runtime::ToTime(packet_begin_),
+                         runtime::ToTime(runtime::Clock::now()));
     if (!ok) last_written_ = true;  // nor will anything be
     // Not after an abort: the peer drops the stream when it has read that. If this
     // side ended it, and then the process, what the peer has not read might be lost.

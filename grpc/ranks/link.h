@@ -36,6 +36,7 @@
 #include "runtime/core/link_end.h"
 #include "runtime/core/matcher.h"
 #include "runtime/core/packet_queue.h"
+#include "runtime/core/packet_size.h"
 #include "runtime/transport/transport.h"
 
 namespace commsched::transport {

@@ -48,7 +48,7 @@ void FrameStream::TakeAccepted(std::shared_ptr<Stream> stream,
     MutexLock lock(&mu_);
     self_ = shared_from_this();
     stream_ = stream;
-    packet_size_ = PacketSize(std::min(packet_size_.bytes(), stream->packet_bytes()));
+    packet_size_ = PacketSize(std::min(chunk_bytes_, stream->packet_bytes()));
     open_ = true;
   }
   stream->set_handler(this);
@@ -61,7 +61,7 @@ void FrameStream::OnOpen(std::shared_ptr<Stream> stream) {
     MutexLock lock(&mu_);
     open_ = true;
     stream_ = stream;
-    packet_size_ = PacketSize(std::min(packet_size_.bytes(), stream->packet_bytes()));
+    packet_size_ = PacketSize(std::min(chunk_bytes_, stream->packet_bytes()));
   }
   OnConnected();
   Flush();
@@ -172,8 +172,8 @@ void FrameStream::OnWritten(bool ok) {
   {
     MutexLock lock(&mu_);
     writing_ = false;
-    packet_size_.Written(packet_bytes_,
-                         (Clock::now() - written_from_) / std::chrono::nanoseconds(1));
+    packet_size_.Written(packet_bytes_, runtime::ToTime(written_from_),
+                         runtime::ToTime(Clock::now()));
     if (!ok) {
       dead_ = true;
       TakeData(&dropped);

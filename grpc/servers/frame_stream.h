@@ -30,6 +30,7 @@
 #include "runtime/base/sync.h"
 #include "runtime/base/time.h"
 #include "runtime/core/packet_queue.h"
+#include "runtime/core/packet_size.h"
 #include "runtime/servers/parameter_server.h"
 
 namespace commsched::transport {
@@ -41,7 +42,7 @@ class FrameStream : public StreamHandler,
   // the one that is being written; more only if they are one push. 0: any number.
   // `chunk_bytes`: largest packet, roughly; on slow links they are smaller (core::PacketSize).
   explicit FrameStream(size_t chunk_bytes, size_t credit = 0)
-      : credit_(credit), packet_size_(chunk_bytes) {}
+      : credit_(credit), chunk_bytes_(chunk_bytes), packet_size_(chunk_bytes) {}
 
   // `patient`: waits until the server is there, else fails where it is not.
   // Both sides prove `token` first; `first` goes with the proof. `sharing` as in DialWithProof.
@@ -115,6 +116,7 @@ class FrameStream : public StreamHandler,
   std::shared_ptr<FrameStream> self_ ABSL_GUARDED_BY(mu_);
   std::shared_ptr<Stream> stream_ ABSL_GUARDED_BY(mu_);
   size_t credit_ ABSL_GUARDED_BY(mu_);
+  const size_t chunk_bytes_;
   runtime::core::PacketSize packet_size_ ABSL_GUARDED_BY(mu_);
   // Of the packet that is written or was last.
   size_t packet_bytes_ ABSL_GUARDED_BY(mu_) = 0;

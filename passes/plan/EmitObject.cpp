@@ -49,8 +49,8 @@ static std::unique_ptr<llvm::TargetMachine> createMachine(const CodeOptions &opt
   if (!target)
     return nullptr;
   llvm::TargetOptions target_options;
-  // a * b + c may be one operation: what compilers for training do.
-  target_options.AllowFPOpFusion = llvm::FPOpFusion::Fast;
+  // a * b + c is one operation where contractMultiplyAdds said so.
+  target_options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
   return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
       triple, options.targetCpu, "", target_options, llvm::Reloc::PIC_,
       std::nullopt, llvm::CodeGenOptLevel::Aggressive));

@@ -46,6 +46,8 @@ static PlanOptions &planOptions() {
   return options;
 }
 
+std::string planexport::stageToPrint() { return planOptions().printStage; }
+
 static LogicalResult writePlan(ModuleOp module, raw_ostream &os) {
   const PlanOptions &given = planOptions();
   const std::string &targetCpu = given.targetCpu;

@@ -36,6 +36,9 @@ std::string printPlan(plan::Plan plan);
 /// line; nothing for other plans.
 std::string describeRoles(const plan::Plan &plan);
 
+/// What --print-stage says, of tools that registerPlanTranslations was called in.
+std::string stageToPrint();
+
 } // namespace planexport
 
 /// Registers --mlir-to-plan, --plan-to-text and --plan-to-object with

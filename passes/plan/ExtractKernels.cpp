@@ -69,7 +69,38 @@ static void eraseUnread(func::FuncOp function) {
   }
 }
 
-void extractKernels(func::FuncOp function, KernelTable &table) {
+static bool hasStaticOffsets(linalg::GenericOp op) {
+  return llvm::all_of(op->getOperandTypes(), [](Type type) {
+    return !ShapedType::isDynamic(cast<MemRefType>(type).getStridesAndOffset().second);
+  });
+}
+
+void copyConstantOperands(func::FuncOp function) {
+  llvm::SetVector<Operation *> constants;
+  auto module = function->getParentOfType<ModuleOp>();
+  SymbolTable symbols(module);
+  function.walk([&](func::CallOp call) {
+    if (!symbols.lookup(call.getCallee())->hasAttr(kKernelIndexAttr))
+      return;
+    for (Value buffer : call.getOperands()) {
+      Operation *def = buffer.getDefiningOp();
+      while (isMemoryView(def))
+        def = def->getOperand(0).getDefiningOp();
+      if (isa_and_nonnull<memref::GetGlobalOp>(def))
+        constants.insert(def);
+    }
+  });
+  for (Operation *constant : constants) {
+    OpBuilder builder(constant->getContext());
+    builder.setInsertionPointAfter(constant);
+    auto type = cast<MemRefType>(constant->getResult(0).getType());
+    Value own = memref::AllocOp::create(builder, constant->getLoc(), type);
+    auto copy = memref::CopyOp::create(builder, constant->getLoc(), constant->getResult(0), own);
+    constant->getResult(0).replaceAllUsesExcept(own, copy);
+  }
+}
+
+void extractKernels(func::FuncOp function, KernelTable &table, BodyForm form) {
   SmallVector<linalg::GenericOp> marked;
   function.walk([&](linalg::GenericOp op) {
     if (op->hasAttr(kKernelAttr))
@@ -80,7 +111,8 @@ void extractKernels(func::FuncOp function, KernelTable &table) {
     OpBuilder builder(op);
     std::optional<KernelCall> call;
     std::optional<ContractionInfo> info = analyseContraction(op);
-    if (info && hasStaticStrides(op)) {
+    if (info && hasStaticStrides(op) &&
+        (form == BodyForm::Calls || (op->getParentOp() == function && hasStaticOffsets(op)))) {
       if (info->large == -1)
         call = buildMatmul(op, *info);
       else

@@ -93,6 +93,7 @@ unsigned FragmentCompiler::add(Block &body, Location loc) {
     return it->second;
   }
   function.setName("frag_" + std::to_string(count));
+  this->inputs.push_back(inputs);
   module->push_back(function);
   return count++;
 }
@@ -103,7 +104,7 @@ static void printAfter(ModuleOp module, StringRef stage,
     module->print(llvm::errs(), OpPrintingFlags().useLocalScope());
 }
 
-LogicalResult FragmentCompiler::compile(CompiledFragments &result) {
+LogicalResult FragmentCompiler::outline(BodyForm form, CompiledFragments &result) {
   SmallVector<func::FuncOp> fragments(module->getOps<func::FuncOp>());
   for (func::FuncOp fragment : fragments) {
     lowerSparseOps(fragment);
@@ -119,9 +120,11 @@ LogicalResult FragmentCompiler::compile(CompiledFragments &result) {
   KernelTable kernels;
   NestTable nests;
   for (func::FuncOp fragment : fragments) {
-    extractKernels(fragment, kernels);
+    extractKernels(fragment, kernels, form);
     if (failed(extractKernelCalls(fragment, kernels)))
       return failure();
+    if (form == BodyForm::Launches)
+      copyConstantOperands(fragment);
     FailureOr<uint64_t> scratch = assignScratch(fragment);
     if (failed(scratch))
       return failure();
@@ -130,13 +133,23 @@ LogicalResult FragmentCompiler::compile(CompiledFragments &result) {
       if (failed(checkScratch(fragment, *scratch)))
         return failure();
     }
-    if (failed(outlineNests(fragment, nests)))
+    if (failed(outlineNests(fragment, nests, form)))
       return failure();
-    lowerKernelCalls(fragment);
     result.scratchBytes.push_back(*scratch);
     result.symbols.push_back(fragment.getName().str());
   }
   printAfter(*module, "nests", options);
+  result.inputs = inputs;
+  result.kernels = std::move(kernels.kernels);
+  result.nests = nests.count;
+  return success();
+}
+
+LogicalResult FragmentCompiler::compile(CompiledFragments &result) {
+  if (failed(outline(BodyForm::Calls, result)))
+    return failure();
+  for (const std::string &symbol : result.symbols)
+    lowerKernelCalls(module->lookupSymbol<func::FuncOp>(symbol));
   for (func::FuncOp function :
        llvm::make_early_inc_range(module->getOps<func::FuncOp>())) {
     if (function->hasAttr(kKernelIndexAttr))
@@ -148,8 +161,6 @@ LogicalResult FragmentCompiler::compile(CompiledFragments &result) {
   if (failed(lowerModuleToLLVM(*module)))
     return failure();
   printAfter(*module, "llvm", options);
-  result.kernels = std::move(kernels.kernels);
-  result.nests = nests.count;
   return emitSharedObject(*module, result.symbols, options, result);
 }
 

@@ -28,9 +28,17 @@ struct CodeOptions {
   std::string printStage;
 };
 
+/// What a fragment's body may be when its loop nests are functions of their own.
+enum class BodyForm {
+  Calls,   ///< a host runs it: calls of nests and kernels, also under conditions and in loops
+  Launches ///< a host only puts them into a queue: one after the other, addresses known
+};
+
 struct CompiledFragments {
-  /// Per distinct function: the symbol, and the scratch bytes that it needs.
+  /// Per distinct function: the symbol, the number of its inputs, and the scratch bytes
+  /// that it needs.
   std::vector<std::string> symbols;
+  std::vector<unsigned> inputs;
   std::vector<uint64_t> scratchBytes;
   std::vector<plan::Kernel> kernels;
   std::string elf;
@@ -48,8 +56,15 @@ public:
   /// same body share one.
   unsigned add(mlir::Block &body, mlir::Location loc);
 
-  /// Compiles everything added. Errors are reported at the op.
+  /// The stages that all targets share, for everything added: fusion, buffers, library
+  /// kernels, scratch, and loop nests as functions of their own (Stages.h). What is left of
+  /// each frag_<n> in module() calls these and kernels. Fills in all but the code.
+  mlir::LogicalResult outline(BodyForm form, CompiledFragments &result);
+
+  /// Compiles everything added for the host. Errors are reported at the op.
   mlir::LogicalResult compile(CompiledFragments &result);
+
+  mlir::ModuleOp getModule() { return *module; }
 
   unsigned size() const { return count; }
 
@@ -58,6 +73,7 @@ private:
   CodeOptions options;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   llvm::StringMap<unsigned> known;
+  std::vector<unsigned> inputs; // of each function
   unsigned count = 0;
 };
 

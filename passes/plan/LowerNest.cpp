@@ -17,9 +17,7 @@ using namespace mlir;
 
 namespace commsched::planexport {
 
-// Stride in elements of `loop` in an operand; nullopt if unknown.
-static std::optional<int64_t> strideOf(linalg::GenericOp op, OpOperand &operand,
-                                       unsigned loop) {
+std::optional<int64_t> strideOf(linalg::GenericOp op, OpOperand &operand, unsigned loop) {
   auto type = dyn_cast<MemRefType>(operand.get().getType());
   if (!type)
     return 0;
@@ -140,29 +138,36 @@ static void relaxReductions(linalg::GenericOp op) {
   }
 }
 
+FailureOr<linalg::GenericOp> collapseLoops(RewriterBase &rewriter, linalg::LinalgOp op) {
+  rewriter.setInsertionPoint(op);
+  auto generic = dyn_cast<linalg::GenericOp>(op.getOperation());
+  if (!generic) {
+    FailureOr<linalg::GenericOp> general = linalg::generalizeNamedOp(rewriter, op);
+    if (failed(general))
+      return op->emitError("has no loops");
+    generic = *general;
+  }
+  SmallVector<ReassociationIndices> runs = collapsible(generic);
+  if (runs.empty())
+    return generic;
+  FailureOr<linalg::CollapseResult> collapsed =
+      linalg::collapseOpIterationDims(generic, runs, rewriter);
+  if (failed(collapsed))
+    return generic;
+  rewriter.eraseOp(generic);
+  return cast<linalg::GenericOp>(collapsed->collapsedOp.getOperation());
+}
+
 LogicalResult lowerNest(func::FuncOp nest) {
   IRRewriter rewriter(nest->getContext());
   SmallVector<linalg::LinalgOp> ops;
   nest.walk([&](linalg::LinalgOp op) { ops.push_back(op); });
   for (linalg::LinalgOp op : ops) {
-    rewriter.setInsertionPoint(op);
-    auto generic = dyn_cast<linalg::GenericOp>(op.getOperation());
-    if (!generic) {
-      FailureOr<linalg::GenericOp> general = linalg::generalizeNamedOp(rewriter, op);
-      if (failed(general))
-        return op->emitError("has no loops");
-      generic = *general;
-    }
+    FailureOr<linalg::GenericOp> collapsed = collapseLoops(rewriter, op);
+    if (failed(collapsed))
+      return failure();
+    linalg::GenericOp generic = *collapsed;
     relaxReductions(generic);
-    SmallVector<ReassociationIndices> runs = collapsible(generic);
-    if (!runs.empty()) {
-      FailureOr<linalg::CollapseResult> collapsed =
-          linalg::collapseOpIterationDims(generic, runs, rewriter);
-      if (succeeded(collapsed)) {
-        rewriter.eraseOp(generic);
-        generic = cast<linalg::GenericOp>(collapsed->collapsedOp.getOperation());
-      }
-    }
     SmallVector<unsigned> order = loopOrder(generic);
     if (!llvm::is_sorted(order)) {
       FailureOr<linalg::GenericOp> ordered =

@@ -114,6 +114,7 @@ LogicalResult lowerModuleToLLVM(ModuleOp module) {
   widenHalves(module);
   if (failed(approximateMath(module)) || failed(expandHalves(module)))
     return failure();
+  contractMultiplyAdds(module);
   PassManager pm(module->getContext());
   pm.enableVerifier(false);
   pm.addPass(memref::createExpandStridedMetadataPass());

@@ -21,7 +21,7 @@ using namespace mlir;
 
 namespace commsched::planexport {
 
-static bool isMemoryView(Operation *op) {
+bool isMemoryView(Operation *op) {
   return isa_and_nonnull<memref::SubViewOp, memref::ExpandShapeOp,
                          memref::CollapseShapeOp, memref::CastOp,
                          memref::ReinterpretCastOp, memref::TransposeOp>(op);
@@ -110,14 +110,14 @@ static LogicalResult outline(Operation *op, func::FuncOp function,
 }
 
 // A copy that is not one run of bytes becomes a nest.
-static void expandCopies(func::FuncOp function) {
+static void expandCopies(func::FuncOp function, BodyForm form) {
   SmallVector<memref::CopyOp> copies;
   function.walk([&](memref::CopyOp op) { copies.push_back(op); });
   for (memref::CopyOp op : copies) {
     auto source = cast<MemRefType>(op.getSource().getType());
     auto target = cast<MemRefType>(op.getTarget().getType());
     bool inLoop = op->getParentOp() != function;
-    if (!inLoop && memref::isStaticShapeAndContiguousRowMajor(source) &&
+    if (form == BodyForm::Calls && !inLoop && memref::isStaticShapeAndContiguousRowMajor(source) &&
         memref::isStaticShapeAndContiguousRowMajor(target) &&
         source.getNumElements() > 16)
       continue;
@@ -136,25 +136,73 @@ static void expandCopies(func::FuncOp function) {
   }
 }
 
+// Moves `ops` into a region at the place of the last, which is a nest to be.
+static void gather(ArrayRef<Operation *> ops) {
+  if (ops.empty())
+    return;
+  SmallVector<Value> used;
+  for (Operation *op : ops)
+    for (Value result : op->getResults())
+      if (llvm::any_of(result.getUsers(), [&](Operation *user) {
+            Operation *own = op->getBlock()->findAncestorOpInBlock(*user);
+            return !llvm::is_contained(ops, own);
+          }))
+        used.push_back(result);
+  OpBuilder builder(ops.back());
+  Location loc = ops.front()->getLoc();
+  auto region = scf::ExecuteRegionOp::create(builder, loc, ValueRange(used).getTypes());
+  Block *body = builder.createBlock(&region.getRegion());
+  for (Operation *op : ops)
+    op->moveBefore(body, body->end());
+  for (auto [value, result] : llvm::zip(used, region.getResults()))
+    value.replaceUsesWithIf(result, [&](OpOperand &use) {
+      return !region->isAncestor(use.getOwner());
+    });
+  builder.setInsertionPointToEnd(body);
+  scf::YieldOp::create(builder, loc, used);
+}
+
+// What a fragment computes of single numbers, between its nests, is nests too.
+static void gatherScalars(func::FuncOp function) {
+  SmallVector<SmallVector<Operation *>> runs(1);
+  for (Operation &op : function.getBody().front()) {
+    bool isFree = isMemoryView(&op) || isa<memref::ViewOp, memref::GetGlobalOp>(op) ||
+                  op.hasTrait<OpTrait::ConstantLike>();
+    bool waits = llvm::any_of(op.getOperands(), [&](Value operand) {
+      return llvm::is_contained(runs.back(), operand.getDefiningOp());
+    });
+    bool isScalar = !isFree && op.getNumRegions() == 0 && !isa<linalg::LinalgOp, func::CallOp>(op) &&
+                    !op.hasTrait<OpTrait::IsTerminator>();
+    if (isScalar)
+      runs.back().push_back(&op);
+    else if (!isFree || waits)
+      runs.emplace_back();
+  }
+  for (ArrayRef<Operation *> run : runs)
+    gather(run);
+}
+
 static LogicalResult outlineBlock(Block &block, func::FuncOp function,
-                                  NestTable &table) {
+                                  NestTable &table, BodyForm form) {
   for (Operation &op : llvm::make_early_inc_range(block)) {
     if (!isa<linalg::LinalgOp, scf::ForOp, scf::WhileOp, scf::IfOp,
-             scf::ForallOp, scf::ParallelOp, scf::IndexSwitchOp>(op))
+             scf::ForallOp, scf::ParallelOp, scf::IndexSwitchOp, scf::ExecuteRegionOp>(op))
       continue;
     // What calls kernels stays; the nests inside it go.
     bool callsKernel = false;
     op.walk([&](func::CallOp) { callsKernel = true; });
     // A nest under a condition is the code, and gives the bits, that it would without.
     bool hasNests = false;
-    if (isa<scf::IfOp>(op))
+    if (form == BodyForm::Calls && isa<scf::IfOp>(op))
       op.walk([&](linalg::LinalgOp) { hasNests = true; });
+    if (form == BodyForm::Launches && callsKernel)
+      return op.emitError("has library kernels under control flow, which cannot be launched");
     if (callsKernel || hasNests || llvm::any_of(op.getResultTypes(), [](Type type) {
           return isa<BaseMemRefType>(type);
         })) {
       for (Region &region : op.getRegions())
         for (Block &nested : region)
-          if (failed(outlineBlock(nested, function, table)))
+          if (failed(outlineBlock(nested, function, table, form)))
             return failure();
       continue;
     }
@@ -164,9 +212,11 @@ static LogicalResult outlineBlock(Block &block, func::FuncOp function,
   return success();
 }
 
-LogicalResult outlineNests(func::FuncOp function, NestTable &table) {
-  expandCopies(function);
-  return outlineBlock(function.getBody().front(), function, table);
+LogicalResult outlineNests(func::FuncOp function, NestTable &table, BodyForm form) {
+  expandCopies(function, form);
+  if (form == BodyForm::Launches)
+    gatherScalars(function);
+  return outlineBlock(function.getBody().front(), function, table, form);
 }
 
 } // namespace commsched::planexport

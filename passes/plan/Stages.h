@@ -11,6 +11,7 @@
 #include "passes/plan/FragmentCompiler.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/PatternMatch.h"
 
 #include <map>
@@ -90,11 +91,15 @@ private:
 };
 
 /// Marked contractions on buffers become calls of functions with
-/// kKernelIndexAttr, or lose their mark and stay loops.
-void extractKernels(mlir::func::FuncOp function, KernelTable &table);
+/// kKernelIndexAttr, or lose their mark and stay loops; as launches those under control
+/// flow, and at addresses that are computed, stay loops too.
+void extractKernels(mlir::func::FuncOp function, KernelTable &table, BodyForm form);
 
 /// What cs.kernel became on buffers as calls of functions with kKernelIndexAttr.
 llvm::LogicalResult extractKernelCalls(mlir::func::FuncOp function, KernelTable &table);
+
+/// Constants that kernels read are copied into memory of the fragment.
+void copyConstantOperands(mlir::func::FuncOp function);
 
 /// Checks of a function behind assignScratch that no two temporaries that share
 /// bytes of the scratch area are used at the same time.
@@ -110,9 +115,21 @@ struct NestTable {
   unsigned count = 0;
 };
 
+/// Whether `op`, which may be null, makes a view of its first operand, of the same elements.
+bool isMemoryView(mlir::Operation *op);
+
 /// Moves every loop nest into a function of its own, whose pointers do not
-/// alias.
-llvm::LogicalResult outlineNests(mlir::func::FuncOp function, NestTable &table);
+/// alias. As launches, conditions and loops go as a whole, and copies are nests.
+llvm::LogicalResult outlineNests(mlir::func::FuncOp function, NestTable &table, BodyForm form);
+
+/// `op` of a nest as a generic one, with neighbouring loops that every operand walks as one
+/// run of memory as one loop. An error if it has no loops.
+llvm::FailureOr<mlir::linalg::GenericOp> collapseLoops(mlir::RewriterBase &rewriter,
+                                                       mlir::linalg::LinalgOp op);
+
+/// Stride in elements of `loop` in an operand; nullopt if unknown.
+std::optional<int64_t> strideOf(mlir::linalg::GenericOp op, mlir::OpOperand &operand,
+                                unsigned loop);
 
 /// linalg to loops, in the order that suits memory.
 llvm::LogicalResult lowerNest(mlir::func::FuncOp nest);
@@ -129,6 +146,11 @@ void expandFunctions(mlir::ModuleOp module);
 /// roots leave out that stand for powers: -0 and -inf. To be called when constants have been
 /// folded, before functions are simplified or approximated.
 void mendFunctions(mlir::ModuleOp module);
+
+/// Says of every multiplication and addition whether they are one operation, so that no
+/// code generator decides it: the numbers are the same on every target. Additions that may
+/// be reassociated are left to LLVM, which may contract them too.
+void contractMultiplyAdds(mlir::ModuleOp module);
 
 /// Everything that is left to the LLVM dialect.
 llvm::LogicalResult lowerModuleToLLVM(mlir::ModuleOp module);

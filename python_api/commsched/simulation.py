@@ -75,7 +75,7 @@ def simulate(plan: Union[bytes, str, os.PathLike, object], *, steps: Optional[in
              latency_ns: Optional[int] = None, overhead_ns: Optional[int] = None, engine_ns: Optional[int] = None,
              burst_bytes: Optional[int] = None, queue_ns: Optional[int] = None, profile: Union[str, os.PathLike, None] = None,
              calibration: Union[str, os.PathLike, None] = None, every_rank: bool = False,
-             trace: Union[str, os.PathLike, None] = None) -> Simulation:
+             jitter: float = 0, jitter_seed: int = 0, in_order: bool = False, trace: Union[str, os.PathLike, None] = None) -> Simulation:
     """Predicts what a run of a plan takes, without running it (docs/simulator.md says what is modelled).
 
     plan: bytes of a plan, the path of one, or a Program.
@@ -87,7 +87,8 @@ def simulate(plan: Union[bytes, str, os.PathLike, object], *, steps: Optional[in
     links: {rank: Mbit/s} or {rank: (sends, receives)}; servers come behind the trainers.
     latency_ns, overhead_ns, burst_bytes, queue_ns: of every link; engine_ns: of a rank for each round of a collective.
     profile, calibration: files of `cs-run --profile` and `--calibrate`, for what the plan does not say.
-    every_rank: simulates each rank, not one of each kind. trace: a file for the predicted timeline.
+    every_rank: simulates each rank, not one of each kind. jitter: compute takes between 1 - jitter and 1 + jitter times as
+    long, drawn for each rank and step. in_order: collectives go one at a time, in one order on all ranks. trace: a file for the predicted timeline.
 
     Raises RuntimeFailure for options and plans that make no sense, OSError if a plan cannot be read.
     """
@@ -107,6 +108,8 @@ def simulate(plan: Union[bytes, str, os.PathLike, object], *, steps: Optional[in
     what_if += [f"algorithm={algorithm}"] if algorithm is not None else []
     lines = [f"what_if {word}" for word in what_if]
     lines += [f"straggler {rank}={factor!r}" for rank, factor in (stragglers or {}).items()]
+    if jitter or jitter_seed:
+        lines.append(f"jitter {jitter!r}/{jitter_seed}")
     for rank, rates in (links or {}).items():
         up, down = rates if isinstance(rates, tuple) else (rates, rates)
         lines.append(f"link {rank}={up!r}/{down!r}")
@@ -120,6 +123,7 @@ def simulate(plan: Union[bytes, str, os.PathLike, object], *, steps: Optional[in
                 raise RuntimeFailure(f"{name} must be a path without line breaks, got: {path!r}")
             lines.append(f"{name} {path}")
     lines.append(f"every_rank {int(every_rank)}")
+    lines.append(f"in_order {int(in_order)}")
     lib = library()
     answer = lib.cs_simulate(data, len(data), "\n".join(lines).encode())
     if answer is None:

@@ -38,6 +38,7 @@ absl::Status SetOption(absl::string_view name, absl::string_view value,
   absl::Status status;
   if (name == "what_if") return rt::ParseWhatIf(value, options);
   if (name == "straggler") return rt::ParseStraggler(value, options);
+  if (name == "jitter") return rt::ParseJitter(value, options);
   if (name == "link") return rt::ParseLink(value, options);
   if (name == "profile") return ReadText(value, &options->profile);
   if (name == "calibration") return ReadText(value, &options->calibration);
@@ -64,6 +65,9 @@ absl::Status SetOption(absl::string_view name, absl::string_view value,
   } else if (name == "every_rank") {
     status = whole();
     options->every_rank = number != 0;
+  } else if (name == "in_order") {
+    status = whole();
+    options->in_order = number != 0;
   } else {
     status = absl::InvalidArgumentError(absl::StrCat("unknown option ", name));
   }

@@ -14,18 +14,11 @@
 #include <utility>
 #include <vector>
 
-#include "plan/packets.h"
 #include "runtime/base/heap.h"
-#include "runtime/base/time.h"
 
 namespace commsched::runtime::core {
 
-inline constexpr size_t kLargePacket = plan::kLargePacket;
-inline constexpr size_t kSmallPacket = plan::kSmallPacket;
-inline constexpr size_t kPacketFrames = 256;  // at most
-inline constexpr Time kSlowPacket = plan::kSlowPacket;
-
-constexpr size_t PacketBytes(Time took) { return plan::PacketBytes(took); }
+inline constexpr size_t kPacketFrames = 256;  // of a packet, at most
 
 // Whether something more urgent, of so many bytes, goes before the rest of a message that is of no
 // use before all of it is there. What is longer waits for the rest, which is shorter than itself.
@@ -103,42 +96,6 @@ class PacketQueue {
   std::vector<Entry> queue_;  // a heap
   // What is whole and has been begun, each more urgent than the one before it.
   std::vector<Entry> begun_;
-};
-
-// How long packets are on a connection, by how long full ones took.
-class PacketSize {
- public:
-  explicit PacketSize(size_t most) : most_(most), bytes_(most) {}
-
-  size_t bytes() const { return bytes_; }
-  // A packet of `size` bytes has been written, in `took`.
-  void Written(size_t size, Time took) {
-    if (size < bytes_) {
-      run_bytes_ = 0;
-      run_time_ = 0;
-      return;
-    }
-    // Over so many bytes of full packets, one behind the other, buffers and moments
-    // without a processor do not hide the rate of a link.
-    constexpr size_t kRunBytes = 4 * kLargePacket;
-    // Above 10 Gbit/s; what is between that and kSlowPacket leaves packets as they are.
-    constexpr Time kFastPacket = 800'000;
-    run_bytes_ += size;
-    run_time_ += took;
-    if (run_bytes_ < kRunBytes) return;
-    const Time large = Time(double(run_time_) * double(kLargePacket) / double(run_bytes_));
-    if (const size_t wanted = PacketBytes(large); wanted < kLargePacket)
-      bytes_ = std::min(most_, wanted);
-    else if (large < kFastPacket)
-      bytes_ = most_;
-    run_bytes_ = 0;
-    run_time_ = 0;
-  }
-
- private:
-  size_t most_, bytes_;
-  size_t run_bytes_ = 0;  // of full packets without a pause between them
-  Time run_time_ = 0;
 };
 
 }  // namespace commsched::runtime::core

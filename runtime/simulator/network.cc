@@ -6,6 +6,8 @@
 #include <cmath>
 #include <memory>
 
+#include "plan/packets.h"
+
 namespace commsched::runtime::simulator {
 namespace {
 
@@ -13,9 +15,9 @@ constexpr double kSlack = 1e-3;  // bytes
 
 // Of the gRPC transport, on a link of so many bytes in a nanosecond.
 double PacketBytesAt(double rate) {
-  const double took = double(core::kLargePacket) / rate;
+  const double took = double(plan::kLargePacket) / rate;
   // Of a link that is hardly one, as long as can be counted.
-  return double(core::PacketBytes(Time(std::min(took, 1e18))));
+  return double(plan::PacketBytes(Time(std::min(took, 1e18))));
 }
 
 // Of what a Time holds; without SSE 4.1 std::ceil is a call.

@@ -57,8 +57,7 @@ struct Progress {
 };
 
 struct NetworkOptions {
-  // Of a packet, at most; 0: 1 MiB, where that takes longer than 3 ms 128 KiB, and
-  // longer than 5.9 ms 64 KiB (grpc/ranks/link_send.cc).
+  // Of a packet, at most; 0: by the link's rate (plan/packets.h).
   double chunk_bytes = 0;
   double socket_bytes = 0;
   double queue_ns = 0;  // of the link: what it holds is no longer with the socket

@@ -18,9 +18,11 @@ bool Same(double a, double b) { return std::abs(a - b) <= 2 + 1e-6 * std::abs(a)
 
 }  // namespace
 
-Simulation::Simulation(const Model &model, const SimulationOptions &options)
+Simulation::Simulation(const Model &model, const SimulationOptions &options,
+                       const std::vector<uint32_t> *order)
     : model_(model),
       options_(options),
+      order_(order),
       network_({double(options.chunk_bytes), double(options.socket_bytes),
                 double(options.queue_ns),
                 model.classes.size() + model.server.size() > kMaxMinRanks},
@@ -36,6 +38,7 @@ Simulation::Simulation(const Model &model, const SimulationOptions &options)
     rank.matcher.Open(limits, &none, &controls_);
     rank.index = i;
     rank.rank = model.classes[i].rank;
+    rank.waits_its_turn.resize(kInFlight * model.communications.size());
     rank.up = network_.AddResource(model.classes[i].up, burst);
     rank.down = network_.AddResource(model.classes[i].down, burst);
     for (uint32_t s = 0; s < model.program->streams.size(); ++s) {

@@ -31,8 +31,14 @@ namespace commsched::runtime::simulator {
 
 class Simulation final : private Network::Host {
  public:
-  Simulation(const Model &model, const SimulationOptions &options);
+  // `order` has every communication of a step once: they go in this order, one at a time. Null:
+  // each goes when it can. What is passed outlives it.
+  Simulation(const Model &model, const SimulationOptions &options,
+             const std::vector<uint32_t> *order = nullptr);
   absl::StatusOr<SimulationResult> Run();
+  // After a run: the orders in which the communications of rank 0's last step began and ended.
+  const std::vector<uint32_t> &began() const { return began_; }
+  const std::vector<uint32_t> &ended() const { return ended_; }
 
  private:
   static constexpr uint64_t kInFlight = core::Calls::kMost;  // calls of a rank
@@ -60,6 +66,13 @@ class Simulation final : private Network::Host {
     uint32_t up = 0, down = 0;                    // resources
     absl::flat_hash_map<int, uint32_t> channels;  // by peer
     uint64_t next_sequence = 0;
+    // Of communications in one order: those that may begin, by call and communication; how many
+    // have begun; whether one is under way.
+    std::vector<bool> waits_its_turn;
+    uint64_t turns = 0;
+    bool in_turn = false;
+    // In which those of each call began and ended.
+    std::array<std::vector<uint32_t>, kInFlight> began, ended;
     Time engine_free = 0;
     // Of all its connections: a tag is that of one message to it and one of it.
     core::Matcher<uint32_t, uint32_t, std::monostate> matcher;
@@ -161,7 +174,11 @@ class Simulation final : private Network::Host {
   uint32_t TagOf(size_t slot, const core::Place &at) const {
     return at.index * model_.communications[CommunicationOf(slot)].slices + SliceOf(slot);
   }
+  // Its dependences are met.
+  void Ready(Rank *rank, uint64_t call, uint32_t communication);
+  void TakeTurn(Rank *rank);
   void BeginCommunication(Rank *rank, uint64_t call, uint32_t communication);
+  void EndCommunication(Rank *rank, uint64_t call, uint32_t communication);
   // By the engine, which may take its time: begins the slice or ends its receive.
   void LetEngine(Rank *rank, size_t slot, bool begins);
   void Move(size_t slot, bool begins);
@@ -213,6 +230,8 @@ class Simulation final : private Network::Host {
 
   const Model &model_;
   const SimulationOptions &options_;
+  const std::vector<uint32_t> *const order_;
+  std::vector<uint32_t> began_, ended_;
   EventQueue events_;
   Network network_;
   Time now_ = 0;

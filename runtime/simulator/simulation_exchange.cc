@@ -93,10 +93,41 @@ void Simulation::Slice::Done() {
   communication->active = false;
   const size_t first = slot - simulation->SliceOf(slot);
   if (--simulation->communications_[first].unfinished == 0)
-    simulation->Complete(simulation->RankOf(slot), communication->call, model->instruction);
+    simulation->EndCommunication(simulation->RankOf(slot), communication->call,
+                                 simulation->CommunicationOf(slot));
+}
+
+void Simulation::Ready(Rank *rank, uint64_t call, uint32_t communication) {
+  if (order_ == nullptr) return BeginCommunication(rank, call, communication);
+  rank->waits_its_turn[size_t(call % kInFlight) * model_.communications.size() + communication] =
+      true;
+  TakeTurn(rank);
+}
+
+void Simulation::TakeTurn(Rank *rank) {
+  if (rank->in_turn) return;
+  const uint64_t call = rank->turns / order_->size();
+  const uint32_t communication = (*order_)[rank->turns % order_->size()];
+  std::vector<bool>::reference waits =
+      rank->waits_its_turn[size_t(call % kInFlight) * order_->size() + communication];
+  if (!waits) return;
+  waits = false;
+  rank->in_turn = true;
+  ++rank->turns;
+  BeginCommunication(rank, call, communication);
+}
+
+void Simulation::EndCommunication(Rank *rank, uint64_t call, uint32_t communication) {
+  rank->ended[call % kInFlight].push_back(communication);
+  if (order_ != nullptr) {
+    rank->in_turn = false;
+    TakeTurn(rank);
+  }
+  Complete(rank, call, model_.communications[communication].instruction);
 }
 
 void Simulation::BeginCommunication(Rank *rank, uint64_t call, uint32_t communication) {
+  rank->began[call % kInFlight].push_back(communication);
   const size_t first = SlotOf(*rank, call, communication);
   const uint32_t slices = model_.communications[communication].slices;
   const uint64_t sequence = rank->next_sequence++;

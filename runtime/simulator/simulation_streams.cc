@@ -7,6 +7,23 @@
 #include "runtime/simulator/simulation.h"
 
 namespace commsched::runtime::simulator {
+namespace {
+
+// Between 1 - jitter and 1 + jitter: the same for the same rank, call and instruction, whatever
+// else there is. Mixes by the finalizer of SplitMix64.
+double Jitter(const SimulationOptions &options, int rank, uint64_t call, uint32_t instruction) {
+  if (options.jitter == 0) return 1;
+  uint64_t mixed = 0;
+  for (uint64_t word : {options.jitter_seed, uint64_t(rank), call, uint64_t(instruction)}) {
+    mixed = (mixed ^ word) + 0x9e3779b97f4a7c15;
+    mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9;
+    mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111eb;
+    mixed ^= mixed >> 31;
+  }
+  return 1 + options.jitter * (double(mixed >> 11) * 0x1p-52 - 1);
+}
+
+}  // namespace
 
 void Simulation::MarkDirty(Rank *rank) {
   if (rank->dirty) return;
@@ -29,7 +46,7 @@ void Simulation::Act(Rank *rank) {
   // Nothing that begins here completes before the next event.
   for (auto [call, index] : actions_.begin)
     if (InstructionOf(index).kind == InstructionProgram::kCommunicate)
-      BeginCommunication(rank, call->number, uint32_t(model_.communication[index]));
+      Ready(rank, call->number, uint32_t(model_.communication[index]));
     else
       BeginServerMessage(rank, call->number, index);
   actions_.clear();
@@ -48,6 +65,12 @@ void Simulation::Retire(Rank *rank) {
   while (rank->calls.Retire() != nullptr) {
     any = true;
     const size_t step = size_t(rank->retired++);
+    for (auto &[of_calls, last] :
+         {std::pair(&rank->began, &began_), std::pair(&rank->ended, &ended_)}) {
+      std::vector<uint32_t> &of_call = (*of_calls)[step % kInFlight];
+      if (rank->index == 0) *last = of_call;
+      of_call.clear();
+    }
     rank->retired_at.push_back(now_);
     // Of the stream that computes longest.
     double busy = 0, exposed = 0;
@@ -105,7 +128,8 @@ void Simulation::StartStreams(Rank *rank) {
     stream->instruction = index;
     stream->begin = now_;
     double duration = double(model_.duration[index]);
-    if (info.kind == StreamInfo::kCompute) duration *= of.compute;
+    if (info.kind == StreamInfo::kCompute)
+      duration *= of.compute * Jitter(options_, rank->rank, call->number, index);
     events_.Add(now_ + Time(duration + 0.5), Event::kInstruction, s);
   }
 }

@@ -34,6 +34,32 @@ absl::StatusOr<int> RankNumber(absl::string_view text) {
   return rank;
 }
 
+// In which the collectives of each step go, one at a time.
+absl::StatusOr<std::vector<uint32_t>> OrderOf(const simulator::Model &model,
+                                              const SimulationOptions &options) {
+  if (!model.server.empty())
+    return absl::UnimplementedError(
+        "communication in one order is simulated for collectives only: the plan has parameter "
+        "servers");
+  SimulationOptions exact = options;
+  exact.jitter = 0;
+  exact.steps = 0;
+  exact.trace = nullptr;
+  simulator::Simulation overtaking(model, exact);
+  absl::StatusOr<SimulationResult> result = overtaking.Run();
+  if (!result.ok()) return result.status();
+  std::vector<uint32_t> best;
+  double best_ns = 0;
+  for (const std::vector<uint32_t> *order : {&overtaking.began(), &overtaking.ended()}) {
+    result = simulator::Simulation(model, exact, order).Run();
+    if (!result.ok()) return result.status();
+    if (!best.empty() && result->step_ns >= best_ns) continue;
+    best = *order;
+    best_ns = result->step_ns;
+  }
+  return best;
+}
+
 }  // namespace
 
 absl::StatusOr<SimulationResult> Simulate(const PlanImage &image,
@@ -44,11 +70,34 @@ absl::StatusOr<SimulationResult> Simulate(const PlanImage &image,
     if (!std::isfinite(value) || value < 0 || (value == 0 && name[0] != 'l'))
       return absl::InvalidArgumentError(
           absl::StrCat(name, " must be above 0, got: ", value));
-  absl::StatusOr<simulator::Model> model = simulator::MakeModel(image, options);
+  if (!(options.jitter >= 0 && options.jitter < 1))
+    return absl::InvalidArgumentError(
+        absl::StrCat("jitter must be at least 0 and below 1, got: ", options.jitter));
+  SimulationOptions of = options;
+  of.every_rank |= of.jitter > 0;
+  absl::StatusOr<simulator::Model> model = simulator::MakeModel(image, of);
   if (!model.ok()) return model.status();
   if (model->step->instructions.empty())
     return absl::InvalidArgumentError("the step of the plan has no instruction");
-  return simulator::Simulation(*model, options).Run();
+  if (!of.in_order) return simulator::Simulation(*model, of).Run();
+  absl::StatusOr<std::vector<uint32_t>> order = OrderOf(*model, of);
+  if (!order.ok()) return order.status();
+  return simulator::Simulation(*model, of, &*order).Run();
+}
+
+absl::Status ParseJitter(absl::string_view text, SimulationOptions *options) {
+  std::pair<absl::string_view, absl::string_view> parts =
+      absl::StrSplit(text, absl::MaxSplits('/', 1));
+  double jitter;
+  if (!absl::SimpleAtod(parts.first, &jitter) || !(jitter >= 0 && jitter < 1))
+    return absl::InvalidArgumentError(
+        absl::StrCat("jitter must be at least 0 and below 1, got: ", parts.first));
+  if (parts.first.size() < text.size() &&
+      !absl::SimpleAtoi(parts.second, &options->jitter_seed))
+    return absl::InvalidArgumentError(
+        absl::StrCat("the seed of jitter must be a number of at least 0, got: ", parts.second));
+  options->jitter = jitter;
+  return absl::OkStatus();
 }
 
 absl::Status ParseWhatIf(absl::string_view text, SimulationOptions *options) {

@@ -67,6 +67,16 @@ struct SimulationOptions {
   // what is in them cannot be overtaken any more either.
   int64_t queue_ns = 0;
 
+  // What is on a compute stream takes between 1 - jitter and 1 + jitter times as long, drawn for
+  // each rank, call and instruction; below 1. Above 0, every rank is simulated for itself.
+  double jitter = 0;
+  uint64_t jitter_seed = 0;
+  // A rank's collectives go one at a time, in one order that is fixed before the run and is the
+  // same on all ranks, as NCCL's on a stream: the order in which they begin without jitter where
+  // they overtake each other, or that in which they end, whichever gives the shorter step. Plans
+  // with parameter servers are refused.
+  bool in_order = false;
+
   // Every rank for itself, if alike or not. Without: where that is not exact,
   // parts of tensors in a class have their mean size.
   bool every_rank = false;
@@ -117,6 +127,8 @@ absl::StatusOr<SimulationResult> Simulate(const PlanImage &image,
 absl::Status ParseWhatIf(absl::string_view text, SimulationOptions *options);
 // "3=1.5": the compute of rank 3 takes 1.5 times as long.
 absl::Status ParseStraggler(absl::string_view text, SimulationOptions *options);
+// "0.1" or "0.1/7": jitter, and a seed for it.
+absl::Status ParseJitter(absl::string_view text, SimulationOptions *options);
 // "3=500" or "3=500/250": Mbit/s that rank 3 sends and receives at most.
 absl::Status ParseLink(absl::string_view text, SimulationOptions *options);
 

@@ -86,12 +86,27 @@ def test_the_tool_says_the_same(resnet, tmp_path):
         assert compute * 1e3 == pytest.approx(rank.compute_ns, rel=1e-3)
 
 
+def test_jitter_and_one_order(resnet, tmp_path):
+    plan, _ = resnet
+    base = commsched.simulate(plan, steps=10)
+    drawn = commsched.simulate(plan, steps=10, jitter=0.1, jitter_seed=3)
+    assert drawn.step_ns != base.step_ns
+    assert drawn.step_ns == pytest.approx(base.step_ns, rel=0.1)
+    assert len(drawn.ranks) == 4
+    assert commsched.simulate(plan, steps=10, jitter=0.1, jitter_seed=4).step_ns != drawn.step_ns
+    ordered = commsched.simulate(plan, steps=10, jitter=0.1, jitter_seed=3, in_order=True)
+    assert ordered.step_ns != drawn.step_ns
+    call(tool("cs-run"), plan, "--simulate", "--steps", 10, "--jitter", "0.1/3", "--in-order", "--metrics-json", tmp_path / "out.json")
+    assert json.loads((tmp_path / "out.json").read_text())["step_ns"] == ordered.step_ns
+
+
 @pytest.mark.parametrize("options, message", [
     ({"bandwidth": -1}, "bandwidth must be a number above 0 and at most 1e+09, got: -1"),
     ({"workers": 0}, "workers must be a number of at least 1, got: 0"),
     ({"algorithm": "tree"}, "algorithm must be ring, halving-doubling, recursive-doubling or auto, got: tree"),
     ({"stragglers": {9: 2}}, "straggler must be a rank below 4, got: 9"),
     ({"links": {9: 100}}, "link must be of a rank below 4, got: 9"),
+    ({"jitter": 1.5}, "jitter must be at least 0 and below 1, got: 1.5"),
     ({"steps": -3}, "steps must be a number of at least 0, got: -3"),
 ])
 def test_bad_options_are_one_error(resnet, options, message):

@@ -306,6 +306,10 @@ TEST(Simulator, ParameterServersUpdateWhenAllHavePushed) {
   ASSERT_TRUE(full.ok()) << full.status();
   EXPECT_EQ(full->ranks.size(), 5u);
   EXPECT_NEAR(full->step_ns, result->step_ns, 2);
+  every.in_order = true;
+  EXPECT_EQ(runtime::Simulate(**image, every).status().message(),
+            "communication in one order is simulated for collectives only: the plan has parameter "
+            "servers");
 }
 
 TEST(Simulator, HalfAsynchronousTrainersSendOnceForSeveralSteps) {

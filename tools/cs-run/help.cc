@@ -87,6 +87,10 @@ simulation: docs/simulator.md
                           workers=N, with algorithm=ring, halving-doubling,
                           recursive-doubling or auto (default: as the plan says)
   --straggler R=X         the compute of rank R takes X times as long
+  --jitter X[/SEED]       compute takes between 1 - X and 1 + X times as long, drawn for
+                          each rank and step
+  --in-order              collectives go one at a time, in one order on all ranks,
+                          as NCCL's on a stream do
   --link R=UP[/DOWN]      Mbit/s that rank R sends and receives; servers come
                           behind the trainers
   --link-latency-ns N, --link-overhead-ns N, --link-burst BYTES, --link-queue-ns N

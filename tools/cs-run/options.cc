@@ -279,6 +279,7 @@ absl::StatusOr<Options> ParseOptions(
   std::map<std::string, bool *> switches = {{"--shuffle", &o.shuffle},
                                             {"--simulate", &o.simulate},
                                             {"--every-rank", &o.simulation.every_rank},
+                                            {"--in-order", &o.simulation.in_order},
                                             {"--arena-info", &o.arena_info},
                                             {"--emulate", &o.emulate},
                                             {"--insecure", &o.insecure},

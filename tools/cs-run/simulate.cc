@@ -63,6 +63,7 @@ std::map<std::string, Setter> SimulationSetters(Options *o) {
   };
   return {{"--what-if", parsed(runtime::ParseWhatIf)},
           {"--straggler", parsed(runtime::ParseStraggler)},
+          {"--jitter", parsed(runtime::ParseJitter)},
           {"--link", parsed(runtime::ParseLink)},
           {"--link-latency-ns", number(&s->latency_ns)},
           {"--link-overhead-ns", number(&s->overhead_ns)},
@@ -74,10 +75,11 @@ std::map<std::string, Setter> SimulationSetters(Options *o) {
 }
 
 absl::Status CheckSimulate(const Options &o) {
-  if (!o.simulate && (o.simulation_option || o.simulation.every_rank))
+  if (!o.simulate && (o.simulation_option || o.simulation.every_rank ||
+                      o.simulation.in_order))
     return absl::InvalidArgumentError(
-        "--what-if, --straggler, --link..., --engine-ns, --read-profile, "
-        "--read-calibration and --every-rank need --simulate");
+        "--what-if, --straggler, --jitter, --link..., --engine-ns, --read-profile, "
+        "--read-calibration, --in-order and --every-rank need --simulate");
   if (!o.simulate) return absl::OkStatus();
   if (!o.batch.empty() || !o.init.empty() || !o.resume.empty() || o.epochs ||
       !o.calls.empty() || !o.eval.empty() || !o.save_params.empty() ||

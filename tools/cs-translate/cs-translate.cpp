@@ -5,6 +5,7 @@
 // traces out and in.
 
 #include "passes/chakra/Chakra.h"
+#include "passes/cuda/ExportCuda.h"
 #include "passes/plan/ExportPlan.h"
 #include "passes/profile/ImportProfile.h"
 #include "tools/cs-translate/Translate.h"
@@ -18,6 +19,7 @@ extern "C" int commsched_cs_translate(int argc, char **argv) {
   commsched::leaveOpsOutOfDiagnostics();
   commsched::printOwnVersion("cs-translate");
   commsched::registerPlanTranslations();
+  commsched::registerCudaTranslations();
   commsched::registerProfileTranslations();
   commsched::registerChakraTranslations();
   return commsched::translate(argc, argv);

@@ -15,7 +15,6 @@ namespace commsched {
 namespace {
 
 using runtime::core::PacketQueue;
-using runtime::core::PacketSize;
 
 // Every byte of every message once and in order, and at any time of the most urgent
 // one that is there.
@@ -135,42 +134,6 @@ TEST(PacketQueueTest, GivesBackWhatIsLeft) {
   // The second packet piece was all of message 2.
   EXPECT_EQ(left, (std::vector<int>{3}));
   EXPECT_TRUE(queue.empty());
-}
-
-TEST(PacketSizeTest, FollowsHowLongFullPacketsTake) {
-  constexpr size_t kMost = runtime::core::kLargePacket;
-  PacketSize size(kMost);
-  const auto write = [&](double mbit_per_s, size_t packets) {
-    for (size_t p = 0; p < packets; ++p)
-      size.Written(size.bytes(), runtime::Time(double(size.bytes()) * 8e3 / mbit_per_s));
-  };
-  write(10'000, 100);
-  EXPECT_EQ(size.bytes(), kMost);
-  write(1'000, 3);  // less than 4 MiB do not count
-  EXPECT_EQ(size.bytes(), kMost);
-  write(1'000, 10);
-  EXPECT_EQ(size.bytes(), size_t{64} << 10);
-  write(2'000, 100);
-  EXPECT_EQ(size.bytes(), size_t{128} << 10);
-  write(5'000, 100);  // neither slow nor fast
-  EXPECT_EQ(size.bytes(), size_t{128} << 10);
-  write(40'000, 100);
-  EXPECT_EQ(size.bytes(), kMost);
-}
-
-TEST(PacketSizeTest, APacketThatIsNotFullEndsARun) {
-  PacketSize size(runtime::core::kLargePacket);
-  for (int i = 0; i < 100; ++i) {
-    size.Written(size.bytes(), i % 3 == 0 ? 10'000'000 : 100'000);
-    if (i % 3 == 2) size.Written(100, 100);
-  }
-  EXPECT_EQ(size.bytes(), runtime::core::kLargePacket);
-}
-
-TEST(PacketSizeTest, NeverExceedsWhatWasAskedFor) {
-  PacketSize size(size_t{32} << 10);
-  for (int i = 0; i < 1000; ++i) size.Written(size.bytes(), 10'000'000);
-  EXPECT_EQ(size.bytes(), size_t{32} << 10);
 }
 
 }  // namespace

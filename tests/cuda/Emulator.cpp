@@ -1,0 +1,254 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "tests/cuda/Emulator.h"
+
+#include <algorithm>
+#include <deque>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <ucontext.h>
+#include <vector>
+
+namespace commsched::cudatest {
+namespace {
+
+constexpr size_t kStackBytes = 64 << 10;
+constexpr unsigned kWarp = 32, kResident = 3; // blocks that run at a time
+
+struct Fiber {
+  enum State {
+    Ready,
+    AtBarrier,
+    AtShuffle,
+    Done
+  };
+  ucontext_t context;
+  std::unique_ptr<char[]> stack{new char[kStackBytes]};
+  State state = Ready;
+  uint64_t given = 0, distance = 0, received = 0;
+};
+
+// A word of shared memory, and who used it since the last barrier.
+struct Word {
+  uint64_t value = 0;
+  bool written = false;
+  unsigned writer = 0, reader = 0;
+  uint64_t writeEpoch = 0, readEpoch = 0; // 0: never
+  bool severalReaders = false;
+};
+
+struct ThreadBlock {
+  unsigned number = 0;
+  std::vector<std::unique_ptr<Fiber>> fibers;
+  std::vector<Word> shared;
+  uint64_t epoch = 1;
+};
+
+struct Machine {
+  ucontext_t scheduler;
+  std::vector<ThreadBlock> blocks;
+  const std::function<void()> *kernel = nullptr;
+  ThreadBlock *block = nullptr;
+  unsigned thread = 0;
+  std::string fault;
+};
+Machine *machine = nullptr;
+
+std::vector<std::unique_ptr<Fiber>> &idleFibers() {
+  static std::vector<std::unique_ptr<Fiber>> fibers;
+  return fibers;
+}
+
+void fail(const std::string &what) {
+  if (machine->fault.empty())
+    machine->fault = "block " + std::to_string(machine->block->number) + ", thread " +
+                     std::to_string(machine->thread) + ": " + what;
+}
+
+void leave(Fiber::State state) {
+  Fiber &fiber = *machine->block->fibers[machine->thread];
+  fiber.state = state;
+  swapcontext(&fiber.context, &machine->scheduler);
+}
+
+void enter() {
+  (*machine->kernel)();
+  leave(Fiber::Done);
+}
+
+uint64_t shuffleDown(uint64_t value, uint32_t distance) {
+  Fiber &fiber = *machine->block->fibers[machine->thread];
+  fiber.given = value;
+  fiber.distance = distance;
+  leave(Fiber::AtShuffle);
+  return fiber.received;
+}
+
+Word *wordAt(int32_t index) {
+  auto &words = machine->block->shared;
+  if (index >= 0 && size_t(index) < words.size())
+    return &words[index];
+  fail("shared memory has no word " + std::to_string(index));
+  static Word nowhere;
+  return &nowhere;
+}
+
+void storeShared(int32_t index, uint64_t value) {
+  Word &word = *wordAt(index);
+  uint64_t now = machine->block->epoch;
+  if (word.writeEpoch == now && word.writer != machine->thread)
+    fail("writes a word that another thread wrote before the same barrier");
+  if (word.readEpoch == now && (word.severalReaders || word.reader != machine->thread))
+    fail("writes a word that another thread read before the same barrier");
+  word.value = value;
+  word.written = true;
+  word.writer = machine->thread;
+  word.writeEpoch = now;
+}
+
+uint64_t loadShared(int32_t index) {
+  Word &word = *wordAt(index);
+  uint64_t now = machine->block->epoch;
+  if (!word.written)
+    fail("reads a word that nobody wrote");
+  if (word.writeEpoch == now && word.writer != machine->thread)
+    fail("reads a word that another thread wrote before the same barrier");
+  word.severalReaders = word.readEpoch == now && (word.severalReaders || word.reader != machine->thread);
+  word.reader = machine->thread;
+  word.readEpoch = now;
+  return word.value;
+}
+
+ThreadBlock makeBlock(unsigned number, const Launch &launch) {
+  ThreadBlock block;
+  block.number = number;
+  // The number of words of either width: the kernel uses one.
+  block.shared.resize(launch.sharedBytes / 4);
+  for (unsigned thread = 0; thread < launch.block; ++thread) {
+    auto &idle = idleFibers();
+    std::unique_ptr<Fiber> fiber;
+    if (idle.empty()) {
+      fiber = std::make_unique<Fiber>();
+    } else {
+      fiber = std::move(idle.back());
+      idle.pop_back();
+    }
+    fiber->state = Fiber::Ready;
+    getcontext(&fiber->context);
+    fiber->context.uc_stack.ss_sp = fiber->stack.get();
+    fiber->context.uc_stack.ss_size = kStackBytes;
+    fiber->context.uc_link = nullptr;
+    makecontext(&fiber->context, enter, 0);
+    block.fibers.push_back(std::move(fiber));
+  }
+  return block;
+}
+
+// Lets threads go on that wait for what has come; whether there were any.
+bool release(ThreadBlock &block) {
+  auto all = [](auto begin, auto end, Fiber::State state) {
+    return std::all_of(begin, end, [=](auto &fiber) { return fiber->state == state; });
+  };
+  auto &fibers = block.fibers;
+  if (all(fibers.begin(), fibers.end(), Fiber::AtBarrier)) {
+    ++block.epoch;
+    for (auto &fiber : fibers)
+      fiber->state = Fiber::Ready;
+    return true;
+  }
+  bool any = false;
+  for (size_t warp = 0; warp + kWarp <= fibers.size(); warp += kWarp) {
+    auto begin = fibers.begin() + warp;
+    if (!all(begin, begin + kWarp, Fiber::AtShuffle))
+      continue;
+    any = true;
+    for (size_t lane = 0; lane < kWarp; ++lane) {
+      size_t other = lane + begin[lane]->distance;
+      begin[lane]->received = begin[other < kWarp ? other : lane]->given;
+    }
+    for (size_t lane = 0; lane < kWarp; ++lane)
+      begin[lane]->state = Fiber::Ready;
+  }
+  return any;
+}
+
+} // namespace
+
+std::string emulate(const Launch &launch, const std::function<void()> &kernel, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  Machine own;
+  machine = &own;
+  own.kernel = &kernel;
+  std::vector<unsigned> order(launch.grid);
+  std::iota(order.begin(), order.end(), 0);
+  std::shuffle(order.begin(), order.end(), random);
+  size_t next = 0;
+  std::vector<unsigned> threads(launch.block);
+  std::iota(threads.begin(), threads.end(), 0);
+  while (own.fault.empty()) {
+    while (own.blocks.size() < kResident && next < order.size())
+      own.blocks.push_back(makeBlock(order[next++], launch));
+    if (own.blocks.empty())
+      break;
+    size_t at = random() % own.blocks.size();
+    ThreadBlock &block = own.blocks[at];
+    own.block = &block;
+    std::shuffle(threads.begin(), threads.end(), random);
+    bool ran = false;
+    // Not all that can run: others of the same warp come much later.
+    for (unsigned thread : threads) {
+      Fiber &fiber = *block.fibers[thread];
+      if (fiber.state != Fiber::Ready || (launch.sharedBytes != 0 && random() % 4 == 0 && ran))
+        continue;
+      ran = true;
+      own.thread = thread;
+      swapcontext(&own.scheduler, &fiber.context);
+    }
+    bool done = std::all_of(block.fibers.begin(), block.fibers.end(),
+                            [](auto &fiber) { return fiber->state == Fiber::Done; });
+    if (done) {
+      for (auto &fiber : block.fibers)
+        idleFibers().push_back(std::move(fiber));
+      own.blocks.erase(own.blocks.begin() + at);
+    } else if (!release(block) && !ran) {
+      own.fault = "block " + std::to_string(block.number) +
+                  ": threads wait at a barrier or shuffle that others do not come to";
+    }
+  }
+  machine = nullptr;
+  return own.fault;
+}
+
+extern "C" {
+static int32_t csThread() { return int32_t(machine->thread); }
+static int32_t csBlock() { return int32_t(machine->block->number); }
+static void csBarrier() { leave(Fiber::AtBarrier); }
+static int32_t csShuffle32(int32_t value, int32_t distance) {
+  return int32_t(shuffleDown(uint32_t(value), uint32_t(distance)));
+}
+static int64_t csShuffle64(int64_t value, int32_t distance) {
+  return int64_t(shuffleDown(uint64_t(value), uint32_t(distance)));
+}
+static void csStore32(int32_t index, int32_t value) { storeShared(index, uint32_t(value)); }
+static void csStore64(int32_t index, int64_t value) { storeShared(index, uint64_t(value)); }
+static int32_t csLoad32(int32_t index) { return int32_t(loadShared(index)); }
+static int64_t csLoad64(int32_t index) { return int64_t(loadShared(index)); }
+}
+
+const std::map<std::string, void *> &deviceFunctions() {
+  static const std::map<std::string, void *> functions = {
+      {"cs_thread", reinterpret_cast<void *>(csThread)},
+      {"cs_block", reinterpret_cast<void *>(csBlock)},
+      {"cs_barrier", reinterpret_cast<void *>(csBarrier)},
+      {"cs_shuffle_down_32", reinterpret_cast<void *>(csShuffle32)},
+      {"cs_shuffle_down_64", reinterpret_cast<void *>(csShuffle64)},
+      {"cs_shared_store_32", reinterpret_cast<void *>(csStore32)},
+      {"cs_shared_store_64", reinterpret_cast<void *>(csStore64)},
+      {"cs_shared_load_32", reinterpret_cast<void *>(csLoad32)},
+      {"cs_shared_load_64", reinterpret_cast<void *>(csLoad64)}};
+  return functions;
+}
+
+} // namespace commsched::cudatest

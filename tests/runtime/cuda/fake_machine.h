@@ -1,0 +1,94 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A machine with devices behind the function tables of the driver and of NCCL, on the memory and
+// the processor of the host. Streams are queues. What is at the head of one runs when another
+// call looks for progress, in an order that the seed chooses and that is as bad as the waits allow:
+// some streams run far ahead, others stand still as long as anything else can run. Every op says
+// what it reads and writes; accesses that nothing orders are found (fake_accesses.h), in whatever
+// order they ran.
+//
+// NCCL has its ranks here as well. Kernels of collectives stay on their device, one at a time,
+// until all ranks have the same call: calls that differ in kind, count, type, reduction, or in
+// their offset in registered windows are found, and so are orders in which ranks wait for each
+// other. Calls of a communicator that does not block are taken a while later, as it may be.
+//
+// One machine at a time. All functions may be called from any thread.
+#ifndef COMMSCHED_TESTS_RUNTIME_CUDA_FAKE_MACHINE_H
+#define COMMSCHED_TESTS_RUNTIME_CUDA_FAKE_MACHINE_H
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/cuda/driver_api.h"
+#include "runtime/cuda/nccl_api.h"
+#include "tests/runtime/cuda/fake_accesses.h"
+
+namespace commsched::runtime::cuda {
+
+// What a kernel does. A launch of FakeMachine::kernel() has one parameter, a FakeWork *, which is
+// copied.
+struct FakeWork {
+  std::string name;
+  std::vector<Bytes> reads, writes;
+  std::function<void()> body;
+};
+
+class FakeMachine {
+ public:
+  explicit FakeMachine(uint64_t seed, int devices = 1);
+  ~FakeMachine();
+  FakeMachine(const FakeMachine &) = delete;
+
+  static const DriverApi &driver();
+  static const NcclApi &nccl();
+  Function kernel() const;
+  // The name of what this thread enqueues next, if it is no kernel.
+  static void NameNext(std::string name);
+
+  // Lanes of the host, whose ops are declared, too. While a thread acts as one (-1: as none), an
+  // event that it finds to have ended orders what the lane does after.
+  uint32_t AddHostLane();
+  static void ActAs(int64_t lane);
+  void HostOp(uint32_t lane, const FakeWork &work);
+  VectorClock HostClock(uint32_t lane);
+  void HostFollows(uint32_t lane, const VectorClock &clock);
+  // What the lane has done comes before what waits for this value.
+  void HostSets(uint32_t lane, const uint32_t *flag, uint32_t value);
+
+  // Runs at most so many heads of streams; returns how many there were.
+  size_t RunSome(size_t most);
+  // Whether all streams are empty.
+  bool Idle();
+  // Nothing moves any more: a line for each stream that is not empty.
+  void ReportHang();
+  std::vector<std::string> TakeFindings();
+  // Streams, events, modules, communicators, windows and blocks of memory that are still there.
+  size_t live();
+
+  // Faults. Calls of collectives are counted for each communicator from 0 on.
+  // The call with this number never ends.
+  void HangAt(uint64_t call);
+  // The rank's communicator reports an error at this call, which does not end.
+  void FailAt(int rank, uint64_t call, NcclResult error);
+  // The process of the rank is gone when it comes to this call; the others get a remote error, or
+  // hear nothing.
+  void LoseAt(int rank, uint64_t call, bool told);
+
+  struct Impl;
+  Impl &impl() { return *impl_; }
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+inline const DriverApi &kFakeDriver = FakeMachine::driver();
+inline const NcclApi &kFakeNccl = FakeMachine::nccl();
+
+}  // namespace commsched::runtime::cuda
+
+#endif  // COMMSCHED_TESTS_RUNTIME_CUDA_FAKE_MACHINE_H
