@@ -4,10 +4,6 @@
 #include "passes/cuda/ExportCuda.h"
 
 #include "ir/Cs.h"
-#include "ir/ReadText.h"
-#include "ir/Register.h"
-#include "mlir/InitAllDialects.h"
-#include "mlir/InitAllExtensions.h"
 #include "mlir/Tools/mlir-translate/Translation.h"
 #include "passes/plan/ExportPlan.h"
 
@@ -116,12 +112,7 @@ void commsched::registerCudaTranslations() {
       "mlir-to-cuda", "print the fragments of a level-2 module as launches on a CUDA device, and their PTX",
       [](const std::shared_ptr<llvm::SourceMgr> &sources, raw_ostream &os,
          MLIRContext *context) -> LogicalResult {
-        DialectRegistry registry;
-        registerAllDialects(registry);
-        registerAllExtensions(registry);
-        registerDialects(registry);
-        context->appendDialectRegistry(registry);
-        OwningOpRef<ModuleOp> module = readModule(sources, context);
+        OwningOpRef<ModuleOp> module = planexport::readToLower(sources, context);
         if (!module)
           return failure();
         CudaOptions options;

@@ -77,6 +77,16 @@ static LogicalResult writePlan(ModuleOp module, raw_ostream &os) {
   return success();
 }
 
+OwningOpRef<ModuleOp> planexport::readToLower(const std::shared_ptr<llvm::SourceMgr> &sources,
+                                              MLIRContext *context) {
+  DialectRegistry registry;
+  registerAllDialects(registry);
+  registerAllExtensions(registry);
+  registerDialects(registry);
+  context->appendDialectRegistry(registry);
+  return readModule(sources, context);
+}
+
 static LogicalResult readPlan(llvm::SourceMgr &sources, MLIRContext *context,
                               plan::Plan &plan) {
   const llvm::MemoryBuffer *buffer = sources.getMemoryBuffer(sources.getMainFileID());
@@ -94,13 +104,7 @@ void commsched::registerPlanTranslations() {
       "mlir-to-plan", "translate a level-2 module to a plan",
       [](const std::shared_ptr<llvm::SourceMgr> &sources, raw_ostream &os,
          MLIRContext *context) -> LogicalResult {
-        // Everything that lowering a fragment goes through.
-        DialectRegistry registry;
-        registerAllDialects(registry);
-        registerAllExtensions(registry);
-        registerDialects(registry);
-        context->appendDialectRegistry(registry);
-        OwningOpRef<ModuleOp> module = readModule(sources, context);
+        OwningOpRef<ModuleOp> module = readToLower(sources, context);
         return module ? writePlan(*module, os) : failure();
       });
   static TranslateRegistration toText(

@@ -8,6 +8,10 @@
 
 #include "passes/plan/FragmentCompiler.h"
 
+#include "llvm/Support/SourceMgr.h"
+
+#include <memory>
+
 namespace commsched {
 
 namespace planexport {
@@ -35,6 +39,11 @@ std::string printPlan(plan::Plan plan);
 /// What each role of a plan with parameter servers runs and keeps, one fact a
 /// line; nothing for other plans.
 std::string describeRoles(const plan::Plan &plan);
+
+/// A module, in a context that has all that lowering a fragment goes through. Null with a
+/// diagnostic where the text is none.
+mlir::OwningOpRef<mlir::ModuleOp> readToLower(const std::shared_ptr<llvm::SourceMgr> &sources,
+                                              mlir::MLIRContext *context);
 
 /// What --print-stage says, of tools that registerPlanTranslations was called in.
 std::string stageToPrint();
