@@ -178,11 +178,12 @@ MessageSends<O>::TakeGrant(const Control &grant) {
       return absl::InvalidArgumentError("got too many grants for messages that are not sent");
     return std::nullopt;
   }
+  // A receive of another size may grant what went without: that comes first, as it says why.
+  if (outgoing.bytes != grant.bytes)
+    return absl::InvalidArgumentError(WrongSize(grant.tag, grant.bytes, outgoing.bytes));
   if (outgoing.state != Outgoing::kWaits)
     return absl::InvalidArgumentError(
         absl::StrCat("got a second grant for ", Describe(grant.tag)));
-  if (outgoing.bytes != grant.bytes)
-    return absl::InvalidArgumentError(WrongSize(grant.tag, grant.bytes, outgoing.bytes));
   outgoing.state = Outgoing::kGone;
   return Going{grant.tag, *std::move(outgoing.item), true, grant.note};
 }

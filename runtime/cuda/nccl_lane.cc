@@ -15,8 +15,6 @@ namespace {
 // Between two looks at what is under way.
 constexpr absl::Duration kLook = absl::Microseconds(100);
 
-Time Now() { return ToTime(Clock::now()); }
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<NcclLane>> NcclLane::Create(NcclLaneOptions options) {
@@ -67,6 +65,8 @@ absl::Status NcclLane::status() {
   return Unshared(status_);
 }
 
+Time NcclLane::Now() const { return options_.now ? options_.now() : ToTime(Clock::now()); }
+
 bool NcclLane::Stopped() {
   MutexLock lock(&mu_);
   return closing_;
@@ -89,10 +89,10 @@ absl::Status NcclLane::CheckDriver(DriverResult result, const char *what) const 
 }
 
 absl::Status NcclLane::Settle(NcclResult result, const char *what) {
-  const Clock::time_point deadline = After(options_.deadline);
+  const Time deadline = Now() + absl::ToInt64Nanoseconds(options_.deadline);
   for (; result == NcclResult::kInProgress;) {
     if (absl::Status status = Stop(); !status.ok()) return status;
-    if (Clock::now() >= deadline)
+    if (Now() >= deadline)
       return watch_.Error(
           absl::StatusCode::kDeadlineExceeded,
           absl::StrCat(what, " takes longer than ", absl::FormatDuration(options_.deadline)));
@@ -234,10 +234,10 @@ absl::Status NcclLane::Poll() {
 }
 
 absl::Status NcclLane::Finish() {
-  const Clock::time_point deadline = After(options_.deadline);
+  const Time deadline = Now() + absl::ToInt64Nanoseconds(options_.deadline);
   while (!open_.empty()) {
     if (absl::Status status = Poll(); !status.ok()) return status;
-    if (Clock::now() >= deadline)
+    if (Now() >= deadline)
       return watch_.Error(absl::StatusCode::kDeadlineExceeded,
                           "has not ended when the lane was closed");
     if (!open_.empty()) std::this_thread::sleep_for(absl::ToChronoNanoseconds(kLook));

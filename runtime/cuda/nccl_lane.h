@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -27,6 +28,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "runtime/base/sync.h"
+#include "runtime/base/time.h"
 #include "runtime/cuda/driver_api.h"
 #include "runtime/cuda/nccl_api.h"
 #include "runtime/cuda/nccl_watch.h"
@@ -59,6 +61,8 @@ struct NcclLaneOptions {
   NcclUniqueId id = {};  // of rank 0's ncclGetUniqueId
   // For all ranks to meet, and as NcclWatch has it.
   absl::Duration deadline = absl::Seconds(30);
+  // The time by which the deadline counts; without, the steady clock's. Called on the lane's thread.
+  std::function<Time()> now = {};
   // Arenas of ncclMemAlloc, of the same sizes on all ranks, that are registered as symmetric
   // windows, in this order.
   struct Window {
@@ -124,6 +128,7 @@ class NcclLane {
   absl::Status Look(NcclResult *says);
   absl::Status Poll();
   bool Stopped();
+  Time Now() const;
   absl::Status Stop();  // the error of Fail, if there is one
   absl::Status Finish();
   void End(const absl::Status &why);

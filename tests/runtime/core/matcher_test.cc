@@ -11,6 +11,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <random>
 #include <set>
 #include <string>
@@ -38,7 +39,8 @@ struct Part {
 
 class Pair {
  public:
-  Pair(uint64_t seed, uint32_t messages) : random_(seed) {
+  // `wrong`: the receive of one message has another size.
+  Pair(uint64_t seed, uint32_t messages, bool wrong = false) : random_(seed) {
     for (int e : {0, 1}) {
       limits_[e].eager = random_() % 5 == 0 ? 0 : random_() % 2000;
       limits_[e].room = random_() % 3 == 0 ? 0 : random_() % 6000;
@@ -49,6 +51,11 @@ class Pair {
       sizes_.push_back(bytes);
       senders_.push_back(int(random_() % 2));
     }
+    receive_sizes_ = sizes_;
+    if (!wrong) return;
+    wrong_ = uint32_t(random_() % messages);
+    while (receive_sizes_[*wrong_] == sizes_[*wrong_])
+      receive_sizes_[*wrong_] = random_() % 4 == 0 ? 0 : random_() % 3000;
   }
 
   void Run() {
@@ -83,9 +90,10 @@ class Pair {
       } else {
         Open(choice - 6);
       }
-      if (::testing::Test::HasFailure()) return;
+      if (told_ || ::testing::Test::HasFailure()) return;
       CheckRoom();
     }
+    EXPECT_FALSE(wrong_) << "nobody has said that the sizes differ";
     EXPECT_EQ(received_.size(), n) << "something waits for ever";
     for (int e : {0, 1}) EXPECT_TRUE(ends_[e]->idle());
   }
@@ -93,6 +101,17 @@ class Pair {
  private:
   MessageTag Tag(uint32_t m) const { return {m / 4, m % 4, 0, 0}; }
   int Sender(uint32_t m) const { return senders_[m]; }
+  // An error is that of the message with two sizes, and has both.
+  bool Well(const absl::Status &status) {
+    if (status.ok()) return true;
+    if (wrong_)
+      EXPECT_EQ(status.message(), runtime::core::WrongSize(Tag(*wrong_), receive_sizes_[*wrong_],
+                                                           sizes_[*wrong_]));
+    else
+      ADD_FAILURE() << status;
+    told_ = true;
+    return false;
+  }
 
   void Tell(int from, Controls *controls) {
     for (const Control &control : *controls) line_[from].push_back(control);
@@ -115,15 +134,15 @@ class Pair {
   void Send(uint32_t m) {
     Controls controls;
     auto going = ends_[Sender(m)]->Send(Tag(m), sizes_[m], m, &controls);
-    ASSERT_TRUE(going.ok()) << going.status();
+    if (!Well(going.status())) return;
     Tell(Sender(m), &controls);
     if (going->has_value()) Go(Sender(m), **going);
   }
   void Receive(uint32_t m) {
     const int e = 1 - Sender(m);
     Controls controls;
-    auto here = ends_[e]->Receive(Tag(m), sizes_[m], m, &controls);
-    ASSERT_TRUE(here.ok()) << here.status();
+    auto here = ends_[e]->Receive(Tag(m), receive_sizes_[m], m, &controls);
+    if (!Well(here.status())) return;
     Tell(e, &controls);
     posted_.insert(m);
     if (here->kept.has_value()) {
@@ -153,7 +172,7 @@ class Pair {
     Controls controls;
     const uint32_t m = part.message;
     auto receive = ends_[e]->TakeWhole(part.tag, part.total, &controls);
-    ASSERT_TRUE(receive.ok()) << receive.status();
+    if (!Well(receive.status())) return;
     Tell(e, &controls);
     taken_[m] += part.size;
     EXPECT_EQ(receive->has_value(), posted_.contains(m));
@@ -173,7 +192,7 @@ class Pair {
     if (const auto *part = std::get_if<Part>(&item)) {
       if (part->size == part->total && random_() % 2 == 0) return ReadWhole(e, *part);
       auto place = ends_[e]->Take(part->tag, part->total, part->offset, part->size, &controls);
-      ASSERT_TRUE(place.ok()) << place.status();
+      if (!Well(place.status())) return;
       Tell(e, &controls);
       const uint32_t m = part->message;
       taken_[m] += part->size;
@@ -193,7 +212,7 @@ class Pair {
     Control control = std::get<Control>(item);
     switch (control.kind) {
       case Control::kAnnounce:
-        ASSERT_TRUE(ends_[e]->TakeAnnounce(control.tag, control.bytes, &controls).ok());
+        if (!Well(ends_[e]->TakeAnnounce(control.tag, control.bytes, &controls))) return;
         Tell(e, &controls);
         return;
       case Control::kCredit:
@@ -202,7 +221,7 @@ class Pair {
       case Control::kGrant: {
         control.note = 7 * control.bytes;
         auto going = ends_[e]->TakeGrant(control);
-        ASSERT_TRUE(going.ok()) << going.status();
+        if (!Well(going.status())) return;
         if (going->has_value()) Go(e, **going);
       }
     }
@@ -217,7 +236,9 @@ class Pair {
   MessageLimits limits_[2];
   std::unique_ptr<End> ends_[2];
   bool open_[2] = {false, false};
-  std::vector<size_t> sizes_;
+  std::vector<size_t> sizes_, receive_sizes_;
+  std::optional<uint32_t> wrong_;
+  bool told_ = false;
   std::vector<int> senders_;
   std::vector<Part> going_[2];
   std::deque<std::variant<Control, Part>> line_[2];  // by sender
@@ -229,6 +250,14 @@ TEST(MatcherTest, EveryMessageMeetsItsReceiveAndNothingExceedsTheRoom) {
   for (uint64_t seed = 1; seed <= 2000; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     Pair(seed, 1 + uint32_t(seed % 40)).Run();
+    if (HasFailure()) return;
+  }
+}
+
+TEST(MatcherTest, WhoeverSeesThatSizesDifferSaysBoth) {
+  for (uint64_t seed = 1; seed <= 2000; ++seed) {
+    SCOPED_TRACE(::testing::Message() << "seed " << seed);
+    Pair(seed, 1 + uint32_t(seed % 40), true).Run();
     if (HasFailure()) return;
   }
 }

@@ -77,7 +77,7 @@ struct FakeEvent {
 
 // All ranks with one unique id.
 struct FakeGroup {
-  int ranks = 0;
+  int ranks = 0, come = 0;
   std::vector<FakeComm *> members;  // by rank; null: not here yet
   bool wrong = false;               // calls did not fit: nothing ends any more
   // Of each call that has not ended what has arrived, by rank.
@@ -96,6 +96,7 @@ struct FakeComm {
   std::shared_ptr<FakeCall> call;
   FakeStream *stream = nullptr;  // of `call`
   int looks = 0;                 // until it is
+  bool looked = false;           // since the machine's time went on
   struct Window {
     const std::byte *begin = nullptr;
     size_t bytes = 0;
@@ -142,6 +143,7 @@ struct FakeMachine::Impl {
   void Complete(const std::vector<std::shared_ptr<FakeCall>> &calls)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu);
   FakeStream *HeadOf(const FakeCall *call) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu);
+  void Look(FakeComm &comm) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu);
   void Forget(FakeComm *comm) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu);
 
   Mutex mu;
@@ -153,6 +155,7 @@ struct FakeMachine::Impl {
   std::vector<std::shared_ptr<FakeComm>> comms ABSL_GUARDED_BY(mu);
   std::map<uint64_t, std::shared_ptr<FakeGroup>> groups ABSL_GUARDED_BY(mu);  // by unique id
   uint64_t ids ABSL_GUARDED_BY(mu) = 0;
+  int64_t milliseconds ABSL_GUARDED_BY(mu) = 0;
   std::map<void *, std::unique_ptr<std::byte[]>> blocks ABSL_GUARDED_BY(mu);
   size_t modules ABSL_GUARDED_BY(mu) = 0, contexts ABSL_GUARDED_BY(mu) = 0;
   std::map<int, std::shared_ptr<FakeCall>> resident ABSL_GUARDED_BY(mu);  // by device

@@ -83,6 +83,11 @@ size_t FakeMachine::RunSome(size_t most) {
   return impl_->Run(most);
 }
 
+Time FakeMachine::Now() {
+  MutexLock lock(&impl_->mu);
+  return impl_->milliseconds * 1'000'000;
+}
+
 bool FakeMachine::Idle() {
   MutexLock lock(&impl_->mu);
   return std::all_of(impl_->streams.begin(), impl_->streams.end(),

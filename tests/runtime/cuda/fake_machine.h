@@ -24,6 +24,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/time.h"
 #include "runtime/cuda/driver_api.h"
 #include "runtime/cuda/nccl_api.h"
 #include "tests/runtime/cuda/fake_accesses.h"
@@ -69,6 +70,10 @@ class FakeMachine {
   std::vector<std::string> TakeFindings();
   // Streams, events, modules, communicators, windows and blocks of memory that are still there.
   size_t live();
+
+  // A clock that goes on by a millisecond when all ranks have come, and each that is still there has
+  // looked at its communicator: a rank's thread that does not get a processor is not late.
+  Time Now();
 
   // Faults. Calls of collectives are counted for each communicator from 0 on.
   // The call with this number never ends.

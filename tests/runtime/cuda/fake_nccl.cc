@@ -21,6 +21,14 @@ std::shared_ptr<FakeComm> FakeMachine::Impl::Of(NcclComm comm) {
   return nullptr;
 }
 
+void FakeMachine::Impl::Look(FakeComm &comm) {
+  comm.looked = true;
+  for (const std::shared_ptr<FakeComm> &each : comms)
+    if (!each->looked || each->group->come < each->group->ranks) return;
+  for (const std::shared_ptr<FakeComm> &each : comms) each->looked = false;
+  ++milliseconds;
+}
+
 void FakeMachine::Impl::Forget(FakeComm *comm) {
   for (FakeComm *&member : comm->group->members) {
     if (member == comm) member = nullptr;
@@ -78,6 +86,7 @@ N CommInit(NcclComm *comm, int ranks, NcclUniqueId id, int rank, NcclConfig *con
   made->thread = std::this_thread::get_id();
   made->connecting = true;
   group->members[size_t(rank)] = made.get();
+  ++group->come;
   *comm = reinterpret_cast<NcclComm>(made.get());
   impl.comms.push_back(std::move(made));
   return N::kInProgress;
@@ -100,6 +109,7 @@ N CommGetAsyncError(NcclComm handle, N *result) {
   MutexLock lock(&impl.mu);
   const std::shared_ptr<FakeComm> comm = impl.Of(handle);
   if (comm == nullptr) return N::kInvalidArgument;
+  impl.Look(*comm);
   impl.Run(1 + impl.Draw(3));
   *result = comm->error;
   if (comm->error != N::kSuccess) return N::kSuccess;

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <random>
 #include <string>
@@ -40,7 +41,7 @@ constexpr uint64_t kRounds = 4;
 class LaneRank {
  public:
   LaneRank(const GraphCase &graph_case, const IssuePlan &plan, int rank, const NcclUniqueId &id,
-           absl::Duration deadline, FakeMachine &machine)
+           absl::Duration deadline, std::function<Time()> now, FakeMachine &machine)
       : case_(graph_case), plan_(plan), rank_(rank), machine_(machine) {
     for (const std::vector<std::byte> &bytes : InitialMemory(case_, rank)) {
       void *memory = nullptr;
@@ -55,6 +56,7 @@ class LaneRank {
                 .ranks = case_.ranks,
                 .id = id,
                 .deadline = deadline,
+                .now = std::move(now),
                 .windows = {{memory_[kArena], case_.memory[kArena]}}};
   }
   ~LaneRank() {
@@ -132,7 +134,8 @@ GraphCase DeviceGraph(std::mt19937_64 &random, int least_ranks) {
 }
 
 struct Job {
-  Job(uint64_t seed, int least_ranks, absl::Duration deadline)
+  // `fake`: the deadline counts by the machine's clock.
+  Job(uint64_t seed, int least_ranks, absl::Duration deadline, bool fake = true)
       : random(seed),
         graph_case(DeviceGraph(random, least_ranks)),
         plan(*PlanIssue(graph_case.graph)),
@@ -140,7 +143,9 @@ struct Job {
     NcclUniqueId id;
     kFakeNccl.GetUniqueId(&id);
     for (int rank = 0; rank < graph_case.ranks; ++rank)
-      ranks.push_back(std::make_unique<LaneRank>(graph_case, plan, rank, id, deadline, machine));
+      ranks.push_back(std::make_unique<LaneRank>(
+          graph_case, plan, rank, id, deadline,
+          fake ? [this] { return machine.Now(); } : std::function<Time()>(), machine));
   }
   template <typename F>
   void EachRank(F f) {
@@ -204,7 +209,7 @@ class CudaNcclLaneFault : public ::testing::Test {
   // that of the rank that the fault is at, and of all with kDeadlineExceeded.
   template <typename F>
   void Try(uint64_t seed, absl::StatusCode code, bool told, F inject) {
-    Job job(seed, 2, absl::Milliseconds(300));
+    Job job(seed, 2, absl::Seconds(1));
     const uint64_t call = job.random() % (job.Calls() * kRounds);
     const int rank = int(job.random() % uint64_t(job.graph_case.ranks));
     inject(job, call, rank);
@@ -264,7 +269,7 @@ TEST_F(CudaNcclLaneFault, ARankThatIsLost) {
 }
 
 TEST(CudaNcclLane, AllRanksHaveToCome) {
-  Job job(1, 2, absl::Milliseconds(50));
+  Job job(1, 2, absl::Milliseconds(50), false);
   const absl::Status end = job.ranks[0]->Connect();
   EXPECT_EQ(end.code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_THAT(std::string(end.message()),
