@@ -83,19 +83,21 @@ def Cs_ProblemComputeOp : Cs_ProblemNode<"problem.compute"> {
     `after`: what must be done, of the same step and before it in program order.
     `extra_bytes`: memory that it holds from its start until all that comes after
     it runs. `shared_ns`: what it loses of `ns` to other work of its processor, which in another
-    schedule other compute of its stream may lose.
+    schedule other compute of its stream may lose. `deferred`: a run may do it at any moment between
+    what it waits for and what waits for it, and bounds of an order hold wherever it is.
     ```mlir
     %b0 = cs.problem.compute "b0" ns 2000 shared_ns 100 after (%b1) stream 1 extra_bytes 4096
+    %w0 = cs.problem.compute "update.w0" ns 30 deferred
     ```
   }];
   let arguments = (ins StrAttr:$label, I64Attr:$ns,
                        DefaultValuedAttr<I64Attr, "0">:$shared_ns, Variadic<NoneType>:$after,
                        DefaultValuedAttr<I64Attr, "0">:$stream,
-                       DefaultValuedAttr<I64Attr, "0">:$extra_bytes);
+                       DefaultValuedAttr<I64Attr, "0">:$extra_bytes, UnitAttr:$deferred);
   let results = (outs NoneType:$done);
   let assemblyFormat = [{
     $label `ns` $ns (`shared_ns` $shared_ns^)? (`after` ` ` `(` $after^ `)`)? (`stream` $stream^)?
-    (`extra_bytes` $extra_bytes^)? attr-dict
+    (`extra_bytes` $extra_bytes^)? (`deferred` $deferred^)? attr-dict
   }];
   let hasVerifier = 1;
 }

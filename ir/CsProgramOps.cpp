@@ -59,7 +59,7 @@ int64_t ClusterOp::leastLatency() {
 std::string ClusterOp::whatBoundsAssume() {
   std::string text;
   llvm::raw_string_ostream os(text);
-  os << "this order of fragments, " << getInter().getMbitPerS() << " mbit/s, of a message no less than "
+  os << "this order of fragments but for deferred ones, " << getInter().getMbitPerS() << " mbit/s, of a message no less than "
      << leastOverhead() << " ns of its link beside the bytes and " << leastLatency()
      << " ns on the way, fragments that take what is said of them alone";
   if (getSlowdownPercent() != 0)

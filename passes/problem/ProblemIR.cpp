@@ -157,7 +157,8 @@ FailureOr<schedule::Problem> commsched::readProblem(cs::ProblemOp op) {
                            static_cast<schedule::Time>(compute.getNs()),
                            parts.indicesOf(compute.getAfter()),
                            static_cast<int64_t>(compute.getExtraBytes()),
-                           static_cast<schedule::Time>(compute.getSharedNs())});
+                           static_cast<schedule::Time>(compute.getSharedNs()),
+                           compute.getDeferred()});
   for (cs::ProblemCommunicationOp communication : parts.communications)
     problem.communications.push_back(readCommunication(communication, parts));
   if (std::optional<std::string> error = schedule::check(problem))
@@ -197,7 +198,8 @@ cs::ProblemOp commsched::writeProblem(OpBuilder &builder, Location location,
         builder.getI64IntegerAttr(compute.duration),
         builder.getI64IntegerAttr(compute.shared), after,
         builder.getI64IntegerAttr(compute.stream),
-        builder.getI64IntegerAttr(compute.extraBytes)));
+        builder.getI64IntegerAttr(compute.extraBytes),
+        compute.deferred ? builder.getUnitAttr() : UnitAttr()));
   }
   writeCommunications(builder, location, problem, links, computes);
   return op;

@@ -129,10 +129,17 @@ unsigned StepCosts::linkOf(schedule::Problem &problem, StringRef name) {
 }
 
 /// Each round is a message: it occupies the link for the overhead and its bytes, and
-/// the next one follows when it is there. The link sends other messages meanwhile.
+/// the next one follows when it is there. The link sends other messages meanwhile, and other slices
+/// of the same one (plan/slices.h): of a long message no latency need show but that of the last round.
 Stage StepCosts::message(unsigned link, CollectiveCost cost) const {
-  return {link, cost.bytes, overhead * cost.rounds, latency * cost.rounds, /*update=*/0,
-          avoidableOverhead * cost.rounds, avoidableLatency * cost.rounds};
+  const Time least = latency - avoidableLatency;
+  return {link,
+          cost.bytes,
+          overhead * cost.rounds,
+          latency * cost.rounds,
+          /*update=*/0,
+          avoidableOverhead * cost.rounds,
+          avoidableLatency * cost.rounds + least * std::max<int64_t>(0, cost.rounds - 1)};
 }
 
 int64_t StepCosts::copiesOf(Operation *message) const {

@@ -176,6 +176,7 @@ void ProblemBuilder::addFragment(cs::FragmentOp fragment) {
   op.name = fragment.getLabel().str();
   op.stream = streamOf.at(static_cast<unsigned>(fragment.getDevice()));
   op.duration = costs.durationOf(fragment);
+  op.deferred = fragment.getDeferred();
   for (Value output : fragment.getOutputs())
     op.extraBytes += StepCosts::bytesOf(output);
   result.problem.ops.push_back(std::move(op));

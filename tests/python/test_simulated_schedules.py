@@ -16,6 +16,7 @@ POLICIES = ["pace", "dear", "tictac", "fifo", "mg-wfbp", "solver", "byteschedule
 RUNS = 4  # random steps by each policy
 NEAR, WAITS = 0.002, 3  # of a step; and packets that something urgent waits for once more or less
 SOCKET = 128 << 10
+CLOCK = 1e-4  # of a step: the simulator's nanoseconds are rounded
 PACKETS = {1000: 64 << 10, 2000: 128 << 10, 5000: 1 << 20, 10000: 1 << 20, 25000: 1 << 20}  # by Mbit/s
 
 
@@ -54,3 +55,27 @@ def test_it_agrees_with_the_simulator(tmp_path, policy):
         seed = f"{policy} {run}"
         period, step, waits = predictions(tmp_path, seed, policy)
         assert abs(period - step) <= NEAR * step + waits, seed
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_no_step_is_below_its_bound(tmp_path, seed):
+    """On clusters of any size, where sums of a node's devices and updates take long: the simulator does them when a device has time."""
+    rng = random.Random(f"bound {seed}")
+    profile, program, cluster, schedule, plan, result = (
+        tmp_path / name for name in ("step.txt", "step.mlir", "cluster.mlir", "schedule.mlir", "step.plan", "result.json"))
+    profile.write_text(random_profile(rng))
+    program.write_text(call(tool("cs-translate"), "--import-aicb", profile))
+    rate = rng.choice(list(PACKETS))
+    cluster.write_text(f"cs.cluster @nodes nodes = {rng.choice([2, 3, 4, 8])} devices = {rng.choice([1, 2, 4, 8])}"
+                       f" device = <kind = cpu, gflops = 4000, gb_per_s = {rng.choice([5, 50, 500])}>"
+                       f" intra = <mbit_per_s = {rate * rng.choice([2, 10, 50])}, latency_ns = 5000>"
+                       f" inter = <mbit_per_s = {rate}, latency_ns = 20000, overhead_ns = {rng.choice([1, 20000])}>\n")
+    pipeline, options = rng.choice([
+        ("all-reduce", f"hierarchical={rng.choice(['true', 'false'])} algorithm={rng.choice(['auto', 'ring'])}"),
+        ("parameter-server", f"servers={rng.randint(1, 3)} copies={rng.choice(['none', 'overlap'])}")])
+    options = f"--cs-{pipeline}-pipeline=cluster={cluster} schedule={rng.choice(POLICIES)} {options}"
+    call(tool("cs-opt"), program, options, "-o", schedule)
+    call(tool("cs-translate"), "--mlir-to-plan", schedule, "-o", plan)
+    call(tool("cs-run"), plan, "--simulate", "--metrics-json", result)
+    bound, step = int(re.search(r"\bbound_ns = (\d+)", schedule.read_text())[1]), json.loads(result.read_text())["step_ns"]
+    assert step >= bound * (1 - CLOCK), options

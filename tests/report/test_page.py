@@ -29,7 +29,7 @@ def test_a_predicted_timeline_is_one_of_the_schedule(predicted_page):
 
 def test_what_the_bound_assumes_is_said(predicted_page):
     facts = dict(predicted_page.summary["facts"])
-    assert facts["the bound assumes"].startswith("this order of fragments, 1000 mbit/s, of a message no less than 0 ns of its link")
+    assert facts["the bound assumes"].startswith("this order of fragments but for deferred ones, 1000 mbit/s, of a message no less than 0 ns of its link")
 
 
 def test_exposed_time_and_compute_are_the_whole_step(predicted_page):

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "passes/schedule/solver/Bound.h"
+#include "passes/schedule/solver/Deferred.h"
 #include "passes/schedule/solver/MessageCosts.h"
 #include "passes/schedule/solver/Relaxation.h"
 
@@ -24,14 +25,17 @@ std::string nameOf(const std::string &name, const char *what, size_t index) {
 /// What no schedule can do without: of messages what is not avoidable, of ops what they
 /// take alone.
 Problem least(Problem problem) {
-  for (Op &op : problem.ops)
+  for (Op &op : problem.ops) {
     op.duration -= op.shared;
+    op.shared = 0;
+  }
   for (Communication &communication : problem.communications)
     for (Stage &stage : communication.stages) {
       stage.overhead -= stage.avoidableOverhead;
       stage.latency -= stage.avoidableLatency;
+      stage.avoidableOverhead = stage.avoidableLatency = 0;
     }
-  return asGiven(std::move(problem));
+  return problem;
 }
 
 /// What must be done in every step on a stream or link, whatever the order.
@@ -198,8 +202,10 @@ private:
 } // namespace
 
 Problem asGiven(Problem problem) {
-  for (Op &op : problem.ops)
+  for (Op &op : problem.ops) {
     op.shared = 0;
+    op.deferred = false;
+  }
   for (Communication &communication : problem.communications)
     for (Stage &stage : communication.stages)
       stage.avoidableOverhead = stage.avoidableLatency = 0;
@@ -210,7 +216,8 @@ Bound boundOfOrder(const Problem &given,
                    const std::vector<std::vector<unsigned>> &order) {
   Problem problem = withLeastUpdates(given);
   Bound bound = boundOfAnyOrder(problem);
-  Relaxation relaxation = relax(least(problem), order, 256);
+  const OrderedProblem fixed = withoutDeferred(least(problem), order);
+  Relaxation relaxation = relax(fixed.problem, fixed.order, 256);
   std::string why = "order";
   if (relaxation.critical)
     why += ": waits for " +

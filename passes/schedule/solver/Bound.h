@@ -12,7 +12,7 @@
 namespace commsched::schedule {
 
 /// The problem as if every message cost all that is said of it, and each op lost what it
-/// loses here: what a schedule is judged by. Its bound is one for these costs only.
+/// loses here and is run where the order has it: what a schedule is judged by. Its bound is one for these costs only.
 Problem asGiven(Problem problem);
 
 struct Bound {
@@ -23,7 +23,8 @@ struct Bound {
 /// For schedules that run the ops in this order (by stream): the exact period of
 /// the preemptive schedule, in which messages have no overhead but the latency
 /// that none can avoid. With one stream, exact for that relaxation. What is avoidable of
-/// a message is not counted, what ops share only for all of a stream together.
+/// a message is not counted, what ops share only for all of a stream together. Deferred ops may
+/// run anywhere.
 Bound boundOfOrder(const Problem &problem,
                    const std::vector<std::vector<unsigned>> &order);
 

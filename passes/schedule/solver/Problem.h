@@ -44,6 +44,9 @@ struct Op {
   /// processor. In another schedule other ops of the stream may lose it, but a step loses
   /// no less in all.
   Time shared = 0;
+  /// A run may do it at any moment between what it waits for and what waits for it. Schedules are
+  /// judged with it where the order has it, the bound of an order holds wherever it is.
+  bool deferred = false;
   bool operator==(const Op &) const = default;
 };
 

@@ -16,6 +16,7 @@ cs.cluster @lab nodes = 2 devices = 1 device = <kind = cpu, gflops = 40, gb_per_
 // Two ranks send half of 1,000,000 bytes each, and then the other half.
 // CHECK: func.func @step(
 // CHECK: cs.problem @step.problem {
+// CHECK: cs.problem.compute "update.a" ns 100000 {{.*}}deferred
 // CHECK: %[[F0:.*]] = cs.problem.compute "forward.0" ns 1000000
 // CHECK: %[[F1:.*]] = cs.problem.compute "forward.1" ns 1000000 after (
 // CHECK: %[[B1:.*]] = cs.problem.compute "backward.1" ns 2000000 after (%[[F1]])

@@ -305,6 +305,98 @@ TEST(BoundTest, IsNeverAboveAScheduleInAnyRun) {
   EXPECT_GT(lower, cases.count() / 2);
 }
 
+/// An order in which deferred ops are anywhere else, if the dependences allow it.
+std::vector<std::vector<unsigned>> elsewhere(const Problem &problem, std::mt19937 &random) {
+  std::vector<std::vector<unsigned>> order = programOrder(problem);
+  for (int moves = 0; moves < 8; ++moves) {
+    std::vector<std::vector<unsigned>> moved = order;
+    std::vector<unsigned> &ops = moved[random() % moved.size()];
+    if (ops.empty())
+      continue;
+    size_t from = random() % ops.size(), to = random() % ops.size();
+    unsigned op = ops[from];
+    if (!problem.ops[op].deferred)
+      continue;
+    ops.erase(ops.begin() + static_cast<std::ptrdiff_t>(from));
+    ops.insert(ops.begin() + static_cast<std::ptrdiff_t>(to), op);
+    if (computeTimes(problem, moved).valid)
+      order = moved;
+  }
+  return order;
+}
+
+/// Some behind each other, some behind communication; the first one is not.
+Problem withSomeDeferred(Problem problem, std::mt19937 &random) {
+  for (size_t i = 1; i < problem.ops.size(); ++i)
+    problem.ops[i].deferred = random() % 2 == 0;
+  return problem;
+}
+
+// Wherever a run does what is deferred: the search over all schedules of that run is never below the
+// bound, which does not depend on it. A bound that holds deferred ops to their place is too high.
+TEST(BoundTest, HoldsWhereverDeferredOpsRun) {
+  unsigned compared = 0, wouldBeWrong = 0;
+  double reached = 0;
+  for (uint32_t seed = 0; compared < 300; ++seed) {
+    std::mt19937 random(seed);
+    Problem problem = withSomeDeferred(randomProblem(seed, {.streams = 1 + seed % 2,
+                                                            .links = 1 + seed / 2 % 2,
+                                                            .maxLatency = 1,
+                                                            .maxBytes = 2,
+                                                            .maxCommunications = 3,
+                                                            .maxOps = 6}),
+                                       random);
+    ASSERT_EQ(check(problem), std::nullopt) << "seed " << seed;
+    ExhaustiveResult best = exhaustive(problem, 13, false, 150);
+    if (!best.finished)
+      continue;
+    ++compared;
+    double period = (best.starts[12] - best.starts[6]) / 6.0, bound = boundOf(problem);
+    ASSERT_LE(bound, period + kRounding) << "seed " << seed;
+    ASSERT_LE(boundOfAnyOrder(problem).period, bound + kRounding) << "seed " << seed;
+    ASSERT_NEAR(bound, boundOfOrder(problem, elsewhere(problem, random)).period, kRounding) << "seed " << seed;
+    reached += bound / period;
+    for (Op &op : problem.ops)
+      op.deferred = false;
+    ASSERT_LE(bound, boundOf(problem) + kRounding) << "seed " << seed;
+    wouldBeWrong += boundOf(problem) > period + kRounding;
+  }
+  EXPECT_GT(wouldBeWrong, 10u);
+  EXPECT_GT(reached / compared, 0.75);
+  RecordProperty("reached", std::to_string(reached / compared));
+}
+
+// The same of schedules of larger problems, as they are judged.
+TEST(BoundTest, HoldsForSchedulesWhereverDeferredOpsRun) {
+  Cases cases = casesOf(1000);
+  unsigned wouldBeWrong = 0;
+  for (uint32_t seed = uint32_t(cases.first); seed < cases.end; ++seed) {
+    std::mt19937 random(seed);
+    Problem problem = withSomeDeferred(randomProblem(seed, {.streams = 1 + seed % 3,
+                                                            .links = 1 + seed / 2 % 3,
+                                                            .maxLatency = 5,
+                                                            .maxOverhead = 4,
+                                                            .maxBytes = 20,
+                                                            .maxCommunications = 6,
+                                                            .maxOps = 10}),
+                                       random);
+    double bound = boundOf(problem);
+    for (int64_t slice : {1, 3, 20}) {
+      Schedule schedule = randomSchedule(problem, seed, slice);
+      schedule.order = elsewhere(problem, random);
+      Evaluation evaluation = evaluate(problem, schedule);
+      if (!evaluation.settled)
+        continue;
+      ASSERT_LE(bound, evaluation.period + kRounding) << "seed " << seed;
+      Problem held = problem;
+      for (Op &op : held.ops)
+        op.deferred = false;
+      wouldBeWrong += boundOf(held) > evaluation.period + kRounding;
+    }
+  }
+  EXPECT_GT(wouldBeWrong, 0u);
+}
+
 // Bandwidths that do not divide anything, and too few steps to repeat.
 TEST(BoundTest, HoldsWithoutRepetition) {
   Problem problem = layers(1000, 1000, {1000, 3000, 2000});

@@ -36,8 +36,11 @@ class Search {
 public:
   Search(const Problem &problem, bool anyOrder)
       : problem(problem), anyOrder(anyOrder), opsOf(problem.streams) {
-    for (unsigned i = 0; i < problem.ops.size(); ++i)
+    for (unsigned i = 0; i < problem.ops.size(); ++i) {
       opsOf[problem.ops[i].stream] |= 1u << i;
+      if (!problem.ops[i].deferred)
+        inOrder |= 1u << i;
+    }
     for (const Communication &communication : problem.communications) {
       State::Tensor tensor;
       tensor.waiting.resize(communication.stages.size());
@@ -89,7 +92,8 @@ private:
     const State::Stream &stream = state.streams[problem.ops[op].stream];
     if (stream.op >= 0 || stream.step > 1 || stream.done >> op & 1)
       return false;
-    if (!anyOrder && (opsOf[problem.ops[op].stream] & ~stream.done & ((1u << op) - 1)))
+    if (!anyOrder && !problem.ops[op].deferred &&
+        (opsOf[problem.ops[op].stream] & inOrder & ~stream.done & ((1u << op) - 1)))
       return false; // one before it in the program is not done
     for (unsigned before : problem.ops[op].after)
       if (!isDone(state, stream.step, before))
@@ -105,7 +109,8 @@ private:
   int startedSteps(const State &state) const {
     int started = 0;
     for (const State::Stream &stream : state.streams)
-      started = std::max(started, stream.step + (stream.done || stream.op >= 0));
+      started = std::max(started, stream.step + ((stream.done & inOrder) != 0 ||
+                                                 (stream.op >= 0 && inOrder >> stream.op & 1)));
     return started;
   }
 
@@ -226,7 +231,8 @@ private:
 
   const Problem &problem;
   bool anyOrder;
-  std::vector<unsigned> opsOf; ///< by stream, as bits
+  std::vector<unsigned> opsOf;
+  unsigned inOrder = 0; ///< what is not deferred, as bits ///< by stream, as bits
   std::vector<State::Tensor> none;
   int base = 0; ///< complete steps
   std::vector<Sent> sent;

@@ -21,7 +21,8 @@ struct ExhaustiveResult {
 /// slot a link sends one byte of any tensor that is there, or none, and a stream
 /// may start any op that can start, or none. All stages have the tensor's bytes,
 /// and no overhead; ops take a slot at least; there are 15 ops at most. With
-/// `anyOrder`, ops of a stream run in any order within a step.
+/// `anyOrder`, ops of a stream run in any order within a step; else deferred ones do. A step has
+/// started when one that is not deferred has; there is one.
 ExhaustiveResult exhaustive(const Problem &problem, unsigned steps, bool anyOrder,
                             size_t maxStates = 20000);
 
