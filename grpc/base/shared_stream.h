@@ -21,7 +21,7 @@ namespace commsched::transport {
 struct Sharing {
   bool enabled = true;
   size_t payload = size_t{1} << 20;  // bytes of a lane; a power of two
-  SharedLoop loop;
+  SharedLoop loop = {};
 };
 
 // `below`: a stream on which nothing is under way and nothing has been read that was not

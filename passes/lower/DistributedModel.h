@@ -53,7 +53,7 @@ struct Role {
   /// The index of the parameter server that runs it.
   std::optional<int64_t> server;
   /// By key, the number of each collective that some rank issues.
-  llvm::StringMap<unsigned> collectives;
+  llvm::StringMap<unsigned> collectives = {};
 };
 
 struct DistributedModel {
