@@ -4,6 +4,8 @@
 // Control messages between ranks.
 #include <algorithm>
 #include <cstring>
+#include <memory>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -84,10 +86,20 @@ bool MpiRanks::TakeRings(Actions *actions) {
         FailProtocol(from, absl::DataLossError("got a control message of a wrong size"),
                      actions);
       } else {
-        if (message.header.kind == kEager && peer.end.failure().ok() &&
-            peer.matcher->Posted(message.header.tag()) == nullptr && !rings_->More(from))
+        const bool eager = message.header.kind == kEager && peer.end.failure().ok();
+        std::optional<std::shared_ptr<Incoming>> incoming;
+        if (eager && message.header.bytes == message.payload.size())
+          incoming = peer.matcher->TakePosted(message.header.tag(), message.header.bytes,
+                                              &controls_);
+        if (incoming) {
+          TellControls(from);
+          Deliver(**incoming, message.payload, actions);
+        } else if (eager && peer.matcher->Posted(message.header.tag()) == nullptr &&
+                   !rings_->More(from)) {
           break;
-        TakeNote(from, message.header, message.payload, actions);
+        } else {
+          TakeNote(from, message.header, message.payload, actions);
+        }
       }
       rings_->Take(from);
       any = true;

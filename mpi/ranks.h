@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/inlined_vector.h"
 #include "absl/functional/any_invocable.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
@@ -169,7 +170,7 @@ class MpiRanks final : public runtime::Transport {
     absl::Status status;
     absl::AnyInvocable<void()> other;  // if there is no `done`
   };
-  using Actions = std::vector<Action>;
+  using Actions = absl::InlinedVector<Action, 2>;
 
   // connection.cc
   void SayHello();
@@ -198,6 +199,7 @@ class MpiRanks final : public runtime::Transport {
   // polling.cc
   void Check(int code, const char *call);
   void RunAll(Actions actions);
+  void RunNow(Actions &actions);
   void Later(absl::AnyInvocable<void()> action, Actions *actions);
   void Finish(Done done, absl::Status status, Actions *actions);
   bool SendsDone() const;
@@ -211,6 +213,8 @@ class MpiRanks final : public runtime::Transport {
 
   // messages.cc
   void Receive(std::shared_ptr<Incoming> incoming);
+  // The payload of a short message to its receive, which ends.
+  void Deliver(Incoming &incoming, absl::Span<const std::byte> payload, Actions *actions);
   void TakeEager(int peer, const Header &header,
                  absl::Span<const std::byte> payload, Actions *actions);
   void TakeAnnounce(int peer, const Header &header, Actions *actions);
@@ -253,7 +257,9 @@ class MpiRanks final : public runtime::Transport {
   bool closing_ = false, closed_ = false, aborted_ = false;
   bool polling_ = false;
   int64_t moved_at_ = 0;  // the last poll that found something; in ns
-  int callbacks_ = 0;     // running or about to
+  // Running or about to; more of them only under the lock. Whoever lowers it touches nothing
+  // after that: Close looks at it now and then.
+  std::atomic<int> callbacks_{0};
   runtime::core::Controls controls_;
 
   // Control messages: a ring of receives, taken in the order of posting.

@@ -21,10 +21,10 @@ constexpr Clock::duration kLongestPause = std::chrono::microseconds(100);
 constexpr Clock::duration kIdleYielding = std::chrono::milliseconds(1);
 constexpr size_t kSpareStaging = 8;
 constexpr size_t kSpare = 64;
-// Looks at such a transport between two times that the thread yields, each of
-// which costs as much as several: some microseconds. So does reading the clock,
-// though less.
-constexpr unsigned kLooks = 128, kLooksBetweenTimes = 16;
+// Looks at such a transport between two looks at the clock, which cost as much as one.
+constexpr unsigned kLooksBetweenTimes = 16;
+// How often it yields while it looks, which costs as much as a short message does.
+constexpr Clock::duration kBetweenYields = std::chrono::microseconds(20);
 
 // The engine whose thread this is.
 thread_local const ProgressEngine *own_engine = nullptr;
@@ -80,6 +80,20 @@ void ProgressEngine::Push(Event event) {
   changed_.Signal();
 }
 
+void ProgressEngine::Ended(Event::Kind kind, Active *active, absl::Status status) {
+  Event event(kind);
+  event.active = active;
+  event.status = std::move(status);
+  // The engine's own thread, in a call of the transport: no hand-over to itself.
+  if (own_engine == this && !in_exchange_ && !failed_ && event.status.ok()) {
+    if (Timed()) event.at = Clock::now();
+    HandleExchange(event);
+    moved_ = true;
+    return;
+  }
+  Push(std::move(event));
+}
+
 void ProgressEngine::Start(const Request &request) {
   ++communications_;
   Event event(Event::kStart);
@@ -119,17 +133,16 @@ void ProgressEngine::Loop() {
       pushed_ = stop_;
     }
     if (failed_) continue;
-    if (batch.empty()) {
-      CheckStall();
-      if (!failed_) Pump();
-      continue;
-    }
-    stall_.Progress();
+    const Clock::time_point now = Clock::now();
+    if (batch.empty() && !moved_)
+      CheckStall(now);
+    else
+      stall_.Progress(now);
     for (Event &event : batch) {
       Handle(event);
       if (failed_) break;
     }
-    if (!failed_) Pump();
+    if (!failed_) Pump(ToTime(now));
   }
 }
 
@@ -139,21 +152,19 @@ bool ProgressEngine::PollTransport() {
   Clock::time_point now;
   Clock::duration pause = Clock::duration::zero();
   bool due = false;
-  unsigned looks = 0;
   while (!due && pause == Clock::duration::zero()) {
     if (transport_->Poll()) backoff_.Found();
-    if (Pushed()) break;
-    ++polls_;
-    if (looks++ % kLooksBetweenTimes != 0) continue;
+    if (moved_ || Pushed()) break;
+    if (++polls_ % kLooksBetweenTimes != 0) continue;
     now = Clock::now();
     pause = backoff_.Next(now, host_->Computing() ? Backoff::kYielding : kIdleYielding);
-    const bool yield = polls_ - yielded_ >= kLooks;
-    if (yield) yielded_ = polls_;
+    const bool yield = now - yielded_ >= kBetweenYields;
+    if (yield) yielded_ = now;
     if (yield || pause != Clock::duration::zero()) due = now >= WakeUp();
     if (yield) sched_yield();
   }
   mu_.Lock();
-  if (due || Pushed()) return due;
+  if (due || moved_ || Pushed()) return due || moved_;
   changed_.WaitUntil(&mu_, now + pause);
   return false;
 }
@@ -235,14 +246,17 @@ Clock::time_point ProgressEngine::WakeUp() const {
   return next;
 }
 
-void ProgressEngine::Pump() {
-  const Time now = ToTime(Clock::now());
-  for (auto &[peer, link] : links_) {
-    Active *active;
-    while (!link.empty() &&
-           link.Next(link.front()->request.credit, now, patience_, &active))
-      Hand(peer, active);
-  }
+void ProgressEngine::Pump(Time now) {
+  do {
+    moved_ = false;
+    for (auto &[peer, link] : links_) {
+      Active *active;
+      while (!link.empty() &&
+             link.Next(link.front()->request.credit, now, patience_, &active))
+        Hand(peer, active);
+    }
+    PostUnposted();
+  } while (moved_ && !failed_);
 }
 
 void ProgressEngine::Hand(int peer, Active *active) {
@@ -257,10 +271,7 @@ void ProgressEngine::Hand(int peer, Active *active) {
   transport_->Send(peer, Tag(*active, at), PhaseAt(*active, at).priority,
                    absl::MakeConstSpan(from, round.send_bytes),
                    [this, active](absl::Status status) {
-                     Event event(Event::kSent);
-                     event.active = active;
-                     event.status = std::move(status);
-                     Push(std::move(event));
+                     Ended(Event::kSent, active, std::move(status));
                    });
 }
 
@@ -269,11 +280,11 @@ void ProgressEngine::Fail(const absl::Status &why) {
   host_->CommunicationFailed(why);
 }
 
-void ProgressEngine::CheckStall() {
+void ProgressEngine::CheckStall(Clock::time_point now) {
   if (active_.empty()) return;
   const Active &oldest = *active_.begin()->second;
-  if (stall_.Idle() < DeadlineOf(oldest)) return;
-  if (host_->Computing()) return stall_.Progress();
+  if (stall_.Idle(now) < DeadlineOf(oldest)) return;
+  if (host_->Computing()) return stall_.Progress(now);
   Fail(absl::DeadlineExceededError(absl::StrCat(
       "no progress within ", absl::FormatDuration(absl::FromChrono(DeadlineOf(oldest))),
       ": ", Describe(oldest), ": ", DescribeMissing(oldest))));

@@ -125,6 +125,8 @@ class ProgressEngine {
   bool PollTransport() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool Pushed() const { return pushed_ || !own_events_.empty(); }
   void Push(Event event);
+  // Of an exchange, by the transport: handled at once where that can be.
+  void Ended(Event::Kind kind, Active *active, absl::Status status);
   // Whether anyone wants to know when things happen. A trace may begin at any
   // time: it leaves out what began before.
   bool Timed() const {
@@ -135,12 +137,12 @@ class ProgressEngine {
   Active *NewActive();
   // Gives `active` back; its memory is for others.
   void Forget(Active *active);
-  void Pump();
+  void Pump(Time now);
   // The message to the transport.
   void Hand(int peer, Active *active);
   Clock::time_point WakeUp() const;
   void Fail(const absl::Status &why);
-  void CheckStall();
+  void CheckStall(Clock::time_point now);
 
   // progress_exchanges.cc
   void BeginExchange(const Request &request);
@@ -148,6 +150,7 @@ class ProgressEngine {
   struct Slice;  // what moves an exchange on
   bool PostReceive(Active *active, const core::Place &at, const Round &round,
                    bool staged);
+  void PostUnposted();
   void Combine(Active *active, const core::Place &at, const Round &round, bool staged);
   // Parts: those of the first `met` of part_ends; of the rounds before a place.
   void Release(Active *active, uint32_t met);
@@ -211,10 +214,16 @@ class ProgressEngine {
   std::vector<std::map<uint64_t, std::unique_ptr<Active>>::node_type> spare_;
   std::vector<Memory> spare_staging_;  // fresh memory costs more than a short message
   uint64_t next_sequence_ = 0;
+  // Receives of what lands on what is being sent: where the send ends at once, they need no
+  // staging.
+  std::vector<Active *> unposted_, posting_;
+  bool in_exchange_ = false;  // an exchange is being moved on: it must not be called again
+  bool moved_ = false;        // some exchange was, since Pump looked
   bool failed_ = false;
   StallClock stall_;
-  Backoff backoff_;                   // between polls of the transport
-  uint64_t polls_ = 0, yielded_ = 0;  // looks; how many there were at the last yield
+  Backoff backoff_;              // between polls of the transport
+  uint64_t polls_ = 0;           // looks
+  Clock::time_point yielded_{};  // the last time
   std::thread thread_;
 };
 

@@ -55,6 +55,10 @@ struct ProgressEngine::Slice {
     return ProgressEngine::RoundAt(*active, at);
   }
   core::Posted Receive(const core::Place &at, const Round &round, bool staged) {
+    if (staged && program().parts.empty()) {
+      engine->unposted_.push_back(active);
+      return core::Posted::kWaits;
+    }
     return engine->PostReceive(active, at, round, staged) ? core::Posted::kWaits
                                                           : core::Posted::kFailed;
   }
@@ -100,8 +104,10 @@ void ProgressEngine::BeginExchange(const Request &request) {
     if (by_slice) CopyInput(request, slice);
     ReleaseBefore(active, 0);
     Slice driver{this, active};
+    in_exchange_ = true;
     active->exchange.Begin(driver);
-    if (by_slice && !failed_) Pump();
+    in_exchange_ = false;
+    if (by_slice && !failed_) Pump(ToTime(Clock::now()));
   }
 }
 
@@ -112,6 +118,7 @@ void ProgressEngine::HandleExchange(Event &event) {
         event.status.code(),
         absl::StrCat(Describe(*active), ": ", event.status.message())));
   Slice driver{this, active};
+  in_exchange_ = true;
   if (event.kind == Event::kSent) {
     const Round round = RoundAt(*active, active->exchange.send());
     links_[round.send_peer].Completed(round.send_bytes, ToTime(stall_.looked()),
@@ -129,6 +136,7 @@ void ProgressEngine::HandleExchange(Event &event) {
           active->recv_begin, event.at);
     active->exchange.Received(driver);
   }
+  in_exchange_ = false;
 }
 
 const PhaseProgram &ProgressEngine::PhaseAt(const Active &active,
@@ -147,10 +155,7 @@ bool ProgressEngine::PostReceive(Active *active, const core::Place &at,
   const ops::Element element = active->request.instruction->communicate.element;
   if (Timed()) active->recv_begin = Clock::now();
   auto done = [this, active](absl::Status status) {
-    Event event(Event::kReceived);
-    event.active = active;
-    event.status = std::move(status);
-    Push(std::move(event));
+    Ended(Event::kReceived, active, std::move(status));
   };
   const MessageTag tag = Tag(*active, at);
   std::byte *target = active->request.buffer + round.recv_begin;
@@ -176,6 +181,17 @@ bool ProgressEngine::PostReceive(Active *active, const core::Place &at,
                            ops::ElementBytes(element), SinkOf(*active, at, round), done);
   }
   return true;
+}
+
+void ProgressEngine::PostUnposted() {
+  // What comes with it, of the next rounds, has yet to be sent.
+  std::swap(unposted_, posting_);
+  for (Active *active : posting_) {
+    const core::Place at = active->exchange.recv();
+    active->streamed = active->exchange.send().index > at.index;
+    if (!failed_) PostReceive(active, at, RoundAt(*active, at), !active->streamed);
+  }
+  posting_.clear();
 }
 
 bool ProgressEngine::Gather(Active *active, const core::Place &at) {
@@ -308,7 +324,11 @@ void ProgressEngine::Combine(Active *active, const core::Place &at, const Round 
       ops::ScaleElements(c.element, scale, target, count);
     staging += from_staging ? bytes : 0;
   };
-  if (c.parts.empty()) return combine(round.recv_begin, round.recv_bytes, staged);
+  if (c.parts.empty()) {
+    combine(round.recv_begin, round.recv_bytes, staged && !active->streamed);
+    active->streamed = false;
+    return;
+  }
   const Round &all = phase.rounds[at.round];
   // What was sent from a copy has been combined as it came.
   const bool from_staging = staged && !active->streamed;
