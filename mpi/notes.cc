@@ -13,6 +13,13 @@
 
 namespace commsched::transport::mpi {
 
+namespace {
+
+// At the rings, in one look.
+constexpr int kPeeks = 16;
+
+}  // namespace
+
 void MpiRanks::Tell(int to, Header header, absl::Span<const std::byte> payload) {
   header.payload = uint32_t(payload.size());
   if (rings_ != nullptr && rings_->joined(to)) {
@@ -77,6 +84,12 @@ void MpiRanks::TakeNotes(Actions *actions) {
 // What has come through rings. A short message that nobody receives yet stays
 // there, to be combined from there, unless there is something behind it.
 bool MpiRanks::TakeRings(Actions *actions) {
+  const auto here = [&] {
+    return std::any_of(ringed_.begin(), ringed_.end(),
+                       [&](int from) { return rings_->Any(from); });
+  };
+  // All else that a look does takes longer.
+  for (int i = 0; i < kPeeks && !crowded_ && !here(); ++i) continue;
   bool any = false;
   for (const int from : ringed_) {
     Peer &peer = peers_[size_t(from)];

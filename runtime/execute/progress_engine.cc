@@ -113,26 +113,34 @@ void ProgressEngine::Loop() {
   prctl(PR_SET_TIMERSLACK, 1);
   own_engine = this;
   std::vector<Event> batch;
+  const bool polls = transport_ != nullptr && transport_->polls();
   while (true) {
     batch.clear();
     batch.swap(own_events_);
-    if (pushed_ || batch.empty()) {
+    Clock::time_point until;  // to when it pauses
+    bool due = false;
+    // Who looks again and again needs no lock.
+    if (batch.empty() && polls && !active_.empty() && !failed_) {
+      due = PollTransport(&until);
+      batch.swap(own_events_);
+    }
+    if (pushed_ || (batch.empty() && !due && !moved_)) {
       MutexLock lock(&mu_);
-      while (batch.empty() && own_events_.empty() && events_.empty() && !stop_) {
+      while (batch.empty() && events_.empty() && !stop_) {
         if (active_.empty() || failed_)
           changed_.Wait(&mu_);
-        else if (transport_ != nullptr && transport_->polls() ? PollTransport()
-                                                              : changed_.WaitUntil(&mu_, WakeUp()))
+        else if (changed_.WaitUntil(&mu_, polls ? until : WakeUp()) || polls)
           break;
       }
-      if (stop_ && batch.empty() && own_events_.empty() && events_.empty()) return;
-      for (auto *events : {&own_events_, &events_}) {
-        std::move(events->begin(), events->end(), std::back_inserter(batch));
-        events->clear();
-      }
+      if (stop_ && batch.empty() && events_.empty()) return;
+      std::move(events_.begin(), events_.end(), std::back_inserter(batch));
+      events_.clear();
       pushed_ = stop_;
     }
-    if (failed_) continue;
+    if (failed_) {
+      moved_ = false;
+      continue;
+    }
     const Clock::time_point now = Clock::now();
     if (batch.empty() && !moved_)
       CheckStall(now);
@@ -146,27 +154,24 @@ void ProgressEngine::Loop() {
   }
 }
 
-// True if it is time to do something without an event.
-bool ProgressEngine::PollTransport() {
-  mu_.Unlock();
-  Clock::time_point now;
-  Clock::duration pause = Clock::duration::zero();
-  bool due = false;
-  while (!due && pause == Clock::duration::zero()) {
+// Looks until something has come, or there is time for a pause, until `*until`. True if it is
+// time to do something without an event.
+bool ProgressEngine::PollTransport(Clock::time_point *until) {
+  while (true) {
     if (transport_->Poll()) backoff_.Found();
-    if (moved_ || Pushed()) break;
+    if (moved_ || Pushed()) return false;
     if (++polls_ % kLooksBetweenTimes != 0) continue;
-    now = Clock::now();
-    pause = backoff_.Next(now, host_->Computing() ? Backoff::kYielding : kIdleYielding);
+    const Clock::time_point now = Clock::now();
+    const Clock::duration pause =
+        backoff_.Next(now, host_->Computing() ? Backoff::kYielding : kIdleYielding);
     const bool yield = now - yielded_ >= kBetweenYields;
+    const bool pauses = pause != Clock::duration::zero();
     if (yield) yielded_ = now;
-    if (yield || pause != Clock::duration::zero()) due = now >= WakeUp();
+    const bool due = (yield || pauses) && now >= WakeUp();
     if (yield) sched_yield();
+    *until = now + pause;
+    if (due || pauses) return due;
   }
-  mu_.Lock();
-  if (due || moved_ || Pushed()) return due || moved_;
-  changed_.WaitUntil(&mu_, now + pause);
-  return false;
 }
 
 void ProgressEngine::Handle(Event &event) {

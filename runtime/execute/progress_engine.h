@@ -122,7 +122,7 @@ class ProgressEngine {
   using Link = core::LinkQueue<Active *, size_t>;  // of a peer
 
   void Loop();
-  bool PollTransport() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool PollTransport(Clock::time_point *until);
   bool Pushed() const { return pushed_ || !own_events_.empty(); }
   void Push(Event event);
   // Of an exchange, by the transport: handled at once where that can be.

@@ -146,8 +146,10 @@ const PhaseProgram &ProgressEngine::PhaseAt(const Active &active,
 
 Round ProgressEngine::RoundAt(const Active &active, const core::Place &place) {
   const CommunicateProgram &c = active.request.instruction->communicate;
-  return SliceOf(c.phases[place.phase].rounds[place.round],
-                 ops::ElementBytes(c.element), active.slice, c.slices);
+  const Round &round = c.phases[place.phase].rounds[place.round];
+  // Asked for several times in a short message's way.
+  if (c.slices == 1) return round;
+  return SliceOf(round, ops::ElementBytes(c.element), active.slice, c.slices);
 }
 
 bool ProgressEngine::PostReceive(Active *active, const core::Place &at,
