@@ -15,9 +15,10 @@ enum { kTries = 5, kPasses = 2000 };
 
 static _Alignas(128) atomic_long turn;
 
+static cpu_set_t all;
+
 static void RunOn(int which) {
-  cpu_set_t all, one;
-  if (sched_getaffinity(0, sizeof(all), &all) != 0) return;
+  cpu_set_t one;
   CPU_ZERO(&one);
   for (int processor = 0; processor < CPU_SETSIZE; ++processor)
     if (CPU_ISSET(processor, &all) && which-- == 0) CPU_SET(processor, &one);
@@ -40,6 +41,7 @@ static void *Other(void *unused) {
 int main(void) {
   pthread_t other;
   double best = 0;
+  if (sched_getaffinity(0, sizeof(all), &all) != 0) return 1;
   RunOn(0);
   if (pthread_create(&other, NULL, Other, NULL) != 0) return 1;
   for (int attempt = 0; attempt < kTries; ++attempt) {

@@ -90,6 +90,9 @@ class MpiRanks final : public runtime::Transport {
   void Close(absl::Duration flush) override;
   bool Poll() override;
   bool polls() const override { return true; }
+  size_t takes_now() const override { return mpi_.share ? mpi_.ring_eager_bytes : 0; }
+  bool TakeNow(int peer, MessageTag tag, size_t bytes,
+               absl::FunctionRef<void(absl::Span<const std::byte>)> sink) override;
   uint64_t bytes_sent() const override { return bytes_sent_; }
   uint64_t bytes_received() const override { return bytes_received_; }
 
@@ -184,6 +187,7 @@ class MpiRanks final : public runtime::Transport {
   void Tell(int peer, Header header, absl::Span<const std::byte> payload = {});
   void TakeNotes(Actions *actions);
   bool TakeRings(Actions *actions);
+  void Peek(absl::FunctionRef<bool()> here) const;
   void FlushBacklog(int peer);
   void TakeNote(int peer, const Header &header,
                 absl::Span<const std::byte> payload, Actions *actions);

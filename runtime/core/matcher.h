@@ -67,7 +67,12 @@ class Matcher : public MessageSends<O> {
   I End(const MessageTag &tag);
   // All of a message at once, if there is its receive, which ends; else nothing happens.
   std::optional<I> TakePosted(const MessageTag &tag, size_t total, Controls *controls);
-  // The same, or Take.
+  // Of a message that has no receive, and whose room may be used: it is taken as if it had one.
+  bool TakeUnposted(const MessageTag &tag, size_t total, Controls *controls) {
+    return (receives_.empty() || !receives_.contains(tag)) &&
+           UseRoom(tag, total, /*posted=*/true, controls).ok();
+  }
+  // As TakePosted, or Take.
   absl::StatusOr<std::optional<I>> TakeWhole(const MessageTag &tag, size_t total,
                                              Controls *controls);
   // The receive of the tag, if there is one; valid until the next call.

@@ -23,6 +23,9 @@ constexpr size_t kSpareStaging = 8;
 constexpr size_t kSpare = 64;
 // Looks at such a transport between two looks at the clock, which cost as much as one.
 constexpr unsigned kLooksBetweenTimes = 16;
+// In how many looks it asks for short messages before their receives are posted; and of how
+// many one is for all else then.
+constexpr unsigned kLooksForShort = 32, kLooksForAll = 8;
 // How often it yields while it looks, which costs as much as a short message does.
 constexpr Clock::duration kBetweenYields = std::chrono::microseconds(20);
 
@@ -46,6 +49,7 @@ ProgressEngine::ProgressEngine(int rank, Transport *transport,
       deadline_(absl::ToChronoNanoseconds(
           std::min(deadline, absl::Hours(24 * 365)))),
       patience_(Time(std::chrono::nanoseconds(deadline_).count() / 30)),
+      takes_now_(transport_ != nullptr ? transport_->takes_now() : 0),
       stall_(deadline_),
       backoff_(kLongestPause) {
   bool of_rows = false;
@@ -158,8 +162,18 @@ void ProgressEngine::Loop() {
 // time to do something without an event.
 bool ProgressEngine::PollTransport(Clock::time_point *until) {
   while (true) {
-    if (transport_->Poll()) backoff_.Found();
-    if (moved_ || Pushed()) return false;
+    if (!waiting_.empty()) {
+      if (TakeWaiting())
+        backoff_.Found();
+      else if (polls_ - waiting_since_ >= kLooksForShort)
+        PostWaiting();
+    }
+    if (waiting_.empty() || polls_ % kLooksForAll == 0)
+      if (!moved_ && transport_->Poll()) backoff_.Found();
+    if (moved_ || Pushed()) {
+      ++polls_;
+      return false;
+    }
     if (++polls_ % kLooksBetweenTimes != 0) continue;
     const Clock::time_point now = Clock::now();
     const Clock::duration pause =

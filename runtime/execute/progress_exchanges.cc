@@ -39,6 +39,25 @@ bool HasRounds(const CommunicateProgram &c) {
 
 }  // namespace
 
+// A sink that combines what comes with what is at its place.
+struct ProgressEngine::Into {
+  ops::Element element;
+  ops::Combine combine;
+  double scale;
+  std::byte *target;
+  LinkObserver *links;
+  int peer;
+
+  void operator()(size_t offset, absl::Span<const std::byte> bytes) const {
+    if (links != nullptr) links->Count(peer, bytes.size());
+    if (combine == ops::Combine::kReplace)
+      std::memcpy(target + offset, bytes.data(), bytes.size());
+    else
+      ops::CombineElements(element, combine, scale, target + offset, bytes.data(),
+                           bytes.size() / ops::ElementBytes(element));
+  }
+};
+
 // core::Exchange's driver.
 struct ProgressEngine::Slice {
   ProgressEngine *engine;
@@ -55,7 +74,7 @@ struct ProgressEngine::Slice {
     return ProgressEngine::RoundAt(*active, at);
   }
   core::Posted Receive(const core::Place &at, const Round &round, bool staged) {
-    if (staged && program().parts.empty()) {
+    if (program().parts.empty() && (staged || engine->IsShort(round.recv_bytes))) {
       engine->unposted_.push_back(active);
       return core::Posted::kWaits;
     }
@@ -128,7 +147,8 @@ void ProgressEngine::HandleExchange(Event &event) {
     active->exchange.Sent(driver);
   } else {
     const Round round = RoundAt(*active, active->exchange.recv());
-    if (observer_ != nullptr && core::LandsOn(round, round))
+    // What was streamed has been counted.
+    if (observer_ != nullptr && core::LandsOn(round, round) && !active->streamed)
       observer_->Count(round.recv_peer, round.recv_bytes);
     if (observer_ != nullptr)
       observer_->Arrived(round.recv_peer, active->request.call, event.at);
@@ -189,11 +209,48 @@ void ProgressEngine::PostUnposted() {
   // What comes with it, of the next rounds, has yet to be sent.
   std::swap(unposted_, posting_);
   for (Active *active : posting_) {
+    if (failed_) break;
     const core::Place at = active->exchange.recv();
-    active->streamed = active->exchange.send().index > at.index;
-    if (!failed_) PostReceive(active, at, RoundAt(*active, at), !active->streamed);
+    const Round round = RoundAt(*active, at);
+    const bool lands = core::LandsOn(round, round);
+    const bool sent = active->exchange.send().index > at.index;
+    active->streamed = lands && sent;
+    if ((lands && !sent) || !IsShort(round.recv_bytes)) {
+      PostReceive(active, at, round, lands && !sent);
+      continue;
+    }
+    if (Timed()) active->recv_begin = Clock::now();
+    if (waiting_.empty()) waiting_since_ = polls_;
+    waiting_.push_back(active);
   }
   posting_.clear();
+}
+
+bool ProgressEngine::TakeWaiting() {
+  for (Active *&waiting : waiting_) {
+    Active *const active = waiting;
+    const core::Place at = active->exchange.recv();
+    const Round round = RoundAt(*active, at);
+    const auto sink = SinkOf(*active, at, round);
+    if (!transport_->TakeNow(round.recv_peer, Tag(*active, at), round.recv_bytes,
+                             [&](absl::Span<const std::byte> bytes) { sink(0, bytes); }))
+      continue;
+    waiting = waiting_.back();
+    waiting_.pop_back();
+    Ended(Event::kReceived, active, absl::OkStatus());
+    return true;
+  }
+  return false;
+}
+
+void ProgressEngine::PostWaiting() {
+  std::vector<Active *> waiting;
+  waiting.swap(waiting_);
+  for (Active *active : waiting) {
+    if (failed_) return;
+    const core::Place at = active->exchange.recv();
+    PostReceive(active, at, RoundAt(*active, at), /*staged=*/false);
+  }
 }
 
 bool ProgressEngine::Gather(Active *active, const core::Place &at) {
@@ -273,22 +330,13 @@ void ProgressEngine::Release(Active *active, uint32_t met) {
   }
 }
 
-Transport::Sink ProgressEngine::SinkOf(const Active &active, const core::Place &at,
-                                       const Round &round) const {
+ProgressEngine::Into ProgressEngine::SinkOf(const Active &active, const core::Place &at,
+                                            const Round &round) const {
   const PhaseProgram &phase = PhaseAt(active, at);
   const bool last = at.round + 1 == phase.rounds.size();
-  return [element = active.request.instruction->communicate.element,
-          combine = phase.combine,
-          scale = last && phase.combine != ops::Combine::kReplace ? phase.scale : 0.0,
-          target = active.request.buffer + round.recv_begin, links = observer_,
-          peer = round.recv_peer](size_t offset, absl::Span<const std::byte> bytes) {
-    if (links != nullptr) links->Count(peer, bytes.size());
-    if (combine == ops::Combine::kReplace)
-      std::memcpy(target + offset, bytes.data(), bytes.size());
-    else
-      ops::CombineElements(element, combine, scale, target + offset, bytes.data(),
-                           bytes.size() / ops::ElementBytes(element));
-  };
+  return {active.request.instruction->communicate.element, phase.combine,
+          last && phase.combine != ops::Combine::kReplace ? phase.scale : 0.0,
+          active.request.buffer + round.recv_begin, observer_, round.recv_peer};
 }
 
 // False if there is none.
