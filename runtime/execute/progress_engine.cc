@@ -26,8 +26,11 @@ constexpr unsigned kLooksBetweenTimes = 16;
 // In how many looks it asks for short messages before their receives are posted; and of how
 // many one is for all else then.
 constexpr unsigned kLooksForShort = 32, kLooksForAll = 8;
-// How often it yields while it looks, which costs as much as a short message does.
+// How often it yields while it looks, which costs as much as a short message does; and after
+// how many looks in vain it does so first: what it waits for may be the work of another rank
+// that the system has put on this processor, though there are others.
 constexpr Clock::duration kBetweenYields = std::chrono::microseconds(20);
+constexpr unsigned kLooksUntilYield = 64;
 
 // The engine whose thread this is.
 thread_local const ProgressEngine *own_engine = nullptr;
@@ -161,7 +164,10 @@ void ProgressEngine::Loop() {
 // Looks until something has come, or there is time for a pause, until `*until`. True if it is
 // time to do something without an event.
 bool ProgressEngine::PollTransport(Clock::time_point *until) {
+  unsigned looks = 0;
+  bool yielded = false;
   while (true) {
+    ++looks;
     if (!waiting_.empty()) {
       if (TakeWaiting())
         backoff_.Found();
@@ -178,7 +184,9 @@ bool ProgressEngine::PollTransport(Clock::time_point *until) {
     const Clock::time_point now = Clock::now();
     const Clock::duration pause =
         backoff_.Next(now, host_->Computing() ? Backoff::kYielding : kIdleYielding);
-    const bool yield = now - yielded_ >= kBetweenYields;
+    const bool yield =
+        now - yielded_ >= kBetweenYields || (!yielded && looks >= kLooksUntilYield);
+    yielded |= yield;
     const bool pauses = pause != Clock::duration::zero();
     if (yield) yielded_ = now;
     const bool due = (yield || pauses) && now >= WakeUp();
