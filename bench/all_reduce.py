@@ -8,8 +8,15 @@ MPI_Allreduce (its choice and each of its algorithms) and gloo's (PyTorch).
 Everything runs in network namespaces with cubic: loopback in one, 1 Gbit/s with one
 process in each. On loopback, MPI uses shared memory, for us as for itself. Calls follow
 each other in a loop in every case: in ours, a chain of all-reduces, of which each needs
-the result of the one before. All are measured in turn, several rounds; medians count.
-A ratio is the best peer's time over our best transport's: more than 1 is faster.
+the result of the one before, so long that the end of a step, which wakes who waits for
+it, hardly counts.
+
+A round launches everybody once, peers and ourselves in turn, in the other order every
+second time; medians over rounds count, and the spread is printed. A ratio is that of one
+round, the best peer's time over our best transport's: more than 1 is faster; its median
+counts. Who is best is who has the least median. Of a virtual machine, processors may come
+to lie near to each other or far from each other, which changes what is short by three
+times: so a round begins with the time that a line of the cache takes between them.
 
 At last the 214 gradients of ResNet-50 (of COMMSCHED_DATA, else those of
 examples/profiles) on 4 ranks at 1 Gbit/s, as scheduled, against the floor on the wire:
@@ -67,6 +74,9 @@ class Bench:
     def __init__(self, folder, seconds):
         self.folder, self.seconds = pathlib.Path(folder), seconds
         self.peers = []
+        self._line_time = self.folder / "line_time"
+        subprocess.run(["cc", "-O2", "-pthread", pathlib.Path(__file__).with_name("line_time.c"), "-o",
+                        self._line_time], check=True)
         if not _mpi.why_unavailable():
             self.driver = self.folder / "all_reduce_driver"
             source = pathlib.Path(__file__).with_name("all_reduce_driver.c")
@@ -88,6 +98,17 @@ class Bench:
             call(tool("cs-opt"), "--expand-collectives", "--verify-distributed", source, "-o", f"{path}.2.mlir")
             call(tool("cs-translate"), "--mlir-to-plan", f"{path}.2.mlir", "-o", path)
         return path
+
+    def init(self, size):
+        """What a chain begins with."""
+        path = self.folder / f"init-{size}.npz"
+        if not path.exists():
+            import numpy
+            numpy.savez(path, w=numpy.zeros(size // 4, numpy.float32))
+        return path
+
+    def line_ns(self):
+        return int(call(self._line_time))
 
 
 class Case:
@@ -150,28 +171,21 @@ class Case:
     def ours(self, transport, size):
         """Microseconds of one all-reduce."""
         # What one takes, roughly: only says how many to run.
-        guess = 50e-6 + 2 * size / (PAYLOAD if not self.fast else 1.5e9)
-        # At least so long that the copies at the ends do not count.
-        length = max(8 if self.fast else 3, min(100, int(0.05 / guess)))
+        if self.fast:
+            guess = self.nodes / 2 * (2e-6 + size / 5e9) * (1 if transport == "mpi" else 6)
+            length = max(3, min(500, int(2e-3 / (2e-6 + size / 5e9))))
+        else:
+            guess = 50e-6 + 2 * size / PAYLOAD
+            length = max(3, min(100, int(0.05 / guess)))
         steps = max(1, int(self.bench.seconds / (guess * length)))
         plan = self.bench.plan(self.nodes, size, length, self.fast)
-        init = self.folder / "init.npz"
-        if not init.exists() or self._size != size:
-            import numpy
-            numpy.savez(init, w=numpy.zeros(size // 4, numpy.float32))
-            self._size = size
         # The first step touches memory for the first time; the peers' do that too before they are measured.
-        return self.cs_run(transport, plan, ["--init", init, "--call", "step", "--steps", steps]) / length
+        return self.cs_run(transport, plan, ["--init", self.bench.init(size), "--call", "step", "--steps", steps]) / length
 
-    def open_mpi(self, sizes):
-        """For each size, the best of its algorithms."""
-        best = {}
-        for algorithm in ALGORITHMS:
-            chosen = ["--mca", "coll_tuned_use_dynamic_rules", 1, "--mca", "coll_tuned_allreduce_algorithm",
-                      algorithm] if algorithm else []
-            for size, time in _lines(self.run([[*self.mpirun(*chosen), self.bench.driver, self.bench.seconds, *sizes]])):
-                best[size] = min(best.get(size, math.inf), time)
-        return best
+    def open_mpi(self, sizes, algorithm):
+        chosen = ["--mca", "coll_tuned_use_dynamic_rules", 1, "--mca", "coll_tuned_allreduce_algorithm",
+                  algorithm] if algorithm else []
+        return dict(_lines(self.run([[*self.mpirun(*chosen), self.bench.driver, self.bench.seconds, *sizes]])))
 
     def gloo(self, sizes):
         command = [sys.executable, pathlib.Path(__file__).with_name("_gloo_all_reduce.py"), self.bench.seconds, *sizes]
@@ -184,22 +198,28 @@ class Case:
         return dict(_lines(self.run(commands)))
 
     def measure(self, sizes, rounds):
-        """By size, medians: {"mpi": us, "grpc": us, "Open MPI": us, "gloo": us}."""
+        """By size: {"mpi": us of each round, "grpc", "gloo", ("Open MPI", algorithm)}."""
+        theirs, ours = [], []
+        if "Open MPI" in self.bench.peers:
+            theirs += [lambda a=a: {("Open MPI", a): self.open_mpi(sizes, a)} for a in ALGORITHMS]
+        if "gloo" in self.bench.peers:
+            theirs.append(lambda: {"gloo": self.gloo(sizes)})
+        for size in sizes:
+            for transport in ("mpi", "grpc") if "Open MPI" in self.bench.peers else ("grpc",):
+                ours.append(lambda t=transport, s=size: {t: {s: self.ours(t, s)}})
+        # In turn: by how much of their own is before them.
+        launches = [launch for _, launch in sorted(
+            [((i + 0.5) / len(part), launch) for part in (theirs, ours) for i, launch in enumerate(part)],
+            key=lambda entry: entry[0])]
         times = {size: {} for size in sizes}
-
-        def add(size, who, time):
-            times[size].setdefault(who, []).append(time)
-
-        for _ in range(rounds):
-            for who, peer in (("Open MPI", self.open_mpi), ("gloo", self.gloo)):
-                if who in self.bench.peers:
-                    for size, time in peer(sizes).items():
-                        add(size, who, time)
-            for size in sizes:
-                if "Open MPI" in self.bench.peers:
-                    add(size, "mpi", self.ours("mpi", size))
-                add(size, "grpc", self.ours("grpc", size))
-        return {size: {who: statistics.median(values) for who, values in of.items()} for size, of in times.items()}
+        self.line_ns = []
+        for number in range(rounds):
+            self.line_ns.append(self.bench.line_ns())
+            for launch in launches[::-1] if number % 2 else launches:
+                for who, by_size in launch().items():
+                    for size, time in by_size.items():
+                        times[size].setdefault(who, []).append(time)
+        return times
 
     def gradients(self, rounds):
         """The gradients of ResNet-50 in one scheduled step, around a ring: its time over the
@@ -232,6 +252,43 @@ class Case:
         return found
 
 
+def _best(times):
+    """Of who has the least median."""
+    return min(times, key=statistics.median)
+
+
+def _result(part, nodes, size, times):
+    """Of one size, from the times of each round."""
+    shown = {who: times[who] for who in ("mpi", "grpc", "gloo") if who in times}
+    peers = [of for who, of in times.items() if who not in ("mpi", "grpc")]
+    algorithms = {who[1]: of for who, of in times.items() if isinstance(who, tuple)}
+    result = {"network": part, "ranks": nodes, "bytes": size}
+    if algorithms:
+        shown["Open MPI"] = _best(algorithms.values())
+        result["algorithm"] = min(algorithms, key=lambda a: statistics.median(algorithms[a]))
+    ours = _best([times[who] for who in ("mpi", "grpc") if who in times])
+    ratios = [peer / own for peer, own in zip(_best(peers), ours)]
+    result["ratio"] = round(statistics.median(ratios), 3)
+    result["ratios"] = [round(min(ratios), 3), round(max(ratios), 3)]
+    result["us"] = {who: round(statistics.median(of), 2) for who, of in shown.items()}
+    result["least_to_most_us"] = {who: [round(min(of), 2), round(max(of), 2)] for who, of in shown.items()}
+    if "grpc" in times and "gloo" in times:
+        result["grpc_over_gloo"] = round(statistics.median([g / o for g, o in zip(times["gloo"], times["grpc"])]), 3)
+    return result
+
+
+def _print(result):
+    def column(who, width):
+        if who not in result["us"]:
+            return " " * width
+        least, most = result["least_to_most_us"][who]
+        return f"{result['us'][who]:.1f} ({least:.1f}-{most:.1f})".rjust(width)
+    least, most = result["ratios"]
+    print(f"{result['network']:8} {result['ranks']:5} {result['bytes']:10} " + " ".join(
+        column(who, width) for who, width in (("mpi", 28), ("grpc", 30), ("Open MPI", 30), ("gloo", 32)))
+        + f" {result['ratio']:6.2f} ({least:.2f}-{most:.2f})", flush=True)
+
+
 def _lines(text):
     for line in text.splitlines():
         size, time = line.split()
@@ -240,7 +297,7 @@ def _lines(text):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="fewer sizes, one short round")
+    parser.add_argument("--quick", action="store_true", help="fewer sizes, shorter, 3 rounds")
     parser.add_argument("--only", choices=["loopback", "1gbit", "gradients"], action="append", help="parts of it")
     parser.add_argument("--ranks", type=int, choices=[2, 4], action="append", help="default: both")
     parser.add_argument("--sizes", help="bytes, with commas")
@@ -253,15 +310,17 @@ def main():
     measure_in_peace()
     parts = options.only or ["loopback", "1gbit", "gradients"]
     sizes = [int(s) for s in options.sizes.split(",")] if options.sizes else QUICK if options.quick else SIZES
-    rounds = options.rounds or (1 if options.quick else 3)
+    rounds = options.rounds or (3 if options.quick else 5)
     folder = tempfile.mkdtemp(prefix="commsched-all-reduce-")
-    results, gradients = [], {}
+    results, gradients, line_ns = [], {}, []
     try:
-        bench = Bench(folder, 0.3 if options.quick else 1)
+        bench = Bench(folder, 0.05 if options.quick else 0.1)
         if not bench.peers:
             print("all_reduce: neither Open MPI nor PyTorch is there: skipped")
             return SKIPPED
-        print("network  ranks      bytes   ours over MPI   over gRPC    Open MPI        gloo   ratio   (microseconds)")
+        print("network  ranks      bytes " + " ".join(name.rjust(width) for name, width in (
+            ("ours over MPI", 28), ("over gRPC", 30), ("Open MPI", 30), ("gloo", 32)))
+            + "  ratio   (microseconds, medians and the least and most of rounds)")
         for part in parts:
             for nodes in options.ranks or ([4] if part == "gradients" else [2, 4]):
                 with Case(bench, nodes, fast=part == "loopback") as case:
@@ -269,13 +328,10 @@ def main():
                         gradients = case.gradients(rounds)
                         continue
                     for size, times in case.measure(sizes, rounds).items():
-                        ours = min(times[who] for who in ("mpi", "grpc") if who in times)
-                        peer = min(times[who] for who in bench.peers)
-                        results.append({"network": part, "ranks": nodes, "bytes": size, "ratio": round(peer / ours, 3),
-                                        "us": {who: round(time, 1) for who, time in times.items()}})
-                        print(f"{part:8} {nodes:5} {size:10} " + " ".join(
-                            f"{times.get(who, math.nan):{width}.1f}" for who, width in
-                            (("mpi", 15), ("grpc", 11), ("Open MPI", 11), ("gloo", 11))) + f" {peer / ours:7.2f}", flush=True)
+                        results.append(_result(part, nodes, size, times))
+                        _print(results[-1])
+                    print(f"a line of the cache between two processors, by round: {case.line_ns} ns", flush=True)
+                    line_ns += case.line_ns
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     large = [r["ratio"] for r in results if r["bytes"] >= MIB]
@@ -283,7 +339,8 @@ def main():
         "worst_ratio": min((r["ratio"] for r in results), default=None),
         "worst_ratio_from_1mib": min(large, default=None),
         "gradients_over_floor": {who: round(ratio, 4) for who, ratio in gradients.items()} or None,
-        "peers": bench.peers, "cases": results}))
+        "worst_grpc_over_gloo": min((r["grpc_over_gloo"] for r in results if "grpc_over_gloo" in r), default=None),
+        "peers": bench.peers, "line_ns": line_ns, "cases": results}))
     return 0
 
 

@@ -320,7 +320,7 @@ void MpiRanks::Close(absl::Duration flush) {
   }
   RunAll(std::move(actions));
   MutexLock lock(&mu_);
-  while (callbacks_ > 0) changed_.Wait(&mu_);
+  while (callbacks_ > 0) changed_.WaitUntil(&mu_, Clock::now() + std::chrono::milliseconds(1));
 }
 
 absl::StatusOr<std::unique_ptr<runtime::Transport>> ConnectMpiOver(

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "mpi/ranks.h"
+#include "runtime/base/run_flat.h"
 #include "runtime/base/shared_memory.h"
 
 namespace commsched::transport::mpi {
@@ -37,10 +38,18 @@ void MpiRanks::Send(int to, MessageTag tag, int32_t priority,
                     absl::Span<const std::byte> bytes, Done done) {
   if (!options_.IsPartner(to)) return done(runtime::NoPartner(to));
   Actions actions;
+  bool gone = false;
   {
     MutexLock lock(&mu_);
     Peer &peer = peers_[to];
-    if (!peer.end.failure().ok()) {
+    if (peer.end.failure().ok() && peer.matcher->SendWhole(tag, bytes.size())) {
+      Header header{.kind = kEager, .bytes = bytes.size()};
+      header.set_tag(tag);
+      Tell(to, header, bytes);
+      bytes_sent_ += bytes.size();
+      ++callbacks_;
+      gone = true;
+    } else if (!peer.end.failure().ok()) {
       if (peer.end.WantedAfter()) Report(to, &actions);
       Finish(std::move(done), peer.end.failure(), &actions);
     } else {
@@ -57,16 +66,15 @@ void MpiRanks::Send(int to, MessageTag tag, int32_t priority,
       } else if (!going->has_value()) {
       } else if ((*going)->granted) {
         MakeReady(outgoing, int((*going)->note >> 1), ((*going)->note & 1) != 0);
-      } else {
-        Header header{.kind = kEager, .bytes = bytes.size()};
-        header.set_tag(tag);
-        Tell(to, header, bytes);
-        peer.matcher->Sent(tag);
-        bytes_sent_ += bytes.size();
-        Finish(std::move(outgoing->done), absl::OkStatus(), &actions);
       }
     }
   }
+  if (gone && !runtime::RunsFlat()) {
+    runtime::RunFlat([&done] { done(absl::OkStatus()); });
+    --callbacks_;
+    return;
+  }
+  if (gone) actions.push_back({std::move(done), absl::OkStatus(), nullptr});
   RunAll(std::move(actions));
 }
 
@@ -233,16 +241,21 @@ void MpiRanks::TakeEager(int from, const Header &header,
   }
   const std::shared_ptr<Incoming> incoming = peer.matcher->End(header.tag());
   TellControls(from);
-  if (incoming->buffer != nullptr) {
+  Deliver(*incoming, payload, actions);
+}
+
+void MpiRanks::Deliver(Incoming &incoming, absl::Span<const std::byte> payload,
+                       Actions *actions) {
+  if (incoming.buffer != nullptr) {
     if (!payload.empty())
-      std::memcpy(incoming->buffer, payload.data(), payload.size());
+      std::memcpy(incoming.buffer, payload.data(), payload.size());
   } else if (!payload.empty()) {
     // The payload stays: only the thread that polls touches it.
     mu_.Unlock();
-    incoming->sink(0, payload);
+    incoming.sink(0, payload);
     mu_.Lock();
   }
-  EndReceive(*incoming, actions);
+  EndReceive(incoming, actions);
 }
 
 void MpiRanks::TakeAnnounce(int from, const Header &header, Actions *actions) {

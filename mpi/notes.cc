@@ -2,14 +2,27 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Control messages between ranks.
+#include <sched.h>
+
 #include <algorithm>
 #include <cstring>
+#include <memory>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "mpi/ranks.h"
 
 namespace commsched::transport::mpi {
+
+using runtime::MutexLock;
+
+namespace {
+
+// At the rings, in one look.
+constexpr int kPeeks = 16;
+
+}  // namespace
 
 void MpiRanks::Tell(int to, Header header, absl::Span<const std::byte> payload) {
   header.payload = uint32_t(payload.size());
@@ -72,9 +85,42 @@ void MpiRanks::TakeNotes(Actions *actions) {
   }
 }
 
+// All else that a look does takes longer.
+void MpiRanks::Peek(absl::FunctionRef<bool()> here) const {
+  for (int i = 0; i < kPeeks && !crowded_ && !here(); ++i) continue;
+}
+
+bool MpiRanks::TakeNow(int from, MessageTag tag, size_t bytes,
+                       absl::FunctionRef<void(absl::Span<const std::byte>)> sink) {
+  polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  {
+    MutexLock lock(&mu_);
+    if (polling_ || rings_ == nullptr || !rings_->joined(from)) return false;
+    Peek([&] { return rings_->Any(from); });
+    Peer &peer = peers_[size_t(from)];
+    Rings::Message message;
+    if (rings_->Read(from, &message) && message.sound && message.header.kind == kEager &&
+        message.header.tag() == tag && message.header.bytes == bytes &&
+        message.payload.size() == bytes && peer.end.failure().ok() &&
+        peer.matcher->TakeUnposted(tag, bytes, &controls_)) {
+      TellControls(from);
+      if (bytes != 0) sink(message.payload);
+      rings_->Take(from);
+      bytes_received_ += bytes;
+      return true;
+    }
+  }
+  if (crowded_) sched_yield();  // as in a look at all that there is
+  return false;
+}
+
 // What has come through rings. A short message that nobody receives yet stays
 // there, to be combined from there, unless there is something behind it.
 bool MpiRanks::TakeRings(Actions *actions) {
+  Peek([&] {
+    return std::any_of(ringed_.begin(), ringed_.end(),
+                       [&](int from) { return rings_->Any(from); });
+  });
   bool any = false;
   for (const int from : ringed_) {
     Peer &peer = peers_[size_t(from)];
@@ -84,10 +130,20 @@ bool MpiRanks::TakeRings(Actions *actions) {
         FailProtocol(from, absl::DataLossError("got a control message of a wrong size"),
                      actions);
       } else {
-        if (message.header.kind == kEager && peer.end.failure().ok() &&
-            peer.matcher->Posted(message.header.tag()) == nullptr && !rings_->More(from))
+        const bool eager = message.header.kind == kEager && peer.end.failure().ok();
+        std::optional<std::shared_ptr<Incoming>> incoming;
+        if (eager && message.header.bytes == message.payload.size())
+          incoming = peer.matcher->TakePosted(message.header.tag(), message.header.bytes,
+                                              &controls_);
+        if (incoming) {
+          TellControls(from);
+          Deliver(**incoming, message.payload, actions);
+        } else if (eager && peer.matcher->Posted(message.header.tag()) == nullptr &&
+                   !rings_->More(from)) {
           break;
-        TakeNote(from, message.header, message.payload, actions);
+        } else {
+          TakeNote(from, message.header, message.payload, actions);
+        }
       }
       rings_->Take(from);
       any = true;

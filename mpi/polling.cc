@@ -50,19 +50,22 @@ void MpiRanks::Finish(Done done, absl::Status status, Actions *actions) {
 
 void MpiRanks::RunAll(Actions actions) {
   if (actions.empty()) return;
-  runtime::RunFlat([this, actions = std::move(actions)]() mutable {
-    const int count = int(actions.size());
-    for (Action &action : actions) {
-      if (action.done)
-        action.done(std::move(action.status));
-      else
-        action.other();
-    }
-    actions.clear();
-    MutexLock lock(&mu_);
-    callbacks_ -= count;
-    if (closing_) changed_.SignalAll();
-  });
+  if (runtime::RunsFlat())
+    return runtime::RunFlat(
+        [this, actions = std::move(actions)]() mutable { RunNow(actions); });
+  runtime::RunFlat([this, &actions] { RunNow(actions); });
+}
+
+void MpiRanks::RunNow(Actions &actions) {
+  const int count = int(actions.size());
+  for (Action &action : actions) {
+    if (action.done)
+      action.done(std::move(action.status));
+    else
+      action.other();
+  }
+  actions.clear();
+  callbacks_ -= count;
 }
 
 bool MpiRanks::SendsDone() const {
@@ -125,7 +128,7 @@ bool MpiRanks::PollOnce() {
     yield = crowded_ && !found;
     if (closing_) changed_.SignalAll();
   }
-  RunAll(std::move(actions));
+  if (!actions.empty()) RunAll(std::move(actions));
   // What is waited for may be the work of another rank on this processor.
   if (yield) sched_yield();
   return any;

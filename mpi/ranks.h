@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/inlined_vector.h"
 #include "absl/functional/any_invocable.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
@@ -89,6 +90,9 @@ class MpiRanks final : public runtime::Transport {
   void Close(absl::Duration flush) override;
   bool Poll() override;
   bool polls() const override { return true; }
+  size_t takes_now() const override { return mpi_.share ? mpi_.ring_eager_bytes : 0; }
+  bool TakeNow(int peer, MessageTag tag, size_t bytes,
+               absl::FunctionRef<void(absl::Span<const std::byte>)> sink) override;
   uint64_t bytes_sent() const override { return bytes_sent_; }
   uint64_t bytes_received() const override { return bytes_received_; }
 
@@ -169,7 +173,7 @@ class MpiRanks final : public runtime::Transport {
     absl::Status status;
     absl::AnyInvocable<void()> other;  // if there is no `done`
   };
-  using Actions = std::vector<Action>;
+  using Actions = absl::InlinedVector<Action, 2>;
 
   // connection.cc
   void SayHello();
@@ -183,6 +187,7 @@ class MpiRanks final : public runtime::Transport {
   void Tell(int peer, Header header, absl::Span<const std::byte> payload = {});
   void TakeNotes(Actions *actions);
   bool TakeRings(Actions *actions);
+  void Peek(absl::FunctionRef<bool()> here) const;
   void FlushBacklog(int peer);
   void TakeNote(int peer, const Header &header,
                 absl::Span<const std::byte> payload, Actions *actions);
@@ -198,6 +203,7 @@ class MpiRanks final : public runtime::Transport {
   // polling.cc
   void Check(int code, const char *call);
   void RunAll(Actions actions);
+  void RunNow(Actions &actions);
   void Later(absl::AnyInvocable<void()> action, Actions *actions);
   void Finish(Done done, absl::Status status, Actions *actions);
   bool SendsDone() const;
@@ -211,6 +217,8 @@ class MpiRanks final : public runtime::Transport {
 
   // messages.cc
   void Receive(std::shared_ptr<Incoming> incoming);
+  // The payload of a short message to its receive, which ends.
+  void Deliver(Incoming &incoming, absl::Span<const std::byte> payload, Actions *actions);
   void TakeEager(int peer, const Header &header,
                  absl::Span<const std::byte> payload, Actions *actions);
   void TakeAnnounce(int peer, const Header &header, Actions *actions);
@@ -253,7 +261,9 @@ class MpiRanks final : public runtime::Transport {
   bool closing_ = false, closed_ = false, aborted_ = false;
   bool polling_ = false;
   int64_t moved_at_ = 0;  // the last poll that found something; in ns
-  int callbacks_ = 0;     // running or about to
+  // Running or about to; more of them only under the lock. Whoever lowers it touches nothing
+  // after that: Close looks at it now and then.
+  std::atomic<int> callbacks_{0};
   runtime::core::Controls controls_;
 
   // Control messages: a ring of receives, taken in the order of posting.

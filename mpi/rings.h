@@ -43,6 +43,7 @@ class Rings {
   bool Read(int from, Message *message) const {
     return peers_[size_t(from)]->reader.Peek(message);
   }
+  bool Any(int from) const { return peers_[size_t(from)]->reader.Any(); }
   // Whether there is one behind it.
   bool More(int from) const { return peers_[size_t(from)]->reader.More(); }
   void Take(int from);

@@ -125,6 +125,14 @@ def _die_with_parent():
     ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
 
 
+def _keep_priority():
+    """In a child that has begun a session: it has the priority that its parent's session has among others
+    (autogroups of Linux), which would else end with it."""
+    with contextlib.suppress(OSError):
+        nice = pathlib.Path(f"/proc/{os.getppid()}/autogroup").read_text().split()[-1]
+        pathlib.Path("/proc/self/autogroup").write_text(nice)
+
+
 def _delete(namespace):
     """Ends what runs in the namespace, and removes it with its interfaces."""
     listed = subprocess.run(["ip", "netns", "pids", namespace], capture_output=True, text=True)
@@ -246,6 +254,7 @@ class Network:
 
         def begin():
             _die_with_parent()
+            _keep_priority()
             os.sched_setaffinity(0, processors)
         process = subprocess.Popen([*self.inside(number), *map(str, command)], start_new_session=True,
                                    preexec_fn=begin, **options)

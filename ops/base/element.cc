@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "ops/base/float_bits.h"
+#include "ops/base/float_sums.h"
 
 namespace commsched::ops {
 namespace {
@@ -17,6 +18,10 @@ struct Plain {
   using Value = T;
   static T Load(T v) { return v; }
   static T Store(T v) { return v; }
+  static void Sum(double scale, std::byte *target, const std::byte *source, size_t count) {
+    // Times one is what it was.
+    AddFloats(reinterpret_cast<T *>(target), source, scale == 0 ? T(1) : T(scale), count);
+  }
 };
 // Integers wrap around; as unsigned so that it is defined.
 template <typename T, typename U>
@@ -108,6 +113,8 @@ void ByCombine(Combine combine, double scale, std::byte *target,
     case Combine::kReplace:
       return MaybeScaled<F, SecondOp>(scale, target, source, count);
     case Combine::kSum:
+      if constexpr (requires { F::Sum(scale, target, source, count); })
+        return F::Sum(scale, target, source, count);
       return MaybeScaled<F, SumOp>(scale, target, source, count);
     case Combine::kMax:
       return MaybeScaled<F, MaxOp>(scale, target, source, count);

@@ -13,6 +13,8 @@ thread_local std::vector<absl::AnyInvocable<void()>> *running = nullptr;
 
 }  // namespace
 
+bool RunsFlat() { return running != nullptr; }
+
 void RunFlat(absl::AnyInvocable<void()> work) {
   if (running != nullptr) {
     running->push_back(std::move(work));

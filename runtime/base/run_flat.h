@@ -16,6 +16,9 @@ namespace commsched::runtime {
 // wait for each other.
 void RunFlat(absl::AnyInvocable<void()> work);
 
+// Whether this thread is inside RunFlat: then what is given to it is kept.
+bool RunsFlat();
+
 }  // namespace commsched::runtime
 
 #endif  // COMMSCHED_RUNTIME_BASE_RUN_FLAT_H

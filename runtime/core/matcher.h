@@ -65,7 +65,14 @@ class Matcher : public MessageSends<O> {
                              Controls *controls);
   // Ends a receive, and gives it back.
   I End(const MessageTag &tag);
-  // All of a message at once: Take, and End if there is its receive.
+  // All of a message at once, if there is its receive, which ends; else nothing happens.
+  std::optional<I> TakePosted(const MessageTag &tag, size_t total, Controls *controls);
+  // Of a message that has no receive, and whose room may be used: it is taken as if it had one.
+  bool TakeUnposted(const MessageTag &tag, size_t total, Controls *controls) {
+    return (receives_.empty() || !receives_.contains(tag)) &&
+           UseRoom(tag, total, /*posted=*/true, controls).ok();
+  }
+  // As TakePosted, or Take.
   absl::StatusOr<std::optional<I>> TakeWhole(const MessageTag &tag, size_t total,
                                              Controls *controls);
   // The receive of the tag, if there is one; valid until the next call.
@@ -213,22 +220,28 @@ I Matcher<O, I, K>::End(const MessageTag &tag) {
 }
 
 template <typename O, typename I, typename K>
-absl::StatusOr<std::optional<I>> Matcher<O, I, K>::TakeWhole(const MessageTag &tag,
-                                                             size_t total,
-                                                             Controls *controls) {
+std::optional<I> Matcher<O, I, K>::TakePosted(const MessageTag &tag, size_t total,
+                                              Controls *controls) {
   auto it = receives_.find(tag);
   if (it == receives_.end() || it->second.state != Incoming::kPosted ||
-      it->second.bytes != total || it->second.taken != 0) {
-    absl::StatusOr<Place> place = Take(tag, total, 0, total, controls);
-    if (!place.ok()) return place.status();
+      it->second.bytes != total || it->second.taken != 0)
     return std::nullopt;
-  }
-  if (!it->second.granted)
-    if (absl::Status s = UseRoom(tag, total, /*posted=*/true, controls); !s.ok()) return s;
+  if (!it->second.granted && !UseRoom(tag, total, /*posted=*/true, controls).ok())
+    return std::nullopt;
   I item = *std::move(it->second.item);
   receives_.erase(it);
   --posted_;
   return item;
+}
+
+template <typename O, typename I, typename K>
+absl::StatusOr<std::optional<I>> Matcher<O, I, K>::TakeWhole(const MessageTag &tag,
+                                                             size_t total,
+                                                             Controls *controls) {
+  if (std::optional<I> item = TakePosted(tag, total, controls)) return item;
+  absl::StatusOr<Place> place = Take(tag, total, 0, total, controls);
+  if (!place.ok()) return place.status();
+  return std::nullopt;
 }
 
 template <typename O, typename I, typename K>

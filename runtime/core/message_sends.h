@@ -79,6 +79,11 @@ class MessageSends {
   // `whole`: if it goes now, all of it does, and Sent is not called.
   absl::StatusOr<std::optional<Going>> Send(const MessageTag &tag, size_t bytes, O item,
                                             Controls *controls, bool whole = false);
+  // Whether a message goes now, all of it: then nothing of it is kept, and neither Send nor
+  // Sent is called.
+  bool SendWhole(const MessageTag &tag, size_t bytes) {
+    return open_ && (sends_.empty() || !sends_.contains(tag)) && MayGo(bytes);
+  }
   // Of a message that went: its last byte is on its way.
   void Sent(const MessageTag &tag);
   absl::StatusOr<std::optional<Going>> TakeGrant(const Control &grant);
@@ -137,7 +142,7 @@ void MessageSends<O>::Open(MessageLimits theirs, std::vector<Going> *going,
 template <typename O>
 absl::StatusOr<std::optional<typename MessageSends<O>::Going>> MessageSends<O>::Send(
     const MessageTag &tag, size_t bytes, O item, Controls *controls, bool whole) {
-  if (whole && open_ && (sends_.empty() || !sends_.contains(tag)) && MayGo(bytes))
+  if (whole && SendWhole(tag, bytes))
     return Going{tag, std::move(item)};
   auto [it, is_new] = sends_.try_emplace(tag);
   Outgoing &outgoing = it->second;

@@ -21,10 +21,16 @@ constexpr Clock::duration kLongestPause = std::chrono::microseconds(100);
 constexpr Clock::duration kIdleYielding = std::chrono::milliseconds(1);
 constexpr size_t kSpareStaging = 8;
 constexpr size_t kSpare = 64;
-// Looks at such a transport between two times that the thread yields, each of
-// which costs as much as several: some microseconds. So does reading the clock,
-// though less.
-constexpr unsigned kLooks = 128, kLooksBetweenTimes = 16;
+// Looks at such a transport between two looks at the clock, which cost as much as one.
+constexpr unsigned kLooksBetweenTimes = 16;
+// In how many looks it asks for short messages before their receives are posted; and of how
+// many one is for all else then.
+constexpr unsigned kLooksForShort = 32, kLooksForAll = 8;
+// How often it yields while it looks, which costs as much as a short message does; and after
+// how many looks in vain it does so first: what it waits for may be the work of another rank
+// that the system has put on this processor, though there are others.
+constexpr Clock::duration kBetweenYields = std::chrono::microseconds(20);
+constexpr unsigned kLooksUntilYield = 64;
 
 // The engine whose thread this is.
 thread_local const ProgressEngine *own_engine = nullptr;
@@ -46,6 +52,7 @@ ProgressEngine::ProgressEngine(int rank, Transport *transport,
       deadline_(absl::ToChronoNanoseconds(
           std::min(deadline, absl::Hours(24 * 365)))),
       patience_(Time(std::chrono::nanoseconds(deadline_).count() / 30)),
+      takes_now_(transport_ != nullptr ? transport_->takes_now() : 0),
       stall_(deadline_),
       backoff_(kLongestPause) {
   bool of_rows = false;
@@ -80,6 +87,20 @@ void ProgressEngine::Push(Event event) {
   changed_.Signal();
 }
 
+void ProgressEngine::Ended(Event::Kind kind, Active *active, absl::Status status) {
+  Event event(kind);
+  event.active = active;
+  event.status = std::move(status);
+  // The engine's own thread, in a call of the transport: no hand-over to itself.
+  if (own_engine == this && !in_exchange_ && !failed_ && event.status.ok()) {
+    if (Timed()) event.at = Clock::now();
+    HandleExchange(event);
+    moved_ = true;
+    return;
+  }
+  Push(std::move(event));
+}
+
 void ProgressEngine::Start(const Request &request) {
   ++communications_;
   Event event(Event::kStart);
@@ -99,63 +120,80 @@ void ProgressEngine::Loop() {
   prctl(PR_SET_TIMERSLACK, 1);
   own_engine = this;
   std::vector<Event> batch;
+  const bool polls = transport_ != nullptr && transport_->polls();
   while (true) {
     batch.clear();
     batch.swap(own_events_);
-    if (pushed_ || batch.empty()) {
+    Clock::time_point until;  // to when it pauses
+    bool due = false;
+    // Who looks again and again needs no lock.
+    if (batch.empty() && polls && !active_.empty() && !failed_) {
+      due = PollTransport(&until);
+      batch.swap(own_events_);
+    }
+    if (pushed_ || (batch.empty() && !due && !moved_)) {
       MutexLock lock(&mu_);
-      while (batch.empty() && own_events_.empty() && events_.empty() && !stop_) {
+      while (batch.empty() && events_.empty() && !stop_) {
         if (active_.empty() || failed_)
           changed_.Wait(&mu_);
-        else if (transport_ != nullptr && transport_->polls() ? PollTransport()
-                                                              : changed_.WaitUntil(&mu_, WakeUp()))
+        else if (changed_.WaitUntil(&mu_, polls ? until : WakeUp()) || polls)
           break;
       }
-      if (stop_ && batch.empty() && own_events_.empty() && events_.empty()) return;
-      for (auto *events : {&own_events_, &events_}) {
-        std::move(events->begin(), events->end(), std::back_inserter(batch));
-        events->clear();
-      }
+      if (stop_ && batch.empty() && events_.empty()) return;
+      std::move(events_.begin(), events_.end(), std::back_inserter(batch));
+      events_.clear();
       pushed_ = stop_;
     }
-    if (failed_) continue;
-    if (batch.empty()) {
-      CheckStall();
-      if (!failed_) Pump();
+    if (failed_) {
+      moved_ = false;
       continue;
     }
-    stall_.Progress();
+    const Clock::time_point now = Clock::now();
+    if (batch.empty() && !moved_)
+      CheckStall(now);
+    else
+      stall_.Progress(now);
     for (Event &event : batch) {
       Handle(event);
       if (failed_) break;
     }
-    if (!failed_) Pump();
+    if (!failed_) Pump(ToTime(now));
   }
 }
 
-// True if it is time to do something without an event.
-bool ProgressEngine::PollTransport() {
-  mu_.Unlock();
-  Clock::time_point now;
-  Clock::duration pause = Clock::duration::zero();
-  bool due = false;
+// Looks until something has come, or there is time for a pause, until `*until`. True if it is
+// time to do something without an event.
+bool ProgressEngine::PollTransport(Clock::time_point *until) {
   unsigned looks = 0;
-  while (!due && pause == Clock::duration::zero()) {
-    if (transport_->Poll()) backoff_.Found();
-    if (Pushed()) break;
-    ++polls_;
-    if (looks++ % kLooksBetweenTimes != 0) continue;
-    now = Clock::now();
-    pause = backoff_.Next(now, host_->Computing() ? Backoff::kYielding : kIdleYielding);
-    const bool yield = polls_ - yielded_ >= kLooks;
-    if (yield) yielded_ = polls_;
-    if (yield || pause != Clock::duration::zero()) due = now >= WakeUp();
+  bool yielded = false;
+  while (true) {
+    ++looks;
+    if (!waiting_.empty()) {
+      if (TakeWaiting())
+        backoff_.Found();
+      else if (polls_ - waiting_since_ >= kLooksForShort)
+        PostWaiting();
+    }
+    if (waiting_.empty() || polls_ % kLooksForAll == 0)
+      if (!moved_ && transport_->Poll()) backoff_.Found();
+    if (moved_ || Pushed()) {
+      ++polls_;
+      return false;
+    }
+    if (++polls_ % kLooksBetweenTimes != 0) continue;
+    const Clock::time_point now = Clock::now();
+    const Clock::duration pause =
+        backoff_.Next(now, host_->Computing() ? Backoff::kYielding : kIdleYielding);
+    const bool yield =
+        now - yielded_ >= kBetweenYields || (!yielded && looks >= kLooksUntilYield);
+    yielded |= yield;
+    const bool pauses = pause != Clock::duration::zero();
+    if (yield) yielded_ = now;
+    const bool due = (yield || pauses) && now >= WakeUp();
     if (yield) sched_yield();
+    *until = now + pause;
+    if (due || pauses) return due;
   }
-  mu_.Lock();
-  if (due || Pushed()) return due;
-  changed_.WaitUntil(&mu_, now + pause);
-  return false;
 }
 
 void ProgressEngine::Handle(Event &event) {
@@ -235,14 +273,17 @@ Clock::time_point ProgressEngine::WakeUp() const {
   return next;
 }
 
-void ProgressEngine::Pump() {
-  const Time now = ToTime(Clock::now());
-  for (auto &[peer, link] : links_) {
-    Active *active;
-    while (!link.empty() &&
-           link.Next(link.front()->request.credit, now, patience_, &active))
-      Hand(peer, active);
-  }
+void ProgressEngine::Pump(Time now) {
+  do {
+    moved_ = false;
+    for (auto &[peer, link] : links_) {
+      Active *active;
+      while (!link.empty() &&
+             link.Next(link.front()->request.credit, now, patience_, &active))
+        Hand(peer, active);
+    }
+    PostUnposted();
+  } while (moved_ && !failed_);
 }
 
 void ProgressEngine::Hand(int peer, Active *active) {
@@ -257,10 +298,7 @@ void ProgressEngine::Hand(int peer, Active *active) {
   transport_->Send(peer, Tag(*active, at), PhaseAt(*active, at).priority,
                    absl::MakeConstSpan(from, round.send_bytes),
                    [this, active](absl::Status status) {
-                     Event event(Event::kSent);
-                     event.active = active;
-                     event.status = std::move(status);
-                     Push(std::move(event));
+                     Ended(Event::kSent, active, std::move(status));
                    });
 }
 
@@ -269,11 +307,11 @@ void ProgressEngine::Fail(const absl::Status &why) {
   host_->CommunicationFailed(why);
 }
 
-void ProgressEngine::CheckStall() {
+void ProgressEngine::CheckStall(Clock::time_point now) {
   if (active_.empty()) return;
   const Active &oldest = *active_.begin()->second;
-  if (stall_.Idle() < DeadlineOf(oldest)) return;
-  if (host_->Computing()) return stall_.Progress();
+  if (stall_.Idle(now) < DeadlineOf(oldest)) return;
+  if (host_->Computing()) return stall_.Progress(now);
   Fail(absl::DeadlineExceededError(absl::StrCat(
       "no progress within ", absl::FormatDuration(absl::FromChrono(DeadlineOf(oldest))),
       ": ", Describe(oldest), ": ", DescribeMissing(oldest))));

@@ -122,9 +122,11 @@ class ProgressEngine {
   using Link = core::LinkQueue<Active *, size_t>;  // of a peer
 
   void Loop();
-  bool PollTransport() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool PollTransport(Clock::time_point *until);
   bool Pushed() const { return pushed_ || !own_events_.empty(); }
   void Push(Event event);
+  // Of an exchange, by the transport: handled at once where that can be.
+  void Ended(Event::Kind kind, Active *active, absl::Status status);
   // Whether anyone wants to know when things happen. A trace may begin at any
   // time: it leaves out what began before.
   bool Timed() const {
@@ -135,12 +137,12 @@ class ProgressEngine {
   Active *NewActive();
   // Gives `active` back; its memory is for others.
   void Forget(Active *active);
-  void Pump();
+  void Pump(Time now);
   // The message to the transport.
   void Hand(int peer, Active *active);
   Clock::time_point WakeUp() const;
   void Fail(const absl::Status &why);
-  void CheckStall();
+  void CheckStall(Clock::time_point now);
 
   // progress_exchanges.cc
   void BeginExchange(const Request &request);
@@ -148,6 +150,12 @@ class ProgressEngine {
   struct Slice;  // what moves an exchange on
   bool PostReceive(Active *active, const core::Place &at, const Round &round,
                    bool staged);
+  void PostUnposted();
+  // Whether the transport may be asked for it.
+  bool IsShort(size_t bytes) const { return takes_now_ != 0 && bytes <= takes_now_; }
+  // True if a message that is waited for was there, and its exchange has moved on.
+  bool TakeWaiting();
+  void PostWaiting();
   void Combine(Active *active, const core::Place &at, const Round &round, bool staged);
   // Parts: those of the first `met` of part_ends; of the rounds before a place.
   void Release(Active *active, uint32_t met);
@@ -162,9 +170,9 @@ class ProgressEngine {
   static const PhaseProgram &PhaseAt(const Active &active, const core::Place &place);
   // What this slice sends and receives in a round.
   static Round RoundAt(const Active &active, const core::Place &place);
-  // The transport's sink of the message that is received.
-  Transport::Sink SinkOf(const Active &active, const core::Place &at,
-                         const Round &round) const;
+  // A sink of the message that is received.
+  struct Into;
+  Into SinkOf(const Active &active, const core::Place &at, const Round &round) const;
   static MessageTag Tag(const Active &active, const core::Place &place);
 
   // progress_servers.cc
@@ -211,10 +219,21 @@ class ProgressEngine {
   std::vector<std::map<uint64_t, std::unique_ptr<Active>>::node_type> spare_;
   std::vector<Memory> spare_staging_;  // fresh memory costs more than a short message
   uint64_t next_sequence_ = 0;
+  // Receives that are not posted yet. Of what lands on what is being sent: where the send ends
+  // at once, it needs no staging; and of short messages.
+  std::vector<Active *> unposted_, posting_;
+  // Of short messages that the transport is asked for, before it is worth while to post them;
+  // since how many looks there are any.
+  std::vector<Active *> waiting_;
+  uint64_t waiting_since_ = 0;
+  const size_t takes_now_;  // of the transport; 0: none
+  bool in_exchange_ = false;  // an exchange is being moved on: it must not be called again
+  bool moved_ = false;        // some exchange was, since Pump looked
   bool failed_ = false;
   StallClock stall_;
-  Backoff backoff_;                   // between polls of the transport
-  uint64_t polls_ = 0, yielded_ = 0;  // looks; how many there were at the last yield
+  Backoff backoff_;              // between polls of the transport
+  uint64_t polls_ = 0;           // looks
+  Clock::time_point yielded_{};  // the last time
   std::thread thread_;
 };
 

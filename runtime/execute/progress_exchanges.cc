@@ -39,6 +39,25 @@ bool HasRounds(const CommunicateProgram &c) {
 
 }  // namespace
 
+// A sink that combines what comes with what is at its place.
+struct ProgressEngine::Into {
+  ops::Element element;
+  ops::Combine combine;
+  double scale;
+  std::byte *target;
+  LinkObserver *links;
+  int peer;
+
+  void operator()(size_t offset, absl::Span<const std::byte> bytes) const {
+    if (links != nullptr) links->Count(peer, bytes.size());
+    if (combine == ops::Combine::kReplace)
+      std::memcpy(target + offset, bytes.data(), bytes.size());
+    else
+      ops::CombineElements(element, combine, scale, target + offset, bytes.data(),
+                           bytes.size() / ops::ElementBytes(element));
+  }
+};
+
 // core::Exchange's driver.
 struct ProgressEngine::Slice {
   ProgressEngine *engine;
@@ -55,6 +74,10 @@ struct ProgressEngine::Slice {
     return ProgressEngine::RoundAt(*active, at);
   }
   core::Posted Receive(const core::Place &at, const Round &round, bool staged) {
+    if (program().parts.empty() && (staged || engine->IsShort(round.recv_bytes))) {
+      engine->unposted_.push_back(active);
+      return core::Posted::kWaits;
+    }
     return engine->PostReceive(active, at, round, staged) ? core::Posted::kWaits
                                                           : core::Posted::kFailed;
   }
@@ -100,8 +123,10 @@ void ProgressEngine::BeginExchange(const Request &request) {
     if (by_slice) CopyInput(request, slice);
     ReleaseBefore(active, 0);
     Slice driver{this, active};
+    in_exchange_ = true;
     active->exchange.Begin(driver);
-    if (by_slice && !failed_) Pump();
+    in_exchange_ = false;
+    if (by_slice && !failed_) Pump(ToTime(Clock::now()));
   }
 }
 
@@ -112,6 +137,7 @@ void ProgressEngine::HandleExchange(Event &event) {
         event.status.code(),
         absl::StrCat(Describe(*active), ": ", event.status.message())));
   Slice driver{this, active};
+  in_exchange_ = true;
   if (event.kind == Event::kSent) {
     const Round round = RoundAt(*active, active->exchange.send());
     links_[round.send_peer].Completed(round.send_bytes, ToTime(stall_.looked()),
@@ -121,7 +147,8 @@ void ProgressEngine::HandleExchange(Event &event) {
     active->exchange.Sent(driver);
   } else {
     const Round round = RoundAt(*active, active->exchange.recv());
-    if (observer_ != nullptr && core::LandsOn(round, round))
+    // What was streamed has been counted.
+    if (observer_ != nullptr && core::LandsOn(round, round) && !active->streamed)
       observer_->Count(round.recv_peer, round.recv_bytes);
     if (observer_ != nullptr)
       observer_->Arrived(round.recv_peer, active->request.call, event.at);
@@ -129,6 +156,7 @@ void ProgressEngine::HandleExchange(Event &event) {
           active->recv_begin, event.at);
     active->exchange.Received(driver);
   }
+  in_exchange_ = false;
 }
 
 const PhaseProgram &ProgressEngine::PhaseAt(const Active &active,
@@ -138,8 +166,10 @@ const PhaseProgram &ProgressEngine::PhaseAt(const Active &active,
 
 Round ProgressEngine::RoundAt(const Active &active, const core::Place &place) {
   const CommunicateProgram &c = active.request.instruction->communicate;
-  return SliceOf(c.phases[place.phase].rounds[place.round],
-                 ops::ElementBytes(c.element), active.slice, c.slices);
+  const Round &round = c.phases[place.phase].rounds[place.round];
+  // Asked for several times in a short message's way.
+  if (c.slices == 1) return round;
+  return SliceOf(round, ops::ElementBytes(c.element), active.slice, c.slices);
 }
 
 bool ProgressEngine::PostReceive(Active *active, const core::Place &at,
@@ -147,10 +177,7 @@ bool ProgressEngine::PostReceive(Active *active, const core::Place &at,
   const ops::Element element = active->request.instruction->communicate.element;
   if (Timed()) active->recv_begin = Clock::now();
   auto done = [this, active](absl::Status status) {
-    Event event(Event::kReceived);
-    event.active = active;
-    event.status = std::move(status);
-    Push(std::move(event));
+    Ended(Event::kReceived, active, std::move(status));
   };
   const MessageTag tag = Tag(*active, at);
   std::byte *target = active->request.buffer + round.recv_begin;
@@ -176,6 +203,54 @@ bool ProgressEngine::PostReceive(Active *active, const core::Place &at,
                            ops::ElementBytes(element), SinkOf(*active, at, round), done);
   }
   return true;
+}
+
+void ProgressEngine::PostUnposted() {
+  // What comes with it, of the next rounds, has yet to be sent.
+  std::swap(unposted_, posting_);
+  for (Active *active : posting_) {
+    if (failed_) break;
+    const core::Place at = active->exchange.recv();
+    const Round round = RoundAt(*active, at);
+    const bool lands = core::LandsOn(round, round);
+    const bool sent = active->exchange.send().index > at.index;
+    active->streamed = lands && sent;
+    if ((lands && !sent) || !IsShort(round.recv_bytes)) {
+      PostReceive(active, at, round, lands && !sent);
+      continue;
+    }
+    if (Timed()) active->recv_begin = Clock::now();
+    if (waiting_.empty()) waiting_since_ = polls_;
+    waiting_.push_back(active);
+  }
+  posting_.clear();
+}
+
+bool ProgressEngine::TakeWaiting() {
+  for (Active *&waiting : waiting_) {
+    Active *const active = waiting;
+    const core::Place at = active->exchange.recv();
+    const Round round = RoundAt(*active, at);
+    const auto sink = SinkOf(*active, at, round);
+    if (!transport_->TakeNow(round.recv_peer, Tag(*active, at), round.recv_bytes,
+                             [&](absl::Span<const std::byte> bytes) { sink(0, bytes); }))
+      continue;
+    waiting = waiting_.back();
+    waiting_.pop_back();
+    Ended(Event::kReceived, active, absl::OkStatus());
+    return true;
+  }
+  return false;
+}
+
+void ProgressEngine::PostWaiting() {
+  std::vector<Active *> waiting;
+  waiting.swap(waiting_);
+  for (Active *active : waiting) {
+    if (failed_) return;
+    const core::Place at = active->exchange.recv();
+    PostReceive(active, at, RoundAt(*active, at), /*staged=*/false);
+  }
 }
 
 bool ProgressEngine::Gather(Active *active, const core::Place &at) {
@@ -255,22 +330,13 @@ void ProgressEngine::Release(Active *active, uint32_t met) {
   }
 }
 
-Transport::Sink ProgressEngine::SinkOf(const Active &active, const core::Place &at,
-                                       const Round &round) const {
+ProgressEngine::Into ProgressEngine::SinkOf(const Active &active, const core::Place &at,
+                                            const Round &round) const {
   const PhaseProgram &phase = PhaseAt(active, at);
   const bool last = at.round + 1 == phase.rounds.size();
-  return [element = active.request.instruction->communicate.element,
-          combine = phase.combine,
-          scale = last && phase.combine != ops::Combine::kReplace ? phase.scale : 0.0,
-          target = active.request.buffer + round.recv_begin, links = observer_,
-          peer = round.recv_peer](size_t offset, absl::Span<const std::byte> bytes) {
-    if (links != nullptr) links->Count(peer, bytes.size());
-    if (combine == ops::Combine::kReplace)
-      std::memcpy(target + offset, bytes.data(), bytes.size());
-    else
-      ops::CombineElements(element, combine, scale, target + offset, bytes.data(),
-                           bytes.size() / ops::ElementBytes(element));
-  };
+  return {active.request.instruction->communicate.element, phase.combine,
+          last && phase.combine != ops::Combine::kReplace ? phase.scale : 0.0,
+          active.request.buffer + round.recv_begin, observer_, round.recv_peer};
 }
 
 // False if there is none.
@@ -308,7 +374,11 @@ void ProgressEngine::Combine(Active *active, const core::Place &at, const Round 
       ops::ScaleElements(c.element, scale, target, count);
     staging += from_staging ? bytes : 0;
   };
-  if (c.parts.empty()) return combine(round.recv_begin, round.recv_bytes, staged);
+  if (c.parts.empty()) {
+    combine(round.recv_begin, round.recv_bytes, staged && !active->streamed);
+    active->streamed = false;
+    return;
+  }
   const Round &all = phase.rounds[at.round];
   // What was sent from a copy has been combined as it came.
   const bool from_staging = staged && !active->streamed;

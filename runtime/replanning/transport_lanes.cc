@@ -29,6 +29,11 @@ class TransportLanes::LaneImpl final : public Lane {
   bool overtakes() const override { return transport_->overtakes(); }
   bool polls() const override { return transport_->polls(); }
   bool Poll() override { return transport_->Poll(); }
+  size_t takes_now() const override { return transport_->takes_now(); }
+  bool TakeNow(int peer, MessageTag tag, size_t bytes,
+               absl::FunctionRef<void(absl::Span<const std::byte>)> sink) override {
+    return transport_->TakeNow(peer, InLane(tag), bytes, sink);
+  }
   void SetLive(bool live) override { live_ = live; }
 
   void Send(int peer, MessageTag tag, int32_t priority,

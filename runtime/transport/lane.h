@@ -169,6 +169,10 @@ class LaneReader {
                                       : absl::Span<const std::byte>();
     return true;
   }
+  // Whether there is one that was not passed.
+  bool Any() const {
+    return theirs_.slot(passed_).number.load(std::memory_order_acquire) == passed_ + 1;
+  }
   // Whether there is one behind it.
   bool More() const {
     return theirs_.slot(passed_ + 1).number.load(std::memory_order_acquire) == passed_ + 2;

@@ -51,6 +51,7 @@
 #include <vector>
 
 #include "absl/functional/any_invocable.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
@@ -157,6 +158,15 @@ class Transport {
   // While nobody calls it, a thread of the transport does.
   virtual bool polls() const { return false; }
   virtual bool Poll() { return false; }
+  // Of such a transport: up to this many bytes, it may be asked for a message that no receive
+  // was posted for.
+  virtual size_t takes_now() const { return 0; }
+  // Whether the message is here: then it has been passed to `sink`, all of it at once, as a
+  // receive would have, which is not posted any more. `sink` must not call the transport.
+  virtual bool TakeNow(int /*peer*/, MessageTag, size_t /*bytes*/,
+                       absl::FunctionRef<void(absl::Span<const std::byte>)> /*sink*/) {
+    return false;
+  }
 
   // Sum of message bytes that have completed, for reports.
   virtual uint64_t bytes_sent() const = 0;

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <random>
 #include <vector>
 
 namespace commsched::ops {
@@ -56,6 +57,37 @@ TEST(ElementTest, SourceNeedsNoAlignment) {
   CombineElements(Element::kF32, Combine::kSum, 0,
                   reinterpret_cast<std::byte *>(target.data()), shifted.data() + 1, 33);
   for (size_t i = 0; i < values.size(); ++i) EXPECT_EQ(target[i], float(i) + 1);
+}
+
+// Sums of any length, from any alignment, are those of one element after the other.
+template <typename T>
+void ExpectSums(Element element, double scale) {
+  std::mt19937 draw(7);
+  std::uniform_real_distribution<T> values(-8, 8);
+  for (size_t count = 0; count < 150; ++count) {
+    std::vector<T> target(count), source(count);
+    for (T &v : target) v = values(draw);
+    for (T &v : source) v = std::ldexp(values(draw), int(draw() % 40) - 20);
+    std::vector<std::byte> shifted(count * sizeof(T) + 64);
+    const size_t at = draw() % 64;
+    if (count != 0) std::memcpy(shifted.data() + at, source.data(), count * sizeof(T));
+    std::vector<T> sums = target;
+    CombineElements(element, Combine::kSum, scale, reinterpret_cast<std::byte *>(sums.data()),
+                    shifted.data() + at, count);
+    for (size_t i = 0; i < count; ++i) {
+      volatile T sum = target[i] + source[i];  // rounded
+      EXPECT_EQ(sums[i], scale == 0 ? T(sum) : T(sum * T(scale))) << i << " of " << count;
+    }
+  }
+}
+TEST(ElementTest, SumsAreThoseOfElements) {
+  for (const double scale : {0.0, 1.0, 0.5, 1.0 / 3, -2.5}) {
+    ExpectSums<float>(Element::kF32, scale);
+    ExpectSums<double>(Element::kF64, scale);
+  }
+  // Numbers below the normal ones, and what is beyond the largest.
+  EXPECT_EQ(Apply<float>(Element::kF32, Combine::kSum, 0.5, {0x1p-149f, 3e38f}, {0x1p-149f, 3e38f}),
+            (std::vector<float>{0x1p-149f, std::numeric_limits<float>::infinity()}));
 }
 
 // Every half is a float, and comes back from it.

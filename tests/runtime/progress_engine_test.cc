@@ -7,8 +7,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <deque>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/base/sync.h"
@@ -205,6 +207,114 @@ TEST_F(ImpatientTest, ALinkOnWhichNothingCompletesGoesOnInTheEnd) {
   EXPECT_THAT(transport_.Await(3), ElementsAre(0, 1, 2));
   for (int i = 0; i < 3; ++i) transport_.CompleteOne();
   host_.Await(3);
+}
+
+// --- A transport that is asked for short messages -----------------------------
+
+// Of two ranks. Has the peer's message when it has been asked `answers_at` times, or when a
+// receive has been posted for it; sends are complete at once, or at the next poll.
+class AskedTransport final : public Transport {
+ public:
+  AskedTransport(std::vector<float> message, int answers_at, bool sends_at_once)
+      : message_(std::move(message)), answers_at_(answers_at), sends_at_once_(sends_at_once) {}
+  int rank() const override { return 0; }
+  int nodes() const override { return 2; }
+  const char *name() const override { return "asked"; }
+  bool polls() const override { return true; }
+  size_t takes_now() const override { return 4096; }
+  void Send(int, MessageTag, int32_t, absl::Span<const std::byte> bytes, Done done) override {
+    sent_.assign(bytes.begin(), bytes.end());
+    // What is sent stays as it is until it is complete.
+    sending_ = bytes;
+    if (sends_at_once_) return std::move(done)(absl::OkStatus());
+    send_done_ = std::move(done);
+  }
+  void Recv(int, MessageTag, absl::Span<std::byte> buffer, Done done) override {
+    RecvStream(0, {}, buffer.size(), 4, [buffer](size_t offset, absl::Span<const std::byte> bytes) { std::copy(bytes.begin(), bytes.end(), buffer.begin() + ptrdiff_t(offset)); }, std::move(done));
+  }
+  void RecvStream(int, MessageTag, size_t, size_t, Sink sink, Done done) override {
+    sink_ = std::move(sink);
+    recv_done_ = std::move(done);
+  }
+  bool TakeNow(int, MessageTag, size_t,
+               absl::FunctionRef<void(absl::Span<const std::byte>)> sink) override {
+    if (++asked_ != answers_at_) return false;
+    ++received_;
+    sink(bytes());
+    return true;
+  }
+  bool Poll() override {
+    if (send_done_) {
+      unchanged_ = std::equal(sent_.begin(), sent_.end(), sending_.begin());
+      std::exchange(send_done_, nullptr)(absl::OkStatus());
+      return true;
+    }
+    if (!recv_done_) return false;
+    ++received_;
+    sink_(0, bytes());
+    std::exchange(recv_done_, nullptr)(absl::OkStatus());
+    return true;
+  }
+  void Abort(const absl::Status &) override {}
+  void Close(absl::Duration) override {}
+  uint64_t bytes_sent() const override { return 0; }
+  uint64_t bytes_received() const override { return 0; }
+
+  // Of the engine's thread, until it is destroyed.
+  int asked_ = 0, received_ = 0;
+  bool unchanged_ = true;
+
+ private:
+  absl::Span<const std::byte> bytes() const {
+    return absl::MakeConstSpan(reinterpret_cast<const std::byte *>(message_.data()),
+                               message_.size() * sizeof(float));
+  }
+  const std::vector<float> message_;
+  const int answers_at_;
+  const bool sends_at_once_;
+  std::vector<std::byte> sent_;
+  absl::Span<const std::byte> sending_;
+  Sink sink_;
+  Done send_done_, recv_done_;
+};
+
+TEST(AskedTransportTest, WhatIsTakenAndWhatIsReceivedIsTheSame) {
+  for (const bool sends_at_once : {true, false})
+    for (const int answers_at : {1, 2, 20, 1 << 30})
+      for (const size_t count : {1, 7, 1000}) {
+        std::vector<float> own(count), theirs(count), sums(count);
+        for (size_t i = 0; i < count; ++i) {
+          own[i] = float(i) + 1;
+          theirs[i] = float(3 * i) - 2;
+          sums[i] = (own[i] + theirs[i]) / 2;
+        }
+        InstructionProgram instruction;
+        instruction.kind = InstructionProgram::kCommunicate;
+        PhaseProgram phase;
+        phase.combine = ops::Combine::kSum;
+        phase.scale = 0.5;
+        Round round;
+        round.send_peer = round.recv_peer = 1;
+        round.send_bytes = round.recv_bytes = count * sizeof(float);
+        phase.rounds.push_back(round);
+        instruction.communicate.phases.push_back(phase);
+        AskedTransport transport(theirs, answers_at, sends_at_once);
+        CountingHost host;
+        {
+          ProgressEngine engine(0, &transport, nullptr, nullptr, &host, nullptr, absl::Hours(1));
+          ProgressEngine::Request request;
+          request.instruction = &instruction;
+          request.buffer = reinterpret_cast<std::byte *>(own.data());
+          engine.Start(request);
+          host.Await(1);
+        }
+        EXPECT_EQ(own, sums) << answers_at << " " << sends_at_once;
+        EXPECT_EQ(transport.received_, 1);
+        EXPECT_TRUE(transport.unchanged_);
+        // What lands on what is still being sent is received beside it.
+        EXPECT_EQ(transport.asked_ > 0, sends_at_once);
+        EXPECT_LE(transport.asked_, 100) << "it is posted after a while";
+      }
 }
 
 }  // namespace

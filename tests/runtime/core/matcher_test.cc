@@ -139,6 +139,7 @@ class Pair {
     if (going->has_value()) Go(Sender(m), **going);
   }
   void Receive(uint32_t m) {
+    if (asked_for_.contains(m)) return;
     const int e = 1 - Sender(m);
     Controls controls;
     auto here = ends_[e]->Receive(Tag(m), receive_sizes_[m], m, &controls);
@@ -184,12 +185,22 @@ class Pair {
     EXPECT_EQ(**receive, m);
     EXPECT_TRUE(received_.insert(m).second);
   }
+  // The receiver has asked for it, instead of posting a receive.
+  void TakeUnposted(int e, const Part &part) {
+    Controls controls;
+    EXPECT_TRUE(ends_[e]->TakeUnposted(part.tag, part.total, &controls));
+    Tell(e, &controls);
+    EXPECT_TRUE(asked_for_.insert(part.message).second);
+    EXPECT_TRUE(received_.insert(part.message).second);
+  }
   void Read(int from) {
     const int e = 1 - from;
     const auto item = line_[from].front();
     line_[from].pop_front();
     Controls controls;
     if (const auto *part = std::get_if<Part>(&item)) {
+      if (part->size == part->total && !posted_.contains(part->message) && random_() % 3 == 0)
+        return TakeUnposted(e, *part);
       if (part->size == part->total && random_() % 2 == 0) return ReadWhole(e, *part);
       auto place = ends_[e]->Take(part->tag, part->total, part->offset, part->size, &controls);
       if (!Well(place.status())) return;
@@ -243,7 +254,7 @@ class Pair {
   std::vector<Part> going_[2];
   std::deque<std::variant<Control, Part>> line_[2];  // by sender
   std::map<uint32_t, size_t> taken_;
-  std::set<uint32_t> gone_, posted_, received_, kept_, came_whole_;
+  std::set<uint32_t> gone_, posted_, received_, kept_, came_whole_, asked_for_;
 };
 
 TEST(MatcherTest, EveryMessageMeetsItsReceiveAndNothingExceedsTheRoom) {
