@@ -61,9 +61,6 @@ static LogicalResult verifyNccl(StartOp start) {
   Type element = placed.getTensor().getElementType();
   if (element.isInteger(1) || element.isInteger(8))
     return start.emitOpError() << "'" << name << "' is not for elements of one byte, got: " << element;
-  ReductionAttr reduction = reduce.getReductionAttr();
-  if (isa<IntegerType>(element) && reduction && reduction.getValue() == Reduction::mean)
-    return start.emitOpError() << "'" << name << "' is not for the mean of integers, got: " << element;
   if (start.getPartsAttr() || start.getGatherPriorityAttr())
     return start.emitOpError() << "'" << name << "' has neither parts nor gather_priority";
   return success();

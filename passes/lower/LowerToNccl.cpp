@@ -34,8 +34,6 @@ StringRef reasonAgainst(AllReduceOp reduce) {
   Type element = reduce.getResult().getType().getTensor().getElementType();
   if (element.isInteger(1) || element.isInteger(8))
     return "its elements have one byte";
-  if (isa<IntegerType>(element) && reduce.getReduction() == Reduction::mean)
-    return "it is a mean of integers";
   return "";
 }
 

@@ -63,8 +63,7 @@ def LowerToNccl : Pass<"lower-to-nccl", "::mlir::ModuleOp"> {
 
     Such a collective stays a collective (`--expand-collectives` leaves it) and in device memory
     (`--overlap-rpc-memcpy` makes no copies for it). Other collectives go through the host, and so do
-    all-reduces that NCCL has no operation for (elements of one byte, a mean of integers), which a remark
-    says. All-reduces of groups or of some of the nodes (`cs.count`), and messages between two nodes, are refused.
+    all-reduces of elements of one byte, which a remark says. All-reduces of groups or of some of the nodes (`cs.count`), and messages between two nodes, are refused.
 
     Needs level 2 before `--expand-collectives`.
   }];

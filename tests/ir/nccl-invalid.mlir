@@ -41,7 +41,7 @@ func.func @f(%w: !w) {
   // expected-error @+1 {{'cs.nccl' needs one cs.all_reduce}}
   %f = cs.start "w" (%w) : (!w) -> !cs.future<!w> attributes {cs.nccl = #cs.nccl<lane = 0, number = 0>} {
   ^bb0(%x: !w):
-    %r = cs.broadcast "w" root 0 %x : !w
+    %r = cs.broadcast "w" %x from 0 : !w
     cs.return %r : !w
   }
   return
@@ -49,7 +49,7 @@ func.func @f(%w: !w) {
 
 // -----
 
-cs.group @g [0, 1]
+cs.group @g ranks [0, 1]
 !w = !cs.placed<tensor<8xf32>, device 0>
 func.func @f(%w: !w) {
   // expected-error @+1 {{'cs.nccl' needs a cs.all_reduce of all ranks, got: @g}}
@@ -82,19 +82,6 @@ func.func @f(%w: !w) {
   %f = cs.start "w" (%w) : (!w) -> !cs.future<!w> attributes {cs.nccl = #cs.nccl<lane = 0, number = 0>} {
   ^bb0(%x: !w):
     %r = cs.all_reduce "w" sum %x : !w
-    cs.return %r : !w
-  }
-  return
-}
-
-// -----
-
-!w = !cs.placed<tensor<8xi32>, device 0>
-func.func @f(%w: !w) {
-  // expected-error @+1 {{'cs.nccl' is not for the mean of integers, got: 'i32'}}
-  %f = cs.start "w" (%w) : (!w) -> !cs.future<!w> attributes {cs.nccl = #cs.nccl<lane = 0, number = 0>} {
-  ^bb0(%x: !w):
-    %r = cs.all_reduce "w" mean %x : !w
     cs.return %r : !w
   }
   return

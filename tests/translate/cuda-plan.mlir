@@ -47,7 +47,7 @@
 // NCCL: library {
 // NCCL: kernel: "nest_
 
-// HOST: required_features: 131334
+// HOST: required_features: 131462
 // HOST: host: true
 // HOST: direction: TO_HOST
 // HOST: phases {
@@ -57,7 +57,7 @@
 // HOST: cuda {
 // STAGED: name: "staging"
 // STAGED-NEXT: host: true
-// STAGED: host_arena_bytes: 8{{[0-9]+}}
+// STAGED: host_arena_bytes: 4160
 // NONE: mode (copies of the pipelines) must be overlap or in-line where devices of kind cuda communicate through the host, got: devices
 // DEVICE: error: "{{[^"]+}}" is in memory of a CUDA device, from which the host does not send: run --overlap-rpc-memcpy, which makes the copies, or --lower-to-nccl
 // PUSH: error: "{{[^"]+}}" is in memory of a CUDA device

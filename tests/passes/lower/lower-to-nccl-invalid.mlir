@@ -37,7 +37,7 @@ func.func @step(%w: !w {cs.param = "w"}) -> (!w {cs.updates = "w"}) attributes {
 
 cs.cluster @lab nodes = 4 devices = 1 device = <kind = cuda, gflops = 40, gb_per_s = 20>
     intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
-cs.group @g [0, 1]
+cs.group @g ranks [0, 1]
 !w = !cs.placed<tensor<8xf32>, device 0>
 func.func @step(%w: !w {cs.param = "w"}) -> (!w {cs.updates = "w"}) attributes {cs.step} {
   // expected-error @+1 {{"w" is of a group, NCCL's communicator of all nodes}}

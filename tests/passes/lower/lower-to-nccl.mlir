@@ -11,7 +11,7 @@ cs.cluster @lab nodes = 4 devices = 1 device = <kind = cuda, gflops = 40, gb_per
     intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
 
 !w = !cs.placed<tensor<8xf32>, device 0>
-!n = !cs.placed<tensor<4xi32>, device 0>
+!n = !cs.placed<tensor<4xi8>, device 0>
 
 // The turns of the schedule, but for "c", whose value is needed before "b" begins.
 // CHECK-LABEL: func.func @step
@@ -28,13 +28,13 @@ cs.cluster @lab nodes = 4 devices = 1 device = <kind = cuda, gflops = 40, gb_per
 // CHECK: cs.start "y" {{.*}} attributes {cs.nccl = #cs.nccl<lane = 0, number = 0>}
 // CHECK: cs.start "z" {{.*}} attributes {cs.nccl = #cs.nccl<lane = 0, number = 1>}
 
-// REMARK-DAG: "n" is not for NCCL: it is a mean of integers
+// REMARK-DAG: "n" is not for NCCL: its elements have one byte
 // REMARK-DAG: @step: 4 collectives by NCCL
 // REMARK-DAG: no circular wait
 
+// REST: cs.start "n.to_host"
 // REST: cs.start "a"
 // REST-NOT: cs.exchange
-// REST: cs.start "n.to_host"
 // REST: cs.start "n"
 // REST: cs.exchange
 // REST: cs.start "n.to_device"
@@ -60,7 +60,7 @@ func.func @step(%w: !w {cs.param = "w"}, %n: !n {cs.param = "n"})
   }
   %k = cs.start "n" (%n) : (!n) -> !cs.future<!n> attributes {cs.turn = 1 : i64} {
   ^bb0(%x: !n):
-    %r = cs.all_reduce "n" mean %x : !n
+    %r = cs.all_reduce "n" max %x : !n
     cs.return %r : !n
   }
   %rc = cs.await %c : !cs.future<!w>
