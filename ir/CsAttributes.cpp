@@ -52,7 +52,7 @@ LogicalResult LinkAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
-LogicalResult NcclAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+LogicalResult NcclCostsAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                int64_t machineRanks, int64_t ranks, DenseI64ArrayAttr bytes,
                                DenseI64ArrayAttr ns) {
   if (machineRanks <= 0)

@@ -65,7 +65,7 @@ def Cs_LinkAttr : Cs_Attr<"Link", "link"> {
   let genVerifyDecl = 1;
 }
 
-def Cs_NcclAttr : Cs_Attr<"Nccl", "nccl"> {
+def Cs_NcclCostsAttr : Cs_Attr<"NcclCosts", "nccl_costs"> {
   let summary = "what collectives of NCCL take on a cluster";
   let description = [{
     `machine_ranks`: so many nodes of the cluster, one behind the other, are on one machine,

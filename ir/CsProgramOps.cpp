@@ -40,7 +40,7 @@ LogicalResult ClusterOp::verify() {
     else if (least && static_cast<int64_t>(*least) < 0)
       return emitOpError() << name << " must not be negative, got: "
                            << static_cast<int64_t>(*least);
-  if (std::optional<NcclAttr> nccl = getNccl()) {
+  if (std::optional<NcclCostsAttr> nccl = getNccl()) {
     if (getDevice().getKind() != DeviceKind::cuda)
       return emitOpError() << "with nccl must have devices of kind cuda, got: "
                            << stringifyDeviceKind(getDevice().getKind());

@@ -36,7 +36,7 @@ def Cs_ClusterOp : Cs_Op<"cluster", [Symbol, HasParent<"::mlir::ModuleOp">]> {
                        DefaultValuedAttr<I64Attr, "0">:$slowdown_percent,
                        OptionalAttr<I64Attr>:$least_overhead_ns,
                        OptionalAttr<I64Attr>:$least_latency_ns,
-                       OptionalAttr<Cs_NcclAttr>:$nccl);
+                       OptionalAttr<Cs_NcclCostsAttr>:$nccl);
   let assemblyFormat = [{
     $sym_name `nodes` `=` $nodes `devices` `=` $devices `device` `=` $device
     `intra` `=` $intra `inter` `=` $inter

@@ -11,7 +11,7 @@ using namespace mlir;
 using namespace commsched;
 
 plan::NcclCosts commsched::ncclCostsOf(cs::ClusterOp cluster, int64_t ranks) {
-  std::optional<cs::NcclAttr> nccl = cluster.getNccl();
+  std::optional<cs::NcclCostsAttr> nccl = cluster.getNccl();
   if (nccl && nccl->getRanks() == ranks && ranks > 0) {
     std::vector<plan::NcclPoint> points;
     for (auto [bytes, ns] :
@@ -39,44 +39,33 @@ LogicalResult commsched::checkAlgorithm(cs::ClusterOp cluster, StringRef algorit
          << cs::stringifyDeviceKind(cluster.getDevice().getKind());
 }
 
-/// The whole buffer.
-static int64_t bytesOf(Operation *op) {
-  return StepCosts::bytesOf(isa<cs::AllGatherOp>(op) ? op->getResult(0) : op->getOperand(0));
-}
-
 NcclLink::NcclLink(const StepCommunications &step, cs::ClusterOp cluster, int64_t ranks)
     : step(step) {
   const plan::NcclCosts costs = ncclCostsOf(cluster, ranks);
-  nsPerByte = costs.TimesOf(plan::NcclCall::kAllReduce).LineBelow().ns_per_byte;
-  for (auto [kind, call] : {std::pair(&allReduce, plan::NcclCall::kAllReduce),
-                            std::pair(&half, plan::NcclCall::kAllGather)}) {
-    const plan::NcclTimes::Line line = costs.TimesOf(call).LineBelow();
-    kind->least = static_cast<schedule::Time>(line.ns);
-    if (nsPerByte > 0)
-      kind->bytes = line.ns_per_byte / nsPerByte;
-    double beside = 0;
-    int64_t count = 0;
-    for (Operation *op : step.all()) {
-      if (!takes(op) || &kindOf(op) != kind)
-        continue;
-      const auto bytes = static_cast<double>(bytesOf(op));
-      beside += costs.Ns(call, static_cast<uint64_t>(bytesOf(op))) - line.ns_per_byte * bytes;
-      ++count;
-    }
-    kind->overhead = std::max<schedule::Time>(
-        kind->least, count ? std::llround(beside / static_cast<double>(count)) : 0);
+  const plan::NcclTimes::Line line = costs.TimesOf(plan::NcclCall::kAllReduce).LineBelow();
+  nsPerByte = line.ns_per_byte;
+  least = static_cast<schedule::Time>(line.ns);
+  double beside = 0;
+  int64_t count = 0;
+  for (Operation *op : step.all()) {
+    if (!takes(op))
+      continue;
+    int64_t bytes = StepCosts::bytesOf(op->getOperand(0));
+    beside += costs.Ns(plan::NcclCall::kAllReduce, static_cast<uint64_t>(bytes)) -
+              nsPerByte * static_cast<double>(bytes);
+    ++count;
   }
+  overhead = std::max<schedule::Time>(
+      least, count ? std::llround(beside / static_cast<double>(count)) : 0);
 }
 
 bool NcclLink::takes(Operation *op) const {
-  return isa<cs::AllReduceOp, cs::ReduceScatterOp, cs::AllGatherOp>(op) && !step.groupOf(op);
-}
-
-NcclLink::Kind &NcclLink::kindOf(Operation *op) {
-  return isa<cs::AllReduceOp>(op) ? allReduce : half;
-}
-const NcclLink::Kind &NcclLink::kindOf(Operation *op) const {
-  return const_cast<NcclLink *>(this)->kindOf(op);
+  auto reduce = dyn_cast<cs::AllReduceOp>(op);
+  if (!reduce || step.groupOf(op))
+    return false;
+  Type element = reduce.getValue().getType().getTensor().getElementType();
+  return element.getIntOrFloatBitWidth() > 8 &&
+         !(isa<IntegerType>(element) && reduce.getReduction() == cs::Reduction::mean);
 }
 
 int64_t NcclLink::bytesPerSecond() const {
@@ -87,8 +76,6 @@ int64_t NcclLink::bytesPerSecond() const {
 }
 
 schedule::Stage NcclLink::stageOf(Operation *op, unsigned link) const {
-  const Kind &kind = kindOf(op);
-  const auto bytes =
-      static_cast<int64_t>(std::floor(static_cast<double>(bytesOf(op)) * kind.bytes));
-  return {link, bytes, kind.overhead, /*latency=*/0, /*update=*/0, kind.overhead - kind.least};
+  return {link, StepCosts::bytesOf(op->getOperand(0)), overhead, /*latency=*/0, /*update=*/0,
+          overhead - least};
 }

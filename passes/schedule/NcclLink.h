@@ -21,31 +21,24 @@ llvm::StringRef algorithmWithoutNccl(llvm::StringRef algorithm);
 /// Whether `algorithm` goes with the devices of a cluster; reports what does not.
 llvm::LogicalResult checkAlgorithm(cs::ClusterOp cluster, llvm::StringRef algorithm);
 
-/// A link has one rate, and a kind of message one overhead: the rate is that of the mean slope of
-/// all-reduces, the overhead what a collective of the step takes beside its bytes at that rate, the
-/// mean of those of its kind. Bounds count no more of it than any collective takes.
+/// A link has one rate, and its messages one overhead: the rate is that of the mean slope of
+/// all-reduces, the overhead what one of the step takes beside its bytes at that rate, the mean of
+/// them. Bounds count no more of it than any collective takes.
 class NcclLink {
 public:
   NcclLink(const StepCommunications &step, cs::ClusterOp cluster, int64_t ranks);
 
   static constexpr llvm::StringRef kName = "nccl";
-  /// Collectives of all ranks; other communication goes as without NCCL.
+  /// What --lower-to-nccl gives to NCCL; other communication goes as without it.
   bool takes(mlir::Operation *op) const;
   int64_t bytesPerSecond() const;
   /// Of what it takes.
   schedule::Stage stageOf(mlir::Operation *op, unsigned link) const;
 
 private:
-  struct Kind {
-    schedule::Time overhead = 0, least = 0;
-    double bytes = 1; ///< on the link, of a byte of the buffer
-  };
-  Kind &kindOf(mlir::Operation *op);
-  const Kind &kindOf(mlir::Operation *op) const;
-
   const StepCommunications &step;
   double nsPerByte;
-  Kind allReduce, half;
+  schedule::Time overhead, least;
 };
 
 } // namespace commsched

@@ -120,8 +120,8 @@ LogicalResult CostReader::readNccl(StringRef file) {
     ns.push_back(std::llround(point.ns));
   }
   MLIRContext *context = module.getContext();
-  std::optional<cs::NcclAttr> old = cluster->getNccl();
-  cluster->setNcclAttr(cs::NcclAttr::get(
+  std::optional<cs::NcclCostsAttr> old = cluster->getNccl();
+  cluster->setNcclAttr(cs::NcclCostsAttr::get(
       context, old ? old->getMachineRanks() : 1, log->ranks,
       DenseI64ArrayAttr::get(context, bytes), DenseI64ArrayAttr::get(context, ns)));
   remarkOn(*cluster, "nccl", /*missed=*/false, [&](auto &os) {

@@ -7,8 +7,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/loading/plan_cuda.h"
 #include "runtime/replanning/replacement.h"
 #include "runtime/servers/in_process_parameter_client.h"
+#include "runtime/session/cuda_needs.h"
 #include "runtime/transport/in_process_transport.h"
 
 namespace commsched::runtime {
@@ -26,15 +28,26 @@ bool IsEcho(const absl::Status &status) {
          status.code() == absl::StatusCode::kCancelled;
 }
 
-// Whether the plan can be run as the options say. The same on all ranks.
-absl::Status CheckEmulation(const PlanImage &image, bool emulate) {
+// Whether this machine has what the plan needs, for `ranks` ranks here.
+absl::Status CheckCuda(const plan::Plan &plan, int first_device, int ranks) {
+  const absl::Status status =
+      cuda::CheckMachine(CudaNeedsOf(plan, first_device, ranks));
+  if (!status.ok())
+    return absl::Status(status.code(),
+                        absl::StrCat("plan is for CUDA devices: ", status.message()));
+  return absl::UnimplementedError("plan is for CUDA devices: they do not run plans yet");
+}
+
+// Whether the plan can be run as the options say, by `ranks` ranks here.
+absl::Status CheckRun(const PlanImage &image, const SessionOptions &options, int ranks) {
   const plan::Plan &plan = image.plan();
-  if (!emulate) {
+  if (!options.emulate) {
     if ((plan.required_features() >> plan::FEATURE_COST_ONLY) & 1)
       return absl::FailedPreconditionError(
           "plan has fragments that have only a cost: it can only be emulated "
           "(cs-run --emulate)");
     // Code in a plan is for this machine's processor, whatever the cluster says.
+    if (IsCudaPlan(plan)) return CheckCuda(plan, options.cuda_device, ranks);
     const std::string &kind = plan.cluster().device_kind();
     if (!kind.empty() && kind != "cpu")
       return absl::FailedPreconditionError(absl::StrCat(
@@ -115,8 +128,7 @@ bool RanksCommunicate(const PlanImage &image) {
 absl::StatusOr<std::unique_ptr<Session>> Session::InProcess(
     std::shared_ptr<const PlanImage> image, SessionOptions options) {
   int nodes = image->nodes();
-  if (absl::Status s = CheckEmulation(*image, options.emulate); !s.ok())
-    return s;
+  if (absl::Status s = CheckRun(*image, options, nodes); !s.ok()) return s;
   if (options.replan && !image->workers().empty()) return NoReplanning();
   std::unique_ptr<Session> session(new Session);
   session->image_ = image;
@@ -174,8 +186,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::OneRank(
     std::shared_ptr<const PlanImage> image, int rank,
     const ConnectFunction &connect, SessionOptions options,
     const ConnectServersFunction &connect_servers) {
-  if (absl::Status s = CheckEmulation(*image, options.emulate); !s.ok())
-    return s;
+  if (absl::Status s = CheckRun(*image, options, 1); !s.ok()) return s;
   if (options.replan && !image->workers().empty()) return NoReplanning();
   std::unique_ptr<Session> session(new Session);
   session->image_ = image;

@@ -140,6 +140,10 @@ absl::Status RunTrainers(const Options &options,
   runtime::SessionOptions session_options;
   session_options.deadline = options.deadline;
   session_options.emulate = options.emulate;
+  // A rank has the device of its number among those of its host; all that were spawned are on one.
+  session_options.cuda_device = std::max(0, !options.spawned       ? options.local_rank
+                                                        : options.rank >= 0 ? options.rank
+                                                                            : options.index);
   session_options.trace = trace;
   session_options.profile = profile;
   if (Replans(options)) {
