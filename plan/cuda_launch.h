@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What a fragment is on a CUDA device: launches and calls of libraries, all to be put into one
-// stream in their order. Free of MLIR and of CUDA, for compiler and runtime. Not part of a
-// plan's file yet.
+// stream in their order. Free of MLIR and of CUDA, for compiler and runtime. In a plan's file it
+// is plan.proto's Cuda.
 #ifndef COMMSCHED_PLAN_CUDA_LAUNCH_H
 #define COMMSCHED_PLAN_CUDA_LAUNCH_H
 
@@ -62,8 +62,8 @@ struct CudaFragment {
 };
 
 struct CudaModule {
-  /// For all fragments, of "sm_90" and up.
-  std::string ptx;
+  std::string ptx;           // for all fragments
+  std::string architecture;  // "sm_90": the lowest that the PTX is for
   std::vector<CudaFragment> fragments;
   /// Functions of NVIDIA's libdevice that kernels call, whose last bits are not the host's.
   std::vector<std::string> libdevice_functions;

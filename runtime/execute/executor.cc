@@ -61,7 +61,8 @@ absl::StatusOr<std::unique_ptr<Executor>> Executor::Create(
 absl::Status Executor::Prepare() {
   if (absl::Status s = program_->code->Map(); !s.ok()) return s;
   for (const FunctionProgram &f : program_->functions) {
-    absl::StatusOr<Memory> arena = Memory::Allocate(f.arena_bytes);
+    // In emulation a device's memory is the host's; the arenas lie one behind the other.
+    absl::StatusOr<Memory> arena = Memory::Allocate(HostArenaBegin(f) + f.host_arena_bytes);
     if (!arena.ok())
       return absl::Status(arena.status().code(),
                           absl::StrCat("arena of function @", f.name, ": ",

@@ -65,7 +65,8 @@ void Executor::Begin(Queued queued) {
     const BufferInfo &buffer = f.buffers[b];
     switch (buffer.kind) {
       case BufferInfo::kArena:
-        call->address[b] = arenas_[queued.function].data() + buffer.offset;
+        call->address[b] = arenas_[queued.function].data() + buffer.offset +
+                           (buffer.host ? HostArenaBegin(f) : 0);
         break;
       case BufferInfo::kSlotCurrent:
       case BufferInfo::kSlotNext:

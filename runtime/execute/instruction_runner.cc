@@ -59,6 +59,10 @@ absl::Status InstructionRunner::Run(const FunctionProgram &function,
                                     const std::vector<std::byte *> &address) {
   const InstructionProgram &instruction = function.instructions[index];
   switch (instruction.kind) {
+    case InstructionProgram::kLaunch:
+      // Not every fragment for a device has code for the host: emulation does without.
+      if (instruction.run.fragment == nullptr) break;
+      [[fallthrough]];
     case InstructionProgram::kRun: {
       const std::vector<uint32_t> &operands = instruction.run.operands;
       void *few[32];

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/loading/plan_cuda.h"
 #include "runtime/loading/plan_values.h"
 
 namespace commsched::runtime {
@@ -16,7 +17,11 @@ absl::StatusOr<FunctionProgram> FunctionBuilder::Build() {
   where_ = absl::StrCat("function @", in_.name());
   if (in_.arena_bytes() > kMaxPlanBytes || in_.scratch_bytes() > kMaxPlanBytes)
     return BadPlan(where_, "its arena is too large");
+  on_cuda_ = IsCudaPlan(plan_) && program_->server < 0;
+  if (in_.host_arena_bytes() > (on_cuda_ ? kMaxPlanBytes : 0))
+    return BadPlan(where_, on_cuda_ ? "its host arena is too large" : "only what runs on CUDA devices has a host arena");
   out_.arena_bytes = in_.arena_bytes();
+  out_.host_arena_bytes = in_.host_arena_bytes();
   out_.scratch_bytes = in_.scratch_bytes();
   out_.global_batch = in_.global_batch();
   out_.credit_bytes = in_.credit_bytes();
@@ -40,15 +45,20 @@ absl::Status FunctionBuilder::AddBuffer(int index) {
   info.type = *std::move(type);
   info.name = b.name();
   switch (b.kind()) {
-    case plan::Buffer::ARENA:
+    case plan::Buffer::ARENA: {
       info.kind = BufferInfo::kArena;
       info.offset = b.offset();
-      if (b.offset() > out_.arena_bytes ||
-          info.type.bytes > out_.arena_bytes - b.offset())
+      info.host = b.host();
+      info.device = b.device();
+      if (b.device() >= devices_ || (b.device() > 0 && !on_cuda_))
+        return BadPlan(where, absl::StrCat("there is no memory of device ", b.device()));
+      const size_t arena = b.host() ? out_.host_arena_bytes : out_.arena_bytes;
+      if (b.offset() > arena || info.type.bytes > arena - b.offset())
         return BadPlan(where, "lies outside of the arena");
       if (b.offset() % ops::ElementBytes(info.type.element) != 0)
         return BadPlan(where, "is not aligned to its elements");
       break;
+    }
     case plan::Buffer::SLOT_CURRENT:
     case plan::Buffer::SLOT_NEXT: {
       if (b.slot() >= program_->slots.size())
@@ -59,6 +69,7 @@ absl::Status FunctionBuilder::AddBuffer(int index) {
                                            "\" ", ToString(slot.type),
                                            ", got: ", ToString(info.type)));
       info.slot = b.slot();
+      info.device = slot.device;
       bool next = b.kind() == plan::Buffer::SLOT_NEXT;
       info.kind = next ? BufferInfo::kSlotNext : BufferInfo::kSlotCurrent;
       std::vector<uint32_t> &list = next ? out_.written_slots : out_.read_slots;
@@ -85,6 +96,7 @@ absl::Status FunctionBuilder::AddBuffer(int index) {
                                          a.device == b.device();
                                 });
       info.batch = uint32_t(known - out_.batches.begin());
+      info.device = b.device();
       if (known == out_.batches.end())
         out_.batches.push_back({b.batch(), info.type, b.device()});
       break;
@@ -126,11 +138,15 @@ absl::Status FunctionBuilder::AddBuffer(int index) {
       info.offset = parent.offset + b.offset();
       info.slot = parent.slot;
       info.batch = parent.batch;
+      info.device = parent.device;
+      info.host = parent.host;
       break;
     }
     default:
       return BadPlan(where, "unknown kind");
   }
+  if (b.host() != info.host || (b.host() && !on_cuda_))
+    return BadPlan(where, "only buffers of the arena of what runs on CUDA devices, and their parts, can be in host memory");
   out_.buffers.push_back(std::move(info));
   return absl::OkStatus();
 }
@@ -220,6 +236,7 @@ absl::Status FunctionBuilder::Finish() {
                                           program_->slots[slot].name, "\""));
   }
   if (absl::Status s = CheckPushes(); !s.ok()) return s;
+  if (absl::Status s = CheckNcclOrder(); !s.ok()) return s;
   if (absl::Status s = CheckEnds(); !s.ok()) return s;
   const uint64_t workers = uint64_t(program_->workers) * out_.batch_devices;
   for (const BatchArgument &batch : out_.batches)

@@ -59,6 +59,20 @@ class FunctionBuilder {
   // function_instructions.cc
   absl::Status AddInstruction(int index);
   absl::Status AddRun(const plan::Run &run, InstructionProgram *out);
+  // The code of a fragment; and what it reads and writes.
+  absl::StatusOr<const Fragment *> FindCode(uint32_t object, const std::string &symbol);
+  template <typename Message>
+  absl::Status AddOperands(const Message &message, std::vector<uint32_t> *operands) {
+    for (uint32_t b : message.inputs()) {
+      if (absl::Status s = CheckRead(b); !s.ok()) return s;
+      operands->push_back(b);
+    }
+    for (uint32_t b : message.outputs()) {
+      if (absl::Status s = Write(b); !s.ok()) return s;
+      operands->push_back(b);
+    }
+    return absl::OkStatus();
+  }
   absl::Status AddCommunicate(const plan::Communicate &comm,
                               InstructionProgram *out);
   absl::Status AddCopy(const plan::CopyBuffer &copy, InstructionProgram *out);
@@ -77,6 +91,15 @@ class FunctionBuilder {
   absl::Status AddParts(const plan::Communicate &comm, CommunicateProgram *c);
   absl::Status AddPartEnds(CommunicateProgram *c);  // by its phases
   absl::Status AddPartWait(const plan::Dependence &d, InstructionProgram *out);
+
+  // function_cuda.cc
+  absl::Status AddLaunch(const plan::Launch &launch, InstructionProgram *out);
+  absl::Status AddNccl(const plan::Communicate &comm, CommunicateProgram *c);
+  // Of a CUDA plan: whether `buffer` is in the memory that the instruction works on.
+  absl::Status CheckOnDevice(uint32_t buffer, const InstructionProgram &out);
+  absl::Status CheckOnHost(uint32_t buffer);
+  absl::Status CheckMemories(const InstructionProgram &out, const plan::Instruction &in);
+  absl::Status CheckNcclOrder();
 
   // function_rows.cc
   absl::Status AddPushRows(const plan::PushRows &push, InstructionProgram *out);
@@ -101,6 +124,7 @@ class FunctionBuilder {
   std::string where_;  // begins the errors
   int current_ = 0;    // instruction
   uint64_t total_rounds_ = 0;
+  bool on_cuda_ = false;                            // devices have memories of their own
   std::vector<int64_t> writer_;                     // last instruction that writes a buffer
   std::set<std::pair<int, uint32_t>> slot_writes_;  // instructions, slots
 };

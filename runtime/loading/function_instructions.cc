@@ -26,25 +26,23 @@ constexpr uint64_t kMaxTotalRounds = uint64_t{1} << 22;
 absl::Status FunctionBuilder::AddRun(const plan::Run &run,
                                      InstructionProgram *out) {
   out->kind = InstructionProgram::kRun;
-  if (run.object() >= code_->size())
-    return BadPlan(where_,
-                   absl::StrCat("there is no code object ", run.object()));
-  absl::StatusOr<const Fragment *> fragment =
-      code_->Find(run.object(), run.symbol());
-  if (!fragment.ok()) return BadPlan(where_, fragment.status().message());
-  out_.has_code = true;
+  if (on_cuda_) return BadPlan(where_, "is code for the host, and its device is of kind cuda");
+  absl::StatusOr<const Fragment *> fragment = FindCode(run.object(), run.symbol());
+  if (!fragment.ok()) return fragment.status();
   out->run.fragment = *fragment;
   out->run.flops = run.flops();
   out->run.bytes = run.bytes();
-  for (uint32_t b : run.inputs()) {
-    if (absl::Status s = CheckRead(b); !s.ok()) return s;
-    out->run.operands.push_back(b);
-  }
-  for (uint32_t b : run.outputs()) {
-    if (absl::Status s = Write(b); !s.ok()) return s;
-    out->run.operands.push_back(b);
-  }
-  return absl::OkStatus();
+  return AddOperands(run, &out->run.operands);
+}
+
+absl::StatusOr<const Fragment *> FunctionBuilder::FindCode(uint32_t object,
+                                                           const std::string &symbol) {
+  if (object >= code_->size())
+    return BadPlan(where_, absl::StrCat("there is no code object ", object));
+  absl::StatusOr<const Fragment *> fragment = code_->Find(object, symbol);
+  if (!fragment.ok()) return BadPlan(where_, fragment.status().message());
+  out_.has_code = true;
+  return fragment;
 }
 
 absl::Status FunctionBuilder::AddCopy(const plan::CopyBuffer &copy,
@@ -159,6 +157,7 @@ absl::Status FunctionBuilder::AddCommunicate(const plan::Communicate &comm,
                      absl::StrCat("output must hold part ", index, " of ",
                                   ToString(type), ", got: ", ToString(output)));
   }
+  if (comm.has_nccl()) return AddNccl(comm, &c);
   if (absl::Status s = AddParts(comm, &c); !s.ok()) return s;
   std::vector<int64_t> parts;
   for (const CommunicateProgram::Part &part : c.parts) parts.push_back(int64_t(part.bytes / unit));
@@ -360,6 +359,9 @@ absl::Status FunctionBuilder::AddInstruction(int index) {
     case plan::Instruction::kRun:
       status = AddRun(in.run(), &out);
       break;
+    case plan::Instruction::kLaunch:
+      status = AddLaunch(in.launch(), &out);
+      break;
     case plan::Instruction::kCommunicate:
       status = AddCommunicate(in.communicate(), &out);
       break;
@@ -384,6 +386,7 @@ absl::Status FunctionBuilder::AddInstruction(int index) {
     default:
       status = BadPlan(where_, "does nothing that this build knows");
   }
+  if (status.ok() && on_cuda_) status = CheckMemories(out, in);
   if (!status.ok()) return status;
   out_.instructions.push_back(std::move(out));
   return absl::OkStatus();

@@ -16,6 +16,7 @@
 #include "runtime/base/files.h"
 #include "runtime/loading/exchange.h"
 #include "runtime/loading/function_builder.h"
+#include "runtime/loading/plan_cuda.h"
 #include "runtime/loading/plan_rows.h"
 #include "runtime/loading/plan_values.h"
 
@@ -69,6 +70,13 @@ absl::StatusOr<std::shared_ptr<const PlanImage>> PlanImage::Load(
         !s.ok())
       return absl::Status(s.code(),
                           absl::StrCat("object ", i, ": ", s.message()));
+  if (IsCudaPlan(plan)) {
+    auto cuda = ConvertCuda(plan);
+    if (!cuda.ok()) return cuda.status();
+    image->cuda_ = std::make_shared<const plan::CudaModule>(*std::move(cuda));
+  } else if (plan.has_cuda()) {
+    return absl::InvalidArgumentError("code for CUDA devices needs FEATURE_CUDA");
+  }
   return image;
 }
 
@@ -141,6 +149,7 @@ absl::Status PlanImage::Build(int role, Program *program) const {
   program->digest = digest_;
   program->module_name = plan_.module_name();
   program->code = code_;
+  program->cuda = cuda_;
   program->servers = roles_.program;
   std::vector<bool> held(size_t(plan_.slots_size()), role < 0);
   if (role >= 0)

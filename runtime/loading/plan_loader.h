@@ -17,6 +17,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "plan/cuda_launch.h"
 #include "plan/plan.pb.h"
 #include "runtime/loading/code_object.h"
 #include "runtime/loading/plan_roles.h"
@@ -61,6 +62,7 @@ class PlanImage {
   std::map<std::string, uint32_t> keys_;  // of messages between ranks, numbered
   uint64_t digest_ = 0;
   std::shared_ptr<CodeLibrary> code_;
+  std::shared_ptr<const plan::CudaModule> cuda_;  // null: the plan is for CPUs
 };
 
 // Index of a function by name; nullptr for the training step.

@@ -21,9 +21,9 @@ constexpr absl::string_view kMiddle = "\"processes\":[\n";
 constexpr absl::string_view kEnd = "\n]}\n";
 
 const char *NameOf(InstructionProgram::Kind kind) {
-  return kind == InstructionProgram::kRun     ? "run"
-         : kind == InstructionProgram::kDelay ? "delay"
-                                              : "copy";
+  return kind == InstructionProgram::kRun || kind == InstructionProgram::kLaunch ? "run"
+         : kind == InstructionProgram::kDelay                                    ? "delay"
+                                                                                 : "copy";
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "absl/types/span.h"
 #include "ops/base/element.h"
 #include "ops/base/kernel.h"
+#include "plan/cuda_launch.h"
 #include "runtime/program/part_ends.h"
 #include "runtime/program/server_program.h"
 #include "runtime/program/tensor_info.h"
@@ -57,7 +59,8 @@ struct BufferInfo {
   size_t offset = 0;    // in the arena; of a part of another buffer: in that
   uint32_t slot = 0;    // index in Program::slots
   uint32_t batch = 0;   // index in FunctionProgram::batches
-  uint32_t device = 0;  // kWorkerIndex: whose
+  uint32_t device = 0;  // kWorkerIndex: whose; of a CUDA plan, in whose memory, of all kinds
+  bool host = false;    // of a CUDA plan: in pinned memory, `offset` is in the host's arena
   std::string name;
 };
 
@@ -97,6 +100,25 @@ struct PhaseProgram {
   uint32_t chunks = 1;   // that a tensor, or each part of the buffer, is cut into
 };
 
+// A collective of all ranks by NCCL, on device memory. `lane`: which communicator; `number`: when
+// that takes it, 0, 1, 2, ... within a step, the same on all ranks.
+struct NcclProgram {
+  enum Kind {
+    kAllReduce,
+    kReduceScatter,
+    kAllGather
+  };
+  enum Reduction {
+    kSum,
+    kMean,
+    kMax,
+    kMin
+  };
+  Kind kind = kAllReduce;
+  Reduction reduction = kSum;  // not of kAllGather
+  uint32_t lane = 0, number = 0;
+};
+
 struct CommunicateProgram {
   std::string key;
   std::string source_op;
@@ -104,6 +126,10 @@ struct CommunicateProgram {
   uint32_t buffer = 0;
   ops::Element element = ops::Element::kF32;
   std::vector<PhaseProgram> phases;
+  // Instead of phases. All reduced are `input_bytes` at `input`, or in place if it is -1, into
+  // `buffer`; the part of a kReduceScatter goes to `output`, that of a kAllGather comes from
+  // `input`, each of 1 / nodes of the buffer.
+  std::optional<NcclProgram> nccl;
   // What each message is cut into: slices go through the rounds independently of
   // each other, so that the link has one of them while another is on its way.
   uint32_t slices = 1;
@@ -133,6 +159,13 @@ class CodeLibrary;
 struct RunProgram {
   const Fragment *fragment = nullptr;  // of Program::code
   std::vector<uint32_t> operands;      // inputs, then outputs
+  uint64_t flops = 0, bytes = 0;
+};
+
+// A fragment on a CUDA device.
+struct LaunchProgram {
+  uint32_t fragment = 0;           // of Program::cuda
+  std::vector<uint32_t> operands;  // inputs, then outputs
   uint64_t flops = 0, bytes = 0;
 };
 
@@ -170,7 +203,8 @@ struct InstructionProgram {
     kPush,
     kPull,
     kPushRows,
-    kPullRows
+    kPullRows,
+    kLaunch
   };
   Kind kind = kRun;
   std::string name;
@@ -178,7 +212,7 @@ struct InstructionProgram {
   bool deferred = false;
   // Of what a stream runs, not of communications.
   bool on_stream() const {
-    return kind == kRun || kind == kCopy || kind == kDelay;
+    return kind == kRun || kind == kLaunch || kind == kCopy || kind == kDelay;
   }
   StreamInfo runs_on;
   uint32_t stream = 0;  // the same as an index in Program::streams
@@ -192,12 +226,13 @@ struct InstructionProgram {
   std::vector<PartWait> part_waits_same, part_waits_last;
   std::vector<uint32_t> outputs;  // FunctionProgram::outputs complete with it
   std::vector<uint32_t> writes;   // FunctionProgram::written_slots: which of them
-  RunProgram run;
+  RunProgram run;                 // kRun; and kLaunch, where there is code for the host as well
+  LaunchProgram launch;
   CommunicateProgram communicate;
   ServerMessageProgram message;     // kPush, kPull
   RowsMessageProgram rows;          // kPushRows, kPullRows
   uint32_t source = 0, target = 0;  // kCopy
-  // kDelay, and kCopy in emulation (0: it takes no time).
+  // kDelay, and kCopy and kLaunch in emulation (0: it takes no time).
   uint64_t nanoseconds = 0;
 };
 
@@ -210,6 +245,7 @@ struct FunctionProgram {
   std::string name;
   bool is_step = false;
   size_t arena_bytes = 0;
+  size_t host_arena_bytes = 0;  // of a CUDA plan
   size_t scratch_bytes = 0;
   uint64_t global_batch = 0;
   size_t credit_bytes = 0;  // 0: no limit
@@ -232,6 +268,11 @@ struct FunctionProgram {
   std::vector<uint32_t> read_slots;  // SLOT_CURRENT
 };
 
+// Where the host's arena begins if it is behind that of the devices.
+inline size_t HostArenaBegin(const FunctionProgram &function) {
+  return (function.arena_bytes + 255) / 256 * 256;
+}
+
 struct Program {
   int rank = 0;
   int nodes = 1;
@@ -244,6 +285,9 @@ struct Program {
   std::vector<SlotInfo> slots;  // all of the plan
   std::vector<FunctionProgram> functions;
   std::vector<ops::KernelDesc> kernels;
+  // Of a plan for CUDA devices, else null. Then trainers and workers have no kRun: their fragments
+  // are kLaunch. Functions of servers are as in other plans.
+  std::shared_ptr<const plan::CudaModule> cuda;
   ServersProgram servers;
   int server = -1;  // whose program this is; -1: a trainer's or worker's
   // What some instruction runs on, the compute streams first; 0 is that of

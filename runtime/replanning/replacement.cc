@@ -113,17 +113,20 @@ Work WorkOf(const plan::Function &function) {
   Work work;
   for (const plan::Instruction &i : function.instructions()) {
     if (i.has_run()) ++work.fragments[{i.name(), i.device(), i.run().symbol()}];
+    if (i.has_launch())
+      ++work.fragments[{i.name(), i.device(), absl::StrCat("cuda ", i.launch().fragment())}];
     if (i.has_delay()) ++work.fragments[{i.name(), i.device(), ""}];
     if (!i.has_communicate()) continue;
     const plan::Communicate &c = i.communicate();
-    if (c.phases().empty() || c.phases(0).combine() == plan::REPLACE) continue;
+    if (c.phases().empty() ? !c.has_nccl() : c.phases(0).combine() == plan::REPLACE) continue;
     double scale = 0;
     for (const plan::Phase &phase : c.phases())
       if (phase.scale() != 0) scale = phase.scale();
     const plan::TensorType &type = function.buffers(int(c.buffer())).type();
     uint64_t elements = 1;
     for (int64_t n : type.shape()) elements *= uint64_t(n);
-    work.reduced[{int(c.phases(0).combine()), int(type.element()), scale}] += elements;
+    const int how = c.has_nccl() ? -1 - c.nccl().reduction() : c.phases(0).combine();
+    work.reduced[{how, int(type.element()), scale}] += elements;
   }
   return work;
 }
@@ -133,6 +136,7 @@ Work WorkOf(const plan::Function &function) {
 absl::Status SameCode(const plan::Plan &now, const plan::Plan &next) {
   bool same = now.objects_size() == next.objects_size() &&
               now.kernels_size() == next.kernels_size();
+  same = same && google::protobuf::util::MessageDifferencer::Equals(now.cuda(), next.cuda());
   for (int i = 0; same && i < now.objects_size(); ++i)
     same = now.objects(i).target() == next.objects(i).target() &&
            now.objects(i).elf() == next.objects(i).elf();

@@ -146,7 +146,7 @@ absl::StatusOr<std::vector<Time>> InstructionCosts(const FunctionProgram &functi
                                  instruction.name, instruction.runs_on.device});
         it != measured.end()) {
       costs[i] = it->second;
-    } else if (instruction.kind == InstructionProgram::kRun) {
+    } else if (instruction.kind == InstructionProgram::kRun) {  // launches have what emulation takes
       double ns = 0;
       if (cluster.device_gflops() != 0)
         ns = double(instruction.run.flops) / double(cluster.device_gflops());
