@@ -7,9 +7,17 @@
 #include "absl/strings/string_view.h"
 
 namespace commsched::runtime::cuda {
-namespace {
 
-absl::Status CheckDevice(const DriverApi &driver, int ordinal, const std::string &architecture) {
+int ComputeCapabilityOf(const std::string &architecture) {
+  int number = 0;
+  absl::string_view text = architecture;
+  if (text.substr(0, 3) != "sm_" || !absl::SimpleAtoi(text.substr(3), &number) || number < 0)
+    return 0;
+  return number;
+}
+
+absl::Status CheckArchitecture(const DriverApi &driver, int ordinal,
+                               const std::string &architecture) {
   Device device = {};
   if (absl::Status s = ToStatus(driver, driver.DeviceGet(&device, ordinal), "cuDeviceGet"); !s.ok())
     return s;
@@ -28,16 +36,6 @@ absl::Status CheckDevice(const DriverApi &driver, int ordinal, const std::string
                    " must be of ", architecture, " or later, got: sm_", major, minor));
 }
 
-}  // namespace
-
-int ComputeCapabilityOf(const std::string &architecture) {
-  int number = 0;
-  absl::string_view text = architecture;
-  if (text.substr(0, 3) != "sm_" || !absl::SimpleAtoi(text.substr(3), &number) || number < 0)
-    return 0;
-  return number;
-}
-
 absl::Status CheckMachine(const MachineNeeds &needs, const Libraries &libraries) {
   absl::StatusOr<DriverApi> driver = LoadDriver(libraries);
   if (!driver.ok()) return driver.status();
@@ -51,7 +49,7 @@ absl::Status CheckMachine(const MachineNeeds &needs, const Libraries &libraries)
                                             ", the machine has ", count));
   if (!needs.architecture.empty())
     for (int i = 0; i < needs.devices; ++i)
-      if (absl::Status s = CheckDevice(*driver, needs.first_device + i, needs.architecture);
+      if (absl::Status s = CheckArchitecture(*driver, needs.first_device + i, needs.architecture);
           !s.ok())
         return s;
   if (needs.nccl)

@@ -21,6 +21,10 @@ struct MachineNeeds {
 // "sm_90": 90; 0 if it is none.
 int ComputeCapabilityOf(const std::string &architecture);
 
+// kFailedPrecondition, with both: the device is older than what code is for.
+absl::Status CheckArchitecture(const DriverApi &driver, int ordinal,
+                               const std::string &architecture);
+
 // OK, or in one line what is missing: those of load.h, and kNotFound, fewer devices;
 // kFailedPrecondition, a device for which the code is not.
 absl::Status CheckMachine(const MachineNeeds &needs,
