@@ -53,8 +53,8 @@ LogicalResult LinkAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 }
 
 LogicalResult NcclCostsAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                               int64_t machineRanks, int64_t ranks, DenseI64ArrayAttr bytes,
-                               DenseI64ArrayAttr ns) {
+                                    int64_t machineRanks, int64_t ranks, DenseI64ArrayAttr bytes,
+                                    DenseI64ArrayAttr ns) {
   if (machineRanks <= 0)
     return emitError() << "machine_ranks of nccl must be positive, got: " << machineRanks;
   if (!bytes && !ns && ranks == 0)

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "runtime/cuda/device_memory.h"
 
-
 #include "absl/strings/str_cat.h"
 #include "runtime/cuda/load.h"
 #include "runtime/cuda/memory_needs.h"

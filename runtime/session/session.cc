@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/execute/memory_needs.h"
 #include "runtime/loading/plan_cuda.h"
 #include "runtime/replanning/replacement.h"
 #include "runtime/servers/in_process_parameter_client.h"
@@ -75,6 +76,9 @@ absl::StatusOr<std::unique_ptr<Executor>> MakeRank(
     size_t number) {
   absl::StatusOr<std::shared_ptr<const Program>> program = image.ForRank(rank);
   if (!program.ok()) return program.status();
+  // What is emulated is not all touched.
+  if (!session.emulate)
+    if (absl::Status s = CheckMemory(**program, 1, AvailableMemory()); !s.ok()) return s;
   ExecutorOptions options;
   options.trace = session.trace;
   options.deadline = session.deadline;
@@ -150,8 +154,12 @@ absl::StatusOr<std::unique_ptr<Session>> Session::InProcess(
   // A plan that does not load would leave the other ranks waiting for it.
   std::set<int> different = {0};  // of each role the first
   for (const WorkerRole &worker : image->workers()) different.insert(worker.first);
-  for (int rank : different)
-    if (auto program = image->ForRank(rank); !program.ok()) return program.status();
+  for (int rank : different) {
+    auto program = image->ForRank(rank);
+    if (!program.ok()) return program.status();
+    if (rank != 0 || options.emulate) continue;
+    if (absl::Status s = CheckMemory(**program, nodes, AvailableMemory()); !s.ok()) return s;
+  }
   auto hub = MakeInProcessHub(nodes);
   ConnectFunction connect;
   if (RanksCommunicate(*image))

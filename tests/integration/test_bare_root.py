@@ -45,6 +45,13 @@ def test_nothing_asks_for_libraries_of_cuda():
     assert not found  # what nvcc compiles has CUDA's runtime in it
 
 
+def test_one_that_asks_is_found(tmp_path):
+    for name, words in (("libcuda.so.1", ["-Wl,-soname,libcuda.so.1"]),
+                        ("libplanted.so", ["-Wl,--no-as-needed", str(tmp_path / "libcuda.so.1")])):
+        subprocess.run(["cc", "-shared", "-o", tmp_path / name, "-xc", os.devnull, "-xnone", *words], check=True)
+    assert [name for name in needed(tmp_path / "libplanted.so") if CUDA.match(name)] == ["libcuda.so.1"]
+
+
 def libraries_of(path):
     text = subprocess.run(["ldd", path], capture_output=True, text=True, check=True).stdout
     assert not CUDA.search(text), text

@@ -39,7 +39,7 @@ TEST(EmulatedNccl, GoesInOrderWhenAllHaveCome) {
     ASSERT_TRUE(session.ok()) << session.status();
     for (int call = 0; call < kCalls; ++call) ASSERT_TRUE((*session)->Call(0, nullptr).ok());
     ASSERT_TRUE((*session)->Drain().ok());
-    std::map<int, std::vector<Span>> nccl;         // by rank
+    std::map<int, std::vector<Span>> nccl;  // by rank
     std::map<int, std::map<std::string, std::vector<Span>>> spans;
     for (const Span &span : testing::SpansOf(trace)) {
       if (span.track == "NCCL") nccl[span.rank].push_back(span);

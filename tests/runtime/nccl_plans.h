@@ -24,9 +24,9 @@ inline int64_t TableNs(int64_t elements) { return 700 + 13 * elements; }
 
 struct NcclStep {
   struct Instruction {
-    int64_t ns = 0;       // of a delay, or by NCCL
-    int number = -1;      // of NCCL; -1: a delay
-    int64_t elements = 0; // of NCCL
+    int64_t ns = 0;        // of a delay, or by NCCL
+    int number = -1;       // of NCCL; -1: a delay
+    int64_t elements = 0;  // of NCCL
     std::vector<FunctionBuilder::Wait> waits;
   };
   int ranks = 2;

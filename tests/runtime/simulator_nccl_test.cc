@@ -17,8 +17,8 @@ namespace {
 
 using runtime::SimulationOptions;
 using runtime::SimulationResult;
-using ::testing::HasSubstr;
 using testing::CostPlan;
+using ::testing::HasSubstr;
 using testing::NcclReference;
 using testing::NcclStep;
 using testing::Plain;
