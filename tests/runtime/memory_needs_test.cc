@@ -44,7 +44,7 @@ std::shared_ptr<const runtime::PlanImage> DrawPlan(std::mt19937 &random) {
 }
 
 TEST(MemoryNeeds, AreWhatTheExecutorAllocates) {
-  for (uint32_t seed = casesOf(200).first; seed < casesOf(200).end; ++seed) {
+  for (uint32_t seed = casesOf(80).first; seed < casesOf(80).end; ++seed) {
     std::mt19937 random(seed);
     auto image = DrawPlan(random);
     ASSERT_NE(image, nullptr);

@@ -32,7 +32,7 @@ absl::Status Refused(CostPlan &plan, const SimulationOptions &options) {
 TEST(SimulatorNccl, TakesWhatTheReferenceTakes) {
   constexpr int kCalls = 5;
   size_t ended = 0, hung = 0;
-  for (uint32_t seed = casesOf(400).first; seed < casesOf(400).end; ++seed) {
+  for (uint32_t seed = casesOf(150).first; seed < casesOf(150).end; ++seed) {
     std::mt19937 random(seed);
     const NcclStep step = testing::DrawNcclStep(random);
     SimulationOptions options = Plain(kCalls);
@@ -65,7 +65,7 @@ TEST(SimulatorNccl, TakesWhatTheReferenceTakes) {
 // make of the same steps is something else, in many of them.
 TEST(SimulatorNccl, TheReferenceTellsFaults) {
   size_t order = 0, ns = 0, steps = 0;
-  for (uint32_t seed = 0; seed < 200; ++seed) {
+  for (uint32_t seed = 0; seed < 80; ++seed) {
     std::mt19937 random(seed);
     NcclStep step = testing::DrawNcclStep(random);
     const std::vector<double> alike(size_t(step.ranks), 1);

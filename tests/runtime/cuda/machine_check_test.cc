@@ -13,7 +13,8 @@
 #include "tests/cases.h"
 #include "tests/runtime/cuda/fake_system.h"
 
-namespace commsched::runtime::cuda {
+// Names that load_test.cc has as well.
+namespace commsched::runtime::cuda::machine_check_test {
 namespace {
 
 int driver_version = 0, nccl_version = 0;
@@ -131,4 +132,4 @@ TEST(MachineCheckTest, ArchitecturesAreNumbers) {
 }
 
 }  // namespace
-}  // namespace commsched::runtime::cuda
+}  // namespace commsched::runtime::cuda::machine_check_test
