@@ -13,6 +13,7 @@
 #include <random>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "tests/runtime/simulator_plans.h"
@@ -123,15 +124,16 @@ class NcclReference {
   }
   // Of a call on a rank.
   std::optional<int64_t> End(int call, int rank) {
+    if (auto known = calls_.find({call, rank}); known != calls_.end()) return known->second;
     int64_t last = 0;
     for (int i = 0; i < int(step_.instructions.size()); ++i) {
       std::optional<int64_t> end = End(call, i, rank);
       if (!end) return std::nullopt;
       last = std::max(last, *end);
     }
-    if (call == 0) return last;
-    std::optional<int64_t> before = End(call - 1, rank);
-    return before ? std::optional(std::max(last, *before)) : std::nullopt;
+    std::optional<int64_t> before = call == 0 ? 0 : End(call - 1, rank);
+    if (!before) return std::nullopt;
+    return calls_[{call, rank}] = std::max(last, *before);
   }
   std::optional<int64_t> End(int call) {
     int64_t last = 0;
@@ -173,6 +175,7 @@ class NcclReference {
   const NcclStep &step_;
   const std::vector<double> slower_;
   std::map<std::tuple<int, int, int>, int64_t> ends_;
+  std::map<std::pair<int, int>, int64_t> calls_;
 };
 
 }  // namespace commsched::testing
