@@ -7,7 +7,8 @@
 //
 //   cuda_steps_driver MODULE PLAN INIT BATCH STEPS FIRST_SEED END_SEED [FAULT]
 // MODULE: the level-2 module of the plan. FAULT: hang-op=NAME, hang-call=N, fail-call=RANK:N,
-// lose-call=RANK:N, lose-rank=RANK:STEP: what fails, with a deadline of a second.
+// lose-call=RANK:N, lose-rank=RANK:STEP: what fails, with a deadline of a second; or
+// plant-wait=RANK:SEED, plant-range=..., plant-copy=..., plant-place=...: plan_faults.h.
 
 #include "ir/Cs.h"
 #include "ir/Register.h"
@@ -20,7 +21,9 @@
 #include "tests/cuda/FakeLibrary.h"
 #include "tests/cuda/HostKernels.h"
 #include "tests/runtime/cuda/device_job.h"
+#include "tests/runtime/cuda/plan_faults.h"
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -131,7 +134,13 @@ struct Fault {
     (void)absl::SimpleAtoi(numbers.back(), &fault.number);
     return fault;
   }
+  /// One in what a rank does, not in what happens to it.
+  std::optional<PlanFault> planted() const {
+    return absl::StartsWith(kind, "plant-") ? PlanFaultOf(kind.substr(6)) : std::nullopt;
+  }
   void arm(FakeMachine &machine) const {
+    if (planted())
+      return;
     if (kind == "hang-op")
       machine.HangOp(name);
     else if (kind == "hang-call")
@@ -158,7 +167,12 @@ void run(std::shared_ptr<const PlanImage> image, Kernels &kernels, const TensorF
   options.seed = seed;
   options.kernels = [&](const std::string &, const std::string &name) { return kernels.find(name); };
   options.library = [](FakeMachine &machine) { return std::make_unique<FakeLibrary>(machine); };
-  options.deadline = fault.kind.empty() ? absl::Minutes(10) : absl::Seconds(1);
+  options.deadline = fault.kind.empty() || fault.planted() ? absl::Minutes(10) : absl::Seconds(1);
+  auto harmful = std::make_shared<std::optional<bool>>();
+  options.prepare = [&](int rank, FakeProbe &probe) {
+    if (fault.planted() && uint64_t(rank) == fault.rank)
+      Plant(probe, *fault.planted(), fault.number, harmful);
+  };
   DeviceJob job(image, options);
   if (!job.status.ok())
     giveUp(std::string(job.status.message()));
@@ -234,7 +248,10 @@ void run(std::shared_ptr<const PlanImage> image, Kernels &kernels, const TensorF
     line += number;
   }
   absl::StrAppend(&line, "], \"digests\": [", absl::StrJoin(digests, ", "), "], \"errors\": [", list(errors),
-                  "], \"findings\": [", list(end.findings), "], \"left\": ", end.left, "}");
+                  "], \"findings\": [", list(end.findings), "], \"left\": ", end.left, ", \"harmful\": ",
+                  !harmful->has_value() ? "null" : **harmful ? "true"
+                                                             : "false",
+                  "}");
   std::printf("%s\n", line.c_str());
   std::fflush(stdout);
 }
