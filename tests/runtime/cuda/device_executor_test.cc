@@ -9,6 +9,7 @@
 #include <memory>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "tests/cases.h"
 #include "tests/runtime/cuda/device_job.h"
 #include "tests/runtime/cuda/drawn_plan.h"
@@ -123,6 +124,125 @@ TEST(DeviceExecutorTest, DrawnPlansGiveWhatTheyGiveOneAfterTheOther) {
     const DeviceJob::End end = job.Finish();
     EXPECT_THAT(end.findings, ::testing::IsEmpty());
     EXPECT_EQ(end.left, 0u);
+  }
+}
+
+// Of drawn plans that have collectives in their step, and messages if that is asked for.
+DrawnPlan DrawFor(std::mt19937_64 &random, bool nccl, bool messages) {
+  while (true) {
+    DrawnPlan plan = DrawPlan(random, {.nccl = nccl, .messages = messages});
+    bool has_nccl = false, has_messages = false;
+    for (const plan::Instruction &i : plan.proto.functions(0).instructions()) {
+      has_nccl |= i.communicate().has_nccl();
+      has_messages |= i.has_communicate() && !i.communicate().has_nccl();
+    }
+    if (plan.ranks() > 1 && has_nccl == nccl && has_messages == messages) return plan;
+  }
+}
+
+// Something fails in the middle of a run: each rank ends with one error that says whose it is and
+// where, and nothing is left.
+class FaultOfARunTest : public ::testing::Test {
+ protected:
+  struct Broken {
+    std::vector<absl::Status> errors;
+    size_t left = 0;
+  };
+  // `fault` is called when the job has begun; `lost`: this rank ends itself after three calls.
+  Broken Run(const DrawnPlan &plan, uint64_t seed,
+             const std::function<void(FakeMachine &)> &fault, int lost = -1) {
+    auto image = PlanImage::Load(plan.bytes);
+    EXPECT_TRUE(image.ok()) << image.status();
+    DeviceJobOptions options;
+    options.seed = seed;
+    options.kernels = KernelsOf(plan);
+    options.deadline = absl::Milliseconds(300);
+    DeviceJob job(*image, options);
+    EXPECT_TRUE(job.status.ok()) << job.status;
+    Broken broken;
+    broken.errors.resize(size_t(job.ranks()));
+    if (!job.status.ok()) return broken;
+    fault(job.machine());
+    auto zeros = std::make_shared<std::vector<std::byte>>(1000);
+    job.ForAll([&](int r) {
+         absl::Status &status = broken.errors[size_t(r)];
+         for (int call = 0; call < 12 && status.ok(); ++call) {
+           if (r == lost && call == 3) job.rank(r).Cancel(absl::UnavailableError("is lost"));
+           BatchRows rows;
+           rows.data.assign(BatchesOf(plan.proto.functions(0)).size(), zeros->data());
+           rows.owner = zeros;
+           status = job.rank(r).Enqueue(0, std::move(rows)).status();
+         }
+         if (status.ok()) status = job.rank(r).Drain();
+         // It stays the same.
+         EXPECT_EQ(job.rank(r).Drain(), status);
+         return status;
+       })
+        .IgnoreError();
+    broken.left = job.Finish().left;
+    return broken;
+  }
+  static void Check(const Broken &broken, int lost = -1) {
+    EXPECT_EQ(broken.left, 0u);
+    for (size_t r = 0; r < broken.errors.size(); ++r) {
+      EXPECT_FALSE(broken.errors[r].ok()) << "rank " << r;
+      if (int(r) == lost) continue;
+      const std::string message(broken.errors[r].message());
+      // In words of its own, or in those of who has told it.
+      EXPECT_TRUE(message.find("rank ") == 0) << message;
+      EXPECT_TRUE(message.find(" of step ") != std::string::npos ||
+                  message.find(" of call ") != std::string::npos ||
+                  message.find("no collective under way") != std::string::npos ||
+                  message.find("is lost") != std::string::npos)
+          << message;
+    }
+  }
+};
+
+TEST_F(FaultOfARunTest, OfACollective) {
+  const Cases cases = casesOf(12);
+  for (uint32_t seed = cases.first; seed < cases.end && !HasFailure(); ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    std::mt19937_64 random(seed);
+    const DrawnPlan plan = DrawFor(random, true, random() % 2 == 0);
+    const int rank = int(random() % uint64_t(plan.ranks()));
+    const uint64_t call = random() % 8, kind = random() % 3;
+    Check(Run(plan, random(), [&](FakeMachine &machine) {
+      if (kind == 0) machine.HangAt(call);
+      if (kind == 1) machine.FailAt(rank, call, NcclResult::kSystemError);
+      if (kind == 2) machine.LoseAt(rank, call, random() % 2 == 0);
+    }));
+  }
+}
+
+TEST_F(FaultOfARunTest, OfARankWithMessages) {
+  const Cases cases = casesOf(12);
+  for (uint32_t seed = cases.first; seed < cases.end && !HasFailure(); ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    std::mt19937_64 random(seed);
+    const DrawnPlan plan = DrawFor(random, false, true);
+    const int lost = int(random() % uint64_t(plan.ranks()));
+    Check(Run(plan, random(), [](FakeMachine &) {}, lost), lost);
+  }
+}
+
+TEST_F(FaultOfARunTest, OfAKernelThatNeverEnds) {
+  const Cases cases = casesOf(6);
+  for (uint32_t seed = cases.first; seed < cases.end && !HasFailure(); ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    std::mt19937_64 random(seed);
+    const DrawnPlan plan = DrawFor(random, random() % 2 == 0, true);
+    const int rank = int(random() % uint64_t(plan.ranks()));
+    const plan::Function &f = plan.proto.functions(0);
+    std::vector<std::string> launches;
+    for (const plan::Instruction &i : f.instructions()) {
+      if (i.has_launch()) launches.push_back(i.name());
+    }
+    if (launches.empty()) continue;
+    Check(Run(plan, random(), [&](FakeMachine &machine) {
+      machine.HangOp(absl::StrCat("rank ", rank, ": \"", launches[random() % launches.size()],
+                                  "\" of step ", random() % 8));
+    }));
   }
 }
 

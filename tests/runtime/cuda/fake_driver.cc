@@ -115,6 +115,7 @@ R LaunchKernel(Function function, unsigned grid, unsigned grid_y, unsigned grid_
   FakeItem item;
   if (function == reinterpret_cast<Function>(uintptr_t{1})) {
     item.work = **static_cast<FakeWork **>(parameters[0]);
+    item.work.name = TakeName(item.work.name.c_str());
     return Enqueue(stream, std::move(item));
   }
   if (grid_y != 1 || grid_z != 1 || block_y != 1 || block_z != 1) return R::kInvalidValue;
