@@ -52,6 +52,30 @@ LogicalResult LinkAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
+LogicalResult NcclCostsAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                    int64_t machineRanks, int64_t ranks, DenseI64ArrayAttr bytes,
+                                    DenseI64ArrayAttr ns) {
+  if (machineRanks <= 0)
+    return emitError() << "machine_ranks of nccl must be positive, got: " << machineRanks;
+  if (!bytes && !ns && ranks == 0)
+    return success();
+  if (!bytes || !ns || bytes.empty() || bytes.size() != ns.size())
+    return emitError() << "bytes and ns of nccl must be as many, at least one, got: "
+                       << (bytes ? bytes.size() : 0) << " and " << (ns ? ns.size() : 0);
+  if (ranks < 2)
+    return emitError() << "ranks of measured nccl must be at least 2, got: " << ranks;
+  for (auto [name, values, least] :
+       {std::tuple<StringRef, DenseI64ArrayAttr, int64_t>("bytes", bytes, 1), {"ns", ns, 0}})
+    for (int64_t before = 0; int64_t value : values.asArrayRef()) {
+      if (value < before + least)
+        return emitError() << name << " of nccl must "
+                           << (least ? "be positive and ascend" : "not fall")
+                           << ", got: " << value << " after " << before;
+      before = value;
+    }
+  return success();
+}
+
 LogicalResult
 ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                      StringRef policy, int64_t periodNs, int64_t boundNs,

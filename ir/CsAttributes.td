@@ -65,6 +65,25 @@ def Cs_LinkAttr : Cs_Attr<"Link", "link"> {
   let genVerifyDecl = 1;
 }
 
+def Cs_NcclCostsAttr : Cs_Attr<"NcclCosts", "nccl_costs"> {
+  let summary = "what collectives of NCCL take on a cluster";
+  let description = [{
+    `machine_ranks`: so many nodes of the cluster, one behind the other, are on one machine,
+    linked by `intra`; positive. With that, times are those of NCCL's own model
+    (docs/cuda.md).
+
+    `ranks`, `bytes` and `ns`: measured instead, by nccl-tests; all three or none. An
+    all-reduce of `bytes[i]` bytes by `ranks` ranks takes `ns[i]` nanoseconds. Bytes
+    ascend and are positive, times do not fall; between two of them a line counts.
+  }];
+  let parameters = (ins DefaultValuedParameter<"int64_t", "1">:$machine_ranks,
+                        DefaultValuedParameter<"int64_t", "0">:$ranks,
+                        OptionalParameter<"::mlir::DenseI64ArrayAttr">:$bytes,
+                        OptionalParameter<"::mlir::DenseI64ArrayAttr">:$ns);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
 def Cs_CostAttr : Cs_Attr<"Cost", "cost"> {
   let summary = "what a fragment costs";
   let description = [{

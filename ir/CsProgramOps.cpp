@@ -40,6 +40,14 @@ LogicalResult ClusterOp::verify() {
     else if (least && static_cast<int64_t>(*least) < 0)
       return emitOpError() << name << " must not be negative, got: "
                            << static_cast<int64_t>(*least);
+  if (std::optional<NcclCostsAttr> nccl = getNccl()) {
+    if (getDevice().getKind() != DeviceKind::cuda)
+      return emitOpError() << "with nccl must have devices of kind cuda, got: "
+                           << stringifyDeviceKind(getDevice().getKind());
+    if (nccl->getRanks() != 0 && nccl->getRanks() != nodes)
+      return emitOpError() << "must have the nodes for which nccl was measured, "
+                           << nccl->getRanks() << ", got: " << nodes;
+  }
   if (nodes > kMaxNodes)
     return emitOpError() << "must have at most " << kMaxNodes << " nodes, got: " << nodes;
   if (devices > kMaxDevices)

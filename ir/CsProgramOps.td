@@ -29,19 +29,21 @@ def Cs_ClusterOp : Cs_Op<"cluster", [Symbol, HasParent<"::mlir::ModuleOp">]> {
     `slowdown_percent`: how much longer compute takes while the node communicates.
     `least_overhead_ns`, `least_latency_ns`: what a message over `inter` costs whatever a
     schedule does, where that is less than the link's `overhead_ns` and `latency_ns`:
-    bounds count no more.
+    bounds count no more. `nccl`: of devices of kind cuda, what NCCL's collectives take.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$nodes, I64Attr:$devices,
                        Cs_DeviceAttr:$device, Cs_LinkAttr:$intra, Cs_LinkAttr:$inter,
                        DefaultValuedAttr<I64Attr, "0">:$slowdown_percent,
                        OptionalAttr<I64Attr>:$least_overhead_ns,
-                       OptionalAttr<I64Attr>:$least_latency_ns);
+                       OptionalAttr<I64Attr>:$least_latency_ns,
+                       OptionalAttr<Cs_NcclCostsAttr>:$nccl);
   let assemblyFormat = [{
     $sym_name `nodes` `=` $nodes `devices` `=` $devices `device` `=` $device
     `intra` `=` $intra `inter` `=` $inter
     (`slowdown_percent` `=` $slowdown_percent^)?
     (`least_overhead_ns` `=` $least_overhead_ns^)?
-    (`least_latency_ns` `=` $least_latency_ns^)? attr-dict
+    (`least_latency_ns` `=` $least_latency_ns^)?
+    (`nccl` `=` $nccl^)? attr-dict
   }];
   let extraClassDeclaration = [{
     /// Of a message over `inter`: what bounds count.

@@ -56,11 +56,12 @@ static void addDevices(OpPassManager &manager, const Options &options, bool hier
 /// Of what comes into being before: measured costs.
 template <typename Options>
 static void addCosts(OpPassManager &manager, const Options &options) {
-  if (options.profile.empty() && options.calibration.empty())
+  if (options.profile.empty() && options.calibration.empty() && options.ncclTests.empty())
     return;
   ReadCostsOptions costs;
   llvm::append_range(costs.profile, options.profile);
   llvm::append_range(costs.calibration, options.calibration);
+  costs.ncclTests = options.ncclTests;
   manager.addPass(createReadCosts(costs));
 }
 

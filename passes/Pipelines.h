@@ -49,6 +49,9 @@ struct DevicePipelineOptions : mlir::PassPipelineOptions<Derived> {
   typename mlir::PassPipelineOptions<Derived>::template ListOption<std::string>
       calibration{*this, "calibration",
                   llvm::cl::desc("files of cs-run --calibrate: see --read-costs")};
+  typename mlir::PassPipelineOptions<Derived>::template Option<std::string> ncclTests{
+      *this, "nccl-tests",
+      described("output of all_reduce_perf of nccl-tests: see --read-costs", "")};
   typename mlir::PassPipelineOptions<Derived>::template Option<bool> assignDevices{
       *this, "assign-devices",
       described("give every gradient an owner of its own among the "

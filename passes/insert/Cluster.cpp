@@ -143,7 +143,7 @@ LogicalResult addDefault(ModuleOp module, const Program &program) {
       cs::LinkAttr::get(context, /*mbit_per_s=*/1000, /*latency_ns=*/50000,
                         /*overhead_ns=*/0),
       /*slowdown_percent=*/0, /*least_overhead_ns=*/IntegerAttr(),
-      /*least_latency_ns=*/IntegerAttr());
+      /*least_latency_ns=*/IntegerAttr(), /*nccl=*/cs::NcclCostsAttr());
   SymbolTable(module).insert(cluster, module.getBody()->begin());
   remarkOn(cluster, "cluster", [&](auto &os) {
     os << "no cs.cluster given: assuming @" << cluster.getSymName() << " of "

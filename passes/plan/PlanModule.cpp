@@ -208,6 +208,14 @@ LogicalResult exportPlan(ModuleOp module, const CodeOptions &options,
   out->set_device_gflops(cluster.getDevice().getGflops());
   out->set_device_gb_per_s(cluster.getDevice().getGbPerS());
   out->set_device_copy_mb_per_s(cluster.getDevice().getCopyMbPerS());
+  if (std::optional<cs::NcclCostsAttr> nccl = cluster.getNccl()) {
+    out->mutable_nccl()->set_machine_ranks(nccl->getMachineRanks());
+    if (DenseI64ArrayAttr bytes = nccl->getBytes())
+      for (auto [of, ns] : llvm::zip_equal(bytes.asArrayRef(), nccl->getNs().asArrayRef())) {
+        out->mutable_nccl()->add_bytes(of);
+        out->mutable_nccl()->add_ns(ns);
+      }
+  }
 
   // The step first, then the others in the order of the module.
   FailureOr<std::vector<ServerProgram>> servers = findServers(module, context);

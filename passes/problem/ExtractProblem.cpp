@@ -10,6 +10,7 @@
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/Support/FileUtilities.h"
 #include "passes/problem/ProblemIR.h"
+#include "passes/schedule/NcclLink.h"
 #include "passes/schedule/StepProblem.h"
 #include "llvm/Support/ToolOutputFile.h"
 
@@ -41,6 +42,8 @@ private:
     if (!llvm::hasSingleElement(clusters))
       return func.emitOpError("needs a cs.cluster in its module, which says what "
                               "communication costs");
+    if (failed(checkAlgorithm(*clusters.begin(), algorithm)))
+      return failure();
     if (!func.getBody().hasOneBlock())
       return func.emitOpError("must have one block");
     StepCommunications step(func);

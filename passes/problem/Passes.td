@@ -17,7 +17,8 @@ def ExtractProblem : Pass<"extract-problem", "::mlir::ModuleOp"> {
   }];
   let options = [
     CsOption<"algorithm", "algorithm", "std::string", "\"auto\"",
-             "that of --expand-collectives, for what collectives cost: auto, ring or halving-doubling">,
+             "that of --expand-collectives, for what collectives cost: auto, ring or halving-doubling; "
+             "nccl: they are NCCL's">,
     CsOption<"parts", "parts", "bool", "false",
              "whether what shares a message is read as soon as it is there: see --schedule-comm">,
     CsOption<"file", "file", "std::string", "",

@@ -269,3 +269,22 @@ LogicalResult commsched::readCalibration(MLIRContext *context, StringRef name,
     return success();
   });
 }
+
+FailureOr<plan::NcclTestsLog> commsched::readNcclTests(MLIRContext *context, StringRef name) {
+  auto buffer = llvm::MemoryBuffer::getFile(name, /*IsText=*/true);
+  if (!buffer)
+    return emitError(UnknownLoc::get(context))
+           << "cannot read '" << name << "': " << buffer.getError().message();
+  plan::NcclTestsLog log;
+  StringRef text = (*buffer)->getBuffer();
+  if (std::string error = plan::ParseNcclTestsLog({text.data(), text.size()}, &log);
+      !error.empty())
+    return emitError(UnknownLoc::get(context)) << "'" << name << "': " << error;
+  for (const plan::NcclPoint &point : log.times.points())
+    if (point.bytes > static_cast<uint64_t>(kMostCount) ||
+        point.ns > static_cast<double>(kMostTime))
+      return emitError(UnknownLoc::get(context))
+             << "'" << name << "': a size must be at most " << kMostCount
+             << " bytes and an hour, got: " << point.bytes << " bytes";
+  return log;
+}

@@ -13,6 +13,8 @@
 #include <tuple>
 #include <vector>
 
+#include "plan/nccl_tests_log.h"
+
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/LogicalResult.h"
 
@@ -66,6 +68,10 @@ struct CalibrationFile {
 /// Appends what the file has.
 llvm::LogicalResult readCalibration(mlir::MLIRContext *context, llvm::StringRef file,
                                     CalibrationFile &calibration);
+
+/// Output of all_reduce_perf of nccl-tests.
+llvm::FailureOr<plan::NcclTestsLog> readNcclTests(mlir::MLIRContext *context,
+                                                  llvm::StringRef file);
 
 } // namespace commsched
 

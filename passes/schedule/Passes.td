@@ -44,7 +44,7 @@ def ScheduleComm : Pass<"schedule-comm", "::mlir::ModuleOp"> {
              "pace, dear, tictac or latency-hiding">,
     CsOption<"algorithm", "algorithm", "std::string", "\"auto\"",
              "that of --expand-collectives, for what collectives cost: auto, ring or "
-             "halving-doubling">,
+             "halving-doubling; nccl: they are NCCL's, one at a time">,
     CsOption<"effort", "effort", "int64_t", "0",
              "how much the solver searches: thousands of messages that it "
              "simulates; 0: by the size of the step">,
@@ -89,7 +89,9 @@ def ReadCosts : Pass<"read-costs", "::mlir::ModuleOp"> {
     (those to parameter servers, if there are any) become the `inter` link of the
     module's `cs.cluster`, and that of their slowdowns its `slowdown_percent`. With a
     calibration, times are those measured while nothing was communicated, where
-    there are enough of them: the slowdown comes on top.
+    there are enough of them: the slowdown comes on top. `nccl-tests` is the output of
+    all_reduce_perf of NVIDIA's nccl-tests, as many ranks as the cluster has nodes: it
+    becomes `nccl` of the cluster, whose devices are of kind cuda.
 
     Fragments are found by function, label and device, so the profiled plan must
     come from the same program by the same options; what is scheduled otherwise, or
@@ -103,7 +105,9 @@ def ReadCosts : Pass<"read-costs", "::mlir::ModuleOp"> {
     ListOption<"profile", "profile", "std::string",
                "files with the times of fragments">,
     ListOption<"calibration", "calibration", "std::string",
-               "files with the costs of links">
+               "files with the costs of links">,
+    CsOption<"ncclTests", "nccl-tests", "std::string", "\"\"",
+             "output of all_reduce_perf of nccl-tests; empty: none">
   ];
 }
 

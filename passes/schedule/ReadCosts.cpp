@@ -4,6 +4,7 @@
 #include "passes/schedule/Passes.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 
@@ -53,6 +54,7 @@ public:
   explicit CostReader(ModuleOp module) : module(module) {}
 
   LogicalResult readLinks(ArrayRef<std::string> files);
+  LogicalResult readNccl(StringRef file);
   LogicalResult readFragments(ArrayRef<std::string> files, bool quiet);
 
 private:
@@ -63,6 +65,8 @@ private:
     return emitError(UnknownLoc::get(module.getContext())) << "'" << file << "': ";
   }
   LogicalResult checkModule(StringRef file, StringRef name);
+  /// The only one.
+  FailureOr<cs::ClusterOp> findCluster();
   LogicalResult findFragments();
   Key keyOf(const MeasuredProcess &process, const MeasuredProcess::Key &measured);
   LogicalResult checkKnown(const MeasuredProcess &process);
@@ -83,13 +87,7 @@ LogicalResult CostReader::checkModule(StringRef file, StringRef name) {
                      << "\", got: \"" << name << "\"";
 }
 
-LogicalResult CostReader::readLinks(ArrayRef<std::string> files) {
-  CalibrationFile calibration;
-  for (const std::string &file : files)
-    if (failed(readCalibration(module.getContext(), file, calibration)))
-      return failure();
-  if (failed(checkModule(files.front(), calibration.module)))
-    return failure();
+FailureOr<cs::ClusterOp> CostReader::findCluster() {
   cs::ClusterOp cluster;
   for (auto op : module.getOps<cs::ClusterOp>()) {
     if (cluster)
@@ -99,6 +97,54 @@ LogicalResult CostReader::readLinks(ArrayRef<std::string> files) {
   if (!cluster)
     return module.emitError("has no cs.cluster to take the costs of links: run "
                             "--insert-dist-comm first");
+  return cluster;
+}
+
+LogicalResult CostReader::readNccl(StringRef file) {
+  FailureOr<plan::NcclTestsLog> log = readNcclTests(module.getContext(), file);
+  if (failed(log))
+    return failure();
+  FailureOr<cs::ClusterOp> cluster = findCluster();
+  if (failed(cluster))
+    return failure();
+  if (cluster->getDevice().getKind() != cs::DeviceKind::cuda)
+    return error(file) << "is of NCCL: devices of the cluster must be of kind cuda, got: "
+                       << cs::stringifyDeviceKind(cluster->getDevice().getKind());
+  auto nodes = static_cast<int64_t>(cluster->getNodes());
+  if (log->ranks != nodes)
+    return error(file) << "ranks must match the nodes of the cluster, " << nodes
+                       << ", got: " << log->ranks;
+  SmallVector<int64_t> bytes, ns;
+  for (const plan::NcclPoint &point : log->times.points()) {
+    bytes.push_back(static_cast<int64_t>(point.bytes));
+    ns.push_back(std::llround(point.ns));
+  }
+  MLIRContext *context = module.getContext();
+  std::optional<cs::NcclCostsAttr> old = cluster->getNccl();
+  cluster->setNcclAttr(cs::NcclCostsAttr::get(
+      context, old ? old->getMachineRanks() : 1, log->ranks,
+      DenseI64ArrayAttr::get(context, bytes), DenseI64ArrayAttr::get(context, ns)));
+  remarkOn(*cluster, "nccl", /*missed=*/false, [&](auto &os) {
+    plan::NcclTimes::Line line = log->times.LineBelow();
+    os << "all-reduces of " << log->ranks << " ranks, " << bytes.size() << " sizes: at least "
+       << std::llround(line.ns) << " ns and "
+       << std::llround(line.ns_per_byte > 0 ? 8000 / line.ns_per_byte : 0)
+       << " mbit/s of the buffer";
+  });
+  return success();
+}
+
+LogicalResult CostReader::readLinks(ArrayRef<std::string> files) {
+  CalibrationFile calibration;
+  for (const std::string &file : files)
+    if (failed(readCalibration(module.getContext(), file, calibration)))
+      return failure();
+  if (failed(checkModule(files.front(), calibration.module)))
+    return failure();
+  FailureOr<cs::ClusterOp> found = findCluster();
+  if (failed(found))
+    return failure();
+  cs::ClusterOp cluster = *found;
   // A node sends to servers, if there are any.
   bool ofServers = llvm::any_of(
       calibration.links, [](const auto &link) { return link.fromServer; });
@@ -270,6 +316,8 @@ struct ReadCosts : commsched::impl::ReadCostsBase<ReadCosts> {
     SmallVector<std::string> profiles(profile.begin(), profile.end());
     SmallVector<std::string> calibrations(calibration.begin(), calibration.end());
     CostReader reader(getOperation());
+    if (!ncclTests.empty() && failed(reader.readNccl(ncclTests)))
+      return signalPassFailure();
     if (!calibrations.empty() && failed(reader.readLinks(calibrations)))
       return signalPassFailure();
     if (!profiles.empty() &&

@@ -9,6 +9,7 @@
 #include "passes/schedule/CutBlocks.h"
 #include "passes/schedule/FuseBlocks.h"
 #include "passes/schedule/MoveFragments.h"
+#include "passes/schedule/NcclLink.h"
 #include "passes/schedule/ScheduleRemarks.h"
 #include "passes/schedule/ScheduledSteps.h"
 #include "passes/schedule/solver/Arrivals.h"
@@ -71,6 +72,9 @@ struct ScheduleComm : commsched::impl::ScheduleCommBase<ScheduleComm>,
         emitOptionError(*this, &getContext()) << why;
         return signalPassFailure();
       }
+    for (auto cluster : getOperation().getOps<cs::ClusterOp>())
+      if (failed(checkAlgorithm(cluster, algorithm)))
+        return signalPassFailure();
     for (auto func : getOperation().getOps<func::FuncOp>()) {
       // The runtime runs a block of a server when its messages are there.
       if (func.isExternal() || !func.isPublic() || cs::getServerIndex(func))
@@ -321,6 +325,8 @@ private:
         [](func::FuncOp func) { return func->hasAttr(cs::CsDialect::kServersAttr); });
     if (hasServers && parts)
       return "parts must go with all-reduces, not with parameter servers";
+    if (parts && algorithm == NcclLink::kName)
+      return "parts must go without algorithm=nccl: a call of NCCL is there as a whole";
     if (!hasServers && !cutAs.empty())
       return "cut-as must go with parameter servers";
     return "";

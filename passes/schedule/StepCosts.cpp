@@ -43,7 +43,7 @@ CollectiveCost commsched::halfOfAllReduce(StringRef algorithm, int64_t ranks,
 
 StepCosts::StepCosts(const StepCommunications &step, cs::ClusterOp cluster,
                      StringRef algorithm)
-    : step(step), cluster(cluster), algorithm(algorithm),
+    : step(step), cluster(cluster), algorithm(algorithmWithoutNccl(algorithm)),
       ranks(getRankCount(step.function(), cluster)),
       overhead(overheadOf(cluster.getInter())),
       latency(cluster.getInter().getLatencyNs()),
@@ -66,6 +66,8 @@ StepCosts::StepCosts(const StepCommunications &step, cs::ClusterOp cluster,
     if (static_cast<__int128>(bytes) * ranks > static_cast<__int128>(total) + total / kHardly)
       narrow.insert(server);
   findBusiest();
+  if (algorithm == NcclLink::kName)
+    nccl.emplace(step, cluster, ranks);
 }
 
 int64_t StepCosts::ranksOf(Operation *collective) const {
@@ -113,10 +115,12 @@ unsigned StepCosts::linkOf(schedule::Problem &problem, StringRef name) {
     return known->second;
   schedule::Link &link = problem.links.emplace_back();
   link.name = name.str();
-  link.bytesPerSecond = cluster.getInter().getMbitPerS() * (1'000'000 / 8);
+  link.bytesPerSecond = name == NcclLink::kName
+                            ? nccl->bytesPerSecond()
+                            : cluster.getInter().getMbitPerS() * (1'000'000 / 8);
   // Between ranks a message is off the link's hands when it is sent; a server says when it
   // has taken one.
-  link.creditUntilSent = name == kInter;
+  link.creditUntilSent = name == kInter || name == NcclLink::kName;
   // Of two ranks the most urgent packets go first. With more, a half of an all-reduce has
   // several rounds, each of which waits for the packets of others again, and a message is
   // taken to be overtaken by none: docs/scheduling.md says why.
@@ -208,6 +212,8 @@ std::vector<Stage> StepCosts::stagesOf(Operation *op, Operation *pull,
     }
     return stages;
   }
+  if (nccl && nccl->takes(op))
+    return {nccl->stageOf(op, linkOf(problem, NcclLink::kName))};
   unsigned link = linkOf(problem, kInter);
   if (!takesPart(op))
     return std::vector<Stage>(isa<cs::AllReduceOp>(op) ? 2 : 1, message(link, {0, 0}));
@@ -230,7 +236,7 @@ std::vector<Stage> StepCosts::stagesOf(Operation *op, Operation *pull,
 }
 
 int64_t StepCosts::tailOf(cs::AllReduceOp op) const {
-  if (!takesPart(op) || ranksOf(op) < 2)
+  if (!takesPart(op) || ranksOf(op) < 2 || (nccl && nccl->takes(op)))
     return 0;
   return halfOfAllReduce(algorithm, ranksOf(op), bytesOf(op.getValue())).tail;
 }

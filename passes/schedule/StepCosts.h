@@ -7,6 +7,7 @@
 #ifndef COMMSCHED_PASSES_SCHEDULE_STEPCOSTS_H
 #define COMMSCHED_PASSES_SCHEDULE_STEPCOSTS_H
 
+#include "passes/schedule/NcclLink.h"
 #include "passes/schedule/StepProblem.h"
 
 namespace commsched {
@@ -61,6 +62,7 @@ private:
   int64_t busiest = 0; // rank
   schedule::Time overhead, latency, avoidableOverhead, avoidableLatency;
   llvm::StringMap<unsigned> links;
+  std::optional<NcclLink> nccl; ///< algorithm=nccl
   /// Servers whose link takes longer than a trainer's.
   llvm::DenseSet<mlir::Operation *> narrow;
 };

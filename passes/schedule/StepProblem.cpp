@@ -379,6 +379,8 @@ bool StepProblem::hasOnePriority(const Part &part, int64_t bytes) const {
   auto reduce = dyn_cast<cs::AllReduceOp>(part.op);
   if (!reduce)
     return false;
+  if (part.firstStage == part.lastStage) // one call of NCCL
+    return true;
   Collective collective{CollectiveKind::allReduce, reduce.getReduction()};
   return chooseExchanges(algorithm, collective, part.ranks, bytes, inter).chosen ==
          ExchangeAlgorithm::recursiveDoubling;
@@ -389,8 +391,10 @@ StepProblem commsched::buildStepProblem(const StepCommunications &communications
                                         BlockFreedom blocks, bool parts) {
   StepProblem step = ProblemBuilder(communications, cluster, algorithm).build(blocks, parts);
   auto nodes = static_cast<int64_t>(cluster.getNodes());
-  step.rounds = std::max<int64_t>(1, halfOfAllReduce(algorithm, nodes, 0).rounds);
-  step.algorithm = algorithm.str();
+  step.rounds = algorithm == NcclLink::kName
+                    ? 1
+                    : std::max<int64_t>(1, halfOfAllReduce(algorithm, nodes, 0).rounds);
+  step.algorithm = algorithmWithoutNccl(algorithm).str();
   step.inter = cluster.getInter();
   int64_t ranks = getRankCount(communications.function(), cluster);
   for (StepProblem::Part &part : step.parts) {

@@ -44,6 +44,14 @@ class Cluster:
     kind: str = "cpu"
     name: str = "cluster"
 
+    @staticmethod
+    def of(device: str, nodes: int) -> "Cluster":
+        """Workers of which all that is known is the device of each, "cpu" or "cuda" (that of an H100)."""
+        if device == "cpu":
+            return Cluster(nodes)
+        return Cluster(nodes, kind=device, gflops=60_000, gb_per_s=3_000, mbit_per_s=100_000, latency_ns=5_000,
+                       intra_mbit_per_s=2_880_000, intra_latency_ns=1_000)
+
     def __post_init__(self):
         for field in ("nodes", "devices", "gflops", "gb_per_s", "mbit_per_s", "latency_ns", "intra_mbit_per_s",
                       "intra_latency_ns"):

@@ -284,7 +284,7 @@ class Program(CompiledStep):
             steps.finish()
 
     def _check_run(self, batches: Any) -> None:
-        check_global(batches, self.cluster)
+        check_global(batches)
 
     def _calls(self, steps: Steps) -> Steps:
         self._streams.add(steps)
@@ -320,7 +320,7 @@ class Program(CompiledStep):
             raise ValueError(f"check must be of synchronous parameter servers, got: mode='{strategy.mode}'")
         workers = self.workers if workers is None else workers
         description = self._description(workers)
-        check_global(batches, self.cluster)
+        check_global(batches)
         table = check(self._plan(workers, strategy), self._level0(workers, None), self.slots(),
                       [description.flatten("step", batch) for batch in batches])
         unknown = [row.name for row in table if not row.determined]

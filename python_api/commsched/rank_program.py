@@ -222,7 +222,7 @@ class RankProgram(Program):
         return super()._costs_of(workers)
 
     def _check_run(self, batches: Any) -> None:
-        loader, job = check_run(batches, self.cluster), self._job
+        loader, job = check_run(batches), self._job
         if loader is not None and (loader.ranks, loader.rank) != (job.size, job.rank):
             raise FrontEndError(f"batches must be those of a Loader with ranks={job.size}, rank={job.rank}, got: "
                                 f"ranks={loader.ranks}, rank={loader.rank}")

@@ -7,7 +7,6 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Optional
 
-from .cluster import Cluster
 from .data import Batches, Loader
 from .errors import FrontEndError
 
@@ -33,18 +32,16 @@ def length(batches: Any) -> Optional[int]:
         return None
 
 
-def check_run(batches: Any, cluster: Optional[Cluster]) -> Optional[Loader]:
-    """Workers are CPUs. The loader of batches, if they have one."""
-    if cluster is not None and cluster.kind != "cpu":
-        raise FrontEndError(f"kind of the cluster must be cpu to run, got: {cluster.kind}")
+def check_run(batches: Any) -> Optional[Loader]:
+    """The loader of batches, if they have one."""
     if isinstance(batches, Loader):
         raise FrontEndError("batches must be those of an epoch, such as loader.epoch(0), got: a Loader")
     return batches.loader if isinstance(batches, Batches) else None
 
 
-def check_global(batches: Any, cluster: Optional[Cluster]) -> None:
+def check_global(batches: Any) -> None:
     """A loader of one rank gives its rows only; run() drives all workers, and hands out the rows itself."""
-    loader = check_run(batches, cluster)
+    loader = check_run(batches)
     if loader is not None and loader.rank is not None:
         raise FrontEndError(f"batches must be global ones, of a Loader without rank=, got: those of rank {loader.rank} of "
                             f"{loader.ranks}")

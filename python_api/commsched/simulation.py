@@ -74,7 +74,7 @@ def simulate(plan: Union[bytes, str, os.PathLike, object], *, steps: Optional[in
              links: Optional[Mapping[int, Union[float, Tuple[float, float]]]] = None,
              latency_ns: Optional[int] = None, overhead_ns: Optional[int] = None, engine_ns: Optional[int] = None,
              burst_bytes: Optional[int] = None, queue_ns: Optional[int] = None, profile: Union[str, os.PathLike, None] = None,
-             calibration: Union[str, os.PathLike, None] = None, every_rank: bool = False,
+             calibration: Union[str, os.PathLike, None] = None, nccl_tests: Union[str, os.PathLike, None] = None, every_rank: bool = False,
              jitter: float = 0, jitter_seed: int = 0, in_order: bool = False, trace: Union[str, os.PathLike, None] = None) -> Simulation:
     """Predicts what a run of a plan takes, without running it (docs/simulator.md says what is modelled).
 
@@ -86,7 +86,8 @@ def simulate(plan: Union[bytes, str, os.PathLike, object], *, steps: Optional[in
     stragglers: {rank: factor}; the compute of that rank takes `factor` times as long.
     links: {rank: Mbit/s} or {rank: (sends, receives)}; servers come behind the trainers.
     latency_ns, overhead_ns, burst_bytes, queue_ns: of every link; engine_ns: of a rank for each round of a collective.
-    profile, calibration: files of `cs-run --profile` and `--calibrate`, for what the plan does not say.
+    profile, calibration: files of `cs-run --profile` and `--calibrate`, for what the plan does not say. nccl_tests: output of
+    nccl-tests' all_reduce_perf of as many ranks, for what NCCL's collectives take.
     every_rank: simulates each rank, not one of each kind. jitter: compute takes between 1 - jitter and 1 + jitter times as
     long, drawn for each rank and step. in_order: collectives go one at a time, in one order on all ranks. trace: a file for the predicted timeline.
 
@@ -116,7 +117,7 @@ def simulate(plan: Union[bytes, str, os.PathLike, object], *, steps: Optional[in
     lines += [f"{name} {value}" for name, value in (
         ("steps", steps), ("latency_ns", latency_ns), ("overhead_ns", overhead_ns), ("engine_ns", engine_ns),
         ("burst_bytes", burst_bytes), ("queue_ns", queue_ns)) if value is not None]
-    for name, path in (("profile", profile), ("calibration", calibration), ("trace", trace)):
+    for name, path in (("profile", profile), ("calibration", calibration), ("nccl_tests", nccl_tests), ("trace", trace)):
         if path is not None:
             path = os.fspath(path)
             if "\n" in path:

@@ -29,7 +29,7 @@ def transpile(step: Callable, *example_arguments: Any, cluster: Union[int, Clust
               batch: Union[int, Sequence[int]] = -1, constant: Sequence[int] = (),
               functions: Optional[Mapping[str, tuple]] = None, location_root: Optional[str] = None,
               strategy: Strategy = AllReduce(), profile: Any = None, calibration: Any = None,
-              calibrate: bool = False) -> Program:
+              calibrate: bool = False, device: Optional[str] = None) -> Program:
     """Turns a training step written for one device into a distributed program.
 
     step(params, opt_state, batch) -> (params, opt_state, loss): any number of arguments,
@@ -55,6 +55,9 @@ def transpile(step: Callable, *example_arguments: Any, cluster: Union[int, Clust
     threads of one process, or, in a job of several ranks, on all of them and between them, here. Without any of them, and without a Cluster, a schedule is made from guesses, which a
     GuessedCosts warning says.
 
+    device: of each worker, "cpu" or "cuda"; None: as the cluster says, whose kind it must match, else "cpu". A program for CUDA
+    devices is compiled anywhere; run() says what is missing where there are none (docs/cuda.md).
+
     A static program of PaddlePaddle in place of step, with an example batch as feed is, goes to commsched.paddle.transpile.
 
     Raises FrontEndError (a ValueError), UnsupportedOp and RefusedProgram among them, before anything runs.
@@ -62,8 +65,8 @@ def transpile(step: Callable, *example_arguments: Any, cluster: Union[int, Clust
     if type(step).__module__.split(".")[0] == "paddle":
         return _of_paddle(step, example_arguments, dict(params=(params, 0), batch=(batch, -1), constant=(constant, ()), functions=(functions, None)),
                           cluster=cluster, location_root=location_root, strategy=strategy, profile=profile, calibration=calibration,
-                          calibrate=calibrate)
-    cluster, costs = checked(cluster, strategy, location_root, profile, calibration, calibrate)
+                          calibrate=calibrate, device=device)
+    cluster, costs = checked(cluster, strategy, location_root, profile, calibration, calibrate, device)
     batch, constant = ((p,) if isinstance(p, int) else p for p in (batch, constant))
     return made(Program, RankProgram, _jax(), step, example_arguments, cluster, strategy, costs, location_root=location_root,
                 row_sparse=strategy.row_sparse, params=params, batch=batch, constant=constant,
@@ -82,13 +85,21 @@ def _of_paddle(program: Any, examples: tuple, others: "Mapping[str, tuple[Any, A
 
 
 def checked(cluster: Any, strategy: Any, location_root: Any, profile: Any, calibration: Any,
-            calibrate: Any) -> "tuple[Optional[Cluster], Costs]":
+            calibrate: Any, device: Any = None) -> "tuple[Optional[Cluster], Costs]":
     """What transpile() of any framework takes: the cluster that is meant, and the costs. Raises FrontEndError."""
     costs = Costs.of(profile, calibration, calibrate, isinstance(cluster, Cluster))
-    if cluster is not None and not isinstance(cluster, Cluster):
+    if device not in (None, "cpu", "cuda"):
+        raise FrontEndError(f"device must be \"cpu\" or \"cuda\", got: {device!r}")
+    if isinstance(cluster, Cluster):
+        if device is not None and device != cluster.kind:
+            raise FrontEndError(f"device must match the kind of the cluster, {cluster.kind}, got: {device}")
+    elif cluster is not None:
         if isinstance(cluster, bool) or not hasattr(cluster, "__index__"):
             raise FrontEndError(f"cluster must be a Cluster or a number of workers, got: {cluster!r}")
-        cluster = Cluster(nodes=cluster)
+        cluster = Cluster.of(device or "cpu", cluster)
+    elif device == "cuda":
+        job = current()
+        cluster = Cluster.of(device, 1 if job is None else job.size)
     if not isinstance(strategy, Strategy):
         raise FrontEndError(f"strategy must be an AllReduce or ParameterServers, got: {strategy!r}")
     if location_root is not None and not isinstance(location_root, (str, os.PathLike)):

@@ -16,7 +16,7 @@ Memory::~Memory() {
 
 absl::StatusOr<Memory> Memory::Allocate(size_t bytes) {
   Memory memory;
-  if (bytes == 0) bytes = kAlignment;
+  bytes = SizeOf(bytes);
   auto fail = [&] {
     return absl::ResourceExhaustedError(
         absl::StrCat("cannot get ", bytes, " bytes of memory"));

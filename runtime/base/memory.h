@@ -29,6 +29,8 @@ class Memory {
     std::swap(bytes_, other.bytes_);
     return *this;
   }
+  // What is allocated if so many bytes are asked for.
+  static size_t SizeOf(size_t bytes) { return bytes == 0 ? kAlignment : bytes; }
   // kResourceExhausted if the system has not that much.
   static absl::StatusOr<Memory> Allocate(size_t bytes);
 

@@ -290,7 +290,8 @@ CS_API int cs_session_set_trace(cs_session *session, const char *path);
  * --metrics-json writes (docs/simulator.md), valid until the next call on this
  * thread. `options`: lines of a name, a blank and a value, or NULL: what_if,
  * straggler, jitter and link as for cs-run, steps, latency_ns, overhead_ns, engine_ns,
- * burst_bytes, queue_ns, every_rank and in_order (0 or 1), and paths: profile, calibration, trace. */
+ * burst_bytes, queue_ns, every_rank and in_order (0 or 1), and paths: profile, calibration,
+ * nccl_tests, trace. */
 CS_API const char *cs_simulate(const void *plan, size_t plan_bytes,
                                const char *options);
 

@@ -42,6 +42,7 @@ absl::Status SetOption(absl::string_view name, absl::string_view value,
   if (name == "link") return rt::ParseLink(value, options);
   if (name == "profile") return ReadText(value, &options->profile);
   if (name == "calibration") return ReadText(value, &options->calibration);
+  if (name == "nccl_tests") return ReadText(value, &options->nccl_tests);
   if (name == "trace") {
     *trace = std::string(value);
   } else if (name == "steps") {

@@ -42,38 +42,40 @@ inline constexpr int kComputeCapabilityMajor = 75, kComputeCapabilityMinor = 76;
 
 // F(name, symbol, parameters). Symbols have the suffix of the version that CUDA 12 and 13 give
 // a name in their headers.
-#define COMMSCHED_CUDA_DRIVER_FUNCTIONS(F)                                                 \
-  F(GetErrorName, cuGetErrorName, (DriverResult, const char **name))                       \
-  F(GetErrorString, cuGetErrorString, (DriverResult, const char **text))                   \
-  F(Init, cuInit, (unsigned flags))                                                        \
-  F(DriverGetVersion, cuDriverGetVersion, (int *version))                                  \
-  F(DeviceGetCount, cuDeviceGetCount, (int *count))                                        \
-  F(DeviceGet, cuDeviceGet, (Device *, int ordinal))                                       \
-  F(DeviceGetName, cuDeviceGetName, (char *name, int bytes, Device))                       \
-  F(DeviceGetAttribute, cuDeviceGetAttribute, (int *value, int attribute, Device))         \
-  F(PrimaryContextRetain, cuDevicePrimaryCtxRetain, (Context *, Device))                   \
-  F(PrimaryContextRelease, cuDevicePrimaryCtxRelease_v2, (Device))                         \
-  F(ContextSetCurrent, cuCtxSetCurrent, (Context))                                         \
-  F(MemAlloc, cuMemAlloc_v2, (DevicePtr *, size_t bytes))                                  \
-  F(MemFree, cuMemFree_v2, (DevicePtr))                                                    \
-  F(MemHostAlloc, cuMemHostAlloc, (void **, size_t bytes, unsigned flags))                 \
-  F(MemFreeHost, cuMemFreeHost, (void *))                                                  \
-  F(MemcpyAsync, cuMemcpyAsync, (DevicePtr to, DevicePtr from, size_t bytes, Stream))      \
-  F(StreamCreateWithPriority, cuStreamCreateWithPriority, (Stream *, unsigned flags, int)) \
-  F(StreamDestroy, cuStreamDestroy_v2, (Stream))                                           \
-  F(StreamWaitEvent, cuStreamWaitEvent, (Stream, Event, unsigned flags))                   \
-  F(StreamWaitValue32, cuStreamWaitValue32_v2,                                             \
-    (Stream, DevicePtr address, uint32_t value, unsigned flags))                           \
-  F(EventCreate, cuEventCreate, (Event *, unsigned flags))                                 \
-  F(EventDestroy, cuEventDestroy_v2, (Event))                                              \
-  F(EventRecord, cuEventRecord, (Event, Stream))                                           \
-  F(EventQuery, cuEventQuery, (Event))                                                     \
-  F(ModuleLoadData, cuModuleLoadData, (Module *, const void *image))                       \
-  F(ModuleUnload, cuModuleUnload, (Module))                                                \
-  F(ModuleGetFunction, cuModuleGetFunction, (Function *, Module, const char *name))        \
-  F(LaunchKernel, cuLaunchKernel,                                                          \
-    (Function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,        \
-     unsigned block_y, unsigned block_z, unsigned shared_bytes, Stream, void **parameters, \
+#define COMMSCHED_CUDA_DRIVER_FUNCTIONS(F)                                                  \
+  F(GetErrorName, cuGetErrorName, (DriverResult, const char **name))                        \
+  F(GetErrorString, cuGetErrorString, (DriverResult, const char **text))                    \
+  F(Init, cuInit, (unsigned flags))                                                         \
+  F(DriverGetVersion, cuDriverGetVersion, (int *version))                                   \
+  F(DeviceGetCount, cuDeviceGetCount, (int *count))                                         \
+  F(DeviceGet, cuDeviceGet, (Device *, int ordinal))                                        \
+  F(DeviceGetName, cuDeviceGetName, (char *name, int bytes, Device))                        \
+  F(DeviceGetAttribute, cuDeviceGetAttribute, (int *value, int attribute, Device))          \
+  F(PrimaryContextRetain, cuDevicePrimaryCtxRetain, (Context *, Device))                    \
+  F(PrimaryContextRelease, cuDevicePrimaryCtxRelease_v2, (Device))                          \
+  F(ContextSetCurrent, cuCtxSetCurrent, (Context))                                          \
+  F(MemAlloc, cuMemAlloc_v2, (DevicePtr *, size_t bytes))                                   \
+  F(MemFree, cuMemFree_v2, (DevicePtr))                                                     \
+  F(MemHostAlloc, cuMemHostAlloc, (void **, size_t bytes, unsigned flags))                  \
+  F(MemFreeHost, cuMemFreeHost, (void *))                                                   \
+  F(MemGetInfo, cuMemGetInfo_v2, (size_t *free, size_t *total))                             \
+  F(MemcpyAsync, cuMemcpyAsync, (DevicePtr to, DevicePtr from, size_t bytes, Stream))       \
+  F(MemsetD8Async, cuMemsetD8Async, (DevicePtr, unsigned char value, size_t bytes, Stream)) \
+  F(StreamCreateWithPriority, cuStreamCreateWithPriority, (Stream *, unsigned flags, int))  \
+  F(StreamDestroy, cuStreamDestroy_v2, (Stream))                                            \
+  F(StreamWaitEvent, cuStreamWaitEvent, (Stream, Event, unsigned flags))                    \
+  F(StreamWaitValue32, cuStreamWaitValue32_v2,                                              \
+    (Stream, DevicePtr address, uint32_t value, unsigned flags))                            \
+  F(EventCreate, cuEventCreate, (Event *, unsigned flags))                                  \
+  F(EventDestroy, cuEventDestroy_v2, (Event))                                               \
+  F(EventRecord, cuEventRecord, (Event, Stream))                                            \
+  F(EventQuery, cuEventQuery, (Event))                                                      \
+  F(ModuleLoadData, cuModuleLoadData, (Module *, const void *image))                        \
+  F(ModuleUnload, cuModuleUnload, (Module))                                                 \
+  F(ModuleGetFunction, cuModuleGetFunction, (Function *, Module, const char *name))         \
+  F(LaunchKernel, cuLaunchKernel,                                                           \
+    (Function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,         \
+     unsigned block_y, unsigned block_z, unsigned shared_bytes, Stream, void **parameters,  \
      void **extra))
 
 struct DriverApi {

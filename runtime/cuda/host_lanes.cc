@@ -35,7 +35,7 @@ bool HostLanes::MayEnqueue() const {
 
 bool HostLanes::Idle() const {
   return std::all_of(lanes_.begin(), lanes_.end(),
-                     [&](const HostLane &lane) { return lane.round >= enqueued_; });
+                     [&](const HostLane &lane) { return !IsEnqueued(lane); });
 }
 
 template <typename F>
@@ -50,7 +50,7 @@ void HostLanes::ForEachOpen(const HostLane &lane, F f) const {
 std::vector<OpOfRound> HostLanes::TakeReady() {
   std::vector<OpOfRound> ready;
   for (HostLane &lane : lanes_) {
-    if (lane.running || lane.round >= enqueued_) continue;
+    if (lane.running || !IsEnqueued(lane)) continue;
     bool open = false;
     ForEachOpen(lane, [&open](const OpOfRound &) { open = true; });
     if (open) continue;
@@ -63,7 +63,7 @@ std::vector<OpOfRound> HostLanes::TakeReady() {
 std::vector<OpOfRound> HostLanes::Awaited() const {
   std::vector<OpOfRound> awaited;
   for (const HostLane &lane : lanes_) {
-    if (lane.running || lane.round >= enqueued_) continue;
+    if (lane.running || !IsEnqueued(lane)) continue;
     ForEachOpen(lane, [&](const OpOfRound &on) {
       if (!graph_.lanes[graph_.ops[on.op].lane].host()) awaited.push_back(on);
     });

@@ -28,10 +28,16 @@ class HostLanes {
   // Both outlive it.
   HostLanes(const StepGraph &graph, const IssuePlan &plan);
 
-  // Whether the next round may be enqueued: its events and flags are free.
+  // Whether the next round, or what is left of it, may be enqueued: its events and flags are free.
   bool MayEnqueue() const;
-  // It has been.
-  void Enqueued() { ++enqueued_; }
+  // It has been; or its ops before `end`.
+  void Enqueued() { Enqueued(uint32_t(graph_.ops.size())); }
+  void Enqueued(uint32_t end) {
+    ops_enqueued_ = end;
+    if (end < graph_.ops.size()) return;
+    ops_enqueued_ = 0;
+    ++enqueued_;
+  }
 
   // The host ops that may begin now and have not been taken before.
   std::vector<OpOfRound> TakeReady();
@@ -40,7 +46,7 @@ class HostLanes {
   // An op has ended, in this round: on the device, or a host op that was taken.
   void Ended(const OpOfRound &ended);
 
-  // Whether all host ops of all enqueued rounds have ended.
+  // Whether all host ops that have been enqueued have ended.
   bool Idle() const;
 
  private:
@@ -50,6 +56,11 @@ class HostLanes {
     uint64_t round = 0;
     bool running = false;
   };
+  // Whether the head of a lane has been enqueued.
+  bool IsEnqueued(const HostLane &lane) const {
+    return lane.round < enqueued_ ||
+           (lane.round == enqueued_ && lane.ops[lane.next] < ops_enqueued_);
+  }
   // What the head of a lane waits for still.
   template <typename F>
   void ForEachOpen(const HostLane &lane, F f) const;
@@ -59,7 +70,8 @@ class HostLanes {
   std::vector<HostLane> lanes_;    // of the host only
   std::vector<uint32_t> lane_of_;  // of an op, in lanes_
   std::vector<uint64_t> ended_;    // rounds of each op
-  uint64_t enqueued_ = 0;
+  uint64_t enqueued_ = 0;          // whole rounds
+  uint32_t ops_enqueued_ = 0;      // of the next one
 };
 
 }  // namespace commsched::runtime::cuda

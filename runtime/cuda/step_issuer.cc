@@ -54,6 +54,7 @@ absl::Status StepIssuer::MakeAll() {
   if (absl::Status status = ToStatus(api_, made, "cuMemHostAlloc"); !status.ok()) return status;
   std::memset(memory, 0, bytes);
   flags_ = static_cast<uint32_t *>(memory);
+  flag_count_ = flags;
   return absl::OkStatus();
 }
 
@@ -85,8 +86,9 @@ absl::Status StepIssuer::Wait(Stream stream, const Dependence &wait) {
                   "cuStreamWaitEvent");
 }
 
-absl::Status StepIssuer::EnqueueRound(EnqueueOp enqueue) {
-  for (uint32_t op = 0; op < graph_.ops.size(); ++op) {
+absl::Status StepIssuer::Enqueue(uint32_t end, EnqueueOp enqueue) {
+  for (; next_ < end; ++next_) {
+    const uint32_t op = next_;
     if (OnHost(op)) continue;
     const Stream stream = streams_[graph_.ops[op].lane];
     const auto named = [&](const absl::Status &status) {
@@ -103,8 +105,18 @@ absl::Status StepIssuer::EnqueueRound(EnqueueOp enqueue) {
     if (absl::Status status = ToStatus(api_, recorded, "cuEventRecord"); !status.ok())
       return named(status);
   }
+  if (next_ < graph_.ops.size()) return absl::OkStatus();
+  next_ = 0;
   ++round_;
   return absl::OkStatus();
+}
+
+void StepIssuer::Release() {
+  for (uint32_t flag = 0; flag < flag_count_; ++flag) {
+    // Half way around from all values that are waited for.
+    std::atomic_ref<uint32_t>(flags_[flag * kFlagStride])
+        .store(uint32_t(round_) + (uint32_t{1} << 30), std::memory_order_release);
+  }
 }
 
 absl::StatusOr<bool> StepIssuer::HasEnded(const OpOfRound &op) const {

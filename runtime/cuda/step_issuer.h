@@ -36,8 +36,14 @@ class StepIssuer {
   // What was enqueued must have ended, or been aborted.
   ~StepIssuer();
 
-  // The next round, as HostLanes::MayEnqueue allows.
-  absl::Status EnqueueRound(EnqueueOp enqueue);
+  // The next round, or what is left of it, as HostLanes::MayEnqueue allows.
+  absl::Status EnqueueRound(EnqueueOp enqueue) {
+    return Enqueue(uint32_t(graph_.ops.size()), enqueue);
+  }
+  // The same, but its ops before `end` only.
+  absl::Status Enqueue(uint32_t end, EnqueueOp enqueue);
+  // After an error: nothing on the device waits for host ops any more.
+  void Release();
   // Whether an op on the device that host lanes wait for has ended, in one of the last
   // kRoundsInFlight rounds, or the one before them where the wait is for the round before.
   absl::StatusOr<bool> HasEnded(const OpOfRound &op) const;
@@ -65,7 +71,9 @@ class StepIssuer {
   std::vector<std::vector<Event>> events_;  // of each op
   std::vector<uint32_t> flag_of_;           // of each op
   uint32_t *flags_ = nullptr;
+  uint32_t flag_count_ = 0;
   uint64_t round_ = 0;  // the next one
+  uint32_t next_ = 0;   // its first op that has not been enqueued
 };
 
 }  // namespace commsched::runtime::cuda

@@ -40,6 +40,7 @@ absl::StatusOr<std::unique_ptr<Executor>> Executor::Create(
     if (e->options_.servers != nullptr)
       e->options_.servers = MergeGradients(std::move(e->options_.servers),
                                            e->program_->servers);
+    if (e->options_.emulate) e->PrepareMeetings();
     e->engine_ = std::make_unique<ProgressEngine>(
         e->program_->rank, e->options_.transport.get(),
         e->options_.servers.get(), &e->program_->servers,

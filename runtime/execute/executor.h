@@ -6,8 +6,8 @@
 // and every copy engine of a device runs on a thread of its own, communication on
 // another.
 //
-// In emulation, delays and copies between memories take their time, and code
-// runs. A thread wakes up later than it should, so such an instruction counts
+// In emulation, delays, copies between memories and collectives by NCCL take their time,
+// and code runs. A thread wakes up later than it should, so such an instruction counts
 // from when it could begin, not from when it did: lateness does not add up.
 //
 // The first error ends the rank: peers are told, waiting calls return it, and
@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
@@ -35,6 +36,7 @@
 #include "runtime/core/calls.h"
 #include "runtime/data/batch_rows.h"
 #include "runtime/execute/completed_calls.h"
+#include "runtime/execute/emulated_nccl.h"
 #include "runtime/execute/instruction_runner.h"
 #include "runtime/execute/progress_engine.h"
 #include "runtime/execute/slot_memory.h"
@@ -203,6 +205,11 @@ class Executor : private ProgressEngine::Host {
   void Communicate(Call *call, uint32_t index) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Complete(Call *call, uint32_t index, Clock::time_point at)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void PrepareMeetings();
+  // All ranks have come to a collective by NCCL; it has ended.
+  void Meet(Call *call, uint32_t index);
+  void EndNccl(const EmulatedNccl::Collective &of, Clock::time_point begin, Clock::time_point end)
+      ABSL_LOCKS_EXCLUDED(mu_);
   // Does what calls_ wants to be done.
   void Act() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void ReadOutput(Call *call, uint32_t output);
@@ -253,6 +260,13 @@ class Executor : private ProgressEngine::Host {
   std::vector<FunctionStats> stats_ ABSL_GUARDED_BY(mu_);
   Clock::time_point last_retired_ ABSL_GUARDED_BY(mu_);
 
+  // In emulation, of collectives by NCCL: by function and instruction, what has the ranks meet.
+  struct Meeting {
+    InstructionProgram instruction;
+    std::byte buffer[2] = {};
+  };
+  std::vector<std::map<uint32_t, Meeting>> meetings_;
+  std::unique_ptr<EmulatedNccl> nccl_;  // null: there are none
   std::unique_ptr<ProgressEngine> engine_;
 };
 

@@ -90,6 +90,8 @@ void Executor::Begin(Queued queued) {
   // From here on, "current" is what this call writes.
   for (uint32_t slot : f.written_slots) slots_.Advance(slot, queued.number);
   for (uint32_t output : f.initial_outputs) ReadOutput(call, output);
+  if (nccl_ != nullptr)
+    nccl_->BeginCall(call->number, uint32_t(meetings_[size_t(call->function)].size()));
   calls_.Begin(call, ToTime(call->begin), &actions_);
   Act();
   Retire();
@@ -137,10 +139,63 @@ void Executor::Communicate(Call *call, uint32_t index) {
     return;
   }
   const CommunicateProgram &c = instruction.communicate;
+  if (c.nccl.has_value()) {
+    Meeting &meeting = meetings_[size_t(call->function)].at(index);
+    request.instruction = &meeting.instruction;
+    request.buffer = meeting.buffer;
+    engine_->Start(request);
+    return;
+  }
   request.buffer = call->address[c.buffer];
   if (c.input >= 0) request.input = call->address[size_t(c.input)];
   if (c.output >= 0) request.output = call->address[size_t(c.output)];
   engine_->Start(request);
+}
+
+void Executor::PrepareMeetings() {
+  meetings_.resize(program_->functions.size());
+  bool any = false;
+  for (size_t f = 0; f < meetings_.size(); ++f) {
+    const std::vector<InstructionProgram> &instructions = program_->functions[f].instructions;
+    for (uint32_t i = 0; i < instructions.size(); ++i) {
+      const CommunicateProgram &c = instructions[i].communicate;
+      if (!c.nccl.has_value()) continue;
+      any = true;
+      InstructionProgram &meeting = meetings_[f][i].instruction;
+      meeting.kind = InstructionProgram::kCommunicate;
+      meeting.name = instructions[i].name;
+      meeting.location = instructions[i].location;
+      meeting.communicate.key = c.key;
+      meeting.communicate.key_id = c.key_id;
+      meeting.communicate.source_op = c.source_op;
+      meeting.communicate.element = ops::Element::kI8;
+      meeting.communicate.phases = {c.nccl->meeting};
+    }
+  }
+  if (!any) return;
+  nccl_ = std::make_unique<EmulatedNccl>(
+      [this](const EmulatedNccl::Collective &of, Clock::time_point begin, Clock::time_point end) {
+        EndNccl(of, begin, end);
+      },
+      &ended_);
+}
+
+void Executor::Meet(Call *call, uint32_t index) {
+  const NcclProgram &nccl = *call->program->instructions[index].communicate.nccl;
+  nccl_->Met({call, call->number, nccl.number, index, nccl.nanoseconds});
+}
+
+void Executor::EndNccl(const EmulatedNccl::Collective &of, Clock::time_point begin,
+                       Clock::time_point end) {
+  MutexLock lock(&mu_);
+  if (!status_.ok() || stop_) return;
+  auto *call = static_cast<Call *>(of.call);
+  if (Tracing()) {
+    const CommunicateProgram &c = call->program->instructions[of.instruction].communicate;
+    options_.trace->Add({program_->rank, TraceSpan::kNccl, 0, c.key, "collective", of.number,
+                         call->program->buffers[c.buffer].type.bytes, begin, end});
+  }
+  Complete(call, of.instruction, end);
 }
 
 void Executor::ReadOutput(Call *call, uint32_t output) {
@@ -191,9 +246,11 @@ void Executor::PartDone(void *cookie, uint32_t instruction, uint32_t part) {
 
 void Executor::CommunicationDone(void *cookie, uint32_t instruction) {
   MutexLock lock(&mu_);
-  if (status_.ok())
-    Complete(static_cast<Call *>(cookie), instruction,
-             options_.emulate ? Clock::now() : Clock::time_point());
+  if (!status_.ok()) return;
+  auto *call = static_cast<Call *>(cookie);
+  if (nccl_ != nullptr && call->program->instructions[instruction].communicate.nccl.has_value())
+    return Meet(call, instruction);
+  Complete(call, instruction, options_.emulate ? Clock::now() : Clock::time_point());
 }
 
 }  // namespace commsched::runtime

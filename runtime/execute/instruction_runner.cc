@@ -12,11 +12,15 @@
 
 namespace commsched::runtime {
 
-absl::Status InstructionRunner::AllocateScratch(const Program &program) {
+size_t InstructionRunner::ScratchBytesOf(const Program &program) {
   size_t scratch = 0;
   for (const FunctionProgram &f : program.functions)
     scratch = std::max(scratch, f.scratch_bytes);
-  absl::StatusOr<Memory> memory = Memory::Allocate(scratch);
+  return scratch;
+}
+
+absl::Status InstructionRunner::AllocateScratch(const Program &program) {
+  absl::StatusOr<Memory> memory = Memory::Allocate(ScratchBytesOf(program));
   if (!memory.ok()) return memory.status();
   fragment_scratch_ = *std::move(memory);
   context_ = {&CallKernel, fragment_scratch_.data(), this};

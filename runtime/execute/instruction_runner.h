@@ -28,9 +28,11 @@ class InstructionRunner {
   InstructionRunner(const InstructionRunner &) = delete;
   InstructionRunner &operator=(const InstructionRunner &) = delete;
 
-  // Each is called once, in this order, before Run; neither if only copies are
+  // The first and the last are called once, in this order, before Run; neither if only copies are
   // run.
   absl::Status AllocateScratch(const Program &program);
+  // What it asks for.
+  static size_t ScratchBytesOf(const Program &program);
   absl::Status MakeKernels(const Program &program);
   // Of what has been made so far.
   size_t memory_bytes() const {

@@ -26,12 +26,16 @@ constexpr size_t kSpareCopies = 1;
 
 }  // namespace
 
-absl::Status SlotMemory::Allocate(const std::vector<SlotInfo> &slots) {
+size_t SlotMemory::BytesOf(const std::vector<SlotInfo> &slots) {
   size_t bytes = 0;
   for (const SlotInfo &slot : slots)
     if (slot.held)
       bytes += AlignUp(slot.type.bytes) * (slot.written ? 2 : 1);
-  absl::StatusOr<Memory> memory = Memory::Allocate(bytes);
+  return bytes;
+}
+
+absl::Status SlotMemory::Allocate(const std::vector<SlotInfo> &slots) {
+  absl::StatusOr<Memory> memory = Memory::Allocate(BytesOf(slots));
   if (!memory.ok())
     return absl::Status(
         memory.status().code(),

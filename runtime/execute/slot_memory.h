@@ -43,6 +43,8 @@ class SlotMemory {
   // To be called once, before anything else. All values are zero then.
   absl::Status Allocate(const std::vector<SlotInfo> &slots);
   size_t bytes() const { return bytes_; }
+  // What Allocate asks for.
+  static size_t BytesOf(const std::vector<SlotInfo> &slots);
 
   // The copy of slot `slot` (index) that a call reads, or that it writes.
   std::byte *Address(uint32_t slot, bool next) const {

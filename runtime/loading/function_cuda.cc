@@ -10,6 +10,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "plan/cluster_nccl.h"
 #include "runtime/loading/function_builder.h"
 #include "runtime/loading/plan_cuda.h"
 #include "runtime/loading/plan_values.h"
@@ -179,6 +180,9 @@ absl::Status FunctionBuilder::AddNccl(const plan::Communicate &comm, Communicate
   if (whole && nccl.reduction == NcclProgram::kMean && !gathers)
     return BadPlan(where_, absl::StrCat("NCCL makes no mean of integers, got: ", ToString(type)));
   c->input_is_all = c->input_bytes == type.bytes;
+  nccl.meeting = MeetingOf(rank_, int(program_->nodes));
+  nccl.nanoseconds = std::llround(
+      plan::NcclCostsOf(plan_.cluster()).Ns(plan::CallOf(in.kind()), type.bytes));
   return absl::OkStatus();
 }
 

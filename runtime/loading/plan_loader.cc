@@ -49,6 +49,14 @@ absl::StatusOr<std::shared_ptr<const PlanImage>> PlanImage::Load(
     return absl::InvalidArgumentError(
         absl::StrCat("devices of a node must be at most ", kMaxDevices,
                      ", got: ", plan.cluster().devices()));
+  const plan::NcclTable &nccl = plan.cluster().nccl();
+  bool ascends = nccl.bytes_size() == nccl.ns_size();
+  for (int i = 0; ascends && i < nccl.bytes_size(); ++i)
+    ascends = nccl.bytes(i) > (i == 0 ? 0 : nccl.bytes(i - 1)) &&
+              nccl.ns(i) >= (i == 0 ? 0 : nccl.ns(i - 1));
+  if (!ascends)
+    return absl::InvalidArgumentError(
+        "times of NCCL must be as many as sizes, which ascend, and not fall");
   if (plan.parameter_servers().servers_size() > int(kMaxServers))
     return absl::InvalidArgumentError(
         absl::StrCat("number of servers must be at most ", kMaxServers,

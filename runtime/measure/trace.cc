@@ -26,6 +26,7 @@ std::string TrackName(TraceSpan::Track track, int peer) {
   const char *name = track == TraceSpan::kCompute        ? "compute"
                      : track == TraceSpan::kCopyToHost   ? "copy to host"
                      : track == TraceSpan::kCopyToDevice ? "copy to device"
+                     : track == TraceSpan::kNccl         ? "NCCL"
                      : track == TraceSpan::kSend         ? "send to "
                                                          : "receive from ";
   if (IsLink(track)) return absl::StrCat(name, peer);

@@ -24,13 +24,14 @@ struct TraceSpan {
     kCopyToHost,
     kCopyToDevice,
     kSend,
-    kReceive
+    kReceive,
+    kNccl
   };
   int rank = 0;
   Track track = kCompute;
   int peer = 0;          // of a link; else the device
   std::string name;      // label or key
-  const char *category;  // "compute", "copy", "exposed wait", "message"; static
+  const char *category;  // "compute", "copy", "exposed wait", "message", "collective"; static
   uint64_t step = 0;
   uint64_t bytes = 0;
   Clock::time_point begin, end;

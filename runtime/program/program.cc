@@ -90,14 +90,31 @@ Round SliceOf(const Round &round, size_t unit, uint32_t slice, uint32_t slices) 
   return part;
 }
 
+PhaseProgram MeetingOf(int rank, int ranks) {
+  PhaseProgram meeting;
+  for (int64_t distance = 1; distance < ranks; distance *= 2) {
+    Round &round = meeting.rounds.emplace_back();
+    round.send_peer = int((rank + distance) % ranks);
+    round.recv_peer = int((rank + ranks - distance) % ranks);
+    round.send_begin = 0;
+    round.recv_begin = round.send_bytes = round.recv_bytes = 1;
+  }
+  return meeting;
+}
+
 std::set<int> PartnersOf(const FunctionProgram &function) {
   std::set<int> partners;
-  for (const InstructionProgram &instruction : function.instructions)
-    for (const PhaseProgram &phase : instruction.communicate.phases)
-      for (const Round &round : phase.rounds) {
-        partners.insert(round.send_peer);
-        partners.insert(round.recv_peer);
-      }
+  const auto add = [&](const PhaseProgram &phase) {
+    for (const Round &round : phase.rounds) {
+      partners.insert(round.send_peer);
+      partners.insert(round.recv_peer);
+    }
+  };
+  for (const InstructionProgram &instruction : function.instructions) {
+    const CommunicateProgram &c = instruction.communicate;
+    std::for_each(c.phases.begin(), c.phases.end(), add);
+    if (c.nccl.has_value()) add(c.nccl->meeting);
+  }
   partners.erase(-1);
   return partners;
 }

@@ -117,7 +117,16 @@ struct NcclProgram {
   Kind kind = kAllReduce;
   Reduction reduction = kSum;  // not of kAllGather
   uint32_t lane = 0, number = 0;
+  // For emulation: what it takes by the plan's cluster; and how ranks find out that all of them
+  // have come to it, by a byte in each round (`send_begin` and `recv_begin` are places among two).
+  int64_t nanoseconds = 0;
+  PhaseProgram meeting;
 };
+
+// Each rank sends to the one that is 1, 2, 4, ... behind it, what it sends in a round after what it
+// gets in those before: in the last one it knows of all (the dissemination barrier of Hensgen,
+// Finkel and Manber, 1988).
+PhaseProgram MeetingOf(int rank, int ranks);
 
 struct CommunicateProgram {
   std::string key;

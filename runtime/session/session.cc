@@ -7,8 +7,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/execute/memory_needs.h"
+#include "runtime/loading/plan_cuda.h"
 #include "runtime/replanning/replacement.h"
 #include "runtime/servers/in_process_parameter_client.h"
+#include "runtime/session/cuda_needs.h"
 #include "runtime/transport/in_process_transport.h"
 
 namespace commsched::runtime {
@@ -26,15 +29,26 @@ bool IsEcho(const absl::Status &status) {
          status.code() == absl::StatusCode::kCancelled;
 }
 
-// Whether the plan can be run as the options say. The same on all ranks.
-absl::Status CheckEmulation(const PlanImage &image, bool emulate) {
+// Whether this machine has what the plan needs, for `ranks` ranks here.
+absl::Status CheckCuda(const plan::Plan &plan, int first_device, int ranks) {
+  const absl::Status status =
+      cuda::CheckMachine(CudaNeedsOf(plan, first_device, ranks));
+  if (!status.ok())
+    return absl::Status(status.code(),
+                        absl::StrCat("plan is for CUDA devices: ", status.message()));
+  return absl::UnimplementedError("plan is for CUDA devices: they do not run plans yet");
+}
+
+// Whether the plan can be run as the options say, by `ranks` ranks here.
+absl::Status CheckRun(const PlanImage &image, const SessionOptions &options, int ranks) {
   const plan::Plan &plan = image.plan();
-  if (!emulate) {
+  if (!options.emulate) {
     if ((plan.required_features() >> plan::FEATURE_COST_ONLY) & 1)
       return absl::FailedPreconditionError(
           "plan has fragments that have only a cost: it can only be emulated "
           "(cs-run --emulate)");
     // Code in a plan is for this machine's processor, whatever the cluster says.
+    if (IsCudaPlan(plan)) return CheckCuda(plan, options.cuda_device, ranks);
     const std::string &kind = plan.cluster().device_kind();
     if (!kind.empty() && kind != "cpu")
       return absl::FailedPreconditionError(absl::StrCat(
@@ -62,6 +76,9 @@ absl::StatusOr<std::unique_ptr<Executor>> MakeRank(
     size_t number) {
   absl::StatusOr<std::shared_ptr<const Program>> program = image.ForRank(rank);
   if (!program.ok()) return program.status();
+  // What is emulated is not all touched.
+  if (!session.emulate)
+    if (absl::Status s = CheckMemory(**program, 1, AvailableMemory()); !s.ok()) return s;
   ExecutorOptions options;
   options.trace = session.trace;
   options.deadline = session.deadline;
@@ -115,8 +132,7 @@ bool RanksCommunicate(const PlanImage &image) {
 absl::StatusOr<std::unique_ptr<Session>> Session::InProcess(
     std::shared_ptr<const PlanImage> image, SessionOptions options) {
   int nodes = image->nodes();
-  if (absl::Status s = CheckEmulation(*image, options.emulate); !s.ok())
-    return s;
+  if (absl::Status s = CheckRun(*image, options, nodes); !s.ok()) return s;
   if (options.replan && !image->workers().empty()) return NoReplanning();
   std::unique_ptr<Session> session(new Session);
   session->image_ = image;
@@ -138,8 +154,12 @@ absl::StatusOr<std::unique_ptr<Session>> Session::InProcess(
   // A plan that does not load would leave the other ranks waiting for it.
   std::set<int> different = {0};  // of each role the first
   for (const WorkerRole &worker : image->workers()) different.insert(worker.first);
-  for (int rank : different)
-    if (auto program = image->ForRank(rank); !program.ok()) return program.status();
+  for (int rank : different) {
+    auto program = image->ForRank(rank);
+    if (!program.ok()) return program.status();
+    if (rank != 0 || options.emulate) continue;
+    if (absl::Status s = CheckMemory(**program, nodes, AvailableMemory()); !s.ok()) return s;
+  }
   auto hub = MakeInProcessHub(nodes);
   ConnectFunction connect;
   if (RanksCommunicate(*image))
@@ -174,8 +194,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::OneRank(
     std::shared_ptr<const PlanImage> image, int rank,
     const ConnectFunction &connect, SessionOptions options,
     const ConnectServersFunction &connect_servers) {
-  if (absl::Status s = CheckEmulation(*image, options.emulate); !s.ok())
-    return s;
+  if (absl::Status s = CheckRun(*image, options, 1); !s.ok()) return s;
   if (options.replan && !image->workers().empty()) return NoReplanning();
   std::unique_ptr<Session> session(new Session);
   session->image_ = image;

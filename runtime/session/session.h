@@ -44,6 +44,8 @@ struct SessionOptions {
   std::function<void(uint64_t call, const std::vector<double> &metrics)> on_completed = {};
   // One rank is connected to others although its plan has no messages between ranks.
   bool always_connected = false;
+  // Of a plan for CUDA devices: the ordinal of the lowest rank's here; the others have those behind.
+  int cuda_device = 0;
   // Another plan may take over during the run. `profile` is not used then.
   std::optional<ReplanOptions> replan = std::nullopt;
 };

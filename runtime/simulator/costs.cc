@@ -12,6 +12,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "plan/cluster_nccl.h"
+#include "plan/nccl_tests_log.h"
 
 namespace commsched::runtime::simulator {
 namespace {
@@ -110,6 +112,43 @@ absl::StatusOr<LinkCosts> ReadLinkCosts(const plan::Cluster &cluster,
   costs.mbit_per_s *= options.bandwidth;
   costs.latency = Time(std::llround(double(costs.latency) * options.latency));
   return costs;
+}
+
+absl::StatusOr<plan::NcclCosts> ReadNcclCosts(const plan::Cluster &cluster, int workers,
+                                              const SimulationOptions &options) {
+  if (!options.links.empty())
+    return absl::UnimplementedError(
+        "the plan has collectives of NCCL, for which links of single ranks are not known");
+  if (!options.algorithm.empty())
+    return absl::UnimplementedError(
+        "the plan has collectives of NCCL, which chooses their algorithm itself");
+  const bool scaled = options.bandwidth != 1 || options.latency != 1 || options.latency_ns;
+  plan::NcclTestsLog log;
+  if (!options.nccl_tests.empty()) {
+    if (std::string error = plan::ParseNcclTestsLog(options.nccl_tests, &log); !error.empty())
+      return absl::InvalidArgumentError(absl::StrCat("log of nccl-tests: ", error));
+    if (log.ranks != workers)
+      return absl::InvalidArgumentError(absl::StrCat(
+          "log of nccl-tests: ranks must match the workers, ", workers, ", got: ", log.ranks));
+  } else if (cluster.nccl().bytes_size() == 0) {
+    plan::NcclMachines machines = plan::MachinesOf(cluster);
+    machines.ranks = workers;
+    machines.intra_mbit_per_s *= options.bandwidth;
+    machines.inter_mbit_per_s *= options.bandwidth;
+    if (options.latency_ns) machines.inter_latency_ns = double(*options.latency_ns);
+    machines.inter_latency_ns *= options.latency;
+    if (workers > 1 && !(machines.intra_mbit_per_s > 0 && machines.inter_mbit_per_s > 0))
+      return absl::InvalidArgumentError(
+          "the plan's cluster says no rate of its links: give a log of nccl-tests");
+    return plan::NcclCosts(machines);
+  } else if (workers != int(cluster.nodes())) {
+    return absl::UnimplementedError(absl::StrCat("times of NCCL were measured for ",
+                                                 cluster.nodes(), " workers, not for ", workers));
+  }
+  if (scaled)
+    return absl::UnimplementedError(
+        "times of NCCL were measured: what other links would take is not known");
+  return options.nccl_tests.empty() ? plan::NcclCostsOf(cluster) : plan::NcclCosts(log.times);
 }
 
 absl::StatusOr<MeasuredCosts> ReadProfile(const std::string &text) {

@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "absl/status/statusor.h"
+#include "plan/nccl_costs.h"
 #include "runtime/loading/plan_loader.h"
 #include "runtime/simulator/event_queue.h"
 #include "runtime/simulator/simulator.h"
@@ -28,6 +29,11 @@ struct LinkCosts {
 // if it has any), else what the plan says; then what the options say.
 absl::StatusOr<LinkCosts> ReadLinkCosts(const plan::Cluster &cluster,
                                         const SimulationOptions &options);
+
+// Of collectives by NCCL, of `workers` ranks: those of options.nccl_tests, else as the plan has
+// measured them, else by NCCL's model.
+absl::StatusOr<plan::NcclCosts> ReadNcclCosts(const plan::Cluster &cluster, int workers,
+                                              const SimulationOptions &options);
 
 // Role ("worker", "trainer", "server"), index of a server, function, label and
 // device: the median over the processes.

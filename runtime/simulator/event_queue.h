@@ -29,6 +29,7 @@ struct Event {
     kRound,        // a: communication, b: it begins
     kPatience,     // a: channel
     kServer,       // a: server
+    kNccl,         // a: communication
     kMerged        // a: what a trainer does with a server's message by itself
   };
   Kind kind;

@@ -6,10 +6,12 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "plan/cluster_nccl.h"
 #include "runtime/loading/exchange.h"
 
 namespace commsched::runtime::simulator {
@@ -33,6 +35,7 @@ absl::Status AddCommunications(const PlanImage &image,
   const plan::Function &f = *StepOf(image.plan());
   std::map<std::pair<int64_t, std::string>, uint32_t> shapes;  // by group and phase
   model->communication.assign(size_t(f.instructions_size()), -1);
+  std::optional<plan::NcclCosts> nccl;
   for (int i = 0; i < f.instructions_size(); ++i) {
     const plan::Instruction &in = f.instructions(i);
     if (in.kind_case() != plan::Instruction::kCommunicate) continue;
@@ -44,10 +47,22 @@ absl::Status AddCommunications(const PlanImage &image,
     out.key_id = c.has_other_end() ? std::min(uint32_t(i), c.other_end()) : uint32_t(i);
     out.elements = type.elements;
     out.element_bytes = double(ops::ElementBytes(type.element));
+    if (c.has_nccl()) {
+      if (!nccl) {
+        auto costs = ReadNcclCosts(image.plan().cluster(), model->workers, options);
+        if (!costs.ok()) return costs.status();
+        nccl = *std::move(costs);
+      }
+      out.nccl = int(c.nccl().number());
+      out.nccl_ns = Time(std::llround(nccl->Ns(plan::CallOf(c.nccl().kind()), type.bytes)));
+      // Numbers are 0, 1, 2, ...: the loader has seen to that.
+      model->nccl.resize(std::max(model->nccl.size(), size_t(out.nccl) + 1));
+      model->nccl[size_t(out.nccl)] = uint32_t(model->communications.size());
+    }
     std::vector<plan::Phase> phases(c.phases().begin(), c.phases().end());
     absl::StatusOr<RankGroup> group = RankGroup::Of(c, image.plan());
     if (!group.ok()) return group.status();
-    if (model->workers != image.nodes()) {
+    if (model->workers != image.nodes() && out.nccl < 0) {
       if (!group->all())
         return absl::UnimplementedError(
             absl::StrCat("\"", c.key(),
@@ -63,7 +78,7 @@ absl::Status AddCommunications(const PlanImage &image,
     }
     plan::Communicate exchange;
     for (const plan::Phase &phase : phases) *exchange.add_phases() = phase;
-    out.slices = SlicesOf(exchange, type);
+    out.slices = out.nccl < 0 ? SlicesOf(exchange, type) : 1;
     out.first_slice = uint32_t(model->slices.size());
     for (uint64_t bytes : c.part_bytes())
       out.parts.push_back(int64_t(bytes / ops::ElementBytes(type.element)));
@@ -252,7 +267,9 @@ absl::StatusOr<Model> MakeModel(const PlanImage &image,
   if (!costs.ok()) return costs.status();
   model.duration = *std::move(costs);
   if (absl::Status s = AddCommunications(image, options, &model); !s.ok()) return s;
-  const bool sends = !model.communications.empty() || !image.servers().servers.empty();
+  const bool sends = !image.servers().servers.empty() ||
+                     std::any_of(model.communications.begin(), model.communications.end(),
+                                 [](const ModelCommunication &c) { return c.nccl < 0; });
   if (sends && !(model.link.mbit_per_s > 0))
     return absl::InvalidArgumentError(
         "the plan's cluster says no rate of its links: give a calibration");

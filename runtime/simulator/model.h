@@ -38,6 +38,9 @@ struct ModelCommunication {
   // Elements of each part of the buffer that is there before the rest; all of it is one, if
   // all waits for all.
   std::vector<int64_t> parts;
+  // Of NCCL, without phases: its place among those of a step; -1: it is none.
+  int nccl = -1;
+  Time nccl_ns = 0;
 };
 
 struct ModelServer {
@@ -66,6 +69,7 @@ struct Model {
   std::vector<ModelCommunication> communications;
   std::vector<uint32_t> slices;  // of which communication, by number of the slice
   std::vector<ExchangeShape> shapes;
+  std::vector<uint32_t> nccl;  // communications, in the order in which NCCL takes them
   LinkCosts link;
   std::vector<RankClass> classes;
   std::vector<int> class_of;  // by rank

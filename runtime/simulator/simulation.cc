@@ -77,6 +77,7 @@ Simulation::Simulation(const Model &model, const SimulationOptions &options,
     c.index = model.slices[i];
     c.slice = uint32_t(i) - model.communications[c.index].first_slice;
   }
+  for (std::vector<uint32_t> &met : nccl_met_) met.resize(model.nccl.size());
   moves_.resize(ranks_.size() * model.shapes.size());
   part_ends_.resize(ranks_.size() * model.slices.size());
 }
@@ -104,6 +105,8 @@ void Simulation::Handle(const Event &event) {
     }
     case Event::kServer:
       return EndServerJob(int(event.a));
+    case Event::kNccl:
+      return EndNccl(event.a);
     case Event::kMerged: {
       const ServerMessage of = pending_[event.a];
       free_pending_.push_back(event.a);
@@ -181,7 +184,8 @@ absl::StatusOr<SimulationResult> Simulation::Run() {
 }
 
 absl::Status Simulation::Stuck() {
-  std::string what = "nothing is under way";
+  constexpr absl::string_view kNothing = "nothing is under way";
+  std::string what(kNothing);
   for (size_t slot = 0; slot < communications_.size(); ++slot) {
     const Communication &c = communications_[slot];
     if (!c.active) continue;
@@ -193,6 +197,11 @@ absl::Status Simulation::Stuck() {
                : absl::StrCat("rank ", RoundAt(slot, c.exchange.send()).send_peer,
                               " does not take \"", key, "\" of rank ", rank);
     break;
+  }
+  if (!model_.nccl.empty() && what == kNothing) {
+    const std::string &next =
+        model_.communications[model_.nccl[nccl_begun_ % model_.nccl.size()]].key;
+    what = absl::StrCat("\"", next, "\", the next one of NCCL, does not begin");
   }
   return absl::FailedPreconditionError(
       absl::StrCat("the step does not end: ", what));

@@ -181,6 +181,10 @@ class Simulation final : private Network::Host {
   void EndCommunication(Rank *rank, uint64_t call, uint32_t communication);
   // By the engine, which may take its time: begins the slice or ends its receive.
   void LetEngine(Rank *rank, size_t slot, bool begins);
+  // Of NCCL: a rank has come to it; it begins, if all have and it is its turn; it ends.
+  void MeetNccl(uint64_t call, uint32_t communication);
+  void BeginNccl();
+  void EndNccl(uint32_t communication);
   void Move(size_t slot, bool begins);
   const Round &RoundAt(size_t slot, const core::Place &at);
   bool Lands(size_t slot, const Round &received, const Round &sent);
@@ -258,6 +262,11 @@ class Simulation final : private Network::Host {
   };
   std::vector<ServerMessage> pending_;
   std::vector<uint32_t> free_pending_;
+  // Of NCCL: how many ranks have come to each collective, by call and number; how many have
+  // begun, and since when one is under way (-1: none).
+  std::array<std::vector<uint32_t>, kInFlight> nccl_met_;
+  uint64_t nccl_begun_ = 0;
+  Time nccl_since_ = -1;
   std::vector<Time> ends_;           // by step, everywhere
   std::vector<uint32_t> left_;       // by step: ranks that have not retired it
   std::vector<double> first_bytes_;  // of resources, when the first step ended

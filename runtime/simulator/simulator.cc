@@ -80,6 +80,9 @@ absl::StatusOr<SimulationResult> Simulate(const PlanImage &image,
   if (model->step->instructions.empty())
     return absl::InvalidArgumentError("the step of the plan has no instruction");
   if (!of.in_order) return simulator::Simulation(*model, of).Run();
+  if (!model->nccl.empty())
+    return absl::UnimplementedError(
+        "collectives of NCCL have an order in the plan, no other one can be simulated");
   absl::StatusOr<std::vector<uint32_t>> order = OrderOf(*model, of);
   if (!order.ok()) return order.status();
   return simulator::Simulation(*model, of, &*order).Run();

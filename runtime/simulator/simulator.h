@@ -51,6 +51,9 @@ struct SimulationOptions {
   // Texts of files of cs-run --profile and --calibrate; empty: none. They count
   // for what the plan does not say: how long code runs, and for all links.
   std::string profile, calibration;
+  // Output of all_reduce_perf of nccl-tests, as many ranks as workers, in the place of what the
+  // plan says of NCCL.
+  std::string nccl_tests;
   // Of a link, instead of what the plan or the calibration says.
   std::optional<int64_t> latency_ns, overhead_ns;
   // What the progress engine of a rank needs for a message, one after the other.

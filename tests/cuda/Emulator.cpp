@@ -221,6 +221,32 @@ std::string emulate(const Launch &launch, const std::function<void()> &kernel, u
   return own.fault;
 }
 
+std::string emulateAlone(const Launch &launch, const std::function<void()> &kernel, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  Machine own;
+  machine = &own;
+  ThreadBlock block;
+  own.block = &block;
+  // Steps of a length that has no divisor in common with the number come to every one once.
+  auto order = [&random](unsigned count) {
+    unsigned step = 1 + unsigned(random() % count);
+    while (std::gcd(step, count) != 1)
+      ++step;
+    return std::pair(unsigned(random() % count), step);
+  };
+  auto [firstBlock, blockStep] = order(launch.grid);
+  for (unsigned i = 0; i < launch.grid && own.fault.empty(); ++i) {
+    block.number = unsigned((firstBlock + uint64_t(i) * blockStep) % launch.grid);
+    auto [firstThread, threadStep] = order(launch.block);
+    for (unsigned j = 0; j < launch.block; ++j) {
+      own.thread = unsigned((firstThread + uint64_t(j) * threadStep) % launch.block);
+      kernel();
+    }
+  }
+  machine = nullptr;
+  return own.fault;
+}
+
 extern "C" {
 static int32_t csThread() { return int32_t(machine->thread); }
 static int32_t csBlock() { return int32_t(machine->block->number); }

@@ -9,18 +9,9 @@
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/Parser/Parser.h"
-#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
-#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
-#include "mlir/Target/LLVMIR/Export.h"
 #include "ops/registry.h"
 #include "passes/plan/Memory.h"
 #include "runtime/loading/plan_values.h"
-#include "tests/cuda/Emulator.h"
-
-#include "llvm/ExecutionEngine/Orc/ExecutionUtils.h"
-#include "llvm/ExecutionEngine/Orc/LLJIT.h"
-#include "llvm/IR/IRBuilder.h"
-#include "llvm/Support/TargetSelect.h"
 
 #include <cmath>
 #include <cstring>
@@ -114,70 +105,13 @@ Fragments::Fragments(Context &context, ModuleOp module, const Change &change) {
   }
   if (change)
     change(cudaCompiler.getModule(), compiled);
-  if (!compileKernels(context, cudaCompiler.getModule()))
-    refuse("kernels cannot be compiled for the host");
+  std::string error;
+  kernels = HostKernels::compile(cudaCompiler.getModule(), /*traced=*/false, error);
+  if (!kernels)
+    refuse(error);
 }
 
 Fragments::~Fragments() = default;
-
-// For each kernel `<name>_call(arguments)`.
-static void wrapKernels(llvm::Module &module) {
-  llvm::SmallVector<llvm::Function *> kernels;
-  for (llvm::Function &function : module)
-    if (!function.isDeclaration())
-      kernels.push_back(&function);
-  llvm::IRBuilder<> builder(module.getContext());
-  for (llvm::Function *kernel : kernels) {
-    auto *wrapper = llvm::Function::Create(
-        llvm::FunctionType::get(builder.getVoidTy(), {builder.getPtrTy()}, false),
-        llvm::GlobalValue::ExternalLinkage, kernel->getName() + "_call", module);
-    builder.SetInsertPoint(llvm::BasicBlock::Create(module.getContext(), "", wrapper));
-    llvm::SmallVector<llvm::Value *> arguments;
-    for (unsigned i = 0; i < kernel->arg_size(); ++i)
-      arguments.push_back(builder.CreateLoad(
-          builder.getPtrTy(), builder.CreateConstGEP1_64(builder.getPtrTy(), wrapper->getArg(0), i)));
-    builder.CreateCall(kernel, arguments);
-    builder.CreateRetVoid();
-  }
-}
-
-bool Fragments::compileKernels(Context &context, ModuleOp kernels) {
-  LLVMInitializeX86TargetInfo();
-  LLVMInitializeX86Target();
-  LLVMInitializeX86TargetMC();
-  LLVMInitializeX86AsmPrinter();
-  registerBuiltinDialectTranslation(context.context);
-  registerLLVMDialectTranslation(context.context);
-  auto llvmContext = std::make_unique<llvm::LLVMContext>();
-  std::unique_ptr<llvm::Module> code = translateModuleToLLVMIR(kernels, *llvmContext, "kernels");
-  if (!code)
-    return false;
-  wrapKernels(*code);
-  llvm::orc::JITTargetMachineBuilder machine(llvm::Triple("x86_64-unknown-linux-gnu"));
-  machine.setCPU("x86-64-v3");
-  machine.getOptions().AllowFPOpFusion = llvm::FPOpFusion::Strict;
-  auto made = llvm::orc::LLJITBuilder().setJITTargetMachineBuilder(machine).create();
-  if (!made) {
-    context.error = toString(made.takeError());
-    return false;
-  }
-  jit = std::move(*made);
-  llvm::orc::SymbolMap symbols;
-  for (const auto &[name, address] : deviceFunctions())
-    symbols[jit->mangleAndIntern(name)] = {llvm::orc::ExecutorAddr::fromPtr(address),
-                                           llvm::JITSymbolFlags::Exported};
-  auto &dylib = jit->getMainJITDylib();
-  llvm::cantFail(dylib.define(llvm::orc::absoluteSymbols(std::move(symbols))));
-  dylib.addGenerator(llvm::cantFail(
-      llvm::orc::DynamicLibrarySearchGenerator::GetForCurrentProcess(jit->getDataLayout().getGlobalPrefix())));
-  code->setDataLayout(jit->getDataLayout());
-  code->setTargetTriple(llvm::Triple("x86_64-unknown-linux-gnu"));
-  if (auto error = jit->addIRModule(llvm::orc::ThreadSafeModule(std::move(code), std::move(llvmContext)))) {
-    context.error = toString(std::move(error));
-    return false;
-  }
-  return true;
-}
 
 bool Fragments::isElementwise(size_t fragment) const {
   for (const auto &step : compiled.module.fragments[fragment].steps)
@@ -257,17 +191,9 @@ Buffers Fragments::emulate(size_t fragment, const Buffers &inputs, uint64_t seed
     const auto &launch = std::get<plan::CudaLaunch>(step);
     for (const plan::CudaAddress &argument : launch.arguments)
       arguments.push_back(address(argument));
-    auto symbol = jit->lookup(launch.kernel + "_call");
-    if (!symbol) {
-      fault = toString(symbol.takeError());
+    fault = kernels->run(launch.kernel, {launch.grid[0], launch.block[0], launch.shared_bytes}, arguments.data(), seed);
+    if (!fault.empty())
       return outputs;
-    }
-    auto *entry = symbol->toPtr<void (*)(void **)>();
-    fault = cudatest::emulate({launch.grid[0], launch.block[0], launch.shared_bytes}, [&] { entry(arguments.data()); }, seed);
-    if (!fault.empty()) {
-      fault = launch.kernel + ": " + fault;
-      return outputs;
-    }
   }
   if (own != inputs)
     fault = "an input was written";

@@ -12,15 +12,12 @@
 #include "ops/base/kernel.h"
 #include "passes/cuda/CudaCompiler.h"
 #include "runtime/loading/code_object.h"
+#include "tests/cuda/HostKernels.h"
 
 #include <memory>
 #include <random>
 #include <string>
 #include <vector>
-
-namespace llvm::orc {
-class LLJIT;
-}
 
 namespace commsched::cudatest {
 
@@ -68,7 +65,6 @@ private:
   };
   Buffers makeOutputs(size_t fragment, int fill) const;
   void callKernel(unsigned index, void **operands);
-  bool compileKernels(Context &context, mlir::ModuleOp kernels);
 
   std::vector<Types> types;
   planexport::CompiledFragments host;
@@ -76,7 +72,7 @@ private:
   runtime::CodeLibrary library;
   std::vector<std::unique_ptr<ops::KernelInstance>> hostKernels, deviceKernels;
   std::vector<std::unique_ptr<ops::KernelInstance>> *current = nullptr;
-  std::unique_ptr<llvm::orc::LLJIT> jit;
+  std::unique_ptr<HostKernels> kernels;
 };
 
 /// Random numbers for a tensor: floats around 1, small integers.

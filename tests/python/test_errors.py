@@ -3,6 +3,7 @@
 """What cannot be transpiled is refused before anything runs, with one clear error."""
 
 import os
+import re
 
 import jax
 import jax.numpy as jnp
@@ -208,13 +209,27 @@ def test_what_is_no_option():
 
 
 @pytest.mark.skipif("COMMSCHED_BIN" not in os.environ, reason="COMMSCHED_BIN is not set")
-def test_a_cluster_that_nothing_here_runs():
-    """It can be compiled for and simulated."""
-    program = commsched.transpile(plain, PARAMS, X, Y, batch=(1, 2), cluster=commsched.Cluster(2, kind="cuda"))
+@pytest.mark.parametrize("given", [dict(cluster=commsched.Cluster(2, kind="cuda")), dict(cluster=2, device="cuda"),
+                                   dict(cluster=commsched.Cluster(2, kind="cuda"), device="cuda")])
+def test_devices_that_are_not_here(given):
+    """A program for them can be compiled and simulated; what runs says in one line what is missing."""
+    program = commsched.transpile(plain, PARAMS, X, Y, batch=(1, 2), **given)
     assert "kind = cuda" in program.mlir() and commsched.simulate(program).workers == 2
     for use in (program.run, lambda batches: list(program.stream(batches)), program.check):
-        with pytest.raises(commsched.FrontEndError, match="kind of the cluster must be cpu to run, got: cuda"):
+        with pytest.raises(commsched.RuntimeFailure) as error:
             use([(X, Y)])
+        assert re.search("plan is for CUDA devices: .|must be of kind cpu to run it, got: cuda", str(error.value))
+        assert "\n" not in str(error.value)
+
+
+def test_devices_by_name():
+    def refused(text, **given):
+        with pytest.raises(commsched.FrontEndError, match=text):
+            commsched.transpile(plain, PARAMS, X, Y, batch=(1, 2), **given)
+    refused("device must match the kind of the cluster, cpu, got: cuda", cluster=commsched.Cluster(2), device="cuda")
+    refused("device must match the kind of the cluster, cuda, got: cpu", cluster=commsched.Cluster(2, kind="cuda"), device="cpu")
+    refused('device must be "cpu" or "cuda", got: \'gpu\'', device="gpu")
+    refused('device must be "cpu" or "cuda", got: 0', device=0)
 
 
 def test_what_a_program_is():

@@ -101,6 +101,8 @@ simulation: docs/simulator.md
                           the calibration says, else 0)
   --read-profile FILE, --read-calibration FILE
                           costs that --profile and --calibrate have measured
+  --read-nccl-tests FILE  what collectives of NCCL take: output of all_reduce_perf of
+                          NVIDIA's nccl-tests, of as many ranks
   --every-rank            simulates each rank, not one of each kind
 
 parameter servers, for plans that have them

@@ -71,6 +71,7 @@ absl::Status ApplyLaunch(const runtime::PlanImage &image,
   auto read = launch::ReadLaunch(environment, "give --rank and --peers, or --transport in-process");
   if (!read.ok()) return read.status();
   const std::optional<launch::Launched> &launched = *read;
+  if (launched) options->local_rank = launched->local_rank;
 #ifdef COMMSCHED_HAVE_MPI
   const bool have_mpi = true;
 #else

@@ -26,6 +26,8 @@
 #include "plan/plan_file.h"
 #include "plan/version.h"
 #include "runtime/base/sync.h"
+#include "runtime/cuda/memory_needs.h"
+#include "runtime/loading/plan_cuda.h"
 #include "runtime/measure/profile.h"
 #include "runtime/measure/trace.h"
 #include "runtime/session/connected_stop.h"
@@ -140,12 +142,25 @@ absl::Status RunTrainers(const Options &options,
   runtime::SessionOptions session_options;
   session_options.deadline = options.deadline;
   session_options.emulate = options.emulate;
+  // A rank has the device of its number among those of its host; all that were spawned are on one.
+  session_options.cuda_device = std::max(0, !options.spawned    ? options.local_rank
+                                            : options.rank >= 0 ? options.rank
+                                                                : options.index);
   session_options.trace = trace;
   session_options.profile = profile;
   if (Replans(options)) {
     auto replan = ReplanOptionsOf(options);
     if (!replan.ok()) return replan.status();
     session_options.replan = *std::move(replan);
+  }
+  if (runtime::IsCudaPlan(image->plan()) && !options.emulate && options.rank <= 0) {
+    // Before it runs: what it takes.
+    auto program = image->ForRank(0);
+    if (!program.ok()) return program.status();
+    auto needs = runtime::cuda::MemoryNeedsOf(**program);
+    if (!needs.ok()) return needs.status();
+    std::fputs(runtime::cuda::MemoryNeedsText(*needs).c_str(), stdout);
+    std::fflush(stdout);
   }
   std::optional<Watchdog> watchdog;  // ends after the session
   std::unique_ptr<runtime::StopPoint> stop;
@@ -287,7 +302,9 @@ int Main(const std::vector<std::string> &arguments) {
                                         : (*image)->ForRank(0);
     if (!program.ok()) return fail(program.status());
     if (options->arena_info) {
-      std::fputs(ArenaInfo(**program).c_str(), stdout);
+      auto info = ArenaInfo(**program);
+      if (!info.ok()) return fail(info.status());
+      std::fputs(info->c_str(), stdout);
       return 0;
     }
   }

@@ -63,9 +63,10 @@ struct Options {
   bool simulate = false;
   runtime::SimulationOptions simulation;
   bool simulation_option = false;  // one was given
-  std::string read_profile, read_calibration;
+  std::string read_profile, read_calibration, read_nccl_tests;
   std::string check_against, check_json;
   bool help = false, version = false;
+  int local_rank = -1;  // among those of this host, by the launcher; -1: not said
   // Of a rank that --spawn has started; not for users.
   bool spawned = false;       // the parent handles signals and prints errors
   int report = -1;            // file for the error

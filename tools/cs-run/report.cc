@@ -12,6 +12,8 @@
 #include "absl/strings/str_join.h"
 #include "runtime/base/files.h"
 #include "runtime/base/json.h"
+#include "runtime/cuda/memory_needs.h"
+#include "runtime/execute/memory_needs.h"
 
 namespace commsched::run {
 namespace {
@@ -164,21 +166,22 @@ absl::Status Report::WriteJson(const std::string &path) const {
   return runtime::WriteFileAtomically(path, {json});
 }
 
-std::string ArenaInfo(const runtime::Program &program) {
+absl::StatusOr<std::string> ArenaInfo(const runtime::Program &program) {
   std::string out;
-  size_t slots = 0, total = 0, scratch = 0;
-  for (const runtime::SlotInfo &slot : program.slots)
-    slots += slot.type.bytes * (slot.written ? 2 : 1);
-  for (const runtime::FunctionProgram &f : program.functions) {
+  for (const runtime::FunctionProgram &f : program.functions)
     absl::StrAppend(&out, "@", f.name, ": arena ", f.arena_bytes, " bytes, scratch ",
                     f.scratch_bytes, " bytes, ", f.instructions.size(),
                     " instructions\n");
-    total += f.arena_bytes;
-    scratch = std::max(scratch, f.scratch_bytes);
+  // Of servers, which run on the host, too.
+  if (program.cuda != nullptr && program.server < 0) {
+    auto needs = runtime::cuda::MemoryNeedsOf(program);
+    if (!needs.ok()) return needs.status();
+    return out + runtime::cuda::MemoryNeedsText(*needs);
   }
-  absl::StrAppend(&out, "parameters and state: ", slots, " bytes in ",
+  const runtime::HostMemoryNeeds needs = runtime::HostMemoryNeedsOf(program);
+  absl::StrAppend(&out, "parameters and state: ", needs.slots, " bytes in ",
                   program.slots.size(), " tensors, copies included\n",
-                  "total of a rank: ", total + scratch + slots, " bytes\n");
+                  "total of a rank: ", needs.all(), " bytes, and what its kernels ask for\n");
   return out;
 }
 

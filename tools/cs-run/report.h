@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "plan/plan.pb.h"
 #include "runtime/program/program.h"
 #include "runtime/session/session.h"
@@ -53,8 +54,9 @@ class Report {
 // "loss 0.31, accuracy 0.97"
 std::string ToText(const Metrics &metrics);
 
-// Memory of the plan as text, one line per function.
-std::string ArenaInfo(const runtime::Program &program);
+// Memory of the plan as text: one line per function, and what a rank takes; of plans for CUDA
+// devices, of the device and pinned.
+absl::StatusOr<std::string> ArenaInfo(const runtime::Program &program);
 
 }  // namespace commsched::run
 

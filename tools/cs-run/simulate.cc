@@ -71,7 +71,8 @@ std::map<std::string, Setter> SimulationSetters(Options *o) {
           {"--link-queue-ns", number(&s->queue_ns)},
           {"--engine-ns", number(&s->engine_ns)},
           {"--read-profile", path(&o->read_profile)},
-          {"--read-calibration", path(&o->read_calibration)}};
+          {"--read-calibration", path(&o->read_calibration)},
+          {"--read-nccl-tests", path(&o->read_nccl_tests)}};
 }
 
 absl::Status CheckSimulate(const Options &o) {
@@ -79,7 +80,7 @@ absl::Status CheckSimulate(const Options &o) {
                       o.simulation.in_order))
     return absl::InvalidArgumentError(
         "--what-if, --straggler, --jitter, --link..., --engine-ns, --read-profile, "
-        "--read-calibration, --in-order and --every-rank need --simulate");
+        "--read-calibration, --read-nccl-tests, --in-order and --every-rank need --simulate");
   if (!o.simulate) return absl::OkStatus();
   if (!o.batch.empty() || !o.init.empty() || !o.resume.empty() || o.epochs ||
       !o.calls.empty() || !o.eval.empty() || !o.save_params.empty() ||
@@ -101,6 +102,8 @@ absl::StatusOr<runtime::SimulationOptions> SimulationOf(const Options &o) {
       ReadText(o.read_profile, "--read-profile", &simulation.profile);
   if (status.ok())
     status = ReadText(o.read_calibration, "--read-calibration", &simulation.calibration);
+  if (status.ok())
+    status = ReadText(o.read_nccl_tests, "--read-nccl-tests", &simulation.nccl_tests);
   if (!status.ok()) return status;
   return simulation;
 }

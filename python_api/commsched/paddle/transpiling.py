@@ -22,7 +22,8 @@ def transpile(program: Any = None, example_batch: "Optional[Mapping[str, Any]]" 
               pservers: Optional[int] = None, slice_var_up: Optional[bool] = None, min_block_size: Optional[int] = None,
               split_method: Optional[str] = None, sync_mode: Optional[bool] = None, cluster: Union[int, Cluster, None] = None,
               strategy: Optional[Strategy] = None, metrics: "Mapping[str, Any] | Sequence[Any]" = (), scope: Any = None, seed: int = 0,
-              location_root: Optional[str] = None, profile: Any = None, calibration: Any = None, calibrate: bool = False) -> Program:
+              location_root: Optional[str] = None, profile: Any = None, calibration: Any = None, calibrate: bool = False,
+              device: Optional[str] = None) -> Program:
     """Turns a static program after optimizer.minimize(loss) into a distributed program (docs/paddle.md).
 
     program: default: paddle.static.default_main_program(). It is only read; its startup program must have run in `scope`
@@ -35,7 +36,7 @@ def transpile(program: Any = None, example_batch: "Optional[Mapping[str, Any]]" 
     whether parameters are cut into blocks, and min_block_size, of at least so many elements; split_method, which server owns a
     block: "RoundRobin" or "HashName" (None: balanced); sync_mode=False: asynchronous.
     Or cluster and strategy (an AllReduce or ParameterServers, row_sparse included), as of commsched.transpile, which also
-    says what profile, calibration, calibrate and location_root are.
+    says what profile, calibration, calibrate, location_root and device are.
     seed: where what is drawn in the step (dropout) begins; each worker draws its own numbers.
 
     In a job of several ranks (commsched.init), all ranks call it, with equal programs and values, and run one worker each.
@@ -53,7 +54,7 @@ def transpile(program: Any = None, example_batch: "Optional[Mapping[str, Any]]" 
         cluster = check_count(trainers, "trainers")
     if isinstance(seed, bool) or not isinstance(seed, int):
         raise FrontEndError(f"seed must be an integer, got: {seed!r}")
-    cluster, costs = checked(cluster, strategy, location_root, profile, calibration, calibrate)
+    cluster, costs = checked(cluster, strategy, location_root, profile, calibration, calibrate, device)
     captured = capture(program, metrics)
     example = example_of(captured, example_batch)
     for name in captured.lazy:

@@ -24,7 +24,7 @@ def transpile(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loss_fn:
               cluster: Union[int, Cluster, None] = None, before_update: Optional[Callable[[torch.nn.Module], Any]] = None,
               accumulate: int = 1, scaler: Optional[torch.amp.GradScaler] = None, seed: int = 0,
               location_root: Optional[str] = None, strategy: Strategy = AllReduce(), profile: Any = None, calibration: Any = None,
-              calibrate: bool = False) -> Program:
+              calibrate: bool = False, device: Optional[str] = None) -> Program:
     """Turns the training step of a model into a distributed program (docs/pytorch.md).
 
     The step is what one writes for one device: loss, backward pass, before_update(model) if given, optimizer.step().
@@ -38,7 +38,7 @@ def transpile(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loss_fn:
     means over them.
     scaler: scales the loss and unscales the gradients before before_update; an update whose gradients are not finite is left out.
     seed: where what is drawn in the step (dropout) begins; each worker draws its own numbers.
-    cluster, strategy (without row_sparse), location_root, profile, calibration, calibrate: as of commsched.transpile.
+    cluster, strategy (without row_sparse), location_root, profile, calibration, calibrate, device: as of commsched.transpile.
 
     In a job of several ranks (commsched.init), all ranks call it, with models of the same values and the same global example
     batch, and run one worker each.
@@ -70,7 +70,7 @@ def transpile(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loss_fn:
     if isinstance(accumulate, bool) or not isinstance(accumulate, int) or accumulate < 1:
         raise FrontEndError(f"accumulate must be a number of parts, at least 1, got: {accumulate!r}")
     scaling = Scaling.of(scaler, list(model.parameters()))
-    cluster, costs = checked(cluster, strategy, location_root, profile, calibration, calibrate)
+    cluster, costs = checked(cluster, strategy, location_root, profile, calibration, calibrate, device)
     if strategy.row_sparse:
         raise FrontEndError(f"row_sparse must be empty for a PyTorch model, got: {strategy.row_sparse!r}")
     optimizers.check(optimizer, list(model.parameters()))

@@ -90,6 +90,10 @@ R MemAlloc(DevicePtr *memory, size_t bytes) {
   *memory = reinterpret_cast<uintptr_t>(block);
   return R::kSuccess;
 }
+R MemGetInfo(size_t *free, size_t *total) {
+  *free = *total = size_t{1} << 40;
+  return R::kSuccess;
+}
 R MemFree(DevicePtr memory) { return HostFree(reinterpret_cast<void *>(memory)); }
 R MemcpyAsync(DevicePtr to, DevicePtr from, size_t bytes, Stream stream) {
   FakeItem item;
@@ -98,11 +102,30 @@ R MemcpyAsync(DevicePtr to, DevicePtr from, size_t bytes, Stream stream) {
                }};
   return Enqueue(stream, std::move(item));
 }
-R LaunchKernel(Function function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-               unsigned, Stream stream, void **parameters, void **) {
-  if (function != reinterpret_cast<Function>(uintptr_t{1})) return R::kInvalidHandle;
+R MemsetD8Async(DevicePtr to, unsigned char value, size_t bytes, Stream stream) {
   FakeItem item;
-  item.work = **static_cast<FakeWork **>(parameters[0]);
+  item.work = {TakeName("a memset"), {}, {{to, to + bytes}}, [=] {
+                 std::memset(reinterpret_cast<void *>(to), value, bytes);
+               }};
+  return Enqueue(stream, std::move(item));
+}
+R LaunchKernel(Function function, unsigned grid, unsigned grid_y, unsigned grid_z, unsigned block,
+               unsigned block_y, unsigned block_z, unsigned shared_bytes, Stream stream,
+               void **parameters, void **) {
+  FakeItem item;
+  if (function == reinterpret_cast<Function>(uintptr_t{1})) {
+    item.work = **static_cast<FakeWork **>(parameters[0]);
+    item.work.name = TakeName(item.work.name.c_str());
+    return Enqueue(stream, std::move(item));
+  }
+  if (grid_y != 1 || grid_z != 1 || block_y != 1 || block_z != 1) return R::kInvalidValue;
+  const auto *kernel = reinterpret_cast<const FakeKernel *>(function);
+  FakeLaunch launch{kernel->name, grid, block, shared_bytes, {}};
+  for (size_t i = 0; i < kernel->parameters; ++i)
+    launch.pointers.push_back(
+        reinterpret_cast<std::byte *>(*static_cast<const DevicePtr *>(parameters[i])));
+  item.work = kernel->work(launch);
+  item.work.name = TakeName(kernel->name.c_str());
   return Enqueue(stream, std::move(item));
 }
 R StreamCreate(Stream *stream, unsigned, int) {
@@ -194,20 +217,27 @@ R EventQuery(Event event) {
   if (lane >= 0) impl.hosts[uint32_t(lane)].Merge(of->latest->clock);
   return R::kSuccess;
 }
-R ModuleLoadData(Module *module, const void *) {
+R ModuleLoadData(Module *module, const void *image) {
   Impl &impl = Impl::Get();
   MutexLock lock(&impl.mu);
-  *module = reinterpret_cast<Module>(++impl.modules);
+  impl.modules[++impl.modules_made] = static_cast<const char *>(image);
+  *module = reinterpret_cast<Module>(impl.modules_made);
   return R::kSuccess;
 }
-R ModuleUnload(Module) {
+R ModuleUnload(Module module) {
   Impl &impl = Impl::Get();
   MutexLock lock(&impl.mu);
-  --impl.modules;
-  return R::kSuccess;
+  return impl.modules.erase(reinterpret_cast<uintptr_t>(module)) == 1 ? R::kSuccess
+                                                                      : R::kInvalidHandle;
 }
-R ModuleGetFunction(Function *function, Module, const char *) {
-  *function = reinterpret_cast<Function>(uintptr_t{1});
+R ModuleGetFunction(Function *function, Module module, const char *name) {
+  Impl &impl = Impl::Get();
+  MutexLock lock(&impl.mu);
+  const auto at = impl.modules.find(reinterpret_cast<uintptr_t>(module));
+  if (at == impl.modules.end()) return R::kInvalidHandle;
+  const FakeKernel *kernel = impl.kernels ? impl.kernels(at->second, name) : nullptr;
+  if (kernel == nullptr) return R::kInvalidValue;
+  *function = reinterpret_cast<Function>(const_cast<FakeKernel *>(kernel));
   return R::kSuccess;
 }
 
@@ -229,7 +259,9 @@ const DriverApi &FakeMachine::driver() {
                                 .MemFree = MemFree,
                                 .MemHostAlloc = HostAlloc,
                                 .MemFreeHost = HostFree,
+                                .MemGetInfo = MemGetInfo,
                                 .MemcpyAsync = MemcpyAsync,
+                                .MemsetD8Async = MemsetD8Async,
                                 .StreamCreateWithPriority = StreamCreate,
                                 .StreamDestroy = StreamDestroy,
                                 .StreamWaitEvent = StreamWaitEvent,

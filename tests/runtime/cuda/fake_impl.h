@@ -157,7 +157,11 @@ struct FakeMachine::Impl {
   uint64_t ids ABSL_GUARDED_BY(mu) = 0;
   int64_t milliseconds ABSL_GUARDED_BY(mu) = 0;
   std::map<void *, std::unique_ptr<std::byte[]>> blocks ABSL_GUARDED_BY(mu);
-  size_t modules ABSL_GUARDED_BY(mu) = 0, contexts ABSL_GUARDED_BY(mu) = 0;
+  size_t contexts ABSL_GUARDED_BY(mu) = 0;
+  std::map<uint64_t, std::string> modules ABSL_GUARDED_BY(mu);  // their images, by number
+  uint64_t modules_made ABSL_GUARDED_BY(mu) = 0;
+  FakeMachine::Kernels kernels ABSL_GUARDED_BY(mu);
+  std::vector<std::string> hanging ABSL_GUARDED_BY(mu);                   // names of ops
   std::map<int, std::shared_ptr<FakeCall>> resident ABSL_GUARDED_BY(mu);  // by device
   std::map<uint32_t, VectorClock> hosts ABSL_GUARDED_BY(mu);              // by lane
   struct Set {

@@ -109,11 +109,20 @@ std::vector<std::string> FakeMachine::TakeFindings() {
 size_t FakeMachine::live() {
   MutexLock lock(&impl_->mu);
   size_t count = impl_->streams.size() + impl_->events.size() + impl_->comms.size() +
-                 impl_->blocks.size() + impl_->modules + impl_->contexts;
+                 impl_->blocks.size() + impl_->modules.size() + impl_->contexts;
   for (const auto &comm : impl_->comms) count += comm->windows.size();
   return count;
 }
 
+void FakeMachine::SetKernels(Kernels kernels) {
+  MutexLock lock(&impl_->mu);
+  impl_->kernels = std::move(kernels);
+}
+
+void FakeMachine::HangOp(const std::string &name) {
+  MutexLock lock(&impl_->mu);
+  impl_->hanging.push_back(name);
+}
 void FakeMachine::HangAt(uint64_t call) {
   MutexLock lock(&impl_->mu);
   impl_->faults.push_back({FakeFault::kHang, -1, call});
@@ -193,6 +202,7 @@ bool FakeMachine::Impl::CanRun(const FakeStream &stream) const {
   const FakeItem &head = stream.items.front();
   switch (head.kind) {
     case FakeItem::kWork:
+      return std::find(hanging.begin(), hanging.end(), head.work.name) == hanging.end();
     case FakeItem::kRecord: return true;
     case FakeItem::kWaitEvent: return head.record == nullptr || head.record->done;
     case FakeItem::kWaitValue: {
@@ -211,8 +221,9 @@ void FakeMachine::Impl::RunHead(FakeStream &stream) {
   FakeItem &head = stream.items.front();
   switch (head.kind) {
     case FakeItem::kWork:
-      Use(stream.lane, &stream.clock, head.work);
       if (head.work.body) head.work.body();
+      if (head.work.used) head.work.used(&head.work.reads, &head.work.writes);
+      Use(stream.lane, &stream.clock, head.work);
       break;
     case FakeItem::kRecord:
       head.record->done = true;

@@ -37,6 +37,20 @@ struct FakeWork {
   std::string name;
   std::vector<Bytes> reads, writes;
   std::function<void()> body;
+  // What the body has used besides, asked when it has run. May be empty.
+  std::function<void(std::vector<Bytes> *reads, std::vector<Bytes> *writes)> used = {};
+};
+
+// A kernel of a module: what a launch with these pointers does.
+struct FakeLaunch {
+  std::string kernel;
+  unsigned grid = 1, block = 1, shared_bytes = 0;  // along x: others are 1
+  std::vector<std::byte *> pointers;
+};
+struct FakeKernel {
+  std::string name;
+  size_t parameters = 0;
+  std::function<FakeWork(const FakeLaunch &)> work;
 };
 
 class FakeMachine {
@@ -48,6 +62,10 @@ class FakeMachine {
   static const DriverApi &driver();
   static const NcclApi &nccl();
   Function kernel() const;
+  // What modules have: null for a name that they do not have. `image` is what was loaded.
+  using Kernels =
+      std::function<const FakeKernel *(const std::string &image, const std::string &name)>;
+  void SetKernels(Kernels kernels);
   // The name of what this thread enqueues next, if it is no kernel.
   static void NameNext(std::string name);
 
@@ -75,7 +93,9 @@ class FakeMachine {
   // looked at its communicator: a rank's thread that does not get a processor is not late.
   Time Now();
 
-  // Faults. Calls of collectives are counted for each communicator from 0 on.
+  // Faults. The launch or copy of this name never ends.
+  void HangOp(const std::string &name);
+  // Calls of collectives are counted for each communicator from 0 on.
   // The call with this number never ends.
   void HangAt(uint64_t call);
   // The rank's communicator reports an error at this call, which does not end.

@@ -5,40 +5,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <map>
-#include <set>
 #include <string>
+
+#include "tests/runtime/cuda/fake_system.h"
 
 namespace commsched::runtime::cuda {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-
-// What the libraries of a system have, as each test wants them.
-struct System {
-  std::set<std::string> files = {"libcuda.so.1", "libnccl.so.2", "libcublasLt.so.13",
-                                 "libcudnn.so.9"};
-  std::map<std::string, void *> symbols;
-  std::set<std::string> missing;
-  std::string opened;
-
-  Libraries libraries() {
-    return {.open = [this](const char *file, std::string *why) -> void * {
-              if (files.count(file) == 0) {
-                *why = std::string(file) + ": cannot open shared object file";
-                return nullptr;
-              }
-              opened = file;
-              return this;
-            },
-            .symbol = [this](void *, const char *symbol) -> void * {
-              if (missing.count(symbol) != 0) return nullptr;
-              const auto at = symbols.find(symbol);
-              return at == symbols.end() ? reinterpret_cast<void *>(+[] { return 0; }) : at->second;
-            }};
-  }
-};
 
 int driver_version = 0, devices = 0;
 DriverResult init_result = DriverResult::kSuccess;

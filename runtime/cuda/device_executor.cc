@@ -1,0 +1,614 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "runtime/cuda/device_executor.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "ops/base/element.h"
+#include "runtime/base/status_util.h"
+#include "runtime/cuda/load.h"
+
+namespace commsched::runtime::cuda {
+namespace {
+
+constexpr size_t kMaxQueued = 2, kKeptResults = 65536;
+// Between two looks at what is under way on the device; the first ones come at once.
+constexpr std::chrono::microseconds kShortestPause(20), kLongestPause(200);
+
+NcclType TypeOf(ops::Element element, bool *known) {
+  *known = true;
+  switch (element) {
+    case ops::Element::kF64: return NcclType::kFloat64;
+    case ops::Element::kF32: return NcclType::kFloat32;
+    case ops::Element::kF16: return NcclType::kFloat16;
+    case ops::Element::kBF16: return NcclType::kBfloat16;
+    case ops::Element::kI64: return NcclType::kInt64;
+    case ops::Element::kI32: return NcclType::kInt32;
+    default: *known = false; return NcclType::kFloat32;
+  }
+}
+
+NcclReduction ReductionOf(NcclProgram::Reduction reduction) {
+  switch (reduction) {
+    case NcclProgram::kMean: return NcclReduction::kMean;
+    case NcclProgram::kMax: return NcclReduction::kMax;
+    case NcclProgram::kMin: return NcclReduction::kMin;
+    default: return NcclReduction::kSum;
+  }
+}
+
+}  // namespace
+
+DeviceExecutor::DeviceExecutor(std::shared_ptr<const Program> program,
+                               DeviceExecutorOptions options)
+    : program_(std::move(program)), options_(std::move(options)), driver_(*options_.driver) {}
+
+absl::StatusOr<std::unique_ptr<DeviceExecutor>> DeviceExecutor::Create(
+    std::shared_ptr<const Program> program, DeviceExecutorOptions options) {
+  std::unique_ptr<DeviceExecutor> executor(
+      new DeviceExecutor(std::move(program), std::move(options)));
+  executor->thread_ = std::thread([raw = executor.get()] { raw->Run(); });
+  MutexLock lock(&executor->mu_);
+  while (!executor->prepared_) executor->changed_.Wait(&executor->mu_);
+  if (!executor->status_.ok()) return Unshared(executor->status_);
+  return executor;
+}
+
+DeviceExecutor::~DeviceExecutor() {
+  {
+    MutexLock lock(&mu_);
+    stop_ = true;
+    work_.SignalAll();
+  }
+  thread_.join();
+}
+
+absl::Status DeviceExecutor::Check(DriverResult result, const char *what) const {
+  return ToStatus(driver_, result, what);
+}
+
+absl::Status DeviceExecutor::Named(absl::string_view what, const absl::Status &status) const {
+  if (status.ok() || absl::StartsWith(status.message(), "rank ")) return status;
+  return absl::Status(status.code(),
+                      absl::StrCat("rank ", program_->rank, " of ", program_->nodes, ": ", what,
+                                   what.empty() ? "" : ": ", status.message()));
+}
+
+void DeviceExecutor::Fail(const absl::Status &why) {
+  MutexLock lock(&mu_);
+  if (!status_.ok()) return;
+  status_ = Unshared(why);
+  changed_.SignalAll();
+  work_.SignalAll();
+}
+
+void DeviceExecutor::CommunicationDone(void *cookie, uint32_t) {
+  // Of the function whose calls are under way: all of a moment are of one.
+  const auto number = reinterpret_cast<uintptr_t>(cookie) - 1;
+  MutexLock lock(&mu_);
+  const size_t ops = functions_[size_t(active_)].graph.work.size();
+  ended_.push_back({uint32_t(number % ops), number / ops});
+  work_.SignalAll();
+}
+
+absl::Status DeviceExecutor::DrainLocked() {
+  while (status_.ok() && (open_ != 0 || !queue_.empty())) changed_.Wait(&mu_);
+  return Unshared(status_);
+}
+
+absl::Status DeviceExecutor::OnThread(std::function<absl::Status()> run) {
+  MutexLock lock(&mu_);
+  if (absl::Status s = DrainLocked(); !s.ok()) return s;
+  Task task;
+  task.run = std::move(run);
+  tasks_.push_back(&task);
+  work_.SignalAll();
+  while (!task.done && status_.ok()) changed_.Wait(&mu_);
+  // The thread may have it still.
+  while (!task.done && std::find(tasks_.begin(), tasks_.end(), &task) == tasks_.end())
+    changed_.Wait(&mu_);
+  std::erase(tasks_, &task);
+  return task.done ? Unshared(task.result) : Unshared(status_);
+}
+
+absl::Status DeviceExecutor::SetSlot(uint32_t slot, absl::Span<const std::byte> value) {
+  return OnThread([=, this] { return TransferSlot(slot, value.data(), nullptr, value.size()); });
+}
+
+absl::Status DeviceExecutor::GetSlot(uint32_t slot, absl::Span<std::byte> value) {
+  return OnThread([=, this] { return TransferSlot(slot, nullptr, value.data(), value.size()); });
+}
+
+absl::StatusOr<uint64_t> DeviceExecutor::Enqueue(int function, BatchRows batches) {
+  MutexLock lock(&mu_);
+  while (status_.ok() && queue_.size() >= kMaxQueued) changed_.Wait(&mu_);
+  if (!status_.ok()) return Unshared(status_);
+  const FunctionProgram &f = program_->functions[size_t(function)];
+  if (batches.data.size() != f.batches.size())
+    return absl::InvalidArgumentError(absl::StrCat("function @", f.name, " needs ",
+                                                   f.batches.size(), " batch arguments, got: ",
+                                                   batches.data.size()));
+  if (f.reads_index && batches.rank >= 0 && batches.rank != program_->worker)
+    return absl::UnimplementedError(
+        absl::StrCat("function @", f.name,
+                     " has the index of its worker, and cannot run for another one on a CUDA device"));
+  queue_.push_back({function, next_call_, std::move(batches)});
+  work_.SignalAll();
+  return next_call_++;
+}
+
+absl::StatusOr<std::vector<double>> DeviceExecutor::Metrics(uint64_t call) {
+  MutexLock lock(&mu_);
+  if (call >= next_call_)
+    return absl::InvalidArgumentError(absl::StrCat("there is no call ", call, " yet"));
+  while (status_.ok() && completed_ <= call) changed_.Wait(&mu_);
+  if (completed_ <= call) return Unshared(status_);
+  const uint64_t first = completed_ - results_.size();
+  if (call < first)
+    return absl::OutOfRangeError(
+        absl::StrCat("the metrics of call ", call, " are no longer kept"));
+  return results_[call - first];
+}
+
+absl::Status DeviceExecutor::Drain() {
+  MutexLock lock(&mu_);
+  return DrainLocked();
+}
+
+absl::Status DeviceExecutor::status() {
+  MutexLock lock(&mu_);
+  return Unshared(status_);
+}
+
+uint64_t DeviceExecutor::completed() {
+  MutexLock lock(&mu_);
+  return completed_;
+}
+
+void DeviceExecutor::Run() {
+  const absl::Status prepared = Named("", Prepare());
+  {
+    MutexLock lock(&mu_);
+    if (status_.ok()) status_ = Unshared(prepared);
+    prepared_ = true;
+    changed_.SignalAll();
+  }
+  if (prepared.ok()) Loop();
+  TearDown();
+  MutexLock lock(&mu_);
+  gone_ = true;
+  changed_.SignalAll();
+}
+
+void DeviceExecutor::Loop() {
+  std::chrono::microseconds pause(0);
+  while (true) {
+    bool moved = Admit();
+    if (active_ >= 0) moved |= MoveHost();
+    if (nccl_ != nullptr) {
+      if (absl::Status s = nccl_->status(); !s.ok()) Fail(s);
+    }
+    if (moved) {
+      moved_ = Clock::now();
+      pause = std::chrono::microseconds(0);
+    } else if (absl::Status s = CheckStall(); !s.ok()) {
+      Fail(s);
+    }
+    MutexLock lock(&mu_);
+    if (stop_ || !status_.ok()) return;
+    if (moved || !ended_.empty() || enqueued_) continue;
+    if (open_ == 0 && (!queue_.empty() || !tasks_.empty())) continue;
+    if (open_ == 0) {
+      work_.Wait(&mu_);
+      continue;
+    }
+    // The device wakes nobody.
+    pause = std::min(std::max(2 * pause, kShortestPause), kLongestPause);
+    work_.WaitUntil(&mu_, Clock::now() + pause);
+  }
+}
+
+bool DeviceExecutor::Admit() {
+  Admission admission;
+  bool moved = false;
+  {
+    MutexLock lock(&mu_);
+    if (!status_.ok() || stop_ || (enqueuing_ && !enqueued_)) return false;
+    if (enqueued_) {
+      OfFunction &function = functions_[size_t(active_)];
+      function.lanes->Enqueued(function.graph.end(uint32_t((function.begun - 1) % 2)));
+      enqueuing_ = enqueued_ = false;
+      moved = true;
+    }
+    if (open_ == 0 && !tasks_.empty()) {
+      Task *task = tasks_.front();
+      tasks_.pop_front();
+      mu_.Unlock();
+      absl::Status result = Named("", task->run());
+      mu_.Lock();
+      task->result = std::move(result);
+      task->done = true;
+      changed_.SignalAll();
+      return true;
+    }
+    if (queue_.empty()) return moved;
+    const int next = queue_.front().function;
+    if (next != active_ && open_ != 0) return moved;
+    if (!functions_[size_t(next)].lanes->MayEnqueue()) return moved;
+    in_flight_.push_back(std::move(queue_.front()));
+    queue_.pop_front();
+    ++open_;
+    changed_.SignalAll();
+    if (active_ >= 0 && next != active_) {
+      admission.before = &functions_[size_t(active_)];
+      fence_ = true;
+    }
+    active_ = next;
+    enqueuing_ = nccl_ != nullptr;
+  }
+  OfFunction &function = functions_[size_t(active_)];
+  const FunctionProgram &program = program_->functions[size_t(active_)];
+  const auto half = uint32_t(function.begun++ % 2);
+  admission.function = &function;
+  admission.number = in_flight_.back().number;
+  admission.end = function.graph.end(half);
+  const auto expect = [&](uint32_t slot, uint32_t copy) {
+    const SlotPlaces::Of &places = slots_.slots[slot];
+    if (current_[slot] == copy || places.copies[0] == places.copies[1]) return;
+    const DevicePtr begin = function.memory[kSlotMemory];
+    admission.moves.push_back({begin + places.copies[current_[slot]], begin + places.copies[copy],
+                               program_->slots[slot].type.bytes});
+    current_[slot] = copy;
+  };
+  for (uint32_t slot : program.written_slots) expect(slot, half);
+  for (uint32_t slot : program.read_slots) {
+    const std::vector<uint32_t> &written = program.written_slots;
+    if (std::find(written.begin(), written.end(), slot) == written.end()) expect(slot, 0);
+  }
+  for (uint32_t slot : program.written_slots) current_[slot] = 1 - half;
+  admission.fence = std::exchange(fence_, false);
+  if (nccl_ != nullptr) {
+    absl::Status posted = nccl_->Post([this, admission](NcclLane::Caller &caller) {
+      absl::Status status = EnqueueCall(admission, &caller);
+      MutexLock lock(&mu_);
+      enqueued_ = true;
+      work_.SignalAll();
+      return status;
+    });
+    if (!posted.ok()) Fail(posted);
+    return true;
+  }
+  if (absl::Status s = EnqueueCall(admission, nullptr); !s.ok())
+    Fail(s);
+  else
+    function.lanes->Enqueued(admission.end);
+  return true;
+}
+
+absl::Status DeviceExecutor::EnqueueCall(const Admission &admission, NcclLane::Caller *caller) {
+  OfFunction &function = *admission.function;
+  if (admission.before != nullptr) {
+    if (absl::Status s = ServiceAfter(admission.before); !s.ok()) return Named("", s);
+  }
+  for (const Admission::Move &move : admission.moves) {
+    if (absl::Status s = Check(driver_.MemcpyAsync(move.to, move.from, move.bytes, service_),
+                               "cuMemcpyAsync");
+        !s.ok())
+      return Named("", s);
+  }
+  if (admission.fence) {
+    if (absl::Status s = ServiceFence(function); !s.ok()) return Named("", s);
+  }
+  return Named(absl::StrCat("step ", admission.number),
+               function.issuer->Enqueue(admission.end, [&](const OpOfRound &op, Stream stream) {
+                 return EnqueueOp(admission, op, stream, caller);
+               }));
+}
+
+std::string DeviceExecutor::NameOf(const OfFunction &function, uint32_t op, uint64_t call) const {
+  return absl::StrCat("\"", function.graph.graph.ops[op].name, "\" of step ", call);
+}
+
+absl::Status DeviceExecutor::EnqueueOp(const Admission &admission, const OpOfRound &op,
+                                       Stream stream, NcclLane::Caller *caller) {
+  const OfFunction &function = *admission.function;
+  const DeviceOp &work = function.graph.work[op.op];
+  const auto announce = [&] {
+    if (options_.probe != nullptr)
+      options_.probe->Enqueues(NameOf(function, op.op, admission.number));
+  };
+  absl::Status status;
+  if (work.kind == DeviceOp::kCollective) {
+    announce();
+    return EnqueueCollective(admission, op.op, stream, caller);
+  }
+  if (work.kind == DeviceOp::kCopy) {
+    if (work.bytes == 0) return absl::OkStatus();
+    announce();
+    status = Check(driver_.MemcpyAsync(At(function, work.places[1]), At(function, work.places[0]),
+                                       work.bytes, stream),
+                   "cuMemcpyAsync");
+    return Named(NameOf(function, op.op, admission.number), status);
+  }
+  for (const Step &step : function.steps[op.op]) {
+    announce();
+    if (const auto *kernel = std::get_if<KernelStep>(&step)) {
+      std::vector<void *> parameters;
+      for (const DevicePtr &argument : kernel->arguments)
+        parameters.push_back(const_cast<DevicePtr *>(&argument));
+      const auto &[grid_x, grid_y, grid_z] = kernel->grid;
+      const auto &[block_x, block_y, block_z] = kernel->block;
+      status = Check(driver_.LaunchKernel(kernel->function, grid_x, grid_y, grid_z, block_x,
+                                          block_y, block_z, kernel->shared_bytes, stream,
+                                          parameters.data(), nullptr),
+                     "cuLaunchKernel");
+    } else {
+      const auto &call = std::get<LibraryStep>(step);
+      // There are two compute streams at most.
+      const uint32_t number = function.graph.graph.ops[op.op].lane == 0 ? 0 : 1;
+      status = options_.library->Enqueue(call.kernel, call.operands, stream, number);
+    }
+    if (!status.ok()) return Named(NameOf(function, op.op, admission.number), status);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DeviceExecutor::EnqueueCollective(const Admission &admission, uint32_t op,
+                                               Stream stream, NcclLane::Caller *caller) {
+  const OfFunction &function = *admission.function;
+  const DeviceOp &work = function.graph.work[op];
+  const FunctionProgram &program = program_->functions[size_t(&function - functions_.data())];
+  const CommunicateProgram &c = program.instructions[work.instruction].communicate;
+  bool known = false;
+  Collective call;
+  call.name = {c.key, admission.number};
+  call.type = TypeOf(c.element, &known);
+  if (!known)
+    return Named(NameOf(function, op, admission.number),
+                 absl::UnimplementedError(
+                     absl::StrCat("NCCL has no collective of ", ops::ElementName(c.element))));
+  call.kind = c.nccl->kind == NcclProgram::kAllReduce       ? Collective::Kind::kAllReduce
+              : c.nccl->kind == NcclProgram::kReduceScatter ? Collective::Kind::kReduceScatter
+                                                            : Collective::Kind::kAllGather;
+  call.reduction = ReductionOf(c.nccl->reduction);
+  call.from = reinterpret_cast<const void *>(At(function, work.places[0]));
+  call.to = reinterpret_cast<void *>(At(function, work.places[1]));
+  call.count = work.bytes / ops::ElementBytes(c.element);
+  // That of a rank's part.
+  if (call.kind == Collective::Kind::kReduceScatter) call.count /= size_t(program_->nodes);
+  return caller->Call(call, stream);
+}
+
+DeviceExecutor::Call &DeviceExecutor::CallOf(const OpOfRound &op) {
+  const OfFunction &function = functions_[size_t(active_)];
+  const uint64_t number = 2 * op.round + function.graph.work[op.op].call;
+  return in_flight_[number - (function.begun - in_flight_.size())];
+}
+
+DeviceProbe::HostOp DeviceExecutor::Describe(const OpOfRound &op) {
+  OfFunction &function = functions_[size_t(active_)];
+  const FunctionProgram &program = program_->functions[size_t(active_)];
+  const DeviceOp &work = function.graph.work[op.op];
+  DeviceProbe::HostOp result;
+  result.function = active_;
+  result.op = op;
+  result.name = NameOf(function, op.op, CallOf(op).number);
+  result.graph = &function.graph.graph;
+  result.plan = &function.plan;
+  result.issuer = function.issuer.get();
+  const auto bytes = [&](int64_t buffer) {
+    return program.buffers[size_t(buffer)].type.bytes;
+  };
+  if (work.kind == DeviceOp::kMessage) {
+    const CommunicateProgram &c = program.instructions[work.instruction].communicate;
+    result.writes.push_back({HostAt(function, work.places[0]), bytes(c.buffer)});
+    if (c.input >= 0) result.reads.push_back({HostAt(function, work.places[1]), bytes(c.input)});
+    if (c.output >= 0)
+      result.writes.push_back({HostAt(function, work.places[2]), bytes(c.output)});
+  } else if (work.kind == DeviceOp::kFillBatch) {
+    result.writes.push_back({HostAt(function, work.places[0]), work.bytes});
+  } else {
+    for (size_t i = 0; i < work.places.size(); ++i)
+      result.reads.push_back(
+          {HostAt(function, work.places[i]), bytes(program.outputs[i].buffer)});
+  }
+  return result;
+}
+
+bool DeviceExecutor::MoveHost() {
+  OfFunction &function = functions_[size_t(active_)];
+  std::vector<OpOfRound> ended;
+  {
+    MutexLock lock(&mu_);
+    // Its ops are not there before all are enqueued.
+    if (!status_.ok()) return false;
+    ended.swap(ended_);
+  }
+  bool moved = !ended.empty();
+  for (const OpOfRound &op : ended) EndHostOp(op);
+  for (const OpOfRound &op : function.lanes->TakeReady()) {
+    moved = true;
+    BeginHostOp(op);
+  }
+  for (const OpOfRound &op : function.lanes->Awaited()) {
+    absl::StatusOr<bool> there = function.issuer->HasEnded(op);
+    if (!there.ok()) {
+      const uint64_t first = function.begun - in_flight_.size();
+      const uint64_t step = 2 * op.round + function.graph.work[op.op].call;
+      Fail(Named(step >= first ? NameOf(function, op.op, in_flight_[step - first].number) : "",
+                 there.status()));
+      return true;
+    }
+    if (!*there) continue;
+    function.lanes->Ended(op);
+    moved = true;
+  }
+  if (moved) on_device_ = true;
+  return moved;
+}
+
+void DeviceExecutor::BeginHostOp(const OpOfRound &op) {
+  OfFunction &function = functions_[size_t(active_)];
+  const FunctionProgram &program = program_->functions[size_t(active_)];
+  const DeviceOp &work = function.graph.work[op.op];
+  if (options_.probe != nullptr) {
+    DeviceProbe::HostOp described = Describe(op);
+    options_.probe->HostBegins(described);
+    messages_[op] = std::move(described);
+  }
+  if (work.kind == DeviceOp::kFillBatch) {
+    std::memcpy(HostAt(function, work.places[0]), CallOf(op).batches.data[work.batch], work.bytes);
+    EndHostOp(op);
+    return;
+  }
+  if (work.kind == DeviceOp::kEndOfCall) {
+    EndCall(op);
+    return;
+  }
+  const InstructionProgram &instruction = program.instructions[work.instruction];
+  const CommunicateProgram &c = instruction.communicate;
+  ProgressEngine::Request request;
+  request.instruction = &instruction;
+  request.index = work.instruction;
+  request.call = CallOf(op).number;
+  if (options_.transport == nullptr || !options_.transport->overtakes())
+    request.credit = program.credit_bytes;
+  request.cookie =
+      reinterpret_cast<void *>(op.round * function.graph.work.size() + op.op + 1);
+  request.buffer = HostAt(function, work.places[0]);
+  if (c.input >= 0) request.input = HostAt(function, work.places[1]);
+  if (c.output >= 0) request.output = HostAt(function, work.places[2]);
+  engine_->Start(request);
+}
+
+void DeviceExecutor::EndHostOp(const OpOfRound &op) {
+  OfFunction &function = functions_[size_t(active_)];
+  if (options_.probe != nullptr) {
+    auto described = messages_.extract(op);
+    options_.probe->HostEnds(described.mapped());
+  }
+  function.issuer->HostEnded(op);
+  function.lanes->Ended(op);
+}
+
+void DeviceExecutor::EndCall(const OpOfRound &op) {
+  OfFunction &function = functions_[size_t(active_)];
+  const FunctionProgram &program = program_->functions[size_t(active_)];
+  const DeviceOp &work = function.graph.work[op.op];
+  std::vector<double> metrics;
+  for (size_t i = 0; i < work.places.size(); ++i)
+    metrics.push_back(ops::ReadElement(program.buffers[program.outputs[i].buffer].type.element,
+                                       HostAt(function, work.places[i])));
+  EndHostOp(op);
+  in_flight_.pop_front();
+  MutexLock lock(&mu_);
+  results_.push_back(std::move(metrics));
+  if (results_.size() > kKeptResults) results_.pop_front();
+  ++completed_;
+  --open_;
+  changed_.SignalAll();
+}
+
+absl::Status DeviceExecutor::CheckStall() {
+  if (in_flight_.empty()) return absl::OkStatus();
+  const Clock::duration idle = Clock::now() - moved_;
+  const auto deadline = absl::ToChronoNanoseconds(std::min(options_.deadline, absl::Hours(1000)));
+  // A message that waits is not held up by the device any more, then; who knows that best says it.
+  if (idle > deadline) on_device_ = false;
+  if (idle < 4 * deadline) return absl::OkStatus();
+  const OfFunction &function = functions_[size_t(active_)];
+  const uint64_t first = function.begun - in_flight_.size();
+  std::string what = absl::StrCat("step ", in_flight_.front().number);
+  for (const OpOfRound &op : function.lanes->Awaited()) {
+    const uint64_t step = 2 * op.round + function.graph.work[op.op].call;
+    if (step < first) continue;
+    what = NameOf(function, op.op, in_flight_[step - first].number);
+    break;
+  }
+  return Named(what, absl::DeadlineExceededError(
+                         absl::StrCat("has not ended, and nothing else has, for ",
+                                      absl::FormatDuration(absl::FromChrono(4 * deadline)))));
+}
+
+absl::Status DeviceExecutor::ServiceAfter(const OfFunction *before) {
+  for (uint32_t lane = 0; lane < before->graph.graph.lanes.size(); ++lane) {
+    if (before->graph.graph.lanes[lane].host()) continue;
+    if (absl::Status s = Check(driver_.EventRecord(service_event_, before->issuer->stream(lane)),
+                               "cuEventRecord");
+        !s.ok())
+      return s;
+    if (absl::Status s = Check(driver_.StreamWaitEvent(service_, service_event_, 0),
+                               "cuStreamWaitEvent");
+        !s.ok())
+      return s;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DeviceExecutor::ServiceFence(const OfFunction &function) {
+  if (absl::Status s = Check(driver_.EventRecord(service_event_, service_), "cuEventRecord");
+      !s.ok())
+    return s;
+  for (uint32_t lane = 0; lane < function.graph.graph.lanes.size(); ++lane) {
+    if (function.graph.graph.lanes[lane].host()) continue;
+    if (absl::Status s =
+            Check(driver_.StreamWaitEvent(function.issuer->stream(lane), service_event_, 0),
+                  "cuStreamWaitEvent");
+        !s.ok())
+      return s;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DeviceExecutor::ServiceWait() {
+  if (absl::Status s = Check(driver_.EventRecord(service_event_, service_), "cuEventRecord");
+      !s.ok())
+    return s;
+  const Clock::time_point deadline = After(options_.deadline);
+  while (true) {
+    const DriverResult result = driver_.EventQuery(service_event_);
+    if (result != DriverResult::kNotReady) return Check(result, "cuEventQuery");
+    if (Clock::now() >= deadline)
+      return absl::DeadlineExceededError(absl::StrCat(
+          "a copy of a slot takes longer than ", absl::FormatDuration(options_.deadline)));
+    std::this_thread::sleep_for(kShortestPause);
+  }
+}
+
+absl::Status DeviceExecutor::TransferSlot(uint32_t slot, const std::byte *set, std::byte *get,
+                                          size_t bytes) {
+  const SlotInfo &info = program_->slots[slot];
+  if (!info.held)
+    return absl::NotFoundError(absl::StrCat("\"", info.name, "\" is not held by this role"));
+  if (bytes != info.type.bytes)
+    return absl::InvalidArgumentError(absl::StrCat("value of \"", info.name, "\" must have ",
+                                                   info.type.bytes, " bytes, got: ", bytes));
+  if (active_ >= 0) {
+    if (absl::Status s = ServiceAfter(&functions_[size_t(active_)]); !s.ok()) return s;
+  }
+  fence_ = true;
+  const DevicePtr begin =
+      functions_[0].memory[kSlotMemory] + slots_.slots[slot].copies[current_[slot]];
+  for (size_t at = 0; at < bytes;) {
+    const size_t piece = std::min<size_t>(bytes - at, bounce_bytes_);
+    auto *bounce = reinterpret_cast<std::byte *>(bounce_);
+    if (set != nullptr) std::memcpy(bounce, set + at, piece);
+    const DevicePtr to = set != nullptr ? begin + at : bounce_;
+    const DevicePtr from = set != nullptr ? bounce_ : begin + at;
+    if (absl::Status s = Check(driver_.MemcpyAsync(to, from, piece, service_), "cuMemcpyAsync");
+        !s.ok())
+      return s;
+    if (absl::Status s = ServiceWait(); !s.ok()) return s;
+    if (get != nullptr) std::memcpy(get + at, bounce, piece);
+    at += piece;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace commsched::runtime::cuda

@@ -1,0 +1,79 @@
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Whole steps of the examples on four CUDA devices of a machine that has none: a fake of the driver and of NCCL, with the
+plan's own kernels, emulated. No access is unordered, the order of what runs changes no bit, and losses are JAX's.
+
+COMMSCHED_TEST_TIMES: as many times the seeds; `bench/run cuda_steps` does more."""
+
+import os
+import pathlib
+import re
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "bench"))
+if "COMMSCHED_BIN" not in os.environ:
+    pytest.skip("COMMSCHED_BIN is not set", allow_module_level=True)
+from _cuda_steps import RANKS, Steps, gap  # noqa: E402
+
+FIRST = int(os.environ.get("COMMSCHED_TEST_SEED", 0))
+TIMES = int(os.environ.get("COMMSCHED_TEST_TIMES", 1))
+# As bench/run loss_parity has found for plans on CPUs, rounded up.
+BOUND = 1e-5
+
+
+@pytest.fixture(scope="module")
+def digits(tmp_path_factory):
+    return Steps("digits", 50, tmp_path_factory.mktemp("digits"))
+
+
+def check(rows, wanted):
+    first = rows[0]
+    for row in rows:
+        assert row["findings"] == [] and row["errors"] == [""] * RANKS and row["left"] == 0, row["seed"]
+        # Not a bit depends on the order.
+        assert row["losses"] == first["losses"] and row["digests"] == first["digests"], row["seed"]
+    assert len(set(first["digests"])) == 1  # all ranks have the same values
+    assert gap(first["losses"], wanted) < BOUND
+
+
+@pytest.mark.parametrize("way", ["nccl", "host"])
+def test_digits(digits, way):
+    check(list(digits.run(way, range(FIRST, FIRST + 2 * TIMES))), digits.jax_losses())
+
+
+def test_transformer(tmp_path):
+    try:
+        steps = Steps("transformer", 2, tmp_path)
+    except LookupError as missing:
+        pytest.skip(f"needs {missing}")
+    for way in ("nccl", "host"):
+        check(list(steps.run(way, range(FIRST, FIRST + TIMES))), steps.jax_losses())
+
+
+@pytest.mark.parametrize("fault, way, names", [
+    ("hang-call=20", "nccl", r'rank \d of 4: (collective ".*" of step \d+: |peer \d: .*)'),
+    ("fail-call=1:20", "nccl", r'rank \d of 4: (collective ".*" of step \d+: |no collective under way: |peer \d: .*)'),
+    ("lose-call=2:20", "nccl", r'rank \d of 4: (collective ".*" of step \d+: |no collective under way: |peer \d: .*)'),
+    ("lose-rank=1:10", "host", r'lost|rank \d of 4: .*lost'),
+])
+def test_what_fails_is_one_error_of_each_rank(digits, fault, way, names):
+    row, = digits.run(way, range(FIRST, FIRST + 1), fault, steps=20)
+    assert row["left"] == 0 and len(row["errors"]) == RANKS
+    for error in row["errors"]:
+        assert re.match(names, error), error
+
+
+@pytest.mark.parametrize("fault", ["wait", "range", "copy", "place"])
+def test_a_fault_in_the_order_is_found(digits, fault):
+    harmful = 0
+    for seed in range(FIRST, FIRST + 3 * TIMES):
+        row, = digits.run("host", range(seed, seed + 1), f"plant-{fault}={seed % RANKS}:{seed}", steps=6)
+        assert row["left"] == 0
+        # What does no harm has no finding.
+        assert bool(row["findings"]) == bool(row["harmful"]), (seed, row)
+        harmful += bool(row["harmful"])
+    if fault == "wait":
+        assert harmful > 0

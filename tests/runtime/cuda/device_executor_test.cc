@@ -1,0 +1,250 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "runtime/cuda/device_executor.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "tests/cases.h"
+#include "tests/runtime/cuda/device_job.h"
+#include "tests/runtime/cuda/drawn_plan.h"
+
+namespace commsched::runtime::cuda {
+namespace {
+
+FakeMachine::Kernels KernelsOf(const DrawnPlan &plan) {
+  return [&plan](const std::string &, const std::string &name) -> const FakeKernel * {
+    const auto at = plan.fakes.find(name);
+    return at == plan.fakes.end() ? nullptr : &at->second;
+  };
+}
+
+// A drawn plan as it runs, beside the reference.
+class DrawnRun {
+ public:
+  DrawnRun(const DrawnPlan &plan, DeviceJob &job, uint64_t seed)
+      : plan_(plan), job_(job), reference_(plan), random_(seed) {}
+
+  // Some calls, with values that are set and read in between.
+  void Run(int calls) {
+    for (uint32_t slot = 0; slot < uint32_t(plan_.proto.slots_size()); ++slot) Set(slot);
+    for (int i = 0; i < calls && !::testing::Test::HasFailure(); ++i) {
+      const bool other = plan_.proto.functions_size() > 1 && random_() % 4 == 0;
+      Call(other ? 1 : 0);
+      if (random_() % 6 == 0) Metrics();
+      if (random_() % 8 == 0) Get(uint32_t(random_() % uint64_t(plan_.proto.slots_size())));
+      if (random_() % 12 == 0) Set(uint32_t(random_() % uint64_t(plan_.proto.slots_size())));
+    }
+    for (uint32_t slot = 0; slot < uint32_t(plan_.proto.slots_size()); ++slot) Get(slot);
+    Metrics();
+  }
+
+ private:
+  using Bytes = DrawnReference::Bytes;
+  Bytes Draw(size_t bytes) {
+    Bytes result(bytes);
+    for (std::byte &byte : result) byte = std::byte(random_() >> 56);
+    // Whole numbers of which ranks have sums.
+    for (size_t i = 3; i < bytes; i += 4) result[i] = std::byte(0);
+    return result;
+  }
+  void Set(uint32_t slot) {
+    std::vector<Bytes> values;
+    for (int r = 0; r < job_.ranks(); ++r) {
+      values.push_back(Draw(reference_.slot(r, slot).size()));
+      reference_.SetSlot(r, slot, values.back());
+    }
+    const absl::Status status =
+        job_.ForAll([&](int r) { return job_.rank(r).SetSlot(slot, values[size_t(r)]); });
+    ASSERT_TRUE(status.ok()) << status;
+  }
+  void Get(uint32_t slot) {
+    std::vector<Bytes> values(size_t(job_.ranks()), Bytes(reference_.slot(0, slot).size()));
+    const absl::Status status = job_.ForAll(
+        [&](int r) { return job_.rank(r).GetSlot(slot, absl::MakeSpan(values[size_t(r)])); });
+    ASSERT_TRUE(status.ok()) << status;
+    for (int r = 0; r < job_.ranks(); ++r)
+      EXPECT_EQ(values[size_t(r)], reference_.slot(r, slot)) << "slot " << slot << " rank " << r;
+  }
+  void Call(int function) {
+    auto batches = std::make_shared<std::vector<std::vector<Bytes>>>();
+    for (int r = 0; r < job_.ranks(); ++r) {
+      batches->emplace_back();
+      for (const auto &[name, bytes] : BatchesOf(plan_.proto.functions(function)))
+        batches->back().push_back(Draw(bytes));
+    }
+    for (auto &metrics : reference_.Call(function, *batches)) expected_.push_back(std::move(metrics));
+    const absl::Status status = job_.ForAll([&](int r) {
+      BatchRows rows;
+      for (const Bytes &bytes : (*batches)[size_t(r)]) rows.data.push_back(bytes.data());
+      rows.owner = batches;
+      return job_.rank(r).Enqueue(function, std::move(rows)).status();
+    });
+    ASSERT_TRUE(status.ok()) << status;
+  }
+  void Metrics() {
+    for (size_t call = checked_; call < expected_.size() / size_t(job_.ranks()); ++call) {
+      for (int r = 0; r < job_.ranks(); ++r) {
+        auto metrics = job_.rank(r).Metrics(call);
+        ASSERT_TRUE(metrics.ok()) << metrics.status();
+        EXPECT_EQ(*metrics, expected_[call * size_t(job_.ranks()) + size_t(r)])
+            << "call " << call << " rank " << r;
+      }
+      checked_ = call + 1;
+    }
+  }
+
+  const DrawnPlan &plan_;
+  DeviceJob &job_;
+  DrawnReference reference_;
+  std::mt19937_64 random_;
+  std::vector<std::vector<double>> expected_;  // by call and rank
+  size_t checked_ = 0;
+};
+
+TEST(DeviceExecutorTest, DrawnPlansGiveWhatTheyGiveOneAfterTheOther) {
+  const Cases cases = casesOf(60);
+  for (uint32_t seed = cases.first; seed < cases.end && !::testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    std::mt19937_64 random(seed);
+    const DrawnPlan plan = DrawPlan(random);
+    auto image = PlanImage::Load(plan.bytes);
+    ASSERT_TRUE(image.ok()) << image.status();
+    DeviceJobOptions options;
+    options.seed = random();
+    options.kernels = KernelsOf(plan);
+    DeviceJob job(*image, options);
+    ASSERT_TRUE(job.status.ok()) << job.status;
+    DrawnRun(plan, job, random()).Run(10);
+    const DeviceJob::End end = job.Finish();
+    EXPECT_THAT(end.findings, ::testing::IsEmpty());
+    EXPECT_EQ(end.left, 0u);
+  }
+}
+
+// Of drawn plans that have collectives in their step, and messages if that is asked for.
+DrawnPlan DrawFor(std::mt19937_64 &random, bool nccl, bool messages) {
+  while (true) {
+    DrawnPlan plan = DrawPlan(random, {.nccl = nccl, .messages = messages});
+    bool has_nccl = false, has_messages = false;
+    for (const plan::Instruction &i : plan.proto.functions(0).instructions()) {
+      has_nccl |= i.communicate().has_nccl();
+      has_messages |= i.has_communicate() && !i.communicate().has_nccl();
+    }
+    if (plan.ranks() > 1 && has_nccl == nccl && has_messages == messages) return plan;
+  }
+}
+
+// Something fails in the middle of a run: each rank ends with one error that says whose it is and
+// where, and nothing is left.
+class FaultOfARunTest : public ::testing::Test {
+ protected:
+  struct Broken {
+    std::vector<absl::Status> errors;
+    size_t left = 0;
+  };
+  // `fault` is called when the job has begun; `lost`: this rank ends itself after three calls.
+  Broken Run(const DrawnPlan &plan, uint64_t seed,
+             const std::function<void(FakeMachine &)> &fault, int lost = -1) {
+    auto image = PlanImage::Load(plan.bytes);
+    EXPECT_TRUE(image.ok()) << image.status();
+    DeviceJobOptions options;
+    options.seed = seed;
+    options.kernels = KernelsOf(plan);
+    options.deadline = absl::Milliseconds(300);
+    DeviceJob job(*image, options);
+    EXPECT_TRUE(job.status.ok()) << job.status;
+    Broken broken;
+    broken.errors.resize(size_t(job.ranks()));
+    if (!job.status.ok()) return broken;
+    fault(job.machine());
+    auto zeros = std::make_shared<std::vector<std::byte>>(1000);
+    job.ForAll([&](int r) {
+         absl::Status &status = broken.errors[size_t(r)];
+         for (int call = 0; call < 12 && status.ok(); ++call) {
+           if (r == lost && call == 3) job.rank(r).Cancel(absl::UnavailableError("is lost"));
+           BatchRows rows;
+           rows.data.assign(BatchesOf(plan.proto.functions(0)).size(), zeros->data());
+           rows.owner = zeros;
+           status = job.rank(r).Enqueue(0, std::move(rows)).status();
+         }
+         if (status.ok()) status = job.rank(r).Drain();
+         // It stays the same.
+         EXPECT_EQ(job.rank(r).Drain(), status);
+         return status;
+       })
+        .IgnoreError();
+    broken.left = job.Finish().left;
+    return broken;
+  }
+  static void Check(const Broken &broken, int lost = -1) {
+    EXPECT_EQ(broken.left, 0u);
+    for (size_t r = 0; r < broken.errors.size(); ++r) {
+      EXPECT_FALSE(broken.errors[r].ok()) << "rank " << r;
+      if (int(r) == lost) continue;
+      const std::string message(broken.errors[r].message());
+      // In words of its own, or in those of who has told it.
+      EXPECT_TRUE(message.find("rank ") == 0) << message;
+      EXPECT_TRUE(message.find(" of step ") != std::string::npos ||
+                  message.find(" of call ") != std::string::npos ||
+                  message.find("no collective under way") != std::string::npos ||
+                  message.find("is lost") != std::string::npos)
+          << message;
+    }
+  }
+};
+
+TEST_F(FaultOfARunTest, OfACollective) {
+  const Cases cases = casesOf(12);
+  for (uint32_t seed = cases.first; seed < cases.end && !HasFailure(); ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    std::mt19937_64 random(seed);
+    const DrawnPlan plan = DrawFor(random, true, random() % 2 == 0);
+    const int rank = int(random() % uint64_t(plan.ranks()));
+    const uint64_t call = random() % 8, kind = random() % 3;
+    Check(Run(plan, random(), [&](FakeMachine &machine) {
+      if (kind == 0) machine.HangAt(call);
+      if (kind == 1) machine.FailAt(rank, call, NcclResult::kSystemError);
+      if (kind == 2) machine.LoseAt(rank, call, random() % 2 == 0);
+    }));
+  }
+}
+
+TEST_F(FaultOfARunTest, OfARankWithMessages) {
+  const Cases cases = casesOf(12);
+  for (uint32_t seed = cases.first; seed < cases.end && !HasFailure(); ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    std::mt19937_64 random(seed);
+    const DrawnPlan plan = DrawFor(random, false, true);
+    const int lost = int(random() % uint64_t(plan.ranks()));
+    Check(Run(plan, random(), [](FakeMachine &) {}, lost), lost);
+  }
+}
+
+TEST_F(FaultOfARunTest, OfAKernelThatNeverEnds) {
+  const Cases cases = casesOf(6);
+  for (uint32_t seed = cases.first; seed < cases.end && !HasFailure(); ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    std::mt19937_64 random(seed);
+    const DrawnPlan plan = DrawFor(random, random() % 2 == 0, true);
+    const int rank = int(random() % uint64_t(plan.ranks()));
+    const plan::Function &f = plan.proto.functions(0);
+    std::vector<std::string> launches;
+    for (const plan::Instruction &i : f.instructions()) {
+      if (i.has_launch()) launches.push_back(i.name());
+    }
+    if (launches.empty()) continue;
+    Check(Run(plan, random(), [&](FakeMachine &machine) {
+      machine.HangOp(absl::StrCat("rank ", rank, ": \"", launches[random() % launches.size()],
+                                  "\" of step ", random() % 8));
+    }));
+  }
+}
+
+}  // namespace
+}  // namespace commsched::runtime::cuda

@@ -1,0 +1,67 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The ranks of a job on the devices of one FakeMachine, each a DeviceExecutor, with messages in
+// process and NCCL.
+#ifndef COMMSCHED_TESTS_RUNTIME_CUDA_DEVICE_JOB_H
+#define COMMSCHED_TESTS_RUNTIME_CUDA_DEVICE_JOB_H
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "runtime/cuda/device_executor.h"
+#include "runtime/loading/plan_loader.h"
+#include "tests/runtime/cuda/fake_machine.h"
+#include "tests/runtime/cuda/fake_probe.h"
+
+namespace commsched::runtime::cuda {
+
+struct DeviceJobOptions {
+  uint64_t seed = 0;
+  FakeMachine::Kernels kernels = {};
+  // Of each rank; may be empty.
+  std::function<std::unique_ptr<LibraryKernels>(FakeMachine &)> library = {};
+  absl::Duration deadline = absl::Seconds(60);
+  // Called with each rank's probe, before the executors are made.
+  std::function<void(int rank, FakeProbe &)> prepare = {};
+  // Instead of transports in process; for each rank, made at the same time.
+  std::function<std::unique_ptr<Transport>(int rank, std::shared_ptr<PeerFailureRelay>)> transport = {};
+};
+
+class DeviceJob {
+ public:
+  // `status` says whether it has begun.
+  DeviceJob(std::shared_ptr<const PlanImage> image, const DeviceJobOptions &options);
+  ~DeviceJob();
+
+  absl::Status status;
+  int ranks() const { return int(executors_.size()); }
+  DeviceExecutor &rank(int r) { return *executors_[size_t(r)]; }
+  FakeMachine &machine() { return machine_; }
+  // Runs it for all ranks at once; the first error.
+  absl::Status ForAll(const std::function<absl::Status(int rank)> &run);
+  // The rank's process is gone, as far as others can see.
+  void Lose(int r);
+
+  // Ends all ranks; the findings of the machine, and how much is left.
+  struct End {
+    std::vector<std::string> findings;
+    size_t left = 0;
+  };
+  End Finish();
+
+ private:
+  FakeMachine machine_;
+  std::vector<std::unique_ptr<FakeProbe>> probes_;
+  std::vector<std::unique_ptr<DeviceExecutor>> executors_;
+};
+
+}  // namespace commsched::runtime::cuda
+
+#endif  // COMMSCHED_TESTS_RUNTIME_CUDA_DEVICE_JOB_H
