@@ -226,7 +226,7 @@ class ProgressEngine {
   // since how many looks there are any.
   std::vector<Active *> waiting_;
   uint64_t waiting_since_ = 0;
-  const size_t takes_now_;  // of the transport; 0: none
+  const size_t takes_now_;    // of the transport; 0: none
   bool in_exchange_ = false;  // an exchange is being moved on: it must not be called again
   bool moved_ = false;        // some exchange was, since Pump looked
   bool failed_ = false;
