@@ -107,11 +107,11 @@ static void addSchedule(OpPassManager &manager, const Options &options) {
     cutAs = options.cutAs;
   }
   bool parts = false;
-  bool nccl = false; // which has an order, and gives whole messages
+  bool nccl = false; // which has an order
   if constexpr (requires { options.nccl; })
     nccl = options.nccl;
   if constexpr (requires { options.parts; })
-    parts = options.parts && !nccl;
+    parts = options.parts;
   manager.addPass(createScheduleComm(
       {.policy = options.schedule,
        .algorithm = options.algorithm,

@@ -79,7 +79,6 @@ public:
       start->setAttr(CsDialect::kNcclAttr,
                      NcclAttr::get(start->getContext(), /*lane=*/0, number));
       start.removeGatherPriorityAttr();
-      start.removePartsAttr();
       start->removeAttr(kTurnAttr);
       if (previous && places.lookup(start) < last)
         start->moveAfter(previous);
@@ -139,6 +138,8 @@ private:
       problem = "is of some of the nodes, NCCL's communicator of all";
     else if (isa<AllReduceOp>(inner) && getGroupName(&inner))
       problem = "is of a group, NCCL's communicator of all nodes";
+    else if (isa<AllReduceOp>(inner) && start.getPartsAttr())
+      problem = "has parts, which NCCL does not release one by one";
     else if (isa<ExchangeOp>(inner))
       problem = "is expanded: --lower-to-nccl must come before --expand-collectives";
     else if (isMessageOfRanks(inner))

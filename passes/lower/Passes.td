@@ -58,8 +58,8 @@ def LowerToNccl : Pass<"lower-to-nccl", "::mlir::ModuleOp"> {
 
     Numbers are those of the schedule: by `cs.turn` (`--schedule-comm=turns=true`), as far as
     nobody waits for a collective before one with a smaller number begins; without turns that of the
-    program. The starts are put into this order. `parts` and `gather_priority` go away: a collective is
-    there when all of it is, and nothing overtakes.
+    program. The starts are put into this order. `gather_priority` goes away, as nothing overtakes; `parts` are
+    refused: a collective is there when all of it is.
 
     Such a collective stays a collective (`--expand-collectives` leaves it) and in device memory
     (`--overlap-rpc-memcpy` makes no copies for it). Other collectives go through the host, and so do

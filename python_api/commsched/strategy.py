@@ -164,6 +164,8 @@ class AllReduce(Strategy):
         object.__setattr__(self, "sparse", Sparse.of(self.sparse))
         if self.parts and self.schedule == "priority":
             raise FrontEndError("parts must go with a schedule that cuts or fuses tensors, got: schedule='priority'")
+        if self.parts and self.nccl:
+            raise FrontEndError("parts must go with nccl=False, got: nccl=True")
 
     def insertion(self) -> list[str]:
         """Arguments of cs-opt for the pass that puts the communication in, alone."""

@@ -88,6 +88,22 @@ cs.cluster @lab nodes = 4 devices = 1 device = <kind = cuda, gflops = 40, gb_per
     intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
 !w = !cs.placed<tensor<8xf32>, device 0>
 func.func @step(%w: !w {cs.param = "w"}) -> (!w {cs.updates = "w"}) attributes {cs.step} {
+  // expected-error @+1 {{"w" has parts, which NCCL does not release one by one}}
+  %f = cs.start "w" parts [3, 5] (%w) : (!w) -> !cs.future<!w> {
+  ^bb0(%x: !w):
+    %r = cs.all_reduce "w" mean %x : !w
+    cs.return %r : !w
+  }
+  %0 = cs.await %f : !cs.future<!w>
+  return %0 : !w
+}
+
+// -----
+
+cs.cluster @lab nodes = 4 devices = 1 device = <kind = cuda, gflops = 40, gb_per_s = 20>
+    intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
+!w = !cs.placed<tensor<8xf32>, device 0>
+func.func @step(%w: !w {cs.param = "w"}) -> (!w {cs.updates = "w"}) attributes {cs.step} {
   // expected-error @+1 {{"w" is a message between two nodes, which NCCL is not given}}
   %f = cs.start "w" () : () -> !cs.future<!w> {
     %r = cs.recv "w" from affine_map<(r) -> ((r + 1) mod 4)> : !w

@@ -53,7 +53,7 @@ func.func @step(%w: !w {cs.param = "w"}, %n: !n {cs.param = "n"})
     %r = cs.all_reduce "a" mean %x : !w
     cs.return %r : !w
   }
-  %c = cs.start "c" priority 1 parts [3, 5] (%w) : (!w) -> !cs.future<!w> attributes {cs.turn = 2 : i64} {
+  %c = cs.start "c" priority 1 (%w) : (!w) -> !cs.future<!w> attributes {cs.turn = 2 : i64} {
   ^bb0(%x: !w):
     %r = cs.all_reduce "c" mean %x : !w
     cs.return %r : !w
