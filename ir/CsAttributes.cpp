@@ -68,6 +68,14 @@ ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
+LogicalResult NcclAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t lane,
+                               int64_t number) {
+  if (lane < 0 || number < 0)
+    return emitError() << "lane and number of NCCL must not be negative, got: " << lane << " and "
+                       << number;
+  return success();
+}
+
 LogicalResult CostAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                int64_t flops, int64_t bytes, int64_t ns) {
   if (flops < 0 || bytes < 0 || ns < 0)

@@ -127,6 +127,18 @@ def Cs_ScheduleAttr : Cs_Attr<"Schedule", "schedule"> {
   let genVerifyDecl = 1;
 }
 
+def Cs_NcclAttr : Cs_Attr<"Nccl", "nccl"> {
+  let summary = "when NCCL takes a collective";
+  let description = [{
+    On a `cs.start` with a `cs.all_reduce` in it, as `cs.nccl`: the collective is a call of the
+    communicator `lane`, in device memory. A communicator takes the calls of a step in the order of
+    their numbers, 0, 1, 2, ..., which are the same on all ranks. Neither is negative.
+  }];
+  let parameters = (ins "int64_t":$lane, "int64_t":$number);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
 def Cs_CoordinatesAttr : Cs_Attr<"Coordinates", "coordinates", [
     DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
   let summary = "what the numbers of a message of sparse gradients are";

@@ -124,6 +124,13 @@ LogicalResult CsDialect::verifyOperationAttribute(Operation *op,
   }
   if (name == kScheduleAttr)
     return verifySchedule(op, attr);
+  if (name == kNcclAttr) {
+    if (!isa<StartOp>(op))
+      return op->emitOpError() << "'" << name << "' belongs on a cs.start";
+    if (!isa<NcclAttr>(attr.getValue()))
+      return op->emitOpError() << "'" << name << "' must be a #cs.nccl, got: " << attr.getValue();
+    return success();
+  }
   if (name == kGlobalBatchAttr || name == kRankAttr || name == kServerAttr) {
     if (!isa<FunctionOpInterface>(op))
       return op->emitOpError() << "'" << name << "' belongs on a function";

@@ -4,6 +4,7 @@
 // Level 2.
 
 #include "ir/Cs.h"
+#include "ir/CsGroups.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/Support/MathExtras.h"
@@ -43,6 +44,28 @@ static LogicalResult verifyParts(StartOp start) {
   return success();
 }
 
+/// A collective that NCCL makes. What is in the start has not been verified yet.
+static LogicalResult verifyNccl(StartOp start) {
+  StringRef name = CsDialect::kNcclAttr;
+  if (!start->hasAttr(name))
+    return success();
+  Block &body = start.getBody().front();
+  auto reduce = dyn_cast<AllReduceOp>(body.front());
+  if (!reduce || body.getOperations().size() != 2)
+    return start.emitOpError() << "'" << name << "' needs one cs.all_reduce";
+  if (FlatSymbolRefAttr group = getGroupName(reduce))
+    return start.emitOpError() << "'" << name << "' needs a cs.all_reduce of all ranks, got: " << group;
+  PlacedType placed = start.getFuture().getType().getValue();
+  if (placed.getMemory() != MemoryKind::device)
+    return start.emitOpError() << "'" << name << "' needs a value in device memory, got: " << placed;
+  Type element = placed.getTensor().getElementType();
+  if (element.isInteger(1) || element.isInteger(8))
+    return start.emitOpError() << "'" << name << "' is not for elements of one byte, got: " << element;
+  if (start.getPartsAttr() || start.getGatherPriorityAttr())
+    return start.emitOpError() << "'" << name << "' has neither parts nor gather_priority";
+  return success();
+}
+
 LogicalResult StartOp::verify() {
   if (getKey().empty())
     return emitOpError("needs a key");
@@ -79,7 +102,7 @@ LogicalResult StartOp::verify() {
   if (getGatherPriority() &&
       llvm::none_of(block, llvm::IsaPred<AllReduceOp, ExchangeOp>))
     return emitOpError("gather_priority needs an all_reduce");
-  if (failed(verifyParts(*this)))
+  if (failed(verifyParts(*this)) || failed(verifyNccl(*this)))
     return failure();
   for (auto send : block.getOps<SendOp>())
     if (last.getOperand(0) != send.getValue())

@@ -94,7 +94,7 @@ template <typename Options>
 static void addSchedule(OpPassManager &manager, const Options &options) {
   // A message is copied through staging memory as a whole.
   int64_t messageBytes = options.messageBytes;
-  bool isBounded = options.copies == "overlap" && options.stagingBytes != 0;
+  bool isBounded = (options.copies == "overlap" || options.copies == "auto") && options.stagingBytes != 0;
   if (isBounded && options.schedule != "priority" &&
       (messageBytes == 0 || options.stagingBytes < messageBytes))
     messageBytes = options.stagingBytes;
@@ -106,8 +106,11 @@ static void addSchedule(OpPassManager &manager, const Options &options) {
     cutAs = options.cutAs;
   }
   bool parts = false;
+  bool nccl = false; // which has an order, and gives whole messages
+  if constexpr (requires { options.nccl; })
+    nccl = options.nccl;
   if constexpr (requires { options.parts; })
-    parts = options.parts;
+    parts = options.parts && !nccl;
   manager.addPass(createScheduleComm(
       {.policy = options.schedule,
        .algorithm = options.algorithm,
@@ -117,7 +120,7 @@ static void addSchedule(OpPassManager &manager, const Options &options) {
        .messageBytes = messageBytes,
        .cutBlocks = cutBlocks,
        .fuseBlocks = fuseBlocks,
-       .turns = isBounded,
+       .turns = isBounded || nccl,
        .cutAs = cutAs,
        .parts = parts,
        .bucketBytes = options.bucketBytes,
@@ -158,6 +161,8 @@ void commsched::buildAllReducePipeline(
     manager.addPass(createCombineCollectives());
   addCosts(manager, options);
   addSchedule(manager, options);
+  if (options.nccl)
+    manager.addPass(createLowerToNccl());
   manager.addPass(createExpandCollectives({.algorithm = options.algorithm}));
   addCopies(manager, options);
   manager.addPass(createVerifyDistributed());

@@ -62,8 +62,9 @@ struct DevicePipelineOptions : mlir::PassPipelineOptions<Derived> {
   typename mlir::PassPipelineOptions<Derived>::template Option<std::string> copies{
       *this, "copies",
       described("copies between devices and host: none (one memory; those "
-                "between devices overlap), overlap or in-line",
-                "none")};
+                "between devices overlap), overlap, in-line, or auto: overlap where devices of kind cuda "
+                "have code to run, else none",
+                "auto")};
   typename mlir::PassPipelineOptions<Derived>::template Option<int64_t>
       stagingBytes{*this, "staging-bytes",
                    described("most bytes of staging memory in use at once "
@@ -165,6 +166,9 @@ struct AllReducePipelineOptions
       *this, "parts",
       described("read what shares a message as soon as it is there: see --schedule-comm",
                 false)};
+  Option<bool> nccl{
+      *this, "nccl",
+      described("all-reduces by NCCL, in device memory: see --lower-to-nccl", false)};
   Option<bool> hierarchical{
       *this, "hierarchical",
       described("all-reduce large gradients by all devices of a node, a shard on "

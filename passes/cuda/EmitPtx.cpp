@@ -204,6 +204,7 @@ LogicalResult emitPtx(ModuleOp module, ArrayRef<std::pair<std::string, uint32_t>
     passes.run(*code);
   }
   result.ptx.assign(text.begin(), text.end());
+  result.architecture = kProcessor.str();
   return success();
 }
 

@@ -92,7 +92,7 @@ struct CudaFlags {
   llvm::cl::OptionCategory category{"CUDA"};
   llvm::cl::opt<std::string> libdevice{
       "libdevice", llvm::cl::cat(category),
-      llvm::cl::desc("path of NVIDIA's libdevice.10.bc, for --mlir-to-cuda of functions that have no "
+      llvm::cl::desc("path of NVIDIA's libdevice.10.bc, for functions on CUDA devices that have no "
                      "polynomial (default: none, which are refused)")};
 };
 } // namespace
@@ -108,6 +108,9 @@ using namespace commsched::cudaexport;
 
 void commsched::registerCudaTranslations() {
   (void)cudaFlags();
+  planexport::setDeviceCompiler([](MLIRContext *context, std::string printStage) {
+    return makePlanCompiler(context, {cudaFlags().libdevice, std::move(printStage)});
+  });
   static TranslateRegistration toCuda(
       "mlir-to-cuda", "print the fragments of a level-2 module as launches on a CUDA device, and their PTX",
       [](const std::shared_ptr<llvm::SourceMgr> &sources, raw_ostream &os,

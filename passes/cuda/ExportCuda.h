@@ -5,6 +5,7 @@
 #define COMMSCHED_PASSES_CUDA_EXPORTCUDA_H
 
 #include "passes/cuda/CudaCompiler.h"
+#include "passes/plan/DeviceCompiler.h"
 
 namespace commsched {
 
@@ -15,12 +16,16 @@ namespace cudaexport {
 mlir::LogicalResult exportCuda(mlir::ModuleOp module, const CudaOptions &options, CompiledCuda &result,
                                std::vector<std::vector<std::string>> &labels);
 
+/// For plans of clusters with CUDA devices.
+std::unique_ptr<planexport::DeviceCompiler> makePlanCompiler(mlir::MLIRContext *context,
+                                                             CudaOptions options);
+
 /// Launches and PTX as text.
 std::string printCuda(const CompiledCuda &compiled, const std::vector<std::vector<std::string>> &labels);
 
 } // namespace cudaexport
 
-/// Registers --mlir-to-cuda with cs-translate.
+/// Registers --mlir-to-cuda with cs-translate, and for --mlir-to-plan what compiles for CUDA devices.
 void registerCudaTranslations();
 
 } // namespace commsched

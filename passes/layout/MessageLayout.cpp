@@ -29,7 +29,7 @@ bool overlaps(const std::map<int64_t, int64_t> &intervals, int64_t begin, int64_
 bool worksInPlace(cs::StartOp start) {
   auto body = start.getBody().front().without_terminator();
   return start.getInputs().size() == 1 && !body.empty() &&
-         llvm::all_of(body, llvm::IsaPred<cs::ExchangeOp>);
+         llvm::all_of(body, llvm::IsaPred<cs::ExchangeOp, cs::AllReduceOp>);
 }
 
 MessageLayout::MessageLayout(func::FuncOp function) {

@@ -30,7 +30,7 @@ namespace commsched::planexport {
 /// message. No two tensors overlap, nor two messages.
 class MessageLayout {
 public:
-  /// Of a function of level 2 whose collectives are expanded.
+  /// Of a function of level 2 whose collectives are expanded, or NCCL's.
   explicit MessageLayout(mlir::func::FuncOp function);
 
   /// Memory for tensors and messages, side by side.

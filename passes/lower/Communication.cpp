@@ -15,12 +15,13 @@ namespace {
 struct Signature {
   StringRef name;
   bool expanded;
-  Attribute reduction, root, group, parts;
+  Attribute reduction, root, group, parts, nccl;
   Type from, to;
 
   explicit Signature(const Communication &communication) {
     Operation *inner = communication.inner;
     expanded = !inner;
+    nccl = communication.nccl();
     if (auto start = dyn_cast<StartOp>(communication.op))
       parts = start.getPartsAttr();
     if (inner) {
@@ -50,7 +51,7 @@ bool Communication::agrees(const Communication &other) const {
   Signature a(*this), b(other);
   return a.name == b.name && a.expanded == b.expanded &&
          a.reduction == b.reduction && a.root == b.root && a.group == b.group &&
-         a.parts == b.parts && a.from == b.from && a.to == b.to;
+         a.parts == b.parts && a.nccl == b.nccl && a.from == b.from && a.to == b.to;
 }
 
 std::string Communication::describe() const {
@@ -70,6 +71,8 @@ std::string Communication::describe() const {
     os << " in parts of ";
     llvm::interleaveComma(parts.asArrayRef(), os);
   }
+  if (auto nccl = dyn_cast_or_null<NcclAttr>(signature.nccl))
+    os << " as number " << nccl.getNumber() << " of NCCL's lane " << nccl.getLane();
   os << " of " << signature.from;
   if (signature.to != signature.from)
     os << " to " << signature.to;

@@ -35,6 +35,11 @@ struct Communication {
   /// Of a collective: whose it is.
   cs::Members members;
 
+  /// Of a start that NCCL makes, its place in the order; else null.
+  cs::NcclAttr nccl() const {
+    return op->getAttrOfType<cs::NcclAttr>(cs::CsDialect::kNcclAttr);
+  }
+
   bool isStart() const { return mlir::isa<cs::StartOp>(op); }
   /// What ranks must agree on, for people: "all_reduce mean of T", with
   /// "expanded" if it is made of exchanges.

@@ -81,6 +81,10 @@ struct DistributedModel {
 /// keys, and what must fit the number of ranks. Errors are reported.
 llvm::FailureOr<DistributedModel> buildModel(mlir::ModuleOp module);
 
+/// The collectives of NCCL have numbers 0, 1, 2, ... on each lane, and are of all nodes. That
+/// ranks agree in them is of the order below.
+llvm::LogicalResult verifyNccl(const DistributedModel &model);
+
 /// Any two ranks of a role issue the collectives that they share in the same order.
 llvm::LogicalResult verifyOrder(const DistributedModel &model);
 

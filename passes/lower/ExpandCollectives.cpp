@@ -76,6 +76,8 @@ public:
         op->emitOpError("is not in a cs.start; run --schedule-comm first");
         return WalkResult::interrupt();
       }
+      if (op->getParentOp()->hasAttr(CsDialect::kNcclAttr))
+        return WalkResult::advance();
       collectives.push_back(op);
       return WalkResult::advance();
     });

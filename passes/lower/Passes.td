@@ -48,6 +48,28 @@ def ExpandCollectives : Pass<"expand-collectives", "::mlir::ModuleOp"> {
   let dependentDialects = ["::commsched::cs::CsDialect"];
 }
 
+def LowerToNccl : Pass<"lower-to-nccl", "::mlir::ModuleOp"> {
+  let summary = "gives all-reduces to NCCL, in an order that is the same on all nodes";
+  let description = [{
+    Of a cluster of nodes with one device of kind `cuda`: every `cs.start` of a `cs.all_reduce`
+    gets `cs.nccl = #cs.nccl<lane = 0, number = n>`. NCCL's kernels wait for those of the other
+    nodes and are matched by their order alone, so the order is the program's: a
+    communicator takes the collectives of a step by their numbers, whatever is ready first.
+
+    Numbers are those of the schedule: by `cs.turn` (`--schedule-comm=turns=true`), as far as
+    nobody waits for a collective before one with a smaller number begins; without turns that of the
+    program. The starts are put into this order. `parts` and `gather_priority` go away: a collective is
+    there when all of it is, and nothing overtakes.
+
+    Such a collective stays a collective (`--expand-collectives` leaves it) and in device memory
+    (`--overlap-rpc-memcpy` makes no copies for it). Other collectives go through the host, and so do
+    all-reduces of elements of one byte, which a remark says. All-reduces of groups or of some of the nodes (`cs.count`), and messages between two nodes, are refused.
+
+    Needs level 2 before `--expand-collectives`.
+  }];
+  let dependentDialects = ["::commsched::cs::CsDialect"];
+}
+
 def SpecializeRanks : Pass<"specialize-ranks", "::mlir::ModuleOp"> {
   let summary = "makes one function per rank";
   let description = [{
@@ -87,7 +109,10 @@ def VerifyDistributed : Pass<"verify-distributed", "::mlir::ModuleOp"> {
     9. nobody waits in a circle, even if every await blocks its node, for all of a
        message that may be read by `parts`; a trainer
        that waits for a value of a server waits for all trainers to send what it
-       is made of (in the asynchronous modes, to have sent its own).
+       is made of (in the asynchronous modes, to have sent its own); a collective of NCCL is
+       complete only when those with smaller numbers on its lane are;
+    10. the numbers of NCCL's collectives are 0, 1, 2, ... on each lane, the same on all
+       nodes, and they are of all nodes, each with one device of kind `cuda`.
 
     Equal exchanges are checked once. Beyond about 1 million (node, round) pairs
     of a communication, 4 and 5 are checked on a sample, 6 up to 256 nodes, and

@@ -243,7 +243,7 @@ public:
     bool sampled;
     ExchangeCounts exchanges;
     WaitProof waits;
-    if (failed(verifyOrder(*model)) || failed(verifyServers(*model)) ||
+    if (failed(verifyNccl(*model)) || failed(verifyOrder(*model)) || failed(verifyServers(*model)) ||
         failed(verifyExchanges(*model, exchanges)) ||
         failed(verifyMessages(*model, messages, sampled)) ||
         failed(verifyServerMessages(*model, servers)) ||

@@ -17,6 +17,9 @@
 // publish; in the asynchronous modes a recv waits for its own trainer's sends.
 // A fetch of rows waits for sends of the step before.
 //
+// A communicator of NCCL takes collectives by their numbers: one completes only when that of the
+// number before on its lane has. Their kernels run on one stream.
+//
 // Of ranks that may be exchanged for each other one stands for all: forgetting
 // which rank an event is of makes a circle of any circle, and a circle of these
 // events is one of each rank's own, as every wait is there for every rank.
@@ -46,7 +49,7 @@ public:
     // One function for all ranks and no messages: what an await waits for was
     // begun before it on all ranks, in the same order.
     proof = WaitProof::byConstruction;
-    if (!model.hasMessages &&
+    if (!model.hasMessages && !hasNccl() &&
         llvm::all_of(model.roles,
                      [](const Role &role) { return role.isUniform(); }))
       return success();
@@ -58,6 +61,8 @@ public:
     for (auto [index, role] : llvm::enumerate(model.roles))
       for (int64_t rank = 0; rank < ranks[index]; ++rank)
         addRank(graph, index, rank);
+    for (unsigned role = 0; role < model.roles.size(); ++role)
+      addLanes(graph, role);
     std::vector<WaitGraph::Node> cycle = graph.findCycle();
     if (cycle.empty())
       return success();
@@ -65,6 +70,27 @@ public:
   }
 
 private:
+  bool hasNccl() const {
+    return llvm::any_of(model.roles, [](const Role &role) {
+      return llvm::any_of(role.of(0).communications,
+                          [](const Communication &communication) { return communication.nccl(); });
+    });
+  }
+
+  /// Ranks agree in the numbers: verifyOrder() and verifyNccl() hold.
+  void addLanes(WaitGraph &graph, unsigned role) {
+    std::map<std::pair<int64_t, int64_t>, int64_t> numbered; // lane and number
+    for (const Communication &communication : model.roles[role].of(0).communications)
+      if (NcclAttr nccl = communication.nccl()) {
+        int64_t node = completionOf(role, communication);
+        numbered[{nccl.getLane(), nccl.getNumber()}] = node;
+        inLanes[node] = &communication;
+      }
+    for (auto [place, node] : numbered)
+      if (place.second > 0)
+        graph.addWait(node, numbered.at({place.first, place.second - 1}));
+  }
+
   /// Numbers the nodes; false if there are too many.
   bool layOut() {
     for (const Role &role : model.roles) {
@@ -272,9 +298,21 @@ private:
     while (!isWaiting(placeOf(cycle[begin])))
       ++begin;
     bool collected = false; // the node before is a server's collect
+    const Communication *awaitedTurn = nullptr, *lastTurn = nullptr;
     for (size_t i = 0; i < cycle.size(); ++i) {
-      std::optional<Place> place =
-          placeOf(cycle[(begin + i) % cycle.size()]);
+      const WaitGraph::Node node = cycle[(begin + i) % cycle.size()];
+      std::optional<Place> place = placeOf(node);
+      // From the one that is awaited through the numbers before it to one that has not begun.
+      const Communication *turn = inLanes.lookup(node);
+      if (turn && !awaitedTurn)
+        awaitedTurn = turn;
+      if (const Communication *last = std::exchange(lastTurn, turn); last && !turn) {
+        const Communication *first = std::exchange(awaitedTurn, nullptr);
+        if (first != last && diagnostic && ++notes <= 8)
+          diagnostic->attachNote(last->op->getLoc())
+              << "which NCCL takes as number " << first->nccl().getNumber() << ", behind \""
+              << last->key << "\", number " << last->nccl().getNumber() << ", which begins here";
+      }
       bool awaitsSend = std::exchange(
           collected, place && model.roles[place->role].server &&
                          communicationOf(*place).kind ==
@@ -328,7 +366,8 @@ private:
   std::vector<std::vector<int64_t>> rankBegin; // [role][rank]
   std::vector<int64_t> completion;             // [role]
   llvm::DenseMap<const FunctionModel *, std::vector<int64_t>> beginnings;
-  std::map<unsigned, ServerDependences> dependences; // by role
+  std::map<unsigned, ServerDependences> dependences;      // by role
+  llvm::DenseMap<int64_t, const Communication *> inLanes; // by completion
 };
 
 } // namespace

@@ -31,6 +31,10 @@ Operation &contentOf(cs::StartOp start) {
   return start.getBody().front().front();
 }
 bool holdsCopy(cs::StartOp start) { return isa<cs::CopyOp>(contentOf(start)); }
+/// NCCL reads and writes device memory.
+bool staysOnDevice(cs::StartOp start) {
+  return start->hasAttr(cs::CsDialect::kNcclAttr);
+}
 bool holdsSend(cs::StartOp start) { return isa<cs::SendOp>(contentOf(start)); }
 
 class Overlapper {
@@ -77,7 +81,7 @@ LogicalResult Overlapper::check() {
     if (!start)
       continue;
     keys.insert(start.getKey());
-    if (!stages || holdsCopy(start))
+    if (!stages || holdsCopy(start) || staysOnDevice(start))
       continue;
     if (start.getInputs().size() > 1)
       return op.emitOpError() << "must have at most one input to be staged, got: "
@@ -346,7 +350,7 @@ LogicalResult Overlapper::run() {
   }
   SmallVector<cs::StartOp> starts;
   for (auto start : func.front().getOps<cs::StartOp>())
-    if (!holdsCopy(start))
+    if (!holdsCopy(start) && !staysOnDevice(start))
       starts.push_back(start);
   if (!inLine)
     startDeviceCopies();
@@ -361,6 +365,31 @@ LogicalResult Overlapper::run() {
   return success();
 }
 
+/// Whether the host does not reach the memory in which fragments compute. What has only costs is
+/// emulated, where it does.
+bool needsCopies(ModuleOp module) {
+  bool cuda = false, computes = false;
+  for (auto cluster : module.getOps<cs::ClusterOp>())
+    cuda |= cluster.getDevice().getKind() == cs::DeviceKind::cuda;
+  for (auto func : module.getOps<func::FuncOp>())
+    if (!func->hasAttr(cs::CsDialect::kServerAttr))
+      func.walk([&](cs::FragmentOp op) { computes |= op.hasBody(); });
+  return cuda && computes;
+}
+
+/// Whether something in device memory is sent from the host or received there.
+bool hasHostCommunication(ModuleOp module) {
+  for (auto func : module.getOps<func::FuncOp>()) {
+    if (func.isExternal() || func->hasAttr(cs::CsDialect::kServerAttr))
+      continue;
+    for (auto start : func.getOps<cs::StartOp>())
+      if (!holdsCopy(start) && !staysOnDevice(start) &&
+          start.getFuture().getType().getValue().getMemory() == cs::MemoryKind::device)
+        return true;
+  }
+  return false;
+}
+
 struct OverlapRpcMemcpy
     : commsched::impl::OverlapRpcMemcpyBase<OverlapRpcMemcpy> {
   using OverlapRpcMemcpyBase::OverlapRpcMemcpyBase;
@@ -372,13 +401,21 @@ struct OverlapRpcMemcpy
 
   LogicalResult run() {
     ModuleOp module = getOperation();
-    if (mode != "overlap" && mode != "in-line" && mode != "devices")
+    if (mode != "auto" && mode != "overlap" && mode != "in-line" && mode != "devices")
       return emitOptionError(*this, &getContext())
-             << "mode must be overlap, in-line or devices, got: "
+             << "mode must be auto, overlap, in-line or devices, got: "
              << mode.getValue();
-    if (stagingBytes > 0 && mode != "overlap")
+    StringRef used = mode.getValue();
+    if (used == "auto")
+      used = needsCopies(module) ? "overlap" : "devices";
+    if (stagingBytes > 0 && used != "overlap")
       return emitOptionError(*this, &getContext())
-             << "staging-bytes must go with mode=overlap, got: " << mode.getValue();
+             << "staging-bytes must go with mode=overlap, got: " << used;
+    if (used == "devices" && needsCopies(module) && hasHostCommunication(module))
+      return emitOptionError(*this, &getContext())
+             << "mode (copies of the pipelines) must be overlap or in-line where devices of kind cuda "
+                "communicate through the host, got: "
+             << used;
     if (stagingBytes < 0)
       return emitOptionError(*this, &getContext())
              << "staging-bytes must not be negative, got: "
@@ -388,7 +425,7 @@ struct OverlapRpcMemcpy
         continue;
       if (!func.getBody().hasOneBlock())
         return func.emitOpError("must have one block");
-      if (failed(Overlapper(func, mode.getValue(), stagingBytes).run()))
+      if (failed(Overlapper(func, used, stagingBytes).run()))
         return failure();
     }
     return success();

@@ -81,14 +81,15 @@ def OverlapRpcMemcpy : Pass<"overlap-rpc-memcpy", "::mlir::ModuleOp"> {
     order the ops are put; without turns, in the order of the program.
 
     With `mode=devices` device and host have one memory: only copies between devices
-    are started. With `mode=in-line` the same copies are `cs.copy` ops between the others,
+    are started; refused where devices of kind `cuda` have code to run and communicate through the host.
+    `mode=auto` is `overlap` for these, else `devices`. What NCCL communicates (`--lower-to-nccl`) stays where it is. With `mode=in-line` the same copies are `cs.copy` ops between the others,
     which hold up the compute of their device: a baseline to compare with.
 
     Functions of parameter servers are left alone; a second run changes nothing.
   }];
   let options = [
     CsOption<"mode", "mode", "std::string", "\"overlap\"",
-             "overlap; in-line: copies hold up compute; devices: only those between devices">,
+             "overlap; in-line: copies hold up compute; devices: only those between devices; auto">,
     CsOption<"stagingBytes", "staging-bytes", "int64_t", "0",
              "most bytes of staging memory in use at once on a node; 0: no bound">,
   ];

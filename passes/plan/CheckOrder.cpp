@@ -31,7 +31,7 @@ MemoryRange rangeOf(const plan::Function &function, unsigned buffer) {
   case plan::Buffer::WORKER_INDEX: // as a batch without a name
     return {MemoryRange::Batch, rootIndex, begin, begin + bytes};
   default:
-    return {MemoryRange::Arena, 0, root.offset() + begin, root.offset() + begin + bytes};
+    return {MemoryRange::Arena, root.host() ? 1u : 0u, root.offset() + begin, root.offset() + begin + bytes};
   }
 }
 
@@ -44,6 +44,9 @@ Touched touchedBy(const plan::Instruction &instruction) {
   switch (instruction.kind_case()) {
   case plan::Instruction::kRun:
     run(instruction.run());
+    break;
+  case plan::Instruction::kLaunch:
+    run(instruction.launch());
     break;
   case plan::Instruction::kDelay:
     run(instruction.delay());
@@ -87,7 +90,7 @@ bool inTurn(const plan::Instruction &instruction) {
   if (instruction.has_copy())
     return instruction.copy().direction() == plan::CopyBuffer::LOCAL ||
            instruction.copy().in_line();
-  return instruction.has_run() || instruction.has_delay();
+  return instruction.has_run() || instruction.has_launch() || instruction.has_delay();
 }
 
 bool overlap(const MemoryRange &a, const MemoryRange &b) {
@@ -95,7 +98,8 @@ bool overlap(const MemoryRange &a, const MemoryRange &b) {
 }
 
 /// Fragments are compiled for memory that no other of their buffers shares.
-bool sharesMemory(const plan::Function &function, const plan::Run &run) {
+template <typename Compute>
+bool sharesMemory(const plan::Function &function, const Compute &run) {
   for (int i = 0; i < run.outputs_size(); ++i) {
     MemoryRange out = rangeOf(function, run.outputs(i));
     for (unsigned input : run.inputs())
@@ -199,7 +203,8 @@ std::string checkOrder(const plan::Function &function) {
   for (unsigned v = 0; v < 2 * n; ++v) {
     const plan::Instruction &instruction = function.instructions(steps.instruction[v % n]);
     unsigned step = v / n;
-    if (instruction.has_run() && sharesMemory(function, instruction.run()))
+    if (instruction.has_run() ? sharesMemory(function, instruction.run())
+                              : sharesMemory(function, instruction.launch()))
       return "instruction \"" + instruction.name() + "\" writes memory of its own operands";
     for (const plan::Dependence &dependence : instruction.dependences()) {
       if (dependence.distance() > step)

@@ -183,6 +183,9 @@ Seen runPlan(const plan::Plan &plan, const plan::Function &function) {
     case plan::Instruction::kRun:
       compute("compute", instruction.run());
       break;
+    case plan::Instruction::kLaunch:
+      compute("compute", instruction.launch());
+      break;
     case plan::Instruction::kDelay:
       compute("compute", instruction.delay());
       break;

@@ -36,7 +36,7 @@ struct MemoryRange {
     SlotNext,
     Batch
   } kind;
-  unsigned index; // slot or batch buffer
+  unsigned index; // slot or batch buffer; of arenas 1 is the host's
   uint64_t begin, end;
 };
 

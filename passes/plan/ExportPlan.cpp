@@ -46,6 +46,13 @@ static PlanOptions &planOptions() {
   return options;
 }
 
+static MakeDeviceCompiler &deviceCompiler() {
+  static MakeDeviceCompiler make;
+  return make;
+}
+
+void planexport::setDeviceCompiler(MakeDeviceCompiler make) { deviceCompiler() = std::move(make); }
+
 std::string planexport::stageToPrint() { return planOptions().printStage; }
 
 static LogicalResult writePlan(ModuleOp module, raw_ostream &os) {
@@ -55,6 +62,7 @@ static LogicalResult writePlan(ModuleOp module, raw_ostream &os) {
   options.targetCpu = targetCpu;
   options.linker = given.linker;
   options.printStage = given.printStage;
+  options.deviceCompiler = deviceCompiler();
   if (targetCpu != "x86-64-v3" && targetCpu != "x86-64-v4")
     return emitError(module.getLoc(), "target-cpu must be x86-64-v3 or x86-64-v4, got: ")
            << targetCpu;

@@ -45,6 +45,9 @@ std::string describeRoles(const plan::Plan &plan);
 mlir::OwningOpRef<mlir::ModuleOp> readToLower(const std::shared_ptr<llvm::SourceMgr> &sources,
                                               mlir::MLIRContext *context);
 
+/// What --mlir-to-plan compiles fragments for CUDA devices with.
+void setDeviceCompiler(MakeDeviceCompiler make);
+
 /// What --print-stage says, of tools that registerPlanTranslations was called in.
 std::string stageToPrint();
 

@@ -9,6 +9,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
+#include "passes/plan/DeviceCompiler.h"
 #include "plan/plan.pb.h"
 
 #include "llvm/ADT/StringMap.h"
@@ -26,6 +27,8 @@ struct CodeOptions {
   std::string linker;
   /// If not empty, the module is printed here after the named stage.
   std::string printStage;
+  /// For fragments of CUDA devices; empty: they are refused.
+  MakeDeviceCompiler deviceCompiler = {};
 };
 
 /// What a fragment's body may be when its loop nests are functions of their own.

@@ -10,6 +10,7 @@
 #include "passes/layout/MessageLayout.h"
 #include "passes/plan/PlanBuilder.h"
 
+#include "ir/CsServerFunctions.h"
 #include "llvm/ADT/DenseMap.h"
 
 namespace commsched::planexport {
@@ -24,7 +25,12 @@ public:
 
 private:
   // PlanBuilder.cpp: what a function has, and compute.
-  unsigned addBuffer(plan::Buffer::Kind kind, mlir::RankedTensorType type, llvm::StringRef name);
+  /// `placed`: in whose memory an ARENA is, where memories are told apart.
+  unsigned addBuffer(plan::Buffer::Kind kind, mlir::RankedTensorType type, llvm::StringRef name,
+                     cs::PlacedType placed);
+  bool onDevices() const { return context.device && !cs::getServerIndex(function); }
+  mlir::LogicalResult addAreas();
+  static cs::PlacedType placedOf(mlir::Value value);
   void useDevice(unsigned device) { context.usesDevices |= device > 0; }
   mlir::FailureOr<unsigned> slotOf(llvm::StringRef name, plan::Slot::Kind kind,
                                    cs::PlacedType placed, bool kindKnown);
@@ -38,6 +44,11 @@ private:
   /// that a communication may work on it in place.
   bool ownedBy(mlir::Value value, mlir::Operation *user);
   mlir::LogicalResult addStart(cs::StartOp op);
+  /// Of a communication that the host makes: all it touches is in its memory.
+  mlir::LogicalResult checkMemory(cs::StartOp op);
+  /// What NCCL makes, in the order of its calls.
+  mlir::LogicalResult addNccl(cs::StartOp op, cs::AllReduceOp reduce,
+                              plan::Communicate &communicate);
   /// A message to or from a parameter server.
   mlir::LogicalResult addMessage(cs::StartOp op, mlir::Operation *message);
   /// One end of a message between two ranks.
@@ -73,7 +84,7 @@ private:
   void addSplit(cs::SplitOp op);
   void addConcat(cs::ConcatOp op);
   unsigned copyTo(mlir::Operation *op, unsigned source, plan::Buffer::Kind kind,
-                  mlir::RankedTensorType type, llvm::StringRef name);
+                  cs::PlacedType placed, llvm::StringRef name);
   void addCopyInstruction(mlir::Operation *op, unsigned source, unsigned target,
                           llvm::StringRef name);
   /// Who makes a copy, in which direction.
@@ -95,6 +106,7 @@ private:
   // future of a recv -> the concat that it is for, and where in it
   llvm::DenseMap<mlir::Value, std::pair<cs::ConcatOp, uint64_t>> joinedAt;
   std::optional<unsigned> stagingArea; // buffer
+  std::vector<int64_t> ncclNumbers;
   MessageLayout layout;
   std::vector<unsigned> areas; // buffers, of the layout's
   llvm::DenseSet<mlir::Operation *> urgent;

@@ -63,10 +63,8 @@ LogicalResult FunctionBuilder::build() {
   if (failed(addArguments()))
     return failure();
   findJoinedInPlace();
-  for (const MessageLayout::Area &area : layout.areas())
-    areas.push_back(addBuffer(plan::Buffer::ARENA,
-                              RankedTensorType::get({area.elements}, area.element),
-                              "messages"));
+  if (failed(addAreas()))
+    return failure();
   urgent = findUrgent(function);
   for (Operation &op : function.getBody().front()) {
     LogicalResult result = success();
@@ -91,6 +89,11 @@ LogicalResult FunctionBuilder::build() {
     if (failed(result))
       return failure();
   }
+  llvm::sort(ncclNumbers);
+  for (auto [i, number] : llvm::enumerate(ncclNumbers))
+    if (number != static_cast<int64_t>(i))
+      return function.emitError("numbers of NCCL's collectives must be 0 to ")
+             << ncclNumbers.size() - 1 << ", each once; run --verify-distributed";
   addDependences(out, accesses);
   assignArena(out, accesses, keep);
   CheckTimer timer(context.checkSeconds);
@@ -99,10 +102,42 @@ LogicalResult FunctionBuilder::build() {
   return checkValues(function, context.plan, out);
 }
 
+cs::PlacedType FunctionBuilder::placedOf(Value value) {
+  if (auto future = dyn_cast<cs::FutureType>(value.getType()))
+    return future.getValue();
+  return cast<cs::PlacedType>(value.getType());
+}
+
+LogicalResult FunctionBuilder::addAreas() {
+  SmallVector<cs::PlacedType> places(layout.areas().size());
+  for (Operation &op : function.getBody().front())
+    for (Value result : op.getResults()) {
+      std::optional<MessageLayout::Place> at = layout.placeOf(result);
+      if (!at)
+        continue;
+      cs::PlacedType placed = placedOf(result);
+      cs::PlacedType &known = places[at->area];
+      if (!known)
+        known = placed;
+      else if (onDevices() && (known.getDevice() != placed.getDevice() ||
+                               known.getMemory() != placed.getMemory()))
+        return op.emitOpError("cannot be part of a plan: a message has pieces in several memories");
+    }
+  for (auto [area, placed] : llvm::zip(layout.areas(), places))
+    areas.push_back(addBuffer(plan::Buffer::ARENA,
+                              RankedTensorType::get({area.elements}, area.element),
+                              "messages", placed));
+  return success();
+}
+
 unsigned FunctionBuilder::addBuffer(plan::Buffer::Kind kind, RankedTensorType type,
-                                    StringRef name) {
+                                    StringRef name, cs::PlacedType placed) {
   plan::Buffer *buffer = out.add_buffers();
   buffer->set_kind(kind);
+  if (onDevices() && placed && kind == plan::Buffer::ARENA) {
+    buffer->set_device(placed.getDevice());
+    buffer->set_host(placed.getMemory() == cs::MemoryKind::host);
+  }
   *buffer->mutable_type() = toPlan(type);
   buffer->set_name(name.str());
   keep.push_back(false);
@@ -145,7 +180,7 @@ LogicalResult FunctionBuilder::addArguments() {
       return function.getArgAttrOfType<StringAttr>(i, name);
     };
     if (StringAttr name = attr(cs::CsDialect::kBatchAttr)) {
-      unsigned buffer = addBuffer(plan::Buffer::BATCH, type, name.getValue());
+      unsigned buffer = addBuffer(plan::Buffer::BATCH, type, name.getValue(), placed);
       out.mutable_buffers(buffer)->set_batch(name.str());
       out.mutable_buffers(buffer)->set_device(placed.getDevice());
       useDevice(placed.getDevice());
@@ -158,7 +193,7 @@ LogicalResult FunctionBuilder::addArguments() {
       continue;
     }
     if (function.getArgAttr(i, cs::CsDialect::kWorkerIndexAttr)) {
-      unsigned buffer = addBuffer(plan::Buffer::WORKER_INDEX, type, "worker_index");
+      unsigned buffer = addBuffer(plan::Buffer::WORKER_INDEX, type, "worker_index", placed);
       out.mutable_buffers(buffer)->set_device(placed.getDevice());
       useDevice(placed.getDevice());
       context.usesWorkerIndex = true;
@@ -178,7 +213,7 @@ LogicalResult FunctionBuilder::addArguments() {
       return failure();
     if (function.getArgAttr(i, cs::kPerRankAttr))
       context.plan.mutable_slots(*slot)->set_per_rank(true);
-    unsigned buffer = addBuffer(plan::Buffer::SLOT_CURRENT, type, name.getValue());
+    unsigned buffer = addBuffer(plan::Buffer::SLOT_CURRENT, type, name.getValue(), placed);
     out.mutable_buffers(buffer)->set_slot(*slot);
     buffers[arg] = buffer;
   }
@@ -234,14 +269,23 @@ LogicalResult FunctionBuilder::addFragment(cs::FragmentOp op) {
     context.costOnly = true;
     return success();
   }
-  plan::Run *run = instruction.mutable_run();
-  run->mutable_inputs()->Add(access.reads.begin(), access.reads.end());
-  run->mutable_outputs()->Add(access.writes.begin(), access.writes.end());
-  run->set_flops(cost && cost.getFlops() ? cost.getFlops() : countFlops(op.getBody()));
-  run->set_bytes(cost && cost.getBytes() ? cost.getBytes() : bytes);
-  unsigned compiled = context.compiler.add(op.getBody().front(), op.getLoc());
-  context.runs.push_back(
-      {index, static_cast<unsigned>(out.instructions_size() - 1), compiled});
+  auto fill = [&](auto *made) {
+    made->mutable_inputs()->Add(access.reads.begin(), access.reads.end());
+    made->mutable_outputs()->Add(access.writes.begin(), access.writes.end());
+    made->set_flops(cost && cost.getFlops() ? cost.getFlops() : countFlops(op.getBody()));
+    made->set_bytes(cost && cost.getBytes() ? cost.getBytes() : bytes);
+  };
+  unsigned number = out.instructions_size() - 1;
+  Block &body = op.getBody().front();
+  if (onDevices()) {
+    fill(instruction.mutable_launch());
+    context.launches.push_back({index, number, context.device->add(body, op.getLoc())});
+    if (context.initOnServers && function.getName() == "init")
+      context.onHost.push_back({index, number, context.compiler.add(body, op.getLoc())});
+    return success();
+  }
+  fill(instruction.mutable_run());
+  context.runs.push_back({index, number, context.compiler.add(body, op.getLoc())});
   return success();
 }
 
@@ -250,7 +294,6 @@ LogicalResult FunctionBuilder::addResults(func::ReturnOp op) {
   for (auto [i, value] : llvm::enumerate(op.getOperands())) {
     unsigned buffer = buffers.lookup(value);
     auto placed = cast<cs::PlacedType>(value.getType());
-    RankedTensorType type = placed.getTensor();
     if (auto metric =
             function.getResultAttrOfType<StringAttr>(i, cs::CsDialect::kMetricAttr)) {
       plan::Output *output = out.add_outputs();
@@ -272,14 +315,17 @@ LogicalResult FunctionBuilder::addResults(func::ReturnOp op) {
     plan::Buffer *own = out.mutable_buffers(buffer);
     if (own->kind() == plan::Buffer::SLOT_CURRENT && own->slot() == *slot)
       continue; // unchanged
+    if (own->host())
+      return op.emitError() << "result " << i << " must not be in memory of the host";
     if (own->kind() == plan::Buffer::ARENA) {
       own->set_kind(plan::Buffer::SLOT_NEXT);
+      own->clear_device();
       own->set_slot(*slot);
       own->set_name(name.str());
       continue;
     }
     unsigned target =
-        copyTo(op, buffer, plan::Buffer::SLOT_NEXT, type, name.getValue());
+        copyTo(op, buffer, plan::Buffer::SLOT_NEXT, placed, name.getValue());
     out.mutable_buffers(target)->set_slot(*slot);
   }
   return success();

@@ -21,6 +21,9 @@ struct PlanContext {
   plan::Plan &plan;
   FragmentCompiler &compiler;
   cs::ClusterOp cluster;
+  /// Of a cluster with CUDA devices, for all but servers; null: the host runs everything.
+  DeviceCompiler *device = nullptr;
+  bool initOnServers = false;                 // which run the init function on the host
   std::map<std::string, unsigned> slots = {}; // by slotKey()
   std::map<std::string, unsigned> locations = {};
   /// (server, key) -> block, of what trainers push and pull.
@@ -37,10 +40,13 @@ struct PlanContext {
   bool usesFused = false;    // blocks that share messages
   double checkSeconds = 0;   // of checks of memory
   bool usesWorkerIndex = false;
-  bool usesParts = false;                      // of messages, released one by one
+  bool usesParts = false; // of messages, released one by one
+  bool usesNccl = false;
   std::map<std::string, unsigned> groups = {}; // by name
   /// (function, instruction) -> index in the compiler, of every Run.
   std::vector<std::array<unsigned, 3>> runs = {};
+  /// The same of every Launch, in the device's; and of their code for the host.
+  std::vector<std::array<unsigned, 3>> launches = {}, onHost = {};
 
   /// The functions that some of the nodes run each, with cs.count; empty if all run one.
   struct Role {

@@ -350,8 +350,8 @@ void assignArena(plan::Function &function, const std::vector<Access> &accesses,
         if (!accesses[i].stream || device[b] != where)
           exclusive[b] = true;
       }
-  // Streams of different devices are not ordered: each has its own region.
-  std::map<unsigned, std::vector<unsigned>> regions;
+  // Streams of different devices are not ordered: each has its own region, the host another.
+  std::map<std::pair<bool, unsigned>, std::vector<unsigned>> regions;
   for (unsigned b = 0; b < count; ++b) {
     if (function.buffers(b).kind() != plan::Buffer::ARENA)
       continue;
@@ -360,10 +360,12 @@ void assignArena(plan::Function &function, const std::vector<Access> &accesses,
       live[b].first = 0;
       live[b].last = kAlways;
     }
-    regions[device[b]].push_back(b);
+    bool host = function.buffers(b).host();
+    regions[{host, host ? 0 : device[b]}].push_back(b);
   }
-  uint64_t base = 0;
-  for (auto &[_, buffers] : regions) {
+  uint64_t bases[2] = {0, 0};
+  for (auto &[region, buffers] : regions) {
+    uint64_t &base = bases[region.first];
     llvm::SmallVector<Interval> intervals;
     for (unsigned b : buffers)
       intervals.push_back(live[b]);
@@ -372,7 +374,8 @@ void assignArena(plan::Function &function, const std::vector<Access> &accesses,
       function.mutable_buffers(b)->set_offset(base + interval.offset);
     base += bytes;
   }
-  function.set_arena_bytes(base);
+  function.set_arena_bytes(bases[0]);
+  function.set_host_arena_bytes(bases[1]);
 }
 
 } // namespace commsched::planexport

@@ -32,7 +32,7 @@ struct Access {
 /// who writes there waits for all of it.
 void addDependences(plan::Function &function, const std::vector<Access> &accesses);
 
-/// Gives ARENA buffers their offsets and sets arena_bytes. A buffer that only
+/// Gives ARENA buffers their offsets and sets arena_bytes and host_arena_bytes. A buffer that only
 /// the compute stream touches shares memory with others of that kind;
 /// `keep`[b]: read after the step (a metric).
 void assignArena(plan::Function &function, const std::vector<Access> &accesses,

@@ -151,7 +151,8 @@ LogicalResult checkLevel(ModuleOp module) {
       if (!start)
         return op.emitOpError("cannot be part of a plan");
       for (Operation &inner : start.getBody().front()) {
-        if (isa<cs::SendOp, cs::RecvOp, cs::FetchRowsOp, cs::SendRowsOp>(inner))
+        if (isa<cs::SendOp, cs::RecvOp, cs::FetchRowsOp, cs::SendRowsOp>(inner) ||
+            start->hasAttr(cs::CsDialect::kNcclAttr))
           continue;
         if (isa<cs::CommunicationOpInterface>(inner))
           return inner.emitError(
@@ -176,6 +177,19 @@ LogicalResult exportPlan(ModuleOp module, const CodeOptions &options,
   if (!context.cluster)
     return module.emitError("module has no cs.cluster; run --cs-all-reduce-pipeline");
 
+  // What has only costs has no memory that would be told apart.
+  std::unique_ptr<DeviceCompiler> device;
+  bool computes = false;
+  for (auto function : module.getOps<func::FuncOp>())
+    if (!cs::getServerIndex(function))
+      function.walk([&](cs::FragmentOp op) { computes |= op.hasBody(); });
+  if (computes && context.cluster.getDevice().getKind() == cs::DeviceKind::cuda) {
+    if (!options.deviceCompiler)
+      return context.cluster.emitError("this program does not compile for devices of kind cuda");
+    device = options.deviceCompiler(module.getContext(), options.printStage);
+    context.device = device.get();
+  }
+
   plan.set_schema_version(plan::kSchemaVersion);
   plan.set_producer(std::string("cs-translate ") + kVersion);
   if (std::optional<StringRef> name = module.getSymName())
@@ -199,6 +213,7 @@ LogicalResult exportPlan(ModuleOp module, const CodeOptions &options,
   FailureOr<std::vector<ServerProgram>> servers = findServers(module, context);
   if (failed(servers))
     return failure();
+  context.initOnServers = !servers->empty();
   SmallVector<func::FuncOp> functions;
   for (auto function : module.getOps<func::FuncOp>())
     if (!cs::getServerIndex(function))
@@ -263,18 +278,39 @@ LogicalResult exportPlan(ModuleOp module, const CodeOptions &options,
       f->mutable_instructions(instruction)->mutable_run()->set_symbol(code.symbols[index]);
       f->set_scratch_bytes(std::max(f->scratch_bytes(), code.scratchBytes[index]));
     }
+    for (auto [function, instruction, index] : context.onHost) {
+      plan::Function *f = plan.mutable_functions(function);
+      f->mutable_instructions(instruction)->mutable_launch()->mutable_host()->set_symbol(code.symbols[index]);
+      f->set_scratch_bytes(std::max(f->scratch_bytes(), code.scratchBytes[index]));
+    }
     need(options.targetCpu == "x86-64-v4" ? plan::FEATURE_X86_64_V4
                                           : plan::FEATURE_X86_64_V3);
-    for (const plan::Kernel &kernel : plan.kernels())
-      need(StringRef(kernel.kind()).starts_with("matmul") ||
-                   StringRef(kernel.kind()).starts_with("convolution")
-               ? plan::FEATURE_ONEDNN
-               : plan::FEATURE_SPARSE);
     statistics.codeBytes = code.codeBytes;
     statistics.checkSeconds = code.checkSeconds;
     statistics.nests = code.nests;
-    statistics.kernels = plan.kernels_size();
   }
+  if (context.device) {
+    FailureOr<DeviceCompiler::Result> code = context.device->compile(plan);
+    if (failed(code))
+      return failure();
+    for (auto [function, instruction, index] : context.launches) {
+      plan::Function *f = plan.mutable_functions(function);
+      f->mutable_instructions(instruction)->mutable_launch()->set_fragment(index);
+      f->set_scratch_bytes(std::max(f->scratch_bytes(), plan.cuda().fragments(index).scratch_bytes()));
+    }
+    need(plan::FEATURE_CUDA);
+    statistics.codeBytes += code->codeBytes;
+    statistics.checkSeconds += code->checkSeconds;
+    statistics.nests += code->nests;
+  }
+  for (const plan::Kernel &kernel : plan.kernels())
+    need(StringRef(kernel.kind()).starts_with("matmul") ||
+                 StringRef(kernel.kind()).starts_with("convolution")
+             ? plan::FEATURE_ONEDNN
+             : plan::FEATURE_SPARSE);
+  statistics.kernels = plan.kernels_size();
+  if (context.usesNccl)
+    need(plan::FEATURE_NCCL);
   if (context.communicates)
     need(plan::FEATURE_EXCHANGE);
   if (context.betweenRanks)
@@ -302,8 +338,8 @@ LogicalResult exportPlan(ModuleOp module, const CodeOptions &options,
   plan.set_required_features(features);
 
   statistics.checkSeconds += context.checkSeconds;
-  statistics.functions = compiler.size();
-  statistics.fragments = context.runs.size();
+  statistics.functions = compiler.size() + (context.device ? context.device->size() : 0);
+  statistics.fragments = context.runs.size() + context.launches.size();
   for (const plan::Function &function : plan.functions()) {
     statistics.arenaBytes = std::max(statistics.arenaBytes, function.arena_bytes());
     statistics.scratchBytes = std::max(statistics.scratchBytes, function.scratch_bytes());

@@ -21,8 +21,9 @@ unsigned FunctionBuilder::addPart(unsigned whole, uint64_t offset, RankedTensorT
     offset += outer.offset();
     whole = outer.parent();
   }
-  unsigned buffer = addBuffer(plan::Buffer::PART, type, name);
+  unsigned buffer = addBuffer(plan::Buffer::PART, type, name, {});
   out.mutable_buffers(buffer)->set_parent(whole);
+  out.mutable_buffers(buffer)->set_host(out.buffers(whole).host());
   out.mutable_buffers(buffer)->set_offset(offset);
   context.usesServers = true;
   return buffer;
@@ -52,7 +53,8 @@ unsigned FunctionBuilder::wholeOf(cs::ConcatOp concat) {
   auto [it, fresh] = buffers.try_emplace(concat.getResult(), 0);
   if (fresh) {
     unsigned whole =
-        addBuffer(plan::Buffer::ARENA, concat.getResult().getType().getTensor(), "concat");
+        addBuffer(plan::Buffer::ARENA, concat.getResult().getType().getTensor(), "concat",
+                  concat.getResult().getType());
     buffers[concat.getResult()] = whole;
     return whole;
   }
@@ -63,7 +65,8 @@ unsigned FunctionBuilder::stageAt(uint64_t offset, RankedTensorType type, String
   if (!stagingArea) {
     stagingArea = addBuffer(plan::Buffer::ARENA,
                             RankedTensorType::get({0}, IntegerType::get(type.getContext(), 64)),
-                            "staging");
+                            "staging",
+                            cs::PlacedType::get(type.getContext(), type, 0, cs::MemoryKind::host));
   }
   plan::TensorType *area = out.mutable_buffers(*stagingArea)->mutable_type();
   int64_t end = offset + tensorBytes(toPlan(type));
@@ -110,7 +113,7 @@ void FunctionBuilder::addConcat(cs::ConcatOp op) {
 unsigned FunctionBuilder::bufferFor(Value value, RankedTensorType type, StringRef name) {
   std::optional<MessageLayout::Place> place = layout.placeOf(value);
   if (!place)
-    return addBuffer(plan::Buffer::ARENA, type, name);
+    return addBuffer(plan::Buffer::ARENA, type, name, placedOf(value));
   return addPart(areas[place->area], place->element * elementBytes(type.getElementType()),
                  type, name);
 }
@@ -153,7 +156,7 @@ void FunctionBuilder::addUnpack(cs::UnpackOp op) {
         addPart(buffers.lookup(op.getPieces()[0]), offset, type, "unpacked");
     return;
   }
-  unsigned whole = addBuffer(plan::Buffer::ARENA, type, "unpacked");
+  unsigned whole = addBuffer(plan::Buffer::ARENA, type, "unpacked", op.getResult().getType());
   buffers[op.getResult()] = whole;
   int64_t at = 0;
   for (auto [i, value] : llvm::enumerate(op.getPieces())) {
@@ -168,9 +171,11 @@ void FunctionBuilder::addUnpack(cs::UnpackOp op) {
 }
 
 unsigned FunctionBuilder::copyTo(Operation *op, unsigned source, plan::Buffer::Kind kind,
-                                 RankedTensorType type, StringRef name) {
-  unsigned target = addBuffer(kind, type, name);
+                                 cs::PlacedType placed, StringRef name) {
+  unsigned target = addBuffer(kind, placed.getTensor(), name, placed);
   addCopyInstruction(op, source, target, name);
+  if (onDevices())
+    out.mutable_instructions(out.instructions_size() - 1)->set_device(placed.getDevice());
   return target;
 }
 

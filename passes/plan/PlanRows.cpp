@@ -23,7 +23,7 @@ LogicalResult FunctionBuilder::addRows(cs::StartOp op, Operation *message) {
   RankedTensorType type = op.getFuture().getType().getValue().getTensor();
   unsigned ids = bufferOf(send ? send.getIds() : fetch.getIds());
   unsigned values = send ? bufferOf(send.getValues())
-                         : addBuffer(plan::Buffer::ARENA, type, op.getKey());
+                         : addBuffer(plan::Buffer::ARENA, type, op.getKey(), placedOf(op.getFuture()));
   plan::Instruction &instruction = addInstruction(op, op.getKey());
   instruction.set_priority(static_cast<int32_t>(op.getPriority()));
   instruction.set_device(op.getFuture().getType().getValue().getDevice());

@@ -24,12 +24,28 @@ bool FunctionBuilder::ownedBy(Value value, Operation *user) {
     if (auto start = await.getFuture().getDefiningOp<cs::StartOp>())
       def = &start.getBody().front().front();
   return isa_and_nonnull<cs::FragmentOp, cs::CopyOp, cs::PackOp, cs::ExchangeOp,
-                         cs::UnshardOp>(def) &&
+                         cs::UnshardOp, cs::AllReduceOp>(def) &&
          value.hasOneUse() &&
          *value.getUsers().begin() == user;
 }
 
+LogicalResult FunctionBuilder::checkMemory(cs::StartOp op) {
+  if (!onDevices() || isa<cs::CopyOp>(op.getBody().front().front()) ||
+      op->hasAttr(cs::CsDialect::kNcclAttr))
+    return success();
+  bool onHost = placedOf(op.getFuture()).getMemory() == cs::MemoryKind::host;
+  for (Value input : op.getInputs())
+    onHost &= placedOf(input).getMemory() == cs::MemoryKind::host;
+  if (onHost)
+    return success();
+  return op.emitError() << "\"" << op.getKey()
+                        << "\" is in memory of a CUDA device, from which the host does not send: run "
+                           "--overlap-rpc-memcpy, which makes the copies, or --lower-to-nccl";
+}
+
 LogicalResult FunctionBuilder::addStart(cs::StartOp op) {
+  if (failed(checkMemory(op)))
+    return failure();
   for (Operation &inner : op.getBody().front())
     if (isa<cs::SendOp, cs::RecvOp>(inner))
       return addMessage(op, &inner);
@@ -66,7 +82,10 @@ LogicalResult FunctionBuilder::addStart(cs::StartOp op) {
     if (cs::getGroupName(&inner) != cs::getGroupName(&body.front()))
       return inner.emitOpError("must be in the same group as the op before it");
     expected = inner.getResult(0);
-    if (auto exchange = dyn_cast<cs::ExchangeOp>(inner)) {
+    if (auto reduce = dyn_cast<cs::AllReduceOp>(inner)) {
+      if (failed(addNccl(op, reduce, *communicate)))
+        return failure();
+    } else if (auto exchange = dyn_cast<cs::ExchangeOp>(inner)) {
       exchanges.push_back(exchange);
     } else if (auto first = dyn_cast<cs::UnshardOp>(inner)) {
       if (unshard || !exchanges.empty())
@@ -89,7 +108,7 @@ LogicalResult FunctionBuilder::addStart(cs::StartOp op) {
   if (!unshard && ownedBy(value, op)) {
     working = input;
   } else {
-    working = addBuffer(plan::Buffer::ARENA, type, op.getKey());
+    working = addBuffer(plan::Buffer::ARENA, type, op.getKey(), placedOf(value));
     communicate->set_has_input(true);
     communicate->set_input(input);
     communicate->set_input_is_shard(static_cast<bool>(unshard));
@@ -99,7 +118,7 @@ LogicalResult FunctionBuilder::addStart(cs::StartOp op) {
   unsigned result = working;
   if (shard) {
     result = addBuffer(plan::Buffer::ARENA, shard.getResult().getType().getTensor(),
-                       op.getKey());
+                       op.getKey(), shard.getResult().getType());
     communicate->set_has_output(true);
     communicate->set_output(result);
     access.writes.push_back(result);
@@ -114,9 +133,44 @@ LogicalResult FunctionBuilder::addStart(cs::StartOp op) {
   for (cs::ExchangeOp exchange : exchanges)
     if (failed(buildPhase(exchange, *communicate->add_phases())))
       return failure();
+  if (communicate->has_nccl()) {
+    communicate->set_source_op("all_reduce");
+    return success();
+  }
   auto collective = op->getAttrOfType<StringAttr>("cs.collective");
   communicate->set_source_op(collective ? collective.str()
                                         : sourceOp(exchanges, unshard, shard));
+  return success();
+}
+
+LogicalResult FunctionBuilder::addNccl(cs::StartOp op, cs::AllReduceOp reduce,
+                                       plan::Communicate &communicate) {
+  auto place = op->getAttrOfType<cs::NcclAttr>(cs::CsDialect::kNcclAttr);
+  if (!onDevices())
+    return op.emitOpError("needs devices of kind cuda whose fragments have code");
+  if (place.getLane() != 0)
+    return op.emitError() << "\"" << op.getKey() << "\" is of lane " << place.getLane()
+                          << " of NCCL: a plan has one, 0";
+  ncclNumbers.push_back(place.getNumber());
+  context.usesNccl = true;
+  plan::Nccl &nccl = *communicate.mutable_nccl();
+  nccl.set_kind(plan::Nccl::ALL_REDUCE);
+  switch (reduce.getReduction()) {
+  case cs::Reduction::sum:
+    nccl.set_reduction(plan::Nccl::SUM);
+    break;
+  case cs::Reduction::mean:
+    nccl.set_reduction(plan::Nccl::MEAN);
+    break;
+  case cs::Reduction::max:
+    nccl.set_reduction(plan::Nccl::MAX);
+    break;
+  case cs::Reduction::min:
+    nccl.set_reduction(plan::Nccl::MIN);
+    break;
+  }
+  nccl.set_lane(static_cast<uint32_t>(place.getLane()));
+  nccl.set_number(static_cast<uint32_t>(place.getNumber()));
   return success();
 }
 
@@ -221,7 +275,8 @@ LogicalResult FunctionBuilder::addEnd(cs::StartOp op, Operation *message) {
     working = input;
     if (!ownedBy(value, op)) {
       working = addBuffer(plan::Buffer::ARENA,
-                          cast<cs::PlacedType>(value.getType()).getTensor(), op.getKey());
+                          cast<cs::PlacedType>(value.getType()).getTensor(), op.getKey(),
+                          placedOf(value));
       communicate->set_has_input(true);
       communicate->set_input(input);
     }

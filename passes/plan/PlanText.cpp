@@ -13,6 +13,8 @@ using namespace commsched;
 std::string planexport::printPlan(plan::Plan plan) {
   for (plan::CodeObject &object : *plan.mutable_objects())
     object.set_elf("(" + std::to_string(object.elf().size()) + " bytes)");
+  if (plan.has_cuda())
+    plan.mutable_cuda()->set_ptx("(" + std::to_string(plan.cuda().ptx().size()) + " bytes)");
   google::protobuf::TextFormat::Printer printer;
   printer.SetUseShortRepeatedPrimitives(true);
   std::string text;

@@ -13,11 +13,11 @@ from .sparse import Sparse
 POLICIES = ("solver", "priority", "fifo", "wfbp", "fixed-buckets", "p3", "bytescheduler", "mg-wfbp", "pace", "dear", "tictac",
             "latency-hiding")
 _CHOICES = {"mode": ("sync", "async", "half-async"), "placement": ("balanced", "round-robin", "hash"),
-            "algorithm": ("auto", "ring", "halving-doubling"), "copies": ("none", "overlap", "in-line"),
+            "algorithm": ("auto", "ring", "halving-doubling"), "copies": ("auto", "none", "overlap", "in-line"),
             "schedule": (*POLICIES, "tuned"), "cut_as": POLICIES}
 _LEAST = {"servers": 1, "merge": 1, "min_block_elements": 1, "max_block_elements": 1, "staging_bytes": 1,
           "bucket_bytes": 1, "first_bucket_bytes": 1, "effort": 1, "memory_limit": 0, "message_bytes": 1}
-_SWITCHES = ("reorder", "slice", "fuse_blocks", "assign_devices", "by_block", "combine", "spread_sums", "parts")
+_SWITCHES = ("reorder", "slice", "fuse_blocks", "assign_devices", "by_block", "combine", "spread_sums", "parts", "nccl")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -33,7 +33,8 @@ class Strategy:
     memory_limit: with reorder: bytes that results of fragments may hold at once more than in the order of the step (default 0).
     message_bytes: most bytes of a message that cuts or fuses tensors; not with schedule="priority", which sends tensors whole.
     algorithm: of collectives: "auto" (default), "ring", "halving-doubling".
-    copies: between devices and host (docs/devices.md): "none" (default; one memory), "overlap", "in-line".
+    copies: between devices and host (docs/devices.md): "none" (one memory), "overlap", "in-line", "auto" (default: "overlap"
+    where devices of kind "cuda" have code to run, else "none").
     staging_bytes: most bytes of staging memory at once on a node, with copies="overlap".
     assign_devices: give every gradient an owner of its own among the devices of a node (default), instead of device 0.
     by_block: combine, own and copy the blocks of a gradient one by one on a node of several devices.
@@ -145,6 +146,7 @@ class AllReduce(Strategy):
     stay the same.
     combine: fewer or smaller collectives with the same results (default).
     hierarchical: large gradients are reduced by all devices of a node, a shard on each (default; docs/devices.md).
+    nccl: all-reduces by NCCL, on a cluster of kind "cuda" (default: no; docs/cuda.md).
     """
 
     sparse: Union[None, float, Sparse] = None
@@ -152,6 +154,7 @@ class AllReduce(Strategy):
     combine: Optional[bool] = None
     parts: Optional[bool] = None
     hierarchical: Optional[bool] = None
+    nccl: Optional[bool] = None
 
     name = "all-reduce"
     synchronous = True
@@ -178,7 +181,7 @@ class AllReduce(Strategy):
             if self.spread_sums:
                 passes.append("--spread-sums")
             return passes
-        options = self._options(["combine", "hierarchical", "parts"]) + (["spread-sums=true"] if self.spread_sums else [])
+        options = self._options(["combine", "hierarchical", "nccl", "parts"]) + (["spread-sums=true"] if self.spread_sums else [])
         if sparse is not None:
             options += sparse.options(in_pipeline=True)
         options += [*self._common(), *costs]

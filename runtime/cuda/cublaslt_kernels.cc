@@ -14,7 +14,6 @@
 namespace commsched::runtime::cuda {
 namespace {
 
-constexpr uint64_t kWorkspaceBytes = uint64_t{32} << 20;  // of each stream
 // What addresses are looked at for: more does not matter to the library.
 constexpr uint32_t kMostAlignment = 256;
 
@@ -132,7 +131,8 @@ namespace {
 
 class CublasLtKernels : public LibraryKernels {
  public:
-  CublasLtKernels(const CublasLtApi &api, const DriverApi &driver) : api_(api), driver_(driver) {}
+  CublasLtKernels(const CublasLtApi &api, const DriverApi &driver, uint64_t workspace_bytes)
+      : api_(api), driver_(driver), workspace_bytes_(workspace_bytes) {}
   ~CublasLtKernels() override {
     for (const Made &made : made_) {
       for (CublasLtLayout layout : made.layouts) {
@@ -149,10 +149,10 @@ class CublasLtKernels : public LibraryKernels {
     for (uint32_t i = 0; i < streams; ++i) {
       DevicePtr workspace = 0;
       if (absl::Status s =
-              ToStatus(driver_, driver_.MemAlloc(&workspace, kWorkspaceBytes), "cuMemAlloc");
+              ToStatus(driver_, driver_.MemAlloc(&workspace, workspace_bytes_), "cuMemAlloc");
           !s.ok())
         return absl::ResourceExhaustedError(absl::StrCat("workspace of cuBLASLt of ",
-                                                         kWorkspaceBytes, " bytes: ", s.message()));
+                                                         workspace_bytes_, " bytes: ", s.message()));
       workspaces_.push_back(workspace);
     }
     made_.reserve(kernels.size());
@@ -190,7 +190,7 @@ class CublasLtKernels : public LibraryKernels {
               api_.Matmul(handle_, made.operation, alpha, pointer(p.a), made.layouts[0],
                           pointer(p.b), made.layouts[1], beta, pointer(p.d), made.layouts[2],
                           pointer(p.d), made.layouts[2], *algorithm,
-                          reinterpret_cast<void *>(workspaces_[number]), kWorkspaceBytes, stream),
+                          reinterpret_cast<void *>(workspaces_[number]), workspace_bytes_, stream),
               "cublasLtMatmul");
           !s.ok())
         return s;
@@ -264,8 +264,8 @@ class CublasLtKernels : public LibraryKernels {
     if (absl::Status s = Check(api_.PreferenceCreate(&preference), "cublasLtMatmulPreferenceCreate");
         !s.ok())
       return s;
-    absl::Status s = Check(api_.PreferenceSet(preference, kCublasLtMaxWorkspace, &kWorkspaceBytes,
-                                              sizeof(kWorkspaceBytes)),
+    absl::Status s = Check(api_.PreferenceSet(preference, kCublasLtMaxWorkspace, &workspace_bytes_,
+                                              sizeof(workspace_bytes_)),
                            "cublasLtMatmulPreferenceSetAttribute");
     for (const auto &[attribute, value] :
          {std::pair(kCublasLtAlignmentA, alignment[0]), std::pair(kCublasLtAlignmentB, alignment[1]),
@@ -290,6 +290,7 @@ class CublasLtKernels : public LibraryKernels {
 
   const CublasLtApi &api_;
   const DriverApi &driver_;
+  const uint64_t workspace_bytes_;
   CublasLtHandle handle_ = nullptr;
   std::vector<DevicePtr> workspaces_;
   std::vector<Made> made_;
@@ -298,8 +299,9 @@ class CublasLtKernels : public LibraryKernels {
 }  // namespace
 
 std::unique_ptr<LibraryKernels> MakeCublasLtKernels(const CublasLtApi &api,
-                                                    const DriverApi &driver) {
-  return std::make_unique<CublasLtKernels>(api, driver);
+                                                    const DriverApi &driver,
+                                                    uint64_t workspace_bytes) {
+  return std::make_unique<CublasLtKernels>(api, driver, workspace_bytes);
 }
 
 }  // namespace commsched::runtime::cuda

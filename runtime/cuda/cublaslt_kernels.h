@@ -38,9 +38,9 @@ struct CublasLtProduct {
 // kUnimplemented, with what the library has no layout or type for.
 absl::StatusOr<CublasLtProduct> PlanProduct(const ops::KernelDesc &kernel);
 
-// Both outlive it.
-std::unique_ptr<LibraryKernels> MakeCublasLtKernels(const CublasLtApi &api,
-                                                    const DriverApi &driver);
+// Both outlive it. Each stream has a workspace of so many bytes.
+std::unique_ptr<LibraryKernels> MakeCublasLtKernels(const CublasLtApi &api, const DriverApi &driver,
+                                                    uint64_t workspace_bytes = uint64_t{32} << 20);
 
 }  // namespace commsched::runtime::cuda
 

@@ -7,6 +7,11 @@
 // RUN: cs-opt --cs-all-reduce-pipeline="effort=3 reorder=true memory-limit=100000 message-bytes=1" %s -o %t3
 // RUN: cs-opt --cse --insert-dist-comm --replicate-devices=hierarchical=true --assign-devices --combine-collectives --schedule-comm="effort=3 reorder=true memory-limit=100000 message-bytes=1" --expand-collectives --overlap-rpc-memcpy=mode=devices --verify-distributed %s -o %t4
 // RUN: cmp %t3 %t4
+// Where devices have memory of their own, copies are the default, and needed.
+// RUN: sed 's/kind = cpu/kind = cuda/' %s | cs-opt --cs-all-reduce-pipeline -o %t5
+// RUN: sed 's/kind = cpu/kind = cuda/' %s | cs-opt --cs-all-reduce-pipeline=copies=overlap | cmp - %t5
+// RUN: sed 's/kind = cpu/kind = cuda/' %s | not cs-opt --cs-all-reduce-pipeline=copies=none 2>&1 | FileCheck %s --check-prefix=CUDA
+// CUDA: mode (copies of the pipelines) must be overlap or in-line where devices of kind cuda communicate through the host, got: devices
 // RUN: cs-opt --cs-all-reduce-pipeline="schedule=priority assign-devices=false copies=in-line" %s | FileCheck %s
 // RUN: cs-opt --cs-all-reduce-pipeline=schedule=priority %s | FileCheck %s --check-prefix=NONE
 // RUN: not cs-opt --cs-all-reduce-pipeline=copies=late %s 2>&1 | FileCheck %s --check-prefix=LATE
@@ -17,7 +22,7 @@
 // STAGING: staging-bytes must go with mode=overlap, got: devices
 // INLINE: staging-bytes must go with mode=overlap, got: in-line
 
-cs.cluster @node nodes = 2 devices = 2 device = <kind = cuda, gflops = 40, gb_per_s = 20>
+cs.cluster @node nodes = 2 devices = 2 device = <kind = cpu, gflops = 40, gb_per_s = 20>
     intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
 
 // CHECK: cs.fragment "compute.0.device1" on 1
@@ -27,7 +32,7 @@ cs.cluster @node nodes = 2 devices = 2 device = <kind = cuda, gflops = 40, gb_pe
 // CHECK: cs.fragment "update.v" on 0
 // NONE: cs.fragment "update.v" on 1
 // NONE-NOT: host
-// LATE: mode must be overlap, in-line or devices, got: late
+// LATE: mode must be auto, overlap, in-line or devices, got: late
 // ONE-LABEL: func.func @step
 // ONE-NOT: host
 // ONE: cs.fragment "sum.v" on 1

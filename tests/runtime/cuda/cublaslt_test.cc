@@ -286,7 +286,7 @@ TEST(CublasLtTest, DrawnProductsAreThoseOfTheHost) {
     driver.ContextSetCurrent(context);
     Stream stream = nullptr;
     driver.StreamCreateWithPriority(&stream, kStreamNonBlocking, 0);
-    std::unique_ptr<LibraryKernels> library = MakeCublasLtKernels(FakeCublasLt(), driver);
+    std::unique_ptr<LibraryKernels> library = MakeCublasLtKernels(FakeCublasLt(), driver, 256);
     ASSERT_TRUE(library->Prepare({kernel}, 2).ok());
     std::vector<DevicePtr> memory, operands;
     for (const std::vector<std::byte> &value : values) {
