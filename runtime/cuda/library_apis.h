@@ -28,6 +28,13 @@ struct CublasLtHeuristic {
   int reserved[4];
 };
 
+// Of cublasComputeType_t, and attributes of products, layouts and preferences.
+inline constexpr int kCublasLtCompute32 = 68, kCublasLtCompute64 = 70;
+inline constexpr int kCublasLtTransA = 3, kCublasLtTransB = 4;
+inline constexpr int kCublasLtBatchCount = 5, kCublasLtBatchStride = 6;
+inline constexpr int kCublasLtMaxWorkspace = 1, kCublasLtAlignmentA = 5, kCublasLtAlignmentB = 6,
+                     kCublasLtAlignmentC = 7, kCublasLtAlignmentD = 8;
+
 // All return a cublasStatus_t (0: success) but GetVersion.
 #define COMMSCHED_CUDA_CUBLASLT_FUNCTIONS(F)                                                       \
   F(size_t, GetVersion, cublasLtGetVersion, ())                                                    \

@@ -68,12 +68,15 @@ def test_what_fails_is_one_error_of_each_rank(digits, fault, way, names):
 
 @pytest.mark.parametrize("fault", ["wait", "range", "copy", "place"])
 def test_a_fault_in_the_order_is_found(digits, fault):
-    harmful = 0
+    steps, harmful = 6, 0
+    well, = digits.run("host", range(FIRST, FIRST + 1), steps=steps)
     for seed in range(FIRST, FIRST + 3 * TIMES):
-        row, = digits.run("host", range(seed, seed + 1), f"plant-{fault}={seed % RANKS}:{seed}", steps=6)
+        row, = digits.run("host", range(seed, seed + 1), f"plant-{fault}={seed % RANKS}:{seed}", steps=steps)
         assert row["left"] == 0
-        # What does no harm has no finding.
+        # What leaves everything in order has no finding; a wrong copy in the right order is in the values.
         assert bool(row["findings"]) == bool(row["harmful"]), (seed, row)
+        if fault == "copy":
+            assert row["digests"] != well["digests"], seed
         harmful += bool(row["harmful"])
     if fault == "wait":
         assert harmful > 0

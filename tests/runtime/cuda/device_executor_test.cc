@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "plan/plan_file.h"
 #include "tests/cases.h"
 #include "tests/runtime/cuda/device_job.h"
 #include "tests/runtime/cuda/drawn_plan.h"
@@ -125,6 +126,74 @@ TEST(DeviceExecutorTest, DrawnPlansGiveWhatTheyGiveOneAfterTheOther) {
     EXPECT_THAT(end.findings, ::testing::IsEmpty());
     EXPECT_EQ(end.left, 0u);
   }
+}
+
+// What cannot be run is refused before anything runs, in one line, and nothing is left.
+class RefusalTest : public ::testing::Test {
+ protected:
+  std::string Refusal(const std::function<void(plan::Plan *)> &change,
+                      const std::function<void(FakeMachine &)> &prepare = {}) {
+    std::mt19937_64 random(1);
+    DrawnPlan plan = DrawPlan(random, {.most_ranks = 1, .nccl = false, .messages = false});
+    change(&plan.proto);
+    auto image = PlanImage::Load(plan::Serialize(plan.proto));
+    EXPECT_TRUE(image.ok()) << image.status();
+    if (!image.ok()) return "";
+    FakeMachine machine(0, 1);
+    machine.SetKernels(KernelsOf(plan));
+    if (prepare) prepare(machine);
+    DeviceExecutorOptions options;
+    options.driver = &FakeMachine::driver();
+    auto program = (*image)->ForRank(0);
+    EXPECT_TRUE(program.ok()) << program.status();
+    auto executor = DeviceExecutor::Create(*program, std::move(options));
+    EXPECT_FALSE(executor.ok());
+    EXPECT_EQ(machine.live(), 0u);
+    return std::string(executor.status().message());
+  }
+};
+
+TEST_F(RefusalTest, ADeviceThatIsTooOld) {
+  EXPECT_EQ(Refusal([](plan::Plan *plan) { plan->mutable_cuda()->set_architecture("sm_100"); }),
+            "rank 0 of 1: CUDA device 0 (fake) must be of sm_100 or later, got: sm_90");
+}
+
+TEST_F(RefusalTest, TooLittleMemory) {
+  EXPECT_THAT(Refusal([](plan::Plan *) {},
+                      [](FakeMachine &machine) { machine.SetFreeMemory(10); }),
+              ::testing::MatchesRegex("rank 0 of 1: the plan needs [0-9]+ bytes of CUDA device 0, "
+                                      "which has 10 of 10 bytes free"));
+}
+
+TEST_F(RefusalTest, AKernelThatTheModuleLacks) {
+  EXPECT_THAT(Refusal([](plan::Plan *) {},
+                      [](FakeMachine &machine) {
+                        machine.SetKernels([](const std::string &, const std::string &) {
+                          return static_cast<const FakeKernel *>(nullptr);
+                        });
+                      }),
+              ::testing::HasSubstr("kernel \"mix_"));
+}
+
+TEST_F(RefusalTest, LibraryKernelsWithoutALibrary) {
+  EXPECT_EQ(Refusal([](plan::Plan *plan) {
+              plan->set_required_features(plan->required_features() |
+                                          uint64_t{1} << plan::FEATURE_ONEDNN);
+              plan::Kernel *kernel = plan->add_kernels();
+              kernel->set_kind("matmul");
+              for (int i = 0; i < 3; ++i) {
+                plan::KernelTensor *operand = kernel->add_operands();
+                operand->set_element(plan::F32);
+                for (int d = 0; d < 3; ++d) operand->add_dims(1), operand->add_strides(1);
+              }
+              plan::Cuda::Fragment *fragment = plan->mutable_cuda()->add_fragments();
+              fragment->set_symbol("library");
+              fragment->set_scratch_bytes(256);
+              plan::Cuda::LibraryCall *call = fragment->add_steps()->mutable_library();
+              for (int i = 0; i < 3; ++i)
+                call->add_operands()->set_base(plan::Cuda::Address::SCRATCH);
+            }),
+            "rank 0 of 1: the plan calls library kernels, and there is no library");
 }
 
 // Of drawn plans that have collectives in their step, and messages if that is asked for.

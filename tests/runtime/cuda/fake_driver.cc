@@ -91,7 +91,9 @@ R MemAlloc(DevicePtr *memory, size_t bytes) {
   return R::kSuccess;
 }
 R MemGetInfo(size_t *free, size_t *total) {
-  *free = *total = size_t{1} << 40;
+  Impl &impl = Impl::Get();
+  MutexLock lock(&impl.mu);
+  *free = *total = impl.free_memory;
   return R::kSuccess;
 }
 R MemFree(DevicePtr memory) { return HostFree(reinterpret_cast<void *>(memory)); }

@@ -159,6 +159,7 @@ struct FakeMachine::Impl {
   std::map<void *, std::unique_ptr<std::byte[]>> blocks ABSL_GUARDED_BY(mu);
   size_t contexts ABSL_GUARDED_BY(mu) = 0;
   std::map<uint64_t, std::string> modules ABSL_GUARDED_BY(mu);  // their images, by number
+  size_t free_memory ABSL_GUARDED_BY(mu) = size_t{1} << 40;
   uint64_t modules_made ABSL_GUARDED_BY(mu) = 0;
   FakeMachine::Kernels kernels ABSL_GUARDED_BY(mu);
   std::vector<std::string> hanging ABSL_GUARDED_BY(mu);                   // names of ops

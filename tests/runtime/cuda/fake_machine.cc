@@ -119,6 +119,11 @@ void FakeMachine::SetKernels(Kernels kernels) {
   impl_->kernels = std::move(kernels);
 }
 
+void FakeMachine::SetFreeMemory(size_t bytes) {
+  MutexLock lock(&impl_->mu);
+  impl_->free_memory = bytes;
+}
+
 void FakeMachine::HangOp(const std::string &name) {
   MutexLock lock(&impl_->mu);
   impl_->hanging.push_back(name);

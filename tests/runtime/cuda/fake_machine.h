@@ -66,6 +66,8 @@ class FakeMachine {
   using Kernels =
       std::function<const FakeKernel *(const std::string &image, const std::string &name)>;
   void SetKernels(Kernels kernels);
+  // Of each device, as far as the driver says.
+  void SetFreeMemory(size_t bytes);
   // The name of what this thread enqueues next, if it is no kernel.
   static void NameNext(std::string name);
 

@@ -113,6 +113,16 @@ static_assert(offsetof(NcclConfig, nvls_ctas) == offsetof(ncclConfig_t, nvlsCTAs
   static_assert(kAlike<decltype(CublasLtApi::name), decltype(&::symbol)>, #symbol);
 COMMSCHED_CUDA_CUBLASLT_FUNCTIONS(COMMSCHED_TEST_ALIKE)
 #undef COMMSCHED_TEST_ALIKE
+static_assert(kCublasLtCompute32 == CUBLAS_COMPUTE_32F && kCublasLtCompute64 == CUBLAS_COMPUTE_64F);
+static_assert(kCublasLtTransA == CUBLASLT_MATMUL_DESC_TRANSA &&
+              kCublasLtTransB == CUBLASLT_MATMUL_DESC_TRANSB);
+static_assert(kCublasLtBatchCount == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT &&
+              kCublasLtBatchStride == CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET);
+static_assert(kCublasLtMaxWorkspace == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES &&
+              kCublasLtAlignmentA == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES &&
+              kCublasLtAlignmentB == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES &&
+              kCublasLtAlignmentC == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES &&
+              kCublasLtAlignmentD == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES);
 static_assert(sizeof(CublasLtAlgorithm) == sizeof(cublasLtMatmulAlgo_t));
 static_assert(sizeof(CublasLtHeuristic) == sizeof(cublasLtMatmulHeuristicResult_t));
 static_assert(offsetof(CublasLtHeuristic, workspace_bytes) ==

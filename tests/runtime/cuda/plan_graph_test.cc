@@ -19,10 +19,10 @@
 namespace commsched::runtime::cuda {
 namespace {
 
-using Bytes = std::set<std::pair<uint32_t, uint64_t>>;  // memory and address
+using ByteSet = std::set<std::pair<uint32_t, uint64_t>>;  // memory and address
 
-Bytes BytesOf(const std::vector<Range> &ranges) {
-  Bytes bytes;
+ByteSet BytesOf(const std::vector<Range> &ranges) {
+  ByteSet bytes;
   for (const Range &range : ranges) {
     for (uint64_t i = 0; i < range.bytes; ++i) bytes.emplace(range.memory, range.begin + i);
   }
@@ -41,7 +41,7 @@ class Addresses {
     }
   }
   static uint64_t SizeOf(const plan::Buffer &b) { return uint64_t(b.type().shape(0)) * 4; }
-  void Add(uint32_t buffer, uint64_t call, Bytes *bytes) const {
+  void Add(uint32_t buffer, uint64_t call, ByteSet *bytes) const {
     const plan::Buffer &b = f_.buffers(int(buffer));
     uint32_t memory = b.host() ? kHostArenaMemory : kArenaMemory;
     uint64_t begin = b.offset();
@@ -75,7 +75,7 @@ class PlanGraphTest : public ::testing::Test {
     auto program = (*image)->ForRank(int(random() % uint64_t(plan.ranks())));
     ASSERT_TRUE(program.ok()) << program.status() << " seed " << seed;
     const SlotPlaces slots = PlaceSlots(**program);
-    Bytes taken;
+    ByteSet taken;
     for (size_t s = 0; s < slots.slots.size(); ++s) {
       for (uint64_t i = 0; i < (*program)->slots[s].type.bytes; ++i) {
         const auto &copies = slots.slots[s].copies;
@@ -110,7 +110,7 @@ class PlanGraphTest : public ::testing::Test {
       if (work.instruction == DeviceOp::kNone) continue;
       EXPECT_TRUE(seen.emplace(work.call, work.instruction).second);
       const plan::Instruction &instruction = f.instructions(int(work.instruction));
-      Bytes reads, writes, written = BytesOf(graph.graph.ops[op].writes);
+      ByteSet reads, writes, written = BytesOf(graph.graph.ops[op].writes);
       if (instruction.has_copy()) {
         addresses.Add(instruction.copy().source(), work.call, &reads);
         addresses.Add(instruction.copy().target(), work.call, &writes);
