@@ -35,6 +35,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "runtime/base/sync.h"
+#include "runtime/base/time.h"
 #include "runtime/cuda/device_memory.h"
 #include "runtime/cuda/driver_api.h"
 #include "runtime/cuda/host_lanes.h"
@@ -92,6 +93,8 @@ struct DeviceExecutorOptions {
   std::unique_ptr<Transport> transport = nullptr;
   std::shared_ptr<PeerFailureRelay> failures = nullptr;
   absl::Duration deadline = absl::Seconds(30);
+  // By which NCCL's deadline counts (nccl_lane.h).
+  std::function<Time()> now = {};
   // For tests; outlives the executor.
   DeviceProbe *probe = nullptr;
 };

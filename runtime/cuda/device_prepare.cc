@@ -230,6 +230,7 @@ absl::Status DeviceExecutor::StartNccl() {
   options.ranks = program_->nodes;
   options.id = options_.id;
   options.deadline = options_.deadline;
+  options.now = options_.now;
   if (slots_.bytes != 0)
     options.windows.push_back(
         {reinterpret_cast<void *>(functions_[0].memory[kSlotMemory]), slots_.bytes});

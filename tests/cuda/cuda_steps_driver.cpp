@@ -7,7 +7,7 @@
 //
 //   cuda_steps_driver MODULE PLAN INIT BATCH STEPS FIRST_SEED END_SEED [FAULT]
 // MODULE: the level-2 module of the plan. FAULT: hang-op=NAME, hang-call=N, fail-call=RANK:N,
-// lose-call=RANK:N, lose-rank=RANK:STEP: what fails, with a deadline of a second; or
+// lose-call=RANK:N, lose-rank=RANK:STEP: what fails, with a deadline of five seconds; or
 // plant-wait=RANK:SEED, plant-range=..., plant-copy=..., plant-place=...: plan_faults.h.
 
 #include "ir/Cs.h"
@@ -167,7 +167,7 @@ void run(std::shared_ptr<const PlanImage> image, Kernels &kernels, const TensorF
   options.seed = seed;
   options.kernels = [&](const std::string &, const std::string &name) { return kernels.find(name); };
   options.library = [](FakeMachine &machine) { return std::make_unique<FakeLibrary>(machine); };
-  options.deadline = fault.kind.empty() || fault.planted() ? absl::Minutes(10) : absl::Seconds(1);
+  options.deadline = fault.kind.empty() || fault.planted() ? absl::Minutes(10) : absl::Seconds(5);
   auto harmful = std::make_shared<std::optional<bool>>();
   options.prepare = [&](int rank, FakeProbe &probe) {
     if (fault.planted() && uint64_t(rank) == fault.rank)

@@ -32,6 +32,7 @@ DeviceJob::DeviceJob(std::shared_ptr<const PlanImage> image, const DeviceJobOpti
     own.nccl = &FakeMachine::nccl();
     own.id = id;
     own.deadline = options.deadline;
+    own.now = [this] { return machine_.Now(); };
     own.probe = probes_[size_t(r)].get();
     if (options.library) own.library = options.library(machine_);
     own.failures = std::make_shared<PeerFailureRelay>();
