@@ -181,10 +181,6 @@ class Simulation final : private Network::Host {
   void EndCommunication(Rank *rank, uint64_t call, uint32_t communication);
   // By the engine, which may take its time: begins the slice or ends its receive.
   void LetEngine(Rank *rank, size_t slot, bool begins);
-  // Of NCCL: a rank has come to it; it begins, if all have and it is its turn; it ends.
-  void MeetNccl(uint64_t call, uint32_t communication);
-  void BeginNccl();
-  void EndNccl(uint32_t communication);
   void Move(size_t slot, bool begins);
   const Round &RoundAt(size_t slot, const core::Place &at);
   bool Lands(size_t slot, const Round &received, const Round &sent);
@@ -198,6 +194,12 @@ class Simulation final : private Network::Host {
   void Deliver(uint32_t message);
   void TakeData(Rank *rank, const Message &message);
   void TakeGrant(Rank *rank, const Message &message);
+
+  // simulation_nccl.cc
+  // A rank has come to it; it begins, if all have and it is its turn; it ends.
+  void MeetNccl(uint64_t call, uint32_t communication);
+  void BeginNccl();
+  void EndNccl(uint32_t communication);
 
   // simulation_parts.cc
   bool HasParts(const ModelCommunication &c) const {

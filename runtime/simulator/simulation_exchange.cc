@@ -4,7 +4,6 @@
 // The exchanges of the ranks, and the transport with granted messages.
 #include <algorithm>
 #include <tuple>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/loading/exchange.h"
@@ -96,35 +95,6 @@ void Simulation::Slice::Done() {
   if (--simulation->communications_[first].unfinished == 0)
     simulation->EndCommunication(simulation->RankOf(slot), communication->call,
                                  simulation->CommunicationOf(slot));
-}
-
-void Simulation::MeetNccl(uint64_t call, uint32_t communication) {
-  ++nccl_met_[call % kInFlight][size_t(model_.communications[communication].nccl)];
-  BeginNccl();
-}
-
-void Simulation::BeginNccl() {
-  const size_t number = nccl_begun_ % model_.nccl.size();
-  uint32_t &met = nccl_met_[nccl_begun_ / model_.nccl.size() % kInFlight][number];
-  if (nccl_since_ >= 0 || met < ranks_.size()) return;
-  met = 0;
-  nccl_since_ = now_;
-  ++nccl_begun_;
-  events_.Add(now_ + model_.communications[model_.nccl[number]].nccl_ns, Event::kNccl,
-              model_.nccl[number]);
-}
-
-void Simulation::EndNccl(uint32_t communication) {
-  const ModelCommunication &c = model_.communications[communication];
-  const uint64_t call = (nccl_begun_ - 1) / model_.nccl.size();
-  const Time since = std::exchange(nccl_since_, -1);
-  for (Rank &rank : ranks_) {
-    if (options_.trace != nullptr)
-      Trace(rank.rank, TraceSpan::kNccl, 0, c.key, "collective", call,
-            double(c.elements) * c.element_bytes, since, now_);
-    Complete(&rank, call, c.instruction);
-  }
-  BeginNccl();
 }
 
 void Simulation::Ready(Rank *rank, uint64_t call, uint32_t communication) {
