@@ -19,6 +19,7 @@
 #include "mlir/Pass/PassRegistry.h"
 #include "passes/Passes.h"
 #include "tests/cases.h"
+#include "tests/passes/verify/Verdict.h"
 #include "gtest/gtest.h"
 
 #include "ir/Cs.h"
@@ -193,12 +194,6 @@ bool hangs(const Step &step) {
   return llvm::any_of(at, [&](size_t place) { return place < step.events.size(); });
 }
 
-enum class Verdict {
-  free,
-  stuck,
-  other
-};
-
 class NcclWaits : public ::testing::Test {
 protected:
   NcclWaits() : context(registry()) { registerPasses(); }
@@ -208,20 +203,7 @@ protected:
     return registry;
   }
 
-  Verdict run(ModuleOp module, StringRef pipeline) {
-    said.clear();
-    ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
-      said += diagnostic.str() + "\n";
-      for (Diagnostic &note : diagnostic.getNotes())
-        said += "note: " + note.str() + "\n";
-    });
-    PassManager passes(&context, "builtin.module");
-    if (!module || failed(parsePassPipeline(pipeline, passes)))
-      return Verdict::other;
-    if (succeeded(passes.run(module)))
-      return Verdict::free;
-    return StringRef(said).contains("wait for each other in a circle") ? Verdict::stuck : Verdict::other;
-  }
+  Verdict run(ModuleOp module, StringRef pipeline) { return verdictOf(module, pipeline, context, said); }
   Verdict run(const std::string &text, StringRef pipeline) {
     OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, &context);
     return run(module ? *module : ModuleOp(), pipeline);

@@ -19,6 +19,7 @@
 #include "mlir/Pass/PassRegistry.h"
 #include "passes/Passes.h"
 #include "tests/cases.h"
+#include "tests/passes/verify/Verdict.h"
 #include "gtest/gtest.h"
 
 using namespace mlir;
@@ -107,22 +108,9 @@ Case makeCase(uint32_t seed) {
   return result;
 }
 
-enum class Verdict {
-  free,
-  stuck,
-  other
-};
-
 Verdict verify(MLIRContext &context, const std::string &text, StringRef pipeline, std::string &said) {
-  said.clear();
-  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) { said += diagnostic.str() + "\n"; });
   OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, &context);
-  PassManager passes(&context, "builtin.module");
-  if (!module || failed(parsePassPipeline(pipeline, passes)))
-    return Verdict::other;
-  if (succeeded(passes.run(*module)))
-    return Verdict::free;
-  return StringRef(said).contains("wait for each other in a circle") ? Verdict::stuck : Verdict::other;
+  return verdictOf(module ? *module : ModuleOp(), pipeline, context, said);
 }
 
 TEST(ServerWaits, OneTrainerStandsForAll) {
