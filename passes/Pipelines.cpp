@@ -114,7 +114,7 @@ static void addSchedule(OpPassManager &manager, const Options &options) {
     parts = options.parts;
   manager.addPass(createScheduleComm(
       {.policy = options.schedule,
-       .algorithm = options.algorithm,
+       .algorithm = nccl ? std::string("nccl") : std::string(options.algorithm),
        .effort = options.effort,
        .reorder = options.reorder,
        .memoryLimit = options.memoryLimit,

@@ -78,3 +78,10 @@ std::string Communication::describe() const {
     os << " to " << signature.to;
   return text;
 }
+
+llvm::StringRef commsched::reasonAgainstNccl(cs::AllReduceOp reduce) {
+  Type element = reduce.getValue().getType().getTensor().getElementType();
+  if (element.isInteger(1) || element.isInteger(8))
+    return "its elements have one byte";
+  return "";
+}

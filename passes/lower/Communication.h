@@ -48,6 +48,9 @@ struct Communication {
   bool agrees(const Communication &other) const;
 };
 
+/// Why NCCL does not reduce such values; empty if it does, in a communicator of all nodes.
+llvm::StringRef reasonAgainstNccl(cs::AllReduceOp reduce);
+
 } // namespace commsched
 
 #endif // COMMSCHED_PASSES_LOWER_COMMUNICATION_H

@@ -5,6 +5,7 @@
 
 #include "ir/CsGroups.h"
 #include "ir/CsServerFunctions.h"
+#include "passes/lower/Communication.h"
 #include "passes/support/Module.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -27,14 +28,6 @@ namespace {
 /// The all-reduce in a start; null if there is something else.
 AllReduceOp reductionOf(StartOp start) {
   return dyn_cast<AllReduceOp>(start.getBody().front().front());
-}
-
-/// Why NCCL does not reduce such values; empty if it does.
-StringRef reasonAgainst(AllReduceOp reduce) {
-  Type element = reduce.getResult().getType().getTensor().getElementType();
-  if (element.isInteger(1) || element.isInteger(8))
-    return "its elements have one byte";
-  return "";
 }
 
 /// Numbers the collectives of a function, and puts their starts into this order.
@@ -166,7 +159,7 @@ private:
       // Of one node it is the identity, which --expand-collectives takes away.
       if (!reduce || nodes == 1)
         continue;
-      if (StringRef reason = reasonAgainst(reduce); !reason.empty()) {
+      if (StringRef reason = reasonAgainstNccl(reduce); !reason.empty()) {
         remark::missed(start.getLoc(), remarkOf(function))
             << remark::add("\"{0}\" is not for NCCL: {1}", start.getKey().str(), reason.str());
         continue;

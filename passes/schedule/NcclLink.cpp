@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "passes/schedule/NcclLink.h"
+#include "passes/lower/Communication.h"
 
 #include "passes/schedule/StepCosts.h"
 
@@ -61,11 +62,7 @@ NcclLink::NcclLink(const StepCommunications &step, cs::ClusterOp cluster, int64_
 
 bool NcclLink::takes(Operation *op) const {
   auto reduce = dyn_cast<cs::AllReduceOp>(op);
-  if (!reduce || step.groupOf(op))
-    return false;
-  Type element = reduce.getValue().getType().getTensor().getElementType();
-  return element.getIntOrFloatBitWidth() > 8 &&
-         !(isa<IntegerType>(element) && reduce.getReduction() == cs::Reduction::mean);
+  return reduce && !step.groupOf(op) && reasonAgainstNccl(reduce).empty();
 }
 
 int64_t NcclLink::bytesPerSecond() const {

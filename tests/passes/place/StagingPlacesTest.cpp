@@ -153,11 +153,13 @@ void StagingPlaces::expectRight(const Case &c) {
     auto needs = [&](unsigned k) { return c.firstReaders[k] <= b; };
     for (unsigned before = 0; before < at; ++before) {
       const unsigned a = order[before];
-      if (begin(a) < begin(b) + c.bytes[b] && begin(b) < begin(a) + c.bytes[a])
+      if (begin(a) < begin(b) + c.bytes[b] && begin(b) < begin(a) + c.bytes[a]) {
         EXPECT_TRUE(isBefore(frees[a], fills[b])) << a << " and " << b << " share bytes";
-      if (c.turns[a] > c.turns[b])
+      }
+      if (c.turns[a] > c.turns[b]) {
         EXPECT_TRUE(std::any_of(order.begin() + before, order.begin() + at, needs))
             << a << " is out of turn before " << b;
+      }
     }
   }
 }
