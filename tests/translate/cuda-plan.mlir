@@ -61,7 +61,7 @@
 // NONE: mode (copies of the pipelines) must be overlap or in-line where devices of kind cuda communicate through the host, got: devices
 // DEVICE: error: "{{[^"]+}}" is in memory of a CUDA device, from which the host does not send: run --overlap-rpc-memcpy, which makes the copies, or --lower-to-nccl
 // PUSH: error: "{{[^"]+}}" is in memory of a CUDA device
-// CPU: error: NCCL needs devices of kind cuda, got: cpu
+// CPU: error: 'cs.cluster' op must have devices of kind cuda for algorithm=nccl, got: cpu
 
 // SERVERS: name: "step"
 // SERVERS-NOT: run {

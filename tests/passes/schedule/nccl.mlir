@@ -18,16 +18,18 @@
 // 100000 ns / 1048576 bytes, as the mean slope; what is below it at 1 KiB, too.
 // REMARK: all-reduces of 2 ranks, 3 sizes: at least 11902 ns and 83886 mbit/s of the buffer
 
-// An all-reduce is one message, one at a time. Each has the mean of what both take beside their bytes, 12000 - 0.76 and
+// An all-reduce is one message, one at a time. Each has the mean of what both take beside their bytes, 12000 - 3.05 and
 // 12000 - 97.66 ns, as overhead, of which bounds count 11902.
 // PROBLEM: cs.problem.link "nccl" {{.*}}10485760000
 // PROBLEM-NOT: "inter"
-// PROBLEM: cs.problem.communication "a" bytes 32 {{.*}} bytes 32 {{.*}}11951
-// PROBLEM: cs.problem.communication "b" bytes 1024 {{.*}} bytes 1024 {{.*}}11951
+// PROBLEM: cs.problem.communication "a" bytes 32 {{.*}} through (%nccl overhead_ns 11950 avoidable 48)
+// PROBLEM: cs.problem.communication "b" bytes 1024 {{.*}} through (%nccl overhead_ns 11950 avoidable 48)
 
 // MODEL: cs.problem.link "nccl"
 // MODEL-NOT: "inter"
+// MODEL: cs.problem.communication "a" bytes 32 {{.*}} through (%nccl overhead_ns 7802 avoidable 2)
 
+// SCHEDULE: cs.schedule = #cs.schedule<policy = "wfbp"
 // SCHEDULE: cs.start "a
 
 // RUN: sed 's/12.50  *0.00/0.00 0.00/' %t/two.log > %t/bad.log

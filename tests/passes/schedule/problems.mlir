@@ -129,7 +129,7 @@ func.func @server.0(%w: !t {cs.param = "w"}, %p: !t {cs.param = "p"}, %q: !t {cs
 // CHECK: cs.problem.link "inter" bytes_per_second 125000000
 // CHECK: cs.problem.compute "forward" ns 1500
 // RING: cs.problem.communication "w" bytes 1600 {{.*}} through ({{.*}} bytes 1400 overhead_ns 7000 latency_ns 350000 avoidable 300000, {{.*}} bytes 1400 overhead_ns 7000 latency_ns 350000 avoidable 300000)
-// AUTO: cs.problem.communication "w" bytes 1600 {{.*}} through ({{.*}} bytes 1400 overhead_ns 3000 latency_ns 150000, {{.*}} bytes 1400 overhead_ns 3000 latency_ns 150000)
+// AUTO: cs.problem.communication "w" bytes 1600 {{.*}} through ({{.*}} bytes 1400 overhead_ns 3000 latency_ns 150000 avoidable 100000, {{.*}} bytes 1400 overhead_ns 3000 latency_ns 150000 avoidable 100000)
 // CHECK: cs.problem.communication "m" bytes 4 {{.*}} bytes 12 overhead_ns 3000 latency_ns 150000
 cs.cluster @lab nodes = 8 devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>
     intra = <mbit_per_s = 80000, latency_ns = 5000>
