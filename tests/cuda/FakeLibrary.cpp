@@ -18,11 +18,11 @@ static void prepareThread() {
   prepared = true;
 }
 
-absl::Status FakeLibrary::Prepare(const std::vector<ops::KernelDesc> &list, uint32_t) {
+absl::Status FakeLibrary::Prepare(const std::vector<LibraryKernel> &list, uint32_t) {
   prepareThread();
-  descriptions = list;
-  for (const ops::KernelDesc &description : list) {
-    auto kernel = ops::MakeKernel(description);
+  for (const LibraryKernel &each : list) {
+    descriptions.push_back(each.description);
+    auto kernel = ops::MakeKernel(each.description);
     if (!kernel.ok())
       return kernel.status();
     kernels.push_back(std::move(*kernel));

@@ -19,7 +19,7 @@ namespace commsched::cudatest {
 class FakeLibrary : public runtime::cuda::LibraryKernels {
 public:
   explicit FakeLibrary(runtime::cuda::FakeMachine &machine) : machine(machine) {}
-  absl::Status Prepare(const std::vector<ops::KernelDesc> &kernels, uint32_t streams) override;
+  absl::Status Prepare(const std::vector<runtime::cuda::LibraryKernel> &kernels, uint32_t streams) override;
   absl::Status Enqueue(uint32_t kernel, absl::Span<const runtime::cuda::DevicePtr> operands,
                        runtime::cuda::Stream stream, uint32_t number) override;
 

@@ -119,6 +119,24 @@ static_assert(offsetof(CublasLtHeuristic, workspace_bytes) ==
               offsetof(cublasLtMatmulHeuristicResult_t, workspaceSize));
 static_assert(offsetof(CublasLtHeuristic, status) ==
               offsetof(cublasLtMatmulHeuristicResult_t, state));
+static_assert(kCublasSuccess == CUBLAS_STATUS_SUCCESS);
+static_assert(kCudaF32 == CUDA_R_32F && kCudaF64 == CUDA_R_64F);
+static_assert(kCudaF16 == CUDA_R_16F && kCudaBf16 == CUDA_R_16BF);
+static_assert(kCublasComputeF32 == CUBLAS_COMPUTE_32F && kCublasComputeF64 == CUBLAS_COMPUTE_64F);
+static_assert(kCublasAsItIs == CUBLAS_OP_N && kCublasTransposed == CUBLAS_OP_T);
+static_assert(kOperationTransposeA == CUBLASLT_MATMUL_DESC_TRANSA);
+static_assert(kOperationTransposeB == CUBLASLT_MATMUL_DESC_TRANSB);
+static_assert(kLayoutBatchCount == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT);
+static_assert(kLayoutBatchStride == CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET);
+static_assert(kPreferenceWorkspaceBytes == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES);
+static_assert(kPreferenceReductions == CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK);
+static_assert(kPreferenceAlignmentA == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES);
+static_assert(kPreferenceAlignmentB == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES);
+static_assert(kPreferenceAlignmentC == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES);
+static_assert(kPreferenceAlignmentD == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES);
+static_assert(kReductionInComputeType == CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE);
+// What it has been compiled with: defaults that are counted on.
+static_assert(CUBLASLT_ORDER_COL == 0 && CUBLASLT_POINTER_MODE_HOST == 0);
 #endif
 
 #if COMMSCHED_HAS_CUDNN
