@@ -24,7 +24,6 @@ namespace commsched::runtime::cuda {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 // What is done to a call on its way to the library.
 enum class CallFault {
@@ -38,12 +37,13 @@ enum class CallFault {
   kOneForAll,  // all streams have the first one's workspace
   kAlignment,  // that of addresses is not said
   kReduction,  // nor which reductions do
-  kCalls,      // A is where the call before had it
+  kCalls,      // A is where the first call has it
 };
 CallFault call_fault = CallFault::kNone;
 int applied = 0;  // how often
 void *first_workspace = nullptr;
-const void *last_a = nullptr;
+int products = 0;  // of this kernel
+const void *first_a = nullptr;
 
 bool scale_f64 = false;  // of the latest operation
 int FaultyOperationCreate(CublasLtOperation *made, int compute, int scale) {
@@ -104,11 +104,10 @@ int FaultyMatmul(CublasLtHandle handle, CublasLtOperation operation, const void 
     applied += workspace != first_workspace;
     workspace = first_workspace;
   }
-  if (call_fault == CallFault::kCalls) {
-    const void *now = a;
-    if (last_a != nullptr && last_a != a) a = last_a, ++applied;
-    last_a = now;
-  }
+  // The first is on zeros.
+  const int product = products++;
+  if (product == 1) first_a = a;
+  if (call_fault == CallFault::kCalls && product > 1 && a != first_a) a = first_a, ++applied;
   return FakeCublasLt().Matmul(handle, operation, alpha, a, a_layout, b, b_layout, beta, c, c_layout, d,
                                d_layout, algorithm, workspace, bytes, stream);
 }
@@ -221,13 +220,13 @@ std::vector<ops::KernelDesc> DrawKernels(uint64_t seed, size_t count) {
 }
 
 TEST(CublasLtKernelsTest, DrawnProductsAreThoseOfTheReference) {
-  const Cases cases = casesOf(300);
+  const Cases cases = casesOf(100);
   for (uint32_t seed = cases.first; seed < cases.end && !::testing::Test::HasFailure(); ++seed)
     EXPECT_EQ(RunKernels(DrawKernels(seed, 4), seed, seed, FakeCublasLt()).wrong, "") << "seed " << seed;
 }
 
 TEST(CublasLtKernelsTest, BitsDependOnTheKernelAlone) {
-  const Cases cases = casesOf(40);
+  const Cases cases = casesOf(15);
   for (uint32_t seed = cases.first; seed < cases.end; ++seed) {
     const std::vector<ops::KernelDesc> kernels = DrawKernels(seed, 4);
     EXPECT_EQ(RunKernels(kernels, seed, 1, FakeCublasLt()).outputs,
@@ -235,21 +234,66 @@ TEST(CublasLtKernelsTest, BitsDependOnTheKernelAlone) {
   }
 }
 
-// Each alone. A call_fault that is applied may do nothing only where that is said.
+TEST(CublasLtKernelsTest, SaysWhichKernelIsRefused) {
+  const auto refused = [](const ops::KernelDesc &kernel) {
+    EXPECT_TRUE(ops::CheckKernel(kernel).ok());
+    TwoStreams device(0);
+    CublasLtKernels library(kFakeDriver, FakeCublasLt());
+    const absl::Status status =
+        library.Prepare({{kernel, {}}, {kernel, {16, 16, 16}}}, 2);
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented) << status;
+    return std::string(status.message());
+  };
+  using Operand = ops::KernelOperand;
+  const auto f32 = ops::Element::kF32, f16 = ops::Element::kF16, i32 = ops::Element::kI32;
+  const Operand a{f32, {2, 3}, {3, 1}}, b{f32, {3, 4}, {4, 1}}, c{f32, {2, 4}, {4, 1}};
+  EXPECT_EQ(refused({"matmul", {a, Operand{f32, {3, 4}, {8, 2}}, c}, {}, false}),
+            "kernel 1, matmul f32[2,3] x f32[3,4](8,2) = f32[2,4]: each matrix must have rows or columns whose "
+            "elements lie one behind the other");
+  EXPECT_THAT(refused({"matmul", {a, Operand{f32, {3, 4}, {0, 1}}, c}, {}, true}),
+              HasSubstr("kernel 1, matmul f32[2,3] x f32[3,4](0,1) += f32[2,4]: each matrix must "));
+  EXPECT_THAT(refused({"matmul", {a, b, Operand{f32, {2, 4}, {3, 1}}}, {}, false}),
+              HasSubstr("elements of the output must not overlap"));
+  EXPECT_THAT(refused({"matmul", {Operand{f16, {2, 3}, {3, 1}}, b, c}, {}, false}),
+              HasSubstr("element types must be "));
+  EXPECT_THAT(refused({"matmul",
+                       {Operand{i32, {2, 3}, {3, 1}}, Operand{i32, {3, 4}, {4, 1}}, Operand{i32, {2, 4}, {4, 1}}},
+                       {},
+                       false}),
+              HasSubstr("kernel 1, matmul i32[2,3] x i32[3,4] = i32[2,4]: element types must be "));
+  const int64_t many = int64_t(kMostMatmulCalls) + 1;
+  EXPECT_THAT(refused({"matmul",
+                       {Operand{f32, {many, many, 1, 1}, {many, 1, 1, 1}}, Operand{f32, {many, many, 1, 1}, {0, 0, 1, 1}},
+                        Operand{f32, {many, many, 1, 1}, {many, 1, 1, 1}}},
+                       {},
+                       false}),
+              HasSubstr("all batch dimensions but the largest must be of at most 4096 matrices"));
+  EXPECT_THAT(refused({"convolution_forward",
+                       {Operand{f32, {1, 1, 4}, {4, 4, 1}}, Operand{f32, {1, 1, 2}, {2, 2, 1}},
+                        Operand{f32, {1, 1, 3}, {3, 3, 1}}},
+                       {},
+                       false}),
+              HasSubstr("kernel 1, convolution_forward f32[1,1,4] x f32[1,1,2] = f32[1,1,3]: there is no kernel of "
+                        "this kind for CUDA devices"));
+}
+
+// Each alone, where it is applied.
 TEST(CublasLtKernelsTest, PlantedFaultsAreFound) {
   const std::pair<CallFault, const char *> faults[] = {
       {CallFault::kOrder, "order"}, {CallFault::kLeading, "leading dimension"}, {CallFault::kBatch, "batch stride"}, {CallFault::kRepeat, "batch stride 0"}, {CallFault::kBeta, "beta"}, {CallFault::kWorkspace, "workspace"}, {CallFault::kOneForAll, "one workspace"}, {CallFault::kAlignment, "alignment"}, {CallFault::kReduction, "reduction"}, {CallFault::kCalls, "calls"}};
-  const Cases cases = casesOf(100);
+  const Cases cases = casesOf(60);
   for (const auto &[each, name] : faults) {
     int tried = 0, found = 0;
+    // Whatever the values are.
+    const bool rejected = each == CallFault::kWorkspace || each == CallFault::kOneForAll || each == CallFault::kAlignment;
     for (uint32_t seed = cases.first; seed < cases.end; ++seed) {
       // Two kernels where it is about two.
       const size_t count = each == CallFault::kOneForAll ? 2 : 1;
       const std::vector<ops::KernelDesc> kernels = DrawKernels(seed, count);
       call_fault = each;
-      applied = layouts_made = 0;
+      applied = layouts_made = products = 0;
       output_layouts.clear(), second_layouts.clear();
-      first_workspace = nullptr, last_a = nullptr;
+      first_workspace = nullptr, first_a = nullptr;
       const std::string wrong = RunKernels(kernels, seed, seed, FaultyApi()).wrong;
       call_fault = CallFault::kNone;
       if (applied == 0) continue;
@@ -257,8 +301,13 @@ TEST(CublasLtKernelsTest, PlantedFaultsAreFound) {
       found += !wrong.empty();
     }
     std::printf("%s: %d of %d found\n", name, found, tried);
-    EXPECT_GT(tried, 10) << name;
-    EXPECT_GT(found, 0) << name;
+    EXPECT_GT(tried, 5) << name;
+    if (each == CallFault::kReduction)  // only some results are then rounded to something else
+      EXPECT_GT(found, 0) << name;
+    else if (rejected)
+      EXPECT_EQ(found, tried) << name;
+    else  // a product may come out as it should by chance, as that of one number
+      EXPECT_GE(found, tried * 9 / 10) << name;
   }
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <string>
 #include <vector>
@@ -16,7 +17,7 @@
 namespace commsched::runtime::cuda {
 namespace {
 
-constexpr int kOk = 0, kInvalid = 7, kNotSupported = 15;
+constexpr int kOk = 0, kInvalid = 7, kFailed = 13, kNotSupported = 15;
 std::atomic<size_t> live{0};
 
 struct Operation {
@@ -76,6 +77,7 @@ size_t GetVersion() { return 130100; }
 const char *GetStatusName(int status) {
   return status == kInvalid        ? "CUBLAS_STATUS_INVALID_VALUE"
          : status == kNotSupported ? "CUBLAS_STATUS_NOT_SUPPORTED"
+         : status == kFailed       ? "CUBLAS_STATUS_EXECUTION_FAILED"
                                    : "CUBLAS_STATUS_SUCCESS";
 }
 int Create(CublasLtHandle *handle) {
@@ -280,26 +282,37 @@ int Matmul(CublasLtHandle handle, CublasLtOperation operation, const void *alpha
   if (bytes < data[kWorkspace] || (data[kWorkspace] != 0 && workspace == nullptr) ||
       reinterpret_cast<uintptr_t>(workspace) % 256 != 0)
     return kInvalid;
-  const void *pointers[] = {a, b, c, d};
-  for (int i = 0; i < 4; ++i) {
-    if (reinterpret_cast<uintptr_t>(pointers[i]) % (data[kAlignments] >> (16 * i) & 0xffff) == 0)
-      continue;
-    FakeMachine::Impl &impl = FakeMachine::Impl::Get();
-    MutexLock lock(&impl.mu);
-    impl.Find(absl::StrCat("matrix ", i, " of a product has less alignment than promised"));
-  }
+  FakeWork work;
+  work.name = "a product";
   const double by = problem.f64() ? *static_cast<const double *>(alpha)
                                   : double(*static_cast<const float *>(alpha));
   const double added = problem.f64() ? *static_cast<const double *>(beta)
                                      : double(*static_cast<const float *>(beta));
-  FakeWork work;
-  work.name = "a product";
   work.reads = {RangeOf(problem.a, a), RangeOf(problem.b, b)};
   if (added != 0) work.reads.push_back(RangeOf(problem.c, c));
   work.writes = {RangeOf(problem.d, d)};
   if (const uint64_t used = data[kWorkspace]; used != 0) {
     const uint64_t at = reinterpret_cast<uintptr_t>(workspace);
     work.writes.push_back({at, at + used});
+  }
+  {
+    FakeMachine::Impl &impl = FakeMachine::Impl::Get();
+    MutexLock lock(&impl.mu);
+    const void *pointers[] = {a, b, c, d};
+    for (int i = 0; i < 4; ++i) {
+      if (reinterpret_cast<uintptr_t>(pointers[i]) % (data[kAlignments] >> (16 * i) & 0xffff) != 0)
+        impl.Find(absl::StrCat("matrix ", i, " of a product has less alignment than promised"));
+    }
+    for (const auto *ranges : {&work.reads, &work.writes}) {
+      for (const Bytes &range : *ranges) {
+        auto at = impl.blocks.upper_bound(reinterpret_cast<void *>(range.begin));
+        if (at == impl.blocks.begin() ||
+            range.end > reinterpret_cast<uintptr_t>(std::prev(at)->first) + std::prev(at)->second.bytes) {
+          impl.Find("a product uses memory that is not there");
+          return kFailed;
+        }
+      }
+    }
   }
   work.body = [=, parts = data[kParts], rounds = data[kRounds] != 0] {
     const auto run = [&](auto *sums) {
@@ -317,7 +330,7 @@ int Matmul(CublasLtHandle handle, CublasLtOperation operation, const void *alpha
   // FakeMachine::kernel().
   const DriverResult result = FakeMachine::driver().LaunchKernel(
       reinterpret_cast<Function>(uintptr_t{1}), 1, 1, 1, 1, 1, 1, 0, stream, parameters, nullptr);
-  return result == DriverResult::kSuccess ? kOk : 13;
+  return result == DriverResult::kSuccess ? kOk : kFailed;
 }
 
 }  // namespace

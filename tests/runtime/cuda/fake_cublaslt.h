@@ -18,8 +18,9 @@
 
 namespace commsched::runtime::cuda {
 
-// Of the machine that is there. What is wrong in the order of streams, and pointers with less alignment
-// than promised, are findings of it; what the library refuses is its status.
+// Of the machine that is there. What is wrong in the order of streams, pointers with less alignment than
+// promised and ranges outside of what is allocated are findings of it; what the library refuses is its
+// status.
 const CublasLtApi &FakeCublasLt();
 // Handles, descriptors, layouts and preferences that are still there.
 size_t LiveOfFakeCublasLt();
