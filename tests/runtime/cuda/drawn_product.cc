@@ -89,7 +89,12 @@ ops::KernelDesc DrawProduct(std::mt19937_64 &random) {
   std::vector<int64_t> batch(size_t(draw(4)), 1);
   for (int64_t &size : batch) size = 1 + draw(4);
   constexpr std::pair<Element, Element> kTypes[] = {
-      {Element::kF32, Element::kF32}, {Element::kF64, Element::kF64}, {Element::kF16, Element::kF16}, {Element::kF16, Element::kF32}, {Element::kBF16, Element::kBF16}, {Element::kBF16, Element::kF32}};
+      {Element::kF32, Element::kF32},
+      {Element::kF64, Element::kF64},
+      {Element::kF16, Element::kF16},
+      {Element::kF16, Element::kF32},
+      {Element::kBF16, Element::kBF16},
+      {Element::kBF16, Element::kF32}};
   const auto [input, output] = kTypes[draw(2) == 0 ? 0 : draw(6)];
   for (size_t i = 0; i < 3; ++i) {
     ops::KernelOperand operand;
