@@ -41,6 +41,7 @@
 #include "runtime/cuda/host_lanes.h"
 #include "runtime/cuda/issue_plan.h"
 #include "runtime/cuda/library_kernels.h"
+#include "runtime/cuda/load.h"
 #include "runtime/cuda/nccl_api.h"
 #include "runtime/cuda/nccl_lane.h"
 #include "runtime/cuda/plan_graph.h"
@@ -87,8 +88,9 @@ struct DeviceExecutorOptions {
   // Needed if the program has collectives of NCCL; `id` is of rank 0's ncclGetUniqueId.
   const NcclApi *nccl = nullptr;
   NcclUniqueId id = {};
-  // Needed if fragments call library kernels.
+  // For fragments that call library kernels; null: cuBLASLt's, which is looked for in `libraries`.
   std::unique_ptr<LibraryKernels> library = nullptr;
+  Libraries libraries = Libraries::OfSystem();
   // As in ExecutorOptions.
   std::unique_ptr<Transport> transport = nullptr;
   std::shared_ptr<PeerFailureRelay> failures = nullptr;
@@ -190,6 +192,7 @@ class DeviceExecutor : private ProgressEngine::Host {
   absl::Status AllocateMemory();
   absl::Status LoadModule();
   absl::Status PrepareSteps(OfFunction *function, const FunctionProgram &program);
+  absl::Status PrepareLibrary();  // behind PrepareSteps of all functions
   absl::Status StartNccl();
   void TearDown();
   void LetGo();  // of what is on the device

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status_util.h"
+#include "runtime/cuda/cublaslt_kernels.h"
 #include "runtime/cuda/device_executor.h"
 #include "runtime/cuda/load.h"
 #include "runtime/cuda/machine_check.h"
@@ -16,6 +17,9 @@
 
 namespace commsched::runtime::cuda {
 namespace {
+
+// What is asked of the addresses of library kernels at most.
+constexpr uint32_t kMostAlignment = 256;
 
 bool HasCollectives(const FunctionProgram &function) {
   return std::any_of(
@@ -35,6 +39,7 @@ absl::Status DeviceExecutor::Prepare() {
   for (size_t f = 0; f < functions_.size(); ++f) {
     if (absl::Status s = PrepareSteps(&functions_[f], program_->functions[f]); !s.ok()) return s;
   }
+  if (absl::Status s = PrepareLibrary(); !s.ok()) return s;
   if (absl::Status s = StartNccl(); !s.ok()) return s;
   engine_ = std::make_unique<ProgressEngine>(
       program_->rank, options_.transport.get(), nullptr, &program_->servers,
@@ -160,11 +165,9 @@ absl::Status DeviceExecutor::LoadModule() {
     module_ = nullptr;
     return s;
   }
-  bool calls_library = false;
   for (const plan::CudaFragment &fragment : program_->cuda->fragments) {
     for (const auto &step : fragment.steps) {
       const auto *launch = std::get_if<plan::CudaLaunch>(&step);
-      calls_library |= launch == nullptr;
       if (launch == nullptr || kernels_.count(launch->kernel) != 0) continue;
       if (absl::Status s =
               Check(driver_.ModuleGetFunction(&kernels_[launch->kernel], module_,
@@ -174,10 +177,7 @@ absl::Status DeviceExecutor::LoadModule() {
         return absl::Status(s.code(), absl::StrCat("kernel \"", launch->kernel, "\": ", s.message()));
     }
   }
-  if (!calls_library) return absl::OkStatus();
-  if (options_.library == nullptr)
-    return absl::UnimplementedError("the plan calls library kernels, and there is no library");
-  return options_.library->Prepare(program_->kernels, 2);
+  return absl::OkStatus();
 }
 
 absl::Status DeviceExecutor::PrepareSteps(OfFunction *function, const FunctionProgram &program) {
@@ -214,6 +214,39 @@ absl::Status DeviceExecutor::PrepareSteps(OfFunction *function, const FunctionPr
       }
     }
   }
+  return absl::OkStatus();
+}
+
+absl::Status DeviceExecutor::PrepareLibrary() {
+  std::vector<LibraryKernel> kernels;
+  for (const ops::KernelDesc &kernel : program_->kernels) kernels.push_back({kernel, {}});
+  bool any = false;
+  for (const OfFunction &function : functions_) {
+    for (const std::vector<Step> &steps : function.steps) {
+      for (const Step &step : steps) {
+        const auto *call = std::get_if<LibraryStep>(&step);
+        if (call == nullptr) continue;
+        any = true;
+        std::vector<uint32_t> &alignments = kernels[call->kernel].alignments;
+        alignments.resize(call->operands.size(), kMostAlignment);
+        for (size_t i = 0; i < alignments.size(); ++i) {
+          const uint64_t bits = call->operands[i] | alignments[i];
+          alignments[i] = uint32_t(bits & -bits);
+        }
+      }
+    }
+  }
+  if (!any) return absl::OkStatus();
+  if (options_.library == nullptr) {
+    absl::StatusOr<std::unique_ptr<LibraryKernels>> library =
+        LoadLibraryKernels(driver_, options_.libraries);
+    if (!library.ok())
+      return absl::Status(library.status().code(),
+                          absl::StrCat("the plan calls library kernels: ", library.status().message()));
+    options_.library = *std::move(library);
+  }
+  if (absl::Status s = options_.library->Prepare(kernels, 2); !s.ok()) return s;
+  device_bytes_ += options_.library->device_bytes();
   return absl::OkStatus();
 }
 

@@ -27,17 +27,27 @@ struct CublasLtHeuristic {
   float waves;
   int reserved[4];
 };
+inline constexpr int kCublasSuccess = 0;
+// cudaDataType.
+inline constexpr int kCudaF32 = 0, kCudaF64 = 1, kCudaF16 = 2, kCudaBf16 = 14;
+// cublasComputeType_t. That of f32 is without TF32.
+inline constexpr int kCublasComputeF32 = 68, kCublasComputeF64 = 70;
+// cublasOperation_t.
+inline constexpr int32_t kCublasAsItIs = 0, kCublasTransposed = 1;
+// Attributes of an operation (int32_t), of a layout (int32_t, int64_t), and of a preference (uint64_t; the
+// others uint32_t).
+inline constexpr int kOperationTransposeA = 3, kOperationTransposeB = 4;
+inline constexpr int kLayoutBatchCount = 5, kLayoutBatchStride = 6;
+inline constexpr int kPreferenceWorkspaceBytes = 1, kPreferenceReductions = 3,
+                     kPreferenceAlignmentA = 5, kPreferenceAlignmentB = 6,
+                     kPreferenceAlignmentC = 7, kPreferenceAlignmentD = 8;
+// A bit of kPreferenceReductions: parts of a sum are kept in the compute type, in the workspace.
+inline constexpr uint32_t kReductionInComputeType = 2;
 
-// Of cublasComputeType_t, and attributes of products, layouts and preferences.
-inline constexpr int kCublasLtCompute32 = 68, kCublasLtCompute64 = 70;
-inline constexpr int kCublasLtTransA = 3, kCublasLtTransB = 4;
-inline constexpr int kCublasLtBatchCount = 5, kCublasLtBatchStride = 6;
-inline constexpr int kCublasLtMaxWorkspace = 1, kCublasLtAlignmentA = 5, kCublasLtAlignmentB = 6,
-                     kCublasLtAlignmentC = 7, kCublasLtAlignmentD = 8;
-
-// All return a cublasStatus_t (0: success) but GetVersion.
+// All return a cublasStatus_t but the two first.
 #define COMMSCHED_CUDA_CUBLASLT_FUNCTIONS(F)                                                       \
   F(size_t, GetVersion, cublasLtGetVersion, ())                                                    \
+  F(const char *, GetStatusName, cublasLtGetStatusName, (int status))                              \
   F(int, Create, cublasLtCreate, (CublasLtHandle *))                                               \
   F(int, Destroy, cublasLtDestroy, (CublasLtHandle))                                               \
   F(int, OperationCreate, cublasLtMatmulDescCreate, (CublasLtOperation *, int compute, int scale)) \

@@ -15,18 +15,27 @@
 
 namespace commsched::runtime::cuda {
 
-// Of one device. All calls are made with its context current: Prepare first, once, then Enqueue, of
-// one thread at a time.
+struct LibraryKernel {
+  ops::KernelDesc description;  // has passed ops::CheckKernel
+  // In bytes, for each operand, what divides all addresses that it is given: a power of two, at most
+  // 256. Empty: the kernel is not called.
+  std::vector<uint32_t> alignments;
+};
+
+// Of one device. All calls, and the end, are with its context current: Prepare first, once, while
+// nothing else is on the device, then Enqueue, of one thread at a time.
 class LibraryKernels {
  public:
   virtual ~LibraryKernels() = default;
   // Makes the kernels that Enqueue names by their index, and what they need for `streams` streams.
   // kUnimplemented, with the kernel, for one that no library here computes.
-  virtual absl::Status Prepare(const std::vector<ops::KernelDesc> &kernels, uint32_t streams) = 0;
+  virtual absl::Status Prepare(const std::vector<LibraryKernel> &kernels, uint32_t streams) = 0;
   // Puts kernel `kernel` into `stream`, the `number`-th of those (each always under its number);
   // `operands` are the addresses of their first elements on the device.
   virtual absl::Status Enqueue(uint32_t kernel, absl::Span<const DevicePtr> operands, Stream stream,
                                uint32_t number) = 0;
+  // What it has allocated on the device.
+  virtual uint64_t device_bytes() const { return 0; }
 };
 
 }  // namespace commsched::runtime::cuda

@@ -35,6 +35,7 @@ DeviceJob::DeviceJob(std::shared_ptr<const PlanImage> image, const DeviceJobOpti
     own.now = [this] { return machine_.Now(); };
     own.probe = probes_[size_t(r)].get();
     if (options.library) own.library = options.library(machine_);
+    own.libraries = options.libraries;
     own.failures = std::make_shared<PeerFailureRelay>();
     if (options.transport) {
       own.transport = options.transport(r, own.failures);

@@ -25,8 +25,9 @@ namespace commsched::runtime::cuda {
 struct DeviceJobOptions {
   uint64_t seed = 0;
   FakeMachine::Kernels kernels = {};
-  // Of each rank; may be empty.
+  // Of each rank; may be empty: what is found in `libraries`.
   std::function<std::unique_ptr<LibraryKernels>(FakeMachine &)> library = {};
+  Libraries libraries = Libraries::OfSystem();
   absl::Duration deadline = absl::Seconds(60);
   // Called with each rank's probe, before the executors are made.
   std::function<void(int rank, FakeProbe &)> prepare = {};

@@ -67,6 +67,13 @@ class AccessLog {
     }
   }
 
+  // They are freed: whoever gets them next has to do with nobody before.
+  void Forget(Bytes bytes) {
+    Split(bytes.begin);
+    const auto end = Split(bytes.end);
+    for (auto at = uses_.find(bytes.begin); at != end; ++at) at->second.clear();
+  }
+
  private:
   struct Last {
     uint32_t lane = 0, number = 0;

@@ -156,7 +156,11 @@ struct FakeMachine::Impl {
   std::map<uint64_t, std::shared_ptr<FakeGroup>> groups ABSL_GUARDED_BY(mu);  // by unique id
   uint64_t ids ABSL_GUARDED_BY(mu) = 0;
   int64_t milliseconds ABSL_GUARDED_BY(mu) = 0;
-  std::map<void *, std::unique_ptr<std::byte[]>> blocks ABSL_GUARDED_BY(mu);
+  struct Block {
+    std::unique_ptr<std::byte[]> memory;
+    size_t bytes = 0;
+  };
+  std::map<void *, Block> blocks ABSL_GUARDED_BY(mu);
   size_t contexts ABSL_GUARDED_BY(mu) = 0;
   std::map<uint64_t, std::string> modules ABSL_GUARDED_BY(mu);  // their images, by number
   size_t free_memory ABSL_GUARDED_BY(mu) = size_t{1} << 40;

@@ -168,11 +168,18 @@ void *FakeMachine::Impl::Allocate(size_t bytes) {
   void *memory = block.get();
   size_t space = bytes + kAlignment;
   std::align(kAlignment, bytes, memory, space);
-  blocks[memory] = std::move(block);
+  blocks[memory] = {std::move(block), bytes};
   return memory;
 }
 
-bool FakeMachine::Impl::Free(void *memory) { return blocks.erase(memory) == 1; }
+bool FakeMachine::Impl::Free(void *memory) {
+  const auto at = blocks.find(memory);
+  if (at == blocks.end()) return false;
+  const uint64_t begin = reinterpret_cast<uintptr_t>(memory);
+  accesses.Forget({begin, begin + at->second.bytes});
+  blocks.erase(at);
+  return true;
+}
 
 void FakeMachine::Impl::Use(uint32_t lane, VectorClock *clock, const FakeWork &work) {
   std::vector<std::string> found;

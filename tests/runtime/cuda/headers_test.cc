@@ -113,22 +113,30 @@ static_assert(offsetof(NcclConfig, nvls_ctas) == offsetof(ncclConfig_t, nvlsCTAs
   static_assert(kAlike<decltype(CublasLtApi::name), decltype(&::symbol)>, #symbol);
 COMMSCHED_CUDA_CUBLASLT_FUNCTIONS(COMMSCHED_TEST_ALIKE)
 #undef COMMSCHED_TEST_ALIKE
-static_assert(kCublasLtCompute32 == CUBLAS_COMPUTE_32F && kCublasLtCompute64 == CUBLAS_COMPUTE_64F);
-static_assert(kCublasLtTransA == CUBLASLT_MATMUL_DESC_TRANSA &&
-              kCublasLtTransB == CUBLASLT_MATMUL_DESC_TRANSB);
-static_assert(kCublasLtBatchCount == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT &&
-              kCublasLtBatchStride == CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET);
-static_assert(kCublasLtMaxWorkspace == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES &&
-              kCublasLtAlignmentA == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES &&
-              kCublasLtAlignmentB == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES &&
-              kCublasLtAlignmentC == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES &&
-              kCublasLtAlignmentD == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES);
 static_assert(sizeof(CublasLtAlgorithm) == sizeof(cublasLtMatmulAlgo_t));
 static_assert(sizeof(CublasLtHeuristic) == sizeof(cublasLtMatmulHeuristicResult_t));
 static_assert(offsetof(CublasLtHeuristic, workspace_bytes) ==
               offsetof(cublasLtMatmulHeuristicResult_t, workspaceSize));
 static_assert(offsetof(CublasLtHeuristic, status) ==
               offsetof(cublasLtMatmulHeuristicResult_t, state));
+static_assert(kCublasSuccess == CUBLAS_STATUS_SUCCESS);
+static_assert(kCudaF32 == CUDA_R_32F && kCudaF64 == CUDA_R_64F);
+static_assert(kCudaF16 == CUDA_R_16F && kCudaBf16 == CUDA_R_16BF);
+static_assert(kCublasComputeF32 == CUBLAS_COMPUTE_32F && kCublasComputeF64 == CUBLAS_COMPUTE_64F);
+static_assert(kCublasAsItIs == CUBLAS_OP_N && kCublasTransposed == CUBLAS_OP_T);
+static_assert(kOperationTransposeA == CUBLASLT_MATMUL_DESC_TRANSA);
+static_assert(kOperationTransposeB == CUBLASLT_MATMUL_DESC_TRANSB);
+static_assert(kLayoutBatchCount == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT);
+static_assert(kLayoutBatchStride == CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET);
+static_assert(kPreferenceWorkspaceBytes == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES);
+static_assert(kPreferenceReductions == CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK);
+static_assert(kPreferenceAlignmentA == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES);
+static_assert(kPreferenceAlignmentB == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES);
+static_assert(kPreferenceAlignmentC == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES);
+static_assert(kPreferenceAlignmentD == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES);
+static_assert(kReductionInComputeType == CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE);
+// What it has been compiled with: defaults that are counted on.
+static_assert(CUBLASLT_ORDER_COL == 0 && CUBLASLT_POINTER_MODE_HOST == 0);
 #endif
 
 #if COMMSCHED_HAS_CUDNN
