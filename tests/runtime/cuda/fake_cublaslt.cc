@@ -238,18 +238,26 @@ void Compute(const Problem &problem, double alpha, double beta, const std::byte 
     Write(problem.d.type, double(sum), bytes);
     return Sum(Read(problem.d.type, bytes));
   };
+  const uint64_t k = problem.k();
+  std::vector<Sum> rows(problem.m() * k), columns(problem.n() * k);
   for (int32_t i = 0; i < problem.d.batch; ++i) {
+    for (uint64_t p = 0; p < k; ++p) {
+      for (uint64_t row = 0; row < problem.m(); ++row) {
+        const uint64_t at = ta ? problem.a.At(i, p, row) : problem.a.At(i, row, p);
+        rows[row * k + p] = Sum(Read(problem.a.type, a + at * a_bytes));
+      }
+      for (uint64_t column = 0; column < problem.n(); ++column) {
+        const uint64_t at = tb ? problem.b.At(i, column, p) : problem.b.At(i, p, column);
+        columns[column * k + p] = Sum(Read(problem.b.type, b + at * b_bytes));
+      }
+    }
     for (uint64_t column = 0; column < problem.n(); ++column) {
       for (uint64_t row = 0; row < problem.m(); ++row) {
         Sum *partial = parts == 1 ? own.data() : workspace;
         for (uint64_t part = 0; part < parts; ++part) {
           Sum sum = 0;
-          for (uint64_t p = problem.k() * part / parts; p < problem.k() * (part + 1) / parts; ++p) {
-            const uint64_t in_a = ta ? problem.a.At(i, p, row) : problem.a.At(i, row, p);
-            const uint64_t in_b = tb ? problem.b.At(i, column, p) : problem.b.At(i, p, column);
-            sum += Sum(Read(problem.a.type, a + in_a * a_bytes)) *
-                   Sum(Read(problem.b.type, b + in_b * b_bytes));
-          }
+          for (uint64_t p = k * part / parts; p < k * (part + 1) / parts; ++p)
+            sum += rows[row * k + p] * columns[column * k + p];
           partial[part] = rounds ? rounded(sum) : sum;
         }
         Sum sum = 0;
