@@ -15,7 +15,8 @@ import pytest
 
 from rank_job import CLEAN, ROOT, STEP, TIME_LIMIT, endless, free_port, one_line, outputs, script, token_file
 
-MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n"]
+# On a busy machine a rank needs more than the second that mpirun leaves it after a signal.
+MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--mca", "odls_base_sigkill_timeout", "30", "-n"]
 BUILD = pathlib.Path(os.environ.get("COMMSCHED_BIN") or ROOT / "build" / "release" / "bin").resolve()
 PLUGIN = BUILD.parent / "lib" / "libcommsched_c_mpi.so"
 pytestmark = pytest.mark.skipif(shutil.which("mpirun") is None or not PLUGIN.exists(), reason="needs Open MPI")
