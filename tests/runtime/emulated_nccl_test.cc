@@ -53,7 +53,9 @@ TEST(EmulatedNccl, GoesInOrderWhenAllHaveCome) {
         const NcclStep::Instruction &in = step.instructions[size_t(instruction)];
         EXPECT_EQ(of_rank[i].name, "g" + std::to_string(instruction)) << "seed " << seed;
         EXPECT_NEAR(of_rank[i].end - of_rank[i].begin, double(in.ns) / 1000, 0.01);
-        if (i > 0) EXPECT_GE(of_rank[i].begin + 0.01, of_rank[i - 1].end);
+        if (i > 0) {
+          EXPECT_GE(of_rank[i].begin + 0.01, of_rank[i - 1].end);
+        }
         // On no rank does it begin before what it waits for has ended on all of them.
         for (const auto &wait : in.waits) {
           const size_t call = i / step.order.size();
