@@ -199,7 +199,8 @@ class Pair {
     line_[from].pop_front();
     Controls controls;
     if (const auto *part = std::get_if<Part>(&item)) {
-      if (part->size == part->total && !posted_.contains(part->message) && random_() % 3 == 0)
+      if (part->size == part->total && receive_sizes_[part->message] == part->total &&
+          !posted_.contains(part->message) && random_() % 3 == 0)
         return TakeUnposted(e, *part);
       if (part->size == part->total && random_() % 2 == 0) return ReadWhole(e, *part);
       auto place = ends_[e]->Take(part->tag, part->total, part->offset, part->size, &controls);

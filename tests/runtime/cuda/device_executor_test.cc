@@ -175,27 +175,6 @@ TEST_F(RefusalTest, AKernelThatTheModuleLacks) {
               ::testing::HasSubstr("kernel \"mix_"));
 }
 
-TEST_F(RefusalTest, LibraryKernelsWithoutALibrary) {
-  EXPECT_EQ(Refusal([](plan::Plan *plan) {
-              plan->set_required_features(plan->required_features() |
-                                          uint64_t{1} << plan::FEATURE_ONEDNN);
-              plan::Kernel *kernel = plan->add_kernels();
-              kernel->set_kind("matmul");
-              for (int i = 0; i < 3; ++i) {
-                plan::KernelTensor *operand = kernel->add_operands();
-                operand->set_element(plan::F32);
-                for (int d = 0; d < 3; ++d) operand->add_dims(1), operand->add_strides(1);
-              }
-              plan::Cuda::Fragment *fragment = plan->mutable_cuda()->add_fragments();
-              fragment->set_symbol("library");
-              fragment->set_scratch_bytes(256);
-              plan::Cuda::LibraryCall *call = fragment->add_steps()->mutable_library();
-              for (int i = 0; i < 3; ++i)
-                call->add_operands()->set_base(plan::Cuda::Address::SCRATCH);
-            }),
-            "rank 0 of 1: the plan calls library kernels, and there is no library");
-}
-
 // Of drawn plans that have collectives in their step, and messages if that is asked for.
 DrawnPlan DrawFor(std::mt19937_64 &random, bool nccl, bool messages) {
   while (true) {
