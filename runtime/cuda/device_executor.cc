@@ -21,28 +21,6 @@ constexpr size_t kMaxQueued = 2, kKeptResults = 65536;
 // Between two looks at what is under way on the device; the first ones come at once.
 constexpr std::chrono::microseconds kShortestPause(20), kLongestPause(200);
 
-NcclType TypeOf(ops::Element element, bool *known) {
-  *known = true;
-  switch (element) {
-    case ops::Element::kF64: return NcclType::kFloat64;
-    case ops::Element::kF32: return NcclType::kFloat32;
-    case ops::Element::kF16: return NcclType::kFloat16;
-    case ops::Element::kBF16: return NcclType::kBfloat16;
-    case ops::Element::kI64: return NcclType::kInt64;
-    case ops::Element::kI32: return NcclType::kInt32;
-    default: *known = false; return NcclType::kFloat32;
-  }
-}
-
-NcclReduction ReductionOf(NcclProgram::Reduction reduction) {
-  switch (reduction) {
-    case NcclProgram::kMean: return NcclReduction::kMean;
-    case NcclProgram::kMax: return NcclReduction::kMax;
-    case NcclProgram::kMin: return NcclReduction::kMin;
-    default: return NcclReduction::kSum;
-  }
-}
-
 }  // namespace
 
 DeviceExecutor::DeviceExecutor(std::shared_ptr<const Program> program,
@@ -100,29 +78,6 @@ void DeviceExecutor::CommunicationDone(void *cookie, uint32_t) {
 absl::Status DeviceExecutor::DrainLocked() {
   while (status_.ok() && (open_ != 0 || !queue_.empty())) changed_.Wait(&mu_);
   return Unshared(status_);
-}
-
-absl::Status DeviceExecutor::OnThread(std::function<absl::Status()> run) {
-  MutexLock lock(&mu_);
-  if (absl::Status s = DrainLocked(); !s.ok()) return s;
-  Task task;
-  task.run = std::move(run);
-  tasks_.push_back(&task);
-  work_.SignalAll();
-  while (!task.done && status_.ok()) changed_.Wait(&mu_);
-  // The thread may have it still.
-  while (!task.done && std::find(tasks_.begin(), tasks_.end(), &task) == tasks_.end())
-    changed_.Wait(&mu_);
-  std::erase(tasks_, &task);
-  return task.done ? Unshared(task.result) : Unshared(status_);
-}
-
-absl::Status DeviceExecutor::SetSlot(uint32_t slot, absl::Span<const std::byte> value) {
-  return OnThread([=, this] { return TransferSlot(slot, value.data(), nullptr, value.size()); });
-}
-
-absl::Status DeviceExecutor::GetSlot(uint32_t slot, absl::Span<std::byte> value) {
-  return OnThread([=, this] { return TransferSlot(slot, nullptr, value.data(), value.size()); });
 }
 
 absl::StatusOr<uint64_t> DeviceExecutor::Enqueue(int function, BatchRows batches) {
@@ -291,98 +246,8 @@ bool DeviceExecutor::Admit() {
   return true;
 }
 
-absl::Status DeviceExecutor::EnqueueCall(const Admission &admission, NcclLane::Caller *caller) {
-  OfFunction &function = *admission.function;
-  if (admission.before != nullptr) {
-    if (absl::Status s = ServiceAfter(admission.before); !s.ok()) return Named("", s);
-  }
-  for (const Admission::Move &move : admission.moves) {
-    if (absl::Status s = Check(driver_.MemcpyAsync(move.to, move.from, move.bytes, service_),
-                               "cuMemcpyAsync");
-        !s.ok())
-      return Named("", s);
-  }
-  if (admission.fence) {
-    if (absl::Status s = ServiceFence(function); !s.ok()) return Named("", s);
-  }
-  return Named(absl::StrCat("step ", admission.number),
-               function.issuer->Enqueue(admission.end, [&](const OpOfRound &op, Stream stream) {
-                 return EnqueueOp(admission, op, stream, caller);
-               }));
-}
-
 std::string DeviceExecutor::NameOf(const OfFunction &function, uint32_t op, uint64_t call) const {
   return absl::StrCat("\"", function.graph.graph.ops[op].name, "\" of step ", call);
-}
-
-absl::Status DeviceExecutor::EnqueueOp(const Admission &admission, const OpOfRound &op,
-                                       Stream stream, NcclLane::Caller *caller) {
-  const OfFunction &function = *admission.function;
-  const DeviceOp &work = function.graph.work[op.op];
-  const auto announce = [&] {
-    if (options_.probe != nullptr)
-      options_.probe->Enqueues(NameOf(function, op.op, admission.number));
-  };
-  absl::Status status;
-  if (work.kind == DeviceOp::kCollective) {
-    announce();
-    return EnqueueCollective(admission, op.op, stream, caller);
-  }
-  if (work.kind == DeviceOp::kCopy) {
-    if (work.bytes == 0) return absl::OkStatus();
-    announce();
-    status = Check(driver_.MemcpyAsync(At(function, work.places[1]), At(function, work.places[0]),
-                                       work.bytes, stream),
-                   "cuMemcpyAsync");
-    return Named(NameOf(function, op.op, admission.number), status);
-  }
-  for (const Step &step : function.steps[op.op]) {
-    announce();
-    if (const auto *kernel = std::get_if<KernelStep>(&step)) {
-      std::vector<void *> parameters;
-      for (const DevicePtr &argument : kernel->arguments)
-        parameters.push_back(const_cast<DevicePtr *>(&argument));
-      const auto &[grid_x, grid_y, grid_z] = kernel->grid;
-      const auto &[block_x, block_y, block_z] = kernel->block;
-      status = Check(driver_.LaunchKernel(kernel->function, grid_x, grid_y, grid_z, block_x,
-                                          block_y, block_z, kernel->shared_bytes, stream,
-                                          parameters.data(), nullptr),
-                     "cuLaunchKernel");
-    } else {
-      const auto &call = std::get<LibraryStep>(step);
-      // There are two compute streams at most.
-      const uint32_t number = function.graph.graph.ops[op.op].lane == 0 ? 0 : 1;
-      status = options_.library->Enqueue(call.kernel, call.operands, stream, number);
-    }
-    if (!status.ok()) return Named(NameOf(function, op.op, admission.number), status);
-  }
-  return absl::OkStatus();
-}
-
-absl::Status DeviceExecutor::EnqueueCollective(const Admission &admission, uint32_t op,
-                                               Stream stream, NcclLane::Caller *caller) {
-  const OfFunction &function = *admission.function;
-  const DeviceOp &work = function.graph.work[op];
-  const FunctionProgram &program = program_->functions[size_t(&function - functions_.data())];
-  const CommunicateProgram &c = program.instructions[work.instruction].communicate;
-  bool known = false;
-  Collective call;
-  call.name = {c.key, admission.number};
-  call.type = TypeOf(c.element, &known);
-  if (!known)
-    return Named(NameOf(function, op, admission.number),
-                 absl::UnimplementedError(
-                     absl::StrCat("NCCL has no collective of ", ops::ElementName(c.element))));
-  call.kind = c.nccl->kind == NcclProgram::kAllReduce       ? Collective::Kind::kAllReduce
-              : c.nccl->kind == NcclProgram::kReduceScatter ? Collective::Kind::kReduceScatter
-                                                            : Collective::Kind::kAllGather;
-  call.reduction = ReductionOf(c.nccl->reduction);
-  call.from = reinterpret_cast<const void *>(At(function, work.places[0]));
-  call.to = reinterpret_cast<void *>(At(function, work.places[1]));
-  call.count = work.bytes / ops::ElementBytes(c.element);
-  // That of a rank's part.
-  if (call.kind == Collective::Kind::kReduceScatter) call.count /= size_t(program_->nodes);
-  return caller->Call(call, stream);
 }
 
 DeviceExecutor::Call &DeviceExecutor::CallOf(const OpOfRound &op) {
@@ -534,81 +399,6 @@ absl::Status DeviceExecutor::CheckStall() {
   return Named(what, absl::DeadlineExceededError(
                          absl::StrCat("has not ended, and nothing else has, for ",
                                       absl::FormatDuration(absl::FromChrono(4 * deadline)))));
-}
-
-absl::Status DeviceExecutor::ServiceAfter(const OfFunction *before) {
-  for (uint32_t lane = 0; lane < before->graph.graph.lanes.size(); ++lane) {
-    if (before->graph.graph.lanes[lane].host()) continue;
-    if (absl::Status s = Check(driver_.EventRecord(service_event_, before->issuer->stream(lane)),
-                               "cuEventRecord");
-        !s.ok())
-      return s;
-    if (absl::Status s = Check(driver_.StreamWaitEvent(service_, service_event_, 0),
-                               "cuStreamWaitEvent");
-        !s.ok())
-      return s;
-  }
-  return absl::OkStatus();
-}
-
-absl::Status DeviceExecutor::ServiceFence(const OfFunction &function) {
-  if (absl::Status s = Check(driver_.EventRecord(service_event_, service_), "cuEventRecord");
-      !s.ok())
-    return s;
-  for (uint32_t lane = 0; lane < function.graph.graph.lanes.size(); ++lane) {
-    if (function.graph.graph.lanes[lane].host()) continue;
-    if (absl::Status s =
-            Check(driver_.StreamWaitEvent(function.issuer->stream(lane), service_event_, 0),
-                  "cuStreamWaitEvent");
-        !s.ok())
-      return s;
-  }
-  return absl::OkStatus();
-}
-
-absl::Status DeviceExecutor::ServiceWait() {
-  if (absl::Status s = Check(driver_.EventRecord(service_event_, service_), "cuEventRecord");
-      !s.ok())
-    return s;
-  const Clock::time_point deadline = After(options_.deadline);
-  while (true) {
-    const DriverResult result = driver_.EventQuery(service_event_);
-    if (result != DriverResult::kNotReady) return Check(result, "cuEventQuery");
-    if (Clock::now() >= deadline)
-      return absl::DeadlineExceededError(absl::StrCat(
-          "a copy of a slot takes longer than ", absl::FormatDuration(options_.deadline)));
-    std::this_thread::sleep_for(kShortestPause);
-  }
-}
-
-absl::Status DeviceExecutor::TransferSlot(uint32_t slot, const std::byte *set, std::byte *get,
-                                          size_t bytes) {
-  const SlotInfo &info = program_->slots[slot];
-  if (!info.held)
-    return absl::NotFoundError(absl::StrCat("\"", info.name, "\" is not held by this role"));
-  if (bytes != info.type.bytes)
-    return absl::InvalidArgumentError(absl::StrCat("value of \"", info.name, "\" must have ",
-                                                   info.type.bytes, " bytes, got: ", bytes));
-  if (active_ >= 0) {
-    if (absl::Status s = ServiceAfter(&functions_[size_t(active_)]); !s.ok()) return s;
-  }
-  fence_ = true;
-  const DevicePtr begin =
-      functions_[0].memory[kSlotMemory] + slots_.slots[slot].copies[current_[slot]];
-  for (size_t at = 0; at < bytes;) {
-    const size_t piece = std::min<size_t>(bytes - at, bounce_bytes_);
-    auto *bounce = reinterpret_cast<std::byte *>(bounce_);
-    if (set != nullptr) std::memcpy(bounce, set + at, piece);
-    const DevicePtr to = set != nullptr ? begin + at : bounce_;
-    const DevicePtr from = set != nullptr ? bounce_ : begin + at;
-    if (absl::Status s = Check(driver_.MemcpyAsync(to, from, piece, service_), "cuMemcpyAsync");
-        !s.ok())
-      return s;
-    if (absl::Status s = ServiceWait(); !s.ok()) return s;
-    if (get != nullptr) std::memcpy(get + at, bounce, piece);
-    at += piece;
-  }
-  return absl::OkStatus();
 }
 
 }  // namespace commsched::runtime::cuda

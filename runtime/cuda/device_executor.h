@@ -201,6 +201,7 @@ class DeviceExecutor : private ProgressEngine::Host {
   void Run();
   void Loop();
   bool Admit() ABSL_LOCKS_EXCLUDED(mu_);  // whether there was something
+  // device_enqueue.cc
   absl::Status EnqueueCall(const Admission &admission, NcclLane::Caller *caller);
   absl::Status EnqueueOp(const Admission &admission, const OpOfRound &op, Stream stream,
                          NcclLane::Caller *caller);
@@ -221,7 +222,7 @@ class DeviceExecutor : private ProgressEngine::Host {
   std::string NameOf(const OfFunction &function, uint32_t op, uint64_t call) const;
   absl::Status CheckStall();
 
-  // The service stream: copies between calls.
+  // device_slots.cc: the service stream, copies between calls.
   absl::Status ServiceAfter(const OfFunction *before);
   absl::Status ServiceFence(const OfFunction &function);
   absl::Status ServiceWait();

@@ -4,11 +4,7 @@
 #include "tests/cuda/Fragments.h"
 
 #include "ir/Cs.h"
-#include "ir/Register.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/InitAllDialects.h"
-#include "mlir/InitAllExtensions.h"
-#include "mlir/Parser/Parser.h"
 #include "ops/registry.h"
 #include "passes/plan/Memory.h"
 #include "runtime/loading/plan_values.h"
@@ -19,24 +15,6 @@
 using namespace mlir;
 
 namespace commsched::cudatest {
-
-Context::Context() : context(MLIRContext::Threading::DISABLED) {
-  DialectRegistry registry;
-  registerAllDialects(registry);
-  registerAllExtensions(registry);
-  registerDialects(registry);
-  context.appendDialectRegistry(registry);
-  context.loadAllAvailableDialects();
-  context.getDiagEngine().registerHandler([this](Diagnostic &diagnostic) {
-    if (diagnostic.getSeverity() == DiagnosticSeverity::Error && error.empty())
-      error = diagnostic.str();
-    return success();
-  });
-}
-
-OwningOpRef<ModuleOp> Context::parse(const std::string &text) {
-  return parseSourceString<ModuleOp>(text, ParserConfig(&context));
-}
 
 size_t bytesOf(Type tensor) {
   auto type = cast<RankedTensorType>(tensor);

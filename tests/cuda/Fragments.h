@@ -12,6 +12,7 @@
 #include "ops/base/kernel.h"
 #include "passes/cuda/CudaCompiler.h"
 #include "runtime/loading/code_object.h"
+#include "tests/cuda/Context.h"
 #include "tests/cuda/HostKernels.h"
 
 #include <memory>
@@ -23,16 +24,6 @@ namespace commsched::cudatest {
 
 using Bytes = std::vector<char>;
 using Buffers = std::vector<Bytes>;
-
-/// With all dialects; remembers the first error.
-class Context {
-public:
-  Context();
-  mlir::MLIRContext context;
-  std::string error;
-
-  mlir::OwningOpRef<mlir::ModuleOp> parse(const std::string &text);
-};
 
 /// The fragments of a module: the bodies of its cs.fragment, and of functions without
 /// these.

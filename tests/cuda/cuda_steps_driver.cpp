@@ -11,17 +11,16 @@
 // plant-wait=RANK:SEED, plant-range=..., plant-copy=..., plant-place=...: plan_faults.h.
 
 #include "ir/Cs.h"
-#include "ir/Register.h"
-#include "mlir/InitAllDialects.h"
-#include "mlir/InitAllExtensions.h"
-#include "mlir/Parser/Parser.h"
 #include "passes/cuda/CudaCompiler.h"
 #include "runtime/data/dataset.h"
 #include "runtime/data/tensor_file.h"
+#include "tests/cuda/Context.h"
 #include "tests/cuda/FakeLibrary.h"
 #include "tests/cuda/HostKernels.h"
 #include "tests/runtime/cuda/device_job.h"
 #include "tests/runtime/cuda/plan_faults.h"
+
+#include "llvm/Support/MemoryBuffer.h"
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -57,17 +56,11 @@ std::string quoted(const std::string &text) {
 /// The kernels of a module, for FakeMachine.
 class Kernels {
 public:
-  Kernels(const char *path, const plan::CudaModule &expected) : context(MLIRContext::Threading::DISABLED) {
-    DialectRegistry registry;
-    registerAllDialects(registry);
-    registerAllExtensions(registry);
-    registerDialects(registry);
-    context.appendDialectRegistry(registry);
-    context.loadAllAvailableDialects();
-    OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(path, ParserConfig(&context));
+  Kernels(const std::string &text, const plan::CudaModule &expected) {
+    OwningOpRef<ModuleOp> module = context.parse(text);
     if (!module)
-      giveUp("cannot read the module");
-    cudaexport::CudaCompiler compiler(&context, {});
+      giveUp("cannot read the module: " + context.error);
+    cudaexport::CudaCompiler compiler(&context.context, {});
     module->walk([&](cs::FragmentOp op) {
       if (op.hasBody())
         compiler.add(op.getBody().front(), op.getLoc());
@@ -116,7 +109,7 @@ private:
     return work;
   }
 
-  MLIRContext context;
+  Context context;
   std::unique_ptr<HostKernels> host;
   std::mutex mu;
   std::map<std::string, FakeKernel> known;
@@ -271,7 +264,10 @@ int main(int argc, char **argv) {
     giveUp(std::string(program.status().message()));
   if ((*program)->cuda == nullptr)
     giveUp("the plan is not for CUDA devices");
-  Kernels kernels(argv[1], *(*program)->cuda);
+  auto module = llvm::MemoryBuffer::getFile(argv[1]);
+  if (!module)
+    giveUp("cannot read the module: " + module.getError().message());
+  Kernels kernels((*module)->getBuffer().str(), *(*program)->cuda);
   auto initial = commsched::runtime::ReadTensorFile(argv[3]);
   if (!initial.ok())
     giveUp(std::string(initial.status().message()));

@@ -1,0 +1,132 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What a call of a function puts on the device's streams.
+#include "runtime/cuda/device_executor.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "ops/base/element.h"
+#include "runtime/base/status_util.h"
+
+namespace commsched::runtime::cuda {
+namespace {
+
+NcclType TypeOf(ops::Element element, bool *known) {
+  *known = true;
+  switch (element) {
+    case ops::Element::kF64: return NcclType::kFloat64;
+    case ops::Element::kF32: return NcclType::kFloat32;
+    case ops::Element::kF16: return NcclType::kFloat16;
+    case ops::Element::kBF16: return NcclType::kBfloat16;
+    case ops::Element::kI64: return NcclType::kInt64;
+    case ops::Element::kI32: return NcclType::kInt32;
+    default: *known = false; return NcclType::kFloat32;
+  }
+}
+
+NcclReduction ReductionOf(NcclProgram::Reduction reduction) {
+  switch (reduction) {
+    case NcclProgram::kMean: return NcclReduction::kMean;
+    case NcclProgram::kMax: return NcclReduction::kMax;
+    case NcclProgram::kMin: return NcclReduction::kMin;
+    default: return NcclReduction::kSum;
+  }
+}
+
+}  // namespace
+
+absl::Status DeviceExecutor::EnqueueCall(const Admission &admission, NcclLane::Caller *caller) {
+  OfFunction &function = *admission.function;
+  if (admission.before != nullptr) {
+    if (absl::Status s = ServiceAfter(admission.before); !s.ok()) return Named("", s);
+  }
+  for (const Admission::Move &move : admission.moves) {
+    if (absl::Status s = Check(driver_.MemcpyAsync(move.to, move.from, move.bytes, service_),
+                               "cuMemcpyAsync");
+        !s.ok())
+      return Named("", s);
+  }
+  if (admission.fence) {
+    if (absl::Status s = ServiceFence(function); !s.ok()) return Named("", s);
+  }
+  return Named(absl::StrCat("step ", admission.number),
+               function.issuer->Enqueue(admission.end, [&](const OpOfRound &op, Stream stream) {
+                 return EnqueueOp(admission, op, stream, caller);
+               }));
+}
+
+absl::Status DeviceExecutor::EnqueueOp(const Admission &admission, const OpOfRound &op,
+                                       Stream stream, NcclLane::Caller *caller) {
+  const OfFunction &function = *admission.function;
+  const DeviceOp &work = function.graph.work[op.op];
+  const auto announce = [&] {
+    if (options_.probe != nullptr)
+      options_.probe->Enqueues(NameOf(function, op.op, admission.number));
+  };
+  absl::Status status;
+  if (work.kind == DeviceOp::kCollective) {
+    announce();
+    return EnqueueCollective(admission, op.op, stream, caller);
+  }
+  if (work.kind == DeviceOp::kCopy) {
+    if (work.bytes == 0) return absl::OkStatus();
+    announce();
+    status = Check(driver_.MemcpyAsync(At(function, work.places[1]), At(function, work.places[0]),
+                                       work.bytes, stream),
+                   "cuMemcpyAsync");
+    return Named(NameOf(function, op.op, admission.number), status);
+  }
+  for (const Step &step : function.steps[op.op]) {
+    announce();
+    if (const auto *kernel = std::get_if<KernelStep>(&step)) {
+      std::vector<void *> parameters;
+      for (const DevicePtr &argument : kernel->arguments)
+        parameters.push_back(const_cast<DevicePtr *>(&argument));
+      const auto &[grid_x, grid_y, grid_z] = kernel->grid;
+      const auto &[block_x, block_y, block_z] = kernel->block;
+      status = Check(driver_.LaunchKernel(kernel->function, grid_x, grid_y, grid_z, block_x,
+                                          block_y, block_z, kernel->shared_bytes, stream,
+                                          parameters.data(), nullptr),
+                     "cuLaunchKernel");
+    } else {
+      const auto &call = std::get<LibraryStep>(step);
+      // There are two compute streams at most.
+      const uint32_t number = function.graph.graph.ops[op.op].lane == 0 ? 0 : 1;
+      status = options_.library->Enqueue(call.kernel, call.operands, stream, number);
+    }
+    if (!status.ok()) return Named(NameOf(function, op.op, admission.number), status);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DeviceExecutor::EnqueueCollective(const Admission &admission, uint32_t op,
+                                               Stream stream, NcclLane::Caller *caller) {
+  const OfFunction &function = *admission.function;
+  const DeviceOp &work = function.graph.work[op];
+  const FunctionProgram &program = program_->functions[size_t(&function - functions_.data())];
+  const CommunicateProgram &c = program.instructions[work.instruction].communicate;
+  bool known = false;
+  Collective call;
+  call.name = {c.key, admission.number};
+  call.type = TypeOf(c.element, &known);
+  if (!known)
+    return Named(NameOf(function, op, admission.number),
+                 absl::UnimplementedError(
+                     absl::StrCat("NCCL has no collective of ", ops::ElementName(c.element))));
+  call.kind = c.nccl->kind == NcclProgram::kAllReduce       ? Collective::Kind::kAllReduce
+              : c.nccl->kind == NcclProgram::kReduceScatter ? Collective::Kind::kReduceScatter
+                                                            : Collective::Kind::kAllGather;
+  call.reduction = ReductionOf(c.nccl->reduction);
+  call.from = reinterpret_cast<const void *>(At(function, work.places[0]));
+  call.to = reinterpret_cast<void *>(At(function, work.places[1]));
+  call.count = work.bytes / ops::ElementBytes(c.element);
+  // That of a rank's part.
+  if (call.kind == Collective::Kind::kReduceScatter) call.count /= size_t(program_->nodes);
+  return caller->Call(call, stream);
+}
+
+}  // namespace commsched::runtime::cuda
