@@ -45,10 +45,12 @@ void *first_workspace = nullptr;
 int products = 0;  // of this kernel
 const void *first_a = nullptr;
 
-bool scale_f64 = false;  // of the latest operation
+std::set<CublasLtOperation> scaled_by_f64;
 int FaultyOperationCreate(CublasLtOperation *made, int compute, int scale) {
-  scale_f64 = scale == kCudaF64;
-  return FakeCublasLt().OperationCreate(made, compute, scale);
+  const int result = FakeCublasLt().OperationCreate(made, compute, scale);
+  scaled_by_f64.erase(*made);  // that of another one which is gone
+  if (scale == kCudaF64) scaled_by_f64.insert(*made);
+  return result;
 }
 int FaultyOperationSet(CublasLtOperation of, int attribute, const void *value, size_t bytes) {
   int32_t transposed = 0;
@@ -95,8 +97,8 @@ int FaultyMatmul(CublasLtHandle handle, CublasLtOperation operation, const void 
                  const void *c, CublasLtLayout c_layout, void *d, CublasLtLayout d_layout,
                  const CublasLtAlgorithm *algorithm, void *workspace, size_t bytes, Stream stream) {
   static constexpr double zero = 0;  // as a float, too
-  const bool adds = scale_f64 ? *static_cast<const double *>(beta) != 0
-                              : *static_cast<const float *>(beta) != 0;
+  const bool adds = scaled_by_f64.contains(operation) ? *static_cast<const double *>(beta) != 0
+                                                      : *static_cast<const float *>(beta) != 0;
   if (call_fault == CallFault::kBeta && adds) beta = &zero, ++applied;
   if (call_fault == CallFault::kWorkspace && bytes != 0) bytes /= 2, ++applied;
   if (call_fault == CallFault::kOneForAll && workspace != nullptr) {
