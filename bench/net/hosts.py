@@ -125,12 +125,28 @@ def _die_with_parent():
     ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
 
 
-def _keep_priority():
-    """In a child that has begun a session: it has the priority that its parent's session has among others
-    (autogroups of Linux), which would else end with it."""
+def session_priority(process="self"):
+    """Text: the priority that a process's session has among other sessions (autogroups of Linux). None where
+    the kernel does not say: without autogroups there is no file, and of a process that is in none, as in a
+    container that began without a session of its own, it is empty."""
     with contextlib.suppress(OSError):
-        nice = pathlib.Path(f"/proc/{os.getppid()}/autogroup").read_text().split()[-1]
+        if words := pathlib.Path(f"/proc/{process}/autogroup").read_text().split():
+            return words[-1]
+    return None
+
+
+def set_session_priority(nice):
+    """Gives this process's session that priority. Does nothing where there are no sessions with priorities,
+    or where it may not."""
+    with contextlib.suppress(OSError):
         pathlib.Path("/proc/self/autogroup").write_text(nice)
+
+
+def _keep_priority():
+    """In a child that has begun a session: it has the priority that its parent's session has, which would
+    else end with it."""
+    if nice := session_priority(os.getppid()):
+        set_session_priority(nice)
 
 
 def _delete(namespace):

@@ -225,3 +225,21 @@ def test_check_measures_both_directions():
     # The link is the bound; a busy machine may be slower.
     assert json.loads(lines[2])["mbit_per_s"] == 20
     assert 0 < json.loads(lines[2])["payload_share"] < 1.3
+
+
+@needs_namespaces
+def test_session_without_priority(tmp_path):
+    """A process in none of the sessions among which Linux shares processors, as in some containers, is told
+    no priority: hosts start commands all the same."""
+    empty, script = tmp_path / "autogroup", tmp_path / "start.py"
+    empty.write_text("")
+    script.write_text(f"import sys; sys.path.insert(0, {str(ROOT / 'bench')!r})\n"
+                      "from net import hosts\n"
+                      "with hosts.Network([0] * 2) as network:\n"
+                      "    code = network.start(0, ['true']).wait()\n"
+                      "print(code, hosts.session_priority())\n")
+    command = f"mount --bind {empty} /proc/$$/autogroup && exec {sys.executable} {script}"
+    done = subprocess.run(["unshare", "--mount", "bash", "-c", command], capture_output=True, text=True, timeout=TIME_LIMIT)
+    if "mount" in done.stderr:
+        pytest.skip(f"there are no autogroups here: {done.stderr.strip()}")
+    assert (done.returncode, done.stdout) == (0, "0 None\n"), done.stderr
