@@ -90,11 +90,6 @@ void FrameStream::PutData(parameter::Header data, runtime::SharedBytes payload,
                   Outgoing{std::move(data), std::move(payload)});
 }
 
-void FrameStream::SetCredit(size_t credit) {
-  MutexLock lock(&mu_);
-  credit_ = credit;
-}
-
 void FrameStream::End(absl::Status status) {
   {
     MutexLock lock(&mu_);
@@ -182,36 +177,15 @@ void FrameStream::OnWritten(bool ok) {
   Flush();
 }
 
-void FrameStream::Taken(uint64_t step, uint32_t block) {
-  MutexLock lock(&mu_);
-  auto found = written_.find({step, block});
-  if (found == written_.end()) return;
-  in_flight_ -= found->second;
-  written_.erase(found);
-}
-
-// What is sent next, or the end: the first of the queue, unless it is a push that
-// must wait for the credit, or for the rest of one that has been begun. What has been begun
-// goes on meanwhile.
+// What is sent next, or the end: the first of the queue, or the rest of a push that has been begun
+// and is not overtaken by it.
 FrameStream::Queue::iterator FrameStream::NextData() {
-  const auto waits = [this](const Outgoing &outgoing) {
-    if (credit_ == 0 || !outgoing.header.has_push() || outgoing.written != 0 || in_flight_ == 0)
-      return false;
-    const size_t bytes = outgoing.payload.bytes.size();
-    return bytes > credit_ || in_flight_ > credit_ - bytes;
-  };
   const auto rest = [](const Outgoing &outgoing) {
     return outgoing.payload.bytes.size() - outgoing.written;
   };
-  auto first = data_.begin();
-  if (first == data_.end()) return first;
-  if (!begun_.empty() && (waits(first->second) ||
-                          !runtime::core::OvertakesWhole(rest(first->second), rest(begun_.back()->second))))
-    return begun_.back();
-  if (!waits(first->second)) return first;
-  while (++first != data_.end())
-    if (first->second.written != 0) break;
-  return first;
+  const auto first = data_.begin();
+  if (first == data_.end() || begun_.empty()) return first;
+  return runtime::core::OvertakesWhole(rest(first->second), rest(begun_.back()->second)) ? first : begun_.back();
 }
 
 grpc::ByteBuffer FrameStream::NextPacket() {
@@ -252,9 +226,6 @@ grpc::ByteBuffer FrameStream::NextPacket() {
     next.written += size;
     if (next.written < total) continue;
     if (!begun_.empty() && begun_.back() == first) begun_.pop_back();
-    if (credit_ != 0 && next.header.has_push() &&
-        written_.try_emplace({data->step(), data->block()}, total).second)
-      in_flight_ += total;
     data_.erase(first);
   }
   packet_bytes_ = writer.bytes();

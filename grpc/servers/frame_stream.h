@@ -38,11 +38,9 @@ namespace commsched::transport {
 class FrameStream : public StreamHandler,
                     public std::enable_shared_from_this<FrameStream> {
  public:
-  // `credit`: bytes of pushes that are written and not `Taken`, at most, beside
-  // the one that is being written; more only if they are one push. 0: any number.
   // `chunk_bytes`: largest packet, roughly; on slow links they are smaller (core::PacketSize).
-  explicit FrameStream(size_t chunk_bytes, size_t credit = 0)
-      : credit_(credit), chunk_bytes_(chunk_bytes), packet_size_(chunk_bytes) {}
+  explicit FrameStream(size_t chunk_bytes)
+      : chunk_bytes_(chunk_bytes), packet_size_(chunk_bytes) {}
 
   // `patient`: waits until the server is there, else fails where it is not.
   // Both sides prove `token` first; `first` goes with the proof. `sharing` as in DialWithProof.
@@ -63,14 +61,11 @@ class FrameStream : public StreamHandler,
   // large block does not hold up what is more urgent, and all trainers send in one order, so that
   // servers soon have what they need of all. Data of one block and step goes in the order of
   // coming. Of a push that has been begun, only what is shorter than its rest goes before it
-  // (core::OvertakesWhole).
+  // (core::OvertakesWhole). One packet at a time is handed over, so that never more than one is
+  // under way that a step's credit (Function.credit_bytes) would count.
   void PutData(parameter::Header data, runtime::SharedBytes payload,
                int32_t priority = 0);
   void Flush();
-  // From now on; what is on the way already counts if it did before.
-  void SetCredit(size_t credit);
-  // The other side has the push. Flush sends what it made room for.
-  void Taken(uint64_t step, uint32_t block);
 
   // What is in the queue is sent, then nothing more: the trainer's side waits
   // for the end of the call, the server's side ends it with `status`.
@@ -115,7 +110,6 @@ class FrameStream : public StreamHandler,
   runtime::Mutex mu_;
   std::shared_ptr<FrameStream> self_ ABSL_GUARDED_BY(mu_);
   std::shared_ptr<Stream> stream_ ABSL_GUARDED_BY(mu_);
-  size_t credit_ ABSL_GUARDED_BY(mu_);
   const size_t chunk_bytes_;
   runtime::core::PacketSize packet_size_ ABSL_GUARDED_BY(mu_);
   // Of the packet that is written or was last.
@@ -131,10 +125,6 @@ class FrameStream : public StreamHandler,
   // Pushes of which a part has been sent, each more urgent than the one before it.
   std::vector<Queue::iterator> begun_ ABSL_GUARDED_BY(mu_);
   uint64_t next_data_ ABSL_GUARDED_BY(mu_) = 0;
-  // With a credit: the pushes that are written and not taken, by step and block,
-  // and their sum.
-  std::map<std::pair<uint64_t, uint32_t>, size_t> written_ ABSL_GUARDED_BY(mu_);
-  size_t in_flight_ ABSL_GUARDED_BY(mu_) = 0;
 };
 
 }  // namespace commsched::transport

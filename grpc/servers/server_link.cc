@@ -40,8 +40,7 @@ bool IsRefusal(absl::StatusCode code) {
 
 class ServerLink::Connection final : public FrameStream {
  public:
-  Connection(ServerLink *link, size_t chunk_bytes, size_t credit)
-      : FrameStream(chunk_bytes, credit), link_(link) {}
+  Connection(ServerLink *link, size_t chunk_bytes) : FrameStream(chunk_bytes), link_(link) {}
 
  private:
   void OnConnected() override { link_->OnConnected(); }
@@ -71,14 +70,11 @@ ServerLink::ServerLink(Settings settings,
       machine_(settings_.join.trainer(),
                absl::ToInt64Nanoseconds(std::min(settings_.deadline, absl::Hours(24 * 365))),
                runtime::ToTime(Clock::now())),
-      order_(settings_.order),
-      had_credit_(order_.credit_bytes != 0) {}
+      order_(settings_.order) {}
 
 void ServerLink::SetOrder(const runtime::ServerOrder &order) {
   MutexLock lock(&mu_);
   order_ = order;
-  had_credit_ |= order_.credit_bytes != 0;
-  if (stream_ != nullptr) stream_->SetCredit(order_.credit_bytes);
 }
 
 absl::Status ServerLink::Named(absl::StatusCode code,
@@ -121,8 +117,7 @@ Clock::time_point ServerLink::Tick() {
       patient_ = !patient_;
       connected_ = false;
       dialled_at_ = now;
-      stream_ = std::make_shared<Connection>(this, settings_.chunk_bytes,
-                                             order_.credit_bytes);
+      stream_ = std::make_shared<Connection>(this, settings_.chunk_bytes);
       parameter::Header first;
       *first.mutable_join() = settings_.join;
       stream_->DialServer(channel_, queue_, patient_, settings_.token, first,
@@ -224,17 +219,8 @@ absl::Status ServerLink::OnFrame(const parameter::Header &header,
     case parameter::Header::kTaken: {
       const auto [block, step] =
           std::pair(header.taken().block(), header.taken().step());
-      std::shared_ptr<FrameStream> stream;
-      {
-        MutexLock lock(&mu_);
-        if (absl::Status s = machine_.Taken(block, step); !s.ok()) return s;
-        if (had_credit_) stream = stream_;
-      }
-      if (stream != nullptr) {
-        stream->Taken(step, block);
-        stream->Flush();
-      }
-      return absl::OkStatus();
+      MutexLock lock(&mu_);
+      return machine_.Taken(block, step);
     }
     case parameter::Header::kSafe: {
       MutexLock lock(&mu_);

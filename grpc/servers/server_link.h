@@ -141,7 +141,6 @@ class ServerLink {
   std::shared_ptr<FrameStream> stream_ ABSL_GUARDED_BY(mu_);
   runtime::core::TrainerLink machine_ ABSL_GUARDED_BY(mu_);
   runtime::ServerOrder order_ ABSL_GUARDED_BY(mu_);
-  bool had_credit_ ABSL_GUARDED_BY(mu_) = false;  // now, or before
   bool leaving_ ABSL_GUARDED_BY(mu_) = false;     // by the trainer's will
   bool broken_ ABSL_GUARDED_BY(mu_) = false;      // by the server
   absl::Status failure_ ABSL_GUARDED_BY(mu_);

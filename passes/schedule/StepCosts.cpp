@@ -118,9 +118,7 @@ unsigned StepCosts::linkOf(schedule::Problem &problem, StringRef name) {
   link.bytesPerSecond = name == NcclLink::kName
                             ? nccl->bytesPerSecond()
                             : cluster.getInter().getMbitPerS() * (1'000'000 / 8);
-  // Between ranks a message is off the link's hands when it is sent; a server says when it
-  // has taken one.
-  link.creditUntilSent = name == kInter || name == NcclLink::kName;
+  link.creditUntilSent = true; // a message is off the link's hands when it is sent
   // Of two ranks the most urgent packets go first. With more, a half of an all-reduce has
   // several rounds, each of which waits for the packets of others again, and a message is
   // taken to be overtaken by none: docs/scheduling.md says why.

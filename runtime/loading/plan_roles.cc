@@ -253,7 +253,6 @@ ServerOrder OrderOf(const plan::Plan &plan) {
   ServerOrder order;
   for (const plan::Function &function : plan.functions()) {
     if (!function.is_step()) continue;
-    order.credit_bytes = function.credit_bytes();
     for (const plan::Instruction &i : function.instructions()) {
       if (i.has_push()) offer(i.push(), i.priority(), &pushes);
       if (i.has_pull()) offer(i.pull(), i.priority(), &pulls);

@@ -83,9 +83,6 @@ struct ServerProgram {
 struct ServerOrder {
   // By server and block, of what is pushed and of what is pulled: the smaller, the earlier.
   std::vector<std::vector<int32_t>> pushes, pulls;
-  // Bytes of pushes on the way to a server that it has not taken yet, at most, so
-  // that an urgent one overtakes those behind; 0: as many as there are.
-  size_t credit_bytes = 0;
 
   int32_t OfPush(size_t server, uint32_t block) const { return Of(pushes, server, block); }
   int32_t OfPull(size_t server, uint32_t block) const { return Of(pulls, server, block); }

@@ -63,7 +63,7 @@ class Pipe final : public Stream {
 
 class Frames final : public FrameStream {
  public:
-  explicit Frames(size_t credit = 0) : FrameStream(kChunk, credit) {}
+  Frames() : FrameStream(kChunk) {}
 
  private:
   absl::Status OnFrame(const parameter::Header &, PacketReader &) override {
@@ -138,10 +138,10 @@ TEST_F(FrameStreamTest, ControlOvertakesDataUnlessItMustNot) {
 }
 
 // A trainer's side.
-class CreditTest : public ::testing::Test {
+class PushesTest : public ::testing::Test {
  protected:
-  CreditTest() { frames_->TakeAccepted(pipe_); }
-  ~CreditTest() override { frames_->Drop(); }
+  PushesTest() { frames_->TakeAccepted(pipe_); }
+  ~PushesTest() override { frames_->Drop(); }
 
   void Push(uint32_t block, size_t chunks, int32_t priority) {
     parameter::Header header;
@@ -157,12 +157,11 @@ class CreditTest : public ::testing::Test {
   }
 
   std::shared_ptr<Pipe> pipe_ = std::make_shared<Pipe>();
-  std::shared_ptr<Frames> frames_ = std::make_shared<Frames>(2 * kChunk);
+  std::shared_ptr<Frames> frames_ = std::make_shared<Frames>();
 };
 
 // A server has no use for a part of a push.
-TEST_F(CreditTest, LongPushesWaitForTheRestOfOneThatIsBegun) {
-  frames_->SetCredit(0);
+TEST_F(PushesTest, LongPushesWaitForTheRestOfOneThatIsBegun) {
   Push(0, 4, 9);
   frames_->Flush();  // its first part is on the way
   Push(1, 3, 5);     // no shorter than what is left
@@ -175,8 +174,7 @@ TEST_F(CreditTest, LongPushesWaitForTheRestOfOneThatIsBegun) {
 }
 
 // The simulator sends pushes by a PacketQueue.
-TEST_F(CreditTest, PushesGoInTheOrderOfAPacketQueue) {
-  frames_->SetCredit(0);
+TEST_F(PushesTest, PushesGoInTheOrderOfAPacketQueue) {
   for (uint64_t seed = 1; seed <= 100; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     std::mt19937_64 random(seed);
@@ -204,79 +202,6 @@ TEST_F(CreditTest, PushesGoInTheOrderOfAPacketQueue) {
     EXPECT_EQ(pipe_->sent, expected);
     if (HasFailure()) return;
   }
-}
-
-TEST_F(CreditTest, UrgentPushesOvertakeWhatTheCreditHoldsBack) {
-  for (uint32_t block : {0, 1, 2, 3}) Push(block, 1, 5);
-  parameter::Header finish;
-  finish.mutable_finish();
-  frames_->PutBehind(finish);
-  SendAll();
-  EXPECT_EQ(pipe_->sent, Names({"push 0+0", "push 1+0"}));
-  Push(4, 1, 1);
-  parameter::Header pull;
-  pull.mutable_pull();
-  frames_->Put(pull);  // control is not held back
-  SendAll();
-  EXPECT_EQ(pipe_->sent, Names({"push 0+0", "push 1+0", "control"}));
-  frames_->Taken(1, 7);  // not one of them
-  SendAll();
-  EXPECT_EQ(pipe_->sent.size(), 3u);
-  frames_->Taken(1, 1);
-  SendAll();
-  EXPECT_EQ(pipe_->sent, Names({"push 0+0", "push 1+0", "control", "push 4+0"}));
-  frames_->Taken(1, 0);
-  frames_->Taken(1, 4);
-  SendAll();
-  frames_->Taken(1, 2);
-  SendAll();
-  EXPECT_EQ(pipe_->sent, Names({"push 0+0", "push 1+0", "control", "push 4+0",
-                                "push 2+0", "push 3+0", "finish"}));
-}
-
-TEST_F(CreditTest, AnotherCreditCountsWhatIsOnTheWay) {
-  for (uint32_t block : {0, 1, 2, 3, 4, 5, 6}) Push(block, 1, 5);
-  SendAll();
-  EXPECT_EQ(pipe_->sent.size(), 2u);
-  frames_->SetCredit(4 * kChunk);
-  SendAll();
-  EXPECT_EQ(pipe_->sent.size(), 4u);
-  frames_->SetCredit(kChunk);
-  for (uint32_t taken : {0, 1, 2}) {
-    SendAll();
-    EXPECT_EQ(pipe_->sent.size(), 4u);
-    frames_->Taken(1, taken);
-  }
-  SendAll();
-  EXPECT_EQ(pipe_->sent.size(), 4u);
-  frames_->Taken(1, 3);
-  SendAll();
-  EXPECT_EQ(pipe_->sent.size(), 5u);
-  frames_->SetCredit(0);
-  SendAll();
-  EXPECT_EQ(pipe_->sent.size(), 7u);
-}
-
-TEST_F(CreditTest, WhatIsBeingWrittenGoesOnWhileOthersWait) {
-  Push(0, 1, 5);
-  Push(1, 5, 5);  // more than the credit: alone
-  Push(2, 1, 5);
-  SendAll();
-  EXPECT_EQ(pipe_->sent, Names({"push 0+0"}));
-  frames_->Taken(1, 0);
-  frames_->Flush();  // the first part of block 1 is on the way
-  Push(3, 1, 1);     // goes between its parts: nothing else is in flight
-  Push(4, 2, 1);     // waits
-  SendAll();
-  EXPECT_EQ(pipe_->sent, Names({"push 0+0", "push 1+0", "push 3+0", "push 1+1",
-                                "push 1+2", "push 1+3", "push 1+4"}));
-  frames_->Taken(1, 3);
-  frames_->Taken(1, 1);
-  SendAll();
-  frames_->Taken(1, 4);
-  SendAll();
-  EXPECT_EQ(pipe_->sent.size(), 10u);
-  EXPECT_EQ(pipe_->sent.back(), "push 2+0");
 }
 
 }  // namespace

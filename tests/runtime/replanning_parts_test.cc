@@ -151,7 +151,7 @@ class ToldClient final : public ParameterClient {
     done(absl::OkStatus());
   }
   void SetOrder(const ServerOrder &order) override {
-    absl::StrAppend(told_, "credit ", order.credit_bytes, " priorities ", order.OfPush(0, 1), " ",
+    absl::StrAppend(told_, "priorities ", order.OfPush(0, 1), " ",
                     order.OfPull(0, 1), ";");
   }
   absl::Status Finish(uint64_t steps) override {
@@ -170,22 +170,22 @@ class ToldClient final : public ParameterClient {
 TEST(ParameterLanesTest, OnlyThePlanThatRunsOrdersAndEndsTheConnection) {
   std::string told;
   auto lanes = std::make_shared<ParameterLanes>(std::make_unique<ToldClient>(&told));
-  auto first = lanes->Open({{{4, 9}}, {{5, 1}}, 0}), second = lanes->Open({{{9, 3}}, {{2, 8}}, 64});
+  auto first = lanes->Open({{{4, 9}}, {{5, 1}}}), second = lanes->Open({{{9, 3}}, {{2, 8}}});
   EXPECT_EQ(told, "");
   first->SetLive(true);
   first->Push(0, 1, 7, {}, [](absl::Status) {});
   second->Abort(absl::AbortedError("it cannot be prepared"));
   second.reset();
-  second = lanes->Open({{{9, 3}}, {{2, 8}}, 64});
+  second = lanes->Open({{{9, 3}}, {{2, 8}}});
   EXPECT_EQ(second->first_step(), 7u);
   second->SetLive(true);
   first->SetLive(false);
   first->Abort(absl::AbortedError("late"));
   first.reset();
   second->Pull(0, 1, 8, {}, [](absl::Status) {});
-  EXPECT_EQ(told, "credit 0 priorities 9 1;push 1@7;credit 64 priorities 3 8;pull 1@8;");
+  EXPECT_EQ(told, "priorities 9 1;push 1@7;priorities 3 8;pull 1@8;");
   second.reset();
-  EXPECT_EQ(told, "credit 0 priorities 9 1;push 1@7;credit 64 priorities 3 8;pull 1@8;close;");
+  EXPECT_EQ(told, "priorities 9 1;push 1@7;priorities 3 8;pull 1@8;close;");
 }
 
 absl::StatusOr<ControlMessage> Next(ControlChannel *channel) {
