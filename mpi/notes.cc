@@ -93,6 +93,7 @@ void MpiRanks::Peek(absl::FunctionRef<bool()> here) const {
 bool MpiRanks::TakeNow(int from, MessageTag tag, size_t bytes,
                        absl::FunctionRef<void(absl::Span<const std::byte>)> sink) {
   polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  bool yield = false;
   {
     MutexLock lock(&mu_);
     if (polling_ || rings_ == nullptr || !rings_->joined(from)) return false;
@@ -109,8 +110,9 @@ bool MpiRanks::TakeNow(int from, MessageTag tag, size_t bytes,
       bytes_received_ += bytes;
       return true;
     }
+    yield = crowded_ && ++vain_takes_ % kTakesUntilYield == 0;
   }
-  if (crowded_) sched_yield();  // as in a look at all that there is
+  if (yield) sched_yield();  // as in a look at all that there is
   return false;
 }
 

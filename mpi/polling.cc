@@ -81,6 +81,12 @@ bool MpiRanks::Idle() const {
          });
 }
 
+bool MpiRanks::LongUnderWay() const {
+  return !requests_.empty() || !granted_.empty() ||
+         std::any_of(peers_.begin(), peers_.end(),
+                     [](const Peer &peer) { return !peer.placed.empty(); });
+}
+
 bool MpiRanks::MpiIsDue() {
   if (ringed_.size() < partners_ || !requests_.empty() || !notes_.empty() || closing_)
     return true;
@@ -125,7 +131,7 @@ bool MpiRanks::PollOnce() {
       any |= now - moved_at_ < kMovingNs;
     }
     polling_ = false;
-    yield = crowded_ && !found;
+    yield = crowded_ && !found && (++vain_polls_ % kPollsUntilYield == 0 || LongUnderWay());
     if (closing_) changed_.SignalAll();
   }
   if (!actions.empty()) RunAll(std::move(actions));

@@ -42,6 +42,11 @@ namespace commsched::transport::mpi {
 
 // How often it is looked whether processes of this host are still there.
 inline constexpr int64_t kWatchNs = 50'000'000;
+// Where ranks outnumber processors, in how many looks in vain one makes way for the work of
+// another rank, in those at all there is and in those for one short message. A look takes less
+// than a change of processes, and what is waited for may come from another processor meanwhile. Where
+// a long message is copied, whoever copies has the processor at once.
+inline constexpr unsigned kPollsUntilYield = 4, kTakesUntilYield = 16;
 
 using runtime::MessageTag;
 using runtime::core::LinkEnd;
@@ -209,6 +214,7 @@ class MpiRanks final : public runtime::Transport {
   bool SendsDone() const;
   bool Idle() const;  // nothing is under way or waited for
   bool Progress(Actions *actions);
+  bool LongUnderWay() const;  // what a look does not take at once
   bool MpiIsDue();
   bool PollOnce();
   void PollUntil(runtime::Clock::time_point deadline,
@@ -293,6 +299,7 @@ class MpiRanks final : public runtime::Transport {
   size_t partners_ = 0;   // ranks that there are connections with
   bool crowded_ = false;  // ranks of this host outnumber its processors
   unsigned looks_ = 0;
+  unsigned vain_polls_ = 0, vain_takes_ = 0;  // only where it is crowded
   absl::Status mpi_error_;
 
   int64_t watched_at_ = 0;          // processes; in ns
