@@ -21,7 +21,7 @@ namespace commsched::calibration {
 
 struct LinkCost {
   int64_t latency_ns = 0;
-  int64_t overhead_ns = 0;
+  int64_t overhead_ns = 0;  // of a further message while the link is busy with others
   int64_t bits_per_second = 0;
   int64_t round_trip_ns = 0;  // of a request and a small answer
 };
