@@ -248,6 +248,7 @@ int cs_session_get_server_value(cs_session *session, const char *name, void *dat
 
 int cs_session_steps(cs_session *session, uint64_t *steps) {
   if (absl::Status s = Settle(session); !s.ok()) return Finished(s);
+  if (!session->session->lost().ok()) return Finished(session->session->lost());
   *steps = session->session->steps();
   return Finished(absl::OkStatus());
 }
@@ -350,6 +351,7 @@ int cs_session_set_trace(cs_session *session, const char *path) {
     if (absl::Status s = session->session->Drain(); !s.ok()) return Finished(s);
     return Finished(session->trace.Write(session->trace_path));
   }
+  if (session->session->program().cuda != nullptr) return Finished(rt::NoCudaTrace());
   session->trace_path = path;
   session->trace.Enable(true);
   return Finished(absl::OkStatus());
