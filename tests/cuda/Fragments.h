@@ -13,7 +13,7 @@
 #include "passes/cuda/CudaCompiler.h"
 #include "runtime/loading/code_object.h"
 #include "tests/cuda/Context.h"
-#include "tests/cuda/HostKernels.h"
+#include "tests/cuda/CompileKernels.h"
 
 #include <memory>
 #include <random>
