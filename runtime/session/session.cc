@@ -6,6 +6,7 @@
 #include <thread>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/execute/memory_needs.h"
 #include "runtime/replanning/replacement.h"
@@ -17,7 +18,9 @@ namespace commsched::runtime {
 namespace {
 
 absl::Status OfRank(int rank, const absl::Status &status) {
-  if (status.ok()) return status;
+  // An executor of devices says it itself.
+  if (status.ok() || absl::StartsWith(status.message(), absl::StrCat("rank ", rank, " of ")))
+    return status;
   return absl::Status(status.code(),
                       absl::StrCat("rank ", rank, ": ", status.message()));
 }
