@@ -6,8 +6,8 @@
 #include <thread>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "runtime/execute/memory_needs.h"
 #include "runtime/replanning/replacement.h"
 #include "runtime/servers/in_process_parameter_client.h"
@@ -17,12 +17,12 @@
 namespace commsched::runtime {
 namespace {
 
-absl::Status OfRank(int rank, const absl::Status &status) {
-  // An executor of devices says it itself.
-  if (status.ok() || absl::StartsWith(status.message(), absl::StrCat("rank ", rank, " of ")))
-    return status;
-  return absl::Status(status.code(),
-                      absl::StrCat("rank ", rank, ": ", status.message()));
+absl::Status OfRank(int rank, int nodes, const absl::Status &status) {
+  if (status.ok()) return status;
+  // Executors of devices name it themselves.
+  absl::string_view text = status.message();
+  absl::ConsumePrefix(&text, absl::StrCat("rank ", rank, " of ", nodes, ": "));
+  return absl::Status(status.code(), absl::StrCat("rank ", rank, ": ", text));
 }
 
 // An error that tells of another rank's, not of one of its own.
@@ -97,7 +97,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::InProcess(
       if (made.ok())
         session->executors_[size_t(r)] = *std::move(made);
       else
-        statuses[size_t(r)] = OfRank(r, made.status());
+        statuses[size_t(r)] = OfRank(r, nodes, made.status());
     });
   for (std::thread &thread : threads) thread.join();
   absl::Status first;
@@ -127,7 +127,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::OneRank(
                        {rank, 0, connected ? connect : nullptr, connect_servers,
                         session->completed_, session->cuda_.get()},
                        options);
-  if (!made.ok()) return OfRank(rank, made.status());
+  if (!made.ok()) return OfRank(rank, image->nodes(), made.status());
   session->executors_.push_back(*std::move(made));
   session->of_trainers_.assign(session->image_->values().size(), false);
   return session;
@@ -165,7 +165,7 @@ absl::Status Session::Root(const absl::Status &status) {
   for (auto &executor : executors_) {
     absl::Status own = executor->status();
     if (!own.ok() && (found.ok() || (IsEcho(found) && !IsEcho(own))))
-      found = OfRank(executor->program().rank, own);
+      found = OfRank(executor->program().rank, executor->program().nodes, own);
     if (!own.ok() && !IsEcho(own)) break;
   }
   return found.ok() ? status : found;

@@ -92,7 +92,7 @@ print(json.dumps(losses))
 print(json.dumps({{name: value.tolist() for name, value in program.slots().items()}}))
 program.close()
 """).splitlines()
-    assert np.isfinite(json.loads(out[0])["loss"]) and out[1] == str(STEPS)
+    assert all(np.isfinite(m["loss"]) for m in json.loads(out[0])) and out[1] == str(STEPS)
     slots = {name: np.asarray(value, np.float32) for name, value in json.loads(out[3]).items()}
     is_jax(json.loads(out[2]), slots, wanted)
 
@@ -141,7 +141,8 @@ def test_killed_and_resumed(machine, tmp_path, way, more):
     finish(process)
     resume = [*more, "--batch", machine.data, "--resume", checkpoint, "--checkpoint", checkpoint, "--checkpoint-every", 3]
     process = machine.start(tool("cs-run"), plan, *resume, "--steps", 10**6)
-    time.sleep(0.5)
+    while not (line := process.stdout.readline()).startswith("step "):
+        assert line, finish(process)
     process.send_signal(signal.SIGTERM)
     status, out, errors = finish(process)
     assert status in (-signal.SIGTERM, 128 + signal.SIGTERM) and SAYS not in errors, (status, out, errors)
@@ -200,14 +201,21 @@ program.close()
     assert results[0][1] == threads
 
 
+@pytest.mark.parametrize("ranks", RANKS)
+def test_ranks_of_their_own_by_nccl(machine, ranks):
+    """The id of NCCL comes by messages to ranks that are sessions of their own, and they compute the same."""
+    digests = [set(machine.run(tool("cuda_ranks_driver"), machine.plans[ranks, way], machine.initial, machine.data, 6).splitlines())
+               for way in WAYS]
+    assert all(len(each) == 1 and next(iter(each)).isdigit() for each in digests), digests
+    if ranks == 2:  # of more ranks, ways differ in the order of sums
+        assert digests[0] == digests[1]
+
+
 def test_ranks_that_do_not_find_each_other_by_nccl(machine):
-    """The id comes to all processes; the fake's NCCL is one of each. One line of each rank, with its own words."""
+    """The id comes to all processes; the fake's NCCL is one of each. One line."""
     status, _, errors = finish(machine.start(tool("cs-run"), machine.plans[4, "nccl"], "--spawn", 4, "--deadline", 3,
                                              *arguments(machine, "--steps", 2)))
-    assert status == 1
-    for line in errors.splitlines():
-        assert re.fullmatch(r"cs-run: (rank \d of 4: no collective under way: connecting takes longer than 3s"
-                            r"|.*peer \d: .*)", line), errors
+    assert (status, errors) == (1, "cs-run: all ranks: no collective under way: connecting takes longer than 3s\n")
 
 
 # ---- what is refused ---------------------------------------------------------------------------
@@ -238,7 +246,6 @@ def test_what_devices_do_not_have(machine, tmp_path):
     plan = machine.plans[2, "host"]
     for option, text in (("--trace", "there is no trace of them yet"), ("--profile", "there is no profile of them yet")):
         refused(machine, f"cs-run: plan is for CUDA devices: {text}", plan, option, tmp_path / "file")
-        assert not (tmp_path / "file").exists()
 
 
 def test_what_devices_do_not_have_in_python(machine):
