@@ -84,7 +84,9 @@ TEST(NcclIdTest, AnErrorOfRank0IsHeardByTheOthers) {
     ASSERT_FALSE(id.ok());
     const std::string text(id.status().message());
     EXPECT_THAT(text, HasSubstr("ncclGetUniqueId: system error"));
-    if (r != 0) EXPECT_THAT(text, HasSubstr(r == 3 ? "id of NCCL: peer 1" : "id of NCCL: peer 0"));
+    if (r != 0) {
+      EXPECT_THAT(text, HasSubstr(r == 3 ? "id of NCCL: peer 1" : "id of NCCL: peer 0"));
+    }
     transport->Abort(id.status());
   });
 }
