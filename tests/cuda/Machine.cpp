@@ -98,10 +98,10 @@ Machine *machine = nullptr;
 } // namespace commsched::cudatest
 
 // A symbol that can be found, and where it jumps.
-#define COMMSCHED_TEST_JUMP(symbol)                                                     \
-  extern "C" [[gnu::visibility("hidden")]] void *csJump_##symbol;                       \
-  void *csJump_##symbol = nullptr;                                                      \
-  asm(".text\n.globl " #symbol "\n.type " #symbol ", @function\n" #symbol ":\n"         \
+#define COMMSCHED_TEST_JUMP(symbol)                                             \
+  extern "C" [[gnu::visibility("hidden")]] void *csJump_##symbol;               \
+  void *csJump_##symbol = nullptr;                                              \
+  asm(".text\n.globl " #symbol "\n.type " #symbol ", @function\n" #symbol ":\n" \
       "  jmp *csJump_" #symbol "(%rip)\n.size " #symbol ", . - " #symbol "\n");
 #define COMMSCHED_TEST_DRIVER(name, symbol, parameters) COMMSCHED_TEST_JUMP(symbol)
 #define COMMSCHED_TEST_LIBRARY(result, name, symbol, parameters) COMMSCHED_TEST_JUMP(symbol)

@@ -29,7 +29,6 @@
 #include <cstdio>
 #include <mutex>
 
-
 namespace commsched::cudatest {
 namespace {
 
