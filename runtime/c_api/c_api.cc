@@ -42,11 +42,12 @@ std::string &LastError() {
   return error;
 }
 
-// Whether it can be used here, and every call has ended: with its error, if it had one.
+// Whether it can be used here, every call has ended, with its error, if it had one, and there are
+// values.
 absl::Status Settle(cs_session *session) {
   if (absl::Status s = CheckSession(session); !s.ok()) return s;
   session->session->Settle().IgnoreError();
-  return absl::OkStatus();
+  return session->session->lost();
 }
 
 absl::StatusOr<uint32_t> FindSlot(cs_session *session, const char *name) {
@@ -248,7 +249,6 @@ int cs_session_get_server_value(cs_session *session, const char *name, void *dat
 
 int cs_session_steps(cs_session *session, uint64_t *steps) {
   if (absl::Status s = Settle(session); !s.ok()) return Finished(s);
-  if (!session->session->lost().ok()) return Finished(session->session->lost());
   *steps = session->session->steps();
   return Finished(absl::OkStatus());
 }

@@ -201,6 +201,35 @@ program.close()
     assert results[0][1] == threads
 
 
+def test_values_after_an_error(machine, tmp_path):
+    """A device does not keep what was good last: that is said, and the program has what it had before."""
+    script = tmp_path / "rank.py"
+    script.write_text(f"""
+import itertools, os, signal, commsched, dense_net
+job = commsched.init(deadline=60)
+program = dense_net.program(None, device="cuda")
+rows = dense_net.GLOBAL_BATCH // job.size
+own = [tuple(a[job.rank * rows:(job.rank + 1) * rows] for a in batch) for batch in dense_net.BATCHES]
+def batches():
+    for i, batch in enumerate(itertools.cycle(own)):
+        if job.rank == 1 and i == 30:
+            os.kill(os.getpid(), signal.SIGKILL)
+        yield batch
+try:
+    program.run(batches())
+except commsched.RuntimeFailure as error:
+    print(error)
+print(program.steps)
+""")
+    token, port = token_file(tmp_path), free_port()
+    ranks = [machine.start(sys.executable, script, RANK=str(rank), WORLD_SIZE="2", LOCAL_RANK=str(rank), LOCAL_WORLD_SIZE="2",
+                           MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), COMMSCHED_TOKEN_FILE=token) for rank in range(2)]
+    (status, out, errors), killed = [finish(rank) for rank in ranks]
+    assert killed[0] == -signal.SIGKILL and status == 0 and SAYS not in errors, (status, out, errors)
+    line, steps = out.splitlines()
+    assert "peer 1" in line and line.endswith("its values are lost: a CUDA device does not keep those of earlier calls") and steps == "0"
+
+
 @pytest.mark.parametrize("ranks", RANKS)
 def test_ranks_of_their_own_by_nccl(machine, ranks):
     """The id of NCCL comes by messages to ranks that are sessions of their own, and they compute the same."""
@@ -216,6 +245,13 @@ def test_ranks_that_do_not_find_each_other_by_nccl(machine):
     status, _, errors = finish(machine.start(tool("cs-run"), machine.plans[4, "nccl"], "--spawn", 4, "--deadline", 3,
                                              *arguments(machine, "--steps", 2)))
     assert (status, errors) == (1, "cs-run: all ranks: no collective under way: connecting takes longer than 3s\n")
+
+
+def test_the_machine_says_what_is_wrong(machine, tmp_path):
+    """What this file takes for silence would be heard."""
+    status, _, errors = finish(machine.start(tool("cs-run"), machine.plans[2, "host"], *arguments(machine, "--steps", 1),
+                                             COMMSCHED_FAKE_CUDA_KERNELS=str(tmp_path)))
+    assert status == 1 and SAYS in errors and re.search(r"cs-run: rank \d: kernel .*: cuModuleGetFunction: CUDA_ERROR_INVALID_VALUE", errors)
 
 
 # ---- what is refused ---------------------------------------------------------------------------
