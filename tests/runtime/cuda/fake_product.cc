@@ -58,19 +58,23 @@ template <typename Sum>
                                      Sum *sums) {
   typedef Sum Vector __attribute__((vector_size(32)));
   constexpr uint64_t kLanes = 32 / sizeof(Sum);
-  Vector sum[kTileColumns][2] = {};
+  Vector low[kTileColumns] = {}, high[kTileColumns] = {};
   for (uint64_t p = begin; p < end; ++p) {
-    Vector l[2];
-    std::memcpy(l, left + p * kTileRows<Sum>, sizeof(l));
+    Vector l, h;
+    std::memcpy(&l, left + p * kTileRows<Sum>, sizeof(l));
+    std::memcpy(&h, left + p * kTileRows<Sum> + kLanes, sizeof(h));
     const Sum *r = right + p * kTileColumns;
+#pragma GCC unroll 4
     for (uint64_t column = 0; column < kTileColumns; ++column) {
-      sum[column][0] += l[0] * r[column];
-      sum[column][1] += l[1] * r[column];
+      low[column] += l * r[column];
+      high[column] += h * r[column];
     }
   }
-  for (uint64_t column = 0; column < kTileColumns; ++column)
-    for (uint64_t row = 0; row < kTileRows<Sum>; ++row)
-      sums[column * kTileRows<Sum> + row] = sum[column][row / kLanes][row % kLanes];
+#pragma GCC unroll 4
+  for (uint64_t column = 0; column < kTileColumns; ++column) {
+    std::memcpy(sums + column * kTileRows<Sum>, &low[column], sizeof(Vector));
+    std::memcpy(sums + column * kTileRows<Sum> + kLanes, &high[column], sizeof(Vector));
+  }
 }
 
 // A matrix of `lines`, each of `k` terms, as panels of kWidth lines, by term; zeros behind the last.
