@@ -45,9 +45,8 @@ absl::StatusOr<cuda::NcclUniqueId> Receive(Transport *transport, int peer,
     if (incoming->changed.WaitUntil(&incoming->mu, end) && !incoming->done)
       return absl::DeadlineExceededError(absl::StrCat("peer ", peer, ": has not sent the id of NCCL for ",
                                                       absl::FormatDuration(deadline)));
-  if (!incoming->status.ok())
-    return absl::Status(incoming->status.code(),
-                        absl::StrCat("id of NCCL: ", incoming->status.message()));
+  // It names a peer, and may be what another rank has said.
+  if (!incoming->status.ok()) return Unshared(incoming->status);
   return incoming->id;
 }
 

@@ -47,7 +47,8 @@ def wanted():
 
 
 def arguments(machine, *more):
-    return ["--init", machine.initial, "--batch", machine.data, *more]
+    # Long, as the machine may have other things to do.
+    return ["--init", machine.initial, "--batch", machine.data, *more, *([] if "--deadline" in more else ["--deadline", 250])]
 
 
 def is_jax(losses, params, wanted):
@@ -139,7 +140,7 @@ def test_killed_and_resumed(machine, tmp_path, way, more):
     process = running(machine, plan, checkpoint, "--steps", 10**6, *more)
     os.killpg(process.pid, signal.SIGKILL)
     finish(process)
-    resume = [*more, "--batch", machine.data, "--resume", checkpoint, "--checkpoint", checkpoint, "--checkpoint-every", 3]
+    resume = [*more, "--deadline", 250, "--batch", machine.data, "--resume", checkpoint, "--checkpoint", checkpoint, "--checkpoint-every", 3]
     process = machine.start(tool("cs-run"), plan, *resume, "--steps", 10**6)
     while not (line := process.stdout.readline()).startswith("step "):
         assert line, finish(process)
@@ -147,7 +148,7 @@ def test_killed_and_resumed(machine, tmp_path, way, more):
     status, out, errors = finish(process)
     assert status in (-signal.SIGTERM, 128 + signal.SIGTERM) and SAYS not in errors, (status, out, errors)
     done = int(re.search(r"stopped after step (\d+)", out)[1])
-    again = machine.cs_run(plan, *more, "--batch", machine.data, "--resume", checkpoint, "--steps", 5, "--save-params",
+    again = machine.cs_run(plan, *more, "--deadline", 250, "--batch", machine.data, "--resume", checkpoint, "--steps", 5, "--save-params",
                            tmp_path / "params")
     assert f"step {done + 5}: loss" in again
     machine.cs_run(plan, *more, *arguments(machine, "--steps", done + 5, "--save-params", tmp_path / "through"))
@@ -176,7 +177,7 @@ def test_ranks_of_a_job_in_python(machine, tmp_path):
     script = tmp_path / "rank.py"
     script.write_text("""
 import commsched, dense_net
-job = commsched.init(deadline=60)
+job = commsched.init(deadline=250)
 program = dense_net.program(None, device="cuda")
 rows = dense_net.GLOBAL_BATCH // job.size
 own = [tuple(a[job.rank * rows:(job.rank + 1) * rows] for a in batch) for batch in dense_net.BATCHES[:6]]
@@ -206,7 +207,7 @@ def test_values_after_an_error(machine, tmp_path):
     script = tmp_path / "rank.py"
     script.write_text(f"""
 import itertools, os, signal, commsched, dense_net
-job = commsched.init(deadline=60)
+job = commsched.init(deadline=250)
 program = dense_net.program(None, device="cuda")
 rows = dense_net.GLOBAL_BATCH // job.size
 own = [tuple(a[job.rank * rows:(job.rank + 1) * rows] for a in batch) for batch in dense_net.BATCHES]
