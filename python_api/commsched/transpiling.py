@@ -56,7 +56,8 @@ def transpile(step: Callable, *example_arguments: Any, cluster: Union[int, Clust
     GuessedCosts warning says.
 
     device: of each worker, "cpu" or "cuda"; None: as the cluster says, whose kind it must match, else "cpu". A program for CUDA
-    devices is compiled anywhere; run() says what is missing where there are none (docs/cuda.md).
+    devices is compiled anywhere and runs where there are devices, one of each worker; run() says what is missing where there are none. Not
+    measured on a device (docs/cuda.md).
 
     A static program of PaddlePaddle in place of step, with an example batch as feed is, goes to commsched.paddle.transpile.
 

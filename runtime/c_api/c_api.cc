@@ -42,11 +42,12 @@ std::string &LastError() {
   return error;
 }
 
-// Whether it can be used here, and every call has ended: with its error, if it had one.
+// Whether it can be used here, every call has ended, with its error, if it had one, and there are
+// values.
 absl::Status Settle(cs_session *session) {
   if (absl::Status s = CheckSession(session); !s.ok()) return s;
   session->session->Settle().IgnoreError();
-  return absl::OkStatus();
+  return session->session->lost();
 }
 
 absl::StatusOr<uint32_t> FindSlot(cs_session *session, const char *name) {
@@ -350,6 +351,7 @@ int cs_session_set_trace(cs_session *session, const char *path) {
     if (absl::Status s = session->session->Drain(); !s.ok()) return Finished(s);
     return Finished(session->trace.Write(session->trace_path));
   }
+  if (session->session->program().cuda != nullptr) return Finished(rt::NoCudaTrace());
   session->trace_path = path;
   session->trace.Enable(true);
   return Finished(absl::OkStatus());

@@ -5,19 +5,17 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <limits>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "ops/base/element.h"
 #include "runtime/base/status_util.h"
-#include "runtime/cuda/load.h"
 
 namespace commsched::runtime::cuda {
 namespace {
 
-constexpr size_t kMaxQueued = 2, kKeptResults = 65536;
+constexpr size_t kKeptResults = 65536;
 // Between two looks at what is under way on the device; the first ones come at once.
 constexpr std::chrono::microseconds kShortestPause(20), kLongestPause(200);
 
@@ -25,7 +23,9 @@ constexpr std::chrono::microseconds kShortestPause(20), kLongestPause(200);
 
 DeviceExecutor::DeviceExecutor(std::shared_ptr<const Program> program,
                                DeviceExecutorOptions options)
-    : program_(std::move(program)), options_(std::move(options)), driver_(*options_.driver) {}
+    : program_(std::move(program)), options_(std::move(options)), driver_(*options_.driver) {
+  ResetStats();
+}
 
 absl::StatusOr<std::unique_ptr<DeviceExecutor>> DeviceExecutor::Create(
     std::shared_ptr<const Program> program, DeviceExecutorOptions options) {
@@ -73,57 +73,6 @@ void DeviceExecutor::CommunicationDone(void *cookie, uint32_t) {
   const size_t ops = functions_[size_t(active_)].graph.work.size();
   ended_.push_back({uint32_t(number % ops), number / ops});
   work_.SignalAll();
-}
-
-absl::Status DeviceExecutor::DrainLocked() {
-  while (status_.ok() && (open_ != 0 || !queue_.empty())) changed_.Wait(&mu_);
-  return Unshared(status_);
-}
-
-absl::StatusOr<uint64_t> DeviceExecutor::Enqueue(int function, BatchRows batches) {
-  MutexLock lock(&mu_);
-  while (status_.ok() && queue_.size() >= kMaxQueued) changed_.Wait(&mu_);
-  if (!status_.ok()) return Unshared(status_);
-  const FunctionProgram &f = program_->functions[size_t(function)];
-  if (batches.data.size() != f.batches.size())
-    return absl::InvalidArgumentError(absl::StrCat("function @", f.name, " needs ",
-                                                   f.batches.size(), " batch arguments, got: ",
-                                                   batches.data.size()));
-  if (f.reads_index && batches.rank >= 0 && batches.rank != program_->worker)
-    return absl::UnimplementedError(
-        absl::StrCat("function @", f.name,
-                     " has the index of its worker, and cannot run for another one on a CUDA device"));
-  queue_.push_back({function, next_call_, std::move(batches)});
-  work_.SignalAll();
-  return next_call_++;
-}
-
-absl::StatusOr<std::vector<double>> DeviceExecutor::Metrics(uint64_t call) {
-  MutexLock lock(&mu_);
-  if (call >= next_call_)
-    return absl::InvalidArgumentError(absl::StrCat("there is no call ", call, " yet"));
-  while (status_.ok() && completed_ <= call) changed_.Wait(&mu_);
-  if (completed_ <= call) return Unshared(status_);
-  const uint64_t first = completed_ - results_.size();
-  if (call < first)
-    return absl::OutOfRangeError(
-        absl::StrCat("the metrics of call ", call, " are no longer kept"));
-  return results_[call - first];
-}
-
-absl::Status DeviceExecutor::Drain() {
-  MutexLock lock(&mu_);
-  return DrainLocked();
-}
-
-absl::Status DeviceExecutor::status() {
-  MutexLock lock(&mu_);
-  return Unshared(status_);
-}
-
-uint64_t DeviceExecutor::completed() {
-  MutexLock lock(&mu_);
-  return completed_;
 }
 
 void DeviceExecutor::Run() {
@@ -197,6 +146,7 @@ bool DeviceExecutor::Admit() {
     if (next != active_ && open_ != 0) return moved;
     if (!functions_[size_t(next)].lanes->MayEnqueue()) return moved;
     in_flight_.push_back(std::move(queue_.front()));
+    in_flight_.back().begin = Clock::now();
     queue_.pop_front();
     ++open_;
     changed_.SignalAll();
@@ -371,11 +321,18 @@ void DeviceExecutor::EndCall(const OpOfRound &op) {
     metrics.push_back(ops::ReadElement(program.buffers[program.outputs[i].buffer].type.element,
                                        HostAt(function, work.places[i])));
   EndHostOp(op);
+  const Clock::time_point begin = in_flight_.front().begin, now = Clock::now();
   in_flight_.pop_front();
   MutexLock lock(&mu_);
+  if (options_.on_completed) options_.on_completed(completed_, metrics);
   results_.push_back(std::move(metrics));
   if (results_.size() > kKeptResults) results_.pop_front();
   ++completed_;
+  if (options_.completed != nullptr) options_.completed->Set(options_.number, completed_);
+  FunctionStats &stats = stats_[size_t(active_)];
+  ++stats.calls;
+  stats.total_ns += std::chrono::nanoseconds(now - std::max(begin, last_end_)).count();
+  last_end_ = now;
   --open_;
   changed_.SignalAll();
 }

@@ -47,7 +47,9 @@
 #include "runtime/cuda/plan_graph.h"
 #include "runtime/cuda/step_issuer.h"
 #include "runtime/data/batch_rows.h"
+#include "runtime/execute/completed_calls.h"
 #include "runtime/execute/progress_engine.h"
+#include "runtime/execute/rank_executor.h"
 #include "runtime/program/program.h"
 #include "runtime/transport/peer_failure_relay.h"
 #include "runtime/transport/transport.h"
@@ -95,33 +97,44 @@ struct DeviceExecutorOptions {
   std::unique_ptr<Transport> transport = nullptr;
   std::shared_ptr<PeerFailureRelay> failures = nullptr;
   absl::Duration deadline = absl::Seconds(30);
+  std::shared_ptr<CompletedCalls> completed = nullptr;
+  size_t number = 0;
+  std::function<void(uint64_t call, const std::vector<double> &metrics)> on_completed = {};
   // By which NCCL's deadline counts (nccl_lane.h).
   std::function<Time()> now = {};
   // For tests; outlives the executor.
   DeviceProbe *probe = nullptr;
 };
 
-class DeviceExecutor : private ProgressEngine::Host {
+class DeviceExecutor : public RankExecutor, private ProgressEngine::Host {
  public:
   // Makes everything, and meets the other ranks where there is NCCL. Errors are those of
   // MakePlanGraph and PlanIssue; kFailedPrecondition: the device is older than what the plan is for;
   // kResourceExhausted: its memory does not suffice, with the numbers.
   static absl::StatusOr<std::unique_ptr<DeviceExecutor>> Create(
       std::shared_ptr<const Program> program, DeviceExecutorOptions options);
-  // Drops calls that have not completed.
   ~DeviceExecutor() override;
 
-  const Program &program() const { return *program_; }
+  // As RankExecutor has them. A device keeps no values of calls that are behind it: it cannot go back.
+  const Program &program() const override { return *program_; }
+  absl::Status SetSlot(uint32_t slot, absl::Span<const std::byte> value) override;
+  absl::Status GetSlot(uint32_t slot, absl::Span<std::byte> value) override;
+  absl::StatusOr<uint64_t> Enqueue(int function, BatchRows batches) override;
+  absl::StatusOr<std::vector<double>> Metrics(uint64_t call) override;
+  absl::Status Drain() override;
+  absl::Status GoBack(uint64_t calls) override;
+  void Cancel(const absl::Status &why) override { Fail(why); }
+  absl::Status status() override;
+  FunctionStats Stats(int function) override;
+  void ResetStats() override;
+  // Of the device, and pinned.
+  size_t memory_bytes() const override { return device_bytes_ + pinned_bytes_; }
+  // Without what NCCL sends.
+  uint64_t bytes_sent() const override;
+  ParameterClient *servers() override { return nullptr; }
+  uint64_t completed() override;
+  uint64_t steps() override;
 
-  // These are as those of Executor.
-  absl::Status SetSlot(uint32_t slot, absl::Span<const std::byte> value);
-  absl::Status GetSlot(uint32_t slot, absl::Span<std::byte> value);
-  absl::StatusOr<uint64_t> Enqueue(int function, BatchRows batches);
-  absl::StatusOr<std::vector<double>> Metrics(uint64_t call);
-  absl::Status Drain();
-  void Cancel(const absl::Status &why) { Fail(why); }
-  absl::Status status();
-  uint64_t completed();
   uint64_t device_bytes() const { return device_bytes_; }
   uint64_t pinned_bytes() const { return pinned_bytes_; }
 
@@ -154,6 +167,7 @@ class DeviceExecutor : private ProgressEngine::Host {
     int function = 0;
     uint64_t number = 0;
     BatchRows batches;
+    Clock::time_point begin;
   };
   // What there is to do before a call is enqueued, and with it.
   struct Admission {
@@ -197,7 +211,7 @@ class DeviceExecutor : private ProgressEngine::Host {
   void TearDown();
   void LetGo();  // of what is on the device
 
-  // device_executor.cc
+  // device_calls.cc has what other threads call. device_executor.cc:
   void Run();
   void Loop();
   bool Admit() ABSL_LOCKS_EXCLUDED(mu_);  // whether there was something
@@ -276,6 +290,9 @@ class DeviceExecutor : private ProgressEngine::Host {
   size_t open_ ABSL_GUARDED_BY(mu_) = 0;               // calls in flight
   uint64_t next_call_ ABSL_GUARDED_BY(mu_) = 0;
   uint64_t completed_ ABSL_GUARDED_BY(mu_) = 0;
+  uint64_t steps_ ABSL_GUARDED_BY(mu_) = 0;
+  std::vector<FunctionStats> stats_ ABSL_GUARDED_BY(mu_);  // by function
+  Clock::time_point last_end_ ABSL_GUARDED_BY(mu_);        // of a call
   std::deque<std::vector<double>> results_ ABSL_GUARDED_BY(mu_);
   std::thread thread_;
 };

@@ -309,7 +309,6 @@ void DeviceExecutor::TearDown() {
     options_.transport->Close();
   }
   engine_.reset();
-  options_.transport.reset();
   const bool busy = !failed.ok() || !in_flight_.empty();
   if (nccl_ != nullptr && busy)
     nccl_->Fail(failed.ok() ? absl::CancelledError("the executor is gone") : failed);

@@ -39,6 +39,7 @@
 #include "runtime/execute/emulated_nccl.h"
 #include "runtime/execute/instruction_runner.h"
 #include "runtime/execute/progress_engine.h"
+#include "runtime/execute/rank_executor.h"
 #include "runtime/execute/slot_memory.h"
 #include "runtime/measure/link_observer.h"
 #include "runtime/measure/profile.h"
@@ -74,35 +75,32 @@ struct ExecutorOptions {
   std::function<void(uint64_t call, const std::vector<double> &metrics)> on_completed = {};
 };
 
-// Sums over the completed calls of one function. Of several compute streams,
-// it is the one that computed longest that counts. What is emulated counts with
-// the time that it was to take.
-struct FunctionStats {
-  uint64_t calls = 0;
-  int64_t total_ns = 0;    // time between completions
-  int64_t compute_ns = 0;  // the compute stream ran an instruction
-  int64_t exposed_ns = 0;  // it waited: for communication, copies, other devices
-  int64_t copy_ns = 0;     // of the copy engine that ran longest
-  // In emulation, over all streams and engines: the time that delays and copies
-  // were to take and the time that they took, and the most that one of them
-  // ended late.
-  int64_t requested_ns = 0, elapsed_ns = 0, latest_ns = 0;
-};
-
-class Executor : private ProgressEngine::Host {
+class Executor : public RankExecutor, private ProgressEngine::Host {
  public:
   // Makes memory and kernels and starts the threads. On an error the
   // transport is aborted and closed.
   static absl::StatusOr<std::unique_ptr<Executor>> Create(
       std::shared_ptr<const Program> program, ExecutorOptions options);
-  // Drops calls that have not completed.
   ~Executor() override;
 
-  const Program &program() const { return *program_; }
-
-  // Value of slot `slot` (index). Both wait for the calls before them.
-  absl::Status SetSlot(uint32_t slot, absl::Span<const std::byte> value);
-  absl::Status GetSlot(uint32_t slot, absl::Span<std::byte> value);
+  // As RankExecutor has them.
+  const Program &program() const override { return *program_; }
+  absl::Status SetSlot(uint32_t slot, absl::Span<const std::byte> value) override;
+  absl::Status GetSlot(uint32_t slot, absl::Span<std::byte> value) override;
+  absl::StatusOr<uint64_t> Enqueue(int function, BatchRows batches) override;
+  absl::StatusOr<std::vector<double>> Metrics(uint64_t call) override;
+  absl::Status Drain() override;
+  absl::Status GoBack(uint64_t calls) override;
+  void Cancel(const absl::Status &why) override;
+  absl::Status status() override;
+  FunctionStats Stats(int function) override;
+  void ResetStats() override;
+  size_t memory_bytes() const override { return memory_bytes_; }
+  uint64_t bytes_sent() const override;
+  // As in ExecutorOptions, or what merges for it.
+  ParameterClient *servers() override { return options_.servers.get(); }
+  uint64_t completed() override;
+  uint64_t steps() override;
 
   // The value after the calls before this one, without a copy; it stays as it is
   // as long as its owner lives. Waits for calls that write the slot only. Not for
@@ -115,23 +113,6 @@ class Executor : private ProgressEngine::Host {
   std::byte *SlotData(uint32_t slot);
   const std::byte *ArenaData(int function, uint32_t buffer) const;
 
-  // Queues a call and returns its number, counted from 0. Waits while two
-  // calls are waiting already. `batches` must have one entry per batch.
-  absl::StatusOr<uint64_t> Enqueue(int function, BatchRows batches);
-  // The outputs of call `call`, in the order of FunctionProgram::outputs;
-  // waits until it has completed. The last 65536 calls are kept.
-  absl::StatusOr<std::vector<double>> Metrics(uint64_t call);
-  // Waits until everything queued has completed.
-  absl::Status Drain();
-  // After an error, and of all that go back together: the values are again those
-  // after the first `calls` calls, and GetSlot gives them. `calls`: what
-  // CompletedCalls::OfAll is when all have ended.
-  absl::Status GoBack(uint64_t calls);
-  // Ends the rank with this error, from outside.
-  void Cancel(const absl::Status &why);
-  absl::Status status();
-  FunctionStats Stats(int function);
-  void ResetStats();
   // Before the first call: goes on as if the calls of `old` had been its own, in
   // numbers, metrics and statistics, not in values. `old`, of a program with the
   // same functions, has completed all, and makes no more.
@@ -139,14 +120,6 @@ class Executor : private ProgressEngine::Host {
   // Before the first call: has the system give the memory now, not when it is
   // first written.
   void TouchMemory();
-  // Bytes of arenas, scratch and slots.
-  size_t memory_bytes() const { return memory_bytes_; }
-  uint64_t bytes_sent() const;  // to peers and servers
-  // With parameter servers: as in ExecutorOptions, or what merges for it.
-  ParameterClient *servers() { return options_.servers.get(); }
-  uint64_t completed();  // calls
-  // Steps that have been queued.
-  uint64_t steps();
 
  private:
   // A call that has begun.

@@ -153,7 +153,7 @@ std::string RankStatePath(const std::string &path, uint64_t step, int rank) {
 absl::Status SaveRankState(Session *session, const std::string &path, uint64_t step) {
   if (!HasRankState(*session)) return absl::OkStatus();
   for (size_t r = 0; r < session->local_ranks(); ++r) {
-    Executor &executor = session->executor(r);
+    RankExecutor &executor = session->executor(r);
     const std::vector<uint32_t> slots = SlotsOf(executor.program());
     std::vector<std::vector<std::byte>> values;
     std::vector<TensorToWrite> tensors;
@@ -208,7 +208,7 @@ absl::Status LoadRankState(Session *session, const std::string &path, uint64_t s
   if (saved_ranks != session->program().nodes)
     return LoadMean(session, path, step, saved_ranks, complete);
   for (size_t r = 0; r < session->local_ranks(); ++r) {
-    Executor &executor = session->executor(r);
+    RankExecutor &executor = session->executor(r);
     int rank = executor.program().rank;
     auto file = Read(RankStatePath(path, step, rank), step, rank, saved_ranks);
     if (!file.ok()) return file.status();

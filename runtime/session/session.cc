@@ -7,112 +7,28 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "runtime/execute/memory_needs.h"
-#include "runtime/loading/plan_cuda.h"
 #include "runtime/replanning/replacement.h"
 #include "runtime/servers/in_process_parameter_client.h"
-#include "runtime/session/cuda_needs.h"
+#include "runtime/session/make_rank.h"
 #include "runtime/transport/in_process_transport.h"
 
 namespace commsched::runtime {
 namespace {
 
-absl::Status OfRank(int rank, const absl::Status &status) {
+absl::Status OfRank(int rank, int nodes, const absl::Status &status) {
   if (status.ok()) return status;
-  return absl::Status(status.code(),
-                      absl::StrCat("rank ", rank, ": ", status.message()));
+  // Executors of devices name it themselves.
+  absl::string_view text = status.message();
+  absl::ConsumePrefix(&text, absl::StrCat("rank ", rank, " of ", nodes, ": "));
+  return absl::Status(status.code(), absl::StrCat("rank ", rank, ": ", text));
 }
 
 // An error that tells of another rank's, not of one of its own.
 bool IsEcho(const absl::Status &status) {
   return status.code() == absl::StatusCode::kAborted ||
          status.code() == absl::StatusCode::kCancelled;
-}
-
-// Whether this machine has what the plan needs, for `ranks` ranks here.
-absl::Status CheckCuda(const plan::Plan &plan, int first_device, int ranks) {
-  const absl::Status status =
-      cuda::CheckMachine(CudaNeedsOf(plan, first_device, ranks));
-  if (!status.ok())
-    return absl::Status(status.code(),
-                        absl::StrCat("plan is for CUDA devices: ", status.message()));
-  return absl::UnimplementedError("plan is for CUDA devices: they do not run plans yet");
-}
-
-// Whether the plan can be run as the options say, by `ranks` ranks here.
-absl::Status CheckRun(const PlanImage &image, const SessionOptions &options, int ranks) {
-  const plan::Plan &plan = image.plan();
-  if (!options.emulate) {
-    if ((plan.required_features() >> plan::FEATURE_COST_ONLY) & 1)
-      return absl::FailedPreconditionError(
-          "plan has fragments that have only a cost: it can only be emulated "
-          "(cs-run --emulate)");
-    // Code in a plan is for this machine's processor, whatever the cluster says.
-    if (IsCudaPlan(plan)) return CheckCuda(plan, options.cuda_device, ranks);
-    const std::string &kind = plan.cluster().device_kind();
-    if (!kind.empty() && kind != "cpu")
-      return absl::FailedPreconditionError(absl::StrCat(
-          "devices of the plan's cluster must be of kind cpu to run it, got: ", kind,
-          " (cs-run --emulate and --simulate take the costs of any)"));
-    return absl::OkStatus();
-  }
-  if (plan.cluster().device_gb_per_s() != 0 ||
-      plan.cluster().device_copy_mb_per_s() != 0)
-    return absl::OkStatus();
-  for (const plan::Function &f : plan.functions())
-    for (const plan::Instruction &i : f.instructions())
-      if (i.has_copy() && i.copy().direction() != plan::CopyBuffer::LOCAL &&
-          !i.copy().between_devices())
-        return absl::InvalidArgumentError(absl::StrCat(
-            "function @", f.name(), ": copy \"", i.name(),
-            "\" cannot be emulated: the cluster's device has no gb_per_s"));
-  return absl::OkStatus();
-}
-
-absl::StatusOr<std::unique_ptr<Executor>> MakeRank(
-    const PlanImage &image, int rank, const ConnectFunction &connect,
-    const ConnectServersFunction &connect_servers,
-    const SessionOptions &session, std::shared_ptr<CompletedCalls> completed,
-    size_t number) {
-  absl::StatusOr<std::shared_ptr<const Program>> program = image.ForRank(rank);
-  if (!program.ok()) return program.status();
-  // What is emulated is not all touched.
-  if (!session.emulate)
-    if (absl::Status s = CheckMemory(**program, 1, AvailableMemory()); !s.ok()) return s;
-  ExecutorOptions options;
-  options.trace = session.trace;
-  options.deadline = session.deadline;
-  options.emulate = session.emulate;
-  options.profile = session.profile;
-  options.completed = std::move(completed);
-  options.number = number;
-  if (number == 0) options.on_completed = session.on_completed;
-  if (connect) {
-    auto relay = std::make_shared<PeerFailureRelay>();
-    TransportOptions transport;
-    transport.rank = rank;
-    transport.nodes = image.nodes();
-    transport.plan_digest = image.digest() ^ session.run_digest;
-    transport.partners = PartnersOf(**program);
-    transport.connect_deadline = session.deadline;
-    transport.on_peer_failure = [relay](int peer, const absl::Status &why) {
-      relay->Report(peer, why);
-    };
-    auto connected = connect(std::move(transport));
-    if (!connected.ok()) return connected.status();
-    options.transport = *std::move(connected);
-    options.failures = relay;
-  }
-  if (connect_servers && !image.servers().servers.empty()) {
-    auto connected = connect_servers(rank);
-    if (!connected.ok()) {
-      if (options.transport != nullptr)
-        options.transport->Abort(connected.status());
-      return connected.status();
-    }
-    options.servers = *std::move(connected);
-  }
-  return Executor::Create(*std::move(program), std::move(options));
 }
 
 absl::Status NoReplanning() {
@@ -132,10 +48,12 @@ bool RanksCommunicate(const PlanImage &image) {
 absl::StatusOr<std::unique_ptr<Session>> Session::InProcess(
     std::shared_ptr<const PlanImage> image, SessionOptions options) {
   int nodes = image->nodes();
-  if (absl::Status s = CheckRun(*image, options, nodes); !s.ok()) return s;
+  auto cuda = CheckRun(*image, options, nodes);
+  if (!cuda.ok()) return cuda.status();
   if (options.replan && !image->workers().empty()) return NoReplanning();
   std::unique_ptr<Session> session(new Session);
   session->image_ = image;
+  session->cuda_ = *std::move(cuda);
   auto connect_servers = [servers = &session->servers_](int rank) {
     return MakeInProcessParameterClient(servers, rank);
   };
@@ -157,7 +75,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::InProcess(
   for (int rank : different) {
     auto program = image->ForRank(rank);
     if (!program.ok()) return program.status();
-    if (rank != 0 || options.emulate) continue;
+    if (rank != 0 || options.emulate || session->cuda_ != nullptr) continue;
     if (absl::Status s = CheckMemory(**program, nodes, AvailableMemory()); !s.ok()) return s;
   }
   auto hub = MakeInProcessHub(nodes);
@@ -172,12 +90,14 @@ absl::StatusOr<std::unique_ptr<Session>> Session::InProcess(
   std::vector<std::thread> threads;
   for (int r = 0; r < nodes; ++r)
     threads.emplace_back([&, r] {
-      auto made = MakeRank(*image, r, connect, connect_servers, options,
-                           session->completed_, size_t(r));
+      auto made = MakeRank(*image,
+                           {r, size_t(r), connect, connect_servers, session->completed_,
+                            session->cuda_.get()},
+                           options);
       if (made.ok())
         session->executors_[size_t(r)] = *std::move(made);
       else
-        statuses[size_t(r)] = OfRank(r, made.status());
+        statuses[size_t(r)] = OfRank(r, nodes, made.status());
     });
   for (std::thread &thread : threads) thread.join();
   absl::Status first;
@@ -194,15 +114,20 @@ absl::StatusOr<std::unique_ptr<Session>> Session::OneRank(
     std::shared_ptr<const PlanImage> image, int rank,
     const ConnectFunction &connect, SessionOptions options,
     const ConnectServersFunction &connect_servers) {
-  if (absl::Status s = CheckRun(*image, options, 1); !s.ok()) return s;
+  auto cuda = CheckRun(*image, options, 1);
+  if (!cuda.ok()) return cuda.status();
   if (options.replan && !image->workers().empty()) return NoReplanning();
   std::unique_ptr<Session> session(new Session);
   session->image_ = image;
+  session->cuda_ = *std::move(cuda);
   if (options.replan) return Replanning(std::move(session), {rank}, connect, connect_servers, options);
   session->completed_ = std::make_shared<CompletedCalls>(1);
-  auto made = MakeRank(*image, rank, RanksCommunicate(*image) || options.always_connected ? connect : nullptr,
-                       connect_servers, options, session->completed_, 0);
-  if (!made.ok()) return OfRank(rank, made.status());
+  const bool connected = RanksCommunicate(*image) || options.always_connected;
+  auto made = MakeRank(*image,
+                       {rank, 0, connected ? connect : nullptr, connect_servers,
+                        session->completed_, session->cuda_.get()},
+                       options);
+  if (!made.ok()) return OfRank(rank, image->nodes(), made.status());
   session->executors_.push_back(*std::move(made));
   session->of_trainers_.assign(session->image_->values().size(), false);
   return session;
@@ -240,7 +165,7 @@ absl::Status Session::Root(const absl::Status &status) {
   for (auto &executor : executors_) {
     absl::Status own = executor->status();
     if (!own.ok() && (found.ok() || (IsEcho(found) && !IsEcho(own))))
-      found = OfRank(executor->program().rank, own);
+      found = OfRank(executor->program().rank, executor->program().nodes, own);
     if (!own.ok() && !IsEcho(own)) break;
   }
   return found.ok() ? status : found;
@@ -273,7 +198,7 @@ absl::Status Session::GetSlot(uint32_t slot, absl::Span<std::byte> value) {
   return Root(executors_[0]->GetSlot(slot, value));
 }
 
-Executor *Session::HolderOf(const ValueInfo &value) const {
+RankExecutor *Session::HolderOf(const ValueInfo &value) const {
   for (const auto &executor : executors_)
     if (value.role < 0 || executor->program().role == value.role) return executor.get();
   return nullptr;

@@ -19,11 +19,12 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "runtime/data/batch_source.h"
-#include "runtime/execute/executor.h"
+#include "runtime/execute/rank_executor.h"
 #include "runtime/loading/plan_loader.h"
 #include "runtime/replanning/plan_tuner.h"
 #include "runtime/replanning/replanner.h"
 #include "runtime/servers/parameter_server.h"
+#include "runtime/session/cuda_rank.h"
 #include "runtime/transport/parameter_client.h"
 
 namespace commsched::runtime {
@@ -86,8 +87,8 @@ class Session {
   const PlanImage &image() const { return *image_; }
   // Of the lowest rank here.
   const Program &program() const { return executors_[0]->program(); }
-  Executor &executor(size_t i) { return *executors_[i]; }
-  const Executor &executor(size_t i) const { return *executors_[i]; }
+  RankExecutor &executor(size_t i) { return *executors_[i]; }
+  const RankExecutor &executor(size_t i) const { return *executors_[i]; }
   size_t local_ranks() const { return executors_.size(); }
 
   // The same value on all ranks here and on all devices that have a slot of this
@@ -107,7 +108,7 @@ class Session {
   // Whether a rank here has it, in that sense.
   bool HasValue(uint32_t value) const { return HolderOf(values()[value]) != nullptr; }
 
-  // Queues a call on every rank here; see Executor::Enqueue. With `share`, they
+  // Queues a call on every rank here; see RankExecutor::Enqueue. With `share`, they
   // get the part of the batch of that rank, and its index, whoever they are.
   absl::StatusOr<uint64_t> Call(int function, BatchSource *batches,
                                 int share = -1);
@@ -124,6 +125,8 @@ class Session {
   // Of the step, that have been called; after Settle has found an error, those that
   // the values come after.
   uint64_t steps() const;
+  // After Settle: why the values could not be gone back to. They are lost, then.
+  const absl::Status &lost() const { return lost_; }
   // With parameter servers: the steps that have been called are all there are.
   // Waits for them, and tells the servers; those in this process have then
   // applied everything. No step may be called after it.
@@ -140,7 +143,7 @@ class Session {
  private:
   Session() = default;
   // The first rank here whose value counts; null: they are elsewhere.
-  Executor *HolderOf(const ValueInfo &value) const;
+  RankExecutor *HolderOf(const ValueInfo &value) const;
   // `status`, or the error of the rank that it comes from.
   absl::Status Root(const absl::Status &status);
 
@@ -163,8 +166,8 @@ class Session {
   absl::Status PrepareServers(const FunctionProgram &function);
   // Brings trainers and servers to the same values before a step.
   absl::Status Synchronise();
-  absl::Status PullValues(Executor *executor, uint64_t version);
-  uint64_t Version(Executor &executor) const;  // that it has or is about to have
+  absl::Status PullValues(RankExecutor *executor, uint64_t version);
+  uint64_t Version(RankExecutor &executor) const;  // that it has or is about to have
   // What the servers have of `value` at `version`. False if they do not hand out
   // all of it: optimizer state. Blocks that several values share are pulled once, into
   // `shared`, which is of one version.
@@ -192,11 +195,14 @@ class Session {
   uint64_t steps_ = 0;                         // of calls that all have completed,
   std::deque<uint64_t> step_calls_;            // and the others
   uint64_t good_calls_ = kAllCalls;            // that were gone back to
+  absl::Status lost_;
   // What belongs to the plan that runs, except executors_; with re-planning only.
   std::unique_ptr<Generation> generation_;
   Mutex cancel_mu_;  // Cancel, and the change to another plan
   absl::Status cancelled_ ABSL_GUARDED_BY(cancel_mu_);
-  std::vector<std::unique_ptr<Executor>> executors_;  // by rank
+  // Of plans for CUDA devices; outlives the executors.
+  std::shared_ptr<const CudaMachine> cuda_;
+  std::vector<std::unique_ptr<RankExecutor>> executors_;  // by rank
   std::unique_ptr<Replanner> replanner_;
 };
 

@@ -28,6 +28,7 @@ uint64_t Session::steps() const {
 absl::Status Session::Settle() {
   absl::Status status = Drain();
   if (status.ok() || good_calls_ != kAllCalls) return status;
+  if (!lost_.ok()) return lost_;
   // A rank that hears of no other one has not heard of the error either.
   for (auto &executor : executors_)
     executor->Cancel(absl::AbortedError("another rank has failed"));
@@ -35,9 +36,9 @@ absl::Status Session::Settle() {
   const uint64_t good = completed_->OfAll();
   for (auto &executor : executors_)
     if (absl::Status s = executor->GoBack(good); !s.ok())
-      return absl::Status(
-          status.code(),
-          absl::StrCat(status.message(), "; its values are lost: ", s.message()));
+      return lost_ = absl::Status(
+                 status.code(),
+                 absl::StrCat(status.message(), "; its values are lost: ", s.message()));
   good_calls_ = good;
   return status;
 }

@@ -70,6 +70,22 @@ absl::Status ConnectServers(const PlanImage &image, const ConnectServersFunction
   return status;
 }
 
+// A plan that may change runs on the host: cuda_rank.h refuses others.
+Executor &OnHost(RankExecutor &executor) { return static_cast<Executor &>(executor); }
+std::vector<std::unique_ptr<Executor>> TakeOnHost(
+    std::vector<std::unique_ptr<RankExecutor>> *executors) {
+  std::vector<std::unique_ptr<Executor>> taken;
+  for (auto &executor : *executors) taken.emplace_back(&OnHost(*executor.release()));
+  executors->clear();
+  return taken;
+}
+std::vector<std::unique_ptr<RankExecutor>> Take(std::vector<std::unique_ptr<Executor>> *executors) {
+  std::vector<std::unique_ptr<RankExecutor>> taken;
+  for (auto &executor : *executors) taken.push_back(std::move(executor));
+  executors->clear();
+  return taken;
+}
+
 absl::Duration Since(Clock::time_point begin) {
   return absl::FromChrono(Clock::now() - begin);
 }
@@ -115,7 +131,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Replanning(
   }
   session->generation_ = std::make_unique<Generation>(*std::move(made));
   session->generation_->SetLive(true);
-  session->executors_ = std::move(session->generation_->executors);
+  session->executors_ = Take(&session->generation_->executors);
   session->replanner_ = std::move(replanner);
   session->replanner_->Start(session->generation_.get());
   return session;
@@ -123,7 +139,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Replanning(
 
 absl::Status Session::MoveValues(const Generation &next) {
   for (size_t i = 0; i < executors_.size(); ++i) {
-    Executor &from = *executors_[i], &to = *next.executors[i];
+    Executor &from = OnHost(*executors_[i]), &to = *next.executors[i];
     std::map<std::pair<std::string, uint32_t>, uint32_t> places;
     const std::vector<SlotInfo> &slots = from.program().slots;
     for (uint32_t s = 0; s < slots.size(); ++s)
@@ -164,8 +180,8 @@ absl::Status Session::ChangePlan(int function) {
     MutexLock lock(&cancel_mu_);
     (*next)->SetLive(true);
     generation_->SetLive(false);
-    generation_->executors = std::move(executors_);
-    executors_ = std::move((*next)->executors);
+    generation_->executors = TakeOnHost(&executors_);
+    executors_ = Take(&(*next)->executors);
     std::swap(generation_, *next);
     image_ = generation_->image;
     cancelled = Unshared(cancelled_);

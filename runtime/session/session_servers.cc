@@ -54,7 +54,7 @@ absl::Status Session::GetValue(uint32_t value, absl::Span<std::byte> bytes) {
     if (info.trainer.empty() || (info.of_rows && !of_trainers_[value]))
       return absl::FailedPreconditionError(
           absl::StrCat("\"", info.name, "\" is on the parameter servers only"));
-    Executor *holder = HolderOf(info);
+    RankExecutor *holder = HolderOf(info);
     if (holder == nullptr)
       return absl::FailedPreconditionError(absl::StrCat(
           "\"", info.name, "\" is on the ranks of @",
@@ -142,12 +142,12 @@ absl::Status Session::Synchronise() {
 }
 
 // Gives a trainer what the servers have.
-uint64_t Session::Version(Executor &executor) const {
+uint64_t Session::Version(RankExecutor &executor) const {
   return final_ ? ParameterClient::kFinal
                 : executor.servers()->first_step() + executor.steps();
 }
 
-absl::Status Session::PullValues(Executor *executor, uint64_t version) {
+absl::Status Session::PullValues(RankExecutor *executor, uint64_t version) {
   ParameterClient *client = executor->servers();
   PulledBlocks blocks;
   for (const ValueInfo &value : values()) {

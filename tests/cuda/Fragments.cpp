@@ -84,7 +84,7 @@ Fragments::Fragments(Context &context, ModuleOp module, const Change &change) {
   if (change)
     change(cudaCompiler.getModule(), compiled);
   std::string error;
-  kernels = HostKernels::compile(cudaCompiler.getModule(), /*traced=*/false, error);
+  kernels = compileKernels(cudaCompiler.getModule(), /*traced=*/false, error);
   if (!kernels)
     refuse(error);
 }

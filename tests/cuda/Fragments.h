@@ -12,8 +12,8 @@
 #include "ops/base/kernel.h"
 #include "passes/cuda/CudaCompiler.h"
 #include "runtime/loading/code_object.h"
+#include "tests/cuda/CompileKernels.h"
 #include "tests/cuda/Context.h"
-#include "tests/cuda/HostKernels.h"
 
 #include <memory>
 #include <random>

@@ -6,7 +6,6 @@
 #ifndef COMMSCHED_TESTS_CUDA_HOSTKERNELS_H
 #define COMMSCHED_TESTS_CUDA_HOSTKERNELS_H
 
-#include "mlir/IR/BuiltinOps.h"
 #include "tests/cuda/Emulator.h"
 
 #include <cstdint>
@@ -16,46 +15,42 @@
 #include <utility>
 #include <vector>
 
-namespace llvm::orc {
-class LLJIT;
-}
-
 namespace commsched::cudatest {
 
 /// The bytes behind each argument that a launch has read, and those that it has written: from
-/// the first to behind the last one.
+/// the first to behind the last one. Of kernels that are traced.
 struct Touched {
   using Range = std::pair<const char *, const char *>; // equal: none
   std::vector<Range> reads, writes;
 };
 
+struct HostKernel {
+  size_t parameters = 0;
+  bool waits = false; // its threads wait for each other
+  void (*entry)(void **arguments) = nullptr;
+};
+
 class HostKernels {
 public:
-  /// Of a module of kernels in the LLVM dialect. Null, and why, if it cannot be compiled.
-  /// `traced`: loads and stores are optimized, and recorded; so run() can tell what is touched.
-  static std::unique_ptr<HostKernels> compile(mlir::ModuleOp kernels, bool traced, std::string &error);
-  ~HostKernels();
+  /// `code`: what owns the code.
+  HostKernels(std::map<std::string, HostKernel> kernels, std::shared_ptr<void> code)
+      : known(std::move(kernels)), code(std::move(code)) {}
 
   bool has(const std::string &kernel) const { return known.count(kernel) != 0; }
   size_t parameters(const std::string &kernel) const { return known.at(kernel).parameters; }
-  /// Whether its threads wait for each other.
   bool waits(const std::string &kernel) const { return known.at(kernel).waits; }
 
   /// Runs a launch, in an order that the seed gives; the first fault, or nothing. One at a time.
   std::string run(const std::string &kernel, const Launch &launch, void **arguments, uint64_t seed,
-                  Touched *touched = nullptr);
+                  Touched *touched = nullptr) const;
 
 private:
-  struct Kernel {
-    size_t parameters = 0;
-    bool waits = false;
-    void (*entry)(void **) = nullptr;
-  };
-  HostKernels() = default;
-
-  std::map<std::string, Kernel> known;
-  std::unique_ptr<llvm::orc::LLJIT> jit;
+  std::map<std::string, HostKernel> known;
+  std::shared_ptr<void> code;
 };
+
+/// What code of kernels calls here, by name.
+std::map<std::string, void *> kernelImports();
 
 } // namespace commsched::cudatest
 

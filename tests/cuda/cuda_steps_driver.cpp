@@ -10,13 +10,10 @@
 // lose-call=RANK:N, lose-rank=RANK:STEP: what fails, with a deadline of five seconds; or
 // plant-wait=RANK:SEED, plant-range=..., plant-copy=..., plant-place=...: plan_faults.h.
 
-#include "ir/Cs.h"
-#include "passes/cuda/CudaCompiler.h"
 #include "runtime/data/dataset.h"
 #include "runtime/data/tensor_file.h"
-#include "tests/cuda/Context.h"
+#include "tests/cuda/CompileKernels.h"
 #include "tests/cuda/FakeLibrary.h"
-#include "tests/cuda/HostKernels.h"
 #include "tests/runtime/cuda/device_job.h"
 #include "tests/runtime/cuda/plan_faults.h"
 
@@ -31,8 +28,6 @@
 
 #include <cstdio>
 #include <mutex>
-
-using namespace mlir;
 
 namespace commsched::cudatest {
 namespace {
@@ -57,21 +52,11 @@ std::string quoted(const std::string &text) {
 class Kernels {
 public:
   Kernels(const std::string &text, const plan::CudaModule &expected) {
-    OwningOpRef<ModuleOp> module = context.parse(text);
-    if (!module)
-      giveUp("cannot read the module: " + context.error);
-    cudaexport::CudaCompiler compiler(&context.context, {});
-    module->walk([&](cs::FragmentOp op) {
-      if (op.hasBody())
-        compiler.add(op.getBody().front(), op.getLoc());
-    });
-    cudaexport::CompiledCuda compiled;
-    if (failed(compiler.lower(compiled)))
-      giveUp("cannot compile the module");
-    if (compiled.module.fragments != expected.fragments)
-      giveUp("the plan is not that of the module");
     std::string error;
-    host = HostKernels::compile(compiler.getModule(), /*traced=*/true, error);
+    auto compiler = lowerPlanKernels(context, text, expected, error);
+    if (!compiler)
+      giveUp(error);
+    host = compileKernels(compiler->getModule(), /*traced=*/true, error);
     if (!host)
       giveUp(error);
   }

@@ -61,7 +61,7 @@ void Call(runtime::Session *session, float value) {
   ASSERT_TRUE(call.ok()) << call.status();
 }
 
-std::vector<float> Get(runtime::Executor &executor, uint32_t slot) {
+std::vector<float> Get(runtime::RankExecutor &executor, uint32_t slot) {
   std::vector<float> value(kSize);
   absl::Status s = executor.GetSlot(slot, MutableBytesOf(value));
   EXPECT_TRUE(s.ok()) << s;

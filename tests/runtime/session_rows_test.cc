@@ -231,7 +231,7 @@ TEST(SessionRowsTest, AsynchronousTrainersLoseNothing) {
   std::vector<std::thread> threads;
   for (int t = 0; t < kTrainers; ++t)
     threads.emplace_back([&, t] {
-      runtime::Executor &executor = session->executor(size_t(t));
+      runtime::RankExecutor &executor = session->executor(size_t(t));
       for (int step = 1; step < kSteps - t; ++step)
         ASSERT_TRUE(executor.Enqueue(0, Rows(t, step)).ok());
       ASSERT_TRUE(executor.Drain().ok());

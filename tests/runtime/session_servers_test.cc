@@ -285,7 +285,7 @@ TEST_P(FusedServersTest, AsynchronousTrainersLoseNothing) {
   for (int t = 0; t < kTrainers; ++t)
     threads.emplace_back([&, t] {
       const int steps = kSteps - t;
-      runtime::Executor &executor = session->executor(size_t(t));
+      runtime::RankExecutor &executor = session->executor(size_t(t));
       for (int step = 1; step < steps; ++step)
         ASSERT_TRUE(executor.Enqueue(0, Rows(t, step)).ok());
       ASSERT_TRUE(executor.Drain().ok());

@@ -108,7 +108,7 @@ TEST(WorkerIndexTest, DevicesCountAsTheirPartsOfTheBatch) {
        third = session->Call(2, nullptr);
   ASSERT_TRUE(first.ok() && second.ok() && third.ok());
   for (int r = 0; r < kNodes; ++r) {
-    runtime::Executor &executor = session->executor(size_t(r));
+    runtime::RankExecutor &executor = session->executor(size_t(r));
     const double i = r * kDevices;
     EXPECT_THAT(*executor.Metrics(*first), ElementsAre(i, i, i + 1, i + 1, i + 2, i + 2));
     EXPECT_THAT(*executor.Metrics(*second), ElementsAre(r, r));

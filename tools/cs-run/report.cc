@@ -122,8 +122,10 @@ void Report::Summary(const runtime::FunctionStats &stats, size_t memory_bytes,
          sent = double(bytes_sent) / n;
   summary_json_ = absl::StrCat(
       "{\"steps\":", stats.calls, ",\"step_ms\":", JsonNumber(step),
-      ",\"compute_ms\":", JsonNumber(compute), ",\"exposed_communication_ms\":",
-      JsonNumber(exposed), ",\"memory_bytes\":", memory_bytes,
+      stats.of_streams ? absl::StrCat(",\"compute_ms\":", JsonNumber(compute),
+                                      ",\"exposed_communication_ms\":", JsonNumber(exposed))
+                       : "",
+      ",\"memory_bytes\":", memory_bytes,
       ",\"sent_bytes_per_step\":", JsonNumber(sent));
   if (schedule.bound_ns() != 0)
     absl::StrAppend(&summary_json_, ",\"bound_ms\":", JsonNumber(double(schedule.bound_ns()) / 1e6),
@@ -139,7 +141,9 @@ void Report::Summary(const runtime::FunctionStats &stats, size_t memory_bytes,
                     ",\"latest_ms\":", JsonNumber(double(stats.latest_ns) / 1e6),
                     "}");
   summary_json_ += "}";
-  if (stats.calls != 0)
+  if (stats.calls != 0 && !stats.of_streams)
+    Line(absl::StrFormat("step time %.3f ms; messages: sent %s per step", step, Size(sent)));
+  if (stats.calls != 0 && stats.of_streams)
     Line(absl::StrFormat(
         "step time %.3f ms: compute %.3f ms, exposed communication %.3f ms, "
         "other %.3f ms; sent %s per step",

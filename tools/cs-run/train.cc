@@ -396,7 +396,7 @@ absl::Status Trainer::Run() {
             [&](const std::string &path) { return SaveParameters(session_, path); });
         !s.ok())
       return s;
-  runtime::Executor &executor = session_->executor(0);
+  runtime::RankExecutor &executor = session_->executor(0);
   if (absl::Status s = session_->Drain(); !s.ok()) return s;
   plan::Schedule schedule;
   for (const plan::Function &f : session_->image().plan().functions())

@@ -175,6 +175,7 @@ struct FakeMachine::Impl {
   };
   std::map<const uint32_t *, std::vector<Set>> sets ABSL_GUARDED_BY(mu);
   AccessLog accesses ABSL_GUARDED_BY(mu);
+  bool ignores_accesses ABSL_GUARDED_BY(mu) = false;
   std::vector<std::string> findings ABSL_GUARDED_BY(mu);
   std::vector<FakeFault> faults ABSL_GUARDED_BY(mu);
 };

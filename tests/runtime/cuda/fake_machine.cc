@@ -119,6 +119,11 @@ void FakeMachine::SetKernels(Kernels kernels) {
   impl_->kernels = std::move(kernels);
 }
 
+void FakeMachine::IgnoreAccesses() {
+  MutexLock lock(&impl_->mu);
+  impl_->ignores_accesses = true;
+}
+
 void FakeMachine::SetFreeMemory(size_t bytes) {
   MutexLock lock(&impl_->mu);
   impl_->free_memory = bytes;
@@ -182,6 +187,7 @@ bool FakeMachine::Impl::Free(void *memory) {
 }
 
 void FakeMachine::Impl::Use(uint32_t lane, VectorClock *clock, const FakeWork &work) {
+  if (ignores_accesses) return;
   std::vector<std::string> found;
   const VectorClock before = *clock;
   const uint32_t number = clock->Tick(lane);

@@ -68,6 +68,8 @@ class FakeMachine {
   void SetKernels(Kernels kernels);
   // Of each device, as far as the driver says.
   void SetFreeMemory(size_t bytes);
+  // For ops that do not say what they use, and hosts that do not.
+  void IgnoreAccesses();
   // The name of what this thread enqueues next, if it is no kernel.
   static void NameNext(std::string name);
 

@@ -1,0 +1,307 @@
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Plans for CUDA devices through the doors that users have: cs-run, and Program.run with device="cuda", unchanged, on a machine
+whose CUDA libraries are a fake (cuda_machine.py). What is computed is JAX's; what goes wrong is one line."""
+import json
+import os
+import re
+import shutil
+import signal
+import sys
+import time
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+
+if "COMMSCHED_BIN" not in os.environ:
+    pytest.skip("COMMSCHED_BIN is not set", allow_module_level=True)
+import dense_net  # noqa: E402
+from cuda_machine import SAYS, Machine, finish, tool  # noqa: E402
+from rank_job import free_port, token_file  # noqa: E402
+
+STEPS = 30
+# As bench/run loss_parity has found for plans on CPUs, rounded up.
+BOUND = 1e-5
+RANKS, WAYS = (2, 4), ("nccl", "host")  # how gradients are summed: by NCCL, or by messages through pinned memory
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory):
+    machine = Machine(tmp_path_factory.mktemp("machine"))
+    machine.plans = {}
+    for ranks in RANKS:
+        for way in WAYS:
+            program = dense_net.program(ranks, nccl=way == "nccl", device="cuda")
+            machine.plans[ranks, way] = machine.add(program, f"{way}{ranks}")
+    machine.initial = machine.folder / "initial.safetensors"
+    save_file(program.slots(), machine.initial)
+    machine.data = machine.folder / "data.npz"
+    np.savez(machine.data, x=dense_net.X, y=dense_net.Y)
+    return machine
+
+
+@pytest.fixture(scope="module")
+def wanted():
+    return dense_net.jax_steps(STEPS)
+
+
+def arguments(machine, *more):
+    # Long, as the machine may have other things to do.
+    return ["--init", machine.initial, "--batch", machine.data, *more, *([] if "--deadline" in more else ["--deadline", 250])]
+
+
+def is_jax(losses, params, wanted):
+    assert len(losses) == len(wanted[0])
+    assert max(abs(a - b) / abs(b) for a, b in zip(losses, wanted[0])) < BOUND
+    for name, value in wanted[1].items():
+        assert np.abs(params[name] - value).max() <= BOUND * np.abs(value).max(), name
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("ranks", RANKS)
+def test_cs_run(machine, wanted, tmp_path, ranks, way):
+    plan, params, metrics = machine.plans[ranks, way], tmp_path / "params", tmp_path / "metrics.json"
+    out = machine.cs_run(plan, *arguments(machine, "--steps", STEPS, "--save-params", params, "--metrics-json", metrics, "--eval",
+                                          "eval", "--eval-batch", machine.data))
+    told = json.loads(metrics.read_text())
+    is_jax([each["loss"] for each in told["steps"]], load_file(params), wanted)
+    # What is not known of devices is not told as if it were.
+    assert "compute" not in out.split("step time")[1] and "compute_ms" not in told["summary"]
+    assert "@eval after step 30: loss" in out
+    # Another order of what runs: the same bits.
+    machine.cs_run(plan, *arguments(machine, "--steps", STEPS, "--save-params", tmp_path / "other"), COMMSCHED_FAKE_CUDA_SEED="7")
+    assert params.read_bytes() == (tmp_path / "other").read_bytes()
+    # Processes: their NCCL would be one of several, which the fake is not.
+    if way == "host":
+        machine.cs_run(plan, "--spawn", ranks, *arguments(machine, "--steps", STEPS, "--save-params", tmp_path / "spawned"))
+        assert params.read_bytes() == (tmp_path / "spawned").read_bytes()
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("ranks", RANKS)
+def test_python(machine, wanted, ranks, way):
+    out = machine.python(f"""
+import json, dense_net
+program = dense_net.program({ranks}, nccl={way == "nccl"}, device="cuda")
+batches = [dense_net.BATCHES[i % len(dense_net.BATCHES)] for i in range({STEPS})]
+losses = [m["loss"] for m in program.run(batches[:10])]
+print(json.dumps(program.call("eval", batches[:2])))
+losses += [float(m["loss"]) for m in program.run(batches[10:])]
+print(program.steps)
+print(json.dumps(losses))
+print(json.dumps({{name: value.tolist() for name, value in program.slots().items()}}))
+program.close()
+""").splitlines()
+    assert all(np.isfinite(m["loss"]) for m in json.loads(out[0])) and out[1] == str(STEPS)
+    slots = {name: np.asarray(value, np.float32) for name, value in json.loads(out[3]).items()}
+    is_jax(json.loads(out[2]), slots, wanted)
+
+
+def test_the_interpreter_agrees(machine):
+    """A step beside the reference interpreter, as for other plans."""
+    out = machine.python("""
+import dense_net
+table = dense_net.program(2, device="cuda").check(dense_net.BATCHES[:2])
+print(len(table), all(row.determined for row in table))
+""")
+    assert out.split()[1] == "True" and int(out.split()[0]) > 4
+
+
+def test_save_and_restore(machine):
+    """What is saved goes on, in another process, to the same bits."""
+    script = """
+import os, dense_net
+program = dense_net.program(2, device="cuda")
+batches = dense_net.BATCHES[:8]
+path = os.environ["SAVED"]
+{body}
+print(program.steps, sorted((name, value.tobytes().hex()) for name, value in program.slots().items()))
+program.close()
+"""
+    saved = str(machine.folder / "saved")
+    through = machine.python(script.format(body="program.run(batches)"), SAVED=saved)
+    machine.python(script.format(body="program.run(batches[:3]); program.save(path)"), SAVED=saved)
+    assert machine.python(script.format(body="program.restore(path); program.run(batches[3:])"), SAVED=saved) == through
+
+
+def running(machine, plan, checkpoint, *more):
+    process = machine.start(tool("cs-run"), plan, *arguments(machine, "--checkpoint", checkpoint, "--checkpoint-every", 3, *more))
+    while not checkpoint.exists() and process.poll() is None:
+        time.sleep(0.01)
+    assert process.poll() is None, finish(process)
+    return process
+
+
+@pytest.mark.parametrize("way, more", [("nccl", []), ("host", []), ("host", ["--spawn", 4])])
+def test_killed_and_resumed(machine, tmp_path, way, more):
+    """The same bits as if nothing had been, whether it was killed or asked to stop."""
+    plan, checkpoint = machine.plans[4, way], tmp_path / "checkpoint"
+    process = running(machine, plan, checkpoint, "--steps", 10**6, *more)
+    os.killpg(process.pid, signal.SIGKILL)
+    finish(process)
+    resume = [*more, "--deadline", 250, "--batch", machine.data, "--resume", checkpoint, "--checkpoint", checkpoint, "--checkpoint-every", 3]
+    process = machine.start(tool("cs-run"), plan, *resume, "--steps", 10**6)
+    while not (line := process.stdout.readline()).startswith("step "):
+        assert line, finish(process)
+    process.send_signal(signal.SIGTERM)
+    status, out, errors = finish(process)
+    assert status in (-signal.SIGTERM, 128 + signal.SIGTERM) and SAYS not in errors, (status, out, errors)
+    done = int(re.search(r"stopped after step (\d+)", out)[1])
+    again = machine.cs_run(plan, *more, "--deadline", 250, "--batch", machine.data, "--resume", checkpoint, "--steps", 5, "--save-params",
+                           tmp_path / "params")
+    assert f"step {done + 5}: loss" in again
+    machine.cs_run(plan, *more, *arguments(machine, "--steps", done + 5, "--save-params", tmp_path / "through"))
+    assert (tmp_path / "params").read_bytes() == (tmp_path / "through").read_bytes()
+
+
+def children(pid):
+    with open(f"/proc/{pid}/task/{pid}/children") as file:
+        return [int(word) for word in file.read().split()]
+
+
+@pytest.mark.parametrize("lost", [0, 2])
+def test_a_rank_that_is_killed(machine, tmp_path, lost):
+    process = running(machine, machine.plans[4, "host"], tmp_path / "checkpoint", "--steps", 10**6, "--spawn", 4)
+    ranks = children(process.pid)
+    os.kill(ranks[lost], signal.SIGKILL)
+    status, _, errors = finish(process)
+    line, = errors.splitlines()
+    assert status == 1 and f"rank {lost} was killed by signal 9" in line
+    for pid in ranks:
+        assert not os.path.exists(f"/proc/{pid}"), "a process is left"
+
+
+def test_ranks_of_a_job_in_python(machine, tmp_path):
+    """Processes of commsched.init, whose messages go through pinned memory."""
+    script = tmp_path / "rank.py"
+    script.write_text("""
+import commsched, dense_net
+job = commsched.init(deadline=250)
+program = dense_net.program(None, device="cuda")
+rows = dense_net.GLOBAL_BATCH // job.size
+own = [tuple(a[job.rank * rows:(job.rank + 1) * rows] for a in batch) for batch in dense_net.BATCHES[:6]]
+print([m["loss"].hex() for m in program.run(own)])
+print(sorted((name, value.tobytes().hex()) for name, value in program.slots().items()))
+program.close()
+""")
+    token, port = token_file(tmp_path), free_port()
+    ranks = [machine.start(sys.executable, script, RANK=str(rank), WORLD_SIZE="2",
+                           LOCAL_RANK=str(rank), LOCAL_WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port),
+                           COMMSCHED_TOKEN_FILE=token) for rank in range(2)]
+    results = [finish(rank) for rank in ranks]
+    assert all(status == 0 and SAYS not in errors for status, _, errors in results), results
+    assert results[0][1] == results[1][1]
+    threads = machine.python("""
+import dense_net
+program = dense_net.program(2, device="cuda")
+print([m["loss"].hex() for m in program.run(dense_net.BATCHES[:6])])
+print(sorted((name, value.tobytes().hex()) for name, value in program.slots().items()))
+program.close()
+""")
+    assert results[0][1] == threads
+
+
+def test_values_after_an_error(machine, tmp_path):
+    """A device does not keep what was good last: that is said, and the program has what it had before."""
+    script = tmp_path / "rank.py"
+    script.write_text(f"""
+import itertools, os, signal, commsched, dense_net
+job = commsched.init(deadline=250)
+program = dense_net.program(None, device="cuda")
+rows = dense_net.GLOBAL_BATCH // job.size
+own = [tuple(a[job.rank * rows:(job.rank + 1) * rows] for a in batch) for batch in dense_net.BATCHES]
+def batches():
+    for i, batch in enumerate(itertools.cycle(own)):
+        if job.rank == 1 and i == 30:
+            os.kill(os.getpid(), signal.SIGKILL)
+        yield batch
+try:
+    program.run(batches())
+except commsched.RuntimeFailure as error:
+    print(error)
+print(program.steps)
+""")
+    token, port = token_file(tmp_path), free_port()
+    ranks = [machine.start(sys.executable, script, RANK=str(rank), WORLD_SIZE="2", LOCAL_RANK=str(rank), LOCAL_WORLD_SIZE="2",
+                           MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), COMMSCHED_TOKEN_FILE=token) for rank in range(2)]
+    (status, out, errors), killed = [finish(rank) for rank in ranks]
+    assert killed[0] == -signal.SIGKILL and status == 0 and SAYS not in errors, (status, out, errors)
+    line, steps = out.splitlines()
+    assert "peer 1" in line and line.endswith("its values are lost: a CUDA device does not keep those of earlier calls") and steps == "0"
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+def test_ranks_of_their_own_by_nccl(machine, ranks):
+    """The id of NCCL comes by messages to ranks that are sessions of their own, and they compute the same."""
+    digests = [set(machine.run(tool("cuda_ranks_driver"), machine.plans[ranks, way], machine.initial, machine.data, 6).splitlines())
+               for way in WAYS]
+    assert all(len(each) == 1 and next(iter(each)).isdigit() for each in digests), digests
+    if ranks == 2:  # of more ranks, ways differ in the order of sums
+        assert digests[0] == digests[1]
+
+
+def test_ranks_that_do_not_find_each_other_by_nccl(machine):
+    """The id comes to all processes; the fake's NCCL is one of each. One line."""
+    status, _, errors = finish(machine.start(tool("cs-run"), machine.plans[4, "nccl"], "--spawn", 4, "--deadline", 3,
+                                             *arguments(machine, "--steps", 2)))
+    assert (status, errors) == (1, "cs-run: all ranks: no collective under way: connecting takes longer than 3s\n")
+
+
+def test_the_machine_says_what_is_wrong(machine, tmp_path):
+    """What this file takes for silence would be heard."""
+    status, _, errors = finish(machine.start(tool("cs-run"), machine.plans[2, "host"], *arguments(machine, "--steps", 1),
+                                             COMMSCHED_FAKE_CUDA_KERNELS=str(tmp_path)))
+    assert status == 1 and SAYS in errors and re.search(r"cs-run: rank \d: kernel .*: cuModuleGetFunction: CUDA_ERROR_INVALID_VALUE", errors)
+
+
+# ---- what is refused ---------------------------------------------------------------------------
+def refused(machine, text, plan, *more, libraries=None, **environment):
+    if libraries is not None:
+        environment["LD_LIBRARY_PATH"] = str(libraries)
+    status, _, errors = finish(machine.start(tool("cs-run"), plan, *arguments(machine, "--steps", 1, *more), **environment))
+    line, = errors.splitlines()
+    assert status == 1 and re.fullmatch(text, line), errors
+
+
+@pytest.mark.parametrize("missing, text", [
+    ("libcuda.so.1", r"no CUDA driver: libcuda\.so\.1: .*"), ("libnccl.so.2", r"no NCCL: libnccl\.so\.2: .*"),
+    ("libcublasLt.so.13", r"no cuBLASLt: libcublasLt\.so\.13: .*")])
+def test_a_library_that_is_not_there(machine, tmp_path, missing, text):
+    for name in ("libcuda.so.1", "libnccl.so.2", "libcublasLt.so.13"):
+        if name != missing:
+            shutil.copy(machine.libraries / name, tmp_path / name)
+    refused(machine, "cs-run: plan is for CUDA devices: " + text, machine.plans[2, "nccl"], libraries=tmp_path)
+
+
+def test_fewer_devices_than_ranks(machine):
+    refused(machine, "cs-run: plan is for CUDA devices: needs CUDA device 1, the machine has 1", machine.plans[2, "host"],
+            COMMSCHED_FAKE_CUDA_DEVICES="1")
+
+
+def test_what_devices_do_not_have(machine, tmp_path):
+    plan = machine.plans[2, "host"]
+    for option, text in (("--trace", "there is no trace of them yet"), ("--profile", "there is no profile of them yet")):
+        refused(machine, f"cs-run: plan is for CUDA devices: {text}", plan, option, tmp_path / "file")
+
+
+def test_what_devices_do_not_have_in_python(machine):
+    out = machine.python("""
+import commsched, dense_net
+def says(use):
+    try:
+        use()
+    except (commsched.RuntimeFailure, ValueError) as error:
+        print(error)
+program = dense_net.program(2, device="cuda")
+program.trace("trace.json")
+says(lambda: program.run(dense_net.BATCHES[:1]))
+program.trace(None)
+program.run(dense_net.BATCHES[:2])
+says(lambda: program.run(dense_net.BATCHES[:2], replan=commsched.Replan(every=1)))
+print(len(program.run(dense_net.BATCHES[:2])), program.steps)
+program.close()
+""").splitlines()
+    assert out[0].endswith("plan is for CUDA devices: there is no trace of them yet")
+    assert out[1].endswith("plan is for CUDA devices: what runs on them is not planned again yet")
+    assert out[2] == "2 4"
