@@ -81,7 +81,10 @@ static void settle(const Problem &problem, Solution &solution, int64_t effort,
   evaluation = solution.evaluation;
   Schedule fewer = coarsen(view, solution.schedule, evaluation, most, effort, applied);
   std::optional<double> other = variations.judge(fewer, evaluation.period, *ratio);
-  if (other && *other <= *ratio) {
+  bool worse = !other || *other > *ratio;
+  if (!worse && variations.inRounds())
+    worse = variations.periodAsGiven(fewer) > variations.periodAsGiven(solution.schedule);
+  if (!worse) {
     solution.schedule = std::move(fewer);
     solution.evaluation = std::move(evaluation);
   }
@@ -104,7 +107,13 @@ Solution runPolicy(const Problem &problem, std::string_view name,
     if (options.effort == 0)
       options.effort = defaultEffort(problem);
     Solution solution = solve(problem, options);
-    settle(problem, solution, options.effort * 1000, options.applied);
+    Applied applied = options.applied;
+    if (options.written)
+      applied = [&](Schedule schedule) {
+        return options.written(options.applied ? options.applied(std::move(schedule))
+                                               : std::move(schedule));
+      };
+    settle(problem, solution, options.effort * 1000, applied);
     return solution;
   }
   const Baseline *baseline = findBaseline(name);
