@@ -34,7 +34,7 @@ public:
 
 private:
   std::vector<Rounds> problems; ///< that of costs as given first
-  std::vector<double> bounds;    ///< of all; that of costs as given first
+  std::vector<double> bounds;   ///< of all; that of costs as given first
 };
 
 /// A schedule that is good in the variations too: of `schedules`, of each of them with

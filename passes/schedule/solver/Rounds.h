@@ -22,8 +22,8 @@ public:
 
 private:
   Problem problem;
-  std::vector<unsigned> peers, first; ///< by link of the given problem: how many, and the first of them
-  std::vector<unsigned> media;        ///< by link; empty: all links have one peer
+  std::vector<unsigned> peers, first;         ///< by link of the given problem: how many, and the first of them
+  std::vector<unsigned> media;                ///< by link; empty: all links have one peer
   std::vector<std::vector<unsigned>> stageOf; ///< by communication and stage: the given one
 };
 
