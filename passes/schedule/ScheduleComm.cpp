@@ -183,7 +183,6 @@ private:
       makeApplicable(problem, step, messageBytes, schedule);
       return schedule;
     };
-    options.written = [&](schedule::Schedule schedule) { return asWritten(problem, std::move(schedule)); };
     schedule::Solution solution = solve(problem, policy, options);
     takeBestAsWritten(problem, solution);
     if (solution.schedule.order == schedule::programOrder(problem.problem))

@@ -107,13 +107,7 @@ Solution runPolicy(const Problem &problem, std::string_view name,
     if (options.effort == 0)
       options.effort = defaultEffort(problem);
     Solution solution = solve(problem, options);
-    Applied applied = options.applied;
-    if (options.written)
-      applied = [&](Schedule schedule) {
-        return options.written(options.applied ? options.applied(std::move(schedule))
-                                               : std::move(schedule));
-      };
-    settle(problem, solution, options.effort * 1000, applied);
+    settle(problem, solution, options.effort * 1000, options.applied);
     return solution;
   }
   const Baseline *baseline = findBaseline(name);

@@ -31,9 +31,6 @@ struct SolverOptions {
   /// Schedules are judged as they are when applied, and the solution is such a one.
   /// Those of baselines() in the list of periods are as published.
   Applied applied = {};
-  /// What becomes of an applied one where a program says priorities by ranks only, by which steps
-  /// may overtake each other otherwise. What is robust is judged so.
-  Applied written = {};
 };
 
 struct Solution {
