@@ -102,12 +102,15 @@ void ProblemLinkOp::getAsmResultNames(OpAsmSetValueNameFn setValueName) {
 LogicalResult ProblemLinkOp::verify() {
   if (auto rate = static_cast<int64_t>(getBytesPerSecond()); rate <= 0)
     return emitOpError() << "bytes per second must be positive, got: " << rate;
-  for (StringRef name : {"cs.packet_bytes", "cs.ahead_bytes"}) {
+  struct {
+    StringRef name;
+    int64_t least, most;
+  } numbers[] = {{"cs.packet_bytes", 0, 1 << 20}, {"cs.ahead_bytes", 0, 1 << 20}, {"cs.peers", 1, 30}};
+  for (auto [name, least, most] : numbers) {
     Attribute value = (*this)->getAttr(name);
-    auto bytes = dyn_cast_or_null<IntegerAttr>(value);
-    constexpr int64_t kMost = int64_t{1} << 20;
-    if (value && (!bytes || !bytes.getType().isInteger(64) || bytes.getInt() < 0 || bytes.getInt() > kMost))
-      return emitOpError() << name << " must be an i64 of 0 to " << kMost << ", got: " << value;
+    auto number = dyn_cast_or_null<IntegerAttr>(value);
+    if (value && (!number || !number.getType().isInteger(64) || number.getInt() < least || number.getInt() > most))
+      return emitOpError() << name << " must be an i64 of " << least << " to " << most << ", got: " << value;
   }
   return success();
 }

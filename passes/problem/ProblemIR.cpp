@@ -15,8 +15,9 @@ using namespace commsched;
 
 /// A unit attribute of a link: schedule::Link::creditUntilSent.
 static constexpr llvm::StringLiteral kCreditUntilSent("cs.credit_until_sent");
-/// Integers: schedule::Link::packetBytes and aheadBytes.
-static constexpr llvm::StringLiteral kPacketBytes("cs.packet_bytes"), kAheadBytes("cs.ahead_bytes");
+/// Integers: schedule::Link::packetBytes, aheadBytes and peers.
+static constexpr llvm::StringLiteral kPacketBytes("cs.packet_bytes"), kAheadBytes("cs.ahead_bytes"),
+    kPeers("cs.peers");
 
 namespace {
 
@@ -141,8 +142,10 @@ FailureOr<schedule::Problem> commsched::readProblem(cs::ProblemOp op) {
     problem.links.push_back({link.getLabel().str(),
                              static_cast<int64_t>(link.getBytesPerSecond()),
                              link->hasAttr(kCreditUntilSent)});
+    int64_t peers = 1;
     for (auto [name, to] : {std::pair(kPacketBytes, &problem.links.back().packetBytes),
-                            std::pair(kAheadBytes, &problem.links.back().aheadBytes)}) {
+                            std::pair(kAheadBytes, &problem.links.back().aheadBytes),
+                            std::pair(kPeers, &peers)}) {
       Attribute value = link->getAttr(name);
       auto number = dyn_cast_or_null<IntegerAttr>(value);
       if (value && (!number || !number.getType().isInteger(64)))
@@ -150,6 +153,7 @@ FailureOr<schedule::Problem> commsched::readProblem(cs::ProblemOp op) {
       if (number)
         *to = number.getInt();
     }
+    problem.links.back().peers = static_cast<unsigned>(peers);
   }
   for (cs::ProblemComputeOp compute : parts.computes)
     problem.ops.push_back({compute.getLabel().str(),
@@ -187,6 +191,8 @@ cs::ProblemOp commsched::writeProblem(OpBuilder &builder, Location location,
       linkOp->setAttr(kPacketBytes, builder.getI64IntegerAttr(link.packetBytes));
       linkOp->setAttr(kAheadBytes, builder.getI64IntegerAttr(link.aheadBytes));
     }
+    if (link.peers != 1)
+      linkOp->setAttr(kPeers, builder.getI64IntegerAttr(link.peers));
     links.push_back(linkOp);
   }
   for (const schedule::Op &compute : problem.ops) {

@@ -60,6 +60,14 @@ cs.problem @packets {
 
 // -----
 
+cs.problem @packets {
+  // expected-error @below {{cs.peers must be an i64 of 1 to 30, got: 0 : i64}}
+  %l = cs.problem.link "l" bytes_per_second 1 {cs.peers = 0}
+  %a = cs.problem.compute "a" ns 1
+}
+
+// -----
+
 cs.problem @time {
   // expected-error @below {{time must not be negative, got: -1}}
   %a = cs.problem.compute "a" ns -1

@@ -14,21 +14,22 @@ namespace {
 
 /// An execution that has run until its steps repeat, or long enough.
 struct Repeating {
+  const std::vector<unsigned> media;
   Execution execution;
   Evaluation evaluation;
   std::vector<Time> ends; ///< of all steps
   size_t from = 0;        ///< step from which on they repeat
 
   Repeating(const Problem &problem, const Schedule &schedule, unsigned maxSteps,
-            Timeline *timeline = nullptr);
+            const std::vector<unsigned> &media = {}, Timeline *timeline = nullptr);
 
 private:
   bool run(unsigned maxSteps);
 };
 
 Repeating::Repeating(const Problem &problem, const Schedule &schedule, unsigned maxSteps,
-                     Timeline *timeline)
-    : execution(problem, schedule, timeline) {
+                     const std::vector<unsigned> &media, Timeline *timeline)
+    : media(media), execution(problem, schedule, this->media, timeline) {
   evaluation.exposed.resize(problem.communications.size());
   if (!run(std::max(maxSteps, 2u))) { // something waits for itself
     evaluation.period = kNever;
@@ -79,7 +80,7 @@ Timeline traceSchedule(const Problem &problem, const Schedule &schedule,
   if (takesTooLong(problem, schedule))
     return {};
   Timeline result;
-  Repeating repeating(problem, schedule, maxSteps, &result);
+  Repeating repeating(problem, schedule, maxSteps, {}, &result);
   if (repeating.evaluation.period >= kNever)
     return {};
   result.settled = repeating.evaluation.settled;
@@ -100,7 +101,7 @@ Timeline traceSchedule(const Problem &problem, const Schedule &schedule,
 }
 
 Evaluation evaluate(const Problem &problem, const Schedule &schedule,
-                    unsigned maxSteps) {
+                    unsigned maxSteps, const std::vector<unsigned> &media) {
   if (takesTooLong(problem, schedule)) {
     Evaluation never;
     never.period = kNever;
@@ -108,7 +109,7 @@ Evaluation evaluate(const Problem &problem, const Schedule &schedule,
     never.settled = false;
     return never;
   }
-  return std::move(Repeating(problem, schedule, maxSteps).evaluation);
+  return std::move(Repeating(problem, schedule, maxSteps, media).evaluation);
 }
 
 } // namespace commsched::schedule

@@ -24,7 +24,8 @@ const std::vector<T> &contents(const std::priority_queue<T> &queue) {
 
 } // namespace
 
-Execution::Execution(const Problem &problem, const Schedule &schedule, Timeline *timeline)
+Execution::Execution(const Problem &problem, const Schedule &schedule,
+                     const std::vector<unsigned> &media, Timeline *timeline)
     : problem(problem), schedule(schedule),
       opUsers(problem.ops.size(),
               [&](auto add) {
@@ -40,7 +41,8 @@ Execution::Execution(const Problem &problem, const Schedule &schedule, Timeline 
                             problem.communications[piece.communication].producers)
                          add(producer, i);
                  }),
-      links(problem.links.size()), streams(problem.streams), timeline(timeline) {
+      links(problem.links.size()), media(media), busyLinks(media.size()),
+      streams(problem.streams), timeline(timeline) {
   for (const Link &link : problem.links) {
     packets.push_back(transferTime(link, link.packetBytes));
     ahead.push_back(transferTime(link, link.aheadBytes));
@@ -233,9 +235,9 @@ std::vector<int64_t> Execution::state() {
     std::sort(given.begin(), given.end());
     if (link.busy) {
       given.push_back(link.current);
-      given.back().left -= current - link.counted;
+      given.back().left = leftOf(i);
       state.push_back(pastPacket(i));
-      state.push_back(link.yields == kNoTime ? -1 : link.yields - current);
+      state.push_back(link.yields == kNoTime ? -1 : leftOf(i) - link.yields);
     }
     state.push_back(static_cast<int64_t>(given.size()));
     for (const Sending &own : given)

@@ -26,8 +26,9 @@ public:
     Time time;
   };
 
-  /// Everything is recorded in the timeline, if there is one.
-  Execution(const Problem &problem, const Schedule &schedule, Timeline *timeline = nullptr);
+  /// Everything is recorded in the timeline, if there is one. `media`, where it is not empty, must outlive it too.
+  Execution(const Problem &problem, const Schedule &schedule, const std::vector<unsigned> &media,
+            Timeline *timeline = nullptr);
 
   /// Begins what can begin now; true if something of no duration did, which ends now too.
   bool begin();
@@ -46,7 +47,7 @@ private:
   static constexpr unsigned kNone = ~0u;
   static constexpr unsigned kPiece = ~0u;       ///< of events; behind all others of their time
   static constexpr unsigned kLink = kPiece - 1; ///< likewise
-  static constexpr Time kNoTime = INT64_MAX;
+  static constexpr Time kNoTime = INT64_MIN;
 
   /// Lists of indices, by index, in one array.
   class Lists {
@@ -126,9 +127,9 @@ private:
     std::priority_queue<Sending> given; ///< but for the one that is being sent
     bool busy = false;
     Sending current;
-    Time since = 0;      ///< the link sends it
+    Time begun = 0;      ///< what was left of it when the link began to send it
     Time counted = 0;    ///< `current.left` is as of then
-    Time yields = 0;     ///< to a more urgent one; kNoTime: there is none
+    Time yields = 0;     ///< with so much left to a more urgent one; kNoTime: there is none
     uint64_t looks = 0;  ///< events of it
     size_t transfer = 0; ///< in the timeline
   };
@@ -147,12 +148,19 @@ private:
   void sendInOrder(unsigned link, const Waiting &next);
   bool sendByUrgency(unsigned link);
   void goOn(unsigned link);
+  void setBusy(unsigned link, bool busy);
   void look(unsigned link);
   void sent(const Waiting &what);
   /// Of the packet of which bytes are taken now: how long those take that have been.
   Time pastPacket(unsigned link) const {
-    return (current - links[link].since + ahead[link]) % packets[link];
+    return (links[link].begun - leftOf(link) + ahead[link]) % packets[link];
   }
+  /// Of what a busy link with packets sends, now.
+  Time leftOf(unsigned link) const {
+    return links[link].current.left - (current - links[link].counted) / sharersOf(link);
+  }
+  /// How many links there are among which the rate of a busy link is divided.
+  Time sharersOf(unsigned link) const { return media.empty() ? 1 : busyLinks[media[link]]; }
   bool gateOpen(uint64_t step);
 
   int64_t bytesOf(unsigned message, unsigned stage) const {
@@ -195,6 +203,8 @@ private:
   Step first; ///< all that any step but the first waits for
   Step steps[3];
   std::vector<LinkState> links;
+  const std::vector<unsigned> &media; ///< by link, or empty
+  std::vector<Time> busyLinks;        ///< by medium
   std::vector<OpStream> streams;
   std::priority_queue<Event> events;
   Time current = 0;

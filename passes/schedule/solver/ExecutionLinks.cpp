@@ -70,13 +70,14 @@ bool Execution::sendByUrgency(unsigned i) {
   if (link.busy) {
     if (link.yields != kNoTime || !(link.current < link.given.top()))
       return false;
-    link.yields = current + packets[i] - pastPacket(i) + ahead[i];
+    link.yields = leftOf(i) - (packets[i] - pastPacket(i) + ahead[i]);
   } else {
     link.current = link.given.top();
     link.given.pop();
-    link.busy = true;
-    link.since = link.counted = current;
+    link.begun = link.current.left;
+    link.counted = current;
     link.yields = kNoTime;
+    setBusy(i, true);
     if (timeline) {
       const Waiting &what = link.current.what;
       Time &since = ready[2 * (stageBegin[what.message] + what.stage) + what.step % 2];
@@ -94,16 +95,37 @@ bool Execution::sendByUrgency(unsigned i) {
 void Execution::goOn(unsigned i) {
   LinkState &link = links[i];
   const Sending &own = link.current;
-  Time end = std::min(link.counted + own.left, link.yields);
+  Time until = std::max<Time>(0, link.yields);
   if (const std::vector<Time> *leads = leadsIn(own.what); leads && own.there < leads->size())
-    end = std::min(end, link.counted + std::max<Time>(0, own.left - (*leads)[own.there]));
-  events.push({end, ++link.looks, kLink, i});
+    until = std::min(own.left, std::max(until, (*leads)[own.there]));
+  Time end = link.counted + std::max<Time>(0, own.left - until) * sharersOf(i);
+  events.push({std::max(end, current), ++link.looks, kLink, i});
+}
+
+/// Begins or ends to send. Others on the medium get less of its rate from now on, or more.
+void Execution::setBusy(unsigned i, bool busy) {
+  if (media.empty()) {
+    links[i].busy = busy;
+    return;
+  }
+  auto others = [&](auto visit) {
+    for (unsigned j = 0; j < links.size(); ++j)
+      if (j != i && media[j] == media[i] && links[j].busy)
+        visit(j);
+  };
+  others([&](unsigned j) {
+    links[j].current.left = leftOf(j);
+    links[j].counted = current;
+  });
+  links[i].busy = busy;
+  busyLinks[media[i]] += busy ? 1 : -1;
+  others([&](unsigned j) { goOn(j); });
 }
 
 void Execution::look(unsigned i) {
   LinkState &link = links[i];
   Sending &own = link.current;
-  own.left -= current - link.counted;
+  own.left = leftOf(i);
   link.counted = current;
   // Pieces come in the order in which they are sent; the last one with its message.
   if (const std::vector<Time> *leads = leadsIn(own.what))
@@ -111,9 +133,9 @@ void Execution::look(unsigned i) {
          ++own.there)
       events.push({current + latencyOf(own.what.message, own.what.stage), own.what.step, kPiece,
                    schedule.messages[own.what.message].pieces[own.there].communication});
-  if (own.left > 0 && current < link.yields)
+  if (own.left > std::max<Time>(0, link.yields))
     return goOn(i);
-  link.busy = false;
+  setBusy(i, false);
   if (timeline) {
     Timeline::Transfer &transfer = timeline->transfers[link.transfer];
     transfer.sent = current;

@@ -81,7 +81,10 @@ static void settle(const Problem &problem, Solution &solution, int64_t effort,
   evaluation = solution.evaluation;
   Schedule fewer = coarsen(view, solution.schedule, evaluation, most, effort, applied);
   std::optional<double> other = variations.judge(fewer, evaluation.period, *ratio);
-  if (other && *other <= *ratio) {
+  bool worse = !other || *other > *ratio;
+  if (!worse && variations.inRounds())
+    worse = variations.periodAsGiven(fewer) > variations.periodAsGiven(solution.schedule);
+  if (!worse) {
     solution.schedule = std::move(fewer);
     solution.evaluation = std::move(evaluation);
   }

@@ -17,6 +17,7 @@ constexpr int64_t kMaxStepBytes = int64_t{1} << 60;
 constexpr unsigned kMaxStreams = 4096;
 /// What takes less than kMaxStepTime on any link.
 constexpr int64_t kMaxPacketBytes = 1 << 20;
+static constexpr unsigned kMaxPeers = 30; // of 2^30 ranks
 
 std::string quoted(const char *what, const std::string &name, size_t index) {
   std::string text = std::string(what) + " " + std::to_string(index);
@@ -184,6 +185,9 @@ std::optional<std::string> check(const Problem &problem) {
       if (bytes < 0 || bytes > kMaxPacketBytes)
         return quoted("link", link.name, i) + ": bytes of packets, and taken ahead, must be 0 to " +
                std::to_string(kMaxPacketBytes) + ", got: " + std::to_string(bytes);
+    if (link.peers < 1 || link.peers > kMaxPeers)
+      return quoted("link", link.name, i) + ": peers must be 1 to " + std::to_string(kMaxPeers) +
+             ", got: " + std::to_string(link.peers);
   }
   if (problem.memoryLimit && *problem.memoryLimit < 0)
     return "the memory limit must not be negative, got: " +

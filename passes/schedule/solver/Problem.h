@@ -30,6 +30,10 @@ struct Link {
   int64_t packetBytes = 0;
   /// With packets: so many bytes have been taken before they are sent, and are not overtaken.
   int64_t aheadBytes = 0;
+  /// A stage on it is so many rounds, each with another peer, in halves of what is left or, a
+  /// communication's second one, backwards. What goes to different peers is in no order, and shares
+  /// the link (Rounds.h). Schedules are searched for as if it had one.
+  unsigned peers = 1;
   bool operator==(const Link &) const = default;
 };
 

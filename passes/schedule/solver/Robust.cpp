@@ -159,24 +159,30 @@ private:
 Variations::Variations(const Problem &problem) {
   const Problem given = asGiven(problem);
   bounds.push_back(boundOfAnyOrder(given).period);
+  problems.emplace_back(problem);
   for (const Variation &variation : kVariations) {
     Problem varied = vary(given, variation, bounds.front());
     if (check(varied))
       continue; // times that cannot be counted
     bounds.push_back(boundOfAnyOrder(varied).period);
-    problems.push_back(std::move(varied));
+    problems.emplace_back(varied);
   }
+}
+
+double Variations::periodAsGiven(const Schedule &schedule) const {
+  return problems.front().evaluate(schedule).period;
 }
 
 std::optional<double> Variations::judge(const Schedule &schedule, double nominal,
                                         double limit) const {
-  double sum = nominal / bounds.front();
+  double sum = 0;
   double count = static_cast<double>(bounds.size());
   for (size_t i = 0; i < problems.size(); ++i) {
     // The others are 1 at least.
     if ((sum + static_cast<double>(problems.size() - i)) / count > limit)
       return std::nullopt;
-    sum += evaluate(problems[i], schedule).period / bounds[i + 1];
+    bool known = i == 0 && !inRounds();
+    sum += (known ? nominal : problems[i].evaluate(schedule).period) / bounds[i];
   }
   return sum / count;
 }

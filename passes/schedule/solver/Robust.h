@@ -7,6 +7,7 @@
 #define COMMSCHED_PASSES_SCHEDULE_SOLVER_ROBUST_H
 
 #include "passes/schedule/solver/Order.h"
+#include "passes/schedule/solver/Rounds.h"
 
 #include <optional>
 
@@ -14,22 +15,26 @@ namespace commsched::schedule {
 
 /// What costs may turn out to be: as given; compute that varies from op to op; links
 /// that are slower; messages that take longer to arrive and cost more, as on hosts
-/// whose processors are busy.
+/// whose processors are busy. All of them round by round, where a link has several peers.
 class Variations {
 public:
   explicit Variations(const Problem &problem);
 
   /// The mean over the variations of the period over what it is bounded by; or
-  /// nothing, if that is certainly above `limit`. The period as given, if it has been
-  /// found, is taken from `nominal`.
+  /// nothing, if that is certainly above `limit`. The period as given is `nominal`, unless it
+  /// is another one round by round.
   std::optional<double> judge(const Schedule &schedule, double nominal,
                               double limit) const;
+  /// Whether a link has several peers.
+  bool inRounds() const { return problems.front().any(); }
+  /// With the costs as given, round by round.
+  double periodAsGiven(const Schedule &schedule) const;
   /// How many schedules are simulated for one.
-  size_t size() const { return problems.size() + 1; }
+  size_t size() const { return problems.size(); }
 
 private:
-  std::vector<Problem> problems; ///< without that of costs as given
-  std::vector<double> bounds;    ///< of all; that of costs as given first
+  std::vector<Rounds> problems; ///< that of costs as given first
+  std::vector<double> bounds;   ///< of all; that of costs as given first
 };
 
 /// A schedule that is good in the variations too: of `schedules`, of each of them with

@@ -102,6 +102,7 @@ TEST_F(ProblemIRTest, ProblemsAreReadAsTheyWereWritten) {
       problem.links.back().packetBytes = 1 + static_cast<int64_t>(seed);
       problem.links.back().aheadBytes = static_cast<int64_t>(seed % 5);
     }
+    problem.links.front().peers = 1 + seed % 4;
     expectRoundTrip(problem);
   }
   for (uint32_t seed = 0; seed < 300; ++seed)

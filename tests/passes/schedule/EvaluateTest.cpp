@@ -188,6 +188,8 @@ TEST(CheckTest, FindsWhatIsWrong) {
   for (auto change : {+[](Problem &p) { p.links[0].packetBytes = -1; },
                       +[](Problem &p) { p.links[0].aheadBytes = (1 << 20) + 1; }})
     EXPECT_THAT(wrong(change), HasSubstr("bytes of packets, and taken ahead, must be 0 to 1048576"));
+  EXPECT_EQ(wrong([](Problem &p) { p.links[0].peers = 31; }),
+            "link 0 ('link0'): peers must be 1 to 30, got: 31");
   EXPECT_EQ(wrong([](Problem &p) { p.ops[1].duration = -1; }),
             "op 1 ('forward1'): duration must not be negative, got: -1");
   EXPECT_EQ(wrong([](Problem &p) { p.ops[1].stream = 1; }),
