@@ -7,17 +7,12 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from _cuda_assembly import libdevice  # noqa: E402
 from _examples import Example  # noqa: E402
 from _tools import tool  # noqa: E402
 
 RANKS = 4
 WAYS = ("nccl", "host")  # how gradients are summed: by NCCL, or by messages through pinned memory
-
-
-def libdevice():
-    """The path of NVIDIA's libdevice.10.bc, for functions without a polynomial; None if it is not here."""
-    folders = [pathlib.Path("/usr/local/cuda"), *pathlib.Path(sys.prefix).glob("lib/*/site-packages/nvidia/*")]
-    return next((path for f in folders if (path := f / "nvvm/libdevice/libdevice.10.bc").exists()), None)
 
 
 class Steps:
