@@ -5,13 +5,14 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <iterator>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "tests/runtime/cuda/fake_impl.h"
+#include "tests/runtime/cuda/fake_library.h"
 #include "tests/runtime/cuda/fake_machine.h"
 
 namespace commsched::runtime::cuda {
@@ -191,39 +192,14 @@ int GetHeuristic(CublasLtHandle handle, CublasLtOperation operation, CublasLtLay
   return kOk;
 }
 
-size_t BytesOf(int type) { return type == 1 ? 8 : type == 0 ? 4
-                                                            : 2; }
-double Read(int type, const std::byte *at) {
-  const auto as = [at](auto value) {
-    std::memcpy(&value, at, sizeof(value));
-    return value;
-  };
-  switch (type) {
-    case 0: return double(as(float{}));
-    case 1: return as(double{});
-    case 2: return double(as(_Float16{}));
-    default: {
-      const uint32_t bits = uint32_t(as(uint16_t{})) << 16;
-      float value;
-      std::memcpy(&value, &bits, sizeof(value));
-      return double(value);
-    }
-  }
+ops::Element ElementOf(int type) {
+  return type == 1 ? ops::Element::kF64 : type == 0 ? ops::Element::kF32
+                                      : type == 2   ? ops::Element::kF16
+                                                    : ops::Element::kBF16;
 }
-void Write(int type, double value, std::byte *at) {
-  const auto put = [at](auto rounded) { std::memcpy(at, &rounded, sizeof(rounded)); };
-  switch (type) {
-    case 0: return put(float(value));
-    case 1: return put(value);
-    case 2: return put(_Float16(float(value)));
-    default: {
-      const auto single = float(value);
-      uint32_t bits;
-      std::memcpy(&bits, &single, sizeof(bits));
-      put(uint16_t((bits + 0x7fff + (bits >> 16 & 1)) >> 16));
-    }
-  }
-}
+size_t BytesOf(int type) { return ops::ElementBytes(ElementOf(type)); }
+double Read(int type, const std::byte *at) { return ReadNumber(ElementOf(type), at); }
+void Write(int type, double value, std::byte *at) { WriteNumber(ElementOf(type), value, at); }
 
 template <typename Sum>
 void Compute(const Problem &problem, double alpha, double beta, const std::byte *a,
@@ -303,25 +279,10 @@ int Matmul(CublasLtHandle handle, CublasLtOperation operation, const void *alpha
     const uint64_t at = reinterpret_cast<uintptr_t>(workspace);
     work.writes.push_back({at, at + used});
   }
-  {
-    FakeMachine::Impl &impl = FakeMachine::Impl::Get();
-    MutexLock lock(&impl.mu);
-    const void *pointers[] = {a, b, c, d};
-    for (int i = 0; i < 4; ++i) {
-      if (reinterpret_cast<uintptr_t>(pointers[i]) % (data[kAlignments] >> (16 * i) & 0xffff) != 0)
-        impl.Find(absl::StrCat("matrix ", i, " of a product has less alignment than promised"));
-    }
-    for (const auto *ranges : {&work.reads, &work.writes}) {
-      for (const Bytes &range : *ranges) {
-        auto at = impl.blocks.upper_bound(reinterpret_cast<void *>(range.begin));
-        if (at == impl.blocks.begin() ||
-            range.end > reinterpret_cast<uintptr_t>(std::prev(at)->first) + std::prev(at)->second.bytes) {
-          impl.Find("a product uses memory that is not there");
-          return kFailed;
-        }
-      }
-    }
-  }
+  const std::pair<const void *, const char *> matrices[] = {
+      {a, "matrix A of a product"}, {b, "matrix B of a product"}, {c, "matrix C of a product"}, {d, "matrix D of a product"}};
+  for (int i = 0; i < 4; ++i)
+    CheckAlignment(matrices[i].first, data[kAlignments] >> (16 * i) & 0xffff, matrices[i].second);
   work.body = [=, parts = data[kParts], rounds = data[kRounds] != 0] {
     const auto run = [&](auto *sums) {
       Compute(problem, by, added, static_cast<const std::byte *>(a),
@@ -333,12 +294,7 @@ int Matmul(CublasLtHandle handle, CublasLtOperation operation, const void *alpha
     else
       run(static_cast<float *>(workspace));
   };
-  FakeWork *parameter = &work;
-  void *parameters[] = {&parameter};
-  // FakeMachine::kernel().
-  const DriverResult result = FakeMachine::driver().LaunchKernel(
-      reinterpret_cast<Function>(uintptr_t{1}), 1, 1, 1, 1, 1, 1, 0, stream, parameters, nullptr);
-  return result == DriverResult::kSuccess ? kOk : kFailed;
+  return EnqueueLibraryWork(std::move(work), stream) ? kOk : kFailed;
 }
 
 }  // namespace
