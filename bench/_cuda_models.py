@@ -1,13 +1,18 @@
 # Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Training steps of ResNet-50 and of BERT-base in JAX (flax linen), as their papers have them, at a size that is said: for what is
-compiled, not for what is learned. Values are zeros."""
+"""Training steps in JAX (flax linen): of ResNet-50 and of BERT-base as their papers have them, at a size that is said, for what is
+compiled, not for what is learned (values are zeros); and of a small net of convolutions, which is trained."""
+import os
+import pathlib
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
 from flax import linen as nn
 
+ROOT = pathlib.Path(os.environ.get("COMMSCHED_ROOT", pathlib.Path(__file__).resolve().parents[1]))
+DIGITS = ROOT / "examples/digits.train.npz"
 RESNET50 = 25_557_032  # parameters
 BERT_BASE = 110_106_428  # with both heads, whose output matrix is that of the embeddings
 
@@ -125,3 +130,47 @@ def bert(batch, length, **sizes):
         return optax.apply_updates(params, updates), state, value
     state = zeros(jax.eval_shape(optimizer.init, params))
     return step, zeros(params), state, (tokens, tokens, tokens, np.zeros(batch, np.int32))
+
+
+class Convolutions(nn.Module):
+    """float32[N, 8, 8, 1] -> float32[N, 10]: more padding behind than in front, groups, dilation, windows of one."""
+
+    @nn.compact
+    def __call__(self, x):
+        x = nn.relu(nn.Conv(8, (3, 3))(x))
+        x = nn.relu(nn.Conv(16, (3, 3), (2, 2))(x))
+        x = nn.relu(nn.Conv(16, (3, 3), feature_group_count=4)(x))
+        x = x + nn.relu(nn.Conv(16, (3, 3), kernel_dilation=(2, 2))(x))
+        x = nn.relu(nn.Conv(24, (1, 1))(x))
+        return nn.Dense(10)(x.reshape(len(x), -1))
+
+
+class ConvolutionExample:
+    """That net on handwritten digits, as _examples.Example: every worker's mean is a part of the whole one's."""
+    batch_names = ("x", "y")
+    BATCH = 32
+
+    def __init__(self):
+        self.net, self.optimizer = Convolutions(), optax.sgd(0.05, momentum=0.9)
+
+    def step(self, params, state, x, y):
+        def loss(params):
+            return optax.softmax_cross_entropy_with_integer_labels(self.net.apply(params, x), y).mean()
+        value, grads = jax.value_and_grad(loss)(params)
+        updates, state = self.optimizer.update(grads, state, params)
+        return optax.apply_updates(params, updates), state, value
+
+    def state(self):
+        params = self.net.init(jax.random.key(0), np.zeros((1, 8, 8, 1), np.float32))
+        return params, self.optimizer.init(params)
+
+    def program(self, workers, *strategy):
+        import commsched
+        more = {"strategy": strategy[0]} if strategy else {}
+        return commsched.transpile(self.step, *self.state(), *self.batches(1)[0], batch=(2, 3), cluster=workers, **more)
+
+    def batches(self, count):
+        with np.load(DIGITS) as found:
+            x, y = found["x"], found["y"]
+        starts = [i * self.BATCH % (len(x) - self.BATCH) for i in range(count)]
+        return [(x[i:i + self.BATCH], y[i:i + self.BATCH]) for i in starts]

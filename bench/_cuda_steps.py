@@ -16,7 +16,7 @@ WAYS = ("nccl", "host")  # how gradients are summed: by NCCL, or by messages thr
 
 
 class Steps:
-    """An example on RANKS devices: its plans, values, batches, and JAX's losses.
+    """An example, or "convolutions" (_cuda_models.py), on RANKS devices: its plans, values, batches, and JAX's losses.
 
     Raises LookupError where the example needs libdevice, and it is not here."""
 
@@ -25,7 +25,11 @@ class Steps:
         import numpy as np
         from safetensors.numpy import save_file
         self.folder, self.count = pathlib.Path(folder), count
-        example = Example(name)
+        if name == "convolutions":
+            from _cuda_models import ConvolutionExample
+            example = ConvolutionExample()
+        else:
+            example = Example(name)
         batches = example.batches(count)
         np.savez(self.folder / "batch.npz", **{argument: np.concatenate([batch[i] for batch in batches])
                                                for i, argument in enumerate(example.batch_names)})
