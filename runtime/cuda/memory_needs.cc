@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "plan/cuda_launch.h"
 #include "runtime/cuda/device_libraries.h"
 
 namespace commsched::runtime::cuda {
