@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from _cuda_assembly import libdevice  # noqa: E402
 from _examples import Example  # noqa: E402
 from _tools import tool  # noqa: E402
 
@@ -14,14 +15,8 @@ RANKS = 4
 WAYS = ("nccl", "host")  # how gradients are summed: by NCCL, or by messages through pinned memory
 
 
-def libdevice():
-    """The path of NVIDIA's libdevice.10.bc, for functions without a polynomial; None if it is not here."""
-    folders = [pathlib.Path("/usr/local/cuda"), *pathlib.Path(sys.prefix).glob("lib/*/site-packages/nvidia/*")]
-    return next((path for f in folders if (path := f / "nvvm/libdevice/libdevice.10.bc").exists()), None)
-
-
 class Steps:
-    """An example on RANKS devices: its plans, values, batches, and JAX's losses.
+    """An example, or "convolutions" (_cuda_models.py), on RANKS devices: its plans, values, batches, and JAX's losses.
 
     Raises LookupError where the example needs libdevice, and it is not here."""
 
@@ -30,7 +25,11 @@ class Steps:
         import numpy as np
         from safetensors.numpy import save_file
         self.folder, self.count = pathlib.Path(folder), count
-        example = Example(name)
+        if name == "convolutions":
+            from _cuda_models import ConvolutionExample
+            example = ConvolutionExample()
+        else:
+            example = Example(name)
         batches = example.batches(count)
         np.savez(self.folder / "batch.npz", **{argument: np.concatenate([batch[i] for batch in batches])
                                                for i, argument in enumerate(example.batch_names)})

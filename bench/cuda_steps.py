@@ -1,6 +1,6 @@
 # Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Whole steps of the examples on CUDA devices of a machine that has none (tests/cuda/cuda_steps_driver.cpp): 4 ranks, 50 steps,
+"""Whole steps of the examples, and of a net of convolutions, on CUDA devices of a machine that has none (tests/cuda/cuda_steps_driver.cpp): 4 ranks, 50 steps,
 100 orders of what runs (--seeds), by NCCL and by messages. Findings, whether all orders give the same bits, and the largest
 relative difference of a loss from JAX. It measures no time."""
 import argparse
@@ -13,7 +13,7 @@ from _cuda_steps import WAYS, Steps, gap
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--examples", nargs="*", default=["digits", "transformer"])
+    parser.add_argument("--examples", nargs="*", default=["digits", "transformer", "convolutions"])
     parser.add_argument("--steps", type=int, default=50)
     parser.add_argument("--seeds", type=int, default=100)
     parser.add_argument("--first-seed", type=int, default=0)

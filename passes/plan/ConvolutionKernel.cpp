@@ -23,7 +23,32 @@ struct Padding {
   SmallVector<int64_t> offsets;
 };
 
+/// One of the spatial dimensions of a convolution.
+struct Space {
+  int64_t source = 1, sourceStride = 0, low = 0, high = 0;
+  int64_t kernel = 1, kernelStride = 0, image = 1, imageStride = 0;
+  int64_t stride = 1, dilation = 1;
+
+  int64_t used() const { return (image - 1) * stride + (kernel - 1) * dilation + 1; }
+  int64_t imageOf(int64_t padded) const {
+    const int64_t room = padded - (kernel - 1) * dilation - 1;
+    return room < 0 ? 0 : room / stride + 1;
+  }
+};
+
 } // namespace
+
+// As cuDNN has convolutions: rows that no window reaches are part of the source, and there is as
+// much padding behind it as in front. False if that cannot be said of this padding.
+static bool makeSymmetric(Space &space, int64_t whole) {
+  if (space.imageOf(space.low + whole + space.low) == space.image) {
+    space.source = whole;
+    space.high = space.low;
+  } else if (space.imageOf(space.low + space.source + space.low) == space.image) {
+    space.high = space.low;
+  }
+  return space.low == space.high;
+}
 
 static Value memoryOf(Value value) {
   while (Operation *op = value.getDefiningOp()) {
@@ -108,8 +133,8 @@ static std::optional<Padding> findPadding(linalg::GenericOp op, Value large) {
   return Padding{inner, SmallVector<int64_t>(view.getStaticOffsets())};
 }
 
-std::optional<KernelCall> buildConvolution(linalg::GenericOp op,
-                                           const ContractionInfo &info) {
+std::optional<KernelCall> buildConvolution(linalg::GenericOp op, const ContractionInfo &info,
+                                           BodyForm form) {
   SmallVector<int64_t> sizes = op.getStaticLoopRanges();
   const unsigned x = info.large;
   // The two small operands by the extent of their windows.
@@ -141,11 +166,55 @@ std::optional<KernelCall> buildConvolution(linalg::GenericOp op,
         views[i].strides.push_back(stride);
       }
   }
-  auto largeType = cast<MemRefType>(views[x].buffer.getType());
-  SmallVector<int64_t> largeStrides = largeType.getStridesAndOffset().first;
-  SmallVector<int64_t> largeShape(largeType.getShape());
-  SmallVector<int64_t> low(largeShape.size(), 0);
-  Value source = views[x].buffer;
+  // The large operand: with its padding, or without.
+  Value source;
+  SmallVector<int64_t> largeStrides, largeShape, low;
+  SmallVector<Space> spaces;
+  auto read = [&](Value buffer, ArrayRef<int64_t> offsets = {}) {
+    source = buffer;
+    auto type = cast<MemRefType>(buffer.getType());
+    largeStrides = type.getStridesAndOffset().first;
+    largeShape.assign(type.getShape().begin(), type.getShape().end());
+    low.assign(offsets.begin(), offsets.end());
+    low.resize(largeShape.size(), 0);
+    unsigned at = 0;
+    for (auto [expr, stride] : llvm::zip(
+             op.getMatchingIndexingMap(&op->getOpOperand(x)).getResults(), largeStrides))
+      if (isa<AffineDimExpr>(expr))
+        views[x].strides[at++] = stride;
+  };
+  // False if it does not fit.
+  auto findSpaces = [&] {
+    spaces.clear();
+    bool fits = true;
+    for (const Window &window : info.windows) {
+      Space space;
+      unsigned ig = info.loops[window.loop[0]].in[g] ? 0 : 1;
+      unsigned lg = window.loop[ig], lw = window.loop[1 - ig];
+      space.image = sizes[lg];
+      space.imageStride = views[g].stride(lg);
+      space.kernel = sizes[lw];
+      space.kernelStride = views[w].stride(lw);
+      space.stride = window.coefficient[ig];
+      space.dilation = window.coefficient[1 - ig];
+      space.sourceStride = largeStrides[window.result];
+      space.low = low[window.result];
+      // Rows that no window reaches are not part of the source.
+      space.source = std::min(largeShape[window.result], space.used() - space.low);
+      space.high = space.used() - space.low - space.source;
+      if (space.image == 1)
+        space.stride = 1;
+      if (space.kernel == 1)
+        space.dilation = 1;
+      fits &= space.source > 0 && (x != 2 || space.source == largeShape[window.result]);
+      if (fits && form == BodyForm::Launches)
+        fits &= makeSymmetric(space, largeShape[window.result]);
+      spaces.push_back(space);
+    }
+    return fits;
+  };
+  read(views[x].buffer);
+  bool found = false;
   if (x != 2) {
     if (std::optional<Padding> padding = findPadding(op, source)) {
       auto inner = cast<MemRefType>(padding->inner.getType());
@@ -156,20 +225,17 @@ std::optional<KernelCall> buildConvolution(linalg::GenericOp op,
               return window.result == d;
             }))
           windowsOnly = false;
+      Value padded = source;
       if (windowsOnly) {
-        source = padding->inner;
-        low = padding->offsets;
-        largeStrides = inner.getStridesAndOffset().first;
-        largeShape.assign(inner.getShape().begin(), inner.getShape().end());
-        unsigned at = 0;
-        for (auto [expr, stride] : llvm::zip(
-                 op.getMatchingIndexingMap(&op->getOpOperand(x)).getResults(),
-                 largeStrides))
-          if (isa<AffineDimExpr>(expr))
-            views[x].strides[at++] = stride;
+        read(padding->inner, padding->offsets);
+        found = findSpaces();
+        if (!found)
+          read(padded);
       }
     }
   }
+  if (!found && !findSpaces())
+    return std::nullopt;
 
   auto loopsOf = [&](unsigned a, unsigned b, unsigned mask) {
     SmallVector<unsigned> loops;
@@ -213,37 +279,6 @@ std::optional<KernelCall> buildConvolution(linalg::GenericOp op,
     return std::nullopt;
   const Axis &o = *allFeatures;
 
-  struct Space {
-    int64_t source = 1, sourceStride = 0, low = 0, high = 0;
-    int64_t kernel = 1, kernelStride = 0, image = 1, imageStride = 0;
-    int64_t stride = 1, dilation = 1;
-  };
-  SmallVector<Space> spaces;
-  for (const Window &window : info.windows) {
-    Space space;
-    unsigned ig = info.loops[window.loop[0]].in[g] ? 0 : 1;
-    unsigned lg = window.loop[ig], lw = window.loop[1 - ig];
-    space.image = sizes[lg];
-    space.imageStride = views[g].stride(lg);
-    space.kernel = sizes[lw];
-    space.kernelStride = views[w].stride(lw);
-    space.stride = window.coefficient[ig];
-    space.dilation = window.coefficient[1 - ig];
-    space.sourceStride = largeStrides[window.result];
-    space.low = low[window.result];
-    int64_t used = (space.image - 1) * space.stride +
-                   (space.kernel - 1) * space.dilation + 1;
-    // Rows that no window reaches are not part of the source.
-    space.source = std::min(largeShape[window.result], used - space.low);
-    space.high = used - space.low - space.source;
-    if (space.source <= 0 || (x == 2 && space.source != largeShape[window.result]))
-      return std::nullopt;
-    if (space.image == 1)
-      space.stride = 1;
-    if (space.kernel == 1)
-      space.dilation = 1;
-    spaces.push_back(space);
-  }
   // Loops that do not merge with the samples are space under a window of one.
   Axis sample = batch.empty() ? none : batch[0];
   for (const Axis &axis : llvm::drop_begin(batch, batch.empty() ? 0 : 1)) {
@@ -303,6 +338,8 @@ std::optional<KernelCall> buildConvolution(linalg::GenericOp op,
   list("pad_high", &Space::high);
   if (group.size > 1)
     (*call.kernel.mutable_attributes())["groups"].add_values(group.size);
+  if (form == BodyForm::Launches)
+    packConvolution(op, call);
   return call;
 }
 

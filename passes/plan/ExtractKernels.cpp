@@ -116,7 +116,7 @@ void extractKernels(func::FuncOp function, KernelTable &table, BodyForm form) {
       if (info->large == -1)
         call = buildMatmul(op, *info);
       else
-        call = buildConvolution(op, *info);
+        call = buildConvolution(op, *info, form);
     }
     if (!call) {
       if (op->hasAttr(kOverwriteAttr)) {

@@ -7,6 +7,7 @@
 #define COMMSCHED_PASSES_PLAN_KERNELBUILDER_H
 
 #include "passes/plan/Contraction.h"
+#include "passes/plan/FragmentCompiler.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "plan/plan.pb.h"
@@ -30,9 +31,15 @@ std::optional<KernelCall> buildMatmul(mlir::linalg::GenericOp op, const Contract
 /// gradient of the weights) or "convolution_backward_data" (gradient of the
 /// destination, weights, gradient of the source). Dimensions are source (N, C,
 /// space), weights (O, I / groups, space), destination (N, O, space). None if
-/// it does not fit.
-std::optional<KernelCall> buildConvolution(mlir::linalg::GenericOp op,
-                                           const ContractionInfo &info);
+/// it does not fit. As launches, which cuDNN runs: with as much padding behind the source as in
+/// front (padding that is not stays a copy), and by packConvolution.
+std::optional<KernelCall> buildConvolution(mlir::linalg::GenericOp op, const ContractionInfo &info,
+                                           BodyForm form);
+
+/// Makes all operands of a convolution dense in one order, channels innermost, or, if the large
+/// operands lie so, samples, channels, space: the orders that cuDNN has. Others are copied
+/// before (and the output behind) `op`.
+void packConvolution(mlir::linalg::GenericOp op, KernelCall &call);
 
 /// A memref of a loop nest: the loop of each dimension, and its stride in
 /// elements.

@@ -2,10 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "runtime/cuda/cublaslt_kernels.h"
 
-#include <algorithm>
-#include <array>
-#include <chrono>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -37,21 +33,6 @@ uint32_t AlignmentOf(const LibraryKernel &kernel, const MatmulLayout &layout, si
   return uint32_t(bits & -bits);
 }
 
-// Bytes from the first to behind the last element.
-uint64_t ExtentOf(const ops::KernelOperand &operand) {
-  uint64_t last = 0;
-  for (size_t d = 0; d < operand.dims.size(); ++d)
-    last += uint64_t(operand.dims[d] - 1) * uint64_t(operand.strides[d]);
-  return (last + 1) * ops::ElementBytes(operand.element);
-}
-
-absl::Status Named(const LibraryKernel &kernel, size_t index, const absl::Status &status) {
-  if (status.ok()) return status;
-  return absl::Status(status.code(),
-                      absl::StrCat("kernel ", index, ", ", DescribeKernel(kernel.description), ": ",
-                                   status.message()));
-}
-
 }  // namespace
 
 absl::Status CublasLtKernels::Check(int status, const char *what) const {
@@ -60,48 +41,25 @@ absl::Status CublasLtKernels::Check(int status, const char *what) const {
   return absl::InternalError(absl::StrCat(what, ": ", name == nullptr ? "" : name, " (", status, ")"));
 }
 
-absl::Status CublasLtKernels::Allocate(uint64_t bytes, const char *what, DevicePtr *memory) {
-  size_t free = 0, total = 0;
-  if (absl::Status s = Check(driver_.MemGetInfo(&free, &total), "cuMemGetInfo"); !s.ok()) return s;
-  const DriverResult result =
-      bytes <= free ? driver_.MemAlloc(memory, bytes) : DriverResult::kInvalidValue;
-  if (result == DriverResult::kSuccess) return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      absl::StrCat(what, " of library kernels: ", bytes, " bytes are needed on the device, which has ",
-                   free, " of ", total, " bytes free"));
-}
-
 CublasLtKernels::~CublasLtKernels() {
-  for (const Product &product : products_) {
+  for (const auto &[index, product] : products_) {
     for (CublasLtLayout layout : {product.a, product.b, product.d})
       if (layout != nullptr) api_.LayoutDestroy(layout);
     if (product.operation != nullptr) api_.OperationDestroy(product.operation);
   }
-  for (DevicePtr workspace : workspaces_) driver_.MemFree(workspace);
   if (handle_ != nullptr) api_.Destroy(handle_);
 }
 
-absl::Status CublasLtKernels::Prepare(const std::vector<LibraryKernel> &kernels, uint32_t streams) {
-  if (absl::Status s = Check(api_.Create(&handle_), "cublasLtCreate"); !s.ok()) return s;
-  products_.resize(kernels.size());
-  for (size_t k = 0; k < kernels.size(); ++k) {
-    if (kernels[k].alignments.empty()) continue;
-    absl::Status made = Make(kernels[k], &products_[k]);
-    if (made.ok()) made = Choose(kernels[k], &products_[k]);
-    if (!made.ok()) return Named(kernels[k], k, made);
-  }
-  if (absl::Status s = RunEach(kernels); !s.ok()) return s;
-  for (uint32_t i = 0; i < streams && workspace_bytes_ != 0; ++i) {
-    DevicePtr memory = 0;
-    if (absl::Status s = Allocate(workspace_bytes_, "workspace", &memory); !s.ok()) return s;
-    workspaces_.push_back(memory);
-  }
-  return absl::OkStatus();
+absl::Status CublasLtKernels::Make(uint32_t index, const LibraryKernel &kernel,
+                                   uint64_t workspace_bytes) {
+  if (handle_ == nullptr)
+    if (absl::Status s = Check(api_.Create(&handle_), "cublasLtCreate"); !s.ok()) return s;
+  Product &product = products_[index];
+  if (absl::Status s = Describe(kernel, &product); !s.ok()) return s;
+  return Choose(kernel, workspace_bytes, &product);
 }
 
-absl::Status CublasLtKernels::Make(const LibraryKernel &kernel, Product *product) {
-  if (kernel.description.kind != "matmul")
-    return absl::UnimplementedError("there is no kernel of this kind for CUDA devices");
+absl::Status CublasLtKernels::Describe(const LibraryKernel &kernel, Product *product) {
   const auto &operands = kernel.description.operands;
   if (!Multiplies(operands[0].element, operands[1].element, operands[2].element))
     return absl::UnimplementedError(
@@ -150,7 +108,8 @@ absl::Status CublasLtKernels::Make(const LibraryKernel &kernel, Product *product
   return absl::OkStatus();
 }
 
-absl::Status CublasLtKernels::Choose(const LibraryKernel &kernel, Product *product) {
+absl::Status CublasLtKernels::Choose(const LibraryKernel &kernel, uint64_t workspace_bytes,
+                                     Product *product) {
   CublasLtPreference preference = nullptr;
   if (absl::Status s = Check(api_.PreferenceCreate(&preference), "cublasLtMatmulPreferenceCreate");
       !s.ok())
@@ -161,7 +120,7 @@ absl::Status CublasLtKernels::Choose(const LibraryKernel &kernel, Product *produ
                         "cublasLtMatmulPreferenceSetAttribute"));
   };
   const MatmulLayout &layout = product->layout;
-  set(kPreferenceWorkspaceBytes, kMostWorkspaceBytes);
+  set(kPreferenceWorkspaceBytes, workspace_bytes);
   // Others are rounded in between.
   set(kPreferenceReductions, kReductionInComputeType);
   set(kPreferenceAlignmentA, AlignmentOf(kernel, layout, 0, layout.a));
@@ -185,64 +144,13 @@ absl::Status CublasLtKernels::Choose(const LibraryKernel &kernel, Product *produ
   api_.PreferenceDestroy(preference);
   if (!status.ok()) return status;
   product->algorithm = found.algorithm;
-  workspace_bytes_ = std::max<uint64_t>(workspace_bytes_, found.workspace_bytes);
+  product->workspace_bytes = found.workspace_bytes;
   return absl::OkStatus();
 }
 
-absl::Status CublasLtKernels::RunEach(const std::vector<LibraryKernel> &kernels) {
-  uint64_t bytes = 0;
-  for (const LibraryKernel &kernel : kernels) {
-    if (kernel.alignments.empty()) continue;
-    for (const ops::KernelOperand &operand : kernel.description.operands)
-      bytes = std::max(bytes, ExtentOf(operand));
-  }
-  if (bytes == 0) return absl::OkStatus();
-  constexpr uint64_t kAlignment = 256;
-  bytes = (bytes + kAlignment - 1) / kAlignment * kAlignment;
-  DevicePtr memory = 0;
-  if (absl::Status s = Allocate(bytes + workspace_bytes_, "first run", &memory); !s.ok()) return s;
-  absl::Status ran = RunEachOn(memory, bytes);
-  ran.Update(Check(driver_.MemFree(memory), "cuMemFree"));
-  return ran;
-}
-
-// All operands lie in the same place: what is zero stays zero.
-absl::Status CublasLtKernels::RunEachOn(DevicePtr memory, uint64_t bytes) {
-  Stream stream = nullptr;
-  if (absl::Status s = Check(driver_.StreamCreateWithPriority(&stream, kStreamNonBlocking, 0),
-                             "cuStreamCreateWithPriority");
-      !s.ok())
-    return s;
-  Event ended = nullptr;
-  absl::Status status = Check(driver_.EventCreate(&ended, kEventDisableTiming), "cuEventCreate");
-  if (status.ok())
-    status = Check(driver_.MemsetD8Async(memory, 0, bytes, stream), "cuMemsetD8Async");
-  const std::array<DevicePtr, 3> operands = {memory, memory, memory};
-  for (const Product &product : products_) {
-    if (product.operation != nullptr && status.ok())
-      status = EnqueueOn(product, operands, 1, memory + bytes, stream);
-  }
-  if (ended != nullptr) {
-    status.Update(Check(driver_.EventRecord(ended, stream), "cuEventRecord"));
-    DriverResult result = DriverResult::kSuccess;
-    while ((result = driver_.EventQuery(ended)) == DriverResult::kNotReady)
-      std::this_thread::sleep_for(std::chrono::microseconds(100));
-    status.Update(Check(result, "cuEventQuery"));
-    status.Update(Check(driver_.EventDestroy(ended), "cuEventDestroy"));
-  }
-  status.Update(Check(driver_.StreamDestroy(stream), "cuStreamDestroy"));
-  return status;
-}
-
-absl::Status CublasLtKernels::Enqueue(uint32_t kernel, absl::Span<const DevicePtr> operands,
-                                      Stream stream, uint32_t number) {
-  const Product &product = products_[kernel];
-  return EnqueueOn(product, operands, product.layout.offsets.size(),
-                   workspaces_.empty() ? 0 : workspaces_[number], stream);
-}
-
-absl::Status CublasLtKernels::EnqueueOn(const Product &product, absl::Span<const DevicePtr> operands,
-                                        size_t most_calls, DevicePtr workspace, Stream stream) {
+absl::Status CublasLtKernels::Enqueue(uint32_t index, absl::Span<const DevicePtr> operands,
+                                      DevicePtr workspace, Stream stream, bool once) {
+  const Product &product = products_.at(index);
   const MatmulLayout &layout = product.layout;
   // In the type of the operation, read before the call returns.
   const double one = 1, zero = 0;
@@ -251,7 +159,7 @@ absl::Status CublasLtKernels::EnqueueOn(const Product &product, absl::Span<const
   const void *alpha = f64 ? static_cast<const void *>(&one) : &one_f;
   const void *beta = f64 ? static_cast<const void *>(layout.accumulate ? &one : &zero)
                          : (layout.accumulate ? &one_f : &zero_f);
-  for (size_t call = 0; call < most_calls; ++call) {
+  for (size_t call = 0; call < (once ? 1 : layout.offsets.size()); ++call) {
     const auto at = [&](const ColumnMajor &matrix, size_t which) {
       return reinterpret_cast<void *>(operands[matrix.operand] +
                                       uint64_t(layout.offsets[call][which]) *
@@ -262,19 +170,12 @@ absl::Status CublasLtKernels::EnqueueOn(const Product &product, absl::Span<const
             Check(api_.Matmul(handle_, product.operation, alpha, at(layout.a, 0), product.a,
                               at(layout.b, 1), product.b, beta, d, product.d, d, product.d,
                               &product.algorithm, reinterpret_cast<void *>(workspace),
-                              workspace_bytes_, stream),
+                              product.workspace_bytes, stream),
                   "cublasLtMatmul");
         !s.ok())
       return s;
   }
   return absl::OkStatus();
-}
-
-absl::StatusOr<std::unique_ptr<LibraryKernels>> LoadLibraryKernels(const DriverApi &driver,
-                                                                   const Libraries &libraries) {
-  absl::StatusOr<CublasLtApi> api = LoadCublasLt(libraries);
-  if (!api.ok()) return api.status();
-  return std::make_unique<CublasLtKernels>(driver, *api);
 }
 
 }  // namespace commsched::runtime::cuda

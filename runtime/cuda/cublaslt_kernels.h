@@ -15,37 +15,27 @@
 #define COMMSCHED_RUNTIME_CUDA_CUBLASLT_KERNELS_H
 
 #include <cstdint>
-#include <memory>
-#include <vector>
+#include <map>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "runtime/cuda/device_libraries.h"
 #include "runtime/cuda/library_apis.h"
 #include "runtime/cuda/library_kernels.h"
-#include "runtime/cuda/load.h"
 #include "runtime/cuda/matmul_layout.h"
 
 namespace commsched::runtime::cuda {
 
-// What an algorithm may use of each stream's workspace.
-inline constexpr uint64_t kMostWorkspaceBytes = uint64_t{32} << 20;
-
-class CublasLtKernels : public LibraryKernels {
+class CublasLtKernels : public KernelLibrary {
  public:
-  // `driver` outlives it.
-  CublasLtKernels(const DriverApi &driver, const CublasLtApi &api) : driver_(driver), api_(api) {}
+  explicit CublasLtKernels(const CublasLtApi &api) : api_(api) {}
   ~CublasLtKernels() override;
   CublasLtKernels(const CublasLtKernels &) = delete;
   CublasLtKernels &operator=(const CublasLtKernels &) = delete;
 
-  // Runs each kernel once, on zeros: a driver may load a kernel when it is launched first, and wait for
-  // streams then, which may be waiting for the host. Needs as much memory as the largest operand for the
-  // time. kResourceExhausted: there is too little.
-  absl::Status Prepare(const std::vector<LibraryKernel> &kernels, uint32_t streams) override;
-  absl::Status Enqueue(uint32_t kernel, absl::Span<const DevicePtr> operands, Stream stream,
-                       uint32_t number) override;
-  // The workspaces.
-  uint64_t device_bytes() const override { return workspaces_.size() * workspace_bytes_; }
+  absl::Status Make(uint32_t index, const LibraryKernel &kernel, uint64_t workspace_bytes) override;
+  absl::Status Enqueue(uint32_t index, absl::Span<const DevicePtr> operands, DevicePtr workspace,
+                       Stream stream, bool once) override;
 
  private:
   struct Product {
@@ -53,31 +43,17 @@ class CublasLtKernels : public LibraryKernels {
     CublasLtOperation operation = nullptr;
     CublasLtLayout a = nullptr, b = nullptr, d = nullptr;
     CublasLtAlgorithm algorithm = {};
+    uint64_t workspace_bytes = 0;  // that it uses
   };
 
-  absl::Status Make(const LibraryKernel &kernel, Product *product);
-  absl::Status Choose(const LibraryKernel &kernel, Product *product);
-  absl::Status RunEach(const std::vector<LibraryKernel> &kernels);
-  absl::Status RunEachOn(DevicePtr memory, uint64_t bytes);
-  absl::Status EnqueueOn(const Product &product, absl::Span<const DevicePtr> operands,
-                         size_t most_calls, DevicePtr workspace, Stream stream);
-  absl::Status Allocate(uint64_t bytes, const char *what, DevicePtr *memory);
+  absl::Status Describe(const LibraryKernel &kernel, Product *product);
+  absl::Status Choose(const LibraryKernel &kernel, uint64_t workspace_bytes, Product *product);
   absl::Status Check(int status, const char *what) const;
-  absl::Status Check(DriverResult result, const char *what) const {
-    return ToStatus(driver_, result, what);
-  }
 
-  const DriverApi &driver_;
   const CublasLtApi api_;
   CublasLtHandle handle_ = nullptr;
-  std::vector<Product> products_;      // by kernel
-  uint64_t workspace_bytes_ = 0;       // the most that an algorithm uses
-  std::vector<DevicePtr> workspaces_;  // of each stream
+  std::map<uint32_t, Product> products_;  // by kernel
 };
-
-// With the cuBLASLt of this machine. Errors as those of LoadCublasLt.
-absl::StatusOr<std::unique_ptr<LibraryKernels>> LoadLibraryKernels(const DriverApi &driver,
-                                                                   const Libraries &libraries);
 
 }  // namespace commsched::runtime::cuda
 

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "ops/base/element.h"
 #include "runtime/base/status_util.h"
+#include "runtime/cuda/memory_needs.h"
 
 namespace commsched::runtime::cuda {
 namespace {
@@ -94,9 +95,8 @@ absl::Status DeviceExecutor::EnqueueOp(const Admission &admission, const OpOfRou
                      "cuLaunchKernel");
     } else {
       const auto &call = std::get<LibraryStep>(step);
-      // There are two compute streams at most.
-      const uint32_t number = function.graph.graph.ops[op.op].lane == 0 ? 0 : 1;
-      status = options_.library->Enqueue(call.kernel, call.operands, stream, number);
+      status = options_.library->Enqueue(call.kernel, call.operands, stream,
+                                         ComputeStreamOf(function.graph, op.op));
     }
     if (!status.ok()) return Named(NameOf(function, op.op, admission.number), status);
   }

@@ -9,8 +9,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status_util.h"
-#include "runtime/cuda/cublaslt_kernels.h"
 #include "runtime/cuda/device_executor.h"
+#include "runtime/cuda/device_libraries.h"
 #include "runtime/cuda/load.h"
 #include "runtime/cuda/machine_check.h"
 #include "runtime/cuda/memory_needs.h"
@@ -87,7 +87,12 @@ absl::Status DeviceExecutor::MakeFunctions() {
 absl::Status DeviceExecutor::AllocateMemory() {
   MemoryNeeds needs;
   needs.slots = AllocatedBytes(slots_.bytes);
-  for (const OfFunction &function : functions_) needs.Add(function.graph);
+  LibraryUse library;
+  for (size_t f = 0; f < functions_.size(); ++f) {
+    needs.Add(functions_[f].graph);
+    library.Add(*program_, program_->functions[f], functions_[f].graph);
+  }
+  needs.workspaces = library.WorkspaceBytes(*program_);
   const uint64_t needed = needs.device();
   size_t free = 0, total = 0;
   if (absl::Status s = Check(driver_.MemGetInfo(&free, &total), "cuMemGetInfo"); !s.ok()) return s;
@@ -220,13 +225,13 @@ absl::Status DeviceExecutor::PrepareSteps(OfFunction *function, const FunctionPr
 absl::Status DeviceExecutor::PrepareLibrary() {
   std::vector<LibraryKernel> kernels;
   for (const ops::KernelDesc &kernel : program_->kernels) kernels.push_back({kernel, {}});
-  bool any = false;
-  for (const OfFunction &function : functions_) {
-    for (const std::vector<Step> &steps : function.steps) {
+  LibraryUse use;
+  for (size_t f = 0; f < functions_.size(); ++f) {
+    use.Add(*program_, program_->functions[f], functions_[f].graph);
+    for (const std::vector<Step> &steps : functions_[f].steps) {
       for (const Step &step : steps) {
         const auto *call = std::get_if<LibraryStep>(&step);
         if (call == nullptr) continue;
-        any = true;
         std::vector<uint32_t> &alignments = kernels[call->kernel].alignments;
         alignments.resize(call->operands.size(), kMostAlignment);
         for (size_t i = 0; i < alignments.size(); ++i) {
@@ -236,16 +241,10 @@ absl::Status DeviceExecutor::PrepareLibrary() {
       }
     }
   }
-  if (!any) return absl::OkStatus();
-  if (options_.library == nullptr) {
-    absl::StatusOr<std::unique_ptr<LibraryKernels>> library =
-        LoadLibraryKernels(driver_, options_.libraries);
-    if (!library.ok())
-      return absl::Status(library.status().code(),
-                          absl::StrCat("the plan calls library kernels: ", library.status().message()));
-    options_.library = *std::move(library);
-  }
-  if (absl::Status s = options_.library->Prepare(kernels, 2); !s.ok()) return s;
+  if (use.streams == 0) return absl::OkStatus();
+  if (options_.library == nullptr)
+    options_.library = MakeDeviceLibraries(driver_, options_.libraries);
+  if (absl::Status s = options_.library->Prepare(kernels, use.streams); !s.ok()) return s;
   device_bytes_ += options_.library->device_bytes();
   return absl::OkStatus();
 }

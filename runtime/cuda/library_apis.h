@@ -73,6 +73,44 @@ inline constexpr uint32_t kReductionInComputeType = 2;
 
 using CudnnHandle = struct CudnnContext *;
 using CudnnDescriptor = void *;
+inline constexpr int kCudnnSuccess = 0;
+// cudnnBackendDescriptorType_t.
+inline constexpr int kCudnnConvolution = 1, kCudnnEngine = 2, kCudnnEngineConfig = 3,
+                     kCudnnHeuristics = 4, kCudnnPlan = 5, kCudnnForward = 10,
+                     kCudnnBackwardFilter = 11, kCudnnBackwardData = 12, kCudnnGraph = 15,
+                     kCudnnVariantPack = 16, kCudnnTensor = 17;
+// cudnnBackendAttributeName_t, by descriptor. Of operations: alpha, beta, the convolution, and the tensors
+// of the weights, of what has the source's shape, and of what has the destination's.
+inline constexpr int kConvolutionComputeType = 100, kConvolutionMode = 101,
+                     kConvolutionDilations = 102, kConvolutionStrides = 103,
+                     kConvolutionPadHigh = 104, kConvolutionPadLow = 105, kConvolutionSpatial = 106;
+inline constexpr int kHeuristicsMode = 200, kHeuristicsGraph = 201, kHeuristicsResults = 202;
+inline constexpr int kConfigEngine = 300;
+inline constexpr int kPlanHandle = 400, kPlanConfig = 401, kPlanWorkspaceBytes = 402;
+struct CudnnOperationAttributes {
+  int alpha, beta, convolution, weights, source, destination;
+};
+inline constexpr CudnnOperationAttributes kForwardAttributes = {700, 701, 702, 703, 704, 705},
+                                          kBackwardDataAttributes = {706, 707, 708, 709, 710, 711},
+                                          kBackwardFilterAttributes = {712, 713, 714, 715, 716, 717};
+inline constexpr int kGraphHandle = 800, kGraphOperations = 801;
+inline constexpr int kTensorAlignment = 900, kTensorType = 901, kTensorDims = 902,
+                     kTensorStrides = 903, kTensorId = 906;
+inline constexpr int kPackIds = 1000, kPackPointers = 1001, kPackWorkspace = 1003;
+inline constexpr int kEngineNotes = 1303;
+// cudnnBackendAttributeType_t.
+inline constexpr int kCudnnHandleType = 0, kCudnnDataTypeType = 1, kCudnnInt64Type = 3,
+                     kCudnnFloatType = 4, kCudnnDoubleType = 5, kCudnnPointerType = 6,
+                     kCudnnModeType = 7, kCudnnHeuristicsModeType = 8, kCudnnNoteType = 11,
+                     kCudnnDescriptorType = 15;
+// cudnnDataType_t, cudnnConvolutionMode_t, cudnnBackendHeurMode_t, cudnnBackendNumericalNote_t: all of an int.
+inline constexpr int kCudnnF32 = 0, kCudnnF64 = 1, kCudnnF16 = 2, kCudnnBf16 = 9;
+inline constexpr int kCudnnCrossCorrelation = 1;
+inline constexpr int kCudnnHeuristicsFallback = 2, kCudnnHeuristicsA = 3;
+inline constexpr int kNoteTensorCore = 0, kNoteDownConverts = 1, kNoteReducedPrecision = 2,
+                     kNoteFft = 3, kNoteNondeterministic = 4, kNoteWinograd = 5,
+                     kNoteWinograd4x4 = 6, kNoteWinograd6x6 = 7, kNoteWinograd13x13 = 8,
+                     kNoteStrictNan = 9;
 
 // All return a cudnnStatus_t (0: success) but those that return something else here.
 #define COMMSCHED_CUDA_CUDNN_FUNCTIONS(F)                                                    \

@@ -53,7 +53,14 @@ std::optional<ColumnMajor> AsFactor(const Matrix &matrix) {
   return other;
 }
 
-// Whether each dimension steps over all that is within: that of all layouts of compiled plans.
+std::vector<int64_t> DenseStrides(const std::vector<int64_t> &dims) {
+  std::vector<int64_t> strides(dims.size(), 1);
+  for (size_t d = dims.size(); d-- > 1;) strides[d - 1] = strides[d] * dims[d];
+  return strides;
+}
+
+}  // namespace
+
 bool Overlaps(const ops::KernelOperand &operand) {
   std::vector<std::pair<int64_t, int64_t>> axes;
   for (size_t d = 0; d < operand.dims.size(); ++d)
@@ -66,14 +73,6 @@ bool Overlaps(const ops::KernelOperand &operand) {
   }
   return false;
 }
-
-std::vector<int64_t> DenseStrides(const std::vector<int64_t> &dims) {
-  std::vector<int64_t> strides(dims.size(), 1);
-  for (size_t d = dims.size(); d-- > 1;) strides[d - 1] = strides[d] * dims[d];
-  return strides;
-}
-
-}  // namespace
 
 absl::StatusOr<MatmulLayout> LayoutOfMatmul(const ops::KernelDesc &kernel) {
   const auto refuse = [](absl::string_view what) { return absl::UnimplementedError(what); };
@@ -144,6 +143,8 @@ std::string DescribeKernel(const ops::KernelDesc &kernel) {
     if (operand.strides != DenseStrides(operand.dims))
       absl::StrAppend(&text, "(", absl::StrJoin(operand.strides, ","), ")");
   }
+  for (const auto &[name, values] : kernel.attributes)
+    absl::StrAppend(&text, " ", name, "=", absl::StrJoin(values, ","));
   return text;
 }
 

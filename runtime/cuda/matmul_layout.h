@@ -45,8 +45,11 @@ inline constexpr size_t kMostMatmulCalls = 4096;
 // repeated within a matrix, rows or the output overlap, sizes of 2^31 and more.
 absl::StatusOr<MatmulLayout> LayoutOfMatmul(const ops::KernelDesc &kernel);
 
-// "matmul f32[2,3] x f32[3,4] = f32[2,4]", with strides in parentheses where they are not dense, and
-// += if it accumulates. Of any kernel, for messages.
+// Whether some dimension does not step over all that is within: not so in any layout of compiled plans.
+bool Overlaps(const ops::KernelOperand &operand);
+
+// "matmul f32[2,3] x f32[3,4] = f32[2,4]", with strides in parentheses where they are not dense, += if it
+// accumulates, and attributes as "groups=2". Of any kernel, for messages.
 std::string DescribeKernel(const ops::KernelDesc &kernel);
 
 }  // namespace commsched::runtime::cuda

@@ -1,6 +1,6 @@
 # Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Whole steps of the examples on four CUDA devices of a machine that has none: a fake of the driver and of NCCL, with the
+"""Whole steps of the examples, and of a net of convolutions, on four CUDA devices of a machine that has none: a fake of the driver and of NCCL, with the
 plan's own kernels, emulated. No access is unordered, the order of what runs changes no bit, and losses are JAX's.
 
 COMMSCHED_TEST_TIMES: as many times the seeds; `bench/run cuda_steps` does more."""
@@ -8,6 +8,7 @@ COMMSCHED_TEST_TIMES: as many times the seeds; `bench/run cuda_steps` does more.
 import os
 import pathlib
 import re
+import subprocess
 import sys
 
 import pytest
@@ -17,6 +18,7 @@ sys.path.insert(0, str(ROOT / "bench"))
 if "COMMSCHED_BIN" not in os.environ:
     pytest.skip("COMMSCHED_BIN is not set", allow_module_level=True)
 from _cuda_steps import RANKS, Steps, gap  # noqa: E402
+from _tools import tool  # noqa: E402
 
 FIRST = int(os.environ.get("COMMSCHED_TEST_SEED", 0))
 TIMES = int(os.environ.get("COMMSCHED_TEST_TIMES", 1))
@@ -27,6 +29,10 @@ BOUND = 1e-5
 @pytest.fixture(scope="module")
 def digits(tmp_path_factory):
     return Steps("digits", 50, tmp_path_factory.mktemp("digits"))
+
+
+def plan_text(path):
+    return subprocess.run([tool("cs-translate"), "--plan-to-text", str(path)], capture_output=True, text=True, check=True).stdout
 
 
 def check(rows, wanted):
@@ -51,6 +57,15 @@ def test_transformer(tmp_path):
         pytest.skip(f"needs {missing}")
     for way in ("nccl", "host"):
         check(list(steps.run(way, range(FIRST, FIRST + TIMES))), steps.jax_losses())
+
+
+def test_convolutions(tmp_path):
+    pytest.importorskip("flax")
+    steps = Steps("convolutions", 3, tmp_path)
+    kinds = re.findall(r'kind: "(\w+)"', plan_text(tmp_path / "nccl.plan"))
+    assert {"convolution_forward", "convolution_backward_weights", "matmul"} <= set(kinds)
+    for way in ("nccl", "host"):
+        check(list(steps.run(way, range(FIRST, FIRST + 2 * TIMES))), steps.jax_losses())
 
 
 # What NCCL has said to a rank itself; and what another has told it by a message, perhaps in the middle of one of its own.

@@ -18,7 +18,7 @@
 #include "tests/cases.h"
 #include "tests/runtime/cuda/drawn_product.h"
 #include "tests/runtime/cuda/fake_cublaslt.h"
-#include "tests/runtime/cuda/fake_machine.h"
+#include "tests/runtime/cuda/library_run.h"
 
 namespace commsched::runtime::cuda {
 namespace {
@@ -124,90 +124,16 @@ CublasLtApi FaultyApi() {
   return api;
 }
 
-uint32_t AlignmentOf(DevicePtr at) { return uint32_t((at | 256) & -(at | 256)); }
-
-// A device with two streams.
-class TwoStreams {
- public:
-  explicit TwoStreams(uint64_t seed) : machine_(seed) {
-    Context context = nullptr;
-    kFakeDriver.PrimaryContextRetain(&context, 0);
-    kFakeDriver.ContextSetCurrent(context);
-    for (Stream &stream : streams_)
-      kFakeDriver.StreamCreateWithPriority(&stream, kStreamNonBlocking, 0);
-  }
-  ~TwoStreams() {
-    for (Stream stream : streams_) kFakeDriver.StreamDestroy(stream);
-    for (DevicePtr memory : memory_) kFakeDriver.MemFree(memory);
-    kFakeDriver.PrimaryContextRelease(0);
-    kFakeDriver.ContextSetCurrent(nullptr);
-  }
-  FakeMachine &machine() { return machine_; }
-  Stream stream(size_t i) const { return streams_[i]; }
-  DevicePtr Put(const DrawnOperand &operand) {
-    DevicePtr memory = 0;
-    kFakeDriver.MemAlloc(&memory, operand.bytes.size());
-    memory_.push_back(memory);
-    std::memcpy(reinterpret_cast<void *>(memory), operand.bytes.data(), operand.bytes.size());
-    return memory + operand.first;
-  }
-  void RunAll() {
-    while (machine_.RunSome(100) != 0) {
-    }
-  }
-
- private:
-  FakeMachine machine_;
-  Stream streams_[2] = {};
-  std::vector<DevicePtr> memory_;
-};
-
-struct ProductsRun {
-  std::string wrong;  // the first
-  std::vector<std::vector<std::byte>> outputs;
-};
+std::vector<KindOfLibrary> ProductsBy(const CublasLtApi &api) {
+  return {{"matmul", kProductWorkspaceBytes, [api] { return std::make_unique<CublasLtKernels>(api); }}};
+}
 
 // Some kernels, on two streams by turns.
-ProductsRun RunKernels(const std::vector<ops::KernelDesc> &kernels, uint64_t seed, uint64_t order,
-                       const CublasLtApi &api) {
-  std::mt19937_64 random(seed);
-  ProductsRun outcome;
-  const auto wrong = [&](const std::string &what) {
-    if (outcome.wrong.empty()) outcome.wrong = what;
-  };
-  {
-    TwoStreams device(order);
-    std::vector<std::vector<DrawnOperand>> operands;
-    std::vector<std::vector<DevicePtr>> addresses;
-    std::vector<LibraryKernel> prepared;
-    for (const ops::KernelDesc &kernel : kernels) {
-      operands.emplace_back();
-      addresses.emplace_back();
-      prepared.push_back({kernel, {}});
-      for (const ops::KernelOperand &operand : kernel.operands) {
-        operands.back().push_back(DrawOperand(random, operand));
-        addresses.back().push_back(device.Put(operands.back().back()));
-        prepared.back().alignments.push_back(AlignmentOf(addresses.back().back()));
-      }
-    }
-    auto library = std::make_unique<CublasLtKernels>(kFakeDriver, api);
-    absl::Status status = library->Prepare(prepared, 2);
-    for (uint32_t k = 0; k < kernels.size() && status.ok(); ++k)
-      status = library->Enqueue(k, addresses[k], device.stream(k % 2), k % 2);
-    device.RunAll();
-    if (!status.ok()) wrong(std::string(status.message()));
-    for (size_t k = 0; k < kernels.size(); ++k) {
-      const std::vector<std::byte> &before = operands[k][2].bytes;
-      const auto *memory = reinterpret_cast<std::byte *>(addresses[k][2] - operands[k][2].first);
-      outcome.outputs.emplace_back(memory, memory + before.size());
-      const std::string found = CheckProduct(kernels[k], operands[k], outcome.outputs.back());
-      if (!found.empty()) wrong(absl::StrCat(DescribeKernel(kernels[k]), ": ", found));
-    }
-    library.reset();
-    for (const std::string &finding : device.machine().TakeFindings()) wrong(finding);
-  }
-  if (LiveOfFakeCublasLt() != 0) wrong("something of cuBLASLt is left");
-  return outcome;
+LibraryRun RunKernels(const std::vector<ops::KernelDesc> &kernels, uint64_t seed, uint64_t order,
+                      const CublasLtApi &api) {
+  LibraryRun run = RunLibraryKernels(kernels, seed, order, ProductsBy(api), CheckProduct);
+  if (LiveOfFakeCublasLt() != 0 && run.wrong.empty()) run.wrong = "something of cuBLASLt is left";
+  return run;
 }
 
 std::vector<ops::KernelDesc> DrawKernels(uint64_t seed, size_t count) {
@@ -239,10 +165,7 @@ TEST(CublasLtKernelsTest, BitsDependOnTheKernelAlone) {
 TEST(CublasLtKernelsTest, SaysWhichKernelIsRefused) {
   const auto refused = [](const ops::KernelDesc &kernel) {
     EXPECT_TRUE(ops::CheckKernel(kernel).ok());
-    TwoStreams device(0);
-    CublasLtKernels library(kFakeDriver, FakeCublasLt());
-    const absl::Status status =
-        library.Prepare({{kernel, {}}, {kernel, {16, 16, 16}}}, 2);
+    const absl::Status status = PrepareStatus(kernel, ProductsBy(FakeCublasLt()));
     EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented) << status;
     return std::string(status.message());
   };

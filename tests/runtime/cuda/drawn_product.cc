@@ -157,11 +157,22 @@ DrawnOperand DrawOperand(std::mt19937_64 &random, const ops::KernelOperand &oper
 
 std::string CheckProduct(const ops::KernelDesc &kernel, const std::vector<DrawnOperand> &before,
                          const std::vector<std::byte> &after) {
+  const size_t rank = kernel.operands[2].dims.size();
+  return CheckSums(kernel, before, after, [&](const std::vector<int64_t> &index, const AddTerm &add) {
+    for (int64_t p = 0; p < kernel.operands[0].dims[rank - 1]; ++p) {
+      std::vector<int64_t> in_a = index, in_b = index;
+      in_a[rank - 1] = p;
+      in_b[rank - 2] = p;
+      add(in_a, in_b);
+    }
+  });
+}
+
+std::string CheckSums(const ops::KernelDesc &kernel, const std::vector<DrawnOperand> &before,
+                      const std::vector<std::byte> &after, const TermsOf &terms) {
   const ops::KernelOperand &output = kernel.operands[2];
   const Format format = FormatOf(output.element);
   const int sum_bits = kernel.operands[0].element == Element::kF64 ? 53 : 24;
-  const size_t rank = output.dims.size();
-  const int64_t k = kernel.operands[0].dims[rank - 1];
   std::vector<std::byte> others = after;  // with the elements as they were
   std::string wrong;
   ForEach(output.dims, [&](const std::vector<int64_t> &index) {
@@ -171,14 +182,13 @@ std::string CheckProduct(const ops::KernelDesc &kernel, const std::vector<DrawnO
                             FormatOf(kernel.operands[i].element).bytes;
       return (long double)Load(kernel.operands[i].element, &before[i].bytes[before[i].first + offset]);
     };
-    for (int64_t p = 0; p < k; ++p) {
-      std::vector<int64_t> in_a = index, in_b = index;
-      in_a[rank - 1] = p;
-      in_b[rank - 2] = p;
-      const long double product = value(0, in_a) * value(1, in_b);
+    int64_t k = 0;
+    terms(index, [&](const std::vector<int64_t> &first, const std::vector<int64_t> &second) {
+      const long double product = value(0, first) * value(1, second);
       exact += product;
       magnitudes += std::abs(product);
-    }
+      ++k;
+    });
     if (kernel.accumulate) {
       exact += value(2, index);
       magnitudes += std::abs(value(2, index));

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <random>
 #include <string>
 #include <vector>
@@ -28,10 +29,16 @@ struct DrawnOperand {
 // All elements, and what is around them, in (-1, 1).
 DrawnOperand DrawOperand(std::mt19937_64 &random, const ops::KernelOperand &operand);
 
+// Calls `add` with the indices, in the two inputs, of the factors of each term of an element of the output.
+using AddTerm = std::function<void(const std::vector<int64_t> &first, const std::vector<int64_t> &second)>;
+using TermsOf = std::function<void(const std::vector<int64_t> &element, const AddTerm &add)>;
+
 // Runs over the elements of the output; empty, or what is wrong with `after`, the output's memory as the
-// kernel leaves it. An element may differ from the exact result by 2 (k + 2) units of the last place of
+// kernel leaves it. An element, of k terms, may differ from the exact result by 2 (k + 2) units of the last place of
 // the sum of magnitudes, in the type of the sums, and by half a unit of its own for being rounded once. All
 // other bytes must be as before.
+std::string CheckSums(const ops::KernelDesc &kernel, const std::vector<DrawnOperand> &before,
+                      const std::vector<std::byte> &after, const TermsOf &terms);
 std::string CheckProduct(const ops::KernelDesc &kernel, const std::vector<DrawnOperand> &before,
                          const std::vector<std::byte> &after);
 

@@ -5,13 +5,14 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <iterator>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "tests/runtime/cuda/fake_impl.h"
+#include "tests/runtime/cuda/fake_library.h"
 #include "tests/runtime/cuda/fake_machine.h"
 #include "tests/runtime/cuda/fake_product.h"
 
@@ -165,36 +166,16 @@ int Matmul(CublasLtHandle handle, CublasLtOperation operation, const void *alpha
     const uint64_t at = reinterpret_cast<uintptr_t>(workspace);
     work.writes.push_back({at, at + used});
   }
-  {
-    FakeMachine::Impl &impl = FakeMachine::Impl::Get();
-    MutexLock lock(&impl.mu);
-    const void *pointers[] = {a, b, c, d};
-    for (int i = 0; i < 4; ++i) {
-      if (reinterpret_cast<uintptr_t>(pointers[i]) % (data[kAlignments] >> (16 * i) & 0xffff) != 0)
-        impl.Find(absl::StrCat("matrix ", i, " of a product has less alignment than promised"));
-    }
-    for (const auto *ranges : {&work.reads, &work.writes}) {
-      for (const Bytes &range : *ranges) {
-        auto at = impl.blocks.upper_bound(reinterpret_cast<void *>(range.begin));
-        if (at == impl.blocks.begin() ||
-            range.end > reinterpret_cast<uintptr_t>(std::prev(at)->first) + std::prev(at)->second.bytes) {
-          impl.Find("a product uses memory that is not there");
-          return kFailed;
-        }
-      }
-    }
-  }
+  const std::pair<const void *, const char *> matrices[] = {
+      {a, "matrix A of a product"}, {b, "matrix B of a product"}, {c, "matrix C of a product"}, {d, "matrix D of a product"}};
+  for (int i = 0; i < 4; ++i)
+    CheckAlignment(matrices[i].first, data[kAlignments] >> (16 * i) & 0xffff, matrices[i].second);
   work.body = [=, parts = data[kParts], rounds = data[kRounds] != 0] {
     ComputeProduct(problem, by, added, static_cast<const std::byte *>(a),
                    static_cast<const std::byte *>(b), static_cast<const std::byte *>(c),
                    static_cast<std::byte *>(d), workspace, parts, rounds);
   };
-  FakeWork *parameter = &work;
-  void *parameters[] = {&parameter};
-  // FakeMachine::kernel().
-  const DriverResult result = FakeMachine::driver().LaunchKernel(
-      reinterpret_cast<Function>(uintptr_t{1}), 1, 1, 1, 1, 1, 1, 0, stream, parameters, nullptr);
-  return result == DriverResult::kSuccess ? kProductOk : kFailed;
+  return EnqueueLibraryWork(std::move(work), stream) ? kProductOk : kFailed;
 }
 
 }  // namespace

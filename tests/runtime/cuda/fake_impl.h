@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <deque>
 #include <map>
 #include <memory>
@@ -156,8 +157,12 @@ struct FakeMachine::Impl {
   std::map<uint64_t, std::shared_ptr<FakeGroup>> groups ABSL_GUARDED_BY(mu);  // by unique id
   uint64_t ids ABSL_GUARDED_BY(mu) = 0;
   int64_t milliseconds ABSL_GUARDED_BY(mu) = 0;
+  // Zeros, which take no memory before they are touched.
   struct Block {
-    std::unique_ptr<std::byte[]> memory;
+    struct Deleter {
+      void operator()(void *memory) const { std::free(memory); }
+    };
+    std::unique_ptr<void, Deleter> memory;
     size_t bytes = 0;
   };
   std::map<void *, Block> blocks ABSL_GUARDED_BY(mu);

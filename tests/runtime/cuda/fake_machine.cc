@@ -169,7 +169,7 @@ FakeEvent *FakeMachine::Impl::Of(Event event) {
 
 void *FakeMachine::Impl::Allocate(size_t bytes) {
   constexpr size_t kAlignment = kNcclWindowAlignment;
-  std::unique_ptr<std::byte[]> block(new std::byte[bytes + kAlignment]());
+  std::unique_ptr<void, Block::Deleter> block(std::calloc(1, bytes + kAlignment));
   void *memory = block.get();
   size_t space = bytes + kAlignment;
   std::align(kAlignment, bytes, memory, space);
