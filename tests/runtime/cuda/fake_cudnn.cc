@@ -471,14 +471,16 @@ void Compute(const Problem &p, int engine, std::byte *x, std::byte *w, std::byte
   };
   const int64_t groups = p.x.dims[1] / p.w.dims[1], of_group = p.w.dims[0] / groups;
   uint64_t part = 0;
-  Numbers at_y(p.y.dims.size(), 0);
+  // Outside of the loops: each would be allocated again and again.
+  Numbers at_y(p.y.dims.size(), 0), at_w, at_x, kernel, dims;
   do {
-    Numbers at_w(p.w.dims.size(), 0);
+    at_w.assign(p.w.dims.size(), 0);
     at_w[0] = at_y[1];
-    Numbers dims = p.w.dims;
+    dims = p.w.dims;
     dims[0] = at_y[1] + 1;  // the output's channel only
     do {
-      Numbers at_x = at_y, kernel = at_w;
+      at_x = at_y;
+      kernel = at_w;
       at_x[1] = at_y[1] / of_group * p.w.dims[1] + at_w[1];
       bool inside = true;
       for (size_t d = 2; d < at_x.size(); ++d) {
