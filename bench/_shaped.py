@@ -171,12 +171,19 @@ class Cluster:
         return path, measured
 
 
+def packet_bytes(rate):
+    """Of the gRPC transport on a link of `rate` bits per second: the rule of plan/packets.h."""
+    size = 1 << 20
+    while size > 1 << 16 and size * 8 / (rate * PAYLOAD) > 4e-3:
+        size //= 2
+    return size
+
+
 def under_load(measured, rate, folder):
     """A calibration file in which a round takes as long as on a busy network: --calibrate
     measures an idle one. An urgent message waits until what cannot be overtaken any more
-    has left: two packets of the gRPC transport, 64 KiB for each Gbit/s, and as much in the
-    socket as hosts.NOTSENT_BYTES."""
-    ahead_ns = (2 * (max(1, rate // 10**9) << 16) + hosts.NOTSENT_BYTES) * 8 / (rate * PAYLOAD) * 1e9
+    has left: two packets of the gRPC transport, and as much in the socket as hosts.NOTSENT_BYTES."""
+    ahead_ns = (2 * packet_bytes(rate) + hosts.NOTSENT_BYTES) * 8 / (rate * PAYLOAD) * 1e9
     loaded = json.loads(json.dumps(measured))
     for of_rank in loaded["exchanges"]:
         of_rank["round_ns"] += round(ahead_ns)
