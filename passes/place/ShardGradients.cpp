@@ -45,9 +45,14 @@ int64_t place::shardsOfDevice(cs::AllReduceOp op, cs::ClusterOp cluster) {
   double message = 2 * static_cast<double>(rounds * (overheadOf(between) + between.getLatencyNs()));
   if (whole <= parts + busy + (n - 1) * message)
     return 0;
-  // n shards of each device cost n times that, and make the wait for the first an n-th.
+  // n shards of each device make the wait for the first an n-th, and cost n times the latency of
+  // copies and what messages occupy the link for: their own latency passes while others are sent.
   double wait = (n - 1) * shard * perByte;
-  auto best = static_cast<int64_t>(std::sqrt(wait / (2 * (n - 1) * latency + n * message + 1)));
+  double occupied = 2 * static_cast<double>(rounds * overheadOf(between));
+  auto best = static_cast<int64_t>(std::sqrt(wait / (2 * (n - 1) * latency + n * occupied + 1)));
+  // Rounds that are shorter than their latency would need many of them at once to fill the link.
+  double round = shard / static_cast<double>(nodes) * 8000.0 / static_cast<double>(between.getMbitPerS());
+  best = std::min(best, static_cast<int64_t>(round / static_cast<double>(between.getLatencyNs() + 1)));
   return std::clamp<int64_t>(best, 1, std::min(kMostOfDevice, type.getDimSize(0) / devices));
 }
 

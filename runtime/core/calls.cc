@@ -55,9 +55,9 @@ void Calls::Ready(Call *call, uint32_t index, Actions *actions) {
   }
   Stream &stream = streams_[instruction.stream];
   if (!stream.compute)
-    stream.ready.emplace(instruction.priority, call->number, index);
+    stream.ready.emplace(call->number, instruction.priority, call->number, index);
   else if (instruction.deferred)
-    stream.ready.emplace(std::min(0, instruction.priority), call->number, index);
+    stream.ready.emplace(0, std::min(0, instruction.priority), call->number, index);
   actions->wake.push_back(instruction.stream);
 }
 
@@ -104,7 +104,7 @@ Call *Calls::Retire() {
 bool Calls::Next(uint32_t index, Call **call, uint32_t *instruction) {
   Stream &stream = streams_[index];
   const bool urgent =
-      stream.compute && !stream.ready.empty() && std::get<0>(*stream.ready.begin()) < 0;
+      stream.compute && !stream.ready.empty() && std::get<1>(*stream.ready.begin()) < 0;
   for (size_t c = 0; c < count_ && !urgent; ++c) {
     Call *candidate = in_flight_[c];
     const std::vector<uint32_t> &list = candidate->program->in_order[index];
@@ -118,7 +118,7 @@ bool Calls::Next(uint32_t index, Call **call, uint32_t *instruction) {
     return true;
   }
   if (stream.ready.empty()) return false;
-  const auto [priority, number, ready] = *stream.ready.begin();
+  const auto [first, priority, number, ready] = *stream.ready.begin();
   stream.ready.erase(stream.ready.begin());
   for (size_t c = 0; c < count_; ++c)
     if (in_flight_[c]->number == number) *call = in_flight_[c];

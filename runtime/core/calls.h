@@ -9,8 +9,8 @@
 // are complete. A compute stream runs its list in order, call by call. Deferred
 // instructions run when the head of the list waits, so at the latest before their
 // first user; those of a negative priority run as soon as they can. A copy engine
-// takes what is ready by priority, then in the order of the calls and of the
-// program. What no stream runs (communications) begins at once.
+// takes what is ready of the earlier call first, as all of it is needed before what the later
+// one makes of it, then by priority, then in the order of the program. What no stream runs (communications) begins at once.
 //
 // What waits for a part of a communication need not wait for its end: the part is
 // released before, or else with it.
@@ -89,8 +89,9 @@ class Calls {
  private:
   struct Stream {
     bool compute = true;
-    // Priority, call and instruction of what is ready and does not run in order.
-    std::set<std::tuple<int32_t, uint64_t, uint32_t>> ready;
+    // Of what is ready and does not run in order: of copies, the call first; the priority, the call
+    // and the instruction.
+    std::set<std::tuple<uint64_t, int32_t, uint64_t, uint32_t>> ready;
   };
   void Ready(Call *call, uint32_t instruction, Actions *actions);
   void Met(Call *call, uint32_t instruction, Time now, Actions *actions);
