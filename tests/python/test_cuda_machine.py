@@ -16,9 +16,13 @@ from safetensors.numpy import load_file, save_file
 
 if "COMMSCHED_BIN" not in os.environ:
     pytest.skip("COMMSCHED_BIN is not set", allow_module_level=True)
-import dense_net  # noqa: E402
+import commsched  # noqa: E402
+import dense_net  # noqa: E402  finds the modules of examples/digits, too
+import digits  # noqa: E402
+import jax  # noqa: E402
+import make as digits_make  # noqa: E402
 from cuda_machine import SAYS, Machine, finish, tool  # noqa: E402
-from rank_job import free_port, token_file  # noqa: E402
+from rank_job import ROOT, free_port, token_file  # noqa: E402
 
 STEPS = 30
 # As bench/run loss_parity has found for plans on CPUs, rounded up.
@@ -123,6 +127,38 @@ program.close()
     through = machine.python(script.format(body="program.run(batches)"), SAVED=saved)
     machine.python(script.format(body="program.run(batches[:3]); program.save(path)"), SAVED=saved)
     assert machine.python(script.format(body="program.restore(path); program.run(batches[3:])"), SAVED=saved) == through
+
+
+@pytest.mark.parametrize("ranks, way", [(2, "host"), (4, "nccl")])
+def test_convolutions(machine, tmp_path, ranks, way):
+    """The digits net of examples/, with cuDNN: cs-run and Python, beside JAX and each other; a step beside the reference interpreter."""
+    steps = 6
+    program = digits_make.program(ranks, commsched.AllReduce(nccl=way == "nccl"), device="cuda")
+    plan, initial, params, metrics = (machine.add(program, f"digits-{way}{ranks}"), tmp_path / "initial.safetensors", tmp_path / "params",
+                                      tmp_path / "metrics.json")
+    save_file(program.slots(), initial)
+    out = machine.cs_run(plan, "--init", initial, "--batch", machine.data, "--deadline", 250, "--steps", steps, "--save-params", params,
+                         "--metrics-json", metrics, "--eval", "eval", "--eval-batch", ROOT / "examples/digits.test.npz")
+    assert f"@eval after step {steps}: accuracy" in out
+    values = digits.init()
+    momentum, losses, step = jax.tree.map(np.zeros_like, values), [], jax.jit(digits.step)
+    for x, y in dense_net.BATCHES[:steps]:
+        values, momentum, value = step(values, momentum, x, y)
+        losses.append(float(value))
+    named = {f"{layer}.{name}": np.asarray(value) for layer, all in values.items() for name, value in all.items()}
+    is_jax([each["loss"] for each in json.loads(metrics.read_text())["steps"]], load_file(params), (losses, named))
+    machine.python(f"""
+import os, commsched, dense_net, make
+from safetensors.numpy import save_file
+program = make.program({ranks}, commsched.AllReduce(nccl={way == "nccl"}), device="cuda")
+assert all(row.determined for row in program.check(dense_net.BATCHES[:1]))
+program.run(dense_net.BATCHES[:{steps}])
+save_file(program.slots(), os.environ["SAVED"])
+program.close()
+""", SAVED=str(tmp_path / "slots"))
+    slots = load_file(tmp_path / "slots")
+    for name, value in load_file(params).items():
+        assert value.tobytes() == slots[name].tobytes(), name
 
 
 def running(machine, plan, checkpoint, *more):
