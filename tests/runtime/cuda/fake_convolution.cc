@@ -111,8 +111,8 @@ template <typename Sum>
     for (int64_t j = 0; j < columns; ++j) matrix[i * leading + j] += left[i] * right[j];
 }
 
-// Channels are last in memory, of weights those of the output of a product of vectors: each two places that meet
-// are one such product for each group.
+// Operands are read once, with channels last, of weights the channels that end up in the output. So what meets at two
+// places is, in each group, the product of a vector and a matrix, or of two vectors, in memory without gaps.
 template <typename Sum>
 void Compute(const Convolution &c, const ConvolutionFlaws &flaws, std::byte *x, std::byte *w, std::byte *y,
              Sum *sums, uint64_t parts) {
