@@ -15,7 +15,8 @@ sys.path.insert(0, str(HERE))
 import digits  # noqa: E402
 
 
-def program(workers=4, strategy=commsched.AllReduce()):
+def program(workers=4, strategy=commsched.AllReduce(), **options):
+    """options: of commsched.transpile."""
     params = digits.init()
     momentum = jax.tree.map(np.zeros_like, params)
     x, y, test_x, test_y = digits.data()
@@ -23,7 +24,7 @@ def program(workers=4, strategy=commsched.AllReduce()):
     return commsched.transpile(
         digits.step, params, momentum, x[:n], y[:n], batch=(2, 3), cluster=workers,
         functions={"eval": (digits.evaluate, params, test_x, test_y)}, location_root=HERE.parents[1],
-        strategy=strategy)
+        strategy=strategy, **options)
 
 
 def level0(made):

@@ -1,8 +1,8 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// libcuda.so.1, libnccl.so.2 and libcublasLt.so.13 of a machine that has no devices: NVIDIA's
-// functions, each a jump to that of the process's FakeMachine. A program that finds them runs on the
+// libcuda.so.1, libnccl.so.2, libcublasLt.so.13 and libcudnn.so.9 of a machine that has no devices:
+// NVIDIA's functions, each a jump to that of the process's FakeMachine. A program that finds them runs on the
 // fake, unchanged. Accesses are not looked at: what the host does, it does not say here.
 //
 // The environment: COMMSCHED_FAKE_CUDA_KERNELS, a folder with what cuda_kernels_writer has written;
@@ -12,6 +12,7 @@
 
 #include "tests/cuda/KernelFile.h"
 #include "tests/runtime/cuda/fake_cublaslt.h"
+#include "tests/runtime/cuda/fake_cudnn.h"
 #include "tests/runtime/cuda/fake_machine.h"
 
 #include <cstdio>
@@ -48,7 +49,7 @@ public:
   void end() {
     for (const std::string &finding : fake.TakeFindings())
       say(finding);
-    if (size_t left = fake.live() + LiveOfFakeCublasLt())
+    if (size_t left = fake.live() + LiveOfFakeCublasLt() + LiveOfFakeCudnn())
       say(std::to_string(left) + " things are left");
   }
 
@@ -108,6 +109,7 @@ Machine *machine = nullptr;
 COMMSCHED_CUDA_DRIVER_FUNCTIONS(COMMSCHED_TEST_DRIVER)
 COMMSCHED_CUDA_NCCL_FUNCTIONS(COMMSCHED_TEST_LIBRARY)
 COMMSCHED_CUDA_CUBLASLT_FUNCTIONS(COMMSCHED_TEST_LIBRARY)
+COMMSCHED_CUDA_CUDNN_FUNCTIONS(COMMSCHED_TEST_LIBRARY)
 #undef COMMSCHED_TEST_DRIVER
 #undef COMMSCHED_TEST_LIBRARY
 
@@ -125,6 +127,10 @@ COMMSCHED_CUDA_CUBLASLT_FUNCTIONS(COMMSCHED_TEST_LIBRARY)
   {
     const CublasLtApi &api = FakeCublasLt();
     COMMSCHED_CUDA_CUBLASLT_FUNCTIONS(COMMSCHED_TEST_FILL_LIBRARY)
+  }
+  {
+    const CudnnApi &api = FakeCudnn();
+    COMMSCHED_CUDA_CUDNN_FUNCTIONS(COMMSCHED_TEST_FILL_LIBRARY)
   }
   commsched::cudatest::machine = new commsched::cudatest::Machine;
 }

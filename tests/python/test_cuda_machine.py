@@ -16,14 +16,19 @@ from safetensors.numpy import load_file, save_file
 
 if "COMMSCHED_BIN" not in os.environ:
     pytest.skip("COMMSCHED_BIN is not set", allow_module_level=True)
-import dense_net  # noqa: E402
+import commsched  # noqa: E402
+import dense_net  # noqa: E402  finds the modules of examples/digits, too
+import digits  # noqa: E402
+import jax  # noqa: E402
+import make as digits_make  # noqa: E402
 from cuda_machine import SAYS, Machine, finish, tool  # noqa: E402
-from rank_job import free_port, token_file  # noqa: E402
+from rank_job import ROOT, free_port, token_file  # noqa: E402
 
 STEPS = 30
 # As bench/run loss_parity has found for plans on CPUs, rounded up.
 BOUND = 1e-5
 RANKS, WAYS = (2, 4), ("nccl", "host")  # how gradients are summed: by NCCL, or by messages through pinned memory
+CONVOLUTIONS = [(2, "host"), (4, "nccl")]
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +44,17 @@ def machine(tmp_path_factory):
     machine.data = machine.folder / "data.npz"
     np.savez(machine.data, x=dense_net.X, y=dense_net.Y)
     return machine
+
+
+@pytest.fixture(scope="module")
+def convolutions(machine):
+    """(plan, file of initial values) of the digits net of examples/."""
+    made = {}
+    for ranks, way in CONVOLUTIONS:
+        program = digits_make.program(ranks, commsched.AllReduce(nccl=way == "nccl"), device="cuda")
+        made[ranks, way] = machine.add(program, f"digits-{way}{ranks}"), machine.folder / "digits.safetensors"
+    save_file(program.slots(), machine.folder / "digits.safetensors")
+    return made
 
 
 @pytest.fixture(scope="module")
@@ -123,6 +139,35 @@ program.close()
     through = machine.python(script.format(body="program.run(batches)"), SAVED=saved)
     machine.python(script.format(body="program.run(batches[:3]); program.save(path)"), SAVED=saved)
     assert machine.python(script.format(body="program.restore(path); program.run(batches[3:])"), SAVED=saved) == through
+
+
+@pytest.mark.parametrize("ranks, way", CONVOLUTIONS)
+def test_convolutions(machine, convolutions, tmp_path, ranks, way):
+    """The digits net of examples/, with cuDNN: cs-run and Python, beside JAX and each other; a step beside the reference interpreter."""
+    steps = 6
+    (plan, initial), params, metrics = convolutions[ranks, way], tmp_path / "params", tmp_path / "metrics.json"
+    out = machine.cs_run(plan, "--init", initial, "--batch", machine.data, "--deadline", 250, "--steps", steps, "--save-params", params,
+                         "--metrics-json", metrics, "--eval", "eval", "--eval-batch", ROOT / "examples/digits.test.npz")
+    assert f"@eval after step {steps}: accuracy" in out
+    values = digits.init()
+    momentum, losses, step = jax.tree.map(np.zeros_like, values), [], jax.jit(digits.step)
+    for x, y in dense_net.BATCHES[:steps]:
+        values, momentum, value = step(values, momentum, x, y)
+        losses.append(float(value))
+    named = {f"{layer}.{name}": np.asarray(value) for layer, all in values.items() for name, value in all.items()}
+    is_jax([each["loss"] for each in json.loads(metrics.read_text())["steps"]], load_file(params), (losses, named))
+    machine.python(f"""
+import os, commsched, dense_net, make
+from safetensors.numpy import save_file
+program = make.program({ranks}, commsched.AllReduce(nccl={way == "nccl"}), device="cuda")
+assert all(row.determined for row in program.check(dense_net.BATCHES[:1]))
+program.run(dense_net.BATCHES[:{steps}])
+save_file(program.slots(), os.environ["SAVED"])
+program.close()
+""", SAVED=str(tmp_path / "slots"))
+    slots = load_file(tmp_path / "slots")
+    for name, value in load_file(params).items():
+        assert value.tobytes() == slots[name].tobytes(), name
 
 
 def running(machine, plan, checkpoint, *more):
@@ -243,9 +288,11 @@ def test_ranks_of_their_own_by_nccl(machine, ranks):
 
 def test_ranks_that_do_not_find_each_other_by_nccl(machine):
     """The id comes to all processes; the fake's NCCL is one of each. One line."""
-    status, _, errors = finish(machine.start(tool("cs-run"), machine.plans[4, "nccl"], "--spawn", 4, "--deadline", 3,
-                                             *arguments(machine, "--steps", 2)))
-    assert (status, errors) == (1, "cs-run: all ranks: no collective under way: connecting takes longer than 3s\n")
+    status, _, errors = finish(machine.start(tool("cs-run"), machine.plans[4, "nccl"], "--spawn", 4,
+                                             *arguments(machine, "--steps", 2, "--deadline", 10)))
+    # Of the ranks that have waited so long themselves: all of them, if they have come at the same time.
+    line = r"cs-run: (all ranks|ranks? \d(, \d)*): no collective under way: connecting takes longer than 10s\n"
+    assert status == 1 and re.fullmatch(line, errors), errors
 
 
 def test_the_machine_says_what_is_wrong(machine, tmp_path):
@@ -266,12 +313,12 @@ def refused(machine, text, plan, *more, libraries=None, **environment):
 
 @pytest.mark.parametrize("missing, text", [
     ("libcuda.so.1", r"no CUDA driver: libcuda\.so\.1: .*"), ("libnccl.so.2", r"no NCCL: libnccl\.so\.2: .*"),
-    ("libcublasLt.so.13", r"no cuBLASLt: libcublasLt\.so\.13: .*")])
-def test_a_library_that_is_not_there(machine, tmp_path, missing, text):
-    for name in ("libcuda.so.1", "libnccl.so.2", "libcublasLt.so.13"):
+    ("libcublasLt.so.13", r"no cuBLASLt: libcublasLt\.so\.13: .*"), ("libcudnn.so.9", r"no cuDNN: libcudnn\.so\.9: .*")])
+def test_a_library_that_is_not_there(machine, convolutions, tmp_path, missing, text):
+    for name in ("libcuda.so.1", "libnccl.so.2", "libcublasLt.so.13", "libcudnn.so.9"):
         if name != missing:
             shutil.copy(machine.libraries / name, tmp_path / name)
-    refused(machine, "cs-run: plan is for CUDA devices: " + text, machine.plans[2, "nccl"], libraries=tmp_path)
+    refused(machine, "cs-run: plan is for CUDA devices: " + text, convolutions[4, "nccl"][0], libraries=tmp_path)
 
 
 def test_fewer_devices_than_ranks(machine):

@@ -138,7 +138,7 @@ int GetHeuristic(CublasLtHandle handle, CublasLtOperation operation, CublasLtLay
 Bytes RangeOf(const ProductLayout &layout, const void *begin) {
   const uint64_t last = layout.At(layout.batch - 1, layout.rows - 1, layout.columns - 1);
   const uint64_t at = reinterpret_cast<uintptr_t>(begin);
-  return {at, at + (last + 1) * ProductElementBytes(layout.type)};
+  return {at, at + (last + 1) * ops::ElementBytes(ProductElement(layout.type))};
 }
 
 int Matmul(CublasLtHandle handle, CublasLtOperation operation, const void *alpha, const void *a,

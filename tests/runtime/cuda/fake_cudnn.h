@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // cuDNN's graph API on the devices of a FakeMachine: descriptors with the attributes of its header, which are
-// checked when they are set and finalized, convolutions and their gradients by plain loops as work of streams.
+// checked when they are set and finalized, convolutions and their gradients as work of streams.
 // It takes tensors that are all dense in one order, channels last or channels first, as much padding behind as
 // in front, and has no engine for anything else.
 //

@@ -3,46 +3,12 @@
 #include "tests/runtime/cuda/fake_library.h"
 
 #include <cstdint>
-#include <cstring>
 #include <iterator>
 
 #include "absl/strings/str_cat.h"
 #include "tests/runtime/cuda/fake_impl.h"
 
 namespace commsched::runtime::cuda {
-
-double ReadNumber(ops::Element element, const std::byte *at) {
-  const auto as = [at](auto value) {
-    std::memcpy(&value, at, sizeof(value));
-    return value;
-  };
-  switch (element) {
-    case ops::Element::kF32: return double(as(float{}));
-    case ops::Element::kF64: return as(double{});
-    case ops::Element::kF16: return double(as(_Float16{}));
-    default: {
-      const uint32_t bits = uint32_t(as(uint16_t{})) << 16;
-      float value;
-      std::memcpy(&value, &bits, sizeof(value));
-      return double(value);
-    }
-  }
-}
-
-void WriteNumber(ops::Element element, double value, std::byte *at) {
-  const auto put = [at](auto rounded) { std::memcpy(at, &rounded, sizeof(rounded)); };
-  switch (element) {
-    case ops::Element::kF32: return put(float(value));
-    case ops::Element::kF64: return put(value);
-    case ops::Element::kF16: return put(_Float16(float(value)));
-    default: {
-      const auto single = float(value);
-      uint32_t bits;
-      std::memcpy(&bits, &single, sizeof(bits));
-      put(uint16_t((bits + 0x7fff + (bits >> 16 & 1)) >> 16));
-    }
-  }
-}
 
 bool EnqueueLibraryWork(FakeWork work, Stream stream) {
   {

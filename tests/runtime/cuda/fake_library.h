@@ -1,21 +1,16 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What fakes of libraries have in common: elements, memory, and work of streams.
+// What fakes of libraries have in common: memory, and work of streams.
 #ifndef COMMSCHED_TESTS_RUNTIME_CUDA_FAKE_LIBRARY_H
 #define COMMSCHED_TESTS_RUNTIME_CUDA_FAKE_LIBRARY_H
 
 #include <cstddef>
 
-#include "ops/base/element.h"
 #include "runtime/cuda/driver_api.h"
 #include "tests/runtime/cuda/fake_machine.h"
 
 namespace commsched::runtime::cuda {
-
-// Of f64, f32, f16 or bf16, which are rounded to nearest even.
-double ReadNumber(ops::Element element, const std::byte *at);
-void WriteNumber(ops::Element element, double value, std::byte *at);
 
 // Puts `work` into a stream. False, which is a finding, if it uses memory that is not there.
 bool EnqueueLibraryWork(FakeWork work, Stream stream);

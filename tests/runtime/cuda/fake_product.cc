@@ -6,44 +6,20 @@
 #include <cstring>
 #include <vector>
 
+#include "tests/runtime/cuda/fake_numbers.h"
+
 namespace commsched::runtime::cuda {
 
-size_t ProductElementBytes(int type) { return type == 1 ? 8 : type == 0 ? 4
-                                                                        : 2; }
+ops::Element ProductElement(int type) {
+  switch (type) {
+    case 0: return ops::Element::kF32;
+    case 1: return ops::Element::kF64;
+    case 2: return ops::Element::kF16;
+    default: return ops::Element::kBF16;
+  }
+}
 
 namespace {
-
-double Read(int type, const std::byte *at) {
-  const auto as = [at](auto value) {
-    std::memcpy(&value, at, sizeof(value));
-    return value;
-  };
-  switch (type) {
-    case 0: return double(as(float{}));
-    case 1: return as(double{});
-    case 2: return double(as(_Float16{}));
-    default: {
-      const uint32_t bits = uint32_t(as(uint16_t{})) << 16;
-      float value;
-      std::memcpy(&value, &bits, sizeof(value));
-      return double(value);
-    }
-  }
-}
-void Write(int type, double value, std::byte *at) {
-  const auto put = [at](auto rounded) { std::memcpy(at, &rounded, sizeof(rounded)); };
-  switch (type) {
-    case 0: return put(float(value));
-    case 1: return put(value);
-    case 2: return put(_Float16(float(value)));
-    default: {
-      const auto single = float(value);
-      uint32_t bits;
-      std::memcpy(&bits, &single, sizeof(bits));
-      put(uint16_t((bits + 0x7fff + (bits >> 16 & 1)) >> 16));
-    }
-  }
-}
 
 // Products of a tile of outputs at a time, each output's terms added up in their order: the bits are
 // those of a loop over terms for each output.
@@ -93,23 +69,24 @@ void Compute(const Product &problem, double alpha, double beta, const std::byte 
              bool rounds) {
   constexpr uint64_t kRows = kTileRows<Sum>, kColumns = kTileColumns;
   const bool ta = problem.operation.transposed[0] == 1, tb = problem.operation.transposed[1] == 1;
-  const size_t a_bytes = ProductElementBytes(problem.a.type), b_bytes = ProductElementBytes(problem.b.type),
-               d_bytes = ProductElementBytes(problem.d.type);
+  const ops::Element of_a = ProductElement(problem.a.type), of_b = ProductElement(problem.b.type),
+                     of_c = ProductElement(problem.c.type), of_d = ProductElement(problem.d.type);
+  const size_t a_bytes = ops::ElementBytes(of_a), b_bytes = ops::ElementBytes(of_b), d_bytes = ops::ElementBytes(of_d);
   const uint64_t m = problem.m(), n = problem.n(), k = problem.k();
   const auto rounded = [&](Sum sum) {
     std::byte bytes[8];
-    Write(problem.d.type, double(sum), bytes);
-    return Sum(Read(problem.d.type, bytes));
+    WriteNumber(of_d, double(sum), bytes);
+    return Sum(ReadNumber(of_d, bytes));
   };
   std::vector<Sum> tile(parts * kRows * kColumns);
   for (int32_t i = 0; i < problem.d.batch; ++i) {
     const std::vector<Sum> left = Pack<kRows, Sum>(m, k, [&](uint64_t row, uint64_t p) {
       const uint64_t at = ta ? problem.a.At(i, p, row) : problem.a.At(i, row, p);
-      return Sum(Read(problem.a.type, a + at * a_bytes));
+      return Sum(ReadNumber(of_a, a + at * a_bytes));
     });
     const std::vector<Sum> right = Pack<kColumns, Sum>(n, k, [&](uint64_t column, uint64_t p) {
       const uint64_t at = tb ? problem.b.At(i, column, p) : problem.b.At(i, p, column);
-      return Sum(Read(problem.b.type, b + at * b_bytes));
+      return Sum(ReadNumber(of_b, b + at * b_bytes));
     });
     // Of one output, from the sums of its parts.
     const auto store = [&](uint64_t row, uint64_t column, const Sum *first) {
@@ -123,8 +100,8 @@ void Compute(const Product &problem, double alpha, double beta, const std::byte 
       }
       const uint64_t at = problem.d.At(i, row, column) * d_bytes;
       sum *= Sum(alpha);
-      if (beta != 0) sum += Sum(beta) * Sum(Read(problem.c.type, c + at));
-      Write(problem.d.type, double(sum), d + at);
+      if (beta != 0) sum += Sum(beta) * Sum(ReadNumber(of_c, c + at));
+      WriteNumber(of_d, double(sum), d + at);
     };
     for (uint64_t column = 0; column < n; column += kColumns) {
       for (uint64_t row = 0; row < m; row += kRows) {

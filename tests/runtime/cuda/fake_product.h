@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <initializer_list>
 
+#include "ops/base/element.h"
+
 namespace commsched::runtime::cuda {
 
 // cublasStatus_t.
@@ -73,7 +75,7 @@ struct Product {
 };
 
 // Of a cudaDataType.
-size_t ProductElementBytes(int type);
+ops::Element ProductElement(int type);
 
 // With `parts` parts of each sum, in the workspace if there are several; `rounds`: each is rounded to
 // the output's type.
