@@ -141,8 +141,8 @@ class ServerLink {
   std::shared_ptr<FrameStream> stream_ ABSL_GUARDED_BY(mu_);
   runtime::core::TrainerLink machine_ ABSL_GUARDED_BY(mu_);
   runtime::ServerOrder order_ ABSL_GUARDED_BY(mu_);
-  bool leaving_ ABSL_GUARDED_BY(mu_) = false;     // by the trainer's will
-  bool broken_ ABSL_GUARDED_BY(mu_) = false;      // by the server
+  bool leaving_ ABSL_GUARDED_BY(mu_) = false;  // by the trainer's will
+  bool broken_ ABSL_GUARDED_BY(mu_) = false;   // by the server
   absl::Status failure_ ABSL_GUARDED_BY(mu_);
   absl::Status last_error_ ABSL_GUARDED_BY(mu_);
   // Of the present stream, or the last one.
