@@ -11,7 +11,8 @@
 // RUN: sed 's/intra = <mbit_per_s = 1,/intra = <mbit_per_s = 80000,/' %s | cs-opt --replicate-devices=hierarchical=true --assign-devices | FileCheck %s --check-prefix=OFF
 // What asks to be sparse is exchanged otherwise.
 // RUN: sed 's/mean %%g :/mean %%g {cs.density = 0.1} :/' %s | cs-opt --replicate-devices=hierarchical=true | FileCheck %s --check-prefix=SPARSE
-// RUN: sed 's/tensor<3x64/tensor<70x64/g' %s | cs-opt --replicate-devices=hierarchical=true --assign-devices | FileCheck %s --check-prefix=SEVERAL
+// RUN: sed 's/tensor<3x64/tensor<70x64/g; s/latency_ns = 50000/latency_ns = 500/' %s | cs-opt --replicate-devices=hierarchical=true --assign-devices | FileCheck %s --check-prefix=SEVERAL
+// RUN: sed 's/tensor<3x64/tensor<70x64/g' %s | cs-opt --replicate-devices=hierarchical=true --assign-devices | FileCheck %s --check-prefix=TWO
 // RUN: cs-opt --schedule-comm --expand-collectives --overlap-rpc-memcpy=mode=devices --verify-distributed %t1 | FileCheck %s --check-prefix=COPIES --strict-whitespace
 
 cs.cluster @node nodes = 2 devices = 2 device = <kind = cpu, gflops = 40, gb_per_s = 20>
@@ -52,6 +53,9 @@ cs.cluster @node nodes = 2 devices = 2 device = <kind = cpu, gflops = 40, gb_per
 // SEVERAL: cs.all_reduce "w.shard2" mean {{.*}} device 0>
 // SEVERAL: cs.fragment "sum.w.shard3" on 1
 // SEVERAL: cs.concat %w_shard0, %{{[0-9]+}}, %w_shard2
+// Rounds of a quarter of it would be shorter than their latency.
+// TWO: cs.fragment "sum.w.shard1" on 1
+// TWO-NOT: shard2
 // SPARSE-NOT: shard
 // SPARSE: cs.all_reduce "w" mean
 // COPIES: cs.start "copy.compute.0.device1.0.block0.to_device0"
