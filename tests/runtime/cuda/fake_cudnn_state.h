@@ -69,7 +69,7 @@ struct State {
   uint64_t workspace = 0;        // of a plan
 };
 using Shared = std::shared_ptr<State>;
-Shared &Of(CudnnDescriptor descriptor) { return *static_cast<Shared *>(descriptor); }
+inline Shared &Of(CudnnDescriptor descriptor) { return *static_cast<Shared *>(descriptor); }
 
 // Of the type of an attribute.
 size_t SizeOf(int type);
