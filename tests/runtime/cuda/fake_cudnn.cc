@@ -24,7 +24,6 @@ namespace {
 std::atomic<size_t> live{0};
 std::atomic<uint64_t> runs{0};
 
-
 size_t GetVersion() { return 91900; }
 const char *GetErrorString(int status) {
   switch (status) {
