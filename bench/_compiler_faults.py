@@ -62,7 +62,7 @@ FAULTS = [
     Fault("a product adds to its result twice, once behind a copy", PLAN + "MatmulKernel.cpp",
           "    accumulate = false;\n    replace(2, packed, loops);", "    replace(2, packed, loops);"),
     Fault("a padded convolution forgets where its input lies in the padding", PLAN + "ConvolutionKernel.cpp",
-          "        low = padding->offsets;\n", ""),
+          "        read(padding->inner, padding->offsets);\n", "        read(padding->inner);\n"),
     # Plans.
     Fault("a buffer is written while the step before still reads it", PLAN + "PlanDependences.cpp",
           "previous(own.readers);", "previous;"),

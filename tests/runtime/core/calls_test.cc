@@ -154,7 +154,7 @@ class Rank {
   // What a stream should do, of all calls in flight.
   bool Expected(uint32_t stream, uint64_t *number, uint32_t *index) const {
     const bool compute = stream < kComputeStreams;
-    std::set<std::tuple<int32_t, uint64_t, uint32_t>> others;
+    std::set<std::tuple<uint64_t, int32_t, uint64_t, uint32_t>> others;
     bool head = false;
     uint64_t head_number = 0;
     uint32_t head_index = 0;
@@ -169,7 +169,8 @@ class Rank {
           continue;
         if (!compute || instruction.deferred) {
           if (DependencesMet(c, i))
-            others.emplace(compute ? std::min(0, instruction.priority) : instruction.priority,
+            others.emplace(compute ? 0 : c,
+                           compute ? std::min(0, instruction.priority) : instruction.priority,
                            c, i);
         } else if (!head && !blocked) {  // the first of the list that has not begun
           head = DependencesMet(c, i);
@@ -179,15 +180,15 @@ class Rank {
         }
       }
     }
-    const bool urgent = compute && !others.empty() && std::get<0>(*others.begin()) < 0;
+    const bool urgent = compute && !others.empty() && std::get<1>(*others.begin()) < 0;
     if (head && !urgent) {
       *number = head_number;
       *index = head_index;
       return true;
     }
     if (others.empty()) return false;
-    *number = std::get<1>(*others.begin());
-    *index = std::get<2>(*others.begin());
+    *number = std::get<2>(*others.begin());
+    *index = std::get<3>(*others.begin());
     return true;
   }
 
