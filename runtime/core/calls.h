@@ -10,7 +10,8 @@
 // instructions run when the head of the list waits, so at the latest before their
 // first user; those of a negative priority run as soon as they can. A copy engine
 // takes what is ready of the earlier call first, as all of it is needed before what the later
-// one makes of it, then by priority, then in the order of the program. What no stream runs (communications) begins at once.
+// one makes of it, then by priority, then in the order of the program. What no stream runs
+// (communications) begins at once.
 //
 // What waits for a part of a communication need not wait for its end: the part is
 // released before, or else with it.
