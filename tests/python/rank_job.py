@@ -81,7 +81,7 @@ except (ValueError, commsched.RuntimeFailure) as error:
 
 
 def script(folder, text, init="commsched.init(deadline=30)", step=STEP):
-    """A file with the step, and `text` once the process is a rank: `job`."""
+    """A file with the step, and `text` once the process is a rank: `job`. Always the same one: ranks may be reading it already."""
     path = pathlib.Path(folder) / "rank.py"
     path.write_text(f"{step}{OWN}\njob = {init}\n{textwrap.dedent(text)}")
     return path

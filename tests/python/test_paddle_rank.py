@@ -57,8 +57,8 @@ def script(folder, seed="1"):
 
 
 def test_ranks_compute_what_threads_do(tmp_path):
-    port, token = free_port(), token_file(tmp_path)
-    outputs(ended([start(script(tmp_path), rank, 2, port, COMMSCHED_TOKEN_FILE=token) for rank in range(2)]))
+    port, token, path = free_port(), token_file(tmp_path), script(tmp_path)
+    outputs(ended([start(path, rank, 2, port, COMMSCHED_TOKEN_FILE=token) for rank in range(2)]))
     names = {}
     exec(STEP.format(tests=ROOT / "tests" / "python"), names)
     one, scope, program = names["made"](2, trainers=2)

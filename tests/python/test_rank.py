@@ -44,8 +44,8 @@ def test_ranks_compute_what_threads_do(tmp_path):
 
 def test_torchrun(tmp_path):
     """Its store has MASTER_PORT; ranks on one machine need no token."""
-    port = free_port()
-    ranks = [start(script(tmp_path, RANKS), rank, 2, port, LOCAL_RANK=str(rank), LOCAL_WORLD_SIZE="2",
+    port, path = free_port(), script(tmp_path, RANKS)
+    ranks = [start(path, rank, 2, port, LOCAL_RANK=str(rank), LOCAL_WORLD_SIZE="2",
                    TORCHELASTIC_USE_AGENT_STORE="True", TORCHELASTIC_RUN_ID="none", TORCHELASTIC_RESTART_COUNT="0")
              for rank in range(2)]
     expected = threads(tmp_path, 2)
@@ -225,5 +225,6 @@ def test_addresses_of_ipv6_and_names(tmp_path):
     for master in "::1", "localhost":
         port, token = free_port(), token_file(tmp_path)
         text = "program = make(strategy=commsched.ParameterServers(servers=2))\nprint(len(program.run(own(BATCHES[:2]))))"
-        ranks = [start(script(tmp_path, text), rank, 2, port, MASTER_ADDR=master, COMMSCHED_TOKEN_FILE=token) for rank in range(2)]
+        path = script(tmp_path, text)
+        ranks = [start(path, rank, 2, port, MASTER_ADDR=master, COMMSCHED_TOKEN_FILE=token) for rank in range(2)]
         assert outputs(ended(ranks)) == [["2"]] * 2

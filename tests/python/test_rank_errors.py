@@ -92,7 +92,8 @@ def test_port_taken(tmp_path):
 
 
 def test_no_secret(tmp_path):
-    results = ended([start(script(tmp_path, "make()"), rank, 2, free_port()) for rank in range(2)])
+    path = script(tmp_path, "make()")
+    results = ended([start(path, rank, 2, free_port()) for rank in range(2)])
     for result in results:
         one_line(result, "must share a secret: token_file, or insecure")
 
