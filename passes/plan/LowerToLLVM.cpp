@@ -39,6 +39,7 @@ static bool approximated(StringRef name) {
          name == math::Log1pOp::getOperationName() ||
          name == math::ExpM1Op::getOperationName() ||
          name == math::ErfOp::getOperationName() ||
+         name == math::ErfcOp::getOperationName() ||
          name == math::TanhOp::getOperationName();
 }
 

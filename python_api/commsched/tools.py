@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import pathlib
 import re
@@ -51,6 +52,21 @@ def _run(command: list[str], data: bytes) -> bytes:
     return done.stdout
 
 
+def libdevice() -> str | None:
+    """NVIDIA's libdevice.10.bc, for functions without a polynomial on CUDA devices: the file that COMMSCHED_LIBDEVICE names, or that
+    of a toolkit (CUDA_HOME, CUDA_PATH, /usr/local/cuda) or of NVIDIA's wheels; None: it is not here."""
+    named = os.environ.get("COMMSCHED_LIBDEVICE")
+    if named:
+        return named
+    toolkits = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"]
+    wheels = importlib.util.find_spec("nvidia")
+    folders = [pathlib.Path(folder) for folder in toolkits if folder]
+    for place in (wheels.submodule_search_locations or []) if wheels else []:
+        folders += sorted(pathlib.Path(place).iterdir(), reverse=True)
+    found = (folder / "nvvm" / "libdevice" / "libdevice.10.bc" for folder in folders)
+    return next((str(path) for path in found if path.exists()), None)
+
+
 def lower(text: str, level: int, strategy: Strategy = AllReduce(), costs: Sequence[str] = ()) -> str:
     """Level-0 text to the text of a later level."""
     return _run([find("cs-opt"), *strategy.pipeline(level, costs), "-"], text.encode()).decode()
@@ -60,8 +76,9 @@ def plan(text: str, strategy: Strategy = AllReduce(), costs: Sequence[str] = ())
     """Level-0 text to the bytes of a plan file."""
     scheduled = lower(text, 2, strategy, costs)
     with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "plan")
-        _run([find("cs-translate"), "--mlir-to-plan", "-", "-o", path], scheduled.encode())
+        path, library = os.path.join(folder, "plan"), libdevice()
+        named = [f"--libdevice={library}"] if library else []
+        _run([find("cs-translate"), "--mlir-to-plan", *named, "-", "-o", path], scheduled.encode())
         return pathlib.Path(path).read_bytes()
 
 

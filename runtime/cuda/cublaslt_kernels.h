@@ -36,6 +36,7 @@ class CublasLtKernels : public KernelLibrary {
   absl::Status Make(uint32_t index, const LibraryKernel &kernel, uint64_t workspace_bytes) override;
   absl::Status Enqueue(uint32_t index, absl::Span<const DevicePtr> operands, DevicePtr workspace,
                        Stream stream, bool once) override;
+  size_t calls(uint32_t index) const override { return products_.at(index).layout.offsets.size(); }
 
  private:
   struct Product {

@@ -40,6 +40,64 @@ NcclReduction ReductionOf(NcclProgram::Reduction reduction) {
 
 }  // namespace
 
+bool DeviceExecutor::EnqueuePortion() {
+  const OfFunction &function = *entering_->function;
+  if (absl::Status s = window_->Look(); !s.ok()) {
+    Fail(Named(absl::StrCat("step ", entering_->number), s));
+    return true;
+  }
+  // What is more than there ever is room for goes when nothing of what is before it can be waited
+  // for, neither on the device nor on the host.
+  const bool alone = window_->under_way() == 0 && function.lanes->Idle();
+  uint32_t commands = 0, upto = entering_->next;
+  for (; upto < entering_->end && commands < kCommandsTogether; ++upto) {
+    const uint32_t more = function.commands[upto];
+    const bool fits = window_->under_way() + commands + more <= kMostCommands;
+    if (!fits && !(alone && upto == entering_->next)) break;
+    commands += more;
+  }
+  if (upto == entering_->next) return false;
+  entering_->upto = upto;
+  const auto enqueue = [this, commands](const Admission &portion, NcclLane::Caller *caller) {
+    absl::Status status = EnqueueCall(portion, caller);
+    if (!status.ok() || commands == 0) return status;
+    std::vector<Stream> streams;
+    for (uint32_t op = portion.next; op < portion.upto; ++op) {
+      const uint32_t lane = portion.function->graph.graph.ops[op].lane;
+      if (portion.function->commands[op] != 0) streams.push_back(portion.function->issuer->stream(lane));
+    }
+    std::sort(streams.begin(), streams.end());
+    streams.erase(std::unique(streams.begin(), streams.end()), streams.end());
+    return Named(absl::StrCat("step ", portion.number), window_->Enqueued(commands, streams));
+  };
+  Admission portion = *entering_;
+  // Before the first portion only.
+  entering_->moves.clear();
+  entering_->before = nullptr;
+  entering_->fence = false;
+  if (nccl_ != nullptr) {
+    {
+      MutexLock lock(&mu_);
+      enqueuing_ = true;
+    }
+    absl::Status posted = nccl_->Post([this, portion, enqueue](NcclLane::Caller &caller) {
+      absl::Status status = enqueue(portion, &caller);
+      MutexLock lock(&mu_);
+      enqueued_ = true;
+      work_.SignalAll();
+      return status;
+    });
+    if (!posted.ok()) Fail(posted);
+    return true;
+  }
+  if (absl::Status s = enqueue(portion, nullptr); !s.ok()) {
+    Fail(s);
+    return true;
+  }
+  entering_->function->lanes->Enqueued(entering_->next = upto);
+  return true;
+}
+
 absl::Status DeviceExecutor::EnqueueCall(const Admission &admission, NcclLane::Caller *caller) {
   OfFunction &function = *admission.function;
   if (admission.before != nullptr) {
@@ -55,7 +113,7 @@ absl::Status DeviceExecutor::EnqueueCall(const Admission &admission, NcclLane::C
     if (absl::Status s = ServiceFence(function); !s.ok()) return Named("", s);
   }
   return Named(absl::StrCat("step ", admission.number),
-               function.issuer->Enqueue(admission.end, [&](const OpOfRound &op, Stream stream) {
+               function.issuer->Enqueue(admission.upto, [&](const OpOfRound &op, Stream stream) {
                  return EnqueueOp(admission, op, stream, caller);
                }));
 }

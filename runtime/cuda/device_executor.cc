@@ -119,17 +119,23 @@ void DeviceExecutor::Loop() {
 }
 
 bool DeviceExecutor::Admit() {
-  Admission admission;
   bool moved = false;
   {
     MutexLock lock(&mu_);
     if (!status_.ok() || stop_ || (enqueuing_ && !enqueued_)) return false;
-    if (enqueued_) {
-      OfFunction &function = functions_[size_t(active_)];
-      function.lanes->Enqueued(function.graph.end(uint32_t((function.begun - 1) % 2)));
-      enqueuing_ = enqueued_ = false;
-      moved = true;
-    }
+    moved = enqueued_;
+    enqueuing_ = enqueued_ = false;
+  }
+  if (moved) entering_->function->lanes->Enqueued(entering_->next = entering_->upto);
+  if (entering_.has_value() && entering_->next == entering_->end) entering_.reset();
+  if (!entering_.has_value() && !BeginCall()) return moved;
+  return !entering_.has_value() || EnqueuePortion() || moved;
+}
+
+bool DeviceExecutor::BeginCall() {
+  Admission admission;
+  {
+    MutexLock lock(&mu_);
     if (open_ == 0 && !tasks_.empty()) {
       Task *task = tasks_.front();
       tasks_.pop_front();
@@ -141,10 +147,10 @@ bool DeviceExecutor::Admit() {
       changed_.SignalAll();
       return true;
     }
-    if (queue_.empty()) return moved;
+    if (queue_.empty()) return false;
     const int next = queue_.front().function;
-    if (next != active_ && open_ != 0) return moved;
-    if (!functions_[size_t(next)].lanes->MayEnqueue()) return moved;
+    if (next != active_ && open_ != 0) return false;
+    if (!functions_[size_t(next)].lanes->MayEnqueue()) return false;
     in_flight_.push_back(std::move(queue_.front()));
     in_flight_.back().begin = Clock::now();
     queue_.pop_front();
@@ -155,13 +161,13 @@ bool DeviceExecutor::Admit() {
       fence_ = true;
     }
     active_ = next;
-    enqueuing_ = nccl_ != nullptr;
   }
   OfFunction &function = functions_[size_t(active_)];
   const FunctionProgram &program = program_->functions[size_t(active_)];
   const auto half = uint32_t(function.begun++ % 2);
   admission.function = &function;
   admission.number = in_flight_.back().number;
+  admission.next = half == 0 ? 0 : function.graph.end(0);
   admission.end = function.graph.end(half);
   const auto expect = [&](uint32_t slot, uint32_t copy) {
     const SlotPlaces::Of &places = slots_.slots[slot];
@@ -178,21 +184,7 @@ bool DeviceExecutor::Admit() {
   }
   for (uint32_t slot : program.written_slots) current_[slot] = 1 - half;
   admission.fence = std::exchange(fence_, false);
-  if (nccl_ != nullptr) {
-    absl::Status posted = nccl_->Post([this, admission](NcclLane::Caller &caller) {
-      absl::Status status = EnqueueCall(admission, &caller);
-      MutexLock lock(&mu_);
-      enqueued_ = true;
-      work_.SignalAll();
-      return status;
-    });
-    if (!posted.ok()) Fail(posted);
-    return true;
-  }
-  if (absl::Status s = EnqueueCall(admission, nullptr); !s.ok())
-    Fail(s);
-  else
-    function.lanes->Enqueued(admission.end);
+  entering_ = std::move(admission);
   return true;
 }
 

@@ -24,6 +24,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -40,6 +41,7 @@
 #include "runtime/cuda/driver_api.h"
 #include "runtime/cuda/host_lanes.h"
 #include "runtime/cuda/issue_plan.h"
+#include "runtime/cuda/issue_window.h"
 #include "runtime/cuda/library_kernels.h"
 #include "runtime/cuda/load.h"
 #include "runtime/cuda/nccl_api.h"
@@ -159,6 +161,7 @@ class DeviceExecutor : public RankExecutor, private ProgressEngine::Host {
     IssuePlan plan;
     std::array<DevicePtr, kMemoryKinds> memory = {};
     std::vector<std::vector<Step>> steps;  // of each op
+    std::vector<uint32_t> commands;        // that each op is at most, on its stream
     std::unique_ptr<HostLanes> lanes;
     std::unique_ptr<StepIssuer> issuer;
     uint64_t begun = 0;  // calls
@@ -169,11 +172,12 @@ class DeviceExecutor : public RankExecutor, private ProgressEngine::Host {
     BatchRows batches;
     Clock::time_point begin;
   };
-  // What there is to do before a call is enqueued, and with it.
+  // A call that is enqueued, portion by portion, and what there is to do before it.
   struct Admission {
     OfFunction *function = nullptr;
-    uint64_t number = 0;  // of the call
-    uint32_t end = 0;     // of its ops
+    uint64_t number = 0;          // of the call
+    uint32_t next = 0, upto = 0;  // ops of the portion
+    uint32_t end = 0;             // of the call's ops
     // Copies of slots to where the function looks for them.
     struct Move {
       DevicePtr from = 0, to = 0;
@@ -208,14 +212,18 @@ class DeviceExecutor : public RankExecutor, private ProgressEngine::Host {
   absl::Status PrepareSteps(OfFunction *function, const FunctionProgram &program);
   absl::Status PrepareLibrary();  // behind PrepareSteps of all functions
   absl::Status StartNccl();
+  void CountCommands();
   void TearDown();
   void LetGo();  // of what is on the device
 
   // device_calls.cc has what other threads call. device_executor.cc:
   void Run();
   void Loop();
-  bool Admit() ABSL_LOCKS_EXCLUDED(mu_);  // whether there was something
+  // Each: whether there was something.
+  bool Admit() ABSL_LOCKS_EXCLUDED(mu_);
+  bool BeginCall() ABSL_LOCKS_EXCLUDED(mu_);
   // device_enqueue.cc
+  bool EnqueuePortion() ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status EnqueueCall(const Admission &admission, NcclLane::Caller *caller);
   absl::Status EnqueueOp(const Admission &admission, const OpOfRound &op, Stream stream,
                          NcclLane::Caller *caller);
@@ -265,6 +273,8 @@ class DeviceExecutor : public RankExecutor, private ProgressEngine::Host {
   int active_ = -1;     // function of the calls under way, or of the last
   bool fence_ = false;  // it must wait for the service stream
   std::deque<Call> in_flight_;
+  std::optional<Admission> entering_;                  // the last of them, as long as it is not enqueued whole
+  std::unique_ptr<IssueWindow> window_;                // of the thread that enqueues
   std::map<OpOfRound, DeviceProbe::HostOp> messages_;  // under way; only with a probe filled
   Clock::time_point moved_;
   std::unique_ptr<NcclLane> nccl_;

@@ -130,6 +130,14 @@ absl::Status DeviceLibraries::Enqueue(uint32_t kernel, absl::Span<const DevicePt
                                       /*once=*/false);
 }
 
+uint32_t DeviceLibraries::most_commands(uint32_t kernel) const {
+  // What is known of libraries: a kernel, one that sums its parts, one that clears memory before.
+  constexpr uint32_t kCommandsOfCall = 4;
+  return of_kernels_[kernel] == nullptr
+             ? 0
+             : kCommandsOfCall * uint32_t(of_kernels_[kernel]->calls(kernel));
+}
+
 uint64_t WorkspaceBytes(const std::vector<const ops::KernelDesc *> &called) {
   uint64_t bytes = 0;
   for (const ops::KernelDesc *kernel : called)

@@ -6,6 +6,7 @@
 #ifndef COMMSCHED_RUNTIME_CUDA_DEVICE_LIBRARIES_H
 #define COMMSCHED_RUNTIME_CUDA_DEVICE_LIBRARIES_H
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -31,6 +32,8 @@ class KernelLibrary {
   // Runs it on the operands' first elements. `once`: of several calls only the first.
   virtual absl::Status Enqueue(uint32_t index, absl::Span<const DevicePtr> operands,
                                DevicePtr workspace, Stream stream, bool once) = 0;
+  // Of the library, that Enqueue makes.
+  virtual size_t calls(uint32_t /*index*/) const { return 1; }
 };
 
 // What an algorithm may use of each stream's workspace: it is there as a whole where a plan calls kernels of
@@ -59,6 +62,7 @@ class DeviceLibraries : public LibraryKernels {
   absl::Status Prepare(const std::vector<LibraryKernel> &kernels, uint32_t streams) override;
   absl::Status Enqueue(uint32_t kernel, absl::Span<const DevicePtr> operands, Stream stream,
                        uint32_t number) override;
+  uint32_t most_commands(uint32_t kernel) const override;
   uint64_t device_bytes() const override { return workspaces_.size() * workspace_bytes_; }
 
  private:

@@ -20,6 +20,8 @@ namespace {
 
 // What is asked of the addresses of library kernels at most.
 constexpr uint32_t kMostAlignment = 256;
+// NcclLane's events, and what NCCL puts on streams for one.
+constexpr uint32_t kCommandsOfCollective = 16;
 
 bool HasCollectives(const FunctionProgram &function) {
   return std::any_of(
@@ -41,6 +43,8 @@ absl::Status DeviceExecutor::Prepare() {
   }
   if (absl::Status s = PrepareLibrary(); !s.ok()) return s;
   if (absl::Status s = StartNccl(); !s.ok()) return s;
+  CountCommands();
+  window_ = std::make_unique<IssueWindow>(driver_);
   engine_ = std::make_unique<ProgressEngine>(
       program_->rank, options_.transport.get(), nullptr, &program_->servers,
       static_cast<ProgressEngine::Host *>(this), nullptr, options_.deadline);
@@ -180,6 +184,11 @@ absl::Status DeviceExecutor::LoadModule() {
                     "cuModuleGetFunction");
           !s.ok())
         return absl::Status(s.code(), absl::StrCat("kernel \"", launch->kernel, "\": ", s.message()));
+      // Else it is loaded when it is launched first, for which a driver may wait for all streams, of which
+      // some may be waiting for the host.
+      if (driver_.FuncLoad == nullptr) continue;
+      if (absl::Status s = Check(driver_.FuncLoad(kernels_[launch->kernel]), "cuFuncLoad"); !s.ok())
+        return absl::Status(s.code(), absl::StrCat("kernel \"", launch->kernel, "\": ", s.message()));
     }
   }
   return absl::OkStatus();
@@ -249,6 +258,24 @@ absl::Status DeviceExecutor::PrepareLibrary() {
   return absl::OkStatus();
 }
 
+void DeviceExecutor::CountCommands() {
+  for (OfFunction &function : functions_) {
+    const StepGraph &graph = function.graph.graph;
+    function.commands.assign(graph.ops.size(), 0);
+    for (uint32_t op = 0; op < graph.ops.size(); ++op) {
+      if (graph.lanes[graph.ops[op].lane].host()) continue;
+      uint32_t count = uint32_t(function.plan.ops[op].waits.size()) + 1;  // and an event behind it
+      for (const Step &step : function.steps[op]) {
+        const auto *call = std::get_if<LibraryStep>(&step);
+        count += call == nullptr ? 1 : options_.library->most_commands(call->kernel);
+      }
+      if (function.graph.work[op].kind == DeviceOp::kCopy) ++count;
+      if (function.graph.work[op].kind == DeviceOp::kCollective) count += kCommandsOfCollective;
+      function.commands[op] = count;
+    }
+  }
+}
+
 absl::Status DeviceExecutor::StartNccl() {
   if (std::none_of(program_->functions.begin(), program_->functions.end(), HasCollectives))
     return absl::OkStatus();
@@ -314,6 +341,8 @@ void DeviceExecutor::TearDown() {
   nccl_.reset();
   if (busy) LetGo();
   in_flight_.clear();
+  entering_.reset();
+  window_.reset();
   functions_.clear();
   options_.library.reset();
   if (service_event_ != nullptr) driver_.EventDestroy(service_event_);

@@ -82,6 +82,8 @@ struct DriverApi {
 #define COMMSCHED_CUDA_MEMBER(name, symbol, parameters) DriverResult(*name) parameters = nullptr;
   COMMSCHED_CUDA_DRIVER_FUNCTIONS(COMMSCHED_CUDA_MEMBER)
 #undef COMMSCHED_CUDA_MEMBER
+  // cuFuncLoad, of drivers of CUDA 12.4 and later; else null.
+  DriverResult (*FuncLoad)(Function) = nullptr;
 };
 
 }  // namespace commsched::runtime::cuda

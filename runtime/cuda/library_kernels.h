@@ -34,6 +34,8 @@ class LibraryKernels {
   // `operands` are the addresses of their first elements on the device.
   virtual absl::Status Enqueue(uint32_t kernel, absl::Span<const DevicePtr> operands, Stream stream,
                                uint32_t number) = 0;
+  // What Enqueue puts into the stream at most, as commands of the driver (issue_window.h).
+  virtual uint32_t most_commands(uint32_t /*kernel*/) const { return 8; }
   // What it has allocated on the device.
   virtual uint64_t device_bytes() const { return 0; }
 };

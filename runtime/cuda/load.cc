@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <initializer_list>
 
@@ -88,6 +89,11 @@ absl::StatusOr<DriverApi> LoadDriver(const Libraries &libraries) {
 #define COMMSCHED_CUDA_LOAD(name, symbol, parameters) COMMSCHED_CUDA_FIND(symbol, name)
   COMMSCHED_CUDA_DRIVER_FUNCTIONS(COMMSCHED_CUDA_LOAD)
 #undef COMMSCHED_CUDA_LOAD
+  if (void *found = libraries.symbol(*library, "cuFuncLoad"); found != nullptr)
+    std::memcpy(&api.FuncLoad, &found, sizeof(found));
+  // Streams share the queues of a process, eight if nobody says otherwise: one that waits for the host
+  // would hold up those that share its queue.
+  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", /*overwrite=*/0);
   int count = 0;
   DriverResult result = api.Init(0);
   if (result == DriverResult::kSuccess) result = api.DeviceGetCount(&count);

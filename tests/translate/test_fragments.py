@@ -36,7 +36,8 @@ MATH = {
     "tanh": (np.tanh, [(-10, 10), (-0.1, 0.1), (-1e-3, 1e-3)], 6), "log1p": (np.log1p, [(-0.5, 1), (-1e-4, 1e-4)], 6),
     "expm1": (np.expm1, [(-3, 3), (-1e-4, 1e-4)], 6), "rsqrt": (lambda x: 1 / np.sqrt(x), [(1e-6, 1e6)], 3),
     "sqrt": (np.sqrt, [(0, 1e6)], 1), "sin": (np.sin, [(-20, 20)], 8), "cos": (np.cos, [(-20, 20)], 8),
-    "erf": (np.vectorize(__import__("math").erf), [(-4, 4), (-0.1, 0.1)], 8), "absf": (np.abs, [(-1, 1)], 0),
+    "erf": (np.vectorize(__import__("math").erf), [(-4, 4), (-0.1, 0.1)], 8),
+    "erfc": (np.vectorize(__import__("math").erfc), [(-4, 4), (-0.1, 0.1), (0.5, 9)], 8), "absf": (np.abs, [(-1, 1)], 0),
 }
 
 
@@ -55,7 +56,7 @@ def test_math(tmp_path, op):
         assert error.max() <= ulps, (op, low, high, error.max(), x[error.argmax()])
 
 
-@pytest.mark.parametrize("op", ["exp", "log", "tanh", "erf"])
+@pytest.mark.parametrize("op", ["exp", "log", "tanh", "erf", "erfc"])
 def test_math_at_the_edges(tmp_path, op):
     x = np.zeros(64, np.float32)
     x[:8] = [np.inf, -np.inf, np.nan, 0, 1e38, -1e38, 100, -104]

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "tests/runtime/cuda/fake_impl.h"
 #include "tests/runtime/cuda/fake_machine.h"
 
@@ -13,11 +14,20 @@ namespace {
 using R = DriverResult;
 using Impl = FakeMachine::Impl;
 
+// Commands that a device's streams have room for.
+constexpr size_t kFakeRoom = 1000;
+
 R Enqueue(Stream stream, FakeItem item) {
   Impl &impl = Impl::Get();
   MutexLock lock(&impl.mu);
   FakeStream *to = impl.Of(stream);
   if (to == nullptr) return R::kInvalidHandle;
+  // A driver would wait for room here, and with it the thread by which that might come.
+  size_t queued = 0;
+  for (const auto &each : impl.streams)
+    if (each->device == to->device) queued += each->items.size();
+  if (queued == kFakeRoom)
+    impl.Find(absl::StrCat("more than ", kFakeRoom, " commands are queued on device ", to->device));
   to->items.push_back(std::move(item));
   // The device may be as quick as the host.
   impl.Run(impl.Draw(3));
