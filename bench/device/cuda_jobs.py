@@ -89,7 +89,7 @@ class Jobs:
         peers = ",".join(f"127.0.0.1:{free_port()}" for _ in range(ranks))
         limit = self.limit(limit)
         return [self.machine.start(
-            "cs-run", self.pack / f"{net}.{way}.plan", *(["--rank", rank, "--peers", peers, "--insecure"] if ranks > 1 else []),
+            "cs-run", self.pack / f"{net}.{way}.plan", *(["--rank", rank, "--peers", peers, "--insecure"] if ranks > 1 else ["--transport", "in-process"]),
             "--batch", self.pack / f"{net}.batch.npz", "--deadline", DEADLINE, *arguments, *own(rank), limit=limit,
             **(self.nccl_environment(rank, name, host) if way == "nccl" else {})) for rank in range(ranks)]
 

@@ -52,7 +52,7 @@ class Overlap:
     def step_ms(self, plan):
         """Of its steps FROM to TO, and checks what they have left."""
         run = self.machine.run("cs-run", self.folder / f"{plan}.plan", "--steps", STEPS, "--metrics-every", EVERY, "--eval", "check",
-                               "--deadline", 20, limit=self.limit())
+                               "--deadline", 20, "--transport", "in-process", limit=self.limit())
         self.good(run, plan)
         times = {int(found[1]): at for at, line in run.lines if (found := re.match(r"step (\d+)\b(?! time)", line))}
         checked = re.search(r"@check after step \d+: (.*)", run.text)
