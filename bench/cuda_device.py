@@ -16,14 +16,14 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path += [str(HERE), str(HERE / "device")]
 from _tools import tool  # noqa: E402
 
-BINARIES = ("cs-run", "cuda_values_driver", "ops_cuda_test", "top_k_cuda_driver", "nccl_driver", "cuda_copy_driver")
+BINARIES = ("cs-run", "cuda_values_driver", "ops_cuda_test", "top_k_cuda_driver", "nccl_driver", "cuda_copy_driver", "cuda_nccl_driver")
 # What every machine has, in a version of its own that fits its loader.
 OF_THE_LOADER = ("libc.so", "libm.so", "ld-linux", "libdl.so", "libpthread.so", "librt.so")
 
 
 def pack(folder):
-    import fragments_pack
-    import jobs_pack
+    import cuda_fragments_pack
+    import nccl_pack
     import overlap_pack
     import values_pack
     (folder / "bin").mkdir(parents=True)
@@ -41,7 +41,7 @@ def pack(folder):
         if not script.stem.endswith("_pack"):
             shutil.copy(script, folder)
     shutil.copy(HERE / "top_k_cuda.py", folder)
-    for each in (values_pack, jobs_pack, overlap_pack, fragments_pack):
+    for each in (values_pack, nccl_pack, overlap_pack, cuda_fragments_pack):
         each.pack(folder)
 
 

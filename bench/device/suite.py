@@ -15,22 +15,16 @@ import shutil
 import signal
 import subprocess
 import sys
-import sysconfig
 import time
+
+from device_runs import library_folders
 
 HERE = pathlib.Path(__file__).resolve().parent
 
 
-def wheel_folders():
-    """Where NVIDIA's wheels have their libraries."""
-    places = {pathlib.Path(p) for p in [*sys.path, sysconfig.get_paths()["purelib"]] if p}
-    return [str(f) for place in sorted(places) for f in sorted(place.glob("nvidia/*/lib"))]
-
-
 def native_environment(**more):
     """For the binaries here: their libraries, NVIDIA's. Not for Python."""
-    paths = [str(HERE / "lib"), *wheel_folders(), os.environ.get("LD_LIBRARY_PATH", "")]
-    return {**os.environ, "LD_LIBRARY_PATH": os.pathsep.join(p for p in paths if p), **more}
+    return {**os.environ, "LD_LIBRARY_PATH": os.pathsep.join(library_folders(HERE)), **more}
 
 
 def run(command, limit, environment=None):
@@ -67,7 +61,7 @@ def machine(limit):
     asked = "name,driver_version,memory.total,pcie.link.gen.max,pcie.link.width.max"
     status, out, errors, _ = run(["nvidia-smi", f"--query-gpu={asked}", "--format=csv,noheader"], limit)
     devices = out.strip().splitlines() if status == 0 else tail(errors)
-    return {"devices": devices, "python": sys.version.split()[0], "libraries": wheel_folders(), "processors": os.cpu_count(),
+    return {"devices": devices, "python": sys.version.split()[0], "libraries": library_folders(HERE), "processors": os.cpu_count(),
             "date": time.strftime("%Y-%m-%d", time.gmtime())}
 
 
