@@ -6,15 +6,16 @@ cuda_fragments_pack.py has filled, with cs-run in PACK/bin and, where it needs t
 
 Same initial values and batches everywhere. Ours copies each batch from the host, in advance; those of the peers are on the
 device already, and nobody waits for a loss. The peers compile side by side. Then, of one case after the other, everybody is timed
-in turn, --rounds times: peers by synchronizing around blocks of steps, ours by the moments at which cs-run says that a step is
-done, without its first block. Medians over all blocks. The first five losses are compared.
+in turn, --rounds times, PyTorch from the second time on by its fastest variant only: peers by synchronizing around blocks of
+steps, ours by the moments at which cs-run says that a step is done, without its first block. Medians over all blocks. The first
+five losses are compared.
 
 The last line is JSON: over_best: by case, the fastest peer's time over ours; worst_over_best; losses_equal: the largest relative
 difference of a loss from jax.jit's; cases, with what has failed and why. Status 77 without a device; --cpu goes on without one."""
 import argparse
-import ctypes
 import json
 import pathlib
+import signal
 import statistics
 import sys
 import tempfile
@@ -24,15 +25,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 import cuda_fragments_values as values  # noqa: E402
 from cuda_fragments_contest import Contest  # noqa: E402
-
-
-def has_device():
-    """Whether there is a driver, and a device of its."""
-    try:
-        driver, count = ctypes.CDLL("libcuda.so.1"), ctypes.c_int()
-        return driver.cuInit(0) == 0 and driver.cuDeviceGetCount(ctypes.byref(count)) == 0 and count.value > 0
-    except OSError:
-        return False
+from cuda_fragments_device import has_device  # noqa: E402
 
 
 def next_contest(waiting, begin, arguments):
@@ -45,6 +38,14 @@ def next_contest(waiting, begin, arguments):
     if len(ready) == len(waiting) or (ready and elapsed > arguments.patience):
         return ready[0]
     return None
+
+
+class TimeIsUp(Exception):
+    pass
+
+
+def time_is_up(*_):
+    raise TimeIsUp
 
 
 def relative(a, b):
@@ -77,6 +78,23 @@ def show(name, found):
     print(f"  fastest peer over ours: {found['over_best']}", flush=True)
 
 
+def hold(contests, folder, begin, arguments):
+    for contest in contests:
+        contest.start(*values.write(contest.case, folder))
+    waiting = contests[::-1]
+    for contest in waiting:
+        contest.begin_ours()
+    while waiting:
+        contest = next_contest(waiting, begin, arguments)
+        if contest is None:
+            time.sleep(0.1)
+            continue
+        waiting.remove(contest)
+        contest.time()
+        contest.close()
+        show(contest.case["name"], result(contest))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("pack", type=pathlib.Path)
@@ -87,43 +105,40 @@ def main():
     parser.add_argument("--patience", type=float, default=75, help="seconds after which cases that are ready are timed while others compile")
     parser.add_argument("--prepare", type=float, default=120, help="seconds after which peers that are not ready are given up")
     parser.add_argument("--limit", type=float, default=170, help="seconds after which no further round begins")
-    parser.add_argument("--torch-modes", nargs="*", default=["default"], help='of torch.compile, or "eager"')
+    parser.add_argument("--end", type=float, default=185, help="seconds after which what is known is printed; so does SIGTERM")
+    parser.add_argument("--torch-modes", nargs="*", default=["default", "eager"], help='of torch.compile, or "eager"')
     parser.add_argument("--cpu", action="store_true", help="go on without a device, to try this program")
     arguments = parser.parse_args()
     if not arguments.cpu and not has_device():
         print("cuda_fragments: needs a CUDA device")
         sys.exit(77)
-    begin, cases = time.monotonic(), {}
+    begin = time.monotonic()
     described = [json.loads(path.read_text()) for path in sorted((arguments.pack / "cuda_fragments").glob("*.json"))]
+    for number in (signal.SIGALRM, signal.SIGTERM):
+        signal.signal(number, time_is_up)
+    signal.setitimer(signal.ITIMER_REAL, arguments.end)
     with tempfile.TemporaryDirectory() as folder:
-        # Those that take longest to compile come first.
+        # Those that take longest to compile begin first.
         contests = [Contest(arguments.pack.resolve(), case, pathlib.Path(folder), arguments, begin)
                     for case in sorted(described, key=lambda case: -len(case["slots"]))
                     if not arguments.cases or case["name"] in arguments.cases]
         try:
+            hold(contests, pathlib.Path(folder), begin, arguments)
+        except TimeIsUp:
             for contest in contests:
-                contest.start(*values.write(contest.case, pathlib.Path(folder)))
-            for contest in reversed(contests):
-                contest.begin_ours()
-            waiting = contests[::-1]
-            while waiting:
-                contest = next_contest(waiting, begin, arguments)
-                if contest is None:
-                    time.sleep(0.1)
-                    continue
-                waiting.remove(contest)
-                contest.time()
-                contest.close()
-                cases[contest.case["name"]] = result(contest)
-                show(contest.case["name"], cases[contest.case["name"]])
+                if not contest.done:
+                    contest.failed["time"] = f"was up after {time.monotonic() - begin:.0f} s"
+                    show(contest.case["name"], result(contest))
         finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
             for contest in contests:
                 contest.close()
+        cases = {contest.case["name"]: result(contest) for contest in contests}
     ratios = {name: found["over_best"] for name, found in cases.items()}
     known = [value for value in ratios.values() if value is not None]
-    print(f"{time.monotonic() - begin:.0f} s", file=sys.stderr)
     print(json.dumps({"over_best": ratios, "worst_over_best": min(known) if len(known) == len(ratios) and known else None,
                       "losses_equal": max((v for found in cases.values() for v in found["losses_apart"].values()), default=None),
+                      "seconds": round(time.monotonic() - begin, 1),
                       "cases": cases}))
 
 

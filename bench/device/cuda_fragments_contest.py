@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import queue
+import statistics
 import subprocess
 import sys
 import threading
@@ -71,13 +72,13 @@ class Peer:
 
 
 class Contest:
-    """times, losses: by who; failed: who, and why."""
+    """times, losses: by who; failed: who, and why; done: everybody has been timed."""
 
     def __init__(self, pack, case, folder, arguments, begin):
         self.pack, self.case, self.folder, self.arguments, self.begin = pack, case, folder, arguments, begin
         self.times, self.losses, self.failed, self.ready_after = {}, {}, {}, {}
         self.summary_ms, self.device, self.peers, self.ours = [], None, [], None
-        self.lock = folder / "lock"
+        self.lock, self.done = folder / "lock", False
 
     def start(self, init, data):
         own, name = self.pack / "cuda_fragments", self.case["name"]
@@ -112,7 +113,7 @@ class Contest:
                 peer.fail(why)
 
     def time(self):
-        """In turn. Peers that fail are left out from then on."""
+        """In turn. Peers that fail are left out from then on; of PyTorch's variants all but the one that was fastest in the first round."""
         contenders = ["ours"] if "ours" in self.losses else []
         for peer in self.peers:
             if peer.hello:
@@ -127,9 +128,17 @@ class Contest:
                 # Nobody is always behind the same one.
                 for contender in contenders[i % len(contenders):] + contenders[:i % len(contenders)] if contenders else []:
                     self._time(contender)
+                if i == 0:
+                    contenders = self._without_slower_torch(contenders)
         for i, peer in enumerate(self.peers):
             if peer.why:
                 self.failed[f"{peer.label}{i}"] = peer.why
+        self.done = True
+
+    def _without_slower_torch(self, contenders):
+        medians = {name: statistics.median(ms) for name, ms in self.times.items() if ms and name.startswith("torch.")}
+        best = min(medians, key=medians.get, default=None)
+        return [c for c in contenders if c == "ours" or c[0].label != "torch" or f"torch.{c[1]}" == best]
 
     def _time(self, contender):
         seconds, blocks = self.arguments.seconds, self.arguments.blocks

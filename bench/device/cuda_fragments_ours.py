@@ -14,7 +14,7 @@ import time
 
 from cuda_fragments_peer import LOSSES
 
-WARM = 24  # steps of the first run, of which the later half says how long one takes
+WARM = 12  # steps of the first run, of which the later half says how long one takes
 
 
 def environment(pack):
@@ -52,6 +52,8 @@ class Ours:
                 raise RuntimeError(f"cs-run ended with {process.returncode}: {''.join(said[-8:]).strip()}")
         finally:
             limit.cancel()
+            process.kill()
+            process.wait()
         return stamps, json.loads(self.metrics.read_text())
 
     def losses(self):

@@ -3,6 +3,7 @@
 """Plans of whole steps for one worker with a CUDA device, for cuda_fragments.py, which runs where neither CommSched's package nor
 its compiler is: pack(folder)."""
 import argparse
+import importlib
 import json
 import pathlib
 import shutil
@@ -28,6 +29,7 @@ def step_of(model, batch, sizes):
         from _cuda_models import bert
         return bert(batch, **sizes)
     import transformer
+    importlib.reload(transformer)  # with its own sizes
     for name, value in sizes.items():
         setattr(transformer, name, value)
     params = transformer.init()
@@ -47,7 +49,9 @@ def described(name, values):
 
 def pack(folder, cases=None, modules=False):
     """Writes folder/cuda_fragments: of each of `cases` (FULL) NAME.plan and NAME.json, and models/, the modules with the steps in JAX.
-    modules: NAME.mlir of level 2, too."""
+    modules: NAME.mlir of level 2, too.
+
+    Weights of FULL are narrow, as those of such networks are; of small ones wide, so that losses tell more of the network."""
     import commsched
     import jax
     own = pathlib.Path(folder) / "cuda_fragments"
@@ -68,6 +72,7 @@ def pack(folder, cases=None, modules=False):
         names = step.__code__.co_varnames[2:2 + len(arrays)]
         (own / f"{name}.json").write_text(json.dumps({
             "name": name, "model": model, "batch_size": batch, "sizes": sizes, "params": len(jax.tree.leaves(params)),
+            "deviation": 0.02 if cases is None else 0.3,
             "vocabulary": vocabulary(model, sizes), "slots": [described(*slot) for slot in slots.items()],
             "batch": [described(*named) for named in zip(names, arrays)]}) + "\n")
 

@@ -15,12 +15,21 @@ LOSSES = 5  # steps that are compared
 WARM = 5  # more, before anything is timed
 
 
+_depth = 0  # of device_alone in this process, of which one thread at a time is at work
+
+
 @contextlib.contextmanager
 def device_alone(path):
-    """While others tune their kernels on the device, nobody else does."""
+    """One process at a time tunes its kernels on the device, or is timed. May be nested."""
+    global _depth
     with open(path, "a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+        if _depth == 0:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        _depth += 1
+        try:
+            yield
+        finally:
+            _depth -= 1
 
 
 def say(**what):

@@ -24,7 +24,7 @@ DEVICE = torch.device("cuda" if CUDA else "cpu")
 class Training:
     """Parameters, the optimizer's state, and steps on them."""
 
-    def __init__(self, case, loss, initial):
+    def __init__(self, case, loss, initial, networks=networks):
         self.initial = [torch.from_numpy(value) for value in initial]
         names = [slot["name"] for slot in case["slots"][:case["params"]]]
         self.params = {name: torch.nn.Parameter(value.to(DEVICE, copy=True)) for name, value in zip(names, self.initial)}
@@ -42,9 +42,10 @@ class Training:
 
     def step(self, batch):
         self.optimizer.zero_grad(set_to_none=True)
-        self.last = self.loss(self.params, *batch)
-        self.last.backward()
+        loss = self.loss(self.params, *batch)
+        loss.backward()
         self.optimizer.step()
+        self.last = loss.detach()  # no more: what accumulates gradients belongs to the stream on which it was made
 
     def run(self, batches):
         for batch in batches:

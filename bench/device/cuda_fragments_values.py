@@ -8,7 +8,7 @@ PADDED, GUESSED = 4, 0.15  # BERT: every so many-th sequence ends early; the sha
 
 
 def initial(case, seed=0):
-    """Parameters and state by name: norms' scales one, biases and the optimizer's state zero, weights normal with deviation 0.02."""
+    """Parameters and state by name: norms' scales one, biases and the optimizer's state zero, weights normal."""
     def value(index, name, shape, dtype):
         last = name.rsplit(".", 1)[-1]
         if index >= case["params"] or last == "bias":
@@ -16,7 +16,7 @@ def initial(case, seed=0):
         if last == "scale":
             return np.ones(shape, dtype)
         drawn = np.random.default_rng((seed, index)).standard_normal(shape, dtype)
-        drawn *= 0.02
+        drawn *= case["deviation"]
         return drawn
     return {s["name"]: value(i, s["name"], tuple(s["shape"]), np.dtype(s["dtype"])) for i, s in enumerate(case["slots"])}
 
