@@ -102,7 +102,8 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--blocks", type=int, default=3, help="in a round")
     parser.add_argument("--seconds", type=float, default=0.25, help="of a block")
-    parser.add_argument("--patience", type=float, default=75, help="seconds after which cases that are ready are timed while others compile")
+    parser.add_argument("--patience", type=float, default=75,
+                        help="seconds after which cases that are ready are timed while others compile")
     parser.add_argument("--prepare", type=float, default=120, help="seconds after which peers that are not ready are given up")
     parser.add_argument("--limit", type=float, default=170, help="seconds after which no further round begins")
     parser.add_argument("--end", type=float, default=185, help="seconds after which what is known is printed; so does SIGTERM")

@@ -21,10 +21,10 @@ COMPILE_THREADS = max(2, (os.cpu_count() or 2) // 3)  # of each PyTorch process
 
 
 class Peer:
-    """A process of cuda_fragments_peer.py. label: what its variants are called with."""
+    """A process of cuda_fragments_peer.py. label: what its variants are called with; name: of the process."""
 
-    def __init__(self, label, command, log, environment):
-        self.label, self.log = label, log
+    def __init__(self, label, name, command, log, environment):
+        self.label, self.name, self.log = label, name, log
         with open(log, "w") as errors:
             self.process = subprocess.Popen([sys.executable, *map(str, command)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                             stderr=errors, text=True, env={**os.environ, **environment}, cwd=HERE)
@@ -85,14 +85,14 @@ class Contest:
         described = own / f"{name}.json"
         self.ours = Ours(self.pack, self.case, init, data, OURS_LIMIT)
         jax = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
-        self._add("jax", [HERE / "cuda_fragments_jax.py", described, own / "models", init, data, self.lock], jax)
+        self._add("jax", "jax.jit", [HERE / "cuda_fragments_jax.py", described, own / "models", init, data, self.lock], jax)
         for mode in self.arguments.torch_modes:
             torch = {"TORCHINDUCTOR_CACHE_DIR": str(self.folder / f"inductor-{name}-{mode}"),
                      "TORCHINDUCTOR_COMPILE_THREADS": str(COMPILE_THREADS)}
-            self._add("torch", [HERE / "cuda_fragments_torch.py", described, init, data, self.lock, mode], torch)
+            self._add("torch", f"torch.{mode}", [HERE / "cuda_fragments_torch.py", described, init, data, self.lock, mode], torch)
 
-    def _add(self, label, command, environment):
-        self.peers.append(Peer(label, command, self.folder / f"{self.case['name']}-{len(self.peers)}.log", environment))
+    def _add(self, label, name, command, environment):
+        self.peers.append(Peer(label, name, command, self.folder / f"{self.case['name']}-{len(self.peers)}.log", environment))
 
     def begin_ours(self):
         try:
@@ -103,8 +103,8 @@ class Contest:
 
     def ready(self):
         for peer in self.peers:
-            if peer.ready() and peer.hello and peer.label not in self.ready_after:
-                self.ready_after[peer.label] = round(time.monotonic() - self.begin, 1)
+            if peer.ready() and peer.hello and peer.name not in self.ready_after:
+                self.ready_after[peer.name] = round(time.monotonic() - self.begin, 1)
         return all(peer.ready() for peer in self.peers)
 
     def give_up(self, why):
@@ -130,9 +130,9 @@ class Contest:
                     self._time(contender)
                 if i == 0:
                     contenders = self._without_slower_torch(contenders)
-        for i, peer in enumerate(self.peers):
+        for peer in self.peers:
             if peer.why:
-                self.failed[f"{peer.label}{i}"] = peer.why
+                self.failed[peer.name] = peer.why
         self.done = True
 
     def _without_slower_torch(self, contenders):
