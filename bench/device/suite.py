@@ -128,10 +128,10 @@ def sanitizer(limit):
     return {"clean": sum(r["status"] == 0 for r in result.values()), "runs": len(result), "cases": result}
 
 
-def script(name, *arguments):
-    """A section that is a program of its own, whose last line is a JSON object."""
+def script(name, timed):
+    """A section that is a program of its own, whose last line is a JSON object. timed: the options that say how much time it has."""
     def section(limit):
-        status, out, errors, seconds = run([sys.executable, HERE / name, HERE, *arguments], limit)
+        status, out, errors, seconds = run([sys.executable, HERE / name, HERE, *timed(limit)], limit)
         (HERE / f"{pathlib.Path(name).stem}.log").write_text(out + errors)
         made = last_object(out)
         print("\n".join(tail(out, 40)), flush=True)
@@ -146,8 +146,8 @@ def top_k(limit):
 
 
 # Name, what it does, its limit in seconds. In the order in which a short time is best spent.
-SECTIONS = [("machine", machine, 20), ("values", values, 60), ("gpu_tests", gtest, 90), ("jobs", script("cuda_jobs.py"), 110),
-            ("overlap", script("cuda_overlap.py"), 70), ("fragments", script("cuda_fragments.py"), 190),
+SECTIONS = [("machine", machine, 20), ("values", values, 60), ("gpu_tests", gtest, 90), ("jobs", script("cuda_jobs.py", lambda s: ["--seconds", f"{s - 10:.0f}"]), 110),
+            ("overlap", script("cuda_overlap.py", lambda s: ["--seconds", f"{s - 8:.0f}"]), 70), ("fragments", script("cuda_fragments.py", lambda s: ["--limit", f"{s - 20:.0f}", "--end", f"{s - 6:.0f}"]), 190),
             ("top_k", top_k, 60), ("sanitizer", sanitizer, 100)]
 
 

@@ -58,6 +58,9 @@ std::string printCuda(const CompiledCuda &compiled, const std::vector<std::vecto
       os << "of one thread\n";
     else if (shape.form == NestShape::Form::Elementwise)
       os << "elements " << shape.outputs << "\n";
+    else if (shape.form == NestShape::Form::Scatter || shape.form == NestShape::Form::ScatterColumns)
+      os << "updates " << shape.outputs << " of " << shape.terms << " windows"
+         << (shape.form == NestShape::Form::Scatter ? "\n" : ", one behind the other\n");
     else
       os << "outputs " << shape.outputs << " terms " << shape.terms << " lanes " << shape.lanes
          << (shape.lanesFirst ? " of a row" : " of a column") << " chunks " << shape.chunks << " of "

@@ -26,7 +26,7 @@ public:
   /// Of shared memory, by what has been written.
   unsigned sharedBytes() const { return shared; }
 
-private:
+protected:
   using Values = llvm::SmallVector<mlir::Value>;
 
   // Arguments are made one after the other, so that the order of ops is the same whatever

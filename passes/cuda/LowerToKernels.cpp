@@ -83,6 +83,8 @@ FailureOr<NestKernels> lowerToKernels(func::FuncOp nest) {
     if (failed(generic))
       return failure();
     shape = shapeOf(*generic);
+  } else if (std::optional<ScatterLoop> scatter = scatterOf(body)) {
+    shape = shapeOf(*scatter);
   }
   result.shape = shape;
   passThroughMemory(nest);
@@ -91,6 +93,11 @@ FailureOr<NestKernels> lowerToKernels(func::FuncOp nest) {
     if (failed(lowerSerially(nest)))
       return failure();
     result.kernels.push_back({symbol.str(), 1, 1, 0});
+    return result;
+  }
+  if (shape.form == NestShape::Form::Scatter || shape.form == NestShape::Form::ScatterColumns) {
+    result = lowerScatter(nest, shape);
+    result.shape = shape;
     return result;
   }
   if (shape.outputs == 0 || shape.terms == 0) {

@@ -44,8 +44,7 @@ std::optional<SmallVector<Operation *>> combinersOf(linalg::GenericOp op) {
   return combiners;
 }
 
-// Whether elements can be computed at the same time: each writes what is its own.
-static bool isParallel(linalg::GenericOp op) {
+bool isParallel(linalg::GenericOp op) {
   unsigned parallel = op.getNumParallelLoops();
   SmallVector<utils::IteratorType> iterators = op.getIteratorTypesArray();
   for (OpOperand &init : op.getDpsInitsMutable()) {

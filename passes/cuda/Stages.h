@@ -14,6 +14,8 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 
 namespace commsched::cudaexport {
 
@@ -37,7 +39,22 @@ mlir::Operation *bodyOf(mlir::func::FuncOp nest);
 /// terms may be added up in any order.
 std::optional<llvm::SmallVector<mlir::Operation *>> combinersOf(mlir::linalg::GenericOp op);
 
+/// Whether elements can be computed at the same time: each writes what is its own.
+bool isParallel(mlir::linalg::GenericOp op);
+
 NestShape shapeOf(mlir::linalg::GenericOp op);
+
+/// A loop over updates of windows of memory, each at a place that is computed and that nothing in the
+/// loop writes: for (i = 0; i < count; ++i) window(place(i)) = f(window(place(i)), i). Windows are
+/// equal or have nothing in common, so that an element is always the same one of its window.
+struct ScatterLoop {
+  mlir::scf::ForOp loop;
+  mlir::memref::SubViewOp window;
+  mlir::linalg::GenericOp update;              ///< f
+  int64_t count = 0, elements = 1, places = 1; ///< updates, elements of a window, windows there are
+};
+std::optional<ScatterLoop> scatterOf(mlir::Operation *body);
+NestShape shapeOf(const ScatterLoop &scatter);
 
 /// Kernels that a nest became, in order. All have the same parameters: those of the nest, with
 /// scalars in memory; its results in memory; partial results.
@@ -51,6 +68,8 @@ struct NestKernels {
   NestShape shape;
 };
 llvm::FailureOr<NestKernels> lowerToKernels(mlir::func::FuncOp nest);
+/// Of a nest whose op is a scatter, with its scalars in memory.
+NestKernels lowerScatter(mlir::func::FuncOp nest, const NestShape &shape);
 
 /// The launches of a fragment, of which `nests` says what its calls became. Adds to the scratch
 /// bytes of `fragment` what crosses launches.
