@@ -2,7 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "passes/cuda/CudaCompiler.h"
+#include "passes/cuda/MergeLaunches.h"
 #include "passes/cuda/Stages.h"
+
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 
@@ -27,6 +30,7 @@ LogicalResult CudaCompiler::lower(CompiledCuda &result) {
   if (failed(compiler.outline(planexport::BodyForm::Launches, outlined)))
     return failure();
   ModuleOp module = getModule();
+  foldFills(module, outlined.symbols);
   llvm::StringMap<NestKernels> nests;
   SmallVector<func::FuncOp> functions(module.getOps<func::FuncOp>());
   for (func::FuncOp function : functions) {
@@ -42,6 +46,8 @@ LogicalResult CudaCompiler::lower(CompiledCuda &result) {
       result.shapes[name] = kernels->shape;
     nests[name] = std::move(*kernels);
   }
+  LaunchMerger merger(module, nests);
+  llvm::StringSet<> launched;
   for (auto [i, symbol] : llvm::enumerate(outlined.symbols)) {
     auto function = module.lookupSymbol<func::FuncOp>(symbol);
     plan::CudaFragment &fragment = result.module.fragments.emplace_back();
@@ -51,7 +57,23 @@ LogicalResult CudaCompiler::lower(CompiledCuda &result) {
     fragment.scratch_bytes = outlined.scratchBytes[i];
     if (failed(listLaunches(function, nests, fragment)))
       return failure();
+    merger.run(fragment);
+    for (const auto &step : fragment.steps)
+      if (const auto *launch = std::get_if<plan::CudaLaunch>(&step))
+        launched.insert(launch->kernel);
   }
+  for (const LaunchMerger::Made &kernel : merger.kernels()) {
+    entries.emplace_back(kernel.symbol, kernel.block);
+    result.shapes[kernel.symbol] = kernel.shape;
+  }
+  // Those that have been merged wherever they are launched.
+  llvm::erase_if(entries, [&](const auto &entry) {
+    if (launched.contains(entry.first))
+      return false;
+    module.lookupSymbol<func::FuncOp>(entry.first).erase();
+    result.shapes.erase(entry.first);
+    return true;
+  });
   for (const std::string &symbol : outlined.symbols)
     module.lookupSymbol<func::FuncOp>(symbol).erase();
   for (func::FuncOp function : llvm::make_early_inc_range(module.getOps<func::FuncOp>()))

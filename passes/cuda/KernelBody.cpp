@@ -123,6 +123,8 @@ Value KernelBody::load(OpOperand &operand, ValueRange indices) {
 
 KernelBody::Values KernelBody::loadOutputs(ValueRange indices, bool all) {
   Values values;
+  if (auto initial = op->getParentOfType<func::FuncOp>()->getAttrOfType<TypedAttr>(kInitialAttr))
+    return {arith::ConstantOp::create(builder, loc, initial)};
   for (OpOperand &init : op.getDpsInitsMutable())
     values.push_back(all || op.payloadUsesValueFromOperand(&init) ? load(init, indices) : Value());
   return values;

@@ -68,6 +68,58 @@ static LogicalResult lowerSerially(func::FuncOp nest) {
   return success();
 }
 
+Value rootOf(Value memory) {
+  while (planexport::isMemoryView(memory.getDefiningOp()))
+    memory = memory.getDefiningOp()->getOperand(0);
+  return memory;
+}
+
+// Whether the operand's element of a thread is that of its number.
+static bool isFlat(linalg::GenericOp op, OpOperand &operand, const NestShape &shape) {
+  auto type = cast<MemRefType>(operand.get().getType());
+  if (!type.getLayout().isIdentity() || type.getNumElements() != shape.outputs ||
+      cast<MemRefType>(rootOf(operand.get()).getType()).getNumElements() != shape.outputs ||
+      !op.getMatchingIndexingMap(&operand).isProjectedPermutation())
+    return false;
+  int64_t stride = 1;
+  for (unsigned loop : llvm::reverse(shape.parallel)) {
+    int64_t size = op.getStaticLoopRanges()[loop];
+    if (size != 1 && planexport::strideOf(op, operand, loop) != stride)
+      return false;
+    stride *= size;
+  }
+  return true;
+}
+
+static SmallVector<NestKernels::Access> accessesOf(func::FuncOp nest, linalg::GenericOp op, const NestShape &shape) {
+  SmallVector<NestKernels::Access> accesses(nest.getNumArguments());
+  for (auto [access, type] : llvm::zip(accesses, nest.getArgumentTypes())) {
+    auto memory = dyn_cast<MemRefType>(type);
+    if (!memory || !memory.hasStaticShape() || !memory.getLayout().isIdentity() || nest.getNumResults() != 0)
+      return {};
+    access.bytes = memory.getNumElements() * planexport::elementBytes(memory.getElementType());
+  }
+  SmallVector<bool> used(accesses.size(), false);
+  for (OpOperand &operand : op->getOpOperands()) {
+    auto argument = dyn_cast<BlockArgument>(rootOf(operand.get()));
+    if (!argument || argument.getOwner() != &nest.getBody().front())
+      continue;
+    NestKernels::Access &access = accesses[argument.getArgNumber()];
+    access.written |= op.isDpsInit(&operand);
+    access.flat &= isFlat(op, operand, shape);
+    used[argument.getArgNumber()] = true;
+  }
+  // Numbers are read by all threads.
+  for (auto [access, known] : llvm::zip(accesses, used))
+    access.flat &= known;
+  op.getBody()->walk([&](memref::LoadOp load) {
+    if (auto argument = dyn_cast<BlockArgument>(rootOf(load.getMemRef())))
+      if (argument.getOwner() == &nest.getBody().front())
+        accesses[argument.getArgNumber()].flat = false;
+  });
+  return accesses;
+}
+
 static linalg::GenericOp genericOf(func::FuncOp nest) {
   return *nest.getBody().front().getOps<linalg::GenericOp>().begin();
 }
@@ -109,6 +161,7 @@ FailureOr<NestKernels> lowerToKernels(func::FuncOp nest) {
   linalg::GenericOp op = genericOf(nest);
   NestKernels::Kernel kernel{symbol.str(), static_cast<uint32_t>(shape.blocks()), shape.threads(), 0};
   if (shape.form == NestShape::Form::Elementwise) {
+    result.accesses = accessesOf(nest, op, shape);
     KernelBody(op, shape).elementwise();
     op.erase();
     result.kernels.push_back(kernel);

@@ -26,15 +26,6 @@ constexpr int64_t kMostCompared = 1 << 16;
 // Updates of a chain whose elements are on their way at the same time.
 constexpr unsigned kAhead = 4;
 
-Value rootOf(Value memory) {
-  while (Operation *view = memory.getDefiningOp()) {
-    if (!planexport::isMemoryView(view))
-      break;
-    memory = view->getOperand(0);
-  }
-  return memory;
-}
-
 } // namespace
 
 std::optional<ScatterLoop> scatterOf(Operation *body) {

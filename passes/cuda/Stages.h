@@ -35,6 +35,14 @@ inline constexpr llvm::StringLiteral kThread = "cs_thread", kBlock = "cs_block",
 /// The op of a nest that its loops are of; null if there is more than one or none.
 mlir::Operation *bodyOf(mlir::func::FuncOp nest);
 
+/// On a nest that is a reduction: the number that its outputs begin with, in the place of what they have.
+inline constexpr llvm::StringLiteral kInitialAttr = "fragment_initial";
+/// Gives it to the nests of fragments, as FoldFills.cpp says.
+void foldFills(mlir::ModuleOp module, llvm::ArrayRef<std::string> fragments);
+
+/// What a view is of, or a view of that.
+mlir::Value rootOf(mlir::Value memory);
+
 /// What combines two partial results of each output, where all outputs have one: by them the
 /// terms may be added up in any order.
 std::optional<llvm::SmallVector<mlir::Operation *>> combinersOf(mlir::linalg::GenericOp op);
@@ -66,6 +74,13 @@ struct NestKernels {
   llvm::SmallVector<Kernel, 2> kernels;
   llvm::SmallVector<uint64_t> partialBytes;
   NestShape shape;
+  /// Of an elementwise nest without scalars, of each parameter; else none. flat: thread n of the launch
+  /// uses element n of it and no other one.
+  struct Access {
+    bool written = false, flat = true;
+    uint64_t bytes = 0;
+  };
+  llvm::SmallVector<Access> accesses;
 };
 llvm::FailureOr<NestKernels> lowerToKernels(mlir::func::FuncOp nest);
 /// Of a nest whose op is a scatter, with its scalars in memory.
