@@ -114,7 +114,7 @@ void extractKernels(func::FuncOp function, KernelTable &table, BodyForm form) {
     if (info && hasStaticStrides(op) &&
         (form == BodyForm::Calls || (op->getParentOp() == function && hasStaticOffsets(op)))) {
       if (info->large == -1)
-        call = buildMatmul(op, *info);
+        call = buildMatmul(op, *info, form);
       else
         call = buildConvolution(op, *info, form);
     }

@@ -24,7 +24,8 @@ struct KernelCall {
 /// n]; an operand that does not depend on a batch dimension has stride 0 there.
 /// Loops are merged where strides allow; operands that no library takes as
 /// they lie are copied before (and C after) `op`. None if it does not fit.
-std::optional<KernelCall> buildMatmul(mlir::linalg::GenericOp op, const ContractionInfo &info);
+/// For `form` Launches there is one batch dimension at most, if copies can see to that.
+std::optional<KernelCall> buildMatmul(mlir::linalg::GenericOp op, const ContractionInfo &info, BodyForm form);
 
 /// A convolution: kinds "convolution_forward" (source, weights, destination),
 /// "convolution_backward_weights" (source, gradient of the destination,

@@ -78,8 +78,8 @@ constexpr size_t kMaxBatch = 3;
 
 class MatmulBuilder {
 public:
-  MatmulBuilder(linalg::GenericOp op, const ContractionInfo &info)
-      : op(op), builder(op), sizes(op.getStaticLoopRanges()) {
+  MatmulBuilder(linalg::GenericOp op, const ContractionInfo &info, BodyForm form)
+      : op(op), builder(op), form(form), sizes(op.getStaticLoopRanges()) {
     for (auto [loop, use] : llvm::enumerate(info.loops))
       byMask[use.mask()].push_back(loop);
     for (unsigned i = 0; i < 3; ++i) {
@@ -122,6 +122,8 @@ public:
       packOutput();
       group();
     }
+    if (form == BodyForm::Launches && batch.size() > 1)
+      makeOneBatch();
     // Row-major results: C^T = B^T A^T otherwise.
     unsigned a = 0, b = 1;
     if (n.strides[2] != 1 && n.size != 1 && (m.strides[2] == 1 || m.size == 1)) {
@@ -181,6 +183,26 @@ private:
     return i == 0   ? unit(m) || unit(kk)
            : i == 1 ? unit(n) || unit(kk)
                     : unit(m) || unit(n);
+  }
+
+  bool merges(ArrayRef<unsigned> loops, unsigned mask) {
+    return mergeLoops(views, loops, sizes, mask, 2).size() <= 1;
+  }
+
+  // Libraries of devices have one stride from a matrix to the next; of several, each matrix of all but the
+  // largest dimension would be a call. Copies are cheaper.
+  void makeOneBatch() {
+    if (!merges(byMask[7], 4) || !merges(byMask[5], 4) || !merges(byMask[6], 4)) {
+      packOutput();
+      group();
+    }
+    for (unsigned i = 0; i < 2 && batch.size() > 1; ++i) {
+      const unsigned mask = 4 | 1 << i;
+      if (merges(byMask[7], mask) && merges(byMask[i == 0 ? 5 : 6], mask))
+        continue;
+      pack(i, order(byMask[3], i == 0 ? 1 : 0));
+      group();
+    }
   }
 
   // A dense copy of operand i: batch, m or n, k.
@@ -268,6 +290,7 @@ private:
 
   linalg::GenericOp op;
   OpBuilder builder;
+  BodyForm form;
   SmallVector<int64_t> sizes;
   std::array<SmallVector<unsigned>, 8> byMask;
   std::array<StridedView, 3> views;
@@ -278,8 +301,8 @@ private:
 
 } // namespace
 
-std::optional<KernelCall> buildMatmul(linalg::GenericOp op, const ContractionInfo &info) {
-  return MatmulBuilder(op, info).build();
+std::optional<KernelCall> buildMatmul(linalg::GenericOp op, const ContractionInfo &info, BodyForm form) {
+  return MatmulBuilder(op, info, form).build();
 }
 
 } // namespace commsched::planexport

@@ -18,9 +18,9 @@
 // CHECK: fragment frag_0 "elements" inputs 2 outputs 1 scratch 0
 // CHECK-NEXT:   launch [[E:nest_[0-9]+]] grid 8 block 256 shared 0 (input 0 + 0, input 1 + 0, output 0 + 0)
 // CHECK-NEXT: fragment frag_1 "rows"
-// CHECK:   launch [[ROWS:nest_[0-9]+]] grid 5 block 256 shared 0 (input 0 + 0, output 0 + 0)
+// CHECK:   launch [[ROWS:nest_[0-9]+_from_[0-9]+]] grid 5 block 256 shared 0 (input 0 + 0, output 0 + 0)
 // CHECK-NEXT: fragment frag_2 "all"
-// CHECK:   launch [[ALL:nest_[0-9]+]] grid 25 block 256 shared 32 (input 0 + 0, output 0 + 0, scratch + {{[0-9]+}})
+// CHECK:   launch [[ALL:nest_[0-9]+_from_[0-9]+]] grid 25 block 256 shared 32 (input 0 + 0, output 0 + 0, scratch + {{[0-9]+}})
 // CHECK-NEXT:   launch [[ALL]]_finish grid 1 block 256 shared 0 (input 0 + 0, output 0 + 0, scratch + {{[0-9]+}})
 // CHECK-NEXT: fragment frag_3 "product", "product again" inputs 2 outputs 1
 // CHECK-NEXT:   library 0 (input 0 + 0, input 1 + 0, output 0 + 0)
