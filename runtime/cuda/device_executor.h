@@ -214,7 +214,8 @@ class DeviceExecutor : public RankExecutor, private ProgressEngine::Host {
   absl::Status StartNccl();
   void CountCommands();
   void TearDown();
-  void LetGo();  // of what is on the device
+  void ReleaseFlags();  // for which the device waits
+  void LetGo();         // of what is on the device
 
   // device_calls.cc has what other threads call. device_executor.cc:
   void Run();

@@ -290,6 +290,7 @@ absl::Status DeviceExecutor::StartNccl() {
   options.id = options_.id;
   options.deadline = options_.deadline;
   options.now = options_.now;
+  options.let_go = [this] { ReleaseFlags(); };
   if (slots_.bytes != 0)
     options.windows.push_back(
         {reinterpret_cast<void *>(functions_[0].memory[kSlotMemory]), slots_.bytes});
@@ -305,11 +306,17 @@ absl::Status DeviceExecutor::StartNccl() {
   return absl::OkStatus();
 }
 
+void DeviceExecutor::ReleaseFlags() {
+  for (OfFunction &function : functions_) {
+    if (function.issuer != nullptr) function.issuer->Release();
+  }
+}
+
 void DeviceExecutor::LetGo() {
   const Clock::time_point deadline = After(options_.deadline);
+  ReleaseFlags();
   for (OfFunction &function : functions_) {
     if (function.issuer == nullptr) continue;
-    function.issuer->Release();
     for (uint32_t lane = 0; lane < function.graph.graph.lanes.size(); ++lane) {
       if (function.graph.graph.lanes[lane].host()) continue;
       if (driver_.EventRecord(service_event_, function.issuer->stream(lane)) !=

@@ -14,6 +14,23 @@ namespace {
 
 // Between two looks at what is under way.
 constexpr absl::Duration kLook = absl::Microseconds(100);
+// So often NCCL is asked at once whether it is done with a call: that takes some ten microseconds.
+constexpr int kAskedAtOnce = 100;
+// By then an abort has told NCCL's kernels to end.
+constexpr absl::Duration kAbort = absl::Milliseconds(10);
+
+bool Begun(NcclResult result) {
+  return result == NcclResult::kSuccess || result == NcclResult::kInProgress;
+}
+
+// Before it is asked again.
+void Pause(int asked) {
+  if (asked == 0) return;
+  if (asked < kAskedAtOnce)
+    std::this_thread::yield();
+  else
+    std::this_thread::sleep_for(absl::ToChronoNanoseconds(kLook));
+}
 
 }  // namespace
 
@@ -88,18 +105,24 @@ absl::Status NcclLane::CheckDriver(DriverResult result, const char *what) const 
   return ToStatus(*options_.driver, result, what);
 }
 
+NcclResult NcclLane::Ask() const {
+  NcclResult says = NcclResult::kSuccess;
+  const NcclResult asked = options_.nccl->CommGetAsyncError(comm_, &says);
+  return asked == NcclResult::kSuccess ? says : asked;
+}
+
 absl::Status NcclLane::Settle(NcclResult result, const char *what) {
   const Time deadline = Now() + absl::ToInt64Nanoseconds(options_.deadline);
-  for (; result == NcclResult::kInProgress;) {
+  bool settled = !Begun(result);
+  for (int asked = 0; !settled; ++asked) {
     if (absl::Status status = Stop(); !status.ok()) return status;
     if (Now() >= deadline)
       return watch_.Error(
           absl::StatusCode::kDeadlineExceeded,
           absl::StrCat(what, " takes longer than ", absl::FormatDuration(options_.deadline)));
-    std::this_thread::sleep_for(absl::ToChronoNanoseconds(kLook));
-    if (const NcclResult asked = options_.nccl->CommGetAsyncError(comm_, &result);
-        asked != NcclResult::kSuccess)
-      result = asked;
+    Pause(asked);
+    result = Ask();
+    settled = result != NcclResult::kInProgress;
   }
   if (result == NcclResult::kSuccess) return absl::OkStatus();
   return watch_.Check(result, absl::StrCat(what, ": ", TextOf(result)), Now());
@@ -116,7 +139,7 @@ absl::Status NcclLane::Connect() {
   const NcclResult begun =
       nccl.CommInitRankConfig(&comm_, options_.ranks, options_.id, options_.rank, &config);
   if (absl::Status status = Settle(begun, "connecting"); !status.ok()) return status;
-  // NCCL may write them later than the call returns.
+  // NCCL writes them later than the call returns. Null: there is nothing to gain by a window here.
   windows_.resize(options_.windows.size(), nullptr);
   for (size_t i = 0; i < windows_.size(); ++i) {
     const NcclLaneOptions::Window &window = options_.windows[i];
@@ -172,15 +195,19 @@ absl::Status NcclLane::Call(const Collective &collective, Stream stream) {
   if (!recorded.ok()) return recorded;
   NcclResult result = NcclResult::kSuccess;
   if (absl::Status status = Enqueue(collective, stream, &result); !status.ok()) return status;
-  while (result == NcclResult::kInProgress) {
-    std::this_thread::sleep_for(absl::ToChronoNanoseconds(kLook));
-    if (absl::Status status = Look(&result); !status.ok()) return status;
-  }
-  if (result != NcclResult::kSuccess) {
-    // Perhaps it is not this call that is wrong, but one before it.
-    if (absl::Status status = Poll(); !status.ok()) return status;
+  if (!Begun(result)) {
+    // What is wrong with the call itself is the communicator's error from then on; otherwise it is
+    // perhaps one before it.
+    const bool itself =
+        result == NcclResult::kInvalidArgument || result == NcclResult::kInvalidUsage;
+    if (absl::Status status = itself ? absl::OkStatus() : Poll(); !status.ok()) return status;
     return watch_.Refused(result, TextOf(result));
   }
+  int asked = 0;
+  do {
+    Pause(asked++);
+    if (absl::Status status = Look(&result); !status.ok()) return status;
+  } while (result == NcclResult::kInProgress);
   watch_.Accepted();
   // Only now: before it is taken, the collective is not on the stream.
   recorded = CheckDriver(driver.EventRecord(call.end, stream), "cuEventRecord");
@@ -221,11 +248,8 @@ absl::Status NcclLane::Look(NcclResult *says) {
   if (absl::Status status = Stop(); !status.ok()) return status;
   // What has ended comes first: an error is at what has not.
   if (absl::Status status = Note(); !status.ok()) return status;
-  if (const NcclResult asked = options_.nccl->CommGetAsyncError(comm_, says);
-      asked != NcclResult::kSuccess)
-    *says = asked;
-  const bool well = *says == NcclResult::kSuccess || *says == NcclResult::kInProgress;
-  return watch_.Check(*says, well ? "" : TextOf(*says), Now());
+  *says = Ask();
+  return watch_.Check(*says, Begun(*says) ? "" : TextOf(*says), Now());
 }
 
 absl::Status NcclLane::Poll() {
@@ -243,10 +267,37 @@ absl::Status NcclLane::Finish() {
     if (!open_.empty()) std::this_thread::sleep_for(absl::ToChronoNanoseconds(kLook));
   }
   for (NcclWindow window : windows_) {
+    if (window == nullptr) continue;
     const NcclResult result = options_.nccl->CommWindowDeregister(comm_, window);
     if (absl::Status status = Settle(result, "forgetting memory"); !status.ok()) return status;
   }
   return Settle(options_.nccl->CommFinalize(comm_), "finalizing");
+}
+
+// ncclCommAbort tells kernels to end, and then synchronizes a stream that stands behind them all. What
+// waits for the host before one of them would never let it end.
+void NcclLane::Abort() {
+  Mutex mu;
+  CondVar changed;
+  bool aborted = false;
+  std::thread other;
+  if (options_.let_go)
+    other = std::thread([&] {
+      MutexLock lock(&mu);
+      while (true) {
+        for (const Clock::time_point begun = After(kAbort); !aborted && Clock::now() < begun;)
+          changed.WaitUntil(&mu, begun);
+        if (aborted) return;
+        options_.let_go();
+      }
+    });
+  options_.nccl->CommAbort(comm_);
+  {
+    MutexLock lock(&mu);
+    aborted = true;
+    changed.SignalAll();
+  }
+  if (other.joinable()) other.join();
 }
 
 void NcclLane::End(const absl::Status &why) {
@@ -254,7 +305,7 @@ void NcclLane::End(const absl::Status &why) {
     if (why.ok())
       options_.nccl->CommDestroy(comm_);
     else
-      options_.nccl->CommAbort(comm_);
+      Abort();
   }
   free_.insert(free_.end(), open_.begin(), open_.end());
   open_.clear();

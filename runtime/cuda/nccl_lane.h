@@ -5,7 +5,10 @@
 // in the order in which it is posted, which is the plan's. NCCL's kernels wait for those of other
 // ranks and are matched by their order alone, so nothing overtakes at run time (docs/cuda.md).
 //
-// The communicator does not block: when NCCL reports an error, or nothing moves for the deadline,
+// The communicator does not block, and what a call returns does not say that NCCL is done with it:
+// ncclCommWindowRegister returns success of what has only begun (2.27 to 2.30), and the next call on
+// the communicator would be refused. So it is asked behind each call until it says that it is done;
+// then what was called is on the stream. When NCCL reports an error, or nothing moves for the deadline,
 // it is aborted, which ends what is on the device, and the lane ends with one error (nccl_watch.h)
 // that all calls return from then on. Ranks do not tell each other: each ends for itself.
 //
@@ -70,6 +73,10 @@ struct NcclLaneOptions {
     size_t bytes = 0;
   };
   std::vector<Window> windows = {};
+  // Lets the device go on where it waits for the host. An abort makes NCCL's kernels end, and then
+  // waits for all that streams have before and between them. Called when an abort takes its time,
+  // until it has ended, by a thread of its own. It may be empty.
+  std::function<void()> let_go = {};
 };
 
 class NcclLane {
@@ -117,7 +124,7 @@ class NcclLane {
   void Run();
   absl::Status Connect();
   absl::Status CheckDriver(DriverResult result, const char *what) const;
-  // Until NCCL has ended what it began with `result`, or there is an error.
+  // Until NCCL has ended what the call that returned `result` has begun, or there is an error.
   absl::Status Settle(NcclResult result, const char *what);
   absl::Status Call(const Collective &collective, Stream stream);
   absl::Status Enqueue(const Collective &collective, Stream stream, NcclResult *result);
@@ -127,10 +134,12 @@ class NcclLane {
   // And what the communicator says; an error ends the lane.
   absl::Status Look(NcclResult *says);
   absl::Status Poll();
+  NcclResult Ask() const;  // what the communicator says
   bool Stopped();
   Time Now() const;
   absl::Status Stop();  // the error of Fail, if there is one
   absl::Status Finish();
+  void Abort();
   void End(const absl::Status &why);
   std::string TextOf(NcclResult result) const;
 

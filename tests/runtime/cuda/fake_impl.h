@@ -96,13 +96,14 @@ struct FakeComm {
   bool connecting = false;
   std::shared_ptr<FakeCall> call;
   FakeStream *stream = nullptr;  // of `call`
-  int looks = 0;                 // until it is
+  int looks = 0;                 // until it is, and until any other call is done
   bool looked = false;           // since the machine's time went on
   struct Window {
     const std::byte *begin = nullptr;
     size_t bytes = 0;
   };
   std::vector<std::unique_ptr<Window>> windows;
+  NcclWindow *registering = nullptr;  // where the last of `windows` is written to when it is done
   // Which window, and the offset in it.
   std::optional<std::pair<size_t, size_t>> Place(const void *at) const;
 };
@@ -181,6 +182,7 @@ struct FakeMachine::Impl {
   std::map<const uint32_t *, std::vector<Set>> sets ABSL_GUARDED_BY(mu);
   AccessLog accesses ABSL_GUARDED_BY(mu);
   bool ignores_accesses ABSL_GUARDED_BY(mu) = false;
+  bool has_windows ABSL_GUARDED_BY(mu) = true;
   std::vector<std::string> findings ABSL_GUARDED_BY(mu);
   std::vector<FakeFault> faults ABSL_GUARDED_BY(mu);
 };

@@ -124,6 +124,11 @@ void FakeMachine::IgnoreAccesses() {
   impl_->ignores_accesses = true;
 }
 
+void FakeMachine::HasNoWindows() {
+  MutexLock lock(&impl_->mu);
+  impl_->has_windows = false;
+}
+
 void FakeMachine::SetFreeMemory(size_t bytes) {
   MutexLock lock(&impl_->mu);
   impl_->free_memory = bytes;

@@ -11,7 +11,10 @@
 // NCCL has its ranks here as well. Kernels of collectives stay on their device, one at a time,
 // until all ranks have the same call: calls that differ in kind, count, type, reduction, or in
 // their offset in registered windows are found, and so are orders in which ranks wait for each
-// other. Calls of a communicator that does not block are taken a while later, as it may be.
+// other. A communicator that does not block is done with a call a while later. As with NCCL 2.28,
+// the call may have returned success, a call before then is an error (and found), windows are
+// written when they are done, and an abort returns when nothing of the communicator is on a stream
+// any more, which what waits for the host keeps it from.
 //
 // One machine at a time. All functions may be called from any thread.
 #ifndef COMMSCHED_TESTS_RUNTIME_CUDA_FAKE_MACHINE_H
@@ -70,6 +73,8 @@ class FakeMachine {
   void SetFreeMemory(size_t bytes);
   // For ops that do not say what they use, and hosts that do not.
   void IgnoreAccesses();
+  // NCCL has no windows: it registers nothing, and says null.
+  void HasNoWindows();
   // The name of what this thread enqueues next, if it is no kernel.
   static void NameNext(std::string name);
 

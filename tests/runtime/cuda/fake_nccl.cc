@@ -3,7 +3,9 @@
 //
 // NCCL's functions of a FakeMachine.
 #include <algorithm>
+#include <chrono>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 #include "tests/runtime/cuda/fake_impl.h"
@@ -40,6 +42,8 @@ namespace {
 
 using N = NcclResult;
 using Impl = FakeMachine::Impl;
+
+constexpr int kMostLooks = 5000;  // of a millisecond
 
 N GetVersion(int *version) {
   *version = 22809;
@@ -96,12 +100,42 @@ bool Busy(const FakeComm &comm) {
   return comm.connecting || comm.call != nullptr || comm.looks > 0;
 }
 
-// It is taken now.
-void Take(FakeComm &comm) {
+// As NCCL's ncclCommEnsureReady: what a call returns that must not be made now.
+N EnsureReady(Impl &impl, const FakeComm &comm) ABSL_EXCLUSIVE_LOCKS_REQUIRED(impl.mu) {
+  if (comm.error != N::kSuccess) return comm.error;
+  if (!Busy(comm) && !comm.finalizing) return N::kSuccess;
+  impl.Find("a communicator is called before it has done the call before");
+  return N::kInvalidArgument;
+}
+
+// It may be done only when it has been asked so often. Whether it is, is not what the call returns.
+N Begin(Impl &impl, FakeComm &comm) ABSL_EXCLUSIVE_LOCKS_REQUIRED(impl.mu) {
+  comm.looks = int(impl.Draw(3));
+  return comm.looks > 0 && impl.Draw(2) == 0 ? N::kInProgress : N::kSuccess;
+}
+
+// With what was called.
+void Done(FakeComm &comm) {
+  if (comm.registering != nullptr)
+    *std::exchange(comm.registering, nullptr) =
+        reinterpret_cast<NcclWindow>(comm.windows.back().get());
+  if (comm.call == nullptr) return;
   FakeItem item;
   item.kind = FakeItem::kCollective;
   item.call = std::exchange(comm.call, nullptr);
   comm.stream->items.push_back(std::move(item));
+}
+
+// Whether a stream of the communicator's device has to wait for the host before one of its kernels ends.
+bool WaitsForHost(Impl &impl, const FakeComm &comm) ABSL_EXCLUSIVE_LOCKS_REQUIRED(impl.mu) {
+  bool there = false, waits = false;
+  for (const auto &stream : impl.streams) {
+    if (stream->device != comm.device || stream->items.empty()) continue;
+    for (const FakeItem &item : stream->items)
+      there |= item.call != nullptr && item.call->comm.get() == &comm;
+    waits |= stream->items.front().kind == FakeItem::kWaitValue || impl.CanRun(*stream);
+  }
+  return there && waits;
 }
 
 N CommGetAsyncError(NcclComm handle, N *result) {
@@ -119,7 +153,7 @@ N CommGetAsyncError(NcclComm handle, N *result) {
         std::any_of(members.begin(), members.end(), [](FakeComm *each) { return each == nullptr; });
   }
   if (comm->looks > 0) --comm->looks;
-  if (comm->call != nullptr && comm->looks == 0) Take(*comm);
+  if (comm->looks == 0) Done(*comm);
   if (comm->finalizing) {
     // What was called has to end first.
     for (const auto &stream : impl.streams) {
@@ -140,6 +174,7 @@ N CommFinalize(NcclComm handle) {
   MutexLock lock(&impl.mu);
   const std::shared_ptr<FakeComm> comm = impl.Of(handle);
   if (comm == nullptr) return N::kInvalidArgument;
+  if (const N ready = EnsureReady(impl, *comm); ready != N::kSuccess) return comm->error = ready;
   comm->finalizing = true;
   return N::kInProgress;
 }
@@ -161,6 +196,19 @@ N CommAbort(NcclComm handle) {
   comm->aborted = true;
   comm->group->wrong = true;
   comm->call = nullptr;
+  comm->registering = nullptr;
+  // NCCL synchronizes a stream that stands behind its kernels. A kernel that never ends is not
+  // waited for here, as it is there.
+  for (int looks = 0; WaitsForHost(impl, *comm); ++looks) {
+    if (impl.Run(10) != 0) continue;
+    if (looks == kMostLooks) {
+      impl.Find("an abort waits for what waits for the host");
+      break;
+    }
+    impl.mu.Unlock();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    impl.mu.Lock();
+  }
   comm->windows.clear();
   impl.Forget(comm.get());
   return N::kSuccess;
@@ -170,17 +218,24 @@ N WindowRegister(NcclComm handle, void *begin, size_t bytes, NcclWindow *window,
   MutexLock lock(&impl.mu);
   const std::shared_ptr<FakeComm> comm = impl.Of(handle);
   if (comm == nullptr || flags != kNcclWindowSymmetric) return N::kInvalidArgument;
+  if (!impl.has_windows) {
+    *window = nullptr;
+    return N::kSuccess;
+  }
+  if (const N ready = EnsureReady(impl, *comm); ready != N::kSuccess) return ready;
   comm->windows.push_back(std::make_unique<FakeComm::Window>(
       FakeComm::Window{static_cast<const std::byte *>(begin), bytes}));
-  *window = reinterpret_cast<NcclWindow>(comm->windows.back().get());
-  comm->looks = int(impl.Draw(3));
-  return comm->looks > 0 ? N::kInProgress : N::kSuccess;
+  comm->registering = window;
+  const N result = Begin(impl, *comm);
+  if (comm->looks == 0) Done(*comm);
+  return result;
 }
 N WindowDeregister(NcclComm handle, NcclWindow window) {
   Impl &impl = Impl::Get();
   MutexLock lock(&impl.mu);
   const std::shared_ptr<FakeComm> comm = impl.Of(handle);
   if (comm == nullptr) return N::kInvalidArgument;
+  if (window == nullptr) return N::kSuccess;
   return std::erase_if(comm->windows,
                        [window](const auto &each) {
                          return reinterpret_cast<NcclWindow>(each.get()) == window;
@@ -204,11 +259,7 @@ N Call(FakeKind kind, const void *from, void *to, size_t count, NcclType type,
   const std::shared_ptr<FakeComm> comm = impl.Of(handle);
   FakeStream *on = impl.Of(stream);
   if (comm == nullptr || on == nullptr || on->device != comm->device) return N::kInvalidArgument;
-  if (comm->error != N::kSuccess) return comm->error;
-  if (Busy(*comm) || comm->finalizing) {
-    impl.Find("a communicator is called before it has taken the call before");
-    return N::kInvalidUsage;
-  }
+  if (const N ready = EnsureReady(impl, *comm); ready != N::kSuccess) return comm->error = ready;
   auto call = std::make_shared<FakeCall>();
   *call = {comm,
            comm->calls++,
@@ -221,10 +272,9 @@ N Call(FakeKind kind, const void *from, void *to, size_t count, NcclType type,
            reduction};
   comm->call = std::move(call);
   comm->stream = on;
-  comm->looks = int(impl.Draw(3));
-  if (comm->looks > 0) return N::kInProgress;
-  Take(*comm);
-  return N::kSuccess;
+  const N result = Begin(impl, *comm);
+  if (comm->looks == 0) Done(*comm);
+  return result;
 }
 N AllReduce(const void *from, void *to, size_t count, NcclType type, NcclReduction reduction,
             NcclComm comm, Stream stream) {

@@ -137,6 +137,7 @@ class Rank {
  private:
   void Enter() { driver_.ContextSetCurrent(reinterpret_cast<Context>(uintptr_t(rank_) + 1)); }
   void Settle(NcclResult result) {
+    if (result == NcclResult::kSuccess) result = NcclResult::kInProgress;  // it does not say more
     while (result == NcclResult::kInProgress) nccl_.CommGetAsyncError(comm_, &result);
   }
   absl::Status EnqueueOp(const OpOfRound &op, Stream stream) {

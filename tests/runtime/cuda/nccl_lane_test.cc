@@ -189,6 +189,7 @@ TEST(CudaNcclLane, RunsRandomRounds) {
   const Cases cases = casesOf(20);
   for (uint32_t seed = cases.first; seed < cases.end; ++seed) {
     Job job(seed, 1, absl::Seconds(60));
+    if (seed % 4 == 3) job.machine.HasNoWindows();
     for (const absl::Status &end : job.Run(kRounds))
       ASSERT_TRUE(end.ok()) << end << ", seed " << seed;
     job.ranks[0]->Finish();
