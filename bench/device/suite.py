@@ -128,6 +128,26 @@ def sanitizer(limit):
     return {"clean": sum(r["status"] == 0 for r in result.values()), "runs": len(result), "cases": result}
 
 
+def times(limit):
+    """How long the kernels of the plans of cuda_fragments.py take, each by itself; the 40 that take most of a step."""
+    result, end = {}, time.monotonic() + limit
+    plans = sorted((HERE / "cuda_fragments").glob("*.plan"), key=lambda path: path.stat().st_size)
+    for i, plan in enumerate(plans):
+        case = json.loads(plan.with_suffix(".json").read_text())
+        # What is looked up is within its table; segments and the like are 0 and 1.
+        below = [f"{b['name']}={case['vocabulary']}" for b in case["batch"] if b["name"] in ("tokens", "wanted")]
+        command = [HERE / "bin/cuda_times_driver", plan, *[word for each in below for word in ("--below", each)]]
+        status, out, errors, seconds = run(command, (end - time.monotonic()) / (len(plans) - i), native_environment())
+        rows = [json.loads(line) for line in out.splitlines()] if status == 0 else []
+        made = rows.pop() if rows else {}
+        result[plan.stem] = {**made, "rows": rows[:40], "seconds": seconds, "status": status, **({"errors": tail(errors, 4)} if status else {})}
+        print(plan.stem, made, f"{seconds} s")
+        for row in rows[:12]:
+            print(f"  {row['ms']:9.4f} ms = {row['count']:4} x {row['us']:9.2f} us  {row['fragment']}.{row['step']} "
+                  f"{row.get('library') or (row['kernel'], row['grid'], row['block'])} {row['bytes']} bytes", flush=True)
+    return {"sums": {name: r.get("sums") for name, r in result.items()}, "cases": result}
+
+
 def script(name, *arguments):
     """A section that is a program of its own, whose last line is a JSON object."""
     def section(limit):
@@ -147,7 +167,7 @@ def top_k(limit):
 
 # Name, what it does, its limit in seconds. In the order in which a short time is best spent.
 SECTIONS = [("machine", machine, 20), ("values", values, 60), ("gpu_tests", gtest, 90), ("jobs", script("cuda_jobs.py"), 110),
-            ("overlap", script("cuda_overlap.py"), 70), ("fragments", script("cuda_fragments.py"), 190),
+            ("overlap", script("cuda_overlap.py"), 70), ("times", times, 40), ("fragments", script("cuda_fragments.py"), 150),
             ("top_k", top_k, 60), ("sanitizer", sanitizer, 100)]
 
 
